@@ -29,9 +29,12 @@
 struct fit_rows {
     uint32_t size;
     size_t count;
-    const double *response;            /* in request->response_unit */
-    const double *weights;             /* above 0; NULL: all are 1 */
-    const double *const *terms;        /* the value of each term of the request */
+    const double *response; /* in request->response_unit */
+    const double *weights;  /* above 0; NULL: all are 1 */
+    /* The value of each term of the request: terms[t] is terms[0] + t x term_stride, a matrix column by
+     * column. */
+    const double *const *terms;
+    size_t term_stride;
     const double *const *columns;      /* of the parameters of type column, in their order */
     const uint32_t *const *categories; /* of those of type category: indices into request->levels */
     const uint64_t *numbers;           /* which row of the table each is, from 0: for messages */

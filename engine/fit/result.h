@@ -1,0 +1,61 @@
+/*
+ * What fit() of a plugin gave, group by group, and the groups of a model that are made of it: the terms of
+ * all groups become one formula; a term that a group has not is dropped there.
+ */
+#ifndef ASSAY_FIT_RESULT_H
+#define ASSAY_FIT_RESULT_H
+
+#include "engine/report/report.h"
+
+#include <assay/fit.h>
+
+struct result_part {
+    char *kind, *name;
+    double from, to;
+    size_t *terms; /* of each estimate: which of the formula's */
+    struct model_estimate *estimates;
+    size_t count;
+    double *covariance;       /* of them, row by row; or NULL */
+    struct model_noise noise; /* coefficients by estimate */
+    struct model_value *values;
+    size_t value_count;
+};
+
+/* Of one call of fit(). */
+struct result {
+    struct formula_names *names; /* shared by the results of one model */
+    struct result_part *parts;
+    size_t part_count;
+    struct model_value *values;
+    size_t value_count;
+    char **notes;
+    size_t note_count;
+    uint64_t rows;                 /* 0: not said */
+    const char *problem;           /* what the plugin did wrong; or NULL */
+    struct report_section *tables; /* where its tables go; NULL: nowhere */
+    struct report_table *table;
+    size_t table_columns;
+};
+
+/* The names of a model's terms in order of first appearance, and its kind. */
+struct formula_names {
+    char **names;
+    size_t count;
+    char *kind, *over, *named_by;
+    bool kind_is_set;
+};
+
+void formula_names_clear(struct formula_names *names);
+size_t formula_names_add(struct formula_names *names, const char *name);
+
+/* An empty one, and the ear for fit(). */
+void result_init(struct result *result, struct formula_names *names, struct report_section *tables,
+                 struct fit_result *ret);
+void result_clear(struct result *result);
+
+/* Moves the result into GROUP, whose labels, name and rows are set: estimates and covariances over all
+ * TERM_COUNT terms. t and p of an estimate are Student's with the part's value "degrees_of_freedom", or rows
+ * less estimates. */
+void result_finish(struct result *result, size_t term_count, struct model_group *group);
+
+#endif

@@ -1,0 +1,203 @@
+#include "engine/fit/rows.h"
+
+#include "engine/foundation/memory.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Every array begins on a cache line. */
+enum { ALIGNED = 8 };
+
+static size_t array_count(const struct rows_layout *layout) {
+    return 2 + layout->term_count + layout->column_count + layout->factor_count;
+}
+
+static size_t code_count(const struct rows_layout *layout) {
+    return layout->category_count + layout->factor_category_count;
+}
+
+static double *array(struct rows *rows, size_t i) {
+    return rows->numbers + i * rows->capacity;
+}
+
+/* What formula_values() reads. */
+static void name_factors(struct rows *rows, const struct rows_layout *layout) {
+    const struct table *table = layout->table;
+    size_t first = array_count(layout) - layout->factor_count;
+    rows->factors = xcalloc(layout->factor_count + layout->factor_category_count + 1, sizeof *rows->factors);
+    for (size_t i = 0; i < layout->factor_count; i++)
+        rows->factors[i] = (struct formula_column){.name = table->numbers[layout->factors[i]].name,
+                                                   .numbers = array(rows, first + i)};
+    for (size_t i = 0; i < layout->factor_category_count; i++) {
+        const struct table_category *category = &table->categories[layout->factor_categories[i]];
+        rows->factors[layout->factor_count + i] =
+            (struct formula_column){.name = category->name,
+                                    .codes = rows->codes + (layout->category_count + i) * rows->capacity,
+                                    .texts = (const char *const *)category->levels,
+                                    .text_count = category->level_count};
+    }
+}
+
+/* Room for COUNT rows; what was in it is lost. */
+static void make_room(struct rows *rows, const struct rows_layout *layout, size_t count) {
+    if (count <= rows->capacity && rows->terms)
+        return;
+    rows_clear(rows);
+    rows->capacity = (count + count / 8 + ALIGNED) / ALIGNED * ALIGNED;
+    rows->numbers = xmalloc(array_count(layout) * rows->capacity * sizeof *rows->numbers);
+    rows->codes = xmalloc((code_count(layout) + 1) * rows->capacity * sizeof *rows->codes);
+    rows->places = xmalloc(rows->capacity * sizeof *rows->places);
+    rows->terms = xcalloc(layout->term_count + 1, sizeof *rows->terms);
+    rows->columns = xcalloc(layout->column_count + 1, sizeof *rows->columns);
+    rows->categories = xcalloc(layout->category_count + 1, sizeof *rows->categories);
+    for (size_t t = 0; t < layout->term_count; t++)
+        rows->terms[t] = rows->numbers + (2 + t) * rows->capacity;
+    for (size_t c = 0; c < layout->column_count; c++)
+        rows->columns[c] = rows->numbers + (2 + layout->term_count + c) * rows->capacity;
+    for (size_t c = 0; c < layout->category_count; c++)
+        rows->categories[c] = rows->codes + c * rows->capacity;
+    rows->view = (struct fit_rows){
+        .size = sizeof rows->view,
+        .response = rows->numbers,
+        .weights = layout->weights == SIZE_MAX ? NULL : rows->numbers + rows->capacity,
+        .terms = rows->terms,
+        .term_stride = rows->capacity,
+        .columns = rows->columns,
+        .categories = rows->categories,
+        .numbers = rows->places,
+    };
+    name_factors(rows, layout);
+}
+
+static void gather(double *to, const double *from, double scale, const uint32_t *numbers, size_t count) {
+    for (size_t i = 0; i < count; i++)
+        to[i] = from[numbers[i]] * scale;
+}
+
+static void gather_all(struct rows *rows, const struct rows_layout *layout, const uint32_t *numbers,
+                       size_t count) {
+    const struct table *table = layout->table;
+    gather(array(rows, 0), table->numbers[layout->response].values, layout->response_scale, numbers, count);
+    if (layout->weights != SIZE_MAX)
+        gather(array(rows, 1), table->numbers[layout->weights].values, 1, numbers, count);
+    size_t at = 2 + layout->term_count;
+    for (size_t c = 0; c < layout->column_count; c++)
+        gather(array(rows, at++), table->numbers[layout->columns[c]].values, layout->column_scales[c],
+               numbers, count);
+    for (size_t f = 0; f < layout->factor_count; f++)
+        gather(array(rows, at++), table->numbers[layout->factors[f]].values, 1, numbers, count);
+    for (size_t c = 0; c < code_count(layout); c++) {
+        size_t category = c < layout->category_count ? layout->categories[c]
+                                                     : layout->factor_categories[c - layout->category_count];
+        for (size_t i = 0; i < count; i++)
+            rows->codes[c * rows->capacity + i] = table->categories[category].codes[numbers[i]];
+    }
+    const char *missing;
+    for (size_t t = 0; t < layout->term_count; t++)
+        (void)formula_values(&layout->terms[t], rows->factors,
+                             layout->factor_count + layout->factor_category_count, count, array(rows, 2 + t),
+                             &missing); /* all columns are there */
+    for (size_t i = 0; i < count; i++)
+        rows->places[i] = numbers[i];
+}
+
+static void move_row(struct rows *rows, const struct rows_layout *layout, size_t from, size_t to) {
+    for (size_t a = 0; a < array_count(layout); a++)
+        array(rows, a)[to] = array(rows, a)[from];
+    for (size_t c = 0; c < code_count(layout); c++)
+        rows->codes[c * rows->capacity + to] = rows->codes[c * rows->capacity + from];
+    rows->places[to] = rows->places[from];
+}
+
+/* Each array on its own, so that a sum shows at once whether all of its numbers are finite. */
+static bool is_all_finite(struct rows *rows, const struct rows_layout *layout, size_t count) {
+    for (size_t a = 0; a < array_count(layout); a++) {
+        double sum = 0; /* of zeros, unless one is missing or infinite */
+        if (a == 1 && layout->weights == SIZE_MAX)
+            continue;
+        for (size_t i = 0; i < count; i++)
+            sum += array(rows, a)[i] * 0;
+        if (sum != 0)
+            return false;
+    }
+    return true;
+}
+
+static bool is_finite_row(struct rows *rows, const struct rows_layout *layout, size_t i) {
+    for (size_t a = 0; a < array_count(layout); a++)
+        if (!(a == 1 && layout->weights == SIZE_MAX) && !isfinite(array(rows, a)[i]))
+            return false;
+    return true;
+}
+
+/* Without the rows that miss a value, or weigh nothing. */
+static int drop_rows(struct rows *rows, const struct rows_layout *layout, size_t *count,
+                     struct failure *failure) {
+    bool is_weighted = layout->weights != SIZE_MAX;
+    size_t kept = 0;
+    rows->missing = rows->weightless = 0;
+    if (!is_weighted && is_all_finite(rows, layout, *count))
+        return 0;
+    for (size_t i = 0; i < *count; i++) {
+        if (!is_finite_row(rows, layout, i)) {
+            rows->missing++;
+            continue;
+        }
+        double weight = is_weighted ? array(rows, 1)[i] : 1;
+        const struct table_input *input;
+        uint64_t line;
+        if (weight < 0 && table_place(layout->table, rows->places[i], &input, &line))
+            return failure_input(failure, input->path, (size_t)line, 0,
+                                 "the weight is %g; expected 0 or more", weight);
+        if (weight < 0)
+            return failure_input(failure, NULL, 0, 0, "a weight is %g; expected 0 or more", weight);
+        if (weight == 0)
+            rows->weightless++;
+        else if (kept++ != i)
+            move_row(rows, layout, i, kept - 1);
+    }
+    *count = kept;
+    return 0;
+}
+
+int rows_gather(struct rows *rows, const struct rows_layout *layout, const uint32_t *numbers, size_t count,
+                struct failure *failure) {
+    make_room(rows, layout, count);
+    gather_all(rows, layout, numbers, count);
+    int r = drop_rows(rows, layout, &count, failure);
+    rows->view.count = count;
+    return r;
+}
+
+void rows_select(struct rows *rows, const struct rows_layout *layout, const struct rows *from,
+                 const uint8_t *folds, uint8_t fold, bool outside) {
+    size_t count = 0;
+    make_room(rows, layout, from->view.count);
+    uint32_t *chosen = xmalloc((from->view.count + 1) * sizeof *chosen);
+    for (size_t i = 0; i < from->view.count; i++) {
+        chosen[count] = (uint32_t)i;
+        count += (folds[i] == fold) != outside;
+    }
+    for (size_t a = 0; a < array_count(layout); a++) {
+        if (a == 1 && layout->weights == SIZE_MAX)
+            continue;
+        double *to = array(rows, a);
+        const double *source = from->numbers + a * from->capacity;
+        for (size_t k = 0; k < count; k++)
+            to[k] = source[chosen[k]];
+    }
+    for (size_t c = 0; c < code_count(layout); c++)
+        for (size_t k = 0; k < count; k++)
+            rows->codes[c * rows->capacity + k] = from->codes[c * from->capacity + chosen[k]];
+    for (size_t k = 0; k < count; k++)
+        rows->places[k] = from->places[chosen[k]];
+    rows->view.count = count;
+    free(chosen);
+}
+
+void rows_clear(struct rows *rows) {
+    free(rows->numbers), free(rows->codes), free(rows->places);
+    free(rows->terms), free(rows->columns), free(rows->categories), free(rows->factors);
+    *rows = (struct rows){0};
+}

@@ -1,0 +1,49 @@
+/* The rows of one group as fit() sees them: gathered from the table, without those that miss a value. */
+#ifndef ASSAY_FIT_ROWS_H
+#define ASSAY_FIT_ROWS_H
+
+#include "engine/model/formula.h"
+#include "engine/table/table.h"
+
+#include <assay/fit.h>
+
+/* Where the values of a row come from, for all groups. Indices are into table->numbers and table->categories.
+ */
+struct rows_layout {
+    const struct table *table;
+    size_t response, weights; /* weights SIZE_MAX: none */
+    double response_scale;    /* to the unit that the plugin takes */
+    const size_t *columns;    /* of the plugin's parameters */
+    const double *column_scales;
+    size_t column_count;
+    const size_t *categories; /* likewise */
+    size_t category_count;
+    const size_t *factors, *factor_categories; /* of the formula */
+    size_t factor_count, factor_category_count;
+    const struct model_term *terms; /* written out */
+    size_t term_count;
+};
+
+/* Arrays that are used for one group after the other, and for subsets of it. */
+struct rows {
+    struct fit_rows view; /* what fit() gets */
+    size_t capacity;
+    double *numbers; /* response, weights, terms, columns, factors: one array of `capacity` after the other */
+    uint32_t *codes; /* categories, then those of the formula */
+    uint64_t *places;
+    const double **terms, **columns;
+    const uint32_t **categories;
+    struct formula_column *factors; /* of the formula: numbers, then categories */
+    uint64_t missing;    /* rows of the group that were left out: a value is missing or not finite */
+    uint64_t weightless; /* likewise: their weight is 0 */
+};
+
+/* -EINVAL with FAILURE for a weight below 0. ROWS is zeroed memory or was used before. */
+int rows_gather(struct rows *rows, const struct rows_layout *layout, const uint32_t *numbers, size_t count,
+                struct failure *failure);
+/* Those rows of FROM whose FOLDS entry is FOLD, or is not (OUTSIDE), in the same order. */
+void rows_select(struct rows *rows, const struct rows_layout *layout, const struct rows *from,
+                 const uint8_t *folds, uint8_t fold, bool outside);
+void rows_clear(struct rows *rows);
+
+#endif
