@@ -1,0 +1,62 @@
+/*
+ * A fit: a table, the groups of its rows, a fit plugin, and the model that comes of them. The host reads the
+ * table, binds the plugin's parameters and columns, parses the formula, calls fit() once a group, leaves
+ * folds of whole settings out to see how well the plugin predicts what it has not seen, and tests for lack of
+ * fit; in one way for all methods.
+ */
+#ifndef ASSAY_FIT_HOST_H
+#define ASSAY_FIT_HOST_H
+
+#include "engine/foundation/failure.h"
+#include "engine/foundation/installation.h"
+#include "engine/plugin/library.h"
+#include "engine/report/report.h"
+#include "engine/table/table.h"
+
+#include <assay/model.h>
+
+enum fit_folds_by { FIT_FOLDS_BY_SETTING, FIT_FOLDS_BY_ROW, FIT_FOLDS_BY_COLUMNS };
+
+/* What is asked for. Borrowed. */
+struct fit_options {
+    const char *response; /* a column or an expression */
+    const char *terms;    /* NULL: the plugin's own */
+    const char *const
+        *sizes; /* the columns of named models, and of the plugin's column parameters in order */
+    size_t size_count;
+    const char *const *by;
+    size_t by_count;
+    const char *weights;         /* a column or an expression; or NULL */
+    const char *const *settings; /* of the plugin's parameters: "NAME=VALUE" */
+    size_t setting_count;
+    const char *where; /* only rows for which this is true; or NULL */
+    bool with_flagged;
+    bool suggested; /* the terms are an experiment's, not the user's */
+    uint64_t seed;
+    size_t folds; /* 0: no cross-validation */
+    enum fit_folds_by folds_by;
+    const char *const *fold_columns;
+    size_t fold_column_count;
+    bool keep_predictions; /* fit->mean and fit->sigma are wanted */
+    /* Hears how far it is, several times a second: "rows" or "groups". */
+    void (*progress)(void *context, const char *of, uint64_t done, uint64_t total);
+    void *progress_context;
+};
+
+struct fit {
+    struct model *model;
+    struct report *tables; /* what the plugin shows besides: a section a group */
+    char **notes;          /* on the fit as a whole */
+    size_t note_count;
+    /* With keep_predictions: what the model says of each row of the table; NaN: nothing. */
+    double *mean, *sigma, *response; /* the response in the model's unit */
+};
+
+/* Reads TABLE, which was opened, and fits it. With no group fitted it still ends well: model->skipped has the
+ * reasons. */
+int fit_run(const struct library *library, struct table *table, const struct fit_options *options,
+            struct fit **ret, struct failure *failure);
+void fit_free(struct fit *fit);     /* NULL is fine */
+void fit_cleanup(struct fit **fit); /* for cleanup() */
+
+#endif
