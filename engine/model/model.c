@@ -252,18 +252,6 @@ const char *model_column_unit(const struct model *model, const char *name) {
 
 /* ---- Distributions */
 
-double model_mixture_sigma(const struct model_noise *noise) {
-    double mean = 0, variance = 0;
-    for (size_t i = 0; i < noise->component_count; i++)
-        mean += noise->components[i].weight * noise->components[i].mean;
-    for (size_t i = 0; i < noise->component_count; i++) {
-        const struct model_component *component = &noise->components[i];
-        double off = component->mean - mean;
-        variance += component->weight * (component->sigma * component->sigma + off * off);
-    }
-    return sqrt(variance);
-}
-
 bool model_factorise(const double *covariance, size_t count, double *ret) {
     static const double rounding = 1e-8; /* of a variance */
     for (size_t i = 0; i < count; i++) {

@@ -59,9 +59,6 @@ double model_group_value(const struct model_group *group, const char *name);
 /* The unit of a column or of the response, or NULL. */
 const char *model_column_unit(const struct model *model, const char *name);
 
-/* The standard deviation of a mixture about its own mean. */
-double model_mixture_sigma(const struct model_noise *noise);
-
 /*
  * A copy of MODEL with estimates drawn from the normal distribution that they and their covariance describe;
  * what has no covariance stays. All else in the copy is MODEL's, which must outlive it. NORMAL gives a
