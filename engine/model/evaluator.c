@@ -13,7 +13,12 @@
 #include <string.h>
 #include <strings.h>
 
-static const char *const kinds[] = {"linear", "piecewise", "maximum", "minimum", "harmonic", "smpi"};
+static const struct {
+    const char *name;
+    enum evaluator_combine combine;
+} kinds[] = {{"linear", EVALUATOR_SUM},      {"piecewise", EVALUATOR_SUM},     {"maximum", EVALUATOR_MAXIMUM},
+             {"minimum", EVALUATOR_MINIMUM}, {"harmonic", EVALUATOR_HARMONIC}, {"smpi", EVALUATOR_SUM}};
+enum { KIND_COUNT = sizeof kinds / sizeof *kinds };
 
 struct evaluator_factor {
     size_t input;
@@ -22,11 +27,15 @@ struct evaluator_factor {
     double level; /* the code */
 };
 
+static size_t find_kind(const char *kind) {
+    size_t i = 0;
+    while (i < KIND_COUNT && strcmp(kind, kinds[i].name) != 0)
+        i++;
+    return i;
+}
+
 bool evaluator_knows(const char *kind) {
-    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
-        if (strcmp(kind, kinds[i]) == 0)
-            return true;
-    return false;
+    return find_kind(kind) < KIND_COUNT;
 }
 
 void evaluator_free(struct evaluator *evaluator) {
@@ -85,9 +94,10 @@ static size_t add_category(struct evaluator *evaluator, const char *name) {
     if (i < evaluator->input_count)
         return i;
     const struct model_column *column = model_column_find(evaluator->model, name);
-    struct evaluator_input *input = &evaluator->inputs[i = add_input(evaluator, name, true)], *added = input;
+    i = add_input(evaluator, name, true);
+    struct evaluator_input *input = &evaluator->inputs[i];
     for (size_t l = 0; column && l < column->level_count; l++)
-        add_text(added, column->levels[l]);
+        add_text(input, column->levels[l]);
     input->level_count = input->text_count;
     return i;
 }
@@ -140,6 +150,7 @@ int evaluator_new(const struct model *model, struct evaluator **ret, struct fail
                              model->kind);
     struct evaluator *evaluator = xcalloc(1, sizeof *evaluator);
     evaluator->model = model;
+    evaluator->combine = kinds[find_kind(model->kind)].combine;
     evaluator->over = model->over ? add_input(evaluator, model->over, false) : SIZE_MAX;
     evaluator->named_by = model->named_by ? add_input(evaluator, model->named_by, true) : SIZE_MAX;
     if (model->named_by)
@@ -250,7 +261,7 @@ void evaluator_terms(const struct evaluator *evaluator, const double *inputs, do
  * them. *RET is that product; NaN where one is not a number. */
 static size_t extreme_term(const struct evaluator *evaluator, const struct model_part *part,
                            const double *terms, double *ret) {
-    double sign = strcmp(evaluator->model->kind, "minimum") == 0 ? -1 : 1;
+    double sign = evaluator->combine == EVALUATOR_MINIMUM ? -1 : 1;
     size_t extreme = 0;
     *ret = NAN;
     for (size_t t = 0; t < evaluator->model->term_count; t++) {
@@ -268,13 +279,13 @@ static size_t extreme_term(const struct evaluator *evaluator, const struct model
 }
 
 static bool is_extreme(const struct evaluator *evaluator) {
-    return evaluator->model->kind[0] == 'm'; /* maximum, minimum */
+    return evaluator->combine == EVALUATOR_MAXIMUM || evaluator->combine == EVALUATOR_MINIMUM;
 }
 
 /* A term that the part leaves out is ignored, whatever its value. */
 static double mean_of(const struct evaluator *evaluator, const struct model_part *part, const double *terms) {
     double sum = 0;
-    bool harmonic = evaluator->model->kind[0] == 'h';
+    bool harmonic = evaluator->combine == EVALUATOR_HARMONIC;
     if (is_extreme(evaluator)) {
         extreme_term(evaluator, part, terms, &sum);
         return sum;
@@ -343,7 +354,7 @@ double evaluator_standard_error(const struct evaluator *evaluator, const struct 
         double share = mean / (part->estimates[t].estimate * terms[t]);
         if (part->estimates[t].dropped)
             terms[t] = 0;
-        else if (evaluator->model->kind[0] == 'h') /* d mean = (mean / (b z))^2 z db */
+        else if (evaluator->combine == EVALUATOR_HARMONIC) /* d mean = (mean / (b z))^2 z db */
             terms[t] *= share * share;
     }
     for (size_t i = 0; i < count; i++)

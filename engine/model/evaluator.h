@@ -24,10 +24,19 @@ struct evaluator_input {
     size_t level_count; /* of them, that the fit saw; 0: not known */
 };
 
+/* How the products of estimates and terms make the mean. */
+enum evaluator_combine {
+    EVALUATOR_SUM,
+    EVALUATOR_MAXIMUM,
+    EVALUATOR_MINIMUM,
+    EVALUATOR_HARMONIC, /* the reciprocal of the sum of their reciprocals */
+};
+
 struct evaluator_factor; /* a factor of a term, bound to an input */
 
 struct evaluator {
     const struct model *model; /* borrowed */
+    enum evaluator_combine combine;
     struct evaluator_input *inputs;
     size_t input_count;
     struct evaluator_factor *factors; /* of all terms, one term after the other */
