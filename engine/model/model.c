@@ -175,7 +175,9 @@ struct model_names {
 
 static int compare_names(const void *a, const void *b, void *context) {
     const struct model *model = context;
-    return strcmp(model->groups[*(const size_t *)a].name, model->groups[*(const size_t *)b].name);
+    size_t left = *(const size_t *)a, right = *(const size_t *)b;
+    int order = strcmp(model->groups[left].name, model->groups[right].name);
+    return order ? order : left < right ? -1 : left > right;
 }
 
 struct model_names *model_names_new(const struct model *model) {
@@ -194,18 +196,17 @@ void model_names_free(struct model_names *names) {
 }
 
 size_t model_names_find(const struct model_names *names, const char *name) {
-    size_t low = 0, high = names->model->group_count;
+    const struct model *model = names->model;
+    size_t low = 0, high = model->group_count;
     while (low < high) {
         size_t middle = low + (high - low) / 2;
-        int order = strcmp(names->model->groups[names->order[middle]].name, name);
-        if (order == 0)
-            return names->order[middle];
-        if (order < 0)
+        if (strcmp(model->groups[names->order[middle]].name, name) < 0)
             low = middle + 1;
         else
             high = middle;
     }
-    return names->model->group_count;
+    bool found = low < model->group_count && strcmp(model->groups[names->order[low]].name, name) == 0;
+    return found ? names->order[low] : model->group_count;
 }
 
 const char *model_group_label(const struct model *model, const struct model_group *group, const char *by) {

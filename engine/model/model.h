@@ -45,7 +45,7 @@ int model_group_find(const struct model *model, const char *name, size_t *ret, s
 struct model_names;
 struct model_names *model_names_new(const struct model *model);
 void model_names_free(struct model_names *names);
-/* The group, or group_count. */
+/* The first group of that name, or group_count. */
 size_t model_names_find(const struct model_names *names, const char *name);
 
 /* The label that GROUP has for the column BY, or NULL. */

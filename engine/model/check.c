@@ -1,0 +1,310 @@
+#include "engine/model/check.h"
+
+#include "engine/foundation/cleanup.h"
+#include "engine/foundation/memory.h"
+#include "engine/model/evaluator.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { CORNER_COLUMNS_MAX = 8 }; /* 256 corners of a domain */
+
+/* What numbers that belong together may differ by, as a share. */
+static const double rounding = 1e-6;
+
+struct check {
+    struct model_findings *findings;
+    const struct model *model;
+    const struct document_node *root;
+    struct evaluator *evaluator;      /* NULL where the kind has none */
+    const struct document_node *node; /* the part in hand */
+};
+
+/* What is wrong AT a node. */
+__attribute__((format(printf, 3, 4))) static void tell(struct check *check, const struct document_node *at,
+                                                       const char *format, ...) {
+    char sentence[FAILURE_TEXT_SIZE];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(sentence, sizeof sentence, format, arguments);
+    va_end(arguments);
+    model_findings_add(check->findings, at, false, "%s", sentence);
+}
+
+/* ---- The head */
+
+static void expect_text(struct check *check, const struct document_node *at, const char *key,
+                        const char *text) {
+    if (!text)
+        tell(check, at, "'%s' is missing; expected a text", key);
+}
+
+/* "2026-11-22T08:00:00Z", fractions allowed. */
+static bool is_time(const char *text) {
+    int length = 0;
+    unsigned year, month, day, hour, minute, second;
+    if (sscanf(text, "%4u-%2u-%2uT%2u:%2u:%2u%n", &year, &month, &day, &hour, &minute, &second, &length) !=
+            6 ||
+        length != 19)
+        return false;
+    if (text[length] == '.')
+        length += 1 + (int)strspn(text + length + 1, "0123456789");
+    return month >= 1 && month <= 12 && day >= 1 && day <= 31 && hour < 24 && minute < 60 && second <= 60 &&
+           (strcmp(text + length, "Z") == 0 || text[length] == '+' || text[length] == '-');
+}
+
+static void check_origin(struct check *check) {
+    static const char *const units[] = {"setting", "row", "columns"};
+    const struct model_origin *origin = &check->model->origin;
+    const struct document_node *node = document_get(check->root, "origin");
+    if (!node) {
+        tell(check, check->root, "'origin' is missing: what the model was made of");
+        return;
+    }
+    expect_text(check, node, "plugin", origin->plugin);
+    expect_text(check, node, "version", origin->version);
+    expect_text(check, node, "engine", origin->engine);
+    expect_text(check, node, "created", origin->created);
+    if (origin->created && !is_time(origin->created))
+        tell(check, document_get(node, "created"),
+             "'created' is '%.64s'; expected a time such as 2026-11-22T08:00:00Z", origin->created);
+    bool known = !origin->folds_by;
+    for (size_t i = 0; !known && i < sizeof units / sizeof *units; i++)
+        known = strcmp(origin->folds_by, units[i]) == 0;
+    if (!known)
+        tell(check, document_get(node, "folds_by"), "'folds_by' is '%.64s'; expected setting, row or columns",
+             origin->folds_by);
+    if (origin->input_count == 0)
+        tell(check, node, "'inputs' is empty; expected at least one file");
+    for (size_t i = 0; i < origin->input_count; i++)
+        if (origin->inputs[i].sha256[0] == '\0')
+            model_findings_add(check->findings, node, true, "the input '%.128s' has no 'sha256'",
+                               origin->inputs[i].name);
+}
+
+static void expect_column(struct check *check, const struct document_node *at, const char *name,
+                          const char *user) {
+    if (name && !model_column_find(check->model, name))
+        tell(check, at, "'columns' has no '%.64s', which %s use", name, user);
+}
+
+static void check_factor(struct check *check, const struct document_node *at,
+                         const struct model_factor *factor) {
+    const struct model_column *column = model_column_find(check->model, factor->column);
+    bool seen = !factor->level || !column || column->level_count == 0;
+    for (size_t l = 0; !seen && l < column->level_count; l++)
+        seen = strcmp(column->levels[l], factor->level) == 0;
+    if (!seen)
+        tell(check, at, "the level '%.64s' is not among those of '%.64s'", factor->level, factor->column);
+    expect_column(check, at, factor->column, "terms");
+}
+
+static void check_head(struct check *check) {
+    static const char *const types[] = {"integer", "number", "string", "boolean"};
+    const struct model *model = check->model;
+    const struct document_node *terms = document_get(check->root, "terms");
+    for (size_t t = 0; t < model->term_count; t++) {
+        for (size_t u = 0; u < t; u++)
+            if (strcmp(model->terms[u].name, model->terms[t].name) == 0)
+                tell(check, terms->items[t], "the term '%.64s' is there twice", model->terms[t].name);
+        for (size_t f = 0; f < model->terms[t].factor_count; f++)
+            check_factor(check, terms->items[t], &model->terms[t].factors[f]);
+    }
+    for (size_t c = 0; c < model->column_count; c++) {
+        bool known = !model->columns[c].type;
+        for (size_t i = 0; !known && i < sizeof types / sizeof *types; i++)
+            known = strcmp(model->columns[c].type, types[i]) == 0;
+        if (!known)
+            tell(check, document_get(check->root, "columns")->items[c],
+                 "the type is '%.64s'; expected integer, number, string or boolean", model->columns[c].type);
+    }
+    expect_column(check, check->root, model->over, "segments");
+    expect_column(check, check->root, model->named_by, "names of parts");
+    for (size_t c = 0; model->hull && c < model->hull->column_count; c++)
+        expect_column(check, document_get(check->root, "hull"), model->hull->columns[c], "hulls");
+}
+
+/* ---- Estimates */
+
+static bool differ(double a, double b) {
+    return fabs(a - b) > rounding * fmax(fabs(a), fabs(b));
+}
+
+static void check_estimate(struct check *check, const struct model_part *part, size_t t) {
+    const struct model_estimate *estimate = &part->estimates[t];
+    const char *name = check->model->terms[t].name;
+    double error = estimate->standard_error, ratio = estimate->estimate / error,
+           root = part->covariance ? sqrt(part->covariance[t * (check->model->term_count + 1)]) : NAN;
+    if (error < 0)
+        tell(check, check->node, "the standard error of '%.64s' is %.6g; expected 0 or more", name, error);
+    /* A kind of its plugin's own may have another covariance there: a population's is of its members. */
+    if (check->evaluator && !isnan(error) && !isnan(root) && differ(error, root))
+        tell(check, check->node,
+             "the standard error of '%.64s' is %.9g, and the root of its variance is %.9g; expected the same",
+             name, error, root);
+    if (error > 0 && !isnan(estimate->t) && differ(estimate->t, ratio))
+        tell(check, check->node, "t of '%.64s' is %.9g; expected %.9g, its estimate over its standard error",
+             name, estimate->t, ratio);
+    if (estimate->p < 0 || estimate->p > 1)
+        tell(check, check->node, "p of '%.64s' is %.6g; expected 0 to 1", name, estimate->p);
+}
+
+static void check_covariance(struct check *check, const struct model_part *part) {
+    size_t count = check->model->term_count;
+    const double *covariance = part->covariance;
+    if (!covariance)
+        return;
+    cleanup_free double *triangle = xcalloc(count * count + 1, sizeof *triangle);
+    for (size_t i = 0; i < count; i++)
+        for (size_t j = 0; j < i; j++)
+            if (!(fabs(covariance[i * count + j] - covariance[j * count + i]) <=
+                  rounding * sqrt(covariance[i * count + i]) * sqrt(covariance[j * count + j]))) {
+                tell(check, check->node,
+                     "covariance is not symmetric: of '%.64s' and '%.64s' it is %.9g and %.9g",
+                     check->model->terms[i].name, check->model->terms[j].name, covariance[i * count + j],
+                     covariance[j * count + i]);
+                return;
+            }
+    if (!model_factorise(covariance, count, triangle))
+        tell(check, check->node,
+             "covariance is not positive semidefinite: some combination of the terms would have a variance "
+             "below 0");
+}
+
+/* ---- The domain */
+
+static void check_domain(struct check *check, const struct model_part *part) {
+    for (size_t i = 0; i < part->domain_count; i++) {
+        const char *name = part->domain[i].name;
+        bool known = model_column_find(check->model, name) != NULL;
+        for (size_t t = 0; !known && t < check->model->term_count; t++)
+            known = strcmp(check->model->terms[t].name, name) == 0;
+        if (!known)
+            tell(check, document_get(check->node, "domain"),
+                 "the domain has a range of '%.64s'; expected a column or a term", name);
+    }
+}
+
+/* The ends of each input's range; false where one has none. */
+static bool find_ends(const struct check *check, const struct model_part *part,
+                      double ends[2][CORNER_COLUMNS_MAX]) {
+    const struct evaluator *evaluator = check->evaluator;
+    for (size_t i = 0; i < evaluator->input_count && i < CORNER_COLUMNS_MAX; i++) {
+        bool names = i == evaluator->named_by;
+        const struct model_range *range =
+            evaluator->inputs[i].is_text ? NULL : model_range_find(part, evaluator->inputs[i].name);
+        if (!range && !names)
+            return false;
+        ends[0][i] = range ? range->minimum : evaluator_code(evaluator, i, part->name);
+        ends[1][i] = range ? range->maximum : ends[0][i];
+    }
+    return evaluator->input_count <= CORNER_COLUMNS_MAX;
+}
+
+/* Mean and sigma are sums of products: they fall below 0 at a corner first. */
+static void check_corners(struct check *check, struct model_part *part) {
+    const struct model_group alone = {.parts = part, .part_count = 1};
+    double ends[2][CORNER_COLUMNS_MAX], inputs[CORNER_COLUMNS_MAX];
+    if (!check->evaluator || !find_ends(check, part, ends))
+        return;
+    size_t corners = (size_t)1 << check->evaluator->input_count, below = 0, times = 0;
+    for (size_t corner = 0; corner < corners; corner++) {
+        double mean, sigma;
+        for (size_t i = 0; i < check->evaluator->input_count; i++)
+            inputs[i] = ends[corner >> i & 1][i];
+        if (evaluator_row(check->evaluator, &alone, inputs, &mean, &sigma) < 0)
+            continue;
+        below += part->noise.kind == MODEL_NOISE_HETEROSCEDASTIC && isnan(sigma);
+        times += check->model->response_seconds > 0 && mean <= 0;
+    }
+    if (below > 0)
+        tell(check, document_get(check->node, "noise"),
+             "sigma is below 0, and not defined, at %zu of the %zu corners of the domain", below, corners);
+    if (times > 0)
+        model_findings_add(check->findings, check->node, times < corners,
+                           "the predicted time is 0 or less at %zu of the %zu corners of the domain", times,
+                           corners);
+}
+
+/* ---- Groups */
+
+static const struct document_node *item_of(const struct document_node *node, const char *key, size_t i) {
+    const struct document_node *list = document_get(node, key);
+    return list && list->kind == DOCUMENT_SEQUENCE && i < list->count ? list->items[i] : node;
+}
+
+static bool is_same(const char *a, const char *b) {
+    return a && b ? strcmp(a, b) == 0 : a == b;
+}
+
+static void check_group(struct check *check, const struct document_node *node,
+                        const struct model_group *group) {
+    if (group->rows == 0)
+        tell(check, node, "the group has 0 rows; expected at least 1");
+    for (size_t p = 0; p < group->part_count; p++) {
+        struct model_part *part = &group->parts[p];
+        check->node = item_of(node, "parts", p);
+        for (size_t t = 0; t < check->model->term_count; t++)
+            check_estimate(check, part, t);
+        check_covariance(check, part);
+        check_domain(check, part);
+        check_corners(check, part);
+        if (check->evaluator && check->model->over && p > 0 && is_same(part->name, part[-1].name) &&
+            part->from > part[-1].to)
+            tell(check, check->node,
+                 "the segment begins at %.9g, and the one before it ends at %.9g; expected no gap",
+                 part->from, part[-1].to);
+    }
+}
+
+static void check_twins(struct check *check) {
+    struct model_names *names = model_names_new(check->model);
+    for (size_t g = 0; g < check->model->group_count; g++)
+        if (model_names_find(names, check->model->groups[g].name) != g)
+            tell(check, item_of(check->root, "groups", g), "the group '%.128s' is there twice",
+                 check->model->groups[g].name);
+    model_names_free(names);
+}
+
+/* ---- The whole */
+
+static int check_document(const struct document *document, struct model_findings *findings,
+                          struct model **ret, struct failure *failure) {
+    cleanup(model_file_cleanup) struct model *model = NULL;
+    int r = model_from_document(document, findings, &model, failure);
+    if (r < 0)
+        return r;
+    struct check check = {.findings = findings, .model = model, .root = document->root};
+    if (evaluator_knows(model->kind))
+        evaluator_new(model, &check.evaluator, NULL);
+    check_origin(&check);
+    check_head(&check);
+    for (size_t g = 0; g < model->group_count; g++)
+        check_group(&check, item_of(check.root, "groups", g), &model->groups[g]);
+    check_twins(&check);
+    evaluator_free(check.evaluator);
+    if (ret)
+        *ret = take_pointer(model);
+    return 0;
+}
+
+static void free_document(struct document **document) {
+    document_free(*document);
+}
+
+int model_file_check(const char *path, struct model_findings *findings, struct model **ret,
+                     struct failure *failure) {
+    cleanup(free_document) struct document *document = NULL;
+    int r = document_read_json(path, &document, failure);
+    return r < 0 ? r : check_document(document, findings, ret, failure);
+}
+
+int model_file_check_bytes(const char *name, const char *bytes, size_t length,
+                           struct model_findings *findings, struct model **ret, struct failure *failure) {
+    cleanup(free_document) struct document *document = NULL;
+    int r = document_parse_json(name, bytes, length, &document, failure);
+    return r < 0 ? r : check_document(document, findings, ret, failure);
+}

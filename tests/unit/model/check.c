@@ -1,0 +1,136 @@
+#include "engine/model/check.h"
+#include "tests/test.h"
+
+#define LENGTH(array) (sizeof(array) / sizeof *(array))
+
+static const char good[] =
+    "{\"assay_model\": 2, \"kind\": \"piecewise\", \"over\": \"x\", \"response\": {\"name\": \"y\", "
+    "\"unit\": \"s\"},\n"
+    "\"weights\": null, \"by\": [\"node\"],\n"
+    "\"terms\": [{\"name\": \"1\", \"unit\": \"s\", \"factors\": []}, {\"name\": \"x\", \"unit\": \"s\", "
+    "\"factors\": [{\"column\": \"x\", \"power\": 1}]}],\n"
+    "\"columns\": [{\"name\": \"x\", \"unit\": null, \"type\": \"number\"}, {\"name\": \"op\", \"unit\": "
+    "null, \"type\": \"string\", \"levels\": [\"a\"]}],\n"
+    "\"hull\": {\"columns\": [\"x\", \"op\"], \"scale\": [1, 1], \"directions\": [], \"minimum\": [], "
+    "\"maximum\": []},\n"
+    "\"origin\": {\"plugin\": \"fit-x\", \"version\": \"1\", \"engine\": \"0.2\", \"created\": "
+    "\"2026-11-22T08:00:00.5Z\", \"rows\": 9, \"folds_by\": \"row\", \"inputs\": [{\"name\": \"a.csv\", "
+    "\"sha256\": \"0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef\", \"rows\": 9}]},\n"
+    "\"groups\": [\n"
+    "{\"labels\": {\"node\": \"n1\"}, \"rows\": 9, \"parts\": [{\"kind\": \"segment\", \"to\": 4, "
+    "\"estimates\": [{\"term\": \"1\", \"estimate\": 4, \"standard_error\": 2, \"t\": 2, \"p\": 0.1}, "
+    "{\"term\": \"x\", \"estimate\": 3, \"standard_error\": 3}],\n"
+    "\"covariance\": [[4, -3], [-3, 9]], \"noise\": {\"kind\": \"N-2\", \"constant\": 0.5, \"coefficients\": "
+    "[0, 0.25]}, \"domain\": {\"x\": [-1, 3]}},\n"
+    "{\"kind\": \"segment\", \"from\": 4, \"estimates\": [{\"term\": \"1\", \"estimate\": 3}, {\"term\": "
+    "\"x\", \"estimate\": 4}], \"covariance\": null, \"domain\": {\"x\": [5, 8]}}]},\n"
+    "{\"labels\": {\"node\": \"n2\"}, \"rows\": 9, \"parts\": [{\"kind\": \"whole\", \"estimates\": "
+    "[{\"term\": \"1\", \"estimate\": 3}, {\"term\": \"x\", \"estimate\": 4}], \"covariance\": null}]}],\n"
+    "\"skipped\": []}\n";
+
+static struct model_findings check(const char *text) {
+    struct model_findings findings = {0};
+    struct failure failure = {0};
+    struct model *model;
+    if (model_file_check_bytes("x.json", text, strlen(text), &findings, &model, &failure) < 0)
+        fail_msg("%s: %s", failure.place, failure.text);
+    model_file_free(model);
+    return findings;
+}
+
+TEST(nothing_wrong) {
+    struct model_findings findings = check(good);
+    if (findings.count > 0)
+        fail_msg("%zu: %s", findings.items[0].line, findings.items[0].sentence);
+    model_findings_clear(&findings);
+}
+
+/* GOOD with a PIECE replaced, and the one finding that is expected. */
+static const struct {
+    const char *piece, *instead, *finding;
+    size_t line;
+    bool warning;
+} cases[] = {
+    {"\"origin\"", "\"origins\"", "'origin' is missing", 1, false},
+    {"\"plugin\": \"fit-x\", ", "", "'plugin' is missing; expected a text", 6, false},
+    {"2026-11-22T08", "2026-13-22T08", "'created' is '2026-13-22T08:00:00.5Z'; expected a time", 6, false},
+    {"\"folds_by\": \"row\"", "\"folds_by\": \"rows\"",
+     "'folds_by' is 'rows'; expected setting, row or columns", 6, false},
+    {"\"inputs\": [{", "\"inputs\": [], \"x\": [{", "'inputs' is empty; expected at least one file", 6,
+     false},
+    {"\"sha256\": ", "\"sha\": ", "the input 'a.csv' has no 'sha256'", 6, true},
+    {"{\"name\": \"x\", \"unit\": null", "{\"name\": \"z\", \"unit\": null",
+     "'columns' has no 'x', which terms use", 3, false},
+    {"[\"x\", \"op\"]", "[\"x\", \"z\"]", "'columns' has no 'z', which hulls use", 5, false},
+    {"\"type\": \"number\"", "\"type\": \"real\"", "the type is 'real'; expected integer", 4, false},
+    {"\"factors\": []}, {\"name\": \"x\", \"unit\": \"s\", \"factors\": [{\"column\": \"x\", \"power\": 1}]}",
+     "\"factors\": []}, {\"name\": \"x\", \"unit\": \"s\", \"factors\": [{\"column\": \"op\", \"power\": 1, "
+     "\"level\": \"b\"}]}",
+     "the level 'b' is not among those of 'op'", 3, false},
+    {"\"standard_error\": 2, \"t\": 2", "\"standard_error\": 2.1",
+     "the standard error of '1' is 2.1, and the root of its variance is 2; expected the same", 8, false},
+    {"\"t\": 2", "\"t\": 2.1", "t of '1' is 2.1; expected 2, its estimate over its standard error", 8, false},
+    {"\"p\": 0.1", "\"p\": 1.1", "p of '1' is 1.1; expected 0 to 1", 8, false},
+    {"[[4, -3], [-3", "[[4, -3], [-2", "covariance is not symmetric: of 'x' and '1' it is -2 and -3", 8,
+     false},
+    {"[[4, -3], [-3", "[[4, -7], [-7", "covariance is not positive semidefinite", 8, false},
+    {"\"domain\": {\"x\": [-1, 3]}", "\"domain\": {\"z\": [-1, 3]}",
+     "the domain has a range of 'z'; expected a column or a term", 9, false},
+    {"\"constant\": 0.5", "\"constant\": 0.125",
+     "sigma is below 0, and not defined, at 1 of the 2 corners of the domain", 9, false},
+    {"[-1, 3]", "[-1.5, 3]", "the predicted time is 0 or less at 1 of the 2 corners of the domain", 8, true},
+    {"\"from\": 4", "\"from\": 4.5",
+     "the segment begins at 4.5, and the one before it ends at 4; expected no gap", 10, false},
+    {"\"n2\"}, \"rows\": 9", "\"n2\"}, \"rows\": 0", "the group has 0 rows; expected at least 1", 11, false},
+    {"\"n2\"", "\"n1\"", "the group 'n1' is there twice", 11, false},
+    /* What reading refuses is found as well. */
+    {"[5, 8]", "[9, 8]", "the range of 'x' is 9 to 8; expected the minimum first", 10, false},
+};
+
+TEST(findings) {
+    for (size_t i = 0; i < LENGTH(cases); i++) {
+        const char *at = strstr(good, cases[i].piece);
+        assert_non_null(at);
+        char *text = malloc(sizeof good + strlen(cases[i].instead));
+        sprintf(text, "%.*s%s%s", (int)(at - good), good, cases[i].instead, at + strlen(cases[i].piece));
+        struct model_findings findings = check(text);
+        size_t found = findings.count;
+        for (size_t k = 0; k < findings.count; k++)
+            if (strstr(findings.items[k].sentence, cases[i].finding))
+                found = k;
+        if (found == findings.count)
+            fail_msg("'%s' is not found, but '%s'", cases[i].finding,
+                     findings.count ? findings.items[0].sentence : "nothing");
+        assert_int_equal(findings.items[found].line, cases[i].line);
+        assert_true(findings.items[found].warning == cases[i].warning);
+        assert_true((findings.error_count == 0) == cases[i].warning);
+        model_findings_clear(&findings);
+        free(text);
+    }
+    struct model_findings findings = {0};
+    struct failure failure = {0};
+    assert_int_equal(model_file_check_bytes("x.json", "{", 1, &findings, NULL, &failure), -EINVAL);
+    assert_int_equal(model_file_check("/nowhere.json", &findings, NULL, &failure), -ENOENT);
+    assert_int_equal(findings.count, 0);
+}
+
+/* Whatever piece is lost, nothing breaks. */
+TEST(pieces) {
+    for (size_t i = 0; i < sizeof good - 1; i++) {
+        char *text = strdup(good);
+        text[i] = text[i] == '0' ? '9' : '0';
+        struct model_findings findings = {0};
+        struct failure failure = {0};
+        struct model *model = NULL;
+        int r = model_file_check_bytes("x.json", text, strlen(text), &findings, &model, &failure);
+        assert_true(r == 0 || (r < 0 && failure.text[0] != '\0' && !model));
+        model_file_free(model);
+        model = NULL;
+        if (model_file_parse("x.json", text, strlen(text), &model, &failure) == 0)
+            model_file_free(model);
+        else
+            assert_true(r < 0 || findings.error_count > 0);
+        model_findings_clear(&findings);
+        free(text);
+    }
+}
