@@ -317,6 +317,8 @@ int request_make(struct request *request, const struct library *library, struct 
     r = r < 0 ? r
               : add_groups(request, options->fold_columns, options->fold_column_count, "fold",
                            &request->fold_categories, failure);
+    layout->fold_categories = request->fold_categories;
+    layout->fold_category_count = options->fold_column_count;
     r = r < 0 ? r : load(request, failure);
     r = r < 0 ? r : expand_formula(request, failure);
     if (r < 0)

@@ -257,3 +257,22 @@ void result_finish(struct result *result, size_t term_count, struct model_group 
     result->value_count = result->note_count = 0;
     result_clear(result);
 }
+
+void result_widen(struct model_group *group, size_t from, size_t to) {
+    for (size_t p = 0; from < to && p < group->part_count; p++) {
+        struct model_part *part = &group->parts[p];
+        part->estimates = xrealloc(part->estimates, to * sizeof *part->estimates);
+        for (size_t t = from; t < to; t++)
+            part->estimates[t] =
+                (struct model_estimate){.standard_error = NAN, .t = NAN, .p = NAN, .dropped = true};
+        if (part->noise.coefficients) {
+            part->noise.coefficients = xrealloc(part->noise.coefficients, to * sizeof(double));
+            memset(part->noise.coefficients + from, 0, (to - from) * sizeof(double));
+        }
+        double *wider = part->covariance ? xcalloc(to * to, sizeof *wider) : NULL;
+        for (size_t i = 0; wider && i < from; i++)
+            memcpy(wider + i * to, part->covariance + i * from, from * sizeof *wider);
+        free(part->covariance);
+        part->covariance = wider;
+    }
+}
