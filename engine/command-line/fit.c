@@ -148,7 +148,7 @@ static int check_folds(const struct fitting_request *request, struct failure *fa
 static int fit(const struct verb_arguments *arguments, struct failure *failure) {
     cleanup(installation_clear) struct installation installation = {0};
     cleanup(fitting_request_clear) struct fitting_request request = {0};
-    cleanup(table_cleanup) struct table *table = NULL;
+    cleanup(table_stream_cleanup) struct table *table = NULL;
     cleanup(fitting_cleanup) struct fitting *fitting = NULL; /* goes before what it borrows */
     cleanup(fit_progress_end) struct fit_progress progress;
     fit_progress_begin(&progress);
