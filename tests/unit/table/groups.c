@@ -5,9 +5,11 @@
 #include "tests/test.h"
 
 TEST(groups_are_in_natural_order) {
-    char *hosts[] = {"a-2", "a-10"}, *cores[] = {"0", "1", "2"};
+    char hosts[][5] = {"a-2", "a-10"}, cores[][2] = {"0", "1", "2"}, names_of[][5] = {"host", "core"};
+    char *host_levels[] = {hosts[0], hosts[1]}, *core_levels[] = {cores[0], cores[1], cores[2]};
     uint32_t host[] = {1, 0, 1, 0, 1}, core[] = {0, 2, 0, 1, 2};
-    struct table_category categories[] = {{"host", host, hosts, 2}, {"core", core, cores, 3}};
+    struct table_category categories[] = {{names_of[0], host, host_levels, 2},
+                                          {names_of[1], core, core_levels, 3}};
     struct table table = {.rows = 5, .categories = categories, .category_count = 2};
     const size_t by[] = {0, 1};
     cleanup(groups_clear) struct groups groups;
