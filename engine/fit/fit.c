@@ -8,6 +8,7 @@
 #include "engine/foundation/memory.h"
 #include "engine/model/evaluator.h"
 #include "engine/model/model.h"
+#include "engine/model/noise.h"
 #include "engine/table/folds.h"
 #include "engine/table/groups.h"
 
@@ -21,11 +22,11 @@ struct fitting {
     struct request request;
     struct groups groups;
     struct formula_names names;
-    struct result *results;        /* of each group; its problem says why there is none */
-    struct rows all, some, others; /* of the group in hand: all its rows, a fold's, and those outside of it */
+    size_t *widths; /* of each fitted group: how many terms there were when it was */
     struct fit *fit;
-    /* What evaluates the terms that there are so far. */
+    /* What evaluates the terms that there are so far, over the columns of some rows. */
     struct evaluator *evaluator;
+    struct evaluator_column *columns;
     size_t evaluator_terms;
 };
 
@@ -77,13 +78,74 @@ static int add_terms(struct fitting *fitting, struct failure *failure) {
     return r;
 }
 
+/* Once: every group has the same (formula_names). */
 static void set_kind(struct fitting *fitting) {
     struct model *model = fitting->fit->model;
+    if (model->kind)
+        return;
     const struct formula_names *names = &fitting->names;
-    free(model->kind), free(model->over), free(model->named_by);
     model->kind = xstrdup(names->kind ? names->kind : "linear");
     model->over = names->over ? xstrdup(names->over) : NULL;
     model->named_by = names->named_by ? xstrdup(names->named_by) : NULL;
+}
+
+/* The column of ROWS that input INPUT of the evaluator is, as it wants it. */
+static int bind_input(struct fitting *fitting, const struct rows *rows, size_t input,
+                      struct failure *failure) {
+    const struct evaluator *evaluator = fitting->evaluator;
+    const char *name = evaluator->inputs[input].name;
+    const struct formula_column *found = rows_find(rows, name);
+    struct evaluator_column *column = &fitting->columns[input];
+    if (!found)
+        return failure_set(failure, -EPROTO,
+                           "fit-%s: its terms have the column '%s', which is none of its own",
+                           fitting->request.library->plugin->name, name);
+    free((double *)column->values);
+    *column = (struct evaluator_column){.numbers = found->numbers, .codes = found->codes};
+    double *values = found->codes ? xcalloc(found->text_count + 1, sizeof *values) : NULL;
+    for (size_t i = 0; values && i < found->text_count; i++)
+        values[i] = evaluator_code(evaluator, input, found->texts[i]);
+    column->values = values;
+    return 0;
+}
+
+static void free_evaluator(struct fitting *fitting) {
+    for (size_t i = 0; fitting->evaluator && i < fitting->evaluator->input_count; i++)
+        free((double *)fitting->columns[i].values);
+    free(take_pointer(fitting->columns));
+    evaluator_free(take_pointer(fitting->evaluator));
+}
+
+/* Makes what evaluates the terms that there are, over the columns of ROWS. */
+static int prepare_evaluator(struct fitting *fitting, const struct rows *rows, struct failure *failure) {
+    struct model *model = fitting->fit->model;
+    int r = 0;
+    if (!fitting->evaluator || fitting->evaluator_terms != model->term_count) {
+        free_evaluator(fitting);
+        r = evaluator_new(model, &fitting->evaluator, failure);
+        if (r < 0)
+            return r;
+        fitting->columns = xcalloc(fitting->evaluator->input_count + 1, sizeof *fitting->columns);
+        fitting->evaluator_terms = model->term_count;
+    }
+    for (size_t i = 0; r == 0 && i < fitting->evaluator->input_count; i++)
+        r = bind_input(fitting, rows, i, failure);
+    return r;
+}
+
+/* The log density of each row's response. */
+static void rate_rows(const struct fitting *fitting, const struct model_group *group, const struct rows *rows,
+                      const double *mean, const double *sigma, double *ret) {
+    const struct evaluator *evaluator = fitting->evaluator;
+    cleanup_free double *inputs = xcalloc(evaluator->input_count + 1, sizeof *inputs);
+    for (size_t i = 0; i < rows->view.count; i++) {
+        const struct model_part *part = &group->parts[0];
+        if (group->part_count > 1) {
+            evaluator_gather(evaluator, fitting->columns, i, inputs);
+            part = evaluator_part(evaluator, group, inputs);
+        }
+        ret[i] = part ? noise_density(&part->noise, sigma[i], rows->view.response[i] - mean[i]) : NAN;
+    }
 }
 
 /* What GROUP says of ROWS; NaN where it says nothing. */
@@ -94,23 +156,20 @@ static int predict_rows(struct fitting *fitting, const struct model_group *group
     struct plugin_message message = {""};
     int r;
     if (plugin->predict) {
+        static const struct model_noise normal = {.kind = MODEL_NOISE_HOMOSCEDASTIC};
         r = plugin->predict(model, group, &rows->view, &fitting->request.view, mean, sigma, &message);
         if (r < 0)
             return library_failure(fitting->request.library, r, &message, failure);
         for (size_t i = 0; i < rows->view.count; i++)
-            log_density[i] = normal_log_density(rows->view.response[i], mean[i], sigma[i]);
+            log_density[i] = noise_density(&normal, sigma[i], rows->view.response[i] - mean[i]);
         return 0;
     }
-    if (!fitting->evaluator || fitting->evaluator_terms != model->term_count) {
-        evaluator_free(fitting->evaluator);
-        fitting->evaluator = NULL;
-        r = evaluator_new(model, &fitting->evaluator, failure);
-        if (r < 0)
-            return r;
-        fitting->evaluator_terms = model->term_count;
-    }
-    return evaluator_rows(fitting->evaluator, group, rows->factors, rows->factor_count, rows->view.count,
-                          rows->view.response, mean, sigma, log_density, failure);
+    r = prepare_evaluator(fitting, rows, failure);
+    if (r < 0)
+        return r;
+    evaluator_rows(fitting->evaluator, group, NULL, rows->view.count, fitting->columns, mean, sigma);
+    rate_rows(fitting, group, rows, mean, sigma, log_density);
+    return 0;
 }
 
 /* ---- One group
@@ -488,7 +547,7 @@ static void fitting_clear(struct fitting *fitting) {
     groups_clear(&fitting->groups);
     formula_names_clear(&fitting->names);
     rows_clear(&fitting->all), rows_clear(&fitting->some), rows_clear(&fitting->others);
-    evaluator_free(fitting->evaluator);
+    free_evaluator(fitting);
     free(fitting->widths);
     fit_free(fitting->fit);
 }

@@ -29,23 +29,35 @@ static double *array(struct rows *rows, size_t i) {
     return rows->numbers + i * rows->capacity;
 }
 
-/* What formula_values() reads. */
-static void name_factors(struct rows *rows, const struct rows_layout *layout) {
-    const struct table *table = layout->table;
-    size_t first = array_count(layout) - layout->factor_count;
-    rows->factors = xcalloc(layout->factor_count + layout->factor_category_count + 1, sizeof *rows->factors);
+static struct formula_column name_numbers(struct rows *rows, const struct rows_layout *layout, size_t number,
+                                          size_t i) {
+    return (struct formula_column){.name = layout->table->numbers[number].name, .numbers = array(rows, i)};
+}
+
+static struct formula_column name_codes(struct rows *rows, const struct rows_layout *layout, size_t i) {
+    const struct table_category *category = &layout->table->categories[category_of(layout, i)];
+    return (struct formula_column){.name = category->name,
+                                   .codes = rows->codes + i * rows->capacity,
+                                   .texts = (const char *const *)category->levels,
+                                   .text_count = category->level_count};
+}
+
+/* The columns by name: the formula's first, which formula_values() reads. */
+static void name_columns(struct rows *rows, const struct rows_layout *layout) {
+    size_t columns = 2 + layout->term_count, factors = columns + layout->column_count, count = 0;
+    struct formula_column *named =
+        xcalloc(layout->factor_count + layout->column_count + code_count(layout) + 1, sizeof *named);
     for (size_t i = 0; i < layout->factor_count; i++)
-        rows->factors[i] = (struct formula_column){.name = table->numbers[layout->factors[i]].name,
-                                                   .numbers = array(rows, first + i)};
-    for (size_t i = 0; i < layout->factor_category_count; i++) {
-        const struct table_category *category = &table->categories[layout->factor_categories[i]];
-        rows->factors[layout->factor_count + i] =
-            (struct formula_column){.name = category->name,
-                                    .codes = rows->codes + (layout->category_count + i) * rows->capacity,
-                                    .texts = (const char *const *)category->levels,
-                                    .text_count = category->level_count};
-    }
-    rows->factor_count = layout->factor_count + layout->factor_category_count;
+        named[count++] = name_numbers(rows, layout, layout->factors[i], factors + i);
+    for (size_t i = 0; i < layout->factor_category_count; i++)
+        named[count++] = name_codes(rows, layout, layout->category_count + i);
+    rows->factor_count = count;
+    for (size_t i = 0; i < layout->column_count; i++)
+        named[count++] = name_numbers(rows, layout, layout->columns[i], columns + i);
+    for (size_t i = 0; i < layout->category_count; i++)
+        named[count++] = name_codes(rows, layout, i);
+    rows->named_count = count;
+    rows->factors = named;
 }
 
 /* What folds_units() reads. */
@@ -94,7 +106,7 @@ static void make_room(struct rows *rows, const struct rows_layout *layout, size_
         .categories = rows->categories,
         .numbers = rows->places,
     };
-    name_factors(rows, layout);
+    name_columns(rows, layout);
     name_settings(rows, layout);
 }
 
@@ -220,6 +232,13 @@ void rows_select(struct rows *rows, const struct rows_layout *layout, const stru
         rows->places[k] = from->places[chosen[k]];
     rows->view.count = count;
     free(chosen);
+}
+
+const struct formula_column *rows_find(const struct rows *rows, const char *name) {
+    for (size_t i = 0; i < rows->named_count; i++)
+        if (strcmp(rows->factors[i].name, name) == 0)
+            return &rows->factors[i];
+    return NULL;
 }
 
 void rows_clear(struct rows *rows) {

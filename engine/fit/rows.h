@@ -36,8 +36,9 @@ struct rows {
     uint64_t *places;
     const double **terms, **columns;
     const uint32_t **categories;
-    struct formula_column *factors; /* of the formula: numbers, then categories */
-    size_t factor_count;
+    struct formula_column
+        *factors; /* of the formula: numbers, then categories; then those of the parameters */
+    size_t factor_count, named_count;
     const double **setting_numbers; /* what makes a setting: columns and factors */
     const uint32_t **setting_codes;
     struct folds_columns setting, fold_columns;
@@ -51,6 +52,8 @@ int rows_gather(struct rows *rows, const struct rows_layout *layout, const uint3
 /* Those rows of FROM whose FOLDS entry is FOLD, or is not (OUTSIDE), in the same order. */
 void rows_select(struct rows *rows, const struct rows_layout *layout, const struct rows *from,
                  const uint8_t *folds, uint8_t fold, bool outside);
+/* The column called NAME, of the formula or of the parameters; NULL: there is none. */
+const struct formula_column *rows_find(const struct rows *rows, const char *name);
 void rows_clear(struct rows *rows);
 
 #endif

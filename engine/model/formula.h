@@ -76,8 +76,8 @@ char *formula_print(const struct formula *formula);
  *     host + mode          three of host, all but the first of mode
  *
  * FAILURE_INPUT for terms whose dummies add up to those of others whatever the rows, with what to write
- * instead (1 + host*mode needs host and mode, too); for more than FORMULA_TERMS_MAX dummies; and where no term
- * is left.
+ * instead (1 + host*mode needs host and mode, too); for more than FORMULA_TERMS_MAX dummies; and where no
+ * term is left.
  */
 int formula_expand(const struct formula *formula, const struct model_column *columns, size_t column_count,
                    struct formula *ret, struct failure *failure);
@@ -98,8 +98,9 @@ struct formula_column {
     size_t text_count;
 };
 
-/* The value of TERM, written out, at each of COUNT rows. What is missing or not defined (the inverse of 0, the
- * logarithm of a number below 0) is NaN or infinite. -ENOENT: a column is not there, *RET_MISSING its name. */
+/* The value of TERM, written out, at each of COUNT rows. What is missing or not defined (the inverse of 0,
+ * the logarithm of a number below 0) is NaN or infinite. -ENOENT: a column is not there, *RET_MISSING its
+ * name. */
 int formula_values(const struct model_term *term, const struct formula_column *columns, size_t column_count,
                    size_t count, double *ret, const char **ret_missing);
 /* VALUE to a whole POWER, by the same multiplications wherever it is computed. */
