@@ -58,7 +58,7 @@ sed -nE 's/^([^:]*):([0-9]+):[[:space:]]*#[[:space:]]*include[[:space:]]*(["<][^
 rooms() {
     awk '
         BEGIN {
-            split("foundation 0 documents 1 event-loop 1 design 2 agent 2 archive-format 2 remote 3 testbed 4 plugin 5 " \
+            split("foundation 0 documents 1 event-loop 1 design 2 agent 2 archive-format 2 remote 3 model 3 testbed 4 plugin 5 " \
                   "run 5 report 6 history 6 command-line 7", words, " ")
             for (i = 1; i in words; i += 2) level[words[i]] = words[i + 1]
         }
@@ -71,8 +71,10 @@ rooms() {
         function breach(why) { print $1 ":" $2 ": includes " $3 ": " why }
         {
             from = room($1)
-            if (from == "tests" || from == "examples" || $3 !~ /^"/) next
-            path = substr($3, 2, length($3) - 2); to = room(path)
+            if (from == "tests" || from == "examples" || $3 !~ /^("|<assay\/)/) next
+            path = substr($3, 2, length($3) - 2)
+            if (path ~ /^assay\//) path = "plugins/interface/" path # as it is installed
+            to = room(path)
             if (to == from) next
             if (to == "tests" || to == "examples") breach("nothing includes " to)
             else if (from == "experiments") breach("an experiment is built on a node, where nothing of ours is")
@@ -81,7 +83,7 @@ rooms() {
             else if (from == "numerics") breach("plugins/numerics includes nothing of ours")
             else if (to == "numerics") breach("plugins/numerics is for plugins")
             else if (to ~ /^plugin /) breach("a plugin is loaded, not included")
-            else if (to == "interface") { if (from != "plugin" && level[from] < 6) breach("only plugin and the rooms above know plugins") }
+            else if (to == "interface") { if (from != "model" && from != "plugin" && level[from] < 6) breach("only model, plugin and the rooms above know plugins") }
             else if (!(from in level)) breach("the room \"" from "\" has no level in rules.sh")
             else if (!(to in level)) breach("the room \"" to "\" has no level in rules.sh")
             else if (from == "agent" && path == "engine/foundation/hash.h") breach("the agent has nothing but libc")
@@ -108,7 +110,7 @@ libraries() {
             found = 1
             if (index($1, folder) != 1) print $1 ":" $2 ": includes " $3 ": " name " has its one home in " folder
         }
-        $3 !~ /^</ { next }
+        $3 !~ /^</ || $3 ~ /^<assay\// { next }
         ($3 in known) || $3 ~ /^<(sys|linux|asm|net|netinet|arpa|bits)\// || $3 ~ /^<[a-z0-9]*intrin[.]h>$/ { next }
         $1 ~ /^tests\// { next }
         {
@@ -224,7 +226,7 @@ headers() {
     local flags=(-std=gnu17 -D_GNU_SOURCE -D_FILE_OFFSET_BITS=64 '-DASSAY_VERSION="0"' -Wall -Wextra -Wno-unused-function -Wno-psabi -Werror)
     grep '\.h$' "$scratch/files" | while read -r path; do
         printf '#include "%s"\nextern int not_an_empty_unit;\n' "$path" >"$scratch/alone.c"
-        "$cc" "${flags[@]}" -I. -fsyntax-only "$scratch/alone.c" 2>"$scratch/errors" ||
+        "$cc" "${flags[@]}" -I. -Iplugins/interface -fsyntax-only "$scratch/alone.c" 2>"$scratch/errors" ||
             echo "$path:1: does not compile alone: $(grep -m1 error "$scratch/errors")"
     done
 }

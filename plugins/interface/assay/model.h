@@ -66,7 +66,8 @@ struct model_component {
 enum model_noise_kind {
     MODEL_NOISE_NONE,            /* N-0: the model has none */
     MODEL_NOISE_HOMOSCEDASTIC,   /* N-1: sigma is `constant` */
-    MODEL_NOISE_HETEROSCEDASTIC, /* N-2: sigma = constant + sum of coefficient x term, at least 0 */
+    MODEL_NOISE_HETEROSCEDASTIC, /* N-2: sigma = constant + sum of coefficient x term; not defined where that
+                                    is below 0 */
     MODEL_NOISE_MIXTURE,         /* components */
 };
 

@@ -35,6 +35,7 @@ struct predict_value {
     double standard_error;  /* of the mean, by the covariance of the estimates; NaN: not known */
     double extrapolated_by; /* 1 inside the domain; otherwise the greatest factor by which a range is left */
     const char *extrapolation; /* the column or term whose range it is; NULL inside */
+    bool extrapolated_above;   /* above the greatest value, not below the least */
     double outside_hull;       /* how far beyond the hull of all rows, in widths of the hull; 0 inside */
 };
 

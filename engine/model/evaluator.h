@@ -1,0 +1,102 @@
+/*
+ * What a model says of a row: the mean, how single measurements scatter about it, how sure the mean is, and
+ * whether the row lies where the model was observed. Of the kinds that are defined row by row (struct model):
+ * linear, piecewise, maximum, minimum, harmonic, smpi.
+ *
+ *     evaluator_new(model) ; evaluator_bind(columns) ; evaluator_row(group, inputs) ... ; evaluator_free
+ *
+ * A row is an array of doubles, one for each input: a number, or for a text the code that evaluator_code()
+ * has for it. The groups of any model with the same terms can be evaluated, those of a draw for one.
+ */
+#ifndef ASSAY_MODEL_EVALUATOR_H
+#define ASSAY_MODEL_EVALUATOR_H
+
+#include "engine/foundation/failure.h"
+
+#include <assay/predict.h>
+
+/* What a row must have: a column as a number, or as a text. */
+struct evaluator_input {
+    const char *name; /* the model's */
+    bool is_text;
+    const char **texts; /* that have codes: levels, or names of parts */
+    size_t text_count;
+    size_t level_count; /* of them, that the fit saw; 0: not known */
+};
+
+/* How the products of estimates and terms make the mean. */
+enum evaluator_combine {
+    EVALUATOR_SUM,
+    EVALUATOR_MAXIMUM,
+    EVALUATOR_MINIMUM,
+    EVALUATOR_HARMONIC, /* the reciprocal of the sum of their reciprocals */
+};
+
+struct evaluator_factor; /* a factor of a term, bound to an input */
+
+struct evaluator {
+    const struct model *model; /* borrowed */
+    enum evaluator_combine combine;
+    struct evaluator_input *inputs;
+    size_t input_count;
+    struct evaluator_factor *factors; /* of all terms, one term after the other */
+    size_t over, named_by;            /* inputs; SIZE_MAX: none */
+    size_t *hull;                     /* the input of each column of the hull; NULL: the hull says nothing */
+};
+
+/* A column of rows for an input: numbers, or codes of the caller's and the input's code for each. */
+struct evaluator_column {
+    const double *numbers; /* or NULL */
+    const uint32_t *codes;
+    const double *values; /* of each code */
+};
+
+/* Whether models of this kind can be evaluated. */
+bool evaluator_knows(const char *kind);
+
+/* FAILURE_INPUT for a model of another kind. */
+int evaluator_new(const struct model *model, struct evaluator **ret, struct failure *failure);
+void evaluator_free(struct evaluator *evaluator); /* NULL is fine */
+void evaluator_cleanup(struct evaluator **evaluator);
+/* Which of NAMES each input is; FAILURE_INPUT with the nearest one where an input is none of them. */
+int evaluator_bind(const struct evaluator *evaluator, const char *const *names, size_t count, size_t *ret,
+                   struct failure *failure);
+/* The number that stands for TEXT in an input of texts; NaN for what is missing (NULL or empty). */
+double evaluator_code(const struct evaluator *evaluator, size_t input, const char *text);
+
+/* The value of each term of the model at a row. */
+void evaluator_terms(const struct evaluator *evaluator, const double *inputs, double *ret_terms);
+/* Which part of GROUP holds at the row; NULL: none has the name that the row gives. */
+const struct model_part *evaluator_part(const struct evaluator *evaluator, const struct model_group *group,
+                                        const double *inputs);
+/* Whether a row of measurements can be one of PART: of a kind with names a cost that is the same for all
+ * sizes is that of a call, of which a row may be many. */
+bool evaluator_is_measured(const struct evaluator *evaluator, const struct model_part *part);
+
+/* The mean and sigma of GROUP at a row. Sigma is NaN without noise, and where an N-2 is below 0. 0; -EDOM:
+ * the mean is not a number there, or no part has the row's name; then both are NaN. */
+int evaluator_row(const struct evaluator *evaluator, const struct model_group *group, const double *inputs,
+                  double *ret_mean, double *ret_sigma);
+/* The same of COUNT rows; GROUPS is which of the model's each row is of (UINT32_MAX: none, which is NaN),
+ * NULL: all are of the first. COLUMNS has one for each input. RET_SIGMA may be NULL. */
+void evaluator_rows(const struct evaluator *evaluator, const struct model_group *of, const uint32_t *groups,
+                    size_t count, const struct evaluator_column *columns, double *ret_mean,
+                    double *ret_sigma);
+/* One row of them. */
+void evaluator_gather(const struct evaluator *evaluator, const struct evaluator_column *columns, size_t row,
+                      double *ret_inputs);
+/* The standard error of the mean, by the covariance of the estimates: of sums sqrt(x'Cx), x the terms; of a
+ * greatest or least that of the term that is it; of harmonic to first order. NaN: not known. */
+double evaluator_standard_error(const struct evaluator *evaluator, const struct model_group *group,
+                                const double *inputs);
+/* All of it, with what extrapolation.h says. */
+int evaluator_predict(const struct evaluator *evaluator, const struct model_group *group,
+                      const double *inputs, struct predict_value *ret);
+
+/* Parts of one group that a row may be of: all, or those of one name; false where there are none. */
+bool evaluator_run(const struct evaluator *evaluator, const struct model_group *group, const double *inputs,
+                   size_t *ret_first, size_t *ret_end);
+/* The one of these that holds X, or the nearest. */
+size_t evaluator_segment(const struct model_group *group, size_t first, size_t end, double x);
+
+#endif

@@ -1,0 +1,326 @@
+#include "engine/model/model.h"
+
+#include "engine/documents/unit.h"
+#include "engine/foundation/cleanup.h"
+#include "engine/foundation/memory.h"
+#include "engine/foundation/text.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct model *model_new(const char *file) {
+    struct model *model = xcalloc(1, sizeof *model);
+    model->size = sizeof *model;
+    model->file = xstrdup(file);
+    return model;
+}
+
+/* ---- Freeing */
+
+static void free_texts(char **texts, size_t count) {
+    for (size_t i = 0; texts && i < count; i++)
+        free(texts[i]);
+    free(texts);
+}
+
+void model_term_clear(struct model_term *term) {
+    for (size_t f = 0; f < term->factor_count; f++) {
+        free(term->factors[f].column);
+        free(term->factors[f].level);
+        free(term->factors[f].function);
+    }
+    free(term->name), free(term->unit), free(term->factors);
+    *term = (struct model_term){0};
+}
+
+void model_hull_free(struct model_hull *hull) {
+    if (!hull)
+        return;
+    free_texts(hull->columns, hull->column_count);
+    free(hull->scale), free(hull->directions), free(hull->minimum), free(hull->maximum);
+    free(hull);
+}
+
+static void free_values(struct model_value *values, size_t count) {
+    for (size_t i = 0; i < count; i++)
+        free(values[i].name), free(values[i].unit);
+    free(values);
+}
+
+static void clear_part(struct model_part *part) {
+    for (size_t i = 0; i < part->domain_count; i++)
+        free(part->domain[i].name);
+    free(part->kind), free(part->name), free(part->estimates), free(part->covariance), free(part->domain);
+    free(part->noise.method), free(part->noise.coefficients), free(part->noise.components);
+    free_values(part->values, part->value_count);
+}
+
+static void clear_group(struct model_group *group, size_t by_count) {
+    for (size_t p = 0; p < group->part_count; p++)
+        clear_part(&group->parts[p]);
+    free_texts(group->labels, by_count);
+    free_texts(group->notes, group->note_count);
+    free_values(group->values, group->value_count);
+    free(group->name), free(group->parts);
+}
+
+static void clear_origin(struct model_origin *origin) {
+    for (size_t i = 0; i < origin->input_count; i++) {
+        free(origin->inputs[i].name);
+        free(origin->inputs[i].run_id);
+        free(origin->inputs[i].experiment);
+    }
+    free(origin->inputs);
+    free(origin->plugin), free(origin->version), free(origin->engine), free(origin->created);
+    free(origin->folds_by), free(origin->where);
+    free_texts(origin->folds_columns, origin->folds_column_count);
+    free_texts(origin->settings, origin->setting_count);
+    free_texts(origin->setting_values, origin->setting_count);
+}
+
+void model_file_free(struct model *model) {
+    if (!model)
+        return;
+    for (size_t t = 0; t < model->term_count; t++)
+        model_term_clear(&model->terms[t]);
+    for (size_t c = 0; c < model->column_count; c++) {
+        free(model->columns[c].name), free(model->columns[c].unit), free(model->columns[c].type);
+        free_texts(model->columns[c].levels, model->columns[c].level_count);
+    }
+    for (size_t g = 0; g < model->group_count; g++)
+        clear_group(&model->groups[g], model->by_count);
+    for (size_t s = 0; s < model->skipped_count; s++) {
+        free_texts(model->skipped[s].labels, model->by_count);
+        free(model->skipped[s].name), free(model->skipped[s].reason);
+    }
+    free_texts(model->by, model->by_count);
+    model_hull_free(model->hull);
+    clear_origin(&model->origin);
+    free(model->file), free(model->kind), free(model->over), free(model->named_by), free(model->response);
+    free(model->response_unit), free(model->weights), free(model->terms), free(model->columns);
+    free(model->groups), free(model->skipped);
+    free(model);
+}
+
+void model_file_cleanup(struct model **model) {
+    model_file_free(*model);
+}
+
+static char *copy_text(const char *text) {
+    return text ? xstrdup(text) : NULL;
+}
+
+struct model_term model_term_copy(const struct model_term *term) {
+    struct model_term copy = {.name = copy_text(term->name),
+                              .unit = copy_text(term->unit),
+                              .factors = xcalloc(term->factor_count + 1, sizeof *copy.factors),
+                              .factor_count = term->factor_count};
+    for (size_t f = 0; f < term->factor_count; f++)
+        copy.factors[f] = (struct model_factor){.column = copy_text(term->factors[f].column),
+                                                .power = term->factors[f].power,
+                                                .level = copy_text(term->factors[f].level),
+                                                .function = copy_text(term->factors[f].function)};
+    return copy;
+}
+
+/* ---- Times */
+
+double model_unit_seconds(const char *unit) {
+    const struct unit *found = unit ? unit_find(unit) : NULL;
+    return !unit ? 0 : found && found->dimension == UNIT_TIME ? found->scale : NAN;
+}
+
+int model_response_seconds(const struct model *model, double *ret, struct failure *failure) {
+    if (isnan(model->response_seconds))
+        return failure_input(failure, model->file, 0, 0,
+                             "the response '%.128s' is in %.64s, which is no time", model->response,
+                             model->response_unit);
+    *ret = model->response_seconds > 0 ? model->response_seconds : 1;
+    return 0;
+}
+
+/* ---- Finding */
+
+char *model_group_name(char *const *labels, size_t count) {
+    cleanup(text_clear) struct text name;
+    text_init(&name, SIZE_MAX);
+    for (size_t i = 0; i < count; i++)
+        text_printf(&name, "%s%s", i ? "/" : "", labels[i]);
+    return xstrdup(count ? name.bytes : "all");
+}
+
+int model_group_find(const struct model *model, const char *name, size_t *ret, struct failure *failure) {
+    cleanup_free const char **names = xcalloc(model->group_count + 1, sizeof *names);
+    for (size_t g = 0; g < model->group_count; g++) {
+        names[g] = model->groups[g].name;
+        if (strcmp(names[g], name) == 0) {
+            *ret = g;
+            return 0;
+        }
+    }
+    const char *nearest = text_nearest(name, names, model->group_count);
+    return failure_input(failure, model->file, 0, 0, "the model has no group '%.128s'; %s '%.128s'%s", name,
+                         nearest ? "did you mean" : "its first is",
+                         nearest              ? nearest
+                         : model->group_count ? names[0]
+                                              : "none",
+                         nearest ? "?" : "");
+}
+
+struct model_names {
+    const struct model *model;
+    size_t *order;
+};
+
+static int compare_names(const void *a, const void *b, void *context) {
+    const struct model *model = context;
+    return strcmp(model->groups[*(const size_t *)a].name, model->groups[*(const size_t *)b].name);
+}
+
+struct model_names *model_names_new(const struct model *model) {
+    struct model_names *names = xmalloc(sizeof *names);
+    *names = (struct model_names){model, xcalloc(model->group_count + 1, sizeof *names->order)};
+    for (size_t g = 0; g < model->group_count; g++)
+        names->order[g] = g;
+    qsort_r(names->order, model->group_count, sizeof *names->order, compare_names, (void *)model);
+    return names;
+}
+
+void model_names_free(struct model_names *names) {
+    if (names)
+        free(names->order);
+    free(names);
+}
+
+size_t model_names_find(const struct model_names *names, const char *name) {
+    size_t low = 0, high = names->model->group_count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        int order = strcmp(names->model->groups[names->order[middle]].name, name);
+        if (order == 0)
+            return names->order[middle];
+        if (order < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return names->model->group_count;
+}
+
+const char *model_group_label(const struct model *model, const struct model_group *group, const char *by) {
+    for (size_t j = 0; j < model->by_count; j++)
+        if (strcmp(model->by[j], by) == 0)
+            return group->labels[j];
+    return NULL;
+}
+
+const struct model_column *model_column_find(const struct model *model, const char *name) {
+    for (size_t c = 0; c < model->column_count; c++)
+        if (strcmp(model->columns[c].name, name) == 0)
+            return &model->columns[c];
+    return NULL;
+}
+
+const struct model_range *model_range_find(const struct model_part *part, const char *name) {
+    for (size_t i = 0; i < part->domain_count; i++)
+        if (strcmp(part->domain[i].name, name) == 0)
+            return &part->domain[i];
+    return NULL;
+}
+
+const struct model_value *model_value_find(const struct model_value *values, size_t count, const char *name) {
+    for (size_t i = 0; i < count; i++)
+        if (strcmp(values[i].name, name) == 0)
+            return &values[i];
+    return NULL;
+}
+
+double model_group_value(const struct model_group *group, const char *name) {
+    const struct model_value *value = model_value_find(group->values, group->value_count, name);
+    if (!value && group->part_count > 0)
+        value = model_value_find(group->parts[0].values, group->parts[0].value_count, name);
+    return value ? value->value : NAN;
+}
+
+const char *model_column_unit(const struct model *model, const char *name) {
+    const struct model_column *column = model_column_find(model, name);
+    if (model->response && strcmp(model->response, name) == 0)
+        return model->response_unit;
+    return column ? column->unit : NULL;
+}
+
+/* ---- Distributions */
+
+bool model_factorise(const double *covariance, size_t count, double *ret) {
+    static const double rounding = 1e-8; /* of a variance */
+    for (size_t i = 0; i < count; i++) {
+        double *row = ret + i * count, variance = covariance[i * (count + 1)], left = variance;
+        if (!(variance >= 0))
+            return false;
+        for (size_t j = 0; j < count; j++) {
+            const double *above = ret + j * count;
+            row[j] = 0;
+            if (j >= i)
+                continue;
+            double sum = covariance[i * count + j];
+            for (size_t k = 0; k < j; k++)
+                sum -= row[k] * above[k];
+            if (above[j] > 0)
+                row[j] = sum / above[j];
+            else if (fabs(sum) > rounding * sqrt(variance) * sqrt(covariance[j * (count + 1)]))
+                return false;
+            left -= row[j] * row[j];
+        }
+        if (left < -rounding * variance)
+            return false;
+        row[i] = left > rounding * rounding * variance ? sqrt(left) : 0;
+    }
+    return true;
+}
+
+static void draw_part(const struct model *model, struct model_part *part, const char *stream,
+                      double (*normal)(void *context, const char *stream, uint64_t index), void *context) {
+    size_t count = model->term_count;
+    cleanup_free double *triangle = xcalloc(count * count + 1, sizeof *triangle);
+    cleanup_free double *draws = xcalloc(count + 1, sizeof *draws);
+    struct model_estimate *estimates = xcalloc(count + 1, sizeof *estimates);
+    memcpy(estimates, part->estimates, count * sizeof *estimates);
+    part->estimates = estimates;
+    if (!part->covariance || !model_factorise(part->covariance, count, triangle))
+        return;
+    for (size_t i = 0; i < count; i++) {
+        draws[i] = normal(context, stream, i);
+        for (size_t j = 0; j <= i; j++)
+            estimates[i].estimate += triangle[i * count + j] * draws[j];
+    }
+}
+
+struct model *model_draw(const struct model *model,
+                         double (*normal)(void *context, const char *stream, uint64_t index), void *context) {
+    struct model *drawn = xmalloc(sizeof *drawn);
+    *drawn = *model;
+    drawn->groups = xcalloc(model->group_count + 1, sizeof *drawn->groups);
+    for (size_t g = 0; g < model->group_count; g++) {
+        struct model_group *group = &drawn->groups[g];
+        *group = model->groups[g];
+        group->parts = xcalloc(group->part_count + 1, sizeof *group->parts);
+        for (size_t p = 0; p < group->part_count; p++) {
+            cleanup_free char *stream = xformat("%s/%zu", group->name, p);
+            group->parts[p] = model->groups[g].parts[p];
+            draw_part(model, &group->parts[p], stream, normal, context);
+        }
+    }
+    return drawn;
+}
+
+void model_draw_free(struct model *drawn) {
+    for (size_t g = 0; drawn && g < drawn->group_count; g++) {
+        for (size_t p = 0; p < drawn->groups[g].part_count; p++)
+            free(drawn->groups[g].parts[p].estimates);
+        free(drawn->groups[g].parts);
+    }
+    if (drawn)
+        free(drawn->groups);
+    free(drawn);
+}

@@ -1,0 +1,577 @@
+#include "engine/model/read.h"
+
+#include "engine/foundation/cleanup.h"
+#include "engine/foundation/memory.h"
+#include "engine/foundation/number.h"
+#include "engine/model/evaluator.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* What the weights of a mixture may miss 1 by. */
+static const double rounding = 1e-6;
+enum { POWER_MAX = 1000, HULL_COLUMNS_MAX = 64, HULL_DIRECTIONS_MAX = 1 << 16, FINDINGS_MAX = 1000 };
+
+/* Reading continues behind what is wrong, with values that do no harm: the first complaint is the failure. */
+struct reading {
+    const struct document *document;
+    struct model_findings *findings; /* takes every complaint; NULL: the failure takes the first */
+    struct failure *failure;
+    int error;
+    struct model *model;
+    const struct document_node *units; /* of values */
+};
+
+/* ---- Complaints */
+
+void model_findings_add(struct model_findings *findings, const struct document_node *node, bool warning,
+                        const char *format, ...) {
+    char sentence[FAILURE_TEXT_SIZE];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(sentence, sizeof sentence, format, arguments);
+    va_end(arguments);
+    findings->items = xrealloc(findings->items, (findings->count + 1) * sizeof *findings->items);
+    findings->items[findings->count++] =
+        (struct model_finding){node ? node->line : 0, node ? node->column : 0, warning, xstrdup(sentence)};
+    findings->error_count += !warning;
+}
+
+void model_findings_clear(struct model_findings *findings) {
+    for (size_t i = 0; i < findings->count; i++)
+        free(findings->items[i].sentence);
+    free(findings->items);
+    *findings = (struct model_findings){0};
+}
+
+__attribute__((format(printf, 3, 4))) static void
+refuse(struct reading *reading, const struct document_node *node, const char *format, ...) {
+    char sentence[FAILURE_TEXT_SIZE];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(sentence, sizeof sentence, format, arguments);
+    va_end(arguments);
+    if (reading->findings)
+        model_findings_add(reading->findings, node, false, "%s", sentence);
+    else if (!reading->error)
+        reading->error = failure_input(reading->failure, reading->document->file, node->line, node->column,
+                                       "%s", sentence);
+}
+
+/* Nobody reads more complaints than these, and each costs memory. */
+static bool is_hopeless(const struct reading *reading) {
+    return reading->error || (reading->findings && reading->findings->error_count >= FINDINGS_MAX);
+}
+
+/* ---- Members */
+
+static const struct document_node *member(const struct document_node *node, const char *key) {
+    const struct document_node *value = document_get(node, key);
+    return value && value->kind != DOCUMENT_NULL ? value : NULL;
+}
+
+/* A member that must be there, or NULL after a complaint. */
+static const struct document_node *need(struct reading *reading, const struct document_node *node,
+                                        const char *key, enum document_kind kind) {
+    const struct document_node *value = document_get(node, key);
+    if (value && value->kind == kind)
+        return value;
+    if (value)
+        refuse(reading, value, "'%s' is %s; expected %s", key, document_kind_name(value->kind),
+               document_kind_name(kind));
+    else
+        refuse(reading, node, "'%s' is missing; expected %s", key, document_kind_name(kind));
+    return NULL;
+}
+
+/* The same of a member that may be missing or null; then it is NULL, too. */
+static const struct document_node *may(struct reading *reading, const struct document_node *node,
+                                       const char *key, enum document_kind kind) {
+    return member(node, key) ? need(reading, node, key, kind) : NULL;
+}
+
+static char *need_text(struct reading *reading, const struct document_node *node, const char *key) {
+    const struct document_node *value = need(reading, node, key, DOCUMENT_TEXT);
+    return xstrdup(value ? value->text : "");
+}
+
+static char *may_text(struct reading *reading, const struct document_node *node, const char *key) {
+    const struct document_node *value = may(reading, node, key, DOCUMENT_TEXT);
+    return value ? xstrdup(value->text) : NULL;
+}
+
+/* NODE itself as a number; KEY is for messages. */
+static double to_number(struct reading *reading, const struct document_node *node, const char *key) {
+    double value = NAN;
+    if (node->kind != DOCUMENT_NUMBER)
+        refuse(reading, node, "'%s' is %s; expected a number", key, document_kind_name(node->kind));
+    else if (!number_parse_double(node->text, strlen(node->text), &value))
+        refuse(reading, node, "'%s' is %.64s; expected a number that a double can hold", key, node->text);
+    return value;
+}
+
+static double need_number(struct reading *reading, const struct document_node *node, const char *key) {
+    const struct document_node *value = need(reading, node, key, DOCUMENT_NUMBER);
+    return value ? to_number(reading, value, key) : NAN;
+}
+
+static double may_number(struct reading *reading, const struct document_node *node, const char *key,
+                         double otherwise) {
+    return member(node, key) ? need_number(reading, node, key) : otherwise;
+}
+
+static bool may_flag(struct reading *reading, const struct document_node *node, const char *key) {
+    const struct document_node *value = may(reading, node, key, DOCUMENT_BOOLEAN);
+    return value && strcmp(value->text, "true") == 0;
+}
+
+static uint64_t need_count(struct reading *reading, const struct document_node *node, const char *key) {
+    const struct document_node *value = need(reading, node, key, DOCUMENT_NUMBER);
+    uint64_t count = 0;
+    if (value && !number_parse_uint64(value->text, strlen(value->text), &count))
+        refuse(reading, value, "'%s' is %.64s; expected a whole number from 0", key, value->text);
+    return count;
+}
+
+/* A list of at most MOST items, empty where it is missing. */
+static const struct document_node *list_of(struct reading *reading, const struct document_node *node,
+                                           const char *key, bool must, size_t most) {
+    static const struct document_node empty = {.kind = DOCUMENT_SEQUENCE};
+    const struct document_node *list =
+        must ? need(reading, node, key, DOCUMENT_SEQUENCE) : may(reading, node, key, DOCUMENT_SEQUENCE);
+    if (!list || list->count <= most)
+        return list ? list : &empty;
+    refuse(reading, list, "'%s' has %zu entries; expected at most %zu", key, list->count, most);
+    return &empty;
+}
+
+static char **texts_of(struct reading *reading, const struct document_node *node, const char *key, bool must,
+                       size_t *ret_count) {
+    const struct document_node *list = list_of(reading, node, key, must, SIZE_MAX);
+    char **texts = xcalloc(list->count + 1, sizeof *texts);
+    for (size_t i = 0; i < list->count; i++) {
+        bool good = list->items[i]->kind == DOCUMENT_TEXT;
+        if (!good)
+            refuse(reading, list->items[i], "'%s' has %s; expected texts", key,
+                   document_kind_name(list->items[i]->kind));
+        texts[i] = xstrdup(good ? list->items[i]->text : "");
+    }
+    *ret_count = list->count;
+    return texts;
+}
+
+/* The COUNT numbers of a list; NaN where they are none. */
+static double *numbers_of(struct reading *reading, const struct document_node *list, const char *key,
+                          size_t count, double *ret) {
+    if (list->kind != DOCUMENT_SEQUENCE || list->count != count)
+        refuse(reading, list, "'%s' is no list of %zu numbers, as it must be here", key, count);
+    for (size_t i = 0; i < count; i++)
+        ret[i] = list->kind == DOCUMENT_SEQUENCE && i < list->count ? to_number(reading, list->items[i], key)
+                                                                    : NAN;
+    return ret;
+}
+
+/* ---- The head */
+
+static void read_factor(struct reading *reading, const struct document_node *node, struct model_factor *ret) {
+    double power = need_number(reading, node, "power");
+    ret->column = need_text(reading, node, "column");
+    ret->level = may_text(reading, node, "level");
+    ret->function = may_text(reading, node, "function");
+    if (!(fabs(power) <= POWER_MAX) || power != rint(power) || power == 0 || (ret->level && power != 1))
+        refuse(reading, node, "'power' is %g; expected %s", power,
+               ret->level ? "1, as of a level" : "a whole number, not 0, from -1000 to 1000");
+    else
+        ret->power = (int32_t)power;
+    if (ret->function && (ret->level || strcmp(ret->function, "log2") != 0))
+        refuse(reading, node, "'function' is '%.64s'; expected log2, of a number", ret->function);
+}
+
+static void read_terms(struct reading *reading, const struct document_node *root) {
+    struct model *model = reading->model;
+    const struct document_node *list = list_of(reading, root, "terms", true, MODEL_TERMS_MAX);
+    model->terms = xcalloc(list->count + 1, sizeof *model->terms);
+    model->term_count = list->count;
+    if (list->count == 0 && evaluator_knows(model->kind))
+        refuse(reading, root, "'terms' is empty; expected at least one");
+    for (size_t t = 0; t < list->count; t++) {
+        struct model_term *term = &model->terms[t];
+        const struct document_node *factors =
+            list_of(reading, list->items[t], "factors", true, MODEL_FACTORS_MAX);
+        term->name = need_text(reading, list->items[t], "name");
+        term->unit = may_text(reading, list->items[t], "unit");
+        term->factors = xcalloc(factors->count + 1, sizeof *term->factors);
+        term->factor_count = factors->count;
+        for (size_t f = 0; f < factors->count; f++)
+            read_factor(reading, factors->items[f], &term->factors[f]);
+    }
+}
+
+static void read_columns(struct reading *reading, const struct document_node *root) {
+    struct model *model = reading->model;
+    const struct document_node *list = list_of(reading, root, "columns", true, SIZE_MAX);
+    model->columns = xcalloc(list->count + 1, sizeof *model->columns);
+    model->column_count = list->count;
+    for (size_t c = 0; c < list->count; c++) {
+        struct model_column *column = &model->columns[c];
+        column->name = need_text(reading, list->items[c], "name");
+        column->unit = may_text(reading, list->items[c], "unit");
+        column->type = may_text(reading, list->items[c], "type");
+        column->levels = texts_of(reading, list->items[c], "levels", false, &column->level_count);
+    }
+}
+
+static void read_hull(struct reading *reading, const struct document_node *root) {
+    const struct document_node *node = may(reading, root, "hull", DOCUMENT_MAPPING);
+    if (!node)
+        return;
+    struct model_hull *hull = reading->model->hull = xcalloc(1, sizeof *hull);
+    if (list_of(reading, node, "columns", true, HULL_COLUMNS_MAX)->count > 0)
+        hull->columns = texts_of(reading, node, "columns", true, &hull->column_count);
+    const struct document_node *directions = list_of(reading, node, "directions", true, HULL_DIRECTIONS_MAX);
+    size_t width = hull->column_count, count = hull->direction_count = directions->count;
+    hull->scale = xcalloc(width + 1, sizeof *hull->scale);
+    hull->directions = xcalloc(count * width + 1, sizeof *hull->directions);
+    hull->minimum = xcalloc(count + 1, sizeof *hull->minimum);
+    hull->maximum = xcalloc(count + 1, sizeof *hull->maximum);
+    numbers_of(reading, list_of(reading, node, "scale", true, SIZE_MAX), "scale", width, hull->scale);
+    for (size_t d = 0; d < count; d++)
+        numbers_of(reading, directions->items[d], "directions", width, hull->directions + d * width);
+    numbers_of(reading, list_of(reading, node, "minimum", true, SIZE_MAX), "minimum", count, hull->minimum);
+    numbers_of(reading, list_of(reading, node, "maximum", true, SIZE_MAX), "maximum", count, hull->maximum);
+    for (size_t d = 0; d < count; d++)
+        if (hull->minimum[d] > hull->maximum[d])
+            refuse(reading, node, "the hull is from %g to %g in direction %zu; expected the minimum first",
+                   hull->minimum[d], hull->maximum[d], d + 1);
+}
+
+static void read_inputs(struct reading *reading, const struct document_node *node,
+                        struct model_origin *origin) {
+    const struct document_node *list = list_of(reading, node, "inputs", false, SIZE_MAX);
+    origin->inputs = xcalloc(list->count + 1, sizeof *origin->inputs);
+    origin->input_count = list->count;
+    for (size_t i = 0; i < list->count; i++) {
+        struct model_input *input = &origin->inputs[i];
+        input->name = need_text(reading, list->items[i], "name");
+        input->run_id = may_text(reading, list->items[i], "run_id");
+        input->experiment = may_text(reading, list->items[i], "experiment");
+        input->rows = need_count(reading, list->items[i], "rows");
+        cleanup_free char *hash = may_text(reading, list->items[i], "sha256");
+        if (hash && (strlen(hash) != 64 || strspn(hash, "0123456789abcdef") != 64))
+            refuse(reading, list->items[i],
+                   "'sha256' is '%.80s'; expected 64 hexadecimal digits in lower case", hash);
+        else if (hash)
+            memcpy(input->sha256, hash, sizeof input->sha256);
+    }
+}
+
+static void read_origin(struct reading *reading, const struct document_node *root) {
+    const struct document_node *node = may(reading, root, "origin", DOCUMENT_MAPPING), *settings;
+    struct model_origin *origin = &reading->model->origin;
+    if (!node)
+        return;
+    origin->plugin = may_text(reading, node, "plugin");
+    origin->version = may_text(reading, node, "version");
+    origin->engine = may_text(reading, node, "engine");
+    origin->created = may_text(reading, node, "created");
+    origin->rows = need_count(reading, node, "rows");
+    origin->seed = member(node, "seed") ? need_count(reading, node, "seed") : 0;
+    origin->folds_by = may_text(reading, node, "folds_by");
+    origin->folds_columns = texts_of(reading, node, "folds_columns", false, &origin->folds_column_count);
+    origin->where = may_text(reading, node, "where");
+    read_inputs(reading, node, origin);
+    if (!(settings = may(reading, node, "settings", DOCUMENT_MAPPING)))
+        return;
+    origin->settings = xcalloc(settings->count + 1, sizeof *origin->settings);
+    origin->setting_values = xcalloc(settings->count + 1, sizeof *origin->setting_values);
+    origin->setting_count = settings->count;
+    for (size_t i = 0; i < settings->count; i++) {
+        origin->settings[i] = xstrdup(settings->keys[i]->text);
+        origin->setting_values[i] = may_text(reading, settings, settings->keys[i]->text);
+    }
+}
+
+/* ---- Parts */
+
+static void read_estimates(struct reading *reading, const struct document_node *node,
+                           struct model_part *ret) {
+    const struct model *model = reading->model;
+    const struct document_node *list = list_of(reading, node, "estimates", true, SIZE_MAX);
+    ret->estimates = xcalloc(model->term_count + 1, sizeof *ret->estimates);
+    if (list->count != model->term_count)
+        refuse(reading, list->items ? list : node, "'estimates' has %zu entries; expected %zu, one a term",
+               list->count, model->term_count);
+    for (size_t t = 0; t < list->count && t < model->term_count; t++) {
+        struct model_estimate *estimate = &ret->estimates[t];
+        const struct document_node *item = list->items[t];
+        cleanup_free char *name = need_text(reading, item, "term");
+        if (strcmp(name, model->terms[t].name) != 0)
+            refuse(reading, item, "the estimate is of the term '%.64s'; expected '%.64s', as in 'terms'",
+                   name, model->terms[t].name);
+        *estimate =
+            (struct model_estimate){.estimate = need_number(reading, item, "estimate"),
+                                    .standard_error = may_number(reading, item, "standard_error", NAN),
+                                    .t = may_number(reading, item, "t", NAN),
+                                    .p = may_number(reading, item, "p", NAN),
+                                    .dropped = may_flag(reading, item, "dropped"),
+                                    .at_bound = may_flag(reading, item, "at_bound")};
+        if (estimate->estimate != 0 && (estimate->dropped || estimate->at_bound))
+            refuse(reading, item, "the estimate of '%.64s' is %g; expected 0, as of a term that is %s", name,
+                   estimate->estimate, estimate->dropped ? "dropped" : "at its bound");
+    }
+}
+
+static void read_covariance(struct reading *reading, const struct document_node *node,
+                            struct model_part *ret) {
+    size_t count = reading->model->term_count;
+    if (!may(reading, node, "covariance", DOCUMENT_SEQUENCE))
+        return;
+    const struct document_node *rows = list_of(reading, node, "covariance", true, count);
+    bool square = rows->count == count;
+    for (size_t i = 0; i < rows->count; i++)
+        square = square && rows->items[i]->kind == DOCUMENT_SEQUENCE && rows->items[i]->count == count;
+    if (!square) {
+        refuse(reading, node, "'covariance' is no square of %zu rows, one a term", count);
+        return;
+    }
+    ret->covariance = xcalloc(count * count + 1, sizeof *ret->covariance);
+    for (size_t i = 0; i < rows->count; i++)
+        numbers_of(reading, rows->items[i], "covariance", count, ret->covariance + i * count);
+}
+
+static void read_domain(struct reading *reading, const struct document_node *node, struct model_part *ret) {
+    const struct document_node *domain = may(reading, node, "domain", DOCUMENT_MAPPING);
+    size_t count = domain ? domain->count : 0;
+    ret->domain = xcalloc(count + 1, sizeof *ret->domain);
+    ret->domain_count = count;
+    for (size_t i = 0; i < count; i++) {
+        struct model_range *range = &ret->domain[i];
+        double ends[2];
+        range->name = xstrdup(domain->keys[i]->text);
+        numbers_of(reading, domain->items[i], range->name, 2, ends);
+        range->minimum = ends[0], range->maximum = ends[1];
+        if (ends[0] > ends[1])
+            refuse(reading, domain->items[i], "the range of '%.64s' is %g to %g; expected the minimum first",
+                   range->name, ends[0], ends[1]);
+    }
+}
+
+static void read_components(struct reading *reading, const struct document_node *node,
+                            struct model_noise *ret) {
+    const struct document_node *list = list_of(reading, node, "components", true, MODEL_COMPONENTS_MAX);
+    double sum = 0;
+    ret->components = xcalloc(list->count + 1, sizeof *ret->components);
+    ret->component_count = list->count;
+    for (size_t i = 0; i < list->count; i++) {
+        struct model_component *component = &ret->components[i];
+        component->weight = need_number(reading, list->items[i], "weight");
+        component->mean = need_number(reading, list->items[i], "mean");
+        component->sigma = need_number(reading, list->items[i], "sigma");
+        if (component->weight < 0 || component->sigma < 0)
+            refuse(reading, list->items[i],
+                   "a component has the weight %g and the sigma %g; expected 0 or more", component->weight,
+                   component->sigma);
+        sum += component->weight;
+    }
+    if (!(fabs(sum - 1) <= rounding))
+        refuse(reading, node, "the weights of the components add up to %.9g; expected 1", sum);
+}
+
+static void read_noise(struct reading *reading, const struct document_node *part, struct model_noise *ret) {
+    static const char *const kinds[] = {[MODEL_NOISE_HOMOSCEDASTIC] = "N-1",
+                                        [MODEL_NOISE_HETEROSCEDASTIC] = "N-2",
+                                        [MODEL_NOISE_MIXTURE] = "mixture"};
+    const struct document_node *node = may(reading, part, "noise", DOCUMENT_MAPPING);
+    if (!node)
+        return;
+    cleanup_free char *kind = need_text(reading, node, "kind");
+    cleanup_free char *distribution = may_text(reading, node, "distribution");
+    for (enum model_noise_kind k = MODEL_NOISE_HOMOSCEDASTIC; k <= MODEL_NOISE_MIXTURE; k++)
+        if (strcmp(kind, kinds[k]) == 0)
+            ret->kind = k;
+    if (ret->kind == MODEL_NOISE_NONE)
+        refuse(reading, node, "the noise is of the kind '%.64s'; expected N-1, N-2 or mixture", kind);
+    ret->half_normal = distribution && strcmp(distribution, "half-normal") == 0;
+    if (distribution && !ret->half_normal && strcmp(distribution, "normal") != 0)
+        refuse(reading, node, "the distribution is '%.64s'; expected normal or half-normal", distribution);
+    ret->method = may_text(reading, node, "method");
+    if (ret->kind == MODEL_NOISE_MIXTURE) {
+        read_components(reading, node, ret);
+        return;
+    }
+    ret->constant = need_number(reading, node, "constant");
+    if (ret->kind == MODEL_NOISE_HOMOSCEDASTIC && ret->constant < 0)
+        refuse(reading, node, "sigma is %g; expected 0 or more", ret->constant);
+    const struct document_node *list = may(reading, node, "coefficients", DOCUMENT_SEQUENCE);
+    if (list && ret->kind == MODEL_NOISE_HETEROSCEDASTIC) {
+        ret->coefficients = xcalloc(reading->model->term_count + 1, sizeof *ret->coefficients);
+        numbers_of(reading, list, "coefficients", reading->model->term_count, ret->coefficients);
+    }
+}
+
+static struct model_value *read_values(struct reading *reading, const struct document_node *node,
+                                       size_t *ret_count) {
+    const struct document_node *map = may(reading, node, "values", DOCUMENT_MAPPING);
+    size_t count = map ? map->count : 0;
+    struct model_value *values = xcalloc(count + 1, sizeof *values);
+    for (size_t i = 0; i < count; i++)
+        values[i] = (struct model_value){.name = xstrdup(map->keys[i]->text),
+                                         .value = may_number(reading, map, map->keys[i]->text, NAN),
+                                         .unit = may_text(reading, reading->units, map->keys[i]->text)};
+    *ret_count = count;
+    return values;
+}
+
+static void read_part(struct reading *reading, const struct document_node *node, struct model_part *ret) {
+    ret->kind = need_text(reading, node, "kind");
+    ret->name = may_text(reading, node, "name");
+    ret->from = may_number(reading, node, "from", -INFINITY);
+    ret->to = may_number(reading, node, "to", INFINITY);
+    if (ret->from >= ret->to)
+        refuse(reading, node, "the part is from %g to %g; expected 'from' below 'to'", ret->from, ret->to);
+    read_estimates(reading, node, ret);
+    read_covariance(reading, node, ret);
+    read_noise(reading, node, &ret->noise);
+    ret->values = read_values(reading, node, &ret->value_count);
+    read_domain(reading, node, ret);
+}
+
+/* ---- Groups */
+
+static char **read_labels(struct reading *reading, const struct document_node *node) {
+    const struct model *model = reading->model;
+    const struct document_node *map = need(reading, node, "labels", DOCUMENT_MAPPING);
+    char **labels = xcalloc(model->by_count + 1, sizeof *labels);
+    if (map && map->count > model->by_count)
+        refuse(reading, map, "there are %zu labels; expected %zu, as in 'by'", map->count, model->by_count);
+    for (size_t j = 0; j < model->by_count; j++)
+        labels[j] = map ? need_text(reading, map, model->by[j]) : xstrdup("");
+    return labels;
+}
+
+/* Segments of one name are in order, so that one of them holds, or the nearer of two. */
+static void expect_order(struct reading *reading, const struct document_node *node,
+                         const struct document_node *list, const struct model_group *group) {
+    const struct model *model = reading->model;
+    if (!evaluator_knows(model->kind))
+        return;
+    if (!model->over && !model->named_by && group->part_count > 1)
+        refuse(
+            reading, node,
+            "the group has %zu parts; expected 1, as the model is neither 'over' a column nor 'named_by' one",
+            group->part_count);
+    for (size_t p = 1; p < group->part_count; p++) {
+        const struct model_part *part = &group->parts[p];
+        bool other =
+            model->named_by && strcmp(part->name ? part->name : "", part[-1].name ? part[-1].name : "");
+        if (model->over && !other && part->from < part[-1].to)
+            refuse(reading, list->items[p],
+                   "the segment begins at %g, and the one before it ends at %g; expected segments in order "
+                   "that do not overlap",
+                   part->from, part[-1].to);
+    }
+}
+
+static void read_group(struct reading *reading, const struct document_node *node, struct model_group *ret) {
+    ret->labels = read_labels(reading, node);
+    ret->name = model_group_name(ret->labels, reading->model->by_count);
+    ret->rows = need_count(reading, node, "rows");
+    ret->values = read_values(reading, node, &ret->value_count);
+    ret->notes = texts_of(reading, node, "notes", false, &ret->note_count);
+    const struct document_node *list = list_of(reading, node, "parts", true, SIZE_MAX);
+    ret->parts = xcalloc(list->count + 1, sizeof *ret->parts);
+    for (size_t p = 0; p < list->count && !is_hopeless(reading); p++)
+        read_part(reading, list->items[p], &ret->parts[ret->part_count++]);
+    if (list->count == 0)
+        refuse(reading, node, "'parts' is empty; expected at least one");
+    expect_order(reading, node, list, ret);
+}
+
+static void read_groups(struct reading *reading, const struct document_node *root) {
+    struct model *model = reading->model;
+    const struct document_node *list = list_of(reading, root, "groups", true, SIZE_MAX),
+                               *skipped = list_of(reading, root, "skipped", false, SIZE_MAX);
+    if (list->count == 0)
+        refuse(reading, root, "the model has no groups");
+    model->groups = xcalloc(list->count + 1, sizeof *model->groups);
+    for (size_t g = 0; g < list->count && !is_hopeless(reading); g++)
+        read_group(reading, list->items[g], &model->groups[model->group_count++]);
+    model->skipped = xcalloc(skipped->count + 1, sizeof *model->skipped);
+    model->skipped_count = skipped->count;
+    for (size_t s = 0; s < skipped->count; s++) {
+        struct model_skipped *group = &model->skipped[s];
+        group->labels = read_labels(reading, skipped->items[s]);
+        group->name = model_group_name(group->labels, model->by_count);
+        group->rows = need_count(reading, skipped->items[s], "rows");
+        group->reason = need_text(reading, skipped->items[s], "reason");
+    }
+}
+
+/* ---- The whole */
+
+static int check_format(const struct document *document, struct failure *failure) {
+    const struct document_node *root = document->root, *format = document_get(root, "assay_model");
+    int64_t number = 0;
+    if (root->kind != DOCUMENT_MAPPING || !format)
+        return failure_input(failure, document->file, root->line, root->column,
+                             "this is not a model file of assay: it has no 'assay_model'");
+    if (format->kind != DOCUMENT_NUMBER || !number_parse_int64(format->text, strlen(format->text), &number) ||
+        number != MODEL_FORMAT)
+        return failure_input(failure, document->file, format->line, format->column,
+                             "the model is of format %.32s; this assay reads format %d%s",
+                             format->kind == DOCUMENT_NUMBER ? format->text : "?", MODEL_FORMAT,
+                             number == 1 ? ": fit it again" : "");
+    return 0;
+}
+
+int model_from_document(const struct document *document, struct model_findings *findings, struct model **ret,
+                        struct failure *failure) {
+    int r = check_format(document, failure);
+    if (r < 0)
+        return r;
+    const struct document_node *root = document->root;
+    cleanup(model_file_cleanup) struct model *model = model_new(document->file);
+    struct reading reading = {.document = document, .findings = findings, .failure = failure, .model = model};
+    const struct document_node *response = need(&reading, root, "response", DOCUMENT_MAPPING);
+    model->kind = need_text(&reading, root, "kind");
+    model->over = may_text(&reading, root, "over");
+    model->named_by = may_text(&reading, root, "named_by");
+    model->response = response ? need_text(&reading, response, "name") : xstrdup("");
+    model->response_unit = response ? may_text(&reading, response, "unit") : NULL;
+    model->response_seconds = model_unit_seconds(model->response_unit);
+    model->weights = may_text(&reading, root, "weights");
+    reading.units = may(&reading, root, "units", DOCUMENT_MAPPING);
+    model->by = texts_of(&reading, root, "by", true, &model->by_count);
+    read_terms(&reading, root);
+    read_columns(&reading, root);
+    read_hull(&reading, root);
+    read_origin(&reading, root);
+    read_groups(&reading, root);
+    if (strcmp(model->kind, "smpi") == 0 && !model->named_by)
+        refuse(&reading, root, "'named_by' is missing, the column that names the parts of a row");
+    if (reading.error < 0)
+        return reading.error;
+    *ret = take_pointer(model);
+    return 0;
+}
+
+static void free_document(struct document **document) {
+    document_free(*document);
+}
+
+int model_file_read(const char *path, struct model **ret, struct failure *failure) {
+    cleanup(free_document) struct document *document = NULL;
+    int r = document_read_json(path, &document, failure);
+    return r < 0 ? r : model_from_document(document, NULL, ret, failure);
+}
+
+int model_file_parse(const char *name, const char *bytes, size_t length, struct model **ret,
+                     struct failure *failure) {
+    cleanup(free_document) struct document *document = NULL;
+    int r = document_parse_json(name, bytes, length, &document, failure);
+    return r < 0 ? r : model_from_document(document, NULL, ret, failure);
+}

@@ -1,0 +1,374 @@
+#include "engine/model/read.h"
+#include "engine/model/write.h"
+#include "tests/test.h"
+
+#include <unistd.h>
+
+#define LENGTH(array) (sizeof(array) / sizeof *(array))
+
+/* Everything that a file can have, as it is written. */
+static const char rich[] =
+    "{\n"
+    "  \"assay_model\": 2,\n"
+    "  \"kind\": \"piecewise\",\n"
+    "  \"over\": \"x\",\n"
+    "  \"response\": {\"name\": \"y\", \"unit\": \"us\"},\n"
+    "  \"weights\": \"w\",\n"
+    "  \"by\": [\"node\", \"core\"],\n"
+    "  \"terms\": [\n"
+    "    {\"name\": \"1\", \"unit\": \"us\", \"factors\": []},\n"
+    "    {\"name\": \"log2(x)^-2\", \"unit\": null, \"factors\": [{\"column\": \"x\", \"power\": -2, "
+    "\"function\": \"log2\"}]},\n"
+    "    {\"name\": \"op[b]\", \"unit\": \"us\", \"factors\": [{\"column\": \"op\", \"power\": 1, \"level\": "
+    "\"b\"}]}\n"
+    "  ],\n"
+    "  \"columns\": [\n"
+    "    {\"name\": \"x\", \"unit\": \"By\", \"type\": \"integer\"},\n"
+    "    {\"name\": \"op\", \"unit\": null, \"type\": null, \"levels\": [\"a\", \"b \\\"\\u0007\"]}\n"
+    "  ],\n"
+    "  \"hull\": {\"columns\": [\"x\", \"z\"], \"scale\": [1, 0.5], \"directions\": [[1, 0], [1, -1]], "
+    "\"minimum\": [0, -1], \"maximum\": [3, 4]},\n"
+    "  \"origin\": {\n"
+    "    \"plugin\": \"fit-x\", \"version\": \"1.0\", \"engine\": \"0.2\", \"created\": "
+    "\"2026-11-22T08:00:00Z\",\n"
+    "    \"rows\": 20, \"seed\": 18446744073709551615,\n"
+    "    \"where\": \"x > 3\",\n"
+    "    \"folds_by\": \"columns\",\n"
+    "    \"folds_columns\": [\"x\"],\n"
+    "    \"settings\": {\"select\": \"auto\", \"break\": null},\n"
+    "    \"inputs\": [\n"
+    "      {\"name\": \"a.zip\", \"sha256\": "
+    "\"0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef\", \"run_id\": \"r\", "
+    "\"experiment\": \"e\", \"rows\": 12},\n"
+    "      {\"name\": \"b.csv\", \"sha256\": null, \"run_id\": null, \"experiment\": null, \"rows\": 8}\n"
+    "    ]\n"
+    "  },\n"
+    "  \"units\": {\"cv_rmse\": \"us\", \"r2\": \"1\", \"odd\": null},\n"
+    "  \"groups\": [\n"
+    "    {\"labels\": {\"node\": \"a\", \"core\": \"3\"}, \"rows\": 9, \"values\": {\"cv_rmse\": 0.1}, "
+    "\"parts\": ["
+    "{\"kind\": \"segment\", \"to\": 4, \"estimates\": ["
+    "{\"term\": \"1\", \"estimate\": 1e-300, \"standard_error\": 0.3, \"t\": 0.30000000000000004, \"p\": "
+    "null}, "
+    "{\"term\": \"log2(x)^-2\", \"estimate\": 0, \"standard_error\": null, \"t\": null, \"p\": null, "
+    "\"at_bound\": true}, "
+    "{\"term\": \"op[b]\", \"estimate\": 0, \"standard_error\": null, \"t\": null, \"p\": null, \"dropped\": "
+    "true}], "
+    "\"covariance\": [[4, 1, 0], [1, 9, 0], [0, 0, 0]], "
+    "\"noise\": {\"kind\": \"N-2\", \"distribution\": \"half-normal\", \"method\": \"rule\", \"constant\": "
+    "0.5, \"coefficients\": [0, -0.25, 0]}, "
+    "\"values\": {\"r2\": 0.5, \"odd\": null}, \"domain\": {\"x\": [1, 3.5]}}, "
+    "{\"kind\": \"segment\", \"name\": \"last\", \"from\": 4, \"estimates\": ["
+    "{\"term\": \"1\", \"estimate\": 3, \"standard_error\": null, \"t\": null, \"p\": null}, "
+    "{\"term\": \"log2(x)^-2\", \"estimate\": 4, \"standard_error\": null, \"t\": null, \"p\": null}, "
+    "{\"term\": \"op[b]\", \"estimate\": 5, \"standard_error\": null, \"t\": null, \"p\": null}], "
+    "\"covariance\": null, "
+    "\"noise\": {\"kind\": \"mixture\", \"distribution\": \"normal\", \"components\": [{\"weight\": 0.25, "
+    "\"mean\": -3, \"sigma\": 1}, {\"weight\": 0.75, \"mean\": 1, \"sigma\": 0}]}, "
+    "\"values\": {}, \"domain\": {}}], \"notes\": [\"one\", \"two\"]},\n"
+    "    {\"labels\": {\"node\": \"a\", \"core\": \"10\"}, \"rows\": 11, \"values\": {}, \"parts\": ["
+    "{\"kind\": \"whole\", \"estimates\": ["
+    "{\"term\": \"1\", \"estimate\": 3, \"standard_error\": null, \"t\": null, \"p\": null}, "
+    "{\"term\": \"log2(x)^-2\", \"estimate\": 4, \"standard_error\": null, \"t\": null, \"p\": null}, "
+    "{\"term\": \"op[b]\", \"estimate\": 5, \"standard_error\": null, \"t\": null, \"p\": null}], "
+    "\"covariance\": null, \"noise\": {\"kind\": \"N-1\", \"distribution\": \"normal\", \"constant\": 0.25}, "
+    "\"values\": {}, \"domain\": {}}], \"notes\": []}\n"
+    "  ],\n"
+    "  \"skipped\": [\n"
+    "    {\"labels\": {\"node\": \"b\", \"core\": \"1\"}, \"rows\": 1, \"reason\": \"1 row\"}\n"
+    "  ]\n"
+    "}\n";
+
+static struct model *parse(const char *bytes) {
+    struct model *model;
+    struct failure failure = {0};
+    if (model_file_parse("x.json", bytes, strlen(bytes), &model, &failure) < 0)
+        fail_msg("%s: %s", failure.place, failure.text);
+    return model;
+}
+
+static void expect_bytes(const struct model *model, const char *expected) {
+    struct text text;
+    text_init(&text, 1 << 20);
+    assert_int_equal(model_file_append(model, &text, NULL), 0);
+    if (strcmp(text.bytes, expected) != 0) {
+        size_t at = 0;
+        while (text.bytes[at] == expected[at])
+            at++;
+        fail_msg("byte %zu: %.80s; expected %.80s", at, text.bytes + at, expected + at);
+    }
+    text_clear(&text);
+}
+
+TEST(same_bytes) {
+    struct model *model = parse(rich);
+    expect_bytes(model, rich);
+    char path[] = "/tmp/assay-model-XXXXXX";
+    int descriptor = mkstemp(path);
+    struct failure failure = {0};
+    struct model *again;
+    assert_int_equal(model_file_write(model, path, &failure), 0);
+    assert_int_equal(model_file_read(path, &again, &failure), 0);
+    assert_string_equal(again->file, path);
+    expect_bytes(again, rich);
+    close(descriptor);
+    unlink(path);
+    assert_int_equal(model_file_read(path, &again, &failure), -ENOENT);
+    assert_int_equal(model_file_write(model, "/nowhere/at/all.json", &failure), -ENOENT);
+    model_file_free(model), model_file_free(again);
+    model_file_free(NULL);
+}
+
+TEST(reads_all) {
+    struct model *model = parse(rich);
+    assert_string_equal(model->file, "x.json");
+    assert_string_equal(model->kind, "piecewise");
+    assert_string_equal(model->over, "x");
+    assert_null(model->named_by);
+    assert_string_equal(model->response, "y");
+    assert_string_equal(model->response_unit, "us");
+    assert_true(model->response_seconds == 1e-6);
+    assert_string_equal(model->weights, "w");
+    assert_true(model->terms[1].factors[0].power == -2 && !model->terms[1].unit);
+    assert_string_equal(model->terms[1].factors[0].function, "log2");
+    assert_string_equal(model->terms[2].factors[0].level, "b");
+    assert_true(model->column_count == 2 && model->columns[1].level_count == 2);
+    assert_string_equal(model->columns[1].levels[1], "b \"\a");
+    assert_true(model->hull->direction_count == 2 && model->hull->directions[3] == -1);
+    assert_true(model->hull->scale[1] == 0.5 && model->hull->maximum[1] == 4);
+    assert_true(model->origin.rows == 20 && model->origin.seed == UINT64_MAX);
+    assert_true(model->origin.setting_count == 2 && !model->origin.setting_values[1]);
+    assert_true(model->origin.input_count == 2 && model->origin.inputs[1].sha256[0] == '\0');
+    const struct model_group *group = &model->groups[0];
+    assert_string_equal(group->name, "a/3");
+    assert_string_equal(model_group_label(model, group, "core"), "3");
+    assert_null(model_group_label(model, group, "day"));
+    assert_true(group->rows == 9 && group->part_count == 2 && group->note_count == 2);
+    const struct model_part *first = group->parts, *last = first + 1;
+    assert_true(isinf(first->from) && first->to == 4 && last->from == 4 && isinf(last->to));
+    assert_true(first->estimates[0].estimate == 1e-300 && isnan(first->estimates[0].p));
+    assert_true(first->estimates[2].dropped && first->estimates[1].at_bound && !first->estimates[0].dropped);
+    assert_true(first->covariance[4] == 9 && !last->covariance);
+    assert_true(first->noise.kind == MODEL_NOISE_HETEROSCEDASTIC && first->noise.half_normal);
+    assert_true(first->noise.constant == 0.5 && first->noise.coefficients[1] == -0.25);
+    assert_true(last->noise.kind == MODEL_NOISE_MIXTURE && last->noise.components[0].mean == -3);
+    assert_true(!last->noise.method && !last->noise.half_normal);
+    assert_true(group[1].parts[0].noise.kind == MODEL_NOISE_HOMOSCEDASTIC);
+    assert_string_equal(model->skipped[0].name, "b/1");
+    assert_string_equal(model->skipped[0].reason, "1 row");
+
+    assert_true(model_group_value(group, "r2") == 0.5 && model_group_value(group, "cv_rmse") == 0.1);
+    assert_true(isnan(model_group_value(group, "odd")) && isnan(model_group_value(group, "none")));
+    assert_string_equal(group->values[0].unit, "us");
+    assert_null(first->values[1].unit);
+    assert_string_equal(model_column_unit(model, "x"), "By");
+    assert_string_equal(model_column_unit(model, "y"), "us");
+    assert_null(model_column_unit(model, "op"));
+    assert_true(model_range_find(first, "x")->maximum == 3.5 && !model_range_find(last, "x"));
+    size_t found = 9;
+    struct failure failure = {0};
+    assert_int_equal(model_group_find(model, "a/10", &found, &failure), 0);
+    assert_int_equal(found, 1);
+    assert_int_equal(model_group_find(model, "a/4", &found, &failure), -EINVAL);
+    assert_says(failure.text, "the model has no group 'a/4'; did you mean 'a/3'?");
+    struct model_names *names = model_names_new(model);
+    assert_true(model_names_find(names, "a/3") == 0 && model_names_find(names, "a/10") == 1 &&
+                model_names_find(names, "b/1") == 2);
+    model_names_free(names);
+    double seconds;
+    assert_int_equal(model_response_seconds(model, &seconds, &failure), 0);
+    assert_true(seconds == 1e-6);
+    model->response_seconds = NAN;
+    assert_int_equal(model_response_seconds(model, &seconds, &failure), -EINVAL);
+    assert_says(failure.text, "the response 'y' is in us, which is no time");
+    assert_true(model_unit_seconds(NULL) == 0 && isnan(model_unit_seconds("By")));
+    model_file_free(model);
+}
+
+/* What a hand-written file may leave out. */
+TEST(small) {
+    struct model *model = parse(
+        "{\"assay_model\": 2, \"future\": [1], \"kind\": \"linear\", \"response\": {\"name\": \"y\"}, "
+        "\"by\": [], \"terms\": [{\"name\": \"1\", \"factors\": []}], \"columns\": [], \"groups\": "
+        "[{\"labels\": {}, \"rows\": 1, \"parts\": [{\"kind\": \"whole\", \"estimates\": [{\"term\": \"1\", "
+        "\"estimate\": 2}]}]}]}");
+    assert_string_equal(model->groups[0].name, "all");
+    assert_true(model->response_seconds == 0 && model->groups[0].parts[0].noise.kind == MODEL_NOISE_NONE);
+    model_file_free(model);
+}
+
+static char *replace(const char *text, const char *piece, const char *instead) {
+    const char *at = strstr(text, piece);
+    if (!at)
+        fail_msg("no %s", piece);
+    char *ret = malloc(strlen(text) + strlen(instead) + 1);
+    sprintf(ret, "%.*s%s%s", (int)(at - text), text, instead, at + strlen(piece));
+    return ret;
+}
+
+static const struct {
+    const char *piece, *instead, *place, *reason;
+} bad[] = {
+    {"\"kind\": \"piecewise\"", "\"kind\": 3", "x.json:3:11", "'kind' is a number; expected text"},
+    {"\"response\": {\"name\": \"y\", \"unit\": \"us\"}", "\"response\": \"y\"", "x.json:5:15",
+     "'response' is text"},
+    {"\"terms\": [\n", "\"term\": [\n", "x.json:1:1", "'terms' is missing; expected a"},
+    {"\"power\": -2", "\"power\": 0", "", "'power' is 0; expected a whole number, not 0, from -1000 to 1000"},
+    {"\"power\": -2", "\"power\": 2.5", "", "'power' is 2.5"},
+    {"\"power\": -2", "\"power\": -2000", "", "'power' is -2000"},
+    {"\"power\": 1, \"level\"", "\"power\": 2, \"level\"", "", "'power' is 2; expected 1, as of a level"},
+    {"\"log2\"}", "\"ln\"}", "", "'function' is 'ln'; expected log2, of a number"},
+    {"\"column\": \"op\"", "\"colum\": \"op\"", "x.json:11:49", "'column' is missing"},
+    {"\"levels\": [\"a\"", "\"levels\": [1", "", "'levels' has a number; expected texts"},
+    {"[1, 0.5], \"directions\"", "[1], \"directions\"", "", "'scale' is no list of 2 numbers"},
+    {"[1, -1]]", "[1]]", "", "'directions' is no list of 2 numbers"},
+    {"[3, 4]}", "[-3, 4]}", "", "the hull is from 0 to -3 in direction 1; expected the minimum first"},
+    {"[0, -1]", "[0, 1e999]", "", "'minimum' is 1e999; expected a number that a double can hold"},
+    {"\"seed\": 18446744073709551615", "\"seed\": -1", "", "'seed' is -1; expected a whole number from 0"},
+    {"\"rows\": 20", "\"rows\": 2.5", "", "'rows' is 2.5; expected a whole number from 0"},
+    {"\"sha256\": \"01", "\"sha256\": \"", "", "expected 64 hexadecimal digits"},
+    {"\"break\": null", "\"break\": 3", "", "'break' is a number; expected text"},
+    {"\"core\": \"3\"", "\"cor\": \"3\"", "x.json:32:16", "'core' is missing; expected text"},
+    {"\"core\": \"3\"", "\"core\": \"3\", \"c\": \"4\"", "x.json:32:16",
+     "there are 3 labels; expected 2, as in 'by'"},
+    {"\"to\": 4", "\"to\": 5", "",
+     "the segment begins at 4, and the one before it ends at 5; expected segments in order"},
+    {"\"to\": 4", "\"from\": 4, \"to\": 4", "", "the part is from 4 to 4; expected 'from' below 'to'"},
+    {"\"over\": \"x\",", "", "",
+     "the group has 2 parts; expected 1, as the model is neither 'over' a column"},
+    {"\"estimate\": 1e-300", "\"estimate\": null", "", "'estimate' is nothing; expected a number"},
+    {"{\"term\": \"1\", \"estimate\": 1e-300", "{\"term\": \"2\", \"estimate\": 1e-300", "",
+     "the estimate is of the term '2'; expected '1', as in 'terms'"},
+    {"{\"term\": \"1\", \"estimate\": 1e-300, \"standard_error\": 0.3, \"t\": 0.30000000000000004, \"p\": "
+     "null}, ",
+     "", "", "'estimates' has 2 entries; expected 3, one a term"},
+    {"\"estimate\": 0, \"standard_error\": null, \"t\": null, \"p\": null, \"dropped\"",
+     "\"estimate\": 1, \"standard_error\": null, \"t\": null, \"p\": null, \"dropped\"", "",
+     "the estimate of 'op[b]' is 1; expected 0, as of a term that is dropped"},
+    {"\"dropped\": true", "\"dropped\": 1", "", "'dropped' is a number; expected true or false"},
+    {"[[4, 1, 0]", "[[4, 1]", "", "'covariance' is no square of 3 rows, one a term"},
+    {"[[4, 1, 0], ", "[", "", "'covariance' is no square of 3 rows"},
+    {"[[4, 1, 0]", "[[4, \"1\", 0]", "", "'covariance' is text; expected a number"},
+    {"\"N-2\"", "\"N-3\"", "", "the noise is of the kind 'N-3'; expected N-1, N-2 or mixture"},
+    {"[0, -0.25, 0]", "[0, -0.25]", "", "'coefficients' is no list of 3 numbers"},
+    {"\"constant\": 0.25", "\"constant\": -1", "", "sigma is -1; expected 0 or more"},
+    {"half-normal", "cauchy", "", "the distribution is 'cauchy'; expected normal or half-normal"},
+    {"\"weight\": 0.25", "\"weight\": -0.25", "", "a component has the weight -0.25"},
+    {"\"weight\": 0.25", "\"weight\": 0.3", "", "the weights of the components add up to 1.05; expected 1"},
+    {"\"sigma\": 0}", "\"sigma\": -1}", "", "the sigma -1; expected 0 or more"},
+    {"\"r2\": 0.5", "\"r2\": 1e400", "", "'r2' is 1e400; expected a number that a double can hold"},
+    {"[1, 3.5]", "[4, 3.5]", "", "the range of 'x' is 4 to 3.5; expected the minimum first"},
+    {"[1, 3.5]", "3.5", "", "'x' is no list of 2 numbers"},
+    {"\"reason\": \"1 row\"", "\"reason\": null", "", "'reason' is nothing; expected text"},
+};
+
+TEST(refusals) {
+    for (size_t i = 0; i < LENGTH(bad); i++) {
+        char *text = replace(rich, bad[i].piece, bad[i].instead);
+        struct model *model = NULL;
+        struct failure failure = {0};
+        int r = model_file_parse("x.json", text, strlen(text), &model, &failure);
+        if (r == 0 || !strstr(failure.text, bad[i].reason) || strncmp(failure.place, "x.json:", 7) != 0 ||
+            strncmp(failure.place, bad[i].place, strlen(bad[i].place)) != 0)
+            fail_msg("%s: %d %s: '%s'; expected %s '%s'", bad[i].instead, r, failure.place, failure.text,
+                     bad[i].place, bad[i].reason);
+        assert_int_equal(failure.kind, FAILURE_INPUT);
+        assert_null(model);
+        free(text);
+    }
+    static const char *const formats[][3] = {
+        {"\"assay_model\": 2", "\"assay_mode\": 2", "this is not a model file of assay"},
+        {"\"assay_model\": 2", "\"assay_model\": 1", "of format 1; this assay reads format 2: fit it again"},
+        {"\"assay_model\": 2", "\"assay_model\": 3", "of format 3; this assay reads format 2"},
+        {"\"assay_model\": 2", "\"assay_model\": [1]", "of format ?"},
+        {"]\n}\n", "", ""}};
+    for (size_t i = 0; i < LENGTH(formats); i++) {
+        char *text = replace(rich, formats[i][0], formats[i][1]);
+        struct model *model;
+        struct failure failure = {0};
+        assert_int_equal(model_file_parse("x.json", text, strlen(text), &model, &failure), -EINVAL);
+        assert_says(failure.text, formats[i][2]);
+        free(text);
+    }
+    const char smpi[] =
+        "{\"assay_model\": 2, \"kind\": \"smpi\", \"response\": {\"name\": \"y\"}, \"by\": [], "
+        "\"terms\": [{\"name\": \"1\", \"factors\": []}], \"columns\": [], \"groups\": []}";
+    struct model *model;
+    struct failure failure;
+    assert_int_equal(model_file_parse("x.json", smpi, sizeof smpi - 1, &model, &failure), -EINVAL);
+    assert_says(failure.text, "the model has no groups");
+}
+
+/* All that is refused one by one is found at once, each with its place. */
+TEST(findings) {
+    char *text = strdup(rich);
+    size_t count = 0;
+    static const size_t together[] = {0, 3, 8, 9, 10, 13, 15, 17, 19, 24, 27, 31, 33, 34, 40, 41};
+    for (size_t i = 0; i < LENGTH(together); i++, count++) {
+        char *next = replace(text, bad[together[i]].piece, bad[together[i]].instead);
+        free(text);
+        text = next;
+    }
+    struct document *document;
+    struct model_findings findings = {0};
+    struct model *model;
+    struct failure failure = {0};
+    assert_int_equal(document_parse_json("x.json", text, strlen(text), &document, &failure), 0);
+    assert_int_equal(model_from_document(document, &findings, &model, &failure), 0);
+    for (size_t i = 0; i < LENGTH(together); i++) {
+        size_t k = 0;
+        while (k < findings.count && !strstr(findings.items[k].sentence, bad[together[i]].reason))
+            k++;
+        if (k == findings.count)
+            fail_msg("not found: %s", bad[together[i]].reason);
+        assert_true(findings.items[k].line > 0 && findings.items[k].column > 0 && !findings.items[k].warning);
+    }
+    assert_true(findings.error_count >= LENGTH(together) && findings.count == findings.error_count);
+    model_findings_clear(&findings);
+    model_file_free(model);
+    document_free(document);
+    free(text);
+}
+
+TEST(units_of_values) {
+    struct model *model = parse(rich);
+    struct text text;
+    struct failure failure = {0};
+    text_init(&text, 1 << 20);
+    free(model->groups[0].values[0].name);
+    model->groups[0].values[0].name = strdup("r2");
+    assert_int_equal(model_file_append(model, &text, &failure), -EINVAL);
+    assert_says(failure.text, "the value 'r2' has the unit us in one part of the model and 1 in another");
+    assert_int_equal(text.length, 0);
+    text_clear(&text);
+    model_file_free(model);
+}
+
+static double index_as_draw(void *context, const char *stream, uint64_t index) {
+    assert_true(strcmp(stream, "a/3/0") == 0 || strcmp(stream, "a/3/1") == 0 ||
+                strcmp(stream, "a/10/0") == 0);
+    return index == 0 ? 1 : index == 1 ? -2 : 100;
+}
+
+TEST(draws) {
+    struct model *model = parse(rich);
+    double triangle[9];
+    assert_true(model_factorise(model->groups[0].parts[0].covariance, 3, triangle));
+    assert_true(triangle[0] == 2 && triangle[3] == 0.5 && triangle[4] == sqrt(8.75) && triangle[8] == 0);
+    struct model *drawn = model_draw(model, index_as_draw, NULL);
+    const struct model_estimate *estimates = drawn->groups[0].parts[0].estimates;
+    assert_true(estimates[0].estimate == 2 && estimates[1].estimate == 0.5 - 2 * sqrt(8.75) &&
+                estimates[2].estimate == 0);
+    assert_true(model->groups[0].parts[0].estimates[1].estimate == 0);
+    assert_true(drawn->groups[0].parts[1].estimates[2].estimate == 5); /* it has no covariance */
+    model_draw_free(drawn);
+    model_draw_free(NULL);
+    static const double negative[] = {1, 2, 2, 1}, tied[] = {0, 1, 1, 1}, nothing[] = {0, 0, 0, 4},
+                        equal[] = {4, 4, 4, 4}, wrong[] = {-1};
+    assert_false(model_factorise(negative, 2, triangle));
+    assert_false(model_factorise(tied, 2, triangle));
+    assert_false(model_factorise(wrong, 1, triangle));
+    assert_true(model_factorise(nothing, 2, triangle) && triangle[0] == 0 && triangle[3] == 2);
+    assert_true(model_factorise(equal, 2, triangle) && triangle[2] == 2 && triangle[3] == 0);
+    model_file_free(model);
+}
