@@ -204,6 +204,7 @@ static double look_in_blocks(const struct search *search, size_t eligible, doubl
 
 /* Fills `start` for the points FROM to TO, between which no break is given. */
 static void run_part(struct search *search, double price, size_t from, size_t to) {
+    size_t behind = search->minimum > 2 ? search->minimum : 2; /* a finished block has a point behind it */
     size_t live = 0, period = search->minimum > BLOCK ? search->minimum : BLOCK, checked = from;
     double memory[6];
     struct moments run = moments_at(memory, 1);
@@ -218,7 +219,7 @@ static void run_part(struct search *search, double price, size_t from, size_t to
         if (last % BLOCK == 0 && last > from)
             begin_block(search, live++, last / BLOCK - 1);
         add_point(&search->tails, live, search->x[last], search->y[last], search->w[last]);
-        size_t finished = end + 1 > search->minimum ? (end + 1 - search->minimum) / BLOCK : 0;
+        size_t finished = end + 1 > behind ? (end + 1 - behind) / BLOCK : 0;
         while (eligible < live && search->block[eligible] < finished)
             eligible++;
         double best = look_in_blocks(search, eligible, INFINITY, &start);

@@ -82,9 +82,9 @@ static void make_points(size_t n, size_t pieces, double noise, bool wide) {
 TEST(all_segmentations) {
     size_t several = 0;
     test_seed = 21;
-    for (size_t trial = 0; trial < 600; trial++) {
+    for (size_t trial = 0; trial < 500; trial++) {
         const size_t given[] = {4, 6, 11};
-        size_t n = 5 + trial % 14;
+        size_t n = 5 + trial % 16;
         make_points(n, 1 + trial % 4, trial % 3 ? 0.1 : 2, trial % 2);
         struct segments_problem problem = {.points = n,
                                            .x = x,
