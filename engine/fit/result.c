@@ -202,7 +202,7 @@ static void test_estimate(struct model_estimate *estimate, double freedom) {
     if (isnan(estimate->t) && estimate->standard_error > 0 && freedom > 0)
         estimate->t = estimate->estimate / estimate->standard_error;
     if (isnan(estimate->p) && isfinite(estimate->t) && freedom > 0)
-        estimate->p = student_p_two_sided(estimate->t, freedom);
+        estimate->p = distribution_student_two_sided(estimate->t, freedom);
 }
 
 static void finish_part(struct result_part *from, size_t term_count, uint64_t rows, struct model_part *to) {
