@@ -23,6 +23,7 @@ struct fitting {
     struct groups groups;
     struct formula_names names;
     size_t *widths; /* of each fitted group: how many terms there were when it was */
+    struct rows all, some, others; /* of the group in hand: all its rows, those of a fold, the others */
     struct fit *fit;
     /* What evaluates the terms that there are so far, over the columns of some rows. */
     struct evaluator *evaluator;
@@ -199,14 +200,10 @@ static int call_fit(struct fitting *fitting, const struct rows *rows, bool is_fo
 /* Rows that are left out together: what makes them one unit. */
 static const struct folds_columns *unit_columns(const struct fitting *fitting) {
     static const struct folds_columns each_row = {0};
-    switch (fitting->request.options->folds_by) {
-    case FIT_FOLDS_BY_ROW:
-        return &each_row;
-    case FIT_FOLDS_BY_COLUMNS:
-        return &fitting->all.fold_columns;
-    default:
-        return &fitting->all.setting;
-    }
+    enum fit_folds_by by = fitting->request.options->folds_by;
+    return by == FIT_FOLDS_BY_ROW       ? &each_row
+           : by == FIT_FOLDS_BY_COLUMNS ? &fitting->all.fold_columns
+                                        : &fitting->all.setting;
 }
 
 /* What the fit of one group says of all its rows. */
@@ -247,7 +244,7 @@ static int leave_out(struct fitting *fitting, const uint8_t *folds, uint8_t fold
             predictions->log_density[i] = left_out.log_density[k++];
         }
     result_clear(&result);
-    model_group_clear(&group);
+    model_group_clear(&group, 0);
     predictions_clear(&left_out);
     return r;
 }
