@@ -245,7 +245,7 @@ static int check_request(const struct fitting_request *request, struct failure *
 int fit_alternatives(const struct verb_arguments *arguments, struct failure *failure) {
     cleanup(installation_clear) struct installation installation = {0};
     cleanup(fitting_request_clear) struct fitting_request request = {0};
-    cleanup(table_cleanup) struct table *table = NULL;
+    cleanup(table_stream_cleanup) struct table *table = NULL;
     cleanup(fitting_cleanup) struct fitting *fitting = NULL; /* goes before what it borrows */
     cleanup(alternatives_clear) struct alternatives alternatives = {0};
     cleanup(fit_progress_end) struct fit_progress progress;
@@ -261,7 +261,7 @@ int fit_alternatives(const struct verb_arguments *arguments, struct failure *fai
               : fitting_request_read(arguments, arguments->operands + 1, arguments->operand_count - 1,
                                      &installation, &request, failure);
     r = r < 0 ? r : check_request(&request, failure);
-    r = r < 0 ? r : table_open(request.inputs, request.input_count, false, &table, failure);
+    r = r < 0 ? r : table_stream_open(request.inputs, request.input_count, false, &table, failure);
     if (r < 0)
         return r;
     request.options.method = "linear";

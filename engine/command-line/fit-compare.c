@@ -89,14 +89,14 @@ static int read_models(const struct verb_arguments *arguments, struct comparison
 
 static int try_models(const struct verb_arguments *arguments, struct comparison *comparison,
                       struct failure *failure) {
-    cleanup(table_cleanup) struct table *table = NULL;
+    cleanup(table_stream_cleanup) struct table *table = NULL;
     cleanup_free const char **inputs = xcalloc(arguments->option_count + 1, sizeof *inputs);
     size_t count = 0;
     for (const char *input; (input = verb_value_at(arguments, "--data", count));)
         inputs[count++] = input;
     if (count == 0)
         return 0;
-    int r = table_open(inputs, count, false, &table, failure);
+    int r = table_stream_open(inputs, count, false, &table, failure);
     if (r == 0)
         fitting_request_notes(table);
     r = r < 0 ? r

@@ -36,7 +36,7 @@ static void print_head(FILE *stream, const struct fitting *fitting, const struct
 void fit_residuals_print_place(FILE *stream, const struct fitting *fitting, uint64_t row) {
     const struct table_input *input;
     uint64_t line;
-    if (table_place(fitting_table(fitting), row, &input, &line))
+    if (table_stream_place(fitting_table(fitting), row, &input, &line))
         fprintf(stream, "%s%s%s line %" PRIu64, shown(input->name).text, input->archive ? " " : "",
                 input->archive ? input->member : "", line);
     else

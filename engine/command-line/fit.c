@@ -4,6 +4,7 @@
 #include "engine/command-line/fit-report.h"
 #include "engine/command-line/fit-request.h"
 #include "engine/command-line/fit-residuals.h"
+#include "engine/command-line/fit-rows.h"
 #include "engine/command-line/fit-verbs.h"
 #include "engine/command-line/output.h"
 #include "engine/command-line/shown.h"
@@ -148,7 +149,7 @@ static int check_folds(const struct fitting_request *request, struct failure *fa
 static int fit(const struct verb_arguments *arguments, struct failure *failure) {
     cleanup(installation_clear) struct installation installation = {0};
     cleanup(fitting_request_clear) struct fitting_request request = {0};
-    cleanup(table_cleanup) struct table *table = NULL;
+    cleanup(table_stream_cleanup) struct table *table = NULL;
     cleanup(fitting_cleanup) struct fitting *fitting = NULL; /* goes before what it borrows */
     cleanup(fit_progress_end) struct fit_progress progress;
     fit_progress_begin(&progress);
@@ -161,6 +162,9 @@ static int fit(const struct verb_arguments *arguments, struct failure *failure) 
     r = r < 0 ? r : output_check(request.output, request.inputs, request.input_count, failure);
     r = r < 0 ? r : output_check(request.plot, request.inputs, request.input_count, failure);
     r = r < 0 ? r : output_check_apart(request.output, request.plot, failure);
+    if (r == 0 && request.options.method && fit_rows_has(&installation, request.options.method))
+        return fit_rows(arguments, &installation, request.options.method, request.inputs, request.input_count,
+                        failure);
     r = r < 0 ? r
               : table_open_member(request.inputs, request.input_count, request.member,
                                   request.output || request.json, &table, failure);
@@ -201,6 +205,8 @@ static const struct {
     {"--folds", FIT | ALTERNATIVES},
     {"--folds-by", FIT | ALTERNATIVES},
     {"--table", FIT},
+    {"--where", FIT},
+    {"--with-flagged", FIT},
     {"--output", FIT},
     {"--data", COMPARE},
     {"--plot", FIT},
@@ -253,6 +259,8 @@ static const struct verb_option options[] = {
     {"--sizes", 0, "COLUMNS", "The columns that M-1 and M-2 are over (m,n,k).", false},
     {"--by", 'b', "COLUMNS", "One fit for each combination of these columns' values; 'none' for one in all.",
      false},
+    {"--where", 0, "EXPRESSION", "Only rows for which this is true, such as 'm > 100 and n != 64'.", false},
+    {"--with-flagged", 0, NULL, "Also rows of archives that a gate flagged.", false},
     {"--weights", 'w', "COLUMN", "Weights of the rows in the sum of squares; 0 leaves a row out.", false},
     {"--set", 's', "NAME=VALUE", "A parameter of the method (see --parameters).", true},
     {"--seed", 0, "NUMBER", "Of what the method draws at random; recorded in the model (1).", false},

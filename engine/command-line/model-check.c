@@ -204,8 +204,8 @@ static bool add_data(cJSON *root, const struct model *model, const struct model_
 static int compare(struct checking *checking, const struct model *model, cJSON *root,
                    struct failure *failure) {
     cleanup(model_comparison_clear) struct model_comparison comparison = {0};
-    cleanup(table_cleanup) struct table *table = NULL;
-    int r = table_open(checking->inputs, checking->input_count, false, &table, failure);
+    cleanup(table_stream_cleanup) struct table *table = NULL;
+    int r = table_stream_open(checking->inputs, checking->input_count, false, &table, failure);
     if (r == 0 && !checking->noted)
         fitting_request_notes(table);
     checking->noted = true;

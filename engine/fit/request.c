@@ -84,6 +84,13 @@ static int take_sizes(struct request *request, struct failure *failure) {
                                request->library->plugin->name, size);
 }
 
+/* The model has the column in the parameter's unit. */
+static void set_model_unit(struct request *request, const char *name, const char *unit) {
+    size_t i = formula_find_column(request->model_columns, request->model_column_count, name);
+    if (unit && i < request->model_column_count)
+        request->model_columns[i].unit = (char *)unit;
+}
+
 /* The scale to the parameter's unit; -EINVAL where the column has another dimension. */
 static int column_scale(const struct plugin_parameter *parameter, const struct table_column *column,
                         double *ret, struct failure *failure) {
@@ -112,6 +119,7 @@ static int add_parameter_column(struct request *request, const struct plugin_par
     int r = column_scale(parameter, table_find(request->table, name), &scale, failure);
     if (r < 0)
         return r;
+    set_model_unit(request, name, parameter->unit);
     layout->column_scales =
         xrealloc((double *)layout->column_scales, (layout->column_count + 1) * sizeof(double));
     ((double *)layout->column_scales)[layout->column_count] = scale;
@@ -317,6 +325,8 @@ int request_make(struct request *request, const struct library *library, struct 
     r = r < 0 ? r
               : add_groups(request, options->fold_columns, options->fold_column_count, "fold",
                            &request->fold_categories, failure);
+    layout->fold_categories = request->fold_categories;
+    layout->fold_category_count = options->fold_column_count;
     r = r < 0 ? r : load(request, failure);
     r = r < 0 ? r : expand_formula(request, failure);
     if (r < 0)

@@ -202,7 +202,7 @@ static void test_estimate(struct model_estimate *estimate, double freedom) {
     if (isnan(estimate->t) && estimate->standard_error > 0 && freedom > 0)
         estimate->t = estimate->estimate / estimate->standard_error;
     if (isnan(estimate->p) && isfinite(estimate->t) && freedom > 0)
-        estimate->p = student_p_two_sided(estimate->t, freedom);
+        estimate->p = distribution_student_two_sided(estimate->t, freedom);
 }
 
 static void finish_part(struct result_part *from, size_t term_count, uint64_t rows, struct model_part *to) {
@@ -256,4 +256,23 @@ void result_finish(struct result *result, size_t term_count, struct model_group 
     group->note_count = result->note_count;
     result->value_count = result->note_count = 0;
     result_clear(result);
+}
+
+void result_widen(struct model_group *group, size_t from, size_t to) {
+    for (size_t p = 0; from < to && p < group->part_count; p++) {
+        struct model_part *part = &group->parts[p];
+        part->estimates = xrealloc(part->estimates, to * sizeof *part->estimates);
+        for (size_t t = from; t < to; t++)
+            part->estimates[t] =
+                (struct model_estimate){.standard_error = NAN, .t = NAN, .p = NAN, .dropped = true};
+        if (part->noise.coefficients) {
+            part->noise.coefficients = xrealloc(part->noise.coefficients, to * sizeof(double));
+            memset(part->noise.coefficients + from, 0, (to - from) * sizeof(double));
+        }
+        double *wider = part->covariance ? xcalloc(to * to, sizeof *wider) : NULL;
+        for (size_t i = 0; wider && i < from; i++)
+            memcpy(wider + i * to, part->covariance + i * from, from * sizeof *wider);
+        free(part->covariance);
+        part->covariance = wider;
+    }
 }

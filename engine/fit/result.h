@@ -58,4 +58,7 @@ void result_clear(struct result *result);
  * less estimates. */
 void result_finish(struct result *result, size_t term_count, struct model_group *group);
 
+/* Gives GROUP, which was finished with FROM terms, the terms up to TO: it does without them. */
+void result_widen(struct model_group *group, size_t from, size_t to);
+
 #endif

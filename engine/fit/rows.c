@@ -14,29 +14,68 @@ static size_t array_count(const struct rows_layout *layout) {
 }
 
 static size_t code_count(const struct rows_layout *layout) {
-    return layout->category_count + layout->factor_category_count;
+    return layout->category_count + layout->factor_category_count + layout->fold_category_count;
+}
+
+/* Which category of the table each array of codes is. */
+static size_t category_of(const struct rows_layout *layout, size_t c) {
+    size_t of_factors = layout->category_count, of_folds = of_factors + layout->factor_category_count;
+    return c < of_factors ? layout->categories[c]
+           : c < of_folds ? layout->factor_categories[c - of_factors]
+                          : layout->fold_categories[c - of_folds];
 }
 
 static double *array(struct rows *rows, size_t i) {
     return rows->numbers + i * rows->capacity;
 }
 
-/* What formula_values() reads. */
-static void name_factors(struct rows *rows, const struct rows_layout *layout) {
-    const struct table *table = layout->table;
-    size_t first = array_count(layout) - layout->factor_count;
-    rows->factors = xcalloc(layout->factor_count + layout->factor_category_count + 1, sizeof *rows->factors);
+static struct formula_column name_numbers(struct rows *rows, const struct rows_layout *layout, size_t number,
+                                          size_t i) {
+    return (struct formula_column){.name = layout->table->numbers[number].name, .numbers = array(rows, i)};
+}
+
+static struct formula_column name_codes(struct rows *rows, const struct rows_layout *layout, size_t i) {
+    const struct table_category *category = &layout->table->categories[category_of(layout, i)];
+    return (struct formula_column){.name = category->name,
+                                   .codes = rows->codes + i * rows->capacity,
+                                   .texts = (const char *const *)category->levels,
+                                   .text_count = category->level_count};
+}
+
+/* The columns by name: the formula's first, which formula_values() reads. */
+static void name_columns(struct rows *rows, const struct rows_layout *layout) {
+    size_t columns = 2 + layout->term_count, factors = columns + layout->column_count, count = 0;
+    struct formula_column *named =
+        xcalloc(layout->factor_count + layout->column_count + code_count(layout) + 1, sizeof *named);
     for (size_t i = 0; i < layout->factor_count; i++)
-        rows->factors[i] = (struct formula_column){.name = table->numbers[layout->factors[i]].name,
-                                                   .numbers = array(rows, first + i)};
-    for (size_t i = 0; i < layout->factor_category_count; i++) {
-        const struct table_category *category = &table->categories[layout->factor_categories[i]];
-        rows->factors[layout->factor_count + i] =
-            (struct formula_column){.name = category->name,
-                                    .codes = rows->codes + (layout->category_count + i) * rows->capacity,
-                                    .texts = (const char *const *)category->levels,
-                                    .text_count = category->level_count};
-    }
+        named[count++] = name_numbers(rows, layout, layout->factors[i], factors + i);
+    for (size_t i = 0; i < layout->factor_category_count; i++)
+        named[count++] = name_codes(rows, layout, layout->category_count + i);
+    rows->factor_count = count;
+    for (size_t i = 0; i < layout->column_count; i++)
+        named[count++] = name_numbers(rows, layout, layout->columns[i], columns + i);
+    for (size_t i = 0; i < layout->category_count; i++)
+        named[count++] = name_codes(rows, layout, i);
+    rows->named_count = count;
+    rows->factors = named;
+}
+
+/* What folds_units() reads. */
+static void name_settings(struct rows *rows, const struct rows_layout *layout) {
+    size_t numbers = layout->column_count + layout->factor_count, codes = code_count(layout);
+    rows->setting_numbers = xcalloc(numbers + 1, sizeof *rows->setting_numbers);
+    rows->setting_codes = xcalloc(codes + 1, sizeof *rows->setting_codes);
+    for (size_t i = 0; i < numbers; i++)
+        rows->setting_numbers[i] = array(rows, 2 + layout->term_count + i);
+    for (size_t i = 0; i < codes; i++)
+        rows->setting_codes[i] = rows->codes + i * rows->capacity;
+    size_t of_setting = codes - layout->fold_category_count;
+    rows->setting = (struct folds_columns){.numbers = rows->setting_numbers,
+                                           .number_count = numbers,
+                                           .codes = rows->setting_codes,
+                                           .code_count = of_setting};
+    rows->fold_columns = (struct folds_columns){.codes = rows->setting_codes + of_setting,
+                                                .code_count = layout->fold_category_count};
 }
 
 /* Room for COUNT rows; what was in it is lost. */
@@ -67,7 +106,8 @@ static void make_room(struct rows *rows, const struct rows_layout *layout, size_
         .categories = rows->categories,
         .numbers = rows->places,
     };
-    name_factors(rows, layout);
+    name_columns(rows, layout);
+    name_settings(rows, layout);
 }
 
 static void gather(double *to, const double *from, double scale, const uint32_t *numbers, size_t count) {
@@ -88,10 +128,8 @@ static void gather_all(struct rows *rows, const struct rows_layout *layout, cons
     for (size_t f = 0; f < layout->factor_count; f++)
         gather(array(rows, at++), table->numbers[layout->factors[f]].values, 1, numbers, count);
     for (size_t c = 0; c < code_count(layout); c++) {
-        size_t category = c < layout->category_count ? layout->categories[c]
-                                                     : layout->factor_categories[c - layout->category_count];
         for (size_t i = 0; i < count; i++)
-            rows->codes[c * rows->capacity + i] = table->categories[category].codes[numbers[i]];
+            rows->codes[c * rows->capacity + i] = table->categories[category_of(layout, c)].codes[numbers[i]];
     }
     const char *missing;
     for (size_t t = 0; t < layout->term_count; t++)
@@ -196,8 +234,16 @@ void rows_select(struct rows *rows, const struct rows_layout *layout, const stru
     free(chosen);
 }
 
+const struct formula_column *rows_find(const struct rows *rows, const char *name) {
+    for (size_t i = 0; i < rows->named_count; i++)
+        if (strcmp(rows->factors[i].name, name) == 0)
+            return &rows->factors[i];
+    return NULL;
+}
+
 void rows_clear(struct rows *rows) {
     free(rows->numbers), free(rows->codes), free(rows->places);
     free(rows->terms), free(rows->columns), free(rows->categories), free(rows->factors);
+    free(rows->setting_numbers), free(rows->setting_codes);
     *rows = (struct rows){0};
 }

@@ -3,6 +3,7 @@
 #define ASSAY_FIT_ROWS_H
 
 #include "engine/model/formula.h"
+#include "engine/table/folds.h"
 #include "engine/table/table.h"
 
 #include <assay/fit.h>
@@ -20,6 +21,8 @@ struct rows_layout {
     size_t category_count;
     const size_t *factors, *factor_categories; /* of the formula */
     size_t factor_count, factor_category_count;
+    const size_t *fold_categories; /* by which rows are left out together */
+    size_t fold_category_count;
     const struct model_term *terms; /* written out */
     size_t term_count;
 };
@@ -29,11 +32,16 @@ struct rows {
     struct fit_rows view; /* what fit() gets */
     size_t capacity;
     double *numbers; /* response, weights, terms, columns, factors: one array of `capacity` after the other */
-    uint32_t *codes; /* categories, then those of the formula */
+    uint32_t *codes; /* categories, those of the formula, those of the folds: likewise */
     uint64_t *places;
     const double **terms, **columns;
     const uint32_t **categories;
-    struct formula_column *factors; /* of the formula: numbers, then categories */
+    struct formula_column
+        *factors; /* of the formula: numbers, then categories; then those of the parameters */
+    size_t factor_count, named_count;
+    const double **setting_numbers; /* what makes a setting: columns and factors */
+    const uint32_t **setting_codes;
+    struct folds_columns setting, fold_columns;
     uint64_t missing;    /* rows of the group that were left out: a value is missing or not finite */
     uint64_t weightless; /* likewise: their weight is 0 */
 };
@@ -44,6 +52,8 @@ int rows_gather(struct rows *rows, const struct rows_layout *layout, const uint3
 /* Those rows of FROM whose FOLDS entry is FOLD, or is not (OUTSIDE), in the same order. */
 void rows_select(struct rows *rows, const struct rows_layout *layout, const struct rows *from,
                  const uint8_t *folds, uint8_t fold, bool outside);
+/* The column called NAME, of the formula or of the parameters; NULL: there is none. */
+const struct formula_column *rows_find(const struct rows *rows, const char *name);
 void rows_clear(struct rows *rows);
 
 #endif

@@ -56,7 +56,7 @@ static void clear_part(struct model_part *part) {
     free_values(part->values, part->value_count);
 }
 
-static void clear_group(struct model_group *group, size_t by_count) {
+void model_group_clear(struct model_group *group, size_t by_count) {
     for (size_t p = 0; p < group->part_count; p++)
         clear_part(&group->parts[p]);
     free_texts(group->labels, by_count);
@@ -89,7 +89,7 @@ void model_file_free(struct model *model) {
         free_texts(model->columns[c].levels, model->columns[c].level_count);
     }
     for (size_t g = 0; g < model->group_count; g++)
-        clear_group(&model->groups[g], model->by_count);
+        model_group_clear(&model->groups[g], model->by_count);
     for (size_t s = 0; s < model->skipped_count; s++) {
         free_texts(model->skipped[s].labels, model->by_count);
         free(model->skipped[s].name), free(model->skipped[s].reason);

@@ -109,7 +109,7 @@ static const char *pass_place(void *context, uint64_t row, char *buffer, size_t 
     const struct fitting *fitting = context;
     const struct table_input *input;
     uint64_t line;
-    if (table_place(fitting->table, row, &input, &line))
+    if (table_stream_place(fitting->table, row, &input, &line))
         snprintf(buffer, size, "%s line %" PRIu64, input->name, line);
     else
         snprintf(buffer, size, "data row %" PRIu64, row + 1);
@@ -122,7 +122,7 @@ static int check_columns(const struct fitting *fitting, const char *what, const 
     size_t column;
     int r = 0;
     for (size_t i = 0; r == 0 && i < count; i++) {
-        r = table_find(fitting->table, what, names[i], &column, failure);
+        r = table_stream_find(fitting->table, what, names[i], &column, failure);
         for (size_t j = 0; r == 0 && j < i; j++)
             if (strcmp(names[i], names[j]) == 0)
                 r = failure_input(failure, NULL, 0, 0, "the %s column '%s' is given twice", what, names[i]);
@@ -133,9 +133,9 @@ static int check_columns(const struct fitting *fitting, const char *what, const 
 static int check_options(const struct fitting *fitting, struct failure *failure) {
     const struct fitting_options *options = &fitting->options;
     size_t column;
-    int r = table_find(fitting->table, "response", options->response, &column, failure);
+    int r = table_stream_find(fitting->table, "response", options->response, &column, failure);
     if (r == 0 && options->weights)
-        r = table_find(fitting->table, "weights", options->weights, &column, failure);
+        r = table_stream_find(fitting->table, "weights", options->weights, &column, failure);
     r = r < 0 ? r : check_columns(fitting, "group", options->by, options->by_count, failure);
     return r < 0 ? r
                  : check_columns(fitting, "fold", options->fold_columns, options->fold_column_count, failure);
@@ -268,7 +268,7 @@ static int list_labels(struct fitting *fitting, struct failure *failure) {
         fitting->labels[fitting->label_count++] = options->by[i];
     for (size_t i = 0; i < categories; i++) {
         size_t column;
-        int r = table_find(fitting->table, "category", fitting->needs.categories[i], &column, failure);
+        int r = table_stream_find(fitting->table, "category", fitting->needs.categories[i], &column, failure);
         if (r < 0)
             return r;
         fitting->labels[fitting->label_count++] = fitting->needs.categories[i];
@@ -285,7 +285,7 @@ static int list_labels(struct fitting *fitting, struct failure *failure) {
 static int check_needs(struct fitting *fitting, struct failure *failure) {
     for (size_t i = 0; i < fitting->needs.column_count; i++) {
         size_t column;
-        int r = table_find(fitting->table, "needed", fitting->needs.columns[i], &column, failure);
+        int r = table_stream_find(fitting->table, "needed", fitting->needs.columns[i], &column, failure);
         if (r < 0)
             return failure_prefix(failure, "%s", plugin_library_plugin(fitting->library)->name);
     }

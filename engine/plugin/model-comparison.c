@@ -114,7 +114,7 @@ static void list_columns(struct comparing *comparing) {
 static int find_conversions(struct comparing *comparing, struct failure *failure) {
     for (size_t i = 0; i < comparing->number_count; i++) {
         size_t column;
-        int r = table_find(comparing->table, "needed", comparing->numbers[i], &column, failure);
+        int r = table_stream_find(comparing->table, "needed", comparing->numbers[i], &column, failure);
         if (r < 0)
             return r;
         const char *have = table_column(comparing->table, column)->unit,
@@ -132,7 +132,7 @@ static int find_conversions(struct comparing *comparing, struct failure *failure
                              comparing->label_count, (int)TABLE_LABELS_MOST);
     for (size_t j = 0; j < comparing->label_count; j++) {
         size_t column;
-        int r = table_find(comparing->table, "group", comparing->labels[j], &column, failure);
+        int r = table_stream_find(comparing->table, "group", comparing->labels[j], &column, failure);
         if (r < 0)
             return r;
     }

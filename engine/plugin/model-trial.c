@@ -129,7 +129,7 @@ static int check_units(const struct trial *trial, struct failure *failure) {
         for (size_t c = 0; c < trial->number_count; c++) {
             const struct candidate *candidate = &trial->candidates[i];
             size_t column;
-            int r = table_find(trial->table, "needed", trial->numbers[c], &column, failure);
+            int r = table_stream_find(trial->table, "needed", trial->numbers[c], &column, failure);
             if (r < 0)
                 return r;
             const char *known = table_column(trial->table, column)->unit;

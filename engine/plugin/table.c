@@ -96,7 +96,7 @@ static int look(struct table *table, const char *const *paths, size_t count, str
     return r;
 }
 
-int table_open(const char *const *paths, size_t count, bool hash, struct table **ret,
+int table_stream_open(const char *const *paths, size_t count, bool hash, struct table **ret,
                struct failure *failure) {
     return table_open_member(paths, count, NULL, hash, ret, failure);
 }
@@ -106,7 +106,7 @@ int table_open_member(const char *const *paths, size_t count, const char *member
     if (count == 0 || count > TABLE_INPUTS_MOST)
         return failure_input(failure, NULL, 0, 0, "%zu inputs; expected 1 to %d", count,
                              (int)TABLE_INPUTS_MOST);
-    cleanup(table_cleanup) struct table *table = calloc(1, sizeof *table);
+    cleanup(table_stream_cleanup) struct table *table = calloc(1, sizeof *table);
     if (!table)
         return failure_memory(failure);
     table->hash = hash;
@@ -152,7 +152,7 @@ void table_close(struct table *table) {
     free(table);
 }
 
-void table_cleanup(struct table **table) {
+void table_stream_cleanup(struct table **table) {
     table_close(*table);
 }
 
@@ -191,7 +191,7 @@ static int no_such_column(const struct table_source *source, const char *what, c
                          name, list.bytes);
 }
 
-int table_find(const struct table *table, const char *what, const char *name, size_t *ret,
+int table_stream_find(const struct table *table, const char *what, const char *name, size_t *ret,
                struct failure *failure) {
     const struct table_column *column = table_source_find(&table->sources[0], name);
     if (!column)
@@ -369,7 +369,7 @@ int table_next(struct table *table, struct table_block *ret, struct failure *fai
     return 0;
 }
 
-bool table_place(const struct table *table, uint64_t row, const struct table_input **ret_input,
+bool table_stream_place(const struct table *table, uint64_t row, const struct table_input **ret_input,
                  uint64_t *ret_line) {
     uint32_t input;
     if (!row_places_find(&table->places, row, &input, ret_line))

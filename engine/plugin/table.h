@@ -5,7 +5,7 @@
  * given in the unit of the first input that tells one, those of others are converted with exact factors.
  * Other columns may differ.
  *
- *     table_open(paths) ; table_begin(columns) ; while (table_next(&block) > 0) ... ; table_begin again for a
+ *     table_stream_open(paths) ; table_begin(columns) ; while (table_next(&block) > 0) ... ; table_begin again for a
  *     second pass ; table_close
  *
  * Archives are verified whole before their first row is used. Plain CSV files are hashed as their bytes pass.
@@ -65,14 +65,14 @@ struct table_block {
  * later part is given too, are left out, and noted; archives of one run that were resumed apart from each
  * other are refused. HASH: plain CSV files are hashed while they are read first. "-" is standard input, which
  * can be read once only. */
-int table_open(const char *const *paths, size_t count, bool hash, struct table **ret,
+int table_stream_open(const char *const *paths, size_t count, bool hash, struct table **ret,
                struct failure *failure);
 /* The same with another table of the archives, MEMBER, which is borrowed; NULL: the one that the model of
  * their experiment is of, results.csv unless it says another. Of any other what they suggest is not told. */
 int table_open_member(const char *const *paths, size_t count, const char *member, bool hash,
                       struct table **ret, struct failure *failure);
 void table_close(struct table *table);
-void table_cleanup(struct table **table); /* for cleanup() */
+void table_stream_cleanup(struct table **table); /* for cleanup() */
 
 size_t table_input_count(const struct table *table);
 const struct table_input *table_input(const struct table *table, size_t i);
@@ -81,7 +81,7 @@ size_t table_column_count(const struct table *table);
 const struct table_column *table_column(const struct table *table, size_t i);
 /* The column called NAME, or FAILURE_INPUT with the nearest one or all that there are. WHAT says what it was
  * to be: "response", "group". */
-int table_find(const struct table *table, const char *what, const char *name, size_t *ret,
+int table_stream_find(const struct table *table, const char *what, const char *name, size_t *ret,
                struct failure *failure);
 /* Of the first input that is an archive with a suggestion; NULL if there is none. */
 const struct table_suggestion *table_suggestion(const struct table *table);
@@ -91,7 +91,7 @@ const struct table_suggestion *table_suggestion(const struct table *table);
 int table_begin(struct table *table, const char *const *numbers, size_t number_count,
                 const char *const *labels, size_t label_count, struct failure *failure);
 /* What the user should know: the sentence that follows PREVIOUS, the first for NULL; NULL after the last.
- * After table_open, which inputs are left out; after table_begin also of the pass's units: where inputs are
+ * After table_stream_open, which inputs are left out; after table_begin also of the pass's units: where inputs are
  * converted, or have no unit beside others that do. */
 const char *table_note_after(const struct table *table, const char *previous);
 /* 1 and the next block (valid until the next call), 0 at the end, or negative. */
@@ -100,7 +100,7 @@ int table_next(struct table *table, struct table_block *ret, struct failure *fai
 /* Where ROW of a pass (0, 1, ... over all inputs) stands: its input and the line of it where the row begins.
  * False where it is not known: of a row that was not read yet, and in tables with a great many rows of more
  * than one line (row-places.h). */
-bool table_place(const struct table *table, uint64_t row, const struct table_input **ret_input,
+bool table_stream_place(const struct table *table, uint64_t row, const struct table_input **ret_input,
                  uint64_t *ret_line);
 
 /* The text of a code of the J-th label column, and how many there are so far. */

@@ -94,7 +94,8 @@ static void take_columns(struct table *table) {
         add_column(table, &column);
     }
     if (table->input_count > 1 && !table_find(table, TABLE_FILE_COLUMN))
-        add_column(table, &(struct table_column){.name = TABLE_FILE_COLUMN, .type = "string"});
+        add_column(table,
+                   &(struct table_column){.name = (char *)TABLE_FILE_COLUMN, .type = (char *)"string"});
 }
 
 static int leave_repeats_out(struct table *table, struct failure *failure) {

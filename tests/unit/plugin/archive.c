@@ -123,7 +123,7 @@ static struct table *open_table(const char *name) {
     struct failure failure = {0};
     struct table *table;
     snprintf(path, sizeof path, "%s/%s", folder, name);
-    if (table_open(paths, 1, true, &table, &failure) < 0)
+    if (table_stream_open(paths, 1, true, &table, &failure) < 0)
         fail_msg("%s: %s", failure.place, failure.text);
     return table;
 }
@@ -145,12 +145,12 @@ TEST(what_an_archive_says) {
     assert_int_equal(suggestion->by_count, 2);
     assert_string_equal(suggestion->by[0], "node");
     size_t column;
-    assert_int_equal(table_find(table, "response", "duration", &column, NULL), 0);
+    assert_int_equal(table_stream_find(table, "response", "duration", &column, NULL), 0);
     assert_true(table_column(table, column)->response);
     assert_string_equal(table_column(table, column)->unit, "s");
-    assert_int_equal(table_find(table, "number", "m", &column, NULL), 0);
+    assert_int_equal(table_stream_find(table, "number", "m", &column, NULL), 0);
     assert_false(table_column(table, column)->response);
-    assert_int_equal(table_find(table, "group", "node", &column, NULL), 0);
+    assert_int_equal(table_stream_find(table, "group", "node", &column, NULL), 0);
     assert_null(table_column(table, column)->unit);
     table_close(table);
     table = open_table("plain.zip");
@@ -240,7 +240,7 @@ static struct table *open_two(const char *first, const char *second) {
     struct table *table;
     snprintf(paths[0], sizeof paths[0], "%s/%s", folder, first);
     snprintf(paths[1], sizeof paths[1], "%s/%s", folder, second);
-    if (table_open(both, 2, false, &table, &failure) < 0)
+    if (table_stream_open(both, 2, false, &table, &failure) < 0)
         fail_msg("%s: %s", failure.place, failure.text);
     return table;
 }
@@ -283,7 +283,7 @@ TEST(units_are_converted) {
     assert_int_equal(table_begin(table, measured, 3, NULL, 0, &failure), 0);
     assert_same_halves(table);
     size_t column;
-    assert_int_equal(table_find(table, "number", "duration", &column, NULL), 0);
+    assert_int_equal(table_stream_find(table, "number", "duration", &column, NULL), 0);
     assert_string_equal(table_column(table, column)->unit, "ms");
     table_close(table);
     table = open_two("plain.zip", "dgemm.csv");
@@ -320,7 +320,7 @@ TEST(units_that_are_not_told) {
     for (size_t i = 0; i < 2; i++) {
         struct table *table = open_two(orders[i][0], orders[i][1]);
         size_t column;
-        assert_int_equal(table_find(table, "number", "duration", &column, NULL), 0);
+        assert_int_equal(table_stream_find(table, "number", "duration", &column, NULL), 0);
         assert_string_equal(table_column(table, column)->unit, "s");
         assert_int_equal(table_begin(table, measured + 1, 1, NULL, 0, &failure), 0);
         const char *note = table_note_after(table, NULL);
@@ -347,7 +347,7 @@ TEST(damage_is_found) {
     snprintf(path, sizeof path, "%s/damaged.zip", folder);
     assert_int_equal(file_replace(path, bytes.bytes, bytes.length, 0644, &failure), 0);
     struct table *table = NULL;
-    int r = table_open(paths, 1, false, &table, &failure);
+    int r = table_stream_open(paths, 1, false, &table, &failure);
     static const char *const numbers[] = {"m", "duration"};
     struct table_block block;
     r = r < 0 ? r : table_begin(table, numbers, 2, NULL, 0, &failure);

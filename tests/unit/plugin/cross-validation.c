@@ -91,13 +91,13 @@ static void fit(size_t kept_rows, uint32_t folds, struct heard *heard, char *sai
     static const char *const by[] = {"g"};
     const char *const paths[] = {path};
     struct failure failure = {0};
-    cleanup(table_cleanup) struct table *table = NULL;
+    cleanup(table_stream_cleanup) struct table *table = NULL;
     cleanup(fitting_cleanup) struct fitting *fitting = NULL;
     cleanup(fitted_model_cleanup) struct fitted_model *model = NULL;
     cleanup(cross_validation_cleanup) struct cross_validation *validation = NULL;
     const struct fitting_options options = {
         .method = "passes", .response = "y", .by = by, .by_count = 1, .seed = SEED, .kept_rows = kept_rows};
-    if (table_open(paths, 1, false, &table, &failure) < 0 ||
+    if (table_stream_open(paths, 1, false, &table, &failure) < 0 ||
         fitting_run(&installation, table, &options, NULL, NULL, &fitting, &failure) < 0 ||
         fitted_model_new("passes", "y", &model, &failure) < 0)
         fail_msg("%s", failure.text);
@@ -112,9 +112,9 @@ static void fit(size_t kept_rows, uint32_t folds, struct heard *heard, char *sai
     assert_int_equal(residuals_init(residuals, fitting, model, &failure), 0);
     const struct table_input *input;
     uint64_t line;
-    assert_true(table_place(table, 10, &input, &line) && line == 12);
-    assert_true(table_place(table, 11, &input, &line) && line == 14); /* row 10 has two lines */
-    assert_true(table_place(table, ROWS - 1, &input, &line) && line == ROWS + 2);
+    assert_true(table_stream_place(table, 10, &input, &line) && line == 12);
+    assert_true(table_stream_place(table, 11, &input, &line) && line == 14); /* row 10 has two lines */
+    assert_true(table_stream_place(table, ROWS - 1, &input, &line) && line == ROWS + 2);
 }
 
 TEST(by_hand) {

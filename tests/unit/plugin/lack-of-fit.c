@@ -36,7 +36,7 @@ static struct lack_of_fit fit(const char *rows, const char *terms, const char *w
     FILE *file = fdopen(descriptor, "w");
     fprintf(file, "g,c,x,w,y\n%s", rows);
     fclose(file);
-    cleanup(table_cleanup) struct table *table = NULL;
+    cleanup(table_stream_cleanup) struct table *table = NULL;
     cleanup(fitting_cleanup) struct fitting *fitting = NULL;
     cleanup(fitted_model_cleanup) struct fitted_model *model = NULL;
     const struct fitting_options options = {.method = "linear",
@@ -46,7 +46,7 @@ static struct lack_of_fit fit(const char *rows, const char *terms, const char *w
                                             .by_count = 1,
                                             .weights = weights,
                                             .kept_rows = kept};
-    if (table_open(paths, 1, false, &table, &failure) < 0 ||
+    if (table_stream_open(paths, 1, false, &table, &failure) < 0 ||
         fitting_run(&installation, table, &options, NULL, NULL, &fitting, &failure) < 0 ||
         fitted_model_new("linear", "y", &model, &failure) < 0)
         fail_msg("%s", failure.text);

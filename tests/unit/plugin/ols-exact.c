@@ -155,7 +155,7 @@ static void fit_one(const char *path, const char *table_name, size_t model, cons
                                             .terms = models[model].terms,
                                             .by = by,
                                             .by_count = by_count};
-    if (table_open(&path, 1, false, &table, &failure) < 0 ||
+    if (table_stream_open(&path, 1, false, &table, &failure) < 0 ||
         fitting_run(&installation, table, &options, NULL, NULL, &fitting, &failure) < 0)
         fail_msg("%s", failure.text);
     struct listening listening = {

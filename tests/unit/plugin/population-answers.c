@@ -91,7 +91,7 @@ static void fit_with(const char *setting, const char *days) {
                                             .terms = "intercept + mnk_residual | node, cpu",
                                             .settings = &setting,
                                             .setting_count = 1};
-    if (table_open(&path, 1, false, &table, &failure) < 0 ||
+    if (table_stream_open(&path, 1, false, &table, &failure) < 0 ||
         fitting_run(&installation, table, &options, NULL, NULL, &fitting, &failure) < 0)
         fail_msg("%s", failure.text);
     const struct fitting_listener listener = {(void *)days, hear_formula, hear_group, hear_skipped};

@@ -121,7 +121,7 @@ static void fit(const char *quantile) {
                                             .response = "duration",
                                             .settings = settings,
                                             .setting_count = sizeof settings / sizeof *settings};
-    if (table_open(&path, 1, false, &table, &failure) < 0 ||
+    if (table_stream_open(&path, 1, false, &table, &failure) < 0 ||
         fitting_run(&installation, table, &options, NULL, NULL, &fitting, &failure) < 0)
         fail_msg("%s", failure.text);
     const struct fitting_listener listener = {NULL, hear_formula, hear_group, hear_skipped};

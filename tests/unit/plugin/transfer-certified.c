@@ -125,7 +125,7 @@ static size_t compare_all(bool log) {
                                             .by_count = 2,
                                             .settings = settings,
                                             .setting_count = 1};
-    if (table_open(paths, 1, false, &table, &failure) < 0 ||
+    if (table_stream_open(paths, 1, false, &table, &failure) < 0 ||
         fitting_run(&installation, table, &options, NULL, NULL, &fitting, &failure) < 0)
         fail_msg("%s", failure.text);
     struct listening listening = {.fitting = fitting, .log = log};

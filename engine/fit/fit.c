@@ -1,0 +1,594 @@
+#include "engine/fit/fit.h"
+
+#include "engine/fit/request.h"
+#include "engine/fit/result.h"
+#include "engine/fit/rows.h"
+#include "engine/fit/scores.h"
+#include "engine/foundation/cleanup.h"
+#include "engine/foundation/memory.h"
+#include "engine/model/evaluator.h"
+#include "engine/model/model.h"
+#include "engine/model/noise.h"
+#include "engine/table/folds.h"
+#include "engine/table/groups.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct fitting {
+    struct request request;
+    struct groups groups;
+    struct formula_names names;
+    size_t *widths; /* of each fitted group: how many terms there were when it was */
+    struct rows all, some, others; /* of the group in hand: all its rows, those of a fold, the others */
+    struct fit *fit;
+    /* What evaluates the terms that there are so far, over the columns of some rows. */
+    struct evaluator *evaluator;
+    struct evaluator_column *columns;
+    size_t evaluator_terms;
+};
+
+__attribute__((format(printf, 2, 3))) static void add_note(struct fit *fit, const char *format, ...) {
+    char sentence[FAILURE_TEXT_SIZE];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(sentence, sizeof sentence, format, arguments);
+    va_end(arguments);
+    fit->notes = xrealloc(fit->notes, (fit->note_count + 1) * sizeof *fit->notes);
+    fit->notes[fit->note_count++] = xstrdup(sentence);
+}
+
+/* ---- What a fit says of rows
+ * ------------------------------------------------------------------------------------ */
+
+/* The terms of the model as far as groups have named them: those of the request, and others ("1", "size"). */
+static int add_term(struct fitting *fitting, const char *name, struct failure *failure) {
+    struct request *request = &fitting->request;
+    struct model *model = fitting->fit->model;
+    model->terms = xrealloc(model->terms, (model->term_count + 1) * sizeof *model->terms);
+    struct model_term *term = &model->terms[model->term_count];
+    for (size_t t = 0; t < request->formula.term_count; t++)
+        if (strcmp(request->formula.terms[t].name, name) == 0) {
+            *term = model_term_copy(&request->formula.terms[t]);
+            model->term_count++;
+            return 0;
+        }
+    struct formula formula = {0};
+    struct formula_context context = {.columns = request->model_columns,
+                                      .column_count = request->model_column_count};
+    int r = formula_read(name, &context, &formula, failure);
+    if (r == 0 && formula.term_count != 1)
+        r = failure_set(failure, -EPROTO, "'%s' is not one term", name);
+    if (r == 0) {
+        *term = model_term_copy(&formula.terms[0]);
+        model->term_count++;
+    } else {
+        failure_prefix(failure, "fit-%s", request->library->plugin->name);
+    }
+    formula_clear(&formula);
+    return r;
+}
+
+static int add_terms(struct fitting *fitting, struct failure *failure) {
+    int r = 0;
+    while (r == 0 && fitting->fit->model->term_count < fitting->names.count)
+        r = add_term(fitting, fitting->names.names[fitting->fit->model->term_count], failure);
+    return r;
+}
+
+/* Once: every group has the same (formula_names). */
+static void set_kind(struct fitting *fitting) {
+    struct model *model = fitting->fit->model;
+    if (model->kind)
+        return;
+    const struct formula_names *names = &fitting->names;
+    model->kind = xstrdup(names->kind ? names->kind : "linear");
+    model->over = names->over ? xstrdup(names->over) : NULL;
+    model->named_by = names->named_by ? xstrdup(names->named_by) : NULL;
+}
+
+/* The column of ROWS that input INPUT of the evaluator is, as it wants it. */
+static int bind_input(struct fitting *fitting, const struct rows *rows, size_t input,
+                      struct failure *failure) {
+    const struct evaluator *evaluator = fitting->evaluator;
+    const char *name = evaluator->inputs[input].name;
+    const struct formula_column *found = rows_find(rows, name);
+    struct evaluator_column *column = &fitting->columns[input];
+    if (!found)
+        return failure_set(failure, -EPROTO,
+                           "fit-%s: its terms have the column '%s', which is none of its own",
+                           fitting->request.library->plugin->name, name);
+    free((double *)column->values);
+    *column = (struct evaluator_column){.numbers = found->numbers, .codes = found->codes};
+    double *values = found->codes ? xcalloc(found->text_count + 1, sizeof *values) : NULL;
+    for (size_t i = 0; values && i < found->text_count; i++)
+        values[i] = evaluator_code(evaluator, input, found->texts[i]);
+    column->values = values;
+    return 0;
+}
+
+static void free_evaluator(struct fitting *fitting) {
+    for (size_t i = 0; fitting->evaluator && i < fitting->evaluator->input_count; i++)
+        free((double *)fitting->columns[i].values);
+    free(take_pointer(fitting->columns));
+    evaluator_free(take_pointer(fitting->evaluator));
+}
+
+/* Makes what evaluates the terms that there are, over the columns of ROWS. */
+static int prepare_evaluator(struct fitting *fitting, const struct rows *rows, struct failure *failure) {
+    struct model *model = fitting->fit->model;
+    int r = 0;
+    if (!fitting->evaluator || fitting->evaluator_terms != model->term_count) {
+        free_evaluator(fitting);
+        r = evaluator_new(model, &fitting->evaluator, failure);
+        if (r < 0)
+            return r;
+        fitting->columns = xcalloc(fitting->evaluator->input_count + 1, sizeof *fitting->columns);
+        fitting->evaluator_terms = model->term_count;
+    }
+    for (size_t i = 0; r == 0 && i < fitting->evaluator->input_count; i++)
+        r = bind_input(fitting, rows, i, failure);
+    return r;
+}
+
+/* The log density of each row's response. */
+static void rate_rows(const struct fitting *fitting, const struct model_group *group, const struct rows *rows,
+                      const double *mean, const double *sigma, double *ret) {
+    const struct evaluator *evaluator = fitting->evaluator;
+    cleanup_free double *inputs = xcalloc(evaluator->input_count + 1, sizeof *inputs);
+    for (size_t i = 0; i < rows->view.count; i++) {
+        const struct model_part *part = &group->parts[0];
+        if (group->part_count > 1) {
+            evaluator_gather(evaluator, fitting->columns, i, inputs);
+            part = evaluator_part(evaluator, group, inputs);
+        }
+        ret[i] = part ? noise_density(&part->noise, sigma[i], rows->view.response[i] - mean[i]) : NAN;
+    }
+}
+
+/* What GROUP says of ROWS; NaN where it says nothing. */
+static int predict_rows(struct fitting *fitting, const struct model_group *group, const struct rows *rows,
+                        double *mean, double *sigma, double *log_density, struct failure *failure) {
+    const struct fit_plugin *plugin = fitting->request.library->fit;
+    struct model *model = fitting->fit->model;
+    struct plugin_message message = {""};
+    int r;
+    if (plugin->predict) {
+        static const struct model_noise normal = {.kind = MODEL_NOISE_HOMOSCEDASTIC};
+        r = plugin->predict(model, group, &rows->view, &fitting->request.view, mean, sigma, &message);
+        if (r < 0)
+            return library_failure(fitting->request.library, r, &message, failure);
+        for (size_t i = 0; i < rows->view.count; i++)
+            log_density[i] = noise_density(&normal, sigma[i], rows->view.response[i] - mean[i]);
+        return 0;
+    }
+    r = prepare_evaluator(fitting, rows, failure);
+    if (r < 0)
+        return r;
+    evaluator_rows(fitting->evaluator, group, NULL, rows->view.count, fitting->columns, mean, sigma);
+    rate_rows(fitting, group, rows, mean, sigma, log_density);
+    return 0;
+}
+
+/* ---- One group
+ * -------------------------------------------------------------------------------------------------- */
+
+/* Calls fit(): 0, -EDOM with the reason in MESSAGE, or a failure. */
+static int call_fit(struct fitting *fitting, const struct rows *rows, bool is_fold,
+                    struct report_section *tables, struct result *ret, struct plugin_message *message,
+                    struct failure *failure) {
+    const struct library *library = fitting->request.library;
+    struct fit_result ear;
+    result_init(ret, &fitting->names, tables, &ear);
+    fitting->request.view.is_fold = is_fold;
+    message->text[0] = '\0';
+    int r = library->fit->fit(&rows->view, &fitting->request.view, &ear, message);
+    if (r == 0 && ret->problem)
+        return failure_set(failure, -EPROTO, "fit-%s: %s", library->plugin->name, ret->problem);
+    if (r < 0 && r != -EDOM)
+        return library_failure(library, r, message, failure);
+    if (r == 0) {
+        r = add_terms(fitting, failure);
+        set_kind(fitting);
+    }
+    return r;
+}
+
+/* Rows that are left out together: what makes them one unit. */
+static const struct folds_columns *unit_columns(const struct fitting *fitting) {
+    static const struct folds_columns each_row = {0};
+    enum fit_folds_by by = fitting->request.options->folds_by;
+    return by == FIT_FOLDS_BY_ROW       ? &each_row
+           : by == FIT_FOLDS_BY_COLUMNS ? &fitting->all.fold_columns
+                                        : &fitting->all.setting;
+}
+
+/* What the fit of one group says of all its rows. */
+struct predictions {
+    double *mean, *sigma, *log_density;
+};
+
+static struct predictions predictions_new(size_t count) {
+    return (struct predictions){xcalloc(count + 1, sizeof(double)), xcalloc(count + 1, sizeof(double)),
+                                xcalloc(count + 1, sizeof(double))};
+}
+
+static void predictions_clear(struct predictions *predictions) {
+    free(predictions->mean), free(predictions->sigma), free(predictions->log_density);
+}
+
+/* Predicts the rows of FOLD by a fit of the others. -EDOM: those cannot be fitted. */
+static int leave_out(struct fitting *fitting, const uint8_t *folds, uint8_t fold,
+                     struct predictions *predictions, struct failure *failure) {
+    const struct rows_layout *layout = &fitting->request.layout;
+    struct plugin_message message;
+    struct result result;
+    rows_select(&fitting->others, layout, &fitting->all, folds, fold, true);
+    rows_select(&fitting->some, layout, &fitting->all, folds, fold, false);
+    if (fitting->others.view.count < fitting->request.library->fit->rows_min)
+        return -EDOM;
+    int r = call_fit(fitting, &fitting->others, true, NULL, &result, &message, failure);
+    struct model_group group = {.rows = fitting->others.view.count};
+    struct predictions left_out = predictions_new(fitting->some.view.count);
+    if (r == 0) {
+        result_finish(&result, fitting->fit->model->term_count, &group);
+        r = predict_rows(fitting, &group, &fitting->some, left_out.mean, left_out.sigma, left_out.log_density,
+                         failure);
+    }
+    for (size_t i = 0, k = 0; r == 0 && i < fitting->all.view.count; i++)
+        if (folds[i] == fold) {
+            predictions->mean[i] = left_out.mean[k];
+            predictions->log_density[i] = left_out.log_density[k++];
+        }
+    result_clear(&result);
+    model_group_clear(&group, 0);
+    predictions_clear(&left_out);
+    return r;
+}
+
+static void add_score(struct model_group *group, const char *name, double value, const char *unit) {
+    group->values = xrealloc(group->values, (group->value_count + 1) * sizeof *group->values);
+    group->values[group->value_count++] =
+        (struct model_value){xstrdup(name), value, unit ? xstrdup(unit) : NULL};
+}
+
+static void add_scores(struct model_group *group, const struct scores *scores) {
+    add_score(group, "cv_rmse", scores->rmse, NULL);
+    add_score(group, "cv_relative", scores->relative, "1");
+    add_score(group, "cv_median_relative", scores->median_relative, "1");
+    add_score(group, "cv_log_score", scores->log_score, "1");
+    add_score(group, "cv_mse_error", scores->mse_error, NULL);
+    add_score(group, "cv_log_score_error", scores->log_score_error, "1");
+    add_score(group, "folds", (double)scores->folds, "1");
+}
+
+/* Leaves each fold of the group in hand out in turn. */
+static int cross_validate(struct fitting *fitting, struct model_group *group, struct failure *failure) {
+    const struct rows *rows = &fitting->all;
+    size_t count = rows->view.count;
+    cleanup_free uint32_t *units = xcalloc(count + 1, sizeof *units);
+    cleanup_free uint8_t *folds = xcalloc(count + 1, 1);
+    struct scores scores = {.rmse = NAN,
+                            .relative = NAN,
+                            .median_relative = NAN,
+                            .log_score = NAN,
+                            .mse_error = NAN,
+                            .log_score_error = NAN};
+    size_t unit_count = folds_units(unit_columns(fitting), count, units);
+    size_t fold_count = folds_deal(units, unit_count, count, fitting->request.options->folds,
+                                   fitting->request.options->seed, folds);
+    struct predictions predictions = predictions_new(count);
+    int r = fold_count < 2 ? -EDOM : 0;
+    for (size_t fold = 0; r == 0 && fold < fold_count; fold++)
+        r = leave_out(fitting, folds, (uint8_t)fold, &predictions, failure);
+    if (r == 0)
+        scores_compute(&scores, count, rows->view.response, predictions.mean, predictions.log_density,
+                       rows->view.weights, units, unit_count);
+    scores.folds = fold_count;
+    predictions_clear(&predictions);
+    if (r < 0 && r != -EDOM)
+        return r;
+    add_scores(group, &scores);
+    return 0;
+}
+
+/* What the fit says of its own rows: lack of fit, rows for which a cost would be 0 or less, and the
+ * predictions. */
+static int judge(struct fitting *fitting, struct model_group *group, struct failure *failure) {
+    struct fit *fit = fitting->fit;
+    const struct rows *rows = &fitting->all;
+    size_t count = rows->view.count, nonpositive = 0, parameters = 0;
+    struct predictions predictions = predictions_new(count);
+    struct lack_of_fit lack;
+    int r = predict_rows(fitting, group, rows, predictions.mean, predictions.sigma, predictions.log_density,
+                         failure);
+    if (r == 0) {
+        cleanup_free uint32_t *units = xcalloc(count + 1, sizeof *units);
+        size_t unit_count = folds_units(&rows->setting, count, units);
+        for (size_t p = 0; p < group->part_count; p++)
+            for (size_t t = 0; t < fit->model->term_count; t++)
+                parameters += !group->parts[p].estimates[t].dropped && !group->parts[p].estimates[t].at_bound;
+        lack_of_fit_test(&lack, count, rows->view.response, predictions.mean, rows->view.weights, units,
+                         unit_count, parameters);
+        for (size_t i = 0; i < count; i++)
+            nonpositive += predictions.mean[i] <= 0;
+        for (size_t i = 0; fit->mean && i < count; i++) {
+            fit->mean[rows->view.numbers[i]] = predictions.mean[i];
+            fit->sigma[rows->view.numbers[i]] = predictions.sigma[i];
+            fit->response[rows->view.numbers[i]] = rows->view.response[i];
+        }
+        add_score(group, "settings", (double)lack.settings, "1");
+        add_score(group, "pure_error", lack.pure_error, NULL);
+        add_score(group, "lack_of_fit_f", lack.f, "1");
+        add_score(group, "lack_of_fit_p", lack.p, "1");
+        if (fitting->request.view.positive)
+            add_score(group, "nonpositive_rows", (double)nonpositive, "1");
+    }
+    predictions_clear(&predictions);
+    return r;
+}
+
+static char **labels_of(const struct fitting *fitting, size_t g) {
+    const struct request *request = &fitting->request;
+    size_t count = fitting->groups.label_count;
+    char **labels = xcalloc(count + 1, sizeof *labels);
+    for (size_t j = 0; j < count; j++)
+        labels[j] =
+            xstrdup(request->table->categories[request->by[j]].levels[fitting->groups.labels[g * count + j]]);
+    return labels;
+}
+
+__attribute__((format(printf, 3, 4))) static void skip(struct fitting *fitting, size_t g, const char *format,
+                                                       ...) {
+    struct model *model = fitting->fit->model;
+    char reason[FAILURE_TEXT_SIZE];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(reason, sizeof reason, format, arguments);
+    va_end(arguments);
+    model->skipped = xrealloc(model->skipped, (model->skipped_count + 1) * sizeof *model->skipped);
+    model->skipped[model->skipped_count++] = (struct model_skipped){
+        .labels = labels_of(fitting, g),
+        .name = groups_name(&fitting->groups, fitting->request.table, fitting->request.by, g),
+        .rows = fitting->all.view.count,
+        .reason = xstrdup(reason),
+    };
+}
+
+static void note_left_out(const struct fitting *fitting, struct model_group *group) {
+    const struct rows *rows = &fitting->all;
+    if (rows->missing > 0)
+        add_score(group, "rows_left_out", (double)rows->missing, "1");
+    if (rows->weightless > 0)
+        add_score(group, "rows_weightless", (double)rows->weightless, "1");
+}
+
+static bool has_level(const struct model_term *term) {
+    for (size_t f = 0; f < term->factor_count; f++)
+        if (term->factors[f].level)
+            return true;
+    return false;
+}
+
+/* The least and the greatest value of each factor and column of the rows, and of each product of factors. */
+static void set_domain(const struct fitting *fitting, struct model_part *part) {
+    const struct rows *rows = &fitting->all;
+    const struct rows_layout *layout = &fitting->request.layout;
+    size_t most = layout->factor_count + layout->column_count + layout->term_count;
+    part->domain = xcalloc(most + 1, sizeof *part->domain);
+    for (size_t i = 0; i < most; i++) {
+        bool is_factor = i < layout->factor_count,
+             is_column = !is_factor && i < layout->factor_count + layout->column_count;
+        size_t c = i - layout->factor_count, t = i - layout->factor_count - layout->column_count;
+        if (!is_factor && !is_column && (layout->terms[t].factor_count < 2 || has_level(&layout->terms[t])))
+            continue;
+        const char *name = is_factor   ? layout->table->numbers[layout->factors[i]].name
+                           : is_column ? layout->table->numbers[layout->columns[c]].name
+                                       : layout->terms[t].name;
+        const double *values = is_factor   ? rows->factors[i].numbers
+                               : is_column ? rows->columns[c]
+                                           : rows->terms[t];
+        struct model_range range = {.name = xstrdup(name), .minimum = INFINITY, .maximum = -INFINITY};
+        for (size_t k = 0; k < rows->view.count; k++) {
+            range.minimum = fmin(range.minimum, values[k]);
+            range.maximum = fmax(range.maximum, values[k]);
+        }
+        part->domain[part->domain_count++] = range;
+    }
+}
+
+static int fit_group(struct fitting *fitting, size_t g, struct failure *failure) {
+    struct request *request = &fitting->request;
+    const struct groups *groups = &fitting->groups;
+    struct model *model = fitting->fit->model;
+    const struct fit_plugin *plugin = request->library->fit;
+    struct plugin_message message;
+    int r = rows_gather(&fitting->all, &request->layout, groups->rows + groups->first[g],
+                        groups->first[g + 1] - groups->first[g], failure);
+    if (r < 0)
+        return r;
+    size_t count = fitting->all.view.count;
+    if (count < plugin->rows_min || count == 0) {
+        skip(fitting, g, "%zu row%s; expected at least %zu", count, count == 1 ? "" : "s",
+             plugin->rows_min ? plugin->rows_min : 1);
+        return 0;
+    }
+    cleanup_free char *name = groups_name(groups, request->table, request->by, g);
+    struct result result;
+    request->view.group = name;
+    r = call_fit(fitting, &fitting->all, false, fitting->fit->tables->root, &result, &message, failure);
+    if (r < 0) {
+        result_clear(&result);
+        if (r == -EDOM)
+            skip(fitting, g, "%s", message.text);
+        return r == -EDOM ? 0 : r;
+    }
+    fitting->widths[model->group_count] = model->term_count;
+    struct model_group *group = &model->groups[model->group_count++];
+    *group = (struct model_group){.labels = labels_of(fitting, g), .name = take_pointer(name), .rows = count};
+    result_finish(&result, model->term_count, group);
+    note_left_out(fitting, group);
+    for (size_t p = 0; p < group->part_count; p++)
+        set_domain(fitting, &group->parts[p]);
+    if (plugin->whole)
+        return 0;
+    r = judge(fitting, group, failure);
+    return r < 0 || request->options->folds < 2 ? r : cross_validate(fitting, group, failure);
+}
+
+/* ---- The model
+ * -------------------------------------------------------------------------------------------------- */
+
+static void describe_columns(struct fitting *fitting) {
+    const struct request *request = &fitting->request;
+    struct model *model = fitting->fit->model;
+    model->columns = xcalloc(request->model_column_count + 1, sizeof *model->columns);
+    for (size_t i = 0; i < request->model_column_count; i++) {
+        const struct model_column *from = &request->model_columns[i];
+        bool used = model->over && strcmp(model->over, from->name) == 0;
+        used = used || (model->named_by && strcmp(model->named_by, from->name) == 0);
+        for (size_t t = 0; t < model->term_count; t++)
+            for (size_t f = 0; f < model->terms[t].factor_count; f++)
+                used = used || strcmp(model->terms[t].factors[f].column, from->name) == 0;
+        if (!used)
+            continue;
+        struct model_column *to = &model->columns[model->column_count++];
+        *to = (struct model_column){.name = xstrdup(from->name),
+                                    .unit = from->unit ? xstrdup(from->unit) : NULL,
+                                    .type = from->type ? xstrdup(from->type) : NULL,
+                                    .levels = xcalloc(from->level_count + 1, sizeof *to->levels),
+                                    .level_count = from->level_count};
+        for (size_t k = 0; k < from->level_count; k++)
+            to->levels[k] = xstrdup(from->levels[k]);
+    }
+}
+
+static void describe_origin(struct fitting *fitting) {
+    const struct request *request = &fitting->request;
+    const struct fit_options *options = request->options;
+    const struct table *table = request->table;
+    struct model_origin *origin = &fitting->fit->model->origin;
+    static const char *const folds_by[] = {
+        [FIT_FOLDS_BY_SETTING] = "setting", [FIT_FOLDS_BY_ROW] = "row", [FIT_FOLDS_BY_COLUMNS] = "columns"};
+    origin->plugin = xformat("fit-%s", request->library->plugin->name);
+    origin->version = xstrdup(request->library->plugin->version);
+    origin->rows = table->rows;
+    origin->seed = options->seed;
+    origin->folds_by = xstrdup(folds_by[options->folds_by]);
+    origin->folds_columns = xcalloc(options->fold_column_count + 1, sizeof *origin->folds_columns);
+    for (size_t i = 0; i < options->fold_column_count; i++)
+        origin->folds_columns[origin->folds_column_count++] = xstrdup(options->fold_columns[i]);
+    origin->where = options->where ? xstrdup(options->where) : NULL;
+    origin->settings = xcalloc(request->parameters.count + 1, sizeof *origin->settings);
+    origin->setting_values = xcalloc(request->parameters.count + 1, sizeof *origin->setting_values);
+    for (size_t i = 0; i < request->parameters.count; i++) {
+        if (!request->parameters.values[i].text)
+            continue;
+        origin->settings[origin->setting_count] = xstrdup(request->parameters.table[i].name);
+        origin->setting_values[origin->setting_count++] = parameters_print(&request->parameters, i);
+    }
+    origin->inputs = xcalloc(table->input_count + 1, sizeof *origin->inputs);
+    for (size_t i = 0; i < table->input_count; i++) {
+        const struct table_input *from = &table->inputs[i];
+        struct model_input *to = &origin->inputs[origin->input_count++];
+        *to = (struct model_input){.name = xstrdup(from->name),
+                                   .run_id = from->run_id ? xstrdup(from->run_id) : NULL,
+                                   .experiment = from->experiment ? xstrdup(from->experiment) : NULL,
+                                   .rows = from->rows};
+        snprintf(to->sha256, sizeof to->sha256, "%s", from->sha256);
+    }
+}
+
+static void describe_model(struct fitting *fitting) {
+    const struct request *request = &fitting->request;
+    const struct fit_options *options = request->options;
+    struct model *model = fitting->fit->model;
+    model->response = xstrdup(options->response);
+    model->response_unit = request->response_unit ? xstrdup(request->response_unit) : NULL;
+    model->response_seconds = model_unit_seconds(model->response_unit);
+    model->weights = options->weights ? xstrdup(options->weights) : NULL;
+    model->by = xcalloc(options->by_count + 1, sizeof *model->by);
+    for (size_t i = 0; i < options->by_count; i++)
+        model->by[model->by_count++] = xstrdup(options->by[i]);
+    for (size_t g = 0; g < model->group_count; g++)
+        result_widen(&model->groups[g], fitting->widths[g], model->term_count);
+    for (size_t t = 0; t < model->term_count; t++)
+        model->terms[t].unit = formula_unit(&model->terms[t], model->response_unit, request->model_columns,
+                                            request->model_column_count);
+    if (!model->kind)
+        set_kind(fitting);
+    describe_columns(fitting);
+    describe_origin(fitting);
+}
+
+static void note_table(struct fit *fit, const struct table *table) {
+    for (size_t i = 0; i < table->note_count; i++)
+        add_note(fit, "%s", table->notes[i]);
+    if (table->rows_flagged > 0)
+        add_note(fit, "%llu rows were flagged by gates and are left out (--with-flagged)",
+                 (unsigned long long)table->rows_flagged);
+}
+
+static double *nans(size_t count) {
+    double *values = xmalloc((count + 1) * sizeof *values);
+    for (size_t i = 0; i < count; i++)
+        values[i] = NAN;
+    return values;
+}
+
+static void fitting_clear(struct fitting *fitting) {
+    request_clear(&fitting->request);
+    groups_clear(&fitting->groups);
+    formula_names_clear(&fitting->names);
+    rows_clear(&fitting->all), rows_clear(&fitting->some), rows_clear(&fitting->others);
+    free_evaluator(fitting);
+    free(fitting->widths);
+    fit_free(fitting->fit);
+}
+
+int fit_run(const struct library *library, struct table *table, const struct fit_options *options,
+            struct fit **ret, struct failure *failure) {
+    cleanup(fitting_clear) struct fitting fitting = {.fit = xcalloc(1, sizeof *fitting.fit)};
+    struct fit *fit = fitting.fit;
+    fit->model = model_new("the fit");
+    fit->tables = report_new();
+    int r = request_make(&fitting.request, library, table, options, failure);
+    if (r < 0)
+        return r;
+    note_table(fit, table);
+    if (options->keep_predictions) {
+        fit->mean = nans(table->rows);
+        fit->sigma = nans(table->rows);
+        fit->response = nans(table->rows);
+    }
+    groups_make(&fitting.groups, table, fitting.request.by, options->by_count);
+    fit->model->groups = xcalloc(fitting.groups.count + 1, sizeof *fit->model->groups);
+    fitting.widths = xcalloc(fitting.groups.count + 1, sizeof *fitting.widths);
+    for (size_t g = 0; g < fitting.groups.count; g++) {
+        r = fit_group(&fitting, g, failure);
+        if (r < 0)
+            return r;
+        if (options->progress)
+            options->progress(options->progress_context, "groups", g + 1, fitting.groups.count);
+    }
+    describe_model(&fitting);
+    *ret = take_pointer(fitting.fit);
+    return 0;
+}
+
+void fit_free(struct fit *fit) {
+    if (!fit)
+        return;
+    model_file_free(fit->model);
+    report_free(fit->tables);
+    for (size_t i = 0; i < fit->note_count; i++)
+        free(fit->notes[i]);
+    free(fit->notes), free(fit->mean), free(fit->sigma), free(fit->response), free(fit);
+}
+
+void fit_cleanup(struct fit **fit) {
+    fit_free(*fit);
+}

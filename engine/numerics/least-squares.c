@@ -1,0 +1,403 @@
+#include "engine/numerics/least-squares.h"
+
+#include "engine/foundation/cleanup.h"
+#include "engine/numerics/gsl.h"
+
+#include <errno.h>
+#include <gsl/gsl_linalg.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Rows of a block: few enough that a block of some columns stays in the first cache, and more than a triangle
+ * has. LANES sums run beside each other, so that the compiler uses vectors without changing the order of
+ * additions. */
+enum { BLOCK_ROWS = 256, LANES = 8 };
+_Static_assert((int)LEAST_SQUARES_COLUMNS_MAX < (int)BLOCK_ROWS,
+               "a triangle must fit into a block, to be merged");
+
+static const double dependence = 1e-7; /* R's lm */
+
+static double dot(const double *restrict a, const double *restrict b) {
+    double lanes[LANES] = {0}, sum = 0;
+    for (size_t i = 0; i < BLOCK_ROWS; i += LANES)
+        for (size_t l = 0; l < LANES; l++)
+            lanes[l] += a[i + l] * b[i + l];
+    for (size_t l = 0; l < LANES; l++)
+        sum += lanes[l];
+    return sum;
+}
+
+/* Folds a block of ORDER columns, BLOCK_ROWS apart, into the upper triangle by Householder reflections; of a
+ * reflection only one row of the triangle and the block's column are not 0. */
+static void fold(double *triangle, size_t order, double *block) {
+    for (size_t j = 0; j < order; j++) {
+        double *column = block + j * BLOCK_ROWS, *diagonal = &triangle[j + j * order];
+        double below = dot(column, column);
+        if (below == 0)
+            continue;
+        double reflected = -copysign(sqrt(*diagonal * *diagonal + below), *diagonal);
+        double head = *diagonal - reflected, factor = -head / reflected;
+        *diagonal = reflected;
+        for (size_t i = 0; i < BLOCK_ROWS; i++)
+            column[i] /= head;
+        for (size_t k = j + 1; k < order; k++) {
+            double *restrict other = block + k * BLOCK_ROWS;
+            double share = factor * (triangle[j + k * order] + dot(column, other));
+            triangle[j + k * order] -= share;
+            for (size_t i = 0; i < BLOCK_ROWS; i++)
+                other[i] -= share * column[i];
+        }
+    }
+}
+
+int least_squares_init(struct least_squares *ret, size_t columns) {
+    *ret = (struct least_squares){.columns = columns};
+    if (columns > LEAST_SQUARES_COLUMNS_MAX)
+        return -EINVAL;
+    ret->triangle = calloc((columns + 1) * (columns + 1), sizeof *ret->triangle);
+    ret->block = malloc((columns + 1) * BLOCK_ROWS * sizeof *ret->block);
+    if (ret->triangle && ret->block)
+        return 0;
+    least_squares_clear(ret);
+    return -ENOMEM;
+}
+
+void least_squares_reset(struct least_squares *sums) {
+    size_t order = sums->columns + 1;
+    memset(sums->triangle, 0, order * order * sizeof *sums->triangle);
+    *sums =
+        (struct least_squares){.columns = sums->columns, .triangle = sums->triangle, .block = sums->block};
+}
+
+void least_squares_clear(struct least_squares *sums) {
+    free(sums->triangle);
+    free(sums->block);
+    *sums = (struct least_squares){0};
+}
+
+/* Adds a sum of WEIGHT with this MEAN and sum of squares about it (T. Chan, G. Golub, R. LeVeque 1983). */
+static void add_total(struct least_squares *sums, double weight, double mean, double total) {
+    if (weight == 0)
+        return;
+    double away = mean - sums->mean, share = weight / (sums->weight + weight);
+    sums->total += total + away * away * sums->weight * share;
+    sums->mean += away * share;
+    sums->weight += weight;
+}
+
+int least_squares_append(struct least_squares *sums, size_t rows, const double *x, size_t stride,
+                         const double *y, const double *weights) {
+    size_t order = sums->columns + 1;
+    for (size_t begin = 0; begin < rows; begin += BLOCK_ROWS) {
+        size_t count = rows - begin < BLOCK_ROWS ? rows - begin : BLOCK_ROWS;
+        double roots[BLOCK_ROWS], weight = 0, sum = 0, total = 0;
+        for (size_t i = 0; i < count; i++) {
+            double w = weights ? weights[begin + i] : 1;
+            if (!(w >= 0 && isfinite(w)))
+                return -EINVAL;
+            roots[i] = sqrt(w);
+            weight += w;
+            sum += w > 0 ? w * y[begin + i] : 0;
+            sums->rows += w > 0;
+            sums->log_weights += w > 0 && w != 1 ? log(w) : 0;
+        }
+        double mean = weight > 0 ? sum / weight : 0;
+        memset(sums->block, 0, order * BLOCK_ROWS * sizeof *sums->block);
+        for (size_t j = 0; j < order; j++) {
+            const double *from = j < sums->columns ? x + j * stride + begin : y + begin;
+            for (size_t i = 0; i < count; i++)
+                if (roots[i] > 0)
+                    sums->block[i + j * BLOCK_ROWS] = roots[i] * from[i];
+        }
+        for (size_t i = 0; i < count; i++)
+            if (roots[i] > 0)
+                total += pow(roots[i] * (y[begin + i] - mean), 2);
+        add_total(sums, weight, mean, total);
+        fold(sums->triangle, order, sums->block);
+    }
+    return 0;
+}
+
+int least_squares_merge(struct least_squares *sums, const struct least_squares *other) {
+    size_t order = sums->columns + 1;
+    if (other->columns != sums->columns)
+        return -EINVAL;
+    memset(sums->block, 0, order * BLOCK_ROWS * sizeof *sums->block);
+    for (size_t j = 0; j < order; j++)
+        memcpy(sums->block + j * BLOCK_ROWS, other->triangle + j * order, order * sizeof *sums->block);
+    fold(sums->triangle, order, sums->block);
+    add_total(sums, other->weight, other->mean, other->total);
+    sums->rows += other->rows;
+    sums->log_weights += other->log_weights;
+    return 0;
+}
+
+/* ---- Solution */
+
+/* What a solution works in. */
+struct solver {
+    const struct least_squares *sums;
+    size_t set[LEAST_SQUARES_COLUMNS_MAX], count; /* the columns that are factorised */
+    double *triangle;                             /* of these and y: order count + 1 */
+    double *block;
+};
+
+static int solver_init(struct solver *ret, const struct least_squares *sums) {
+    size_t order = sums->columns + 1;
+    *ret = (struct solver){.sums = sums};
+    ret->triangle = malloc(order * order * sizeof *ret->triangle);
+    ret->block = malloc(order * BLOCK_ROWS * sizeof *ret->block);
+    return ret->triangle && ret->block ? 0 : -ENOMEM;
+}
+
+static void solver_clear(struct solver *solver) {
+    free(solver->triangle);
+    free(solver->block);
+}
+
+/* The triangle of the columns whose state is FREE, and y. */
+static void factorise(struct solver *solver, const enum least_squares_role *state) {
+    const struct least_squares *sums = solver->sums;
+    size_t order = sums->columns + 1;
+    solver->count = 0;
+    memset(solver->block, 0, order * BLOCK_ROWS * sizeof *solver->block);
+    for (size_t j = 0; j < order; j++) {
+        if (j < sums->columns && state[j] != LEAST_SQUARES_FREE)
+            continue;
+        memcpy(solver->block + solver->count * BLOCK_ROWS, sums->triangle + j * order,
+               order * sizeof *solver->block);
+        if (j < sums->columns)
+            solver->set[solver->count++] = j;
+    }
+    memset(solver->triangle, 0, (solver->count + 1) * (solver->count + 1) * sizeof *solver->triangle);
+    fold(solver->triangle, solver->count + 1, solver->block);
+}
+
+static double length(const double *column, size_t count) {
+    double sum = 0;
+    for (size_t i = 0; i < count; i++)
+        sum += column[i] * column[i];
+    return sqrt(sum);
+}
+
+/* Marks columns that depend on those before them; the others stay FREE and are factorised. */
+static void find_dependent(struct solver *solver, struct least_squares_fit *fit) {
+    fit->dependent = fit->columns;
+    for (size_t j = 0; factorise(solver, fit->state), j < solver->count;) {
+        size_t order = solver->count + 1;
+        for (j = 0; j < solver->count; j++)
+            if (!(fabs(solver->triangle[j + j * order]) >
+                  dependence * length(solver->triangle + j * order, j + 1)))
+                break;
+        if (j == solver->count)
+            return;
+        fit->state[solver->set[j]] = LEAST_SQUARES_DEPENDENT;
+        if (fit->dependent == fit->columns)
+            fit->dependent = solver->set[j];
+    }
+}
+
+/* The estimates of the factorised columns; others are 0. */
+static void substitute(const struct solver *solver, size_t columns, double *ret) {
+    size_t order = solver->count + 1;
+    memset(ret, 0, columns * sizeof *ret);
+    for (size_t i = solver->count; i-- > 0;) {
+        double sum = solver->triangle[i + solver->count * order];
+        for (size_t j = i + 1; j < solver->count; j++)
+            sum -= solver->triangle[i + j * order] * ret[solver->set[j]];
+        ret[solver->set[i]] = sum / solver->triangle[i + i * order];
+    }
+}
+
+/* The bound column along which the sum of squares falls most steeply, or the number of columns. REFUSED ones
+ * did not stay above 0 when they were tried last. */
+static size_t steepest(const struct least_squares *sums, const struct least_squares_fit *fit,
+                       const bool *refused, double *residual) {
+    size_t order = sums->columns + 1, best = sums->columns;
+    double most = 1e-12; /* a cosine; below it there is nothing but rounding */
+    for (size_t i = 0; i < order; i++) {
+        residual[i] = sums->triangle[i + sums->columns * order];
+        for (size_t j = i; j < sums->columns; j++)
+            residual[i] -= sums->triangle[i + j * order] * fit->estimate[j];
+    }
+    double far = length(residual, order);
+    for (size_t j = 0; j < sums->columns; j++) {
+        if (fit->state[j] != LEAST_SQUARES_BOUND || refused[j])
+            continue;
+        double product = 0;
+        for (size_t i = 0; i <= j; i++)
+            product += sums->triangle[i + j * order] * residual[i];
+        double cosine = product / (far * length(sums->triangle + j * order, j + 1));
+        if (cosine > most) {
+            most = cosine;
+            best = j;
+        }
+    }
+    return best;
+}
+
+/* How far column J can go from its estimate towards TRIED: 1 is all the way. */
+static double reach(const struct least_squares_fit *fit, const enum least_squares_role *roles,
+                    const double *tried, size_t j) {
+    if (fit->state[j] != LEAST_SQUARES_FREE || roles[j] != LEAST_SQUARES_NONNEGATIVE || tried[j] > 0)
+        return 1;
+    return fit->estimate[j] > 0 ? fit->estimate[j] / (fit->estimate[j] - tried[j]) : 0;
+}
+
+/* Moves from the estimates towards TRIED as far as the bounds let it, and binds the columns that end it.
+ * Whether it arrived. */
+static bool approach(struct least_squares_fit *fit, const enum least_squares_role *roles,
+                     const double *tried) {
+    double step = 1;
+    for (size_t j = 0; j < fit->columns; j++)
+        step = fmin(step, reach(fit, roles, tried, j));
+    bool arrived = true;
+    for (size_t j = 0; j < fit->columns; j++) {
+        bool ends = tried[j] <= 0 && fit->state[j] == LEAST_SQUARES_FREE &&
+                    roles[j] == LEAST_SQUARES_NONNEGATIVE && reach(fit, roles, tried, j) <= step;
+        fit->estimate[j] = ends ? 0 : fit->estimate[j] + step * (tried[j] - fit->estimate[j]);
+        if (ends)
+            fit->state[j] = LEAST_SQUARES_BOUND;
+        arrived &= !ends;
+    }
+    return arrived;
+}
+
+static int solve_bounded(struct solver *solver, const enum least_squares_role *roles,
+                         struct least_squares_fit *fit) {
+    size_t columns = fit->columns;
+    cleanup_free double *scratch = calloc(2 * columns + 1, sizeof *scratch);
+    cleanup_free bool *refused = calloc(columns + 1, sizeof *refused);
+    if (!scratch || !refused)
+        return -ENOMEM;
+    double *tried = scratch, *residual = scratch + columns;
+    for (size_t j = 0; j < columns; j++)
+        if (fit->state[j] == LEAST_SQUARES_FREE && roles[j] == LEAST_SQUARES_NONNEGATIVE)
+            fit->state[j] = LEAST_SQUARES_BOUND;
+    factorise(solver, fit->state);
+    substitute(solver, columns, fit->estimate);
+    for (size_t round = 0; round < 10 * columns + 10; round++) {
+        size_t added = steepest(solver->sums, fit, refused, residual);
+        if (added == columns)
+            return 0;
+        fit->state[added] = LEAST_SQUARES_FREE;
+        do {
+            factorise(solver, fit->state);
+            substitute(solver, columns, tried);
+        } while (!approach(fit, roles, tried));
+        if (fit->state[added] == LEAST_SQUARES_FREE)
+            memset(refused, 0, columns * sizeof *refused);
+        refused[added] = fit->state[added] != LEAST_SQUARES_FREE;
+    }
+    return -EAGAIN;
+}
+
+/* R^-1 of the factorised columns, and R^-1 R^-T. */
+static void invert(const struct solver *solver, struct least_squares_fit *fit) {
+    size_t order = solver->count + 1, p = fit->columns;
+    for (size_t c = 0; c < solver->count; c++)
+        for (size_t i = c + 1; i-- > 0;) {
+            double sum = i == c;
+            for (size_t j = i + 1; j <= c; j++)
+                sum -= solver->triangle[i + j * order] * fit->inverse[solver->set[j] + solver->set[c] * p];
+            fit->inverse[solver->set[i] + solver->set[c] * p] = sum / solver->triangle[i + i * order];
+        }
+    for (size_t a = 0; a < p; a++)
+        for (size_t b = 0; b < p; b++)
+            for (size_t c = 0; c < p; c++)
+                fit->covariance[a + b * p] += fit->inverse[a + c * p] * fit->inverse[b + c * p];
+}
+
+int least_squares_solve(const struct least_squares *sums, const enum least_squares_role *roles,
+                        struct least_squares_fit *ret) {
+    size_t p = sums->columns;
+    *ret = (struct least_squares_fit){.columns = p, .dependent = p};
+    cleanup(solver_clear) struct solver solver = {0};
+    ret->state = calloc(p + 1, sizeof *ret->state);
+    ret->estimate = calloc(p + 1, sizeof *ret->estimate);
+    ret->inverse = calloc(p * p + 1, sizeof *ret->inverse);
+    ret->covariance = calloc(p * p + 1, sizeof *ret->covariance);
+    if (!ret->state || !ret->estimate || !ret->inverse || !ret->covariance || solver_init(&solver, sums) < 0)
+        return -ENOMEM;
+    bool bounded = false;
+    for (size_t j = 0; j < p; j++) {
+        enum least_squares_role role = roles ? roles[j] : LEAST_SQUARES_FREE;
+        ret->state[j] = role == LEAST_SQUARES_LEFT_OUT ? LEAST_SQUARES_LEFT_OUT : LEAST_SQUARES_FREE;
+        bounded |= role == LEAST_SQUARES_NONNEGATIVE;
+    }
+    for (size_t i = 0; i < (p + 1) * (p + 1); i++)
+        if (!isfinite(sums->triangle[i]))
+            return -ERANGE;
+    find_dependent(&solver, ret);
+    int code = bounded ? solve_bounded(&solver, roles, ret) : 0;
+    if (code < 0)
+        return code;
+    factorise(&solver, ret->state);
+    substitute(&solver, p, ret->estimate);
+    invert(&solver, ret);
+    ret->rank = solver.count;
+    ret->rss = pow(solver.triangle[(solver.count + 1) * (solver.count + 1) - 1], 2);
+    for (size_t j = 0; j < p; j++)
+        if (!isfinite(ret->estimate[j]) || !isfinite(ret->covariance[j + j * p]))
+            return -ERANGE;
+    return isfinite(ret->rss) ? 0 : -ERANGE;
+}
+
+void least_squares_fit_clear(struct least_squares_fit *fit) {
+    free(fit->state);
+    free(fit->estimate);
+    free(fit->inverse);
+    free(fit->covariance);
+    *fit = (struct least_squares_fit){0};
+}
+
+void least_squares_residuals(const struct least_squares_fit *fit, size_t rows, const double *x, size_t stride,
+                             const double *y, double *ret) {
+    memcpy(ret, y, rows * sizeof *ret);
+    for (size_t j = 0; j < fit->columns; j++)
+        if (fit->state[j] == LEAST_SQUARES_FREE)
+            for (size_t i = 0; i < rows; i++)
+                ret[i] -= fit->estimate[j] * x[i + j * stride];
+}
+
+void least_squares_leverages(const struct least_squares_fit *fit, size_t rows, const double *x, size_t stride,
+                             const double *weights, double *ret) {
+    size_t p = fit->columns;
+    for (size_t i = 0; i < rows; i++) {
+        ret[i] = 0;
+        for (size_t c = 0; c < p; c++) {
+            double sum = 0;
+            for (size_t j = 0; j <= c; j++)
+                sum += fit->inverse[j + c * p] * x[i + j * stride];
+            ret[i] += sum * sum;
+        }
+        ret[i] *= weights ? weights[i] : 1;
+    }
+}
+
+int least_squares_condition(const struct least_squares *sums, const struct least_squares_fit *fit,
+                            double *ret) {
+    cleanup(solver_clear) struct solver solver = {0};
+    if (solver_init(&solver, sums) < 0)
+        return -ENOMEM;
+    factorise(&solver, fit->state);
+    size_t n = solver.count, order = n + 1;
+    *ret = 1;
+    if (n == 0)
+        return 0;
+    /* The scaled triangle and the right singular vectors, which are not of interest. */
+    cleanup_free double *scratch = calloc(2 * n * n + n, sizeof *scratch);
+    if (!scratch)
+        return -ENOMEM;
+    for (size_t j = 0; j < n; j++)
+        for (size_t i = 0; i <= j; i++)
+            scratch[i * n + j] = solver.triangle[i + j * order] / length(solver.triangle + j * order, j + 1);
+    gsl_matrix_view scaled = gsl_matrix_view_array(scratch, n, n);
+    gsl_matrix_view vectors = gsl_matrix_view_array(scratch + n * n, n, n);
+    gsl_vector_view values = gsl_vector_view_array(scratch + 2 * n * n, n);
+    if (gsl_linalg_SV_decomp_jacobi(&scaled.matrix, &vectors.matrix, &values.vector))
+        return -ERANGE;
+    *ret = gsl_vector_get(&values.vector, 0) / gsl_vector_get(&values.vector, n - 1);
+    return isfinite(*ret) ? 0 : -ERANGE;
+}

@@ -1,0 +1,522 @@
+#include "engine/numerics/segments.h"
+
+#include "engine/foundation/cleanup.h"
+
+#include <errno.h>
+#include <float.h>
+#include <math.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Starts of a segment are judged in blocks: one line over more points leaves at least as much as a line over
+ * a part of them, so the cost of the points behind a block bounds the cost from any start in it. */
+enum { BLOCK = 8 };
+
+/* Of runs of points: sum w, the means, sum w (x - mean)^2, the slope of their line and what it leaves. Adding
+ * a point, or another run, adds a square to what is left: nothing cancels, however far x and w reach. */
+struct moments {
+    double *weight, *x, *y, *spread, *slope, *rss;
+};
+
+static struct moments moments_at(double *memory, size_t count) {
+    return (struct moments){memory,
+                            memory + count,
+                            memory + 2 * count,
+                            memory + 3 * count,
+                            memory + 4 * count,
+                            memory + 5 * count};
+}
+
+/* Adds one point to each of the first COUNT runs. */
+static void add_point(const struct moments *to, size_t count, double x, double y, double w) {
+    double *restrict weights = to->weight, *restrict xs = to->x, *restrict ys = to->y;
+    double *restrict spreads = to->spread, *restrict slopes = to->slope, *restrict rss = to->rss;
+    for (size_t k = 0; k < count; k++) {
+        double sum = weights[k] + w, share = w / sum, both = share * weights[k];
+        double dx = x - xs[k], dy = y - ys[k], residual = dy - slopes[k] * dx;
+        double spread = spreads[k] + both * dx * dx;
+        double gain = both / (spread + DBL_MIN); /* both is 0 for the first point of a run */
+        rss[k] += gain * spreads[k] * residual * residual;
+        slopes[k] += gain * dx * residual;
+        spreads[k] = spread;
+        xs[k] += share * dx;
+        ys[k] += share * dy;
+        weights[k] = sum;
+    }
+}
+
+/* What one line leaves of run FIRST + i of HEADS joined with run AT of TAILS, for i < BLOCK. */
+static void join(const struct moments *heads, size_t first, const struct moments *tails, size_t at,
+                 double *restrict ret) {
+    const double *weights = heads->weight + first, *xs = heads->x + first, *ys = heads->y + first;
+    const double *spreads = heads->spread + first, *slopes = heads->slope + first, *rss = heads->rss + first;
+    double weight = tails->weight[at], x = tails->x[at], y = tails->y[at];
+    double spread = tails->spread[at], slope = tails->slope[at], left = tails->rss[at];
+    for (size_t i = 0; i < BLOCK; i++) {
+        double both = weights[i] * weight / (weights[i] + weight);
+        double dx = xs[i] - x, dy = ys[i] - y, turn = slopes[i] - slope;
+        double head = slopes[i] * dx - dy, tail = slope * dx - dy;
+        double squares =
+            spreads[i] * spread * turn * turn + both * (spreads[i] * head * head + spread * tail * tail);
+        ret[i] = rss[i] + left + squares / (spreads[i] + spread + both * dx * dx);
+    }
+}
+
+/* ---- The least R + price m */
+
+struct search {
+    const struct segments_problem *problem;
+    size_t points, minimum;
+    double *x, *y, *w;    /* scaled by powers of two to at most 1 */
+    double unit;          /* of R, in the problem's */
+    double *memory;       /* of all arrays of doubles */
+    struct moments heads; /* of each point: from it to the end of its block */
+    struct moments tails; /* of each live block: from its end to the point reached */
+    double *least;        /* of each live block: the least of `cost` in it */
+    double *cost;         /* of each point: the least R + price m before it, with the break there */
+    uint32_t *start,
+        *block;   /* where the best segment that ends before a point begins; numbers of the live blocks */
+    bool *doomed; /* live blocks that need not be looked at from the next check on */
+    struct segments best; /* by the criterion; or with as many segments as asked for */
+    double criterion;     /* of the best */
+    double exact;         /* R below it is rounding */
+};
+
+/* Divides VALUES - ORIGIN by a power of two that leaves them below 1; its exponent. */
+static int scale_to_one(size_t count, const double *values, double origin, double *ret) {
+    double most = 0;
+    int exponent;
+    for (size_t i = 0; i < count; i++)
+        most = fmax(most, fabs(values[i] - origin));
+    frexp(most, &exponent);
+    for (size_t i = 0; i < count; i++)
+        ret[i] = ldexp(values[i] - origin, -exponent);
+    return exponent;
+}
+
+static int search_init(struct search *ret, const struct segments_problem *problem) {
+    size_t n = problem->points, padded = n + BLOCK + 1, blocks = n / BLOCK + 2;
+    *ret =
+        (struct search){.problem = problem, .points = n, .minimum = problem->minimum, .criterion = INFINITY};
+    if (n == 0 || n > SEGMENTS_POINTS_MAX || problem->minimum == 0 || !(problem->penalty > 0))
+        return -EINVAL;
+    for (size_t i = 0; i < n; i++)
+        if (!isfinite(problem->x[i]) || !isfinite(problem->y[i]) ||
+            (i > 0 && problem->x[i] <= problem->x[i - 1]) ||
+            (problem->weights && !(problem->weights[i] > 0 && isfinite(problem->weights[i]))))
+            return -EINVAL;
+    for (size_t i = 0; i < problem->given_count; i++)
+        if (problem->given[i] <= (i ? problem->given[i - 1] : 0) || problem->given[i] >= n)
+            return -EINVAL;
+    double *memory = ret->memory = calloc(10 * padded + 7 * blocks, sizeof *memory);
+    ret->start = calloc(padded, sizeof *ret->start);
+    ret->block = calloc(blocks, sizeof *ret->block);
+    ret->doomed = calloc(blocks, sizeof *ret->doomed);
+    if (!memory || !ret->start || !ret->block || !ret->doomed)
+        return -ENOMEM;
+    ret->x = memory;
+    ret->y = memory + padded;
+    ret->w = memory + 2 * padded;
+    ret->cost = memory + 3 * padded;
+    ret->heads = moments_at(memory + 4 * padded, padded);
+    ret->tails = moments_at(memory + 10 * padded, blocks);
+    ret->least = memory + 10 * padded + 6 * blocks;
+    scale_to_one(n, problem->x, problem->x[0], ret->x);
+    int unit = 2 * scale_to_one(n, problem->y, 0, ret->y);
+    if (problem->weights)
+        unit += scale_to_one(n, problem->weights, 0, ret->w);
+    for (size_t i = 0; i < n; i++) {
+        ret->w[i] = problem->weights ? ret->w[i] : 1;
+        ret->exact += 0x1p-92 * ret->w[i] * ret->y[i] * ret->y[i];
+    }
+    ret->unit = ldexp(1, unit);
+    for (size_t i = 0; i < padded;
+         i++) /* heads behind the last point weigh something, so that nothing is 0 / 0 */
+        ret->heads.weight[i] = i < n ? 0 : 1;
+    for (size_t i = 0; i < n; i++)
+        for (size_t j = i; j < n && (j == i || j % BLOCK != 0); j++) {
+            struct moments head = ret->heads;
+            head = (struct moments){head.weight + i, head.x + i,     head.y + i,
+                                    head.spread + i, head.slope + i, head.rss + i};
+            add_point(&head, 1, ret->x[j], ret->y[j], ret->w[j]);
+        }
+    return 0;
+}
+
+static void search_clear(struct search *search) {
+    free(search->memory);
+    free(search->start);
+    free(search->block);
+    free(search->doomed);
+    segments_clear(&search->best);
+}
+
+/* Forgets the live blocks that were doomed at the check before, and dooms those from which no segment can be
+ * best any more: a break at END costs less, whatever follows. That holds for ends a minimum behind END, so
+ * checks are as far apart. The first ELIGIBLE blocks end a minimum before END. */
+static size_t forget(struct search *search, size_t live, size_t eligible, size_t end) {
+    struct moments *tails = &search->tails;
+    double *const arrays[] = {tails->weight, tails->x,   tails->y,     tails->spread,
+                              tails->slope,  tails->rss, search->least};
+    size_t kept = 0;
+    for (size_t k = 0; k < live; k++) {
+        if (search->doomed[k])
+            continue;
+        for (size_t a = 0; a < sizeof arrays / sizeof *arrays; a++)
+            arrays[a][kept] = arrays[a][k];
+        search->block[kept] = search->block[k];
+        search->doomed[kept] = k < eligible && search->least[k] + tails->rss[k] >= search->cost[end];
+        kept++;
+    }
+    return kept;
+}
+
+static void begin_block(struct search *search, size_t slot, size_t block) {
+    struct moments *tails = &search->tails;
+    tails->weight[slot] = tails->x[slot] = tails->y[slot] = 0;
+    tails->spread[slot] = tails->slope[slot] = tails->rss[slot] = 0;
+    search->block[slot] = (uint32_t)block;
+    search->doomed[slot] = false;
+    search->least[slot] = INFINITY;
+    for (size_t i = block * BLOCK; i < (block + 1) * BLOCK; i++)
+        search->least[slot] = fmin(search->least[slot], search->cost[i]);
+}
+
+/* The best start of the last segment among those in finished blocks; its cost, or BEST where none is lower.
+ */
+static double look_in_blocks(const struct search *search, size_t eligible, double best, size_t *start) {
+    double left[BLOCK];
+    for (size_t k = 0; k < eligible; k++) {
+        if (search->least[k] + search->tails.rss[k] >= best)
+            continue;
+        size_t first = (size_t)search->block[k] * BLOCK;
+        join(&search->heads, first, &search->tails, k, left);
+        for (size_t i = 0; i < BLOCK; i++)
+            if (search->cost[first + i] + left[i] < best) {
+                best = search->cost[first + i] + left[i];
+                *start = first + i;
+            }
+    }
+    return best;
+}
+
+/* Fills `start` for the points FROM to TO, between which no break is given. */
+static void run_part(struct search *search, double price, size_t from, size_t to) {
+    size_t behind = search->minimum > 2 ? search->minimum : 2; /* a finished block has a point behind it */
+    size_t live = 0, period = search->minimum > BLOCK ? search->minimum : BLOCK, checked = from;
+    double memory[6];
+    struct moments run = moments_at(memory, 1);
+    search->start[to] = (uint32_t)from;
+    if (isinf(price))
+        return;
+    for (size_t i = from / BLOCK * BLOCK; i <= to; i++)
+        search->cost[i] = INFINITY;
+    search->cost[from] = 0;
+    for (size_t end = from + 1; end <= to; end++) {
+        size_t last = end - 1, eligible = 0, start = from;
+        if (last % BLOCK == 0 && last > from)
+            begin_block(search, live++, last / BLOCK - 1);
+        add_point(&search->tails, live, search->x[last], search->y[last], search->w[last]);
+        size_t finished = end + 1 > behind ? (end + 1 - behind) / BLOCK : 0;
+        while (eligible < live && search->block[eligible] < finished)
+            eligible++;
+        double best = look_in_blocks(search, eligible, INFINITY, &start);
+        size_t first = finished * BLOCK > from ? finished * BLOCK : from;
+        memset(memory, 0, sizeof memory);
+        for (size_t i = end; i-- > first;) { /* starts that are in no finished block */
+            add_point(&run, 1, search->x[i], search->y[i], search->w[i]);
+            double cost = search->cost[i] + *run.rss;
+            bool allowed = end - i >= search->minimum || (i == from && end == to);
+            if (allowed && (cost < best || (cost == best && i < start))) {
+                best = cost;
+                start = i;
+            }
+        }
+        search->start[end] = (uint32_t)start;
+        search->cost[end] = best + price;
+        if (end - checked >= period) {
+            live = forget(search, live, eligible, end);
+            checked = end;
+        }
+    }
+}
+
+/* ---- Results */
+
+void segments_line(const struct segments_problem *problem, size_t begin, size_t end, struct segment *ret) {
+    const double *x = problem->x, *y = problem->y, *weights = problem->weights;
+    double weight = 0, mean_x = 0, mean_y = 0, xx = 0, xy = 0;
+    *ret = (struct segment){.begin = begin, .end = end};
+    for (size_t i = begin; i < end; i++) {
+        double w = weights ? weights[i] : 1;
+        weight += w;
+        mean_x += (x[i] - mean_x) * (w / weight);
+        mean_y += (y[i] - mean_y) * (w / weight);
+    }
+    for (size_t i = begin; i < end; i++) {
+        double w = weights ? weights[i] : 1;
+        xx += w * (x[i] - mean_x) * (x[i] - mean_x);
+        xy += w * (x[i] - mean_x) * (y[i] - mean_y);
+    }
+    ret->slope = xx > 0 ? xy / xx : 0;
+    ret->intercept = mean_y - ret->slope * mean_x;
+    for (size_t i = begin; i < end; i++) {
+        double residual = (y[i] - mean_y) - ret->slope * (x[i] - mean_x);
+        ret->rss += (weights ? weights[i] : 1) * residual * residual;
+    }
+}
+
+void segments_clear(struct segments *segments) {
+    free(segments->segments);
+    *segments = (struct segments){0};
+}
+
+/* The segments that end at the points of `start`, last to first, and the sum of what their lines leave. */
+static int collect(const struct search *search, struct segments *ret) {
+    *ret = (struct segments){0};
+    for (size_t end = search->points; end > 0; end = search->start[end])
+        ret->count++;
+    ret->segments = malloc(ret->count * sizeof *ret->segments);
+    if (!ret->segments)
+        return -ENOMEM;
+    size_t at = ret->count;
+    for (size_t end = search->points; end > 0; end = search->start[end])
+        segments_line(search->problem, search->start[end], end, &ret->segments[--at]);
+    for (size_t i = 0; i < ret->count; i++)
+        ret->rss += ret->segments[i].rss;
+    return 0;
+}
+
+/* ---- The hull */
+
+/* A corner: as many breaks, and their R. It is the best for the prices from `low` to `high`, at least. */
+struct corner {
+    size_t breaks;
+    double rss, low, high;
+};
+
+struct hull {
+    struct corner *corners; /* by their breaks */
+    size_t count, room;
+};
+
+static double criterion(const struct search *search, double breaks, double rss) {
+    const struct segments_problem *problem = search->problem;
+    return problem->measurements * log(fmax(rss + problem->scatter, search->exact * search->unit)) +
+           (breaks > 0 ? problem->penalty * breaks : 0);
+}
+
+/* A run with PRICE; its corner goes to RET. The best segments so far are kept: WANTED of them, or, where that
+ * is 0, those of the least criterion. */
+static int run(struct search *search, double price, size_t wanted, struct corner *ret) {
+    const struct segments_problem *problem = search->problem;
+    size_t from = 0;
+    for (size_t i = 0; i <= problem->given_count; i++) {
+        size_t to = i < problem->given_count ? problem->given[i] : search->points;
+        run_part(search, price / search->unit, from, to);
+        from = to;
+    }
+    struct segments found;
+    int code = collect(search, &found);
+    if (code < 0)
+        return code;
+    *ret = (struct corner){found.count - 1 - problem->given_count, found.rss, price, price};
+    double value = criterion(search, (double)ret->breaks, found.rss), margin = value - search->criterion;
+    found.runs = search->best.runs + 1;
+    if (wanted ? found.count == wanted
+               : margin < -1e-9 || (margin <= 1e-9 && found.count < search->best.count)) {
+        segments_clear(&search->best);
+        search->best = found;
+        search->criterion = value;
+        return 0;
+    }
+    search->best.runs = found.runs;
+    segments_clear(&found);
+    return 0;
+}
+
+/* The least criterion that any number of breaks between two corners can have: the hull lies above the line of
+ * either corner's price, and the criterion is concave along these, so it is least where they meet. */
+static double least_between(const struct search *search, const struct corner *a, const struct corner *b) {
+    double least = INFINITY, line = b->rss + b->high * (double)b->breaks;
+    if (b->breaks - a->breaks < 2 || a->low <= b->high)
+        return least;
+    double meet =
+        isinf(a->low) ? (double)a->breaks : (a->rss + a->low * (double)a->breaks - line) / (a->low - b->high);
+    for (double breaks = floor(meet); breaks <= floor(meet) + 1; breaks++) {
+        double inside = fmin(fmax(breaks, (double)a->breaks + 1), (double)b->breaks - 1);
+        double above_a = isinf(a->low) ? 0 : a->rss - a->low * (inside - (double)a->breaks);
+        least = fmin(least, criterion(search, inside, fmax(above_a, line - b->high * inside)));
+    }
+    return least;
+}
+
+/* Runs with a price between those of corners I and I + 1: what the criterion would pay for a break at its
+ * best, else the slope between the two, which finds a corner between them or shows that there is none. */
+static int look_between(struct search *search, struct hull *hull, size_t i, size_t wanted) {
+    const struct segments_problem *problem = search->problem;
+    struct corner *a = &hull->corners[i], *b = a + 1, found;
+    double slope = (a->rss - b->rss) / (double)(b->breaks - a->breaks);
+    double price = problem->penalty * (search->best.rss + problem->scatter) / problem->measurements;
+    bool chord = wanted || !(price > b->high && price < a->low);
+    if (chord)
+        price = slope;
+    int code = run(search, price, wanted, &found);
+    if (code < 0)
+        return code;
+    if (found.breaks > a->breaks && found.breaks < b->breaks) {
+        if (hull->count == hull->room) {
+            struct corner *more = realloc(hull->corners, 2 * hull->room * sizeof *more);
+            if (!more)
+                return -ENOMEM;
+            hull->corners = more;
+            hull->room *= 2;
+        }
+        memmove(&hull->corners[i + 2], &hull->corners[i + 1], (hull->count - i - 1) * sizeof found);
+        hull->corners[i + 1] = found;
+        hull->count++;
+    } else if (chord) {
+        a->low = b->high = slope;
+    } else if (found.breaks <= a->breaks) {
+        a->low = price;
+    } else {
+        b->high = price;
+    }
+    return 0;
+}
+
+/* No break, and as many as leave least. */
+static int hull_init(struct search *search, struct hull *ret, size_t wanted) {
+    *ret = (struct hull){.corners = calloc(8, sizeof *ret->corners), .room = 8};
+    if (!ret->corners)
+        return -ENOMEM;
+    int code = run(search, INFINITY, wanted, &ret->corners[0]);
+    ret->count = 1;
+    if (code < 0 || (!wanted && isinf(search->problem->penalty)))
+        return code;
+    code = run(search, 0, wanted, &ret->corners[1]);
+    ret->count += ret->corners[1].breaks > ret->corners[0].breaks;
+    return code;
+}
+
+static void hull_clear(struct hull *hull) {
+    free(hull->corners);
+}
+
+int segments_best(const struct segments_problem *problem, struct segments *ret) {
+    cleanup(search_clear) struct search search;
+    cleanup(hull_clear) struct hull hull = {0};
+    *ret = (struct segments){0};
+    int code = search_init(&search, problem);
+    if (code == 0)
+        code = hull_init(&search, &hull, 0);
+    while (code == 0) {
+        size_t at = 0;
+        double least = INFINITY;
+        for (size_t i = 0; i + 1 < hull.count; i++) {
+            double between = least_between(&search, &hull.corners[i], &hull.corners[i + 1]);
+            if (between < least) {
+                least = between;
+                at = i;
+            }
+        }
+        if (least + 1e-9 >= search.criterion)
+            break;
+        code = look_between(&search, &hull, at, 0);
+    }
+    if (code < 0)
+        return code;
+    *ret = search.best;
+    search.best = (struct segments){0};
+    return 0;
+}
+
+/* ---- A given number of segments that is no corner */
+
+/* The least of COST[i] + LEFT[i], in eight lanes for the compiler's vectors. */
+static double least_sum(const double *cost, const double *left, size_t count) {
+    enum { LANES = 8 };
+    double lanes[LANES], least = INFINITY;
+    size_t i = 0;
+    for (size_t l = 0; l < LANES; l++)
+        lanes[l] = INFINITY;
+    for (; i + LANES <= count; i += LANES)
+        for (size_t l = 0; l < LANES; l++) {
+            double sum = cost[i + l] + left[i + l];
+            lanes[l] = sum < lanes[l] ? sum : lanes[l];
+        }
+    for (; i < count; i++)
+        least = fmin(least, cost[i] + left[i]);
+    for (size_t l = 0; l < LANES; l++)
+        least = fmin(least, lanes[l]);
+    return least;
+}
+
+/* Dynamic programming over the number of segments; fills `start` along the best. */
+static int divide(struct search *search, size_t count) {
+    size_t n = search->points, stride = n + 1;
+    cleanup_free double *cost =
+        malloc((count + 1) * stride * sizeof *cost); /* of k segments over the first j points */
+    cleanup_free double *memory = calloc(6 * stride, sizeof *memory); /* from each point to the one reached */
+    if (!cost || !memory)
+        return -ENOMEM;
+    struct moments runs = moments_at(memory, stride);
+    for (size_t i = 0; i < (count + 1) * stride; i++)
+        cost[i] = INFINITY;
+    cost[0] = 0;
+    for (size_t end = 1; end <= n; end++) {
+        add_point(&runs, end, search->x[end - 1], search->y[end - 1], search->w[end - 1]);
+        for (size_t k = 1; k <= count && k * search->minimum <= end; k++)
+            cost[k * stride + end] = least_sum(cost + (k - 1) * stride, runs.rss, end + 1 - search->minimum);
+    }
+    size_t end = n;
+    for (size_t k = count; k > 0; k--) { /* the costs say the rest: looked for again along the best alone */
+        double run_memory[6] = {0}, best = INFINITY;
+        struct moments run = moments_at(run_memory, 1);
+        size_t start = 0;
+        for (size_t i = end; i-- > 0;) {
+            add_point(&run, 1, search->x[i], search->y[i], search->w[i]);
+            if (end - i >= search->minimum && cost[(k - 1) * stride + i] + *run.rss <= best) {
+                best = cost[(k - 1) * stride + i] + *run.rss;
+                start = i;
+            }
+        }
+        search->start[end] = (uint32_t)start;
+        end = start;
+    }
+    return 0;
+}
+
+int segments_exactly(const struct segments_problem *problem, size_t count, struct segments *ret) {
+    cleanup(search_clear) struct search search;
+    cleanup(hull_clear) struct hull hull = {0};
+    *ret = (struct segments){0};
+    int code = search_init(&search, problem);
+    if (code < 0)
+        return code;
+    if (count == 0 || problem->given_count > 0 || count > problem->points / problem->minimum)
+        return -EINVAL;
+    code = hull_init(&search, &hull, count);
+    while (code == 0 && search.best.count != count) {
+        size_t i = 0;
+        while (i + 1 < hull.count && hull.corners[i + 1].breaks < count - 1)
+            i++;
+        if (i + 1 == hull.count || hull.corners[i].low <= hull.corners[i + 1].high)
+            break;
+        code = look_between(&search, &hull, i, count);
+    }
+    if (code == 0 && search.best.count != count) {
+        size_t runs = search.best.runs;
+        code = divide(&search, count);
+        if (code == 0)
+            code = collect(&search, &search.best);
+        search.best.runs = runs + 1;
+    }
+    if (code < 0)
+        return code;
+    *ret = search.best;
+    search.best = (struct segments){0};
+    return 0;
+}

@@ -1,0 +1,64 @@
+/*
+ * The best segmented lines: where to break n points (x ascending) so that one weighted least squares line a
+ * segment leaves the least sum of squares R, exactly, for the number of breaks that a criterion chooses or
+ * for a given one.
+ *
+ *     struct segments_problem problem = {.points = n, .x = x, .y = y, .minimum = 3, .measurements =
+ * (double)n, .penalty = 4 * log((double)n)}; segments_best(&problem, &ret); ... segments_clear(&ret);
+ *
+ * Relative errors are weights 1 / y^2. With m breaks the criterion is  N log(R + scatter) + penalty m.  For a
+ * price b of a break, the least R + b m is found by dynamic programming over the last break (R. Killick, P.
+ * Fearnhead, I. A. Eckley, J. Amer. Statist. Assoc. 107 (2012), 1590: PELT). The criterion is concave in (m,
+ * R), so its least value is at a corner of the lower hull of the points (m, R(m)); corners are found by runs
+ * with other prices (K. Haynes, I. A. Eckley, P. Fearnhead, J. Comput. Graph. Statist. 26 (2017), 134:
+ * CROPS), except where two runs prove that no corner between them can be better. Equal costs: the segment
+ * that begins earlier; equal criteria: fewer breaks.
+ *
+ * Functions return 0, -ENOMEM or -EINVAL (points that do not ascend, values that are not finite, weights not
+ * above 0, no room for the segments).
+ */
+#ifndef ASSAY_NUMERICS_SEGMENTS_H
+#define ASSAY_NUMERICS_SEGMENTS_H
+
+#include <stddef.h>
+
+enum { SEGMENTS_POINTS_MAX = 1 << 24 };
+
+struct segments_problem {
+    size_t points;
+    const double *x, *y;
+    const double *weights; /* NULL: all are 1 */
+    size_t minimum;        /* points of a segment at least; one between two given breaks may have fewer */
+    const size_t *given;   /* ascending: points at which a segment begins in any case; not 0 */
+    size_t given_count;
+    double measurements; /* N */
+    double penalty;      /* of a break, above 0; INFINITY: only the given ones */
+    double scatter;      /* what no line can explain, as rows of one x: added to R in the criterion */
+};
+
+struct segment {
+    size_t begin, end; /* points begin to end - 1 */
+    double intercept, slope;
+    double rss; /* sum w (y - intercept - slope x)^2 */
+};
+
+struct segments {
+    size_t count;
+    struct segment *segments;
+    double rss;  /* R: the sum of theirs */
+    size_t runs; /* of the dynamic programme */
+};
+
+/* The least value of the criterion. */
+int segments_best(const struct segments_problem *problem, struct segments *ret);
+
+/* The least R with COUNT segments; no break may be given. Takes time that is quadratic in the points where
+ * that number is no corner of the hull, and 8 (COUNT + 1) bytes a point. */
+int segments_exactly(const struct segments_problem *problem, size_t count, struct segments *ret);
+
+void segments_clear(struct segments *segments);
+
+/* The line of points BEGIN to END - 1, at least one of them; a single point has slope 0. */
+void segments_line(const struct segments_problem *problem, size_t begin, size_t end, struct segment *ret);
+
+#endif

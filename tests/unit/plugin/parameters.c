@@ -1,0 +1,56 @@
+/* What a user writes for a parameter of a plugin. */
+#include "engine/plugin/parameters.h"
+#include "engine/foundation/cleanup.h"
+#include "tests/test.h"
+
+static const char *const words[] = {"mean", "slowest", NULL};
+static const struct plugin_parameter table[] = {
+    {"latency", PLUGIN_NUMBER, "s", .fallback = "50us", .minimum = 0, .maximum = 10, .help = "of a message"},
+    {"speed", PLUGIN_WORD, .words = words, .fallback = "mean", .help = "which"},
+    {"breaks", PLUGIN_NUMBERS, "By", .help = "sizes"},
+    {"size", PLUGIN_COLUMN, "By", .help = "column"},
+    {"machine", PLUGIN_CATEGORIES, .help = "columns"},
+    {"starts", PLUGIN_NUMBER, "1", .whole = true, .required = true, .help = "how many"},
+    {0},
+};
+
+TEST(values) {
+    cleanup(parameters_clear) struct parameters parameters;
+    struct failure failure = {0};
+    assert_int_equal(parameters_init(&parameters, table, &failure), 0);
+    assert_int_equal(parameters.count, 6);
+    assert_close(parameters.values[0].number, 50e-6, 1e-15, "latency");
+    assert_false(parameters.values[0].is_set);
+    assert_true(isnan(parameters.values[5].number));
+    static const char *const settings[] = {"latency=2 ms",  "speed=slowest",     "breaks=1420, 64KiB",
+                                           "size=msg_size", "machine=node, cpu", "starts=3"};
+    assert_true(parameters_check(&parameters, &failure) < 0);
+    assert_says(failure.text, "'starts' is not set");
+    for (size_t i = 0; i < 6; i++)
+        assert_int_equal(parameters_set_pair(&parameters, settings[i], &failure), 0);
+    assert_int_equal(parameters_check(&parameters, &failure), 0);
+    assert_close(parameters.values[0].number, 2e-3, 1e-15, "latency");
+    assert_true(parameters.values[0].is_set);
+    assert_true(parameters.values[1].number == 1);
+    assert_int_equal(parameters.values[2].count, 2);
+    assert_true(parameters.values[2].numbers[0] == 1420 && parameters.values[2].numbers[1] == 65536);
+    assert_string_equal(parameters.values[3].text, "msg_size");
+    assert_string_equal(parameters.values[4].texts[1], "cpu");
+}
+
+TEST(refusals) {
+    static const struct {
+        const char *pair, *expected;
+    } cases[] = {
+        {"latency=fast", "'fast' is not a time"},  {"latency=11", "is out of range; expected 0 to 10 s"},
+        {"latencies=1", "did you mean 'latency'"}, {"speed=slow", "expected one of mean, slowest"},
+        {"starts=1.5", "is not a whole number"},   {"breaks=1,,2", "has an empty piece"},
+        {"starts", "expected NAME=VALUE"}};
+    cleanup(parameters_clear) struct parameters parameters;
+    struct failure failure = {0};
+    assert_int_equal(parameters_init(&parameters, table, &failure), 0);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        assert_true(parameters_set_pair(&parameters, cases[i].pair, &failure) < 0);
+        assert_says(failure.text, cases[i].expected);
+    }
+}

@@ -1,0 +1,70 @@
+/* One tree, printed for people and for programs. */
+#include "engine/report/report.h"
+#include "engine/foundation/cleanup.h"
+#include "tests/test.h"
+
+static struct report *make(void) {
+    struct report *report = report_new();
+    report_note(report->root, REPORT_LINE, "usable: error %g %%", 1.9);
+    report_number(report->root, "peak", "asymptotic speed", 57.12345e9, "flop/s", 3, false);
+    report_number(report->root, "aic", "AIC", -12.5, NULL, 6, true);
+    report_text(report->root, "group", NULL, "dahu-3/0", false);
+    static const struct report_column columns[] = {{.name = "term"},
+                                                   {.name = "estimate", .unit = "s", .digits = 3},
+                                                   {.name = "p", .digits = 2, .detail = true}};
+    struct report_table *table = report_table(report->root, "terms", NULL, columns, 3);
+    report_cell_text(table, "1"), report_cell(table, 1.23456e-6), report_cell(table, 0.001);
+    report_cell_text(table, "m*n*k"), report_cell(table, NAN), report_cell(table, 1);
+    struct report_section *section = report_section(report->root, "domain", "Domain", false);
+    report_note(section, REPORT_WARNING, "nothing is known");
+    return report;
+}
+
+static char *print(const struct report *report, bool detail) {
+    char *bytes = NULL;
+    size_t length;
+    FILE *stream = open_memstream(&bytes, &length);
+    report_print(report, stream, detail);
+    fclose(stream);
+    return bytes;
+}
+
+TEST(as_text) {
+    cleanup(report_cleanup) struct report *report = make();
+    cleanup_free char *brief = print(report, false), *all = print(report, true);
+    assert_string_equal(brief, "usable: error 1.9 %\n"
+                               "asymptotic speed  57.1 Gflop/s\n"
+                               "group             dahu-3/0\n"
+                               "term   estimate (s)\n"
+                               "1          1.23e-06\n"
+                               "m*n*k             -\n"
+                               "\nDomain\n"
+                               "warning: nothing is known\n");
+    assert_says(all, "AIC               -12.5\n");
+    assert_says(all, "1          1.23e-06  0.001\n");
+}
+
+TEST(as_json) {
+    cleanup(report_cleanup) struct report *report = make();
+    cleanup(text_clear) struct text text;
+    text_init(&text, 1 << 16);
+    assert_int_equal(report_print_json(report, &text, NULL), 0);
+    assert_says(text.bytes, "\"peak\": 57123450000");
+    assert_says(text.bytes, "\"aic\": -12.5");
+    assert_says(text.bytes, "\"terms.estimate\": \"s\"");
+    assert_says(text.bytes, "null");
+    assert_says(text.bytes, "\"warnings\"");
+}
+
+TEST(numbers_with_prefixes) {
+    static const struct {
+        double value;
+        const char *unit, *expected;
+    } cases[] = {{0.0025, "s", "2.5 ms"},     {90, "s", "90 s"},      {65536, "By", "65.5 kB"},
+                 {0.5, "By/s", "0.5 B/s"}, {1e9, "Hz", "1 GHz"},   {12, "1", "12"},
+                 {INFINITY, "s", "- s"},      {3.14159, NULL, "3.14"}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        cleanup_free char *text = report_format(cases[i].value, cases[i].unit, 3);
+        assert_string_equal(text, cases[i].expected);
+    }
+}
