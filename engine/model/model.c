@@ -4,6 +4,7 @@
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/memory.h"
 #include "engine/foundation/text.h"
+#include "engine/numerics/cholesky.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -254,29 +255,20 @@ const char *model_column_unit(const struct model *model, const char *name) {
 /* ---- Distributions */
 
 bool model_factorise(const double *covariance, size_t count, double *ret) {
-    static const double rounding = 1e-8; /* of a variance */
-    for (size_t i = 0; i < count; i++) {
-        double *row = ret + i * count, variance = covariance[i * (count + 1)], left = variance;
-        if (!(variance >= 0))
-            return false;
+    static const double lift = 1e-8; /* of the correlations' eigenvalues, which rounding may leave below 0 */
+    for (size_t i = 0; i < count; i++)
         for (size_t j = 0; j < count; j++) {
-            const double *above = ret + j * count;
-            row[j] = 0;
-            if (j >= i)
-                continue;
-            double sum = covariance[i * count + j];
-            for (size_t k = 0; k < j; k++)
-                sum -= row[k] * above[k];
-            if (above[j] > 0)
-                row[j] = sum / above[j];
-            else if (fabs(sum) > rounding * sqrt(variance) * sqrt(covariance[j * (count + 1)]))
+            double entry = covariance[i * count + j],
+                   scale = sqrt(covariance[i * (count + 1)]) * sqrt(covariance[j * (count + 1)]);
+            if (isnan(scale) || (scale == 0 && entry != 0))
                 return false;
-            left -= row[j] * row[j];
+            ret[i * count + j] = i == j ? 1 + lift : scale > 0 ? entry / scale : 0;
         }
-        if (left < -rounding * variance)
-            return false;
-        row[i] = left > rounding * rounding * variance ? sqrt(left) : 0;
-    }
+    if (cholesky_factor(count, ret, ret) < 0)
+        return false;
+    for (size_t i = 0; i < count; i++)
+        for (size_t j = 0; j < count; j++)
+            ret[i + j * count] *= sqrt(covariance[i * (count + 1)]);
     return true;
 }
 
@@ -293,7 +285,7 @@ static void draw_part(const struct model *model, struct model_part *part, const 
     for (size_t i = 0; i < count; i++) {
         draws[i] = normal(context, stream, i);
         for (size_t j = 0; j <= i; j++)
-            estimates[i].estimate += triangle[i * count + j] * draws[j];
+            estimates[i].estimate += triangle[i + j * count] * draws[j];
     }
 }
 

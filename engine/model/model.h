@@ -69,9 +69,9 @@ struct model *model_draw(const struct model *model,
                          double (*normal)(void *context, const char *stream, uint64_t index), void *context);
 void model_draw_free(struct model *drawn); /* NULL is fine */
 
-/* The lower triangle L, row by row, with L L' = COVARIANCE (COUNT x COUNT); columns of zeros where a variance
- * is 0. False where COVARIANCE is not positive semidefinite: some combination would have a variance below
- * zero by more than rounding. */
+/* The lower triangle L with L L' = COVARIANCE (COUNT x COUNT), column by column. False where COVARIANCE is
+ * not positive semidefinite: some combination of the estimates would have a variance below 0 by more than
+ * rounding. */
 bool model_factorise(const double *covariance, size_t count, double *ret);
 
 #endif

@@ -91,8 +91,10 @@ TEST(findings) {
     for (size_t i = 0; i < LENGTH(cases); i++) {
         const char *at = strstr(good, cases[i].piece);
         assert_non_null(at);
-        char *text = malloc(sizeof good + strlen(cases[i].instead));
-        sprintf(text, "%.*s%s%s", (int)(at - good), good, cases[i].instead, at + strlen(cases[i].piece));
+        size_t size = sizeof good + strlen(cases[i].instead);
+        char *text = malloc(size);
+        snprintf(text, size, "%.*s%s%s", (int)(at - good), good, cases[i].instead,
+                 at + strlen(cases[i].piece));
         struct model_findings findings = check(text);
         size_t found = findings.count;
         for (size_t k = 0; k < findings.count; k++)
