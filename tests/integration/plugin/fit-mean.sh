@@ -1,0 +1,25 @@
+#!/bin/bash
+# The plugin of the documents, built outside of the tree against the installed headers: found, run, left out of, written.
+. "$(dirname "$0")/../tap.sh"
+command -v pkg-config >/dev/null || plan_skip "no pkg-config"
+cd "$scratch" || exit 1
+
+cmake --install "$ASSAY_BUILD" --component headers --prefix "$scratch/installed" >install.log 2>&1
+export PKG_CONFIG_PATH=$scratch/installed/lib/pkgconfig
+mkdir -p own/plugins
+# shellcheck disable=SC2046 # several words
+check "it builds against the installed headers" cc -std=c11 -Wall -Wextra -Werror -shared -fPIC $(pkg-config --cflags assay) \
+    -o own/plugins/fit-mean.so "$ASSAY_SOURCE/examples/fit-mean/fit-mean.c"
+is "... in about 25 lines" "$([ "$(grep -c . "$ASSAY_SOURCE/examples/fit-mean/fit-mean.c")" -le 27 ] && echo yes)" yes
+printf 'host,duration\nb,1\nb,2\nb,6\na,4\na,5\na,7\n' >calls.csv
+export ASSAY_PATH=$scratch/own
+check "ASSAY_PATH finds it" "$ASSAY" fit mean calls.csv --by host --folds 3 --folds-by row -o model.json
+json() { python3 -c "import json; m = json.load(open('model.json')); print($1)"; }
+if command -v python3 >/dev/null; then
+    is "... the mean of each group" "$(json '[g["parts"][0]["estimates"][0]["estimate"] for g in m["groups"]]')" "[5.333333333333333, 3.0]"
+    is "... which rows are left out is the host's" "$(json '[round(g["values"]["cv_rmse"], 9) for g in m["groups"]]')" \
+        "[1.870828693, 3.24037035]"
+fi
+check "... a sentence says whether it can be used" sh -c "'$ASSAY' fit mean calls.csv --by host | head -1 | grep -q 'cross-validated error'"
+check "without it the name is refused" sh -c "! ASSAY_PATH= '$ASSAY' fit mean calls.csv 2>err && grep -q mean err"
+finish
