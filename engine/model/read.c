@@ -164,15 +164,23 @@ static char **texts_of(struct reading *reading, const struct document_node *node
     return texts;
 }
 
-/* The COUNT numbers of a list; NaN where they are none. */
-static double *numbers_of(struct reading *reading, const struct document_node *list, const char *key,
-                          size_t count, double *ret) {
-    if (list->kind != DOCUMENT_SEQUENCE || list->count != count)
+/* The COUNT numbers of LIST; NaN where they are none. */
+static void numbers_of(struct reading *reading, const struct document_node *list, const char *key,
+                       size_t count, double *ret) {
+    bool good = list->kind == DOCUMENT_SEQUENCE && list->count == count;
+    if (!good)
         refuse(reading, list, "'%s' is no list of %zu numbers, as it must be here", key, count);
     for (size_t i = 0; i < count; i++)
-        ret[i] = list->kind == DOCUMENT_SEQUENCE && i < list->count ? to_number(reading, list->items[i], key)
-                                                                    : NAN;
-    return ret;
+        ret[i] = good ? to_number(reading, list->items[i], key) : NAN;
+}
+
+static double *need_numbers(struct reading *reading, const struct document_node *node, const char *key,
+                            size_t count) {
+    const struct document_node *list = need(reading, node, key, DOCUMENT_SEQUENCE);
+    double *numbers = xcalloc(count + 1, sizeof *numbers);
+    if (list)
+        numbers_of(reading, list, key, count, numbers);
+    return numbers;
 }
 
 /* ---- The head */
@@ -234,15 +242,12 @@ static void read_hull(struct reading *reading, const struct document_node *root)
         hull->columns = texts_of(reading, node, "columns", true, &hull->column_count);
     const struct document_node *directions = list_of(reading, node, "directions", true, HULL_DIRECTIONS_MAX);
     size_t width = hull->column_count, count = hull->direction_count = directions->count;
-    hull->scale = xcalloc(width + 1, sizeof *hull->scale);
     hull->directions = xcalloc(count * width + 1, sizeof *hull->directions);
-    hull->minimum = xcalloc(count + 1, sizeof *hull->minimum);
-    hull->maximum = xcalloc(count + 1, sizeof *hull->maximum);
-    numbers_of(reading, list_of(reading, node, "scale", true, SIZE_MAX), "scale", width, hull->scale);
     for (size_t d = 0; d < count; d++)
         numbers_of(reading, directions->items[d], "directions", width, hull->directions + d * width);
-    numbers_of(reading, list_of(reading, node, "minimum", true, SIZE_MAX), "minimum", count, hull->minimum);
-    numbers_of(reading, list_of(reading, node, "maximum", true, SIZE_MAX), "maximum", count, hull->maximum);
+    hull->scale = need_numbers(reading, node, "scale", width);
+    hull->minimum = need_numbers(reading, node, "minimum", count);
+    hull->maximum = need_numbers(reading, node, "maximum", count);
     for (size_t d = 0; d < count; d++)
         if (hull->minimum[d] > hull->maximum[d])
             refuse(reading, node, "the hull is from %g to %g in direction %zu; expected the minimum first",
