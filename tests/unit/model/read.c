@@ -201,8 +201,9 @@ static char *replace(const char *text, const char *piece, const char *instead) {
     const char *at = strstr(text, piece);
     if (!at)
         fail_msg("no %s", piece);
-    char *ret = malloc(strlen(text) + strlen(instead) + 1);
-    sprintf(ret, "%.*s%s%s", (int)(at - text), text, instead, at + strlen(piece));
+    size_t size = strlen(text) + strlen(instead) + 1;
+    char *ret = malloc(size);
+    snprintf(ret, size, "%.*s%s%s", (int)(at - text), text, instead, at + strlen(piece));
     return ret;
 }
 
