@@ -22,7 +22,7 @@ struct fitting {
     struct request request;
     struct groups groups;
     struct formula_names names;
-    size_t *widths; /* of each fitted group: how many terms there were when it was */
+    size_t *widths;                /* of each fitted group: how many terms there were when it was */
     struct rows all, some, others; /* of the group in hand: all its rows, those of a fold, the others */
     struct fit *fit;
     /* What evaluates the terms that there are so far, over the columns of some rows. */

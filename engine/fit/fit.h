@@ -4,8 +4,8 @@
  * folds of whole settings out to see how well the plugin predicts what it has not seen, and tests for lack of
  * fit; in one way for all methods.
  */
-#ifndef ASSAY_FIT_HOST_H
-#define ASSAY_FIT_HOST_H
+#ifndef ASSAY_FIT_FIT_H
+#define ASSAY_FIT_FIT_H
 
 #include "engine/foundation/failure.h"
 #include "engine/foundation/installation.h"

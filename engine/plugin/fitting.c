@@ -3,10 +3,10 @@
 #include "engine/documents/unit.h"
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/memory.h"
+#include "engine/foundation/natural-order.h"
 #include "engine/foundation/text.h"
 #include "engine/plugin/category-levels.h"
 #include "engine/plugin/grouping.h"
-#include "engine/foundation/natural-order.h"
 #include "engine/plugin/parameter.h"
 #include "engine/plugin/plugin-library.h"
 

@@ -6,10 +6,10 @@
 #include "engine/foundation/memory.h"
 #include "engine/foundation/text-set.h"
 #include "engine/foundation/text.h"
-#include "engine/table/row-places.h"
 #include "engine/plugin/table-input.h"
 #include "engine/plugin/table-repeats.h"
 #include "engine/plugin/table-unit.h"
+#include "engine/table/row-places.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -97,7 +97,7 @@ static int look(struct table *table, const char *const *paths, size_t count, str
 }
 
 int table_stream_open(const char *const *paths, size_t count, bool hash, struct table **ret,
-               struct failure *failure) {
+                      struct failure *failure) {
     return table_open_member(paths, count, NULL, hash, ret, failure);
 }
 
@@ -192,7 +192,7 @@ static int no_such_column(const struct table_source *source, const char *what, c
 }
 
 int table_stream_find(const struct table *table, const char *what, const char *name, size_t *ret,
-               struct failure *failure) {
+                      struct failure *failure) {
     const struct table_column *column = table_source_find(&table->sources[0], name);
     if (!column)
         return no_such_column(&table->sources[0], what, name, failure);
@@ -370,7 +370,7 @@ int table_next(struct table *table, struct table_block *ret, struct failure *fai
 }
 
 bool table_stream_place(const struct table *table, uint64_t row, const struct table_input **ret_input,
-                 uint64_t *ret_line) {
+                        uint64_t *ret_line) {
     uint32_t input;
     if (!row_places_find(&table->places, row, &input, ret_line))
         return false;

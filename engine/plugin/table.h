@@ -5,8 +5,8 @@
  * given in the unit of the first input that tells one, those of others are converted with exact factors.
  * Other columns may differ.
  *
- *     table_stream_open(paths) ; table_begin(columns) ; while (table_next(&block) > 0) ... ; table_begin again for a
- *     second pass ; table_close
+ *     table_stream_open(paths) ; table_begin(columns) ; while (table_next(&block) > 0) ... ; table_begin
+ * again for a second pass ; table_close
  *
  * Archives are verified whole before their first row is used. Plain CSV files are hashed as their bytes pass.
  */
@@ -66,7 +66,7 @@ struct table_block {
  * other are refused. HASH: plain CSV files are hashed while they are read first. "-" is standard input, which
  * can be read once only. */
 int table_stream_open(const char *const *paths, size_t count, bool hash, struct table **ret,
-               struct failure *failure);
+                      struct failure *failure);
 /* The same with another table of the archives, MEMBER, which is borrowed; NULL: the one that the model of
  * their experiment is of, results.csv unless it says another. Of any other what they suggest is not told. */
 int table_open_member(const char *const *paths, size_t count, const char *member, bool hash,
@@ -82,7 +82,7 @@ const struct table_column *table_column(const struct table *table, size_t i);
 /* The column called NAME, or FAILURE_INPUT with the nearest one or all that there are. WHAT says what it was
  * to be: "response", "group". */
 int table_stream_find(const struct table *table, const char *what, const char *name, size_t *ret,
-               struct failure *failure);
+                      struct failure *failure);
 /* Of the first input that is an archive with a suggestion; NULL if there is none. */
 const struct table_suggestion *table_suggestion(const struct table *table);
 
@@ -91,8 +91,8 @@ const struct table_suggestion *table_suggestion(const struct table *table);
 int table_begin(struct table *table, const char *const *numbers, size_t number_count,
                 const char *const *labels, size_t label_count, struct failure *failure);
 /* What the user should know: the sentence that follows PREVIOUS, the first for NULL; NULL after the last.
- * After table_stream_open, which inputs are left out; after table_begin also of the pass's units: where inputs are
- * converted, or have no unit beside others that do. */
+ * After table_stream_open, which inputs are left out; after table_begin also of the pass's units: where
+ * inputs are converted, or have no unit beside others that do. */
 const char *table_note_after(const struct table *table, const char *previous);
 /* 1 and the next block (valid until the next call), 0 at the end, or negative. */
 int table_next(struct table *table, struct table_block *ret, struct failure *failure);
@@ -101,7 +101,7 @@ int table_next(struct table *table, struct table_block *ret, struct failure *fai
  * False where it is not known: of a row that was not read yet, and in tables with a great many rows of more
  * than one line (row-places.h). */
 bool table_stream_place(const struct table *table, uint64_t row, const struct table_input **ret_input,
-                 uint64_t *ret_line);
+                        uint64_t *ret_line);
 
 /* The text of a code of the J-th label column, and how many there are so far. */
 const char *table_label(const struct table *table, size_t j, uint32_t code);

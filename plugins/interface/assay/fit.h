@@ -15,8 +15,8 @@
  * scores and lack of fit by itself, and writes the model file. fit() is called from one thread and keeps
  * nothing between calls.
  */
-#ifndef ASSAY_FIT_H
-#define ASSAY_FIT_H
+#ifndef ASSAY_ASSAY_FIT_H
+#define ASSAY_ASSAY_FIT_H
 
 #include <assay/model.h>
 #include <assay/plugin.h>

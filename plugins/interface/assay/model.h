@@ -3,8 +3,8 @@
  * MODEL.md describes the file, whose members have the names of these. Everything is owned by whoever made the
  * model; a plugin reads it only.
  */
-#ifndef ASSAY_MODEL_H
-#define ASSAY_MODEL_H
+#ifndef ASSAY_ASSAY_MODEL_H
+#define ASSAY_ASSAY_MODEL_H
 
 #include <stdbool.h>
 #include <stddef.h>

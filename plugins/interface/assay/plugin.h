@@ -14,8 +14,8 @@
  * anything else that the machine failed. A plugin neither prints nor exits, and starts no threads that
  * outlive a call.
  */
-#ifndef ASSAY_PLUGIN_H
-#define ASSAY_PLUGIN_H
+#ifndef ASSAY_ASSAY_PLUGIN_H
+#define ASSAY_ASSAY_PLUGIN_H
 
 #include <stdarg.h>
 #include <stdbool.h>

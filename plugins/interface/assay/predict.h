@@ -8,8 +8,8 @@
  *
  * A plugin without open() and close() gets NULL as its state.
  */
-#ifndef ASSAY_PREDICT_H
-#define ASSAY_PREDICT_H
+#ifndef ASSAY_ASSAY_PREDICT_H
+#define ASSAY_ASSAY_PREDICT_H
 
 #include <assay/model.h>
 #include <assay/plugin.h>

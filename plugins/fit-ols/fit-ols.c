@@ -1,0 +1,158 @@
+/* The plugin fit-ols: see README.md for what it computes. */
+#include "plugins/fit-ols/ols.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static const char *const select_words[] = {"none", "elimination", NULL};
+static const char *const bounds_words[] = {"auto", "none", "nonnegative", NULL};
+
+static const struct plugin_parameter parameters[] = {
+    [SELECT] = {"select", PLUGIN_WORD, .words = select_words, .fallback = "none",
+                .help = "which terms are dropped"},
+    [THRESHOLD] = {"threshold", PLUGIN_NUMBER, "1", .fallback = "0.05", .minimum = 0, .maximum = 1,
+                   .help = "elimination drops terms whose p is above it"},
+    [BOUNDS] = {"bounds", PLUGIN_WORD, .words = bounds_words, .fallback = "auto",
+                .help =
+                    "whether coefficients are at least 0: auto is nonnegative for times of suggested terms"},
+    [OUTLIERS] = {"outliers", PLUGIN_NUMBER, "1", .fallback = "0", .minimum = 0, .maximum = 1e9,
+                  .help = "deletes rows whose studentised residual is greater; 0: none"},
+    {0},
+};
+
+enum { OUTLIER_ROUNDS_MAX = 100 };
+
+/* Each term is a cost where the response is one; the levels of a category may cost more or less than the
+ * first. */
+static void choose_roles(const struct fit_request *request, enum least_squares_role *roles) {
+    enum bounds bounds = (enum bounds)ols_number(request, BOUNDS);
+    bool nonnegative =
+        bounds == BOUNDS_NONNEGATIVE || (bounds == BOUNDS_AUTO && request->positive && request->suggested);
+    for (size_t t = 0; t < request->term_count; t++) {
+        bool has_level = false;
+        for (size_t f = 0; f < request->terms[t].factor_count; f++)
+            has_level = has_level || request->terms[t].factors[f].level;
+        roles[t] = nonnegative && !has_level ? LEAST_SQUARES_NONNEGATIVE : LEAST_SQUARES_FREE;
+    }
+}
+
+/* Selection and fit of PROBLEM from ROLES on, which are changed. */
+static int fit_problem(const struct problem *problem, enum least_squares_role *roles, struct ols *ret,
+                       struct fit_result *result, struct plugin_message *message) {
+    const struct fit_request *request = problem->request;
+    int r = 0;
+    if ((enum select)ols_number(request, SELECT) == SELECT_ELIMINATION)
+        r = ols_eliminate(problem, ols_number(request, THRESHOLD), roles, result, message);
+    return r < 0 ? r : ols_solve(problem, roles, true, ret, message);
+}
+
+/* The same; then rows that are outliers go, and it begins again, until there is none. PROBLEM becomes that of
+ * the rows that stay. */
+static int fit_without_outliers(struct problem *problem, enum least_squares_role *roles, struct ols *ret,
+                                struct fit_result *result, struct plugin_message *message) {
+    const struct fit_request *request = problem->request;
+    double limit = ols_number(request, OUTLIERS);
+    size_t all = problem->rows;
+    for (int round = 0;; round++) {
+        size_t deleted = 0;
+        struct problem fewer;
+        choose_roles(request, roles);
+        int r = fit_problem(problem, roles, ret, result, message);
+        if (r < 0 || limit == 0 || round == OUTLIER_ROUNDS_MAX)
+            return r;
+        r = outliers_delete(problem, ret, limit, &fewer, &deleted, message);
+        if (r < 0 || deleted == 0) {
+            problem_clear(&fewer);
+            fit_result_value(result, "outliers_deleted", (double)(all - problem->rows), "1");
+            return r;
+        }
+        ols_clear(ret);
+        problem_clear(problem);
+        *problem = fewer;
+    }
+}
+
+static void give_terms(const struct problem *problem, const struct ols *ols, struct fit_result *result) {
+    const struct fit_request *request = problem->request;
+    size_t p = problem->terms;
+    for (size_t t = 0; t < p; t++) {
+        const char *name = request->terms[t].name;
+        if (ols->fit.state[t] == LEAST_SQUARES_LEFT_OUT) {
+            fit_result_dropped(result, name);
+            continue;
+        }
+        bool at_bound = ols->fit.state[t] == LEAST_SQUARES_BOUND;
+        double variance = ols->fit.covariance[t * p + t] * ols->sigma * ols->sigma;
+        struct model_estimate estimate = {.estimate = ols->fit.estimate[t],
+                                          .standard_error = at_bound ? NAN : sqrt(variance),
+                                          .t = NAN,
+                                          .p = NAN,
+                                          .at_bound = at_bound};
+        result->term(result->context, name, &estimate);
+    }
+}
+
+static int give_covariance(const struct problem *problem, const struct ols *ols, struct fit_result *result) {
+    size_t size = problem->terms * problem->terms;
+    if (!(ols->sigma >= 0))
+        return 0;
+    double *covariance = malloc((size + 1) * sizeof *covariance);
+    if (!covariance)
+        return -ENOMEM;
+    for (size_t i = 0; i < size; i++)
+        covariance[i] = ols->fit.covariance[i] * ols->sigma * ols->sigma;
+    fit_result_covariance(result, covariance);
+    free(covariance);
+    return 0;
+}
+
+static void give_values(const struct problem *problem, const struct ols *ols, struct fit_result *result) {
+    static char method[] = "least-squares";
+    double parameters_counted = (double)ols->fit.rank + 1, n = (double)problem->sums.rows;
+    fit_result_value(result, "rss", ols->rss, NULL);
+    fit_result_value(result, "degrees_of_freedom", ols->freedom, "1");
+    fit_result_value(result, "sigma", ols->sigma, NULL);
+    fit_result_value(result, "r2", ols->r2, "1");
+    fit_result_value(result, "adjusted_r2", ols->adjusted_r2, "1");
+    fit_result_value(result, "log_likelihood", ols->log_likelihood, "1");
+    fit_result_value(result, "aic", 2 * parameters_counted - 2 * ols->log_likelihood, "1");
+    fit_result_value(result, "bic", log(n) * parameters_counted - 2 * ols->log_likelihood, "1");
+    fit_result_value(result, "condition", ols->condition, "1");
+    if (ols->sigma > 0)
+        fit_result_noise_model(result, &(struct model_noise){.kind = MODEL_NOISE_HOMOSCEDASTIC,
+                                                             .constant = ols->sigma,
+                                                             .method = method});
+}
+
+static int fit_ols(const struct fit_rows *rows, const struct fit_request *request, struct fit_result *result,
+                   struct plugin_message *message) {
+    struct problem problem = {.rows = rows->count,
+                              .terms = request->term_count,
+                              .stride = rows->term_stride,
+                              .x = rows->terms[0],
+                              .y = rows->response,
+                              .w = rows->weights,
+                              .request = request};
+    struct ols ols = {0};
+    enum least_squares_role *roles = calloc(request->term_count + 1, sizeof *roles);
+    int r = roles ? problem_sum(&problem, message) : -ENOMEM;
+    r = r < 0 ? r : fit_without_outliers(&problem, roles, &ols, result, message);
+    if (r == 0) {
+        give_terms(&problem, &ols, result);
+        r = give_covariance(&problem, &ols, result);
+        give_values(&problem, &ols, result);
+        fit_result_rows(result, problem.rows);
+    }
+    ols_clear(&ols);
+    problem_clear(&problem);
+    free(roles);
+    return r;
+}
+
+static int check_ols(const struct fit_request *request, struct plugin_message *message) {
+    return request->term_count == 0 ? plugin_refuse(message, -EINVAL, "there are no terms") : 0;
+}
+
+ASSAY_FIT_PLUGIN("ols", "0.2.0", "least squares on sums of products of columns", .fit = fit_ols,
+                 .check = check_ols, .parameters = parameters, .takes_terms = true, .terms = "M-2",
+                 .rows_min = 1);

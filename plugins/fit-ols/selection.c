@@ -1,0 +1,125 @@
+/* Which terms stay. */
+#include "plugins/fit-ols/ols.h"
+
+#include "engine/numerics/distribution.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static bool is_same_column(const struct model_factor *a, const struct model_factor *b) {
+    return strcmp(a->column, b->column) == 0 && a->power == b->power && !a->level == !b->level &&
+           !a->function == !b->function;
+}
+
+/* Whether every factor of PART is one of WHOLE, whatever the levels. */
+static bool is_part(const struct model_term *part, const struct model_term *whole) {
+    for (size_t i = 0; i < part->factor_count; i++) {
+        bool found = false;
+        for (size_t k = 0; k < whole->factor_count; k++)
+            found = found || is_same_column(&part->factors[i], &whole->factors[k]);
+        if (!found)
+            return false;
+    }
+    return true;
+}
+
+/* The dummies of one category (or product of categories) are one unit. */
+static bool is_same_unit(const struct model_term *a, const struct model_term *b) {
+    return a->factor_count == b->factor_count && is_part(a, b);
+}
+
+/* Whether a term that is kept is this one times more categories: `host` beside `host*mode`. */
+static bool is_needed(const struct problem *problem, const enum least_squares_role *roles, size_t term) {
+    const struct model_term *terms = problem->request->terms;
+    for (size_t t = 0; t < problem->terms; t++) {
+        size_t levels = 0, own = 0;
+        for (size_t f = 0; f < terms[t].factor_count; f++)
+            levels += terms[t].factors[f].level != NULL;
+        for (size_t f = 0; f < terms[term].factor_count; f++)
+            own += terms[term].factors[f].level != NULL;
+        if (roles[t] != LEAST_SQUARES_LEFT_OUT && terms[t].factor_count > terms[term].factor_count &&
+            terms[t].factor_count - terms[term].factor_count == levels - own &&
+            is_part(&terms[term], &terms[t]))
+            return true;
+    }
+    return false;
+}
+
+/* Leaves the unit of TERM out of ROLES; returns how many terms that is. */
+static size_t leave_out(const struct problem *problem, enum least_squares_role *roles, size_t term) {
+    size_t count = 0;
+    for (size_t t = 0; t < problem->terms; t++)
+        if (roles[t] != LEAST_SQUARES_LEFT_OUT &&
+            is_same_unit(&problem->request->terms[t], &problem->request->terms[term])) {
+            roles[t] = LEAST_SQUARES_LEFT_OUT;
+            count++;
+        }
+    return count;
+}
+
+/* p of the hypothesis that the unit of TERM has no part in the response: F of the fit without it. */
+static int test_term(const struct problem *problem, const enum least_squares_role *roles, size_t term,
+                     const struct least_squares_fit *full, double *ret, struct plugin_message *message) {
+    enum least_squares_role *fewer = malloc((problem->terms + 1) * sizeof *fewer);
+    if (!fewer)
+        return -ENOMEM;
+    memcpy(fewer, roles, problem->terms * sizeof *roles);
+    double q = (double)leave_out(problem, fewer, term), freedom = (double)(problem->rows - full->rank);
+    struct ols without;
+    int r = ols_solve(problem, fewer, false, &without, message);
+    double f = (without.fit.rss - full->rss) / q / (full->rss / freedom);
+    *ret = freedom > 0 && full->rss > 0 ? distribution_f_upper(f > 0 ? f : 0, q, freedom) : NAN;
+    ols_clear(&without);
+    free(fewer);
+    return r;
+}
+
+static bool is_first_of_unit(const struct problem *problem, const enum least_squares_role *roles,
+                             size_t term) {
+    for (size_t t = 0; t < term; t++)
+        if (roles[t] != LEAST_SQUARES_LEFT_OUT &&
+            is_same_unit(&problem->request->terms[t], &problem->request->terms[term]))
+            return false;
+    return true;
+}
+
+/* The unit with the largest p: its first term in *RET_TERM, or the number of terms where none may go. The
+ * intercept stays, and so does a last term. */
+static int find_worst(const struct problem *problem, const enum least_squares_role *roles, size_t *ret_term,
+                      double *ret_p, struct plugin_message *message) {
+    struct ols full;
+    size_t units = 0;
+    *ret_term = problem->terms;
+    *ret_p = -1;
+    int r = ols_solve(problem, roles, false, &full, message);
+    for (size_t t = 0; r == 0 && t < problem->terms; t++) {
+        double p;
+        if (roles[t] == LEAST_SQUARES_LEFT_OUT || !is_first_of_unit(problem, roles, t))
+            continue;
+        units++;
+        if (problem->request->terms[t].factor_count == 0 || is_needed(problem, roles, t))
+            continue;
+        r = test_term(problem, roles, t, &full.fit, &p, message);
+        if (r == 0 && p > *ret_p) {
+            *ret_p = p;
+            *ret_term = t;
+        }
+    }
+    ols_clear(&full);
+    if (units < 2)
+        *ret_term = problem->terms;
+    return r;
+}
+
+int ols_eliminate(const struct problem *problem, double threshold, enum least_squares_role *roles,
+                  struct fit_result *result, struct plugin_message *message) {
+    for (;;) {
+        size_t worst;
+        double p;
+        int r = find_worst(problem, roles, &worst, &p, message);
+        if (r < 0 || worst == problem->terms || !(p > threshold))
+            return r;
+        leave_out(problem, roles, worst);
+        fit_result_note(result, "dropped %.200s: p = %.3g", problem->request->terms[worst].name, p);
+    }
+}
