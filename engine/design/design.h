@@ -13,11 +13,11 @@
 #define ASSAY_DESIGN_DESIGN_H
 
 #include "engine/design/control-factors.h"
-#include "engine/design/expression.h"
 #include "engine/design/factor.h"
 #include "engine/design/labels.h"
 #include "engine/design/order.h"
 #include "engine/design/specification.h"
+#include "engine/expression/expression.h"
 #include "engine/foundation/failure.h"
 #include "engine/foundation/number.h"
 #include "engine/foundation/text.h"

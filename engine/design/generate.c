@@ -1,9 +1,9 @@
 #include "engine/design/generate.h"
 
 #include "engine/design/design.h"
-#include "engine/design/portable-math.h"
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/memory.h"
+#include "engine/foundation/portable-math.h"
 
 #include <math.h>
 #include <stdbool.h>

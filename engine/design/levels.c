@@ -2,11 +2,11 @@
 
 #include "engine/design/control-factors.h"
 #include "engine/design/labels.h"
-#include "engine/design/portable-math.h"
 #include "engine/documents/unit.h"
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/memory.h"
 #include "engine/foundation/number.h"
+#include "engine/foundation/portable-math.h"
 
 #include <math.h>
 #include <stdarg.h>

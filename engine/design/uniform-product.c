@@ -1,11 +1,11 @@
 #include "engine/design/uniform-product.h"
 
 #include "engine/design/design.h"
-#include "engine/design/portable-math.h"
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/list.h"
 #include "engine/foundation/memory.h"
 #include "engine/foundation/number.h"
+#include "engine/foundation/portable-math.h"
 #include "engine/foundation/text.h"
 
 #include <errno.h>

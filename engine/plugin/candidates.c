@@ -1,9 +1,9 @@
 #include "engine/plugin/candidates.h"
 
-#include "engine/design/portable-math.h"
 #include "engine/design/random.h"
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/list.h"
+#include "engine/foundation/portable-math.h"
 
 #include <errno.h>
 #include <math.h>

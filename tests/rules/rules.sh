@@ -58,7 +58,7 @@ sed -nE 's/^([^:]*):([0-9]+):[[:space:]]*#[[:space:]]*include[[:space:]]*(["<][^
 rooms() {
     awk '
         BEGIN {
-            split("foundation 0 documents 1 event-loop 1 design 2 agent 2 archive-format 2 remote 3 testbed 4 plugin 5 " \
+            split("foundation 0 documents 1 event-loop 1 expression 1 design 2 agent 2 archive-format 2 remote 3 testbed 4 plugin 5 " \
                   "run 5 report 6 history 6 command-line 7", words, " ")
             for (i = 1; i in words; i += 2) level[words[i]] = words[i + 1]
         }
@@ -89,6 +89,7 @@ rooms() {
                 breach("the agent includes foundation and event-loop only")
             else if (from == "archive-format" && to != "foundation" && to != "documents")
                 breach("archive-format includes foundation and documents only")
+            else if (from == "expression" && path == "engine/documents/unit.h") next # 64MiB is a number there
             else if (to == "agent" && !(from == "remote" && path ~ /\/(protocol|mailbox)[.]h$/))
                 breach("of the agent only remote sees, and only the protocol and its mailbox")
             else if (level[to] >= level[from]) breach(from " (level " level[from] ") is not above " to " (level " level[to] ")")

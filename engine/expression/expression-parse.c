@@ -1,8 +1,8 @@
 /* The parser of expressions: recursive descent, one function a level of precedence, instructions written as
  * the operators are met. */
-#include "engine/design/expression-code.h"
-#include "engine/design/expression.h"
 #include "engine/documents/unit.h"
+#include "engine/expression/expression-code.h"
+#include "engine/expression/expression.h"
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/list.h"
 #include "engine/foundation/memory.h"

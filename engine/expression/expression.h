@@ -24,8 +24,8 @@
  * what is not finite. A comparison with nan is nan. "and" and "or" look at both sides and are nan only where
  * the nan matters: `k == 0 or m / k > 1` is 1 for k = 0, m = 0.
  */
-#ifndef ASSAY_DESIGN_EXPRESSION_H
-#define ASSAY_DESIGN_EXPRESSION_H
+#ifndef ASSAY_EXPRESSION_EXPRESSION_H
+#define ASSAY_EXPRESSION_EXPRESSION_H
 
 #include "engine/foundation/failure.h"
 

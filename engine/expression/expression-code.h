@@ -1,7 +1,7 @@
 /* What a parsed expression is: instructions for a stack, in the order in which they are done. For
  * expression.c, which runs them, and expression-parse.c, which writes them. */
-#ifndef ASSAY_DESIGN_EXPRESSION_CODE_H
-#define ASSAY_DESIGN_EXPRESSION_CODE_H
+#ifndef ASSAY_EXPRESSION_EXPRESSION_CODE_H
+#define ASSAY_EXPRESSION_EXPRESSION_CODE_H
 
 #include <stddef.h>
 

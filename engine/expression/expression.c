@@ -1,7 +1,7 @@
-#include "engine/design/expression.h"
+#include "engine/expression/expression.h"
 
-#include "engine/design/expression-code.h"
-#include "engine/design/portable-math.h"
+#include "engine/expression/expression-code.h"
+#include "engine/foundation/portable-math.h"
 
 #include <math.h>
 #include <stdarg.h>
