@@ -119,6 +119,7 @@ libraries() {
             home("^<(archive|archive_entry)[.]h>", $1 ~ /^engine\/remote\/nodes\// ? "engine/remote/nodes/" : "archive-format/", "libarchive")
             home("^<yaml[.]h>", "engine/documents/", "libyaml")
             home("^<cjson/", "engine/documents/", "cJSON")
+            home("^<zlib[.]h>", "engine/documents/", "zlib")
             home("^<sqlite3[.]h>", "engine/history/", "SQLite")
             home("^<tre/", "engine/run/", "TRE")
             home("^<gsl/", "plugins/", "GSL")
