@@ -6,6 +6,7 @@
 #include "engine/foundation/memory.h"
 
 #include <errno.h>
+#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -91,6 +92,7 @@ struct row {
     size_t field_line;      /* where the field begins that is being read */
     bool is_plain;          /* ASCII, no quotes, no control characters but tabs */
     bool is_cut;            /* it is longer than the buffer may be */
+    int error;              /* the first one; nothing is read behind it */
 };
 
 static bool is_blank(const struct csv_reader *reader, char byte) {
@@ -107,24 +109,25 @@ static size_t column_of(const struct row *row) {
     return (size_t)(row->at - row->line_start) + 1;
 }
 
-static int refuse_here(const struct row *row, const char *sentence) {
-    return failure_input(row->failure, row->reader->name, row->line, column_of(row), "%s", sentence);
+__attribute__((format(printf, 4, 5))) static void refuse(struct row *row, size_t line, size_t column,
+                                                         const char *format, ...) {
+    char sentence[FAILURE_TEXT_SIZE];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(sentence, sizeof sentence, format, arguments);
+    va_end(arguments);
+    if (row->error == 0)
+        row->error = failure_input(row->failure, row->reader->name, line, column, "%s", sentence);
+    row->at = row->end;
 }
 
-static int refuse_field(const struct row *row, const struct csv_field *field, const char *sentence) {
-    return failure_input(row->failure, row->reader->name, row->field_line, field->column, "%s", sentence);
+static void refuse_here(struct row *row, const char *sentence) {
+    refuse(row, row->line, column_of(row), "%s", sentence);
 }
 
-static int refuse_length(const struct row *row) {
-    return failure_input(row->failure, row->reader->name, row->reader->line, 0, "a row of more than %d bytes",
-                         CSV_ROW_MOST);
-}
-
-static int check_length(const struct row *row, const struct csv_field *field) {
-    return field->length > CSV_FIELD_MOST
-               ? failure_input(row->failure, row->reader->name, row->field_line, field->column,
-                               "a field of more than %d bytes", CSV_FIELD_MOST)
-               : 0;
+static void check_length(struct row *row, const struct csv_field *field) {
+    if (field->length > CSV_FIELD_MOST)
+        refuse(row, row->field_line, field->column, "a field of more than %d bytes", CSV_FIELD_MOST);
 }
 
 /* Moves on to TO, counting lines. */
@@ -137,21 +140,21 @@ static void pass(struct row *row, char *to) {
 }
 
 /* Refuses NULs and what is not UTF-8. */
-static int check_bytes(struct row *row) {
+static void check_bytes(struct row *row) {
+    size_t length = (size_t)(row->end - row->at);
     if (row->is_plain || row->is_cut)
-        return 0;
-    size_t length = (size_t)(row->end - row->at), invalid = text_invalid_utf8(row->at, length);
+        return;
+    size_t invalid = text_invalid_utf8(row->at, length);
     char *nul = memchr(row->at, '\0', invalid);
     if (!nul && invalid == length)
-        return 0;
+        return;
     pass(row, nul ? nul : row->at + invalid);
-    return refuse_here(row,
-                       nul ? "a NUL byte, expected text" : "a byte that is not UTF-8, expected UTF-8 text");
+    refuse_here(row, nul ? "a NUL byte, expected text" : "a byte that is not UTF-8, expected UTF-8 text");
 }
 
 static const char lone_return[] = "a carriage return without a newline behind it, expected LF or CRLF";
 
-static int read_unquoted(struct row *row, struct csv_field *field) {
+static void read_unquoted(struct row *row, struct csv_field *field) {
     const struct csv_reader *reader = row->reader;
     char *end = row->at;
     while (end < row->end && *end != reader->separator)
@@ -161,78 +164,71 @@ static int read_unquoted(struct row *row, struct csv_field *field) {
     while (reader->is_foreign && field->length > 0 && is_blank(reader, field->bytes[field->length - 1]))
         field->length--;
     for (; !row->is_plain && row->at < end; row->at++)
-        if (*row->at == '"')
-            return refuse_here(
-                row, "a quote inside a field, expected the whole field in quotes and this one doubled");
-        else if (*row->at == '\r')
-            return refuse_here(row, lone_return);
+        if (*row->at == '"' || *row->at == '\r') {
+            refuse_here(row, *row->at == '\r' ? lone_return
+                                              : "a quote inside a field, expected the whole field in quotes "
+                                                "and this one doubled");
+            return;
+        }
     row->at = end;
-    return check_length(row, field);
+    check_length(row, field);
 }
 
-static int read_quoted(struct row *row, struct csv_field *field) {
+static void read_quoted(struct row *row, struct csv_field *field) {
     char *to = ++row->at; /* the content's end: behind row->at by the quotes that were doubled */
     field->bytes = to;
     field->quoted = true;
-    for (;;) {
+    for (bool closed = false; !closed && row->error == 0;) {
         char *from = row->at, *quote = memchr(from, '"', (size_t)(row->end - from));
         char *stop = quote ? quote : row->end;
         pass(row, stop);
         memmove(to, from, (size_t)(stop - from));
         to += stop - from;
         field->length = (size_t)(to - field->bytes);
-        int r = check_length(row, field);
-        if (r < 0)
-            return r;
-        if (!quote)
-            return row->is_cut ? refuse_length(row)
-                               : refuse_field(row, field,
-                                              "a quote that is not closed, expected another before the end "
-                                              "of the file");
-        row->at++;
-        if (row->at < row->end && *row->at == '"') {
+        check_length(row, field);
+        if (!quote && !row->is_cut)
+            refuse(row, row->field_line, field->column,
+                   "a quote that is not closed, expected another before the end of the file");
+        row->at += row->at < row->end;
+        closed = row->at == row->end || *row->at != '"';
+        if (!closed)
             *to++ = *row->at++;
-            continue;
-        }
-        skip_blanks(row);
-        if (row->at == row->end || *row->at == row->reader->separator)
-            return 0;
-        if (*row->at == '\r')
-            return refuse_here(row, lone_return);
-        return refuse_here(row,
-                           row->reader->separator == ','
-                               ? "text after a closing quote, expected a comma or the end of the row"
-                               : "text after a closing quote, expected a separator or the end of the row");
     }
+    skip_blanks(row);
+    if (row->at == row->end || *row->at == row->reader->separator)
+        return;
+    refuse_here(row, *row->at == '\r' ? lone_return
+                     : row->reader->separator == ','
+                         ? "text after a closing quote, expected a comma or the end of the row"
+                         : "text after a closing quote, expected a separator or the end of the row");
 }
 
 /* The place for one field more. The header may have as many as there is room for. */
-static int add_field(const struct row *row, struct csv_field **ret) {
+static struct csv_field *add_field(struct row *row) {
     struct csv_reader *reader = row->reader;
+    size_t column = column_of(row);
     if (reader->column_count > 0 && reader->field_count == reader->column_count)
-        return failure_input(row->failure, reader->name, row->line, column_of(row),
-                             "a row of more than %zu field%s, as many as the header has",
-                             reader->column_count, reader->column_count == 1 ? "" : "s");
-    if (reader->field_count == CSV_COLUMNS_MOST)
-        return failure_input(row->failure, reader->name, row->line, column_of(row), "more than %d columns",
-                             CSV_COLUMNS_MOST);
+        refuse(row, row->line, column, "a row of more than %zu field%s, as many as the header has",
+               reader->column_count, reader->column_count == 1 ? "" : "s");
+    else if (reader->field_count == CSV_COLUMNS_MOST)
+        refuse(row, row->line, column, "more than %d columns", CSV_COLUMNS_MOST);
     if (reader->field_count == reader->field_capacity) {
         reader->field_capacity = reader->field_capacity > 0 ? 2 * reader->field_capacity : 16;
         reader->fields = xrealloc(reader->fields, reader->field_capacity * sizeof *reader->fields);
     }
-    *ret = &reader->fields[reader->field_count++];
-    **ret = (struct csv_field){.column = (uint32_t)column_of(row)};
-    return 0;
+    struct csv_field *field = &reader->fields[reader->field_count++];
+    *field = (struct csv_field){.column = (uint32_t)column};
+    return field;
 }
 
-static int refuse_short(const struct row *row) {
+static void refuse_short(struct row *row) {
     const struct csv_reader *reader = row->reader;
     size_t count = reader->field_count;
     if (count == 1 && reader->fields[0].length == 0 && !reader->fields[0].quoted)
-        return failure_input(row->failure, reader->name, reader->line, 1,
-                             "an empty line, expected %zu fields", reader->column_count);
-    return failure_input(row->failure, reader->name, row->field_line, reader->fields[count - 1].column,
-                         "a row that ends with field %zu, expected %zu fields", count, reader->column_count);
+        refuse(row, reader->line, 1, "an empty line, expected %zu fields", reader->column_count);
+    else
+        refuse(row, row->field_line, reader->fields[count - 1].column,
+               "a row that ends with field %zu, expected %zu fields", count, reader->column_count);
 }
 
 /* Whether all that is left of a row that has its fields are separators, as a spreadsheet writes them. */
@@ -246,27 +242,24 @@ static bool is_filled_up(const struct row *row) {
     return true;
 }
 
-static int split(struct row *row) {
+static void split(struct row *row) {
     struct csv_reader *reader = row->reader;
-    int r = check_bytes(row);
-    if (r < 0)
-        return r;
-    for (reader->field_count = 0; !is_filled_up(row); row->at++) {
+    check_bytes(row);
+    for (reader->field_count = 0; row->error == 0 && !is_filled_up(row); row->at++) {
         skip_blanks(row);
-        struct csv_field *field = NULL;
-        r = add_field(row, &field);
-        if (r < 0)
-            return r;
+        struct csv_field *field = add_field(row);
         row->field_line = row->line;
-        r = row->at < row->end && *row->at == '"' ? read_quoted(row, field) : read_unquoted(row, field);
-        if (r < 0)
-            return r;
+        if (row->at < row->end && *row->at == '"')
+            read_quoted(row, field);
+        else
+            read_unquoted(row, field);
         if (row->at == row->end)
             break;
     }
     if (row->is_cut)
-        return refuse_length(row);
-    return reader->field_count < reader->column_count ? refuse_short(row) : 0;
+        refuse(row, reader->line, 0, "a row of more than %d bytes", CSV_ROW_MOST);
+    else if (row->error == 0 && reader->field_count < reader->column_count)
+        refuse_short(row);
 }
 
 /* ---- What other programs write besides rows ------------------------------------------------------ */
@@ -346,12 +339,17 @@ static int read_row(struct csv_reader *reader, struct failure *failure) {
                 return r;
             continue; /* the buffer may have moved */
         }
-        struct row row = {reader, failure, start, end, start, reader->line, reader->line, false, false};
-        row.is_plain = reader->is_plain || is_plain(start, (size_t)(end - start));
-        row.is_cut = length == CSV_ROW_MOST && end == start + length;
-        r = split(&row);
-        if (r < 0)
-            return r;
+        struct row row = {.reader = reader,
+                          .failure = failure,
+                          .at = start,
+                          .end = end,
+                          .line_start = start,
+                          .line = reader->line,
+                          .is_plain = reader->is_plain || is_plain(start, (size_t)(end - start)),
+                          .is_cut = length == CSV_ROW_MOST && end == start + length};
+        split(&row);
+        if (row.error < 0)
+            return row.error;
         reader->row_line = reader->line;
         reader->line = row.line + 1;
         reader->begin += length;

@@ -48,6 +48,7 @@ int expression_parse(const char *text, const char *const *names, size_t count, c
                      size_t column, struct expression **ret, struct failure *failure);
 /* NULL is fine. */
 void expression_free(struct expression *expression);
+void expression_cleanup(struct expression **expression); /* the same, for cleanup() */
 
 /* VALUES[i] is the value of the i-th name. Cannot fail; may be inf or nan. */
 double expression_value(const struct expression *expression, const double *values);

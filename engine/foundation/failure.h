@@ -43,6 +43,9 @@ int failure_set_kind(struct failure *failure, enum failure_kind kind, int code, 
 int failure_input(struct failure *failure, const char *file, size_t line, size_t column, const char *format,
                   ...) __attribute__((format(printf, 5, 6)));
 
+/* Gives a failure of input that has no place this one. Returns CODE. */
+int failure_place(struct failure *failure, int code, const char *file, size_t line, size_t column);
+
 /* A verification failure: the archive FILE is not what it says. Returns -EBADMSG. */
 int failure_verification(struct failure *failure, const char *file, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
