@@ -73,7 +73,6 @@ struct resolving {
     const struct design_factors *factors;
     struct unresolved *items; /* by factor */
     const char **names;       /* of factors, then of what is given, and room for one more */
-    size_t left;
 };
 
 static void resolving_clear(struct resolving *resolving) {
@@ -143,7 +142,6 @@ static int find_sources(struct resolving *resolving, size_t i, struct failure *f
     }
     item->written = item->column;
     item->column = SIZE_MAX;
-    resolving->left++;
     return 0;
 }
 
@@ -165,7 +163,6 @@ static int find_missing(struct resolving *resolving, struct failure *failure) {
         int r = is_computed  ? parse_source(resolving, i, OF_DEFAULT, failure)
                 : is_missing ? add_default(resolving, i, failure)
                              : 0;
-        resolving->left += is_computed;
         if (r == 0 && item->column != SIZE_MAX && factor->type != DESIGN_TEXT &&
             design->columns[item->column].type == DESIGN_TEXT)
             r = find_sources(resolving, i, failure);
@@ -287,10 +284,12 @@ static int resolve_numbers(struct resolving *resolving, size_t i, struct failure
     return 0;
 }
 
-/* Each round adds what is ready; a round that adds nothing has found a circle. */
+/* Each round adds what is ready; a round that adds nothing, and leaves something, has found a circle. */
 static int resolve_all(struct resolving *resolving, struct failure *failure) {
-    while (resolving->left > 0) {
-        size_t before = resolving->left, waiting = SIZE_MAX;
+    size_t waiting = SIZE_MAX;
+    for (bool added = true; added;) {
+        added = false;
+        waiting = SIZE_MAX;
         for (size_t i = 0; i < resolving->factors->count; i++) {
             if (resolving->items[i].column != SIZE_MAX)
                 continue;
@@ -301,19 +300,18 @@ static int resolve_all(struct resolving *resolving, struct failure *failure) {
             int r = resolve_numbers(resolving, i, failure);
             if (r < 0)
                 return r;
-            resolving->left--;
+            added = true;
         }
-        if (resolving->left < before)
-            continue;
-        enum source source = OF_DEFAULT; /* of those that it has, the first: one of them it waits for */
-        while (!resolving->items[waiting].sources[source])
-            source++;
-        const struct expression *expression = resolving->items[waiting].sources[source];
-        return expression_failure(
-            expression, failure, "%s of '%s', %.128s, needs itself, directly or by way of other defaults",
-            source_words[source], resolving->factors->items[waiting].name, expression_text(expression));
     }
-    return 0;
+    if (waiting == SIZE_MAX)
+        return 0;
+    enum source source = OF_DEFAULT; /* of those that it has, the first: one of them it waits for */
+    while (!resolving->items[waiting].sources[source])
+        source++;
+    const struct expression *expression = resolving->items[waiting].sources[source];
+    return expression_failure(
+        expression, failure, "%s of '%s', %.128s, needs itself, directly or by way of other defaults",
+        source_words[source], resolving->factors->items[waiting].name, expression_text(expression));
 }
 
 /* What a column must be, or NULL. */

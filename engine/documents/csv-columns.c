@@ -52,7 +52,8 @@ static int take_number(const struct csv_columns *columns, size_t i, size_t row, 
     if (number_parse_double(field->bytes, field->length, value) ||
         (columns->missing == CSV_MISSING_IS_NAN && parse_or_missing(field->bytes, field->length, value)))
         return 0;
-    return csv_number(columns->reader, columns->number_columns[i], value, failure); /* says why it is none */
+    return csv_number(columns->reader, columns->number_columns[i], value,
+                      failure); /* says why it is not a number */
 }
 
 static int take_label(const struct csv_columns *columns, size_t j, size_t row, struct failure *failure) {

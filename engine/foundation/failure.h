@@ -21,7 +21,7 @@ enum failure_kind {
     FAILURE_EXPERIMENT = 3,   /* the experiment ran and failed; an archive says so */
     FAILURE_INTERRUPTED = 4,  /* the user or a signal ended it; what there is was sealed */
     FAILURE_VERIFICATION = 5, /* an archive is damaged, hostile or not what its manifest says */
-    FAILURE_PARTIAL = 6,      /* a run ended in good order before all was done; it can be gone on with */
+    FAILURE_PARTIAL = 6,      /* a run ended in good order before all was done; it can be resumed */
 };
 
 enum { FAILURE_PLACE_SIZE = 512, FAILURE_TEXT_SIZE = 1536 };

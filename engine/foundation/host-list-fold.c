@@ -68,7 +68,7 @@ static int compare_fields(const struct field *a, const struct field *b) {
     return strcmp(a->text, b->text);
 }
 
-/* By all fields but number SKIPPED (SIZE_MAX: none is), a form that goes on after one that ends. */
+/* By all fields but number SKIPPED (SIZE_MAX: none is), a longer form after one that it begins with. */
 static int compare_forms(const struct form *a, const struct form *b, size_t skipped) {
     for (size_t i = 0; i < a->count && i < b->count; i++) {
         int r = i == skipped ? 0 : compare_fields(&a->fields[i], &b->fields[i]);

@@ -195,7 +195,7 @@ static int refuse_character(const struct reading *reading, const char *at, bool 
     return refuse(reading, at, "'%c' is in no host name", *at);
 }
 
-/* Adds the names that begin with the first LENGTH bytes of reading->name, after BRACKETS, and go on as the
+/* Adds the names that begin with the first LENGTH bytes of reading->name, after BRACKETS, and continue as the
  * entry does at *AT, up to what ends it. */
 static int read_rest(struct reading *reading, const char **at, size_t length, size_t brackets) {
     size_t address = 0; /* bytes that are left of one */

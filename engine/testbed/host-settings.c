@@ -117,7 +117,7 @@ static void free_names(struct testbed_settings *settings) {
     settings->name_count = 0;
 }
 
-/* A node's results are told apart by its name, which is a folder of the archive too. */
+/* The results of nodes are distinguished by the node's name, which is a folder of the archive too. */
 static int name_nodes(struct testbed_settings *settings, const char *file, size_t line, size_t column,
                       struct failure *failure) {
     size_t count = settings->hosts.count;
