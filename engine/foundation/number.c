@@ -1,6 +1,5 @@
 #include "engine/foundation/number.h"
 
-#include <inttypes.h>
 #include <locale.h>
 #include <math.h>
 #include <stdio.h>
@@ -104,12 +103,23 @@ bool number_parse_int64(const char *bytes, size_t length, int64_t *ret) {
     return true;
 }
 
+/* By hand, since a design of a million rows is written so. */
 size_t number_format_uint64(uint64_t value, char buffer[static NUMBER_TEXT_SIZE]) {
-    return (size_t)snprintf(buffer, NUMBER_TEXT_SIZE, "%" PRIu64, value);
+    size_t length = 1;
+    for (uint64_t rest = value; rest > 9; rest /= 10)
+        length++;
+    buffer[length] = '\0';
+    for (size_t at = length; at-- > 0; value /= 10)
+        buffer[at] = (char)('0' + value % 10);
+    return length;
 }
 
 size_t number_format_int64(int64_t value, char buffer[static NUMBER_TEXT_SIZE]) {
-    return (size_t)snprintf(buffer, NUMBER_TEXT_SIZE, "%" PRId64, value);
+    char digits[NUMBER_TEXT_SIZE];
+    size_t length = number_format_uint64(value < 0 ? 0 - (uint64_t)value : (uint64_t)value, digits);
+    memcpy(buffer, "-", 1);
+    memcpy(buffer + (value < 0), digits, length + 1);
+    return length + (value < 0);
 }
 
 size_t number_format_double(double value, char buffer[static NUMBER_TEXT_SIZE]) {
