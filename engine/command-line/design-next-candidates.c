@@ -4,10 +4,10 @@
 
 #include "engine/design/generate.h"
 #include "engine/design/levels.h"
-#include "engine/design/portable-math.h"
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/memory.h"
 #include "engine/foundation/number.h"
+#include "engine/foundation/portable-math.h"
 
 #include <errno.h>
 #include <math.h>

@@ -37,13 +37,14 @@ static bool is_limit(const char *text, size_t length, bool base, double *ret_her
            *ret_hertz > 0;
 }
 
+/* One limit, or two with ".." between them. */
 static bool is_limits(const char *value, bool base) {
     const char *dots = strstr(value, "..");
     double least, most;
-    if (!dots)
-        return is_limit(value, strlen(value), base, &least);
-    return is_limit(value, (size_t)(dots - value), base, &least) &&
-           is_limit(dots + 2, strlen(dots + 2), base, &most) && (least == 0 || most == 0 || least <= most);
+    if (!is_limit(value, dots ? (size_t)(dots - value) : strlen(value), base, &least))
+        return false;
+    return !dots ||
+           (is_limit(dots + 2, strlen(dots + 2), base, &most) && (least == 0 || most == 0 || least <= most));
 }
 
 static bool is_frequency(const char *value) {

@@ -8,10 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void free_expression(struct expression **expression) {
-    expression_free(*expression);
-}
-
 /* ---- Types */
 
 static int refuse_value(const struct design *design, size_t row, const struct design_factor *factor,
@@ -29,7 +25,7 @@ static int adopt_column(struct design *design, size_t i, const struct design_fac
     bool is_text = column->type == DESIGN_TEXT;
     for (size_t row = 0; row < design->row_count; row++) {
         char buffer[NUMBER_TEXT_SIZE];
-        const char *value = is_text ? column->labels.items[column->codes[row]] : NULL;
+        const char *value = is_text ? column->labels.texts[column->codes[row]] : NULL;
         bool good = is_text && factor->type != DESIGN_TEXT ? design_factor_admits_written(factor, value)
                     : is_text ? design_factor_admits_text(factor, value, strlen(value))
                               : factor->type != DESIGN_TEXT &&
@@ -59,6 +55,13 @@ enum source { OF_DEFAULT, OF_SHARE, OF_TIME, SOURCES };
 static const char *const source_words[SOURCES] = {"the default", "from-share", "from-time"};
 static const char *const source_names[SOURCES] = {NULL, "share", "time"}; /* beside those that all have */
 
+/* Of a number OF_DEFAULT too: it needs none. */
+static enum source source_of(const struct design_factor *factor, const char *text) {
+    double value;
+    enum design_meaning meaning = design_factor_meaning(factor, text, &value);
+    return meaning == DESIGN_MEANS_SHARE ? OF_SHARE : meaning == DESIGN_MEANS_TIME ? OF_TIME : OF_DEFAULT;
+}
+
 struct unresolved {
     size_t column;                       /* where its numbers are, or SIZE_MAX while there are none */
     size_t written;                      /* the column of the texts that they are made from, or SIZE_MAX */
@@ -70,11 +73,10 @@ struct resolving {
     const struct design_factors *factors;
     struct unresolved *items; /* by factor */
     const char **names;       /* of factors, then of what is given, and room for one more */
-    size_t left;
 };
 
 static void resolving_clear(struct resolving *resolving) {
-    for (size_t i = 0; resolving->items && i < resolving->factors->count; i++)
+    for (size_t i = 0; i < resolving->factors->count; i++)
         for (size_t source = 0; source < SOURCES; source++)
             expression_free(resolving->items[i].sources[source]);
     free(resolving->items);
@@ -110,55 +112,45 @@ static int parse_source(struct resolving *resolving, size_t i, enum source sourc
     return 0;
 }
 
-/* A column that has TEXT in every row. */
-static int add_text(struct resolving *resolving, size_t i, const char *text, struct failure *failure) {
-    struct design_column *column;
-    int r = design_add_column(resolving->design, resolving->factors->items[i].name, DESIGN_TEXT, &column,
-                              failure);
-    if (r < 0)
-        return r;
-    resolving->items[i].column = resolving->design->column_count - 1;
-    uint32_t code; /* 0, which the new column is full of */
-    return labels_code(&column->labels, text, strlen(text), &code) < 0 ? failure_memory(failure) : 0;
-}
-
-static int add_default_text(struct resolving *resolving, size_t i, struct failure *failure) {
+/* A column that has the default, a text, a share or a time, in every row. */
+static int add_default(struct resolving *resolving, size_t i, struct failure *failure) {
     const struct design_factor *factor = &resolving->factors->items[i];
     const char *text = factor->default_text;
     char expectation[DESIGN_EXPECTATION_SIZE];
-    if (!design_factor_admits_text(factor, text, strlen(text)))
+    if (factor->type == DESIGN_TEXT && !design_factor_admits_text(factor, text, strlen(text)))
         return failure_input(failure, resolving->factors->file, factor->default_line, factor->default_column,
                              "the default of '%s' is '%.64s', expected %s", factor->name, text,
                              design_factor_expectation(factor, expectation));
-    return add_text(resolving, i, text, failure);
+    struct design_column *column;
+    int r = design_add_column(resolving->design, factor->name, DESIGN_TEXT, &column, failure);
+    if (r < 0)
+        return r;
+    resolving->items[i].column = resolving->design->column_count - 1;
+    text_set_add(&column->labels, text, strlen(text)); /* number 0, which the new column is full of */
+    return 0;
 }
 
 /* The texts of a column are to become numbers: finds the expressions that they need. */
 static int find_sources(struct resolving *resolving, size_t i, struct failure *failure) {
     struct unresolved *item = &resolving->items[i];
-    const struct labels *labels = &resolving->design->columns[item->column].labels;
-    int r = 0;
-    for (size_t code = 0; r == 0 && code < labels->count; code++) {
-        double value;
-        enum design_meaning meaning =
-            design_factor_meaning(&resolving->factors->items[i], labels->items[code], &value);
-        if (meaning > DESIGN_MEANS_NUMBER)
-            r = parse_source(resolving, i, meaning == DESIGN_MEANS_SHARE ? OF_SHARE : OF_TIME, failure);
+    const struct text_set *labels = &resolving->design->columns[item->column].labels;
+    for (size_t code = 0; code < labels->count; code++) {
+        enum source source = source_of(&resolving->factors->items[i], labels->texts[code]);
+        int r = source == OF_DEFAULT ? 0 : parse_source(resolving, i, source, failure);
+        if (r < 0)
+            return r;
     }
     item->written = item->column;
     item->column = SIZE_MAX;
-    resolving->left++;
-    return r;
+    return 0;
 }
 
 /* Adds the defaults that are texts, and finds what the numbers of the others will come from. */
 static int find_missing(struct resolving *resolving, struct failure *failure) {
     const struct design *design = resolving->design;
-    int r = 0;
-    for (size_t i = 0; r == 0 && i < resolving->factors->count; i++) {
+    for (size_t i = 0; i < resolving->factors->count; i++) {
         const struct design_factor *factor = &resolving->factors->items[i];
         struct unresolved *item = &resolving->items[i];
-        double value;
         item->written = SIZE_MAX;
         item->column = design_find(design, factor->name);
         bool is_missing = item->column == SIZE_MAX;
@@ -166,18 +158,18 @@ static int find_missing(struct resolving *resolving, struct failure *failure) {
             return failure_input(failure, design->file, design->lines ? 1 : design->line, design->column,
                                  "no column '%s', expected one, since this factor has no default",
                                  factor->name);
-        if (is_missing && factor->type == DESIGN_TEXT)
-            r = add_default_text(resolving, i, failure);
-        else if (is_missing &&
-                 design_factor_meaning(factor, factor->default_text, &value) > DESIGN_MEANS_NUMBER)
-            r = add_text(resolving, i, factor->default_text, failure);
-        else if (is_missing && (r = parse_source(resolving, i, OF_DEFAULT, failure)) == 0)
-            resolving->left++;
+        bool is_computed = is_missing && factor->type != DESIGN_TEXT &&
+                           source_of(factor, factor->default_text) == OF_DEFAULT;
+        int r = is_computed  ? parse_source(resolving, i, OF_DEFAULT, failure)
+                : is_missing ? add_default(resolving, i, failure)
+                             : 0;
         if (r == 0 && item->column != SIZE_MAX && factor->type != DESIGN_TEXT &&
             design->columns[item->column].type == DESIGN_TEXT)
             r = find_sources(resolving, i, failure);
+        if (r < 0)
+            return r;
     }
-    return r;
+    return 0;
 }
 
 static bool item_uses(const struct unresolved *item, size_t name) {
@@ -224,13 +216,11 @@ static int resolve_value(const struct resolving *resolving, size_t i, size_t row
     const struct design_factors *factors = resolving->factors;
     const struct design_factor *factor = &factors->items[i];
     double own = NAN;
-    enum design_meaning meaning = text ? design_factor_meaning(factor, text, &own) : DESIGN_MEANS_NOTHING;
-    *ret = own;
-    if (meaning == DESIGN_MEANS_NUMBER) /* it was checked when the column was adopted */
+    if (text && design_factor_meaning(factor, text, &own) == DESIGN_MEANS_NUMBER) {
+        *ret = own; /* it was checked when the column was adopted */
         return 0;
-    enum source source = meaning == DESIGN_MEANS_SHARE  ? OF_SHARE
-                         : meaning == DESIGN_MEANS_TIME ? OF_TIME
-                                                        : OF_DEFAULT;
+    }
+    enum source source = text ? source_of(factor, text) : OF_DEFAULT;
     const struct expression *expression = resolving->items[i].sources[source];
     for (size_t j = 0; j < factors->count; j++)
         values[j] = resolving->items[j].column == SIZE_MAX
@@ -260,43 +250,46 @@ static int resolve_numbers(struct resolving *resolving, size_t i, struct failure
     struct design *design = resolving->design;
     struct unresolved *item = &resolving->items[i];
     bool of_facts = is_of_facts(resolving, item);
-    cleanup_free double *values = calloc(factors->count + factors->given_count + 1, sizeof *values);
+    cleanup_free double *values = xcalloc(factors->count + factors->given_count + 1, sizeof *values);
     cleanup_free uint32_t *codes = NULL;
-    cleanup(labels_clear) struct labels labels = {0};
+    cleanup(text_set_clear) struct text_set labels = {0};
     struct design_column *column = NULL;
-    int r = values ? 0 : failure_memory(failure);
-    if (r == 0 && item->written == SIZE_MAX) {
-        r = design_add_column(design, factor->name, factor->type, &column, failure);
+    if (item->written == SIZE_MAX) {
+        int r = design_add_column(design, factor->name, factor->type, &column, failure);
+        if (r < 0)
+            return r;
         item->column = design->column_count - 1;
-    } else if (r == 0) {
-        int64_t *numbers = xcalloc(design->row_count + 1, sizeof *numbers);
-        column = &design->columns[item->written];
+    } else {
+        item->column = item->written;
+        column = &design->columns[item->column];
         codes = column->codes;
         labels = column->labels;
-        column->integers = numbers;
-        column->labels = (struct labels){0};
+        column->integers = xcalloc(design->row_count, sizeof *column->integers);
+        column->labels = (struct text_set){0};
         column->capacity = design->row_count;
         column->type = factor->type;
-        item->column = item->written;
     }
-    if (r == 0)
-        column->of_facts = of_facts;
-    for (size_t row = 0; r == 0 && row < design->row_count; row++) {
+    column->of_facts = of_facts;
+    for (size_t row = 0; row < design->row_count; row++) {
         double value = 0;
-        r = resolve_value(resolving, i, row, codes ? labels.items[codes[row]] : NULL, values, &value,
-                          failure);
+        int r = resolve_value(resolving, i, row, codes ? labels.texts[codes[row]] : NULL, values, &value,
+                              failure);
+        if (r < 0)
+            return r;
         if (factor->type == DESIGN_NUMBER)
             column->numbers[row] = value;
-        else if (r == 0)
+        else
             column->integers[row] = (int64_t)value;
     }
-    return r;
+    return 0;
 }
 
-/* Each round adds what is ready; a round that adds nothing has found a circle. */
+/* Each round adds what is ready; a round that adds nothing, and leaves something, has found a circle. */
 static int resolve_all(struct resolving *resolving, struct failure *failure) {
-    while (resolving->left > 0) {
-        size_t before = resolving->left, waiting = SIZE_MAX;
+    size_t waiting = SIZE_MAX;
+    for (bool added = true; added;) {
+        added = false;
+        waiting = SIZE_MAX;
         for (size_t i = 0; i < resolving->factors->count; i++) {
             if (resolving->items[i].column != SIZE_MAX)
                 continue;
@@ -307,19 +300,18 @@ static int resolve_all(struct resolving *resolving, struct failure *failure) {
             int r = resolve_numbers(resolving, i, failure);
             if (r < 0)
                 return r;
-            resolving->left--;
+            added = true;
         }
-        if (resolving->left < before)
-            continue;
-        enum source source = OF_DEFAULT; /* of those that it has, the first: one of them it waits for */
-        while (!resolving->items[waiting].sources[source])
-            source++;
-        const struct expression *expression = resolving->items[waiting].sources[source];
-        return expression_failure(
-            expression, failure, "%s of '%s', %.128s, needs itself, directly or by way of other defaults",
-            source_words[source], resolving->factors->items[waiting].name, expression_text(expression));
     }
-    return 0;
+    if (waiting == SIZE_MAX)
+        return 0;
+    enum source source = OF_DEFAULT; /* of those that it has, the first: one of them it waits for */
+    while (!resolving->items[waiting].sources[source])
+        source++;
+    const struct expression *expression = resolving->items[waiting].sources[source];
+    return expression_failure(
+        expression, failure, "%s of '%s', %.128s, needs itself, directly or by way of other defaults",
+        source_words[source], resolving->factors->items[waiting].name, expression_text(expression));
 }
 
 /* What a column must be, or NULL. */
@@ -341,20 +333,17 @@ int design_conform(struct design *design, const struct design_factors *factors, 
     cleanup(resolving_clear) struct resolving resolving = {
         .design = design,
         .factors = factors,
-        .items = calloc(factors->count + 1, sizeof *resolving.items),
-        .names = calloc(factors->count + factors->given_count + 1, sizeof *resolving.names),
+        .items = xcalloc(factors->count, sizeof *resolving.items),
+        .names = xcalloc(factors->count + factors->given_count + 1, sizeof *resolving.names),
     };
     cleanup_free struct design_column *columns =
-        calloc(factors->count + design->control_count + 1, sizeof *columns);
-    if (!resolving.items || !resolving.names || !columns)
-        return failure_memory(failure);
+        xcalloc(factors->count + design->control_count, sizeof *columns);
     for (size_t i = 0; i < factors->count; i++)
         resolving.names[i] = factors->items[i].name;
     for (size_t i = 0; i < factors->given_count; i++)
         resolving.names[factors->count + i] = factors->given[i].name;
     int r = find_missing(&resolving, failure);
-    if (r == 0)
-        r = resolve_all(&resolving, failure);
+    r = r < 0 ? r : resolve_all(&resolving, failure);
     if (r < 0)
         return r;
     for (size_t i = 0; i < factors->count; i++)
@@ -386,7 +375,7 @@ static int finite_value(const struct design *design, size_t row, const struct ex
 
 int design_compute(struct design *design, const char *name, const char *text, const char *file, size_t line,
                    size_t place, struct failure *failure) {
-    cleanup(free_expression) struct expression *expression = NULL;
+    cleanup(expression_cleanup) struct expression *expression = NULL;
     cleanup_free const char **names = xcalloc(design->column_count + 1, sizeof *names);
     cleanup_free double *values = xcalloc(design->column_count + 1, sizeof *values);
     for (size_t i = 0; i < design->column_count; i++)
@@ -397,8 +386,7 @@ int design_compute(struct design *design, const char *name, const char *text, co
             r = expression_failure(expression, failure, "'%s' is computed from '%s', which is a text", name,
                                    names[i]);
     struct design_column *column;
-    if (r == 0)
-        r = design_add_column(design, name, DESIGN_NUMBER, &column, failure);
+    r = r < 0 ? r : design_add_column(design, name, DESIGN_NUMBER, &column, failure);
     if (r < 0)
         return r;
     design->column_count--; /* the expression is over the columns before it */

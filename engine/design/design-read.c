@@ -11,10 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void free_design(struct design **design) {
-    design_free(*design);
-}
-
 static void close_reader(struct csv_reader **reader) {
     csv_close(*reader);
 }
@@ -42,8 +38,8 @@ static int refuse_field(const struct table *table, size_t column, const struct c
 static bool admits_field(const struct design_factor *expected, const struct csv_field *field) {
     if (expected->type == DESIGN_TEXT)
         return design_factor_admits_text(expected, field->bytes, field->length);
-    cleanup_free char *text = strndup(field->bytes, field->length);
-    return text && design_factor_admits_written(expected, text);
+    cleanup_free char *text = xstrndup(field->bytes, field->length);
+    return design_factor_admits_written(expected, text);
 }
 
 static int read_field(const struct table *table, size_t column, const struct csv_field *field, size_t row,
@@ -53,12 +49,11 @@ static int read_field(const struct table *table, size_t column, const struct csv
     if (target->type == DESIGN_TEXT) {
         if (!admits_field(expected, field))
             return refuse_field(table, column, field, failure);
-        int r = labels_code(&target->labels, field->bytes, field->length, &target->codes[row]);
-        return r == 0 ? 0
-               : r == -EFBIG
-                   ? csv_failure(table->reader, column, failure, "more than %d different values of '%s'",
-                                 LABELS_MOST, expected->name)
-                   : failure_memory(failure);
+        target->codes[row] = text_set_add(&target->labels, field->bytes, field->length);
+        if (target->labels.count > DESIGN_LABELS_MOST)
+            return csv_failure(table->reader, column, failure, "more than %d different values of '%s'",
+                               DESIGN_LABELS_MOST, expected->name);
+        return 0;
     }
     double value;
     if (!number_parse_double(field->bytes, field->length, &value) || !design_factor_admits(expected, value))
@@ -110,80 +105,60 @@ static int read_rows(struct table *table, struct failure *failure) {
 /* Reads the whole of READER; EXPECTED has an entry a column. */
 static int read_table(struct csv_reader *reader, struct design_factor *expected, struct design **ret,
                       struct failure *failure) {
-    cleanup(free_design) struct design *design = NULL;
+    cleanup(design_cleanup) struct design *design = NULL;
     int r = design_new(0, &design, failure);
-    if (r == 0 && !(design->file = strdup(csv_file(reader))))
-        r = failure_memory(failure);
-    for (size_t i = 0; r == 0 && i < csv_column_count(reader); i++) {
+    if (r < 0)
+        return r;
+    design->file = xstrdup(csv_file(reader));
+    for (size_t i = 0; i < csv_column_count(reader); i++) {
         struct design_column *column;
         /* What a share is in numbers is known when the row is (design_conform). */
         enum design_type type = design_factor_has_meanings(&expected[i]) ? DESIGN_TEXT : expected[i].type;
         r = design_add_column(design, csv_column_name(reader, i), type, &column, failure);
+        if (r < 0)
+            return r;
     }
     struct table table = {.reader = reader, .design = design, .expected = expected};
-    if (r == 0)
-        r = read_rows(&table, failure);
+    r = read_rows(&table, failure);
     if (r < 0)
         return r;
     *ret = take_pointer(design);
     return 0;
 }
 
-/* ---- With factors */
-
-static int read_with_factors(const char *path, const struct design_factors *factors, struct design **ret,
-                             struct failure *failure) {
-    cleanup(close_reader) struct csv_reader *reader = NULL;
-    int r = csv_open(path, &reader, failure);
-    if (r < 0)
-        return r;
+/* What each column must be. Without FACTORS all is known of a control, and of any other that it may be
+ * anything. */
+static int expect_columns(struct csv_reader *reader, const struct design_factors *factors,
+                          struct design_factor **ret, struct failure *failure) {
     size_t count = csv_column_count(reader);
     cleanup_free struct design_factor *expected = xcalloc(count, sizeof *expected);
     for (size_t i = 0; i < count; i++) {
         const char *name = csv_column_name(reader, i);
         const struct design_factor *control = control_factor_find(name);
-        size_t found = control ? 0 : design_factor_find(factors, name);
-        if (found == SIZE_MAX) {
+        size_t found = factors ? design_factor_find(factors, name) : SIZE_MAX;
+        bool is_free = !factors && !control_of_column(name);
+        if (!control && !is_free && found == SIZE_MAX) {
             struct failure unknown = {0};
-            if (design_factor_unknown(factors, name, NULL, 0, 0, &unknown) == -ENOMEM)
-                return failure_memory(failure);
+            design_factor_unknown(factors, name, NULL, 0, 0, &unknown);
             return csv_failure(reader, i, failure, "%s", unknown.text); /* the header is the last row read */
         }
-        expected[i] = control ? *control : factors->items[found];
+        expected[i] = control   ? *control
+                      : is_free ? (struct design_factor){.name = (char *)name, /* borrowed */
+                                                         .type = DESIGN_INTEGER,
+                                                         .minimum = -DESIGN_UNBOUNDED,
+                                                         .maximum = DESIGN_UNBOUNDED}
+                                : factors->items[found];
     }
-    return read_table(reader, expected, ret, failure);
-}
-
-/* ---- Without factors */
-
-/* What is known of a column before its values are: all of a control, of any other that it may be anything. */
-static int expect_column(struct csv_reader *reader, size_t i, struct design_factor *ret,
-                         struct failure *failure) {
-    const char *name = csv_column_name(reader, i);
-    const struct design_factor *control = control_factor_find(name);
-    if (!control && control_of_column(name)) {
-        struct failure unknown = {0};
-        control_factor_unknown(name, NULL, 0, 0, &unknown);
-        return csv_failure(reader, i, failure, "%s", unknown.text); /* the header is the last row read */
-    }
-    *ret = control ? *control
-                   : (struct design_factor){
-                         .type = DESIGN_INTEGER, .minimum = -DESIGN_UNBOUNDED, .maximum = DESIGN_UNBOUNDED};
+    *ret = take_pointer(expected);
     return 0;
 }
 
 /* Reads through all rows to see what each column holds: the narrowest type that all its values have. */
 static int find_types(struct csv_reader *reader, struct design_factor *expected, struct failure *failure) {
-    size_t count = csv_column_count(reader);
     const struct csv_field *fields;
     int got;
-    for (size_t i = 0; i < count; i++) {
-        int r = expect_column(reader, i, &expected[i], failure);
-        if (r < 0)
-            return r;
-    }
-    while ((got = csv_next(reader, &fields, failure)) > 0) {
-        for (size_t i = 0; i < count; i++) {
+    while ((got = csv_next(reader, &fields, failure)) > 0)
+        for (size_t i = 0; i < csv_column_count(reader); i++) {
             double value;
             if (expected[i].type == DESIGN_TEXT)
                 continue;
@@ -192,34 +167,26 @@ static int find_types(struct csv_reader *reader, struct design_factor *expected,
             else if (!design_factor_admits(&expected[i], value))
                 expected[i].type = fabs(value) <= DESIGN_UNBOUNDED ? DESIGN_NUMBER : DESIGN_TEXT;
         }
-    }
     return got;
-}
-
-static int read_without_factors(const char *path, struct design **ret, struct failure *failure) {
-    /* Read twice, so kept in memory: standard input comes only once. */
-    cleanup(text_clear) struct text bytes;
-    text_init(&bytes, DESIGN_FILE_MOST);
-    int r = file_read(strcmp(path, "-") == 0 ? "/dev/stdin" : path, &bytes, failure);
-    if (r < 0)
-        return r;
-    cleanup(close_reader) struct csv_reader *first = NULL, *second = NULL;
-    r = csv_open_memory(path, bytes.bytes, bytes.length, &first, failure);
-    if (r < 0)
-        return r;
-    cleanup_free struct design_factor *expected = xcalloc(csv_column_count(first), sizeof *expected);
-    r = find_types(first, expected, failure);
-    if (r == 0)
-        r = csv_open_memory(path, bytes.bytes, bytes.length, &second, failure);
-    if (r < 0)
-        return r;
-    for (size_t i = 0; i < csv_column_count(second); i++)
-        expected[i].name = (char *)csv_column_name(second, i); /* only borrowed, for messages */
-    return read_table(second, expected, ret, failure);
 }
 
 int design_read(const char *path, const struct design_factors *factors, struct design **ret,
                 struct failure *failure) {
-    return factors ? read_with_factors(path, factors, ret, failure)
-                   : read_without_factors(path, ret, failure);
+    cleanup(close_reader) struct csv_reader *first = NULL, *second = NULL;
+    cleanup_free struct design_factor *expected = NULL;
+    cleanup(text_clear) struct text bytes;
+    text_init(&bytes, DESIGN_FILE_MOST);
+    /* Without factors it is read twice, so kept in memory: standard input comes only once. */
+    int r = factors ? csv_open(path, &first, failure)
+                    : file_read(strcmp(path, "-") == 0 ? "/dev/stdin" : path, &bytes, failure);
+    if (r == 0 && !factors)
+        r = csv_open_memory(path, bytes.bytes, bytes.length, &first, failure);
+    if (r < 0)
+        return r;
+    r = expect_columns(first, factors, &expected, failure);
+    if (r < 0 || factors)
+        return r < 0 ? r : read_table(first, expected, ret, failure);
+    r = find_types(first, expected, failure);
+    r = r < 0 ? r : csv_open_memory(path, bytes.bytes, bytes.length, &second, failure);
+    return r < 0 ? r : read_table(second, expected, ret, failure);
 }

@@ -29,12 +29,16 @@ void design_free(struct design *design) {
     for (size_t i = 0; i < design->column_count; i++) {
         free(design->columns[i].name);
         free(design->columns[i].items);
-        labels_clear(&design->columns[i].labels);
+        text_set_clear(&design->columns[i].labels);
     }
     free(design->columns);
     free(design->file);
     free(design->lines);
     free(design);
+}
+
+void design_cleanup(struct design **design) {
+    design_free(*design);
 }
 
 int design_add_column(struct design *design, const char *name, enum design_type type,
@@ -51,20 +55,13 @@ int design_add_column(struct design *design, const char *name, enum design_type 
     if (is_control && type != DESIGN_TEXT)
         return failure_input(failure, design->file, design->line, design->column,
                              "'%s' is a control, whose values are texts and not numbers", name);
-    struct design_column *columns = xrealloc(design->columns, (design->column_count + 1) * sizeof *columns);
-    design->columns = columns;
-    struct design_column column = {.name = strdup(name), .type = type, .capacity = design->row_count};
-    size_t size = type == DESIGN_TEXT ? sizeof *column.codes : sizeof *column.integers;
-    if (design->row_count)
-        column.items = calloc(design->row_count, size);
-    if (!column.name || (design->row_count && !column.items)) {
-        free(column.name);
-        free(column.items);
-        return failure_memory(failure);
-    }
-    columns[design->column_count] = column;
+    design->columns = xrealloc(design->columns, (design->column_count + 1) * sizeof *design->columns);
+    struct design_column *column = &design->columns[design->column_count++];
+    *column = (struct design_column){.name = xstrdup(name), .type = type, .capacity = design->row_count};
+    column->items =
+        xcalloc(design->row_count, type == DESIGN_TEXT ? sizeof *column->codes : sizeof *column->integers);
     design->control_count += is_control;
-    *ret = &columns[design->column_count++];
+    *ret = column;
     return 0;
 }
 
@@ -93,7 +90,7 @@ const char *design_value(const struct design *design, size_t row, size_t column,
                          char buffer[static NUMBER_TEXT_SIZE]) {
     const struct design_column *one = &design->columns[column];
     if (one->type == DESIGN_TEXT)
-        return one->labels.items[one->codes[row]];
+        return one->labels.texts[one->codes[row]];
     if (one->type == DESIGN_INTEGER)
         number_format_int64(one->integers[row], buffer);
     else
@@ -124,72 +121,43 @@ bool design_uses_facts(const struct design *design) {
 /* ---- Controls */
 
 int design_control_states(const struct design *design, struct design_states *ret, struct failure *failure) {
-    struct design_states states = {.items = calloc(design->row_count, sizeof *states.items), .count = 1};
-    cleanup(labels_clear) struct labels seen = {0};
-    int r = states.items ? 0 : -ENOMEM;
-    for (size_t row = 0; r == 0 && design->control_count && row < design->row_count; row++) {
+    cleanup_free uint32_t *items = xcalloc(design->row_count, sizeof *items);
+    cleanup(text_set_clear) struct text_set seen = {0};
+    for (size_t row = 0; design->control_count && row < design->row_count; row++) {
         char key[CONTROL_FACTORS * sizeof "4294967295"];
         size_t length = 0;
         for (size_t i = 0; i < design->column_count; i++)
             if (control_of_column(design->columns[i].name))
                 length += (size_t)snprintf(key + length, sizeof key - length, "%" PRIu32 ",",
                                            design->columns[i].codes[row]);
-        r = labels_code(&seen, key, length, &states.items[row]);
-        states.count = seen.count;
+        items[row] = text_set_add(&seen, key, length);
+        if (seen.count > DESIGN_LABELS_MOST)
+            return failure_input(failure, design->file, design->line, design->column,
+                                 "more than %d different states of the controls", DESIGN_LABELS_MOST);
     }
-    if (r < 0) {
-        free(states.items);
-        return r == -EFBIG ? failure_input(failure, design->file, design->line, design->column,
-                                           "more than %d different states of the controls", LABELS_MOST)
-                           : failure_memory(failure);
-    }
-    *ret = states;
+    *ret = (struct design_states){take_pointer(items), seen.count > 0 ? seen.count : 1};
     return 0;
 }
 
 /* ---- Writing */
 
 int design_append_header(const struct design *design, struct text *text) {
-    for (size_t i = 0; i < design->column_count; i++) {
-        const char *name = design->columns[i].name;
-        int r = csv_append_field(text, i == 0, name, strlen(name));
-        if (r < 0)
-            return r;
-    }
-    return text_append_character(text, '\n');
+    struct text_mark mark = text_mark(text);
+    for (size_t i = 0; i < design->column_count; i++)
+        csv_append_field(text, i == 0, design->columns[i].name, strlen(design->columns[i].name));
+    text_append_character(text, '\n');
+    return text_keep(text, mark);
 }
 
 int design_append_row(const struct design *design, size_t row, struct text *text) {
+    struct text_mark mark = text_mark(text);
     for (size_t i = 0; i < design->column_count; i++) {
-        const struct design_column *column = &design->columns[i];
-        int r;
-        if (column->type == DESIGN_INTEGER) {
-            r = csv_append_int64(text, i == 0, column->integers[row]);
-        } else if (column->type == DESIGN_NUMBER) {
-            r = csv_append_double(text, i == 0, column->numbers[row]);
-        } else {
-            const char *label = column->labels.items[column->codes[row]];
-            r = csv_append_field(text, i == 0, label, strlen(label));
-        }
-        if (r < 0)
-            return r;
+        char number[NUMBER_TEXT_SIZE];
+        const char *value = design_value(design, row, i, number);
+        csv_append_field(text, i == 0, value, strlen(value));
     }
-    return text_append_character(text, '\n');
-}
-
-static int failure_append(int code, size_t limit, struct failure *failure) {
-    if (code == -EFBIG)
-        return failure_set(failure, code, "the design as CSV is longer than the limit of %zu bytes", limit);
-    return failure_memory(failure);
-}
-
-int design_append(const struct design *design, const struct design_order *order, struct text *text,
-                  struct failure *failure) {
-    int r = design_append_header(design, text);
-    size_t count = order ? order->count : design->row_count;
-    for (size_t i = 0; r == 0 && i < count; i++)
-        r = design_append_row(design, order ? design_order_row(order, i) : i, text);
-    return r < 0 ? failure_append(r, text->limit, failure) : 0;
+    text_append_character(text, '\n');
+    return text_keep(text, mark);
 }
 
 enum {
@@ -197,21 +165,34 @@ enum {
     WRITE_ROW_MOST = 1 << 28, /* a row may be this long: its fields were read as fields of CSV */
 };
 
+/* Appends the rows to TEXT; where there is a NAME, TEXT is emptied into the descriptor, piece by piece. */
+static int write_rows(const struct design *design, const struct design_order *order, struct text *text,
+                      int descriptor, const char *name, struct failure *failure) {
+    int r = design_append_header(design, text);
+    size_t count = order ? order->count : design->row_count;
+    for (size_t i = 0; r == 0 && i <= count; i++) {
+        if (name && (i == count || text->length >= WRITE_PIECE)) {
+            int code = file_write_all(descriptor, text->bytes, text->length);
+            if (code < 0)
+                return failure_set(failure, code, "cannot write '%s': %s", name, strerror(-code));
+            text_reset(text);
+        }
+        if (i < count)
+            r = design_append_row(design, order ? design_order_row(order, i) : i, text);
+    }
+    if (r == -EFBIG)
+        failure_set(failure, r, "the design as CSV is longer than the limit of %zu bytes", text->limit);
+    return r == -ENOMEM ? failure_memory(failure) : r;
+}
+
+int design_append(const struct design *design, const struct design_order *order, struct text *text,
+                  struct failure *failure) {
+    return write_rows(design, order, text, -1, NULL, failure);
+}
+
 int design_write(const struct design *design, const struct design_order *order, int descriptor,
                  const char *name, struct failure *failure) {
     cleanup(text_clear) struct text piece;
     text_init(&piece, WRITE_ROW_MOST);
-    int r = design_append_header(design, &piece);
-    size_t count = order ? order->count : design->row_count;
-    for (size_t i = 0; r == 0 && i <= count; i++) {
-        if (i == count || piece.length >= WRITE_PIECE) {
-            int code = file_write_all(descriptor, piece.bytes, piece.length);
-            if (code < 0)
-                return failure_set(failure, code, "cannot write '%s': %s", name, strerror(-code));
-            text_reset(&piece);
-        }
-        if (i < count)
-            r = design_append_row(design, order ? design_order_row(order, i) : i, &piece);
-    }
-    return r < 0 ? failure_append(r, piece.limit, failure) : 0;
+    return write_rows(design, order, &piece, descriptor, name, failure);
 }

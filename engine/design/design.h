@@ -13,13 +13,13 @@
 #define ASSAY_DESIGN_DESIGN_H
 
 #include "engine/design/control-factors.h"
-#include "engine/design/expression.h"
 #include "engine/design/factor.h"
-#include "engine/design/labels.h"
 #include "engine/design/order.h"
 #include "engine/design/specification.h"
+#include "engine/expression/expression.h"
 #include "engine/foundation/failure.h"
 #include "engine/foundation/number.h"
+#include "engine/foundation/text-set.h"
 #include "engine/foundation/text.h"
 
 #include <stddef.h>
@@ -28,7 +28,8 @@
 enum {
     DESIGN_ROWS_MOST = 1 << 27,
     DESIGN_COLUMNS_MOST = 256,
-    DESIGN_FILE_MOST = 1 << 30, /* bytes of a file that is read without factors, or from standard input */
+    DESIGN_FILE_MOST = 1 << 30,   /* bytes of a file that is read without factors, or from standard input */
+    DESIGN_LABELS_MOST = 1 << 24, /* different texts of a column */
 };
 
 struct design_column {
@@ -37,12 +38,12 @@ struct design_column {
     union { /* owned; a value a row */
         int64_t *integers;
         double *numbers;
-        uint32_t *codes; /* of .labels */
+        uint32_t *codes; /* numbers of .labels */
         void *items;
     };
-    struct labels labels; /* of a text column */
-    size_t capacity;      /* of items, in rows */
-    bool of_facts;        /* it was computed from facts of a machine, directly or by way of other columns */
+    struct text_set labels; /* of a text column */
+    size_t capacity;        /* of items, in rows */
+    bool of_facts;          /* it was computed from facts of a machine, directly or by way of other columns */
 };
 
 struct design {
@@ -61,6 +62,7 @@ struct design {
 int design_new(size_t rows, struct design **ret, struct failure *failure);
 /* NULL is fine. */
 void design_free(struct design *design);
+void design_cleanup(struct design **design); /* the same, for cleanup() */
 /* Adds a column of zeroes (of a text, codes without labels yet) and returns it in RET, valid until the next
  * is added. NAME is copied; one that is there already, one of a control that is unknown or that would not be
  * of texts, and one column too many, are refused. */

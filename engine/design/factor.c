@@ -42,30 +42,15 @@ static void describe_choices(const struct design_factor *factor, char *buffer, s
     }
 }
 
-static void describe_numbers(const struct design_factor *factor,
-                             char buffer[static DESIGN_EXPECTATION_SIZE]) {
-    const char *what = factor->type == DESIGN_INTEGER ? "a whole number" : "a number";
-    bool bounded_below = factor->minimum > -DESIGN_UNBOUNDED,
-         bounded_above = factor->maximum < DESIGN_UNBOUNDED;
-    char minimum[NUMBER_TEXT_SIZE], maximum[NUMBER_TEXT_SIZE];
-    number_format_double(factor->minimum, minimum);
-    number_format_double(factor->maximum, maximum);
-    if (bounded_below && bounded_above)
-        snprintf(buffer, DESIGN_EXPECTATION_SIZE, "%s from %s to %s", what, minimum, maximum);
-    else if (bounded_below)
-        snprintf(buffer, DESIGN_EXPECTATION_SIZE, "%s of at least %s", what, minimum);
-    else if (bounded_above)
-        snprintf(buffer, DESIGN_EXPECTATION_SIZE, "%s of at most %s", what, maximum);
-    else if (factor->type == DESIGN_INTEGER)
-        snprintf(buffer, DESIGN_EXPECTATION_SIZE, "a whole number of at most 2^53 in size");
-    else
-        snprintf(buffer, DESIGN_EXPECTATION_SIZE, "a number");
-}
-
 const char *design_factor_expectation(const struct design_factor *factor,
                                       char buffer[static DESIGN_EXPECTATION_SIZE]) {
     if (factor->type != DESIGN_TEXT) {
-        describe_numbers(factor, buffer);
+        double low = factor->minimum > -DESIGN_UNBOUNDED ? factor->minimum : -INFINITY,
+               high = factor->maximum < DESIGN_UNBOUNDED ? factor->maximum : INFINITY;
+        const char *what = factor->type == DESIGN_NUMBER     ? "a number"
+                           : isfinite(low) || isfinite(high) ? "a whole number"
+                                                             : "a whole number of at most 2^53 in size";
+        number_describe_range(what, low, high, "", buffer, DESIGN_EXPECTATION_SIZE);
         size_t used = strlen(buffer);
         snprintf(buffer + used, DESIGN_EXPECTATION_SIZE - used, "%s%s",
                  factor->from_share ? ", or a share such as 80%" : "",

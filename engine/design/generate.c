@@ -1,47 +1,34 @@
 #include "engine/design/generate.h"
 
 #include "engine/design/design.h"
-#include "engine/design/portable-math.h"
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/memory.h"
+#include "engine/foundation/portable-math.h"
 
 #include <math.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
-static void free_design(struct design **design) {
-    design_free(*design);
-}
-
 /* A column for each of the levels; texts have their labels, whose codes are their indices. */
 static int add_columns(struct design *design, const struct levels *levels, size_t count,
                        struct failure *failure) {
-    int r = 0;
-    for (size_t i = 0; r == 0 && i < count; i++) {
+    for (size_t i = 0; i < count; i++) {
         struct design_column *column = NULL;
-        r = design_add_column(design, levels[i].name, levels[i].type, &column, failure);
-        for (size_t j = 0; r == 0 && levels[i].type == DESIGN_TEXT && j < levels[i].count; j++) {
-            uint32_t code;
-            r = labels_code(&column->labels, levels[i].texts[j], strlen(levels[i].texts[j]), &code);
-            if (r < 0)
-                r = failure_memory(failure);
-        }
+        int r = design_add_column(design, levels[i].name, levels[i].type, &column, failure);
+        if (r < 0)
+            return r;
+        for (size_t j = 0; levels[i].type == DESIGN_TEXT && j < levels[i].count; j++)
+            text_set_add(&column->labels, levels[i].texts[j], strlen(levels[i].texts[j]));
     }
-    return r;
+    return 0;
 }
 
-/* A design of ROWS rows with a column for each of the levels. */
+/* A design of ROWS rows with a column for each of the levels; to be freed on failure, too. */
 static int begin(const struct levels *levels, size_t count, size_t rows, struct design **ret,
                  struct failure *failure) {
-    cleanup(free_design) struct design *design = NULL;
-    int r = design_new(rows, &design, failure);
-    if (r == 0)
-        r = add_columns(design, levels, count, failure);
-    if (r < 0)
-        return r;
-    *ret = take_pointer(design);
-    return 0;
+    int r = design_new(rows, ret, failure);
+    return r < 0 ? r : add_columns(*ret, levels, count, failure);
 }
 
 static void put_number(struct design_column *column, size_t row, double value) {
@@ -91,75 +78,55 @@ static void put_combinations(struct design *design, const struct levels *levels,
     }
 }
 
-int design_generate_factorial(const struct levels *levels, size_t count, struct design **ret,
-                              struct failure *failure) {
-    uint64_t rows = 0;
-    struct design *design = NULL;
-    int r = count_combinations(levels, count, "full factorial", 1, &rows, failure);
-    if (r == 0)
-        r = begin(levels, count, (size_t)rows, &design, failure);
-    if (r < 0)
-        return r;
-    put_combinations(design, levels, count);
-    *ret = design;
-    return 0;
-}
-
-/* ---- Crossing */
-
-/* A column of TABLE, each value TIMES times. */
+/* A column of a table, each value TIMES times. */
 static int repeat_column(const struct design_column *column, size_t times, struct design *design,
                          struct failure *failure) {
     struct design_column *copy = NULL;
     int r = design_add_column(design, column->name, column->type, &copy, failure);
-    for (size_t i = 0; r == 0 && i < column->labels.count; i++) {
-        uint32_t code; /* i again */
-        const char *label = column->labels.items[i];
-        r = labels_code(&copy->labels, label, strlen(label), &code) < 0 ? failure_memory(failure) : 0;
-    }
-    for (size_t row = 0; r == 0 && row < design->row_count; row++) {
-        if (column->type == DESIGN_TEXT)
-            copy->codes[row] = column->codes[row / times];
-        else if (column->type == DESIGN_INTEGER)
-            copy->integers[row] = column->integers[row / times];
-        else
-            copy->numbers[row] = column->numbers[row / times];
-    }
-    return r;
-}
-
-/* Where TABLE and its rows come from. */
-static int repeat_places(const struct design *table, size_t times, struct design *design,
-                         struct failure *failure) {
-    design->line = table->line;
-    design->column = table->column;
-    if (table->file && !(design->file = strdup(table->file)))
-        return failure_memory(failure);
-    if (table->lines && !(design->lines = calloc(design->row_count, sizeof *design->lines)))
-        return failure_memory(failure);
-    for (size_t row = 0; table->lines && row < design->row_count; row++)
-        design->lines[row] = table->lines[row / times];
+    if (r < 0)
+        return r;
+    for (size_t i = 0; i < column->labels.count; i++) /* the same codes again */
+        text_set_add(&copy->labels, column->labels.texts[i], strlen(column->labels.texts[i]));
+    size_t size = column->type == DESIGN_TEXT ? sizeof *column->codes : sizeof *column->integers;
+    for (size_t row = 0; row < design->row_count; row++)
+        memcpy((char *)copy->items + row * size, (const char *)column->items + row / times * size, size);
     return 0;
 }
 
-int design_generate_crossed(const struct design *table, const struct levels *levels, size_t count,
-                            struct design **ret, struct failure *failure) {
-    cleanup(free_design) struct design *design = NULL;
+static int cross(const struct design *table, const char *what, const struct levels *levels, size_t count,
+                 struct design **ret, struct failure *failure) {
+    cleanup(design_cleanup) struct design *design = NULL;
     uint64_t times = 0;
-    int r = count_combinations(levels, count, "crossed design", table->row_count, &times, failure);
-    if (r == 0)
-        r = design_new(table->row_count * (size_t)times, &design, failure);
-    if (r == 0)
-        r = repeat_places(table, (size_t)times, design, failure);
+    int r = count_combinations(levels, count, what, table->row_count, &times, failure);
+    r = r < 0 ? r : design_new(table->row_count * (size_t)times, &design, failure);
+    if (r < 0)
+        return r;
+    design->line = table->line;
+    design->column = table->column;
+    design->file = table->file ? xstrdup(table->file) : NULL;
+    design->lines = table->lines ? xcalloc(design->row_count, sizeof *design->lines) : NULL;
+    for (size_t row = 0; table->lines && row < design->row_count; row++)
+        design->lines[row] = table->lines[row / times];
     for (size_t i = 0; r == 0 && i < table->column_count; i++)
         r = repeat_column(&table->columns[i], (size_t)times, design, failure);
-    if (r == 0)
-        r = add_columns(design, levels, count, failure);
+    r = r < 0 ? r : add_columns(design, levels, count, failure);
     if (r < 0)
         return r;
     put_combinations(design, levels, count);
     *ret = take_pointer(design);
     return 0;
+}
+
+int design_generate_factorial(const struct levels *levels, size_t count, struct design **ret,
+                              struct failure *failure) {
+    cleanup(design_cleanup) struct design *one = NULL;
+    int r = design_new(1, &one, failure);
+    return r < 0 ? r : cross(one, "full factorial", levels, count, ret, failure);
+}
+
+int design_generate_crossed(const struct design *table, const struct levels *levels, size_t count,
+                            struct design **ret, struct failure *failure) {
+    return cross(table, "crossed design", levels, count, ret, failure);
 }
 
 /* ---- Independent rows */
@@ -193,7 +160,7 @@ static void draw_row(const struct draw *draw, size_t row, struct random_source *
 
 static int draw_rows(const struct levels *levels, struct draw *draws, size_t count, size_t rows,
                      struct random_source *source, struct design **ret, struct failure *failure) {
-    struct design *design = NULL;
+    cleanup(design_cleanup) struct design *design = NULL;
     int r = begin(levels, count, rows, &design, failure);
     if (r < 0)
         return r;
@@ -202,7 +169,7 @@ static int draw_rows(const struct levels *levels, struct draw *draws, size_t cou
     for (size_t row = 0; row < rows; row++)
         for (size_t i = 0; i < count; i++)
             draw_row(&draws[i], row, source);
-    *ret = design;
+    *ret = take_pointer(design);
     return 0;
 }
 
@@ -258,7 +225,7 @@ static void fill_strata(struct design_column *column, const struct levels *level
 int design_generate_latin_hypercube(const struct levels *levels, size_t count, size_t rows,
                                     struct random_source *source, struct design **ret,
                                     struct failure *failure) {
-    cleanup(free_design) struct design *design = NULL;
+    cleanup(design_cleanup) struct design *design = NULL;
     int r = begin(levels, count, rows, &design, failure);
     if (r < 0)
         return r;

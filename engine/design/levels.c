@@ -1,12 +1,12 @@
 #include "engine/design/levels.h"
 
 #include "engine/design/control-factors.h"
-#include "engine/design/labels.h"
-#include "engine/design/portable-math.h"
 #include "engine/documents/unit.h"
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/memory.h"
 #include "engine/foundation/number.h"
+#include "engine/foundation/portable-math.h"
+#include "engine/foundation/text-set.h"
 
 #include <math.h>
 #include <stdarg.h>
@@ -46,16 +46,21 @@ void levels_clear(struct levels *levels) {
 
 static int begin(const char *name, struct levels_place place, struct levels *levels,
                  struct failure *failure) {
-    *levels = (struct levels){.name = strdup(name),
-                              .file = place.file ? strdup(place.file) : NULL,
+    *levels = (struct levels){.name = xstrdup(name),
+                              .file = place.file ? xstrdup(place.file) : NULL,
                               .line = place.line,
                               .column = place.column};
-    if (!levels->name || (place.file && !levels->file))
-        return failure_memory(failure);
     if (name[0] == '\0')
         return levels_failure(levels, failure, "a factor without a name");
     if (control_of_column(name) && !control_factor_find(name))
         return control_factor_unknown(name, levels->file, levels->line, levels->column, failure);
+    return 0;
+}
+
+/* Gives LEVELS away. */
+static int hand_over(struct levels *levels, struct levels *ret) {
+    *ret = *levels;
+    *levels = (struct levels){0};
     return 0;
 }
 
@@ -90,15 +95,12 @@ int levels_from_range(const char *name, const char *low, const char *high, const
                       struct levels_place place, struct levels *ret, struct failure *failure) {
     cleanup(levels_clear) struct levels levels = {0};
     int r = begin(name, place, &levels, failure);
-    if (r == 0 && control_of_column(name))
-        r = levels_failure(&levels, failure, "'%s' is given a range, expected a list of values", name);
-    if (r == 0)
-        r = bind_range(&levels, low, high, step, failure);
     if (r < 0)
         return r;
-    *ret = levels;
-    levels = (struct levels){0};
-    return 0;
+    if (control_of_column(name))
+        return levels_failure(&levels, failure, "'%s' is given a range, expected a list of values", name);
+    r = bind_range(&levels, low, high, step, failure);
+    return r < 0 ? r : hand_over(&levels, ret);
 }
 
 /* Step I from LOW to HIGH; of integers, rounded. */
@@ -132,25 +134,23 @@ int levels_from_steps(const char *name, const char *low, const char *high, const
     cleanup(levels_clear) struct levels levels = {0};
     uint64_t count;
     int r = levels_from_range(name, low, high, NULL, place, &levels, failure);
-    if (r == 0 && (!number_parse_uint64(steps, strlen(steps), &count) || count < 2 || count > LEVELS_MOST))
-        r = levels_failure(&levels, failure,
-                           "the steps of '%s' are %.64s, expected a whole number from 2 to %d", name, steps,
-                           LEVELS_MOST);
-    if (r == 0 && logarithmic && !(levels.low > 0 && isfinite(levels.high / levels.low)))
-        r = levels_failure(&levels, failure,
-                           "the range of '%s' begins at %.64s, which a logarithmic scale cannot; expected a "
-                           "number above 0",
-                           name, low);
     if (r < 0)
         return r;
+    if (!number_parse_uint64(steps, strlen(steps), &count) || count < 2 || count > LEVELS_MOST)
+        return levels_failure(&levels, failure,
+                              "the steps of '%s' are %.64s, expected a whole number from 2 to %d", name,
+                              steps, LEVELS_MOST);
+    if (logarithmic && !(levels.low > 0 && isfinite(levels.high / levels.low)))
+        return levels_failure(&levels, failure,
+                              "the range of '%s' begins at %.64s, which a logarithmic scale cannot; expected "
+                              "a number above 0",
+                              name, low);
     levels.is_range = false;
     levels.steps = (size_t)count;
     levels.logarithmic = logarithmic;
     levels.numbers = xcalloc(levels.steps, sizeof *levels.numbers);
     fill_steps(&levels);
-    *ret = levels;
-    levels = (struct levels){0};
-    return 0;
+    return hand_over(&levels, ret);
 }
 
 static int bind_list(struct levels *levels, const char *const *texts, size_t count, struct failure *failure) {
@@ -159,17 +159,14 @@ static int bind_list(struct levels *levels, const char *const *texts, size_t cou
                               levels->name, LEVELS_MOST);
     levels->texts = xcalloc(count, sizeof *levels->texts);
     levels->numbers = xcalloc(count, sizeof *levels->numbers);
-    cleanup(labels_clear) struct labels seen = {0};
+    cleanup(text_set_clear) struct text_set seen = {0};
     levels->type = DESIGN_INTEGER;
     for (size_t i = 0; i < count; i++) {
-        uint32_t code;
         if (texts[i][0] == '\0')
             return levels_failure(levels, failure, "an empty value of '%s'", levels->name);
-        if (labels_code(&seen, texts[i], strlen(texts[i]), &code) < 0)
-            return failure_memory(failure);
-        if (code != i)
-            return levels_failure(levels, failure, "'%.64s' stands twice among the values of '%s'", texts[i],
-                                  levels->name);
+        if (text_set_add(&seen, texts[i], strlen(texts[i])) != i)
+            return levels_failure(levels, failure, "'%.64s' is given twice among the values of '%s'",
+                                  texts[i], levels->name);
         bool whole = false;
         if (!read_literal(texts[i], &levels->numbers[i], &whole)) {
             levels->numbers[i] = NAN;
@@ -187,15 +184,10 @@ int levels_from_list(const char *name, const char *const *texts, size_t count, s
                      struct levels *ret, struct failure *failure) {
     cleanup(levels_clear) struct levels levels = {0};
     int r = begin(name, place, &levels, failure);
-    if (r == 0)
-        r = bind_list(&levels, texts, count, failure);
+    r = r < 0 ? r : bind_list(&levels, texts, count, failure);
     if (r == 0 && control_of_column(name))
         r = levels_adopt(&levels, control_factor_find(name), failure);
-    if (r < 0)
-        return r;
-    *ret = levels;
-    levels = (struct levels){0};
-    return 0;
+    return r < 0 ? r : hand_over(&levels, ret);
 }
 
 /* ---- Types */
@@ -207,27 +199,18 @@ static int refuse_value(const struct levels *levels, const struct design_factor 
                           design_factor_expectation(factor, expectation));
 }
 
-static int check_number(const struct levels *levels, const struct design_factor *factor, double value,
-                        struct failure *failure) {
-    if (design_factor_admits(factor, value))
-        return 0;
-    char text[NUMBER_TEXT_SIZE];
-    number_format_double(value, text);
-    return refuse_value(levels, factor, text, failure);
-}
-
 int levels_adopt(struct levels *levels, const struct design_factor *factor, struct failure *failure) {
     bool has_meanings = design_factor_has_meanings(factor), has_texts = false;
     if (levels->is_range || levels->steps) {
         if (factor->type == DESIGN_TEXT)
             return refuse_value(levels, factor, "a range", failure);
-        int r = check_number(levels, factor, levels->low, failure);
-        if (r == 0)
-            r = check_number(levels, factor, levels->high, failure);
-        if (r == 0 && factor->type == DESIGN_INTEGER && levels->step != floor(levels->step))
-            r = levels_failure(levels, failure, "the step of '%s' is not a whole number", levels->name);
-        if (r < 0)
-            return r;
+        double refused = design_factor_admits(factor, levels->low) ? levels->high : levels->low;
+        char text[NUMBER_TEXT_SIZE];
+        number_format_double(refused, text);
+        if (!design_factor_admits(factor, refused))
+            return refuse_value(levels, factor, text, failure);
+        if (factor->type == DESIGN_INTEGER && levels->step != floor(levels->step))
+            return levels_failure(levels, failure, "the step of '%s' is not a whole number", levels->name);
     }
     for (size_t i = 0; levels->texts && i < levels->count; i++) {
         const char *text = levels->texts[i];

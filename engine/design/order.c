@@ -20,19 +20,13 @@ static int begin(enum design_order_kind kind, uint64_t seed, size_t rows, size_t
         return failure_input(failure, NULL, 0, 0,
                              "%zu repetitions of %zu rows are more than the limit of %d measurements",
                              repetitions, rows, DESIGN_POSITIONS_MOST);
-    struct design_order *order = calloc(1, sizeof *order);
-    uint32_t *units = calloc(rows * repetitions, sizeof *units);
-    if (!order || !units) {
-        free(order);
-        free(units);
-        return failure_memory(failure);
-    }
+    struct design_order *order = xmalloc(sizeof *order);
     *order = (struct design_order){.kind = kind,
                                    .seed = seed,
                                    .row_count = rows,
                                    .repetitions = repetitions,
                                    .count = rows * repetitions,
-                                   .units = units};
+                                   .units = xcalloc(rows * repetitions, sizeof *order->units)};
     *ret = order;
     return 0;
 }
@@ -66,11 +60,9 @@ static int write_runs(struct design_order *order, const struct design_states *st
         count += is_first(order, states, in_rounds, i);
     }
     int r = reserve_blocks(order, states->count, count, failure);
-    cleanup_free size_t *rows = calloc(states->count, sizeof *rows); /* a row of each state */
-    if (r == 0 && !rows)
-        r = failure_memory(failure);
     if (r < 0)
         return r;
+    cleanup_free size_t *rows = xcalloc(states->count, sizeof *rows); /* a row of each state */
     for (size_t row = order->row_count; row-- > 0;)
         rows[states->items[row]] = row;
     for (size_t i = 0; i < order->count; i++) {
@@ -97,13 +89,10 @@ static void groups_clear(struct groups *groups) {
     free(groups->turn);
 }
 
-static int groups_init(struct groups *groups, const struct design_states *states, size_t rows,
-                       struct failure *failure) {
-    *groups = (struct groups){.rows = calloc(rows, sizeof *groups->rows),
-                              .first = calloc(states->count + 2, sizeof *groups->first),
-                              .turn = calloc(states->count, sizeof *groups->turn)};
-    if (!groups->rows || !groups->first || !groups->turn)
-        return failure_memory(failure);
+static void groups_init(struct groups *groups, const struct design_states *states, size_t rows) {
+    *groups = (struct groups){.rows = xcalloc(rows, sizeof *groups->rows),
+                              .first = xcalloc(states->count + 2, sizeof *groups->first),
+                              .turn = xcalloc(states->count, sizeof *groups->turn)};
     /* Counted one further on, so that filling moves each to its beginning. */
     for (size_t row = 0; row < rows; row++)
         groups->first[states->items[row] + 2]++;
@@ -113,7 +102,6 @@ static int groups_init(struct groups *groups, const struct design_states *states
         groups->rows[groups->first[states->items[row] + 1]++] = (uint32_t)row;
     for (size_t i = 0; i < states->count; i++)
         groups->turn[i] = (uint32_t)i;
-    return 0;
 }
 
 /* The states of the next round: any order but those that begin with the state that the last one ended with.
@@ -146,10 +134,9 @@ static int deal(struct design_order *order, const struct design_states *states, 
                 struct failure *failure) {
     cleanup(groups_clear) struct groups groups = {0};
     int r = reserve_blocks(order, states->count, states->count * rounds, failure);
-    if (r == 0)
-        r = groups_init(&groups, states, order->row_count, failure);
     if (r < 0)
         return r;
+    groups_init(&groups, states, order->row_count);
     struct random_source turns, units;
     random_start(&turns, order->seed, RANDOM_STREAM_BLOCKS);
     random_start(&units, order->seed, RANDOM_STREAM_ORDER);
@@ -167,14 +154,16 @@ static int deal(struct design_order *order, const struct design_states *states, 
 
 /* ---- Both */
 
-int design_order_new_in_blocks(enum design_order_kind kind, uint64_t seed, size_t rows, size_t repetitions,
-                               const struct design_states *states, size_t rounds, struct design_order **ret,
-                               struct failure *failure) {
+int design_order_new(enum design_order_kind kind, uint64_t seed, size_t rows, size_t repetitions,
+                     const struct design_states *states, size_t rounds, struct design_order **ret,
+                     struct failure *failure) {
     cleanup(free_order) struct design_order *order = NULL;
     int r = begin(kind, seed, rows, repetitions, &order, failure);
     if (r < 0)
         return r;
-    if (rounds > 1 && kind == DESIGN_ORDER_AS_WRITTEN)
+    bool in_rounds = rounds == DESIGN_ROUND_EACH;
+    rounds = in_rounds ? repetitions : rounds;
+    if (rounds > 1 && !in_rounds && kind == DESIGN_ORDER_AS_WRITTEN)
         return failure_input(failure, NULL, 0, 0,
                              "%zu blocks of each state, but the order is as-written, and changes the state "
                              "where the table does; expected order random",
@@ -183,50 +172,13 @@ int design_order_new_in_blocks(enum design_order_kind kind, uint64_t seed, size_
         return failure_input(failure, NULL, 0, 0,
                              "%zu blocks of each state, expected from 1 to %zu, as many as repetitions",
                              rounds, repetitions);
-    r = kind == DESIGN_ORDER_RANDOM ? deal(order, states, rounds, failure)
-                                    : write_runs(order, states, false, failure);
-    if (r < 0)
-        return r;
-    *ret = take_pointer(order);
-    return 0;
-}
-
-int design_order_new_in_rounds(enum design_order_kind kind, uint64_t seed, size_t rows, size_t repetitions,
-                               const struct design_states *states, struct design_order **ret,
-                               struct failure *failure) {
-    cleanup(free_order) struct design_order *order = NULL;
-    int r = begin(kind, seed, rows, repetitions, &order, failure);
-    if (r < 0)
-        return r;
-    cleanup_free uint32_t *same = states ? NULL : calloc(rows, sizeof *same);
-    if (!states && !same)
-        return failure_memory(failure);
+    cleanup_free uint32_t *same = states ? NULL : xcalloc(rows, sizeof *same);
     struct design_states all = {.items = same, .count = 1};
     states = states ? states : &all;
-    r = kind == DESIGN_ORDER_RANDOM ? deal(order, states, repetitions, failure)
-                                    : write_runs(order, states, true, failure);
+    r = kind == DESIGN_ORDER_RANDOM ? deal(order, states, rounds, failure)
+                                    : write_runs(order, states, in_rounds, failure);
     if (r < 0)
         return r;
-    *ret = take_pointer(order);
-    return 0;
-}
-
-int design_order_new(enum design_order_kind kind, uint64_t seed, size_t rows, size_t repetitions,
-                     struct design_order **ret, struct failure *failure) {
-    cleanup(free_order) struct design_order *order = NULL;
-    int r = begin(kind, seed, rows, repetitions, &order, failure);
-    if (r == 0)
-        r = reserve_blocks(order, 1, 1, failure);
-    if (r < 0)
-        return r;
-    order->blocks[order->block_count++] = (struct design_block){.count = order->count};
-    for (size_t i = 0; i < order->count; i++)
-        order->units[i] = (uint32_t)i;
-    if (kind == DESIGN_ORDER_RANDOM) {
-        struct random_source source;
-        random_start(&source, seed, RANDOM_STREAM_ORDER);
-        random_shuffle(&source, order->units, order->count);
-    }
     *ret = take_pointer(order);
     return 0;
 }

@@ -57,32 +57,24 @@ struct design_order {
     size_t block_count, state_count;
 };
 
-/* One block. A random order is random_shuffle of the units 0, 1, 2, ... with stream RANDOM_STREAM_ORDER of
- * SEED (random.h): it depends on nothing but the seed, the number of rows and the repetitions. More positions
- * than DESIGN_POSITIONS_MOST are refused. */
-int design_order_new(enum design_order_kind kind, uint64_t seed, size_t rows, size_t repetitions,
-                     struct design_order **ret, struct failure *failure);
-
-/* The state of each row, for design_order_new_in_blocks: numbers from 0, in the order in which the states
- * first come in the design. */
+/* The state of each row: numbers from 0, in the order in which the states first come in the design. */
 struct design_states {
     uint32_t *items; /* by row */
     size_t count;    /* of states */
 };
 
-/* As above, in blocks. The order of the states in each round is drawn from stream RANDOM_STREAM_BLOCKS, round
- * after round; the units of each block, one block after the other as they will be measured, from
- * RANDOM_STREAM_ORDER: the order of a single state in one round is that of a design without states. ROUNDS
- * above the repetitions, above 1 with an order as written, and more blocks than DESIGN_BLOCKS_MOST are
- * refused. */
-int design_order_new_in_blocks(enum design_order_kind kind, uint64_t seed, size_t rows, size_t repetitions,
-                               const struct design_states *states, size_t rounds, struct design_order **ret,
-                               struct failure *failure);
-/* As above, with as many rounds as repetitions; as written, a repetition always begins a new block. STATES
- * may be NULL: all rows have the same. The draws are those of design_order_new_in_blocks. */
-int design_order_new_in_rounds(enum design_order_kind kind, uint64_t seed, size_t rows, size_t repetitions,
-                               const struct design_states *states, struct design_order **ret,
-                               struct failure *failure);
+/* For ROUNDS: as many as repetitions; as written, a repetition then always begins a new block. */
+#define DESIGN_ROUND_EACH SIZE_MAX
+
+/* STATES may be NULL: all rows have the same. The order of the states in each round is drawn from stream
+ * RANDOM_STREAM_BLOCKS of SEED (random.h), round after round; the units of each block, one block after the
+ * other as they will be measured, from RANDOM_STREAM_ORDER, by random_shuffle of the units 0, 1, 2, ... of
+ * the block: a random order of a single state in one round depends on nothing but the seed, the number of
+ * rows and the repetitions. More positions than DESIGN_POSITIONS_MOST or blocks than DESIGN_BLOCKS_MOST,
+ * ROUNDS above the repetitions, and ROUNDS above 1 with an order as written, are refused. */
+int design_order_new(enum design_order_kind kind, uint64_t seed, size_t rows, size_t repetitions,
+                     const struct design_states *states, size_t rounds, struct design_order **ret,
+                     struct failure *failure);
 /* NULL is fine. */
 void design_order_free(struct design_order *order);
 

@@ -51,14 +51,11 @@ void random_start(struct random_source *source, uint64_t seed, enum random_strea
         jump(source);
 }
 
-/* The 128-bit product of A and B; by halves, since not every machine has a type for it. */
+/* The high and the low word of the product of A and B. */
 static uint64_t multiply_wide(uint64_t a, uint64_t b, uint64_t *low) {
-    uint64_t a_low = (uint32_t)a, a_high = a >> 32, b_low = (uint32_t)b, b_high = b >> 32;
-    uint64_t lower = a_low * b_low;
-    uint64_t middle = a_high * b_low + (lower >> 32);
-    uint64_t other = a_low * b_high + (uint32_t)middle;
-    *low = other << 32 | (uint32_t)lower;
-    return a_high * b_high + (middle >> 32) + (other >> 32);
+    unsigned __int128 product = (unsigned __int128)a * b;
+    *low = (uint64_t)product;
+    return (uint64_t)(product >> 64);
 }
 
 uint64_t random_below(struct random_source *source, uint64_t bound) {

@@ -7,35 +7,20 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct written {
-    double ci, confidence;
-    int64_t at_least, at_most;
-    char *response;
-    const struct document_node *between;
-};
-
-#define WRITTEN(key_, type_, member) .key = key_, .type = type_, .offset = offsetof(struct written, member)
+#define ROW(key, type, member) BIND_ROW(key, type, design_repeat, member)
 
 static const struct bind_field fields[] = {
-    {WRITTEN("ci", BIND_QUANTITY, ci), .dimension = UNIT_RATIO, .required = true},
-    {WRITTEN("confidence", BIND_QUANTITY, confidence), .dimension = UNIT_RATIO},
-    {WRITTEN("at-least", BIND_INTEGER, at_least), .minimum = 1, .maximum = DESIGN_BLOCKS_MOST},
-    {WRITTEN("at-most", BIND_INTEGER, at_most), .minimum = 2, .maximum = DESIGN_BLOCKS_MOST,
-     .required = true},
-    {WRITTEN("between", BIND_NODE, between), .kinds = 1 << DOCUMENT_SEQUENCE | 1 << DOCUMENT_TEXT},
-    {WRITTEN("response", BIND_TEXT, response)},
+    {ROW("ci", BIND_QUANTITY, ci), .dimension = UNIT_RATIO, .required = true},
+    {ROW("confidence", BIND_QUANTITY, confidence), .dimension = UNIT_RATIO},
+    {ROW("at-least", BIND_INTEGER, at_least), .minimum = 1, .maximum = DESIGN_BLOCKS_MOST},
+    {ROW("at-most", BIND_INTEGER, at_most), .minimum = 2, .maximum = DESIGN_BLOCKS_MOST, .required = true},
+    {.key = "between", .type = BIND_LATER, .kinds = 1 << DOCUMENT_SEQUENCE | 1 << DOCUMENT_TEXT},
+    {ROW("response", BIND_TEXT, response)},
 };
 enum { FIELD_COUNT = sizeof fields / sizeof *fields };
 
-struct outer {
-    const struct document_node *until;
-};
 static const struct bind_field outer_fields[] = {
-    {.key = "until",
-     .type = BIND_NODE,
-     .offset = offsetof(struct outer, until),
-     .required = true,
-     .kinds = 1 << DOCUMENT_MAPPING},
+    {.key = "until", .type = BIND_LATER, .required = true, .kinds = 1 << DOCUMENT_MAPPING},
 };
 
 /* The ends of a range that are not in it. */
@@ -44,37 +29,29 @@ static int check_ratio(const struct document *document, const struct document_no
     const struct document_node *at = document_get(until, key);
     if (!at || (value > least && value < 1))
         return 0;
-    return failure_input(failure, document->file, at->line, at->column,
-                         "'%s' is '%.64s', expected a ratio above %g%% and below 100%%, such as %s", key,
-                         at->text, least * 100, least > 0 ? "95%" : "2%");
+    return bind_refuse(document, at, failure,
+                       "'%s' is '%.64s', expected a ratio above %g%% and below 100%%, such as %s", key,
+                       at->text, least * 100, least > 0 ? "95%" : "2%");
 }
 
 static int bind_between(const struct document *document, const struct document_node *node, unsigned *ret,
                         struct failure *failure) {
     static const char *const names[] = {"node", "block", NULL};
     static const struct bind_field field = {.key = "between", .type = BIND_CHOICE, .choices = names};
-    const struct document_node *const *items = (const struct document_node *const *)node->items;
-    size_t count = node->count;
-    if (node->kind != DOCUMENT_SEQUENCE) {
-        items = &node;
-        count = 1;
-    }
-    unsigned between = 0;
-    for (size_t i = 0; i < count; i++) {
+    bool is_list = node->kind == DOCUMENT_SEQUENCE;
+    *ret = 0;
+    for (size_t i = 0; i < (is_list ? node->count : 1); i++) {
+        const struct document_node *item = is_list ? node->items[i] : node;
         int choice = 0;
-        int r = bind_value(document, items[i], &field, &choice, failure);
+        int r = bind_value(document, item, &field, &choice, failure);
         if (r < 0)
             return r;
-        if (between & 1u << choice)
-            return failure_input(failure, document->file, items[i]->line, items[i]->column,
-                                 "'between' has '%s' twice", names[choice]);
-        between |= 1u << choice;
+        if (*ret & 1u << choice)
+            return bind_refuse(document, item, failure, "'between' has '%s' twice", names[choice]);
+        *ret |= 1u << choice;
     }
-    if (!between)
-        return failure_input(failure, document->file, node->line, node->column,
-                             "'between' is empty, expected node, block, or both");
-    *ret = between;
-    return 0;
+    return *ret ? 0
+                : bind_refuse(document, node, failure, "'between' is empty, expected node, block, or both");
 }
 
 static struct design_repeat_place place_of(const struct document_node *node, const char *key) {
@@ -84,58 +61,42 @@ static struct design_repeat_place place_of(const struct document_node *node, con
 }
 
 static int bind_until(const struct document *document, const struct document_node *until,
-                      struct written *written, struct design_repeat *repeat, struct failure *failure) {
-    int r = bind_mapping(document, until, "until", fields, FIELD_COUNT, written, failure);
-    if (r == 0)
-        r = check_ratio(document, until, "ci", written->ci, 0, failure);
-    if (r == 0)
-        r = check_ratio(document, until, "confidence", written->confidence, 0.5, failure);
-    if (r == 0 && written->between)
-        r = bind_between(document, written->between, &repeat->between, failure);
-    const struct document_node *at_least = document_get(until, "at-least");
-    if (r == 0 && at_least && written->at_least > written->at_most)
-        r = failure_input(failure, document->file, at_least->line, at_least->column,
-                          "'at-least' is %lld and 'at-most' %lld, expected no more than that",
-                          (long long)written->at_least, (long long)written->at_most);
-    if (r < 0)
-        return r;
-    repeat->ci = written->ci;
-    repeat->confidence = written->confidence;
-    repeat->at_least = (uint64_t)written->at_least;
-    repeat->at_most = (uint64_t)written->at_most;
-    repeat->response = take_pointer(written->response);
+                      struct design_repeat *repeat, struct failure *failure) {
+    const struct document_node *at_least = document_get(until, "at-least"),
+                               *between = document_get(until, "between");
+    int r = bind_mapping(document, until, "until", fields, FIELD_COUNT, repeat, failure);
+    r = r < 0 ? r : check_ratio(document, until, "ci", repeat->ci, 0, failure);
+    r = r < 0 ? r : check_ratio(document, until, "confidence", repeat->confidence, 0.5, failure);
+    if (r == 0 && between)
+        r = bind_between(document, between, &repeat->between, failure);
+    if (r == 0 && at_least && repeat->at_least > repeat->at_most)
+        r = bind_refuse(document, at_least, failure,
+                        "'at-least' is %lld and 'at-most' %lld, expected no more than that",
+                        (long long)repeat->at_least, (long long)repeat->at_most);
     repeat->at_most_place = place_of(until, "at-most");
     repeat->between_place = place_of(until, "between");
     repeat->response_place = place_of(until, "response");
-    return 0;
+    return r;
 }
 
 int design_repeat_bind(const struct document *document, const struct document_node *node,
                        struct design_repeat *ret, struct failure *failure) {
-    struct outer outer = {0};
-    int r = bind_mapping(document, node, "repeat", outer_fields, 1, &outer, failure);
+    cleanup(design_repeat_clear) struct design_repeat repeat = {.wanted = true,
+                                                                .confidence = 0.95,
+                                                                .at_least = 2,
+                                                                .between = DESIGN_BETWEEN_NODE |
+                                                                           DESIGN_BETWEEN_BLOCK,
+                                                                .place = place_of(node, NULL)};
+    int r = bind_mapping(document, node, "repeat", outer_fields, 1, &repeat, failure);
+    r = r < 0 ? r : bind_until(document, document_get(node, "until"), &repeat, failure);
     if (r < 0)
         return r;
-    struct design_repeat repeat = {
-        .wanted = true, .between = DESIGN_BETWEEN_NODE | DESIGN_BETWEEN_BLOCK, .place = place_of(node, NULL)};
-    struct written written = {.confidence = 0.95, .at_least = 2};
-    r = bind_until(document, outer.until, &written, &repeat, failure);
-    bind_clear(fields, FIELD_COUNT, &written);
-    if (r == 0)
-        *ret = repeat;
-    return r;
+    *ret = repeat;
+    repeat = (struct design_repeat){0};
+    return 0;
 }
 
 void design_repeat_clear(struct design_repeat *repeat) {
     free(repeat->response);
     *repeat = (struct design_repeat){0};
-}
-
-const char *design_repeat_between(const struct design_repeat *repeat) {
-    static const char *const words[] = {
-        [DESIGN_BETWEEN_NODE] = "node",
-        [DESIGN_BETWEEN_BLOCK] = "block",
-        [DESIGN_BETWEEN_NODE | DESIGN_BETWEEN_BLOCK] = "node, block",
-    };
-    return words[repeat->between];
 }

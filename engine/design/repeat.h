@@ -50,7 +50,4 @@ int design_repeat_bind(const struct document *document, const struct document_no
                        struct design_repeat *ret, struct failure *failure);
 void design_repeat_clear(struct design_repeat *repeat);
 
-/* "node", "block" or "node, block". */
-const char *design_repeat_between(const struct design_repeat *repeat);
-
 #endif

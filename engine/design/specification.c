@@ -4,7 +4,6 @@
 #include "engine/design/generate.h"
 #include "engine/design/random.h"
 #include "engine/foundation/cleanup.h"
-#include "engine/foundation/list.h"
 #include "engine/foundation/memory.h"
 #include "engine/foundation/number.h"
 #include "engine/foundation/text.h"
@@ -16,18 +15,9 @@ const char *const design_kind_names[] = {"factorial",       "uniform",         "
                                          "latin-hypercube", "uniform-product", NULL};
 const char *const design_order_names[] = {"random", "as-written", NULL};
 
-static void free_design(struct design **design) {
-    design_free(*design);
-}
-
-static void free_specification(struct design_specification **specification) {
-    design_specification_free(*specification);
-}
-
 int design_specification_new(struct design_specification **ret, struct failure *failure) {
-    cleanup(free_specification) struct design_specification *specification = calloc(1, sizeof *specification);
-    if (!specification)
-        return failure_memory(failure);
+    cleanup(design_specification_cleanup) struct design_specification *specification =
+        xcalloc(1, sizeof *specification);
     uniform_product_init(&specification->product);
     specification->kind = DESIGN_KIND_SINGLE;
     specification->repetitions = 1;
@@ -38,6 +28,10 @@ int design_specification_new(struct design_specification **ret, struct failure *
         return r;
     *ret = take_pointer(specification);
     return 0;
+}
+
+void design_specification_cleanup(struct design_specification **specification) {
+    design_specification_free(*specification);
 }
 
 void design_specification_free(struct design_specification *specification) {
@@ -112,15 +106,13 @@ int design_specification_set_order(struct design_specification *specification, c
     return failure_input(failure, NULL, 0, 0, "order '%.64s', expected random or as-written", name);
 }
 
-static int add_levels(struct levels **list, size_t *count, size_t *capacity, struct levels *levels,
-                      struct failure *failure) {
+static int add_levels(struct levels **list, size_t *count, struct levels *levels, struct failure *failure) {
     for (size_t i = 0; i < *count; i++)
         if (strcmp((*list)[i].name, levels->name) == 0)
-            return levels_failure(levels, failure, "factor '%s' stands twice", levels->name);
+            return levels_failure(levels, failure, "factor '%s' is given twice", levels->name);
     if (*count == DESIGN_COLUMNS_MOST)
         return levels_failure(levels, failure, "more than %d factors", DESIGN_COLUMNS_MOST);
-    if (list_reserve(list, capacity, *count + 1, sizeof *levels, DESIGN_COLUMNS_MOST) < 0)
-        return failure_memory(failure);
+    *list = xrealloc(*list, (*count + 1) * sizeof *levels);
     (*list)[(*count)++] = *levels;
     *levels = (struct levels){0};
     return 0;
@@ -128,36 +120,32 @@ static int add_levels(struct levels **list, size_t *count, size_t *capacity, str
 
 int design_specification_add_levels(struct design_specification *specification, struct levels *levels,
                                     struct failure *failure) {
-    return add_levels(&specification->levels, &specification->level_count, &specification->level_capacity,
-                      levels, failure);
+    return add_levels(&specification->levels, &specification->level_count, levels, failure);
 }
 
 int design_specification_add_crossed(struct design_specification *specification, struct levels *levels,
                                      struct failure *failure) {
-    return add_levels(&specification->crossed, &specification->crossed_count,
-                      &specification->crossed_capacity, levels, failure);
+    return add_levels(&specification->crossed, &specification->crossed_count, levels, failure);
 }
 
 int design_specification_add_computed(struct design_specification *specification, const char *name,
                                       const char *text, size_t line, size_t column, struct failure *failure) {
+    const char *file = specification->place_file;
+    size_t count = specification->computed_count;
     if (name[0] == '\0')
-        return failure_input(failure, specification->place_file, line, column,
-                             "a computed column without a name");
+        return failure_input(failure, file, line, column, "a computed column without a name");
     if (control_of_column(name))
-        return failure_input(failure, specification->place_file, line, column,
+        return failure_input(failure, file, line, column,
                              "'%.64s' is a control, whose values are texts and cannot be computed", name);
-    if (specification->computed_count == DESIGN_COLUMNS_MOST)
-        return failure_input(failure, specification->place_file, line, column,
-                             "more than %d computed columns", DESIGN_COLUMNS_MOST);
-    if (list_reserve(&specification->computed, &specification->computed_capacity,
-                     specification->computed_count + 1, sizeof *specification->computed,
-                     DESIGN_COLUMNS_MOST) < 0)
-        return failure_memory(failure);
-    struct design_computed *computed = &specification->computed[specification->computed_count];
-    *computed =
-        (struct design_computed){.name = strdup(name), .text = strdup(text), .line = line, .column = column};
+    if (count == DESIGN_COLUMNS_MOST)
+        return failure_input(failure, file, line, column, "more than %d computed columns",
+                             DESIGN_COLUMNS_MOST);
+    specification->computed =
+        xrealloc(specification->computed, (count + 1) * sizeof *specification->computed);
+    specification->computed[count] = (struct design_computed){
+        .name = xstrdup(name), .text = xstrdup(text), .line = line, .column = column};
     specification->computed_count++;
-    return computed->name && computed->text ? 0 : failure_memory(failure);
+    return 0;
 }
 
 /* ---- Asking */
@@ -172,10 +160,6 @@ uint64_t design_specification_seed(const struct design_specification *specificat
     return specification->seed;
 }
 
-const char *design_specification_order_name(const struct design_specification *specification) {
-    return design_order_kind_name(specification->order);
-}
-
 bool design_specification_is_random(const struct design_specification *specification) {
     bool table_is_drawn =
         specification->kind >= DESIGN_KIND_UNIFORM && specification->kind <= DESIGN_KIND_UNIFORM_PRODUCT;
@@ -186,10 +170,8 @@ bool design_specification_is_random(const struct design_specification *specifica
 
 /* Gives a failure without a place the specification's. */
 static int at_place(const struct design_specification *specification, int code, struct failure *failure) {
-    if (code < 0 && failure && failure->kind == FAILURE_INPUT && !failure->place[0])
-        failure_input(failure, specification->place_file, specification->line, specification->column, "%s",
-                      failure->text);
-    return code;
+    return failure_place(failure, code, specification->place_file, specification->line,
+                         specification->column);
 }
 
 /* The COUNT levels with the types that FACTORS give them; a shallow copy, of which only the array is freed.
@@ -228,8 +210,8 @@ static int generate(const struct design_specification *specification, const stru
     random_start(&source, specification->seed, RANDOM_STREAM_TABLE);
     cleanup_free struct levels *levels = NULL;
     int r = check_names(specification, factors, failure);
-    if (r == 0)
-        r = adopt_levels(specification->levels, specification->level_count, factors, &levels, failure);
+    r = r < 0 ? r
+              : adopt_levels(specification->levels, specification->level_count, factors, &levels, failure);
     if (r < 0)
         return r;
     size_t count = specification->level_count, rows = (size_t)specification->rows;
@@ -254,9 +236,11 @@ static int cross(const struct design_specification *specification, const struct 
                  struct design **table, struct failure *failure) {
     cleanup_free struct levels *levels = NULL;
     struct design *crossed = NULL;
-    int r = adopt_levels(specification->crossed, specification->crossed_count, factors, &levels, failure);
-    if (r == 0)
-        r = design_generate_crossed(*table, levels, specification->crossed_count, &crossed, failure);
+    size_t count = specification->crossed_count;
+    int r = count > 0 ? adopt_levels(specification->crossed, count, factors, &levels, failure) : 0;
+    if (r < 0 || count == 0)
+        return r;
+    r = design_generate_crossed(*table, levels, count, &crossed, failure);
     if (r < 0)
         return r;
     design_free(*table);
@@ -264,104 +248,69 @@ static int cross(const struct design_specification *specification, const struct 
     return 0;
 }
 
-static int make_table(const struct design_specification *specification, const struct design_factors *factors,
-                      struct design **ret, struct failure *failure) {
-    cleanup(free_design) struct design *design = NULL;
-    int r;
-    if (specification->table) {
-        r = design_read(specification->table, factors, &design, failure);
-        if (r == 0 && factors)
-            r = design_conform(design, factors, failure);
-        if (r == 0)
-            *ret = take_pointer(design);
-        return r;
-    }
-    if (specification->kind == DESIGN_KIND_FILE) {
-        r = design_read(specification->file, factors, &design, failure);
-    } else {
-        r = at_place(specification, generate(specification, factors, &design, failure), failure);
-        if (r == 0 && specification->place_file && !(design->file = strdup(specification->place_file)))
-            r = failure_memory(failure);
-        if (r == 0) {
-            design->line = specification->line;
-            design->column = specification->column;
-        }
-    }
-    if (r == 0 && specification->crossed_count)
-        r = at_place(specification, cross(specification, factors, &design, failure), failure);
-    for (size_t i = 0; r == 0 && i < specification->computed_count; i++) {
-        const struct design_computed *one = &specification->computed[i];
-        r = design_compute(design, one->name, one->text, specification->place_file, one->line, one->column,
-                           failure);
-    }
-    if (r == 0 && factors)
-        r = design_conform(design, factors, failure);
+static int generate_table(const struct design_specification *specification,
+                          const struct design_factors *factors, struct design **ret,
+                          struct failure *failure) {
+    int r = at_place(specification, generate(specification, factors, ret, failure), failure);
     if (r < 0)
         return r;
-    *ret = take_pointer(design);
+    (*ret)->file = specification->place_file ? xstrdup(specification->place_file) : NULL;
+    (*ret)->line = specification->line;
+    (*ret)->column = specification->column;
     return 0;
 }
 
-/* Gives a failure without a place the one of `blocks` or of `at-most`, or else the specification's. */
-static int at_blocks(const struct design_specification *specification, int code, struct failure *failure) {
-    const struct design_repeat *repeat = &specification->repeat;
-    size_t line = repeat->wanted ? repeat->at_most_place.line : specification->blocks_line,
-           column = repeat->wanted ? repeat->at_most_place.column : specification->blocks_column;
-    if (code < 0 && line && failure && failure->kind == FAILURE_INPUT && !failure->place[0])
-        failure_input(failure, specification->place_file, line, column, "%s", failure->text);
-    return at_place(specification, code, failure);
-}
-
-/* The order in which rows come until they are known well enough. */
-static int make_rounds(const struct design_specification *specification, const struct design *design,
-                       struct design_order **ret, struct failure *failure) {
-    struct design_states states = {0};
-    int r = design->control_count ? design_control_states(design, &states, failure) : 0;
-    if (r == 0)
-        r = at_blocks(specification,
-                      design_order_new_in_rounds(specification->order, specification->seed, design->row_count,
-                                                 (size_t)specification->repetitions,
-                                                 design->control_count ? &states : NULL, ret, failure),
-                      failure);
-    free(states.items);
-    return r;
+static int make_table(const struct design_specification *specification, const struct design_factors *factors,
+                      struct design **ret, struct failure *failure) {
+    const char *path = specification->table ? specification->table : specification->file;
+    int r = path ? design_read(path, factors, ret, failure)
+                 : generate_table(specification, factors, ret, failure);
+    if (r == 0 && !specification->table) {
+        r = at_place(specification, cross(specification, factors, ret, failure), failure);
+        for (size_t i = 0; r == 0 && i < specification->computed_count; i++) {
+            const struct design_computed *one = &specification->computed[i];
+            r = design_compute(*ret, one->name, one->text, specification->place_file, one->line, one->column,
+                               failure);
+        }
+    }
+    return r == 0 && factors ? design_conform(*ret, factors, failure) : r;
 }
 
 static int make_order(const struct design_specification *specification, const struct design *design,
                       struct design_order **ret, struct failure *failure) {
-    size_t repetitions = (size_t)specification->repetitions, blocks = (size_t)specification->blocks;
-    if (design->control_count == 0 && blocks)
-        return at_blocks(specification,
-                         failure_input(failure, NULL, 0, 0,
-                                       "'blocks' is how many times each state of the controls comes, but the "
-                                       "design has no column of a control, such as control.turbo"),
-                         failure);
-    if (specification->repeat.wanted)
-        return make_rounds(specification, design, ret, failure);
-    if (design->control_count == 0)
-        return at_place(specification,
-                        design_order_new(specification->order, specification->seed, design->row_count,
-                                         repetitions, ret, failure),
-                        failure);
+    const struct design_repeat *repeat = &specification->repeat;
+    /* What is wrong with blocks is wrong with `blocks` or with `at-most`. */
+    size_t line = repeat->wanted ? repeat->at_most_place.line : specification->blocks_line,
+           column = repeat->wanted ? repeat->at_most_place.column : specification->blocks_column,
+           rounds = repeat->wanted          ? DESIGN_ROUND_EACH
+                    : specification->blocks ? (size_t)specification->blocks
+                                            : 1;
     struct design_states states = {0};
-    int r = design_control_states(design, &states, failure);
+    int r = 0;
+    if (design->control_count > 0)
+        r = design_control_states(design, &states, failure);
+    else if (specification->blocks > 0)
+        r = failure_input(
+            failure, NULL, 0, 0,
+            "'blocks' is how many times each state of the controls comes, but the design has no "
+            "column of a control, such as control.turbo");
     if (r == 0)
-        r = at_blocks(specification,
-                      design_order_new_in_blocks(specification->order, specification->seed, design->row_count,
-                                                 repetitions, &states, blocks ? blocks : 1, ret, failure),
-                      failure);
+        r = design_order_new(specification->order, specification->seed, design->row_count,
+                             (size_t)specification->repetitions, states.items ? &states : NULL, rounds, ret,
+                             failure);
     free(states.items);
-    return r;
+    if (line > 0)
+        failure_place(failure, r, specification->place_file, line, column);
+    return at_place(specification, r, failure);
 }
 
 int design_specification_make(const struct design_specification *specification,
                               const struct design_factors *factors, struct design **ret_design,
                               struct design_order **ret_order, struct failure *failure) {
-    cleanup(free_design) struct design *design = NULL;
+    cleanup(design_cleanup) struct design *design = NULL;
     struct design_order *order = NULL;
     int r = make_table(specification, factors, &design, failure);
-    if (r == 0)
-        r = make_order(specification, design, &order, failure);
+    r = r < 0 ? r : make_order(specification, design, &order, failure);
     if (r < 0)
         return r;
     *ret_design = take_pointer(design);

@@ -76,13 +76,13 @@ struct design_specification {
     char *file;  /* of the table; "-" is standard input */
     char *table; /* as it was made before: it is read, and nothing is generated; NULL: it is made */
     struct levels *levels;
-    size_t level_count, level_capacity;
+    size_t level_count;
     uint64_t rows; /* to draw */
     struct uniform_product product;
     struct levels *crossed;
-    size_t crossed_count, crossed_capacity;
+    size_t crossed_count;
     struct design_computed *computed;
-    size_t computed_count, computed_capacity;
+    size_t computed_count;
 
     uint64_t repetitions; /* with `repeat`: at most so many */
     struct design_repeat repeat;
@@ -100,6 +100,7 @@ struct design_specification {
 int design_specification_new(struct design_specification **ret, struct failure *failure);
 /* NULL is fine. */
 void design_specification_free(struct design_specification *specification);
+void design_specification_cleanup(struct design_specification **specification); /* the same, for cleanup() */
 
 /* Binds NODE; paths are relative to FOLDER. A NODE that is NULL or null gives what design_specification_new
  * does. Refused with the place: keys that are unknown or that the kind does not use, and what is missing, out
@@ -130,7 +131,6 @@ int design_specification_add_computed(struct design_specification *specification
 int design_specification_set_table(struct design_specification *specification, const char *path);
 
 uint64_t design_specification_seed(const struct design_specification *specification);
-const char *design_specification_order_name(const struct design_specification *specification);
 /* Whether the seed decides anything: the table or the order is drawn. */
 bool design_specification_is_random(const struct design_specification *specification);
 

@@ -1,14 +1,12 @@
 #include "engine/design/uniform-product.h"
 
 #include "engine/design/design.h"
-#include "engine/design/portable-math.h"
 #include "engine/foundation/cleanup.h"
-#include "engine/foundation/list.h"
 #include "engine/foundation/memory.h"
 #include "engine/foundation/number.h"
+#include "engine/foundation/portable-math.h"
 #include "engine/foundation/text.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
@@ -36,9 +34,8 @@ int uniform_product_add_factor(struct uniform_product *product, const char *name
         return failure_input(failure, NULL, 0, 0, "'%.64s' is a control and has no size; see 'cross'", name);
     for (size_t i = 0; i < product->count; i++)
         if (strcmp(product->names[i], name) == 0)
-            return failure_input(failure, NULL, 0, 0, "factor '%s' stands twice", name);
-    char *copy = xstrdup(name);
-    product->names[product->count++] = copy;
+            return failure_input(failure, NULL, 0, 0, "factor '%s' is given twice", name);
+    product->names[product->count++] = xstrdup(name);
     return 0;
 }
 
@@ -78,19 +75,17 @@ int uniform_product_add_row(struct uniform_product *product, const char *const *
     if (count != product->count)
         return failure_input(failure, NULL, 0, 0, "an added row of %zu sizes, expected %zu", count,
                              product->count);
-    int r = list_reserve(&product->added, &product->added_capacity, (product->added_count + 1) * count,
-                         sizeof *product->added,
-                         UNIFORM_PRODUCT_ADDED_MOST * (size_t)UNIFORM_PRODUCT_FACTORS_MOST);
-    if (r == -EFBIG || product->added_count == UNIFORM_PRODUCT_ADDED_MOST)
+    if (product->added_count == UNIFORM_PRODUCT_ADDED_MOST)
         return failure_input(failure, NULL, 0, 0, "more than %d added rows", UNIFORM_PRODUCT_ADDED_MOST);
-    if (r < 0)
-        return failure_memory(failure);
+    product->added = xrealloc(product->added, (product->added_count + 1) * count * sizeof *product->added);
     int64_t *row = product->added + product->added_count * count;
-    for (size_t i = 0; r == 0 && i < count; i++)
-        r = read_size(sizes[i], &row[i], failure);
-    if (r == 0)
-        product->added_count++;
-    return r;
+    for (size_t i = 0; i < count; i++) {
+        int r = read_size(sizes[i], &row[i], failure);
+        if (r < 0)
+            return r;
+    }
+    product->added_count++;
+    return 0;
 }
 
 /* ---- Generating */
@@ -255,8 +250,7 @@ static int make_design(struct drawing *drawing, struct failure *failure) {
     double rows = (double)product->products * (double)product->batch;
     for (size_t i = 2; i <= drawing->free_count; i++)
         rows *= (double)i;
-    size_t added = product->adds ? product->added_count : default_rows(product, NULL);
-    rows += (double)added;
+    rows += (double)(product->adds ? product->added_count : default_rows(product, NULL));
     if (rows > DESIGN_ROWS_MOST)
         return failure_input(failure, NULL, 0, 0, "a design of %.0f rows, expected at most %d", rows,
                              DESIGN_ROWS_MOST);
@@ -273,10 +267,7 @@ static int fill(struct drawing *drawing, struct failure *failure) {
     for (int64_t i = 0; i < product->products; i++) {
         double target = product->max_product * (double)(product->products - i) / (double)product->products;
         target += (2 * random_fraction(drawing->source) - 1) * jitter_most;
-        if (target > product->max_product)
-            target = product->max_product;
-        if (target < 1)
-            target = 1;
+        target = fmax(1, fmin(target, product->max_product));
         for (int64_t j = 0; j < product->batch; j++) {
             int r = put_tuple(drawing, target, failure);
             if (r < 0)
@@ -294,16 +285,12 @@ int uniform_product_generate(const struct uniform_product *product, struct rando
                              struct design **ret, struct failure *failure) {
     struct drawing drawing = {.product = product, .source = source};
     int r = check(product, failure);
-    if (r == 0)
-        r = begin(&drawing, failure);
-    if (r == 0)
-        r = make_design(&drawing, failure);
-    if (r == 0)
-        r = fill(&drawing, failure);
-    if (r < 0) {
+    r = r < 0 ? r : begin(&drawing, failure);
+    r = r < 0 ? r : make_design(&drawing, failure);
+    r = r < 0 ? r : fill(&drawing, failure);
+    if (r < 0)
         design_free(drawing.design);
-        return r;
-    }
-    *ret = drawing.design;
-    return 0;
+    else
+        *ret = drawing.design;
+    return r;
 }

@@ -50,7 +50,7 @@ struct uniform_product {
     int64_t fixed[UNIFORM_PRODUCT_FACTORS_MOST]; /* 0: free */
     bool adds;                                   /* whether the list of added rows is one's own */
     int64_t *added;                              /* owned; COUNT sizes a row */
-    size_t added_count, added_capacity;          /* in rows; in sizes */
+    size_t added_count;                          /* rows */
 };
 
 /* The defaults, without factors; allocates nothing. */

@@ -56,24 +56,6 @@ static bool has_range(const struct bind_field *field) {
     return field->minimum != 0 || field->maximum != 0;
 }
 
-/* "a number from 1 to 10", "a number of at least 1": WHAT and the range of FIELD. */
-static void describe_range(const struct bind_field *field, const char *what, const char *symbol,
-                           char buffer[static EXPECTED_SIZE]) {
-    char low[NUMBER_TEXT_SIZE], high[NUMBER_TEXT_SIZE];
-    number_format_double(field->minimum, low);
-    number_format_double(field->maximum, high);
-    const char *space = symbol[0] ? " " : "";
-    bool bounded_below = isfinite(field->minimum), bounded_above = isfinite(field->maximum);
-    if (!has_range(field) || (!bounded_below && !bounded_above))
-        snprintf(buffer, EXPECTED_SIZE, "%s", what);
-    else if (!bounded_above)
-        snprintf(buffer, EXPECTED_SIZE, "%.64s of at least %s%s%s", what, low, space, symbol);
-    else if (!bounded_below)
-        snprintf(buffer, EXPECTED_SIZE, "%.64s of at most %s%s%s", what, high, space, symbol);
-    else
-        snprintf(buffer, EXPECTED_SIZE, "%.64s from %s to %s%s%s", what, low, high, space, symbol);
-}
-
 /* ", or none or steady" */
 static const char *append_words(const struct bind_field *field, char buffer[static EXPECTED_SIZE]) {
     for (const struct bind_word *word = field->words; word && word->text; word++) {
@@ -162,7 +144,9 @@ static int refuse_number(const struct document *document, const struct document_
     if (has_unit && !is_number)
         snprintf(expected, sizeof expected, "%s", what);
     else
-        describe_range(field, what, has_unit ? unit_symbol(field->dimension) : "", expected);
+        number_describe_range(what, has_range(field) ? field->minimum : -INFINITY,
+                              has_range(field) ? field->maximum : INFINITY,
+                              has_unit ? unit_symbol(field->dimension) : "", expected, sizeof expected);
     return refuse(document, node, field, append_words(field, expected), failure);
 }
 

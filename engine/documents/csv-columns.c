@@ -25,30 +25,22 @@ struct csv_columns {
     uint64_t *lines;
 };
 
-static bool is_blank(char byte) {
-    return byte == ' ' || byte == '\t';
-}
-
-static bool is_missing(const char *bytes, size_t length) {
-    static const char *const words[] = {"na", "nan", "inf",
-                                        "infinity"}; /* all but the first with a sign too */
-    if (length == 0)
-        return true;
+/* Of a number that no table can hold. */
+static bool is_infinite_or_signed(const char *bytes, size_t length) {
+    static const char *const words[] = {"nan", "inf", "infinity"};
     size_t sign = *bytes == '+' || *bytes == '-';
-    for (size_t i = sign; i < sizeof words / sizeof *words; i++)
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
         if (length - sign == strlen(words[i]) && strncasecmp(bytes + sign, words[i], length - sign) == 0)
             return true;
     return false;
 }
 
 static bool parse_or_missing(const char *bytes, size_t length, double *ret) {
-    while (length > 0 && is_blank(*bytes)) {
-        bytes++;
+    for (; length > 0 && (*bytes == ' ' || *bytes == '\t'); bytes++)
         length--;
-    }
-    while (length > 0 && is_blank(bytes[length - 1]))
+    while (length > 0 && (bytes[length - 1] == ' ' || bytes[length - 1] == '\t'))
         length--;
-    if (!is_missing(bytes, length))
+    if (!csv_is_missing(bytes, length) && !is_infinite_or_signed(bytes, length))
         return number_parse_double(bytes, length, ret);
     *ret = NAN;
     return true;
@@ -60,7 +52,8 @@ static int take_number(const struct csv_columns *columns, size_t i, size_t row, 
     if (number_parse_double(field->bytes, field->length, value) ||
         (columns->missing == CSV_MISSING_IS_NAN && parse_or_missing(field->bytes, field->length, value)))
         return 0;
-    return csv_number(columns->reader, columns->number_columns[i], value, failure); /* says why it is none */
+    return csv_number(columns->reader, columns->number_columns[i], value,
+                      failure); /* says why it is not a number */
 }
 
 static int take_label(const struct csv_columns *columns, size_t j, size_t row, struct failure *failure) {

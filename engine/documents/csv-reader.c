@@ -6,19 +6,31 @@
 #include "engine/foundation/memory.h"
 
 #include <errno.h>
+#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
 /* ---- The buffer -------------------------------------------------------------------------------- */
+
+/* ASCII without quotes, and without control characters but tabs and newlines. */
+static bool is_plain(const char *bytes, size_t length) {
+    unsigned char odd = 0;
+    for (size_t i = 0; i < length; i++) { /* without a branch, and in bytes: many at once */
+        unsigned char byte = (unsigned char)bytes[i], from_blank = (unsigned char)(byte - ' ');
+        odd |= (unsigned char)(((from_blank > '~' - ' ') & (byte != '\t') & (byte != '\n')) | (byte == '"'));
+    }
+    return !odd;
+}
 
 /* Reads more into the buffer; what is in it may move. 1, 0 at the end of the input, negative on failure. */
 static int fill(struct csv_reader *reader, struct failure *failure) {
     if (reader->ended)
         return 0;
     if (reader->begin > 0) {
-        memmove(reader->buffer, reader->buffer + reader->begin, reader->end - reader->begin);
         reader->end -= reader->begin;
+        memmove(reader->buffer, reader->buffer + reader->begin, reader->end);
         reader->begin = 0;
+        reader->is_plain = is_plain(reader->buffer, reader->end);
     }
     if (reader->end == reader->capacity) {
         size_t capacity = 2 * reader->capacity;
@@ -29,18 +41,20 @@ static int fill(struct csv_reader *reader, struct failure *failure) {
     int64_t got = reader->read(reader->context, reader->buffer + reader->end, room);
     if (got < 0 || (uint64_t)got > room) {
         int code = got < 0 ? (int)got : -EIO;
-        enum failure_kind kind = code == -EISDIR ? FAILURE_INPUT : FAILURE_SYSTEM;
-        return failure_set_kind(failure, kind, code, "cannot read '%s': %s", reader->name, strerror(-code));
+        enum failure_kind kind = code == -EISDIR || code == -EBADMSG ? FAILURE_INPUT : FAILURE_SYSTEM;
+        return failure_set_kind(failure, kind, code, "cannot read '%s': %s", reader->name,
+                                code == -EBADMSG ? "damaged or incomplete gzip data" : strerror(-code));
     }
+    reader->is_plain &= is_plain(reader->buffer + reader->end, (size_t)got);
     reader->end += (size_t)got;
     reader->ended = got == 0;
     return got > 0;
 }
 
-/* Reads until the row at reader->begin is whole: up to the first newline that is not within quotes, or to the
- * end of the input. Its length with its newline in *RET; CSV_ROW_MOST for one that may be longer. 1, 0 when
+/* Reads until COUNT rows from reader->begin on are whole, each up to a newline that is not within quotes, or
+ * the input ends. Their length with their newlines in *RET; CSV_ROW_MOST where they may be longer. 1, 0 when
  * there is no row, negative on failure. */
-static int find_row(struct csv_reader *reader, size_t *ret, struct failure *failure) {
+static int find_rows(struct csv_reader *reader, size_t count, size_t *ret, struct failure *failure) {
     size_t scanned = 0;
     bool quoted = false;
     for (;;) {
@@ -49,10 +63,10 @@ static int find_row(struct csv_reader *reader, size_t *ret, struct failure *fail
         while (scanned < available) {
             const char *newline = memchr(row + scanned, '\n', available - scanned);
             const char *stop = newline ? newline + 1 : row + available, *quote = row + scanned;
-            for (; (quote = memchr(quote, '"', (size_t)(stop - quote))); quote++)
+            for (; !reader->is_plain && (quote = memchr(quote, '"', (size_t)(stop - quote))); quote++)
                 quoted = !quoted;
             scanned = (size_t)(stop - row);
-            if (newline && !quoted) {
+            if (newline && !quoted && --count == 0) {
                 *ret = scanned;
                 return 1;
             }
@@ -78,30 +92,42 @@ struct row {
     size_t field_line;      /* where the field begins that is being read */
     bool is_plain;          /* ASCII, no quotes, no control characters but tabs */
     bool is_cut;            /* it is longer than the buffer may be */
+    int error;              /* the first one; nothing is read behind it */
 };
+
+static bool is_blank(const struct csv_reader *reader, char byte) {
+    return byte == ' ' || (byte == '\t' && reader->separator != '\t');
+}
+
+/* Moves on to what is not blank; only tables of other programs have blanks around their fields. */
+static void skip_blanks(struct row *row) {
+    while (row->reader->is_foreign && row->at < row->end && is_blank(row->reader, *row->at))
+        row->at++;
+}
 
 static size_t column_of(const struct row *row) {
     return (size_t)(row->at - row->line_start) + 1;
 }
 
-static int refuse_here(const struct row *row, const char *sentence) {
-    return failure_input(row->failure, row->reader->name, row->line, column_of(row), "%s", sentence);
+__attribute__((format(printf, 4, 5))) static void refuse(struct row *row, size_t line, size_t column,
+                                                         const char *format, ...) {
+    char sentence[FAILURE_TEXT_SIZE];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(sentence, sizeof sentence, format, arguments);
+    va_end(arguments);
+    if (row->error == 0)
+        row->error = failure_input(row->failure, row->reader->name, line, column, "%s", sentence);
+    row->at = row->end;
 }
 
-static int refuse_field(const struct row *row, const struct csv_field *field, const char *sentence) {
-    return failure_input(row->failure, row->reader->name, row->field_line, field->column, "%s", sentence);
+static void refuse_here(struct row *row, const char *sentence) {
+    refuse(row, row->line, column_of(row), "%s", sentence);
 }
 
-static int refuse_length(const struct row *row) {
-    return failure_input(row->failure, row->reader->name, row->reader->line, 0, "a row of more than %d bytes",
-                         CSV_ROW_MOST);
-}
-
-static int check_length(const struct row *row, const struct csv_field *field) {
-    return field->length > CSV_FIELD_MOST
-               ? failure_input(row->failure, row->reader->name, row->field_line, field->column,
-                               "a field of more than %d bytes", CSV_FIELD_MOST)
-               : 0;
+static void check_length(struct row *row, const struct csv_field *field) {
+    if (field->length > CSV_FIELD_MOST)
+        refuse(row, row->field_line, field->column, "a field of more than %d bytes", CSV_FIELD_MOST);
 }
 
 /* Moves on to TO, counting lines. */
@@ -113,143 +139,222 @@ static void pass(struct row *row, char *to) {
     row->at = to;
 }
 
-/* Finds out whether the row is plain, and refuses NULs and what is not UTF-8. */
-static int check_bytes(struct row *row) {
-    bool odd = false;
-    for (const char *at = row->at; at < row->end; at++) {
-        unsigned char byte = (unsigned char)*at;
-        odd |= ((byte < ' ') & (byte != '\t')) | (byte > '~') | (byte == '"');
-    }
-    row->is_plain = !odd;
+/* Refuses NULs and what is not UTF-8. */
+static void check_bytes(struct row *row) {
+    size_t length = (size_t)(row->end - row->at);
     if (row->is_plain || row->is_cut)
-        return 0;
-    size_t length = (size_t)(row->end - row->at), invalid = text_invalid_utf8(row->at, length);
+        return;
+    size_t invalid = text_invalid_utf8(row->at, length);
     char *nul = memchr(row->at, '\0', invalid);
     if (!nul && invalid == length)
-        return 0;
+        return;
     pass(row, nul ? nul : row->at + invalid);
-    return refuse_here(row,
-                       nul ? "a NUL byte, expected text" : "a byte that is not UTF-8, expected UTF-8 text");
+    refuse_here(row, nul ? "a NUL byte, expected text" : "a byte that is not UTF-8, expected UTF-8 text");
 }
 
 static const char lone_return[] = "a carriage return without a newline behind it, expected LF or CRLF";
 
-static int read_unquoted(struct row *row, struct csv_field *field) {
-    char *comma = memchr(row->at, ',', (size_t)(row->end - row->at)), *end = comma ? comma : row->end;
+static void read_unquoted(struct row *row, struct csv_field *field) {
+    const struct csv_reader *reader = row->reader;
+    char *end = row->at;
+    while (end < row->end && *end != reader->separator)
+        end++;
     field->bytes = row->at;
     field->length = (size_t)(end - row->at);
+    while (reader->is_foreign && field->length > 0 && is_blank(reader, field->bytes[field->length - 1]))
+        field->length--;
     for (; !row->is_plain && row->at < end; row->at++)
-        if (*row->at == '"')
-            return refuse_here(
-                row, "a quote inside a field, expected the whole field in quotes and this one doubled");
-        else if (*row->at == '\r')
-            return refuse_here(row, lone_return);
+        if (*row->at == '"' || *row->at == '\r') {
+            refuse_here(row, *row->at == '\r' ? lone_return
+                                              : "a quote inside a field, expected the whole field in quotes "
+                                                "and this one doubled");
+            return;
+        }
     row->at = end;
-    return check_length(row, field);
+    check_length(row, field);
 }
 
-static int read_quoted(struct row *row, struct csv_field *field) {
+static void read_quoted(struct row *row, struct csv_field *field) {
     char *to = ++row->at; /* the content's end: behind row->at by the quotes that were doubled */
     field->bytes = to;
     field->quoted = true;
-    for (;;) {
+    for (bool closed = false; !closed && row->error == 0;) {
         char *from = row->at, *quote = memchr(from, '"', (size_t)(row->end - from));
         char *stop = quote ? quote : row->end;
         pass(row, stop);
         memmove(to, from, (size_t)(stop - from));
         to += stop - from;
         field->length = (size_t)(to - field->bytes);
-        int r = check_length(row, field);
-        if (r < 0)
-            return r;
-        if (!quote)
-            return row->is_cut ? refuse_length(row)
-                               : refuse_field(row, field,
-                                              "a quote that is not closed, expected another before the end "
-                                              "of the file");
-        row->at++;
-        if (row->at == row->end || *row->at == ',')
-            return 0;
-        if (*row->at == '\r')
-            return refuse_here(row, lone_return);
-        if (*row->at != '"')
-            return refuse_here(row, "text after a closing quote, expected a comma or the end of the row");
-        *to++ = '"';
-        row->at++;
+        check_length(row, field);
+        if (!quote && !row->is_cut)
+            refuse(row, row->field_line, field->column,
+                   "a quote that is not closed, expected another before the end of the file");
+        row->at += row->at < row->end;
+        closed = row->at == row->end || *row->at != '"';
+        if (!closed)
+            *to++ = *row->at++;
     }
+    skip_blanks(row);
+    if (row->at == row->end || *row->at == row->reader->separator)
+        return;
+    refuse_here(row, *row->at == '\r' ? lone_return
+                     : row->reader->separator == ','
+                         ? "text after a closing quote, expected a comma or the end of the row"
+                         : "text after a closing quote, expected a separator or the end of the row");
 }
 
 /* The place for one field more. The header may have as many as there is room for. */
-static int add_field(const struct row *row, struct csv_field **ret) {
+static struct csv_field *add_field(struct row *row) {
     struct csv_reader *reader = row->reader;
+    size_t column = column_of(row);
     if (reader->column_count > 0 && reader->field_count == reader->column_count)
-        return failure_input(row->failure, reader->name, row->line, column_of(row),
-                             "a row of more than %zu field%s, as many as the header has",
-                             reader->column_count, reader->column_count == 1 ? "" : "s");
-    if (reader->field_count == CSV_COLUMNS_MOST)
-        return failure_input(row->failure, reader->name, row->line, column_of(row), "more than %d columns",
-                             CSV_COLUMNS_MOST);
+        refuse(row, row->line, column, "a row of more than %zu field%s, as many as the header has",
+               reader->column_count, reader->column_count == 1 ? "" : "s");
+    else if (reader->field_count == CSV_COLUMNS_MOST)
+        refuse(row, row->line, column, "more than %d columns", CSV_COLUMNS_MOST);
     if (reader->field_count == reader->field_capacity) {
         reader->field_capacity = reader->field_capacity > 0 ? 2 * reader->field_capacity : 16;
         reader->fields = xrealloc(reader->fields, reader->field_capacity * sizeof *reader->fields);
     }
-    *ret = &reader->fields[reader->field_count++];
-    **ret = (struct csv_field){.column = (uint32_t)column_of(row)};
-    return 0;
+    struct csv_field *field = &reader->fields[reader->field_count++];
+    *field = (struct csv_field){.column = (uint32_t)column};
+    return field;
 }
 
-static int refuse_short(const struct row *row) {
+static void refuse_short(struct row *row) {
     const struct csv_reader *reader = row->reader;
     size_t count = reader->field_count;
     if (count == 1 && reader->fields[0].length == 0 && !reader->fields[0].quoted)
-        return failure_input(row->failure, reader->name, reader->line, 1,
-                             "an empty line, expected %zu fields", reader->column_count);
-    return failure_input(row->failure, reader->name, row->field_line, reader->fields[count - 1].column,
-                         "a row that ends with field %zu, expected %zu fields", count, reader->column_count);
+        refuse(row, reader->line, 1, "an empty line, expected %zu fields", reader->column_count);
+    else
+        refuse(row, row->field_line, reader->fields[count - 1].column,
+               "a row that ends with field %zu, expected %zu fields", count, reader->column_count);
 }
 
-static int split(struct row *row) {
+/* Whether all that is left of a row that has its fields are separators, as a spreadsheet writes them. */
+static bool is_filled_up(const struct row *row) {
+    const struct csv_reader *reader = row->reader;
+    if (!reader->is_foreign || reader->column_count == 0 || reader->field_count < reader->column_count)
+        return false;
+    for (const char *at = row->at; at < row->end; at++)
+        if (*at != reader->separator && !is_blank(reader, *at))
+            return false;
+    return true;
+}
+
+static void split(struct row *row) {
     struct csv_reader *reader = row->reader;
-    int r = check_bytes(row);
-    if (r < 0)
-        return r;
-    for (reader->field_count = 0;; row->at++) {
-        struct csv_field *field = NULL;
-        r = add_field(row, &field);
-        if (r < 0)
-            return r;
+    check_bytes(row);
+    for (reader->field_count = 0; row->error == 0 && !is_filled_up(row); row->at++) {
+        skip_blanks(row);
+        struct csv_field *field = add_field(row);
         row->field_line = row->line;
-        r = row->at < row->end && *row->at == '"' ? read_quoted(row, field) : read_unquoted(row, field);
-        if (r < 0)
-            return r;
+        if (row->at < row->end && *row->at == '"')
+            read_quoted(row, field);
+        else
+            read_unquoted(row, field);
         if (row->at == row->end)
             break;
     }
     if (row->is_cut)
-        return refuse_length(row);
-    return reader->field_count < reader->column_count ? refuse_short(row) : 0;
+        refuse(row, reader->line, 0, "a row of more than %d bytes", CSV_ROW_MOST);
+    else if (row->error == 0 && reader->field_count < reader->column_count)
+        refuse_short(row);
 }
+
+/* ---- What other programs write besides rows ------------------------------------------------------ */
+
+/* Passes over lines that begin with '#'. */
+static int skip_comments(struct csv_reader *reader, struct failure *failure) {
+    for (bool inside = false;;) {
+        int r = reader->begin < reader->end ? 1 : fill(reader, failure);
+        if (r <= 0)
+            return r;
+        const char *at = reader->buffer + reader->begin;
+        if (!inside && *at != '#')
+            return 0;
+        const char *newline = memchr(at, '\n', reader->end - reader->begin);
+        reader->begin = newline ? (size_t)(newline + 1 - reader->buffer) : reader->end;
+        reader->line += newline != NULL;
+        inside = !newline;
+    }
+}
+
+/* The separator that the header has most often outside quotes, one that the next row has as often first. */
+static int find_separator(struct csv_reader *reader, struct failure *failure) {
+    static const char separators[] = {',', ';', '\t'};
+    size_t counts[2][sizeof separators] = {0}, length, row = 0, best = 0, most = 0;
+    int r = find_rows(reader, 2, &length, failure);
+    if (r < 0)
+        return r;
+    bool quoted = false;
+    for (size_t i = 0; i < length && row < 2; i++) {
+        char byte = reader->buffer[reader->begin + i];
+        quoted ^= byte == '"';
+        row += byte == '\n' && !quoted;
+        for (size_t j = 0; !quoted && j < sizeof separators && row < 2; j++)
+            counts[row][j] += byte == separators[j];
+    }
+    for (size_t j = 0; j < sizeof separators; j++) {
+        size_t weight = counts[0][j] * (counts[0][j] == counts[1][j] ? CSV_ROW_MOST : 1);
+        if (weight > most) {
+            most = weight;
+            best = j;
+        }
+    }
+    reader->separator = separators[best];
+    return 0;
+}
+
+static bool is_blank_line(const struct csv_reader *reader, const char *from, const char *end) {
+    while (from < end && is_blank(reader, *from))
+        from++;
+    return from == end;
+}
+
+/* ---- Rows -------------------------------------------------------------------------------------- */
 
 /* 1 for a row in reader->fields, 0 at the end of the input. */
 static int read_row(struct csv_reader *reader, struct failure *failure) {
-    size_t length;
-    int r = find_row(reader, &length, failure);
-    if (r <= 0)
-        return r;
-    char *start = reader->buffer + reader->begin, *end = start + length;
-    if (end[-1] == '\n')
-        end--;
-    if (end > start && end < start + length && end[-1] == '\r')
-        end--;
-    struct row row = {reader, failure, start, end, start, reader->line, reader->line, false, false};
-    row.is_cut = length == CSV_ROW_MOST && end == start + length;
-    r = split(&row);
-    if (r < 0)
-        return r;
-    reader->row_line = reader->line;
-    reader->line = row.line + 1;
-    reader->begin += length;
-    return 1;
+    for (;;) {
+        size_t length;
+        bool preamble = reader->is_foreign && reader->column_count == 0;
+        int r = preamble ? skip_comments(reader, failure) : 0;
+        r = r < 0 ? r : find_rows(reader, 1, &length, failure);
+        if (r <= 0)
+            return r;
+        char *start = reader->buffer + reader->begin, *end = start + length;
+        if (end[-1] == '\n')
+            end--;
+        if (end > start && end < start + length && end[-1] == '\r')
+            end--;
+        if (reader->is_foreign && is_blank_line(reader, start, end)) {
+            reader->begin += length;
+            reader->line++;
+            continue;
+        }
+        if (!reader->separator) {
+            r = find_separator(reader, failure);
+            if (r < 0)
+                return r;
+            continue; /* the buffer may have moved */
+        }
+        struct row row = {.reader = reader,
+                          .failure = failure,
+                          .at = start,
+                          .end = end,
+                          .line_start = start,
+                          .line = reader->line,
+                          .is_plain = reader->is_plain || is_plain(start, (size_t)(end - start)),
+                          .is_cut = length == CSV_ROW_MOST && end == start + length};
+        split(&row);
+        if (row.error < 0)
+            return row.error;
+        reader->row_line = reader->line;
+        reader->line = row.line + 1;
+        reader->begin += length;
+        return 1;
+    }
 }
 
 int csv_next(struct csv_reader *reader, const struct csv_field **ret_fields, struct failure *failure) {
@@ -283,9 +388,12 @@ static int read_header(struct csv_reader *reader, struct failure *failure) {
         return r;
     if (r == 0)
         return failure_input(failure, reader->name, 1, 1, "nothing, expected a header row");
+    while (reader->is_foreign && reader->field_count > 1 &&
+           reader->fields[reader->field_count - 1].length == 0)
+        reader->field_count--;
     for (size_t i = 0; i < reader->field_count; i++) {
         const struct csv_field *field = &reader->fields[i];
-        if (field->length == 0)
+        if (field->length == 0 && (i > 0 || !reader->is_foreign))
             return csv_failure(reader, i, failure, "column %zu has no name, expected one", i + 1);
         if (text_set_add(&reader->names, field->bytes, field->length) < i)
             return csv_failure(reader, i, failure, "two columns are called %s",
@@ -295,15 +403,18 @@ static int read_header(struct csv_reader *reader, struct failure *failure) {
     return 0;
 }
 
-int csv_reader_open(const char *name, csv_read_function read, void *context, size_t capacity,
+int csv_reader_open(const char *name, csv_read_function read, void *context, size_t capacity, int separator,
                     struct csv_reader **ret, struct failure *failure) {
-    cleanup(csv_reader_cleanup) struct csv_reader *reader = xcalloc(1, sizeof *reader);
-    reader->read = read;
-    reader->context = context;
-    reader->line = 1;
-    reader->name = xstrdup(name);
-    reader->capacity = capacity;
-    reader->buffer = xmalloc(capacity);
+    cleanup(csv_reader_cleanup) struct csv_reader *reader = xmalloc(sizeof *reader);
+    *reader = (struct csv_reader){.name = xstrdup(name),
+                                  .read = read,
+                                  .context = context,
+                                  .buffer = xmalloc(capacity),
+                                  .capacity = capacity,
+                                  .is_plain = true,
+                                  .line = 1,
+                                  .is_foreign = separator != CSV_STRICT,
+                                  .separator = separator == CSV_STRICT ? ',' : (char)separator};
     int r = read_header(reader, failure);
     if (r < 0)
         return r;

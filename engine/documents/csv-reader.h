@@ -7,8 +7,10 @@
 
 #include <stdbool.h>
 
-/* The buffer's first size; it grows for rows that are longer, up to CSV_ROW_MOST. */
-enum { CSV_READER_BUFFER = 256 << 10 };
+enum {
+    CSV_READER_BUFFER = 256 << 10, /* the buffer's first size; it grows for longer rows, up to CSV_ROW_MOST */
+    CSV_STRICT = -1,               /* for a separator: RFC 4180 and nothing else */
+};
 
 struct csv_reader {
     char *name;
@@ -18,6 +20,7 @@ struct csv_reader {
     char *buffer;
     size_t capacity;
     size_t begin, end;        /* bytes that no row has taken yet */
+    bool is_plain;            /* those bytes are ASCII without quotes and control characters but tabs */
     bool ended;               /* the input has no more */
     bool broken;              /* a failure was reported: no row can be read any more */
     bool started;             /* a row was asked for */
@@ -27,10 +30,13 @@ struct csv_reader {
     size_t field_capacity, field_count;
     struct text_set names; /* of the columns */
     size_t column_count;   /* 0 until the header is read */
+    bool is_foreign;       /* as csv_open_foreign() says */
+    char separator;        /* '\0' until it is found */
 };
 
-/* Opens with a buffer of CAPACITY bytes, for tests of what happens at its end. */
-int csv_reader_open(const char *name, csv_read_function read, void *context, size_t capacity,
+/* Opens with a buffer of CAPACITY bytes, for tests of what happens at its end. SEPARATOR is CSV_STRICT, or
+ * what csv_open_foreign() takes. */
+int csv_reader_open(const char *name, csv_read_function read, void *context, size_t capacity, int separator,
                     struct csv_reader **ret, struct failure *failure);
 void csv_reader_cleanup(struct csv_reader **reader);
 

@@ -11,46 +11,52 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <unistd.h>
+#include <zlib.h>
 
 /* ---- Opening ----------------------------------------------------------------------------------- */
 
 struct csv_source {
-    int descriptor; /* -1 when the bytes are in memory */
-    bool owned;     /* close the descriptor */
+    gzFile file; /* owned; reads what is not compressed, too. NULL when the bytes are in memory */
     const char *bytes;
     size_t left;
 };
 
+static int64_t read_file(struct csv_source *source, char *buffer, size_t size) {
+    errno = EIO;
+    int got = gzread(source->file, buffer, (unsigned)size), code = errno,
+        status = Z_OK; /* at most CSV_ROW_MOST */
+    if (got > 0)
+        return got;
+    gzerror(source->file, &status);
+    return status == Z_OK ? 0 : status == Z_ERRNO ? -code : status == Z_MEM_ERROR ? -ENOMEM : -EBADMSG;
+}
+
 static int64_t read_source(void *context, char *buffer, size_t size) {
     struct csv_source *source = context;
-    if (source->descriptor < 0) {
-        size_t step = size < source->left ? size : source->left;
-        if (step > 0)
-            memcpy(buffer, source->bytes, step);
-        source->bytes += step;
-        source->left -= step;
-        return (int64_t)step;
-    }
-    ssize_t got;
-    do
-        got = read(source->descriptor, buffer, size);
-    while (got < 0 && errno == EINTR);
-    return got < 0 ? -errno : got;
+    if (source->file)
+        return read_file(source, buffer, size);
+    size_t step = size < source->left ? size : source->left;
+    if (step > 0)
+        memcpy(buffer, source->bytes, step);
+    source->bytes += step;
+    source->left -= step;
+    return (int64_t)step;
 }
 
 static void free_source(struct csv_source *source) {
-    if (source && source->owned)
-        close(source->descriptor);
+    if (source && source->file)
+        gzclose_r(source->file);
     free(source);
 }
 
 /* Takes over what SOURCE has. */
-static int open_source(const char *name, struct csv_source source, struct csv_reader **ret,
+static int open_source(const char *name, struct csv_source source, int separator, struct csv_reader **ret,
                        struct failure *failure) {
     struct csv_source *kept = xmalloc(sizeof *kept);
     *kept = source;
-    int r = csv_reader_open(name, read_source, kept, CSV_READER_BUFFER, ret, failure);
+    int r = csv_reader_open(name, read_source, kept, CSV_READER_BUFFER, separator, ret, failure);
     if (r < 0)
         free_source(kept);
     else
@@ -58,26 +64,43 @@ static int open_source(const char *name, struct csv_source source, struct csv_re
     return r;
 }
 
-int csv_open(const char *path, struct csv_reader **ret, struct failure *failure) {
-    if (strcmp(path, "-") == 0)
-        return open_source("standard input", (struct csv_source){.descriptor = STDIN_FILENO}, ret, failure);
-    int descriptor = open(path, O_RDONLY | O_CLOEXEC);
+/* Takes DESCRIPTOR over; it is negative where it could not be opened. */
+static int open_descriptor(int descriptor, const char *name, int separator, struct csv_reader **ret,
+                           struct failure *failure) {
     if (descriptor < 0) {
         int code = -errno;
         enum failure_kind kind = code == -ENOENT || code == -ENOTDIR ? FAILURE_INPUT : FAILURE_SYSTEM;
-        return failure_set_kind(failure, kind, code, "cannot open '%s': %s", path, strerror(-code));
+        return failure_set_kind(failure, kind, code, "cannot open '%s': %s", name, strerror(-code));
     }
-    return open_source(path, (struct csv_source){descriptor, .owned = true}, ret, failure);
+    gzFile file = gzdopen(descriptor, "r");
+    if (!file)
+        memory_exhausted(); /* zlib fails for no other reason here */
+    return open_source(name, (struct csv_source){.file = file}, separator, ret, failure);
+}
+
+int csv_open_descriptor(int descriptor, const char *name, int separator, struct csv_reader **ret,
+                        struct failure *failure) {
+    return open_descriptor(fcntl(descriptor, F_DUPFD_CLOEXEC, 0), name, separator, ret, failure);
+}
+
+int csv_open_foreign(const char *path, int separator, struct csv_reader **ret, struct failure *failure) {
+    if (strcmp(path, "-") == 0)
+        return csv_open_descriptor(STDIN_FILENO, "standard input", separator, ret, failure);
+    return open_descriptor(open(path, O_RDONLY | O_CLOEXEC), path, separator, ret, failure);
+}
+
+int csv_open(const char *path, struct csv_reader **ret, struct failure *failure) {
+    return csv_open_foreign(path, CSV_STRICT, ret, failure);
 }
 
 int csv_open_memory(const char *name, const char *bytes, size_t length, struct csv_reader **ret,
                     struct failure *failure) {
-    return open_source(name, (struct csv_source){-1, false, bytes, length}, ret, failure);
+    return open_source(name, (struct csv_source){.bytes = bytes, .left = length}, CSV_STRICT, ret, failure);
 }
 
 int csv_open_function(const char *name, csv_read_function read_more, void *context, struct csv_reader **ret,
                       struct failure *failure) {
-    return csv_reader_open(name, read_more, context, CSV_READER_BUFFER, ret, failure);
+    return csv_reader_open(name, read_more, context, CSV_READER_BUFFER, CSV_STRICT, ret, failure);
 }
 
 void csv_close(struct csv_reader *reader) {
@@ -152,6 +175,14 @@ int csv_failure(const struct csv_reader *reader, size_t column, struct failure *
     vsnprintf(sentence, sizeof sentence, format, arguments);
     va_end(arguments);
     return failure_input(failure, reader->name, line, reader->fields[column].column, "%s", sentence);
+}
+
+bool csv_is_missing(const char *bytes, size_t length) {
+    static const char *const words[] = {"", "NA", "N/A", "NaN", "null", "-", "None"};
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (length == strlen(words[i]) && strncasecmp(bytes, words[i], length) == 0)
+            return true;
+    return false;
 }
 
 int csv_number(const struct csv_reader *reader, size_t column, double *ret, struct failure *failure) {

@@ -3,6 +3,8 @@
  * newlines inside, LF or CRLF. Read as a stream in bounded memory, from a file, a descriptor, memory or a
  * callback. A short or long row, a field after a closing quote, a NUL, invalid UTF-8 and a field or row over
  * the limit are refused with file:line:column (a row's line is where it begins; columns count bytes from 1).
+ * What other programs write instead is read by csv_open_foreign. Files and descriptors may be compressed by
+ * gzip, and may be pipes: they are read once, from where they are.
  */
 #ifndef ASSAY_DOCUMENTS_CSV_H
 #define ASSAY_DOCUMENTS_CSV_H
@@ -42,6 +44,16 @@ int csv_open_memory(const char *name, const char *bytes, size_t length, struct c
                     struct failure *failure);
 int csv_open_function(const char *name, csv_read_function read, void *context, struct csv_reader **ret,
                       struct failure *failure);
+/* A table that another program wrote, such as R, pandas or a spreadsheet. Fields are separated by SEPARATOR;
+ * '\0' stands for the comma, semicolon or tab that the header has most often outside quotes. Ignored are
+ * blanks around fields (those in quotes stay), empty lines, lines that begin with '#' before the header, and
+ * separators behind the last field of a row and of the header. The name of the first column may be empty, as
+ * where row names are written. */
+int csv_open_foreign(const char *path, int separator, struct csv_reader **ret, struct failure *failure);
+/* The same from DESCRIPTOR, which stays the caller's and open. */
+int csv_open_descriptor(int descriptor, const char *name, int separator, struct csv_reader **ret,
+                        struct failure *failure);
+/* NULL is fine. */
 void csv_close(struct csv_reader *reader);
 
 size_t csv_column_count(const struct csv_reader *reader);
@@ -63,6 +75,9 @@ int csv_failure(const struct csv_reader *reader, size_t column, struct failure *
  * place. */
 int csv_number(const struct csv_reader *reader, size_t column, double *ret, struct failure *failure);
 
+/* Whether a field says that there is no value: it is empty, NA, N/A, NaN, null, - or None, in any case. */
+bool csv_is_missing(const char *bytes, size_t length);
+
 /* ---- Columns ----------------------------------------------------------------------------------- */
 
 /* A block of rows by columns: what models want. NUMBERS[i] has a double a row for the i-th wanted number
@@ -74,8 +89,9 @@ struct csv_block {
     const uint64_t *lines; /* the line where each row begins */
 };
 
-/* What to make of a number field that holds none: one that is empty or blank, na, or nan, inf or infinity
- * with or without a sign, in any case. Where that is NaN, blanks around a number are passed over too. */
+/* What to make of a number field that holds none: one that is blank or that csv_is_missing() knows, and nan,
+ * inf or infinity with or without a sign, in any case. Where that is NaN, blanks around a number are ignored
+ * too. */
 enum csv_missing { CSV_MISSING_IS_ERROR, CSV_MISSING_IS_NAN };
 
 struct csv_columns;

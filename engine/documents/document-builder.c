@@ -19,40 +19,39 @@ struct document_builder document_builder_begin(const char *file, size_t nodes_ma
     return builder;
 }
 
-int document_builder_finish(struct document_builder *builder, int r, struct document_node *root,
+int document_builder_finish(struct document_builder *builder, struct document_node *root,
                             struct document **ret) {
     struct document *document = xmalloc(sizeof *document);
     *document = (struct document){xstrdup(builder->file), root, builder->memory};
     free(builder->open);
-    if (r < 0)
+    if (builder->error < 0)
         document_free(document);
     else
         *ret = document;
-    return r;
+    return builder->error;
 }
 
 /* ---- Nodes ------------------------------------------------------------------------------------- */
 
-static int count_one(struct document_builder *builder, size_t level, size_t line, size_t column) {
+static void count_one(struct document_builder *builder, size_t level, size_t line, size_t column) {
+    if (builder->error < 0)
+        return;
     if (level > DOCUMENT_DEPTH_MOST)
-        return failure_input(builder->failure, builder->file, line, column, "nested deeper than %d levels",
-                             DOCUMENT_DEPTH_MOST);
-    if (builder->node_count >= builder->nodes_max)
-        return failure_input(builder->failure, builder->file, line, column,
-                             "more than %zu values (aliases count as what they stand for)",
-                             builder->nodes_max);
+        builder->error = failure_input(builder->failure, builder->file, line, column,
+                                       "nested deeper than %d levels", DOCUMENT_DEPTH_MOST);
+    else if (builder->node_count >= builder->nodes_max)
+        builder->error =
+            failure_input(builder->failure, builder->file, line, column,
+                          "more than %zu values (aliases count as what they stand for)", builder->nodes_max);
     builder->node_count++;
-    return 0;
 }
 
-int document_builder_node(struct document_builder *builder, enum document_kind kind, size_t level,
-                          size_t line, size_t column, struct document_node **ret) {
-    int r = count_one(builder, level, line, column);
-    if (r < 0)
-        return r;
-    *ret = obstack_alloc(builder->memory, sizeof **ret);
-    **ret = (struct document_node){.kind = kind, .line = (uint32_t)line, .column = (uint32_t)column};
-    return 0;
+struct document_node *document_builder_node(struct document_builder *builder, enum document_kind kind,
+                                            size_t level, size_t line, size_t column) {
+    count_one(builder, level, line, column);
+    struct document_node *node = obstack_alloc(builder->memory, sizeof *node);
+    *node = (struct document_node){.kind = kind, .line = (uint32_t)line, .column = (uint32_t)column};
+    return node;
 }
 
 void document_builder_text(struct document_builder *builder, struct document_node *node, const char *bytes,
@@ -60,17 +59,15 @@ void document_builder_text(struct document_builder *builder, struct document_nod
     node->text = obstack_copy0(builder->memory, bytes, (int)length); /* documents are far smaller */
 }
 
-int document_builder_count_again(struct document_builder *builder, const struct document_node *node,
-                                 size_t level) {
-    int r = 0;
+void document_builder_count_again(struct document_builder *builder, const struct document_node *node,
+                                  size_t level) {
     builder->node_count += node->keys ? node->count : 0;
-    for (size_t i = 0; r == 0 && i < node->count; i++) {
+    for (size_t i = 0; builder->error == 0 && i < node->count; i++) {
         const struct document_node *item = node->items[i];
-        r = count_one(builder, level + 1, item->line, item->column);
-        if (r == 0)
-            r = document_builder_count_again(builder, item, level + 1);
+        count_one(builder, level + 1, item->line, item->column);
+        if (builder->error == 0)
+            document_builder_count_again(builder, item, level + 1);
     }
-    return r;
 }
 
 void document_builder_push(struct document_builder *builder, struct document_node *node) {
@@ -81,36 +78,38 @@ void document_builder_push(struct document_builder *builder, struct document_nod
     builder->open[builder->open_count++] = node;
 }
 
-static int check_keys(struct document_builder *builder, const struct document_node *mapping) {
+static void check_keys(struct document_builder *builder, const struct document_node *mapping) {
     cleanup(text_set_clear) struct text_set keys = {0};
-    for (size_t i = 0; i < mapping->count; i++) {
+    for (size_t i = 0; builder->error == 0 && i < mapping->count; i++) {
         const struct document_node *key = mapping->keys[i];
         uint32_t first = text_set_add(&keys, key->text, strlen(key->text));
         if (first < i)
-            return failure_input(builder->failure, builder->file, key->line, key->column,
-                                 "key %s is written twice, the first time in line %u",
-                                 shown_value(key->text, strlen(key->text)).text, mapping->keys[first]->line);
+            builder->error =
+                failure_input(builder->failure, builder->file, key->line, key->column,
+                              "key %s is written twice, the first time in line %u",
+                              shown_value(key->text, strlen(key->text)).text, mapping->keys[first]->line);
     }
-    return 0;
 }
 
-int document_builder_close(struct document_builder *builder, struct document_node *collection, size_t first) {
-    bool is_mapping = collection->kind == DOCUMENT_MAPPING;
-    struct document_node **children = builder->open + first, **lists;
-    size_t pushed = builder->open_count - first;
+void document_builder_close(struct document_builder *builder, struct document_node *collection,
+                            size_t first) {
+    size_t pushed = builder->open_count - first, stride = collection->kind == DOCUMENT_MAPPING ? 2 : 1;
+    struct document_node **children = builder->open + first;
     builder->open_count = first;
-    if (pushed == 0)
-        return 0;
-    lists = obstack_alloc(builder->memory, (int)(pushed * sizeof(struct document_node *)));
-    collection->count = is_mapping ? pushed / 2 : pushed;
-    collection->items = is_mapping ? lists + collection->count : lists;
-    collection->keys = is_mapping ? lists : NULL;
-    for (size_t i = 0; i < pushed; i++)
-        if (!is_mapping || i % 2 == 1)
-            collection->items[is_mapping ? i / 2 : i] = children[i];
-        else
-            collection->keys[i / 2] = children[i];
-    return is_mapping ? check_keys(builder, collection) : 0;
+    if (pushed == 0 || builder->error < 0)
+        return;
+    struct document_node **lists =
+        obstack_alloc(builder->memory, (int)(pushed * sizeof(struct document_node *)));
+    collection->count = pushed / stride;
+    collection->items = lists;
+    collection->keys = stride == 2 ? lists + collection->count : NULL;
+    for (size_t i = 0; i < collection->count; i++) {
+        collection->items[i] = children[stride * i + stride - 1];
+        if (collection->keys)
+            collection->keys[i] = children[stride * i];
+    }
+    if (collection->keys)
+        check_keys(builder, collection);
 }
 
 /* ---- Bytes ------------------------------------------------------------------------------------- */

@@ -5,6 +5,7 @@
 #include "engine/documents/document-builder.h"
 #include "engine/documents/number-literal.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,20 +17,24 @@ struct walk {
     struct document_place place; /* of the last node: places are asked for in rising order */
 };
 
-/* What stands at walk->at is not what was EXPECTED. */
-static int unexpected(struct walk *walk, const char *expected) {
+/* What stands at walk->at is not what was EXPECTED. Nothing is read behind it. */
+static void unexpected(struct walk *walk, const char *expected) {
     struct failure *failure = walk->builder.failure;
     const char *file = walk->builder.file;
+    if (walk->builder.error < 0)
+        return;
     document_place_move(&walk->place, walk->at);
     size_t line = walk->place.line, column = walk->place.column;
-    if (walk->at == walk->end)
-        return failure_input(failure, file, line, column, "the text ends here, expected %s", expected);
-    unsigned char byte = (unsigned char)*walk->at;
-    if (byte < ' ' || byte == 0x7f)
-        return failure_input(failure, file, line, column, "control character 0x%02x, expected %s", byte,
-                             expected);
+    unsigned char byte = walk->at < walk->end ? (unsigned char)*walk->at : 0;
     int length = byte < 0x80 ? 1 : byte < 0xe0 ? 2 : byte < 0xf0 ? 3 : 4; /* the text is known to be UTF-8 */
-    return failure_input(failure, file, line, column, "'%.*s', expected %s", length, walk->at, expected);
+    if (walk->at == walk->end)
+        failure_input(failure, file, line, column, "the text ends here, expected %s", expected);
+    else if (byte < ' ' || byte == 0x7f)
+        failure_input(failure, file, line, column, "control character 0x%02x, expected %s", byte, expected);
+    else
+        failure_input(failure, file, line, column, "'%.*s', expected %s", length, walk->at, expected);
+    walk->builder.error = -EINVAL;
+    walk->at = walk->end;
 }
 
 static bool is_at(const struct walk *walk, const char *characters) {
@@ -65,166 +70,143 @@ static void add_character(struct obstack *text, int character) {
 }
 
 /* Adds what the escape at walk->at stands for. */
-static int walk_escape(struct walk *walk) {
+static void walk_escape(struct walk *walk) {
     static const char names[] = "\"\\/bfnrt", meant[] = "\"\\/\b\f\n\r\t";
     const char *backslash = walk->at++;
-    if (!is_at(walk, "\"\\/bfnrtu"))
-        return unexpected(walk, "one of the escapes \\\" \\\\ \\/ \\b \\f \\n \\r \\t \\uXXXX");
-    char name = *walk->at++;
-    if (name != 'u') {
-        obstack_1grow(walk->builder.memory, meant[strchr(names, name) - names]);
-        return 0;
+    if (is_at(walk, names)) {
+        obstack_1grow(walk->builder.memory, meant[strchr(names, *walk->at++) - names]);
+        return;
     }
-    int character = unicode_escape(walk, backslash), second;
+    int character = unicode_escape(walk, backslash), second = 0xdc00;
+    if (!is_at(walk, "u")) {
+        unexpected(walk, "one of the escapes \\\" \\\\ \\/ \\b \\f \\n \\r \\t \\uXXXX");
+        return;
+    }
+    walk->at = character < 0 ? walk->at + 1 : backslash;
     if (character < 0)
-        return unexpected(walk, "four hexadecimal digits");
-    walk->at = backslash;
+        unexpected(walk, "four hexadecimal digits");
     if (character == 0)
-        return unexpected(walk, "text without NULs (\\u0000)");
+        unexpected(walk, "text without NULs (\\u0000)");
     if (character >= 0xdc00 && character <= 0xdfff)
-        return unexpected(walk, "the first half of a surrogate pair before the second");
+        unexpected(walk, "the first half of a surrogate pair before the second");
+    if (walk->builder.error < 0)
+        return;
     walk->at += 6;
     if (character >= 0xd800 && character <= 0xdbff) {
         second = unicode_escape(walk, walk->at);
-        if (second < 0xdc00 || second > 0xdfff)
-            return unexpected(walk, "the second half of a surrogate pair");
+        if (second < 0xdc00 || second > 0xdfff) {
+            unexpected(walk, "the second half of a surrogate pair");
+            return;
+        }
         walk->at += 6;
         character = 0x10000 + ((character - 0xd800) << 10) + (second - 0xdc00);
     }
     add_character(walk->builder.memory, character);
-    return 0;
 }
 
-static int start_node(struct walk *walk, enum document_kind kind, size_t level, struct document_node **ret) {
+static struct document_node *start_node(struct walk *walk, enum document_kind kind, size_t level) {
     document_place_move(&walk->place, walk->at);
-    return document_builder_node(&walk->builder, kind, level, walk->place.line, walk->place.column, ret);
+    struct document_node *node =
+        document_builder_node(&walk->builder, kind, level, walk->place.line, walk->place.column);
+    if (walk->builder.error < 0)
+        walk->at = walk->end;
+    return node;
 }
 
-static int walk_string(struct walk *walk, size_t level, struct document_node **ret) {
-    int r = start_node(walk, DOCUMENT_TEXT, level, ret);
-    if (r < 0)
-        return r;
+static struct document_node *walk_string(struct walk *walk, size_t level) {
+    struct document_node *node = start_node(walk, DOCUMENT_TEXT, level);
     struct obstack *memory = walk->builder.memory;
-    for (walk->at++; !is_at(walk, "\"");) {
+    for (walk->at += walk->at < walk->end; walk->builder.error == 0 && !is_at(walk, "\"");) {
         const char *start = walk->at;
         while (walk->at < walk->end && *walk->at != '"' && *walk->at != '\\' &&
                (unsigned char)*walk->at >= ' ')
             walk->at++;
         obstack_grow(memory, start, (int)(walk->at - start));
-        r = is_at(walk, "\\")   ? walk_escape(walk)
-            : is_at(walk, "\"") ? 0
-                                : unexpected(walk, "'\"' at the end of the string");
-        if (r < 0)
-            return r;
+        if (is_at(walk, "\\"))
+            walk_escape(walk);
+        else if (!is_at(walk, "\""))
+            unexpected(walk, "'\"' at the end of the string");
     }
-    walk->at++;
+    walk->at += walk->at < walk->end;
     obstack_1grow(memory, '\0');
-    (*ret)->text = obstack_finish(memory);
-    return 0;
+    node->text = obstack_finish(memory);
+    return node;
 }
 
 /* ---- Values ------------------------------------------------------------------------------------ */
 
-static int walk_number(struct walk *walk, size_t level, struct document_node **ret) {
-    size_t length = number_literal_json_length(walk->at, (size_t)(walk->end - walk->at));
-    if (length == 0)
-        return unexpected(walk, "a number as JSON writes it, such as -1.5e3");
-    if (length > NUMBER_LENGTH_MAX)
-        return unexpected(walk, "a number of at most 63 characters");
-    int r = start_node(walk, DOCUMENT_NUMBER, level, ret);
-    if (r < 0)
-        return r;
-    document_builder_text(&walk->builder, *ret, walk->at, length);
-    walk->at += length;
-    return 0;
+/* LENGTH bytes that are a scalar. */
+static struct document_node *walk_literal(struct walk *walk, enum document_kind kind, size_t level,
+                                          size_t length) {
+    const char *literal = walk->at;
+    struct document_node *node = start_node(walk, kind, level);
+    document_builder_text(&walk->builder, node, literal, length);
+    walk->at += walk->builder.error < 0 ? 0 : length;
+    return node;
 }
 
-static int walk_word(struct walk *walk, size_t level, struct document_node **ret) {
+static struct document_node *walk_scalar(struct walk *walk, size_t level) {
     static const struct {
         const char *word;
         enum document_kind kind;
     } words[] = {{"null", DOCUMENT_NULL}, {"true", DOCUMENT_BOOLEAN}, {"false", DOCUMENT_BOOLEAN}};
-    for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
-        size_t length = strlen(words[i].word);
-        if ((size_t)(walk->end - walk->at) < length || memcmp(walk->at, words[i].word, length) != 0)
-            continue;
-        int r = start_node(walk, words[i].kind, level, ret);
-        if (r < 0)
-            return r;
-        document_builder_text(&walk->builder, *ret, words[i].word, length);
-        walk->at += length;
-        return 0;
-    }
-    return unexpected(walk, "a value");
+    size_t left = (size_t)(walk->end - walk->at), length = number_literal_json_length(walk->at, left);
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (left >= strlen(words[i].word) && memcmp(walk->at, words[i].word, strlen(words[i].word)) == 0)
+            return walk_literal(walk, words[i].kind, level, strlen(words[i].word));
+    if (length > 0 && length <= NUMBER_LENGTH_MAX)
+        return walk_literal(walk, DOCUMENT_NUMBER, level, length);
+    unexpected(walk, length > 0                     ? "a number of at most 63 characters"
+                     : is_at(walk, "-+.0123456789") ? "a number as JSON writes it, such as -1.5e3"
+                                                    : "a value");
+    return walk_literal(walk, DOCUMENT_NULL, level, 0);
 }
 
-static int walk_value(struct walk *walk, size_t level, struct document_node **ret);
+static struct document_node *walk_value(struct walk *walk, size_t level);
 
 /* A member of an object, or an item of an array. */
-static int walk_child(struct walk *walk, size_t level, bool is_object) {
-    struct document_node *child;
-    int r;
+static void walk_child(struct walk *walk, size_t level, bool is_object) {
     if (is_object) {
         if (!is_at(walk, "\""))
-            return unexpected(walk, "a key in double quotes");
-        r = walk_string(walk, level, &child);
-        if (r < 0)
-            return r;
-        document_builder_push(&walk->builder, child);
+            unexpected(walk, "a key in double quotes");
+        document_builder_push(&walk->builder, walk_string(walk, level));
         skip_blanks(walk);
         if (!is_at(walk, ":"))
-            return unexpected(walk, "':' after the key");
-        walk->at++;
+            unexpected(walk, "':' after the key");
+        walk->at += walk->at < walk->end;
         skip_blanks(walk);
     }
-    r = walk_value(walk, level, &child);
-    if (r == 0)
-        document_builder_push(&walk->builder, child);
-    return r;
+    document_builder_push(&walk->builder, walk_value(walk, level));
+    skip_blanks(walk);
 }
 
-static int walk_collection(struct walk *walk, size_t level, struct document_node **ret) {
+static struct document_node *walk_collection(struct walk *walk, size_t level) {
     bool is_object = *walk->at == '{';
     const char *close = is_object ? "}" : "]";
     size_t first = walk->builder.open_count;
-    int r = start_node(walk, is_object ? DOCUMENT_MAPPING : DOCUMENT_SEQUENCE, level, ret);
-    if (r < 0)
-        return r;
-    walk->at++;
+    struct document_node *node = start_node(walk, is_object ? DOCUMENT_MAPPING : DOCUMENT_SEQUENCE, level);
+    bool more = walk->builder.error == 0;
+    walk->at += more;
     skip_blanks(walk);
-    for (bool more = !is_at(walk, close); more;) {
-        r = walk_child(walk, level + 1, is_object);
-        if (r < 0)
-            return r;
-        skip_blanks(walk);
+    more = more && !is_at(walk, close);
+    while (more) {
+        walk_child(walk, level + 1, is_object);
         more = is_at(walk, ",");
         if (!more && !is_at(walk, close))
-            return unexpected(walk, is_object ? "',' or '}'" : "',' or ']'");
-        if (more) {
-            walk->at++;
-            skip_blanks(walk);
-        }
+            unexpected(walk, is_object ? "',' or '}'" : "',' or ']'");
+        walk->at += more;
+        skip_blanks(walk);
     }
-    walk->at++;
-    return document_builder_close(&walk->builder, *ret, first);
+    walk->at += walk->at < walk->end;
+    document_builder_close(&walk->builder, node, first);
+    return node;
 }
 
 /* The value at walk->at, at LEVEL; recursion ends with DOCUMENT_DEPTH_MOST. */
-static int walk_value(struct walk *walk, size_t level, struct document_node **ret) {
+static struct document_node *walk_value(struct walk *walk, size_t level) {
     if (is_at(walk, "{["))
-        return walk_collection(walk, level, ret);
-    if (is_at(walk, "\""))
-        return walk_string(walk, level, ret);
-    return is_at(walk, "-+.0123456789") ? walk_number(walk, level, ret) : walk_word(walk, level, ret);
-}
-
-static int walk_text(struct walk *walk, struct document_node **ret) {
-    skip_blanks(walk);
-    int r = walk_value(walk, 1, ret);
-    if (r < 0)
-        return r;
-    skip_blanks(walk);
-    return walk->at < walk->end ? unexpected(walk, "nothing after the value") : 0;
+        return walk_collection(walk, level);
+    return is_at(walk, "\"") ? walk_string(walk, level) : walk_scalar(walk, level);
 }
 
 int document_parse_json(const char *name, const char *bytes, size_t length, struct document **ret,
@@ -237,7 +219,10 @@ int document_parse_json(const char *name, const char *bytes, size_t length, stru
                         start,
                         bytes + length,
                         {start, 1, 1}};
-    struct document_node *root = NULL;
-    r = walk_text(&walk, &root);
-    return document_builder_finish(&walk.builder, r, root, ret);
+    skip_blanks(&walk);
+    struct document_node *root = walk_value(&walk, 1);
+    skip_blanks(&walk);
+    if (walk.at < walk.end)
+        unexpected(&walk, "nothing after the value");
+    return document_builder_finish(&walk.builder, root, ret);
 }

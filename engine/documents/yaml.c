@@ -23,19 +23,20 @@ struct yaml {
     struct anchor anchors[DOCUMENT_ANCHORS_MOST];
 };
 
-__attribute__((format(printf, 3, 4))) static int refuse(struct yaml *yaml, const yaml_mark_t *mark,
-                                                        const char *format, ...) {
+__attribute__((format(printf, 3, 4))) static void refuse(struct yaml *yaml, const yaml_mark_t *mark,
+                                                         const char *format, ...) {
     char sentence[FAILURE_TEXT_SIZE];
     va_list arguments;
     va_start(arguments, format);
     vsnprintf(sentence, sizeof sentence, format, arguments);
     va_end(arguments);
-    return failure_input(yaml->builder.failure, yaml->builder.file, mark->line + 1, mark->column + 1, "%s",
-                         sentence);
+    if (yaml->builder.error == 0)
+        yaml->builder.error = failure_input(yaml->builder.failure, yaml->builder.file, mark->line + 1,
+                                            mark->column + 1, "%s", sentence);
 }
 
 /* What libyaml complains of, as one sentence. */
-static int refuse_syntax(struct yaml *yaml) {
+static void refuse_syntax(struct yaml *yaml) {
     const yaml_parser_t *parser = &yaml->parser;
     const char *problem = parser->problem ? parser->problem : "not YAML";
     if (parser->error == YAML_MEMORY_ERROR)
@@ -43,20 +44,21 @@ static int refuse_syntax(struct yaml *yaml) {
     if (parser->error == YAML_READER_ERROR) {
         struct document_place place = {yaml->bytes, 1, 1};
         document_place_move(&place, yaml->bytes + parser->problem_offset);
-        return failure_input(yaml->builder.failure, yaml->builder.file, place.line, place.column,
-                             "%s (0x%02x)", problem, (unsigned)parser->problem_value);
+        yaml_mark_t mark = {.line = place.line - 1, .column = place.column - 1};
+        refuse(yaml, &mark, "%s (0x%02x)", problem, (unsigned)parser->problem_value);
+    } else if (parser->context && parser->context_mark.line != parser->problem_mark.line) {
+        refuse(yaml, &parser->problem_mark, "%s %s that begins in line %zu", problem, parser->context,
+               parser->context_mark.line + 1);
+    } else {
+        refuse(yaml, &parser->problem_mark, "%s%s%s", problem, parser->context ? " " : "",
+               parser->context ? parser->context : "");
     }
-    if (parser->context && parser->context_mark.line != parser->problem_mark.line)
-        return refuse(yaml, &parser->problem_mark, "%s %s that begins in line %zu", problem, parser->context,
-                      parser->context_mark.line + 1);
-    if (parser->context)
-        return refuse(yaml, &parser->problem_mark, "%s %s", problem, parser->context);
-    return refuse(yaml, &parser->problem_mark, "%s", problem);
 }
 
-/* The next event; the caller deletes it. */
-static int next_event(struct yaml *yaml, yaml_event_t *ret) {
-    return yaml_parser_parse(&yaml->parser, ret) ? 0 : refuse_syntax(yaml);
+/* The next event, which the caller deletes; after an error, none. */
+static void next_event(struct yaml *yaml, yaml_event_t *ret) {
+    if (yaml->builder.error == 0 && !yaml_parser_parse(&yaml->parser, ret))
+        refuse_syntax(yaml);
 }
 
 /* ---- Scalars ----------------------------------------------------------------------------------- */
@@ -78,13 +80,13 @@ static enum document_kind kind_of_plain(const char *text, size_t length) {
     return number_literal_is_decimal(text, length) ? DOCUMENT_NUMBER : DOCUMENT_TEXT;
 }
 
-static int refuse_tag(struct yaml *yaml, const yaml_event_t *event, const char *tag) {
-    return refuse(yaml, &event->start_mark, "tag %s is not known, expected a value without a tag",
-                  shown_value(tag, strlen(tag)).text);
+static void refuse_tag(struct yaml *yaml, const yaml_event_t *event, const char *tag) {
+    refuse(yaml, &event->start_mark, "tag %s is not known, expected a value without a tag",
+           shown_value(tag, strlen(tag)).text);
 }
 
 /* The kind that a tag asks for; the core schema's alone are known. */
-static int kind_of_tagged(struct yaml *yaml, const yaml_event_t *event, enum document_kind *ret) {
+static enum document_kind kind_of_tagged(struct yaml *yaml, const yaml_event_t *event) {
     static const struct {
         const char *name;
         enum document_kind kind;
@@ -98,50 +100,45 @@ static int kind_of_tagged(struct yaml *yaml, const yaml_event_t *event, enum doc
         if (strcmp(tags[i].name, tag) != 0)
             continue;
         if (tags[i].kind != DOCUMENT_TEXT && kind_of_plain(text, event->data.scalar.length) != tags[i].kind)
-            return refuse(yaml, &event->start_mark, "%s is tagged as %s",
-                          shown_value(text, strlen(text)).text, document_kind_name(tags[i].kind));
-        *ret = tags[i].kind;
-        return 0;
+            refuse(yaml, &event->start_mark, "%s is tagged as %s", shown_value(text, strlen(text)).text,
+                   document_kind_name(tags[i].kind));
+        return tags[i].kind;
     }
-    return refuse_tag(yaml, event, tag);
+    refuse_tag(yaml, event, tag);
+    return DOCUMENT_TEXT;
 }
 
-static int make_node(struct yaml *yaml, enum document_kind kind, size_t level, const yaml_event_t *event,
-                     struct document_node **ret) {
+static struct document_node *make_node(struct yaml *yaml, enum document_kind kind, size_t level,
+                                       const yaml_event_t *event) {
     return document_builder_node(&yaml->builder, kind, level, event->start_mark.line + 1,
-                                 event->start_mark.column + 1, ret);
+                                 event->start_mark.column + 1);
 }
 
-static int set_anchor(struct yaml *yaml, const yaml_char_t *name, const struct document_node *node,
-                      const yaml_mark_t *mark) {
+static void set_anchor(struct yaml *yaml, const yaml_char_t *name, const struct document_node *node,
+                       const yaml_mark_t *mark) {
     if (!name)
-        return 0;
+        return;
     uint32_t number = text_set_add(&yaml->names, (const char *)name, strlen((const char *)name));
-    if (number == DOCUMENT_ANCHORS_MOST)
-        return refuse(yaml, mark, "too many anchors");
-    yaml->anchors[number] = (struct anchor){.node = node, .open = node->kind >= DOCUMENT_SEQUENCE};
-    return 0;
+    if (number < DOCUMENT_ANCHORS_MOST)
+        yaml->anchors[number] = (struct anchor){.node = node, .open = node->kind >= DOCUMENT_SEQUENCE};
+    else
+        refuse(yaml, mark, "too many anchors");
 }
 
-static int make_scalar(struct yaml *yaml, const yaml_event_t *event, size_t level,
-                       struct document_node **ret) {
+static struct document_node *make_scalar(struct yaml *yaml, const yaml_event_t *event, size_t level) {
     const char *text = (const char *)event->data.scalar.value;
     size_t length = event->data.scalar.length;
     enum document_kind kind = DOCUMENT_TEXT;
-    int r = 0;
     if (event->data.scalar.tag)
-        r = kind_of_tagged(yaml, event, &kind);
+        kind = kind_of_tagged(yaml, event);
     else if (event->data.scalar.style == YAML_PLAIN_SCALAR_STYLE)
         kind = kind_of_plain(text, length);
-    if (r < 0)
-        return r;
     if (memchr(text, '\0', length))
-        return refuse(yaml, &event->start_mark, "the text holds a NUL");
-    r = make_node(yaml, kind, level, event, ret);
-    if (r < 0)
-        return r;
-    document_builder_text(&yaml->builder, *ret, text, length);
-    return set_anchor(yaml, event->data.scalar.anchor, *ret, &event->start_mark);
+        refuse(yaml, &event->start_mark, "the text holds a NUL");
+    struct document_node *node = make_node(yaml, kind, level, event);
+    document_builder_text(&yaml->builder, node, text, length);
+    set_anchor(yaml, event->data.scalar.anchor, node, &event->start_mark);
+    return node;
 }
 
 /* ---- Anchors and aliases ----------------------------------------------------------------------- */
@@ -153,128 +150,120 @@ static void close_anchor(struct yaml *yaml, const struct document_node *node) {
             yaml->anchors[i].open = false;
 }
 
-static int make_alias(struct yaml *yaml, const yaml_event_t *event, size_t level,
-                      struct document_node **ret) {
+/* A node that has what the named one has. */
+static struct document_node *make_alias(struct yaml *yaml, const yaml_event_t *event, size_t level) {
     const char *name = (const char *)event->data.alias.anchor;
     const yaml_mark_t *mark = &event->start_mark;
     struct document_builder *builder = &yaml->builder;
+    struct document_node *copy = make_node(yaml, DOCUMENT_NULL, level, event);
     uint32_t number;
-    if (!text_set_find(&yaml->names, name, strlen(name), &number))
-        return refuse(yaml, mark, "alias '*%.100s' names no node before it", name);
+    if (!text_set_find(&yaml->names, name, strlen(name), &number)) {
+        refuse(yaml, mark, "alias '*%.100s' names no node before it", name);
+        return copy;
+    }
     const struct anchor *anchor = &yaml->anchors[number];
     if (anchor->open)
-        return refuse(yaml, mark, "alias '*%.100s' is inside the node that it names", name);
-    int r = make_node(yaml, anchor->node->kind, level, event, ret);
-    if (r < 0)
-        return r;
-    if (document_builder_count_again(builder, anchor->node, level) < 0)
-        /* The place of the alias is the one that the user can change. */
-        return refuse(yaml, mark, "alias '*%.100s' makes the document too big: %s", name,
-                      builder->failure ? builder->failure->text : "");
-    struct document_node *copy = *ret;
+        refuse(yaml, mark, "alias '*%.100s' is inside the node that it names", name);
+    if (builder->error < 0)
+        return copy;
+    document_builder_count_again(builder, anchor->node, level);
+    if (builder->error < 0) {
+        builder->error = 0; /* the place of the alias is the one that the user can change */
+        refuse(yaml, mark, "alias '*%.100s' makes the document too big: %s", name,
+               builder->failure ? builder->failure->text : "");
+    }
+    copy->kind = anchor->node->kind;
     copy->text = anchor->node->text;
     copy->count = anchor->node->count;
     copy->keys = anchor->node->keys;
     copy->items = anchor->node->items; /* shared */
-    return 0;
+    return copy;
 }
 
 /* ---- Collections ------------------------------------------------------------------------------- */
 
-static int walk_node(struct yaml *yaml, const yaml_event_t *event, size_t level, struct document_node **ret);
-
-static int make_key(struct yaml *yaml, const yaml_event_t *event, size_t level, struct document_node **ret) {
+static void check_key(struct yaml *yaml, const yaml_event_t *event) {
     const yaml_mark_t *mark = &event->start_mark;
-    if (event->type == YAML_ALIAS_EVENT)
-        return refuse(yaml, mark, "an alias as a key, expected a plain scalar");
-    if (event->type == YAML_SEQUENCE_START_EVENT)
-        return refuse(yaml, mark, "a sequence as a key, expected a plain scalar");
-    if (event->type == YAML_MAPPING_START_EVENT)
-        return refuse(yaml, mark, "a mapping as a key, expected a plain scalar");
-    bool plain = event->data.scalar.style == YAML_PLAIN_SCALAR_STYLE;
-    if (plain && strcmp((const char *)event->data.scalar.value, "<<") == 0)
-        return refuse(yaml, mark, "merge keys ('<<') are not supported, expected the keys themselves");
-    if (plain && event->data.scalar.length == 0)
-        return refuse(yaml, mark, "an empty key, expected a plain scalar");
-    return make_scalar(yaml, event, level, ret);
-}
-
-/* Reads the events of one child at LEVEL; *RET_END says that the collection's end came instead. */
-static int walk_child(struct yaml *yaml, bool is_mapping, size_t level, bool *ret_end) {
-    cleanup(yaml_event_delete) yaml_event_t first = {0}, second = {0};
-    struct document_node *child;
-    int r = next_event(yaml, &first);
-    if (r < 0)
-        return r;
-    *ret_end = first.type == (is_mapping ? YAML_MAPPING_END_EVENT : YAML_SEQUENCE_END_EVENT);
-    if (*ret_end)
-        return 0;
-    if (is_mapping) {
-        r = make_key(yaml, &first, level, &child);
-        if (r < 0)
-            return r;
-        document_builder_push(&yaml->builder, child);
-        r = next_event(yaml, &second);
-        if (r < 0)
-            return r;
+    const char *what = event->type == YAML_ALIAS_EVENT            ? "an alias"
+                       : event->type == YAML_SEQUENCE_START_EVENT ? "a sequence"
+                       : event->type == YAML_MAPPING_START_EVENT  ? "a mapping"
+                                                                  : NULL;
+    if (what)
+        refuse(yaml, mark, "%s as a key, expected a plain scalar", what);
+    else if (event->data.scalar.style == YAML_PLAIN_SCALAR_STYLE) {
+        if (strcmp((const char *)event->data.scalar.value, "<<") == 0)
+            refuse(yaml, mark, "merge keys ('<<') are not supported, expected the keys themselves");
+        if (event->data.scalar.length == 0)
+            refuse(yaml, mark, "an empty key, expected a plain scalar");
     }
-    r = walk_node(yaml, is_mapping ? &second : &first, level, &child);
-    if (r == 0)
-        document_builder_push(&yaml->builder, child);
-    return r;
 }
 
-static int walk_collection(struct yaml *yaml, const yaml_event_t *event, size_t level,
-                           struct document_node **ret) {
+static struct document_node *walk_node(struct yaml *yaml, const yaml_event_t *event, size_t level);
+
+/* Reads the events of one child at LEVEL; false: the collection's end came instead, or an error. */
+static bool walk_child(struct yaml *yaml, bool is_mapping, size_t level) {
+    cleanup(yaml_event_delete) yaml_event_t first = {0}, second = {0};
+    next_event(yaml, &first);
+    if (yaml->builder.error < 0 ||
+        first.type == (is_mapping ? YAML_MAPPING_END_EVENT : YAML_SEQUENCE_END_EVENT))
+        return false;
+    if (is_mapping) {
+        check_key(yaml, &first);
+        if (yaml->builder.error == 0)
+            document_builder_push(&yaml->builder, make_scalar(yaml, &first, level));
+        next_event(yaml, &second);
+    }
+    if (yaml->builder.error == 0)
+        document_builder_push(&yaml->builder, walk_node(yaml, is_mapping ? &second : &first, level));
+    return yaml->builder.error == 0;
+}
+
+static struct document_node *walk_collection(struct yaml *yaml, const yaml_event_t *event, size_t level) {
     bool is_mapping = event->type == YAML_MAPPING_START_EVENT;
     const yaml_char_t *tag = is_mapping ? event->data.mapping_start.tag : event->data.sequence_start.tag;
     const yaml_char_t *name =
         is_mapping ? event->data.mapping_start.anchor : event->data.sequence_start.anchor;
     if (tag && strcmp((const char *)tag, is_mapping ? YAML_MAP_TAG : YAML_SEQ_TAG) != 0)
-        return refuse_tag(yaml, event, (const char *)tag);
-    int r = make_node(yaml, is_mapping ? DOCUMENT_MAPPING : DOCUMENT_SEQUENCE, level, event, ret);
-    if (r == 0)
-        r = set_anchor(yaml, name, *ret, &event->start_mark);
+        refuse_tag(yaml, event, (const char *)tag);
+    struct document_node *node =
+        make_node(yaml, is_mapping ? DOCUMENT_MAPPING : DOCUMENT_SEQUENCE, level, event);
+    set_anchor(yaml, name, node, &event->start_mark);
     size_t first = yaml->builder.open_count;
-    for (bool end = false; r == 0 && !end;)
-        r = walk_child(yaml, is_mapping, level + 1, &end);
-    if (r < 0)
-        return r;
+    while (walk_child(yaml, is_mapping, level + 1))
+        continue;
     if (name)
-        close_anchor(yaml, *ret);
-    return document_builder_close(&yaml->builder, *ret, first);
+        close_anchor(yaml, node);
+    document_builder_close(&yaml->builder, node, first);
+    return node;
 }
 
 /* The node that EVENT begins, at LEVEL; recursion ends with DOCUMENT_DEPTH_MOST. */
-static int walk_node(struct yaml *yaml, const yaml_event_t *event, size_t level, struct document_node **ret) {
+static struct document_node *walk_node(struct yaml *yaml, const yaml_event_t *event, size_t level) {
     if (event->type == YAML_ALIAS_EVENT)
-        return make_alias(yaml, event, level, ret);
+        return make_alias(yaml, event, level);
     if (event->type == YAML_SCALAR_EVENT)
-        return make_scalar(yaml, event, level, ret);
-    return walk_collection(yaml, event, level, ret);
+        return make_scalar(yaml, event, level);
+    return walk_collection(yaml, event, level);
 }
 
 /* ---- The stream -------------------------------------------------------------------------------- */
 
 /* Stream start, document start, a node, document end, stream end. */
-static int walk_stream(struct yaml *yaml, struct document_node **ret) {
+static struct document_node *walk_stream(struct yaml *yaml) {
     cleanup(yaml_event_delete) yaml_event_t stream = {0}, start = {0}, first = {0}, end = {0}, last = {0};
-    int r = next_event(yaml, &stream);
-    if (r == 0)
-        r = next_event(yaml, &start);
-    if (r == 0 && start.type == YAML_STREAM_END_EVENT)
-        return refuse(yaml, &(yaml_mark_t){0}, "nothing, expected a document");
-    if (r == 0)
-        r = next_event(yaml, &first);
-    if (r == 0)
-        r = walk_node(yaml, &first, 1, ret);
-    if (r == 0)
-        r = next_event(yaml, &end);
-    if (r == 0)
-        r = next_event(yaml, &last);
-    if (r == 0 && last.type != YAML_STREAM_END_EVENT)
-        return refuse(yaml, &last.start_mark, "a second document, expected one");
-    return r;
+    next_event(yaml, &stream);
+    next_event(yaml, &start);
+    if (start.type == YAML_STREAM_END_EVENT)
+        refuse(yaml, &(yaml_mark_t){0}, "nothing, expected a document");
+    next_event(yaml, &first);
+    if (yaml->builder.error < 0)
+        return NULL;
+    struct document_node *root = walk_node(yaml, &first, 1);
+    next_event(yaml, &end);
+    next_event(yaml, &last);
+    if (last.type != YAML_STREAM_END_EVENT)
+        refuse(yaml, &last.start_mark, "a second document, expected one");
+    return root;
 }
 
 int document_parse_yaml(const char *name, const char *bytes, size_t length, struct document **ret,
@@ -290,9 +279,8 @@ int document_parse_yaml(const char *name, const char *bytes, size_t length, stru
     yaml_parser_set_encoding(&yaml.parser, YAML_UTF8_ENCODING);
     yaml_parser_set_input_string(&yaml.parser, (const unsigned char *)bytes + mark, length - mark);
     yaml.builder = document_builder_begin(name, DOCUMENT_NODES_MOST, failure);
-    struct document_node *root = NULL;
-    r = walk_stream(&yaml, &root);
+    struct document_node *root = walk_stream(&yaml);
     text_set_clear(&yaml.names);
     yaml_parser_delete(&yaml.parser);
-    return document_builder_finish(&yaml.builder, r, root, ret);
+    return document_builder_finish(&yaml.builder, root, ret);
 }

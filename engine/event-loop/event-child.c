@@ -156,19 +156,12 @@ struct event_source *event_loop_add_child(struct event_loop *loop, pid_t pid, ev
         /* Old kernels do not know it, and the seccomp filters of some containers refuse it. */
         if (source->child.pidfd >= 0)
             return source;
-        if (errno != ENOSYS && errno != EPERM) {
-            int saved = errno;
-            event_source_remove(source);
-            errno = saved;
-            return NULL;
-        }
+        if (errno != ENOSYS && errno != EPERM)
+            return event_source_added(source, -errno);
     }
     int r = use_sigchld(loop);
-    if (r < 0) {
-        event_source_remove(source);
-        errno = -r;
-        return NULL;
-    }
+    if (r < 0)
+        return event_source_added(source, r);
     /* It may have ended, and its signal have been taken, before it was watched. Where orphans are reaped it
      * would be gone then; so its signal is still to come. */
     if (!loop->orphans)

@@ -62,6 +62,14 @@ void event_source_remove(struct event_source *source) {
         SLIST_INSERT_HEAD(&loop->buried, source, buried);
 }
 
+struct event_source *event_source_added(struct event_source *source, int r) {
+    if (r >= 0)
+        return source;
+    event_source_remove(source);
+    errno = -r;
+    return NULL;
+}
+
 static void free_buried(struct event_loop *loop) {
     struct event_source *source;
     while ((source = SLIST_FIRST(&loop->buried))) {
@@ -101,13 +109,7 @@ struct event_source *event_loop_add_descriptor(struct event_loop *loop, int desc
         return NULL;
     source->descriptor.callback = callback;
     source->descriptor.descriptor = descriptor;
-    int r = event_source_set_events(source, events);
-    if (r < 0) {
-        event_source_remove(source);
-        errno = -r;
-        return NULL;
-    }
-    return source;
+    return event_source_added(source, event_source_set_events(source, events));
 }
 
 static unsigned descriptor_serve(struct event_source *source, uint32_t reported) {

@@ -30,21 +30,15 @@ static int update(struct event_loop *loop) {
         return -errno;
     if (loop->signals >= 0)
         return 0;
-    struct event_source *source = event_source_new(loop, EVENT_KIND_DESCRIPTOR, loop);
-    int r = source ? 0 : -ENOMEM;
-    if (source) {
-        source->internal = true;
-        source->descriptor.callback = on_signals;
-        source->descriptor.descriptor = descriptor;
-        r = event_source_set_events(source, EVENT_READ);
-    }
-    if (r < 0) {
-        event_source_remove(source);
+    loop->signal_source = event_loop_add_descriptor(loop, descriptor, EVENT_READ, on_signals, loop);
+    if (!loop->signal_source) {
+        int r = -errno;
         close(descriptor);
         return r;
     }
+    loop->signal_source->internal = true;
+    loop->active--; /* it does not keep the loop running */
     loop->signals = descriptor;
-    loop->signal_source = source;
     return 0;
 }
 
@@ -99,13 +93,7 @@ struct event_source *event_loop_add_signal(struct event_loop *loop, int signal_n
     source->signal.callback = callback;
     source->signal.number = signal_number;
     loop->active++;
-    int r = signal_want(loop, signal_number);
-    if (r < 0) {
-        event_source_remove(source);
-        errno = -r;
-        return NULL;
-    }
-    return source;
+    return event_source_added(source, signal_want(loop, signal_number));
 }
 
 void signal_remove(struct event_source *source) {

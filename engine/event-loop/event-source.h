@@ -93,6 +93,8 @@ enum { TIMER_LIMIT = 1 << 20 };
 
 /* Allocates and links; NULL with errno set. */
 struct event_source *event_source_new(struct event_loop *loop, enum event_kind kind, void *context);
+/* SOURCE, or, where R is a negative errno, NULL with errno set and SOURCE removed. */
+struct event_source *event_source_added(struct event_source *source, int r);
 /* Puts DESCRIPTOR into the epoll set for SOURCE, or changes or takes it out. 0 or a negative errno. */
 int event_loop_watch(struct event_loop *loop, int operation, int descriptor, uint32_t events,
                      struct event_source *source);

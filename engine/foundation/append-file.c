@@ -33,8 +33,7 @@ static int open_file(const char *path, int flags, const char *verb, struct appen
 int append_file_create(const char *path, struct append_file **ret, struct failure *failure) {
     cleanup(close_file) struct append_file *file = NULL;
     int r = open_file(path, O_CREAT | O_EXCL, "create", &file, failure);
-    if (r == 0)
-        r = file_sync_folder_of(path, failure);
+    r = r < 0 ? r : file_sync_folder_of(path, failure);
     if (r == 0)
         *ret = take_pointer(file);
     return r;
@@ -64,8 +63,7 @@ int append_file_open(const char *path, uint64_t keep_bytes, struct append_file *
     cleanup(close_file) struct append_file *file = NULL;
     /* O_NONBLOCK: a FIFO in its place is refused and not waited for; it means nothing for a file. */
     int r = open_file(path, O_NOFOLLOW | O_NONBLOCK, "open", &file, failure);
-    if (r == 0)
-        r = cut(file, keep_bytes, failure);
+    r = r < 0 ? r : cut(file, keep_bytes, failure);
     if (r == 0)
         *ret = take_pointer(file);
     return r;

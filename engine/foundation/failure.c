@@ -75,6 +75,12 @@ int failure_input(struct failure *failure, const char *file, size_t line, size_t
     return -EINVAL;
 }
 
+int failure_place(struct failure *failure, int code, const char *file, size_t line, size_t column) {
+    if (code < 0 && failure && failure->kind == FAILURE_INPUT && !failure->place[0])
+        failure_input(failure, file, line, column, "%s", failure->text);
+    return code;
+}
+
 int failure_verification(struct failure *failure, const char *file, const char *format, ...) {
     char place[FAILURE_PLACE_SIZE];
     snprintf(place, sizeof place, "%s", file ? file : "");

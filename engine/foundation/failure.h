@@ -21,7 +21,7 @@ enum failure_kind {
     FAILURE_EXPERIMENT = 3,   /* the experiment ran and failed; an archive says so */
     FAILURE_INTERRUPTED = 4,  /* the user or a signal ended it; what there is was sealed */
     FAILURE_VERIFICATION = 5, /* an archive is damaged, hostile or not what its manifest says */
-    FAILURE_PARTIAL = 6,      /* a run ended in good order before all was done; it can be gone on with */
+    FAILURE_PARTIAL = 6,      /* a run ended in good order before all was done; it can be resumed */
 };
 
 enum { FAILURE_PLACE_SIZE = 512, FAILURE_TEXT_SIZE = 1536 };
@@ -42,6 +42,9 @@ int failure_set_kind(struct failure *failure, enum failure_kind kind, int code, 
 /* Bad input at a place in a file. LINE and COLUMN count from 1; 0 means unknown. FILE may be NULL. */
 int failure_input(struct failure *failure, const char *file, size_t line, size_t column, const char *format,
                   ...) __attribute__((format(printf, 5, 6)));
+
+/* Gives a failure of input that has no place this one. Returns CODE. */
+int failure_place(struct failure *failure, int code, const char *file, size_t line, size_t column);
 
 /* A verification failure: the archive FILE is not what it says. Returns -EBADMSG. */
 int failure_verification(struct failure *failure, const char *file, const char *format, ...)

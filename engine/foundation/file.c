@@ -137,7 +137,7 @@ int file_output_open(const char *path, unsigned mode, struct file_output *ret, s
         errno = EISDIR;
         return failure_errno(failure, "write", path);
     }
-    if (exists && is_standard_output(&status)) /* also where that is a file: it goes on where that is */
+    if (exists && is_standard_output(&status)) /* also where that is a file: written at its present end */
         output.descriptor = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3);
     else if (exists && !S_ISREG(status.st_mode))
         output.descriptor = open(path, O_WRONLY | O_NOCTTY | O_CLOEXEC);

@@ -68,7 +68,7 @@ static int compare_fields(const struct field *a, const struct field *b) {
     return strcmp(a->text, b->text);
 }
 
-/* By all fields but number SKIPPED (SIZE_MAX: none is), a form that goes on after one that ends. */
+/* By all fields but number SKIPPED (SIZE_MAX: none is), a longer form after one that it begins with. */
 static int compare_forms(const struct form *a, const struct form *b, size_t skipped) {
     for (size_t i = 0; i < a->count && i < b->count; i++) {
         int r = i == skipped ? 0 : compare_fields(&a->fields[i], &b->fields[i]);
@@ -143,20 +143,6 @@ static void merge_at(struct fold *fold, size_t place) {
     fold->count = kept;
 }
 
-/* Whether any two forms differ there: most numbers ("grid5000") are in all names of a list. */
-static bool differs_at(const struct fold *fold, size_t place) {
-    const struct field *seen = NULL;
-    for (size_t i = 0; i < fold->count; i++) {
-        if (place >= fold->forms[i].count)
-            continue;
-        const struct field *field = &fold->forms[i].fields[place];
-        if (seen && compare_fields(seen, field) != 0)
-            return true;
-        seen = field;
-    }
-    return false;
-}
-
 /* Drops names given twice. FOLD is sorted. */
 static void drop_doubles(struct fold *fold) {
     size_t kept = 0;
@@ -179,7 +165,7 @@ int host_list_fold(const char *const *names, size_t count, struct text *ret) {
     qsort(fold.forms, fold.count, sizeof *fold.forms, by_all);
     drop_doubles(&fold);
     for (size_t place = most; place-- > 0;)
-        if (place % 2 == 1 && differs_at(&fold, place))
+        if (place % 2 == 1)
             merge_at(&fold, place);
     qsort(fold.forms, fold.count, sizeof *fold.forms, by_all);
     struct text_mark mark = text_mark(ret);

@@ -2,6 +2,7 @@
 
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/file.h"
+#include "engine/foundation/number.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -103,18 +104,17 @@ struct range {
     int width; /* digits at least */
 };
 
-/* The number at *AT, of *RET_DIGITS digits. Something that is no digit follows it. */
+/* The number at *AT, of *RET_DIGITS digits. */
 static int read_number(const struct reading *reading, const char **at, uint64_t *ret, int *ret_digits) {
     const char *start = *at;
-    uint64_t number = 0;
-    for (; is_digit(**at) && *at - start < DIGITS_MAX; ++*at)
-        number = 10 * number + (uint64_t)(**at - '0');
-    if (*at == start)
+    size_t digits = strspn(start, "0123456789");
+    if (digits == 0)
         return refuse(reading, start, "expected a number in the bracket");
-    if (is_digit(**at))
+    if (digits > DIGITS_MAX)
         return refuse(reading, start, "a number of more than %d digits", (int)DIGITS_MAX);
-    *ret = number;
-    *ret_digits = (int)(*at - start);
+    (void)number_parse_uint64(start, digits, ret);
+    *ret_digits = (int)digits;
+    *at += digits;
     return 0;
 }
 
@@ -195,7 +195,7 @@ static int refuse_character(const struct reading *reading, const char *at, bool 
     return refuse(reading, at, "'%c' is in no host name", *at);
 }
 
-/* Adds the names that begin with the first LENGTH bytes of reading->name, after BRACKETS, and go on as the
+/* Adds the names that begin with the first LENGTH bytes of reading->name, after BRACKETS, and continue as the
  * entry does at *AT, up to what ends it. */
 static int read_rest(struct reading *reading, const char **at, size_t length, size_t brackets) {
     size_t address = 0; /* bytes that are left of one */

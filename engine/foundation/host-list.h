@@ -5,8 +5,8 @@
  *
  * A range counts in decimal; leading zeros fix the width ([01-16]). Several brackets multiply, the last
  * fastest. Commas outside brackets, blanks and line ends separate entries. An entry may be anything that ssh
- * takes as a destination: [user@]host[:port] (an IPv6 address with a port in brackets of its own is told from
- * a range by its colons). Whether a port is one is not looked at here.
+ * takes as a destination: [user@]host[:port] (brackets with colons are an IPv6 address and not a range).
+ * Whether a port is one is not looked at here.
  */
 #ifndef ASSAY_FOUNDATION_HOST_LIST_H
 #define ASSAY_FOUNDATION_HOST_LIST_H

@@ -103,28 +103,20 @@ static int add_entries(struct installation *installation, const char *path, stru
     return 0;
 }
 
-static int fill(struct installation *installation, const char *prefix, const char *path,
-                struct failure *failure) {
-    int r = prefix ? absolute(prefix, &installation->prefix, failure)
-                   : prefix_of_program(&installation->prefix, failure);
-    if (r < 0)
-        return r;
-    installation->agent = xformat("%s/libexec/assay/assay-agent", installation->prefix);
-    installation->agent_source = xformat("%s/share/assay/agent-source", installation->prefix);
-    for (size_t kind = 0; kind < INSTALLATION_KINDS; kind++)
-        installation->folders[kind].items = xcalloc(INSTALLATION_FOLDERS_MOST + 1, sizeof(char *));
-    r = path ? add_entries(installation, path, failure) : 0;
-    if (r == 0)
-        add_folders(installation, installation->prefix, true);
-    return r;
-}
-
 int installation_init(struct installation *installation, const char *prefix, const char *path,
                       struct failure *failure) {
     cleanup(installation_clear) struct installation filled = {0};
-    int r = fill(&filled, prefix, path, failure);
+    int r = prefix ? absolute(prefix, &filled.prefix, failure) : prefix_of_program(&filled.prefix, failure);
     if (r < 0)
         return r;
+    filled.agent = xformat("%s/libexec/assay/assay-agent", filled.prefix);
+    filled.agent_source = xformat("%s/share/assay/agent-source", filled.prefix);
+    for (size_t kind = 0; kind < INSTALLATION_KINDS; kind++)
+        filled.folders[kind].items = xcalloc(INSTALLATION_FOLDERS_MOST + 1, sizeof(char *));
+    r = path ? add_entries(&filled, path, failure) : 0;
+    if (r < 0)
+        return r;
+    add_folders(&filled, filled.prefix, true);
     *installation = filled;
     filled = (struct installation){0};
     return 0;
@@ -171,33 +163,25 @@ int installation_list(const struct installation *installation, enum installation
     return 0;
 }
 
-static void append_names(struct text *text, const struct installation_names *names, const char *separator) {
-    for (size_t i = 0; i < names->count; i++)
-        if (text_printf(text, "%s%s", i > 0 ? separator : "", names->items[i]) < 0)
-            return; /* a long list is cut: it is only a hint */
-}
-
 static int not_found(const struct installation *installation, enum installation_kind kind, const char *name,
                      struct failure *failure) {
     cleanup(installation_names_clear) struct installation_names names = {0};
     int r = installation_list(installation, kind, &names, failure);
     if (r < 0)
         return r;
-    const char *word = kinds[kind].word;
+    const struct installation_names *listed = names.count > 0 ? &names : &installation->folders[kind];
     const char *nearest = text_nearest(name, (const char *const *)names.items, names.count);
-    if (nearest)
-        return failure_set_kind(failure, FAILURE_INPUT, -ENOENT, "there is no %s '%s'; did you mean '%s'?",
-                                word, name, nearest);
     cleanup(text_clear) struct text hint;
     text_init(&hint, FAILURE_TEXT_SIZE / 2);
-    if (names.count > 0) {
-        append_names(&hint, &names, ", ");
-        return failure_set_kind(failure, FAILURE_INPUT, -ENOENT, "there is no %s '%s'; there are: %s", word,
-                                name, hint.bytes);
-    }
-    append_names(&hint, &installation->folders[kind], ", ");
-    return failure_set_kind(failure, FAILURE_INPUT, -ENOENT, "there is no %s '%s', and none at all in %s",
-                            word, name, hint.bytes);
+    text_append_string(&hint, nearest           ? "; did you mean '"
+                              : names.count > 0 ? "; there are: "
+                                                : ", and none at all in ");
+    for (size_t i = 0; !nearest && i < listed->count; i++)
+        text_printf(&hint, "%s%s", i > 0 ? ", " : "", listed->items[i]); /* a list over the limit is cut */
+    if (nearest)
+        text_printf(&hint, "%s'?", nearest);
+    return failure_set_kind(failure, FAILURE_INPUT, -ENOENT, "there is no %s '%s'%s", kinds[kind].word, name,
+                            hint.bytes);
 }
 
 int installation_find(const struct installation *installation, enum installation_kind kind, const char *name,

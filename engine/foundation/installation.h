@@ -8,8 +8,8 @@
  *     <prefix>/libexec/assay/assay-agent
  *     <prefix>/share/assay/agent-source/   what the agent is built from, and delivered by
  *
- * Folders named in ASSAY_PATH, parted by colons, come before these. Each may hold plugins/ and experiments/,
- * and the first one that has the name asked for wins.
+ * Folders named in ASSAY_PATH, separated by colons, come before these. Each may hold plugins/ and
+ * experiments/, and the first one that has the name asked for wins.
  */
 #ifndef ASSAY_FOUNDATION_INSTALLATION_H
 #define ASSAY_FOUNDATION_INSTALLATION_H

@@ -1,6 +1,5 @@
 #include "engine/foundation/number.h"
 
-#include <inttypes.h>
 #include <locale.h>
 #include <math.h>
 #include <stdio.h>
@@ -104,12 +103,23 @@ bool number_parse_int64(const char *bytes, size_t length, int64_t *ret) {
     return true;
 }
 
+/* By hand, since a design of a million rows is written so. */
 size_t number_format_uint64(uint64_t value, char buffer[static NUMBER_TEXT_SIZE]) {
-    return (size_t)snprintf(buffer, NUMBER_TEXT_SIZE, "%" PRIu64, value);
+    size_t length = 1;
+    for (uint64_t rest = value; rest > 9; rest /= 10)
+        length++;
+    buffer[length] = '\0';
+    for (size_t at = length; at-- > 0; value /= 10)
+        buffer[at] = (char)('0' + value % 10);
+    return length;
 }
 
 size_t number_format_int64(int64_t value, char buffer[static NUMBER_TEXT_SIZE]) {
-    return (size_t)snprintf(buffer, NUMBER_TEXT_SIZE, "%" PRId64, value);
+    char digits[NUMBER_TEXT_SIZE];
+    size_t length = number_format_uint64(value < 0 ? 0 - (uint64_t)value : (uint64_t)value, digits);
+    memcpy(buffer, "-", 1);
+    memcpy(buffer + (value < 0), digits, length + 1);
+    return length + (value < 0);
 }
 
 size_t number_format_double(double value, char buffer[static NUMBER_TEXT_SIZE]) {
@@ -133,6 +143,22 @@ size_t number_format_double(double value, char buffer[static NUMBER_TEXT_SIZE]) 
     return (size_t)length;
 }
 
+const char *number_describe_range(const char *what, double low, double high, const char *unit, char *buffer,
+                                  size_t size) {
+    char first[NUMBER_TEXT_SIZE], last[NUMBER_TEXT_SIZE];
+    const char *space = unit[0] ? " " : "";
+    number_format_double(low, first);
+    number_format_double(high, last);
+    if (isfinite(low) && isfinite(high))
+        snprintf(buffer, size, "%s from %s to %s%s%s", what, first, last, space, unit);
+    else if (isfinite(low) || isfinite(high))
+        snprintf(buffer, size, "%s of at %s %s%s%s", what, isfinite(low) ? "least" : "most",
+                 isfinite(low) ? first : last, space, unit);
+    else
+        snprintf(buffer, size, "%s", what);
+    return buffer;
+}
+
 const char *number_describe_bytes(double bytes, char buffer[static NUMBER_TEXT_SIZE]) {
     static const char *const prefixes[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
     size_t i = 0;
@@ -147,18 +173,19 @@ const char *number_describe_bytes(double bytes, char buffer[static NUMBER_TEXT_S
 
 const char *number_describe_duration(double seconds, char buffer[static NUMBER_TEXT_SIZE]) {
     double magnitude = fabs(seconds);
+    static const struct {
+        double below, scale;
+        const char *unit;
+    } small[] = {{999.5e-9, 1e9, "ns"}, {999.5e-6, 1e6, "us"}, {999.5e-3, 1e3, "ms"}, {100, 1, "s"}};
+    size_t i = 0;
+    while (i < sizeof small / sizeof *small && magnitude >= small[i].below)
+        i++;
     if (!isfinite(seconds))
         snprintf(buffer, NUMBER_TEXT_SIZE, "unknown");
     else if (magnitude == 0)
         snprintf(buffer, NUMBER_TEXT_SIZE, "0 s");
-    else if (magnitude < 999.5e-9)
-        snprintf(buffer, NUMBER_TEXT_SIZE, "%.3g ns", seconds * 1e9);
-    else if (magnitude < 999.5e-6)
-        snprintf(buffer, NUMBER_TEXT_SIZE, "%.3g us", seconds * 1e6);
-    else if (magnitude < 999.5e-3)
-        snprintf(buffer, NUMBER_TEXT_SIZE, "%.3g ms", seconds * 1e3);
-    else if (magnitude < 100)
-        snprintf(buffer, NUMBER_TEXT_SIZE, "%.3g s", seconds);
+    else if (i < sizeof small / sizeof *small)
+        snprintf(buffer, NUMBER_TEXT_SIZE, "%.3g %s", seconds * small[i].scale, small[i].unit);
     else if (magnitude < 6000)
         snprintf(buffer, NUMBER_TEXT_SIZE, "%d min %02d s", (int)(seconds / 60), (int)fmod(magnitude, 60));
     else if (magnitude < 360000)

@@ -28,6 +28,11 @@ size_t number_format_double(double value, char buffer[static NUMBER_TEXT_SIZE]);
 size_t number_format_int64(int64_t value, char buffer[static NUMBER_TEXT_SIZE]);
 size_t number_format_uint64(uint64_t value, char buffer[static NUMBER_TEXT_SIZE]);
 
+/* "a number from 1 to 10 s", "a number of at least 1", "a number of at most 10" or "a number": WHAT between
+ * LOW and HIGH in UNIT, which may be "". Infinities are no bounds. Returns BUFFER, cut at SIZE. */
+const char *number_describe_range(const char *what, double low, double high, const char *unit, char *buffer,
+                                  size_t size);
+
 /* For people: VALUE with three significant digits and a prefix, such as "1.53 GiB" (binary, UNIT "B") or
  * "12.5 Gflop/s" (decimal). Returns BUFFER. */
 const char *number_describe_bytes(double bytes, char buffer[static NUMBER_TEXT_SIZE]);

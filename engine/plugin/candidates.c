@@ -1,9 +1,9 @@
 #include "engine/plugin/candidates.h"
 
-#include "engine/design/portable-math.h"
 #include "engine/design/random.h"
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/list.h"
+#include "engine/foundation/portable-math.h"
 
 #include <errno.h>
 #include <math.h>
@@ -246,9 +246,8 @@ static int pick_column(const struct design_column *from, const size_t *rows, siz
     if (r < 0)
         return r;
     for (size_t i = 0; r == 0 && from->type == DESIGN_TEXT && i < from->labels.count; i++) {
-        uint32_t code; /* the same as there, in the same order */
-        if (labels_code(&column->labels, from->labels.items[i], strlen(from->labels.items[i]), &code) < 0)
-            return failure_memory(failure);
+        /* the same codes as there, in the same order */
+        text_set_add(&column->labels, from->labels.texts[i], strlen(from->labels.texts[i]));
     }
     for (size_t i = 0; i < count; i++) {
         if (from->type == DESIGN_TEXT)

@@ -1,9 +1,9 @@
 #include "engine/plugin/cluster.h"
 
-#include "engine/design/portable-math.h"
 #include "engine/design/random.h"
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/memory.h"
+#include "engine/foundation/portable-math.h"
 #include "engine/foundation/text.h"
 
 #include <errno.h>

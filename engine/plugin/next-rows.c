@@ -133,7 +133,7 @@ static int find_kinds(struct finding *finding, struct failure *failure) {
         any = any || design_find(design, fit->by[j]) != SIZE_MAX;
     if (!any)
         return 0;
-    cleanup(labels_clear) struct labels labels = {0};
+    cleanup(text_set_clear) struct text_set labels = {0};
     cleanup(text_clear) struct text text;
     text_init(&text, KIND_BYTES_MOST);
     finding->kinds = calloc(design->row_count, sizeof *finding->kinds);
@@ -151,9 +151,9 @@ static int find_kinds(struct finding *finding, struct failure *failure) {
                 is_row ? design_value(design, i, column, written) : fit->groups[group].labels[j];
             r = append_label(&text, plain_label(label, plain));
         }
-        r = r < 0 ? r
-                  : labels_code(&labels, text.bytes, text.length,
-                                is_row ? &finding->kinds[i] : &finding->group_kinds[group]);
+        if (r == 0)
+            *(is_row ? &finding->kinds[i] : &finding->group_kinds[group]) =
+                text_set_add(&labels, text.bytes, text.length);
     }
     return r == -EFBIG ? failure_input(failure, NULL, 0, 0, "the labels of a group are longer than %d bytes",
                                        KIND_BYTES_MOST)

@@ -1,8 +1,8 @@
 #include "engine/plugin/optimal-rows.h"
 
-#include "engine/design/portable-math.h"
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/memory.h"
+#include "engine/foundation/portable-math.h"
 
 #include <errno.h>
 #include <math.h>

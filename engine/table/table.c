@@ -1,6 +1,6 @@
 #include "engine/table/table.h"
 
-#include "engine/design/expression.h"
+#include "engine/expression/expression.h"
 #include "engine/documents/csv.h"
 #include "engine/documents/unit.h"
 #include "engine/foundation/cleanup.h"

@@ -24,91 +24,57 @@ static const char *const agent_names[] = {
 /* A lease is no shorter than what it takes to find a broken link again. */
 enum { LEASE_LEAST = 2, LEASE_MOST = 30 * 86400, TIMEOUT_MOST = 3600, LEASE_DEFAULT = 300 };
 
+#define ROW(key, type, member) BIND_ROW(key, type, testbed_settings, member)
+#define RANGED(key, type, member, least, most) BIND_RANGED(key, type, testbed_settings, member, least, most)
+
 static const struct bind_field fields[] = {
-    {.key = "hosts", .type = BIND_NODE, .offset = offsetof(struct testbed_settings, written_hosts)},
-    {.key = "spares", .type = BIND_NODE, .offset = offsetof(struct testbed_settings, written_spares)},
-    {.key = "user", .type = BIND_TEXT, .offset = offsetof(struct testbed_settings, user)},
-    {.key = "port",
-     .type = BIND_INTEGER,
-     .offset = offsetof(struct testbed_settings, port),
-     .minimum = 1,
-     .maximum = 65535},
-    {.key = "identity", .type = BIND_TEXTS, .offset = offsetof(struct testbed_settings, identities)},
-    {.key = "jump", .type = BIND_TEXT, .offset = offsetof(struct testbed_settings, jump)},
-    {.key = "ssh-config", .type = BIND_TEXT, .offset = offsetof(struct testbed_settings, config)},
-    {.key = "known-hosts", .type = BIND_TEXT, .offset = offsetof(struct testbed_settings, known_hosts)},
-    {.key = "host-keys",
-     .type = BIND_CHOICE,
-     .offset = offsetof(struct testbed_settings, host_keys),
-     .choices = host_key_names},
-    {.key = "window",
-     .type = BIND_INTEGER,
-     .offset = offsetof(struct testbed_settings, window),
-     .minimum = 1,
-     .maximum = SSH_WINDOW_MOST},
-    {.key = "timeout",
-     .type = BIND_QUANTITY,
-     .offset = offsetof(struct testbed_settings, timeout),
-     .minimum = 1,
-     .maximum = TIMEOUT_MOST,
-     .dimension = UNIT_TIME},
-    {.key = "agent",
-     .type = BIND_CHOICE,
-     .offset = offsetof(struct testbed_settings, agent),
-     .choices = agent_names},
-    {.key = "lease",
-     .type = BIND_QUANTITY,
-     .offset = offsetof(struct testbed_settings, lease),
-     .minimum = LEASE_LEAST,
-     .maximum = LEASE_MOST,
-     .dimension = UNIT_TIME},
+    {.key = "hosts", .type = BIND_LATER},
+    {.key = "spares", .type = BIND_LATER},
+    {ROW("user", BIND_TEXT, user)},
+    {RANGED("port", BIND_INTEGER, port, 1, 65535)},
+    {ROW("identity", BIND_TEXTS, identities)},
+    {ROW("jump", BIND_TEXT, jump)},
+    {ROW("ssh-config", BIND_TEXT, config)},
+    {ROW("known-hosts", BIND_TEXT, known_hosts)},
+    {ROW("host-keys", BIND_CHOICE, host_keys), .choices = host_key_names},
+    {RANGED("window", BIND_INTEGER, window, 1, SSH_WINDOW_MOST)},
+    {RANGED("timeout", BIND_QUANTITY, timeout, 1, TIMEOUT_MOST), .dimension = UNIT_TIME},
+    {ROW("agent", BIND_CHOICE, agent), .choices = agent_names},
+    {RANGED("lease", BIND_QUANTITY, lease, LEASE_LEAST, LEASE_MOST), .dimension = UNIT_TIME},
 };
 enum { FIELD_COUNT = sizeof fields / sizeof *fields };
 
 /* ---- Hosts -----------------------------------------------------------------------------------------------
  */
 
+/* A failure has the place of what was written, also of the text of a list. */
 static int add_hosts(struct testbed_settings *settings, const char *text, const char *file, size_t line,
                      size_t column, struct failure *failure) {
-    struct failure why = {0};
-    if (host_list_parse(&settings->hosts, text, &why) == 0)
-        return 0;
-    return failure_input(failure, file, line, column, "%s", why.text);
-}
-
-static int read_hosts(struct testbed_settings *settings, const char *path, struct failure *failure) {
-    return host_list_read(&settings->hosts, path, failure);
+    return failure_place(failure, host_list_parse(&settings->hosts, text, failure), file, line, column);
 }
 
 static int bind_hosts_file(struct testbed_settings *settings, const struct testbed_written *written,
                            const char *key, const struct document_node *node, struct failure *failure) {
-    struct named_file {
-        char *file;
-    } named = {0};
     static const struct bind_field file_field[] = {{.key = "file", .type = BIND_TEXT, .required = true}};
-    int r = bind_mapping(written->document, node, key, file_field, 1, &named, failure);
-    if (r == 0) {
-        cleanup_free char *path =
-            named.file[0] == '/' ? strdup(named.file) : file_join(written->folder, named.file);
-        r = path ? read_hosts(settings, path, failure) : failure_memory(failure);
-        const struct document_node *at = document_get(node, "file");
-        if (r < 0 && path && !file_exists(path))
-            r = failure_input(failure, written->document->file, at->line, at->column, "there is no file '%s'",
-                              path);
-    }
-    bind_clear(file_field, 1, &named);
-    return r;
+    cleanup_free char *file = NULL;
+    int r = bind_mapping(written->document, node, key, file_field, 1, &file, failure);
+    if (r < 0)
+        return r;
+    cleanup_free char *path = file[0] == '/' ? xstrdup(file) : file_join(written->folder, file);
+    if (!file_exists(path))
+        return bind_refuse(written->document, document_get(node, "file"), failure, "there is no file '%s'",
+                           path);
+    return host_list_read(&settings->hosts, path, failure);
 }
 
 static int bind_hosts_text(struct testbed_settings *settings, const struct testbed_written *written,
                            const char *key, const struct document_node *node, struct failure *failure) {
-    const char *file = written->document->file;
     if (!node->text || node->kind == DOCUMENT_NULL)
-        return failure_input(failure, file, node->line, node->column,
-                             "%s is %s, expected names or ranges such as dahu-[1-32].grenoble, a list of "
-                             "them, or {file: FILE}",
-                             key, document_kind_name(node->kind));
-    return add_hosts(settings, node->text, file, node->line, node->column, failure);
+        return bind_refuse(written->document, node, failure,
+                           "%s is %s, expected names or ranges such as dahu-[1-32].grenoble, a list of "
+                           "them, or {file: FILE}",
+                           key, document_kind_name(node->kind));
+    return add_hosts(settings, node->text, written->document->file, node->line, node->column, failure);
 }
 
 static int bind_hosts(struct testbed_settings *settings, const struct testbed_written *written,
@@ -128,7 +94,7 @@ static int take_given(struct testbed_settings *settings, const char *const *list
                       const char *option, struct failure *failure) {
     int r = 0;
     for (size_t i = 0; r == 0 && i < count; i++)
-        r = lists[i][0] == '@' ? read_hosts(settings, lists[i] + 1, failure)
+        r = lists[i][0] == '@' ? host_list_read(&settings->hosts, lists[i] + 1, failure)
                                : add_hosts(settings, lists[i], option, 0, 0, failure);
     return r;
 }
@@ -145,13 +111,13 @@ static int compare_named(const void *a, const void *b) {
 }
 
 static void free_names(struct testbed_settings *settings) {
-    for (size_t i = 0; settings->names && i < settings->name_count; i++)
+    for (size_t i = 0; i < settings->name_count; i++)
         free(settings->names[i]);
     free(take_pointer(settings->names));
     settings->name_count = 0;
 }
 
-/* A node's results are told apart by its name, which is a folder of the archive too. */
+/* The results of nodes are distinguished by the node's name, which is a folder of the archive too. */
 static int name_nodes(struct testbed_settings *settings, const char *file, size_t line, size_t column,
                       struct failure *failure) {
     size_t count = settings->hosts.count;
@@ -167,11 +133,9 @@ static int name_nodes(struct testbed_settings *settings, const char *file, size_
     cleanup_free struct named_host *sorted = xcalloc(count, sizeof *sorted);
     for (size_t i = 0; i < count; i++) {
         settings->names[i] = ssh_node_name(settings->hosts.names[i]);
-        if (!settings->names[i])
-            return failure_memory(failure);
-        struct failure why = {0};
-        if (ssh_node_check_name(settings->names[i], settings->hosts.names[i], &why) < 0)
-            return failure_input(failure, file, line, column, "%s", why.text);
+        int r = ssh_node_check_name(settings->names[i], settings->hosts.names[i], failure);
+        if (r < 0)
+            return failure_place(failure, r, file, line, column);
         sorted[i] = (struct named_host){settings->names[i], settings->hosts.names[i]};
     }
     qsort(sorted, count, sizeof *sorted, compare_named);
@@ -211,7 +175,6 @@ static int add_spares(struct testbed_settings *settings, const struct testbed_wr
 static int add_nodes(struct testbed_settings *settings, const struct testbed_written *written,
                      const struct document_node *hosts, struct failure *failure) {
     static const char option[] = "--nodes";
-    const char *file = written->document->file;
     const struct document_node *node = written->node;
     if (written->node_count > 0) {
         int r = take_given(settings, written->nodes, written->node_count, option, failure);
@@ -219,11 +182,11 @@ static int add_nodes(struct testbed_settings *settings, const struct testbed_wri
     }
     if (hosts) {
         int r = bind_hosts(settings, written, "'hosts'", hosts, failure);
-        return r < 0 ? r : name_nodes(settings, file, hosts->line, hosts->column, failure);
+        return r < 0 ? r : name_nodes(settings, written->document->file, hosts->line, hosts->column, failure);
     }
-    const struct document_node *at = node ? node : document_get(written->document->root, "testbed");
-    return failure_input(failure, file, at ? at->line : 1, at ? at->column : 1,
-                         "the testbed has no 'hosts', expected {hosts: 'dahu-[1-32].grenoble'} or --nodes");
+    return bind_refuse(written->document, node ? node : document_get(written->document->root, "testbed"),
+                       failure,
+                       "the testbed has no 'hosts', expected {hosts: 'dahu-[1-32].grenoble'} or --nodes");
 }
 
 /* ---- Paths -----------------------------------------------------------------------------------------------
@@ -238,27 +201,25 @@ static const char *home_folder(void) {
 }
 
 /* Makes *PATH absolute: below the home folder, or that of the campaign. NULL stays. */
-static int place_path(char **path, const char *folder, struct failure *failure) {
+static void place_path(char **path, const char *folder) {
     if (!*path || (*path)[0] == '/')
-        return 0;
+        return;
     bool home = (*path)[0] == '~' && (*path)[1] == '/';
     char *placed = home ? file_join(home_folder(), *path + 2) : file_join(folder, *path);
-    if (!placed)
-        return failure_memory(failure);
     free(*path);
     *path = placed;
-    return 0;
 }
 
-static int place_paths(struct testbed_settings *settings, const char *folder, struct failure *failure) {
-    int r = settings->config && strcmp(settings->config, "none") == 0
-                ? 0
-                : place_path(&settings->config, folder, failure);
-    if (r == 0)
-        r = place_path(&settings->known_hosts, folder, failure);
-    for (size_t i = 0; r == 0 && i < settings->identities.count; i++)
-        r = place_path(&settings->identities.items[i], folder, failure);
-    return r;
+static bool has_config(const struct testbed_settings *settings) {
+    return settings->config && strcmp(settings->config, "none") != 0;
+}
+
+static void place_paths(struct testbed_settings *settings, const char *folder) {
+    if (has_config(settings))
+        place_path(&settings->config, folder);
+    place_path(&settings->known_hosts, folder);
+    for (size_t i = 0; i < settings->identities.count; i++)
+        place_path(&settings->identities.items[i], folder);
 }
 
 /* A file that is named and is not there would surface as a login that is refused, on every node. */
@@ -271,13 +232,13 @@ static int check_files(const struct testbed_settings *settings, const struct tes
         if (at && at->kind == DOCUMENT_SEQUENCE)
             at = at->items[i];
         if (at && access(path, R_OK) < 0)
-            return failure_input(failure, written->document->file, at->line, at->column,
-                                 "cannot read the key '%s': %s", path, strerror(errno));
+            return bind_refuse(written->document, at, failure, "cannot read the key '%s': %s", path,
+                               strerror(errno));
     }
     const struct document_node *at = document_get(node, "ssh-config");
-    if (at && strcmp(settings->config, "none") != 0 && access(settings->config, R_OK) < 0)
-        return failure_input(failure, written->document->file, at->line, at->column, "cannot read '%s': %s",
-                             settings->config, strerror(errno));
+    if (at && has_config(settings) && access(settings->config, R_OK) < 0)
+        return bind_refuse(written->document, at, failure, "cannot read '%s': %s", settings->config,
+                           strerror(errno));
     return 0;
 }
 
@@ -299,27 +260,20 @@ static void free_settings_pointer(struct testbed_settings **settings) {
 
 int host_settings_bind(const struct testbed_written *written, struct testbed_settings **ret,
                        struct failure *failure) {
-    cleanup(free_settings_pointer) struct testbed_settings *settings = calloc(1, sizeof *settings);
-    if (!settings)
-        return failure_memory(failure);
+    cleanup(free_settings_pointer) struct testbed_settings *settings = xcalloc(1, sizeof *settings);
     settings->window = SSH_WINDOW_DEFAULT;
     settings->timeout = (double)SSH_TIMEOUT_DEFAULT_NS / EVENT_SECOND;
     settings->lease = LEASE_DEFAULT;
     const struct document_node *node = written->node;
     int r =
         node ? bind_mapping(written->document, node, "'testbed'", fields, FIELD_COUNT, settings, failure) : 0;
-    if (r == 0)
-        r = place_paths(settings, written->folder, failure);
-    if (r == 0)
-        r = check_files(settings, written, failure);
     if (r < 0)
         return r;
-    const struct document_node *hosts = take_pointer(settings->written_hosts),
-                               *spares = take_pointer(settings->written_spares);
-    r = add_nodes(settings, written, hosts, failure);
+    place_paths(settings, written->folder);
+    r = check_files(settings, written, failure);
+    r = r < 0 ? r : add_nodes(settings, written, document_get(node, "hosts"), failure);
     settings->host_count = settings->hosts.count;
-    if (r == 0)
-        r = add_spares(settings, written, spares, failure);
+    r = r < 0 ? r : add_spares(settings, written, document_get(node, "spares"), failure);
     if (r == 0)
         *ret = take_pointer(settings);
     return r;

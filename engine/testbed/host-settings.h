@@ -39,9 +39,8 @@ struct testbed_settings {
     char *jump, *config, *known_hosts;
     int host_keys; /* enum host_key_policy */
     int64_t window;
-    double timeout, lease;                                      /* seconds */
-    int agent;                                                  /* enum agent_kind */
-    const struct document_node *written_hosts, *written_spares; /* only while the settings are bound */
+    double timeout, lease; /* seconds */
+    int agent;             /* enum agent_kind */
 };
 
 enum host_key_policy { HOST_KEYS_KNOWN, HOST_KEYS_ACCEPT_NEW };

@@ -59,15 +59,10 @@ static struct agent_link_policy make_policy(const struct testbed_settings *setti
 
 static int reserve(const struct testbed_settings *settings, const struct testbed_request *request,
                    struct testbed **ret, struct failure *failure) {
-    cleanup(free_testbed_pointer) struct testbed *testbed = calloc(1, sizeof *testbed);
-    if (!testbed)
-        return failure_memory(failure);
+    cleanup(free_testbed_pointer) struct testbed *testbed = xcalloc(1, sizeof *testbed);
     testbed->settings = settings;
-    if (settings->host_keys == HOST_KEYS_ACCEPT_NEW) {
+    if (settings->host_keys == HOST_KEYS_ACCEPT_NEW)
         testbed->accepted_hosts = file_join(request->folder, "known_hosts");
-        if (!testbed->accepted_hosts)
-            return failure_memory(failure);
-    }
     cleanup_free char *label = xformat("%s:%s", request->run_name, request->run_id);
     cleanup_free char *prefix = xformat("assay-%s", request->run_id);
     struct ssh_nodes_options options = {.ssh = {.user = settings->user,

@@ -70,9 +70,7 @@ static void free_testbed_pointer(struct testbed **testbed) {
 static int reserve(const struct testbed_settings *settings, const struct testbed_request *request,
                    struct testbed **ret, struct failure *failure) {
     (void)settings;
-    cleanup(free_testbed_pointer) struct testbed *testbed = calloc(1, sizeof *testbed);
-    if (!testbed)
-        return failure_memory(failure);
+    cleanup(free_testbed_pointer) struct testbed *testbed = xcalloc(1, sizeof *testbed);
     char host[HOST_NAME_MAX + 1] = "localhost";
     gethostname(host, sizeof host - 1);
     /* A host name becomes a folder in the archive, so an odd one is made plain. */

@@ -1,5 +1,6 @@
 #include "engine/testbed/testbed.h"
 
+#include "engine/documents/bind.h"
 #include "engine/foundation/number.h"
 #include "engine/foundation/text.h"
 
@@ -23,10 +24,10 @@ static int refuse_name(const struct testbed_written *written, struct failure *fa
     const struct document_node *node = written->node;
     const char *nearest = text_nearest(node->text, backend_names, BACKEND_COUNT);
     if (nearest)
-        return failure_input(failure, written->document->file, node->line, node->column,
-                             "there is no testbed '%s'; did you mean '%s'?", node->text, nearest);
-    return failure_input(failure, written->document->file, node->line, node->column,
-                         "there is no testbed '%s'; this version knows local and hosts", node->text);
+        return bind_refuse(written->document, node, failure, "there is no testbed '%s'; did you mean '%s'?",
+                           node->text, nearest);
+    return bind_refuse(written->document, node, failure,
+                       "there is no testbed '%s'; this version knows local and hosts", node->text);
 }
 
 /* Which backend a mapping is for: the one that a key of it names. A mapping without such a key is left to
@@ -52,9 +53,9 @@ int testbed_bind(const struct testbed_written *written, struct testbed_choice *r
         backend = find_in_mapping(node);
     } else if (node) {
         if (!node->text || node->kind == DOCUMENT_NULL)
-            return failure_input(failure, written->document->file, node->line, node->column,
-                                 "'testbed' is %s, expected a name or a mapping",
-                                 document_kind_name(node->kind));
+            return bind_refuse(written->document, node, failure,
+                               "'testbed' is %s, expected a name or a mapping",
+                               document_kind_name(node->kind));
         backend = find(node->text);
         if (!backend)
             return refuse_name(written, failure);

@@ -1,6 +1,6 @@
 /* Any text as an expression: it is refused with a place inside it, or it is parsed and then has one value,
  * which parsing it again does not change. */
-#include "engine/design/expression.h"
+#include "engine/expression/expression.h"
 #include "tests/fuzz/fuzz.h"
 
 FUZZ_TARGET(12, 2000);

@@ -167,7 +167,7 @@ static int show_offline(struct kernel *kernel, const struct kernel_file *file, s
     return show_set(kernel, file, SET_ALL, false, shown);
 }
 
-/* A policy's processors that are on, parted by blanks. */
+/* A policy's processors that are on, separated by blanks. */
 static int show_affected(struct kernel *kernel, const struct kernel_file *file, struct text *shown) {
     int status = 0;
     bool any = false;

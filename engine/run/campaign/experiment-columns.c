@@ -370,7 +370,7 @@ static int bind_response(const struct experiment_binding *binding, const struct 
         at = "choices", wrong = "has choices, but is a number, expected 'type: text'";
     for (size_t i = 0; !wrong && i < response->pass.count; i++)
         if (!has_text(&response->choices, response->pass.items[i]))
-            at = "pass", wrong = "is to pass with a text that is none of its choices";
+            at = "pass", wrong = "has a text in 'pass' that is not one of its choices";
     if (wrong)
         return experiment_refuse(binding, document_get(value, at), "response '%s' %s", response->name, wrong);
     if (!response->pattern && !streamed)

@@ -15,9 +15,9 @@
 #ifndef ASSAY_CAMPAIGN_EXPERIMENT_JOB_H
 #define ASSAY_CAMPAIGN_EXPERIMENT_JOB_H
 
-#include "engine/design/expression.h"
 #include "engine/documents/bind.h"
 #include "engine/documents/document.h"
+#include "engine/expression/expression.h"
 #include "engine/foundation/failure.h"
 #include "engine/run/campaign/experiment-command.h"
 

@@ -6,9 +6,9 @@
 #define ASSAY_CAMPAIGN_EXPERIMENT_H
 
 #include "engine/design/design.h"
-#include "engine/design/expression.h"
 #include "engine/documents/bind.h"
 #include "engine/documents/document.h"
+#include "engine/expression/expression.h"
 #include "engine/foundation/failure.h"
 #include "engine/foundation/installation.h"
 #include "engine/run/campaign/experiment-command.h"

@@ -277,7 +277,7 @@ const char *plan_control_name(const struct plan *plan, size_t i) {
 
 const char *plan_control_value(const struct plan *plan, size_t row, size_t i) {
     const struct design_column *column = &plan->design->columns[first_control(plan) + i];
-    return column->labels.items[column->codes[row]];
+    return column->labels.texts[column->codes[row]];
 }
 
 int plan_append_state(const struct plan *plan, size_t row, struct text *text) {

@@ -87,7 +87,7 @@ static void clear_measurement(struct measurement *measurement) {
         for (size_t i = 0; i < measurement->run->experiment->response_count; i++)
             tre_regfree(&measurement->patterns[i]);
     free(measurement->patterns);
-    labels_clear(&measurement->texts);
+    text_set_clear(&measurement->texts);
 }
 
 /* ---- Beginnings ------------------------------------------------------------------------------------------

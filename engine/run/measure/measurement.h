@@ -6,7 +6,7 @@
 #ifndef ASSAY_MEASURE_MEASUREMENT_H
 #define ASSAY_MEASURE_MEASUREMENT_H
 
-#include "engine/design/labels.h"
+#include "engine/foundation/text-set.h"
 #include "engine/run/campaign/pattern.h"
 #include "engine/run/measure/job.h"
 #include "engine/run/measure/lane.h"
@@ -18,7 +18,7 @@ struct measurement {
     struct lane *lanes;               /* of this block; between two, those of the last one, closed */
     size_t lane_count, lanes_open, lanes_counted; /* the last: as many as the totals below take for granted */
     regex_t *patterns;                            /* one a response, compiled; NULL when streamed */
-    struct labels texts; /* of responses that are texts: such a response is the code of its label */
+    struct text_set texts; /* of responses that are texts: such a response is the code of its label */
 
     /* Of all blocks and parts; the blocks to come are taken to have as many lanes as this one. */
     uint64_t units_total;

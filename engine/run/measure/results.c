@@ -40,7 +40,7 @@ static int append_response(const struct measurement *measurement, const struct e
                            double value, struct text *text) {
     if (response->type == EXPERIMENT_RESPONSE_NUMBER)
         return csv_append_double(text, false, value);
-    const char *label = measurement->texts.items[(size_t)value];
+    const char *label = measurement->texts.texts[(size_t)value];
     return csv_append_field(text, false, label, strlen(label));
 }
 

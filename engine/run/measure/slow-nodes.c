@@ -1,8 +1,8 @@
 #include "engine/run/measure/slow-nodes.h"
 
-#include "engine/design/labels.h"
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/memory.h"
+#include "engine/foundation/text-set.h"
 #include "engine/run/run-state.h"
 
 #include <math.h>
@@ -140,13 +140,12 @@ static void name_node(struct run *run, struct run_node *node, const struct slow_
 void slow_nodes_name(const struct slow_nodes *slow, struct run *run) {
     cleanup_free struct slow_node_score *scores = xcalloc(run->node_count, sizeof *scores);
     cleanup_free uint32_t *kinds = xcalloc(run->node_count, sizeof *kinds);
-    cleanup(labels_clear) struct labels labels = {0};
+    cleanup(text_set_clear) struct text_set labels = {0};
     for (size_t i = 0; i < run->node_count; i++) {
         const struct run_node *node = &run->nodes[i];
         const char *model = node->cpu_model ? node->cpu_model : node->facts ? node->facts->machine : "";
         cleanup_free char *kind = xformat("%zu %s", node->core_count, model);
-        if (labels_code(&labels, kind, strlen(kind), &kinds[i]) < 0)
-            return;
+        kinds[i] = text_set_add(&labels, kind, strlen(kind));
     }
     slow_nodes_score(slow, kinds, labels.count, scores);
     for (size_t i = 0; i < run->node_count; i++)

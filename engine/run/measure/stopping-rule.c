@@ -1,8 +1,8 @@
 #include "engine/run/measure/stopping-rule.h"
 
-#include "engine/design/labels.h"
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/memory.h"
+#include "engine/foundation/text-set.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -44,7 +44,7 @@ struct stopping_rule {
     struct design_repeat repeat; /* its response is not ours */
     size_t row_count, settled_count;
     struct row *rows;
-    struct labels nodes, units;
+    struct text_set nodes, units;
     struct cell **cells; /* by node and row; of one node, where groups are of blocks alone */
     size_t node_count;
     struct waiting *waiting;
@@ -69,8 +69,8 @@ void stopping_rule_free(struct stopping_rule *rule) {
     for (size_t i = 0; i < rule->node_count; i++)
         free(rule->cells[i]);
     free(rule->cells);
-    labels_clear(&rule->nodes);
-    labels_clear(&rule->units);
+    text_set_clear(&rule->nodes);
+    text_set_clear(&rule->units);
     free(rule->waiting);
     free(rule->rows);
     free(rule);
@@ -80,11 +80,9 @@ int stopping_rule_take(struct stopping_rule *rule, const struct stopping_value *
     cleanup_free char *unit = xformat("%s %s", value->node, value->core);
     struct waiting item = {
         .row = (uint32_t)value->row, .repetition = (uint32_t)value->repetition, .value = value->value};
-    int r = labels_code(&rule->units, unit, strlen(unit), &item.unit);
-    if (r == 0 && rule->repeat.between & DESIGN_BETWEEN_NODE)
-        r = labels_code(&rule->nodes, value->node, strlen(value->node), &item.node);
-    if (r < 0)
-        return r;
+    item.unit = text_set_add(&rule->units, unit, strlen(unit));
+    if (rule->repeat.between & DESIGN_BETWEEN_NODE)
+        item.node = text_set_add(&rule->nodes, value->node, strlen(value->node));
     if (item.node == rule->node_count) { /* labels come one by one */
         rule->cells = xrealloc(rule->cells, (rule->node_count + 1) * sizeof *rule->cells);
         rule->cells[rule->node_count++] = xcalloc(rule->row_count, sizeof **rule->cells);

@@ -39,9 +39,8 @@ bool unit_output_is_text(const char *bytes, size_t length) {
 }
 
 /* What the pattern found, as the response's value; or what was expected instead is appended to WHY. */
-static bool take(const struct experiment_response *response, struct labels *texts, const char *bytes,
+static bool take(const struct experiment_response *response, struct text_set *texts, const char *bytes,
                  size_t length, double *ret, struct text *why) {
-    uint32_t code;
     if (response->type == EXPERIMENT_RESPONSE_NUMBER) {
         if (number_parse_double(bytes, length, ret))
             return true;
@@ -50,17 +49,17 @@ static bool take(const struct experiment_response *response, struct labels *text
         text_printf(why, "one line of at most %d bytes", (int)EXPERIMENT_TEXT_MOST);
     } else if (response->choices.count > 0 && !is_one_of(&response->choices, bytes, length)) {
         append_choices(&response->choices, why);
-    } else if (labels_code(texts, bytes, length, &code) < 0) {
+    } else if (texts->count >= DESIGN_LABELS_MOST) {
         text_append_string(why, "fewer different texts than there are");
     } else {
-        *ret = code;
+        *ret = text_set_add(texts, bytes, length);
         return true;
     }
     return false;
 }
 
 static bool read_response(const struct experiment_response *response, const regex_t *pattern,
-                          struct labels *texts, const struct text *output, bool cut, double *ret,
+                          struct text_set *texts, const struct text *output, bool cut, double *ret,
                           struct text *why) {
     const char *bytes;
     size_t length;
@@ -87,13 +86,13 @@ static bool read_response(const struct experiment_response *response, const rege
 }
 
 /* A unit that does not pass: "it did not pass: residual is 31.2, expected residual < 16". */
-static bool passes(const struct experiment *experiment, const struct labels *texts, const double *responses,
+static bool passes(const struct experiment *experiment, const struct text_set *texts, const double *responses,
                    struct text *why) {
     for (size_t i = 0; i < experiment->response_count; i++) {
         const struct experiment_response *response = &experiment->responses[i];
         if (response->pass.count == 0)
             continue;
-        const char *found = texts->items[(size_t)responses[i]];
+        const char *found = texts->texts[(size_t)responses[i]];
         if (is_one_of(&response->pass, found, strlen(found)))
             continue;
         text_printf(why, "it did not pass: %s is '%.100s', expected ", response->name, found);
@@ -112,7 +111,7 @@ static bool passes(const struct experiment *experiment, const struct labels *tex
     return false;
 }
 
-bool unit_output_read(const struct experiment *experiment, const regex_t *patterns, struct labels *texts,
+bool unit_output_read(const struct experiment *experiment, const regex_t *patterns, struct text_set *texts,
                       const struct text *output, bool cut, double *responses, struct text *why) {
     for (size_t i = 0; i < experiment->response_count; i++)
         if (!read_response(&experiment->responses[i], &patterns[i], texts, output, cut, &responses[i], why))

@@ -4,7 +4,7 @@
 #ifndef ASSAY_MEASURE_UNIT_OUTPUT_H
 #define ASSAY_MEASURE_UNIT_OUTPUT_H
 
-#include "engine/design/labels.h"
+#include "engine/foundation/text-set.h"
 #include "engine/foundation/text.h"
 #include "engine/run/campaign/experiment.h"
 #include "engine/run/campaign/pattern.h"
@@ -23,7 +23,7 @@ char *unit_output_name(size_t order, const char *node, const char *core, unsigne
  * pattern's first match. A match that ends where the output was CUT may have had more behind it, and is none.
  * RESPONSES: a text is the code of its label in TEXTS. False, with the sentence in WHY, where one of them is
  * not found, is not what it is said to be, or when the unit does not pass. */
-bool unit_output_read(const struct experiment *experiment, const regex_t *patterns, struct labels *texts,
+bool unit_output_read(const struct experiment *experiment, const regex_t *patterns, struct text_set *texts,
                       const struct text *output, bool cut, double *responses, struct text *why);
 
 /* Whether BYTES may be a response that is a text: one line, of EXPERIMENT_TEXT_MOST bytes at most. */

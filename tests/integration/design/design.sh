@@ -147,8 +147,8 @@ refuse "rows where none are drawn" 2 "rows is not used by factorial" design fact
 refuse "a batch where there is no product" 2 "batch is not used by uniform" design uniform n=1..2 --rows 4 --batch 3
 refuse "no factors" 2 "factorial needs factors" design factorial
 refuse "a factor without values" 2 "'n', expected a factor such as" design factorial n
-refuse "a factor twice" 2 "factor 'n' stands twice" design factorial n=1 n=2
-refuse "a value twice" 2 "'64' stands twice" design factorial nb=64,128,64
+refuse "a factor twice" 2 "factor 'n' is given twice" design factorial n=1 n=2
+refuse "a value twice" 2 "'64' is given twice" design factorial nb=64,128,64
 refuse "a range upside down" 2 "goes from 9 down to 1" design uniform n=9..1 --rows 3
 refuse "a range of words" 2 "'a' in the range of 'n' is not a number" design uniform n=a..b --rows 3
 refuse "a range that cannot be counted" 2 "cannot be counted" design factorial x=0.0..1.0

@@ -16,9 +16,8 @@ static struct design_order *make_states(uint64_t seed, size_t count, size_t repe
     struct design_states states = {.items = items, .count = count};
     struct design_order *order = NULL;
     struct failure failure = {0};
-    assert_int_equal(design_order_new_in_blocks(DESIGN_ORDER_RANDOM, seed, ROWS, repetitions, &states, rounds,
-                                                &order, &failure),
-                     0);
+    assert_int_equal(
+        design_order_new(DESIGN_ORDER_RANDOM, seed, ROWS, repetitions, &states, rounds, &order, &failure), 0);
     assert_int_equal(order->count, ROWS * repetitions);
     return order;
 }
@@ -123,7 +122,8 @@ TEST(states_are_shuffled) {
 TEST(single_state) {
     struct failure failure = {0};
     struct design_order *plain = NULL, *one = make_states(9, 1, REPETITIONS, 1);
-    assert_int_equal(design_order_new(DESIGN_ORDER_RANDOM, 9, ROWS, REPETITIONS, &plain, &failure), 0);
+    assert_int_equal(design_order_new(DESIGN_ORDER_RANDOM, 9, ROWS, REPETITIONS, NULL, 1, &plain, &failure),
+                     0);
     assert_memory_equal(plain->units, one->units, plain->count * sizeof *plain->units);
     assert_int_equal(plain->block_count, 1);
     assert_int_equal(plain->blocks[0].first, 0);
@@ -166,8 +166,7 @@ TEST(as_written) {
     struct design_states states = {.items = items, .count = 2};
     struct design_order *order = NULL;
     struct failure failure = {0};
-    assert_int_equal(
-        design_order_new_in_blocks(DESIGN_ORDER_AS_WRITTEN, 1, 5, 2, &states, 1, &order, &failure), 0);
+    assert_int_equal(design_order_new(DESIGN_ORDER_AS_WRITTEN, 1, 5, 2, &states, 1, &order, &failure), 0);
     /* 0 0 1 1 0 0 0 1 1 0: the end of one repetition and the beginning of the next are one run. */
     static const struct design_block expected[] = {{0, 2, 0}, {2, 2, 2}, {4, 3, 0}, {7, 2, 2}, {9, 1, 0}};
     assert_int_equal(order->block_count, 5);
@@ -190,8 +189,7 @@ static void refuse(enum design_order_kind kind, size_t rows, size_t repetitions,
     struct design_states states = {.items = items, .count = rows};
     struct design_order *order = NULL;
     struct failure failure = {0};
-    assert_int_equal(
-        design_order_new_in_blocks(kind, 1, rows, repetitions, &states, rounds, &order, &failure), -22);
+    assert_int_equal(design_order_new(kind, 1, rows, repetitions, &states, rounds, &order, &failure), -22);
     assert_string_equal(failure.text, sentence);
     assert_null(order);
     free(items);

@@ -208,13 +208,12 @@ static struct design *one_column(const char *name, enum design_type type, double
     design->line = 3;
     design->column = 9;
     assert_int_equal(design_add_column(design, name, type, &column, &failure), 0);
-    uint32_t code;
     if (type == DESIGN_INTEGER)
         column->integers[0] = (int64_t)value;
     else if (type == DESIGN_NUMBER)
         column->numbers[0] = value;
     else
-        assert_int_equal(labels_code(&column->labels, "word", 4, &code), 0);
+        assert_int_equal(text_set_add(&column->labels, "word", 4), 0);
     return design;
 }
 
@@ -399,7 +398,7 @@ TEST(write) {
     assert_int_equal(design_append(design, NULL, &text, &failure), 0);
     assert_string_equal(text.bytes, csv);
     /* The same by pieces, to a descriptor; and with an order that repeats. */
-    assert_int_equal(design_order_new(DESIGN_ORDER_RANDOM, 1, 3, 20000, &order, &failure), 0);
+    assert_int_equal(design_order_new(DESIGN_ORDER_RANDOM, 1, 3, 20000, NULL, 1, &order, &failure), 0);
     FILE *stream = fopen(path, "w");
     assert_non_null(stream);
     assert_int_equal(design_write(design, order, fileno(stream), "the file", &failure), 0);

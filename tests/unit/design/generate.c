@@ -96,7 +96,7 @@ TEST(level_refusals) {
     struct failure failure = {0};
     const char *twice[] = {"64", "128", "64"}, *empty[] = {"64", ""};
     assert_int_equal(levels_from_list("nb", twice, 3, nowhere, &levels, &failure), -22);
-    assert_string_equal(failure.text, "'64' stands twice among the values of 'nb'");
+    assert_string_equal(failure.text, "'64' is given twice among the values of 'nb'");
     assert_int_equal(levels_from_list("nb", empty, 2, nowhere, &levels, &failure), -22);
     assert_string_equal(failure.text, "an empty value of 'nb'");
     assert_int_equal(levels_from_list("nb", NULL, 0, nowhere, &levels, &failure), -22);
@@ -317,7 +317,7 @@ TEST(bytes) {
     struct design_order *order = NULL;
     struct failure failure = {0};
     assert_int_equal(design_generate_log_uniform(levels, 2, 1000, &source, &design, &failure), 0);
-    assert_int_equal(design_order_new(DESIGN_ORDER_RANDOM, 42, 1000, 2, &order, &failure), 0);
+    assert_int_equal(design_order_new(DESIGN_ORDER_RANDOM, 42, 1000, 2, NULL, 1, &order, &failure), 0);
     check_hash(design, NULL, "cf67108456540549603f0d5b6258fab4aa5402e5759711441fb4195a56925209");
     check_hash(design, order, "231a62c420b95c48df6edba1b6398302cb2eaa317af0bdc9ac5bfb309c6e5551");
     design_order_free(order);

@@ -133,7 +133,8 @@ static struct design_order *make(enum design_order_kind kind, uint64_t seed,
                                  const struct design_states *states) {
     struct design_order *order = NULL;
     struct failure failure = {0};
-    assert_int_equal(design_order_new_in_rounds(kind, seed, ROWS, REPETITIONS, states, &order, &failure), 0);
+    assert_int_equal(
+        design_order_new(kind, seed, ROWS, REPETITIONS, states, DESIGN_ROUND_EACH, &order, &failure), 0);
     assert_int_equal(order->count, ROWS * REPETITIONS);
     return order;
 }
@@ -191,9 +192,9 @@ TEST(rounds_of_states) {
     struct failure failure = {0};
     check_rounds(order);
     assert_int_equal(order->block_count, 3 * REPETITIONS);
-    assert_int_equal(design_order_new_in_blocks(DESIGN_ORDER_RANDOM, 8, ROWS, REPETITIONS, &states,
-                                                REPETITIONS, &blocks, &failure),
-                     0);
+    assert_int_equal(
+        design_order_new(DESIGN_ORDER_RANDOM, 8, ROWS, REPETITIONS, &states, REPETITIONS, &blocks, &failure),
+        0);
     assert_memory_equal(order->units, blocks->units, order->count * sizeof *order->units);
     for (size_t i = 0; i < order->block_count; i++)
         assert_int_equal(order->blocks[i].row, blocks->blocks[i].row);

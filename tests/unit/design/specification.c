@@ -92,7 +92,7 @@ TEST(files) {
     assert_int_equal(made.order->repetitions, 1);
     assert_true(made.specification->seed_drawn);
     assert_true(made.order->seed == design_specification_seed(made.specification));
-    assert_string_equal(design_specification_order_name(made.specification), "random");
+    assert_string_equal(design_order_kind_name(made.specification->order), "random");
     clear(&made);
     cleanup_free char *absolute = text_format("design: {file: %s/sizes.csv, order: as-written}", folder);
     check_csv(absolute, "n,nb\n1000,64\n2000,128\n");
@@ -519,7 +519,7 @@ TEST(refusals) {
          "seed '-1', expected a whole number from 0 to 18446744073709551615"},
         {"design: {seed: 18446744073709551616}", "c.yaml:1:16", "seed '18446744073709551616'"},
         {"design: {seed: 1.0}", "c.yaml:1:16", "seed '1.0'"},
-        {"design: {generate: uniform-product, factors: [m, m]}", "c.yaml:1:50", "factor 'm' stands twice"},
+        {"design: {generate: uniform-product, factors: [m, m]}", "c.yaml:1:50", "factor 'm' is given twice"},
         {"design: {generate: uniform-product, factors: [m, n, k], fixed: {kk: 5}}", "c.yaml:1:69",
          "did you mean 'k'"},
         {"design: {generate: uniform-product, factors: [m, n, k], fixed: {k: 0}}", "c.yaml:1:68", "size '0'"},

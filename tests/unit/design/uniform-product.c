@@ -267,7 +267,7 @@ TEST(refused_factors) {
     begin(&product);
     struct failure failure = {0};
     assert_int_equal(uniform_product_add_factor(&product, "n", &failure), -22);
-    assert_string_equal(failure.text, "factor 'n' stands twice");
+    assert_string_equal(failure.text, "factor 'n' is given twice");
     assert_int_equal(uniform_product_add_factor(&product, "", &failure), -22);
     assert_int_equal(uniform_product_fix(&product, "size", "3", &failure), -22);
     assert_string_equal(failure.text, "'size' cannot be fixed, expected one of the generated factors");

@@ -42,7 +42,8 @@ static void compare(const char *csv, size_t length, size_t piece, size_t capacit
     struct failure failure = {0}, expected = {0};
     struct pieces pieces = {csv, length, piece};
     assert_int_equal(csv_open_memory("r.csv", csv, length, &reference, &expected), 0);
-    assert_int_equal(csv_reader_open("r.csv", read_piece, &pieces, capacity, &reader, &failure), 0);
+    assert_int_equal(csv_reader_open("r.csv", read_piece, &pieces, capacity, CSV_STRICT, &reader, &failure),
+                     0);
     assert_int_equal(
         csv_columns_open(reader, numbers, NUMBERS, labels, LABELS, CSV_MISSING_IS_NAN, &columns, &failure),
         0);

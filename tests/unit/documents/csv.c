@@ -7,6 +7,7 @@
 #include "tests/test.h"
 
 #include <fcntl.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 /* ---- Reading ------------------------------------------------------------------------------------ */
@@ -48,7 +49,7 @@ static void dump(struct csv_reader *reader, struct text *text, struct failure *f
 
 /* Reads BYTES whole, and in pieces of every small size through buffers of several, and expects the same each
  * time. */
-static void check_bytes(const char *bytes, size_t length, const char *expected) {
+static void check_as(int separator, const char *bytes, size_t length, const char *expected) {
     static const size_t capacities[] = {1, 2, 3, 7, 16, 64, 4096};
     for (size_t size = 0; size <= 9; size++)
         for (size_t c = 0; c < sizeof capacities / sizeof *capacities; c++) {
@@ -57,7 +58,8 @@ static void check_bytes(const char *bytes, size_t length, const char *expected) 
             struct pieces pieces = {bytes, length, size ? size : length};
             struct csv_reader *reader = NULL;
             struct failure failure = {0};
-            int r = csv_reader_open("r.csv", read_piece, &pieces, capacities[c], &reader, &failure);
+            int r =
+                csv_reader_open("r.csv", read_piece, &pieces, capacities[c], separator, &reader, &failure);
             if (r == 0) {
                 dump(reader, &text, &failure);
             } else {
@@ -73,8 +75,16 @@ static void check_bytes(const char *bytes, size_t length, const char *expected) 
         }
 }
 
+static void check_bytes(const char *bytes, size_t length, const char *expected) {
+    check_as(CSV_STRICT, bytes, length, expected);
+}
+
 static void check(const char *csv, const char *expected) {
     check_bytes(csv, strlen(csv), expected);
+}
+
+static void check_foreign(int separator, const char *csv, const char *expected) {
+    check_as(separator, csv, strlen(csv), expected);
 }
 
 TEST(plain_rows) {
@@ -151,6 +161,105 @@ TEST(refused_rows) {
     check("a,b\n1,caf\xe9\n", "r.csv:2:6: a byte that is not UTF-8, expected UTF-8 text\n");
     check("a,b\n1,\"q\"\"\nx\xe2\x82\"\n", "r.csv:3:2: a byte that is not UTF-8, expected UTF-8 text\n");
     check("a,b\n\xff,\xff\n", "r.csv:2:1: a byte that is not UTF-8, expected UTF-8 text\n");
+}
+
+/* ---- Tables of other programs -------------------------------------------------------------------- */
+
+TEST(separators) {
+    check_foreign(0, "a,b\n1,2\n", "2: 1[1] 3[2]\n");
+    check_foreign(0, "a;b\n1,5;2,5\n", "2: 1[1,5] 5[2,5]\n");
+    check_foreign(0, "a\tb\n1\t\n", "2: 1[1] 3[]\n");
+    check_foreign(0, "a b\n1 2\n", "2: 1[1 2]\n"); /* one column */
+    check_foreign(0, "\"a,b,c\";d\n\"1,2,3\";\"x;y\"\n", "2: 1q[1,2,3] 9q[x;y]\n");
+    check_foreign(0, "\"a;\nb\",c\n1,2\n", "3: 1[1] 3[2]\n");
+    /* The next row decides between two of which the header has as many. */
+    check_foreign(0, "time, s;power, W\n1;2\n", "2: 1[1] 3[2]\n");
+    check_foreign(0, "a,b;c\n", "");
+    check_foreign(';', "a,b;c\n1;2\n", "2: 1[1] 3[2]\n");
+    check_foreign('\t', "a,b\n1,2\n", "2: 1[1,2]\n");
+    check_foreign(0, "a;b\n\"x\"y;1\n",
+                  "r.csv:2:4: text after a closing quote, expected a separator or the end of the row\n");
+}
+
+TEST(foreign_rows) {
+    /* R: write.csv; pandas: to_csv */
+    check_foreign(0, "\"\",\"a\",\"b\"\n\"1\",0.5,NA\n", "2: 1q[1] 5[0.5] 9[NA]\n");
+    check_foreign(0, "\xef\xbb\xbf,a\r\n0,1\r\n", "2: 1[0] 3[1]\n");
+    check_foreign(0, "# by hand, on \"dahu\n\n#\n  \na, b\n1, 2\n", "6: 1[1] 4[2]\n");
+    check_foreign(0, "a,b\n 1 ,\t2 \n \" x \" , \"y\"\"\" \n", "2: 2[1] 6[2]\n3: 2q[ x ] 10q[y\"]\n");
+    check_foreign(0, "a\tb\n 1\t \t\n", "2: 2[1] 5[]\n"); /* here tabs are no blanks */
+    check_foreign(0, "a,b\n\n1,2\n \t\r\n\n3,4\n\n", "3: 1[1] 3[2]\n6: 1[3] 3[4]\n");
+    check_foreign(0, "a,b,,\n1,2,,\n3,4\n5,6, ,,,\n", "2: 1[1] 3[2]\n3: 1[3] 3[4]\n4: 1[5] 3[6]\n");
+    check_foreign(0, "a,b\n1,2,\n#3,4\n", "2: 1[1] 3[2]\n3: 1[#3] 4[4]\n");
+    check_foreign(0, "a;b\n1;2;3\n", "r.csv:2:5: a row of more than 2 fields, as many as the header has\n");
+    check_foreign(0, "a;b\n\n1\n", "r.csv:3:1: a row that ends with field 1, expected 2 fields\n");
+    check_foreign(
+        0, "a,b\n1,x\"y\n",
+        "r.csv:2:4: a quote inside a field, expected the whole field in quotes and this one doubled\n");
+    check_foreign(0, "a,b\n\"1\" \"2\",3\n",
+                  "r.csv:2:5: text after a closing quote, expected a comma or the end of the row\n");
+    check_foreign(0, "a,,c\n", "r.csv:1:3: column 2 has no name, expected one\n");
+    check_foreign(0, "# only a comment\n\n", "r.csv:1:1: nothing, expected a header row\n");
+    check_foreign(0, "# only a comment", "r.csv:1:1: nothing, expected a header row\n");
+    check_foreign(0, "# c\na,b\n1,\xff\n", "r.csv:3:3: a byte that is not UTF-8, expected UTF-8 text\n");
+}
+
+TEST(missing) {
+    static const char *const words[] = {"", "NA", "na", "N/A", "NaN", "nan", "null", "NULL", "-", "None"};
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        assert_true(csv_is_missing(words[i], strlen(words[i])));
+    static const char *const others[] = {"0", "--", "N", "NAN1", "inf", " ", "nothing"};
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        assert_false(csv_is_missing(others[i], strlen(others[i])));
+    assert_true(csv_is_missing("NA,1", 2));
+}
+
+/* Reads the output of COMMAND from a pipe, which has far less room than it needs. */
+static void check_pipe(const char *command, const char *failing) {
+    int ends[2], status;
+    assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
+    pid_t child = fork();
+    if (child == 0) {
+        dup2(ends[1], STDOUT_FILENO);
+        execl("/bin/sh", "sh", "-c", command, (char *)NULL);
+        _exit(127);
+    }
+    close(ends[1]);
+    struct csv_reader *reader = NULL;
+    struct failure failure = {0};
+    const struct csv_field *fields;
+    double value = 0, sum = 0;
+    int r = csv_open_descriptor(ends[0], "the pipe", 0, &reader, &failure);
+    while (r == 0 && (r = csv_next(reader, &fields, &failure)) == 1) {
+        r = csv_number(reader, 1, &value, &failure);
+        sum += value;
+    }
+    csv_close(reader);
+    assert_int_equal(close(ends[0]), 0);
+    assert_int_equal(waitpid(child, &status, 0), child);
+    if (failing) {
+        assert_true(r < 0);
+        assert_int_equal(failure.kind, FAILURE_INPUT);
+        assert_non_null(strstr(failure.text, failing));
+    } else {
+        assert_int_equal(r, 0);
+        assert_true(sum == 300000.0 * 300001 / 2);
+    }
+}
+
+TEST(pipes) {
+    static const char rows[] = "{ echo 'x;y'; seq 300000 | sed 's/^/a;/'; }";
+    char command[256];
+    check_pipe(rows, NULL);
+    snprintf(command, sizeof command, "%s | gzip -1", rows);
+    check_pipe(command, NULL);
+    /* Files that were put one behind the other. */
+    check_pipe("{ echo 'x;y' | gzip; seq 300000 | sed 's/^/a;/' | gzip -1; }", NULL);
+    snprintf(command, sizeof command, "%s | gzip -1 | head -c 100000", rows);
+    check_pipe(command, "damaged or incomplete gzip data");
+    /* Damage is found in what it becomes, or by gzip. */
+    snprintf(command, sizeof command, "%s | gzip -1 | { head -c 50000; printf '%%01000d' 0; }", rows);
+    check_pipe(command, "");
 }
 
 /* ---- Limits ------------------------------------------------------------------------------------- */

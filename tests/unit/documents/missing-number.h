@@ -20,9 +20,10 @@ static inline bool parse_or_missing(const char *bytes, size_t length, double *re
         memcpy(word, bytes, length);
     *ret = NAN;
     const char *plain = word + (word[0] == '+' || word[0] == '-');
-    return length == 0 || strcasecmp(word, "na") == 0 || strcasecmp(plain, "nan") == 0 ||
-           strcasecmp(plain, "inf") == 0 || strcasecmp(plain, "infinity") == 0 ||
-           number_parse_double(bytes, length, ret);
+    return length == 0 || strcasecmp(word, "na") == 0 || strcasecmp(word, "n/a") == 0 ||
+           strcasecmp(word, "null") == 0 || strcasecmp(word, "none") == 0 || strcmp(word, "-") == 0 ||
+           strcasecmp(plain, "nan") == 0 || strcasecmp(plain, "inf") == 0 ||
+           strcasecmp(plain, "infinity") == 0 || number_parse_double(bytes, length, ret);
 }
 
 #endif

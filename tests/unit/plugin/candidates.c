@@ -117,8 +117,8 @@ TEST(pick) {
     for (size_t i = 0; i < 3; i++)
         column->numbers[i] = 0.5 + (double)i;
     assert_int_equal(design_add_column(design, "bcast", DESIGN_TEXT, &column, &failure), 0);
-    assert_int_equal(labels_code(&column->labels, "ring", 4, &column->codes[0]), 0);
-    assert_int_equal(labels_code(&column->labels, "long", 4, &column->codes[1]), 0);
+    column->codes[0] = text_set_add(&column->labels, "ring", 4);
+    column->codes[1] = text_set_add(&column->labels, "long", 4);
     column->codes[2] = column->codes[1];
     const size_t rows[] = {2, 0, 2, 1};
     assert_int_equal(design_pick(design, rows, 4, &picked, &failure), 0);

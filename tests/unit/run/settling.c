@@ -48,8 +48,8 @@ static void begin(struct world *world) {
         .run = {.campaign = &world->campaign, .experiment = &world->experiment, .plan = &world->plan},
     };
     struct failure failure = {0};
-    assert_int_equal(design_order_new_in_rounds(DESIGN_ORDER_AS_WRITTEN, 0, ROWS, REPETITIONS, NULL,
-                                                &world->plan.order, &failure),
+    assert_int_equal(design_order_new(DESIGN_ORDER_AS_WRITTEN, 0, ROWS, REPETITIONS, NULL, DESIGN_ROUND_EACH,
+                                      &world->plan.order, &failure),
                      0);
     world->run.ledger = ledger_new(ROWS * REPETITIONS);
     assert_int_equal(settling_open(&world->run, &failure), 0);

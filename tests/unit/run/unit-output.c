@@ -24,7 +24,7 @@ enum { RESPONSES = sizeof responses / sizeof *responses };
 struct world {
     struct experiment experiment;
     regex_t patterns[RESPONSES];
-    struct labels texts;
+    struct text_set texts;
     double values[RESPONSES];
     struct text why;
 };
@@ -47,7 +47,7 @@ static void end(struct world *world) {
     for (size_t i = 0; i < RESPONSES; i++)
         tre_regfree(&world->patterns[i]);
     expression_free(world->experiment.pass);
-    labels_clear(&world->texts);
+    text_set_clear(&world->texts);
     text_clear(&world->why);
 }
 
@@ -66,11 +66,11 @@ TEST(texts_are_codes_of_their_labels) {
     begin(&world, NULL);
     assert_string_equal(look_at(&world, "said=a, \"b\";\nresidual 1.5\nverdict yes\n", false), "");
     assert_true(world.values[0] == 1.5);
-    assert_string_equal(world.texts.items[(size_t)world.values[1]], "a, \"b\"");
-    assert_string_equal(world.texts.items[(size_t)world.values[2]], "yes");
+    assert_string_equal(world.texts.texts[(size_t)world.values[1]], "a, \"b\"");
+    assert_string_equal(world.texts.texts[(size_t)world.values[2]], "yes");
     double before = world.values[1];
     assert_string_equal(look_at(&world, "said=;\nresidual 1\nverdict yes\n", false), "");
-    assert_string_equal(world.texts.items[(size_t)world.values[1]], "");
+    assert_string_equal(world.texts.texts[(size_t)world.values[1]], "");
     assert_string_equal(look_at(&world, "said=a, \"b\";\nresidual 2\nverdict yes\n", false), "");
     assert_true(world.values[1] == before);
     end(&world);

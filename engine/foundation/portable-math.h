@@ -10,8 +10,8 @@
  * series; exp x = 2^k e^r with |r| <= log(2) / 2, then e^r by its Taylor series. (J.-M. Muller, "Elementary
  * Functions", 3rd ed., 2016, chapter 11, on reducing the argument with log 2 in two parts.)
  */
-#ifndef ASSAY_DESIGN_PORTABLE_MATH_H
-#define ASSAY_DESIGN_PORTABLE_MATH_H
+#ifndef ASSAY_FOUNDATION_PORTABLE_MATH_H
+#define ASSAY_FOUNDATION_PORTABLE_MATH_H
 
 /* Natural logarithm; -inf for 0, nan below. */
 double portable_log(double x);

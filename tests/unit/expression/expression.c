@@ -1,5 +1,5 @@
 /* Expressions: values, precedence, nan, and every refusal with its place. */
-#include "engine/design/expression.h"
+#include "engine/expression/expression.h"
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/text.h"
 #include "tests/test.h"

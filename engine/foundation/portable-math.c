@@ -1,4 +1,4 @@
-#include "engine/design/portable-math.h"
+#include "engine/foundation/portable-math.h"
 
 #include <float.h>
 #include <math.h>

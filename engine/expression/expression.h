@@ -24,8 +24,8 @@
  * what is not finite. A comparison with nan is nan. "and" and "or" look at both sides and are nan only where
  * the nan matters: `k == 0 or m / k > 1` is 1 for k = 0, m = 0.
  */
-#ifndef ASSAY_DESIGN_EXPRESSION_H
-#define ASSAY_DESIGN_EXPRESSION_H
+#ifndef ASSAY_EXPRESSION_EXPRESSION_H
+#define ASSAY_EXPRESSION_EXPRESSION_H
 
 #include "engine/foundation/failure.h"
 
@@ -48,6 +48,7 @@ int expression_parse(const char *text, const char *const *names, size_t count, c
                      size_t column, struct expression **ret, struct failure *failure);
 /* NULL is fine. */
 void expression_free(struct expression *expression);
+void expression_cleanup(struct expression **expression); /* the same, for cleanup() */
 
 /* VALUES[i] is the value of the i-th name. Cannot fail; may be inf or nan. */
 double expression_value(const struct expression *expression, const double *values);

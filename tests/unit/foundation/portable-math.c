@@ -1,6 +1,5 @@
 /* The portable functions against the C library's in long double, and against fixed bits. */
-#include "engine/design/portable-math.h"
-#include "engine/design/random.h"
+#include "engine/foundation/portable-math.h"
 #include "tests/test.h"
 
 #include <float.h>
@@ -14,21 +13,19 @@ static double error_in_ulp(double value, long double exact) {
 }
 
 /* A double from LOW to HIGH, uniform. */
-static double between(struct random_source *source, double low, double high) {
-    return low + random_fraction(source) * (high - low);
+static double between(double low, double high) {
+    return low + drand48() * (high - low);
 }
 
 enum { TRIALS = 400000 };
 
 TEST(log) {
-    struct random_source source;
-    random_start(&source, 1, RANDOM_STREAM_TABLE);
+    srand48(1);
     double worst = 0, worst2 = 0;
     for (int i = 0; i < TRIALS; i++) {
-        double x =
-            ldexp(between(&source, 1, 2), i % 3 == 0 ? (int)random_below(&source, 2000) - 1000 : i % 7 - 3);
+        double x = ldexp(between(1, 2), i % 3 == 0 ? (int)(lrand48() % 2000) - 1000 : i % 7 - 3);
         if (i % 5 == 0)
-            x = 1 + between(&source, -1e-3, 1e-3); /* where log x is small */
+            x = 1 + between(-1e-3, 1e-3); /* where log x is small */
         worst = fmax(worst, error_in_ulp(portable_log(x), logl(x)));
         worst2 = fmax(worst2, error_in_ulp(portable_log2(x), log2l(x)));
     }
@@ -39,11 +36,10 @@ TEST(log) {
 }
 
 TEST(exp) {
-    struct random_source source;
-    random_start(&source, 2, RANDOM_STREAM_TABLE);
+    srand48(2);
     double worst = 0;
     for (int i = 0; i < TRIALS; i++) {
-        double x = i % 2 ? between(&source, -745, 709.7) : between(&source, -2, 25);
+        double x = i % 2 ? between(-745, 709.7) : between(-2, 25);
         worst = fmax(worst, error_in_ulp(portable_exp(x), expl(x)));
     }
     print_message("exp %.3f ulp\n", worst);
@@ -52,11 +48,10 @@ TEST(exp) {
 }
 
 TEST(root) {
-    struct random_source source;
-    random_start(&source, 3, RANDOM_STREAM_TABLE);
+    srand48(3);
     double worst = 0;
     for (int i = 0; i < TRIALS; i++) {
-        double x = between(&source, 1, 1e10);
+        double x = between(1, 1e10);
         unsigned degree = 1 + (unsigned)i % 6;
         worst = fmax(worst, error_in_ulp(portable_root(x, degree), powl(x, 1.0L / degree)));
     }
@@ -70,11 +65,10 @@ TEST(cbrt) {
         assert_true(portable_cbrt(whole * whole * whole) == whole);
         assert_true(portable_power(whole * whole * whole, 1.0 / 3) == whole);
     }
-    struct random_source source;
-    random_start(&source, 5, RANDOM_STREAM_TABLE);
+    srand48(5);
     double worst = 0;
     for (int i = 0; i < TRIALS; i++) {
-        double x = ldexp(between(&source, 1, 2), (int)random_below(&source, 2000) - 1000);
+        double x = ldexp(between(1, 2), (int)(lrand48() % 2000) - 1000);
         worst = fmax(worst, error_in_ulp(portable_cbrt(x), cbrtl(x)));
     }
     print_message("cbrt %.3f ulp\n", worst);
@@ -95,11 +89,10 @@ TEST(power) {
     assert_true(portable_power(0, 0) == 1 && portable_power(0, 2) == 0 && portable_power(0, -1) == INFINITY);
     assert_true(portable_power(16, 0.5) == 4);
     assert_true(isnan(portable_power(-2, 0.5)) && isnan(portable_power(-2, 0.3)));
-    struct random_source source;
-    random_start(&source, 4, RANDOM_STREAM_TABLE);
+    srand48(4);
     double worst = 0;
     for (int i = 0; i < TRIALS; i++) {
-        double x = between(&source, 0.01, 1000), y = between(&source, -3, 3);
+        double x = between(0.01, 1000), y = between(-3, 3);
         worst = fmax(worst, error_in_ulp(portable_power(x, y), powl(x, y)) / (fabs(y * log(x)) + 1));
     }
     print_message("power %.3f ulp for each |y log x| + 1\n", worst);
