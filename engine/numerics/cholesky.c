@@ -1,0 +1,114 @@
+#include "engine/numerics/cholesky.h"
+
+#include "engine/foundation/cleanup.h"
+#include "engine/numerics/gsl.h"
+
+#include <errno.h>
+#include <gsl/gsl_eigen.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+int cholesky_factor(size_t n, const double *a, double *ret) {
+    for (size_t j = 0; j < n; j++) {
+        double diagonal = a[j + j * n];
+        for (size_t k = 0; k < j; k++)
+            diagonal -= ret[j + k * n] * ret[j + k * n];
+        if (!(diagonal > 0) || isinf(diagonal))
+            return -EDOM;
+        double root = sqrt(diagonal);
+        for (size_t i = 0; i < n; i++) {
+            double sum = i < j ? 0 : a[i + j * n];
+            for (size_t k = 0; i > j && k < j; k++)
+                sum -= ret[i + k * n] * ret[j + k * n];
+            ret[i + j * n] = i > j ? sum / root : i == j ? root : 0;
+        }
+    }
+    return 0;
+}
+
+void cholesky_forward(size_t n, const double *factor, double *b) {
+    for (size_t i = 0; i < n; i++) {
+        for (size_t k = 0; k < i; k++)
+            b[i] -= factor[i + k * n] * b[k];
+        b[i] /= factor[i + i * n];
+    }
+}
+
+void cholesky_solve(size_t n, const double *factor, double *b) {
+    cholesky_forward(n, factor, b);
+    for (size_t i = n; i-- > 0;) {
+        for (size_t k = i + 1; k < n; k++)
+            b[i] -= factor[k + i * n] * b[k];
+        b[i] /= factor[i + i * n];
+    }
+}
+
+void cholesky_inverse(size_t n, const double *factor, double *ret) {
+    for (size_t j = 0; j < n; j++) {
+        for (size_t i = 0; i < n; i++)
+            ret[i + j * n] = i == j;
+        cholesky_solve(n, factor, ret + j * n);
+    }
+}
+
+double cholesky_log_determinant(size_t n, const double *factor) {
+    double sum = 0;
+    for (size_t i = 0; i < n; i++)
+        sum += 2 * log(factor[i + i * n]);
+    return sum;
+}
+
+double cholesky_mahalanobis(size_t n, const double *factor, const double *b, double *scratch) {
+    double sum = 0;
+    memcpy(scratch, b, n * sizeof *b);
+    cholesky_forward(n, factor, scratch);
+    for (size_t i = 0; i < n; i++)
+        sum += scratch[i] * scratch[i];
+    return sum;
+}
+
+static void free_workspace(gsl_eigen_symmv_workspace **workspace) {
+    if (*workspace)
+        gsl_eigen_symmv_free(*workspace);
+}
+
+int cholesky_eigen(size_t n, const double *a, double *values, double *vectors) {
+    if (n == 0)
+        return 0;
+    for (size_t i = 0; i < n * n; i++)
+        if (!isfinite(a[i]))
+            return -EDOM;
+    cleanup_free double *scratch = malloc(2 * n * n * sizeof *scratch);
+    cleanup(free_workspace) gsl_eigen_symmv_workspace *workspace = gsl_eigen_symmv_alloc(n);
+    if (!scratch || !workspace)
+        return -ENOMEM;
+    memcpy(scratch, a, n * n * sizeof *a);
+    gsl_matrix_view matrix = gsl_matrix_view_array(scratch, n, n);
+    gsl_matrix_view found = gsl_matrix_view_array(scratch + n * n, n, n);
+    gsl_vector_view value = gsl_vector_view_array(values, n);
+    if (gsl_eigen_symmv(&matrix.matrix, &value.vector, &found.matrix, workspace) ||
+        gsl_eigen_symmv_sort(&value.vector, &found.matrix, GSL_EIGEN_SORT_VAL_ASC))
+        return -EDOM;
+    for (size_t i = 0; vectors && i < n; i++) /* GSL has rows where we have columns */
+        for (size_t j = 0; j < n; j++)
+            vectors[i + j * n] = gsl_matrix_get(&found.matrix, i, j);
+    return 0;
+}
+
+int cholesky_is_semidefinite(size_t n, const double *a, double tolerance) {
+    cleanup_free double *scaled = calloc(n * n + n, sizeof *scaled);
+    if (!scaled)
+        return -ENOMEM;
+    for (size_t i = 0; i < n; i++)
+        for (size_t j = 0; j < n; j++) {
+            double product = a[i + i * n] * a[j + j * n], value = a[i > j ? i + j * n : j + i * n];
+            if (!(a[i + i * n] >= 0) || !isfinite(value) || (product == 0 && value != 0))
+                return 0;
+            scaled[i + j * n] = product > 0 ? value / sqrt(a[i + i * n]) / sqrt(a[j + j * n]) : 0;
+        }
+    int code = cholesky_eigen(n, scaled, scaled + n * n, NULL);
+    if (code < 0)
+        return code == -EDOM ? 0 : code;
+    return n == 0 || scaled[n * n] >= -tolerance;
+}

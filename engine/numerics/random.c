@@ -1,0 +1,99 @@
+#include "engine/numerics/random.h"
+
+#include <float.h>
+#include <math.h>
+#include <string.h>
+
+_Static_assert(FLT_EVAL_METHOD == 0, "double arithmetic must be done in double precision");
+
+static uint64_t splitmix64(uint64_t *state) {
+    uint64_t bits = *state += UINT64_C(0x9e3779b97f4a7c15);
+    bits = (bits ^ (bits >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
+    bits = (bits ^ (bits >> 27)) * UINT64_C(0x94d049bb133111eb);
+    return bits ^ (bits >> 31);
+}
+
+void random_stream_init(struct random_stream *ret, uint64_t seed, const char *name, uint64_t index) {
+    uint64_t state = seed;
+    for (const char *c = name; *c; c++)
+        state = splitmix64(&state) ^ (unsigned char)*c;
+    state = splitmix64(&state) ^ index;
+    for (size_t i = 0; i < 4; i++)
+        ret->state[i] = splitmix64(&state);
+}
+
+static uint64_t rotate(uint64_t bits, unsigned count) {
+    return bits << count | bits >> (64 - count);
+}
+
+uint64_t random_stream_bits(struct random_stream *stream) {
+    uint64_t *state = stream->state, output = rotate(state[1] * 5, 7) * 9, shifted = state[1] << 17;
+    state[2] ^= state[0];
+    state[3] ^= state[1];
+    state[1] ^= state[2];
+    state[0] ^= state[3];
+    state[2] ^= shifted;
+    state[3] = rotate(state[3], 45);
+    return output;
+}
+
+uint64_t random_stream_below(struct random_stream *stream, uint64_t bound) {
+    uint64_t bits, too_many = (0 - bound) % bound; /* 2^64 mod BOUND */
+    do
+        bits = random_stream_bits(stream);
+    while (bits < too_many);
+    return bits % bound;
+}
+
+double random_stream_uniform(struct random_stream *stream) {
+    return ((double)(random_stream_bits(stream) >> 11) + 0.5) * 0x1p-53;
+}
+
+/* x = 2^e m, m in [sqrt(1/2), sqrt(2)); log m = 2 artanh((m - 1) / (m + 1)) by its series, for x > 0. */
+static double portable_log(double x) {
+    int exponent;
+    double m = frexp(x, &exponent), sum = 0;
+    if (m < 0x1.6a09e667f3bcdp-1) {
+        m *= 2;
+        exponent--;
+    }
+    double s = (m - 1) / (m + 1);
+    for (int odd = 25; odd >= 1; odd -= 2)
+        sum = sum * s * s + 2.0 / odd;
+    return exponent * 0x1.62e42fefa39efp-1 + s * sum;
+}
+
+/* e^x = 2^k e^r, |r| <= log(2) / 2, by its series; x as far as a log-normal's are. */
+static double portable_exp(double x) {
+    double k = floor(x * 0x1.71547652b82fep+0 + 0.5), sum = 1;
+    double r = (x - k * 0x1.62e42feep-1) - k * 0x1.a39ef35793c76p-33; /* log 2 in two parts */
+    for (int n = 14; n >= 1; n--)
+        sum = 1 + sum * r / n;
+    return ldexp(sum, (int)k);
+}
+
+double random_stream_normal(struct random_stream *stream) {
+    double u, v, s;
+    do {
+        u = 2 * random_stream_uniform(stream) - 1;
+        v = 2 * random_stream_uniform(stream) - 1;
+        s = u * u + v * v;
+    } while (s >= 1 || s == 0);
+    return u * sqrt(-2 * portable_log(s) / s);
+}
+
+double random_stream_log_normal(struct random_stream *stream, double mean, double sigma) {
+    double variance = portable_log(1 + sigma / mean * (sigma / mean)); /* of the logarithm */
+    return mean * portable_exp(sqrt(variance) * random_stream_normal(stream) - variance / 2);
+}
+
+void random_stream_normals(struct random_stream *stream, size_t count, const double *mean,
+                           const double *factor, double *ret) {
+    for (size_t i = 0; i < count; i++)
+        ret[i] = mean ? mean[i] : 0;
+    for (size_t j = 0; j < count; j++) {
+        double z = random_stream_normal(stream);
+        for (size_t i = j; i < count; i++)
+            ret[i] += factor[i + j * count] * z;
+    }
+}

@@ -1,0 +1,34 @@
+/*
+ * Random numbers in named streams: the same seed, name and index give the same bits on every machine. A
+ * stream is xoshiro256** 1.0 (D. Blackman, S. Vigna, ACM TOMS 47(4), 2021), its 256 bits filled by splitmix64
+ * (G. Steele, D. Lea, C. Flood, OOPSLA 2014) from a hash of the three. Logarithms and exponentials are made
+ * of IEEE additions, multiplications and divisions only, for those of C libraries differ in the last digit.
+ */
+#ifndef ASSAY_NUMERICS_RANDOM_H
+#define ASSAY_NUMERICS_RANDOM_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct random_stream {
+    uint64_t state[4];
+};
+
+/* INDEX tells streams of one name apart: a scenario, a machine, a start. */
+void random_stream_init(struct random_stream *ret, uint64_t seed, const char *name, uint64_t index);
+
+uint64_t random_stream_bits(struct random_stream *stream);
+/* From 0 to BOUND - 1, each exactly as likely; BOUND is at least 1. */
+uint64_t random_stream_below(struct random_stream *stream, uint64_t bound);
+/* An odd multiple of 2^-54 in (0, 1), each exactly as likely. */
+double random_stream_uniform(struct random_stream *stream);
+/* Mean 0, variance 1: by G. Marsaglia's polar method. */
+double random_stream_normal(struct random_stream *stream);
+/* A log-normal with this mean, above 0, and deviation. */
+double random_stream_log_normal(struct random_stream *stream, double mean, double sigma);
+/* Normal vector with the covariance F F', F the lower triangle of FACTOR (COUNT x COUNT, column-major:
+ * cholesky.h). MEAN may be NULL: 0. */
+void random_stream_normals(struct random_stream *stream, size_t count, const double *mean,
+                           const double *factor, double *ret);
+
+#endif
