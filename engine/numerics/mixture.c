@@ -34,14 +34,19 @@ struct search {
 /* Parameters of a mixture in the scaled space, in one piece of memory: k weights, k p means, k p p
  * covariances. */
 struct state {
-    double *weight, *mean, *covariance, *factor;
+    double *weight, *mean, *covariance, *factor, *height;
     double log_likelihood;
 };
 
 static struct state state_at(const struct search *search, double *memory) {
     double *mean = memory + search->k, *covariance = mean + search->k * search->p;
-    return (struct state){memory, mean, covariance, covariance + search->k * search->p * search->p,
-                          -INFINITY};
+    double *factor = covariance + search->k * search->p * search->p;
+    return (struct state){.weight = memory,
+                          .mean = mean,
+                          .covariance = covariance,
+                          .factor = factor,
+                          .height = memory + search->size - search->k,
+                          .log_likelihood = -INFINITY};
 }
 
 static int state_init(const struct search *search, struct state *ret) {
@@ -59,27 +64,33 @@ static void state_clear(struct state *state) {
     free(state->weight);
 }
 
-/* Logarithms of weight times density of each component at X to RET; that of their sum. */
-static double log_densities(size_t k, size_t p, const double *weight, const double *mean,
-                            const double *factor, const double *x, double *scratch, double *ret) {
+/* Logarithm of weight times greatest density of a component. */
+static double height_of(size_t p, double weight, const double *factor) {
+    return log(weight) - cholesky_log_determinant(p, factor) / 2 - (double)p * log_root_2pi;
+}
+
+/* The log density at X; the components' shares of it to RET. SCRATCH has p numbers. */
+static double divide(size_t k, size_t p, const double *height, const double *mean, const double *factor,
+                     const double *x, double *scratch, double *ret) {
     double most = -INFINITY, sum = 0;
     for (size_t c = 0; c < k; c++) {
         const double *f = factor + c * p * p;
-        double squares = 0, determinant = 1;
+        double squares = 0;
         for (size_t i = 0; i < p; i++) {
             double away = x[i] - mean[c * p + i];
             for (size_t j = 0; j < i; j++)
                 away -= f[i + j * p] * scratch[j];
             scratch[i] = away / f[i + i * p];
             squares += scratch[i] * scratch[i];
-            determinant *= f[i + i * p];
         }
-        ret[c] = log(weight[c] / determinant) - squares / 2;
+        ret[c] = height[c] - squares / 2;
         most = fmax(most, ret[c]);
     }
     for (size_t c = 0; c < k; c++)
-        sum += exp(ret[c] - most);
-    return most + log(sum) - (double)p * log_root_2pi;
+        sum += ret[c] = exp(ret[c] - most);
+    for (size_t c = 0; c < k; c++)
+        ret[c] /= sum;
+    return most + log(sum);
 }
 
 /* ---- A step */
@@ -103,10 +114,13 @@ static bool factorise(const struct search *search, double *covariance, double *f
 }
 
 static bool factorise_all(const struct search *search, struct state *state) {
-    for (size_t c = 0; c < search->k; c++)
-        if (!(state->weight[c] > 0) || !factorise(search, state->covariance + c * search->p * search->p,
-                                                  state->factor + c * search->p * search->p))
+    size_t square = search->p * search->p;
+    for (size_t c = 0; c < search->k; c++) {
+        double *factor = state->factor + c * square;
+        if (!(state->weight[c] > 0) || !factorise(search, state->covariance + c * square, factor))
             return false;
+        state->height[c] = height_of(search->p, state->weight[c], factor);
+    }
     return true;
 }
 
@@ -156,20 +170,17 @@ static bool step(const struct search *search, const struct points *points, struc
                  struct state *ret) {
     size_t p = search->p, k = search->k;
     struct state sums = state_at(search, search->sums);
-    double *densities = search->scratch + p;
+    double *shares = search->scratch + p;
     memset(search->sums, 0, search->size * sizeof *search->sums);
     state->log_likelihood = 0;
     for (size_t i = 0; i < points->count; i++) {
         const double *x = points->at + i * p;
-        double density =
-            log_densities(k, p, state->weight, state->mean, state->factor, x, search->scratch, densities);
-        state->log_likelihood += points->weight[i] * density;
-        for (size_t c = 0; c < k; c++) {
-            double share = exp(densities[c] - density - (double)p * log_root_2pi);
-            if (share > 1e-12)
-                add(search, &sums, c, x, state->mean + c * p, points->weight[i] * share,
+        state->log_likelihood += points->weight[i] * divide(k, p, state->height, state->mean, state->factor,
+                                                            x, search->scratch, shares);
+        for (size_t c = 0; c < k; c++)
+            if (shares[c] > 1e-12)
+                add(search, &sums, c, x, state->mean + c * p, points->weight[i] * shares[c],
                     points->spread ? points->spread[i] : 0);
-        }
     }
     return isfinite(state->log_likelihood) && maximise(search, &sums, state->mean, points->total, ret);
 }
@@ -449,7 +460,7 @@ int mixture_fit(size_t rows, size_t dimensions, const double *x, size_t stride, 
     if (p == 0 || p > MIXTURE_DIMENSIONS_MAX || k == 0 || k > MIXTURE_COMPONENTS_MAX || !(request->floor > 0))
         return -EINVAL;
     cleanup(search_clear) struct search search = {
-        .request = request, .p = p, .k = k, .size = k * (1 + p + 2 * p * p)};
+        .request = request, .p = p, .k = k, .size = k * (2 + p + 2 * p * p)};
     cleanup(state_clear) struct state best = {0};
     double mean[MIXTURE_DIMENSIONS_MAX] = {0}, factor[MIXTURE_DIMENSIONS_MAX * MIXTURE_DIMENSIONS_MAX];
     search.sums = malloc(search.size * sizeof *search.sums);
@@ -475,11 +486,9 @@ void mixture_clear(struct mixture *mixture) {
 }
 
 double mixture_log_density(const struct mixture *mixture, const double *x, double *posterior) {
-    double scratch[MIXTURE_DIMENSIONS_MAX], densities[MIXTURE_COMPONENTS_MAX];
-    size_t p = mixture->dimensions;
-    double sum = log_densities(mixture->components, p, mixture->weight, mixture->mean, mixture->factor, x,
-                               scratch, densities);
-    for (size_t c = 0; posterior && c < mixture->components; c++)
-        posterior[c] = exp(densities[c] - sum - (double)p * log_root_2pi);
-    return sum;
+    double scratch[MIXTURE_DIMENSIONS_MAX], heights[MIXTURE_COMPONENTS_MAX], shares[MIXTURE_COMPONENTS_MAX];
+    size_t k = mixture->components, p = mixture->dimensions;
+    for (size_t c = 0; c < k; c++)
+        heights[c] = height_of(p, mixture->weight[c], mixture->factor + c * p * p);
+    return divide(k, p, heights, mixture->mean, mixture->factor, x, scratch, posterior ? posterior : shares);
 }

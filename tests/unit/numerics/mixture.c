@@ -111,7 +111,7 @@ TEST(quantised_values) {
     for (size_t i = 0; i < 3000; i++)
         x[i] = floor(50 * (modes[i % 6] + widths[i % 6] * random_normal()) + 0.5) / 50;
     double best = -INFINITY, worst = INFINITY;
-    for (uint64_t seed = 1; seed <= 3; seed++) {
+    for (uint64_t seed = 1; seed <= 2; seed++) {
         struct mixture_request request = request_of(6);
         request.floor = 0.02 / sqrt(12) / 1.2; /* what the last digit leaves unknown */
         request.seed = seed;
