@@ -8,10 +8,15 @@
 
 static const double log_root_2pi = 0.91893853320467274178;
 static const double k = 0.79788456080286535588;             /* sqrt(2 / pi) */
-static const double root_variance = 0.60281027499086962320; /* sqrt(1 - 2 / pi) */
+static const double root_variance = 0.60281027498908697428; /* sqrt(1 - 2 / pi) */
 
 static bool is_probability(double p) {
     return p >= 0 && p <= 1;
+}
+
+/* From 0 to what GSL can tell from infinity; NaN stays. */
+static double positive(double x) {
+    return isnan(x) ? x : fmin(fmax(x, 0), 1e300);
 }
 
 double distribution_normal_upper(double z) {
@@ -23,7 +28,7 @@ double distribution_normal_quantile(double p) {
 }
 
 double distribution_student_two_sided(double t, double freedom) {
-    return freedom > 0 ? 2 * gsl_cdf_tdist_Q(fabs(t), freedom) : NAN;
+    return freedom > 0 ? 2 * gsl_cdf_tdist_Q(positive(fabs(t)), freedom) : NAN;
 }
 
 double distribution_student_quantile(double p, double freedom) {
@@ -31,7 +36,7 @@ double distribution_student_quantile(double p, double freedom) {
 }
 
 double distribution_f_upper(double f, double above, double below) {
-    return above > 0 && below > 0 && !isnan(f) ? gsl_cdf_fdist_Q(fmax(f, 0), above, below) : NAN;
+    return above > 0 && below > 0 ? gsl_cdf_fdist_Q(positive(f), above, below) : NAN;
 }
 
 double distribution_f_quantile(double p, double above, double below) {
@@ -39,7 +44,7 @@ double distribution_f_quantile(double p, double above, double below) {
 }
 
 double distribution_chi_squared_upper(double x, double freedom) {
-    return freedom > 0 && !isnan(x) ? gsl_cdf_chisq_Q(fmax(x, 0), freedom) : NAN;
+    return freedom > 0 ? gsl_cdf_chisq_Q(positive(x), freedom) : NAN;
 }
 
 double distribution_chi_squared_quantile(double p, double freedom) {

@@ -13,38 +13,23 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* ---- CSV files and pipes */
-
-/* A csv_read_function: the file's bytes, hashed as they pass. */
-static int64_t read_plain(void *context, char *buffer, size_t size) {
-    struct input *input = context;
-    ssize_t length;
-    do
-        length = read(input->descriptor, buffer, size);
-    while (length < 0 && errno == EINTR);
-    if (length < 0)
-        return -errno;
-    if (input->hash)
-        hash_update(input->hash, buffer, (size_t)length);
-    return length;
-}
+/* ---- CSV files and pipes ---- */
 
 static int open_plain(struct input *input, const struct table_options *options, struct failure *failure) {
     const char *path = input->about.path;
     bool is_standard_input = strcmp(path, "-") == 0;
-    input->descriptor =
+    cleanup_close int descriptor =
         is_standard_input ? fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3) : open(path, O_RDONLY | O_CLOEXEC);
     struct stat status;
-    if (input->descriptor < 0 || fstat(input->descriptor, &status) < 0)
+    if (descriptor < 0 || fstat(descriptor, &status) < 0)
         return failure_set_kind(failure, errno == ENOENT || errno == ENOTDIR ? FAILURE_INPUT : FAILURE_SYSTEM,
                                 -errno, "cannot open '%s': %s", path, strerror(errno));
     input->is_regular = S_ISREG(status.st_mode) && !is_standard_input;
     input->stays_open = !input->is_regular;
     input->device = status.st_dev;
     input->inode = status.st_ino;
-    input->hash = options->hash ? hash_new() : NULL;
-    return csv_open_function(is_standard_input ? "standard input" : path, read_plain, input, &input->csv,
-                             failure);
+    return csv_open_descriptor(descriptor, is_standard_input ? "standard input" : path, options->separator,
+                               &input->csv, failure);
 }
 
 /* ---- Archives */
@@ -235,14 +220,14 @@ int input_open(struct input *input, const struct table_options *options, struct 
                                   : open_archive(input, failure);
     input->is_open = true;
     if (r < 0)
-        input_close(input, false);
+        input_close(input);
     return r;
 }
 
 int input_look(struct input *input, const char *path, const struct table_options *options,
                struct failure *failure) {
     bool is_standard_input = strcmp(path, "-") == 0;
-    *input = (struct input){.descriptor = -1};
+    *input = (struct input){0};
     input->about.path = xstrdup(path);
     input->about.name = xstrdup(is_standard_input ? "standard input" : file_base_name(path));
     input->about.member = options->member ? xstrdup(options->member) : NULL;
@@ -262,7 +247,7 @@ int input_look(struct input *input, const char *path, const struct table_options
     if (input->about.archive)
         r = input->is_folder ? describe_folder(input, failure) : describe_archive(input, failure);
     if (!input->stays_open)
-        input_close(input, false);
+        input_close(input);
     return r;
 }
 
@@ -273,15 +258,10 @@ const struct table_column *input_find(const struct input *input, const char *nam
     return NULL;
 }
 
-void input_close(struct input *input, bool complete) {
+void input_close(struct input *input) {
     csv_close(take_pointer(input->csv));
     archive_member_close(take_pointer(input->opened));
     archive_close(take_pointer(input->archive));
-    if (input->hash && complete)
-        hash_finish(input->hash, input->about.sha256);
-    hash_free(take_pointer(input->hash));
-    if (input->descriptor >= 0)
-        close(take_descriptor(input->descriptor));
     input->is_open = false;
 }
 
@@ -292,7 +272,7 @@ static void free_texts(char **texts, size_t count) {
 }
 
 void input_clear(struct input *input) {
-    input_close(input, false);
+    input_close(input);
     struct table_input *about = &input->about;
     free(about->path), free(about->name), free(about->member), free(about->run_id), free(about->experiment);
     for (size_t i = 0; i < input->column_count; i++)
@@ -303,5 +283,5 @@ void input_clear(struct input *input) {
     free_texts(suggestion->sizes, suggestion->size_count);
     free_texts(suggestion->by, suggestion->by_count);
     free_texts(suggestion->set, suggestion->set_count);
-    *input = (struct input){.descriptor = -1};
+    *input = (struct input){0};
 }

@@ -26,8 +26,6 @@ struct input {
     struct archive_reader *archive;
     struct archive_member *opened;
     struct csv_reader *csv;
-    int descriptor;
-    struct hash *hash;
 };
 
 /* Fills all but the members for reading. On failure INPUT is to be cleared. */
@@ -36,8 +34,7 @@ int input_look(struct input *input, const char *path, const struct table_options
 const struct table_column *input_find(const struct input *input, const char *name);
 /* Its rows as input->csv, before the first. */
 int input_open(struct input *input, const struct table_options *options, struct failure *failure);
-/* COMPLETE: all rows were read, so that the hash is that of the whole file. */
-void input_close(struct input *input, bool complete);
+void input_close(struct input *input);
 /* What stopped the csv_reader: the archive member's own reason where it has one. Returns CODE. */
 int input_failure(const struct input *input, int code, struct failure *failure);
 void input_clear(struct input *input);

@@ -1,8 +1,8 @@
 #include "engine/table/table.h"
 
-#include "engine/expression/expression.h"
 #include "engine/documents/csv.h"
 #include "engine/documents/unit.h"
+#include "engine/expression/expression.h"
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/memory.h"
 #include "engine/foundation/natural-order.h"
@@ -471,7 +471,9 @@ static int load_input(const struct loading *loading, uint32_t index, struct fail
     if (r == 0)
         r = read_rows(loading, input, index, &reading, failure);
     csv_columns_close(reading.columns);
-    input_close(input, r == 0);
+    input_close(input);
+    if (r == 0 && table->private->options.hash && input->is_regular && !input->about.archive)
+        r = archive_hash(input->about.path, input->about.sha256, failure);
     table->inputs[index] = input->about;
     for (size_t j = 0; j < texts; j++)
         free(reading.translations[j]);

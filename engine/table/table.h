@@ -7,7 +7,8 @@
  *
  *     table_open(paths) -> columns, suggestion ;  table_load(selection) -> numbers, categories ;  table_free
  *
- * Archives are verified whole before their first row is used; CSV files are hashed as their bytes pass.
+ * Archives are verified whole before their first row is used. A pipe is read once, as it comes, and has no
+ * hash.
  */
 #ifndef ASSAY_TABLE_TABLE_H
 #define ASSAY_TABLE_TABLE_H
@@ -48,7 +49,7 @@ struct table_input {
     bool archive;      /* a zip, or the folder of a run */
     char *member;      /* of an archive: its table that is read */
     char *run_id, *experiment;
-    char sha256[HASH_HEX_SIZE]; /* of the file; of a CSV "" until it was read to its end */
+    char sha256[HASH_HEX_SIZE]; /* of the file; of a CSV "" until it was read, and of a pipe */
     uint64_t rows;              /* that were read */
 };
 

@@ -1,0 +1,494 @@
+#include "engine/numerics/mixture.h"
+
+#include "engine/foundation/cleanup.h"
+#include "engine/numerics/cholesky.h"
+#include "engine/numerics/random.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { COARSE_POINTS = 1024, SHORT_STEPS = 25, LONG_STEPS = 20000, SWAPS_A_START = 20, REPEATS_MAX = 16 };
+
+static const double log_root_2pi = 0.91893853320467274178;
+
+/* Points of p scaled values, a row each. */
+struct points {
+    size_t count;
+    double *at, *weight;
+    double *spread; /* variance of the rows that a point stands for; p = 1 */
+    double total;   /* of the weights */
+};
+
+struct search {
+    const struct mixture_request *request;
+    size_t p, k, size; /* size: doubles of a mixture's parameters */
+    struct points all, coarse;
+    struct random_stream random;
+    double *sums;    /* of a step: like the parameters */
+    double *scratch; /* p + k + 2 p p */
+    size_t *nearest; /* of each point: a component */
+};
+
+/* Parameters of a mixture in the scaled space, in one piece of memory: k weights, k p means, k p p
+ * covariances. */
+struct state {
+    double *weight, *mean, *covariance, *factor, *height;
+    double log_likelihood;
+};
+
+static struct state state_at(const struct search *search, double *memory) {
+    double *mean = memory + search->k, *covariance = mean + search->k * search->p;
+    double *factor = covariance + search->k * search->p * search->p;
+    return (struct state){.weight = memory,
+                          .mean = mean,
+                          .covariance = covariance,
+                          .factor = factor,
+                          .height = memory + search->size - search->k,
+                          .log_likelihood = -INFINITY};
+}
+
+static int state_init(const struct search *search, struct state *ret) {
+    double *memory = calloc(search->size, sizeof *memory);
+    *ret = state_at(search, memory);
+    return memory ? 0 : -ENOMEM;
+}
+
+static void state_copy(const struct search *search, const struct state *from, struct state *to) {
+    memcpy(to->weight, from->weight, search->size * sizeof *from->weight);
+    to->log_likelihood = from->log_likelihood;
+}
+
+static void state_clear(struct state *state) {
+    free(state->weight);
+}
+
+/* Logarithm of weight times greatest density of a component. */
+static double height_of(size_t p, double weight, const double *factor) {
+    return log(weight) - cholesky_log_determinant(p, factor) / 2 - (double)p * log_root_2pi;
+}
+
+/* The log density at X; the components' shares of it to RET. SCRATCH has p numbers. */
+static double divide(size_t k, size_t p, const double *height, const double *mean, const double *factor,
+                     const double *x, double *scratch, double *ret) {
+    double most = -INFINITY, sum = 0;
+    for (size_t c = 0; c < k; c++) {
+        const double *f = factor + c * p * p;
+        double squares = 0;
+        for (size_t i = 0; i < p; i++) {
+            double away = x[i] - mean[c * p + i];
+            for (size_t j = 0; j < i; j++)
+                away -= f[i + j * p] * scratch[j];
+            scratch[i] = away / f[i + i * p];
+            squares += scratch[i] * scratch[i];
+        }
+        ret[c] = height[c] - squares / 2;
+        most = fmax(most, ret[c]);
+    }
+    for (size_t c = 0; c < k; c++)
+        sum += ret[c] = exp(ret[c] - most);
+    for (size_t c = 0; c < k; c++)
+        ret[c] /= sum;
+    return most + log(sum);
+}
+
+/* ---- A step */
+
+/* Raises eigenvalues below the floor, and factorises. Whether the covariance is one. */
+static bool factorise(const struct search *search, double *covariance, double *factor) {
+    size_t p = search->p;
+    double least = search->request->floor * search->request->floor;
+    if (p == 1) {
+        *covariance = fmax(*covariance, least);
+        *factor = sqrt(*covariance);
+        return isfinite(*factor);
+    }
+    double values[MIXTURE_DIMENSIONS_MAX], vectors[MIXTURE_DIMENSIONS_MAX * MIXTURE_DIMENSIONS_MAX];
+    if (cholesky_eigen(p, covariance, values, vectors) < 0)
+        return false;
+    for (size_t e = 0; e < p; e++)
+        for (size_t i = 0; values[e] < least && i < p * p; i++)
+            covariance[i] += (least - values[e]) * vectors[i % p + e * p] * vectors[i / p + e * p];
+    return cholesky_factor(p, covariance, factor) == 0;
+}
+
+static bool factorise_all(const struct search *search, struct state *state) {
+    size_t square = search->p * search->p;
+    for (size_t c = 0; c < search->k; c++) {
+        double *factor = state->factor + c * square;
+        if (!(state->weight[c] > 0) || !factorise(search, state->covariance + c * square, factor))
+            return false;
+        state->height[c] = height_of(search->p, state->weight[c], factor);
+    }
+    return true;
+}
+
+/* Adds W of the point at X to the sums of component C: of weights, and of first and second powers about
+ * ORIGIN. */
+static void add(const struct search *search, const struct state *sums, size_t c, const double *x,
+                const double *origin, double w, double spread) {
+    size_t p = search->p;
+    sums->weight[c] += w;
+    for (size_t i = 0; i < p; i++) {
+        double away = x[i] - origin[i];
+        sums->mean[c * p + i] += w * away;
+        for (size_t j = 0; j <= i; j++)
+            sums->covariance[(c * p + j) * p + i] += w * (away * (x[j] - origin[j]) + (i == j ? spread : 0));
+    }
+}
+
+/* The parameters that the sums about the means of ORIGIN make most likely. Whether there are such. */
+static bool maximise(const struct search *search, const struct state *sums, const double *origin,
+                     double total, struct state *ret) {
+    size_t p = search->p, k = search->k;
+    for (size_t c = 0; c < k; c++) {
+        double weight = sums->weight[c];
+        if (!(weight > 1e-9 * total))
+            return false;
+        ret->weight[c] = weight / total;
+        for (size_t i = 0; i < p * p; i++) {
+            size_t row = i % p > i / p ? i % p : i / p, column = i % p > i / p ? i / p : i % p;
+            double shift = sums->mean[c * p + row] * sums->mean[c * p + column] / (weight * weight);
+            ret->covariance[c * p * p + i] = sums->covariance[(c * p + column) * p + row] / weight - shift;
+        }
+        for (size_t i = 0; i < p; i++)
+            ret->mean[c * p + i] = origin[c * p + i] + sums->mean[c * p + i] / weight;
+    }
+    for (size_t i = 0; search->request->shared && i < p * p; i++) {
+        double pooled = 0;
+        for (size_t c = 0; c < k; c++)
+            pooled += ret->weight[c] * ret->covariance[c * p * p + i];
+        for (size_t c = 0; c < k; c++)
+            ret->covariance[c * p * p + i] = pooled;
+    }
+    return factorise_all(search, ret);
+}
+
+/* One step of expectation and maximisation, from STATE to RET; the log likelihood of STATE is set. */
+static bool step(const struct search *search, const struct points *points, struct state *state,
+                 struct state *ret) {
+    size_t p = search->p, k = search->k;
+    struct state sums = state_at(search, search->sums);
+    double *shares = search->scratch + p;
+    memset(search->sums, 0, search->size * sizeof *search->sums);
+    state->log_likelihood = 0;
+    for (size_t i = 0; i < points->count; i++) {
+        const double *x = points->at + i * p;
+        state->log_likelihood += points->weight[i] * divide(k, p, state->height, state->mean, state->factor,
+                                                            x, search->scratch, shares);
+        for (size_t c = 0; c < k; c++)
+            if (shares[c] > 1e-12)
+                add(search, &sums, c, x, state->mean + c * p, points->weight[i] * shares[c],
+                    points->spread ? points->spread[i] : 0);
+    }
+    return isfinite(state->log_likelihood) && maximise(search, &sums, state->mean, points->total, ret);
+}
+
+/* At most STEPS steps, until three in a row gain less than TOLERANCE. Where a step can be lengthened without
+ * loss it is, more and more; a loss is taken back. */
+static int climb(const struct search *search, const struct points *points, int steps, double tolerance,
+                 struct state *state) {
+    cleanup(state_clear) struct state plain = {0}, safe = {0};
+    if (state_init(search, &plain) < 0 || state_init(search, &safe) < 0)
+        return -ENOMEM;
+    double reached = -INFINITY, length = 1;
+    state_copy(search, state, &safe);
+    for (int i = 0, idle = 0; i < steps && idle < 3; i++) {
+        bool stepped = step(search, points, state, &plain);
+        if (!stepped || state->log_likelihood < reached) {
+            if (length == 1)
+                break;
+            state_copy(search, &safe, state);
+            length = 1;
+            continue;
+        }
+        idle = state->log_likelihood - reached < tolerance ? idle + 1 : 0;
+        reached = state->log_likelihood;
+        state_copy(search, &plain, &safe);
+        length *= 1.2;
+        for (size_t j = 0; j < (size_t)(state->factor - state->weight); j++)
+            state->weight[j] += length * (plain.weight[j] - state->weight[j]);
+        if (!factorise_all(search, state)) {
+            state_copy(search, &safe, state);
+            length = 1;
+        }
+    }
+    state_copy(search, &safe, state);
+    state->log_likelihood = reached;
+    for (size_t c = 0; c < search->k; c++)
+        if (!(state->weight[c] * points->total >= search->request->least))
+            state->log_likelihood = -INFINITY;
+    return 0;
+}
+
+/* ---- Starts */
+
+/* Parameters of the parts that `nearest` says. */
+static bool from_parts(struct search *search, const struct points *points, struct state *ret) {
+    struct state sums = state_at(search, search->sums);
+    double *origin = calloc(search->k * search->p, sizeof *origin);
+    memset(search->sums, 0, search->size * sizeof *search->sums);
+    for (size_t i = 0; origin && i < points->count; i++)
+        add(search, &sums, search->nearest[i], points->at + i * search->p, origin, points->weight[i],
+            points->spread ? points->spread[i] : 0);
+    bool made = origin && maximise(search, &sums, origin, points->total, ret);
+    free(origin);
+    return made;
+}
+
+/* A point, drawn in proportion to its weight times FACTORS (NULL: 1). */
+static size_t draw_point(struct search *search, const struct points *points, const double *factors) {
+    double total = 0;
+    for (size_t i = 0; i < points->count; i++)
+        total += points->weight[i] * (factors ? factors[i] : 1);
+    double at = total * random_stream_uniform(&search->random);
+    for (size_t i = 0; i < points->count; i++)
+        if ((at -= points->weight[i] * (factors ? factors[i] : 1)) <= 0)
+            return i;
+    return points->count - 1;
+}
+
+/* Parts around centres drawn by k-means++; or, where DISTANCES is NULL, of equal weight along the first
+ * dimension. */
+static void make_parts(struct search *search, const struct points *points, double *distances) {
+    double below = 0;
+    for (size_t i = 0; i < points->count; i++) {
+        search->nearest[i] = (size_t)fmin(below / points->total * (double)search->k, (double)search->k - 1);
+        below += points->weight[i];
+        if (distances)
+            distances[i] = INFINITY;
+    }
+    for (size_t c = 0; distances && c < search->k; c++) {
+        const double *centre = points->at + search->p * draw_point(search, points, c ? distances : NULL);
+        for (size_t i = 0; i < points->count; i++) {
+            double distance = 0;
+            for (size_t d = 0; d < search->p; d++)
+                distance += pow(points->at[i * search->p + d] - centre[d], 2);
+            if (distance < distances[i]) {
+                distances[i] = distance;
+                search->nearest[i] = c;
+            }
+        }
+    }
+}
+
+/* Takes a component away and puts one, narrow or wide, at a point. */
+static void swap(struct search *search, const struct points *points, struct state *state) {
+    size_t p = search->p, c = (size_t)random_stream_below(&search->random, search->k);
+    const double *x = points->at + p * draw_point(search, points, NULL);
+    double deviation = pow(search->request->floor, 0.05 + 0.75 * random_stream_uniform(&search->random));
+    memcpy(state->mean + c * p, x, p * sizeof *x);
+    for (size_t i = 0; !search->request->shared && i < p * p; i++)
+        state->covariance[c * p * p + i] = i % p == i / p ? deviation * deviation : 0;
+    factorise_all(search, state);
+}
+
+static int look(struct search *search, struct state *best) {
+    const struct points *points = search->coarse.count ? &search->coarse : &search->all;
+    cleanup_free double *distances = malloc((points->count + 1) * sizeof *distances);
+    cleanup(state_clear) struct state tried = {0};
+    if (!distances || state_init(search, &tried) < 0)
+        return -ENOMEM;
+    size_t starts = search->k > 1 ? search->request->starts : 0;
+    size_t repeats = COARSE_POINTS / points->count; /* few points are quick to try */
+    size_t swaps = starts * SWAPS_A_START * (repeats < 1 ? 1 : repeats > REPEATS_MAX ? REPEATS_MAX : repeats);
+    for (size_t i = 0; i <= starts + swaps; i++) {
+        if (i <= starts) {
+            make_parts(search, points, i ? distances : NULL);
+            if (!from_parts(search, points, &tried))
+                continue;
+        } else if (isfinite(best->log_likelihood)) {
+            state_copy(search, best, &tried);
+            swap(search, points, &tried);
+        }
+        if (climb(search, points, SHORT_STEPS, 1e-3, &tried) < 0)
+            return -ENOMEM;
+        if (tried.log_likelihood > best->log_likelihood)
+            state_copy(search, &tried, best);
+    }
+    if (!isfinite(best->log_likelihood))
+        return -EDOM;
+    if (points == &search->coarse && climb(search, points, LONG_STEPS, 1e-6, best) < 0)
+        return -ENOMEM;
+    if (climb(search, &search->all, LONG_STEPS, 1e-7, best) < 0)
+        return -ENOMEM;
+    return isfinite(best->log_likelihood) ? 0 : -EDOM;
+}
+
+/* ---- Scaling */
+
+static int by_first(const void *a, const void *b) {
+    const double left = **(double *const *)a, right = **(double *const *)b;
+    return (left > right) - (left < right);
+}
+
+/* Rows of weight above 0 to points of mean 0 and covariance 1, in the order of their first value; MEAN and
+ * FACTOR say how.
+ */
+static int scale(struct search *search, size_t rows, const double *x, size_t stride, const double *weights,
+                 double *mean, double *factor) {
+    size_t p = search->p, n = 0;
+    struct points *all = &search->all;
+    cleanup_free double *values =
+        malloc((rows + 1) * (p + 1) * sizeof *values); /* a row: p values and the weight */
+    cleanup_free double **order = malloc((rows + 1) * sizeof *order);
+    cleanup_free double *covariance = calloc(p * p, sizeof *covariance);
+    all->at = malloc((rows + 1) * p * sizeof *all->at);
+    all->weight = malloc((rows + 1) * sizeof *all->weight);
+    search->nearest = malloc((rows + 1) * sizeof *search->nearest);
+    if (!values || !order || !covariance || !all->at || !all->weight || !search->nearest)
+        return -ENOMEM;
+    for (size_t i = 0; i < rows; i++) {
+        double w = weights ? weights[i] : 1;
+        if (!(w >= 0 && isfinite(w)))
+            return -EINVAL;
+        if (w == 0)
+            continue;
+        order[n] = values + n * (p + 1);
+        order[n][p] = w;
+        all->total += w;
+        for (size_t d = 0; d < p; d++) {
+            if (!isfinite(order[n][d] = x[i + d * stride]))
+                return -EINVAL;
+            mean[d] += (order[n][d] - mean[d]) * (w / all->total);
+        }
+        n++;
+    }
+    for (size_t i = 0; i < n; i++)
+        for (size_t j = 0; j < p * p; j++)
+            covariance[j] +=
+                order[i][p] * (order[i][j % p] - mean[j % p]) * (order[i][j / p] - mean[j / p]) / all->total;
+    if (cholesky_factor(p, covariance, factor) < 0)
+        return -EDOM;
+    qsort(order, n, sizeof *order, by_first);
+    for (size_t i = 0; i < n; i++) {
+        double *to = all->at + all->count * p;
+        for (size_t d = 0; d < p; d++)
+            to[d] = order[i][d] - mean[d];
+        cholesky_forward(p, factor, to);
+        if (all->count > 0 && memcmp(to, to - p, p * sizeof *to) == 0)
+            all->weight[all->count - 1] += order[i][p]; /* equal values are one point */
+        else
+            all->weight[all->count++] = order[i][p];
+    }
+    return 0;
+}
+
+/* In one dimension, neighbours to points of about equal weight. */
+static int make_coarse(struct search *search) {
+    const struct points *all = &search->all;
+    struct points *coarse = &search->coarse;
+    if (search->p > 1 || all->count <= COARSE_POINTS)
+        return 0;
+    coarse->at = calloc(3 * (COARSE_POINTS + 1), sizeof *coarse->at);
+    if (!coarse->at)
+        return -ENOMEM;
+    coarse->weight = coarse->at + COARSE_POINTS + 1;
+    coarse->spread = coarse->weight + COARSE_POINTS + 1;
+    coarse->total = all->total;
+    double below = 0;
+    for (size_t i = 0; i < all->count; i++) {
+        size_t at = (size_t)(below / all->total * COARSE_POINTS);
+        if (coarse->count == 0 || at > (size_t)((below - all->weight[i - 1]) / all->total * COARSE_POINTS))
+            coarse->count += coarse->count < COARSE_POINTS;
+        double *mean = &coarse->at[coarse->count - 1], *weight = &coarse->weight[coarse->count - 1];
+        double away = all->at[i] - *mean;
+        *weight += all->weight[i];
+        *mean += away * all->weight[i] / *weight;
+        coarse->spread[coarse->count - 1] += all->weight[i] * away * (all->at[i] - *mean);
+        below += all->weight[i];
+    }
+    for (size_t i = 0; i < coarse->count; i++)
+        coarse->spread[i] /= coarse->weight[i];
+    return 0;
+}
+
+static void search_clear(struct search *search) {
+    free(search->all.at);
+    free(search->all.weight);
+    free(search->coarse.at);
+    free(search->nearest);
+    free(search->sums);
+    free(search->scratch);
+}
+
+/* ---- Results */
+
+/* From the scaled space: x = mean + F z. */
+static int unscale(const struct search *search, const struct state *state, const double *mean,
+                   const double *factor, struct mixture *ret) {
+    size_t p = search->p, k = search->k, order[MIXTURE_COMPONENTS_MAX];
+    double z[MIXTURE_DIMENSIONS_MAX * MIXTURE_DIMENSIONS_MAX],
+        least = search->request->floor * search->request->floor;
+    for (size_t c = 0; c < k; c++) {
+        size_t at = c;
+        for (; at > 0 && state->mean[order[at - 1] * p] > state->mean[c * p]; at--)
+            order[at] = order[at - 1];
+        order[at] = c;
+    }
+    for (size_t o = 0; o < k; o++) {
+        size_t c = order[o];
+        double *to = ret->factor + o * p * p, values[MIXTURE_DIMENSIONS_MAX];
+        ret->weight[o] = state->weight[c];
+        memset(z, 0, sizeof z);
+        for (size_t i = 0; i < p; i++) {
+            ret->mean[o * p + i] = mean[i];
+            for (size_t j = 0; j <= i; j++) {
+                ret->mean[o * p + i] += factor[i + j * p] * state->mean[c * p + j];
+                for (size_t l = 0; l <= j; l++)
+                    z[i + l * p] += factor[i + j * p] * state->factor[(c * p + l) * p + j];
+            }
+        }
+        memcpy(to, z, p * p * sizeof *to);
+        for (size_t i = 0; i < p * p; i++)
+            for (size_t j = 0; j < p; j++)
+                ret->covariance[o * p * p + i] += to[i % p + j * p] * to[i / p + j * p];
+        int code = cholesky_eigen(p, state->covariance + c * p * p, values, NULL);
+        if (code < 0)
+            return code;
+        ret->floored += values[0] <= least * (1 + 1e-9);
+    }
+    ret->log_likelihood = state->log_likelihood - search->all.total * cholesky_log_determinant(p, factor) / 2;
+    return 0;
+}
+
+int mixture_fit(size_t rows, size_t dimensions, const double *x, size_t stride, const double *weights,
+                const struct mixture_request *request, struct mixture *ret) {
+    size_t p = dimensions, k = request->components;
+    *ret = (struct mixture){.components = k, .dimensions = p};
+    if (p == 0 || p > MIXTURE_DIMENSIONS_MAX || k == 0 || k > MIXTURE_COMPONENTS_MAX || !(request->floor > 0))
+        return -EINVAL;
+    cleanup(search_clear) struct search search = {
+        .request = request, .p = p, .k = k, .size = k * (2 + p + 2 * p * p)};
+    cleanup(state_clear) struct state best = {0};
+    double mean[MIXTURE_DIMENSIONS_MAX] = {0}, factor[MIXTURE_DIMENSIONS_MAX * MIXTURE_DIMENSIONS_MAX];
+    search.sums = malloc(search.size * sizeof *search.sums);
+    search.scratch = malloc((p + k) * sizeof *search.scratch);
+    ret->weight = calloc(search.size, sizeof *ret->weight);
+    if (!search.sums || !search.scratch || !ret->weight || state_init(&search, &best) < 0)
+        return -ENOMEM;
+    ret->mean = ret->weight + k;
+    ret->covariance = ret->mean + k * p;
+    ret->factor = ret->covariance + k * p * p;
+    random_stream_init(&search.random, request->seed, "mixture", k);
+    int code = scale(&search, rows, x, stride, weights, mean, factor);
+    if (code == 0)
+        code = make_coarse(&search);
+    if (code == 0)
+        code = look(&search, &best);
+    return code < 0 ? code : unscale(&search, &best, mean, factor, ret);
+}
+
+void mixture_clear(struct mixture *mixture) {
+    free(mixture->weight);
+    *mixture = (struct mixture){0};
+}
+
+double mixture_log_density(const struct mixture *mixture, const double *x, double *posterior) {
+    double scratch[MIXTURE_DIMENSIONS_MAX], heights[MIXTURE_COMPONENTS_MAX], shares[MIXTURE_COMPONENTS_MAX];
+    size_t k = mixture->components, p = mixture->dimensions;
+    for (size_t c = 0; c < k; c++)
+        heights[c] = height_of(p, mixture->weight[c], mixture->factor + c * p * p);
+    return divide(k, p, heights, mixture->mean, mixture->factor, x, scratch, posterior ? posterior : shares);
+}

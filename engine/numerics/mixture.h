@@ -1,0 +1,52 @@
+/*
+ * Mixtures of normals in p dimensions, p(x) = sum_k weight_k N(x; mean_k, covariance_k), by expectation and
+ * maximisation (A. Dempster, N. Laird, D. Rubin, J. R. Stat. Soc. B 39 (1977), 1), with longer steps where
+ * these gain (R. Salakhutdinov, S. Roweis, ICML 2003: adaptive overrelaxation).
+ *
+ * The likelihood has many maxima. The search begins at quantiles and at centres drawn by k-means++ (D.
+ * Arthur, S. Vassilvitskii, SODA 2007), and goes on from the best by taking a component away and putting one
+ * elsewhere (Q. Zhao et al., IEEE TNNLS 23 (2012), 1190: random swap). Much of that is done on at most 1,024
+ * points which stand for neighbours. The same values, request and seed give the same mixture. Values are
+ * scaled to mean 0 and covariance 1 first, so units do not matter.
+ */
+#ifndef ASSAY_NUMERICS_MIXTURE_H
+#define ASSAY_NUMERICS_MIXTURE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum { MIXTURE_COMPONENTS_MAX = 16, MIXTURE_DIMENSIONS_MAX = 16 };
+
+struct mixture_request {
+    size_t components;
+    bool shared;  /* one covariance for all components */
+    double floor; /* least deviation of a component in any direction, relative to that of all rows; above 0 */
+    double least; /* least sum of the weights of a component */
+    size_t
+        starts; /* that are drawn; 20 times as many swaps follow, more where there are few different values */
+    uint64_t seed;
+};
+
+/* Components in the order of their means in the first dimension. */
+struct mixture {
+    size_t components, dimensions;
+    double *weight;     /* k; their sum is 1 */
+    double *mean;       /* p x k: a column each */
+    double *covariance; /* p x p x k */
+    double *factor;     /* their Cholesky factors */
+    double log_likelihood;
+    size_t floored; /* components at the floor in some direction */
+};
+
+/* X is ROWS x DIMENSIONS, value (i, j) is x[i + j * STRIDE]; a weight counts like as many equal rows, NULL:
+ * all are 1. -ENOMEM; -EINVAL; -EDOM where the rows' covariance is singular, or no mixture has the least
+ * weights. The caller clears RET, also after an error. */
+int mixture_fit(size_t rows, size_t dimensions, const double *x, size_t stride, const double *weights,
+                const struct mixture_request *request, struct mixture *ret);
+void mixture_clear(struct mixture *mixture);
+
+/* log p(x) of one row; the probabilities of the components, given x, go to POSTERIOR unless that is NULL. */
+double mixture_log_density(const struct mixture *mixture, const double *x, double *posterior);
+
+#endif

@@ -1,0 +1,249 @@
+#include "engine/numerics/noise.h"
+
+#include "engine/foundation/cleanup.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { CHUNK = 256, STEPS_MAX = 200, FEW_ROWS = 40 };
+
+static const double log_root_2pi = 0.91893853320467274178;
+static const double floor_share = 0x1p-30;
+
+/* Coefficients of the deviation: of the constant, then of each column. */
+struct search {
+    const struct noise_problem *problem;
+    size_t order;                    /* columns + 1 */
+    struct least_squares mean, size; /* of y on x, and of the residuals' size on 1 and x */
+    double *sign;                    /* of each coefficient: 1, -1, or 0 without a part */
+    double *now, *tried;             /* the coefficients, times sign */
+    double *sigma, *square;          /* of each row: s sqrt(w), and u^2 */
+    double *weights, *chunk;         /* scratch: of each row; CHUNK x order */
+    enum least_squares_role *roles;  /* of the coefficients */
+    double floor;                    /* of the constant */
+};
+
+static int search_init(struct search *ret, const struct noise_problem *problem) {
+    size_t order = problem->columns + 1, n = problem->rows;
+    *ret = (struct search){.problem = problem, .order = order};
+    ret->sign = calloc(3 * order + 3 * n + CHUNK * order, sizeof *ret->sign);
+    ret->roles = calloc(order, sizeof *ret->roles);
+    int code = least_squares_init(&ret->mean, problem->columns);
+    if (code == 0)
+        code = least_squares_init(&ret->size, order);
+    if (code < 0 || !ret->sign || !ret->roles)
+        return code < 0 ? code : -ENOMEM;
+    ret->now = ret->sign + order;
+    ret->tried = ret->now + order;
+    ret->sigma = ret->tried + order;
+    ret->square = ret->sigma + n;
+    ret->weights = ret->square + n;
+    ret->chunk = ret->weights + n;
+    for (size_t j = 0; j < order; j++) {
+        const double *column = problem->x + (j ? j - 1 : 0) * problem->stride;
+        double least = INFINITY, most = -INFINITY;
+        for (size_t i = 0; i < n; i++) {
+            least = fmin(least, j ? column[i] : 1);
+            most = fmax(most, j ? column[i] : 1);
+        }
+        bool wanted = j == 0 || (problem->scatters
+                                     ? problem->scatters[j - 1]
+                                     : !problem->roles || problem->roles[j - 1] != LEAST_SQUARES_LEFT_OUT);
+        bool parts = j == 0 || (least < most && (least >= 0 || most <= 0));
+        ret->sign[j] = !wanted || !parts ? 0 : most > 0 ? 1 : -1;
+        ret->roles[j] = ret->sign[j] != 0 ? LEAST_SQUARES_NONNEGATIVE : LEAST_SQUARES_LEFT_OUT;
+    }
+    return 0;
+}
+
+static void search_clear(struct search *search) {
+    free(search->sign);
+    free(search->roles);
+    least_squares_clear(&search->mean);
+    least_squares_clear(&search->size);
+}
+
+/* Deviations by COEFFICIENTS, and the log likelihood with the squares in hand. */
+static double set_sigma(struct search *search, const double *coefficients) {
+    const struct noise_problem *problem = search->problem;
+    double sum = 0;
+    for (size_t i = 0; i < problem->rows; i++)
+        search->sigma[i] = coefficients[0];
+    for (size_t j = 1; j < search->order; j++)
+        if (coefficients[j] > 0)
+            for (size_t i = 0; i < problem->rows; i++)
+                search->sigma[i] += coefficients[j] * fabs(problem->x[i + (j - 1) * problem->stride]);
+    for (size_t i = 0; i < problem->rows; i++)
+        sum -= log(search->sigma[i]) + search->square[i] / (2 * search->sigma[i] * search->sigma[i]);
+    return sum + search->mean.log_weights / 2 - (double)problem->rows * log_root_2pi;
+}
+
+/* The mean for the deviations in hand (all equal where WEIGHTED is false), and the squares of its residuals.
+ */
+static int find_mean(struct search *search, bool weighted, struct least_squares_fit *fit) {
+    const struct noise_problem *problem = search->problem;
+    for (size_t i = 0; i < problem->rows; i++)
+        search->weights[i] = (problem->weights ? problem->weights[i] : 1) /
+                             (weighted ? search->sigma[i] * search->sigma[i] : 1);
+    least_squares_fit_clear(fit);
+    least_squares_reset(&search->mean);
+    int code = least_squares_append(&search->mean, problem->rows, problem->x, problem->stride, problem->y,
+                                    search->weights);
+    if (code == 0)
+        code = least_squares_solve(&search->mean, problem->roles, fit);
+    if (code < 0)
+        return code;
+    least_squares_residuals(fit, problem->rows, problem->x, problem->stride, problem->y, search->square);
+    double log_weights = 0;
+    for (size_t i = 0; i < problem->rows; i++) {
+        double w = problem->weights ? problem->weights[i] : 1;
+        search->square[i] *= search->square[i] * w;
+        log_weights += problem->weights ? log(w) : 0;
+    }
+    search->mean.log_weights = log_weights; /* those of the problem, not of this step */
+    return 0;
+}
+
+/* Coefficients to `tried`: regression of TARGETS (of a row; from `weights`) on 1 and the columns, with
+ * weights 1/s^2. */
+static int regress(struct search *search, const double *targets) {
+    const struct noise_problem *problem = search->problem;
+    double y[CHUNK], w[CHUNK];
+    least_squares_reset(&search->size);
+    for (size_t begin = 0; begin < problem->rows; begin += CHUNK) {
+        size_t count = problem->rows - begin < CHUNK ? problem->rows - begin : CHUNK;
+        for (size_t i = 0; i < count; i++) {
+            y[i] = targets[begin + i] - search->floor;
+            w[i] = 1 / (search->sigma[begin + i] * search->sigma[begin + i]);
+            search->chunk[i] = 1;
+            for (size_t j = 1; j < search->order; j++)
+                search->chunk[i + j * CHUNK] = fabs(problem->x[begin + i + (j - 1) * problem->stride]);
+        }
+        int code = least_squares_append(&search->size, count, search->chunk, CHUNK, y, w);
+        if (code < 0)
+            return code;
+    }
+    struct least_squares_fit fit;
+    int code = least_squares_solve(&search->size, search->roles, &fit);
+    if (code == 0) {
+        memcpy(search->tried, fit.estimate, search->order * sizeof *fit.estimate);
+        search->tried[0] += search->floor;
+    }
+    least_squares_fit_clear(&fit);
+    return code;
+}
+
+/* From the coefficients in `now` to a maximum nearby. */
+static int climb(struct search *search, struct noise *ret) {
+    size_t n = search->problem->rows;
+    double *targets = search->weights, reached = set_sigma(search, search->now), moved = INFINITY;
+    for (ret->steps = 1; ret->steps <= STEPS_MAX; ret->steps++) {
+        int code = find_mean(search, true, &ret->mean);
+        if (code < 0)
+            return code;
+        reached = set_sigma(search, search->now);
+        if (moved < 1e-12) {
+            ret->log_likelihood = reached;
+            return isfinite(reached) ? 0 : -ERANGE;
+        }
+        for (size_t i = 0; i < n; i++)
+            targets[i] = (search->sigma[i] + search->square[i] / search->sigma[i]) / 2;
+        code = regress(search, targets);
+        if (code < 0)
+            return code;
+        for (double step = 1; step > 1e-9; step /= 2) {
+            for (size_t j = 0; j < search->order; j++)
+                search->tried[j] = step < 1 ? (search->now[j] + search->tried[j]) / 2 : search->tried[j];
+            if (set_sigma(search, search->tried) >= reached)
+                break;
+        }
+        moved = 0;
+        for (size_t i = 0; i < n; i++) {
+            double before = search->now[0];
+            for (size_t j = 1; j < search->order; j++)
+                before += search->now[j] * fabs(search->problem->x[i + (j - 1) * search->problem->stride]);
+            moved += pow(search->sigma[i] / before - 1, 2);
+        }
+        memcpy(search->now, search->tried, search->order * sizeof *search->now);
+    }
+    return -EAGAIN;
+}
+
+/* Coefficients to begin with: start 0 regresses the residuals' size (|u| is sqrt(2/pi) s in the mean) with
+ * weights of its own, start 1 is constant, the others are in proportion to a column. */
+static int begin(struct search *search, size_t start, double deviation) {
+    const struct noise_problem *problem = search->problem;
+    memset(search->now, 0, search->order * sizeof *search->now);
+    search->now[0] = start < 2 ? deviation : deviation / 16;
+    if (start >= 2) {
+        double mean = 0;
+        for (size_t i = 0; i < problem->rows; i++)
+            mean += fabs(problem->x[i + (start - 2) * problem->stride]) / (double)problem->rows;
+        search->now[start - 1] = deviation / mean;
+    }
+    double *targets = search->weights;
+    for (size_t round = 0; start == 0 && round < 3; round++) {
+        set_sigma(search, search->now);
+        for (size_t i = 0; i < problem->rows; i++)
+            targets[i] = sqrt(search->square[i] * 1.57079632679489661923);
+        int code = regress(search, targets);
+        if (code < 0)
+            return code;
+        search->tried[0] = fmax(search->tried[0], deviation / 1024); /* not yet at the floor */
+        memcpy(search->now, search->tried, search->order * sizeof *search->now);
+    }
+    return 0;
+}
+
+int noise_fit(const struct noise_problem *problem, struct noise *ret) {
+    *ret = (struct noise){0};
+    cleanup(search_clear) struct search search;
+    cleanup(least_squares_fit_clear) struct least_squares_fit plain = {0};
+    int code = search_init(&search, problem);
+    if (code == 0)
+        code = find_mean(&search, false, &plain);
+    if (code < 0)
+        return code;
+    double squares = search.mean.total + search.mean.weight * search.mean.mean * search.mean.mean;
+    if (search.mean.rows < problem->rows)
+        return -EINVAL;
+    if (problem->rows <= plain.rank || plain.rss <= 1e-24 * squares)
+        return -EDOM;
+    double deviation = sqrt(plain.rss / (double)(problem->rows - plain.rank));
+    search.floor = floor_share * deviation;
+    ret->coefficients = calloc(search.order, sizeof *ret->coefficients);
+    if (!ret->coefficients)
+        return -ENOMEM;
+    size_t starts = problem->rows <= FEW_ROWS * search.order ? search.order + 1 : 1;
+    ret->log_likelihood = -INFINITY;
+    int worst = 0;
+    for (size_t start = 0; start < starts; start++) {
+        if (start >= 2 && search.sign[start - 1] == 0)
+            continue;
+        struct noise found = {0};
+        code = find_mean(&search, false, &found.mean);
+        if (code == 0)
+            code = begin(&search, start, deviation);
+        if (code == 0)
+            code = climb(&search, &found);
+        if (code == 0 && found.log_likelihood > ret->log_likelihood) {
+            least_squares_fit_clear(&ret->mean);
+            *ret = (struct noise){search.now[0], ret->coefficients, found.log_likelihood, found.steps,
+                                  found.mean};
+            for (size_t j = 1; j < search.order; j++)
+                ret->coefficients[j - 1] = search.sign[j] * search.now[j];
+            continue;
+        }
+        least_squares_fit_clear(&found.mean);
+        worst = code < 0 ? code : worst;
+    }
+    return isfinite(ret->log_likelihood) ? 0 : worst;
+}
+
+void noise_clear(struct noise *noise) {
+    free(noise->coefficients);
+    least_squares_fit_clear(&noise->mean);
+    *noise = (struct noise){0};
+}
