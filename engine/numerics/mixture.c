@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { COARSE_POINTS = 1024, SHORT_STEPS = 25, LONG_STEPS = 20000, SWAPS_A_START = 20, REPEATS_MAX = 16 };
+enum { COARSE_POINTS = 1024, SHORT_STEPS = 60, LONG_STEPS = 20000, SWAPS_A_START = 20, REPEATS_MAX = 16 };
 
 static const double log_root_2pi = 0.91893853320467274178;
 

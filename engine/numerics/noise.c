@@ -15,20 +15,20 @@ static const double floor_share = 0x1p-30;
 /* Coefficients of the deviation: of the constant, then of each column. */
 struct search {
     const struct noise_problem *problem;
-    size_t order;                    /* columns + 1 */
-    struct least_squares mean, size; /* of y on x, and of the residuals' size on 1 and x */
-    double *sign;                    /* of each coefficient: 1, -1, or 0 without a part */
-    double *now, *tried;             /* the coefficients, times sign */
-    double *sigma, *square;          /* of each row: s sqrt(w), and u^2 */
-    double *weights, *chunk;         /* scratch: of each row; CHUNK x order */
-    enum least_squares_role *roles;  /* of the coefficients */
-    double floor;                    /* of the constant */
+    size_t order;                     /* columns + 1 */
+    struct least_squares mean, size;  /* of y on x, and of the residuals' size on 1 and x */
+    double *sign;                     /* of each coefficient: 1, -1, or 0 without a part */
+    double *now, *tried;              /* the coefficients, times sign */
+    double *sigma, *square;           /* of each row: s sqrt(w), and u^2 */
+    double *before, *weights, *chunk; /* scratch: sigma of the step before; of each row; CHUNK x order */
+    enum least_squares_role *roles;   /* of the coefficients */
+    double floor;                     /* of the constant */
 };
 
 static int search_init(struct search *ret, const struct noise_problem *problem) {
     size_t order = problem->columns + 1, n = problem->rows;
     *ret = (struct search){.problem = problem, .order = order};
-    ret->sign = calloc(3 * order + 3 * n + CHUNK * order, sizeof *ret->sign);
+    ret->sign = calloc(3 * order + 4 * n + CHUNK * order, sizeof *ret->sign);
     ret->roles = calloc(order, sizeof *ret->roles);
     int code = least_squares_init(&ret->mean, problem->columns);
     if (code == 0)
@@ -40,7 +40,8 @@ static int search_init(struct search *ret, const struct noise_problem *problem) 
     ret->sigma = ret->tried + order;
     ret->square = ret->sigma + n;
     ret->weights = ret->square + n;
-    ret->chunk = ret->weights + n;
+    ret->before = ret->weights + n;
+    ret->chunk = ret->before + n;
     for (size_t j = 0; j < order; j++) {
         const double *column = problem->x + (j ? j - 1 : 0) * problem->stride;
         double least = INFINITY, most = -INFINITY;
@@ -153,6 +154,7 @@ static int climb(struct search *search, struct noise *ret) {
         code = regress(search, targets);
         if (code < 0)
             return code;
+        memcpy(search->before, search->sigma, n * sizeof *search->sigma);
         for (double step = 1; step > 1e-9; step /= 2) {
             for (size_t j = 0; j < search->order; j++)
                 search->tried[j] = step < 1 ? (search->now[j] + search->tried[j]) / 2 : search->tried[j];
@@ -160,12 +162,8 @@ static int climb(struct search *search, struct noise *ret) {
                 break;
         }
         moved = 0;
-        for (size_t i = 0; i < n; i++) {
-            double before = search->now[0];
-            for (size_t j = 1; j < search->order; j++)
-                before += search->now[j] * fabs(search->problem->x[i + (j - 1) * search->problem->stride]);
-            moved += pow(search->sigma[i] / before - 1, 2);
-        }
+        for (size_t i = 0; i < n; i++)
+            moved += pow(search->sigma[i] / search->before[i] - 1, 2);
         memcpy(search->now, search->tried, search->order * sizeof *search->now);
     }
     return -EAGAIN;
