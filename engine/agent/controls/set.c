@@ -3,7 +3,6 @@
 #include "engine/agent/controls/outcome.h"
 #include "engine/agent/controls/tools.h"
 #include "engine/foundation/cleanup.h"
-#include "engine/foundation/number.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -88,43 +87,36 @@ static enum daemon_state wanted_daemons(const struct setting *setting) {
     return strcmp(setting->wishes[CONTROL_DAEMONS].asked, "running") == 0 ? DAEMON_RUNNING : DAEMON_STOPPED;
 }
 
-/* Only what is known to have been there, and how it stood, can be put back. */
-static bool is_daemon_due(const struct setting *setting, int i) {
-    enum daemon_state kept = setting->snapshot.daemons[i], now = setting->daemons[i];
-    return (kept == DAEMON_STOPPED || kept == DAEMON_RUNNING) &&
-           (now == DAEMON_STOPPED || now == DAEMON_RUNNING) && now != wanted_daemons(setting);
-}
-
-/* 0, or why daemon I is not as wanted. */
+/* 0, or why daemon I is not as wanted. Only what is known to have been there, and how it stood, can be
+ * restored. */
 static int set_daemon(struct setting *setting, int i, struct failure *why) {
-    enum daemon_state now = setting->daemons[i], wanted = wanted_daemons(setting);
-    if (is_daemon_due(setting, i))
-        return daemons_set(&setting->context, i, wanted, setting->daemons, why);
+    const char *name = daemon_names[i];
+    enum daemon_state kept = setting->snapshot.daemons[i], now = setting->daemons[i],
+                      wanted = wanted_daemons(setting);
     if (now == DAEMON_UNKNOWN)
-        return failure_set(why, -EIO, "whether %s runs could not be asked", daemon_names[i]);
+        return failure_set(why, -EIO, "whether %s runs could not be asked", name);
     if (now == DAEMON_ABSENT || now == wanted)
         return 0;
-    return failure_set(why, -EIO, "%s is left as it is: %s when the snapshot was made", daemon_names[i],
-                       setting->snapshot.daemons[i] == DAEMON_UNKNOWN ? "whether it ran could not be asked"
-                                                                      : "it was not there");
+    if (kept == DAEMON_UNKNOWN)
+        return failure_set(why, -EIO, "%s is left as it is: whether it ran could not be asked", name);
+    if (kept == DAEMON_ABSENT)
+        return failure_set(why, -EIO, "%s is left as it is: it was not there when the snapshot was made",
+                           name);
+    int r = touch(setting, 1u << CONTROL_DAEMONS);
+    setting->wishes[CONTROL_DAEMONS].outcome.state = "done";
+    return r < 0 ? failure_set(why, r, "%s", setting->failure->text)
+                 : daemons_set(&setting->context, i, wanted, setting->daemons, why);
 }
 
 static int set_daemons(struct setting *setting) {
     struct outcome *outcome = &setting->wishes[CONTROL_DAEMONS].outcome;
-    bool due = false, failed = false;
+    struct failure why, first = {0};
+    outcome->state = "unchanged";
     for (int i = 0; i < DAEMON_COUNT; i++)
-        due = due || is_daemon_due(setting, i);
-    int r = due ? touch(setting, 1u << CONTROL_DAEMONS) : 0;
-    if (r < 0)
-        return r;
-    outcome->state = due ? "done" : "unchanged";
-    for (int i = 0; i < DAEMON_COUNT; i++) {
-        struct failure why;
-        r = set_daemon(setting, i, &why);
-        if (r < 0 && !failed)
-            outcome_set(outcome, r == -EACCES ? "denied" : "failed", why.text);
-        failed = failed || r < 0;
-    }
+        if (set_daemon(setting, i, &why) < 0 && first.code == 0)
+            first = why;
+    if (first.code)
+        outcome_set(outcome, first.code == -EACCES ? "denied" : "failed", first.text);
     return 0;
 }
 
@@ -182,7 +174,7 @@ static int set_hyperthreads(struct setting *setting, struct plan *plan) {
     return 0;
 }
 
-/* Some kernels switch turbo on with another governor: one that nobody asked for stays as it was. */
+/* Some kernels switch turbo on with another governor: unless turbo is to be set, it is switched back. */
 static int set_governor(struct setting *setting, struct plan *plan) {
     cleanup(plan_clear) struct plan turbo = {0};
     int before = layout_turbo(&setting->layout);
@@ -261,13 +253,13 @@ static int report_one(struct setting *setting, enum control_index index, bool *a
 /* What its files were seen to hold at the end, whatever was asked. */
 static void report_expected(struct setting *setting, const struct plan *plan) {
     for (size_t i = 0; i < plan->count; i++) {
-        char path[PLAN_PATH_SIZE + 1], value[PLAN_VALUE_SIZE];
+        char value[PLAN_VALUE_SIZE];
         snprintf(value, sizeof value, "%s", plan->writes[i].after);
         if (plan->writes[i].kind == PLAN_CHOICE)
             plan_choose(value);
-        snprintf(path, sizeof path, "/%s", plan->writes[i].path);
         if (value[0]) /* else it could not be read */
-            lines_put(setting->context.lines, "expect", path, value, NULL);
+            lines_put(setting->context.lines, "expect", lines_field("/%s", plan->writes[i].path), value,
+                      NULL);
     }
 }
 
@@ -279,19 +271,14 @@ static int report_all(struct setting *setting, bool *all_done) {
     for (enum control_index index = 0; index < CONTROL_COUNT && r == 0; index++)
         report_expected(setting, &setting->wishes[index].plan);
     uint64_t min_khz, max_khz;
-    char min[NUMBER_TEXT_SIZE] = "", max[NUMBER_TEXT_SIZE] = "";
     frequency_find_target(&setting->layout, &min_khz, &max_khz);
-    if (min_khz)
-        number_format_uint64(min_khz * 1000, min);
-    if (max_khz)
-        number_format_uint64(max_khz * 1000, max);
-    lines_put(setting->context.lines, "target", min, max, NULL);
+    lines_put(setting->context.lines, "target", lines_hertz(min_khz), lines_hertz(max_khz), NULL);
     return r;
 }
 
 /* ---- the tool */
 
-/* Whoever sets must be whose snapshot it is: else nobody would put back what is set. */
+/* Only the owner of the snapshot may set controls: otherwise they would not be restored. */
 static int load_own(struct setting *setting) {
     int r = setting->store ? store_load(setting->store, &setting->snapshot, setting->failure) : -ENOENT;
     if (r == -ENOENT)

@@ -70,7 +70,7 @@ struct probing {
     probe_event *event;
     void *context;
     /* Set by who samples it. */
-    int64_t now_ns; /* CLOCK_MONOTONIC: when it was due; when there is none, when it is */
+    int64_t now_ns; /* CLOCK_MONOTONIC: when the sample was due, or the present time of the last one */
     bool last;      /* the last sample: whatever was spared before is read */
     /* The probe's. */
     struct probe_column *columns;
@@ -78,7 +78,7 @@ struct probing {
     char source[PROBE_WHY_SIZE]; /* in words: what is read */
     char why[PROBE_WHY_SIZE];    /* why it, or a part of it, is not here; or "" */
     int error;                   /* the first that keeps it from beginning; negative */
-    int64_t due_ns;              /* when it may be sampled again, of one that is seldom */
+    int64_t due_ns;              /* when it may be sampled again, if `every_ns` is not 0 */
     void *state;
     /* The values of a sample, each with a comma before it. */
     char *values;

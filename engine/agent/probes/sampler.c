@@ -48,7 +48,7 @@ struct sampler {
 static volatile sig_atomic_t ending;
 static struct timespec deadline;
 
-/* If it comes before the kernel has read the deadline, there is none left to wait for. */
+/* If it comes before the kernel has read the deadline, the deadline has passed. */
 static void on_signal(int number) {
     (void)number;
     ending = 1;
@@ -85,7 +85,7 @@ static void be_punctual(void) {
 
 /* ---- lines */
 
-/* Hands on the line that was made in `lines`; false: it is lost, for there is no room or no memory. */
+/* Queues the line that was made in `lines`; false: it is lost, because there is no room or no memory. */
 static bool put_line(struct sampler *sampler, int64_t due_ns, bool is_sample) {
     struct lines *lines = &sampler->lines;
     bool was_empty = sampler->output.waiting.length == 0;
@@ -152,7 +152,7 @@ static void take(struct sampler *sampler, size_t index, int64_t due_ns, bool las
     put_sample(sampler, index, wall_ns, now_ns, late_ns);
 }
 
-/* What is later than a period is not made good: the latest that is due is taken, the others are missed. */
+/* After a delay of more than a period only the latest sample that is due is taken; the others are missed. */
 static void take_if_due(struct sampler *sampler, size_t index) {
     struct sampled *item = &sampler->items[index];
     int64_t now_ns = clock_monotonic_ns();
@@ -181,7 +181,7 @@ static int64_t find_next(const struct sampler *sampler) {
     return next;
 }
 
-/* So late that no line waits longer than it may, and with no waking for that alone. */
+/* Writes as late as the lines may wait, without a wake-up for that alone. */
 static void write_if_time(struct sampler *sampler, int64_t next_ns) {
     struct output *output = &sampler->output;
     if (output->waiting.length == 0) {
@@ -249,8 +249,7 @@ static void begin(struct sampler *sampler) {
     output_flush(&sampler->output);
 }
 
-/* The most that was resident. (getrusage would give that of the parent, if it used vfork.)
- */
+/* The peak of the resident memory. (getrusage would report the parent's, if that used vfork.) */
 static long long read_memory(void) {
     char line[128];
     long long kilobytes = 0;

@@ -75,7 +75,6 @@ static void close_output(struct command_output *output) {
     if (output->widened)
         output->command->agent->pipe_bytes -= output->capacity;
     cleanup_close_descriptor(&output->pipe);
-    output->pipe = -1;
     output->waiting = output->ticking = false;
 }
 
@@ -98,7 +97,7 @@ static ssize_t pass_on(struct command_output *output) {
         protocol_cancel(&writer);
         return got < 0 ? r : 0;
     }
-    if (got == READ_SIZE && !output->widened) /* it was full: who writes so much wants room */
+    if (got == READ_SIZE && !output->widened) /* it was full */
         widen_output(output);
     size_t passed = (uint64_t)got < left ? (size_t)got : (size_t)left;
     output->total += (uint64_t)got;
@@ -113,8 +112,8 @@ static ssize_t pass_on(struct command_output *output) {
     return got;
 }
 
-/* Reads until nothing is left, the window is full, or as much as the pipe can hold has come: who writes
- * faster than we read must not keep the loop. Returns how many bytes. */
+/* Reads until nothing is left, the window is full, or as much as the pipe can hold has come: a program
+ * that writes faster than this reads must not block the loop. Returns how many bytes. */
 static size_t drain_output(struct command_output *output) {
     size_t bytes = 0;
     while (output->pipe >= 0 && bytes <= output->capacity) {
@@ -136,7 +135,7 @@ static size_t drain_output(struct command_output *output) {
     return bytes;
 }
 
-/* Who wakes us for this pipe next: nobody while the window is full, the tick, or the pipe itself. */
+/* What wakes the agent for this pipe next: nothing while the window is full, the tick, or the pipe itself. */
 static void choose_wake(struct command_output *output) {
     if (output->pipe < 0)
         return;
@@ -188,11 +187,10 @@ static void close_input(struct command *command) {
     event_source_remove(take_pointer(input->source));
     command->agent->pipe_bytes -= input->capacity;
     cleanup_close_descriptor(&input->pipe);
-    input->pipe = -1;
     input->closed = true;
 }
 
-/* The engine may send what fits into our queue; it is told when that is half a window more than it knows. */
+/* The engine may send what fits into our queue; CREDIT is sent when that has grown by half a window. */
 static void grant(struct command *command) {
     struct command_input *input = &command->input;
     uint64_t allowed = input->consumed + PROTOCOL_INPUT_WINDOW;
