@@ -35,7 +35,7 @@ enum {
     APERF = 0xe8,
     WINDOW_CYCLES = 4096 * CYCLES_CHAIN,
     READINGS = 8,
-    USUAL_MILLISECONDS = 1000,
+    DEFAULT_MILLISECONDS = 1000,
     MILLISECONDS_MAX = 600000,
 };
 #define MILLISECOND INT64_C(1000000)
@@ -174,7 +174,7 @@ static int spin_all(const struct machine *machine, int64_t length_ns, const char
 
 int tool_spin(int count, char **arguments) {
     const char *root = NULL, *list = NULL;
-    int64_t milliseconds = USUAL_MILLISECONDS;
+    int64_t milliseconds = DEFAULT_MILLISECONDS;
     cleanup(machine_close) struct machine machine = {.root = -1};
     const struct tool_option options[] = {
         {"--root", .text = &root},

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define KEEP_UP_NS (10 * PROBE_SECOND)
+#define REFRESH_NS (10 * PROBE_SECOND)
 #define CLASS "sys/class/powercap"
 
 /* "package-0", "package-0-dram": a zone's own name, and before it those of the zones above: intel-rapl:0:1 is
@@ -88,8 +88,8 @@ const struct probe probe_energy = {.name = "energy",
                                    .source = "powercap intel-rapl",
                                    .missing = "no RAPL zone in /sys/class/powercap",
                                    .state_size = sizeof(struct gauges),
-                                   .keep_up_ns = KEEP_UP_NS,
+                                   .refresh_ns = REFRESH_NS,
                                    .begin = begin,
                                    .sample = gauges_sample,
-                                   .keep_up = gauges_keep_up,
+                                   .refresh = gauges_refresh,
                                    .end = gauges_end};

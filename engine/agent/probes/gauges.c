@@ -110,7 +110,7 @@ void gauges_sample(struct probing *probing) {
             read_gauge(probing, &gauges->items[i], true);
 }
 
-void gauges_keep_up(struct probing *probing) {
+void gauges_refresh(struct probing *probing) {
     struct gauges *gauges = probing->state;
     for (size_t i = 0; i < gauges->count; i++)
         read_gauge(probing, &gauges->items[i], false);

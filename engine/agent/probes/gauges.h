@@ -34,7 +34,7 @@ struct gauge *gauges_add(struct probing *probing, const char *path, enum gauge_s
                          const char *name, ...) __attribute__((format(printf, 5, 6)));
 /* For struct probe. */
 void gauges_sample(struct probing *probing);
-void gauges_keep_up(struct probing *probing);
+void gauges_refresh(struct probing *probing);
 void gauges_end(struct probing *probing);
 
 #endif

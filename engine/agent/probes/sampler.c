@@ -28,7 +28,7 @@ enum {
 struct sampled {
     struct probing probing;
     struct sampler *sampler;
-    int64_t period_ns, due_ns, keep_up_ns;
+    int64_t period_ns, due_ns, refresh_ns;
     uint64_t missed; /* since its last line */
 };
 
@@ -78,7 +78,7 @@ static void sleep_until(int64_t time_ns) {
 /* Not in real time: such a process is woken where it ran before, although a computation runs there and
  * another PU is idle. Where all are busy a sample waits for the next tick of the scheduler more often than
  * not; with this niceness (if we may) hardly ever for a second one. */
-static void be_punctual(void) {
+static void raise_priority(void) {
     (void)setpriority(PRIO_PROCESS, 0, NICENESS);
     (void)prctl(PR_SET_TIMERSLACK, TIMER_SLACK_NS);
 }
@@ -147,7 +147,7 @@ static void take(struct sampler *sampler, size_t index, int64_t due_ns, bool las
         sampler->worst_late_ns = late_ns;
     item->probing.now_ns = last ? now_ns : due_ns;
     item->probing.last = last;
-    item->keep_up_ns = now_ns + item->probing.probe->keep_up_ns;
+    item->refresh_ns = now_ns + item->probing.probe->refresh_ns;
     probing_sample(&item->probing);
     put_sample(sampler, index, wall_ns, now_ns, late_ns);
 }
@@ -162,10 +162,10 @@ static void take_if_due(struct sampler *sampler, size_t index) {
         item->due_ns += skipped * item->period_ns;
         take(sampler, index, item->due_ns, false);
         item->due_ns += item->period_ns;
-    } else if (item->probing.probe->keep_up && item->keep_up_ns <= now_ns) {
-        item->keep_up_ns = now_ns + item->probing.probe->keep_up_ns;
+    } else if (item->probing.probe->refresh && item->refresh_ns <= now_ns) {
+        item->refresh_ns = now_ns + item->probing.probe->refresh_ns;
         item->probing.now_ns = now_ns;
-        probing_keep_up(&item->probing);
+        probing_refresh(&item->probing);
     }
 }
 
@@ -175,8 +175,8 @@ static int64_t find_next(const struct sampler *sampler) {
         const struct sampled *item = &sampler->items[i];
         if (item->due_ns < next)
             next = item->due_ns;
-        if (item->probing.probe->keep_up && item->keep_up_ns < next)
-            next = item->keep_up_ns;
+        if (item->probing.probe->refresh && item->refresh_ns < next)
+            next = item->refresh_ns;
     }
     return next;
 }
@@ -292,7 +292,7 @@ int sampler_run(const struct sampler_options *options) {
     lines_init(&sampler->lines, LINE_MAX_BYTES);
     output_init(&sampler->output, options->descriptor);
     watch_signals();
-    be_punctual();
+    raise_priority();
     begin(sampler);
     loop(sampler);
     int r = finish(sampler);

@@ -17,9 +17,9 @@
 
 enum {
     READ_SIZE = 64 << 10,
-    USUAL_CAPACITY = 64 << 10, /* of a pipe as the kernel makes it */
-    KEEP_CAPACITY = 64 << 10,  /* an empty queue with more memory than this gives it back */
-    TICK_SHIFT_MAX = 6,        /* 64 ticks in the time of one */
+    DEFAULT_CAPACITY = 64 << 10, /* of a pipe as the kernel makes it */
+    KEEP_CAPACITY = 64 << 10,    /* an empty queue with more memory than this gives it back */
+    TICK_SHIFT_MAX = 6,          /* 64 ticks in the time of one */
 };
 
 #define SHORTEST_TICK EVENT_MILLISECOND
@@ -320,7 +320,7 @@ static int open_output(struct command *command, int which, int *pipe) {
     if (*pipe < 0)
         return 0;
     output->pipe = take_descriptor(*pipe);
-    output->capacity = USUAL_CAPACITY;
+    output->capacity = DEFAULT_CAPACITY;
     if (command->coalesce_ns > 0) /* much is to gather in it */
         widen_output(output);
     struct event_loop *loop = command->agent->loop;
