@@ -55,7 +55,8 @@ static const struct attribute
                         .list = "scaling_available_governors"},
     no_turbo = {.folder = LAYOUT_INTEL_PSTATE, .file = "no_turbo", .codec = ATTRIBUTE_INVERSE_SWITCH},
     boost = {.folder = LAYOUT_CPU "/cpufreq", .file = "boost", .codec = ATTRIBUTE_SWITCH},
-    policy_boost = {.scope = LAYOUT_POLICY, .file = "boost", .codec = ATTRIBUTE_SWITCH};
+    policy_boost = {.scope = LAYOUT_POLICY, .file = "boost", .codec = ATTRIBUTE_SWITCH},
+    uncore = {.scope = LAYOUT_UNCORE, .file = "min_freq_khz", .upper = "max_freq_khz"};
 
 const struct control control_energy_preference = {
     .name = "energy-preference",
@@ -75,13 +76,11 @@ const struct control control_aslr = {.name = "aslr",
                                          "it is recorded only: a layout that is always the same is a bias",
                                      .attributes = {&aslr}};
 
-/* ---- governor: what goes with another one are its own settings. They are put back after it */
+/* ---- governor: each has settings of its own, which are restored after it */
 
 static bool can_be_written(const struct layout *layout, const char *folder, const char *name) {
-    char path[MACHINE_PATH_LIMIT];
     struct stat status;
-    snprintf(path, sizeof path, "%s/%s", folder, name);
-    cleanup_close int file = machine_open_file(layout->machine, path, O_PATH);
+    cleanup_close int file = machine_open_file(layout->machine, machine_path("%s/%s", folder, name), O_PATH);
     return file >= 0 && fstat(file, &status) == 0 && S_ISREG(status.st_mode) && status.st_mode & 0222;
 }
 
@@ -89,8 +88,7 @@ static bool can_be_written(const struct layout *layout, const char *folder, cons
 static void add_settings(const struct layout *layout, const char *folder, const char *governor,
                          struct plan *ret) {
     cleanup(machine_names_clear) struct machine_names names = {0};
-    char path[PLAN_PATH_SIZE];
-    snprintf(path, sizeof path, "%.96s/%.32s", folder, governor);
+    const char *path = machine_path("%.96s/%.32s", folder, governor);
     if (machine_list(layout->machine, path, "", &names) == -ENOMEM)
         ret->error = -ENOMEM;
     for (size_t i = 0; i < names.count; i++)
@@ -109,7 +107,7 @@ static bool is_governor(const char *name) {
 static void governor_files(const struct layout *layout, struct plan *ret) {
     char name[32], before[32] = "", speed[64];
     uint64_t khz;
-    control_add_files(ret, layout, LAYOUT_POLICY, NULL, scaling_governor.file);
+    control_add_files(ret, layout, &scaling_governor);
     for (size_t i = 0; i < layout->policy_count; i++) {
         const char *folder = layout->policies[i].folder;
         /* Under the governor userspace a number. */
@@ -162,13 +160,6 @@ static void turbo_look(const struct layout *layout, struct control_look *ret) {
         control_keep_path(ret, place.folder, attribute->file);
 }
 
-/* The switch of all may change those of the policies: it goes first. */
-static void turbo_files(const struct layout *layout, struct plan *ret) {
-    control_add_file(ret, no_turbo.folder, no_turbo.file);
-    control_add_file(ret, boost.folder, boost.file);
-    control_add_files(ret, layout, LAYOUT_POLICY, NULL, policy_boost.file);
-}
-
 static int turbo_plan(const struct layout *layout, const char *asked, struct plan *ret,
                       struct failure *failure) {
     const struct attribute *attribute = turbo_attribute(layout);
@@ -184,8 +175,9 @@ const struct control control_turbo = {.name = "turbo",
                                       .absent = CONTROL_NO_CPUFREQ,
                                       .side_effects = 1u << CONTROL_FREQUENCY,
                                       .shows_driver = true,
+                                      /* The switch of all may change those of the policies: it goes first. */
+                                      .attributes = {&no_turbo, &boost, &policy_boost},
                                       .look = turbo_look,
-                                      .files = turbo_files,
                                       .plan = turbo_plan};
 
 /* ---- uncore-frequency: limits of what is not a core: mesh, last cache, memory controllers */
@@ -205,16 +197,8 @@ static void uncore_look(const struct layout *layout, struct control_look *ret) {
             control_possible(ret, "%s min max", hertz_format_range(words.min, words.max, text));
         hertz_format_range(layout_number(layout, place.folder, "min_freq_khz"),
                            layout_number(layout, place.folder, "max_freq_khz"), text);
-        values_add_named(&ret->values, text, place.name);
+        values_add_named(&ret->values, text, strrchr(place.folder, '/') + 1);
         snprintf(ret->driver, sizeof ret->driver, "intel_uncore_frequency");
-    }
-}
-
-static void uncore_files(const struct layout *layout, struct plan *ret) {
-    struct layout_place place;
-    for (size_t i = 0; layout_place(layout, LAYOUT_UNCORE, NULL, i, &place); i++) {
-        control_add_file(ret, place.folder, "min_freq_khz");
-        control_add_file(ret, place.folder, "max_freq_khz");
     }
 }
 
@@ -235,6 +219,6 @@ static int uncore_plan(const struct layout *layout, const char *asked, struct pl
 const struct control control_uncore_frequency = {
     .name = "uncore-frequency",
     .absent = "the kernel's module intel_uncore_frequency is not loaded, or the processor has no such limits",
+    .attributes = {&uncore},
     .look = uncore_look,
-    .files = uncore_files,
     .plan = uncore_plan};

@@ -280,20 +280,24 @@ int control_check_word(const char *asked, const char *list, struct failure *fail
 /* ---- files */
 
 void control_list_files(const struct control *control, const struct layout *layout, struct plan *ret) {
-    const struct attribute *attribute = control->files ? NULL : attribute_of(control, layout);
+    const struct attribute *first = control->look ? NULL : attribute_of(control, layout);
     if (control->files)
         control->files(layout, ret);
-    else if (attribute)
-        control_add_files(ret, layout, attribute->scope, attribute->folder, attribute->file);
+    else if (first)
+        control_add_files(ret, layout, first);
+    for (size_t i = 0; control->look && !control->files && control->attributes[i]; i++)
+        control_add_files(ret, layout, control->attributes[i]);
 }
 
 void control_add_file(struct plan *plan, const char *folder, const char *file) {
     (void)plan_add(plan, -1, folder, file, "");
 }
 
-void control_add_files(struct plan *plan, const struct layout *layout, enum layout_scope scope,
-                       const char *folder, const char *file) {
+void control_add_files(struct plan *plan, const struct layout *layout, const struct attribute *attribute) {
     struct layout_place place;
-    for (size_t i = 0; layout_place(layout, scope, folder, i, &place); i++)
-        control_add_file(plan, place.folder, file);
+    for (size_t i = 0; layout_place(layout, attribute->scope, attribute->folder, i, &place); i++) {
+        control_add_file(plan, place.folder, attribute->file);
+        if (attribute->upper)
+            control_add_file(plan, place.folder, attribute->upper);
+    }
 }

@@ -65,6 +65,7 @@ struct attribute_name {
 struct attribute {
     enum layout_scope scope;
     const char *folder, *file;
+    const char *upper; /* of a pair of limits, whose lower one is `file` */
     enum attribute_codec codec;
     const char *words; /* that are possible; NULL: those in the file `list` beside it, if there is one */
     const char *list;
@@ -74,23 +75,24 @@ struct attribute {
 
 struct control {
     const char *name;
-    const char *absent;    /* why there is none, where look() finds no value */
+    const char *absent;    /* why it is absent, where look() finds no value */
     const char *read_only; /* why it is never set; NULL: it is */
     unsigned
         side_effects;  /* 1 << index of each control whose files the kernel changes along with this one's */
     bool shows_driver; /* that of cpufreq */
-    /* Of these the first whose files are there is the control, unless the functions below say otherwise. */
+    /* The first whose files are there is the control; with a look() of its own, all of them are. */
     const struct attribute *attributes[4];
     void (*look)(const struct layout *layout, struct control_look *ret);
-    /* The files that it may write, which need not be there: writes of nothing. */
+    /* The files that it may write, which need not be there, as writes of nothing; NULL: those of
+     * `attributes`. */
     void (*files)(const struct layout *layout, struct plan *ret);
-    /* -EINVAL with a sentence if ASKED is none of its values here. */
+    /* -EINVAL with a sentence if ASKED is not one of its values here. */
     int (*plan)(const struct layout *layout, const char *asked, struct plan *ret, struct failure *failure);
 };
 
 /* The table. */
 const struct control *control_at(enum control_index index);
-/* CONTROL_COUNT if there is none of that name. */
+/* CONTROL_COUNT: there is no such control. */
 enum control_index control_find(const char *name);
 /* The bits of SET and of all that change along with them, and along with those. */
 unsigned control_closure(unsigned set);
@@ -118,10 +120,9 @@ void control_possible(struct control_look *look, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 /* Keeps the file by which it is seen whether it may be written. */
 void control_keep_path(struct control_look *look, const char *folder, const char *name);
-/* For files(): FOLDER/FILE; and FILE of every place of SCOPE. */
+/* For files(): FOLDER/FILE; and all files of an attribute. */
 void control_add_file(struct plan *plan, const char *folder, const char *file);
-void control_add_files(struct plan *plan, const struct layout *layout, enum layout_scope scope,
-                       const char *folder, const char *file);
+void control_add_files(struct plan *plan, const struct layout *layout, const struct attribute *attribute);
 /* Whether ASKED is one of the words of LIST, which are separated by blanks. 0, or -EINVAL with a sentence. */
 int control_check_word(const char *asked, const char *list, struct failure *failure);
 

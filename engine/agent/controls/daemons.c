@@ -1,4 +1,4 @@
-/* Daemons are asked after, stopped and started by systemctl: fixed words, never a shell, and never for ever.
+/* Daemons are queried, stopped and started by systemctl: fixed words, never a shell, and with a time limit.
  */
 #include "engine/agent/controls/daemons.h"
 
@@ -29,8 +29,8 @@ static bool has_systemd(const struct machine *machine) {
 
 /* ---- running systemctl */
 
-/* In the child. The caller may have signals blocked. The program stays in the caller's process group: whoever
- * ends that ends it too, so that nothing is stopped after all was put back. */
+/* In the child. The caller may have signals blocked. The program stays in the caller's process group: a
+ * signal to that ends it too, so that no daemon is stopped after all was restored. */
 static _Noreturn void execute(char *const arguments[], int output, bool with_errors) {
     static char search[] = "PATH=/usr/sbin:/usr/bin:/sbin:/bin", language[] = "LC_ALL=C";
     static const char *const programs[] = {"/usr/sbin/systemctl", "/usr/bin/systemctl", "/sbin/systemctl",
@@ -50,13 +50,13 @@ static _Noreturn void execute(char *const arguments[], int output, bool with_err
 }
 
 /* Reads to the end or the deadline; what does not fit is dropped. False at the deadline. */
-static bool collect(int from, int64_t deadline_ns, char output[static OUTPUT_SIZE]) {
+static bool collect(int from, int64_t until_ns, char output[static OUTPUT_SIZE]) {
     size_t length = 0;
     for (;;) {
         char beyond[256];
         size_t room = OUTPUT_SIZE - 1 - length;
         struct pollfd wait = {.fd = from, .events = POLLIN};
-        int64_t left_ns = deadline_ns - clock_monotonic_ns();
+        int64_t left_ns = until_ns - clock_monotonic_ns();
         if (left_ns <= 0)
             return false;
         if (clock_poll(&wait, left_ns) <= 0)
@@ -69,7 +69,13 @@ static bool collect(int from, int64_t deadline_ns, char output[static OUTPUT_SIZ
     }
 }
 
-/* The exit status, and what was said in OUTPUT; or a negative errno. */
+static int64_t deadline_ns = INT64_MAX;
+
+void daemons_limit(int64_t total_ns) {
+    deadline_ns = clock_monotonic_ns() + total_ns;
+}
+
+/* The exit status, and what was printed in OUTPUT; or a negative errno. */
 static int call(const char *const *arguments, int64_t limit_ms, bool with_errors,
                 char output[static OUTPUT_SIZE]) {
     int ends[2], status = 0;
@@ -87,7 +93,8 @@ static int call(const char *const *arguments, int64_t limit_ms, bool with_errors
     close(ends[1]);
     if (r < 0)
         return r;
-    bool whole = collect(from, clock_monotonic_ns() + limit_ms * 1000000, output);
+    int64_t end_ns = clock_monotonic_ns() + limit_ms * 1000000;
+    bool whole = collect(from, end_ns < deadline_ns ? end_ns : deadline_ns, output);
     if (!whole)
         kill(child, SIGKILL);
     while (waitpid(child, &status, 0) < 0)

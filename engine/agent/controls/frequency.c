@@ -13,13 +13,13 @@
 
 enum { LIST_SIZE = 4096, PSTATE_KHZ = 100000 };
 
-static struct hertz_words words_of(const struct layout *layout, const struct policy *policy) {
+static struct hertz_words words_of(const struct layout *layout, const struct layout_place *policy) {
     return (struct hertz_words){.min = layout_number(layout, policy->folder, "cpuinfo_min_freq"),
                                 .base = layout_base_khz(layout, policy),
                                 .max = layout_number(layout, policy->folder, "cpuinfo_max_freq")};
 }
 
-static bool has_limits(const struct layout *layout, const struct policy *policy) {
+static bool has_limits(const struct layout *layout, const struct layout_place *policy) {
     return layout_has(layout, policy->folder, "scaling_max_freq") &&
            layout_has(layout, policy->folder, "scaling_min_freq");
 }
@@ -38,7 +38,7 @@ static uint64_t percent_of(uint64_t khz, uint64_t highest) {
     return percent > 100 ? 100 : percent;
 }
 
-/* What is not a whole one becomes the next P-state. */
+/* Rounded up to the next P-state. */
 static uint64_t of_percent(uint64_t highest, uint64_t percent) {
     uint64_t khz = (highest * percent / 100 + PSTATE_KHZ - 1) / PSTATE_KHZ * PSTATE_KHZ;
     return khz > highest ? highest : khz;
@@ -62,7 +62,7 @@ struct range {
 };
 
 /* A policy's limits, those of all PUs included. */
-static struct range limits_of(const struct layout *layout, const struct policy *policy,
+static struct range limits_of(const struct layout *layout, const struct layout_place *policy,
                               const struct window *window) {
     struct range range = {layout_number(layout, policy->folder, "scaling_min_freq"),
                           layout_number(layout, policy->folder, "scaling_max_freq")};
@@ -79,7 +79,8 @@ static struct range limits_of(const struct layout *layout, const struct policy *
 /* ---- how they stand */
 
 /* The table of a driver that has one, then the range and its words. */
-static void put_possible(const struct layout *layout, const struct policy *policy, struct control_look *ret) {
+static void put_possible(const struct layout *layout, const struct layout_place *policy,
+                         struct control_look *ret) {
     char table[LIST_SIZE], *rest = table, *word, text[HERTZ_RANGE_SIZE];
     struct hertz_words words = words_of(layout, policy);
     (void)layout_value(layout, policy->folder, "scaling_available_frequencies", table, sizeof table);
@@ -96,7 +97,7 @@ static void put_possible(const struct layout *layout, const struct policy *polic
 static void look(const struct layout *layout, struct control_look *ret) {
     struct window window = read_window(layout);
     for (size_t i = 0; i < layout->policy_count; i++) {
-        const struct policy *policy = &layout->policies[i];
+        const struct layout_place *policy = &layout->policies[i];
         if (!has_limits(layout, policy))
             continue;
         if (!ret->path[0])
@@ -108,14 +109,10 @@ static void look(const struct layout *layout, struct control_look *ret) {
     }
 }
 
-static void files(const struct layout *layout, struct plan *ret) {
-    control_add_file(ret, INTEL, "min_perf_pct");
-    control_add_file(ret, INTEL, "max_perf_pct");
-    for (size_t i = 0; i < layout->policy_count; i++) {
-        control_add_file(ret, layout->policies[i].folder, "scaling_min_freq");
-        control_add_file(ret, layout->policies[i].folder, "scaling_max_freq");
-    }
-}
+static const struct attribute percents = {.folder = INTEL, .file = "min_perf_pct", .upper = "max_perf_pct"},
+                              limits = {.scope = LAYOUT_POLICY,
+                                        .file = "scaling_min_freq",
+                                        .upper = "scaling_max_freq"};
 
 /* ---- setting them */
 
@@ -134,15 +131,15 @@ static void plan_window(const struct layout *layout, const struct window *needed
     pair[1].min = needed->max;
 }
 
-static int plan_policy(const struct layout *layout, const struct policy *policy, const char *asked,
+static int plan_policy(const struct layout *layout, const struct layout_place *policy, const char *asked,
                        struct window *needed, struct plan *ret, struct failure *failure) {
     struct hertz_words words = words_of(layout, policy);
     uint64_t min, max;
     int r = hertz_parse_range(asked, &words, &min, &max, failure);
     if (r < 0)
         return r;
-    struct plan_write *pair = plan_add_limits(ret, (int)pu_set_first(&policy->pus), policy->folder,
-                                              "scaling_min_freq", "scaling_max_freq", min, max);
+    struct plan_write *pair =
+        plan_add_limits(ret, policy->pu, policy->folder, "scaling_min_freq", "scaling_max_freq", min, max);
     uint64_t min_percent = percent_of(min, words.max), max_percent = percent_of(max, words.max);
     needed->min = min_percent < needed->min ? min_percent : needed->min;
     needed->max = max_percent > needed->max ? max_percent : needed->max;
@@ -159,7 +156,7 @@ static int plan_policy(const struct layout *layout, const struct policy *policy,
 static int plan(const struct layout *layout, const char *asked, struct plan *ret, struct failure *failure) {
     struct window needed = {.min = 100};
     for (size_t i = 0; i < layout->policy_count; i++) {
-        const struct policy *policy = &layout->policies[i];
+        const struct layout_place *policy = &layout->policies[i];
         int r = has_limits(layout, policy) ? plan_policy(layout, policy, asked, &needed, ret, failure) : 0;
         if (r < 0)
             return r;
@@ -176,18 +173,18 @@ void frequency_plan_lowest(const struct layout *layout, struct plan *ret) {
         return;
     }
     for (size_t i = 0; i < layout->policy_count; i++) {
-        const struct policy *policy = &layout->policies[i];
+        const struct layout_place *policy = &layout->policies[i];
         uint64_t min = layout_number(layout, policy->folder, "cpuinfo_min_freq");
         if (min && has_limits(layout, policy))
-            plan_add_limits(ret, (int)pu_set_first(&policy->pus), policy->folder, "scaling_min_freq",
-                            "scaling_max_freq", min, min);
+            plan_add_limits(ret, policy->pu, policy->folder, "scaling_min_freq", "scaling_max_freq", min,
+                            min);
     }
 }
 
 /* ---- what comes of them */
 
 /* One of the kernel's own governors, not intel_pstate's, has the policy: its powersave is the lowest. */
-static bool has_generic_governors(const struct layout *layout, const struct policy *policy) {
+static bool has_generic_governors(const struct layout *layout, const struct layout_place *policy) {
     static const char *const names[] = {"ondemand", "schedutil", "userspace", "conservative"};
     char list[LIST_SIZE];
     (void)layout_value(layout, policy->folder, "scaling_available_governors", list, sizeof list);
@@ -203,7 +200,7 @@ static bool has_generic_governors(const struct layout *layout, const struct poli
  * depends on how many others are busy. A driver with a table names turbo by one frequency for all of it, so
  * that where it ends is not known.
  */
-static struct range target_of(const struct layout *layout, const struct policy *policy,
+static struct range target_of(const struct layout *layout, const struct layout_place *policy,
                               const struct window *window, int turbo) {
     char governor[64];
     struct range range = limits_of(layout, policy, window);
@@ -232,7 +229,7 @@ void frequency_find_target(const struct layout *layout, uint64_t *ret_min_khz, u
     int common = layout_common_turbo(layout);
     struct window window = read_window(layout);
     for (size_t i = 0; i < layout->policy_count; i++) {
-        const struct policy *policy = &layout->policies[i];
+        const struct layout_place *policy = &layout->policies[i];
         struct range range = target_of(layout, policy, &window, layout_policy_turbo(layout, policy, common));
         open = open || range.max == 0;
         if (range.min && (all.min == 0 || range.min < all.min))
@@ -247,6 +244,6 @@ void frequency_find_target(const struct layout *layout, uint64_t *ret_min_khz, u
 const struct control control_frequency = {.name = "frequency",
                                           .absent = CONTROL_NO_CPUFREQ,
                                           .shows_driver = true,
+                                          .attributes = {&percents, &limits},
                                           .look = look,
-                                          .files = files,
                                           .plan = plan};

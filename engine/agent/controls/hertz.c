@@ -54,24 +54,23 @@ const char *hertz_format_range(uint64_t min, uint64_t max, char buffer[static HE
     return buffer;
 }
 
-static int parse_word(const char *text, size_t length, uint64_t value, uint64_t *ret,
-                      struct failure *failure) {
-    if (value == 0)
-        return failure_set(failure, -EINVAL, "'%.*s' is not known on this machine; expected a frequency",
-                           (int)length, text);
-    *ret = value;
-    return 0;
-}
-
 static int parse_limit(const char *text, size_t length, const struct hertz_words *words, uint64_t *ret,
                        struct failure *failure) {
     const struct {
         const char *name;
         uint64_t value;
     } known[] = {{"min", words->min}, {"base", words->base}, {"max", words->max}};
+    const uint64_t *word = NULL;
     for (size_t i = 0; i < sizeof known / sizeof *known; i++)
         if (strlen(known[i].name) == length && memcmp(known[i].name, text, length) == 0)
-            return parse_word(text, length, known[i].value, ret, failure);
+            word = &known[i].value;
+    if (word && *word == 0)
+        return failure_set(failure, -EINVAL, "'%.*s' is not known on this machine; expected a frequency",
+                           (int)length, text);
+    if (word) {
+        *ret = *word;
+        return 0;
+    }
     double percent;
     if (length > 1 && text[length - 1] == '%' && number_parse_double(text, length - 1, &percent)) {
         if (words->base == 0)

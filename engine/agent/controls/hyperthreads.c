@@ -14,15 +14,7 @@ static void read_switch(const struct layout *layout, char *value, size_t size) {
         value[0] = '\0';
 }
 
-static unsigned count_threads(const struct layout *layout, unsigned pu, struct pu_set *ret) {
-    layout_siblings(layout, pu, ret);
-    unsigned count = 0;
-    for (unsigned at = 0; at < PROTOCOL_PU_LIMIT; at++)
-        count += pu_set_has(ret, at);
-    return count;
-}
-
-/* Of what is offline nothing says whose sibling it is. */
+/* The siblings of PUs that are offline are not known. */
 static bool has_offline(const struct layout *layout) {
     return memcmp(&layout->present, &layout->online, sizeof layout->present) != 0;
 }
@@ -32,7 +24,8 @@ static void find_threads(const struct layout *layout, unsigned *ret_min, unsigne
     *ret_min = PROTOCOL_PU_LIMIT;
     *ret_max = 0;
     for (size_t i = 0; i < layout->pu_count; i++) {
-        unsigned count = count_threads(layout, layout->pus[i], &siblings);
+        layout_siblings(layout, layout->pus[i], &siblings);
+        unsigned count = pu_set_count(&siblings);
         *ret_min = count < *ret_min ? count : *ret_min;
         *ret_max = count > *ret_max ? count : *ret_max;
     }
@@ -59,9 +52,9 @@ static void look_at_pus(const struct layout *layout, struct values *ret) {
     }
     for (size_t i = 0; i < layout->pu_count; i++) {
         struct pu_set siblings;
-        unsigned count = count_threads(layout, layout->pus[i], &siblings);
+        layout_siblings(layout, layout->pus[i], &siblings);
         if (pu_set_first(&siblings) == layout->pus[i])
-            values_add(ret, count > 1 ? "on" : "off", &siblings);
+            values_add(ret, pu_set_count(&siblings) > 1 ? "on" : "off", &siblings);
     }
 }
 
@@ -70,10 +63,10 @@ static void look_without_switch(const struct layout *layout, struct control_look
     find_threads(layout, &min, &max);
     if (max < 2 && !has_offline(layout))
         return;
-    for (unsigned pu = 1; pu < PROTOCOL_PU_LIMIT && !ret->path[0]; pu++) {
-        char folder[64];
-        snprintf(folder, sizeof folder, LAYOUT_CPU "/cpu%u", pu);
-        if (pu_set_has(&layout->present, pu) && layout_has(layout, folder, "online"))
+    for (unsigned pu = pu_set_next(&layout->present, 0); pu < PROTOCOL_PU_LIMIT && !ret->path[0];
+         pu = pu_set_next(&layout->present, pu)) {
+        const char *folder = machine_path(LAYOUT_CPU "/cpu%u", pu);
+        if (layout_has(layout, folder, "online"))
             control_keep_path(ret, folder, "online");
     }
     if (!ret->path[0])
@@ -108,26 +101,20 @@ static void look(const struct layout *layout, struct control_look *ret) {
 
 static void files(const struct layout *layout, struct plan *ret) {
     control_add_file(ret, SMT, "control");
-    for (unsigned pu = 0; pu < PROTOCOL_PU_LIMIT; pu++) {
-        char folder[64];
-        snprintf(folder, sizeof folder, LAYOUT_CPU "/cpu%u", pu);
-        if (pu_set_has(&layout->present, pu))
-            control_add_file(ret, folder, "online");
-    }
+    for (unsigned pu = pu_set_first(&layout->present); pu < PROTOCOL_PU_LIMIT;
+         pu = pu_set_next(&layout->present, pu))
+        control_add_file(ret, machine_path(LAYOUT_CPU "/cpu%u", pu), "online");
 }
 
 /* The PUs whose `online` would change. */
 static void plan_pus(const struct layout *layout, bool on, struct plan *ret) {
     for (unsigned pu = 0; pu < PROTOCOL_PU_LIMIT; pu++) {
-        char folder[64];
         struct pu_set siblings;
         if (!pu_set_has(&layout->present, pu) || pu_set_has(&layout->online, pu) == on)
             continue;
         layout_siblings(layout, pu, &siblings);
-        if (!on && pu_set_first(&siblings) == pu)
-            continue;
-        snprintf(folder, sizeof folder, LAYOUT_CPU "/cpu%u", pu);
-        plan_add_number(ret, (int)pu, folder, "online", on);
+        if (on || pu_set_first(&siblings) != pu)
+            plan_add_number(ret, (int)pu, machine_path(LAYOUT_CPU "/cpu%u", pu), "online", on);
     }
 }
 
@@ -152,7 +139,7 @@ static int plan(const struct layout *layout, const char *asked, struct plan *ret
     return 0;
 }
 
-/* What comes online begins with its files anew. */
+/* The files of a PU that comes online start with their defaults. */
 const struct control control_hyperthreads = {.name = "hyperthreads",
                                              .absent = "the processor has one hardware thread a core",
                                              .side_effects =

@@ -16,7 +16,8 @@ static bool find_state(const struct layout *layout, unsigned pu, size_t i, char 
     return i < STATES_MAX && layout_has(layout, folder, "disable");
 }
 
-/* What is off is described by the deepest that is on, if it is all of those below. */
+/* If exactly the states below some state are off, that state describes them; else those that are off are
+ * named. */
 static int describe(const struct layout *layout, unsigned pu, struct text *ret) {
     char folder[FOLDER_SIZE], name[64], value[32], deepest[64] = "", last[64] = "";
     struct text off;

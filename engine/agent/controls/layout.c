@@ -9,14 +9,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SHORT = 256, LONG = 4096, PATH_SIZE = 128 };
+enum { SHORT = 256, LONG = 4096 };
 
 int layout_value(const struct layout *layout, const char *folder, const char *name, char *buffer,
                  size_t size) {
-    char path[MACHINE_PATH_LIMIT];
-    int r = snprintf(path, sizeof path, "%s/%s", folder, name) < (int)sizeof path
-                ? machine_read_value(layout->machine, path, buffer, size)
-                : -ENAMETOOLONG;
+    int r = machine_read_value(layout->machine, machine_path("%s/%s", folder, name), buffer, size);
     if (r < 0)
         buffer[0] = '\0';
     return r;
@@ -30,9 +27,7 @@ uint64_t layout_number(const struct layout *layout, const char *folder, const ch
 }
 
 bool layout_has(const struct layout *layout, const char *folder, const char *name) {
-    char path[MACHINE_PATH_LIMIT];
-    return snprintf(path, sizeof path, "%s/%s", folder, name) < (int)sizeof path &&
-           machine_has(layout->machine, path);
+    return machine_has(layout->machine, machine_path("%s/%s", folder, name));
 }
 
 bool layout_answers(const struct layout *layout, const char *folder, const char *name) {
@@ -53,20 +48,17 @@ bool layout_place(const struct layout *layout, enum layout_scope scope, const ch
                              [LAYOUT_POLICY] = layout->policy_count,
                              [LAYOUT_PU] = layout->pu_count,
                              [LAYOUT_UNCORE] = layout->uncore.count};
-    *ret = (struct layout_place){.pu = -1, .name = ""};
+    *ret = (struct layout_place){.pu = -1};
     if (i >= counts[scope])
         return false;
     if (scope == LAYOUT_POLICY) {
-        snprintf(ret->folder, sizeof ret->folder, "%s", layout->policies[i].folder);
-        ret->pus = layout->policies[i].pus;
-        ret->pu = (int)pu_set_first(&ret->pus);
+        *ret = layout->policies[i];
     } else if (scope == LAYOUT_PU) {
         ret->pu = (int)layout->pus[i];
         pu_set_add(&ret->pus, layout->pus[i]);
         snprintf(ret->folder, sizeof ret->folder, LAYOUT_CPU "/cpu%u/%s", layout->pus[i], folder);
     } else if (scope == LAYOUT_UNCORE) {
-        ret->name = layout->uncore.items[i];
-        snprintf(ret->folder, sizeof ret->folder, LAYOUT_UNCORE_FOLDER "/%.32s", ret->name);
+        snprintf(ret->folder, sizeof ret->folder, LAYOUT_UNCORE_FOLDER "/%.32s", layout->uncore.items[i]);
     } else {
         snprintf(ret->folder, sizeof ret->folder, "%s", folder);
     }
@@ -79,20 +71,21 @@ bool layout_place(const struct layout *layout, enum layout_scope scope, const ch
  * left out. PU is the one that it is called after. 0 or -ENOMEM. */
 static int add_policy(struct layout *layout, const char *folder, unsigned pu) {
     char list[LONG];
-    struct policy policy = {0};
+    struct layout_place policy = {0};
     snprintf(policy.folder, sizeof policy.folder, "%s", folder);
     int r = layout_value(layout, folder, "affected_cpus", list, sizeof list);
     /* "0 1 2 3", which is not how PUs are listed elsewhere. */
     for (char *at = list; *at; at++)
         if (*at == ' ')
             *at = ',';
-    if (r == -ENOENT)
+    if (r == -ENOENT && pu_set_has(&layout->online, pu))
         pu_set_add(&policy.pus, pu);
     else if (r < 0 || pu_set_parse(list, &policy.pus) < 0)
         return 0;
-    if (r == -ENOENT ? !pu_set_has(&layout->online, pu) : pu_set_first(&policy.pus) == PROTOCOL_PU_LIMIT)
+    policy.pu = (int)pu_set_first(&policy.pus);
+    if (policy.pu == PROTOCOL_PU_LIMIT)
         return 0;
-    struct policy *policies =
+    struct layout_place *policies =
         realloc(layout->policies, (layout->policy_count + 1) * sizeof *layout->policies);
     if (!policies)
         return -ENOMEM;
@@ -103,27 +96,23 @@ static int add_policy(struct layout *layout, const char *folder, unsigned pu) {
 
 static int read_policies(struct layout *layout) {
     cleanup(machine_names_clear) struct machine_names names = {0};
-    char folder[sizeof layout->policies->folder];
     if (machine_list(layout->machine, LAYOUT_CPU "/cpufreq", "policy", &names) == -ENOMEM)
         return -ENOMEM;
     for (size_t i = 0; i < names.count; i++) {
         const char *digits = names.items[i] + strlen("policy");
         uint64_t number;
-        if (!number_parse_uint64(digits, strlen(digits), &number) || number >= PROTOCOL_PU_LIMIT)
-            continue;
-        snprintf(folder, sizeof folder, LAYOUT_CPU "/cpufreq/policy%u", (unsigned)number);
-        if (add_policy(layout, folder, (unsigned)number) < 0)
+        if (number_parse_uint64(digits, strlen(digits), &number) && number < PROTOCOL_PU_LIMIT &&
+            add_policy(layout, machine_path(LAYOUT_CPU "/cpufreq/%s", names.items[i]), (unsigned)number) < 0)
             return -ENOMEM;
     }
-    if (layout->policy_count > 0)
-        return 0;
     /* Before Linux 4.4 there were only the PUs' own, the same for all of a policy. */
-    for (size_t i = 0; i < layout->pu_count; i++) {
+    bool old = layout->policy_count == 0;
+    for (size_t i = 0; old && i < layout->pu_count; i++) {
         size_t before = layout->policy_count;
-        snprintf(folder, sizeof folder, LAYOUT_CPU "/cpu%u/cpufreq", layout->pus[i]);
+        const char *folder = machine_path(LAYOUT_CPU "/cpu%u/cpufreq", layout->pus[i]);
         if (machine_has(layout->machine, folder) && add_policy(layout, folder, layout->pus[i]) < 0)
             return -ENOMEM;
-        if (layout->policy_count > before && pu_set_first(&layout->policies[before].pus) != layout->pus[i])
+        if (layout->policy_count > before && layout->policies[before].pu != (int)layout->pus[i])
             layout->policy_count--;
     }
     return 0;
@@ -134,9 +123,8 @@ static int read_uncore(struct layout *layout) {
         return -ENOMEM;
     size_t kept = 0;
     for (size_t i = 0; i < layout->uncore.count; i++) {
-        char folder[PATH_SIZE], *name = layout->uncore.items[i];
-        snprintf(folder, sizeof folder, LAYOUT_UNCORE_FOLDER "/%.32s", name);
-        if (layout_has(layout, folder, "max_freq_khz"))
+        char *name = layout->uncore.items[i];
+        if (layout_has(layout, machine_path(LAYOUT_UNCORE_FOLDER "/%.32s", name), "max_freq_khz"))
             layout->uncore.items[kept++] = name;
         else
             free(name);
@@ -174,7 +162,7 @@ static uint64_t base_of_name(const struct layout *layout) {
     return khz;
 }
 
-static uint64_t base_of_files(const struct layout *layout, const struct policy *policy) {
+static uint64_t base_of_files(const struct layout *layout, const struct layout_place *policy) {
     uint64_t khz = layout_number(layout, policy->folder, "base_frequency");
     if (khz)
         return khz;
@@ -182,11 +170,11 @@ static uint64_t base_of_files(const struct layout *layout, const struct policy *
     if (layout_value(layout, policy->folder, "scaling_available_frequencies", text, sizeof text) == 0 &&
         (khz = base_of_table(text)))
         return khz;
-    snprintf(text, sizeof text, LAYOUT_CPU "/cpu%u/acpi_cppc", pu_set_first(&policy->pus));
-    return layout_number(layout, text, "nominal_freq") * 1000; /* MHz */
+    return layout_number(layout, machine_path(LAYOUT_CPU "/cpu%d/acpi_cppc", policy->pu), "nominal_freq") *
+           1000; /* MHz */
 }
 
-uint64_t layout_base_khz(const struct layout *layout, const struct policy *policy) {
+uint64_t layout_base_khz(const struct layout *layout, const struct layout_place *policy) {
     uint64_t khz = base_of_files(layout, policy);
     return khz ? khz : layout->name_khz;
 }
@@ -200,7 +188,7 @@ int layout_common_turbo(const struct layout *layout) {
     return -1;
 }
 
-int layout_policy_turbo(const struct layout *layout, const struct policy *policy, int common) {
+int layout_policy_turbo(const struct layout *layout, const struct layout_place *policy, int common) {
     char value[SHORT];
     if (common == 0 || layout_value(layout, policy->folder, "boost", value, sizeof value) < 0)
         return common;
@@ -227,9 +215,9 @@ int layout_read(const struct machine *machine, struct layout *ret) {
     layout.pus = calloc(PROTOCOL_PU_LIMIT, sizeof *layout.pus);
     if (!layout.pus)
         return -ENOMEM;
-    for (unsigned pu = 0; pu < PROTOCOL_PU_LIMIT; pu++)
-        if (pu_set_has(&layout.online, pu))
-            layout.pus[layout.pu_count++] = pu;
+    for (unsigned pu = pu_set_first(&layout.online); pu < PROTOCOL_PU_LIMIT;
+         pu = pu_set_next(&layout.online, pu))
+        layout.pus[layout.pu_count++] = pu;
     if (read_policies(&layout) < 0 || read_uncore(&layout) < 0)
         return -ENOMEM;
     if (layout.policy_count && base_of_files(&layout, &layout.policies[0]) == 0)

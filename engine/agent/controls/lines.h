@@ -2,6 +2,7 @@
 #ifndef ASSAY_CONTROLS_LINES_H
 #define ASSAY_CONTROLS_LINES_H
 
+#include "engine/agent/machine/machine.h"
 #include "engine/foundation/text.h"
 
 #include <stdbool.h>
@@ -14,10 +15,14 @@ struct lines {
     int error; /* the first that could not be kept or written, negative */
 };
 
-/* LIMIT_BYTES: how many are kept; 0: none, nobody reads them. */
+/* Keeps LIMIT_BYTES at most; with 0 the lines are dropped. */
 void lines_init(struct lines *lines, size_t limit_bytes);
 /* Appends a line with the fields up to a NULL; in them tab, newline and backslash are escaped. */
 void lines_put(struct lines *lines, ...) __attribute__((sentinel));
+/* A field made as by printf(3), of at most 511 bytes; it is good until the end of the block. */
+#define lines_field(...) machine_path(__VA_ARGS__)
+/* KHZ in Hz; "" for 0, which is not known. */
+#define lines_hertz(khz) ((khz) ? lines_field("%llu000", (unsigned long long)(khz)) : "")
 /* Writes what there is to DESCRIPTOR. The first error of all so far, or 0. */
 int lines_write(struct lines *lines, int descriptor);
 void lines_clear(struct lines *lines);

@@ -104,7 +104,7 @@ static void read_now(struct plan_write *write, const struct machine *machine) {
 }
 
 static void put(struct plan_write *write, struct write_context *context, const char *bytes) {
-    char shown[PLAN_PATH_SIZE + 1], before[PLAN_VALUE_SIZE], written[PLAN_VALUE_SIZE], name[16];
+    char before[PLAN_VALUE_SIZE], written[PLAN_VALUE_SIZE], name[16];
     int64_t pause_ns = 1000000;
     int r;
     snprintf(before, sizeof before, "%s", write->after);
@@ -116,15 +116,14 @@ static void put(struct plan_write *write, struct write_context *context, const c
     write->error = r < 0 ? r : write->error;
     write->written = write->written || r == 0;
     context->changed += r == 0;
-    snprintf(shown, sizeof shown, "/%s", write->path);
     snprintf(written, sizeof written, "%s", bytes);
     (void)machine_trim(written, strlen(written));
-    lines_put(context->lines, "write", context->control, shown, before, written, write->after,
-              lines_errno(write->error, name), NULL);
+    lines_put(context->lines, "write", context->control, lines_field("/%s", write->path), before, written,
+              write->after, lines_errno(write->error, name), NULL);
 }
 
 static void carry_out_one(struct plan_write *write, struct write_context *context) {
-    /* What cannot be read is not written: nobody could put it back. */
+    /* A file that cannot be read is not written, because it could not be restored. */
     bool needed = !plan_holds(write) || write->kind == PLAN_ALIAS || (write->once && !write->written);
     if (write->error < 0 || !needed)
         return;

@@ -13,6 +13,8 @@
 enum { PASSES_MAX = 5 };
 
 #define PATIENCE_NS INT64_C(300000000)
+/* The engine waits 60 s for an agent that starts. */
+#define DAEMONS_NS INT64_C(20000000000)
 
 struct restoration {
     const struct machine *machine;
@@ -53,12 +55,12 @@ static bool was_capped(const struct snapshot *snapshot, const char *path) {
  * shows as what was kept: once, even if all seems to be as it was: another limit may hide behind the same
  * cap. */
 static void plan_cap(const struct restoration *work, struct plan_write *write) {
-    char path[PLAN_PATH_SIZE], highest[sizeof write->wanted];
+    char highest[sizeof write->wanted];
     uint64_t max, kept;
     if (!ends_with(write->path, "/scaling_max_freq") || !was_capped(work->snapshot, write->path))
         return;
-    snprintf(path, sizeof path, "%.*s/cpuinfo_max_freq", (int)(strrchr(write->path, '/') - write->path),
-             write->path);
+    const char *path =
+        machine_path("%.*s/cpuinfo_max_freq", (int)(strrchr(write->path, '/') - write->path), write->path);
     if (machine_read_value(work->machine, path, highest, sizeof highest) < 0 || !parse_line(highest, &max) ||
         !parse_line(write->content, &kept) || kept >= max)
         return;
@@ -102,7 +104,7 @@ static int make_plans(struct restoration *work) {
 
 /* ---- all files */
 
-/* Hardware threads come and go at the lowest frequency (frequency.h); the passes put the limits back. */
+/* Hardware threads come and go at the lowest frequency (frequency.h); the passes restore the limits. */
 static void slow_down(struct restoration *work) {
     cleanup(plan_clear) struct plan plan = {0};
     cleanup(layout_clear) struct layout layout = {0};
@@ -119,7 +121,7 @@ static void put_back_control(struct restoration *work, enum control_index contro
     plan_carry_out(&work->plans[control], &work->context);
 }
 
-/* Which control is put back at STEP, counted down: in reverse of the order in which they were set, but those
+/* Which control is restored at STEP, counted down: in reverse of the order in which they were set, but those
  * of the frequency's driver in that order. For there the earlier hides the later: without turbo, limits show
  * less than they are, and what is written then stays when it is back; governor performance refuses any other
  * preference. */
@@ -128,8 +130,8 @@ static enum control_index control_at_step(unsigned step) {
     return hides ? CONTROL_GOVERNOR + CONTROL_ENERGY_PREFERENCE - step : step;
 }
 
-/* Once so, from the last; then, since a PU that comes back begins anew and one write can change another, in
- * setting order, until nothing differs or nothing helps. */
+/* Once so, from the last; then, since a PU that comes back starts with defaults and one write can change
+ * another, in setting order, until nothing differs or nothing helps. */
 static void put_back_all(struct restoration *work) {
     for (unsigned step = CONTROL_COUNT; step-- > 0;) {
         enum control_index index = control_at_step(step);
@@ -152,28 +154,28 @@ static void report_files(struct restoration *work, struct restored *ret) {
         plan_check(plan, work->machine);
         for (size_t i = 0; i < plan->count; i++) {
             const struct plan_write *write = &plan->writes[i];
-            char path[PLAN_PATH_SIZE + 1], name[16];
+            char name[16];
             ret->written += write->written;
             if (write->exact || (write->error < 0 && write->late))
                 continue;
             ret->different++;
-            snprintf(path, sizeof path, "/%s", write->path);
-            lines_put(work->context.lines, "different", control_at(index)->name, path, write->content,
-                      write->after, lines_errno(write->error, name), NULL);
+            lines_put(work->context.lines, "different", control_at(index)->name,
+                      lines_field("/%s", write->path), write->content, write->after,
+                      lines_errno(write->error, name), NULL);
         }
     }
 }
 
 /* ---- daemons */
 
-/* They come last: they would set what is being put back. */
+/* They come last: they would change what is being restored. */
 static void put_back_daemons(struct restoration *work, struct restored *ret) {
     const enum daemon_state *kept = work->snapshot->daemons;
     enum daemon_state states[DAEMON_COUNT];
     int errors[DAEMON_COUNT] = {0};
     unsigned before = work->context.changed;
     work->context.control = control_at(CONTROL_DAEMONS)->name;
-    /* Once more when all are back: what a tool that was killed had asked of the manager may come late. */
+    /* Twice: a request to the manager, by a tool that was killed, may take effect late. */
     for (int pass = 0; pass < 2; pass++) {
         daemons_look(work->machine, states);
         for (int i = 0; i < DAEMON_COUNT; i++)
@@ -216,16 +218,14 @@ static int put_back(const struct machine *machine, const struct snapshot *snapsh
 
 int restore_snapshot(struct snapshot_store *store, const struct snapshot *snapshot, struct lines *lines,
                      struct restored *ret, struct failure *failure) {
-    char written[NUMBER_TEXT_SIZE], different[NUMBER_TEXT_SIZE];
     *ret = (struct restored){0};
     if (snapshot->touched && put_back(&store->machine, snapshot, lines, ret) < 0)
         return failure_memory(failure);
     int r = ret->different == 0 ? store_discard(store, failure) : 0;
     if (r < 0)
         return r;
-    number_format_uint64(ret->written, written);
-    number_format_uint64(ret->different, different);
-    lines_put(lines, "restored", written, different, snapshot->session, snapshot->label, NULL);
+    lines_put(lines, "restored", lines_field("%zu", ret->written), lines_field("%zu", ret->different),
+              snapshot->session, snapshot->label, NULL);
     if (ret->different == 0)
         return 0;
     return failure_set(failure, -EBUSY,
@@ -236,14 +236,14 @@ int restore_snapshot(struct snapshot_store *store, const struct snapshot *snapsh
 
 /* ---- unasked */
 
-/* This process's own, or that of one that is gone. */
+/* With OWN, this process's; else that of a process that is gone. */
 static bool is_ours(const struct snapshot *snapshot, bool own) {
     struct owner me;
     return own ? owner_find(getpid(), &me) == 0 && owner_is(&me, &snapshot->owner)
                : !owner_is_alive(&snapshot->owner);
 }
 
-/* Loads what lies there if it is ours; -ENOENT if not. */
+/* Loads the snapshot if it is ours; -ENOENT if not. */
 static int load_ours(struct snapshot_store *store, bool own, struct snapshot *ret, struct failure *failure) {
     int r = store_load(store, ret, failure);
     if (r == 0 && !is_ours(ret, own)) {
@@ -253,7 +253,7 @@ static int load_ours(struct snapshot_store *store, bool own, struct snapshot *re
     return r;
 }
 
-/* What is another's, alive, is not waited for. */
+/* A snapshot of another process that is alive is not waited for. */
 static int open_ours(const struct machine *machine, bool own, struct snapshot_store *ret,
                      struct failure *failure) {
     cleanup(snapshot_clear) struct snapshot snapshot = {0};
@@ -270,17 +270,17 @@ static int restore_unasked(const struct machine *machine, bool own, char *note, 
     cleanup(snapshot_clear) struct snapshot snapshot = {0};
     struct snapshot_store store;
     struct restored restored = {0};
-    struct lines nobody;
+    struct lines unread;
     note[0] = '\0';
     int r = open_ours(machine, own, &store, failure);
     if (r == -ENOENT)
         return 0;
     if (r < 0)
         return failure_prefix(failure, "whether an agent left controls changed is not known");
-    lines_init(&nobody, 0);
+    lines_init(&unread, 0);
     r = load_ours(&store, own, &snapshot, failure);
     if (r == 0)
-        r = restore_snapshot(&store, &snapshot, &nobody, &restored, failure);
+        r = restore_snapshot(&store, &snapshot, &unread, &restored, failure);
     store_close(&store);
     bool session = snapshot.session[0], label = snapshot.label[0];
     char daemons[64] = "";
@@ -298,6 +298,7 @@ static int restore_unasked(const struct machine *machine, bool own, char *note, 
 
 void restore_abandoned(const struct machine *machine, char *note, size_t size) {
     struct failure failure = {0};
+    daemons_limit(DAEMONS_NS);
     if (restore_unasked(machine, false, note, size, &failure) < 0 && !note[0])
         snprintf(note, size, "%s", failure.text);
 }

@@ -23,7 +23,7 @@ int restore_snapshot(struct snapshot_store *store, const struct snapshot *snapsh
 
 /* ---- for agents, which do it unasked */
 
-/* If what lies here belongs to a process that is gone, puts it back. NOTE gets a sentence about what was
+/* If the snapshot here belongs to a process that is gone, restores it. NOTE gets a sentence about what was
  * done, or could not be; it is empty if there was nothing to do. */
 void restore_abandoned(const struct machine *machine, char *note, size_t size);
 /* The same if it belongs to this process: 0, or negative with a sentence. */

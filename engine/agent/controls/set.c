@@ -3,7 +3,6 @@
 #include "engine/agent/controls/outcome.h"
 #include "engine/agent/controls/tools.h"
 #include "engine/foundation/cleanup.h"
-#include "engine/foundation/number.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -15,7 +14,7 @@
 #define PATIENCE_NS INT64_C(100000000)
 
 /* One control that was asked for. */
-struct wish {
+struct request {
     const char *asked; /* NULL: it was not */
     char *before;
     struct plan plan;
@@ -29,7 +28,7 @@ struct setting {
     struct snapshot snapshot;
     struct layout layout;
     struct write_context context;
-    struct wish wishes[CONTROL_COUNT];
+    struct request requests[CONTROL_COUNT];
     enum daemon_state daemons[DAEMON_COUNT];
     struct failure *failure;
 };
@@ -85,59 +84,52 @@ static int carry_out(struct setting *setting, enum control_index control, struct
 /* ---- daemons */
 
 static enum daemon_state wanted_daemons(const struct setting *setting) {
-    return strcmp(setting->wishes[CONTROL_DAEMONS].asked, "running") == 0 ? DAEMON_RUNNING : DAEMON_STOPPED;
+    return strcmp(setting->requests[CONTROL_DAEMONS].asked, "running") == 0 ? DAEMON_RUNNING : DAEMON_STOPPED;
 }
 
-/* Only what is known to have been there, and how it stood, can be put back. */
-static bool is_daemon_due(const struct setting *setting, int i) {
-    enum daemon_state kept = setting->snapshot.daemons[i], now = setting->daemons[i];
-    return (kept == DAEMON_STOPPED || kept == DAEMON_RUNNING) &&
-           (now == DAEMON_STOPPED || now == DAEMON_RUNNING) && now != wanted_daemons(setting);
-}
-
-/* 0, or why daemon I is not as wanted. */
+/* 0, or why daemon I is not as wanted. Only what is known to have been there, and how it stood, can be
+ * restored. */
 static int set_daemon(struct setting *setting, int i, struct failure *why) {
-    enum daemon_state now = setting->daemons[i], wanted = wanted_daemons(setting);
-    if (is_daemon_due(setting, i))
-        return daemons_set(&setting->context, i, wanted, setting->daemons, why);
+    const char *name = daemon_names[i];
+    enum daemon_state kept = setting->snapshot.daemons[i], now = setting->daemons[i],
+                      wanted = wanted_daemons(setting);
     if (now == DAEMON_UNKNOWN)
-        return failure_set(why, -EIO, "whether %s runs could not be asked", daemon_names[i]);
+        return failure_set(why, -EIO, "whether %s runs could not be asked", name);
     if (now == DAEMON_ABSENT || now == wanted)
         return 0;
-    return failure_set(why, -EIO, "%s is left as it is: %s when the snapshot was made", daemon_names[i],
-                       setting->snapshot.daemons[i] == DAEMON_UNKNOWN ? "whether it ran could not be asked"
-                                                                      : "it was not there");
+    if (kept == DAEMON_UNKNOWN)
+        return failure_set(why, -EIO, "%s is left as it is: whether it ran could not be asked", name);
+    if (kept == DAEMON_ABSENT)
+        return failure_set(why, -EIO, "%s is left as it is: it was not there when the snapshot was made",
+                           name);
+    int r = touch(setting, 1u << CONTROL_DAEMONS);
+    setting->requests[CONTROL_DAEMONS].outcome.state = "done";
+    return r < 0 ? failure_set(why, r, "%s", setting->failure->text)
+                 : daemons_set(&setting->context, i, wanted, setting->daemons, why);
 }
 
 static int set_daemons(struct setting *setting) {
-    struct outcome *outcome = &setting->wishes[CONTROL_DAEMONS].outcome;
-    bool due = false, failed = false;
+    struct outcome *outcome = &setting->requests[CONTROL_DAEMONS].outcome;
+    struct failure why, first = {0};
+    outcome->state = "unchanged";
     for (int i = 0; i < DAEMON_COUNT; i++)
-        due = due || is_daemon_due(setting, i);
-    int r = due ? touch(setting, 1u << CONTROL_DAEMONS) : 0;
-    if (r < 0)
-        return r;
-    outcome->state = due ? "done" : "unchanged";
-    for (int i = 0; i < DAEMON_COUNT; i++) {
-        struct failure why;
-        r = set_daemon(setting, i, &why);
-        if (r < 0 && !failed)
-            outcome_set(outcome, r == -EACCES ? "denied" : "failed", why.text);
-        failed = failed || r < 0;
-    }
+        if (set_daemon(setting, i, &why) < 0 && first.code == 0)
+            first = why;
+    if (first.code)
+        outcome_set(outcome, first.code == -EACCES ? "denied" : "failed", first.text);
     return 0;
 }
 
 /* ---- one control */
 
 static int make_plan(struct setting *setting, enum control_index index) {
-    struct wish *wish = &setting->wishes[index];
+    struct request *request = &setting->requests[index];
     struct failure why = {0};
-    plan_clear(&wish->plan);
-    wish->planned_at = setting->context.changed;
-    int r = control_plan(control_at(index), &setting->layout, wish->asked, &wish->plan, &why);
+    plan_clear(&request->plan);
+    request->planned_at = setting->context.changed;
+    int r = control_plan(control_at(index), &setting->layout, request->asked, &request->plan, &why);
     if (r == -EINVAL)
-        outcome_set(&wish->outcome, "invalid", why.text);
+        outcome_set(&request->outcome, "invalid", why.text);
     else if (r < 0)
         return failure_set(setting->failure, r, "%s", why.text);
     return 0;
@@ -145,21 +137,21 @@ static int make_plan(struct setting *setting, enum control_index index) {
 
 /* How it stands, and whether it can be what was asked. */
 static int prepare(struct setting *setting, enum control_index index) {
-    struct wish *wish = &setting->wishes[index];
+    struct request *request = &setting->requests[index];
     cleanup(control_look_clear) struct control_look look;
     if (control_look_at(control_at(index), &setting->layout, &look) < 0 ||
-        !(wish->before = strdup(look.value.bytes)))
+        !(request->before = strdup(look.value.bytes)))
         return failure_memory(setting->failure);
     if (look.access != CONTROL_AVAILABLE) {
-        outcome_set(&wish->outcome, control_access_name(look.access), look.why);
+        outcome_set(&request->outcome, control_access_name(look.access), look.why);
         return 0;
     }
     return make_plan(setting, index);
 }
 
 static bool is_due(struct setting *setting, enum control_index index) {
-    struct wish *wish = &setting->wishes[index];
-    return wish->asked && !wish->outcome.state && plan_is_due(&wish->plan, setting->machine);
+    struct request *request = &setting->requests[index];
+    return request->asked && !request->outcome.state && plan_is_due(&request->plan, setting->machine);
 }
 
 /* Hardware threads come and go at the lowest frequency (frequency.h). */
@@ -182,12 +174,12 @@ static int set_hyperthreads(struct setting *setting, struct plan *plan) {
     return 0;
 }
 
-/* Some kernels switch turbo on with another governor: one that nobody asked for stays as it was. */
+/* Some kernels switch turbo on with another governor: unless turbo is to be set, it is switched back. */
 static int set_governor(struct setting *setting, struct plan *plan) {
     cleanup(plan_clear) struct plan turbo = {0};
     int before = layout_turbo(&setting->layout);
     int r = carry_out(setting, CONTROL_GOVERNOR, plan);
-    if (r < 0 || setting->wishes[CONTROL_TURBO].asked || before < 0 ||
+    if (r < 0 || setting->requests[CONTROL_TURBO].asked || before < 0 ||
         layout_turbo(&setting->layout) == before)
         return r;
     r = control_plan(&control_turbo, &setting->layout, before ? "on" : "off", &turbo, setting->failure);
@@ -195,20 +187,20 @@ static int set_governor(struct setting *setting, struct plan *plan) {
 }
 
 static int set_one(struct setting *setting, enum control_index index) {
-    struct wish *wish = &setting->wishes[index];
-    if (!wish->asked || wish->outcome.state)
+    struct request *request = &setting->requests[index];
+    if (!request->asked || request->outcome.state)
         return 0;
     setting->context.patience_ns = PATIENCE_NS;
     setting->context.control = control_at(index)->name;
     if (index == CONTROL_DAEMONS)
         return set_daemons(setting);
     /* What was written before may have changed what there is to write. */
-    int r = wish->planned_at == setting->context.changed ? 0 : make_plan(setting, index);
+    int r = request->planned_at == setting->context.changed ? 0 : make_plan(setting, index);
     if (r < 0 || !is_due(setting, index))
         return r;
-    return index == CONTROL_HYPERTHREADS ? set_hyperthreads(setting, &wish->plan)
-           : index == CONTROL_GOVERNOR   ? set_governor(setting, &wish->plan)
-                                         : carry_out(setting, index, &wish->plan);
+    return index == CONTROL_HYPERTHREADS ? set_hyperthreads(setting, &request->plan)
+           : index == CONTROL_GOVERNOR   ? set_governor(setting, &request->plan)
+                                         : carry_out(setting, index, &request->plan);
 }
 
 /* ---- all of them */
@@ -216,7 +208,7 @@ static int set_one(struct setting *setting, enum control_index index) {
 static int set_all(struct setting *setting) {
     unsigned due = 0;
     for (enum control_index index = 0; index < CONTROL_COUNT; index++) {
-        int r = setting->wishes[index].asked ? prepare(setting, index) : 0;
+        int r = setting->requests[index].asked ? prepare(setting, index) : 0;
         if (r < 0)
             return r;
         due |= is_due(setting, index) ? 1u << index : 0;
@@ -232,7 +224,7 @@ static int set_all(struct setting *setting) {
     for (enum control_index index = CONTROL_GOVERNOR; index < CONTROL_COUNT && r == 0; index++) {
         setting->context.patience_ns = PATIENCE_NS;
         if (is_due(setting, index))
-            r = carry_out(setting, index, &setting->wishes[index].plan);
+            r = carry_out(setting, index, &setting->requests[index].plan);
     }
     return r;
 }
@@ -240,20 +232,20 @@ static int set_all(struct setting *setting) {
 /* ---- what came of it */
 
 static int report_one(struct setting *setting, enum control_index index, bool *all_done) {
-    struct wish *wish = &setting->wishes[index];
-    struct outcome *outcome = &wish->outcome;
+    struct request *request = &setting->requests[index];
+    struct outcome *outcome = &request->outcome;
     cleanup(control_look_clear) struct control_look look;
     if (control_look_at(control_at(index), &setting->layout, &look) < 0)
         return failure_memory(setting->failure);
     if (!outcome->state) {
-        plan_check(&wish->plan, setting->machine);
-        outcome_of_plan(outcome, index, &wish->plan, &setting->layout.online);
+        plan_check(&request->plan, setting->machine);
+        outcome_of_plan(outcome, index, &request->plan, &setting->layout.online);
     }
-    if (strcmp(outcome->state, "unchanged") == 0 && strcmp(wish->before, look.value.bytes) != 0)
+    if (strcmp(outcome->state, "unchanged") == 0 && strcmp(request->before, look.value.bytes) != 0)
         outcome->state = "done"; /* along with a control that was set before it */
     *all_done =
         *all_done && (strcmp(outcome->state, "done") == 0 || strcmp(outcome->state, "unchanged") == 0);
-    lines_put(setting->context.lines, "set", control_at(index)->name, wish->asked, wish->before,
+    lines_put(setting->context.lines, "set", control_at(index)->name, request->asked, request->before,
               look.value.bytes, outcome->state, outcome->sentence, NULL);
     return 0;
 }
@@ -261,37 +253,32 @@ static int report_one(struct setting *setting, enum control_index index, bool *a
 /* What its files were seen to hold at the end, whatever was asked. */
 static void report_expected(struct setting *setting, const struct plan *plan) {
     for (size_t i = 0; i < plan->count; i++) {
-        char path[PLAN_PATH_SIZE + 1], value[PLAN_VALUE_SIZE];
+        char value[PLAN_VALUE_SIZE];
         snprintf(value, sizeof value, "%s", plan->writes[i].after);
         if (plan->writes[i].kind == PLAN_CHOICE)
             plan_choose(value);
-        snprintf(path, sizeof path, "/%s", plan->writes[i].path);
         if (value[0]) /* else it could not be read */
-            lines_put(setting->context.lines, "expect", path, value, NULL);
+            lines_put(setting->context.lines, "expect", lines_field("/%s", plan->writes[i].path), value,
+                      NULL);
     }
 }
 
 static int report_all(struct setting *setting, bool *all_done) {
     int r = read_layout(setting);
     for (enum control_index index = 0; index < CONTROL_COUNT && r == 0; index++)
-        if (setting->wishes[index].asked)
+        if (setting->requests[index].asked)
             r = report_one(setting, index, all_done);
     for (enum control_index index = 0; index < CONTROL_COUNT && r == 0; index++)
-        report_expected(setting, &setting->wishes[index].plan);
+        report_expected(setting, &setting->requests[index].plan);
     uint64_t min_khz, max_khz;
-    char min[NUMBER_TEXT_SIZE] = "", max[NUMBER_TEXT_SIZE] = "";
     frequency_find_target(&setting->layout, &min_khz, &max_khz);
-    if (min_khz)
-        number_format_uint64(min_khz * 1000, min);
-    if (max_khz)
-        number_format_uint64(max_khz * 1000, max);
-    lines_put(setting->context.lines, "target", min, max, NULL);
+    lines_put(setting->context.lines, "target", lines_hertz(min_khz), lines_hertz(max_khz), NULL);
     return r;
 }
 
 /* ---- the tool */
 
-/* Whoever sets must be whose snapshot it is: else nobody would put back what is set. */
+/* Only the owner of the snapshot may set controls: otherwise they would not be restored. */
 static int load_own(struct setting *setting) {
     int r = setting->store ? store_load(setting->store, &setting->snapshot, setting->failure) : -ENOENT;
     if (r == -ENOENT)
@@ -308,8 +295,8 @@ static int load_own(struct setting *setting) {
 
 static void setting_clear(struct setting *setting) {
     for (unsigned index = 0; index < CONTROL_COUNT; index++) {
-        plan_clear(&setting->wishes[index].plan);
-        free(setting->wishes[index].before);
+        plan_clear(&setting->requests[index].plan);
+        free(setting->requests[index].before);
     }
     snapshot_clear(&setting->snapshot);
     layout_clear(&setting->layout);
@@ -324,7 +311,7 @@ int control_set(struct snapshot_store *store, const struct machine *machine,
         .failure = failure,
     };
     for (unsigned index = 0; index < CONTROL_COUNT; index++)
-        setting.wishes[index].asked = given->asked[index];
+        setting.requests[index].asked = given->asked[index];
     bool all_done = true;
     int r = load_own(&setting);
     if (r == 0)

@@ -1,5 +1,6 @@
 #include "engine/agent/controls/snapshot-store.h"
 
+#include "engine/agent/files/part.h"
 #include "engine/agent/machine/run-directory.h"
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/clock.h"
@@ -13,13 +14,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Whoever has it may be starting daemons, which takes a minute each at worst. The engine waits 120 s for a
- * tool, and 60 s for an agent that starts. */
-enum { LOCK_MS = 100000, UNASKED_LOCK_MS = 2000, ROUND_MS = 5, TRIES_MAX = 100, PART_SIZE = 96 };
+/* The process that holds it may be starting daemons. The engine waits 120 s for a tool, and 60 s for an agent
+ * that starts. */
+enum { LOCK_MS = 100000, UNASKED_LOCK_MS = 2000, ROUND_MS = 5, TRIES_MAX = 100 };
 
 /* ---- the folder */
 
-/* Ours, and nobody else's to write to. 0; -ENOENT without a sentence; or another negative errno. */
+/* The folder must be ours, and others must not be able to write to it. 0; -ENOENT without a sentence; or
+ * another negative errno. */
 static int open_folder(struct snapshot_store *store, bool make, struct failure *failure) {
     const struct machine *machine = &store->machine;
     struct stat status;
@@ -71,7 +73,7 @@ static bool has_snapshot(const struct snapshot_store *store) {
 
 /* ---- alone */
 
-/* 0; 1: the folder went away meanwhile, and all is to begin anew; or negative. */
+/* 0; 1: the folder was removed meanwhile, try again; or negative. */
 static int lock(struct snapshot_store *store, int limit_ms, struct failure *failure) {
     int64_t end_ns = clock_monotonic_ns() + limit_ms * INT64_C(1000000);
     while (flock(store->folder, LOCK_EX | LOCK_NB) < 0) {
@@ -83,7 +85,7 @@ static int lock(struct snapshot_store *store, int limit_ms, struct failure *fail
         clock_sleep_ns(ROUND_MS * INT64_C(1000000));
     }
     store->alone = true;
-    /* Whoever had it alone may have removed it. */
+    /* The previous holder of the lock may have removed it. */
     return run_directory_is_named(store->folder, store->parent, store->leaf) ? 0 : 1;
 }
 
@@ -95,7 +97,7 @@ static void close_all(struct snapshot_store *store) {
 static int open_once(struct snapshot_store *store, enum store_use use, struct failure *failure) {
     int r = find_name(store, failure);
     if (r < 0)
-        return use == STORE_MAKE ? r : -ENOENT; /* without an id nothing lies there */
+        return use == STORE_MAKE ? r : -ENOENT; /* without an id there is no snapshot */
     r = open_folder(store, use == STORE_MAKE, failure);
     if (r < 0)
         return r;
@@ -121,15 +123,8 @@ int store_open(const struct machine *machine, enum store_use use, struct snapsho
     return failure_set(failure, -EAGAIN, "the folder of the snapshot is made and removed all the time");
 }
 
-static void name_part(const struct snapshot_store *store, char part[static PART_SIZE]) {
-    snprintf(part, PART_SIZE, "%s.part", store->name);
-}
-
 void store_close(struct snapshot_store *store) {
-    char part[PART_SIZE];
     if (store->alone && !has_snapshot(store)) {
-        name_part(store, part);
-        (void)unlinkat(store->folder, part, 0); /* of one that was killed */
         /* Only if nothing is left in it. */
         (void)unlinkat(store->parent, store->leaf, AT_REMOVEDIR);
         if (store->machine.captured)
@@ -138,14 +133,13 @@ void store_close(struct snapshot_store *store) {
     close_all(store);
 }
 
-/* ---- what lies there */
+/* ---- the snapshot */
 
-/* A file of ours that nobody else has a name for. -ENOENT, -ENOMEM, or -EBADMSG with a sentence. */
+/* The file must be ours and have no other name. -ENOENT, or -EBADMSG with a sentence. */
 static int read_bytes(const struct snapshot_store *store, struct text *ret, struct failure *failure) {
     cleanup_close int file =
         openat(store->folder, store->name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
     struct stat status;
-    char *space;
     if (file < 0 && errno == ENOENT)
         return -ENOENT;
     if (file < 0 || fstat(file, &status) < 0)
@@ -154,24 +148,12 @@ static int read_bytes(const struct snapshot_store *store, struct text *ret, stru
         status.st_mode & (S_IWGRP | S_IWOTH))
         return failure_set(failure, -EBADMSG,
                            "it is no file that only its owner, who is this user, can write");
-    if (status.st_size > SNAPSHOT_MAX_BYTES)
-        return failure_set(failure, -EBADMSG, "it has more than %d MiB", SNAPSHOT_MAX_BYTES >> 20);
-    while (ret->length < (size_t)status.st_size) {
-        size_t left = (size_t)status.st_size - ret->length;
-        if (text_reserve(ret, left, &space) < 0)
-            return failure_memory(failure);
-        ssize_t got = read(file, space, left);
-        if (got == 0 || (got < 0 && errno != EINTR))
-            return failure_set(failure, -EBADMSG, "cannot read it: %s",
-                               got < 0 ? strerror(errno) : "it became shorter");
-        ret->length += got > 0 ? (size_t)got : 0;
-    }
-    return 0;
+    return file_read(machine_path("/proc/self/fd/%d", file), ret, failure) < 0 ? -EBADMSG : 0;
 }
 
 int store_load(struct snapshot_store *store, struct snapshot *ret, struct failure *failure) {
     cleanup(text_clear) struct text bytes;
-    text_init(&bytes, SNAPSHOT_MAX_BYTES + 1);
+    text_init(&bytes, SNAPSHOT_MAX_BYTES);
     int r = read_bytes(store, &bytes, failure);
     if (r == 0)
         r = snapshot_parse(bytes.bytes, bytes.length, ret, failure);
@@ -181,35 +163,27 @@ int store_load(struct snapshot_store *store, struct snapshot *ret, struct failur
     }
     if (r == -EBADMSG)
         failure_prefix(failure,
-                       "the snapshot '%s' cannot be used (what it should put back stays as it is; "
+                       "the snapshot '%s' cannot be used (what it should restore stays as it is; "
                        "remove it to continue)",
                        store->path);
     return r;
 }
 
-static int write_part(const struct snapshot_store *store, const char *part, const struct text *bytes) {
-    if (unlinkat(store->folder, part, 0) < 0 && errno != ENOENT)
-        return -errno;
-    cleanup_close int file =
-        openat(store->folder, part, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-    int r = file < 0 ? -errno : file_write_all(file, bytes->bytes, bytes->length);
-    if (r == 0 && (fsync(file) < 0 || renameat(store->folder, part, store->folder, store->name) < 0 ||
-                   (fsync(store->folder) < 0 && errno != EINVAL)))
-        r = -errno;
-    return r;
-}
-
 int store_save(struct snapshot_store *store, const struct snapshot *snapshot, struct failure *failure) {
     cleanup(lines_clear) struct lines lines;
-    char part[PART_SIZE];
+    cleanup(part_clear) struct part part = {
+        .folder = openat(store->folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC), .file = -1};
     lines_init(&lines, SNAPSHOT_MAX_BYTES);
     snapshot_format(snapshot, &lines);
-    name_part(store, part);
-    int r = lines.error < 0 ? lines.error : write_part(store, part, &lines.text);
+    int r = lines.error;
     if (r == 0)
-        return 0;
-    (void)unlinkat(store->folder, part, 0);
-    return failure_set(failure, r, "cannot keep the snapshot '%s': %s", store->path, strerror(-r));
+        r = part_open(&part, 0600);
+    if (r == 0)
+        r = file_write_all(part.file, lines.text.bytes, lines.text.length);
+    if (r == 0)
+        r = part_commit(&part, store->name);
+    return r < 0 ? failure_set(failure, r, "cannot save the snapshot '%s': %s", store->path, strerror(-r))
+                 : 0;
 }
 
 int store_discard(struct snapshot_store *store, struct failure *failure) {

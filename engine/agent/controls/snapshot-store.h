@@ -1,8 +1,9 @@
 /*
  * Where on the node a snapshot lies: /run/assay of root, /tmp/assay-UID of anybody else, /run/assay of a
- * captured machine; a folder that only its user may write. One a boot, called after the boot's id: one of an
- * earlier boot, or of another machine where /tmp is shared, is none. Whoever changes anything has the store
- * alone (flock of the folder), so that two agents that start at once do not both put back.
+ * captured machine; a folder that only its user may write. There is one a boot, named
+ * after the boot's id, so that one of an earlier boot, or of another machine where /tmp is shared, is
+ * ignored. A process that changes anything locks the store (flock of the folder), so that two agents that
+ * start at once do not both restore.
  */
 #ifndef ASSAY_CONTROLS_SNAPSHOT_STORE_H
 #define ASSAY_CONTROLS_SNAPSHOT_STORE_H
@@ -15,7 +16,7 @@ enum store_use {
     STORE_LOOK,    /* only to be read; beside others, and without a trace */
     STORE_USE,     /* alone */
     STORE_MAKE,    /* alone, and made if it is not there */
-    STORE_UNASKED, /* alone, but others are not waited for long: an agent that starts has to answer soon */
+    STORE_UNASKED, /* alone, with a short wait for the lock: an agent that starts has to answer soon */
 };
 
 struct snapshot_store {
@@ -28,11 +29,11 @@ struct snapshot_store {
     struct machine machine; /* borrowed */
 };
 
-/* Opens it, and waits for whoever has it alone. If it is not to be made, -ENOENT, without a sentence, says
- * that nothing lies there. A machine whose boot has no id has no store. */
+/* Opens it, and waits for its lock. Unless it is to be made, -ENOENT, without a sentence, means that there is
+ * no snapshot. A machine whose boot has no id has no store. */
 int store_open(const struct machine *machine, enum store_use use, struct snapshot_store *ret,
                struct failure *failure);
-/* Lets others in. Leaves no trace where nothing lies. */
+/* Lets others in. Removes the folder if it is empty. */
 void store_close(struct snapshot_store *store);
 
 /* 0; -ENOENT: none; -EBADMSG: one that is damaged, with a sentence. */

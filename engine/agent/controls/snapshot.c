@@ -6,6 +6,7 @@
 #include "engine/foundation/number.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -75,26 +76,26 @@ static void format_digest(const char *bytes, size_t length, char ret[static DIGE
     sha256_init(&hash);
     sha256_add(&hash, bytes, length);
     sha256_end(&hash, digest);
-    for (size_t i = 0; i < SHA256_SIZE; i++)
-        snprintf(ret + 2 * i, 3, "%02x", digest[i]);
+    sha256_to_hex(digest, ret);
+}
+
+static void put_daemons(const struct snapshot *snapshot, struct lines *lines) {
+    for (size_t i = 0; i < DAEMON_COUNT; i++)
+        lines_put(lines, "daemon", daemon_names[i], daemon_state_names[snapshot->daemons[i]], NULL);
 }
 
 void snapshot_format(const struct snapshot *snapshot, struct lines *ret) {
     const struct owner *owner = &snapshot->owner;
-    char pid[NUMBER_TEXT_SIZE], start[NUMBER_TEXT_SIZE], namespace[NUMBER_TEXT_SIZE], wall[NUMBER_TEXT_SIZE];
     char digest[DIGEST_LENGTH + 1];
-    number_format_int64(owner->pid, pid);
-    number_format_uint64(owner->start, start);
-    number_format_uint64(owner->namespace, namespace);
-    number_format_int64(snapshot->wall_ns, wall);
     ret->error = text_append_string(&ret->text, HEAD);
     lines_put(ret, "boot", snapshot->boot, NULL);
-    lines_put(ret, "owner", pid, start, namespace, snapshot->session, snapshot->label, wall, NULL);
+    lines_put(ret, "owner", lines_field("%ld", (long)owner->pid), lines_field("%" PRIu64, owner->start),
+              lines_field("%" PRIu64, owner->namespace), snapshot->session, snapshot->label,
+              lines_field("%" PRId64, snapshot->wall_ns), NULL);
     for (enum control_index index = 0; index < CONTROL_COUNT; index++)
         if (snapshot->touched >> index & 1)
             lines_put(ret, "touched", control_at(index)->name, NULL);
-    for (size_t i = 0; i < DAEMON_COUNT; i++)
-        lines_put(ret, "daemon", daemon_names[i], daemon_state_names[snapshot->daemons[i]], NULL);
+    put_daemons(snapshot, ret);
     for (size_t i = 0; i < snapshot->count; i++) {
         const struct kept_file *file = &snapshot->files[i];
         lines_put(ret, file->late ? "late" : "file", control_at(file->control)->name, file->path,
@@ -116,16 +117,12 @@ struct line {
 
 /* False if it is malformed or has more fields than any. */
 static bool split(char *at, char *end, struct line *ret) {
-    ret->count = 0;
-    while (at) {
-        if (ret->count == FIELDS_MAX)
-            return false;
-        size_t i = ret->count++;
-        ret->fields[i] = lines_take_field(&at, end, &ret->lengths[i]);
-        if (!ret->fields[i])
+    for (ret->count = 0; at && ret->count < FIELDS_MAX; ret->count++) {
+        ret->fields[ret->count] = lines_take_field(&at, end, &ret->lengths[ret->count]);
+        if (!ret->fields[ret->count])
             return false;
     }
-    return true;
+    return !at;
 }
 
 /* Only what controls are made of, and no way out of it. */
@@ -240,21 +237,17 @@ int snapshot_parse(char *bytes, size_t length, struct snapshot *ret, struct fail
 /* ---- as lines */
 
 void snapshot_print(const struct snapshot *snapshot, const char *path, struct lines *lines) {
-    char wall[NUMBER_TEXT_SIZE], shown[PLAN_PATH_SIZE + 1];
-    number_format_int64(snapshot->wall_ns, wall);
-    lines_put(lines, "snapshot", path, snapshot->boot, wall, NULL);
+    lines_put(lines, "snapshot", path, snapshot->boot, lines_field("%" PRId64, snapshot->wall_ns), NULL);
     for (size_t i = 0; i < snapshot->count; i++) {
         const struct kept_file *file = &snapshot->files[i];
-        snprintf(shown, sizeof shown, "/%s", file->path);
-        lines_put(lines, "file", control_at(file->control)->name, shown, file->content, NULL);
+        lines_put(lines, "file", control_at(file->control)->name, lines_field("/%s", file->path),
+                  file->content, NULL);
     }
-    for (size_t i = 0; i < DAEMON_COUNT; i++)
-        lines_put(lines, "daemon", daemon_names[i], daemon_state_names[snapshot->daemons[i]], NULL);
+    put_daemons(snapshot, lines);
 }
 
 void snapshot_print_held(const struct snapshot *snapshot, struct lines *lines) {
-    char wall[NUMBER_TEXT_SIZE];
-    number_format_int64(snapshot->wall_ns, wall);
     lines_put(lines, "held", snapshot->session, snapshot->label,
-              owner_is_alive(&snapshot->owner) ? "alive" : "gone", wall, NULL);
+              owner_is_alive(&snapshot->owner) ? "alive" : "gone", lines_field("%" PRId64, snapshot->wall_ns),
+              NULL);
 }

@@ -1,5 +1,5 @@
 /*
- * What every file that a control may write held before the first write, to the byte; whose it is, and which
+ * What every file that a control may write held before the first write, to the byte; its owner, and which
  * controls have been set since. As bytes it ends with its own SHA-256, so that a torn one is known.
  */
 #ifndef ASSAY_CONTROLS_SNAPSHOT_H
@@ -8,7 +8,7 @@
 #include "engine/agent/controls/control.h"
 #include "engine/agent/controls/daemons.h"
 #include "engine/agent/controls/lines.h"
-#include "engine/agent/controls/owner.h"
+#include "engine/agent/machine/process.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -41,8 +41,8 @@ struct snapshot {
     size_t count, capacity;
 };
 
-/* Reads all files of all controls. What cannot be read is left out, for it cannot be put back; what is no
- * text is, too. The boot, the owner and the names are the caller's to fill in. 0 or -ENOMEM. */
+/* Reads all files of all controls. What cannot be read is left out, because it could not be restored; what is
+ * no text is, too. The boot, the owner and the names are the caller's to fill in. 0 or -ENOMEM. */
 int snapshot_take(const struct layout *layout, struct snapshot *ret);
 /* Keeps one file more, if it is there: 1 if it was kept, 0 if not, or -ENOMEM. */
 int snapshot_add(struct snapshot *snapshot, const struct machine *machine, enum control_index control,
@@ -58,7 +58,7 @@ void snapshot_format(const struct snapshot *snapshot, struct lines *ret);
 /* BYTES are changed. -EBADMSG with a sentence if they are not what snapshot_format() writes. */
 int snapshot_parse(char *bytes, size_t length, struct snapshot *ret, struct failure *failure);
 
-/* The lines of TOOLS.md: what it has (PATH is where it lies), and whose it is. */
+/* The lines of TOOLS.md: its content (PATH is where it is saved), and its owner. */
 void snapshot_print(const struct snapshot *snapshot, const char *path, struct lines *lines);
 void snapshot_print_held(const struct snapshot *snapshot, struct lines *lines);
 

@@ -1,14 +1,13 @@
 /*
- * --controls shows what can be set here and how it stands; --snapshot-controls keeps on the machine what it
- * holds before anything is set; --set-controls sets (set.c); --restore-controls puts back (restore.c).
+ * --controls shows what can be set here and how it stands; --snapshot-controls saves on the machine what it
+ * holds before anything is set; --set-controls sets (set.c); --restore-controls restores (restore.c).
  */
 #include "engine/agent/controls/tools.h"
 
 #include "engine/agent/controls/restore.h"
-#include "engine/agent/serve/tool.h"
+#include "engine/agent/machine/tool.h"
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/clock.h"
-#include "engine/foundation/number.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -17,122 +16,90 @@
 
 enum { VALUE_MAX_BYTES = 256 };
 
+/* The engine waits 120 s for a tool. */
+#define DAEMONS_NS INT64_C(100000000000)
+
 /* ---- arguments */
 
-enum { /* which a tool takes besides --root */
-       TAKES_NAMES = 1,
-       TAKES_ABANDONED = 2,
-       TAKES_VALUES = 4,
-};
-
-static bool complain(const char *sentence, const char *about) {
-    fprintf(stderr, "assay-agent: %s: '%.128s'\n", sentence, about);
-    return false;
-}
-
-static bool take_value(const char *argument, struct control_arguments *ret) {
-    const char *equal = strchr(argument, '=');
-    char name[64];
-    if (!equal || (size_t)(equal - argument) >= sizeof name)
-        return complain("expected NAME=VALUE", argument);
-    snprintf(name, sizeof name, "%.*s", (int)(equal - argument), argument);
-    enum control_index index = control_find(name);
-    if (index == CONTROL_COUNT)
-        return complain("there is no such control", name);
-    if (ret->asked[index])
-        return complain("a control is given twice", name);
+static int take_value(char *argument, struct control_arguments *ret) {
+    char *equal = strchr(argument, '=');
+    if (!equal)
+        return tool_complain(2, "expected NAME=VALUE: '%.128s'", argument);
     if (equal[1] == '\0' || strlen(equal + 1) > VALUE_MAX_BYTES)
-        return complain("a value has 1 to 256 bytes", argument);
+        return tool_complain(2, "a value has 1 to 256 bytes: '%.128s'", argument);
+    *equal = '\0';
+    enum control_index index = control_find(argument);
+    if (index == CONTROL_COUNT)
+        return tool_complain(2, "there is no such control: '%.128s'", argument);
+    if (ret->asked[index])
+        return tool_complain(2, "a control is given twice: '%.128s'", argument);
     ret->asked[index] = equal + 1;
-    return true;
+    return 0;
 }
 
-/* False after a sentence on stderr. */
-static bool take(int count, char **arguments, unsigned takes, struct control_arguments *ret) {
-    bool any = false;
-    for (int i = 0; i < count; i++) {
-        const char *name = arguments[i];
-        const char **value = strcmp(name, "--root") == 0                             ? &ret->root
-                             : takes & TAKES_NAMES && strcmp(name, "--session") == 0 ? &ret->session
-                             : takes & TAKES_NAMES && strcmp(name, "--label") == 0   ? &ret->label
-                                                                                     : NULL;
-        if (value && i + 1 == count)
-            return complain("an option lacks its value", name);
-        if (value)
-            *value = arguments[++i];
-        else if (takes & TAKES_ABANDONED && strcmp(name, "--abandoned") == 0)
-            ret->abandoned = true;
-        else if (!(takes & TAKES_VALUES) || name[0] == '-')
-            return complain("unknown argument", name);
-        else if (!take_value(name, ret))
-            return false;
-        else
-            any = true;
-    }
-    if (ret->session && (!ret->session[0] || !snapshot_is_session(ret->session)))
-        return complain("a session has 16 hexadecimal digits", ret->session);
-    if (ret->label && !snapshot_is_label(ret->label))
-        return complain("a label is one word of at most 128 bytes", ret->label);
-    return !(takes & TAKES_VALUES) || any || complain("nothing is to be set; expected NAME=VALUE", "");
-}
-
-static int work_on_machine(const struct control_arguments *given, enum store_use use, control_work *work,
-                           struct lines *lines, struct failure *failure) {
-    cleanup(machine_close) struct machine machine = {.root = -1};
-    struct snapshot_store store;
-    int r = machine_open(given->root, &machine, failure);
-    if (r < 0)
-        return r;
-    r = store_open(&machine, use, &store, failure);
-    if (r == 0) {
-        r = work(&store, &machine, given, lines, failure);
-        store_close(&store);
-        return r;
-    }
-    if (r == -ENOENT && use != STORE_MAKE)
-        return work(NULL, &machine, given, lines, failure);
-    /* What can be shown without a store is shown; then why it cannot be used. */
-    if (use == STORE_LOOK)
-        (void)work(NULL, &machine, given, lines, NULL);
+/* 0, or 2 after a sentence on stderr. */
+static int parse(int count, char **arguments, const struct tool_option *options, int words_max,
+                 struct control_arguments *ret) {
+    int words = tool_parse(count, arguments, options, words_max), r = words < 0 ? 2 : 0;
+    for (int i = 0; i < words && r == 0; i++)
+        r = take_value(arguments[i], ret);
+    if (r == 0 && ret->session && (!ret->session[0] || !snapshot_is_session(ret->session)))
+        r = tool_complain(2, "a session has 16 hexadecimal digits: '%.128s'", ret->session);
+    if (r == 0 && ret->label && !snapshot_is_label(ret->label))
+        r = tool_complain(2, "a label is one word of at most 128 bytes: '%.128s'", ret->label);
     return r;
 }
 
-static int run(int count, char **arguments, unsigned takes, enum store_use use, control_work *work) {
-    struct control_arguments given = {0};
+static int work_on_store(const struct machine *machine, const struct control_arguments *given,
+                         enum store_use use, control_work *work, struct lines *lines,
+                         struct failure *failure) {
+    struct snapshot_store store;
+    int r = store_open(machine, use, &store, failure);
+    if (r == 0) {
+        r = work(&store, machine, given, lines, failure);
+        store_close(&store);
+    } else if (r == -ENOENT && use != STORE_MAKE) {
+        r = work(NULL, machine, given, lines, failure);
+    } else if (use == STORE_LOOK) {
+        /* What can be shown without a store is shown; then why it cannot be used. */
+        (void)work(NULL, machine, given, lines, NULL);
+    }
+    return r;
+}
+
+static int run(const struct control_arguments *given, enum store_use use, control_work *work) {
     struct failure failure = {0};
+    cleanup(machine_close) struct machine machine = {.root = -1};
     cleanup(lines_clear) struct lines lines;
     lines_init(&lines, LINES_MAX_BYTES);
-    if (!take(count, arguments, takes, &given))
-        return 2;
-    int r = work_on_machine(&given, use, work, &lines, &failure);
+    daemons_limit(DAEMONS_NS);
+    if (tool_open_machine(given->root, &machine) != 0)
+        return 1;
+    int r = work_on_store(&machine, given, use, work, &lines, &failure);
     int written = lines_write(&lines, STDOUT_FILENO);
     if (r < 0 && failure.text[0])
-        fprintf(stderr, "assay-agent: %s\n", failure.text);
-    else if (written < 0)
-        fprintf(stderr, "assay-agent: cannot write to stdout: %s\n", strerror(-written));
-    return r < 0 || written < 0;
+        return tool_complain(1, "%s", failure.text);
+    if (r >= 0 && written < 0)
+        return tool_complain(1, "cannot write to stdout: %s", strerror(-written));
+    return r < 0;
 }
 
 /* ---- --controls */
 
 static void show_machine(const struct layout *layout, struct lines *lines) {
-    char boot[64], driver[64] = "", base[NUMBER_TEXT_SIZE] = "", max[NUMBER_TEXT_SIZE] = "";
+    char boot[64], driver[64] = "";
     uint64_t base_khz = 0, max_khz = 0;
     (void)layout_value(layout, "proc/sys/kernel/random", "boot_id", boot, sizeof boot);
     for (size_t i = 0; i < layout->policy_count; i++) {
-        const struct policy *policy = &layout->policies[i];
+        const struct layout_place *policy = &layout->policies[i];
         uint64_t khz = layout_number(layout, policy->folder, "cpuinfo_max_freq");
         max_khz = khz > max_khz ? khz : max_khz;
         khz = layout_base_khz(layout, policy);
         base_khz = khz > base_khz ? khz : base_khz;
-        if (i == 0)
-            (void)layout_value(layout, policy->folder, "scaling_driver", driver, sizeof driver);
     }
-    if (base_khz)
-        number_format_uint64(base_khz * 1000, base);
-    if (max_khz)
-        number_format_uint64(max_khz * 1000, max);
-    lines_put(lines, "machine", boot, driver, base, max, NULL);
+    if (layout->policy_count)
+        (void)layout_value(layout, layout->policies[0].folder, "scaling_driver", driver, sizeof driver);
+    lines_put(lines, "machine", boot, driver, lines_hertz(base_khz), lines_hertz(max_khz), NULL);
 }
 
 static int show(struct snapshot_store *store, const struct machine *machine,
@@ -158,12 +125,15 @@ static int show(struct snapshot_store *store, const struct machine *machine,
 }
 
 int tool_controls(int count, char **arguments) {
-    return run(count, arguments, 0, STORE_LOOK, show);
+    struct control_arguments given = {0};
+    const struct tool_option options[] = {{"--root", .text = &given.root}, {NULL}};
+    int r = parse(count, arguments, options, 0, &given);
+    return r ? r : run(&given, STORE_LOOK, show);
 }
 
 /* ---- --snapshot-controls */
 
-/* What lies there already: 1 if it is our parent's, and is printed again; 0 if nothing is in the way now. */
+/* A snapshot that is there already: 1 if it is our parent's, and is printed again; 0 if there is none now. */
 static int take_present(struct snapshot_store *store, const struct owner *parent, struct lines *lines,
                         struct failure *failure) {
     cleanup(snapshot_clear) struct snapshot snapshot = {0};
@@ -181,7 +151,7 @@ static int take_present(struct snapshot_store *store, const struct owner *parent
     struct restored restored;
     r = restore_snapshot(store, &snapshot, lines, &restored, failure);
     if (r < 0)
-        text_reset(&lines->text); /* nothing is kept: whoever reads must not take it for done */
+        text_reset(&lines->text); /* nothing was saved: the reader must not take it for done */
     return r;
 }
 
@@ -209,13 +179,25 @@ static int keep(struct snapshot_store *store, const struct machine *machine,
 }
 
 int tool_snapshot_controls(int count, char **arguments) {
-    return run(count, arguments, TAKES_NAMES, STORE_MAKE, keep);
+    struct control_arguments given = {0};
+    const struct tool_option options[] = {{"--root", .text = &given.root},
+                                          {"--session", .text = &given.session},
+                                          {"--label", .text = &given.label},
+                                          {NULL}};
+    int r = parse(count, arguments, options, 0, &given);
+    return r ? r : run(&given, STORE_MAKE, keep);
 }
 
 /* ---- --set-controls and --restore-controls */
 
 int tool_set_controls(int count, char **arguments) {
-    return run(count, arguments, TAKES_VALUES, STORE_USE, control_set);
+    struct control_arguments given = {0};
+    const struct tool_option options[] = {{"--root", .text = &given.root}, {NULL}};
+    int r = parse(count, arguments, options, CONTROL_COUNT + 1, &given);
+    for (unsigned index = 0; index < CONTROL_COUNT && r == 0; index++)
+        if (given.asked[index])
+            return run(&given, STORE_USE, control_set);
+    return r ? r : tool_complain(2, "nothing is to be set; expected NAME=VALUE");
 }
 
 static int restore(struct snapshot_store *store, const struct machine *machine,
@@ -236,5 +218,9 @@ static int restore(struct snapshot_store *store, const struct machine *machine,
 }
 
 int tool_restore_controls(int count, char **arguments) {
-    return run(count, arguments, TAKES_ABANDONED, STORE_USE, restore);
+    struct control_arguments given = {0};
+    const struct tool_option options[] = {
+        {"--root", .text = &given.root}, {"--abandoned", .flag = &given.abandoned}, {NULL}};
+    int r = parse(count, arguments, options, 0, &given);
+    return r ? r : run(&given, STORE_USE, restore);
 }

@@ -15,8 +15,8 @@ struct control_arguments {
     const char *asked[CONTROL_COUNT];
 };
 
-/* What a tool does. STORE is NULL if nothing lies there and it was not to be made. 0 or more: done; negative:
- * not, with a sentence unless the lines have said all. */
+/* What a tool does. STORE is NULL if there is no snapshot and the store was not to be made. 0 or more: done;
+ * negative: not, with a sentence unless the lines have said all. */
 typedef int control_work(struct snapshot_store *store, const struct machine *machine,
                          const struct control_arguments *given, struct lines *lines, struct failure *failure);
 

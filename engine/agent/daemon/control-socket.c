@@ -51,7 +51,7 @@ int control_socket_listen(uint64_t session) {
     return take_descriptor(descriptor);
 }
 
-/* Anybody can listen by any name, and let nobody in: so it is asked again, and not waited for. */
+/* Any user can listen by any name and never accept a connection: so this tries again and never blocks. */
 static int connect_patiently(int descriptor, const struct sockaddr_un *address, socklen_t length,
                              int patience_ms) {
     int64_t end_ns = clock_monotonic_ns() + patience_ms * INT64_C(1000000);
@@ -80,7 +80,8 @@ int control_socket_connect(uint64_t session, int patience_ms, pid_t *ret_pid) {
     return is_our_user(descriptor, ret_pid) ? take_descriptor(descriptor) : -EPERM;
 }
 
-/* One a call: other users who connect again and again do not keep the daemon from its work. */
+/* One connection a call, so that other users who connect again and again do not keep the daemon from its
+ * work. */
 int control_socket_accept(int listener) {
     cleanup_close int descriptor = accept4(listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
     if (descriptor < 0)
@@ -124,9 +125,8 @@ static void take_descriptors(struct msghdr *message, int descriptors[CONTROL_DES
             memcpy(descriptors, CMSG_DATA(header), header->cmsg_len - CMSG_LEN(0));
 }
 
-/* ECONNRESET says, once, that the other side went without having read all; what it said before is still
- * there.
- */
+/* ECONNRESET is reported once, when the other side closed without having read everything; what it sent before
+ * can still be received. */
 int control_socket_receive(int socket, struct control_message *ret) {
     char letter = 0;
     struct iovec parts[2] = {{&letter, 1}, {ret->text, sizeof ret->text - 1}};
@@ -150,8 +150,6 @@ int control_socket_receive(int socket, struct control_message *ret) {
 }
 
 void control_message_clear(struct control_message *message) {
-    for (int i = 0; i < CONTROL_DESCRIPTORS; i++) {
+    for (int i = 0; i < CONTROL_DESCRIPTORS; i++)
         cleanup_close_descriptor(&message->descriptors[i]);
-        message->descriptors[i] = -1;
-    }
 }

@@ -43,9 +43,9 @@ bool control_socket_parse_session(const char *text, uint64_t *ret);
 
 /* A socket that listens by SESSION's name, or a negative errno; -EADDRINUSE: there is a daemon already. */
 int control_socket_listen(uint64_t session);
-/* A socket connected to SESSION's daemon, or a negative errno; -ECONNREFUSED: there is none; -EPERM: somebody
- * else has its name; -EAGAIN: nobody has accepted the connection for PATIENCE_MS, and
- * whose socket it is is not known.
+/* A socket connected to SESSION's daemon, or a negative errno; -ECONNREFUSED: there is none; -EPERM: another
+ * user has its name; -EAGAIN: the connection was not accepted for PATIENCE_MS, so that the owner of the
+ * socket is not known.
  * *RET_PID (may be NULL): the process that began to listen. */
 int control_socket_connect(uint64_t session, int patience_ms, pid_t *ret_pid);
 /* The next connection, non-blocking, or -EAGAIN: there is none, or it was by another user and has been

@@ -3,8 +3,8 @@
 #include "engine/agent/daemon/control-socket.h"
 #include "engine/agent/daemon/guardian.h"
 #include "engine/agent/machine/run-directory.h"
+#include "engine/agent/machine/tool.h"
 #include "engine/agent/serve/agent.h"
-#include "engine/agent/serve/tool.h"
 #include "engine/agent/serve/workspace.h"
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/clock.h"
@@ -22,10 +22,10 @@ enum { VISITOR_LIMIT = 16 };
 
 struct daemon;
 
-/* Somebody who has connected to the control socket. */
+/* A connection to the control socket. */
 struct visitor {
     struct daemon *daemon;
-    int socket; /* -1: nobody */
+    int socket; /* -1: unused */
     struct event_source *source;
 };
 
@@ -35,7 +35,7 @@ struct daemon {
     int listener, life; /* `life`: the end that relays get */
     struct event_source *listener_source;
     struct visitor visitors[VISITOR_LIMIT];
-    struct visitor *relay; /* that of the link; NULL: there is none */
+    struct visitor *relay; /* the one whose stream is the link; NULL without a link */
     char *root;            /* absolute; owned */
     int64_t started_wall_ns;
 };
@@ -47,12 +47,11 @@ static void visitor_close(struct visitor *visitor) {
         visitor->daemon->relay = NULL;
     event_source_remove(take_pointer(visitor->source));
     cleanup_close_descriptor(&visitor->socket);
-    visitor->socket = -1;
 }
 
 static void on_visitor(struct event_source *self, int descriptor, unsigned events, void *context);
 
-/* Takes SOCKET over. Who comes when all places are taken is not let in: all of them are our own user's. */
+/* Takes SOCKET over, and closes it when all places are taken: those are all our own user's. */
 static void visitor_open(struct daemon *daemon, int socket) {
     cleanup_close int owned = socket;
     for (int i = 0; i < VISITOR_LIMIT; i++) {
@@ -95,8 +94,8 @@ static void on_leaving(struct agent *agent, void *context) {
     tell_relay(context, CONTROL_LEAVING);
 }
 
-/* The line tells where, among what a login may print, the frames begin; that may end without a newline. A
- * stream that does not take it at once is none. */
+/* A login may print something first, perhaps without a newline at its end: this line marks where the frames
+ * begin. A stream that does not take the line at once is not usable. */
 static int write_line(const struct daemon *daemon, int output, struct failure *failure) {
     char line[64];
     int length = snprintf(line, sizeof line, "\nASSAY-AGENT ATTACHED %016llx\n",
@@ -144,10 +143,10 @@ static void serve_attach(struct visitor *visitor, struct control_message *messag
         agent_detach(&daemon->agent); /* its relay is gone already */
     visitor_close(visitor);
     if (daemon->agent.state == AGENT_GREETING && !agent_is_attached(&daemon->agent))
-        agent_leave(&daemon->agent, NULL); /* it was started for this, and nobody knows of it */
+        agent_leave(&daemon->agent, NULL); /* it was started for this link */
 }
 
-/* ---- what others want to know */
+/* ---- requests of other processes */
 
 /* A path may hold anything; a line may not. */
 static void make_plain(char *text) {
@@ -176,7 +175,7 @@ static void serve_end(struct visitor *visitor) {
     struct daemon *daemon = visitor->daemon;
     (void)control_socket_send(visitor->socket, CONTROL_LEAVING, NULL, &daemon->life, 1);
     visitor_close(visitor);
-    agent_leave(&daemon->agent, "the agent was told on its node to end");
+    agent_leave(&daemon->agent, "the agent was asked on its node to leave");
 }
 
 static void on_visitor(struct event_source *self, int descriptor, unsigned events, void *context) {
@@ -189,7 +188,7 @@ static void on_visitor(struct event_source *self, int descriptor, unsigned event
     if (r == -EAGAIN)
         return;
     if (r <= 0) {
-        /* Whoever reads from a relay sees its end as that of the stream. */
+        /* For a process that reads from a relay, the end of the relay is the end of the stream. */
         if (daemon->relay == visitor)
             agent_detach(&daemon->agent);
         visitor_close(visitor);
@@ -214,13 +213,30 @@ static void on_signal(struct event_source *self, int number, void *context) {
     agent_leave(context, "the agent was asked to end by a signal");
 }
 
-/* Those who have `life` hear it there. */
+/* Relays get the sentence through `life`. */
 static void tell_visitors(struct daemon *daemon, const struct failure *failure) {
     for (int i = 0; i < VISITOR_LIMIT; i++) {
         const struct visitor *visitor = &daemon->visitors[i];
         if (visitor->socket >= 0 && visitor != daemon->relay)
             (void)control_socket_send(visitor->socket, CONTROL_FAILED, failure->text, NULL, 0);
     }
+}
+
+static int watch(struct daemon *daemon, struct event_loop *loop, int *connection, struct failure *failure) {
+    static const int ending[] = {SIGTERM, SIGINT, SIGHUP};
+    struct agent *agent = &daemon->agent;
+    bool stream = daemon->options->session == 0;
+    for (size_t i = 0; i < (stream ? 3 : 2); i++)
+        if (!event_loop_add_signal(loop, ending[i], on_signal, agent))
+            return failure_set(failure, -errno, "cannot watch signals: %s", strerror(errno));
+    if (stream)
+        return agent_attach(agent, 0, 1, failure);
+    daemon->listener_source =
+        event_loop_add_descriptor(loop, daemon->listener, EVENT_READ, on_listener, daemon);
+    if (!daemon->listener_source)
+        return failure_set(failure, -errno, "cannot watch sockets: %s", strerror(errno));
+    visitor_open(daemon, take_descriptor(*connection));
+    return 0;
 }
 
 /* CONNECTION is taken over when the daemon begins to serve. */
@@ -240,18 +256,12 @@ static int serve(struct daemon *daemon, int directory, int *connection, struct f
         event_loop_free(loop);
         return r;
     }
-    daemon->listener_source =
-        event_loop_add_descriptor(loop, daemon->listener, EVENT_READ, on_listener, daemon);
-    if (!daemon->listener_source || !event_loop_add_signal(loop, SIGTERM, on_signal, agent) ||
-        !event_loop_add_signal(loop, SIGINT, on_signal, agent))
-        r = failure_set(failure, -errno, "cannot watch sockets and signals: %s", strerror(errno));
-    if (r == 0) {
-        visitor_open(daemon, take_descriptor(*connection));
+    r = watch(daemon, loop, connection, failure);
+    if (r == 0)
         r = agent_run(agent, failure);
-    }
     if (r < 0)
         tell_visitors(daemon, failure);
-    /* No more calls: what is told from here on is told by the end of the sockets. */
+    /* No more callbacks: from here on, the end of the sockets is the only message. */
     agent->listener = (struct agent_listener){0};
     for (int i = 0; i < VISITOR_LIMIT; i++)
         visitor_close(&daemon->visitors[i]);
@@ -277,10 +287,11 @@ static int leave_terminal(int *ret_life) {
 static int open_all(struct daemon *daemon, struct run_directory *directory, int connection,
                     struct failure *failure) {
     const struct daemon_options *options = daemon->options;
-    daemon->listener = control_socket_listen(options->session);
+    bool stream = options->session == 0;
+    daemon->listener = stream ? -1 : control_socket_listen(options->session);
     if (daemon->listener == -EADDRINUSE)
         return -EADDRINUSE;
-    if (daemon->listener < 0)
+    if (!stream && daemon->listener < 0)
         return failure_set(failure, daemon->listener, "cannot listen on a socket: %s",
                            strerror(-daemon->listener));
     unsigned flags = options->remove_directory ? RUN_DIRECTORY_REMOVE : 0;
@@ -292,16 +303,16 @@ static int open_all(struct daemon *daemon, struct run_directory *directory, int 
     if (options->root && !(daemon->root = realpath(options->root, NULL)))
         r = failure_set(failure, -errno, "cannot open the root '%s': %s", options->root, strerror(errno));
     tool_pass_root(daemon->root);
-    if (r == 0 && (r = leave_terminal(&daemon->life)) < 0)
+    if (r == 0 && !stream && (r = leave_terminal(&daemon->life)) < 0)
         failure_set(failure, r, "cannot become a daemon: %s", strerror(-r));
-    /* The guardian keeps the control socket: whoever connects before all of the agent has gone, its directory
-     * too, waits until it has, and takes nothing that is about to be removed. */
+    /* The guardian keeps the control socket, so that a process that connects before all of the agent has
+     * gone, its directory included, waits for that, and uses nothing that is about to be removed. */
     const int not_the_guardians[] = {daemon->life, connection};
     if (r == 0)
         r = guardian_start(directory,
                            &(struct guardian_options){.descriptors = not_the_guardians,
-                                                      .count = 2,
-                                                      .ignore_hangup = true,
+                                                      .count = stream ? 0 : 2,
+                                                      .ignore_hangup = !stream,
                                                       .root = daemon->root,
                                                       .leave_controls = options->leave_controls},
                            failure);
@@ -327,7 +338,7 @@ int daemon_run(const struct daemon_options *options, int connection) {
         (void)control_socket_send(theirs, r == -EADDRINUSE ? CONTROL_TAKEN : CONTROL_FAILED, failure.text,
                                   NULL, 0);
     else if (r < 0)
-        fprintf(stderr, "assay-agent: %s\n", failure.text);
+        tool_complain(1, "%s", failure.text);
     cleanup_close_descriptor(&daemon.listener);
     cleanup_close_descriptor(&daemon.life);
     run_directory_clear(&directory);

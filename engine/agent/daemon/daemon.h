@@ -5,12 +5,12 @@
  *         \                 |
  *          +----------------+--LEAVE, CONTROL_END, SIGTERM, the lease has run out--> leaving --> gone
  *
- * Whoever wants to speak with it runs a relay (relay.h), which hands over the two ends of its stream; the
- * daemon then reads and writes them itself. The relay only waits, for whoever started it: for the end of the
- * link, and, when the agent leaves, for the end of all of the agent.
+ * A relay (relay.h) connects a stream to the daemon: it passes on the two ends of its stream, which the
+ * daemon then reads and writes itself. After that the relay only waits, so that its parent sees the end: that
+ * of the link, and, when the agent leaves, for the end of all of the agent.
  *
  * That end is seen in a pipe, `life`: the worker and the guardian hold its one end, as their stderr, so that
- * the last words of either reach the relay; the relay reads the other.
+ * the last messages of either reach the relay; the relay reads the other.
  */
 #ifndef ASSAY_DAEMON_DAEMON_H
 #define ASSAY_DAEMON_DAEMON_H
@@ -21,19 +21,19 @@
 enum { DAEMON_LABEL_LIMIT = 128 };
 
 struct daemon_options {
-    uint64_t session;
+    uint64_t session;      /* 0: no daemon: stdin and stdout are its only link, and it ends with them */
     const char *directory; /* the run directory; made (mode 0700) if it is not there. NULL: */
     const char *folder;    /* its name, */
     const char *workspace; /* and where it is made; NULL: workspace.h */
     const char *root;      /* NULL: "/" */
-    const char *label;     /* what --list says whose it is; "" for nothing */
+    const char *label;     /* the owner, as --list shows it; "" for none */
     bool remove_directory;
-    bool leave_controls; /* as an agent that is gone has left them: whoever asks wants to see that */
+    bool leave_controls; /* do not restore what an agent that is gone has left changed */
 };
 
 /* In a child of the relay, of which CONNECTION is the other end: becomes the daemon, and serves until the
  * end. CONNECTION gets CONTROL_FAILED or CONTROL_TAKEN if it cannot begin; otherwise its messages are served
- * as any other's. Returns the exit status. */
+ * as any other's. Of session 0 CONNECTION is -1. Returns the exit status. */
 int daemon_run(const struct daemon_options *options, int connection);
 
 #endif

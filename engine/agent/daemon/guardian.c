@@ -2,6 +2,7 @@
 
 #include "engine/agent/controls/restore.h"
 #include "engine/agent/machine/process.h"
+#include "engine/agent/machine/tool.h"
 #include "engine/agent/serve/memory.h"
 #include "engine/foundation/clock.h"
 #include "engine/foundation/number.h"
@@ -21,7 +22,7 @@ enum {
     GRACE_MS = 1000,
     GIVE_UP_MS = 6000,
     ROUND_MS = 20,
-    QUIET_ROUNDS = 3, /* what forks while it is looked for may be missed once */
+    QUIET_ROUNDS = 3, /* a process that forks during a search may be missed once */
 };
 
 /* Whether there was one. */
@@ -43,7 +44,7 @@ static bool signal_children(int number) {
     return any;
 }
 
-/* True when there is no child left. Each that dies may leave us its own children, so it is asked again and
+/* True when there is no child left. Each that dies may leave us its own children, so this is called again and
  * again. */
 static bool reap(void) {
     pid_t pid;
@@ -57,7 +58,7 @@ static void sweep(void) {
     for (int quiet = 0; !reap() && quiet < QUIET_ROUNDS;) {
         int64_t passed = (clock_monotonic_ns() - start) / 1000000;
         if (passed > GIVE_UP_MS)
-            return; /* the kernel itself does not let go of them */
+            return; /* they hang in the kernel */
         quiet = signal_children(passed < GRACE_MS ? SIGTERM : SIGKILL) ? 0 : quiet + 1;
         clock_sleep_ns(ROUND_MS * INT64_C(1000000));
     }
@@ -77,22 +78,22 @@ static _Noreturn void end_as(int status) {
     _exit(WIFEXITED(status) ? WEXITSTATUS(status) : 128);
 }
 
-/* The last words of the agent, and to nobody when the engine is gone. */
+/* A failure goes to stderr, which is read as long as the engine is there. */
 static void remove_directory(const struct run_directory *directory) {
     struct failure failure;
     if (run_directory_remove(directory, &failure) < 0)
-        fprintf(stderr, "assay-agent: %s\n", failure.text);
+        tool_complain(1, "%s", failure.text);
 }
 
-/* In whatever way the worker ended: if it left in order, nothing lies there, or it has said why. */
-static void put_back_controls(const char *root, bool tell) {
+/* However the worker ended: if it left in order, there is no snapshot, or it has printed why. */
+static void restore_controls(const char *root, bool report) {
     struct machine machine;
     char note[FAILURE_TEXT_SIZE];
     if (machine_open(root, &machine, NULL) < 0)
         return;
     restore_abandoned(&machine, note, sizeof note);
-    if (tell && note[0])
-        fprintf(stderr, "assay-agent: %s\n", note);
+    if (report && note[0])
+        tool_complain(1, "%s", note);
     machine_close(&machine);
 }
 
@@ -113,7 +114,7 @@ static _Noreturn void guard(pid_t worker, const struct run_directory *directory,
             if (pid == worker) {
                 sweep();
                 if (!options->leave_controls)
-                    put_back_controls(options->root, WIFSIGNALED(status));
+                    restore_controls(options->root, WIFSIGNALED(status));
                 remove_directory(directory);
                 end_as(status);
             }

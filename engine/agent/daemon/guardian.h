@@ -6,7 +6,7 @@
  * it leave in order. Only when both are killed at once can a grandchild outlive them; children of the worker
  * get SIGKILL from the kernel even then. What the guardian would have removed stays when it is killed.
  *
- * What the worker had set of the machine and not put back when it died, the guardian puts back, once nothing
+ * Controls that the worker had set and not restored when it died are restored by the guardian, once nothing
  * of the worker's is left that could be setting it.
  */
 #ifndef ASSAY_DAEMON_GUARDIAN_H
@@ -22,13 +22,13 @@ struct guardian_options {
     const int *descriptors;
     size_t count;
     bool ignore_hangup;  /* SIGHUP is nothing to leave for */
-    const char *root;    /* whose controls it puts back; NULL: "/" */
+    const char *root;    /* the machine whose controls it restores; NULL: "/" */
     bool leave_controls; /* it does not: the worker is one that sets nothing, and is to leave what it found */
 };
 
-/* Forks. Returns in the worker: 0, or a negative errno when there is no second process to be had. The
+/* Forks. Returns in the worker: 0, or a negative errno when it cannot fork. The
  * guardian never returns: it closes stdin, stdout and what OPTIONS names, waits, cleans up, removes DIRECTORY
- * if that is ours to remove, tells stderr if it cannot, and ends as the worker did. */
+ * if that is ours to remove, prints if it cannot, and ends as the worker did. */
 int guardian_start(const struct run_directory *directory, const struct guardian_options *options,
                    struct failure *failure);
 

@@ -1,6 +1,7 @@
 #include "engine/agent/daemon/relay.h"
 
 #include "engine/agent/daemon/control-socket.h"
+#include "engine/agent/machine/tool.h"
 #include "engine/agent/serve/memory.h"
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/clock.h"
@@ -17,16 +18,9 @@ enum { CONNECT_PATIENCE_MS = 5000 };
 
 enum { TRIES = 8 }; /* each finds a daemon that leaves, or another relay that was faster */
 
-static int complain(int status, const char *sentence) {
-    fprintf(stderr, "assay-agent: %s\n", sentence);
-    return status;
-}
-
 int relay_complain_of_absence(uint64_t session) {
-    char sentence[128];
-    snprintf(sentence, sizeof sentence, "there is no agent of session %016llx on this node",
-             (unsigned long long)session);
-    return complain(RELAY_UNAVAILABLE, sentence);
+    return tool_complain(RELAY_UNAVAILABLE, "there is no agent of session %016llx on this node",
+                         (unsigned long long)session);
 }
 
 int relay_wait_for_end(int life, int patience_ms) {
@@ -69,7 +63,7 @@ static int start_daemon(const struct daemon_options *options) {
     return r;
 }
 
-/* The stream is the daemon's now; our own hold on it would only keep its end from being seen. */
+/* The stream is the daemon's now. Closing our copy lets the other side see its end. */
 static int wait_for_orders(int connection, int life) {
     close(0);
     close(1);
@@ -83,19 +77,19 @@ static int wait_for_orders(int connection, int life) {
     bool asked = r > 0 && message.kind == CONTROL_LEAVING;
     bool silent = relay_wait_for_end(life, -1) > 0;
     if (!asked)
-        return complain(1, "the agent died");
+        return tool_complain(1, "the agent died");
     return silent ? 0 : 1;
 }
 
-/* An exit status, or -EAGAIN: the daemon that was spoken to is no more. FRESH: it was started for this. */
+/* An exit status, or -EAGAIN: the daemon has ended. FRESH: it was started for this stream. */
 static int hand_over(int connection, bool fresh) {
     const int stream[2] = {0, 1};
-    /* If it has gone already, what it said before is still there. */
+    /* If it has gone already, what it sent before can still be received. */
     (void)control_socket_send(connection, CONTROL_ATTACH, NULL, stream, 2);
     struct control_message message;
     int r = control_socket_receive(connection, &message);
     if (r <= 0)
-        return fresh ? complain(1, "the agent died as it began") : -EAGAIN;
+        return fresh ? tool_complain(1, "the agent died as it began") : -EAGAIN;
     cleanup_close int life = take_descriptor(message.descriptors[0]);
     control_message_clear(&message);
     switch (message.kind) {
@@ -105,15 +99,14 @@ static int hand_over(int connection, bool fresh) {
         (void)relay_wait_for_end(life, -1);
         return -EAGAIN;
     case CONTROL_FAILED:
-        return complain(1, message.text);
+        return tool_complain(1, "%s", message.text);
     default:
         return -EAGAIN;
     }
 }
 
-/* OPTIONS are those of the daemon to start; NULL: none is to be started. */
-static int relay(uint64_t session, const struct daemon_options *options) {
-    /* Neither the relay nor what it starts is to go with a terminal. */
+int relay(uint64_t session, const struct daemon_options *options) {
+    /* Neither the relay nor what it starts ends with its terminal. */
     signal(SIGHUP, SIG_IGN);
     for (int i = 0; i < TRIES; i++) {
         cleanup_close int connection = control_socket_connect(session, CONNECT_PATIENCE_MS, NULL);
@@ -123,22 +116,14 @@ static int relay(uint64_t session, const struct daemon_options *options) {
         if (connection == -ECONNREFUSED)
             break;
         if (connection == -EPERM)
-            return complain(1, "the session's socket belongs to another user");
+            return tool_complain(1, "the session's socket belongs to another user");
         if (connection == -EAGAIN)
-            return complain(1, "nobody answers at the session's socket");
+            return tool_complain(1, "the session's socket does not answer");
         if (connection < 0)
-            return complain(1, strerror(-connection));
+            return tool_complain(1, "%s", strerror(-connection));
         int status = hand_over(connection, fresh);
         if (status >= 0)
             return status;
     }
     return relay_complain_of_absence(session);
-}
-
-int relay_attach(const struct daemon_options *options) {
-    return relay(options->session, options);
-}
-
-int relay_resume(uint64_t session) {
-    return relay(session, NULL);
 }

@@ -2,6 +2,7 @@
 
 #include "engine/agent/daemon/control-socket.h"
 #include "engine/agent/daemon/relay.h"
+#include "engine/agent/machine/tool.h"
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/clock.h"
 #include "engine/foundation/file.h"
@@ -31,27 +32,16 @@ static void sessions_clear(struct sessions *sessions) {
     free(sessions->items);
 }
 
-static int complain(const char *sentence) {
-    fprintf(stderr, "assay-agent: %s\n", sentence);
-    return 1;
-}
-
 /* ---- finding them */
 
 /* A line is "ADDRESS: REFERENCES PROTOCOL FLAGS TYPE STATE INODE NAME", where a NUL is written '@' and flag
  * 0x10000 says that it listens. */
-static bool parse_line(char *line, const char *prefix, uint64_t *ret) {
-    char *fields[8] = {0};
-    for (size_t i = 0; i < 8; i++) {
-        line += strspn(line, " ");
-        fields[i] = line;
-        line += strcspn(line, " ");
-        if (*line)
-            *line++ = '\0';
-    }
+static bool parse_line(const char *line, const char *prefix, uint64_t *ret) {
+    unsigned flags;
+    char name[128];
     size_t length = strlen(prefix);
-    return strtoul(fields[3], NULL, 16) & 0x10000 && strncmp(fields[7], prefix, length) == 0 &&
-           control_socket_parse_session(fields[7] + length, ret);
+    return sscanf(line, "%*s %*s %*s %x %*s %*s %*s %127s", &flags, name) == 2 && flags & 0x10000 &&
+           strncmp(name, prefix, length) == 0 && control_socket_parse_session(name + length, ret);
 }
 
 static int compare(const void *a, const void *b) {
@@ -68,7 +58,7 @@ static int find_sessions(struct sessions *ret, struct failure *failure) {
     if (r < 0)
         return r;
     char *rest = table.length ? table.bytes : NULL, *line;
-    while ((line = strsep(&rest, "\n")) && ret->count < SESSIONS_LIMIT) { /* nobody has so many */
+    while ((line = strsep(&rest, "\n")) && ret->count < SESSIONS_LIMIT) {
         uint64_t session;
         if (!parse_line(line, prefix, &session))
             continue;
@@ -83,8 +73,8 @@ static int find_sessions(struct sessions *ret, struct failure *failure) {
 
 /* ---- speaking with them */
 
-/* How long it waits for sockets that nobody accepts at, all names together: whose they are is not known, and
- * other users can have any number of them. */
+/* How long it waits for sockets that accept no connection, all names together: their owners are not known,
+ * and other users can have any number of them. */
 static int connect_patience_ms = ANSWER_PATIENCE_MS;
 
 static int knock(uint64_t session, pid_t *ret_pid) {
@@ -95,7 +85,7 @@ static int knock(uint64_t session, pid_t *ret_pid) {
     return connection;
 }
 
-/* 1: its answer; 0: there is none of that session any more; -ETIMEDOUT: it is there and does not answer. */
+/* 1: its answer; 0: the session has no daemon any more; -ETIMEDOUT: it is there and does not answer. */
 static int ask(uint64_t session, enum control_kind kind, struct control_message *ret, pid_t *ret_pid) {
     cleanup_close int connection = knock(session, ret_pid);
     if (connection == -EAGAIN)
@@ -113,7 +103,7 @@ int sessions_list(void) {
     cleanup(sessions_clear) struct sessions sessions = {0};
     struct failure failure;
     if (find_sessions(&sessions, &failure) < 0)
-        return complain(failure.text);
+        return tool_complain(1, "%s", failure.text);
     for (size_t i = 0; i < sessions.count; i++) {
         struct control_message message;
         pid_t pid = 0;
@@ -127,30 +117,25 @@ int sessions_list(void) {
             printf("%s\n", message.text);
         control_message_clear(&message);
     }
-    return fflush(stdout) == 0 ? 0 : complain("cannot write to stdout");
+    return fflush(stdout) == 0 ? 0 : tool_complain(1, "cannot write to stdout");
 }
 
 static int end_one(uint64_t session) {
     struct control_message message;
     pid_t pid = 0;
-    char sentence[128];
     int r = ask(session, CONTROL_END, &message, &pid);
-    if (r == -ETIMEDOUT) {
-        snprintf(sentence, sizeof sentence, "the agent of session %016llx (process %ld) does not answer",
-                 (unsigned long long)session, (long)pid);
-        return complain(sentence);
-    }
+    if (r == -ETIMEDOUT)
+        return tool_complain(1, "the agent of session %016llx (process %ld) does not answer",
+                             (unsigned long long)session, (long)pid);
     if (r == 0)
         return RELAY_UNAVAILABLE;
     cleanup_close int life = take_descriptor(message.descriptors[0]);
     control_message_clear(&message);
     r = life >= 0 ? relay_wait_for_end(life, END_PATIENCE_MS) : 0;
-    if (r == -ETIMEDOUT) {
-        snprintf(sentence, sizeof sentence,
-                 "the agent of session %016llx (process %ld) has not gone after %d s; it is still leaving",
-                 (unsigned long long)session, (long)pid, END_PATIENCE_MS / 1000);
-        return complain(sentence);
-    }
+    if (r == -ETIMEDOUT)
+        return tool_complain(
+            1, "the agent of session %016llx (process %ld) has not gone after %d s; it is still leaving",
+            (unsigned long long)session, (long)pid, END_PATIENCE_MS / 1000);
     return r > 0 ? 0 : 1;
 }
 
@@ -163,10 +148,10 @@ int sessions_end(uint64_t session) {
     }
     cleanup(sessions_clear) struct sessions sessions = {0};
     struct failure failure;
-    int status = find_sessions(&sessions, &failure) < 0 ? complain(failure.text) : 0;
+    int status = find_sessions(&sessions, &failure) < 0 ? tool_complain(1, "%s", failure.text) : 0;
     for (size_t i = 0; status == 0 && i < sessions.count; i++) {
         int one = end_one(sessions.items[i]);
-        status = one == RELAY_UNAVAILABLE ? 0 : one; /* it went by itself meanwhile */
+        status = one == RELAY_UNAVAILABLE ? 0 : one; /* it has left by itself */
     }
     return status;
 }

@@ -12,11 +12,11 @@
  *
  * state: attached, alone, or silent, when it does not answer within 2 s; then of the other fields only pid,
  * that of its guardian, is known, and the rest are 0 or empty; pid 0: somebody, perhaps another user, has the
- * name and lets nobody in. lease-seconds 0: for ever.
+ * name and accepts no connection. lease-seconds 0: no lease.
  */
 int sessions_list(void);
 
-/* Tells the daemon of SESSION (0: all of them) to leave, and waits until it has gone. 69 if there is none of
+/* Asks the daemon of SESSION (0: all of them) to leave, and waits until it has gone. 69 if there is none of
  * that session; 1, with a sentence, if it does not answer, or has not gone after 50 s, in which case it goes
  * on leaving. */
 int sessions_end(uint64_t session);

@@ -3,7 +3,7 @@
 #include "engine/agent/files/sha256.h"
 #include "engine/agent/files/tar.h"
 #include "engine/agent/machine/machine.h"
-#include "engine/agent/serve/tool.h"
+#include "engine/agent/machine/tool.h"
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/file.h"
 
@@ -27,24 +27,7 @@ struct pack {
 
 /* The rest is packed all the same. */
 static void complain(struct pack *pack, const char *what, const char *path, int code) {
-    fprintf(stderr, "assay-agent: cannot %s '%.256s': %s\n", what, path, strerror(-code));
-    pack->status = 1;
-}
-
-/* Up to SIZE bytes, fewer only at the end of the file. */
-static ssize_t read_up_to(int file, char *bytes, size_t size) {
-    size_t done = 0;
-    while (done < size) {
-        ssize_t got = read(file, bytes + done, size - done);
-        if (got < 0 && errno == EINTR)
-            continue;
-        if (got < 0)
-            return -errno;
-        if (got == 0)
-            break;
-        done += (size_t)got;
-    }
-    return (ssize_t)done;
+    pack->status = tool_complain(1, "cannot %s '%.256s': %s", what, path, strerror(-code));
 }
 
 /* The content as it is now, once more, with exactly the size that was announced. If it has changed since, it
@@ -55,7 +38,7 @@ static void put_content(struct pack *pack, int file, uint64_t size) {
         pack->tar.status = -errno;
     while (left > 0 && pack->tar.status == 0) {
         size_t part = left < WHOLE_MAX ? (size_t)left : WHOLE_MAX;
-        ssize_t got = read_up_to(file, pack->buffer, part);
+        ssize_t got = path_read_up_to(file, pack->buffer, part);
         size_t known = got > 0 ? (size_t)got : 0;
         memset(pack->buffer + known, 0, part - known);
         tar_put_bytes(&pack->tar, pack->buffer, part);
@@ -72,7 +55,7 @@ static void put_file(struct pack *pack, int file, struct tar_entry *entry) {
     ssize_t got, first = 0;
     sha256_init(&hash);
     do {
-        got = read_up_to(file, pack->buffer, WHOLE_MAX);
+        got = path_read_up_to(file, pack->buffer, WHOLE_MAX);
         if (got < 0) {
             complain(pack, "read", entry->path, (int)got);
             return;
@@ -152,8 +135,7 @@ static void put_top(struct pack *pack, int directory, int root, const char *path
     struct tar_entry entry = {.type = TAR_FOLDER};
     cleanup_close int top = path_open(directory, root, path, O_RDONLY | O_NOCTTY | O_NONBLOCK, &failure);
     if (top < 0) {
-        fprintf(stderr, "assay-agent: %s\n", failure.text);
-        pack->status = 1;
+        pack->status = tool_complain(1, "%s", failure.text);
         return;
     }
     size_t end = strlen(path), start;
@@ -175,24 +157,18 @@ static void put_top(struct pack *pack, int directory, int root, const char *path
         entry.type = TAR_FILE;
         put_file(pack, top, &entry);
     } else {
-        fprintf(stderr, "assay-agent: '%.256s' is neither a file nor a folder\n", path);
-        pack->status = 1;
+        pack->status = tool_complain(1, "'%.256s' is neither a file nor a folder", path);
     }
 }
 
 int tool_pack(int count, char **arguments) {
-    struct failure failure = {0};
-    struct machine machine;
-    bool captured = count > 1 && strcmp(arguments[0], "--root") == 0;
-    int first = captured ? 2 : 0;
-    if (first >= count || isatty(1)) {
-        fputs("assay-agent: usage: --pack [--root DIR] PATH... >FILE.tar\n", stderr);
+    cleanup(machine_close) struct machine machine = {.root = -1};
+    /* What comes after it are paths, which may begin with anything. */
+    int first = count > 1 && strcmp(arguments[0], "--root") == 0 ? 2 : 0;
+    if (first >= count || isatty(1))
+        return tool_complain(2, "usage: --pack [--root DIR] PATH... >FILE.tar");
+    if (tool_open_machine(first ? arguments[1] : NULL, &machine) != 0)
         return 2;
-    }
-    if (machine_open(captured ? arguments[1] : NULL, &machine, &failure) < 0) {
-        fprintf(stderr, "assay-agent: %s\n", failure.text);
-        return 2;
-    }
     cleanup_close int directory = open(".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     cleanup_free char *buffer = malloc(WHOLE_MAX);
     struct pack pack = {.buffer = buffer};
@@ -201,9 +177,6 @@ int tool_pack(int count, char **arguments) {
         pack.tar.status = directory < 0 ? -errno : -ENOMEM;
     for (int i = first; i < count && pack.tar.status == 0; i++)
         put_top(&pack, directory, machine.root, arguments[i]);
-    machine_close(&machine);
     int r = pack.tar.total > 0 ? tar_end(&pack.tar) : pack.tar.status;
-    if (r < 0)
-        fprintf(stderr, "assay-agent: --pack: %s\n", strerror(-r));
-    return r < 0 ? 1 : pack.status;
+    return r < 0 ? tool_complain(1, "--pack: %s", strerror(-r)) : pack.status;
 }

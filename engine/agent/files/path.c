@@ -218,6 +218,19 @@ int path_open_parent(int directory, const char *path, char ret_name[static NAME_
     return folder;
 }
 
+ssize_t path_read_up_to(int file, void *bytes, size_t size) {
+    size_t done = 0;
+    while (done < size) {
+        ssize_t got = read(file, (char *)bytes + done, size - done);
+        if (got == 0)
+            break;
+        if (got < 0 && errno != EINTR)
+            return -errno;
+        done += got > 0 ? (size_t)got : 0;
+    }
+    return (ssize_t)done;
+}
+
 int path_make_folders(int directory, const char *path, struct failure *failure) {
     cleanup(walk_clear) struct walk walk = {.folder = -1};
     cleanup_close int root = open("/", FOLDER);

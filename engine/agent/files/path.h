@@ -15,6 +15,8 @@
 #include "engine/foundation/failure.h"
 
 #include <limits.h>
+#include <stddef.h>
+#include <sys/types.h>
 
 /* Each returns 0 or a descriptor (O_CLOEXEC), or a negative errno and a sentence that names PATH. DIRECTORY
  * is the run directory. */
@@ -26,6 +28,8 @@ int path_open(int directory, int root, const char *path, int flags, struct failu
  * under this name must be a regular file or a link. */
 int path_open_parent(int directory, const char *path, char ret_name[static NAME_MAX + 1],
                      struct failure *failure);
+/* Up to SIZE bytes of FILE into BYTES, fewer only at its end. How many, or a negative errno. */
+ssize_t path_read_up_to(int file, void *bytes, size_t size);
 /* mkdir -p. */
 int path_make_folders(int directory, const char *path, struct failure *failure);
 

@@ -15,7 +15,7 @@ struct sha256 {
 
 void sha256_init(struct sha256 *hash);
 void sha256_add(struct sha256 *hash, const void *bytes, size_t length);
-/* Ends the message; the hash can only be begun anew after that. */
+/* Ends the message; after that, only sha256_init() may follow. */
 void sha256_end(struct sha256 *hash, unsigned char digest[static SHA256_SIZE]);
 /* As hexadecimal digits, with a NUL. */
 void sha256_to_hex(const unsigned char digest[static SHA256_SIZE], char hex[static 2 * SHA256_SIZE + 1]);

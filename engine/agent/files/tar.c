@@ -1,5 +1,6 @@
 #include "engine/agent/files/tar.h"
 
+#include "engine/agent/files/path.h"
 #include "engine/foundation/file.h"
 #include "engine/foundation/number.h"
 
@@ -144,18 +145,10 @@ static int malformed(struct failure *failure, const char *what) {
 
 /* All SIZE bytes: 1; none, at the end of the input: 0. */
 static int read_all(int input, void *bytes, size_t size, struct failure *failure) {
-    size_t done = 0;
-    while (done < size) {
-        ssize_t got = read(input, (char *)bytes + done, size - done);
-        if (got < 0 && errno == EINTR)
-            continue;
-        if (got < 0)
-            return failure_set(failure, -errno, "cannot read stdin: %s", strerror(errno));
-        if (got == 0)
-            return done == 0 ? 0 : malformed(failure, "it ends too early");
-        done += (size_t)got;
-    }
-    return 1;
+    ssize_t got = path_read_up_to(input, bytes, size);
+    if (got < 0)
+        return failure_set(failure, (int)got, "cannot read stdin: %s", strerror((int)-got));
+    return got == 0 ? 0 : (size_t)got == size ? 1 : malformed(failure, "it ends too early");
 }
 
 ssize_t tar_read(struct tar_reader *tar, void *bytes, size_t size, struct failure *failure) {
@@ -203,7 +196,7 @@ static int take_record(struct tar_entry *entry, const char *key, const char *val
     return 0;
 }
 
-/* What is said of the next entry. Records that nobody here knows are skipped. */
+/* The attributes of the next entry. Unknown ones are skipped. */
 static int take_records(struct tar_reader *tar, struct tar_entry *entry, struct failure *failure) {
     if (tar->left > RECORDS_LIMIT)
         return malformed(failure, "the attributes of an entry are too long");

@@ -1,8 +1,9 @@
 /* --unpack: a tar on stdin becomes files and folders of the node. */
+#include "engine/agent/files/part.h"
 #include "engine/agent/files/path.h"
 #include "engine/agent/files/sha256.h"
 #include "engine/agent/files/tar.h"
-#include "engine/agent/serve/tool.h"
+#include "engine/agent/machine/tool.h"
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/file.h"
 
@@ -17,47 +18,6 @@ enum { BUFFER = 256 << 10 };
 
 static int complain(struct failure *failure, int code, const char *path) {
     return failure_set(failure, code, "cannot write '%.256s': %s", path, strerror(-code));
-}
-
-/* A file on its way. It has no name, so that nothing is left if we are killed, where the file system knows
- * such files; elsewhere it has the name `part`. */
-struct part {
-    int folder, file;
-    bool named;
-    char name[64];
-};
-
-static void part_clear(struct part *part) {
-    if (part->named)
-        unlinkat(part->folder, part->name, 0);
-    cleanup_close_descriptor(&part->file);
-    cleanup_close_descriptor(&part->folder);
-}
-
-static int part_open(struct part *part, mode_t mode) {
-    snprintf(part->name, sizeof part->name, ".assay-%ld.part", (long)getpid());
-    part->file = openat(part->folder, ".", O_TMPFILE | O_WRONLY | O_CLOEXEC, mode);
-    if (part->file >= 0)
-        return 0;
-    part->file = openat(part->folder, part->name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode);
-    part->named = part->file >= 0;
-    return part->file < 0 ? -errno : 0;
-}
-
-/* The file gets its name, in place of what has it, and is on the disk then. */
-static int part_commit(struct part *part, const char *name) {
-    char link[64];
-    snprintf(link, sizeof link, "/proc/self/fd/%d", part->file);
-    if (fsync(part->file) < 0)
-        return -errno;
-    if (!part->named && linkat(AT_FDCWD, link, part->folder, part->name, AT_SYMLINK_FOLLOW) < 0)
-        return -errno;
-    part->named = true;
-    if (renameat(part->folder, part->name, part->folder, name) < 0)
-        return -errno;
-    part->named = false;
-    /* Some file systems cannot sync a folder (EINVAL). */
-    return fsync(part->folder) < 0 && errno != EINVAL ? -errno : 0;
 }
 
 static int unpack_file(int directory, const char *path, const struct tar_entry *entry, struct tar_reader *tar,
@@ -111,22 +71,17 @@ static int unpack(const char *folder, char *buffer, struct failure *failure) {
         if (r < 0)
             return r;
     }
-    /* Tars are padded at their end; whoever writes must not find the pipe closed. */
+    /* Tars are padded at their end, which is read too: the writer must not find the pipe closed. */
     while (r == 0 && read(0, buffer, BUFFER) > 0)
         continue;
     return r;
 }
 
 int tool_unpack(int count, char **arguments) {
-    if (count != 1) {
-        fputs("assay-agent: usage: --unpack DIR <FILE.tar\n", stderr);
-        return 2;
-    }
+    if (count != 1)
+        return tool_complain(2, "usage: --unpack DIR <FILE.tar");
     struct failure failure = {0};
     cleanup_free char *buffer = malloc(BUFFER);
     int r = buffer ? unpack(arguments[0], buffer, &failure) : failure_memory(&failure);
-    if (r == 0)
-        return 0;
-    fprintf(stderr, "assay-agent: %s\n", failure.text);
-    return 1;
+    return r < 0 ? tool_complain(1, "%s", failure.text) : 0;
 }

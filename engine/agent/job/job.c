@@ -8,9 +8,10 @@
  * ranks make sessions and groups of their own, and daemons leave their parents, but all hand down what they
  * were started with.
  */
+#include "engine/agent/files/path.h"
 #include "engine/agent/job/launch.h"
 #include "engine/agent/machine/process.h"
-#include "engine/agent/serve/tool.h"
+#include "engine/agent/machine/tool.h"
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/clock.h"
 #include "engine/foundation/number.h"
@@ -64,8 +65,7 @@ static void print(const char *format, ...) {
 }
 
 static int complain(const char *what, const char *path) {
-    fprintf(stderr, "assay-agent: %s '%s': %s\n", what, path, strerror(errno));
-    return 1;
+    return tool_complain(1, "%s '%s': %s", what, path, strerror(errno));
 }
 
 /* ---- The processes of the job */
@@ -85,10 +85,8 @@ static size_t find_processes(const struct job *job, int signal, uint64_t *ret_ti
             continue;
         snprintf(path, sizeof path, "/proc/%" PRIu64 "/environ", pid);
         cleanup_close int file = open(path, O_RDONLY | O_CLOEXEC);
-        size_t used = 0;
-        for (ssize_t got; file >= 0 && used < sizeof environment - 1 &&
-                          (got = read(file, environment + used, sizeof environment - 1 - used)) > 0;)
-            used += (size_t)got;
+        ssize_t got = file < 0 ? -1 : path_read_up_to(file, environment, sizeof environment - 1);
+        size_t used = got < 0 ? 0 : (size_t)got;
         environment[used] = '\0';
         const char *at = environment;
         while (at < environment + used && strcmp(at, job->mark) != 0)
@@ -287,10 +285,8 @@ static void serve(struct job *job) {
 
 int tool_job(int count, char **arguments) {
     static struct job job;
-    if (count != 3) {
-        fprintf(stderr, "assay-agent: --job takes a link, the folder that it leads to, and a mark\n");
-        return 2;
-    }
+    if (count != 3)
+        return tool_complain(2, "--job takes a link, the folder that it leads to, and a mark");
     cleanup_free char *mark = text_format(LAUNCH_MARK "=%s", arguments[2]);
     job.link = arguments[0];
     job.mark = mark;

@@ -1,6 +1,7 @@
 #include "engine/agent/job/launch.h"
 
-#include "engine/agent/serve/tool.h"
+#include "engine/agent/files/path.h"
+#include "engine/agent/machine/tool.h"
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/text.h"
 
@@ -23,13 +24,7 @@ void launch_send(int socket, char kind, const void *bytes, size_t length) {
 }
 
 static bool receive(int socket, void *bytes, size_t length) {
-    for (size_t got = 0; got < length;) {
-        ssize_t part = read(socket, (char *)bytes + got, length - got);
-        if (part == 0 || (part < 0 && errno != EINTR))
-            return false;
-        got += part > 0 ? (size_t)part : 0;
-    }
-    return true;
+    return path_read_up_to(socket, bytes, length) == (ssize_t)length;
 }
 
 static int follow(int socket) {
@@ -47,8 +42,7 @@ static int follow(int socket) {
             length -= (uint32_t)part;
         }
     }
-    fprintf(stderr, "assay-agent: the node's agent has ended\n");
-    return NOT_STARTED;
+    return tool_complain(NOT_STARTED, "the node's agent has ended");
 }
 
 int tool_launch(int count, char **arguments) {
@@ -57,10 +51,8 @@ int tool_launch(int count, char **arguments) {
     for (; at < count && arguments[at][0] == '-'; at++)
         if (strlen(arguments[at]) == 2 && strchr("bcDEeFIiJLlmOopQRSWw", arguments[at][1]))
             at++;
-    if (at + 1 >= count) {
-        fprintf(stderr, "assay-agent: --launch takes a socket, a host and a command\n");
-        return 2;
-    }
+    if (at + 1 >= count)
+        return tool_complain(2, "--launch takes a socket, a host and a command");
     const char *user = strrchr(arguments[at], '@'), *host = user ? user + 1 : arguments[at];
     cleanup(text_clear) struct text request;
     text_init(&request, LAUNCH_REQUEST_MAX);
@@ -68,17 +60,13 @@ int tool_launch(int count, char **arguments) {
     for (at++; r == 0 && at < count; at++)
         r = text_printf(&request, "%s%s", arguments[at], at + 1 < count ? " " : "");
     struct sockaddr_un address = {.sun_family = AF_UNIX};
-    if (r < 0 || strlen(arguments[0]) >= sizeof address.sun_path) {
-        fprintf(stderr, "assay-agent: the command for %s is too long\n", host);
-        return NOT_STARTED;
-    }
+    if (r < 0 || strlen(arguments[0]) >= sizeof address.sun_path)
+        return tool_complain(NOT_STARTED, "the command for %s is too long", host);
     memcpy(address.sun_path, arguments[0], strlen(arguments[0]) + 1);
     cleanup_close int connection = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
     if (connect(connection, (struct sockaddr *)&address, sizeof address) < 0 ||
         send(connection, request.bytes, request.length, MSG_NOSIGNAL) != (ssize_t)request.length ||
-        shutdown(connection, SHUT_WR) < 0) {
-        fprintf(stderr, "assay-agent: cannot reach the node's agent: %s\n", strerror(errno));
-        return NOT_STARTED;
-    }
+        shutdown(connection, SHUT_WR) < 0)
+        return tool_complain(NOT_STARTED, "cannot reach the node's agent: %s", strerror(errno));
     return follow(connection);
 }

@@ -16,7 +16,7 @@
 #define LAUNCH_SCRIPT "launch"
 enum { LAUNCH_REQUEST_MAX = 192 << 10, LAUNCH_EXIT = 'x' };
 
-/* Sends a frame; whoever does not take it has ended. */
+/* Sends a frame. Errors are ignored on purpose: a receiver that does not take it has ended. */
 void launch_send(int socket, char kind, const void *bytes, size_t length);
 
 #endif

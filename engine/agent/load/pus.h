@@ -6,21 +6,9 @@
 
 #include <sys/types.h>
 
-/* What --stress and --spin take. */
-struct load_arguments {
-    const char *root;
-    struct pu_set pus;
-    bool has_pus;
-    int64_t milliseconds; /* -1: not given */
-};
-
-/* 0, or 2 with a sentence on stderr. TOOL: "--stress"; what it does not take is NULL in ACCEPTED. */
-int load_parse(const char *tool, const char *const *accepted, int count, char **given,
-               struct load_arguments *ret);
-
-/* The PUs that this process may use. 0 or a negative errno. */
-int load_allowed_pus(struct pu_set *ret);
-unsigned load_count_pus(const struct pu_set *set);
+/* The PUs of LIST (`--pus`); of NULL, those that this process may use. 0, or an exit status after a sentence
+ * on stderr. */
+int load_choose_pus(const char *tool, const char *list, struct pu_set *ret);
 
 typedef void load_work(void *context, unsigned pu, unsigned index);
 

@@ -15,7 +15,7 @@
 #include "engine/agent/load/cycles.h"
 #include "engine/agent/load/pus.h"
 #include "engine/agent/machine/machine.h"
-#include "engine/agent/serve/tool.h"
+#include "engine/agent/machine/tool.h"
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/clock.h"
 
@@ -35,7 +35,8 @@ enum {
     APERF = 0xe8,
     WINDOW_CYCLES = 4096 * CYCLES_CHAIN,
     READINGS = 8,
-    USUAL_MILLISECONDS = 1000
+    DEFAULT_MILLISECONDS = 1000,
+    MILLISECONDS_MAX = 600000,
 };
 #define MILLISECOND INT64_C(1000000)
 #define TOGETHER_NS (20 * MILLISECOND) /* until all are there */
@@ -62,9 +63,8 @@ static bool read_counters(int file, struct cycles_counters *ret) {
 }
 
 static double read_current(const struct machine *machine, unsigned pu) {
-    char path[128];
     int64_t kilohertz;
-    snprintf(path, sizeof path, "sys/devices/system/cpu/cpu%u/cpufreq/scaling_cur_freq", pu);
+    const char *path = machine_path("sys/devices/system/cpu/cpu%u/cpufreq/scaling_cur_freq", pu);
     return machine_read_number(machine, path, &kilohertz) < 0 || kilohertz <= 0 ? 0 : (double)kilohertz * 1e3;
 }
 
@@ -93,11 +93,10 @@ static void choose(struct result *result, double by_counters, double by_cpufreq,
 static void work(void *context, unsigned pu, unsigned index) {
     struct spin *spin = context;
     struct cycles_counters from, to;
-    char path[64];
     double sum = 0, fastest = 0;
     int readings = 0;
-    snprintf(path, sizeof path, "dev/cpu/%u/msr", pu);
-    cleanup_close int registers = machine_open_file(spin->machine, path, O_RDONLY);
+    cleanup_close int registers =
+        machine_open_file(spin->machine, machine_path("dev/cpu/%u/msr", pu), O_RDONLY);
     spin_until(spin->begin_ns);
     spin_until(spin->middle_ns);
     bool counted = read_counters(registers, &from);
@@ -125,23 +124,22 @@ static int spin_for_real(struct spin *spin, const struct pu_set *pus, unsigned c
 }
 
 static void read_captured(struct spin *spin, const struct pu_set *pus) {
-    for (unsigned pu = 0, index = 0; pu < PROTOCOL_PU_LIMIT; pu++)
-        if (pu_set_has(pus, pu))
-            choose(&spin->results[index++], 0, read_current(spin->machine, pu), 0);
+    unsigned index = 0;
+    for (unsigned pu = pu_set_first(pus); pu < PROTOCOL_PU_LIMIT; pu = pu_set_next(pus, pu))
+        choose(&spin->results[index++], 0, read_current(spin->machine, pu), 0);
 }
 
 /* Whether the frequency of all PUs is known. */
 static bool print(const struct spin *spin, const struct pu_set *pus) {
     bool whole = true;
-    for (unsigned pu = 0, index = 0; pu < PROTOCOL_PU_LIMIT; pu++) {
-        if (!pu_set_has(pus, pu))
-            continue;
+    unsigned index = 0;
+    for (unsigned pu = pu_set_first(pus); pu < PROTOCOL_PU_LIMIT; pu = pu_set_next(pus, pu)) {
         const struct result *result = &spin->results[index++];
         char mean[32] = "", current[32] = "";
         if (result->mean_hz > 0)
             snprintf(mean, sizeof mean, "%.0f", result->mean_hz);
         else
-            fprintf(stderr, "assay-agent: --spin: how fast PU %u is cannot be known\n", pu);
+            tool_complain(1, "--spin: how fast PU %u is cannot be known", pu);
         if (result->current_hz > 0)
             snprintf(current, sizeof current, "%.0f", result->current_hz);
         printf("spin\t%u\t%s\t%s\t%s\n", pu, mean, result->source ? result->source : "", current);
@@ -150,50 +148,41 @@ static bool print(const struct spin *spin, const struct pu_set *pus) {
     return fflush(stdout) == 0 && whole;
 }
 
-static int spin_all(const struct machine *machine, struct load_arguments *arguments) {
+static int spin_all(const struct machine *machine, int64_t length_ns, const char *list) {
+    struct pu_set pus;
     unsigned pu = 0;
-    int r = arguments->has_pus  ? 0
-            : machine->captured ? machine_read_set(machine, "sys/devices/system/cpu/online", &arguments->pus)
-                                : load_allowed_pus(&arguments->pus);
-    if (r < 0) {
-        fprintf(stderr, "assay-agent: --spin: which PUs there are: %s\n", strerror(-r));
-        return 1;
-    }
-    unsigned count = load_count_pus(&arguments->pus);
-    size_t size = (count + 1) * sizeof(struct result);
-    int64_t length_ns =
-        (arguments->milliseconds < 0 ? USUAL_MILLISECONDS : arguments->milliseconds) * MILLISECOND;
+    int r = !list && machine->captured ? machine_read_set(machine, "sys/devices/system/cpu/online", &pus)
+                                       : load_choose_pus("--spin", list, &pus);
+    if (r != 0)
+        return r < 0 ? tool_complain(1, "--spin: which PUs there are: %s", strerror(-r)) : r;
+    unsigned count = pu_set_count(&pus);
     struct spin spin = {.machine = machine, .begin_ns = clock_monotonic_ns() + TOGETHER_NS};
     spin.middle_ns = spin.begin_ns + length_ns / 2;
     spin.end_ns = spin.begin_ns + length_ns;
-    spin.results = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    if (spin.results == MAP_FAILED) {
-        fprintf(stderr, "assay-agent: --spin: %s\n", strerror(errno));
-        return 1;
-    }
+    spin.results = mmap(NULL, (count + 1) * sizeof *spin.results, PROT_READ | PROT_WRITE,
+                        MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (spin.results == MAP_FAILED)
+        return tool_complain(1, "--spin: %s", strerror(errno));
     if (machine->captured)
-        read_captured(&spin, &arguments->pus);
+        read_captured(&spin, &pus);
     else
-        r = spin_for_real(&spin, &arguments->pus, count, &pu);
+        r = spin_for_real(&spin, &pus, count, &pu);
     if (r < 0)
-        fprintf(stderr, "assay-agent: --spin: cannot keep PU %u busy: %s\n", pu, strerror(-r));
-    return r == 0 && print(&spin, &arguments->pus) ? 0 : 1;
+        return tool_complain(1, "--spin: cannot keep PU %u busy: %s", pu, strerror(-r));
+    return print(&spin, &pus) ? 0 : 1;
 }
 
-int tool_spin(int count, char **given) {
-    static const char *const accepted[] = {"--root", "--milliseconds", "--pus", NULL};
-    struct load_arguments arguments;
-    struct failure failure = {0};
-    struct machine machine;
-    int r = load_parse("--spin", accepted, count, given, &arguments);
-    if (r != 0)
-        return r;
-    if (machine_open(arguments.root, &machine, &failure) < 0) {
-        fprintf(stderr, "assay-agent: %s\n", failure.text);
+int tool_spin(int count, char **arguments) {
+    const char *root = NULL, *list = NULL;
+    int64_t milliseconds = DEFAULT_MILLISECONDS;
+    cleanup(machine_close) struct machine machine = {.root = -1};
+    const struct tool_option options[] = {
+        {"--root", .text = &root},
+        {"--pus", .text = &list},
+        {"--milliseconds", .number = &milliseconds, .min = 1, .max = MILLISECONDS_MAX},
+        {NULL}};
+    if (tool_parse(count, arguments, options, 0) < 0 || tool_open_machine(root, &machine) != 0)
         return 2;
-    }
     signal(SIGCHLD, SIG_DFL); /* so that they can be waited for */
-    r = spin_all(&machine, &arguments);
-    machine_close(&machine);
-    return r;
+    return spin_all(&machine, milliseconds * MILLISECOND, list);
 }

@@ -4,7 +4,7 @@
  * is as hot as the measurement will make it.
  */
 #include "engine/agent/load/pus.h"
-#include "engine/agent/serve/tool.h"
+#include "engine/agent/machine/tool.h"
 
 #include <errno.h>
 #ifdef __x86_64__
@@ -99,13 +99,16 @@ static void forget(pid_t *pids, unsigned count, pid_t gone) {
             pids[i] = 0;
 }
 
-int tool_stress(int count, char **given) {
-    static const char *const accepted[] = {"--pus", NULL};
+int tool_stress(int count, char **arguments) {
     static pid_t pids[PROTOCOL_PU_LIMIT];
-    struct load_arguments arguments;
+    const char *list = NULL;
+    const struct tool_option options[] = {{"--pus", .text = &list}, {NULL}};
+    struct pu_set pus;
     sigset_t signals;
     unsigned pu = 0;
-    int r = load_parse("--stress", accepted, count, given, &arguments);
+    if (tool_parse(count, arguments, options, 0) < 0)
+        return 2;
+    int r = load_choose_pus("--stress", list, &pus);
     if (r != 0)
         return r;
     sigemptyset(&signals);
@@ -115,20 +118,12 @@ int tool_stress(int count, char **given) {
     sigaddset(&signals, SIGCHLD);
     sigprocmask(SIG_BLOCK, &signals, NULL);
     signal(SIGCHLD, SIG_DFL);
-    if (!arguments.has_pus && (r = load_allowed_pus(&arguments.pus)) < 0) {
-        fprintf(stderr, "assay-agent: --stress: which PUs may be used: %s\n", strerror(-r));
-        return 1;
-    }
-    unsigned started = load_count_pus(&arguments.pus);
-    r = load_start(&arguments.pus, work, NULL, pids, &pu);
-    if (r < 0) {
-        fprintf(stderr, "assay-agent: --stress: cannot keep PU %u busy: %s\n", pu, strerror(-r));
-        return 1;
-    }
+    unsigned started = pu_set_count(&pus);
+    r = load_start(&pus, work, NULL, pids, &pu);
+    if (r < 0)
+        return tool_complain(1, "--stress: cannot keep PU %u busy: %s", pu, strerror(-r));
     pid_t gone = wait_for_end(&signals);
     forget(pids, started, gone);
     load_stop(pids, started);
-    if (gone)
-        fputs("assay-agent: --stress: one of its processes was killed\n", stderr);
-    return gone ? 1 : 0;
+    return gone ? tool_complain(1, "--stress: one of its processes was killed") : 0;
 }

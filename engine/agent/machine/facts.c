@@ -18,18 +18,22 @@
 #include <unistd.h>
 
 enum {
-    SMALL_FILE = 4096,
     LARGE_FILE = 256 << 10,
+    CGROUP_FILE = 16 << 10,
     NUMA_LIMIT = 1024,
     ENVIRONMENT_LIMIT =
         512 << 10, /* bytes of the variables that are shown; the rest of FACTS fits beside them */
 };
 
-static void put_fact(struct protocol_writer *writer, enum protocol_fact kind, const char *bytes,
-                     size_t length) {
+static void put_head(struct protocol_writer *writer, enum protocol_fact kind, size_t length) {
     protocol_put_u16(writer, (uint16_t)kind);
     protocol_put_u32(writer, (uint32_t)length);
-    protocol_put_bytes(writer, bytes, length);
+}
+
+static void put_text(struct protocol_writer *writer, enum protocol_fact kind, const char *text) {
+    size_t length = strlen(text);
+    put_head(writer, kind, length);
+    protocol_put_bytes(writer, text, length);
 }
 
 /* ---- names */
@@ -51,8 +55,7 @@ static void put_names(struct protocol_writer *writer, const struct machine *mach
     };
     for (size_t i = 0; i < sizeof facts / sizeof *facts; i++) {
         bool there = machine_read(machine, facts[i].path, scratch) == 0;
-        const char *value = there ? scratch->bytes : facts[i].otherwise;
-        put_fact(writer, facts[i].kind, value, strlen(value));
+        put_text(writer, facts[i].kind, there ? scratch->bytes : facts[i].otherwise);
     }
 }
 
@@ -79,14 +82,6 @@ static int read_allowed(const struct machine *machine, struct text *scratch, str
     return 0;
 }
 
-static uint32_t read_topology(const struct machine *machine, unsigned pu, const char *name) {
-    char path[128];
-    int64_t value;
-    snprintf(path, sizeof path, "sys/devices/system/cpu/cpu%u/topology/%s", pu, name);
-    bool known = machine_read_number(machine, path, &value) == 0 && value >= 0 && value <= INT32_MAX;
-    return known ? (uint32_t)value : UINT32_MAX;
-}
-
 struct processors {
     struct pu_set online, allowed, nodes;
     int16_t node_of[PROTOCOL_PU_LIMIT];
@@ -96,20 +91,20 @@ static void read_nodes(const struct machine *machine, struct processors *process
     memset(processors->node_of, 0xff, sizeof processors->node_of); /* -1 */
     if (machine_read_set(machine, "sys/devices/system/node/online", &processors->nodes) < 0)
         processors->nodes = (struct pu_set){0}; /* a kernel without NUMA */
-    for (unsigned node = 0; node < NUMA_LIMIT; node++) {
-        char path[128];
+    for (unsigned node = pu_set_first(&processors->nodes); node < NUMA_LIMIT;
+         node = pu_set_next(&processors->nodes, node)) {
         struct pu_set members;
-        snprintf(path, sizeof path, "sys/devices/system/node/node%u/cpulist", node);
-        if (!pu_set_has(&processors->nodes, node) || machine_read_set(machine, path, &members) < 0)
+        const char *path = machine_path("sys/devices/system/node/node%u/cpulist", node);
+        if (machine_read_set(machine, path, &members) < 0)
             continue;
-        for (unsigned pu = 0; pu < PROTOCOL_PU_LIMIT; pu++)
-            if (pu_set_has(&members, pu))
-                processors->node_of[pu] = (int16_t)node;
+        for (unsigned pu = pu_set_first(&members); pu < PROTOCOL_PU_LIMIT; pu = pu_set_next(&members, pu))
+            processors->node_of[pu] = (int16_t)node;
     }
 }
 
 static int put_processors(struct protocol_writer *writer, const struct machine *machine,
                           struct processors *processors, struct text *scratch, struct failure *failure) {
+    const struct pu_set *online = &processors->online;
     int r = machine_read_set(machine, "sys/devices/system/cpu/online", &processors->online);
     if (r < 0)
         return failure_set(failure, r,
@@ -119,17 +114,14 @@ static int put_processors(struct protocol_writer *writer, const struct machine *
     if (r < 0)
         return r;
     read_nodes(machine, processors);
-    for (unsigned pu = 0; pu < PROTOCOL_PU_LIMIT; pu++) {
-        if (!pu_set_has(&processors->online, pu))
-            continue;
+    for (unsigned pu = pu_set_first(online); pu < PROTOCOL_PU_LIMIT; pu = pu_set_next(online, pu)) {
         struct pu_set siblings;
         machine_read_siblings(machine, pu, &siblings);
         unsigned first = pu_set_first(&siblings);
-        protocol_put_u16(writer, PROTOCOL_FACT_PU);
-        protocol_put_u32(writer, 24);
+        put_head(writer, PROTOCOL_FACT_PU, 24);
         protocol_put_u32(writer, pu);
-        protocol_put_u32(writer, read_topology(machine, pu, "core_id"));
-        protocol_put_u32(writer, read_topology(machine, pu, "physical_package_id"));
+        protocol_put_u32(writer, (uint32_t)machine_read_topology(machine, pu, "core_id"));
+        protocol_put_u32(writer, (uint32_t)machine_read_topology(machine, pu, "physical_package_id"));
         protocol_put_u32(writer, (uint32_t)(int32_t)processors->node_of[pu]);
         protocol_put_u32(writer, first);
         protocol_put_u32(writer, (first == pu ? PROTOCOL_PU_FIRST_SIBLING : 0u) |
@@ -149,69 +141,49 @@ static uint64_t kilobytes(const char *value) {
     return number;
 }
 
-static void lower(uint64_t *limit, const struct machine *machine, const char *path, struct text *scratch) {
-    uint64_t value;
-    /* "max" is no number, and version 1 writes a number near 2^63 for no limit. */
-    if (machine_read(machine, path, scratch) == 0 &&
-        number_parse_uint64(scratch->bytes, scratch->length, &value) && value < UINT64_C(1) << 62 &&
-        value < *limit)
-        *limit = value;
-}
-
-/* A limit holds for all below it, so the way up is looked at too. GROUP is changed. */
-static void lower_along(uint64_t *limit, const struct machine *machine, const char *mount, char *group,
-                        const char *file, struct text *scratch) {
-    for (char *end = strcmp(group, "/") == 0 ? group : group + strlen(group); end;
-         end = strrchr(group, '/')) {
-        char path[SMALL_FILE];
-        *end = '\0';
-        if (snprintf(path, sizeof path, "%s%s/%s", mount, group, file) < (int)sizeof path)
-            lower(limit, machine, path, scratch);
-    }
-}
-
-/* CONTROLLERS: names separated by commas. */
-static bool has_memory_controller(const char *controllers, size_t length) {
-    char list[256];
-    snprintf(list, sizeof list, ",%.*s,", (int)length, controllers);
-    return strstr(list, ",memory,");
-}
-
-/* The lines of /proc/self/cgroup are "ID:CONTROLLERS:GROUP"; version 2 has one with no controllers. */
-static uint64_t read_memory_limit(const struct machine *machine, struct text *scratch) {
-    uint64_t limit = UINT64_MAX;
-    if (machine_read(machine, "proc/self/cgroup", scratch) < 0)
-        return limit;
-    cleanup_free char *lines = strdup(scratch->bytes);
-    char *rest = lines, *line;
-    while (rest && (line = strsep(&rest, "\n"))) {
-        char *controllers = strchr(line, ':');
-        char *group = controllers ? strchr(controllers + 1, ':') : NULL;
+/* A limit holds for all below it, so those above are visited too. The lines of /proc/self/cgroup are
+ * "ID:CONTROLLERS:GROUP", CONTROLLERS being names separated by commas; version 2 has one without any. */
+void facts_visit_memory_limits(const struct machine *machine, facts_visit_path *visit, void *context) {
+    char content[CGROUP_FILE], list[256], *rest = content, *line;
+    if (machine_read_value(machine, "proc/self/cgroup", content, sizeof content) < 0)
+        return;
+    while ((line = strsep(&rest, "\n"))) {
+        char *controllers = strchr(line, ':'), *group = controllers ? strchr(controllers + 1, ':') : NULL;
         if (!group)
             continue;
-        controllers++;
-        size_t length = (size_t)(group - controllers);
-        group++;
-        if (length == 0) {
-            lower_along(&limit, machine, "sys/fs/cgroup", group, "memory.max", scratch);
-        } else if (has_memory_controller(controllers, length)) {
-            lower_along(&limit, machine, "sys/fs/cgroup/memory", group, "memory.limit_in_bytes", scratch);
+        *group++ = '\0';
+        snprintf(list, sizeof list, ",%s,", ++controllers);
+        if (*controllers && !strstr(list, ",memory,"))
+            continue;
+        const char *mount = *controllers ? "sys/fs/cgroup/memory" : "sys/fs/cgroup";
+        const char *file = *controllers ? "memory.limit_in_bytes" : "memory.max";
+        for (char *end = strcmp(group, "/") == 0 ? group : group + strlen(group); end;
+             end = strrchr(group, '/')) {
+            *end = '\0';
+            visit(machine, machine_path("%s%s/%s", mount, group, file), context);
         }
     }
-    return limit;
+}
+
+/* "max" is no number, and version 1 writes a number near 2^63 for no limit. */
+static void lower_limit(const struct machine *machine, const char *path, void *context) {
+    char text[64];
+    uint64_t value, *limit = context;
+    if (machine_read_value(machine, path, text, sizeof text) == 0 &&
+        number_parse_uint64(text, strlen(text), &value) && value < UINT64_C(1) << 62 && value < *limit)
+        *limit = value;
 }
 
 static void put_node_memory(struct protocol_writer *writer, const struct machine *machine,
                             const struct processors *processors, struct text *scratch) {
-    for (unsigned node = 0; node < NUMA_LIMIT; node++) {
-        char path[128], total[64], available[64];
-        snprintf(path, sizeof path, "sys/devices/system/node/node%u/meminfo", node);
-        if (!pu_set_has(&processors->nodes, node) || machine_read(machine, path, scratch) < 0)
+    for (unsigned node = pu_set_first(&processors->nodes); node < NUMA_LIMIT;
+         node = pu_set_next(&processors->nodes, node)) {
+        char total[64], available[64];
+        if (machine_read(machine, machine_path("sys/devices/system/node/node%u/meminfo", node), scratch) < 0)
             continue;
         snprintf(total, sizeof total, "Node %u MemTotal", node);
         snprintf(available, sizeof available, "Node %u MemFree", node);
-        protocol_put_u16(writer, PROTOCOL_FACT_NODE_MEMORY);
-        protocol_put_u32(writer, 20);
+        put_head(writer, PROTOCOL_FACT_NODE_MEMORY, 20);
         protocol_put_u32(writer, node);
         protocol_put_u64(writer, kilobytes(find_field(scratch->bytes, total)));
         protocol_put_u64(writer, kilobytes(find_field(scratch->bytes, available)));
@@ -226,11 +198,12 @@ static int put_memory(struct protocol_writer *writer, const struct machine *mach
     if (total == 0)
         return failure_set(failure, r < 0 ? r : -EINVAL,
                            "'/proc/meminfo' does not say how much memory there is");
-    protocol_put_u16(writer, PROTOCOL_FACT_MEMORY);
-    protocol_put_u32(writer, 24);
+    put_head(writer, PROTOCOL_FACT_MEMORY, 24);
     protocol_put_u64(writer, total);
     protocol_put_u64(writer, available);
-    protocol_put_u64(writer, read_memory_limit(machine, scratch));
+    uint64_t limit = UINT64_MAX;
+    facts_visit_memory_limits(machine, lower_limit, &limit);
+    protocol_put_u64(writer, limit);
     return 0;
 }
 
@@ -287,7 +260,7 @@ static int put_environment(struct protocol_writer *writer, struct failure *failu
                            ENVIRONMENT_LIMIT);
     qsort(variables, shown, sizeof *variables, compare_strings);
     for (size_t i = 0; i < shown; i++)
-        put_fact(writer, PROTOCOL_FACT_ENVIRONMENT, variables[i], strlen(variables[i]));
+        put_text(writer, PROTOCOL_FACT_ENVIRONMENT, variables[i]);
     return 0;
 }
 
@@ -296,12 +269,11 @@ static int put_environment(struct protocol_writer *writer, struct failure *failu
 void facts_put_directory(struct protocol_writer *writer, int directory) {
     char path[PATH_MAX];
     run_directory_path(directory, "", path, sizeof path);
-    put_fact(writer, PROTOCOL_FACT_DIRECTORY, path, strlen(path));
+    put_text(writer, PROTOCOL_FACT_DIRECTORY, path);
     struct statvfs system;
     if (fstatvfs(directory, &system) < 0)
         return;
-    protocol_put_u16(writer, PROTOCOL_FACT_SPACE);
-    protocol_put_u32(writer, 12);
+    put_head(writer, PROTOCOL_FACT_SPACE, 12);
     protocol_put_u32(writer, (system.f_flag & ST_NOEXEC ? PROTOCOL_SPACE_NO_EXEC : 0u) |
                                  (system.f_flag & ST_RDONLY ? PROTOCOL_SPACE_READ_ONLY : 0u));
     protocol_put_u64(writer, (uint64_t)system.f_bavail * system.f_frsize);
@@ -309,7 +281,7 @@ void facts_put_directory(struct protocol_writer *writer, int directory) {
 
 void facts_put_note(struct protocol_writer *writer, const char *note) {
     if (note[0])
-        put_fact(writer, PROTOCOL_FACT_NOTE, note, strlen(note));
+        put_text(writer, PROTOCOL_FACT_NOTE, note);
 }
 
 int facts_put(struct protocol_writer *writer, const struct machine *machine, struct failure *failure) {

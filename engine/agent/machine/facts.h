@@ -10,6 +10,11 @@
 /* Appends the records of FACTS. */
 int facts_put(struct protocol_writer *writer, const struct machine *machine, struct failure *failure);
 
+/* The files with the memory limits of our control group and of those above it, whether they are there or not.
+ */
+typedef void facts_visit_path(const struct machine *machine, const char *path, void *context);
+void facts_visit_memory_limits(const struct machine *machine, facts_visit_path *visit, void *context);
+
 /* Appends the records of the run directory: its path, and what its file system allows. */
 void facts_put_directory(struct protocol_writer *writer, int directory);
 

@@ -8,6 +8,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,7 +29,7 @@ int machine_open(const char *root, struct machine *ret, struct failure *failure)
         return failure_set(
             failure, itself,
             "cannot use the root '%s': openat2 (Linux 5.6), without which its links would lead "
-            "out of it, is not to be had here: %s",
+            "out of it, is not available here: %s",
             path, strerror(-itself));
     }
     *ret = machine;
@@ -37,7 +38,15 @@ int machine_open(const char *root, struct machine *ret, struct failure *failure)
 
 void machine_close(struct machine *machine) {
     cleanup_close_descriptor(&machine->root);
-    machine->root = -1;
+}
+
+const char *machine_path_in(char buffer[static MACHINE_PATH_LIMIT], const char *format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    if (vsnprintf(buffer, MACHINE_PATH_LIMIT, format, arguments) >= MACHINE_PATH_LIMIT)
+        buffer[0] = '\0';
+    va_end(arguments);
+    return buffer;
 }
 
 /* As linux/openat2.h has them, which older systems do not. */
@@ -158,12 +167,18 @@ int machine_read_set(const struct machine *machine, const char *path, struct pu_
 }
 
 void machine_read_siblings(const struct machine *machine, unsigned pu, struct pu_set *ret) {
-    char path[MACHINE_PATH_LIMIT];
-    snprintf(path, sizeof path, "sys/devices/system/cpu/cpu%u/topology/thread_siblings_list", pu);
+    const char *path = machine_path("sys/devices/system/cpu/cpu%u/topology/thread_siblings_list", pu);
     if (machine_read_set(machine, path, ret) == 0 && pu_set_has(ret, pu))
         return;
     *ret = (struct pu_set){0};
     pu_set_add(ret, pu);
+}
+
+int machine_read_topology(const struct machine *machine, unsigned pu, const char *name) {
+    int64_t value;
+    const char *path = machine_path("sys/devices/system/cpu/cpu%u/topology/%s", pu, name);
+    bool known = machine_read_number(machine, path, &value) == 0 && value >= 0 && value <= INT32_MAX;
+    return known ? (int)value : -1;
 }
 
 bool machine_has(const struct machine *machine, const char *path) {

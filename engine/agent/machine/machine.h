@@ -7,7 +7,7 @@
  * such call, or a container hides it, no captured machine can be opened: its links would lead to the real
  * one.
  *
- * These functions return a negative errno and no sentence: whoever asks knows what a missing file means.
+ * These functions return a negative errno and no sentence: the caller knows what a missing file means.
  */
 #ifndef ASSAY_MACHINE_MACHINE_H
 #define ASSAY_MACHINE_MACHINE_H
@@ -36,6 +36,12 @@ struct machine {
 int machine_open(const char *root, struct machine *ret, struct failure *failure);
 void machine_close(struct machine *machine);
 
+/* A path made as by printf(3), for the calls below; it is good until the end of the block. One that is too
+ * long becomes "", which is no file. */
+#define machine_path(...) machine_path_in((char[MACHINE_PATH_LIMIT]){0}, __VA_ARGS__)
+const char *machine_path_in(char buffer[static MACHINE_PATH_LIMIT], const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
 /* A descriptor (O_CLOEXEC) or a negative errno. FLAGS as for open(2). */
 int machine_open_file(const struct machine *machine, const char *path, int flags);
 
@@ -54,6 +60,8 @@ int machine_read_number(const struct machine *machine, const char *path, int64_t
 int machine_read_set(const struct machine *machine, const char *path, struct pu_set *ret);
 /* The PUs of the core of PU; PU alone where nothing says. */
 void machine_read_siblings(const struct machine *machine, unsigned pu, struct pu_set *ret);
+/* "core_id" or "physical_package_id" of PU; -1: not known. */
+int machine_read_topology(const struct machine *machine, unsigned pu, const char *name);
 bool machine_has(const struct machine *machine, const char *path);
 
 /* Writes with one call to write(2), as the kernel's attributes want it: each call is a change of its own. A

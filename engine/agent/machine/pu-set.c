@@ -5,6 +5,8 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 bool pu_set_has(const struct pu_set *set, unsigned pu) {
     return pu < PROTOCOL_PU_LIMIT && set->bits[pu / 8] >> (pu % 8) & 1;
@@ -15,11 +17,21 @@ void pu_set_add(struct pu_set *set, unsigned pu) {
         set->bits[pu / 8] |= (unsigned char)(1u << (pu % 8));
 }
 
-unsigned pu_set_first(const struct pu_set *set) {
-    unsigned pu = 0;
-    while (pu < PROTOCOL_PU_LIMIT && !pu_set_has(set, pu))
-        pu++;
+unsigned pu_set_next(const struct pu_set *set, unsigned pu) {
+    while (++pu < PROTOCOL_PU_LIMIT && !pu_set_has(set, pu))
+        continue;
     return pu;
+}
+
+unsigned pu_set_first(const struct pu_set *set) {
+    return pu_set_next(set, -1u);
+}
+
+unsigned pu_set_count(const struct pu_set *set) {
+    unsigned count = 0;
+    for (size_t i = 0; i < sizeof set->bits; i++)
+        count += (unsigned)__builtin_popcount(set->bits[i]);
+    return count;
 }
 
 int pu_set_parse(const char *text, struct pu_set *ret) {
@@ -51,9 +63,8 @@ int pu_set_parse(const char *text, struct pu_set *ret) {
 const char *pu_set_format(const struct pu_set *set, char *buffer, size_t size) {
     size_t length = 0;
     buffer[0] = '\0';
-    for (unsigned pu = 0; pu < PROTOCOL_PU_LIMIT && length < size; pu++) {
-        if (!pu_set_has(set, pu))
-            continue;
+    for (unsigned pu = pu_set_first(set); pu < PROTOCOL_PU_LIMIT && length < size;
+         pu = pu_set_next(set, pu)) {
         unsigned last = pu;
         while (pu_set_has(set, last + 1))
             last++;
@@ -64,4 +75,16 @@ const char *pu_set_format(const struct pu_set *set, char *buffer, size_t size) {
         pu = last;
     }
     return buffer;
+}
+
+/* A set is what the kernel takes as a mask, where the lowest byte of a word comes first. */
+_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "affinity masks are arrays of unsigned long");
+
+int pu_set_bind(const struct pu_set *set) {
+    return syscall(SYS_sched_setaffinity, 0, sizeof set->bits, set->bits) < 0 ? -errno : 0;
+}
+
+int pu_set_allowed(struct pu_set *ret) {
+    *ret = (struct pu_set){0};
+    return syscall(SYS_sched_getaffinity, 0, sizeof ret->bits, ret->bits) < 0 ? -errno : 0;
 }

@@ -13,10 +13,16 @@ struct pu_set {
 
 bool pu_set_has(const struct pu_set *set, unsigned pu);
 void pu_set_add(struct pu_set *set, unsigned pu);
-/* The lowest member, or PROTOCOL_PU_LIMIT. */
+/* The lowest member, and the next one after PU; PROTOCOL_PU_LIMIT: there is none. */
 unsigned pu_set_first(const struct pu_set *set);
+unsigned pu_set_next(const struct pu_set *set, unsigned pu);
+unsigned pu_set_count(const struct pu_set *set);
 /* The set that TEXT (to its end, or to a line's end) names; an empty one is fine. 0, or -EINVAL. */
 int pu_set_parse(const char *text, struct pu_set *ret);
+/* The PUs that the calling thread may use. 0 or a negative errno. The kernel binds it to those of SET that
+ * exist and are allowed, if there is one. */
+int pu_set_bind(const struct pu_set *set);
+int pu_set_allowed(struct pu_set *ret);
 /* Writes "0-3,8", cut at SIZE, and returns BUFFER. */
 const char *pu_set_format(const struct pu_set *set, char *buffer, size_t size);
 

@@ -34,7 +34,8 @@ bool run_directory_is_named(int folder, int parent, const char *name) {
            here.st_dev == there.st_dev && here.st_ino == there.st_ino;
 }
 
-/* Takes PATH apart, slashes at its end aside. "." and ".." at its end are no names. */
+/* Splits PATH into its parent, which is opened, and NAME. Slashes at the end are ignored; "." and ".." are
+ * not names. */
 static int open_parent(const char *path, char name[NAME_MAX + 1], struct failure *failure) {
     char parent[PATH_MAX];
     size_t length = strlen(path);
@@ -97,7 +98,6 @@ const char *run_directory_path(int folder, const char *otherwise, char *buffer, 
 void run_directory_clear(struct run_directory *directory) {
     cleanup_close_descriptor(&directory->folder);
     cleanup_close_descriptor(&directory->parent);
-    directory->folder = directory->parent = -1;
 }
 
 int run_directory_remove(const struct run_directory *directory, struct failure *failure) {

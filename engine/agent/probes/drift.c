@@ -4,9 +4,7 @@
  */
 #include "engine/agent/controls/plan.h"
 #include "engine/agent/probes/probe.h"
-#include "engine/foundation/cleanup.h"
 
-#include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -68,45 +66,30 @@ static void sample(struct probing *probing) {
     probing_put_number(probing, drift->drifted);
 }
 
-/* "/PATH=VALUE" */
-static void add_expectation(struct probing *probing, struct drift *drift, const char *text) {
-    const char *equals = strchr(text, '=');
+/* TEXT is "/PATH=VALUE". */
+static int add_expectation(struct drift *drift, const char *text) {
     struct expectation *item = &drift->items[drift->count];
-    if (text[0] != '/' || !equals || equals == text + 1 || equals - text >= MACHINE_PATH_LIMIT) {
-        probing_fail(probing, -EINVAL, "'%.100s' is not /PATH=VALUE", text);
-        return;
-    }
     item->path = strdup(text + 1);
-    if (!item->path) {
-        probing->error = -ENOMEM;
-        return;
-    }
+    if (!item->path)
+        return -ENOMEM;
     drift->count++;
-    char *value = strchr(item->path, '='), *end = value + strlen(value);
+    char *value = strchr(item->path, '=');
     *value++ = '\0';
-    while (isspace((unsigned char)*value))
-        value++;
-    while (end > value && isspace((unsigned char)end[-1]))
-        *--end = '\0';
+    value += strspn(value, " \t\n\v\f\r");
+    (void)machine_trim(value, strlen(value));
     item->value = value;
+    return 0;
 }
 
 static void begin(struct probing *probing) {
     size_t count = probing->expectation_count;
+    struct drift *drift = probing->state;
     if (count == 0)
         return;
-    if (count > PROBE_EXPECTATION_LIMIT) {
-        probing_fail(probing, -E2BIG, "more than %d files are expected to hold something",
-                     PROBE_EXPECTATION_LIMIT);
-        return;
-    }
-    struct drift *drift = probing->state;
-    if (!(drift->items = calloc(count, sizeof *drift->items))) {
+    if (!(drift->items = calloc(count, sizeof *drift->items)))
         probing->error = -ENOMEM;
-        return;
-    }
-    for (size_t i = 0; i < count; i++)
-        add_expectation(probing, drift, probing->expectations[i]);
+    for (size_t i = 0; i < count && probing->error == 0; i++)
+        probing->error = add_expectation(drift, probing->expectations[i]);
     snprintf(probing->source, sizeof probing->source, "%zu expected values", drift->count);
     probing_add_column(probing, "1", "drifted");
 }

@@ -1,7 +1,6 @@
 /* What every gauge shares; and the probes that need no more: frequency, throttle, memory. */
 #include "engine/agent/probes/gauges.h"
 
-#include "engine/agent/probes/source.h"
 #include "engine/foundation/list.h"
 #include "engine/foundation/number.h"
 
@@ -11,13 +10,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct gauge {
-    struct source source;
-    enum gauge_scale scale;
-};
+#define LOST_AFTER_NS (60 * PROBE_SECOND)
 
-void gauges_add(struct probing *probing, const char *path, enum gauge_scale scale, const char *unit,
-                const char *name, ...) {
+struct gauge *gauges_add(struct probing *probing, const char *path, enum gauge_scale scale, const char *unit,
+                         const char *name, ...) {
     char text[PROBE_NAME_SIZE];
     va_list arguments;
     va_start(arguments, name);
@@ -27,20 +23,15 @@ void gauges_add(struct probing *probing, const char *path, enum gauge_scale scal
     if (list_reserve(&gauges->items, &gauges->capacity, gauges->count + 1, sizeof *gauges->items,
                      PROBE_COLUMN_LIMIT + 1) < 0) {
         probing->error = -ENOMEM;
-        return;
+        return NULL;
     }
-    struct gauge *gauge = &gauges->items[gauges->count];
     if (!probing_add_column(probing, unit, "%s", text))
-        return;
-    gauge->scale = scale;
+        return NULL;
+    struct gauge *gauge = &gauges->items[gauges->count++];
+    *gauge = (struct gauge){.scale = scale};
     if (source_init(&gauge->source, path) < 0)
         probing->error = -ENOMEM;
-    gauges->count++;
-}
-
-static void put_thousandfold(struct probing *probing, char *digits, size_t length) {
-    memcpy(digits + length, "000", 3);
-    probing_put(probing, digits, length == 1 && digits[0] == '0' ? 1 : length + 3);
+    return gauge;
 }
 
 static void put_thousandth(struct probing *probing, char *digits, size_t length) {
@@ -76,26 +67,53 @@ static void put_kibibytes(struct probing *probing, struct source *source) {
     probing_put_gone(probing);
 }
 
+/* DIGITS: what it reads now; "" if it cannot be read. */
+static void count(struct gauge *gauge, int64_t now_ns, const char *digits) {
+    uint64_t counter;
+    gauge->unknown = now_ns - gauge->read_ns > LOST_AFTER_NS ||
+                     !number_parse_uint64(digits, strlen(digits), &counter) || counter > gauge->range;
+    if (gauge->unknown)
+        return;
+    gauge->used += counter >= gauge->last ? counter - gauge->last : gauge->range - gauge->last + counter;
+    gauge->last = counter;
+    gauge->read_ns = now_ns;
+}
+
+static void read_gauge(struct probing *probing, struct gauge *gauge, bool put) {
+    char digits[64];
+    ssize_t length =
+        source_read_digits(&gauge->source, probing->machine, probing->now_ns, digits, sizeof digits);
+    if (gauge->scale == GAUGE_COUNTER)
+        count(gauge, probing->now_ns, length < 0 ? "" : digits);
+    if (!put)
+        return;
+    if (gauge->unknown || (gauge->scale != GAUGE_COUNTER && (length < 0 || length > PROBE_VALUE_SIZE - 5))) {
+        probing_put_gone(probing);
+    } else if (gauge->scale == GAUGE_COUNTER) {
+        probing_put_number(probing, gauge->used);
+    } else if (gauge->scale == GAUGE_THOUSANDTH) {
+        put_thousandth(probing, digits, (size_t)length);
+    } else if (gauge->scale == GAUGE_THOUSANDFOLD && strcmp(digits, "0") != 0) {
+        memcpy(digits + length, "000", 3);
+        probing_put(probing, digits, (size_t)length + 3);
+    } else {
+        probing_put(probing, digits, (size_t)length);
+    }
+}
+
 void gauges_sample(struct probing *probing) {
     struct gauges *gauges = probing->state;
-    for (size_t i = 0; i < gauges->count; i++) {
-        char digits[64];
-        struct gauge *gauge = &gauges->items[i];
-        if (gauge->scale == GAUGE_KIBIBYTES) {
-            put_kibibytes(probing, &gauge->source);
-            continue;
-        }
-        ssize_t length =
-            source_read_digits(&gauge->source, probing->machine, probing->now_ns, digits, sizeof digits);
-        if (length < 0 || length > PROBE_VALUE_SIZE - 5)
-            probing_put_gone(probing);
-        else if (gauge->scale == GAUGE_THOUSANDFOLD)
-            put_thousandfold(probing, digits, (size_t)length);
-        else if (gauge->scale == GAUGE_THOUSANDTH)
-            put_thousandth(probing, digits, (size_t)length);
+    for (size_t i = 0; i < gauges->count; i++)
+        if (gauges->items[i].scale == GAUGE_KIBIBYTES)
+            put_kibibytes(probing, &gauges->items[i].source);
         else
-            probing_put(probing, digits, (size_t)length);
-    }
+            read_gauge(probing, &gauges->items[i], true);
+}
+
+void gauges_refresh(struct probing *probing) {
+    struct gauges *gauges = probing->state;
+    for (size_t i = 0; i < gauges->count; i++)
+        read_gauge(probing, &gauges->items[i], false);
 }
 
 void gauges_end(struct probing *probing) {
@@ -109,12 +127,6 @@ void gauges_end(struct probing *probing) {
 
 #define CPU "sys/devices/system/cpu"
 
-/* "cpuN/NAME" into PATH; whether it is there. */
-static bool find_file(const struct machine *machine, unsigned pu, const char *name, char path[static 128]) {
-    snprintf(path, 128, CPU "/cpu%u/%s", pu, name);
-    return machine_has(machine, path);
-}
-
 static struct pu_set read_online(struct probing *probing) {
     struct pu_set online;
     int r = machine_read_set(probing->machine, CPU "/online", &online);
@@ -125,17 +137,16 @@ static struct pu_set read_online(struct probing *probing) {
 
 static void begin_frequency(struct probing *probing) {
     struct pu_set online = read_online(probing);
-    char path[128];
-    for (unsigned pu = 0; pu < PROTOCOL_PU_LIMIT; pu++)
-        if (pu_set_has(&online, pu) && find_file(probing->machine, pu, "cpufreq/scaling_cur_freq", path))
+    for (unsigned pu = pu_set_first(&online); pu < PROTOCOL_PU_LIMIT; pu = pu_set_next(&online, pu)) {
+        const char *path = machine_path(CPU "/cpu%u/cpufreq/scaling_cur_freq", pu);
+        if (machine_has(probing->machine, path))
             gauges_add(probing, path, GAUGE_THOUSANDFOLD, "Hz", "cpu%u", pu);
+    }
 }
 
-static unsigned read_topology(const struct machine *machine, unsigned pu, const char *name) {
-    char path[128];
-    int64_t value;
-    snprintf(path, sizeof path, CPU "/cpu%u/topology/%s", pu, name);
-    return machine_read_number(machine, path, &value) < 0 || value < 0 ? 0 : (unsigned)value;
+static unsigned topology(const struct machine *machine, unsigned pu, const char *name) {
+    int value = machine_read_topology(machine, pu, name);
+    return value < 0 ? 0 : (unsigned)value;
 }
 
 /* How often cores and packages were slowed down because they were too hot, since boot. The threads of a core
@@ -143,21 +154,19 @@ static unsigned read_topology(const struct machine *machine, unsigned pu, const 
 static void begin_throttle(struct probing *probing) {
     const struct machine *machine = probing->machine;
     struct pu_set online = read_online(probing), packages = {0}, siblings;
-    for (unsigned pu = 0; pu < PROTOCOL_PU_LIMIT; pu++) {
-        char path[128];
-        if (!pu_set_has(&online, pu))
-            continue;
+    for (unsigned pu = pu_set_first(&online); pu < PROTOCOL_PU_LIMIT; pu = pu_set_next(&online, pu)) {
         machine_read_siblings(machine, pu, &siblings);
         if (pu_set_first(&siblings) != pu)
             continue;
-        unsigned package = read_topology(machine, pu, "physical_package_id");
-        if (!pu_set_has(&packages, package) &&
-            find_file(machine, pu, "thermal_throttle/package_throttle_count", path))
+        unsigned package = topology(machine, pu, "physical_package_id");
+        const char *path = machine_path(CPU "/cpu%u/thermal_throttle/package_throttle_count", pu);
+        if (!pu_set_has(&packages, package) && machine_has(machine, path))
             gauges_add(probing, path, GAUGE_AS_IT_IS, "1", "package-%u", package);
         pu_set_add(&packages, package);
-        if (find_file(machine, pu, "thermal_throttle/core_throttle_count", path))
+        path = machine_path(CPU "/cpu%u/thermal_throttle/core_throttle_count", pu);
+        if (machine_has(machine, path))
             gauges_add(probing, path, GAUGE_AS_IT_IS, "1", "core-%u-%u", package,
-                       read_topology(machine, pu, "core_id"));
+                       topology(machine, pu, "core_id"));
     }
 }
 

@@ -2,7 +2,7 @@
  * Chips that measure, in /sys/class/hwmon, found by name: their numbers change from boot to boot.
  *
  * temperature: how hot packages and cores are, by the chips that processors have (coretemp, k10temp,
- * zenpower, apm_xgene); where there is none, by the thermal zones that are a processor's.
+ * zenpower, apm_xgene); without such a chip, by the thermal zones of processors.
  *
  * power: of whole machines (power_meter), graphics boards, rails.
  */
@@ -36,29 +36,24 @@ static void clear_chips(struct chips *chips) {
     free(chips->items);
 }
 
-/* "../../devices/platform/coretemp.0/hwmon/hwmon3" without what comes after the device. */
-static void read_device(const struct machine *machine, const char *entry, struct chip *chip) {
+/* Where the link of the class leads: "../../devices/platform/coretemp.0/hwmon/hwmon3", without what comes
+ * after the device. */
+static bool read_chip(const struct machine *machine, const char *entry, struct chip *chip) {
+    static const char *const places[] = {"", "/device" /* until Linux 3.10, of many chips */};
+    int r = -1;
+    for (size_t i = 0; r < 0 && i < sizeof places / sizeof *places; i++) {
+        snprintf(chip->folder, sizeof chip->folder, CLASS "/%.128s%s", entry, places[i]);
+        r = machine_read_value(machine, machine_path("%s/name", chip->folder), chip->name, sizeof chip->name);
+    }
+    if (r < 0)
+        return false;
     cleanup_close int folder = machine_open_file(machine, CLASS, O_RDONLY | O_DIRECTORY);
     ssize_t length = folder < 0 ? -1 : readlinkat(folder, entry, chip->device, sizeof chip->device - 1);
     chip->device[length < 0 ? 0 : length] = '\0';
     char *end = strstr(chip->device, "/hwmon/");
     if (end)
         *end = '\0';
-}
-
-/* Until Linux 3.10 many chips had their files beside the device's. */
-static bool read_chip(const struct machine *machine, const char *entry, struct chip *chip) {
-    static const char *const places[] = {"", "/device"};
-    for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
-        char path[MACHINE_PATH_LIMIT];
-        snprintf(chip->folder, sizeof chip->folder, CLASS "/%.128s%s", entry, places[i]);
-        snprintf(path, sizeof path, "%s/name", chip->folder);
-        if (machine_read_value(machine, path, chip->name, sizeof chip->name) == 0) {
-            read_device(machine, entry, chip);
-            return true;
-        }
-    }
-    return false;
+    return true;
 }
 
 static int compare(const void *a, const void *b) {
@@ -105,9 +100,7 @@ static bool cut_suffix(char *file, const char *suffix) {
 /* "Core 3"; "" if SENSOR has no label. */
 static void read_label(const struct machine *machine, const struct chip *chip, const char *sensor,
                        char label[static LABEL_SIZE]) {
-    char path[MACHINE_PATH_LIMIT];
-    snprintf(path, sizeof path, "%s/%.64s_label", chip->folder, sensor);
-    if (machine_read_value(machine, path, label, LABEL_SIZE) < 0)
+    if (machine_read_value(machine, machine_path("%s/%s_label", chip->folder, sensor), label, LABEL_SIZE) < 0)
         label[0] = '\0';
 }
 
@@ -118,18 +111,16 @@ static void add_power(struct probing *probing, const struct chip *chip) {
     cleanup(machine_names_clear) struct machine_names files = {0};
     list_files(probing, chip, "power", &files);
     for (size_t i = 0; i < files.count; i++) {
-        char path[MACHINE_PATH_LIMIT], label[LABEL_SIZE], *sensor = files.items[i];
-        const char *what = cut_suffix(sensor, "_average") ? "average" : "input";
-        if (what[0] == 'i' && !cut_suffix(sensor, "_input"))
+        char label[LABEL_SIZE], *sensor = files.items[i];
+        bool average = cut_suffix(sensor, "_average");
+        if (!average && (!cut_suffix(sensor, "_input") ||
+                         machine_has(probing->machine, machine_path("%s/%s_average", chip->folder, sensor))))
             continue;
-        snprintf(path, sizeof path, "%s/%.32s_average", chip->folder, sensor);
-        if (what[0] == 'i' && machine_has(probing->machine, path))
-            continue;
-        snprintf(path, sizeof path, "%s/%.32s_%s", chip->folder, sensor, what);
         read_label(probing->machine, chip, sensor, label);
         for (char *at = label; *at; at++)
             *at = (char)tolower((unsigned char)*at);
-        gauges_add(probing, path, GAUGE_AS_IT_IS, "uW", "%.24s-%.24s", chip->name, label[0] ? label : sensor);
+        gauges_add(probing, machine_path("%s/%s_%s", chip->folder, sensor, average ? "average" : "input"),
+                   GAUGE_AS_IT_IS, "uW", "%.24s-%.24s", chip->name, label[0] ? label : sensor);
     }
 }
 
@@ -192,11 +183,11 @@ static void name_other(const char *label, const char *sensor, unsigned package, 
 /* NUMBER: how many chips of the same name came before. */
 static void add_temperatures(struct probing *probing, const struct chip *chip, unsigned number) {
     cleanup(machine_names_clear) struct machine_names files = {0};
-    char label[LABEL_SIZE], name[PROBE_NAME_SIZE], path[MACHINE_PATH_LIMIT];
+    char label[LABEL_SIZE], name[PROBE_NAME_SIZE];
     const char *whole = "Tctl";
     bool coretemp = strcmp(chip->name, "coretemp") == 0;
-    list_files(probing, chip, "temp", &files);
     size_t count = 0;
+    list_files(probing, chip, "temp", &files);
     for (size_t i = 0; i < files.count; i++) {
         char *sensor = files.items[i];
         if (!cut_suffix(sensor, "_input")) {
@@ -217,8 +208,8 @@ static void add_temperatures(struct probing *probing, const struct chip *chip, u
             name_coretemp(label, sensor, package, name);
         else
             name_other(label, sensor, package, whole, count == 1, name);
-        snprintf(path, sizeof path, "%s/%.64s_input", chip->folder, sensor);
-        gauges_add(probing, path, GAUGE_THOUSANDTH, "Cel", "%s", name);
+        gauges_add(probing, machine_path("%s/%s_input", chip->folder, sensor), GAUGE_THOUSANDTH, "Cel", "%s",
+                   name);
     }
     snprintf(probing->source, sizeof probing->source, "hwmon %s", chip->name);
 }
@@ -230,18 +221,18 @@ static void add_zones(struct probing *probing) {
     if (machine_list(probing->machine, "sys/class/thermal", "thermal_zone", &zones) == -ENOMEM)
         probing->error = -ENOMEM;
     for (size_t i = 0; i < zones.count; i++) {
-        char path[MACHINE_PATH_LIMIT], type[64];
+        char type[64] = "";
         bool known = false;
-        snprintf(path, sizeof path, "sys/class/thermal/%.128s/type", zones.items[i]);
-        int r = machine_read_value(probing->machine, path, type, sizeof type);
-        for (size_t k = 0; r == 0 && k < sizeof of_processors / sizeof *of_processors; k++)
+        (void)machine_read_value(probing->machine, machine_path("sys/class/thermal/%s/type", zones.items[i]),
+                                 type, sizeof type);
+        for (size_t k = 0; k < sizeof of_processors / sizeof *of_processors; k++)
             known = known || strcasestr(type, of_processors[k]);
         if (!known)
             continue;
-        snprintf(path, sizeof path, "sys/class/thermal/%.128s/temp", zones.items[i]);
         if (strcmp(type, "x86_pkg_temp") == 0)
             snprintf(type, sizeof type, "package-%u", packages++);
-        gauges_add(probing, path, GAUGE_THOUSANDTH, "Cel", "%.50s", type);
+        gauges_add(probing, machine_path("sys/class/thermal/%s/temp", zones.items[i]), GAUGE_THOUSANDTH,
+                   "Cel", "%.50s", type);
     }
     snprintf(probing->source, sizeof probing->source, "thermal zones");
 }

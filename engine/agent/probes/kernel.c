@@ -15,14 +15,20 @@
 #include <string.h>
 #include <unistd.h>
 
+#define EDAC "sys/devices/system/edac/mc"
+
 /* A machine in distress logs much: so many records are read a sample, and so many become events. */
-enum { RECORD = 8 << 10, READS = 256, EVENTS = 16, TEXT = 256, CONTROLLERS = 64, WORST = 3 };
+enum { RECORD = 8 << 10, READS = 256, EVENTS = 16, TEXT = 256, CONTROLLERS = 64, WORST = 3, KINDS = 2 };
+
+static const struct {
+    const char *file, *column;
+} kinds[KINDS] = {{"ce_count", "corrected"}, {"ue_count", "uncorrected"}};
 
 struct kernel {
     int log; /* -1: cannot be read */
     uint64_t errors;
-    unsigned events; /* of this sample */
-    struct source corrected[CONTROLLERS], uncorrected[CONTROLLERS];
+    unsigned events;                          /* of this sample */
+    struct source counts[KINDS][CONTROLLERS]; /* of the errors of memory controllers */
     size_t controllers;
     char record[RECORD];
 };
@@ -78,28 +84,24 @@ static void sample(struct probing *probing) {
         read_log(probing, kernel);
         probing_put_number(probing, kernel->errors);
     }
-    if (kernel->controllers > 0) {
-        put_sum(probing, kernel->corrected, kernel->controllers);
-        put_sum(probing, kernel->uncorrected, kernel->controllers);
-    }
+    for (size_t i = 0; i < KINDS && kernel->controllers > 0; i++)
+        put_sum(probing, kernel->counts[i], kernel->controllers);
 }
 
 static void begin_controllers(struct probing *probing, struct kernel *kernel) {
     cleanup(machine_names_clear) struct machine_names names = {0};
-    static const char folder[] = "sys/devices/system/edac/mc";
-    (void)machine_list(probing->machine, folder, "mc", &names);
+    (void)machine_list(probing->machine, EDAC, "mc", &names);
     for (size_t i = 0; i < names.count && kernel->controllers < CONTROLLERS; i++) {
-        char path[MACHINE_PATH_LIMIT];
-        size_t at = kernel->controllers;
-        snprintf(path, sizeof path, "%s/%.128s/ce_count", folder, names.items[i]);
-        if (!machine_has(probing->machine, path))
+        if (!machine_has(probing->machine, machine_path(EDAC "/%s/ce_count", names.items[i])))
             continue;
-        int r = source_init(&kernel->corrected[at], path);
-        snprintf(path, sizeof path, "%s/%.128s/ue_count", folder, names.items[i]);
+        for (size_t k = 0; k < KINDS; k++)
+            if (source_init(&kernel->counts[k][kernel->controllers],
+                            machine_path(EDAC "/%s/%s", names.items[i], kinds[k].file)) < 0)
+                probing->error = -ENOMEM;
         kernel->controllers++;
-        if (r < 0 || source_init(&kernel->uncorrected[at], path) < 0)
-            probing->error = -ENOMEM;
     }
+    for (size_t k = 0; k < KINDS && kernel->controllers > 0; k++)
+        probing_add_column(probing, "1", "%s", kinds[k].column);
 }
 
 static void begin(struct probing *probing) {
@@ -109,27 +111,19 @@ static void begin(struct probing *probing) {
     if (r < 0) {
         probing_note(probing, "/dev/kmsg: %s", strerror(-r));
         cleanup_close_descriptor(&kernel->log);
-        kernel->log = -1;
     } else {
         probing_add_column(probing, "1", "errors");
     }
     begin_controllers(probing, kernel);
-    if (kernel->controllers > 0) {
-        probing_add_column(probing, "1", "corrected");
-        probing_add_column(probing, "1", "uncorrected");
-    }
     snprintf(probing->source, sizeof probing->source, "%s%s%s", kernel->log >= 0 ? "/dev/kmsg" : "",
              kernel->log >= 0 && kernel->controllers > 0 ? ", " : "", kernel->controllers > 0 ? "edac" : "");
 }
 
 static void end(struct probing *probing) {
     struct kernel *kernel = probing->state;
-    if (kernel->log >= 0)
-        close(kernel->log);
-    for (size_t i = 0; i < CONTROLLERS; i++) {
-        source_clear(&kernel->corrected[i]);
-        source_clear(&kernel->uncorrected[i]);
-    }
+    cleanup_close_descriptor(&kernel->log);
+    for (size_t i = 0; i < KINDS * CONTROLLERS; i++)
+        source_clear(&kernel->counts[i / CONTROLLERS][i % CONTROLLERS]);
 }
 
 const struct probe probe_kernel = {

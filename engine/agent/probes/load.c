@@ -2,7 +2,7 @@
  * How busy the machine is, and with whose work. /proc/stat counts in ticks of 10 ms and costs the kernel a
  * walk over all PUs and interrupts, so it is read ten times a second at most; /proc/loadavg changes every 5 s
  * and is read once a second at most, and so is the family's time, which costs three files a process: the
- * longer that takes the more seldom, for a thousandth of one PU.
+ * longer that takes, the less often, so that it costs a thousandth of one PU.
  */
 #include "engine/agent/probes/foreign.h"
 #include "engine/agent/probes/probe.h"
@@ -38,7 +38,7 @@ static uint64_t number_after(const char *content, const char *word) {
 }
 
 /* "cpu  user nice system idle iowait irq softirq steal guest guest_nice": guests are in user and nice as
- * well, and what was stolen nobody here was busy with. */
+ * well, and stolen time was not spent by this machine. */
 static int read_stat(struct probing *probing, struct load *load, struct ticks *ret) {
     unsigned long long user, nice, system, idle, waiting, irq, softirq, stolen = 0;
     ssize_t length = source_read(&load->stat, probing->machine, probing->now_ns, load->content, STAT_SIZE);

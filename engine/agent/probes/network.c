@@ -68,21 +68,18 @@ static ssize_t read_content(struct probing *probing, struct network *network) {
     return source_read(&network->source, probing->machine, probing->now_ns, network->content, CONTENT);
 }
 
-/* They come in the order in which they came the first time, but for those that went or came since. */
 static void read_interfaces(struct probing *probing, struct network *network) {
     for (size_t i = 0; i < network->count; i++)
         network->items[i].there = false;
     char *at = read_content(probing, network) < 0 ? NULL : network->content;
     struct interface found;
-    for (size_t expected = 0; next_interface(&at, &found);)
-        for (size_t tried = 0; tried < network->count; tried++) {
-            size_t i = (expected + tried) % network->count;
-            if (strcmp(network->items[i].name, found.name) != 0)
-                continue;
+    while (next_interface(&at, &found)) {
+        size_t i = 0;
+        while (i < network->count && strcmp(network->items[i].name, found.name) != 0)
+            i++;
+        if (i < network->count)
             network->items[i] = found;
-            expected = i + 1;
-            break;
-        }
+    }
 }
 
 static void sample(struct probing *probing) {

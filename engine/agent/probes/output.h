@@ -1,4 +1,4 @@
-/* Lines for somebody who may not read them: they wait in bounded memory, and only whole ones are lost. */
+/* Lines for a reader that may be slow: they wait in bounded memory, and only whole ones are lost. */
 #ifndef ASSAY_PROBES_OUTPUT_H
 #define ASSAY_PROBES_OUTPUT_H
 
@@ -16,7 +16,7 @@ enum {
 struct output {
     int descriptor;
     struct text waiting;
-    bool broken; /* nobody will ever read it */
+    bool broken; /* its reader has closed it */
 };
 
 /* Writing to DESCRIPTOR (the caller's) will not block if it is a pipe or a socket. */

@@ -53,9 +53,9 @@ void probing_sample(struct probing *probing) {
         probing_put_empty(probing);
 }
 
-void probing_keep_up(struct probing *probing) {
-    if (probing->probe->keep_up)
-        probing->probe->keep_up(probing);
+void probing_refresh(struct probing *probing) {
+    if (probing->probe->refresh)
+        probing->probe->refresh(probing);
 }
 
 void probing_clear(struct probing *probing) {

@@ -35,13 +35,13 @@ struct probe {
     const char *missing; /* why it is not here, when begin() finds no column and does not say why */
     size_t state_size;   /* of probing->state, which is zero when begin() is called */
     int64_t every_ns;    /* if not 0: it is sampled no more often; values between are empty */
-    int64_t keep_up_ns;  /* if not 0: `keep_up` is called that often at least, however long the period is */
+    int64_t refresh_ns;  /* if not 0: `refresh` is called that often at least, however long the period is */
     /* Looks for the sources and names the columns (probing_add_column). probing_fail(): it is not here;
      * probing_note(): a part of it is not. */
     void (*begin)(struct probing *probing);
     /* One probing_put_...() for each column, in their order. */
     void (*sample)(struct probing *probing);
-    void (*keep_up)(struct probing *probing);
+    void (*refresh)(struct probing *probing);
     void (*end)(struct probing *probing); /* clears the state; after a begin() that failed, too */
 };
 
@@ -70,7 +70,7 @@ struct probing {
     probe_event *event;
     void *context;
     /* Set by who samples it. */
-    int64_t now_ns; /* CLOCK_MONOTONIC: when it was due; when there is none, when it is */
+    int64_t now_ns; /* CLOCK_MONOTONIC: when the sample was due, or the present time of the last one */
     bool last;      /* the last sample: whatever was spared before is read */
     /* The probe's. */
     struct probe_column *columns;
@@ -78,7 +78,7 @@ struct probing {
     char source[PROBE_WHY_SIZE]; /* in words: what is read */
     char why[PROBE_WHY_SIZE];    /* why it, or a part of it, is not here; or "" */
     int error;                   /* the first that keeps it from beginning; negative */
-    int64_t due_ns;              /* when it may be sampled again, of one that is seldom */
+    int64_t due_ns;              /* when it may be sampled again, if `every_ns` is not 0 */
     void *state;
     /* The values of a sample, each with a comma before it. */
     char *values;
@@ -89,7 +89,7 @@ struct probing {
 int probing_begin(struct probing *probing);
 /* probing->values has one value a column afterwards. */
 void probing_sample(struct probing *probing);
-void probing_keep_up(struct probing *probing);
+void probing_refresh(struct probing *probing);
 void probing_clear(struct probing *probing);
 
 /* ---- for probes */

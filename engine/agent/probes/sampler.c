@@ -28,7 +28,7 @@ enum {
 struct sampled {
     struct probing probing;
     struct sampler *sampler;
-    int64_t period_ns, due_ns, keep_up_ns;
+    int64_t period_ns, due_ns, refresh_ns;
     uint64_t missed; /* since its last line */
 };
 
@@ -48,7 +48,7 @@ struct sampler {
 static volatile sig_atomic_t ending;
 static struct timespec deadline;
 
-/* If it comes before the kernel has read the deadline, there is none left to wait for. */
+/* If it comes before the kernel has read the deadline, the deadline has passed. */
 static void on_signal(int number) {
     (void)number;
     ending = 1;
@@ -78,14 +78,14 @@ static void sleep_until(int64_t time_ns) {
 /* Not in real time: such a process is woken where it ran before, although a computation runs there and
  * another PU is idle. Where all are busy a sample waits for the next tick of the scheduler more often than
  * not; with this niceness (if we may) hardly ever for a second one. */
-static void be_punctual(void) {
+static void raise_priority(void) {
     (void)setpriority(PRIO_PROCESS, 0, NICENESS);
     (void)prctl(PR_SET_TIMERSLACK, TIMER_SLACK_NS);
 }
 
 /* ---- lines */
 
-/* Hands on the line that was made in `lines`; false: it is lost, for there is no room or no memory. */
+/* Queues the line that was made in `lines`; false: it is lost, because there is no room or no memory. */
 static bool put_line(struct sampler *sampler, int64_t due_ns, bool is_sample) {
     struct lines *lines = &sampler->lines;
     bool was_empty = sampler->output.waiting.length == 0;
@@ -147,12 +147,12 @@ static void take(struct sampler *sampler, size_t index, int64_t due_ns, bool las
         sampler->worst_late_ns = late_ns;
     item->probing.now_ns = last ? now_ns : due_ns;
     item->probing.last = last;
-    item->keep_up_ns = now_ns + item->probing.probe->keep_up_ns;
+    item->refresh_ns = now_ns + item->probing.probe->refresh_ns;
     probing_sample(&item->probing);
     put_sample(sampler, index, wall_ns, now_ns, late_ns);
 }
 
-/* What is later than a period is not made good: the latest that is due is taken, the others are missed. */
+/* After a delay of more than a period only the latest sample that is due is taken; the others are missed. */
 static void take_if_due(struct sampler *sampler, size_t index) {
     struct sampled *item = &sampler->items[index];
     int64_t now_ns = clock_monotonic_ns();
@@ -162,10 +162,10 @@ static void take_if_due(struct sampler *sampler, size_t index) {
         item->due_ns += skipped * item->period_ns;
         take(sampler, index, item->due_ns, false);
         item->due_ns += item->period_ns;
-    } else if (item->probing.probe->keep_up && item->keep_up_ns <= now_ns) {
-        item->keep_up_ns = now_ns + item->probing.probe->keep_up_ns;
+    } else if (item->probing.probe->refresh && item->refresh_ns <= now_ns) {
+        item->refresh_ns = now_ns + item->probing.probe->refresh_ns;
         item->probing.now_ns = now_ns;
-        probing_keep_up(&item->probing);
+        probing_refresh(&item->probing);
     }
 }
 
@@ -175,13 +175,13 @@ static int64_t find_next(const struct sampler *sampler) {
         const struct sampled *item = &sampler->items[i];
         if (item->due_ns < next)
             next = item->due_ns;
-        if (item->probing.probe->keep_up && item->keep_up_ns < next)
-            next = item->keep_up_ns;
+        if (item->probing.probe->refresh && item->refresh_ns < next)
+            next = item->refresh_ns;
     }
     return next;
 }
 
-/* So late that no line waits longer than it may, and with no waking for that alone. */
+/* Writes as late as the lines may wait, without a wake-up for that alone. */
 static void write_if_time(struct sampler *sampler, int64_t next_ns) {
     struct output *output = &sampler->output;
     if (output->waiting.length == 0) {
@@ -249,8 +249,7 @@ static void begin(struct sampler *sampler) {
     output_flush(&sampler->output);
 }
 
-/* The most that was resident. (getrusage would give that of the parent, if it used vfork.)
- */
+/* The peak of the resident memory. (getrusage would report the parent's, if that used vfork.) */
 static long long read_memory(void) {
     char line[128];
     long long kilobytes = 0;
@@ -293,7 +292,7 @@ int sampler_run(const struct sampler_options *options) {
     lines_init(&sampler->lines, LINE_MAX_BYTES);
     output_init(&sampler->output, options->descriptor);
     watch_signals();
-    be_punctual();
+    raise_priority();
     begin(sampler);
     loop(sampler);
     int r = finish(sampler);

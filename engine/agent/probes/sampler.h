@@ -1,4 +1,4 @@
-/* Probes at work: taken when they are due, their lines handed on now and then, until a signal ends it. */
+/* Takes samples when they are due and writes their lines in batches, until a signal ends it. */
 #ifndef ASSAY_PROBES_SAMPLER_H
 #define ASSAY_PROBES_SAMPLER_H
 
@@ -20,8 +20,9 @@ struct sampler_options {
     int descriptor;   /* to be written to */
 };
 
-/* Writes the header, samples until SIGTERM, SIGINT or SIGHUP, or until nobody can read it any more, then the
- * last samples and the cost (TOOLS.md, Probes). 0, or a negative errno: no memory, or not everything was read
+/* Writes the header, samples until SIGTERM, SIGINT or SIGHUP, or until its reader has closed the output, then
+ * the last samples and the cost (TOOLS.md, Probes). 0, or a negative errno: no memory, or not everything was
+ * read
  * (-EPIPE, -ETIMEDOUT). */
 int sampler_run(const struct sampler_options *options);
 

@@ -1,6 +1,7 @@
 #include "engine/agent/probes/source.h"
 
-#include <ctype.h>
+#include "engine/foundation/cleanup.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -27,14 +28,8 @@ void source_clear(struct source *source) {
     *source = (struct source){.descriptor = -1};
 }
 
-static void forget(struct source *source) {
-    if (source->descriptor >= 0)
-        close(source->descriptor);
-    source->descriptor = -1;
-}
-
 static int look(struct source *source, const struct machine *machine, int64_t now_ns) {
-    forget(source);
+    cleanup_close_descriptor(&source->descriptor);
     source->looked_ns = now_ns;
     int descriptor = machine_open_file(machine, source->path, O_RDONLY | O_NONBLOCK);
     if (descriptor < 0)
@@ -45,14 +40,15 @@ static int look(struct source *source, const struct machine *machine, int64_t no
     return 0;
 }
 
-/* The kernel refuses to read an attribute that is no more (ENODEV); another file has to be asked. */
+/* The kernel refuses to read an attribute that has gone (ENODEV); a plain file that was removed can still be
+ * read, so it is checked. */
 static void check(struct source *source, int64_t now_ns) {
     if (!source->plain || now_ns - source->looked_ns < LOOK_AGAIN_NS)
         return;
     struct stat status;
     source->looked_ns = now_ns;
     if (fstat(source->descriptor, &status) < 0 || status.st_nlink == 0)
-        forget(source);
+        cleanup_close_descriptor(&source->descriptor);
 }
 
 static ssize_t read_all(int descriptor, char *buffer, size_t size) {
@@ -103,13 +99,7 @@ ssize_t source_read_digits(struct source *source, const struct machine *machine,
     ssize_t length = source_read(source, machine, now_ns, buffer, size);
     if (length < 0)
         return length;
-    while (length > 0 && isspace((unsigned char)buffer[length - 1]))
-        length--;
-    ssize_t first = length > 0 && buffer[0] == '-', at = first;
-    while (at < length && isdigit((unsigned char)buffer[at]))
-        at++;
-    if (at != length || at == first || at - first > DIGITS_LIMIT)
-        return -EINVAL;
-    buffer[length] = '\0';
-    return length;
+    length = (ssize_t)machine_trim(buffer, (size_t)length);
+    size_t first = buffer[0] == '-', digits = strspn(buffer + first, "0123456789");
+    return digits > 0 && digits <= DIGITS_LIMIT && first + digits == (size_t)length ? length : -EINVAL;
 }

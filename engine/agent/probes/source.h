@@ -28,8 +28,8 @@ void source_clear(struct source *source);
 ssize_t source_read(struct source *source, const struct machine *machine, int64_t now_ns, char *buffer,
                     size_t size);
 
-/* The same for a file that is one whole number: its digits, with a sign if it has one, in front of BUFFER,
- * blanks at its end cut off. -EINVAL if it is anything else. */
+/* The same for a file that is one whole number: its digits, with a sign if it has one, at the start of
+ * BUFFER, blanks at its end cut off. -EINVAL if it is anything else. */
 ssize_t source_read_digits(struct source *source, const struct machine *machine, int64_t now_ns, char *buffer,
                            size_t size);
 

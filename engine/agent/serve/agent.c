@@ -20,15 +20,10 @@ static void on_flush(struct event_source *self, void *context) {
     agent_flush(context);
 }
 
-static void on_idle(struct event_source *self, void *context) {
-    (void)self;
-    agent_flush(context);
-}
-
 static void on_settle(struct event_source *self, void *context) {
     (void)self;
     struct agent *agent = context;
-    /* What the ends of commands have to tell goes out at once: put off from here, it would cost a turn. */
+    /* The messages of commands that end are sent at once: deferred from here, they would cost a turn. */
     agent->about_to_flush = true;
     command_settle_all(agent);
     agent->about_to_flush = false;
@@ -44,12 +39,7 @@ void agent_leave(struct agent *agent, const char *sentence) {
     if (agent->state >= AGENT_LEAVING)
         return;
     agent->state = AGENT_LEAVING;
-    if (sentence) {
-        struct protocol_writer writer;
-        agent_begin(agent, &writer, PROTOCOL_REFUSE);
-        protocol_put_string(&writer, sentence, PROTOCOL_SENTENCE_LIMIT);
-        agent_end(agent, &writer);
-    }
+    agent_refuse(agent, sentence);
     if (agent_is_attached(agent))
         event_source_set_events(agent->input_source, 0);
     event_source_set_timer(agent->lease, -1, 0);
@@ -61,20 +51,20 @@ void agent_leave(struct agent *agent, const char *sentence) {
 
 /* ---- the lease */
 
-/* The timer is not moved whenever something comes: it runs out, looks when that was, and waits for the rest.
- */
+/* The timer is not moved whenever something comes: when it expires, it is set to the time that remains since
+ * then. */
 static void on_lease(struct event_source *self, void *context) {
     struct agent *agent = context;
     int64_t silence = event_loop_now(agent->loop) - agent->heard_ns;
     bool was_over = agent->lease_over;
     agent->lease_over = silence >= agent->lease_ns;
-    /* If it is us who were away (stopped, or starved), what has come meanwhile is read in this turn. */
+    /* If this process was stopped or starved, what has come meanwhile is read in this turn. */
     if (!agent->lease_over || !was_over) {
         event_source_set_timer(self, agent->lease_over ? 0 : agent->lease_ns - silence, 0);
         return;
     }
     struct failure why;
-    failure_set(&why, -ETIMEDOUT, "the lease has run out: nothing was heard of the engine for %lld s",
+    failure_set(&why, -ETIMEDOUT, "the lease has run out: nothing was heard from the engine for %lld s",
                 (long long)(silence / EVENT_SECOND));
     agent_leave(agent, why.text);
 }
@@ -96,14 +86,8 @@ static int take_lease(struct agent *agent, const struct protocol_frame *frame, s
     return r;
 }
 
-static int take_nothing(const struct protocol_frame *frame, struct failure *failure) {
-    if (frame->length)
-        return failure_set(failure, -EPROTO, "a %s message with a payload", protocol_type_name(frame->type));
-    return 0;
-}
-
 static int take_leave(struct agent *agent, const struct protocol_frame *frame, struct failure *failure) {
-    int r = take_nothing(frame, failure);
+    int r = protocol_get_message(frame, NULL, failure);
     if (r == 0)
         agent_leave(agent, NULL);
     return r;
@@ -112,25 +96,21 @@ static int take_leave(struct agent *agent, const struct protocol_frame *frame, s
 int agent_serve(struct agent *agent, const struct protocol_frame *frame, struct failure *failure) {
     switch (frame->type) {
     case PROTOCOL_ACK:
-        return take_nothing(frame, failure);
+        return protocol_get_message(frame, NULL, failure);
     case PROTOCOL_INSPECT:
-        return request_inspect(agent, frame, failure);
     case PROTOCOL_STATISTICS:
-        return request_statistics(agent, frame, failure);
+    case PROTOCOL_CLOCK:
+        return request_answer(agent, frame, failure);
     case PROTOCOL_LEASE:
         return take_lease(agent, frame, failure);
     case PROTOCOL_LEAVE:
         return take_leave(agent, frame, failure);
-    case PROTOCOL_CLOCK:
-        return request_clock(agent, frame, failure);
     case PROTOCOL_RUN:
         return command_run(agent, frame, failure);
     case PROTOCOL_INPUT:
-        return command_input(agent, frame, failure);
     case PROTOCOL_INPUT_END:
-        return command_input_end(agent, frame, failure);
     case PROTOCOL_KILL:
-        return command_kill(agent, frame, failure);
+        return command_message(agent, frame, failure);
     default:
         return failure_set(failure, -EPROTO, "a %s message came to the agent",
                            protocol_type_name(frame->type));
@@ -166,7 +146,7 @@ static int open_folders(struct agent *agent, const struct agent_options *options
 static int add_sources(struct agent *agent, struct failure *failure) {
     struct event_loop *loop = agent->loop;
     agent->flush = event_loop_add_deferred(loop, on_flush, agent);
-    agent->idle = event_loop_add_timer(loop, -1, 0, on_idle, agent);
+    agent->idle = event_loop_add_timer(loop, -1, 0, on_flush, agent);
     agent->work = event_loop_add_deferred(loop, on_work, agent);
     agent->settle = event_loop_add_deferred(loop, on_settle, agent);
     agent->lease = event_loop_add_timer(loop, -1, 0, on_lease, agent);
@@ -198,7 +178,7 @@ int agent_init(struct agent *agent, struct event_loop *loop, const struct agent_
         agent_clear(agent);
         return r;
     }
-    /* What an agent left behind of which nothing is left. */
+    /* Restores what an agent that has died left changed. */
     if (!options->leave_controls)
         restore_abandoned(&agent->machine, agent->note, sizeof agent->note);
     if (agent->session != 0)
@@ -216,7 +196,7 @@ int agent_run(struct agent *agent, struct failure *failure) {
 }
 
 void agent_clear(struct agent *agent) {
-    /* First of all the link, which names the sources that go after it. */
+    /* The link comes first: it uses the sources that are removed after it. */
     agent_detach(agent);
     command_clear_all(agent);
     event_source_remove(agent->flush);

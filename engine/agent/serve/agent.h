@@ -1,13 +1,13 @@
 /*
  * The agent: serves one engine. An agent of session 0 has one link, over the pair of descriptors that it is
  * given, and leaves when that ends. Any other is a daemon (daemon.h): links come and go, and it leaves when
- * it is told to, or when its lease runs out.
+ * it is asked to, or when its lease runs out.
  *
  *     greeting --HELLO--> serving --(the end)--> leaving --no command is left--> gone
  *
  * The end: LEAVE, a lease that has run out, SIGTERM, REFUSE; for session 0 also the end of the stream.
  *
- * agent.c has the life and hands messages on; link.c has frames in and out, and links that are attached anew;
+ * agent.c has the states and dispatches messages; link.c has frames in and out, and links that are replaced;
  * request.c answers requests; command.c runs programs, among them the agent's own tools (tool.h), which move
  * files.
  */
@@ -28,7 +28,7 @@ enum agent_state { AGENT_GREETING, AGENT_SERVING, AGENT_LEAVING, AGENT_GONE };
 
 struct agent;
 
-/* What a daemon hears of its agent; not from within agent_attach() and agent_detach(). */
+/* How a daemon learns about its agent; not called within agent_attach() and agent_detach(). */
 struct agent_listener {
     void (*on_detached)(struct agent *agent, void *context); /* the link is over; the session is not */
     void (*on_leaving)(struct agent *agent, void *context);
@@ -57,27 +57,27 @@ struct agent {
     int directory, null; /* descriptors: the run directory, /dev/null */
     struct machine machine;
 
-    int input, output; /* the link's; -1: there is none */
+    int input, output; /* the link's; -1 without a link */
     struct event_source *input_source, *output_source;
     bool greeted; /* HELLO has come and was answered on this link */
     struct inbox inbox;
     struct outbox outbox;
     struct event_source *lease; /* timer */
-    int64_t lease_ns;           /* 0: for ever */
+    int64_t lease_ns;           /* 0: no limit */
     bool lease_over;            /* as of the last turn; the next one decides */
     int64_t heard_ns;           /* when the engine was last heard, on the loop's clock */
 
     struct event_source *flush;  /* deferred: give the stream what is in the outbox */
     bool about_to_flush;         /* and so need not defer it */
     struct event_source *idle;   /* timer: the same, for what is not urgent */
-    struct event_source *work;   /* deferred: go on with output that the window held back */
+    struct event_source *work;   /* deferred: continue with output that the full window held back */
     struct event_source *settle; /* deferred: look at the commands whose first process has ended */
-    bool held_back;              /* somebody wants to send data and the window is full */
+    bool held_back;              /* data waits to be sent, and the window is full */
     struct command *commands;
     unsigned command_count;
     size_t pipe_bytes;            /* capacity given to pipes so far */
     uint64_t wakeups;             /* turns of the loop */
-    char note[FAILURE_TEXT_SIZE]; /* what it found to do before it served; "" for nothing */
+    char note[FAILURE_TEXT_SIZE]; /* what it restored before it served; "" for nothing */
 };
 
 /* The agent lives in LOOP, which adopts orphans. The struct must not move. 0, or negative with nothing to
@@ -86,10 +86,10 @@ int agent_init(struct agent *agent, struct event_loop *loop, const struct agent_
                struct failure *failure);
 void agent_clear(struct agent *agent);
 
-/* Turns the loop until the agent has gone, and puts back what was set of the machine and not put back. */
+/* Turns the loop until the agent has gone, then restores controls that were set and not restored. */
 int agent_run(struct agent *agent, struct failure *failure);
 
-/* Ends all commands, then stops the loop. SENTENCE, if any, is told to the engine as REFUSE. */
+/* Ends all commands, then stops the loop. SENTENCE, if any, is sent to the engine as REFUSE. */
 void agent_leave(struct agent *agent, const char *sentence);
 
 /* ---- link.c */
@@ -109,21 +109,21 @@ int agent_serve(struct agent *agent, const struct protocol_frame *frame, struct 
 void agent_flush(struct agent *agent);
 
 /* A frame to the engine: agent_begin, protocol_put_..., agent_end. Memory that runs out or an engine that
- * does not read ends the link: there is nobody left to tell. */
+ * does not read ends the link. */
 void agent_begin(struct agent *agent, struct protocol_writer *writer, enum protocol_type type);
 void agent_end(struct agent *agent, struct protocol_writer *writer);
-/* The same for a frame that nobody waits for: it goes with the next one that somebody does wait for, or
+/* The same for a frame that is not urgent: it is sent with the next urgent one, or
  * AGENT_IDLE_NS later. */
 void agent_end_idly(struct agent *agent, struct protocol_writer *writer);
 /* ERROR or FAILED, from what FAILURE says. */
 void agent_send_error(struct agent *agent, enum protocol_type type, uint32_t number,
                       const struct failure *failure);
+/* REFUSE with SENTENCE; nothing for NULL. */
+void agent_refuse(struct agent *agent, const char *sentence);
 /* May data be added to the outbox? If not, `work` will come round when it may. */
 bool agent_may_send(struct agent *agent);
 
-/* request.c; each answers by itself. A negative return is a malformed message. */
-int request_inspect(struct agent *agent, const struct protocol_frame *frame, struct failure *failure);
-int request_statistics(struct agent *agent, const struct protocol_frame *frame, struct failure *failure);
-int request_clock(struct agent *agent, const struct protocol_frame *frame, struct failure *failure);
+/* request.c: INSPECT, STATISTICS and CLOCK, answered at once. A negative return is a malformed message. */
+int request_answer(struct agent *agent, const struct protocol_frame *frame, struct failure *failure);
 
 #endif

@@ -17,9 +17,9 @@
 
 enum {
     READ_SIZE = 64 << 10,
-    USUAL_CAPACITY = 64 << 10, /* of a pipe as the kernel makes it */
-    KEEP_CAPACITY = 64 << 10,  /* an empty queue with more memory than this gives it back */
-    TICK_SHIFT_MAX = 6,        /* 64 ticks in the time of one */
+    DEFAULT_CAPACITY = 64 << 10, /* of a pipe as the kernel makes it */
+    KEEP_CAPACITY = 64 << 10,    /* an empty queue with more memory than this gives it back */
+    TICK_SHIFT_MAX = 6,          /* 64 ticks in the time of one */
 };
 
 #define SHORTEST_TICK EVENT_MILLISECOND
@@ -75,7 +75,6 @@ static void close_output(struct command_output *output) {
     if (output->widened)
         output->command->agent->pipe_bytes -= output->capacity;
     cleanup_close_descriptor(&output->pipe);
-    output->pipe = -1;
     output->waiting = output->ticking = false;
 }
 
@@ -98,7 +97,7 @@ static ssize_t pass_on(struct command_output *output) {
         protocol_cancel(&writer);
         return got < 0 ? r : 0;
     }
-    if (got == READ_SIZE && !output->widened) /* it was full: who writes so much wants room */
+    if (got == READ_SIZE && !output->widened) /* it was full */
         widen_output(output);
     size_t passed = (uint64_t)got < left ? (size_t)got : (size_t)left;
     output->total += (uint64_t)got;
@@ -113,8 +112,8 @@ static ssize_t pass_on(struct command_output *output) {
     return got;
 }
 
-/* Reads until nothing is left, the window is full, or as much as the pipe can hold has come: who writes
- * faster than we read must not keep the loop. Returns how many bytes. */
+/* Reads until nothing is left, the window is full, or as much as the pipe can hold has come: a program
+ * that writes faster than this reads must not block the loop. Returns how many bytes. */
 static size_t drain_output(struct command_output *output) {
     size_t bytes = 0;
     while (output->pipe >= 0 && bytes <= output->capacity) {
@@ -136,7 +135,7 @@ static size_t drain_output(struct command_output *output) {
     return bytes;
 }
 
-/* Who wakes us for this pipe next: nobody while the window is full, the tick, or the pipe itself. */
+/* What wakes the agent for this pipe next: nothing while the window is full, the tick, or the pipe itself. */
 static void choose_wake(struct command_output *output) {
     if (output->pipe < 0)
         return;
@@ -188,11 +187,10 @@ static void close_input(struct command *command) {
     event_source_remove(take_pointer(input->source));
     command->agent->pipe_bytes -= input->capacity;
     cleanup_close_descriptor(&input->pipe);
-    input->pipe = -1;
     input->closed = true;
 }
 
-/* The engine may send what fits into our queue; it is told when that is half a window more than it knows. */
+/* The engine may send what fits into our queue; CREDIT is sent when that has grown by half a window. */
 static void grant(struct command *command) {
     struct command_input *input = &command->input;
     uint64_t allowed = input->consumed + PROTOCOL_INPUT_WINDOW;
@@ -322,7 +320,7 @@ static int open_output(struct command *command, int which, int *pipe) {
     if (*pipe < 0)
         return 0;
     output->pipe = take_descriptor(*pipe);
-    output->capacity = USUAL_CAPACITY;
+    output->capacity = DEFAULT_CAPACITY;
     if (command->coalesce_ns > 0) /* much is to gather in it */
         widen_output(output);
     struct event_loop *loop = command->agent->loop;

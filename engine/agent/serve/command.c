@@ -110,7 +110,7 @@ static void settle(struct command *command) {
 }
 
 /* Its first process has another user (sudo, a set-user-id program), or the kernel does not let go of it. It
- * is an orphan like others from here on. The code is one of those that nobody takes for a success. */
+ * is an orphan like others from here on. The code is one that cannot be taken for success. */
 static void abandon(struct command *command) {
     event_source_remove(take_pointer(command->child_source));
     command->exited.wall_ns = clock_wall_ns();
@@ -123,7 +123,7 @@ static void abandon(struct command *command) {
 static void on_killer(struct event_source *self, void *context) {
     struct command *command = context;
     if (command->state == COMMAND_DRAINING) {
-        /* Held back: the window will bring it round, and LINGER begins anew then. */
+        /* If it is held back, it continues when the window opens, and LINGER starts again then. */
         if (command_drain(command) || !command_is_held_back(command))
             finish(command); /* somebody outside the group holds a pipe open */
         return;
@@ -153,9 +153,9 @@ static void on_timeout(struct event_source *self, void *context) {
 
 /* ---- its birth and its end */
 
-/* It waits a little for company, the whole life of a short command perhaps, unless the engine waits for it,
- * to give it input. */
-static void tell_started(struct command *command, const struct spawned *spawned) {
+/* It is batched with later messages, of a short command even with its end, unless the engine waits to send
+ * input. */
+static void send_started(struct command *command, const struct spawned *spawned) {
     struct protocol_writer writer;
     agent_begin(command->agent, &writer, PROTOCOL_STARTED);
     protocol_put_message(&writer, &(struct protocol_started){.command = command->number,
@@ -210,7 +210,7 @@ static int set_up(struct command *command, const struct protocol_run *run, struc
     if (r == 0)
         r = command_open_streams(command, &spawned);
     if (r == 0)
-        tell_started(command, &spawned);
+        send_started(command, &spawned);
     spawned_clear(&spawned); /* what was not taken over */
     if (r < 0) {
         (void)spawn_signal(command->pid, SIGKILL); /* reaped as an orphan */
@@ -273,40 +273,30 @@ int command_run(struct agent *agent, const struct protocol_frame *frame, struct 
     return r;
 }
 
-int command_input(struct agent *agent, const struct protocol_frame *frame, struct failure *failure) {
-    struct protocol_data data;
-    int r = protocol_get_message(frame, &data, failure);
-    if (r < 0)
-        return r;
-    struct command *command = find(agent, data.number);
-    if (!command)
-        return 0; /* it ended while this was on its way */
-    if (data.length > command->input.granted - command->input.received || command->input.ended)
-        return failure_set(failure, -EPROTO, "INPUT for command %u %s", data.number,
+static int take_input(struct command *command, const struct protocol_data *data, struct failure *failure) {
+    if (data->length > command->input.granted - command->input.received || command->input.ended)
+        return failure_set(failure, -EPROTO, "INPUT for command %u %s", data->number,
                            command->input.ended ? "after its end" : "beyond its credit");
-    command_feed(command, data.bytes, data.length);
+    command_feed(command, data->bytes, data->length);
     return 0;
 }
 
-int command_input_end(struct agent *agent, const struct protocol_frame *frame, struct failure *failure) {
-    uint32_t number;
-    int r = protocol_get_message(frame, &number, failure);
-    if (r < 0)
-        return r;
-    struct command *command = find(agent, number);
-    if (command)
+int command_message(struct agent *agent, const struct protocol_frame *frame, struct failure *failure) {
+    union {
+        uint32_t number; /* the first member of each */
+        struct protocol_data data;
+        struct protocol_amount amount;
+    } message;
+    int r = protocol_get_message(frame, &message, failure);
+    struct command *command = r < 0 ? NULL : find(agent, message.number);
+    if (!command)
+        return r; /* it ended while this was on its way */
+    if (frame->type == PROTOCOL_INPUT)
+        return take_input(command, &message.data, failure);
+    if (frame->type == PROTOCOL_INPUT_END)
         command_end_input(command);
-    return 0;
-}
-
-int command_kill(struct agent *agent, const struct protocol_frame *frame, struct failure *failure) {
-    struct protocol_amount amount;
-    int r = protocol_get_message(frame, &amount, failure);
-    if (r < 0)
-        return r;
-    struct command *command = find(agent, amount.command);
-    if (command)
-        send_signal(command, (int)amount.amount);
+    else
+        send_signal(command, (int)message.amount.amount);
     return 0;
 }
 

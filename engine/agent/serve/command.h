@@ -65,11 +65,9 @@ struct command {
     struct command_output outputs[2];
 };
 
-/* The four messages. A negative return is a violation of the protocol. */
+/* RUN; and INPUT, INPUT_END and KILL. A negative return is a violation of the protocol. */
 int command_run(struct agent *agent, const struct protocol_frame *frame, struct failure *failure);
-int command_input(struct agent *agent, const struct protocol_frame *frame, struct failure *failure);
-int command_input_end(struct agent *agent, const struct protocol_frame *frame, struct failure *failure);
-int command_kill(struct agent *agent, const struct protocol_frame *frame, struct failure *failure);
+int command_message(struct agent *agent, const struct protocol_frame *frame, struct failure *failure);
 
 /* SIGTERM to all, then each one's grace, then SIGKILL. */
 void command_end_all(struct agent *agent);

@@ -60,9 +60,18 @@ void agent_send_error(struct agent *agent, enum protocol_type type, uint32_t num
     agent_end(agent, &writer);
 }
 
+void agent_refuse(struct agent *agent, const char *sentence) {
+    struct protocol_writer writer;
+    if (!sentence)
+        return;
+    agent_begin(agent, &writer, PROTOCOL_REFUSE);
+    protocol_put_message(&writer, &sentence);
+    agent_end(agent, &writer);
+}
+
 bool agent_may_send(struct agent *agent) {
     bool alone = agent->session != 0 && !agent->greeted;
-    /* While leaving, data is read to be dropped: nobody waits for it. */
+    /* While leaving, data is read and dropped. */
     bool may = agent->state >= AGENT_LEAVING ||
                outbox_kept(&agent->outbox) < (alone ? ALONE_WINDOW : PROTOCOL_WINDOW);
     if (!may)
@@ -70,7 +79,7 @@ bool agent_may_send(struct agent *agent) {
     return may;
 }
 
-/* The stream has ended, or nobody reads it any more. */
+/* The stream has ended, or its reader has closed it. */
 static void stream_is_over(struct agent *agent) {
     if (agent->session == 0 || agent->state >= AGENT_LEAVING) {
         agent_leave(agent, NULL);
@@ -115,19 +124,14 @@ static void on_writable(struct event_source *self, int descriptor, unsigned even
 
 /* ---- the greeting */
 
-/* What is wrong is told to the engine, NULL being what it said itself. It ends a session's new link, since
+/* Sends SENTENCE to the engine, unless it is NULL. This ends a session's new link only, since
  * another engine may have more right to the session; otherwise it ends the agent. */
 static void reject(struct agent *agent, const char *sentence) {
     if (agent->session == 0 || agent->state != AGENT_SERVING || agent->greeted) {
         agent_leave(agent, sentence);
         return;
     }
-    if (sentence) {
-        struct protocol_writer writer;
-        agent_begin(agent, &writer, PROTOCOL_REFUSE);
-        protocol_put_string(&writer, sentence, PROTOCOL_SENTENCE_LIMIT);
-        agent_end(agent, &writer);
-    }
+    agent_refuse(agent, sentence);
     agent_flush(agent); /* all at once, for the stream has taken nothing but a few bytes yet */
     if (agent_is_attached(agent))
         stream_is_over(agent);
@@ -141,7 +145,7 @@ static int check_hello(const struct agent *agent, const struct protocol_frame *f
                            "the agent on the node and the engine must come from the same release",
                            ASSAY_VERSION, PROTOCOL_VERSION, hello->version);
     if (hello->session != agent->session)
-        return failure_set(failure, -EPROTO, "this agent has no session %llx to go on with",
+        return failure_set(failure, -EPROTO, "this agent does not serve session %llx",
                            (unsigned long long)hello->session);
     if (hello->payload_limit < PROTOCOL_PAYLOAD_LIMIT)
         return failure_set(failure, -EPROTO, "the engine takes payloads of %u bytes only; %d are needed",
@@ -291,7 +295,6 @@ void agent_detach(struct agent *agent) {
     event_source_remove(take_pointer(agent->output_source));
     cleanup_close_descriptor(&agent->input);
     cleanup_close_descriptor(&agent->output);
-    agent->input = agent->output = -1;
     agent->greeted = false;
     inbox_restart(&agent->inbox);
     outbox_restart(&agent->outbox);

@@ -7,7 +7,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -47,8 +46,7 @@ struct child {
     int streams[3]; /* -1: /dev/null, or for stderr where stdout goes */
     bool merge;     /* stderr goes there */
     pid_t parent;
-    cpu_set_t *pus; /* NULL: as the agent */
-    size_t pus_size;
+    struct pu_set pus; /* empty: as the agent */
     char **arguments, **environment;
     /* What the child could not do, and why (errno; 0: it has done all). It writes it into our memory. */
     enum spawn_step step;
@@ -59,7 +57,6 @@ static void child_clear(struct child *child) {
     cleanup_close_descriptor(&child->folder);
     for (int i = 0; i < 3; i++)
         cleanup_close_descriptor(&child->streams[i]);
-    CPU_FREE(child->pus);
     free(child->environment);
 }
 
@@ -95,19 +92,6 @@ static int make_environment(const struct protocol_run *run, char ***ret) {
     }
     result[used] = NULL;
     *ret = result;
-    return 0;
-}
-
-static int make_pus(const struct protocol_run *run, struct child *child) {
-    if (run->pu_count == 0)
-        return 0;
-    child->pus = CPU_ALLOC(PROTOCOL_PU_LIMIT);
-    if (!child->pus)
-        return -ENOMEM;
-    child->pus_size = CPU_ALLOC_SIZE(PROTOCOL_PU_LIMIT);
-    CPU_ZERO_S(child->pus_size, child->pus);
-    for (uint32_t i = 0; i < run->pu_count; i++)
-        CPU_SET_S(run->pus[i], child->pus_size, child->pus);
     return 0;
 }
 
@@ -166,18 +150,13 @@ static void reset_signals(void) {
 /* The kernel takes away what does not exist or is not allowed, as long as something is left; so it is read
  * back. */
 static bool pin(const struct child *child) {
-    static cpu_set_t got[PROTOCOL_PU_LIMIT / CPU_SETSIZE]; /* nothing can be allocated here */
-    if (!child->pus)
+    static struct pu_set got;
+    if (pu_set_first(&child->pus) == PROTOCOL_PU_LIMIT)
         return true;
-    if (sched_setaffinity(0, child->pus_size, child->pus) < 0)
+    if (pu_set_bind(&child->pus) < 0 || pu_set_allowed(&got) < 0)
         return false;
-    CPU_ZERO_S(sizeof got, got);
-    if (sched_getaffinity(0, sizeof got, got) < 0)
-        return false;
-    if (CPU_EQUAL_S(child->pus_size, got, child->pus))
-        return true;
     errno = EINVAL;
-    return false;
+    return memcmp(&got, &child->pus, sizeof got) == 0;
 }
 
 static struct rlimit inherited; /* of descriptors */
@@ -218,7 +197,7 @@ static _Noreturn void become(struct child *child, const struct spawn_folders *fo
     give_up(child, SPAWN_EXEC);
 }
 
-/* Not inlined, so that nobody keeps in a register what the child changes. */
+/* Not inlined, so that the compiler keeps nothing in a register that the child changes. */
 static __attribute__((noinline)) pid_t start(struct child *child, const struct spawn_folders *folders) {
     pid_t pid = vfork();
     if (pid == 0)
@@ -227,24 +206,6 @@ static __attribute__((noinline)) pid_t start(struct child *child, const struct s
 }
 
 /* ---- the parent */
-
-static const char *describe_pus(const struct protocol_run *run, char *buffer, size_t size) {
-    struct pu_set set = {0};
-    for (uint32_t i = 0; i < run->pu_count; i++)
-        pu_set_add(&set, run->pus[i]);
-    return pu_set_format(&set, buffer, size);
-}
-
-static const char *describe_allowed(char *buffer, size_t size) {
-    static cpu_set_t mask[PROTOCOL_PU_LIMIT / CPU_SETSIZE];
-    struct pu_set set = {0};
-    if (sched_getaffinity(0, sizeof mask, mask) < 0)
-        return "unknown";
-    for (unsigned pu = 0; pu < PROTOCOL_PU_LIMIT; pu++)
-        if (CPU_ISSET_S(pu, sizeof mask, mask))
-            pu_set_add(&set, pu);
-    return pu_set_format(&set, buffer, size);
-}
 
 static int explain_exec(const struct protocol_run *run, int code, struct failure *failure) {
     const char *program = run->arguments[0];
@@ -263,6 +224,7 @@ static int explain_exec(const struct protocol_run *run, int code, struct failure
 static int explain(const struct protocol_run *run, const struct child *child, struct failure *failure) {
     const char *program = run->arguments[0], *why = strerror(child->code);
     char wanted[256], allowed[256];
+    struct pu_set pus;
     switch (child->step) {
     case SPAWN_FOLDER:
         return failure_set(failure, -child->code, "cannot run '%.256s': cannot change to folder '%.256s': %s",
@@ -270,8 +232,9 @@ static int explain(const struct protocol_run *run, const struct child *child, st
     case SPAWN_AFFINITY:
         return failure_set(failure, -child->code,
                            "cannot run '%.256s': cannot pin it to PUs %s: %s; the agent may use PUs %s",
-                           program, describe_pus(run, wanted, sizeof wanted), why,
-                           describe_allowed(allowed, sizeof allowed));
+                           program, pu_set_format(&child->pus, wanted, sizeof wanted), why,
+                           pu_set_allowed(&pus) < 0 ? "unknown"
+                                                    : pu_set_format(&pus, allowed, sizeof allowed));
     case SPAWN_EXEC:
         return explain_exec(run, child->code, failure);
     default:
@@ -322,12 +285,12 @@ int spawn(const struct protocol_run *run, const struct spawn_folders *folders, s
     struct spawned spawned;
     spawned_init(&spawned);
     child.arguments = (char **)run->arguments;
+    for (uint32_t i = 0; i < run->pu_count; i++)
+        pu_set_add(&child.pus, run->pus[i]);
     int r = open_folder(run, folders, &child, failure);
     if (r < 0)
         return r;
     r = make_environment(run, &child.environment);
-    if (r == 0)
-        r = make_pus(run, &child);
     if (r == 0)
         r = make_streams(run, &child, &spawned);
     if (r == 0)

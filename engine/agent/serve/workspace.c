@@ -18,6 +18,7 @@ bool workspace_is_name(const char *name) {
            strcmp(name, "..") != 0;
 }
 
+/* A folder that is missing is refused as any other; only that in the home folder is ours to make. */
 static int open_in(struct run_directory *ret, const char *workspace, const char *name, unsigned flags,
                    struct failure *failure) {
     struct stat status;
@@ -29,22 +30,13 @@ static int open_in(struct run_directory *ret, const char *workspace, const char 
     return run_directory_open(ret, path, flags | RUN_DIRECTORY_PRIVATE, failure);
 }
 
-/* A folder that is missing is refused as any other; only that in the home folder is ours to make. */
-static int try_candidate(struct run_directory *ret, const char *workspace, const char *name, unsigned flags,
-                         struct failure *failure) {
-    struct statvfs system;
-    if (statvfs(workspace, &system) == 0 && system.f_flag & ST_NOEXEC)
-        return failure_set(failure, -ENOEXEC, "programs cannot be run from '%s'", workspace);
-    return open_in(ret, workspace, name, flags, failure);
-}
-
 static char *cache_folder(void) {
     const char *home = getenv("HOME");
     if (!home || home[0] != '/')
         return NULL;
     cleanup_free char *parent = file_join(home, ".cache");
     char *folder = file_join(home, ".cache/assay");
-    /* Ours alone, whatever the umask. What is wrong will be said when it is used. */
+    /* Private, whatever the umask. Errors are ignored: they show when the folder is used. */
     if (parent && folder && file_make_folders(parent, NULL) == 0)
         (void)mkdir(folder, 0700);
     return folder;
@@ -63,11 +55,15 @@ int workspace_open(struct run_directory *ret, const char *workspace, const char 
     int r = -ENOENT;
     for (size_t i = 0; r < 0 && i < sizeof candidates / sizeof *candidates; i++) {
         struct failure why;
+        struct statvfs system;
         if (i == 3) /* not made before it is needed */
             candidates[i] = cache = cache_folder();
         if (!candidates[i])
             continue;
-        r = try_candidate(ret, candidates[i], name, flags, &why);
+        if (statvfs(candidates[i], &system) == 0 && system.f_flag & ST_NOEXEC)
+            r = failure_set(&why, -ENOEXEC, "programs cannot be run from '%s'", candidates[i]);
+        else
+            r = open_in(ret, candidates[i], name, flags, &why);
         if (r < 0) /* what does not fit any more is left out */
             (void)text_printf(&reasons, "%s%s", reasons.length ? "; " : "", why.text);
     }

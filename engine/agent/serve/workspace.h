@@ -9,7 +9,7 @@ bool workspace_is_name(const char *name);
 
 /* run_directory_open() of the folder NAME, which must be ours (RUN_DIRECTORY_PRIVATE), in WORKSPACE; or, when
  * that is NULL, in the first of $TMPDIR, /tmp, /var/tmp, $HOME/.cache/assay (made if it is not there) and
- * /dev/shm in which it can be made and from which programs can be run. The failure tells what was wrong with
+ * /dev/shm in which it can be made and from which programs can be run. The failure says what was wrong with
  * each. */
 int workspace_open(struct run_directory *ret, const char *workspace, const char *name, unsigned flags,
                    struct failure *failure);

@@ -2,7 +2,7 @@
  * The two ends of one direction of a link, for either side of it. No I/O.
  *
  * The outbox numbers frames and keeps them until the other side has acknowledged them; what is kept is what a
- * link that is attached anew has to send again. Acknowledgements ride on every frame that goes the other way;
+ * new link has to send again. Acknowledgements ride on every frame that goes the other way;
  * the inbox says when so much has come in that one is owed without such a frame.
  */
 #ifndef ASSAY_WIRE_MAILBOX_H

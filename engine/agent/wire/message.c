@@ -60,9 +60,21 @@ const char *protocol_type_name(unsigned type) {
 /* As everywhere but on 32-bit x86. */
 _Static_assert(offsetof(struct protocol_exited, wall_ns) == 16, "numbers are aligned to their size");
 
-/* Where the member of SIZE bytes is, as the compiler lays it out; *OFFSET is then behind it. */
+/* Of a field that lies in the payload as it lies in memory; 0 for any other. */
+static size_t plain_size(char field) {
+    return field == 'b'   ? sizeof(uint8_t)
+           : field == 'v' ? sizeof(uint16_t)
+           : field == 'i' ? sizeof(uint32_t)
+           : field == 'q' ? sizeof(uint64_t)
+           : field == 'd' ? PROTOCOL_HASH_SIZE
+                          : 0;
+}
+
+/* Where the member of SIZE bytes is, as the compiler lays it out; *OFFSET is then behind it. Bytes are not
+ * aligned. */
 static void *member(void *message, size_t *offset, size_t size) {
-    size_t start = (*offset + size - 1) / size * size;
+    size_t alignment = size > sizeof(uint64_t) ? 1 : size;
+    size_t start = (*offset + alignment - 1) / alignment * alignment;
     *offset = start + size;
     return (char *)message + start;
 }
@@ -71,62 +83,33 @@ static size_t string_limit(char field) {
     return field == 'n' ? PROTOCOL_NAME_LIMIT : field == 'p' ? PROTOCOL_PATH_LIMIT : PROTOCOL_SENTENCE_LIMIT;
 }
 
-/* Elements of an array. */
-static uint32_t count_limit(char field) {
-    return field == 'a'   ? PROTOCOL_ARGUMENT_LIMIT
-           : field == 'e' ? PROTOCOL_ENVIRONMENT_LIMIT
-                          : PROTOCOL_PU_LIMIT;
-}
-
 /* ---- encoding */
 
-static void put_array(struct protocol_writer *writer, char field, const void *array, uint32_t count) {
-    protocol_put_u32(writer, count);
-    for (uint32_t i = 0; i < count; i++)
-        if (field == 'u')
-            protocol_put_u32(writer, ((const uint32_t *)array)[i]);
-        else
-            protocol_put_string(writer, ((const char *const *)array)[i], PROTOCOL_PAYLOAD_LIMIT);
-}
-
 static void put_field(struct protocol_writer *writer, char field, void *message, size_t *offset) {
-    const char *bytes;
-    switch (field) {
-    case 'm':
+    size_t size = plain_size(field);
+    if (size) {
+        protocol_put_bytes(writer, member(message, offset, size), size);
+        return;
+    }
+    if (field == 'm')
         protocol_put_u32(writer, PROTOCOL_MAGIC);
-        break;
-    case 'b':
-        protocol_put_u8(writer, *(uint8_t *)member(message, offset, sizeof(uint8_t)));
-        break;
-    case 'v':
-        protocol_put_u16(writer, *(uint16_t *)member(message, offset, sizeof(uint16_t)));
-        break;
-    case 'i':
-        protocol_put_u32(writer, *(uint32_t *)member(message, offset, sizeof(uint32_t)));
-        break;
-    case 'q':
-        protocol_put_u64(writer, *(uint64_t *)member(message, offset, sizeof(uint64_t)));
-        break;
-    case '-':
+    if (field == '-')
         *offset += 1;
-        break;
-    case 'd':
-        protocol_put_bytes(writer, (char *)message + *offset, PROTOCOL_HASH_SIZE);
-        *offset += PROTOCOL_HASH_SIZE;
-        break;
-    case 'r':
-        bytes = *(const char **)member(message, offset, sizeof(char *));
-        protocol_put_bytes(writer, bytes, *(size_t *)member(message, offset, sizeof(size_t)));
-        break;
-    case 'a':
-    case 'e':
-    case 'u':
-        bytes = *(const char **)member(message, offset, sizeof(char *));
-        put_array(writer, field, bytes, *(uint32_t *)member(message, offset, sizeof(uint32_t)));
-        break;
-    default:
-        protocol_put_string(writer, *(const char **)member(message, offset, sizeof(char *)),
-                            string_limit(field));
+    if (field == 'm' || field == '-')
+        return;
+    const void *bytes = *(const void **)member(message, offset, sizeof bytes);
+    if (strchr("nps", field)) {
+        protocol_put_string(writer, bytes, string_limit(field));
+    } else if (field == 'r') {
+        protocol_put_bytes(writer, bytes, *(size_t *)member(message, offset, sizeof size));
+    } else {
+        uint32_t count = *(uint32_t *)member(message, offset, sizeof count);
+        protocol_put_u32(writer, count);
+        for (uint32_t i = 0; i < count; i++)
+            if (field == 'u')
+                protocol_put_u32(writer, ((const uint32_t *)bytes)[i]);
+            else
+                protocol_put_string(writer, ((const char *const *)bytes)[i], PROTOCOL_PAYLOAD_LIMIT);
     }
 }
 
@@ -142,7 +125,10 @@ void protocol_put_message(struct protocol_writer *writer, const void *message) {
  * message cannot ask for much memory. */
 static void *get_array(struct protocol_reader *reader, char field, uint32_t *ret_count) {
     uint32_t count = protocol_get_u32(reader);
-    if (count > count_limit(field) || count > (size_t)(reader->end - reader->at) / 4) {
+    uint32_t limit = field == 'a'   ? PROTOCOL_ARGUMENT_LIMIT
+                     : field == 'e' ? PROTOCOL_ENVIRONMENT_LIMIT
+                                    : PROTOCOL_PU_LIMIT;
+    if (count > limit || count > (size_t)(reader->end - reader->at) / 4) {
         if (!reader->wrong)
             reader->wrong = field == 'u' ? "it has too many PUs" : "it has too many strings";
         return NULL;
@@ -159,51 +145,28 @@ static void *get_array(struct protocol_reader *reader, char field, uint32_t *ret
 }
 
 static void get_field(struct protocol_reader *reader, char field, void *message, size_t *offset) {
-    const char *bytes;
-    void **array;
-    size_t length;
-    switch (field) {
-    case 'm':
-        if (protocol_get_u32(reader) != PROTOCOL_MAGIC && !reader->wrong)
-            reader->wrong = "it does not begin with the magic number";
-        break;
-    case 'b':
-        *(uint8_t *)member(message, offset, sizeof(uint8_t)) = protocol_get_u8(reader);
-        break;
-    case 'v':
-        *(uint16_t *)member(message, offset, sizeof(uint16_t)) = protocol_get_u16(reader);
-        break;
-    case 'i':
-        *(uint32_t *)member(message, offset, sizeof(uint32_t)) = protocol_get_u32(reader);
-        break;
-    case 'q':
-        *(uint64_t *)member(message, offset, sizeof(uint64_t)) = protocol_get_u64(reader);
-        break;
-    case '-':
-        ((uint8_t *)message)[(*offset)++] = 0;
-        break;
-    case 'd':
-        if ((bytes = protocol_get_bytes(reader, PROTOCOL_HASH_SIZE)))
-            memcpy((char *)message + *offset, bytes, PROTOCOL_HASH_SIZE);
-        *offset += PROTOCOL_HASH_SIZE;
-        break;
-    case 'r':
-        *(const char **)member(message, offset, sizeof(char *)) = protocol_get_rest(reader, &length);
-        *(size_t *)member(message, offset, sizeof(size_t)) = length;
-        break;
-    case 'a':
-    case 'e':
-    case 'u':
-        array = member(message, offset, sizeof(void *));
-        *array = get_array(reader, field, member(message, offset, sizeof(uint32_t)));
-        break;
-    default:
-        *(const char **)member(message, offset, sizeof(char *)) =
-            protocol_get_string(reader, string_limit(field));
+    size_t size = plain_size(field);
+    if (size) {
+        const char *bytes = protocol_get_bytes(reader, size);
+        memcpy(member(message, offset, size), bytes ? bytes : (const char[PROTOCOL_HASH_SIZE]){0}, size);
+        return;
     }
+    if (field == 'm' && protocol_get_u32(reader) != PROTOCOL_MAGIC && !reader->wrong)
+        reader->wrong = "it does not begin with the magic number";
+    if (field == '-')
+        ((uint8_t *)message)[(*offset)++] = 0;
+    if (field == 'm' || field == '-')
+        return;
+    const void **bytes = member(message, offset, sizeof *bytes);
+    if (strchr("nps", field))
+        *bytes = protocol_get_string(reader, string_limit(field));
+    else if (field == 'r')
+        *bytes = protocol_get_rest(reader, member(message, offset, sizeof size));
+    else
+        *bytes = get_array(reader, field, member(message, offset, sizeof(uint32_t)));
 }
 
-/* What its fields may not say; NULL: all is well. */
+/* What is wrong with the values of its fields, or NULL. */
 static const char *check_content(enum protocol_type type, const void *message) {
     const struct protocol_error *error = message;
     const struct protocol_amount *amount = message;
@@ -229,10 +192,6 @@ static const char *check_content(enum protocol_type type, const void *message) {
     }
 }
 
-static int check_run_memory(const struct protocol_run *run, struct failure *failure) {
-    return run->arguments && run->environment && run->pus ? 0 : failure_memory(failure);
-}
-
 int protocol_get_message(const struct protocol_frame *frame, void *ret, struct failure *failure) {
     struct protocol_reader reader;
     struct protocol_run *run = frame->type == PROTOCOL_RUN ? ret : NULL;
@@ -248,8 +207,8 @@ int protocol_get_message(const struct protocol_frame *frame, void *ret, struct f
     if (!reader.wrong)
         reader.wrong = check_content(frame->type, ret);
     int r = protocol_read_end(&reader, frame->type, failure);
-    if (r == 0 && run)
-        r = check_run_memory(run, failure);
+    if (r == 0 && run && (!run->arguments || !run->environment || !run->pus))
+        r = failure_memory(failure);
     if (r < 0 && run)
         protocol_run_clear(run);
     return r;

@@ -10,15 +10,11 @@ bool protocol_type_is_numbered(enum protocol_type type) {
 
 /* ---- little endian */
 
-static void store(unsigned char *at, uint64_t value, size_t size) {
-    for (size_t i = 0; i < size; i++)
-        at[i] = (unsigned char)(value >> (8 * i));
-}
+_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "numbers are sent as they lie in memory");
 
-static uint64_t load(const unsigned char *at, size_t size) {
+static uint64_t load(const void *at, size_t size) {
     uint64_t value = 0;
-    for (size_t i = 0; i < size; i++)
-        value |= (uint64_t)at[i] << (8 * i);
+    memcpy(&value, at, size);
     return value;
 }
 
@@ -75,10 +71,10 @@ int protocol_end(struct protocol_writer *writer, uint64_t sequence, uint64_t ack
         return error;
     }
     unsigned char *header = (unsigned char *)writer->out->bytes + writer->start;
-    store(header, payload, 4);
+    memcpy(header, &payload, 4);
     header[4] = (unsigned char)writer->type;
-    store(header + 8, sequence, 8);
-    store(header + 16, acknowledged, 8);
+    memcpy(header + 8, &sequence, 8);
+    memcpy(header + 16, &acknowledged, 8);
     return 0;
 }
 
@@ -87,33 +83,27 @@ void protocol_put_bytes(struct protocol_writer *writer, const void *bytes, size_
         writer->error = text_append(writer->out, bytes, length);
 }
 
-static void put(struct protocol_writer *writer, uint64_t value, size_t size) {
-    unsigned char bytes[8];
-    store(bytes, value, size);
-    protocol_put_bytes(writer, bytes, size);
-}
-
 void protocol_put_u8(struct protocol_writer *writer, uint8_t value) {
-    put(writer, value, 1);
+    protocol_put_bytes(writer, &value, sizeof value);
 }
 
 void protocol_put_u16(struct protocol_writer *writer, uint16_t value) {
-    put(writer, value, 2);
+    protocol_put_bytes(writer, &value, sizeof value);
 }
 
 void protocol_put_u32(struct protocol_writer *writer, uint32_t value) {
-    put(writer, value, 4);
+    protocol_put_bytes(writer, &value, sizeof value);
 }
 
 void protocol_put_u64(struct protocol_writer *writer, uint64_t value) {
-    put(writer, value, 8);
+    protocol_put_bytes(writer, &value, sizeof value);
 }
 
 void protocol_put_string(struct protocol_writer *writer, const char *string, size_t limit) {
     size_t length = strnlen(string, limit);
-    put(writer, length, 4);
+    protocol_put_u32(writer, (uint32_t)length);
     protocol_put_bytes(writer, string, length);
-    put(writer, 0, 1);
+    protocol_put_u8(writer, 0);
 }
 
 char *protocol_put_space(struct protocol_writer *writer, size_t size) {
@@ -156,7 +146,7 @@ const char *protocol_get_bytes(struct protocol_reader *reader, size_t count) {
 
 static uint64_t get(struct protocol_reader *reader, size_t size) {
     const char *bytes = protocol_get_bytes(reader, size);
-    return bytes ? load((const unsigned char *)bytes, size) : 0;
+    return bytes ? load(bytes, size) : 0;
 }
 
 uint8_t protocol_get_u8(struct protocol_reader *reader) {
@@ -201,7 +191,7 @@ const char *protocol_get_rest(struct protocol_reader *reader, size_t *ret_length
 int protocol_read_end(const struct protocol_reader *reader, enum protocol_type type,
                       struct failure *failure) {
     const char *what = reader->wrong               ? reader->wrong
-                       : reader->at != reader->end ? "it goes on after its end"
+                       : reader->at != reader->end ? "it continues after its end"
                                                    : NULL;
     if (!what)
         return 0;

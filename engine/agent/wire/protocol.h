@@ -162,8 +162,8 @@ struct protocol_hello {
 };
 
 /* REFUSE: const char * (a sentence). LEASE: uint64_t (ms of silence after which the agent leaves; 0: it waits
- * for ever). INSPECT, STATISTICS, CLOCK and INPUT_END: uint32_t (the number of the request or command). ACK
- * and LEAVE are empty. */
+ * without a limit). INSPECT, STATISTICS, CLOCK and INPUT_END: uint32_t (the number of the request or
+ * command). ACK and LEAVE are empty. */
 
 /* CLOCK_REPLY: the node's clocks, read one after the other when CLOCK was taken. */
 struct protocol_clock {

@@ -25,8 +25,8 @@ for test in agent-serve agent-daemon agent-daemon-requests agent-files agent-con
 done
 
 refuse "no directory" 2 'no --directory; see --help' "$scratch/assay-agent"
-refuse "an unknown option" 2 'unknown option; see --help' "$scratch/assay-agent" --what
-refuse "an option without a value" 2 'an option lacks its value; see --help' "$scratch/assay-agent" --directory
+refuse "an unknown option" 2 "unknown option '--what'; see --help" "$scratch/assay-agent" --what
+refuse "an option without a value" 2 "the option '--directory' lacks its value; see --help" "$scratch/assay-agent" --directory
 from_file() { "$scratch/assay-agent" --directory "$scratch/run" <"$scratch/.err"; }
 refuse "a file for stdin" 1 'stdin cannot be waited for: it must be a pipe or a socket' from_file
 check "help" "$scratch/assay-agent" --help

@@ -54,5 +54,5 @@ check "this machine" real
 check "of which no process and no command line is told" sh -c "! grep -qa 'BOOT_IMAGE=' '$scratch/real.tar'"
 sees() { "$agent" --probes --root "$scratch/real" | grep -q "^probe$(printf '\t')memory"; }
 check "can be looked at" sees
-refuse "an unknown option" 2 'usage: --capture' "$agent" --capture --what
+refuse "an unknown option" 2 "unknown option '--what'" "$agent" --capture --what
 finish

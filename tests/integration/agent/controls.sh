@@ -112,6 +112,7 @@ bed on 1 sh -c 'mkdir -p /run/systemd/system; cat >/usr/sbin/systemctl; chmod +x
 echo "$*" >>/root/calls
 case $1 in
 show)
+    until [ ! -e /root/hangs ]; do sleep 0.05; done
     [ -e /root/deaf ] && { echo 'Failed to connect to bus' >&2; exit 1; }
     echo 'Warning: LoadState=not-found of something else' >&2
     for name; do :; done
@@ -203,6 +204,13 @@ bed run timeout 60 "$ASSAY" nodes show -w node1 >"$scratch/told" 2>&1
 check "the next agent starts what one that is gone has left stopped" test "$(state)" = "active-irqbalance active-thermald "
 check "and says so" grep -q 'put back 0 files and 2 daemons that an earlier agent' "$scratch/told"
 check "and files are as they were" is_as_before
+# The manager hangs: the agent serves all the same, and says what is left.
+bed on 1 sh -c "/root/agent --snapshot-controls >/dev/null && /root/agent --set-controls daemons=stopped >/dev/null && touch /root/hangs"
+bed run timeout 200 "$ASSAY" nodes run -w node1 -- true >"$scratch/told" 2>&1
+check "a manager that hangs keeps no agent from serving" grep -q '^node1: exit 0,' "$scratch/told"
+bed on 1 rm /root/hangs
+bed run timeout 200 "$ASSAY" nodes show -w node1 >"$scratch/told" 2>&1
+check "and the next one starts what is left stopped" test "$(state)" = "active-irqbalance active-thermald "
 bed on 1 rm -rf /run/systemd
 bed on 1 /root/agent --controls >"$scratch/told"
 check "without systemd there are none" grep -q "^control	daemons	absent	.*there is no systemd" "$scratch/told"

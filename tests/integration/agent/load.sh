@@ -33,7 +33,7 @@ check "a process of it is killed: it says so, and ends" lost
 refuse "a PU that is not there" 1 'cannot keep PU 8191 busy: Invalid argument' "$agent" --stress --pus 8191
 refuse "no list of PUs" 2 "'3-1' is no list of PUs" "$agent" --stress --pus 3-1
 refuse "an empty list" 2 "'' is no list of PUs" "$agent" --spin --pus ''
-refuse "no time" 2 "'0' is no number from 1 to" "$agent" --spin --milliseconds 0
+refuse "no time" 2 "'0' is not a number from 1 to 600000" "$agent" --spin --milliseconds 0
 refuse "an unknown option" 2 "unknown option '--root'" "$agent" --stress --root /
 
 spin() { "$agent" --spin --milliseconds 200 >"$scratch/spin" && [ "$(wc -l <"$scratch/spin")" -eq "$pus" ] &&

@@ -155,14 +155,16 @@ check "a reader that goes ends it" timeout 20 bash -c "$(declare -f gone); agent
 # ---- arguments
 
 refuse "no period" 2 'how often\? --period NS' "$agent" --sample
-refuse "a period that is too short" 2 "--period: '9999999' is not a number of ns from 10000000" "$agent" --sample --period 9999999
+refuse "a period that is too short" 2 "--period: '9999999' is not a number from 10000000 to 86400000000000" "$agent" --sample --period 9999999
 refuse "no such probe" 2 "there is no probe 'tempature=1'" "$agent" --sample --probe tempature=1
 refuse "a probe twice" 2 'the probe load is named twice' "$agent" --sample --probe load --probe load=10000000
-refuse "an expectation without a path" 2 "'a=b' is not /PATH=VALUE" "$agent" --sample --expect a=b
+for bad in a=b sys/a=1 /sys/a /=1 '' =; do
+    refuse "an expectation that is '$bad'" 2 "'$bad' is not /PATH=VALUE" "$agent" --sample --period 10000000 --expect "$bad"
+done
 refuse "an unknown option" 2 "unknown option '--what'" "$agent" --sample --what x
 refuse "no value" 2 'lacks its value' "$agent" --sample --period
 refuse "no such root" 2 'cannot open the root' "$agent" --sample --period 10000000 --root "$scratch/nothing"
-refuse "--probes takes a root only" 2 'usage: --probes' "$agent" --probes x
+refuse "--probes takes a root only" 2 "unexpected argument 'x'" "$agent" --probes x
 
 listed() { "$agent" --probes --root "$small" >"$scratch/list" && [ "$(wc -l <"$scratch/list")" -eq 10 ] &&
     grep -qx "probe${tab}temperature${tab}package-0:Cel core-0-0:Cel package-1:Cel core-1-0:Cel${tab}hwmon coretemp" "$scratch/list"; }

@@ -126,7 +126,7 @@ TEST(another_engine_is_refused) {
     inbox_restart(&other.inbox);
     outbox_restart(&other.outbox);
     say_hello(&other, 1);
-    refused(&other, "this agent has no session 1 to go on with");
+    refused(&other, "this agent does not serve session 1");
     close_stream(&other);
     assert_int_equal(relay_end(&other, words), 0);
     start_relay(&other, "--resume", NULL, NULL);
@@ -153,7 +153,7 @@ TEST(a_violation_ends_the_agent) {
     begin(&engine, PROTOCOL_LEAVE);
     protocol_put_u32(&writer, 1);
     end(&engine);
-    refused(&engine, "a LEAVE message with a payload");
+    refused(&engine, "a malformed LEAVE message: it continues after its end");
     assert_int_equal(relay_end(&engine, words), 0);
     assert_false(file_exists(below("run")));
     engine_clear(&engine);

@@ -1,9 +1,9 @@
 /* The parts of the controls that need no machine: lines, frequencies, snapshots as bytes. */
 #include "engine/agent/controls/hertz.h"
 #include "engine/agent/controls/lines.h"
-#include "engine/agent/controls/owner.h"
 #include "engine/agent/controls/snapshot.h"
 #include "engine/agent/files/sha256.h"
+#include "engine/agent/machine/process.h"
 #include "engine/foundation/cleanup.h"
 #include "tests/test.h"
 

@@ -9,6 +9,8 @@
 #include "engine/remote/nodes/facts.h"
 
 #include <poll.h>
+#include <sched.h>
+#include <sys/mount.h>
 
 /* ---- an agent of the machine */
 
@@ -450,6 +452,61 @@ TEST(a_number_may_go_to_another) {
     assert_int_equal(TOOL("--set-controls", "turbo=on"), 1);
     assert_string_equal(field(told("held"), 3), "gone");
     assert_int_equal(TOOL("--restore-controls", "--abandoned"), 0);
+    machine_is_as(&before);
+    text_clear(&before);
+}
+
+/* In a container: PID and mount namespaces of its own, with its own /proc. Keeps a snapshot there, writes a
+ * byte, and lives until its input ends. Never returns. */
+static _Noreturn void keep_in_container(int ready, int hold) {
+    char byte = 0;
+    if (unshare(CLONE_NEWPID | CLONE_NEWNS) < 0)
+        _exit(77);
+    pid_t first = fork();
+    if (first == 0) {
+        if (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0 ||
+            mount("proc", "/proc", "proc", 0, NULL) < 0)
+            _exit(77);
+        int r = TOOL("--snapshot-controls") || TOOL("--set-controls", "turbo=off");
+        (void)!write(ready, &byte, r == 0);
+        (void)!read(hold, &byte, 1);
+        _exit(r);
+    }
+    int status = 0;
+    waitpid(first, &status, 0);
+    _exit(WIFEXITED(status) ? WEXITSTATUS(status) : 1);
+}
+
+/* Its owner cannot be looked at from here, where its PID is another's or nobody's: it counts as alive. */
+TEST(an_owner_in_a_container_is_alive) {
+    machine_make("intel-pstate");
+    struct text before = machine_state();
+    int ready[2], hold[2], status;
+    char byte;
+    assert_int_equal(pipe2(ready, O_CLOEXEC) + pipe2(hold, O_CLOEXEC), 0);
+    pid_t child = fork();
+    if (child == 0) {
+        close(ready[0]);
+        close(hold[1]);
+        keep_in_container(ready[1], hold[0]);
+    }
+    close(ready[1]);
+    close(hold[0]);
+    bool kept = read(ready[0], &byte, 1) == 1;
+    if (kept) {
+        assert_int_equal(TOOL("--restore-controls", "--abandoned"), 1);
+        assert_string_equal(field(told("held"), 3), "alive");
+        assert_int_equal(TOOL("--snapshot-controls"), 1);
+        machine_expect("sys/devices/system/cpu/intel_pstate/no_turbo", "1\n");
+    }
+    close(hold[1]);
+    close(ready[0]);
+    assert_int_equal(waitpid(child, &status, 0), child);
+    if (WIFEXITED(status) && WEXITSTATUS(status) == 77)
+        skip(); /* no namespaces may be made here */
+    assert_int_equal(status, 0);
+    assert_true(kept);
+    assert_int_equal(TOOL("--restore-controls"), 0);
     machine_is_as(&before);
     text_clear(&before);
 }

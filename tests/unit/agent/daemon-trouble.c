@@ -148,7 +148,7 @@ TEST(a_door_that_nobody_opens_is_not_waited_at) {
     start_relay(&engine, "--resume", NULL, NULL);
     assert_false(read_line(&engine));
     assert_int_equal(relay_end(&engine, words), 1);
-    assert_string_equal(words, "assay-agent: nobody answers at the session's socket\n");
+    assert_string_equal(words, "assay-agent: the session's socket does not answer\n");
     kill(squatter, SIGKILL);
     waitpid(squatter, NULL, 0);
     close(ready[0]);

@@ -261,7 +261,7 @@ static void the_lease_runs_out(bool linked) {
     if (linked) { /* a link that is up and silent is no better than none */
         assert_true(receive(&engine, &frame));
         assert_int_equal(protocol_get_message(&frame, &told, &failure), 0);
-        assert_non_null(strstr(told, "the lease has run out: nothing was heard of the engine for 3"));
+        assert_non_null(strstr(told, "the lease has run out: nothing was heard from the engine for 3"));
         assert_false(receive(&engine, &frame));
     }
     hurry();
@@ -435,7 +435,7 @@ TEST(daemons_are_ended) {
     assert_false(is_alive(stray));
     assert_false(is_alive(engine.agent));
     assert_false(file_exists(below("run")));
-    refused(&engine, "the agent was told on its node to end");
+    refused(&engine, "the agent was asked on its node to leave");
     assert_int_equal(relay_end(&engine, words), 0);
     assert_int_equal(call((const char *const[]){"--end", engine.name, NULL}, output, words), 69);
     assert_non_null(strstr(words, "there is no agent of session"));

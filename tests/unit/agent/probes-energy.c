@@ -64,13 +64,13 @@ TEST(between_samples_it_is_kept_up) {
     struct made_tree *tree = *state;
     make_zone(tree, "intel-rapl:0", "package-0\n", "0\n", "1000\n");
     assert_int_equal(begin(tree, "energy"), 0);
-    assert_int_equal(tree->probing.probe->keep_up_ns, 10 * PROBE_SECOND);
+    assert_int_equal(tree->probing.probe->refresh_ns, 10 * PROBE_SECOND);
     for (int i = 1; i <= 6; i++) { /* 600 a time, so once around in two */
         char text[16];
         snprintf(text, sizeof text, "%d\n", 600 * i % 1000);
         set(tree, "intel-rapl:0", text);
         tree->probing.now_ns = (100 + 10 * i) * PROBE_SECOND;
-        probing_keep_up(&tree->probing);
+        probing_refresh(&tree->probing);
     }
     expect_sample(tree, 60, ",3600");
 }

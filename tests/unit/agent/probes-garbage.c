@@ -73,7 +73,7 @@ static void a_round(struct made_tree *tree, unsigned round) {
             tree->probing.now_ns += 2 * PROBE_SECOND;
             for (unsigned i = 0; i < 1 + round % 20; i++)
                 spoil(files[random_below((unsigned)file_count)]);
-            probing_keep_up(&tree->probing);
+            probing_refresh(&tree->probing);
             probing_sample(&tree->probing);
             check_values(&tree->probing);
         }

@@ -257,9 +257,9 @@ TEST(counters_give_the_mean_while_awake) {
 TEST(pus_are_counted) {
     struct pu_set set;
     assert_int_equal(pu_set_parse("0-3,8,8191", &set), 0);
-    assert_int_equal(load_count_pus(&set), 6);
-    assert_int_equal(load_allowed_pus(&set), 0);
-    assert_in_range(load_count_pus(&set), 1, sysconf(_SC_NPROCESSORS_CONF));
+    assert_int_equal(pu_set_count(&set), 6);
+    assert_int_equal(pu_set_allowed(&set), 0);
+    assert_in_range(pu_set_count(&set), 1, sysconf(_SC_NPROCESSORS_CONF));
 }
 
 TEST_EACH(made_tree_setup, made_tree_teardown)

@@ -386,11 +386,4 @@ TEST(what_was_set_is_watched) {
     expect_events(tree, "drift /sys/x: expected a=b, found c\ndrift-over /sys/a: expected 1, found 1\n");
 }
 
-TEST(what_is_expected_has_a_form) {
-    struct made_tree *tree = *state;
-    static const char *const bad[] = {"sys/a=1", "/sys/a", "/=1", "", "="};
-    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
-        assert_int_equal(begin_with(tree, "drift", &bad[i], 1), -EINVAL);
-}
-
 TEST_EACH(made_tree_setup, made_tree_teardown)

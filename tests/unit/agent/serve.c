@@ -180,7 +180,7 @@ TEST(other_versions_are_refused_in_a_sentence) {
 
 TEST(an_unknown_session_is_refused) {
     say_hello(PROTOCOL_VERSION, 0xabc, PROTOCOL_PAYLOAD_LIMIT);
-    is_refused("this agent has no session abc to go on with");
+    is_refused("this agent does not serve session abc");
 }
 
 TEST(small_payloads_are_refused) {

@@ -244,7 +244,8 @@ TEST(the_agent_is_its_tools) {
     run_some(&fixture, &taken, &(struct node_tool){.arguments = unknown}, &failures);
     assert_int_equal(failures[1].code, -EIO);
     assert_string_equal(failures[1].text,
-                        "the agent's tool exited with status 2: assay-agent: unknown option; see --help");
+                        "the agent's tool exited with status 2: assay-agent: unknown option '--help-me'; see "
+                        "--help");
     free(failures);
     group_close(&fixture);
 }
