@@ -30,7 +30,7 @@ enum { EXIT_DAMAGED = 78 };
 
 static const char usage[] =
     "usage: assay-agent --directory DIR [--remove-directory] [--root DIR]\n"
-    "       assay-agent --attach SESSION [--directory DIR | --folder NAME [--workspace DIR]]\n"
+    "       assay-agent --attach|--serve SESSION [--directory DIR | --folder NAME [--workspace DIR]]\n"
     "                   [--remove-directory] [--leave-controls] [--label WORD]\n"
     "                   [--root DIR]\n"
     "       assay-agent --resume SESSION\n"
@@ -46,6 +46,7 @@ static const char usage[] =
     "the engine has not been heard for the length of its lease.\n"
     "\n"
     "  --attach SESSION start the daemon of that session if it is not there, and give it stdin and stdout\n"
+    "  --serve SESSION  be the daemon of that session, in the foreground; the engine comes by --resume\n"
     "  --resume SESSION give them to the daemon that is there; exit with status 69 if there is none\n"
     "  --list           print a line for each daemon of this user: session, state, seconds since the engine "
     "was\n"
@@ -70,7 +71,7 @@ static const char usage[] =
     "  --help           print this, and exit\n";
 
 struct options {
-    const char *attach, *resume, *end;
+    const char *attach, *serve, *resume, *end;
     const char *directory, *folder, *workspace, *root, *label;
     bool remove_directory, leave_controls, list;
 };
@@ -94,10 +95,11 @@ static const char **find_value(const char *name, struct options *options) {
         const char *name;
         const char **value;
     } valued[] = {
-        {"--attach", &options->attach}, {"--resume", &options->resume},
-        {"--end", &options->end},       {"--directory", &options->directory},
-        {"--folder", &options->folder}, {"--workspace", &options->workspace},
-        {"--root", &options->root},     {"--label", &options->label},
+        {"--attach", &options->attach},       {"--serve", &options->serve},
+        {"--resume", &options->resume},       {"--end", &options->end},
+        {"--directory", &options->directory}, {"--folder", &options->folder},
+        {"--workspace", &options->workspace}, {"--root", &options->root},
+        {"--label", &options->label},
     };
     for (size_t i = 0; i < sizeof valued / sizeof *valued; i++)
         if (strcmp(name, valued[i].name) == 0)
@@ -210,7 +212,7 @@ static int attach(const struct options *given, const char *path) {
         fprintf(stderr, "assay-agent: %s\n", failure.text);
         return EXIT_DAMAGED;
     }
-    struct daemon_options options = {.session = parse_session(given->attach),
+    struct daemon_options options = {.session = parse_session(given->serve ? given->serve : given->attach),
                                      .directory = given->directory,
                                      .folder = given->folder,
                                      .workspace = given->workspace,
@@ -227,7 +229,7 @@ static int attach(const struct options *given, const char *path) {
         snprintf(folder, sizeof folder, "assay-%016llx", (unsigned long long)options.session);
         options.folder = folder;
     }
-    return relay_attach(&options);
+    return given->serve ? daemon_run(&options, -1) : relay_attach(&options);
 }
 
 /* ---- tools */
@@ -300,18 +302,18 @@ int main(int count, char **arguments) {
         return run_tool(tool, count - 2, arguments + 2);
     struct options options = {0};
     parse(count, arguments, &options);
-    if (!!options.attach + !!options.resume + !!options.end + options.list > 1)
-        complain("--attach, --resume, --list and --end exclude each other");
+    if (!!options.attach + !!options.serve + !!options.resume + !!options.end + options.list > 1)
+        complain("--attach, --serve, --resume, --list and --end exclude each other");
     if (options.list)
         return sessions_list();
     if (options.end)
         return sessions_end(strcmp(options.end, "all") == 0 ? 0 : parse_session(options.end));
     if (options.resume)
         return relay_resume(parse_session(options.resume));
-    if (options.attach)
+    if (options.attach || options.serve)
         return attach(&options, arguments[0]);
     if (options.folder || options.workspace || options.leave_controls || options.label)
-        complain("--folder, --workspace, --leave-controls and --label go with --attach");
+        complain("--folder, --workspace, --leave-controls and --label go with --attach and --serve");
     if (!options.directory)
         complain("no --directory; see --help");
     return serve_stream(&options);

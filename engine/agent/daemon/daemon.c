@@ -33,6 +33,7 @@ struct daemon {
     const struct daemon_options *options;
     struct agent agent;
     int listener, life; /* `life`: the end that relays get */
+    int output;         /* where it is to be said that others can come; -1: nowhere */
     struct event_source *listener_source;
     struct visitor visitors[VISITOR_LIMIT];
     struct visitor *relay; /* that of the link; NULL: there is none */
@@ -97,9 +98,9 @@ static void on_leaving(struct agent *agent, void *context) {
 
 /* The line tells where, among what a login may print, the frames begin; that may end without a newline. A
  * stream that does not take it at once is none. */
-static int write_line(const struct daemon *daemon, int output, struct failure *failure) {
+static int write_line(const struct daemon *daemon, int output, const char *what, struct failure *failure) {
     char line[64];
-    int length = snprintf(line, sizeof line, "\nASSAY-AGENT ATTACHED %016llx\n",
+    int length = snprintf(line, sizeof line, "\nASSAY-AGENT %s %016llx\n", what,
                           (unsigned long long)daemon->options->session);
     ssize_t written = write(output, line, (size_t)length);
     if (written == length)
@@ -119,7 +120,7 @@ static int attach(struct daemon *daemon, struct control_message *message, struct
         return r;
     stream[0] = stream[1] = -1;
     on_detached(agent, daemon); /* the link before, if there was one, is over */
-    r = write_line(daemon, output, failure);
+    r = write_line(daemon, output, "ATTACHED", failure);
     if (r < 0)
         agent_detach(agent);
     return r;
@@ -245,10 +246,13 @@ static int serve(struct daemon *daemon, int directory, int *connection, struct f
     if (!daemon->listener_source || !event_loop_add_signal(loop, SIGTERM, on_signal, agent) ||
         !event_loop_add_signal(loop, SIGINT, on_signal, agent))
         r = failure_set(failure, -errno, "cannot watch sockets and signals: %s", strerror(errno));
-    if (r == 0) {
+    if (r == 0 && *connection >= 0)
         visitor_open(daemon, take_descriptor(*connection));
+    else if (r == 0)
+        r = write_line(daemon, daemon->output, "SERVING", failure);
+    cleanup_close_descriptor(&daemon->output);
+    if (r == 0)
         r = agent_run(agent, failure);
-    }
     if (r < 0)
         tell_visitors(daemon, failure);
     /* No more calls: what is told from here on is told by the end of the sockets. */
@@ -279,7 +283,7 @@ static int open_all(struct daemon *daemon, struct run_directory *directory, int 
     const struct daemon_options *options = daemon->options;
     daemon->listener = control_socket_listen(options->session);
     if (daemon->listener == -EADDRINUSE)
-        return -EADDRINUSE;
+        return failure_set(failure, -EADDRINUSE, "there is an agent of this session already");
     if (daemon->listener < 0)
         return failure_set(failure, daemon->listener, "cannot listen on a socket: %s",
                            strerror(-daemon->listener));
@@ -296,11 +300,11 @@ static int open_all(struct daemon *daemon, struct run_directory *directory, int 
         failure_set(failure, r, "cannot become a daemon: %s", strerror(-r));
     /* The guardian keeps the control socket: whoever connects before all of the agent has gone, its directory
      * too, waits until it has, and takes nothing that is about to be removed. */
-    const int not_the_guardians[] = {daemon->life, connection};
+    const int not_the_guardians[] = {daemon->life, connection, daemon->output};
     if (r == 0)
         r = guardian_start(directory,
                            &(struct guardian_options){.descriptors = not_the_guardians,
-                                                      .count = 2,
+                                                      .count = 3,
                                                       .ignore_hangup = true,
                                                       .root = daemon->root,
                                                       .leave_controls = options->leave_controls},
@@ -312,8 +316,10 @@ static int open_all(struct daemon *daemon, struct run_directory *directory, int 
 
 int daemon_run(const struct daemon_options *options, int connection) {
     static struct daemon daemon;
+    signal(SIGHUP, SIG_IGN); /* it is not to go with a terminal */
     daemon.options = options;
     daemon.listener = daemon.life = -1;
+    daemon.output = connection < 0 ? fcntl(1, F_DUPFD_CLOEXEC, 3) : -1;
     daemon.started_wall_ns = clock_wall_ns();
     for (int i = 0; i < VISITOR_LIMIT; i++)
         daemon.visitors[i] = (struct visitor){.daemon = &daemon, .socket = -1};

@@ -126,7 +126,7 @@ static int start_run(struct agent_delivery *delivery, const char *command, const
     struct channel_run *run = channel_run_new(input, length, ANSWER_MAX, on_answer, delivery);
     struct remote_channel_listener listener = channel_run_listener(run);
     struct remote_channel *channel;
-    int r = launcher_open(delivery->launcher, command, &listener, &channel, failure);
+    int r = launcher_open(delivery->launcher, LAUNCHER_ATTACH, command, &listener, &channel, failure);
     if (r < 0) {
         channel_run_cancel(run);
         return r;

@@ -1,4 +1,5 @@
-/* The transport to an agent over ssh, by libssh: agent-transport.h has what it does. */
+/* The transport to an agent on another machine, by libssh or by programs: agent-transport.h has what it does.
+ */
 #ifndef ASSAY_LAUNCH_TRANSPORT_SSH_H
 #define ASSAY_LAUNCH_TRANSPORT_SSH_H
 
@@ -15,8 +16,8 @@ struct transport_ssh_options {
     const char *node;                    /* the name for failures and results; NULL: the destination */
     /* The rest as in agent-transport.h. */
     const char *folder, *workspace, *label;
-    bool remove_directory, write_anywhere, leave_controls;
-    const char *const *command; /* in place of libssh, the words of a launcher_command_new(); NULL: libssh */
+    bool remove_directory, leave_controls;
+    const struct launcher_words *launcher; /* in place of libssh, programs; NULL: libssh */
 };
 
 int transport_ssh_new(struct event_loop *loop, const struct transport_ssh_options *options,

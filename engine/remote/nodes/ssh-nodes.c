@@ -23,6 +23,7 @@ struct ssh_nodes {
     char *workspace, *label, *folder_prefix;
     bool remove_directory, leave_controls;
     struct agent_link_policy policy;
+    const struct launcher_words *launcher;
     struct named *taken;
     size_t taken_count, taken_capacity;
 };
@@ -64,6 +65,7 @@ int ssh_nodes_new(struct event_loop *loop, const struct ssh_nodes_options *optio
     nodes->leave_controls = options->leave_controls;
     nodes->remove_directory = options->remove_directory;
     nodes->policy = options->policy;
+    nodes->launcher = options->launcher;
     nodes->workspace = options->workspace ? xstrdup(options->workspace) : NULL;
     nodes->label = options->label ? xstrdup(options->label) : NULL;
     nodes->folder_prefix = xstrdup(options->folder_prefix);
@@ -154,7 +156,8 @@ int ssh_nodes_transport(struct ssh_nodes *nodes, const char *destination, struct
                                                              .workspace = nodes->workspace,
                                                              .label = nodes->label,
                                                              .remove_directory = nodes->remove_directory,
-                                                             .leave_controls = nodes->leave_controls},
+                                                             .leave_controls = nodes->leave_controls,
+                                                             .launcher = nodes->launcher},
                              ret, failure);
 }
 

@@ -34,9 +34,10 @@ struct test_launcher {
     char last_command[1024];
 };
 
-static int open_here(struct launcher *launcher, const char *command,
+static int open_here(struct launcher *launcher, enum launcher_step step, const char *command,
                      const struct remote_channel_listener *listener, struct remote_channel **ret,
                      struct failure *failure) {
+    (void)step;
     struct test_launcher *self = (struct test_launcher *)launcher;
     snprintf(self->last_command, sizeof self->last_command, "%s", command);
     self->runs++;
