@@ -8,6 +8,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static void init(struct launcher *launcher, const struct launcher_operations *operations,
                  struct event_loop *loop, const char *node) {
@@ -186,6 +187,29 @@ static char **copy_words(const char *const *words, const char *node, const char 
     return copy;
 }
 
+/* Does VARIABLE, "NAME=VALUE", let whoever knows it in somewhere else? */
+static bool is_credential(const char *variable) {
+    static const char *const words[] = {"TOKEN",       "SECRET",       "PASSWORD", "PASSWD",
+                                        "PASSPHRASE",  "CREDENTIAL",   "API_KEY",  "ACCESS_KEY",
+                                        "PRIVATE_KEY", "SSH_AUTH_SOCK"};
+    cleanup_free char *name = xstrndup(variable, strcspn(variable, "="));
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (strcasestr(name, words[i]))
+            return true;
+    return false;
+}
+
+/* What this process has, without credentials: experiments need compilers, libraries and modules, and nobody's
+ * passwords. A login on a node would not have them either. The caller frees the array alone. */
+static const char **environment_without_credentials(void) {
+    size_t count = 0;
+    const char **kept = xcalloc(count_words((const char *const *)environ) + 1, sizeof *kept);
+    for (char **variable = environ; *variable; variable++)
+        if (!is_credential(*variable))
+            kept[count++] = *variable;
+    return kept;
+}
+
 static int command_connect(struct launcher *launcher, struct failure *failure) {
     (void)launcher;
     (void)failure;
@@ -206,10 +230,13 @@ static int command_open(struct launcher *launcher, enum launcher_step step, cons
         }
         arguments[count++] = command && is_place_of_command(words[i]) ? command : words[i];
     }
-    return child_channel_open(
-        launcher->loop,
-        &(struct child_channel_options){.arguments = arguments, .ends_in_order = self->is_local}, listener,
-        ret, failure);
+    /* Programs with a step for the agent hand it their environment; others log in somewhere, and may need it.
+     */
+    bool inherited = self->is_local || launcher->has_start;
+    cleanup_free const char **environment = inherited ? environment_without_credentials() : NULL;
+    const struct child_channel_options options = {
+        .arguments = arguments, .environment = environment, .ends_in_order = self->is_local};
+    return child_channel_open(launcher->loop, &options, listener, ret, failure);
 }
 
 static void command_disconnect(struct launcher *launcher) {

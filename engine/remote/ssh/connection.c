@@ -71,12 +71,6 @@ int ssh_connection_explain(struct ssh_connection *connection, struct failure *fa
 }
 
 bool ssh_connection_is_broken(struct ssh_connection *connection) {
-    /* libssh closes the socket when writing fails. Its number may be another's from now on: it is forgotten
-     * before anybody opens anything. */
-    if (ssh_get_fd(connection->session) < 0) {
-        event_source_remove(take_pointer(connection->source));
-        connection->descriptor = -1;
-    }
     /* A message of goodbye and a failed write are errors of the session that no call returns. */
     return !ssh_is_connected(connection->session) || ssh_get_fd(connection->session) < 0 ||
            ssh_get_status(connection->session) & (SSH_CLOSED | SSH_CLOSED_ERROR);
@@ -90,8 +84,6 @@ bool ssh_connection_is_choked(const struct ssh_connection *connection) {
 
 static void drop_session(struct ssh_connection *connection) {
     ssh_agent_stop(connection);
-    if (connection->session)
-        (void)ssh_connection_is_broken(connection); /* the socket may be closed already */
     event_source_remove(take_pointer(connection->source));
     if (connection->session) {
         /* The event goes first: it hands what it has back to the session. Nothing here waits: the goodbye
@@ -328,7 +320,6 @@ static bool set_options(struct ssh_connection *connection, const char *host_keys
            set_option(session, SSH_OPTIONS_SSH_DIR, "/dev/null") &&
            set_option(session, SSH_OPTIONS_KNOWNHOSTS, "/dev/null") &&
            set_option(session, SSH_OPTIONS_GLOBAL_KNOWNHOSTS, "/dev/null") &&
-           set_option(session, SSH_OPTIONS_FD, &connection->descriptor) &&
            /* The cheapest that every server of the last ten years has comes first: P-256 is assembly in
             * libcrypto, where OpenSSH's own curve25519 costs the node some 3 ms of a login's 20. */
            set_option(session, SSH_OPTIONS_KEY_EXCHANGE,
@@ -340,6 +331,16 @@ static bool set_options(struct ssh_connection *connection, const char *host_keys
            set_option(session, SSH_OPTIONS_HOSTKEYS, host_keys) &&
            /* libssh is given its socket; that of the environment is none of its business. */
            set_option(session, SSH_OPTIONS_IDENTITY_AGENT, "/dev/null");
+}
+
+/* libssh closes its socket when a write fails, at any time and in the thread of ssh-agent too; then the
+ * number may be another's before we hear of it. So it has a duplicate, and what is watched stays ours. */
+static int share_socket(struct ssh_connection *connection) {
+    cleanup_close int theirs = fcntl(connection->descriptor, F_DUPFD_CLOEXEC, 3);
+    if (theirs < 0 || !set_option(connection->session, SSH_OPTIONS_FD, &theirs))
+        return theirs < 0 ? -errno : -ENOMEM;
+    (void)take_descriptor(theirs);
+    return 0;
 }
 
 static int open_session(struct ssh_connection *connection, struct failure *failure) {
@@ -367,9 +368,9 @@ void ssh_connection_exchange(struct ssh_connection *connection, int descriptor) 
     if (r == 0) {
         connection->source = event_loop_add_descriptor(connection->client->loop, descriptor, EVENT_READ,
                                                        on_descriptor, connection);
-        if (!connection->source)
-            r = ssh_connection_complain(connection, &why, -errno, "cannot watch the connection: %s",
-                                        strerror(errno));
+        r = connection->source ? share_socket(connection) : -errno;
+        if (r < 0)
+            ssh_connection_complain(connection, &why, r, "cannot watch the connection: %s", strerror(-r));
     }
     if (r < 0)
         ssh_connection_fail(connection, &why);

@@ -30,7 +30,7 @@ static void give_up(struct ssh_connection *connection) {
     if (connection->dial_error == -EMFILE)
         ssh_connection_complain(connection, &why, code,
                                 "cannot connect: this process may not have more than %ld files open "
-                                "(ulimit -n), and each node needs one",
+                                "(ulimit -n), and each node needs two",
                                 sysconf(_SC_OPEN_MAX));
     else
         ssh_connection_complain(connection, &why, code, "cannot connect to %s%s%s%s port %u: %s",

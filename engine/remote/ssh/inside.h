@@ -134,7 +134,7 @@ struct ssh_connection {
     int64_t dial_deadline;
     int dial_error;
 
-    int descriptor; /* libssh has it, and closes it when it finds it broken */
+    int descriptor; /* of which libssh has a duplicate */
     struct event_source *source;
     ssh_session session;
     ssh_event event; /* of the session alone: how libssh is told to look at its socket */

@@ -16,6 +16,7 @@
  */
 #include "engine/foundation/installation.h"
 #include "engine/remote/launch/transport-ssh.h"
+#include "tests/integration/remote/descriptors.h"
 
 #include <errno.h>
 #include <getopt.h>
