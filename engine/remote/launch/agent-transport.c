@@ -17,7 +17,8 @@ enum {
     PREAMBLE_MAX = 256 << 10, /* bytes that login scripts may print before the relay's line */
     LINE_MAX = 4096,          /* bytes of one of their lines: longer ones are not the relay's */
     WORDS_MAX = 1024,         /* bytes of stderr that are kept, the last ones */
-    ARGUMENTS_MAX = 16,
+    OPTIONS_MAX = 9,
+    COMMAND_MAX = 16384,
     SESSION_SIZE = 17, /* 16 hexadecimal digits */
     EXIT_FAILED = 1,
     EXIT_USAGE = 2,
@@ -34,8 +35,7 @@ struct launch {
     unsigned users;
     struct launcher *launcher;
     const struct agent_package *package; /* NULL: a local agent */
-    char *folder, *workspace, *label;
-    bool remove_directory, leave_controls;
+    char *options[OPTIONS_MAX];          /* of the agent's command; owned, the last one NULL */
     char session[SESSION_SIZE];
     char *path; /* of the agent; NULL until it is known to be elsewhere than usual */
     char *usual_path, *damage;
@@ -335,39 +335,24 @@ static void on_channel_open(struct remote_channel *channel, void *context) {
         attached(agent);
 }
 
-static void list_arguments(const struct agent_transport *agent, const char *ret[ARGUMENTS_MAX]) {
+static int write_command(const struct agent_transport *agent, struct text *ret, struct failure *failure) {
     const struct launch *launch = agent->launch;
-    const struct {
-        const char *option, *value;
-        bool wanted;
-    } options[] = {{"--folder", launch->folder, launch->folder},
-                   {"--workspace", launch->workspace, launch->workspace},
-                   {"--label", launch->label, launch->label},
-                   {"--remove-directory", NULL, launch->remove_directory},
-                   {"--leave-controls", NULL, launch->leave_controls}};
-    size_t count = 0;
+    const char *arguments[2 + OPTIONS_MAX] = {NULL, launch->session, NULL};
     bool is_there = agent->head.resumed || launch->server;
-    ret[count++] = is_there ? "--resume" : agent->serving ? "--serve" : "--attach";
-    ret[count++] = launch->session;
-    for (size_t i = 0; !is_there && i < sizeof options / sizeof options[0]; i++) {
-        if (options[i].wanted)
-            ret[count++] = options[i].option;
-        if (options[i].wanted && options[i].value)
-            ret[count++] = options[i].value;
-    }
-    ret[count] = NULL;
+    arguments[0] = is_there ? "--resume" : agent->serving ? "--serve" : "--attach";
+    if (!is_there)
+        memcpy(arguments + 2, launch->options, sizeof launch->options);
+    return agent_package_command(launch->package, launch->path, arguments, ret, failure);
 }
 
 /* Or, where it has been started, the relay to it. */
 static int start_agent(struct agent_transport *agent, struct failure *failure) {
-    const char *arguments[ARGUMENTS_MAX];
     struct launch *launch = agent->launch;
     agent->serving = launch->launcher->has_start && !launch->server && !agent->head.resumed;
     cleanup(text_clear) struct text command;
-    text_init(&command, 16384);
+    text_init(&command, COMMAND_MAX);
     if (!is_local(agent)) {
-        list_arguments(agent, arguments);
-        int r = agent_package_command(launch->package, launch->path, arguments, &command, failure);
+        int r = write_command(agent, &command, failure);
         if (r < 0)
             return r;
         event_source_set_timer(agent->timeout, ATTACH_TIMEOUT, 0);
@@ -393,7 +378,7 @@ static void on_ready(struct launcher *launcher, void *context) {
     agent->ready = true;
     struct failure why;
     /* A node of which it is known that the binary is not wanted needs no try. */
-    if (!launch->path && !agent->head.resumed && agent_package_kind(launch->package) == AGENT_SOURCE)
+    if (!launch->path && !agent->head.resumed && launch->package->kind == AGENT_SOURCE)
         deliver(agent);
     else if (start_agent(agent, &why) < 0)
         end(agent, &why);
@@ -502,9 +487,8 @@ static void drop_launch(struct launch *launch) {
         return;
     remote_channel_free(launch->server);
     launcher_free(launch->launcher);
-    free(launch->folder);
-    free(launch->workspace);
-    free(launch->label);
+    for (size_t i = 0; launch->options[i]; i++)
+        free(launch->options[i]);
     free(launch->path);
     free(launch->usual_path);
     free(launch->damage);
@@ -583,27 +567,37 @@ static int draw_session(char ret[static SESSION_SIZE], struct failure *failure) 
 
 /* What the options have that no command may have is found here, before anything is started. */
 static int check(const struct agent_transport *agent, struct failure *failure) {
-    const char *arguments[ARGUMENTS_MAX];
     cleanup(text_clear) struct text command;
-    text_init(&command, 16384);
-    list_arguments(agent, arguments);
-    return agent_package_command(agent->launch->package, NULL, arguments, &command, failure);
+    text_init(&command, COMMAND_MAX);
+    return write_command(agent, &command, failure);
 }
 
-static char *copy(const char *text) {
-    return text ? xstrdup(text) : NULL;
+static void add_option(struct launch *launch, const char *name, const char *value) {
+    size_t count = 0;
+    while (launch->options[count])
+        count++;
+    launch->options[count] = xstrdup(name);
+    launch->options[count + 1] = value ? xstrdup(value) : NULL;
+}
+
+static void take_options(struct launch *launch, const struct agent_transport_options *options) {
+    if (options->folder)
+        add_option(launch, "--folder", options->folder);
+    if (options->workspace)
+        add_option(launch, "--workspace", options->workspace);
+    if (options->label)
+        add_option(launch, "--label", options->label);
+    if (options->remove_directory)
+        add_option(launch, "--remove-directory", NULL);
+    if (options->leave_controls)
+        add_option(launch, "--leave-controls", NULL);
 }
 
 int agent_transport_new(struct launcher *launcher, const struct agent_transport_options *options,
                         struct transport **ret, struct failure *failure) {
     struct launch *launch = xcalloc(1, sizeof *launch);
-    *launch = (struct launch){.launcher = launcher,
-                              .package = options->package,
-                              .folder = copy(options->folder),
-                              .workspace = copy(options->workspace),
-                              .label = copy(options->label),
-                              .remove_directory = options->remove_directory,
-                              .leave_controls = options->leave_controls};
+    *launch = (struct launch){.launcher = launcher, .package = options->package};
+    take_options(launch, options);
     int r = 0;
     if (launch->package) {
         launch->usual_path = agent_package_usual_path(launch->package);

@@ -17,13 +17,5 @@ int transport_ssh_new(struct event_loop *loop, const struct transport_ssh_option
     } else {
         launcher = launcher_ssh_new(loop, options->client, options->destination, node);
     }
-    return agent_transport_new(
-        launcher,
-        &(struct agent_transport_options){.package = options->package,
-                                          .folder = options->folder,
-                                          .workspace = options->workspace,
-                                          .label = options->label,
-                                          .remove_directory = options->remove_directory,
-                                          .leave_controls = options->leave_controls},
-        ret, failure);
+    return agent_transport_new(launcher, &options->agent, ret, failure);
 }

@@ -1,5 +1,4 @@
-/* The inside of an agent link: what the files of this folder and those of requests in nodes share. Nobody
- * else includes it. */
+/* The inside of an agent link: what the files of this folder share. Nobody else includes it. */
 #ifndef ASSAY_LINK_INSIDE_H
 #define ASSAY_LINK_INSIDE_H
 
@@ -54,10 +53,9 @@ struct link_session {
     struct event_source *retry; /* timer: the next attempt */
     int64_t watch_due;
     int64_t last_received, sent; /* when the stream last gave and took bytes */
-    int64_t waiting_since; /* since when there is something to be answered for and nothing has come; or -1 */
-    uint32_t heartbeat;    /* the CLOCK request that is not yet answered, or 0 */
-    uint64_t mark;         /* what had come and gone when the stream was new */
-    int64_t broken_at;
+    int64_t waiting_since;  /* since when there is something to be answered for and nothing has come; or -1 */
+    uint32_t heartbeat;     /* the CLOCK request that is not yet answered, or 0 */
+    uint64_t mark;          /* what had come and gone when the stream was new */
     unsigned attempts;      /* to have a stream since one last brought something */
     int64_t retry_first_ns; /* the first delay; tests have a shorter one */
     bool seeking;           /* one of them is under way */
@@ -142,14 +140,14 @@ void session_tell(struct agent_link *link);
 /* CLOSED. */
 void session_stop(struct agent_link *link);
 
-/* nodes/request.c */
+/* request.c */
 int request_dispatch(struct agent_link *link, const struct protocol_frame *frame, struct failure *failure);
 /* Begins the exchanges of clocks that are due. */
 void request_pump(struct agent_link *link);
 void request_fail_all(struct agent_link *link, const struct failure *failure);
 void request_free_all(struct agent_link *link);
 
-/* nodes/file-request.c. A file's command fails as the link's other commands do. */
+/* file-request.c. A file's command fails as the link's other commands do. */
 void file_request_forget(struct agent_link *link, const void *context);
 void file_request_free_all(struct agent_link *link);
 

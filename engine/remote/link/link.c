@@ -68,6 +68,11 @@ bool link_has_window(const struct agent_link *link) {
 
 /* ---- states */
 
+static void tell_state(struct agent_link *link, const struct failure *why) {
+    if (link->callbacks.on_state)
+        link->callbacks.on_state(link, link->state, why, link->callbacks.context);
+}
+
 static void tell_closed(struct agent_link *link, const struct failure *why) {
     struct failure told;
     if (why) {
@@ -78,8 +83,7 @@ static void tell_closed(struct agent_link *link, const struct failure *why) {
     }
     request_fail_all(link, &told);
     command_fail_all(link, &told);
-    if (link->callbacks.on_closed)
-        link->callbacks.on_closed(link, why ? &link->failure : NULL, link->callbacks.context);
+    tell_state(link, why ? &link->failure : NULL);
 }
 
 /* It goes forward, but for a daemon's link that is ready, broken, and ready again. */
@@ -91,13 +95,8 @@ void link_set_state(struct agent_link *link, enum agent_link_state state, const 
     link->state = state;
     if (state != AGENT_LINK_GREETING)
         event_source_set_timer(link->hello_timeout, -1, 0);
-    const struct agent_link_callbacks *told = &link->callbacks;
-    if (resumed && told->on_resumed)
-        told->on_resumed(link, event_loop_now(link->loop) - link->session.broken_at, told->context);
-    else if (state == AGENT_LINK_READY && !resumed && told->on_ready)
-        told->on_ready(link, told->context);
-    else if (state == AGENT_LINK_BROKEN && told->on_broken)
-        told->on_broken(link, &link->failure, told->context);
+    if (state == AGENT_LINK_READY || state == AGENT_LINK_BROKEN)
+        tell_state(link, state == AGENT_LINK_BROKEN ? &link->failure : NULL);
     if (state != AGENT_LINK_CLOSED)
         return;
     session_stop(link);
@@ -217,7 +216,7 @@ int link_send_hello(struct agent_link *link, struct failure *failure) {
 
 /* ---- receiving */
 
-static int keep_greeting(struct agent_link *link, const struct protocol_hello *hello) {
+static void keep_greeting(struct agent_link *link, const struct protocol_hello *hello) {
     link->greeting_version = xstrdup(hello->program);
     link->greeting_host = xstrdup(hello->host);
     link->greeting = (struct agent_greeting){.protocol = hello->version,
@@ -229,7 +228,6 @@ static int keep_greeting(struct agent_link *link, const struct protocol_hello *h
     if (memcmp(hello->sha256, unknown, sizeof unknown) != 0)
         for (int i = 0; i < PROTOCOL_HASH_SIZE; i++)
             snprintf(link->greeting.sha256 + 2 * i, 3, "%02x", hello->sha256[i]);
-    return 0;
 }
 
 static int take_greeting(struct agent_link *link, const struct protocol_frame *frame,
@@ -252,7 +250,7 @@ static int take_greeting(struct agent_link *link, const struct protocol_frame *f
         return failure_set(failure, -EPROTO, "it has session %llx where %llx was asked for",
                            (unsigned long long)hello.session, (unsigned long long)link->session.number);
     if (link->state == AGENT_LINK_GREETING) {
-        r = keep_greeting(link, &hello);
+        keep_greeting(link, &hello);
     } else {
         r = outbox_resume(&link->outbox, frame->acknowledged, failure);
         link->greeting.resumed += r == 0;
@@ -371,11 +369,7 @@ static void on_state(struct transport *transport, enum transport_state state, co
 int agent_link_new(struct event_loop *loop, struct transport *transport,
                    const struct agent_link_callbacks *callbacks, struct agent_link **ret,
                    struct failure *failure) {
-    struct agent_link *link = calloc(1, sizeof *link);
-    if (!link) {
-        transport_free(transport);
-        return failure_memory(failure);
-    }
+    struct agent_link *link = xcalloc(1, sizeof *link);
     link->loop = loop;
     link->transport = transport;
     session_init(link, transport->session);
@@ -383,10 +377,10 @@ int agent_link_new(struct event_loop *loop, struct transport *transport,
         link->callbacks = *callbacks;
     inbox_init(&link->inbox);
     outbox_init(&link->outbox, &link->inbox, OUTBOX_LIMIT);
-    link->node = strdup(transport->node);
+    link->node = xstrdup(transport->node);
     link->pump = event_loop_add_deferred(loop, on_pump, link);
     link->hello_timeout = event_loop_add_timer(loop, -1, 0, on_hello_timeout, link);
-    if (!link->node || !link->pump || !link->hello_timeout || session_add_sources(link) < 0) {
+    if (!link->pump || !link->hello_timeout || session_add_sources(link) < 0) {
         agent_link_free(link);
         return failure_memory(failure);
     }

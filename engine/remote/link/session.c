@@ -165,7 +165,6 @@ static void retry_later(struct agent_link *link) {
 /* The stream that broke is not listened to any more; it is freed when there is another. */
 static void lose(struct agent_link *link, const struct failure *why) {
     struct link_session *session = &link->session;
-    session->broken_at = now(link);
     session->tried = false;
     /* A stream that brought nothing counts as an attempt: whoever breaks each at once is not hammered. */
     if (progress(link) != session->mark)

@@ -33,33 +33,15 @@ static void note_state(struct node_round *round, size_t node, enum agent_link_st
         round->on_node(round, node, state);
 }
 
-static void tell(struct node_member *member, enum agent_link_state state, const struct failure *why) {
+static void on_state(struct agent_link *link, enum agent_link_state state, const struct failure *why,
+                     void *context) {
+    (void)link;
+    struct node_member *member = context;
     struct node_group *group = member->group;
     if (group->listener.on_node)
         group->listener.on_node(group, member->number, state, why, group->listener.context);
     if (group->round)
         note_state(group->round, member->number, state);
-}
-
-static void on_ready(struct agent_link *link, void *context) {
-    (void)link;
-    tell(context, AGENT_LINK_READY, NULL);
-}
-
-static void on_broken(struct agent_link *link, const struct failure *why, void *context) {
-    (void)link;
-    tell(context, AGENT_LINK_BROKEN, why);
-}
-
-static void on_resumed(struct agent_link *link, int64_t outage_ns, void *context) {
-    (void)link;
-    (void)outage_ns;
-    tell(context, AGENT_LINK_READY, NULL);
-}
-
-static void on_closed(struct agent_link *link, const struct failure *why, void *context) {
-    (void)link;
-    tell(context, AGENT_LINK_CLOSED, why);
 }
 
 /* ---- life */
@@ -111,11 +93,7 @@ int node_group_add(struct node_group *group, struct transport *transport,
     struct node_member *member = xcalloc(1, sizeof *member);
     member->group = group;
     member->number = group->count;
-    struct agent_link_callbacks callbacks = {.on_ready = on_ready,
-                                             .on_broken = on_broken,
-                                             .on_resumed = on_resumed,
-                                             .on_closed = on_closed,
-                                             .context = member};
+    struct agent_link_callbacks callbacks = {.on_state = on_state, .context = member};
     r = agent_link_new(group->loop, transport, &callbacks, &member->link, failure);
     if (r < 0) {
         free(member);

@@ -1,7 +1,7 @@
 /* What each of many nodes is: facts, clocks, small files. */
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/memory.h"
-#include "engine/remote/nodes/facts.h"
+#include "engine/remote/link/facts.h"
 #include "engine/remote/nodes/inside.h"
 
 #include <stdlib.h>

@@ -147,18 +147,19 @@ int ssh_nodes_transport(struct ssh_nodes *nodes, const char *destination, struct
     r = take_name(nodes, name, destination, failure);
     if (r < 0)
         return r;
-    return transport_ssh_new(nodes->loop,
-                             &(struct transport_ssh_options){.client = nodes->client,
-                                                             .package = nodes->package,
-                                                             .destination = destination,
-                                                             .node = name,
-                                                             .folder = folder,
-                                                             .workspace = nodes->workspace,
-                                                             .label = nodes->label,
-                                                             .remove_directory = nodes->remove_directory,
-                                                             .leave_controls = nodes->leave_controls,
-                                                             .launcher = nodes->launcher},
-                             ret, failure);
+    return transport_ssh_new(
+        nodes->loop,
+        &(struct transport_ssh_options){.client = nodes->client,
+                                        .destination = destination,
+                                        .node = name,
+                                        .launcher = nodes->launcher,
+                                        .agent = {.package = nodes->package,
+                                                  .folder = folder,
+                                                  .workspace = nodes->workspace,
+                                                  .label = nodes->label,
+                                                  .remove_directory = nodes->remove_directory,
+                                                  .leave_controls = nodes->leave_controls}},
+        ret, failure);
 }
 
 const struct agent_link_policy *ssh_nodes_policy(const struct ssh_nodes *nodes) {

@@ -29,7 +29,8 @@
 
 enum { COPIES_MOST = 256 };
 
-static struct transport_ssh_options options = {.folder = "transport-try", .remove_directory = true};
+static struct transport_ssh_options options = {
+    .agent = {.folder = "transport-try", .remove_directory = true}};
 static struct ssh_client_options ssh;
 static const char *identity, *prefix;
 static enum agent_kind kind = AGENT_AUTO;
@@ -182,7 +183,7 @@ static int take_options(int count, char **words) {
             kind = AGENT_BINARY;
             break;
         case 'w':
-            options.workspace = optarg;
+            options.agent.workspace = optarg;
             break;
         case 'n':
             copies = strtoul(optarg, NULL, 10);
@@ -191,7 +192,7 @@ static int take_options(int count, char **words) {
             options.node = optarg;
             break;
         case 'l':
-            options.label = optarg;
+            options.agent.label = optarg;
             break;
         case 'A':
             launcher.attach = split(optarg);
@@ -224,7 +225,7 @@ static int run_steps(char **steps) {
         ssh_client_new(loop, &ssh, &client, &failure) < 0)
         code = refuse(&failure);
     options.client = client;
-    options.package = package;
+    options.agent.package = package;
     for (; *steps && code == 0; steps++) {
         bool lenient = **steps == '-';
         code = take_step(*steps + lenient);

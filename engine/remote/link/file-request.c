@@ -3,8 +3,8 @@
 #include "engine/foundation/file.h"
 #include "engine/foundation/memory.h"
 #include "engine/remote/link/inside.h"
-#include "engine/remote/nodes/tools.h"
-#include "engine/remote/nodes/tree-archive.h"
+#include "engine/remote/link/tool.h"
+#include "engine/remote/link/tree-archive.h"
 
 #include <errno.h>
 #include <stdlib.h>
