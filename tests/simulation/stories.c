@@ -177,7 +177,7 @@ TEST(a_silent_stream_is_given_up_and_mended) {
     network_cut(node, false, false);
     run_until(is_broken);
     assert_in_range(now() - begin, 400 * MS, 510 * MS);
-    assert_string_equal(told.why.text, "nothing was heard from the agent for 0.4 s");
+    assert_string_equal(told.why.text, "the agent sent nothing for 0.4 s");
     assert_string_equal(told.why.place, "node testnode");
     run_until(is_ready);
     assert_int_equal(agent_link_greeting(node->link)->resumed, 1);
@@ -210,7 +210,7 @@ TEST(a_lease_that_runs_out_ends_the_link) {
     assert_int_equal(told.end.code, -ETIMEDOUT);
     assert_string_equal(told.end.place, "node testnode");
     assert_string_equal(told.end.text,
-                        "the agent was not heard for 1.5 s, which is its lease, so it has left; "
+                        "the agent sent nothing for 1.5 s, which is its lease, so it has left; "
                         "the last try: the network broke it");
     assert_int_equal(program->exits, 1);
     run_until(is_gone);

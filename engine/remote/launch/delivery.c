@@ -311,7 +311,7 @@ static void explain_end(struct agent_delivery *delivery, const struct channel_ru
     int length = (int)strcspn(result->error, "\n");
     const char *colon = length > 0 ? ": " : "";
     if (result->end.exited && result->end.code == 0)
-        fail_with(delivery, -EPROTO, "the node's answer to '%s' makes no sense%s%.*s",
+        fail_with(delivery, -EPROTO, "the node's answer to '%s' cannot be read%s%.*s",
                   steps[delivery->step].verb, colon, length < 256 ? length : 256, result->error);
     else
         fail_with(delivery, -EPROTO, "the node's sh %s%s%.*s",

@@ -199,7 +199,7 @@ static bool is_credential(const char *variable) {
     return false;
 }
 
-/* What this process has, without credentials: experiments need compilers, libraries and modules, and nobody's
+/* What this process has, without credentials: experiments need compilers, libraries and modules, and no
  * passwords. A login on a node would not have them either. The caller frees the array alone. */
 static const char **environment_without_credentials(void) {
     size_t count = 0;

@@ -49,7 +49,7 @@ static int prefix_installation(struct failure *failure) {
 
 /* ---- the script */
 
-/* Without comments and indentation, which nobody there reads: the node's sh takes it byte by byte. */
+/* Without comments and indentation, which the node's sh would read byte by byte for nothing. */
 static int read_script(struct agent_package *package, const char *folder, struct failure *failure) {
     cleanup(text_clear) struct text content;
     text_init(&content, SCRIPT_MAX);

@@ -3,6 +3,7 @@
 #define ASSAY_LINK_INSIDE_H
 
 #include "engine/agent/wire/mailbox.h"
+#include "engine/remote/channel/channel.h"
 #include "engine/remote/link/command.h"
 #include "engine/remote/link/link.h"
 
@@ -97,9 +98,6 @@ enum { LINK_COMMANDS_LIMIT = PROTOCOL_COMMAND_LIMIT };
 
 /* May requests be made? 0 or -ENOTCONN and why not. */
 int link_check(const struct agent_link *link, struct failure *failure);
-/* "node NAME" becomes the place. Returns CODE. */
-int link_complain(const struct agent_link *link, struct failure *failure, int code, const char *format, ...)
-    __attribute__((format(printf, 4, 5)));
 uint32_t link_next_number(struct agent_link *link);
 /* A frame; link_send returns 0, or negative and a sentence, and then nothing was sent. */
 void link_begin(struct agent_link *link, struct protocol_writer *writer, enum protocol_type type);
@@ -129,7 +127,8 @@ void session_note_heard(struct agent_link *link);
 bool session_takes_clock(struct agent_link *link, uint32_t number);
 /* Is a new stream being opened or greeted on? */
 bool session_is_seeking(const struct agent_link *link);
-/* CLOSING, and the stream has ended, in order if WHY is NULL: is there nobody left to be told to leave? */
+/* CLOSING, and the stream has ended, in order if WHY is NULL: is no agent left that is to be told to leave?
+ */
 bool session_is_over(struct agent_link *link, const struct failure *why);
 /* The stream has ended: true if the link goes on, or looks after its own end. WHY may be NULL. */
 bool session_outlives(struct agent_link *link, const struct failure *why);

@@ -76,9 +76,9 @@ struct agent_link_policy {
 int agent_link_new(struct event_loop *loop, struct transport *transport,
                    const struct agent_link_callbacks *callbacks, struct agent_link **ret,
                    struct failure *failure);
-/* Ends what is running (transport_free) and calls nobody. Commands that the caller still holds are dead: all
- * that can be done with them is remote_command_free(). A daemon is told to leave if its stream takes that at
- * once, and otherwise left to its lease: agent_link_close() makes sure. NULL is fine. */
+/* Ends what is running (transport_free) without calling back. Commands that the caller still holds are dead:
+ * all that can be done with them is remote_command_free(). A daemon is told to leave if its stream takes that
+ * at once, and otherwise left to its lease: agent_link_close() makes sure. NULL is fine. */
 void agent_link_free(struct agent_link *link);
 
 /* Before the start; members that are 0 keep what the definitions above say. */

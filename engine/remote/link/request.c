@@ -109,8 +109,9 @@ int agent_link_statistics(struct agent_link *link, agent_statistics_callback *ca
 int agent_link_measure_clock(struct agent_link *link, unsigned exchanges, agent_clock_callback *callback,
                              void *context, struct failure *failure) {
     if (exchanges > CLOCK_EXCHANGES_LIMIT)
-        return link_complain(link, failure, -EINVAL, "%u exchanges are asked for; at most %d are allowed",
-                             exchanges, CLOCK_EXCHANGES_LIMIT);
+        return node_failure(failure, link->node, -EINVAL,
+                            "%u exchanges are asked for; at most %d are allowed", exchanges,
+                            CLOCK_EXCHANGES_LIMIT);
     int r = link_check(link, failure);
     if (r < 0)
         return r;
@@ -191,7 +192,7 @@ static int take_error(struct agent_link *link, const struct protocol_frame *fram
         r = answer(link, frame, error.number, PROTOCOL_INSPECT, &answered, failure);
     if (r < 0)
         return r;
-    link_complain(link, &why, error.code, "%s", error.sentence);
+    node_failure(&why, link->node, error.code, "%s", error.sentence);
     tell_failure(link, &answered, &why);
     return 0;
 }

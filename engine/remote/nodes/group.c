@@ -65,6 +65,7 @@ void node_group_free(struct node_group *group) {
         free(group->members[i]);
     }
     free((void *)group->members);
+    text_set_clear(&group->texts);
     free(group);
 }
 
@@ -130,11 +131,8 @@ int node_group_complain_absent(const struct node_group *group, size_t node, stru
     const struct node_member *member = group->members[node];
     const struct failure *why =
         member->unstarted ? member->unstarted : agent_link_failure(group->members[node]->link);
-    int r = why ? failure_set(failure, -ENOTCONN, "there is no connection: %s", why->text)
-                : failure_set(failure, -ENOTCONN, "there is no connection");
-    if (failure)
-        snprintf(failure->place, sizeof failure->place, "node %s", node_group_name(group, node));
-    return r;
+    return node_failure(failure, node_group_name(group, node), -ENOTCONN, "there is no connection%s%s",
+                        why ? ": " : "", why ? why->text : "");
 }
 
 /* ---- rounds */
@@ -250,8 +248,11 @@ static int check_names_differ(const struct node_group *group, struct failure *fa
     qsort((void *)names, group->count, sizeof *names, compare_names);
     for (size_t i = 1; i < group->count; i++)
         if (strcmp(names[i - 1], names[i]) == 0)
-            return failure_input(failure, NULL, 0, 0, "two nodes are called '%s'; expected names that differ",
-                                 names[i]);
+            return failure_input(
+                failure, NULL, 0, 0,
+                "two nodes would be called '%s'; expected names that differ (an alias in the ssh "
+                "configuration gives one)",
+                names[i]);
     return 0;
 }
 
@@ -305,10 +306,7 @@ static int describe_absent(const struct node_group *group, struct failure *failu
         return 0;
     int code = first && first->code < 0 ? first->code : -ENOTCONN;
     if (group->count == 1) {
-        failure_set(failure, code, "%s", sentences[0]);
-        if (failure)
-            snprintf(failure->place, sizeof failure->place, "node %s", node_group_name(group, first_node));
-        return code;
+        return node_failure(failure, node_group_name(group, first_node), code, "%s", sentences[0]);
     }
     cleanup(text_clear) struct text words;
     text_init(&words, NODE_SENTENCES_MOST);

@@ -48,8 +48,7 @@ int ssh_nodes_new(struct event_loop *loop, const struct ssh_nodes_options *optio
 void ssh_nodes_free(struct ssh_nodes *nodes);
 
 /* A transport, not started, to DESTINATION, [user@]host[:port]. The node's name is that of
- * ssh_node_name(). FAILURE_INPUT when a destination before had the same name: results are told apart by it.
- */
+ * ssh_node_name(). FAILURE_INPUT when that names no host. */
 int ssh_nodes_transport(struct ssh_nodes *nodes, const char *destination, struct transport **ret,
                         struct failure *failure);
 const struct agent_link_policy *ssh_nodes_policy(const struct ssh_nodes *nodes);

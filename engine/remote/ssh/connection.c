@@ -7,7 +7,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <libssh/server.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,19 +21,6 @@ static const char ciphers[] = "aes128-gcm@openssh.com,aes256-gcm@openssh.com,cha
 static void on_descriptor(struct event_source *self, int descriptor, unsigned events, void *context);
 
 /* ---- failures */
-
-int ssh_connection_complain(const struct ssh_connection *connection, struct failure *failure, int code,
-                            const char *format, ...) {
-    char text[FAILURE_TEXT_SIZE];
-    va_list arguments;
-    va_start(arguments, format);
-    vsnprintf(text, sizeof text, format, arguments);
-    va_end(arguments);
-    failure_set(failure, code, "%s", text);
-    if (failure)
-        snprintf(failure->place, sizeof failure->place, "node %s", connection->name);
-    return code;
-}
 
 /* libssh keeps the sentence and loses the number. */
 static int code_of(const char *text) {
@@ -53,21 +39,20 @@ int ssh_connection_explain(struct ssh_connection *connection, struct failure *fa
         text += sizeof socket_error - 1;
         if (strcmp(text, "disconnected") == 0)
             text = "the server closed it";
-        return ssh_connection_complain(
-            connection, failure, code_of(text), "the connection ended %s: %s%s",
-            login ? "before the login" : "unexpectedly", text,
-            connection->state == CONNECTION_EXCHANGING
-                ? "; sshd does so while more logins are under way than its MaxStartups says"
-                : "");
+        return node_failure(failure, connection->name, code_of(text), "the connection ended %s: %s%s",
+                            login ? "before the login" : "unexpectedly", text,
+                            connection->state == CONNECTION_EXCHANGING
+                                ? "; sshd does so while more logins are under way than its MaxStartups says"
+                                : "");
     }
     if (strncmp(text, goodbye, sizeof goodbye - 1) == 0) {
         text += sizeof goodbye - 1;
         bool refused = connection->state == CONNECTION_AUTHENTICATING;
-        return ssh_connection_complain(connection, failure, refused ? -EACCES : -ECONNRESET,
-                                       "the server ended the connection (%s)", text);
+        return node_failure(failure, connection->name, refused ? -EACCES : -ECONNRESET,
+                            "the server ended the connection (%s)", text);
     }
-    return ssh_connection_complain(connection, failure, login ? -EPROTO : -ECONNRESET, "%s failed: %s", what,
-                                   *text ? text : "libssh does not say why");
+    return node_failure(failure, connection->name, login ? -EPROTO : -ECONNRESET, "%s failed: %s", what,
+                        *text ? text : "libssh does not say why");
 }
 
 bool ssh_connection_is_broken(struct ssh_connection *connection) {
@@ -191,8 +176,8 @@ static void on_turn(struct event_source *self, void *context) {
         take_turn(connection, false);
 }
 
-/* What a server may ask of a client (a forwarding that nobody wanted, the end of a write) is refused; nobody
- * else would take it from libssh's list. */
+/* What a server may ask of a client (a forwarding that was not requested, the end of a write) is refused, or
+ * it would stay in libssh's list. */
 static int refuse_message(ssh_session session, ssh_message message, void *context) {
     (void)session;
     (void)message;
@@ -208,7 +193,7 @@ static void become_ready(struct ssh_connection *connection) {
     connection->event = ssh_event_new();
     if (!connection->event || ssh_event_add_session(connection->event, connection->session) != SSH_OK) {
         struct failure why;
-        ssh_connection_complain(connection, &why, -ENOMEM, "out of memory");
+        node_failure(&why, connection->name, -ENOMEM, "out of memory");
         ssh_connection_fail(connection, &why);
         return;
     }
@@ -266,9 +251,7 @@ static void step_exchange(struct ssh_connection *connection) {
         /* libssh makes the socket block when it finds it connected, and then writes all it has at once: a
          * node that has gone would stop us all. It looks before it reads or writes, so this is all it needs.
          */
-        int descriptor = ssh_get_fd(connection->session);
-        if (descriptor >= 0)
-            (void)fcntl(descriptor, F_SETFL, O_RDWR | O_NONBLOCK);
+        (void)fcntl(connection->descriptor, F_SETFL, O_RDWR | O_NONBLOCK);
     } while (r == SSH_AGAIN && connection->counter.in_bytes - in >= SSH_READ_SIZE);
     if (r == SSH_AGAIN) {
         watch(connection);
@@ -276,7 +259,7 @@ static void step_exchange(struct ssh_connection *connection) {
     }
     if (r != SSH_OK) {
         if (mismatch.code != 0) {
-            ssh_connection_complain(connection, &why, mismatch.code, "%s", mismatch.text);
+            node_failure(&why, connection->name, mismatch.code, "%s", mismatch.text);
             ssh_connection_fail(connection, &why);
         } else {
             fail_session(connection, "the key exchange");
@@ -354,8 +337,8 @@ static int open_session(struct ssh_connection *connection, struct failure *failu
     ssh_set_blocking(connection->session, 0);
     ssh_set_counters(connection->session, &connection->counter, NULL);
     if (!set_options(connection, host_keys.bytes))
-        return ssh_connection_complain(connection, failure, -EINVAL, "libssh refuses an option: %s",
-                                       ssh_get_error(connection->session));
+        return node_failure(failure, connection->name, -EINVAL, "libssh refuses an option: %s",
+                            ssh_get_error(connection->session));
     return 0;
 }
 
@@ -370,7 +353,7 @@ void ssh_connection_exchange(struct ssh_connection *connection, int descriptor) 
                                                        on_descriptor, connection);
         r = connection->source ? share_socket(connection) : -errno;
         if (r < 0)
-            ssh_connection_complain(connection, &why, r, "cannot watch the connection: %s", strerror(-r));
+            node_failure(&why, connection->name, r, "cannot watch the connection: %s", strerror(-r));
     }
     if (r < 0)
         ssh_connection_fail(connection, &why);
@@ -399,8 +382,8 @@ static void on_timeout(struct event_source *self, void *context) {
     else
         what = "the server took the connection and said nothing";
     struct failure why;
-    ssh_connection_complain(connection, &why, -ETIMEDOUT, "%s within %.3g s", what,
-                            (double)connection->target.timeout_ns / (double)EVENT_SECOND);
+    node_failure(&why, connection->name, -ETIMEDOUT, "%s within %.3g s", what,
+                 (double)connection->target.timeout_ns / (double)EVENT_SECOND);
     ssh_connection_fail(connection, &why);
 }
 
@@ -410,7 +393,7 @@ static void on_addresses(const struct name_address *addresses, size_t count, con
     connection->query = NULL;
     struct failure why;
     if (count == 0) {
-        ssh_connection_complain(connection, &why, failure->code, "%s", failure->text);
+        node_failure(&why, connection->name, failure->code, "%s", failure->text);
         ssh_connection_fail(connection, &why);
         return;
     }
@@ -473,7 +456,7 @@ int ssh_connection_new(struct ssh_client *client, const char *destination,
 
 int ssh_connection_start(struct ssh_connection *connection, struct failure *failure) {
     if (connection->state != CONNECTION_IDLE)
-        return ssh_connection_complain(connection, failure, -EALREADY, "the connection was started before");
+        return node_failure(failure, connection->name, -EALREADY, "the connection was started before");
     connection->state = CONNECTION_WAITING;
     if (connection->gateway)
         return ssh_gateway_start(connection, failure);

@@ -577,7 +577,7 @@ TEST(no_sh) {
     const char *const sentences[] = {"the node's sh ended with exit status 1", NULL};
     expect_failure(fixture, -EPROTO, sentences);
     fixture->launcher.shell = "/bin/true";
-    const char *const nothing[] = {"the node's answer to 'find' makes no sense", NULL};
+    const char *const nothing[] = {"the node's answer to 'find' cannot be read", NULL};
     expect_failure(fixture, -EPROTO, nothing);
 }
 
