@@ -25,12 +25,13 @@ exit \$status
 END
 chmod +x "$scratch/bin/srun"
 PATH=$scratch/bin:$PATH
-agents() { "$agent" --list | awk -F '\t' -v label="$label" '$9 == label' | cut -f"${1:-1}"; }
+agents() { "$agent" --list | awk -F '\t' -v label="$label" '$9 == label' | cut -f1; }
+none() { [ -z "$(agents)" ]; }
 cleanup() { for session in $(agents); do "$agent" --end "$session" >/dev/null 2>&1; done; }
 run() { timeout 120 "$try" --prefix "$ASSAY_BUILD" --label "$label" "$@" 2>&1 | tee "$scratch/said" >&2; return "${PIPESTATUS[0]}"; }
 says() { local name=$1 pattern=$2; shift 2; "$@" 2>/dev/null; grep -qE -- "$pattern" "$scratch/said"; local status=$?
          [ $status -eq 0 ] || sed 's/^/# /' "$scratch/said"; report $status "$name"; }
-gone() { [ -z "$(agents)" ] && [ ! -e "$TMPDIR/transport-try" ]; }
+gone() { none && [ ! -e "$TMPDIR/transport-try" ]; }
 verbs() { grep -oE -- '--(serve|resume|attach)|(find|put|build) ' "$scratch/steps" | tr -d ' \n-'; }
 # The first process of the step in which the agent's program runs with an option: in the command of a step.
 printf '#!/bin/sh\npgrep -f "^/[^ ]*/agent-%s $1 $SESSION" | head -n 1\n' "$hash" >"$scratch/bin/first"
@@ -67,7 +68,7 @@ says "an agent whose step is killed" "^closed ECONNRESET node $to: " \
 check "is gone for good" grep -q "^closed ESTALE node $to: cannot reach the agent: .*there is no agent of session" "$scratch/said"
 rm -rf "$TMPDIR/transport-try"
 says "an engine that gives it up" "^open" run --launcher srun "$to" open free
-check "ends its step" eventually test -z "$(agents)"
+check "ends its step" eventually none
 rm -rf "$TMPDIR/transport-try"
 
 # ---- what goes wrong
