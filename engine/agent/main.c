@@ -25,7 +25,7 @@ enum { EXIT_DAMAGED = 78 };
 
 static const char usage[] =
     "usage: assay-agent --directory DIR [--remove-directory] [--root DIR]\n"
-    "       assay-agent --attach SESSION [--directory DIR | --folder NAME [--workspace DIR]]\n"
+    "       assay-agent --attach|--serve SESSION [--directory DIR | --folder NAME [--workspace DIR]]\n"
     "                   [--remove-directory] [--leave-controls] [--label WORD] [--root DIR]\n"
     "       assay-agent --resume SESSION\n"
     "       assay-agent --list\n"
@@ -39,6 +39,7 @@ static const char usage[] =
     "when nothing was heard from the engine for the length of its lease.\n"
     "\n"
     "  --attach SESSION    start the daemon of that session if it is not there; pass it stdin and stdout\n"
+    "  --serve SESSION     be that daemon, in the foreground; the engine comes by --resume\n"
     "  --resume SESSION    pass them to the daemon that is there; exit with status 69 if there is none\n"
     "  --list              print a line for each daemon of this user: session, state, seconds since the\n"
     "                      engine was heard, lease in seconds, commands, pid, start (Unix time),\n"
@@ -72,7 +73,8 @@ static void check_label(const char *label) {
             exit(tool_complain(2, "a label is one word"));
 }
 
-static int attach(struct daemon_options *options, const char *session, const char *path) {
+/* IN_FOREGROUND: this process is the daemon. */
+static int attach(struct daemon_options *options, const char *session, bool in_foreground, const char *path) {
     struct failure failure;
     if (program_check_name(path, &failure) < 0)
         return tool_complain(EXIT_DAMAGED, "%s", failure.text);
@@ -86,15 +88,16 @@ static int attach(struct daemon_options *options, const char *session, const cha
     snprintf(folder, sizeof folder, "assay-%016llx", (unsigned long long)options->session);
     if (!options->folder)
         options->folder = folder;
-    return relay(options->session, options);
+    return in_foreground ? daemon_run(options, -1) : relay(options->session, options);
 }
 
 static int run(int count, char **arguments) {
-    const char *session = NULL, *resume = NULL, *end = NULL;
+    const char *session = NULL, *serve = NULL, *resume = NULL, *end = NULL;
     bool help = false, version = false, list = false;
     struct daemon_options daemon = {.label = ""};
     const struct tool_option known[] = {
         {"--attach", .text = &session},
+        {"--serve", .text = &serve},
         {"--resume", .text = &resume},
         {"--end", .text = &end},
         {"--list", .flag = &list},
@@ -118,18 +121,19 @@ static int run(int count, char **arguments) {
             printf("assay-agent %s protocol %d\n", ASSAY_VERSION, PROTOCOL_VERSION);
         return fflush(stdout) == 0 ? 0 : 1;
     }
-    if (!!session + !!resume + !!end + list > 1)
-        return tool_complain(2, "--attach, --resume, --list and --end exclude each other");
+    if (!!session + !!serve + !!resume + !!end + list > 1)
+        return tool_complain(2, "--attach, --serve, --resume, --list and --end exclude each other");
     if (list)
         return sessions_list();
     if (end)
         return sessions_end(strcmp(end, "all") == 0 ? 0 : parse_session(end));
     if (resume)
         return relay(parse_session(resume), NULL);
-    if (session)
-        return attach(&daemon, session, arguments[0]);
+    if (session || serve)
+        return attach(&daemon, session ? session : serve, serve, arguments[0]);
     if (daemon.folder || daemon.workspace || daemon.leave_controls || daemon.label[0])
-        return tool_complain(2, "--folder, --workspace, --leave-controls and --label go with --attach");
+        return tool_complain(
+            2, "--folder, --workspace, --leave-controls and --label go with --attach and --serve");
     if (!daemon.directory)
         return tool_complain(2, "no --directory; see --help");
     return daemon_run(&daemon, -1);

@@ -8,7 +8,7 @@
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/memory.h"
 #include "engine/foundation/number.h"
-#include "engine/remote/nodes/facts.h"
+#include "engine/remote/link/facts.h"
 
 #include <errno.h>
 #include <inttypes.h>

@@ -24,6 +24,17 @@ static const char *const agent_names[] = {
 /* A lease is no shorter than what it takes to find a broken link again. */
 enum { LEASE_LEAST = 2, LEASE_MOST = 30 * 86400, TIMEOUT_MOST = 3600, LEASE_DEFAULT = 300 };
 
+static const char *expect_launcher(const char *key, const char *value) {
+    (void)key;
+    return strcmp(value, "ssh") == 0 || launcher_words_find(value) ? NULL : "ssh, srun or oarsh";
+}
+
+static const struct bind_field launcher_fields[] = {
+    {BIND_ROW("by", BIND_TEXT, testbed_launcher, by), .expect = expect_launcher},
+    {BIND_ROW("start", BIND_TEXTS, testbed_launcher, start)},
+    {BIND_ROW("attach", BIND_TEXTS, testbed_launcher, attach)},
+};
+
 #define ROW(key, type, member) BIND_ROW(key, type, testbed_settings, member)
 #define RANGED(key, type, member, least, most) BIND_RANGED(key, type, testbed_settings, member, least, most)
 
@@ -40,6 +51,7 @@ static const struct bind_field fields[] = {
     {RANGED("window", BIND_INTEGER, window, 1, SSH_WINDOW_MOST)},
     {RANGED("timeout", BIND_QUANTITY, timeout, 1, TIMEOUT_MOST), .dimension = UNIT_TIME},
     {ROW("agent", BIND_CHOICE, agent), .choices = agent_names},
+    {ROW("launcher", BIND_MAPPING, launcher), BIND_FIELDS(launcher_fields), .scalar = "by"},
     {RANGED("lease", BIND_QUANTITY, lease, LEASE_LEAST, LEASE_MOST), .dimension = UNIT_TIME},
 };
 enum { FIELD_COUNT = sizeof fields / sizeof *fields };
@@ -242,6 +254,54 @@ static int check_files(const struct testbed_settings *settings, const struct tes
     return 0;
 }
 
+/* ---- The launcher ----------------------------------------------------------------------------------------
+ */
+
+const struct launcher_words *host_settings_launcher(const struct testbed_settings *settings,
+                                                    struct launcher_words *ret_words) {
+    const struct testbed_launcher *launcher = &settings->launcher;
+    if (launcher->by)
+        return launcher_words_find(launcher->by);
+    *ret_words = (struct launcher_words){.start = (const char *const *)launcher->start.items,
+                                         .attach = (const char *const *)launcher->attach.items};
+    return launcher->attach.count > 0 ? ret_words : NULL;
+}
+
+/* What is said of a connection that is not made would be passed over without a word. */
+static int check_launcher(const struct testbed_settings *settings, const struct testbed_written *written,
+                          struct failure *failure) {
+    static const char *const of_ssh[] = {"user",        "port",      "identity", "jump",   "ssh-config",
+                                         "known-hosts", "host-keys", "window",   "timeout"};
+    const struct document_node *node = written->node ? document_get(written->node, "launcher") : NULL;
+    const struct testbed_launcher *launcher = &settings->launcher;
+    struct launcher_words words;
+    if (!node)
+        return 0;
+    if (launcher->by ? launcher->start.count + launcher->attach.count > 0 : launcher->attach.count == 0)
+        return bind_refuse(written->document, node, failure,
+                           "'launcher' is ssh, srun or oarsh, or has 'attach' and maybe 'start'");
+    const char *problem = NULL, *key = "attach";
+    if (!launcher->by)
+        problem = launcher_words_problem((const char *const *)launcher->attach.items);
+    if (!problem && launcher->start.count > 0) {
+        key = "start";
+        problem = launcher_words_problem((const char *const *)launcher->start.items);
+    }
+    if (problem)
+        return bind_refuse(written->document, document_get(node, key), failure,
+                           "'%s' lacks what it needs, expected %s", key, problem);
+    for (size_t i = 0; host_settings_launcher(settings, &words) && i < sizeof of_ssh / sizeof *of_ssh; i++) {
+        const struct document_node *other = document_get(written->node, of_ssh[i]);
+        if (other)
+            return bind_refuse(
+                written->document, other, failure,
+                "'%s' is of connections by libssh, and 'launcher' names another way; expected it "
+                "among the words of the launcher, or in the configuration of its program",
+                of_ssh[i]);
+    }
+    return 0;
+}
+
 /* ---- All of it -------------------------------------------------------------------------------------------
  */
 
@@ -271,6 +331,7 @@ int host_settings_bind(const struct testbed_written *written, struct testbed_set
         return r;
     place_paths(settings, written->folder);
     r = check_files(settings, written, failure);
+    r = r < 0 ? r : check_launcher(settings, written, failure);
     r = r < 0 ? r : add_nodes(settings, written, document_get(node, "hosts"), failure);
     settings->host_count = settings->hosts.count;
     r = r < 0 ? r : add_spares(settings, written, document_get(node, "spares"), failure);
@@ -281,7 +342,22 @@ int host_settings_bind(const struct testbed_written *written, struct testbed_set
 
 /* ---- For people, and for programs */
 
+static void describe_words(const char *step, const char *const *words, struct text *ret) {
+    text_printf(ret, "%-12s %s by", "launcher", step);
+    for (size_t i = 0; words[i]; i++)
+        text_printf(ret, " %s", words[i]);
+    text_append_character(ret, '\n');
+}
+
 static void describe_login(const struct testbed_settings *settings, struct text *ret) {
+    struct launcher_words own;
+    const struct launcher_words *words = host_settings_launcher(settings, &own);
+    if (words && words->start)
+        describe_words("started", words->start, ret);
+    if (words) {
+        describe_words("reached", words->attach, ret);
+        return;
+    }
     text_printf(ret, "%-12s user %s, port ", "ssh", settings->user ? settings->user : "as configured");
     if (settings->port)
         text_printf(ret, "%lld", (long long)settings->port);
@@ -316,11 +392,10 @@ int host_settings_describe(const struct testbed_settings *settings, struct text 
     describe_login(settings, ret);
     text_printf(ret, "%-12s %s; it leaves when it has not heard from here for %s\n", "agent",
                 agents[settings->agent], number_describe_duration(settings->lease, lease));
+    struct launcher_words words;
     return text_printf(
-        ret,
-        "%-12s on each: sshd that lets the user in without a question, libc, and a folder that "
-        "programs run from\n",
-        "expected");
+        ret, "%-12s on each: %slibc, and a folder that programs run from\n", "expected",
+        host_settings_launcher(settings, &words) ? "" : "sshd that lets the user in without a question, ");
 }
 
 void host_settings_resolve(const struct testbed_settings *settings, cJSON *object) {

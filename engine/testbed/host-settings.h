@@ -14,6 +14,7 @@
  *       window: 64                      # connections being set up at once
  *       timeout: 20 s                   # for each step of a connection
  *       agent: auto                     # or binary, or source
+ *       launcher: ssh                   # libssh; or srun or oarsh, or {start: [WORDS], attach: [WORDS]}
  *       lease: 5 min                    # an agent leaves when it has not heard from the engine for so long
  *
  * Files are relative to the campaign; `~/` is the home folder of whoever runs it.
@@ -23,6 +24,7 @@
 
 #include "engine/documents/bind.h"
 #include "engine/foundation/host-list.h"
+#include "engine/remote/launch/launcher.h"
 #include "engine/testbed/testbed.h"
 
 #include <stddef.h>
@@ -41,9 +43,17 @@ struct testbed_settings {
     int64_t window;
     double timeout, lease; /* seconds */
     int agent;             /* enum agent_kind */
+    struct testbed_launcher {
+        char *by;                        /* "ssh", "srun", "oarsh"; NULL: by the programs: */
+        struct bind_texts start, attach; /* none: libssh */
+    } launcher;
 };
 
 enum host_key_policy { HOST_KEYS_KNOWN, HOST_KEYS_ACCEPT_NEW };
+
+/* What leads to the nodes, which borrows from the settings; *RET_WORDS is its memory. NULL: libssh. */
+const struct launcher_words *host_settings_launcher(const struct testbed_settings *settings,
+                                                    struct launcher_words *ret_words);
 
 /* As the testbed's own bind(), free_settings(), describe() and resolve(). */
 int host_settings_bind(const struct testbed_written *written, struct testbed_settings **ret,

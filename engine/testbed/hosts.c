@@ -16,6 +16,7 @@
 
 struct testbed {
     const struct testbed_settings *settings;
+    struct launcher_words words;
     struct ssh_nodes *nodes;
     char *accepted_hosts; /* a file of the run; NULL: unknown host keys are refused */
 };
@@ -80,6 +81,7 @@ static int reserve(const struct testbed_settings *settings, const struct testbed
                                         .label = label,
                                         .folder_prefix = prefix,
                                         .remove_directory = true,
+                                        .launcher = host_settings_launcher(settings, &testbed->words),
                                         .policy = make_policy(settings)};
     int r = ssh_nodes_new(request->loop, &options, request->installation, &testbed->nodes, failure);
     if (r == 0)

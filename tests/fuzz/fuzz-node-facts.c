@@ -1,7 +1,7 @@
 /* Any bytes as what a node says about itself: refused with a sentence, or read, and then each PU is there
  * once, in order, and one of each core is its first. */
 #include "engine/foundation/cleanup.h"
-#include "engine/remote/nodes/facts.h"
+#include "engine/remote/link/facts.h"
 #include "tests/fuzz/fuzz.h"
 
 FUZZ_TARGET(25, 2000);

@@ -3,7 +3,7 @@
 #include "engine/agent/wire/mailbox.h"
 #include "engine/agent/wire/protocol.h"
 #include "engine/foundation/failure.h"
-#include "engine/remote/nodes/facts.h"
+#include "engine/remote/link/facts.h"
 #include "tests/fuzz/fuzz.h"
 
 static struct protocol_writer writer;

@@ -100,7 +100,7 @@ rooms() {
 
 # External libraries have one home each; anything in brackets that is neither of them nor of libc is refused.
 libraries() {
-    local libc="alloca aio assert byteswap complex cpuid ctype dirent dlfcn elf endian err errno fcntl features fenv float fnmatch
+    local libc="alloca aio assert byteswap complex cpuid ctype dirent dlfcn elf endian err errno fcntl features fenv float fnmatch fts
         getopt glob grp iconv ifaddrs inttypes iso646 langinfo libgen limits link locale malloc math mntent netdb obstack
         poll pthread pty pwd regex sched search semaphore setjmp signal spawn stdalign stdarg stdatomic stdbool stddef stdint stdio
         stdlib stdnoreturn string strings syslog termios threads time uchar ucontext unistd utime utmp wchar wctype"
@@ -118,7 +118,7 @@ libraries() {
             found = 0
             home("^<libssh/", "engine/remote/", "libssh")
             home("^<curl/", "engine/testbed/", "libcurl")
-            home("^<(archive|archive_entry)[.]h>", $1 ~ /^engine\/remote\/nodes\// ? "engine/remote/nodes/" : "archive-format/", "libarchive")
+            home("^<(archive|archive_entry)[.]h>", $1 ~ /^engine\/remote\/link\// ? "engine/remote/link/" : "archive-format/", "libarchive")
             home("^<yaml[.]h>", "engine/documents/", "libyaml")
             home("^<cjson/", "engine/documents/", "cJSON")
             home("^<zlib[.]h>", "engine/documents/", "zlib")

@@ -15,34 +15,23 @@ static struct {
     bool asked, close_when_broken;
 } told;
 
-static void on_ready(struct agent_link *link, void *context) {
-    (void)link;
+static void on_state(struct agent_link *link, enum agent_link_state state, const struct failure *why,
+                     void *context) {
     (void)context;
-    told.ready++;
-}
-
-static void on_broken(struct agent_link *link, const struct failure *why, void *context) {
-    (void)context;
-    told.broken++;
-    told.why = *why;
-    if (told.close_when_broken)
-        agent_link_close(link);
-}
-
-static void on_resumed(struct agent_link *link, int64_t outage_ns, void *context) {
-    (void)link;
-    (void)context;
-    assert_true(outage_ns > 0);
-    told.resumed++;
-}
-
-static void on_closed(struct agent_link *link, const struct failure *why, void *context) {
-    (void)link;
-    (void)context;
-    told.closed++;
-    told.asked = why == NULL;
-    if (why)
-        told.end = *why;
+    bool resumed = agent_link_greeting(link)->resumed > 0;
+    told.ready += state == AGENT_LINK_READY && !resumed;
+    told.resumed += state == AGENT_LINK_READY && resumed;
+    if (state == AGENT_LINK_BROKEN) {
+        told.broken++;
+        told.why = *why;
+        if (told.close_when_broken)
+            agent_link_close(link);
+    } else if (state == AGENT_LINK_CLOSED) {
+        told.closed++;
+        told.asked = why == NULL;
+        if (why)
+            told.end = *why;
+    }
 }
 
 static int set_up(void **state) {
@@ -100,8 +89,7 @@ static bool is_gone(void) {
 
 static void start(int64_t lease_ms, int64_t heartbeat_ms, int64_t silence_ms, int64_t timeout_ns) {
     node->policy = (struct agent_link_policy){lease_ms * MS, heartbeat_ms * MS, silence_ms * MS};
-    const struct agent_link_callbacks callbacks = {
-        .on_ready = on_ready, .on_broken = on_broken, .on_resumed = on_resumed, .on_closed = on_closed};
+    const struct agent_link_callbacks callbacks = {.on_state = on_state};
     assert_int_equal(
         agent_link_new(world.actors[ENGINE].loop, scripted_new(node), &callbacks, &node->link, NULL), 0);
     agent_link_set_policy(node->link, &node->policy);
@@ -189,7 +177,7 @@ TEST(a_silent_stream_is_given_up_and_mended) {
     network_cut(node, false, false);
     run_until(is_broken);
     assert_in_range(now() - begin, 400 * MS, 510 * MS);
-    assert_string_equal(told.why.text, "nothing was heard from the agent for 0.4 s");
+    assert_string_equal(told.why.text, "the agent sent nothing for 0.4 s");
     assert_string_equal(told.why.place, "node testnode");
     run_until(is_ready);
     assert_int_equal(agent_link_greeting(node->link)->resumed, 1);
@@ -222,7 +210,7 @@ TEST(a_lease_that_runs_out_ends_the_link) {
     assert_int_equal(told.end.code, -ETIMEDOUT);
     assert_string_equal(told.end.place, "node testnode");
     assert_string_equal(told.end.text,
-                        "the agent was not heard for 1.5 s, which is its lease, so it has left; "
+                        "the agent sent nothing for 1.5 s, which is its lease, so it has left; "
                         "the last try: the network broke it");
     assert_int_equal(program->exits, 1);
     run_until(is_gone);

@@ -33,6 +33,7 @@ struct daemon {
     const struct daemon_options *options;
     struct agent agent;
     int listener, life; /* `life`: the end that relays get */
+    int output;         /* where it is to be said that others can come; -1: nowhere */
     struct event_source *listener_source;
     struct visitor visitors[VISITOR_LIMIT];
     struct visitor *relay; /* the one whose stream is the link; NULL without a link */
@@ -96,9 +97,9 @@ static void on_leaving(struct agent *agent, void *context) {
 
 /* A login may print something first, perhaps without a newline at its end: this line marks where the frames
  * begin. A stream that does not take the line at once is not usable. */
-static int write_line(const struct daemon *daemon, int output, struct failure *failure) {
+static int write_line(const struct daemon *daemon, int output, const char *what, struct failure *failure) {
     char line[64];
-    int length = snprintf(line, sizeof line, "\nASSAY-AGENT ATTACHED %016llx\n",
+    int length = snprintf(line, sizeof line, "\nASSAY-AGENT %s %016llx\n", what,
                           (unsigned long long)daemon->options->session);
     ssize_t written = write(output, line, (size_t)length);
     if (written == length)
@@ -118,7 +119,7 @@ static int attach(struct daemon *daemon, struct control_message *message, struct
         return r;
     stream[0] = stream[1] = -1;
     on_detached(agent, daemon); /* the link before, if there was one, is over */
-    r = write_line(daemon, output, failure);
+    r = write_line(daemon, output, "ATTACHED", failure);
     if (r < 0)
         agent_detach(agent);
     return r;
@@ -226,6 +227,7 @@ static int watch(struct daemon *daemon, struct event_loop *loop, int *connection
     static const int ending[] = {SIGTERM, SIGINT, SIGHUP};
     struct agent *agent = &daemon->agent;
     bool stream = daemon->options->session == 0;
+    int r = 0;
     for (size_t i = 0; i < (stream ? 3 : 2); i++)
         if (!event_loop_add_signal(loop, ending[i], on_signal, agent))
             return failure_set(failure, -errno, "cannot watch signals: %s", strerror(errno));
@@ -235,8 +237,12 @@ static int watch(struct daemon *daemon, struct event_loop *loop, int *connection
         event_loop_add_descriptor(loop, daemon->listener, EVENT_READ, on_listener, daemon);
     if (!daemon->listener_source)
         return failure_set(failure, -errno, "cannot watch sockets: %s", strerror(errno));
-    visitor_open(daemon, take_descriptor(*connection));
-    return 0;
+    if (*connection >= 0)
+        visitor_open(daemon, take_descriptor(*connection));
+    else
+        r = write_line(daemon, daemon->output, "SERVING", failure);
+    cleanup_close_descriptor(&daemon->output);
+    return r;
 }
 
 /* CONNECTION is taken over when the daemon begins to serve. */
@@ -290,7 +296,7 @@ static int open_all(struct daemon *daemon, struct run_directory *directory, int 
     bool stream = options->session == 0;
     daemon->listener = stream ? -1 : control_socket_listen(options->session);
     if (daemon->listener == -EADDRINUSE)
-        return -EADDRINUSE;
+        return failure_set(failure, -EADDRINUSE, "there is an agent of this session already");
     if (!stream && daemon->listener < 0)
         return failure_set(failure, daemon->listener, "cannot listen on a socket: %s",
                            strerror(-daemon->listener));
@@ -307,11 +313,11 @@ static int open_all(struct daemon *daemon, struct run_directory *directory, int 
         failure_set(failure, r, "cannot become a daemon: %s", strerror(-r));
     /* The guardian keeps the control socket, so that a process that connects before all of the agent has
      * gone, its directory included, waits for that, and uses nothing that is about to be removed. */
-    const int not_the_guardians[] = {daemon->life, connection};
+    const int not_the_guardians[] = {daemon->life, connection, daemon->output};
     if (r == 0)
         r = guardian_start(directory,
                            &(struct guardian_options){.descriptors = not_the_guardians,
-                                                      .count = stream ? 0 : 2,
+                                                      .count = stream ? 0 : 3,
                                                       .ignore_hangup = !stream,
                                                       .root = daemon->root,
                                                       .leave_controls = options->leave_controls},
@@ -323,8 +329,11 @@ static int open_all(struct daemon *daemon, struct run_directory *directory, int 
 
 int daemon_run(const struct daemon_options *options, int connection) {
     static struct daemon daemon;
+    if (options->session != 0)
+        signal(SIGHUP, SIG_IGN); /* it does not end with a terminal */
     daemon.options = options;
     daemon.listener = daemon.life = -1;
+    daemon.output = connection < 0 && options->session != 0 ? fcntl(1, F_DUPFD_CLOEXEC, 3) : -1;
     daemon.started_wall_ns = clock_wall_ns();
     for (int i = 0; i < VISITOR_LIMIT; i++)
         daemon.visitors[i] = (struct visitor){.daemon = &daemon, .socket = -1};

@@ -33,7 +33,8 @@ struct daemon_options {
 
 /* In a child of the relay, of which CONNECTION is the other end: becomes the daemon, and serves until the
  * end. CONNECTION gets CONTROL_FAILED or CONTROL_TAKEN if it cannot begin; otherwise its messages are served
- * as any other's. Of session 0 CONNECTION is -1. Returns the exit status. */
+ * as any other's. -1: there is no such relay, and the line "ASSAY-AGENT SERVING SESSION" on stdout says when
+ * others can connect; of session 0 stdin and stdout are the link. Returns the exit status. */
 int daemon_run(const struct daemon_options *options, int connection);
 
 #endif

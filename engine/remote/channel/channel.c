@@ -1,6 +1,19 @@
 #include "engine/remote/channel/channel.h"
 
+#include <stdarg.h>
 #include <stdio.h>
+
+int node_failure(struct failure *failure, const char *node, int code, const char *format, ...) {
+    char text[FAILURE_TEXT_SIZE];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    failure_set(failure, code, "%s", text);
+    if (failure)
+        snprintf(failure->place, sizeof failure->place, "node %s", node);
+    return code;
+}
 
 const char *remote_channel_end_describe(const struct remote_channel_end *end, char *buffer, size_t size) {
     if (end->signal[0])

@@ -12,6 +12,10 @@
 #include <stddef.h>
 #include <sys/types.h>
 
+/* Fills FAILURE (may be NULL), its place being "node NODE", and returns CODE. */
+int node_failure(struct failure *failure, const char *node, int code, const char *format, ...)
+    __attribute__((format(printf, 4, 5)));
+
 struct remote_channel;
 
 struct remote_channel_end {

@@ -17,7 +17,8 @@ enum {
     PREAMBLE_MAX = 256 << 10, /* bytes that login scripts may print before the relay's line */
     LINE_MAX = 4096,          /* bytes of one of their lines: longer ones are not the relay's */
     WORDS_MAX = 1024,         /* bytes of stderr that are kept, the last ones */
-    ARGUMENTS_MAX = 16,
+    OPTIONS_MAX = 9,
+    COMMAND_MAX = 16384,
     SESSION_SIZE = 17, /* 16 hexadecimal digits */
     EXIT_FAILED = 1,
     EXIT_USAGE = 2,
@@ -34,17 +35,19 @@ struct launch {
     unsigned users;
     struct launcher *launcher;
     const struct agent_package *package; /* NULL: a local agent */
-    char *folder, *workspace, *label;
-    bool remove_directory, write_anywhere, leave_controls;
+    char *options[OPTIONS_MAX];          /* of the agent's command; owned, the last one NULL */
     char session[SESSION_SIZE];
     char *path; /* of the agent; NULL until it is known to be elsewhere than usual */
     char *usual_path, *damage;
+    struct remote_channel
+        *server; /* the step in which the agent runs; NULL: there is none, or it has ended */
 };
 
 struct agent_transport {
     struct transport head;
     struct launch *launch;
-    struct remote_channel *channel; /* the relay's */
+    struct remote_channel *channel; /* the relay's, or until the agent serves that of its step */
+    bool serving;                   /* it is that of the step */
     struct agent_delivery *delivery;
     struct agent_arrival arrival;
     bool ready;     /* connected */
@@ -122,13 +125,20 @@ static void read_words(struct agent_transport *agent) {
 
 static const char own_words[] = "assay-agent: "; /* before everything that the agent complains of */
 
-/* The last line that says something. */
+/* The last line that says something: of the agent if there is one, for the program that leads to it may have
+ * said more. */
 static const char *last_line(struct agent_transport *agent) {
     struct text *words = &agent->words;
     while (words->length && (unsigned char)words->bytes[words->length - 1] <= ' ')
-        words->bytes[--words->length] = '\0';
-    const char *newline = words->length ? strrchr(words->bytes, '\n') : NULL;
-    return newline ? newline + 1 : words->bytes;
+        text_cut(words, words->length - 1);
+    char *newline = words->length ? strrchr(words->bytes, '\n') : NULL, *line = words->bytes;
+    if (newline)
+        line = newline + 1;
+    for (char *own = words->bytes; (own = strstr(own, own_words)); own++)
+        if (own == words->bytes || own[-1] == '\n')
+            line = own;
+    line[strcspn(line, "\n")] = '\0';
+    return line;
 }
 
 static bool is_own(const char *line) {
@@ -149,7 +159,7 @@ static void end_as(struct agent_transport *agent, int code, const char *what,
 
 /* ---- starting the agent */
 
-static int start_relay(struct agent_transport *agent, struct failure *failure);
+static int start_agent(struct agent_transport *agent, struct failure *failure);
 
 static void on_delivered(const struct agent_delivered *delivered, const struct failure *failure,
                          void *context) {
@@ -167,7 +177,7 @@ static void on_delivered(const struct agent_delivered *delivered, const struct f
     agent->arrival = (struct agent_arrival){
         .delivered = !delivered->found, .built = delivered->built, .damage = launch->damage};
     struct failure why;
-    if (start_relay(agent, &why) < 0)
+    if (start_agent(agent, &why) < 0)
         end(agent, &why);
 }
 
@@ -238,10 +248,41 @@ static void attached(struct agent_transport *agent) {
     transport_set_state(&agent->head, TRANSPORT_OPEN, NULL);
 }
 
+static void on_server_ready(struct remote_channel *server, unsigned events, void *context) {
+    (void)events;
+    (void)context;
+    char bytes[512];
+    while (remote_channel_read(server, bytes, sizeof bytes) > 0 ||
+           remote_channel_read_error(server, bytes, sizeof bytes) > 0)
+        continue;
+}
+
+/* The agent has gone with its step: the relay's stream ends too, and says so. */
+static void on_server_closed(struct remote_channel *server, const struct remote_channel_end *how,
+                             const struct failure *why, void *context) {
+    (void)how;
+    (void)why;
+    struct launch *launch = context;
+    launch->server = NULL;
+    remote_channel_free(server);
+}
+
+/* The agent serves in its step, which is kept; now a relay is to lead to it. */
+static void keep_server(struct agent_transport *agent) {
+    struct launch *launch = agent->launch;
+    launch->server = take_pointer(agent->channel);
+    launch->server->listener = (struct remote_channel_listener){
+        .on_ready = on_server_ready, .on_closed = on_server_closed, .context = launch};
+    struct failure why;
+    if (start_agent(agent, &why) < 0)
+        end(agent, &why);
+}
+
 /* A byte at a time: what follows the line is the link's to read. */
 static void read_preamble(struct agent_transport *agent) {
     char expected[64], byte;
-    int length = snprintf(expected, sizeof expected, "ASSAY-AGENT ATTACHED %s", agent->launch->session);
+    int length = snprintf(expected, sizeof expected, "ASSAY-AGENT %s %s",
+                          agent->serving ? "SERVING" : "ATTACHED", agent->launch->session);
     while (remote_channel_read(agent->channel, &byte, 1) == 1) {
         if (++agent->preamble > PREAMBLE_MAX) {
             end_with(agent, -EPROTO,
@@ -257,10 +298,12 @@ static void read_preamble(struct agent_transport *agent) {
         bool found = agent->line.length == (size_t)length &&
                      memcmp(agent->line.bytes, expected, agent->line.length) == 0;
         text_reset(&agent->line);
-        if (found) {
+        if (found && agent->serving)
+            keep_server(agent);
+        else if (found)
             attached(agent);
+        if (found)
             return;
-        }
     }
 }
 
@@ -292,37 +335,24 @@ static void on_channel_open(struct remote_channel *channel, void *context) {
         attached(agent);
 }
 
-static void list_arguments(const struct agent_transport *agent, const char *ret[ARGUMENTS_MAX]) {
+static int write_command(const struct agent_transport *agent, struct text *ret, struct failure *failure) {
     const struct launch *launch = agent->launch;
-    const struct {
-        const char *option, *value;
-        bool wanted;
-    } options[] = {{"--folder", launch->folder, launch->folder},
-                   {"--workspace", launch->workspace, launch->workspace},
-                   {"--label", launch->label, launch->label},
-                   {"--remove-directory", NULL, launch->remove_directory},
-                   {"--write-anywhere", NULL, launch->write_anywhere},
-                   {"--leave-controls", NULL, launch->leave_controls}};
-    size_t count = 0;
-    ret[count++] = agent->head.resumed ? "--resume" : "--attach";
-    ret[count++] = launch->session;
-    for (size_t i = 0; !agent->head.resumed && i < sizeof options / sizeof options[0]; i++) {
-        if (options[i].wanted)
-            ret[count++] = options[i].option;
-        if (options[i].wanted && options[i].value)
-            ret[count++] = options[i].value;
-    }
-    ret[count] = NULL;
+    const char *arguments[2 + OPTIONS_MAX] = {NULL, launch->session, NULL};
+    bool is_there = agent->head.resumed || launch->server;
+    arguments[0] = is_there ? "--resume" : agent->serving ? "--serve" : "--attach";
+    if (!is_there)
+        memcpy(arguments + 2, launch->options, sizeof launch->options);
+    return agent_package_command(launch->package, launch->path, arguments, ret, failure);
 }
 
-static int start_relay(struct agent_transport *agent, struct failure *failure) {
-    const char *arguments[ARGUMENTS_MAX];
+/* Or, where it has been started, the relay to it. */
+static int start_agent(struct agent_transport *agent, struct failure *failure) {
     struct launch *launch = agent->launch;
+    agent->serving = launch->launcher->has_start && !launch->server && !agent->head.resumed;
     cleanup(text_clear) struct text command;
-    text_init(&command, 16384);
+    text_init(&command, COMMAND_MAX);
     if (!is_local(agent)) {
-        list_arguments(agent, arguments);
-        int r = agent_package_command(launch->package, launch->path, arguments, &command, failure);
+        int r = write_command(agent, &command, failure);
         if (r < 0)
             return r;
         event_source_set_timer(agent->timeout, ATTACH_TIMEOUT, 0);
@@ -335,8 +365,8 @@ static int start_relay(struct agent_transport *agent, struct failure *failure) {
                                                .on_ready = on_channel_ready,
                                                .on_closed = on_channel_closed,
                                                .context = agent};
-    return launcher_open(launch->launcher, is_local(agent) ? NULL : command.bytes, &listener, &agent->channel,
-                         failure);
+    return launcher_open(launch->launcher, agent->serving ? LAUNCHER_START : LAUNCHER_ATTACH,
+                         is_local(agent) ? NULL : command.bytes, &listener, &agent->channel, failure);
 }
 
 /* ---- connecting */
@@ -348,9 +378,9 @@ static void on_ready(struct launcher *launcher, void *context) {
     agent->ready = true;
     struct failure why;
     /* A node of which it is known that the binary is not wanted needs no try. */
-    if (!launch->path && !agent->head.resumed && agent_package_kind(launch->package) == AGENT_SOURCE)
+    if (!launch->path && !agent->head.resumed && launch->package->kind == AGENT_SOURCE)
         deliver(agent);
-    else if (start_relay(agent, &why) < 0)
+    else if (start_agent(agent, &why) < 0)
         end(agent, &why);
 }
 
@@ -378,7 +408,7 @@ static int connect_launcher(struct agent_transport *agent, struct failure *failu
     agent->attempts++;
     int r = launcher_connect(agent->launch->launcher, &listener, failure);
     if (r == 1 && is_local(agent))
-        return start_relay(agent, failure);
+        return start_agent(agent, failure);
     if (r == 1)
         on_ready(agent->launch->launcher, agent);
     return r;
@@ -455,10 +485,10 @@ static void agent_close(struct transport *transport) {
 static void drop_launch(struct launch *launch) {
     if (--launch->users > 0)
         return;
+    remote_channel_free(launch->server);
     launcher_free(launch->launcher);
-    free(launch->folder);
-    free(launch->workspace);
-    free(launch->label);
+    for (size_t i = 0; launch->options[i]; i++)
+        free(launch->options[i]);
     free(launch->path);
     free(launch->usual_path);
     free(launch->damage);
@@ -537,28 +567,37 @@ static int draw_session(char ret[static SESSION_SIZE], struct failure *failure) 
 
 /* What the options have that no command may have is found here, before anything is started. */
 static int check(const struct agent_transport *agent, struct failure *failure) {
-    const char *arguments[ARGUMENTS_MAX];
     cleanup(text_clear) struct text command;
-    text_init(&command, 16384);
-    list_arguments(agent, arguments);
-    return agent_package_command(agent->launch->package, NULL, arguments, &command, failure);
+    text_init(&command, COMMAND_MAX);
+    return write_command(agent, &command, failure);
 }
 
-static char *copy(const char *text) {
-    return text ? xstrdup(text) : NULL;
+static void add_option(struct launch *launch, const char *name, const char *value) {
+    size_t count = 0;
+    while (launch->options[count])
+        count++;
+    launch->options[count] = xstrdup(name);
+    launch->options[count + 1] = value ? xstrdup(value) : NULL;
+}
+
+static void take_options(struct launch *launch, const struct agent_transport_options *options) {
+    if (options->folder)
+        add_option(launch, "--folder", options->folder);
+    if (options->workspace)
+        add_option(launch, "--workspace", options->workspace);
+    if (options->label)
+        add_option(launch, "--label", options->label);
+    if (options->remove_directory)
+        add_option(launch, "--remove-directory", NULL);
+    if (options->leave_controls)
+        add_option(launch, "--leave-controls", NULL);
 }
 
 int agent_transport_new(struct launcher *launcher, const struct agent_transport_options *options,
                         struct transport **ret, struct failure *failure) {
     struct launch *launch = xcalloc(1, sizeof *launch);
-    *launch = (struct launch){.launcher = launcher,
-                              .package = options->package,
-                              .folder = copy(options->folder),
-                              .workspace = copy(options->workspace),
-                              .label = copy(options->label),
-                              .remove_directory = options->remove_directory,
-                              .write_anywhere = options->write_anywhere,
-                              .leave_controls = options->leave_controls};
+    *launch = (struct launch){.launcher = launcher, .package = options->package};
+    take_options(launch, options);
     int r = 0;
     if (launch->package) {
         launch->usual_path = agent_package_usual_path(launch->package);

@@ -5,7 +5,9 @@
  *
  * Starting: connect; run the agent where it normally is; if that ends in any way but with the agent's own
  * word of what is wrong (it is not there, cannot be run, is damaged), deliver it and try again, once; wait
- * for the relay's line on stdout (what a login script prints before it is dropped); open. A connection that
+ * for the relay's line on stdout (what a login script prints before it is dropped); open. By a launcher that
+ * has a step for it, the agent is run in the foreground of that step, the line is its own, and then a relay
+ * is started beside it; the step is kept until the last transport to the agent is freed. A connection that
  * is refused for the moment (-ECONNREFUSED, -ECONNRESET before it is ready) is tried again, four times, after
  * 0.2 s, doubling, with some chance in it.
  *
@@ -27,7 +29,6 @@ struct agent_transport_options {
     const char *label;     /* whose agent it is, for who finds it left over; one word of the characters of
                               agent_package_command() */
     bool remove_directory; /* when the agent leaves */
-    bool write_anywhere;   /* absolute paths may be written to */
     bool leave_controls;   /* what an agent that is gone left changed stays so */
 };
 

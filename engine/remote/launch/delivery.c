@@ -105,12 +105,11 @@ __attribute__((format(printf, 3, 4))) static void fail_with(struct agent_deliver
 static void succeed(struct agent_delivery *delivery, const struct answer *answer) {
     char damage[REASON_SIZE];
     memcpy(damage, delivery->damage, sizeof damage);
-    struct agent_delivered delivered = {
-        .path = answer->path,
-        .built = strcmp(answer->hash, agent_package_binary_hash(delivery->package)) != 0,
-        .found = delivery->step == STEP_FIND,
-        .hash = answer->hash,
-        .damage = damage[0] ? damage : NULL};
+    struct agent_delivered delivered = {.path = answer->path,
+                                        .built = strcmp(answer->hash, delivery->package->binary_hash) != 0,
+                                        .found = delivery->step == STEP_FIND,
+                                        .hash = answer->hash,
+                                        .damage = damage[0] ? damage : NULL};
     agent_delivery_callback *callback = delivery->callback;
     void *context = delivery->context;
     free_delivery(delivery);
@@ -126,7 +125,7 @@ static int start_run(struct agent_delivery *delivery, const char *command, const
     struct channel_run *run = channel_run_new(input, length, ANSWER_MAX, on_answer, delivery);
     struct remote_channel_listener listener = channel_run_listener(run);
     struct remote_channel *channel;
-    int r = launcher_open(delivery->launcher, command, &listener, &channel, failure);
+    int r = launcher_open(delivery->launcher, LAUNCHER_ATTACH, command, &listener, &channel, failure);
     if (r < 0) {
         channel_run_cancel(run);
         return r;
@@ -144,7 +143,7 @@ static const char *or_none(const char *hash) {
  * what it starts. */
 static int start_step(struct agent_delivery *delivery, enum step step, struct failure *failure) {
     const struct agent_package *package = delivery->package;
-    const char *binary = agent_package_binary_hash(package), *source = agent_package_source_hash(package);
+    const char *binary = package->binary_hash, *source = package->source_hash;
     char command[COMMAND_MAX];
     if (step == STEP_FIND && delivery->misfit[0])
         binary = "";
@@ -152,15 +151,14 @@ static int start_step(struct agent_delivery *delivery, enum step step, struct fa
         snprintf(command, sizeof command,
                  "exec /bin/sh -c 'eval \"$(dd bs=1 count=%zu 2>/dev/null)\"' assay-delivery %s %s %u "
                  "%s %s %s",
-                 agent_package_script_length(package), steps[step].verb, delivery->unique, delivery->folder,
-                 or_none(binary), or_none(source), or_none(agent_package_machine(package)));
+                 package->script_length, steps[step].verb, delivery->unique, delivery->folder,
+                 or_none(binary), or_none(source), or_none(package->machine));
     if ((size_t)length >= sizeof command)
         return failure_set(failure, -ENAMETOOLONG, "the command that brings the agent is too long");
-    size_t input_length;
-    const char *input = agent_package_input(package, steps[step].input, &input_length);
+    const struct text *input = &package->inputs[steps[step].input];
     delivery->step = step;
     event_source_set_timer(delivery->timeout, steps[step].timeout_ns, 0);
-    return start_run(delivery, command, input, input_length, failure);
+    return start_run(delivery, command, input->bytes, input->length, failure);
 }
 
 static void take_step(struct agent_delivery *delivery, enum step step) {
@@ -186,9 +184,7 @@ static bool is_hash(const char *text) {
 
 /* Of the characters that a command may have: the script sees to it, but it was the node that said so. */
 static bool is_path(const char *text) {
-    return text[0] == '/' && strlen(text) < PATH_BYTES_MAX &&
-           strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_@%+=:,./-") ==
-               strlen(text);
+    return text[0] == '/' && strlen(text) < PATH_BYTES_MAX && agent_package_is_plain(text);
 }
 
 static void note_reason(struct agent_delivery *delivery, const char *reason) {
@@ -257,7 +253,7 @@ static bool read_answer(struct agent_delivery *delivery, const char *output, str
 
 static void bring(struct agent_delivery *delivery) {
     bool fits = !delivery->misfit[0];
-    if (!fits && agent_package_kind(delivery->package) == AGENT_BINARY)
+    if (!fits && delivery->package->kind == AGENT_BINARY)
         fail_with(delivery, -ENOEXEC, "%s", delivery->misfit);
     else
         take_step(delivery, fits ? STEP_PUT : STEP_BUILD);
@@ -292,7 +288,7 @@ static void on_failed(struct agent_delivery *delivery, const struct answer *answ
     } else {
         snprintf(delivery->misfit, sizeof delivery->misfit, "the binary does not run there (%s)",
                  answer->reason);
-        if (agent_package_kind(delivery->package) == AGENT_BINARY)
+        if (delivery->package->kind == AGENT_BINARY)
             bring(delivery); /* that is: it fails */
         else
             take_step(delivery, STEP_FIND); /* one may have been built there before */
@@ -301,7 +297,7 @@ static void on_failed(struct agent_delivery *delivery, const struct answer *answ
 
 /* After put and build. */
 static void on_brought(struct agent_delivery *delivery, const struct answer *answer) {
-    const char *binary = agent_package_binary_hash(delivery->package);
+    const char *binary = delivery->package->binary_hash;
     if (!answer->path[0] || (delivery->step == STEP_PUT && strcmp(answer->hash, binary) != 0))
         fail_with(delivery, -EPROTO, "the node's sh did not say what became of '%s'",
                   steps[delivery->step].verb);
@@ -315,7 +311,7 @@ static void explain_end(struct agent_delivery *delivery, const struct channel_ru
     int length = (int)strcspn(result->error, "\n");
     const char *colon = length > 0 ? ": " : "";
     if (result->end.exited && result->end.code == 0)
-        fail_with(delivery, -EPROTO, "the node's answer to '%s' makes no sense%s%.*s",
+        fail_with(delivery, -EPROTO, "the node's answer to '%s' cannot be read%s%.*s",
                   steps[delivery->step].verb, colon, length < 256 ? length : 256, result->error);
     else
         fail_with(delivery, -EPROTO, "the node's sh %s%s%.*s",
@@ -352,7 +348,7 @@ int agent_delivery_start(struct launcher *launcher, const struct agent_package *
     struct agent_delivery *delivery = xcalloc(1, sizeof *delivery);
     *delivery = (struct agent_delivery){
         .launcher = launcher, .package = package, .callback = callback, .context = context, .folder = 1};
-    if (agent_package_kind(package) == AGENT_SOURCE)
+    if (package->kind == AGENT_SOURCE)
         copy(delivery->misfit, sizeof delivery->misfit, "it is to be built on the node");
     text_init(&delivery->reasons, REASONS_MAX);
     snprintf(delivery->unique, sizeof delivery->unique, "%016" PRIx64, unique);

@@ -1,10 +1,14 @@
 #include "engine/remote/launch/launcher.h"
 
+#include "engine/foundation/cleanup.h"
 #include "engine/foundation/memory.h"
+#include "engine/foundation/text.h"
 #include "engine/remote/channel/child.h"
 #include "engine/remote/ssh/connection.h"
 
 #include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
 
 static void init(struct launcher *launcher, const struct launcher_operations *operations,
                  struct event_loop *loop, const char *node) {
@@ -19,10 +23,10 @@ int launcher_connect(struct launcher *launcher, const struct launcher_listener *
     return launcher->operations->connect(launcher, failure);
 }
 
-int launcher_open(struct launcher *launcher, const char *command,
+int launcher_open(struct launcher *launcher, enum launcher_step step, const char *command,
                   const struct remote_channel_listener *listener, struct remote_channel **ret,
                   struct failure *failure) {
-    return launcher->operations->open(launcher, command, listener, ret, failure);
+    return launcher->operations->open(launcher, step, command, listener, ret, failure);
 }
 
 void launcher_disconnect(struct launcher *launcher) {
@@ -70,9 +74,10 @@ static int ssh_connect_node(struct launcher *launcher, struct failure *failure) 
     return r < 0 ? r : ssh_connection_start(ssh->connection, failure);
 }
 
-static int ssh_open(struct launcher *launcher, const char *command,
+static int ssh_open(struct launcher *launcher, enum launcher_step step, const char *command,
                     const struct remote_channel_listener *listener, struct remote_channel **ret,
                     struct failure *failure) {
+    (void)step;
     return ssh_connection_open(ssh_of(launcher)->connection, command, listener, ret, failure);
 }
 
@@ -97,14 +102,113 @@ struct launcher *launcher_ssh_new(struct event_loop *loop, struct ssh_client *cl
     return &ssh->head;
 }
 
-/* ---- by a command */
+/* ---- by a program */
+
+#define PLACE_OF_COMMAND "{command}"
+#define PLACE_OF_WORDS "{command...}"
+enum { WORDS_OF_COMMAND = 3 };
+
+const struct launcher_words *launcher_words_find(const char *name) {
+    /* A step shares the job's processors with those that the user's own commands start, and is bound to none
+     * of them; --export hands it the environment whatever SLURM_EXPORT_ENV says. */
+    static const char *const srun[] = {"srun",
+                                       "--overlap",
+                                       "--nodes=1",
+                                       "--ntasks=1",
+                                       "--nodelist={host}",
+                                       "--cpu-bind=none",
+                                       "--mpi=none",
+                                       "--export=ALL",
+                                       "--quiet",
+                                       PLACE_OF_WORDS,
+                                       NULL};
+    static const char *const oarsh[] = {"oarsh",          "-T", "-o", "BatchMode=yes", "{host}",
+                                        PLACE_OF_COMMAND, NULL};
+    static const struct {
+        const char *name;
+        struct launcher_words words;
+    } known[] = {{"srun", {.start = srun, .attach = srun}}, {"oarsh", {.attach = oarsh}}};
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+        if (strcmp(name, known[i].name) == 0)
+            return &known[i].words;
+    return NULL;
+}
+
+static bool is_place_of_command(const char *word) {
+    return strcmp(word, PLACE_OF_COMMAND) == 0 || strcmp(word, PLACE_OF_WORDS) == 0;
+}
+
+const char *launcher_words_problem(const char *const *words) {
+    size_t places = 0;
+    if (!words[0] || !words[0][0] || words[0][0] == '{')
+        return "a program first";
+    for (size_t i = 0; words[i]; i++) {
+        if (!is_place_of_command(words[i]) && strstr(words[i], "{command"))
+            return PLACE_OF_COMMAND " and " PLACE_OF_WORDS " as words of their own";
+        places += is_place_of_command(words[i]);
+    }
+    return places == 1 ? NULL : PLACE_OF_COMMAND " or " PLACE_OF_WORDS " once, where the command belongs";
+}
 
 struct launcher_command {
     struct launcher head;
     bool is_local;
-    size_t count;
-    char **words; /* COUNT of them, room for the command, and NULL */
+    char **words[2]; /* by step; owned, each ends with NULL; NULL: none */
 };
+
+/* WORD with the names in it; NULL: none. */
+static char *place_names(const char *word, const char *node, const char *host) {
+    struct text text;
+    text_init(&text, SIZE_MAX / 2);
+    while (*word) {
+        bool is_node = node && strncmp(word, "{node}", 6) == 0;
+        bool is_host = host && strncmp(word, "{host}", 6) == 0;
+        if (is_node || is_host)
+            (void)text_append_string(&text, is_node ? node : host);
+        else
+            (void)text_append_character(&text, *word);
+        word += is_node || is_host ? 6 : 1;
+    }
+    return text_take(&text);
+}
+
+static size_t count_words(const char *const *words) {
+    size_t count = 0;
+    while (words[count])
+        count++;
+    return count;
+}
+
+static char **copy_words(const char *const *words, const char *node, const char *host) {
+    size_t count = words ? count_words(words) : 0;
+    char **copy = words ? xcalloc(count + 1, sizeof *copy) : NULL;
+    for (size_t i = 0; i < count; i++)
+        copy[i] = place_names(words[i], node, host);
+    return copy;
+}
+
+/* Does VARIABLE, "NAME=VALUE", let whoever knows it in somewhere else? */
+static bool is_credential(const char *variable) {
+    static const char *const words[] = {"TOKEN",       "SECRET",       "PASSWORD", "PASSWD",
+                                        "PASSPHRASE",  "CREDENTIAL",   "API_KEY",  "ACCESS_KEY",
+                                        "PRIVATE_KEY", "SSH_AUTH_SOCK"};
+    cleanup_free char *name = xstrndup(variable, strcspn(variable, "="));
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (strcasestr(name, words[i]))
+            return true;
+    return false;
+}
+
+/* What this process has, without credentials: experiments need compilers, libraries and modules, and no
+ * passwords. A login on a node would not have them either. The caller frees the array alone. */
+static const char **environment_without_credentials(void) {
+    size_t count = 0;
+    const char **kept = xcalloc(count_words((const char *const *)environ) + 1, sizeof *kept);
+    for (char **variable = environ; *variable; variable++)
+        if (!is_credential(*variable))
+            kept[count++] = *variable;
+    return kept;
+}
 
 static int command_connect(struct launcher *launcher, struct failure *failure) {
     (void)launcher;
@@ -112,13 +216,26 @@ static int command_connect(struct launcher *launcher, struct failure *failure) {
     return 1;
 }
 
-static int command_open(struct launcher *launcher, const char *command,
+static int command_open(struct launcher *launcher, enum launcher_step step, const char *command,
                         const struct remote_channel_listener *listener, struct remote_channel **ret,
                         struct failure *failure) {
-    struct launcher_command *self = (struct launcher_command *)launcher;
-    self->words[self->count] = (char *)command;
-    struct child_channel_options options = {.arguments = (const char *const *)self->words,
-                                            .ends_in_order = self->is_local};
+    const struct launcher_command *self = (const struct launcher_command *)launcher;
+    const char *const *words = (const char *const *)self->words[step];
+    cleanup_free const char **arguments = xcalloc(count_words(words) + WORDS_OF_COMMAND, sizeof *arguments);
+    size_t count = 0;
+    for (size_t i = 0; words[i]; i++) {
+        if (command && strcmp(words[i], PLACE_OF_WORDS) == 0) {
+            arguments[count++] = "/bin/sh";
+            arguments[count++] = "-c";
+        }
+        arguments[count++] = command && is_place_of_command(words[i]) ? command : words[i];
+    }
+    /* Programs with a step for the agent hand it their environment; others log in somewhere, and may need it.
+     */
+    bool inherited = self->is_local || launcher->has_start;
+    cleanup_free const char **environment = inherited ? environment_without_credentials() : NULL;
+    const struct child_channel_options options = {
+        .arguments = arguments, .environment = environment, .ends_in_order = self->is_local};
     return child_channel_open(launcher->loop, &options, listener, ret, failure);
 }
 
@@ -128,23 +245,33 @@ static void command_disconnect(struct launcher *launcher) {
 
 static void command_free(struct launcher *launcher) {
     struct launcher_command *self = (struct launcher_command *)launcher;
-    for (size_t i = 0; i < self->count; i++)
-        free(self->words[i]);
-    free(self->words);
+    for (size_t step = 0; step < 2; step++) {
+        for (char **word = self->words[step]; word && *word; word++)
+            free(*word);
+        free(self->words[step]);
+    }
     free(self);
 }
 
-struct launcher *launcher_command_new(struct event_loop *loop, const char *const *words, bool is_local,
-                                      const char *node) {
+/* PLACED: what {node} stands for; NULL: the words are as they are. */
+static struct launcher *new_command(struct event_loop *loop, const struct launcher_words *words,
+                                    const char *placed, const char *host, const char *node) {
     static const struct launcher_operations operations = {command_connect, command_open, command_disconnect,
                                                           command_free};
     struct launcher_command *self = xcalloc(1, sizeof *self);
     init(&self->head, &operations, loop, node);
-    self->is_local = is_local;
-    while (words[self->count])
-        self->count++;
-    self->words = xcalloc(self->count + 2, sizeof *self->words);
-    for (size_t i = 0; i < self->count; i++)
-        self->words[i] = xstrdup(words[i]);
+    self->head.has_start = words->start;
+    self->is_local = !placed;
+    self->words[LAUNCHER_START] = copy_words(words->start, placed, host);
+    self->words[LAUNCHER_ATTACH] = copy_words(words->attach, placed, host);
     return &self->head;
+}
+
+struct launcher *launcher_command_new(struct event_loop *loop, const struct launcher_words *words,
+                                      const char *host, const char *node) {
+    return new_command(loop, words, node, host, node);
+}
+
+struct launcher *launcher_local_new(struct event_loop *loop, const char *const *words, const char *node) {
+    return new_command(loop, &(struct launcher_words){.attach = words}, NULL, NULL, node);
 }

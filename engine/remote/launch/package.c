@@ -26,14 +26,6 @@ static const char script_name[] = "engine/remote/launch/delivery.sh";
 static const char name_characters[] =
     "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_@%+=:,./-";
 
-struct agent_package {
-    enum agent_kind kind;
-    char binary_hash[HASH_HEX_SIZE], source_hash[HASH_HEX_SIZE];
-    const char *machine;
-    struct text inputs[AGENT_INPUTS]; /* empty for what is not needed */
-    size_t script_length;
-};
-
 void agent_package_free(struct agent_package *package) {
     if (!package)
         return;
@@ -46,34 +38,7 @@ static void free_package(struct agent_package **package) {
     agent_package_free(*package);
 }
 
-enum agent_kind agent_package_kind(const struct agent_package *package) {
-    return package->kind;
-}
-
-const char *agent_package_binary_hash(const struct agent_package *package) {
-    return package->binary_hash;
-}
-
-const char *agent_package_source_hash(const struct agent_package *package) {
-    return package->source_hash;
-}
-
-const char *agent_package_machine(const struct agent_package *package) {
-    return package->machine;
-}
-
-const char *agent_package_input(const struct agent_package *package, enum agent_input input,
-                                size_t *ret_length) {
-    const struct text *text = &package->inputs[input];
-    *ret_length = text->length;
-    return text->length > 0 ? text->bytes : NULL;
-}
-
-size_t agent_package_script_length(const struct agent_package *package) {
-    return package->script_length;
-}
-
-static bool is_plain(const char *word) {
+bool agent_package_is_plain(const char *word) {
     return word[0] && strspn(word, name_characters) == strlen(word);
 }
 
@@ -84,7 +49,7 @@ static int prefix_installation(struct failure *failure) {
 
 /* ---- the script */
 
-/* Without comments and indentation, which nobody there reads: the node's sh takes it byte by byte. */
+/* Without comments and indentation, which the node's sh would read byte by byte for nothing. */
 static int read_script(struct agent_package *package, const char *folder, struct failure *failure) {
     cleanup(text_clear) struct text content;
     text_init(&content, SCRIPT_MAX);
@@ -156,7 +121,7 @@ static int append_source(struct text *stream, const char *folder, const char *pa
     if (r < 0)
         return r;
     /* The node's sh reads lines. */
-    if (!is_plain(name) || memchr(content.bytes, '\0', content.length) ||
+    if (!agent_package_is_plain(name) || memchr(content.bytes, '\0', content.length) ||
         (content.length > 0 && content.bytes[content.length - 1] != '\n'))
         return failure_set(failure, -EINVAL,
                            "'%s' is not a text of whole lines, or its name has characters that no command "
@@ -233,12 +198,12 @@ char *agent_package_usual_path(const struct agent_package *package) {
 int agent_package_command(const struct agent_package *package, const char *path, const char *const *arguments,
                           struct text *ret, struct failure *failure) {
     cleanup_free char *usual = agent_package_usual_path(package);
-    if (path && !is_plain(path))
+    if (path && !agent_package_is_plain(path))
         return failure_set_kind(failure, FAILURE_INPUT, -EINVAL,
                                 "the agent's path '%s' has a character that no command may have", path);
     int r = text_printf(ret, "exec /bin/sh -c '%s' %s", start_script, path ? path : usual);
     for (size_t i = 0; r == 0 && arguments[i]; i++) {
-        if (!is_plain(arguments[i]))
+        if (!agent_package_is_plain(arguments[i]))
             return failure_set_kind(failure, FAILURE_INPUT, -EINVAL,
                                     "'%s' cannot be an argument of the agent; expected letters, digits and "
                                     "any of _ @ %% + = : , . / -",

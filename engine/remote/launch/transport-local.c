@@ -13,6 +13,6 @@ int transport_local_new(struct event_loop *loop, const struct transport_local_op
         words[count++] = options->root;
     }
     const char *node = options->node ? options->node : "localhost";
-    return agent_transport_new(launcher_command_new(loop, words, true, node),
-                               &(struct agent_transport_options){0}, ret, failure);
+    return agent_transport_new(launcher_local_new(loop, words, node), &(struct agent_transport_options){0},
+                               ret, failure);
 }

@@ -1,4 +1,5 @@
-/* The transport to an agent over ssh, by libssh: agent-transport.h has what it does. */
+/* The transport to an agent on another machine, by libssh or by programs: agent-transport.h has what it does.
+ */
 #ifndef ASSAY_LAUNCH_TRANSPORT_SSH_H
 #define ASSAY_LAUNCH_TRANSPORT_SSH_H
 
@@ -9,14 +10,11 @@
 #include "engine/remote/ssh/client.h"
 
 struct transport_ssh_options {
-    struct ssh_client *client;           /* borrowed, as is */
-    const struct agent_package *package; /* this */
-    const char *destination;             /* [user@]host[:port] */
-    const char *node;                    /* the name for failures and results; NULL: the destination */
-    /* The rest as in agent-transport.h. */
-    const char *folder, *workspace, *label;
-    bool remove_directory, write_anywhere, leave_controls;
-    const char *const *command; /* in place of libssh, the words of a launcher_command_new(); NULL: libssh */
+    struct ssh_client *client;             /* borrowed; not used by programs */
+    const char *destination;               /* [user@]host[:port] */
+    const char *node;                      /* the name for failures and results; NULL: the destination */
+    const struct launcher_words *launcher; /* in place of libssh, programs; NULL: libssh */
+    struct agent_transport_options agent;
 };
 
 int transport_ssh_new(struct event_loop *loop, const struct transport_ssh_options *options,

@@ -32,7 +32,7 @@ static struct remote_command *find(const struct agent_link *link, uint32_t numbe
     return at < link->command_count && link->commands[at]->number == number ? link->commands[at] : NULL;
 }
 
-static void free_if_nobody_holds(struct remote_command *command) {
+static void free_if_released(struct remote_command *command) {
     if (!command->released || !command->ended || command->busy)
         return;
     text_clear(&command->queue);
@@ -58,7 +58,7 @@ static void end(struct remote_command *command, const struct remote_exit *exit,
     if (!command->released && command->callbacks.on_exit)
         command->callbacks.on_exit(command, exit, failure, command->context);
     command->busy--;
-    free_if_nobody_holds(command);
+    free_if_released(command);
 }
 
 void command_fail_all(struct agent_link *link, const struct failure *failure) {
@@ -72,7 +72,7 @@ void command_detach_all(struct agent_link *link) {
         leave_link(command);
         command->ended = true;
         command->link = NULL;
-        free_if_nobody_holds(command);
+        free_if_released(command);
     }
 }
 
@@ -111,7 +111,7 @@ static int send_run(struct agent_link *link, uint32_t number,
     if (r == 0 && run.timeout_ms > (uint64_t)INT64_MAX / 1000000)
         r = failure_set(&wrong, -EINVAL, "the time limit of '%.64s' is too long", run.arguments[0]);
     if (r < 0) {
-        link_complain(link, failure, r, "%s", wrong.text);
+        node_failure(failure, link->node, r, "%s", wrong.text);
         if (failure)
             failure->kind = FAILURE_EXPERIMENT;
         return r;
@@ -136,8 +136,8 @@ int remote_command_start(struct agent_link *link, const struct remote_command_sp
     r = list_reserve(&link->commands, &link->command_capacity, link->command_count + 1,
                      sizeof *link->commands, LINK_COMMANDS_LIMIT);
     if (r == -EFBIG)
-        return link_complain(link, failure, -EBUSY, "%d commands are running; no more are allowed at once",
-                             LINK_COMMANDS_LIMIT);
+        return node_failure(failure, link->node, -EBUSY,
+                            "%d commands are running; no more are allowed at once", LINK_COMMANDS_LIMIT);
     struct remote_command *command = r < 0 ? NULL : calloc(1, sizeof *command);
     if (!command)
         return failure_memory(failure);
@@ -166,7 +166,7 @@ void remote_command_free(struct remote_command *command) {
     command->released = true;
     text_clear(&command->queue);
     command->taken = 0;
-    free_if_nobody_holds(command);
+    free_if_released(command);
 }
 
 /* ---- stdin */
@@ -179,7 +179,7 @@ void remote_command_leave(struct remote_command *command) {
     if (!command)
         return;
     command->released = true;
-    free_if_nobody_holds(command);
+    free_if_released(command);
 }
 
 int remote_command_write(struct remote_command *command, const void *bytes, size_t length, size_t *ret_queued,
@@ -190,8 +190,8 @@ int remote_command_write(struct remote_command *command, const void *bytes, size
     if (!command->input_stream)
         return failure_set(failure, -EINVAL, "the command was started without an input");
     if (length > REMOTE_INPUT_LIMIT - remote_command_queued(command))
-        return link_complain(command->link, failure, -ENOBUFS,
-                             "more than %zu bytes of input wait for a command", REMOTE_INPUT_LIMIT);
+        return node_failure(failure, command->link->node, -ENOBUFS,
+                            "more than %zu bytes of input wait for a command", REMOTE_INPUT_LIMIT);
     if (command->taken >= KEEP_CAPACITY && command->taken >= command->queue.length / 2) {
         text_consume(&command->queue, command->taken);
         command->taken = 0;
@@ -264,7 +264,7 @@ static void tell_drain(struct remote_command *command) {
     command->busy++;
     command->callbacks.on_drain(command, command->context);
     command->busy--;
-    free_if_nobody_holds(command); /* never, for it has not ended; but the callback may have ended the link */
+    free_if_released(command); /* never, for it has not ended; but the callback may have ended the link */
 }
 
 /* One frame each in turn, so that no command starves the others of the window. Callbacks may start commands,
@@ -311,7 +311,7 @@ static int take_started(struct remote_command *command, const struct protocol_fr
     if (!command->released && command->callbacks.on_started)
         command->callbacks.on_started(command, &command->start, command->context);
     command->busy--;
-    free_if_nobody_holds(command); /* the callback may have freed it and ended the link */
+    free_if_released(command); /* the callback may have freed it and ended the link */
     return 0;
 }
 
@@ -326,7 +326,7 @@ static int take_output(struct remote_command *command, const struct protocol_fra
         command->callbacks.on_output(command, data.stream == 1 ? REMOTE_STDOUT : REMOTE_STDERR, data.bytes,
                                      data.length, command->context);
     command->busy--;
-    free_if_nobody_holds(command);
+    free_if_released(command);
     return 0;
 }
 
@@ -352,7 +352,7 @@ static int take_failed(struct remote_command *command, const struct protocol_fra
         return failure_set(failure, -EPROTO, "command %u failed to start after it had started",
                            command->number);
     struct failure why;
-    link_complain(command->link, &why, error.code, "%s", error.sentence);
+    node_failure(&why, command->link->node, error.code, "%s", error.sentence);
     why.kind = FAILURE_EXPERIMENT;
     end(command, NULL, &why);
     return 0;

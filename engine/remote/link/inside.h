@@ -1,9 +1,9 @@
-/* The inside of an agent link: what the files of this folder and those of requests in nodes share. Nobody
- * else includes it. */
+/* The inside of an agent link: what the files of this folder share. Nobody else includes it. */
 #ifndef ASSAY_LINK_INSIDE_H
 #define ASSAY_LINK_INSIDE_H
 
 #include "engine/agent/wire/mailbox.h"
+#include "engine/remote/channel/channel.h"
 #include "engine/remote/link/command.h"
 #include "engine/remote/link/link.h"
 
@@ -54,10 +54,9 @@ struct link_session {
     struct event_source *retry; /* timer: the next attempt */
     int64_t watch_due;
     int64_t last_received, sent; /* when the stream last gave and took bytes */
-    int64_t waiting_since; /* since when there is something to be answered for and nothing has come; or -1 */
-    uint32_t heartbeat;    /* the CLOCK request that is not yet answered, or 0 */
-    uint64_t mark;         /* what had come and gone when the stream was new */
-    int64_t broken_at;
+    int64_t waiting_since;  /* since when there is something to be answered for and nothing has come; or -1 */
+    uint32_t heartbeat;     /* the CLOCK request that is not yet answered, or 0 */
+    uint64_t mark;          /* what had come and gone when the stream was new */
     unsigned attempts;      /* to have a stream since one last brought something */
     int64_t retry_first_ns; /* the first delay; tests have a shorter one */
     bool seeking;           /* one of them is under way */
@@ -99,9 +98,6 @@ enum { LINK_COMMANDS_LIMIT = PROTOCOL_COMMAND_LIMIT };
 
 /* May requests be made? 0 or -ENOTCONN and why not. */
 int link_check(const struct agent_link *link, struct failure *failure);
-/* "node NAME" becomes the place. Returns CODE. */
-int link_complain(const struct agent_link *link, struct failure *failure, int code, const char *format, ...)
-    __attribute__((format(printf, 4, 5)));
 uint32_t link_next_number(struct agent_link *link);
 /* A frame; link_send returns 0, or negative and a sentence, and then nothing was sent. */
 void link_begin(struct agent_link *link, struct protocol_writer *writer, enum protocol_type type);
@@ -131,7 +127,8 @@ void session_note_heard(struct agent_link *link);
 bool session_takes_clock(struct agent_link *link, uint32_t number);
 /* Is a new stream being opened or greeted on? */
 bool session_is_seeking(const struct agent_link *link);
-/* CLOSING, and the stream has ended, in order if WHY is NULL: is there nobody left to be told to leave? */
+/* CLOSING, and the stream has ended, in order if WHY is NULL: is no agent left that is to be told to leave?
+ */
 bool session_is_over(struct agent_link *link, const struct failure *why);
 /* The stream has ended: true if the link goes on, or looks after its own end. WHY may be NULL. */
 bool session_outlives(struct agent_link *link, const struct failure *why);
@@ -142,14 +139,14 @@ void session_tell(struct agent_link *link);
 /* CLOSED. */
 void session_stop(struct agent_link *link);
 
-/* nodes/request.c */
+/* request.c */
 int request_dispatch(struct agent_link *link, const struct protocol_frame *frame, struct failure *failure);
 /* Begins the exchanges of clocks that are due. */
 void request_pump(struct agent_link *link);
 void request_fail_all(struct agent_link *link, const struct failure *failure);
 void request_free_all(struct agent_link *link);
 
-/* nodes/file-request.c. A file's command fails as the link's other commands do. */
+/* file-request.c. A file's command fails as the link's other commands do. */
 void file_request_forget(struct agent_link *link, const void *context);
 void file_request_free_all(struct agent_link *link);
 

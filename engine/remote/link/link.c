@@ -5,7 +5,6 @@
 #include "engine/remote/link/inside.h"
 
 #include <errno.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,25 +18,13 @@ enum { OUTBOX_LIMIT = 64 << 20, READS_A_TURN = 16 };
 
 /* ---- what the other files use */
 
-int link_complain(const struct agent_link *link, struct failure *failure, int code, const char *format, ...) {
-    char text[FAILURE_TEXT_SIZE];
-    va_list arguments;
-    va_start(arguments, format);
-    vsnprintf(text, sizeof text, format, arguments);
-    va_end(arguments);
-    failure_set(failure, code, "%s", text);
-    if (failure)
-        snprintf(failure->place, sizeof failure->place, "node %s", link->node);
-    return code;
-}
-
 int link_check(const struct agent_link *link, struct failure *failure) {
     if (link->state > AGENT_LINK_IDLE && link->state < AGENT_LINK_CLOSING)
         return 0;
     if (link->failed)
-        return link_complain(link, failure, -ENOTCONN, "there is no connection: %s", link->failure.text);
-    return link_complain(link, failure, -ENOTCONN, "there is no connection: it %s",
-                         link->state == AGENT_LINK_IDLE ? "was not started" : "was closed");
+        return node_failure(failure, link->node, -ENOTCONN, "there is no connection: %s", link->failure.text);
+    return node_failure(failure, link->node, -ENOTCONN, "there is no connection: it %s",
+                        link->state == AGENT_LINK_IDLE ? "was not started" : "was closed");
 }
 
 uint32_t link_next_number(struct agent_link *link) {
@@ -53,11 +40,11 @@ int link_send(struct agent_link *link, struct protocol_writer *writer, struct fa
     if (r == -ENOMEM)
         return failure_memory(failure);
     if (r == -EMSGSIZE)
-        return link_complain(link, failure, r, "a %s message would have more than %d bytes",
-                             protocol_type_name(writer->type), PROTOCOL_PAYLOAD_LIMIT);
+        return node_failure(failure, link->node, r, "a %s message would have more than %d bytes",
+                            protocol_type_name(writer->type), PROTOCOL_PAYLOAD_LIMIT);
     if (r < 0)
-        return link_complain(link, failure, r, "more than %d bytes of requests wait for the agent",
-                             OUTBOX_LIMIT);
+        return node_failure(failure, link->node, r, "more than %d bytes of requests wait for the agent",
+                            OUTBOX_LIMIT);
     event_source_defer(link->pump);
     return 0;
 }
@@ -68,18 +55,22 @@ bool link_has_window(const struct agent_link *link) {
 
 /* ---- states */
 
+static void tell_state(struct agent_link *link, const struct failure *why) {
+    if (link->callbacks.on_state)
+        link->callbacks.on_state(link, link->state, why, link->callbacks.context);
+}
+
 static void tell_closed(struct agent_link *link, const struct failure *why) {
     struct failure told;
     if (why) {
         link->failed = true;
         link->failure = told = *why;
     } else {
-        link_complain(link, &told, -ENOTCONN, "the connection was closed");
+        node_failure(&told, link->node, -ENOTCONN, "the connection was closed");
     }
     request_fail_all(link, &told);
     command_fail_all(link, &told);
-    if (link->callbacks.on_closed)
-        link->callbacks.on_closed(link, why ? &link->failure : NULL, link->callbacks.context);
+    tell_state(link, why ? &link->failure : NULL);
 }
 
 /* It goes forward, but for a daemon's link that is ready, broken, and ready again. */
@@ -91,13 +82,8 @@ void link_set_state(struct agent_link *link, enum agent_link_state state, const 
     link->state = state;
     if (state != AGENT_LINK_GREETING)
         event_source_set_timer(link->hello_timeout, -1, 0);
-    const struct agent_link_callbacks *told = &link->callbacks;
-    if (resumed && told->on_resumed)
-        told->on_resumed(link, event_loop_now(link->loop) - link->session.broken_at, told->context);
-    else if (state == AGENT_LINK_READY && !resumed && told->on_ready)
-        told->on_ready(link, told->context);
-    else if (state == AGENT_LINK_BROKEN && told->on_broken)
-        told->on_broken(link, &link->failure, told->context);
+    if (state == AGENT_LINK_READY || state == AGENT_LINK_BROKEN)
+        tell_state(link, state == AGENT_LINK_BROKEN ? &link->failure : NULL);
     if (state != AGENT_LINK_CLOSED)
         return;
     session_stop(link);
@@ -125,7 +111,7 @@ static void lose_stream(struct agent_link *link, const struct failure *why) {
 /* The agent said something that it must not say. It is told why, if it still listens. */
 static void fail_protocol(struct agent_link *link, const struct failure *wrong) {
     struct failure why;
-    link_complain(link, &why, -EPROTO, "the agent broke the protocol: %s", wrong->text);
+    node_failure(&why, link->node, -EPROTO, "the agent broke the protocol: %s", wrong->text);
     struct protocol_writer writer;
     link_begin(link, &writer, PROTOCOL_REFUSE);
     protocol_put_string(&writer, wrong->text, PROTOCOL_SENTENCE_LIMIT);
@@ -140,8 +126,8 @@ static void on_hello_timeout(struct event_source *self, void *context) {
     (void)self;
     struct agent_link *link = context;
     struct failure why;
-    link_complain(link, &why, -ETIMEDOUT, "the agent did not answer within %.3g s",
-                  (double)link->hello_timeout_ns / (double)EVENT_SECOND);
+    node_failure(&why, link->node, -ETIMEDOUT, "the agent did not answer within %.3g s",
+                 (double)link->hello_timeout_ns / (double)EVENT_SECOND);
     lose_stream(link, &why);
 }
 
@@ -179,7 +165,7 @@ static void flush(struct agent_link *link) {
     int r = transport_want(link->transport, read | write);
     if (r < 0) {
         struct failure why;
-        link_complain(link, &why, r, "cannot wait for the agent: %s", strerror(-r));
+        node_failure(&why, link->node, r, "cannot wait for the agent: %s", strerror(-r));
         lose_stream(link, &why);
     }
 }
@@ -217,7 +203,7 @@ int link_send_hello(struct agent_link *link, struct failure *failure) {
 
 /* ---- receiving */
 
-static int keep_greeting(struct agent_link *link, const struct protocol_hello *hello) {
+static void keep_greeting(struct agent_link *link, const struct protocol_hello *hello) {
     link->greeting_version = xstrdup(hello->program);
     link->greeting_host = xstrdup(hello->host);
     link->greeting = (struct agent_greeting){.protocol = hello->version,
@@ -229,7 +215,6 @@ static int keep_greeting(struct agent_link *link, const struct protocol_hello *h
     if (memcmp(hello->sha256, unknown, sizeof unknown) != 0)
         for (int i = 0; i < PROTOCOL_HASH_SIZE; i++)
             snprintf(link->greeting.sha256 + 2 * i, 3, "%02x", hello->sha256[i]);
-    return 0;
 }
 
 static int take_greeting(struct agent_link *link, const struct protocol_frame *frame,
@@ -240,8 +225,8 @@ static int take_greeting(struct agent_link *link, const struct protocol_frame *f
         return r;
     if (hello.version != PROTOCOL_VERSION || hello.payload_limit < PROTOCOL_PAYLOAD_LIMIT) {
         struct failure why;
-        link_complain(
-            link, &why, -EPROTO,
+        node_failure(
+            &why, link->node, -EPROTO,
             "the agent speaks protocol %u, with payloads of %u bytes; this engine (version %s) speaks "
             "protocol %d, with %d",
             hello.version, hello.payload_limit, ASSAY_VERSION, PROTOCOL_VERSION, PROTOCOL_PAYLOAD_LIMIT);
@@ -252,7 +237,7 @@ static int take_greeting(struct agent_link *link, const struct protocol_frame *f
         return failure_set(failure, -EPROTO, "it has session %llx where %llx was asked for",
                            (unsigned long long)hello.session, (unsigned long long)link->session.number);
     if (link->state == AGENT_LINK_GREETING) {
-        r = keep_greeting(link, &hello);
+        keep_greeting(link, &hello);
     } else {
         r = outbox_resume(&link->outbox, frame->acknowledged, failure);
         link->greeting.resumed += r == 0;
@@ -271,7 +256,7 @@ static int dispatch(struct agent_link *link, const struct protocol_frame *frame,
         if (r < 0)
             return r;
         struct failure why;
-        link_complain(link, &why, -ECONNREFUSED, "%s", sentence);
+        node_failure(&why, link->node, -ECONNREFUSED, "%s", sentence);
         link_fail(link, &why);
         return 0;
     }
@@ -371,11 +356,7 @@ static void on_state(struct transport *transport, enum transport_state state, co
 int agent_link_new(struct event_loop *loop, struct transport *transport,
                    const struct agent_link_callbacks *callbacks, struct agent_link **ret,
                    struct failure *failure) {
-    struct agent_link *link = calloc(1, sizeof *link);
-    if (!link) {
-        transport_free(transport);
-        return failure_memory(failure);
-    }
+    struct agent_link *link = xcalloc(1, sizeof *link);
     link->loop = loop;
     link->transport = transport;
     session_init(link, transport->session);
@@ -383,10 +364,10 @@ int agent_link_new(struct event_loop *loop, struct transport *transport,
         link->callbacks = *callbacks;
     inbox_init(&link->inbox);
     outbox_init(&link->outbox, &link->inbox, OUTBOX_LIMIT);
-    link->node = strdup(transport->node);
+    link->node = xstrdup(transport->node);
     link->pump = event_loop_add_deferred(loop, on_pump, link);
     link->hello_timeout = event_loop_add_timer(loop, -1, 0, on_hello_timeout, link);
-    if (!link->node || !link->pump || !link->hello_timeout || session_add_sources(link) < 0) {
+    if (!link->pump || !link->hello_timeout || session_add_sources(link) < 0) {
         agent_link_free(link);
         return failure_memory(failure);
     }
@@ -423,7 +404,7 @@ int link_start_transport(struct agent_link *link, struct failure *failure) {
 
 int agent_link_start(struct agent_link *link, int64_t timeout_ns, struct failure *failure) {
     if (link->state != AGENT_LINK_IDLE)
-        return link_complain(link, failure, -EALREADY, "the connection was started before");
+        return node_failure(failure, link->node, -EALREADY, "the connection was started before");
     int r = link_send_hello(link, failure);
     if (r == 0)
         r = session_begin(link, failure);
@@ -434,9 +415,9 @@ int agent_link_start(struct agent_link *link, int64_t timeout_ns, struct failure
     struct failure own = {0};
     r = link_start_transport(link, &own);
     if (r < 0) {
-        link_complain(link, &link->failure, r, "%s", own.text);
+        node_failure(&link->failure, link->node, r, "%s", own.text);
         link->failed = true;
-        link->state = AGENT_LINK_CLOSED; /* nobody is waiting yet, so nobody is told but the caller */
+        link->state = AGENT_LINK_CLOSED; /* no request waits yet, so the failure is the caller's alone */
         if (failure)
             *failure = link->failure;
     }

@@ -6,7 +6,7 @@
  *     transport_local_new(loop, &(struct transport_local_options){.agent = path, .directory = folder},
  * &transport, failure); agent_link_new(loop, take_pointer(transport), NULL, &link, failure);
  *     agent_link_start(link, AGENT_LINK_HELLO_TIMEOUT, failure);
- *     event_loop_run(loop, failure);                      on_ready() makes requests
+ *     event_loop_run(loop, failure);                      on_state() makes requests
  *
  * Every request either fails at once (negative, FAILURE filled, callback never called) or calls back exactly
  * once, and never from within the call that made it. When the link ends, for whatever reason, all that is
@@ -32,7 +32,7 @@
 #include "engine/foundation/failure.h"
 #include "engine/foundation/hash.h"
 #include "engine/remote/launch/transport.h"
-#include "engine/remote/nodes/facts.h"
+#include "engine/remote/link/facts.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -54,12 +54,10 @@ enum agent_link_state {
 #define AGENT_LINK_HELLO_TIMEOUT (20 * EVENT_SECOND)
 
 struct agent_link_callbacks {
-    void (*on_ready)(struct agent_link *link, void *context); /* the first time */
-    /* The stream broke, and why; it is there again after OUTAGE_NS. Both as often as it happens. */
-    void (*on_broken)(struct agent_link *link, const struct failure *why, void *context);
-    void (*on_resumed)(struct agent_link *link, int64_t outage_ns, void *context);
-    /* Once, after the pending requests were told. WHY is NULL when the end was asked for. */
-    void (*on_closed)(struct agent_link *link, const struct failure *why, void *context);
+    /* READY the first time; BROKEN, and WHY, and READY again, both as often as it happens; CLOSED once, after
+     * the pending requests were told, when WHY is NULL if the end was asked for. */
+    void (*on_state)(struct agent_link *link, enum agent_link_state state, const struct failure *why,
+                     void *context);
     void *context;
 };
 
@@ -78,9 +76,9 @@ struct agent_link_policy {
 int agent_link_new(struct event_loop *loop, struct transport *transport,
                    const struct agent_link_callbacks *callbacks, struct agent_link **ret,
                    struct failure *failure);
-/* Ends what is running (transport_free) and calls nobody. Commands that the caller still holds are dead: all
- * that can be done with them is remote_command_free(). A daemon is told to leave if its stream takes that at
- * once, and otherwise left to its lease: agent_link_close() makes sure. NULL is fine. */
+/* Ends what is running (transport_free) without calling back. Commands that the caller still holds are dead:
+ * all that can be done with them is remote_command_free(). A daemon is told to leave if its stream takes that
+ * at once, and otherwise left to its lease: agent_link_close() makes sure. NULL is fine. */
 void agent_link_free(struct agent_link *link);
 
 /* Before the start; members that are 0 keep what the definitions above say. */

@@ -125,8 +125,8 @@ static void watch_stream(struct agent_link *link) {
     if (session->heartbeat && session->waiting_since >= 0 &&
         now(link) - session->waiting_since >= policy->silence_ns) {
         struct failure why;
-        link_complain(link, &why, -ETIMEDOUT, "nothing was heard from the agent for %.3g s",
-                      seconds(policy->silence_ns));
+        node_failure(&why, link->node, -ETIMEDOUT, "the agent sent nothing for %.3g s",
+                     seconds(policy->silence_ns));
         lose(link, &why);
         return;
     }
@@ -165,7 +165,6 @@ static void retry_later(struct agent_link *link) {
 /* The stream that broke is not listened to any more; it is freed when there is another. */
 static void lose(struct agent_link *link, const struct failure *why) {
     struct link_session *session = &link->session;
-    session->broken_at = now(link);
     session->tried = false;
     /* A stream that brought nothing counts as an attempt: whoever breaks each at once is not hammered. */
     if (progress(link) != session->mark)
@@ -187,9 +186,9 @@ static void give_up_or_watch(struct agent_link *link) {
         set_watch(link, end);
         return;
     }
-    link_complain(link, &why, -ETIMEDOUT,
-                  "the agent was not heard for %.3g s, which is its lease, so it has left; the last try: %s",
-                  seconds(link->policy.lease_ns), link->failure.text);
+    node_failure(&why, link->node, -ETIMEDOUT,
+                 "the agent sent nothing for %.3g s, which is its lease, so it has left; the last try: %s",
+                 seconds(link->policy.lease_ns), link->failure.text);
     link_fail(link, &why);
 }
 
@@ -210,7 +209,8 @@ static void fail_attempt(struct agent_link *link, const struct failure *why) {
     event_source_set_timer(link->hello_timeout, -1, 0);
     if (is_final(why->code)) {
         struct failure told;
-        link_complain(link, &told, why->code, "the connection broke and cannot be made again: %s", why->text);
+        node_failure(&told, link->node, why->code, "the connection broke and cannot be made again: %s",
+                     why->text);
         link_fail(link, &told);
         return;
     }
@@ -335,7 +335,7 @@ bool session_outlives(struct agent_link *link, const struct failure *why) {
     if (!is_session(link))
         return false;
     if (!why) {
-        link_complain(link, &end, -ECONNRESET, "the connection ended");
+        node_failure(&end, link->node, -ECONNRESET, "the connection ended");
         why = &end;
     }
     switch (link->state) {

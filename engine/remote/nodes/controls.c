@@ -3,6 +3,7 @@
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/memory.h"
 #include "engine/foundation/number.h"
+#include "engine/remote/nodes/inside.h"
 #include "engine/remote/nodes/tools.h"
 
 #include <errno.h>
@@ -96,7 +97,7 @@ void node_control_states_free(struct node_control_state *states, size_t count) {
 
 static int take_control(struct node_control_state *state, char *at, struct failure *failure) {
     if (state->count == NODE_CONTROLS_LIMIT)
-        return failure_set(failure, -EPROTO, "the agent told more than %d controls", NODE_CONTROLS_LIMIT);
+        return failure_set(failure, -EPROTO, "the agent reported more than %d controls", NODE_CONTROLS_LIMIT);
     struct node_control *control = one_more(&state->controls, &state->count, sizeof *control);
     control->name = take_field(&at);
     size_t known = find_word(control_statuses, CONTROL_STATUSES, tool_field_next(&at));
@@ -162,9 +163,10 @@ int node_controls_show(struct node_group *group, struct node_control_state **ret
 
 static int append_line(struct text *text, const char *kind, const char *rest, struct failure *failure) {
     int r = text_printf(text, "%s%s%s\n", kind, *kind && rest ? "\t" : "", rest ? rest : "");
-    return r == -EFBIG ? failure_set(failure, r, "the agent's tool told more than %zu MiB", text->limit >> 20)
-           : r < 0     ? failure_memory(failure)
-                       : 0;
+    return r == -EFBIG
+               ? failure_set(failure, r, "the agent's tool printed more than %zu MiB", text->limit >> 20)
+           : r < 0 ? failure_memory(failure)
+                   : 0;
 }
 
 struct keeping {
@@ -235,8 +237,6 @@ void node_change_clear(struct node_change *change) {
         free(setting->sentence);
     }
     free(change->settings);
-    for (size_t i = 0; i < change->expectation_count; i++)
-        free(change->expectations[i]);
     free(change->expectations);
     text_clear(&change->writes);
     text_clear(&change->different);
@@ -248,7 +248,7 @@ void node_change_clear(struct node_change *change) {
 
 static int take_setting(struct node_change *change, char *at, struct failure *failure) {
     if (change->count == NODE_CONTROLS_LIMIT)
-        return failure_set(failure, -EPROTO, "the agent told of more than %d settings", NODE_CONTROLS_LIMIT);
+        return failure_set(failure, -EPROTO, "the agent reported more than %d settings", NODE_CONTROLS_LIMIT);
     struct node_setting *setting = one_more(&change->settings, &change->count, sizeof *setting);
     setting->control = take_field(&at);
     setting->asked = take_field(&at);
@@ -260,11 +260,14 @@ static int take_setting(struct node_change *change, char *at, struct failure *fa
     return 0;
 }
 
-static int expect(struct node_change *change, const char *path, const char *value, struct failure *failure) {
+static int expect(struct node_group *group, struct node_change *change, const char *path, const char *value,
+                  struct failure *failure) {
     if (change->expectation_count == EXPECTATIONS_MOST)
         return failure_set(failure, -EPROTO, "the agent wrote more than %d files", EXPECTATIONS_MOST);
-    char **place = one_more(&change->expectations, &change->expectation_count, sizeof *place);
-    *place = xformat("%s=%s", path, value);
+    const char **place = one_more(&change->expectations, &change->expectation_count, sizeof *place);
+    cleanup_free char *text = xformat("%s=%s", path, value);
+    uint32_t number = text_set_add(&group->texts, text, strlen(text)); /* which may move the array */
+    *place = group->texts.texts[number];
     return 0;
 }
 
@@ -272,13 +275,15 @@ static int take_restored(struct node_change *change, char *at, struct failure *f
     const char *written = tool_field_next(&at), *different = tool_field_next(&at);
     if (!number_parse_uint64(written, strlen(written), &change->files_written) ||
         !number_parse_uint64(different, strlen(different), &change->files_different))
-        return failure_set(failure, -EPROTO, "the agent told that it put back '%.32s' files, '%.32s' left",
-                           written, different);
+        return failure_set(failure, -EPROTO,
+                           "the agent reported '%.32s' files restored and '%.32s' different", written,
+                           different);
     change->restored = holder_words(&at);
     return 0;
 }
 
 struct changing {
+    struct node_group *group;
     struct node_change *changes; /* one a node */
     size_t asked;                /* controls that were to be set */
 };
@@ -296,14 +301,15 @@ static bool is_restored(size_t node, int status, void *context) {
 }
 
 static int take_change(size_t node, const char *kind, char *at, void *context, struct failure *failure) {
-    struct node_change *change = &((struct changing *)context)->changes[node];
+    struct changing *changing = context;
+    struct node_change *change = &changing->changes[node];
     if (strcmp(kind, "set") == 0)
         return take_setting(change, at, failure);
     if (strcmp(kind, "write") == 0)
         return append_line(&change->writes, "", at, failure);
     if (strcmp(kind, "expect") == 0) {
         const char *path = tool_field_next(&at);
-        return expect(change, path, tool_field_next(&at), failure);
+        return expect(changing->group, change, path, tool_field_next(&at), failure);
     }
     if (strcmp(kind, "target") == 0) {
         change->target_min_hz = number_or_zero(tool_field_next(&at));
@@ -327,6 +333,7 @@ static int change_all(struct node_group *group, struct node_tool *tool, struct c
         node_change_clear(&changing->changes[i]);
     tool->timeout_ms = TOOL_TIMEOUT_MS;
     tool->take = take_change;
+    changing->group = group;
     tool->context = changing;
     return node_group_run_tool(group, tool, ret_failures, failure);
 }
@@ -370,7 +377,7 @@ static int take_spin(size_t node, const char *kind, char *at, void *context, str
         return 0;
     const char *number = tool_field_next(&at), *hz = tool_field_next(&at), *source = tool_field_next(&at);
     if (!number_parse_uint64(number, strlen(number), &pu) || pu >= PUS_MOST || proof->count == PUS_MOST)
-        return failure_set(failure, -EPROTO, "the agent told the frequency of a PU '%.32s'", number);
+        return failure_set(failure, -EPROTO, "the agent reported the frequency of a PU '%.32s'", number);
     size_t speeds = proof->count;
     *(unsigned *)one_more(&proof->pus, &proof->count, sizeof *proof->pus) = (unsigned)pu;
     *(double *)one_more(&proof->hz, &speeds, sizeof *proof->hz) = number_or_zero(hz);

@@ -29,7 +29,7 @@ enum node_control_status {
 struct node_control {
     char *name;
     enum node_control_status status;
-    char *value, *possible, *driver; /* as a campaign would write them; possible ones parted by blanks */
+    char *value, *possible, *driver; /* as a campaign would write them; possible ones separated by blanks */
     char *why;                       /* it is not available; "" when it is */
 };
 
@@ -38,7 +38,7 @@ struct node_control_state {
     size_t count;
     char *boot_id, *driver;
     double base_hz, max_hz; /* 0: unknown */
-    char *holder;           /* whose snapshot lies there: session and label; NULL: nobody's */
+    char *holder;           /* whose snapshot lies there: session and label; NULL: there is none */
     bool holder_alive;
     int64_t holder_since_ns; /* since 1970, by the node's clock; 0: it does not say */
 };
@@ -73,13 +73,15 @@ struct node_change {
     struct node_setting *settings;
     size_t count;
     double target_min_hz, target_max_hz; /* of a busy PU now; 0: not known */
-    struct text writes;  /* the tool's lines of every single write, without their first field */
-    char **expectations; /* "PATH=VALUE": what files that were set hold now, for the probe `drift` */
+    struct text writes; /* the tool's lines of every single write, without their first field */
+    /* "PATH=VALUE": what files that were set hold now, for the probe `drift`. The texts are the group's,
+     * which has each once, for nodes of a kind have the same. */
+    const char **expectations;
     size_t expectation_count;
     /* restoring */
     char *restored; /* whose snapshot it was: session and label; NULL: nothing was put back */
     uint64_t files_written, files_different;
-    struct text different; /* lines: CONTROL, PATH, WANTED, FOUND, errno's name; parted by tabs */
+    struct text different; /* lines: CONTROL, PATH, WANTED, FOUND, errno's name; separated by tabs */
     char *nothing;         /* why there was nothing to put back; NULL: there was */
     char *held;            /* by whom, alive, it is; NULL */
 };
@@ -98,7 +100,7 @@ int node_controls_keep(struct node_group *group, const char *label, struct text 
 int node_controls_set(struct node_group *group, const char *const *assignments, struct node_change *changes,
                       struct failure **ret_failures, struct failure *failure);
 
-/* Puts back what differs from the snapshot. NODES: which; NULL: all. ABANDONED: only what nobody alive
+/* Puts back what differs from the snapshot. NODES: which; NULL: all. ABANDONED: only what no living agent
  * holds. */
 int node_controls_restore(struct node_group *group, const bool *nodes, bool abandoned,
                           struct node_change *changes, struct failure **ret_failures,

@@ -5,11 +5,11 @@
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/file.h"
 #include "engine/foundation/memory.h"
+#include "engine/remote/link/tree-archive.h"
 #include "engine/remote/nodes/inside.h"
 #include "engine/remote/nodes/landing.h"
 #include "engine/remote/nodes/local-tree.h"
 #include "engine/remote/nodes/tools.h"
-#include "engine/remote/nodes/tree-archive.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -33,33 +33,15 @@ static void note_state(struct node_round *round, size_t node, enum agent_link_st
         round->on_node(round, node, state);
 }
 
-static void tell(struct node_member *member, enum agent_link_state state, const struct failure *why) {
+static void on_state(struct agent_link *link, enum agent_link_state state, const struct failure *why,
+                     void *context) {
+    (void)link;
+    struct node_member *member = context;
     struct node_group *group = member->group;
     if (group->listener.on_node)
         group->listener.on_node(group, member->number, state, why, group->listener.context);
     if (group->round)
         note_state(group->round, member->number, state);
-}
-
-static void on_ready(struct agent_link *link, void *context) {
-    (void)link;
-    tell(context, AGENT_LINK_READY, NULL);
-}
-
-static void on_broken(struct agent_link *link, const struct failure *why, void *context) {
-    (void)link;
-    tell(context, AGENT_LINK_BROKEN, why);
-}
-
-static void on_resumed(struct agent_link *link, int64_t outage_ns, void *context) {
-    (void)link;
-    (void)outage_ns;
-    tell(context, AGENT_LINK_READY, NULL);
-}
-
-static void on_closed(struct agent_link *link, const struct failure *why, void *context) {
-    (void)link;
-    tell(context, AGENT_LINK_CLOSED, why);
 }
 
 /* ---- life */
@@ -83,6 +65,7 @@ void node_group_free(struct node_group *group) {
         free(group->members[i]);
     }
     free((void *)group->members);
+    text_set_clear(&group->texts);
     free(group);
 }
 
@@ -111,11 +94,7 @@ int node_group_add(struct node_group *group, struct transport *transport,
     struct node_member *member = xcalloc(1, sizeof *member);
     member->group = group;
     member->number = group->count;
-    struct agent_link_callbacks callbacks = {.on_ready = on_ready,
-                                             .on_broken = on_broken,
-                                             .on_resumed = on_resumed,
-                                             .on_closed = on_closed,
-                                             .context = member};
+    struct agent_link_callbacks callbacks = {.on_state = on_state, .context = member};
     r = agent_link_new(group->loop, transport, &callbacks, &member->link, failure);
     if (r < 0) {
         free(member);
@@ -152,11 +131,8 @@ int node_group_complain_absent(const struct node_group *group, size_t node, stru
     const struct node_member *member = group->members[node];
     const struct failure *why =
         member->unstarted ? member->unstarted : agent_link_failure(group->members[node]->link);
-    int r = why ? failure_set(failure, -ENOTCONN, "there is no connection: %s", why->text)
-                : failure_set(failure, -ENOTCONN, "there is no connection");
-    if (failure)
-        snprintf(failure->place, sizeof failure->place, "node %s", node_group_name(group, node));
-    return r;
+    return node_failure(failure, node_group_name(group, node), -ENOTCONN, "there is no connection%s%s",
+                        why ? ": " : "", why ? why->text : "");
 }
 
 /* ---- rounds */
@@ -272,8 +248,11 @@ static int check_names_differ(const struct node_group *group, struct failure *fa
     qsort((void *)names, group->count, sizeof *names, compare_names);
     for (size_t i = 1; i < group->count; i++)
         if (strcmp(names[i - 1], names[i]) == 0)
-            return failure_input(failure, NULL, 0, 0, "two nodes are called '%s'; expected names that differ",
-                                 names[i]);
+            return failure_input(
+                failure, NULL, 0, 0,
+                "two nodes would be called '%s'; expected names that differ (an alias in the ssh "
+                "configuration gives one)",
+                names[i]);
     return 0;
 }
 
@@ -327,10 +306,7 @@ static int describe_absent(const struct node_group *group, struct failure *failu
         return 0;
     int code = first && first->code < 0 ? first->code : -ENOTCONN;
     if (group->count == 1) {
-        failure_set(failure, code, "%s", sentences[0]);
-        if (failure)
-            snprintf(failure->place, sizeof failure->place, "node %s", node_group_name(group, first_node));
-        return code;
+        return node_failure(failure, node_group_name(group, first_node), code, "%s", sentences[0]);
     }
     cleanup(text_clear) struct text words;
     text_init(&words, NODE_SENTENCES_MOST);

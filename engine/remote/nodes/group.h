@@ -66,14 +66,14 @@ const char *node_group_name(const struct node_group *group, size_t node);
 struct agent_link *node_group_link(const struct node_group *group, size_t node);
 /* Ready or broken: it can still be asked. */
 bool node_group_is_there(const struct node_group *group, size_t node);
-/* From now on nobody who asks "all nodes" means NODE, nor is it asked where it is named: its results are as
+/* From now on NODE is not asked, neither with "all nodes" nor where it is named: its results are as
  * of one that was not to be asked; connecting passes it over, and closing, which tells its agent to leave
  * like the others', does not complain of it. What it is being asked already goes on. */
 void node_group_leave_out(struct node_group *group, size_t node, bool left_out);
 
 /* Starts all links and waits until each is ready or has failed. 0 if all are ready; else one failure that
  * names them all, folded by what was wrong ("2 of 64 nodes: dahu-[3,7]: connection refused; ..."). Those that
- * are ready can be used. */
+ * are ready can be used. FAILURE_INPUT when two have the same name. */
 int node_group_connect(struct node_group *group, struct failure *failure);
 /* Tells all agents to leave and waits until they have, TIMEOUT_NS at most. The failure names those that have
  * not, and those that could not be told and are left to their lease; these also when it is interrupted. */

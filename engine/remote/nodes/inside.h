@@ -3,6 +3,8 @@
 #ifndef ASSAY_NODES_INSIDE_H
 #define ASSAY_NODES_INSIDE_H
 
+#include "engine/foundation/text-set.h"
+#include "engine/remote/channel/channel.h"
 #include "engine/remote/nodes/group.h"
 
 struct node_member {
@@ -21,6 +23,7 @@ struct node_group {
     struct node_member **members; /* each its own memory: the links' callbacks point to them */
     size_t count, capacity;
     struct node_round *round; /* what is being waited for; NULL: nothing */
+    struct text_set texts;    /* that many nodes have alike (controls.h) */
 };
 
 /* ---- a round: one thing that is asked of many nodes, and waited for */

@@ -1,10 +1,16 @@
 /* What each of many nodes is: facts, clocks, small files. */
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/memory.h"
-#include "engine/remote/nodes/facts.h"
+#include "engine/remote/link/facts.h"
 #include "engine/remote/nodes/inside.h"
 
 #include <stdlib.h>
+
+/* Whether NODE can be asked; if not, FAILURE says why. */
+static bool is_there(const struct node_round *round, size_t node, struct failure *failure) {
+    return node_group_is_there(round->group, node) ||
+           node_group_complain_absent(round->group, node, failure) == 0;
+}
 
 /* ---- facts */
 
@@ -27,11 +33,8 @@ static void take_facts(struct agent_link *link, struct node_facts *facts, const 
 static bool ask_for_facts(struct node_round *round, size_t node, struct node_asked *asked) {
     struct inspection *inspection = round->context;
     struct failure *failure = &inspection->failures[node];
-    if (!node_group_is_there(round->group, node)) {
-        node_group_complain_absent(round->group, node, failure);
-        return false;
-    }
-    return agent_link_inspect(round->group->members[node]->link, take_facts, asked, failure) == 0;
+    return is_there(round, node, failure) &&
+           agent_link_inspect(round->group->members[node]->link, take_facts, asked, failure) == 0;
 }
 
 static void free_all_facts(const struct node_group *group, struct node_facts **facts) {
@@ -112,11 +115,8 @@ static void take_file(struct agent_link *link, const char *bytes, size_t length,
 static bool ask_for_file(struct node_round *round, size_t node, struct node_asked *asked) {
     struct file_reading *reading = round->context;
     struct failure *failure = &reading->failures[node];
-    if (!node_group_is_there(round->group, node)) {
-        node_group_complain_absent(round->group, node, failure);
-        return false;
-    }
-    return agent_link_read_file(node_group_link(round->group, node), reading->path, reading->limit, take_file,
+    return is_there(round, node, failure) &&
+           agent_link_read_file(node_group_link(round->group, node), reading->path, reading->limit, take_file,
                                 asked, failure) == 0;
 }
 

@@ -5,9 +5,8 @@
 #include "engine/foundation/list.h"
 #include "engine/foundation/memory.h"
 
-#include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
+#include <fts.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -58,74 +57,59 @@ static int add(struct reading *reading, const char *path, const char *relative, 
     return 0;
 }
 
-static int not_dots(const struct dirent *entry) {
-    return strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0;
+static int compare_names(const FTSENT **a, const FTSENT **b) {
+    return strcmp((*a)->fts_name, (*b)->fts_name);
 }
 
-static int compare_names(const struct dirent **a, const struct dirent **b) {
-    return strcmp((*a)->d_name, (*b)->d_name);
-}
-
-static int read_folder(struct reading *reading, const char *path, const char *relative, int depth,
-                       struct failure *failure);
-
-static int read_entry(struct reading *reading, const char *folder, const char *relative, const char *name,
-                      int depth, struct failure *failure) {
-    cleanup_free char *path = xformat("%s/%s", folder, name);
-    cleanup_free char *below = xformat("%s%s%s", relative, relative[0] ? "/" : "", name);
-    struct stat status;
-    if (lstat(path, &status) < 0)
-        return complain(failure, -errno, "look at", path);
+/* The top is what the user named; below it links are left out. */
+static int read_entry(struct reading *reading, FTS *walk, FTSENT *at, const char *top,
+                      struct failure *failure) {
     const struct local_tree_filter *filter = reading->filter;
-    if (filter && filter->leaves_out(filter->context, path, below, &status))
+    const struct stat *status = at->fts_statp;
+    bool is_top = at->fts_level == FTS_ROOTLEVEL;
+    const char *below = at->fts_path + strlen(top);
+    below += *below == '/';
+    if (at->fts_info == FTS_DP)
         return 0;
-    if (S_ISREG(status.st_mode))
-        return add(reading, path, below, &status, failure);
-    if (!S_ISDIR(status.st_mode)) {
-        reading->tree->left_out++;
+    if (at->fts_info == FTS_NS || at->fts_info == FTS_DNR || at->fts_info == FTS_ERR)
+        return complain(failure, -at->fts_errno, is_top ? "read" : "look at", at->fts_path);
+    if (!is_top && filter && filter->leaves_out(filter->context, at->fts_path, below, status)) {
+        (void)fts_set(walk, at, FTS_SKIP);
         return 0;
     }
-    int r = add(reading, path, below, &status, failure);
-    return r < 0 ? r : read_folder(reading, path, below, depth + 1, failure);
+    if (S_ISREG(status->st_mode))
+        return add(reading, at->fts_path, is_top ? file_base_name(top) : below, status, failure);
+    if (!S_ISDIR(status->st_mode) && is_top)
+        return failure_set_kind(failure, FAILURE_INPUT, -EINVAL, "'%s' is neither a file nor a folder", top);
+    reading->tree->left_out += !S_ISDIR(status->st_mode);
+    if (!S_ISDIR(status->st_mode))
+        return 0;
+    if (at->fts_level > LOCAL_TREE_DEPTH_MOST)
+        return failure_set_kind(failure, FAILURE_INPUT, -ELOOP, "'%s' is nested deeper than %d folders",
+                                at->fts_path, LOCAL_TREE_DEPTH_MOST);
+    return add(reading, at->fts_path, is_top ? "" : below, status, failure);
 }
 
-static int read_folder(struct reading *reading, const char *path, const char *relative, int depth,
-                       struct failure *failure) {
-    if (depth > LOCAL_TREE_DEPTH_MOST)
-        return failure_set_kind(failure, FAILURE_INPUT, -ELOOP, "'%s' is nested deeper than %d folders", path,
-                                LOCAL_TREE_DEPTH_MOST);
-    struct dirent **entries;
-    int count = scandir(path, &entries, not_dots, compare_names);
-    if (count < 0)
-        return complain(failure, -errno, "list", path);
-    int r = 0;
-    for (int i = 0; i < count; i++) {
-        if (r == 0)
-            r = read_entry(reading, path, relative, entries[i]->d_name, depth, failure);
-        free(entries[i]);
-    }
-    free(entries);
-    return r;
-}
-
-/* The top, links followed: the user named it. */
-static int read_top(struct reading *reading, const char *path, const struct stat *top,
-                    struct failure *failure) {
-    if (S_ISREG(top->st_mode))
-        return add(reading, path, file_base_name(path), top, failure);
-    if (!S_ISDIR(top->st_mode))
-        return failure_set_kind(failure, FAILURE_INPUT, -EINVAL, "'%s' is neither a file nor a folder", path);
-    int r = add(reading, path, "", top, failure);
-    return r < 0 ? r : read_folder(reading, path, "", 0, failure);
+static void close_walk(FTS **walk) {
+    if (*walk)
+        fts_close(*walk);
 }
 
 int local_tree_read(struct local_tree *tree, const char *path, const struct local_tree_filter *filter,
                     struct failure *failure) {
     struct reading reading = {.tree = tree, .filter = filter};
-    struct stat status;
-    if (stat(path, &status) < 0)
+    cleanup_free char *top = xstrdup(path);
+    for (size_t end = strlen(top); end > 1 && top[end - 1] == '/';)
+        top[--end] = '\0';
+    char *const tops[] = {top, NULL};
+    cleanup(close_walk) FTS *walk = fts_open(tops, FTS_PHYSICAL | FTS_COMFOLLOW | FTS_NOCHDIR, compare_names);
+    if (!walk)
         return complain(failure, -errno, "read", path);
-    return read_top(&reading, path, &status, failure);
+    int r = 0;
+    FTSENT *at;
+    while (r == 0 && (errno = 0, at = fts_read(walk)))
+        r = read_entry(&reading, walk, at, top, failure);
+    return r == 0 && errno ? complain(failure, -errno, "list", path) : r;
 }
 
 /* ---- hashing */

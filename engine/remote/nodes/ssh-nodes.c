@@ -1,7 +1,6 @@
 #include "engine/remote/nodes/ssh-nodes.h"
 
 #include "engine/foundation/cleanup.h"
-#include "engine/foundation/list.h"
 #include "engine/foundation/memory.h"
 #include "engine/foundation/text.h"
 #include "engine/remote/launch/transport-ssh.h"
@@ -12,10 +11,6 @@
 #include <string.h>
 #include <sys/resource.h>
 
-struct named {
-    char *name, *destination;
-};
-
 struct ssh_nodes {
     struct event_loop *loop;
     struct ssh_client *client;
@@ -23,8 +18,7 @@ struct ssh_nodes {
     char *workspace, *label, *folder_prefix;
     bool remove_directory, leave_controls;
     struct agent_link_policy policy;
-    struct named *taken;
-    size_t taken_count, taken_capacity;
+    const struct launcher_words *launcher;
 };
 
 static void free_nodes(struct ssh_nodes **nodes) {
@@ -36,11 +30,6 @@ void ssh_nodes_free(struct ssh_nodes *nodes) {
         return;
     ssh_client_free(nodes->client);
     agent_package_free(nodes->package);
-    for (size_t i = 0; i < nodes->taken_count; i++) {
-        free(nodes->taken[i].name);
-        free(nodes->taken[i].destination);
-    }
-    free(nodes->taken);
     free(nodes->workspace);
     free(nodes->label);
     free(nodes->folder_prefix);
@@ -64,6 +53,7 @@ int ssh_nodes_new(struct event_loop *loop, const struct ssh_nodes_options *optio
     nodes->leave_controls = options->leave_controls;
     nodes->remove_directory = options->remove_directory;
     nodes->policy = options->policy;
+    nodes->launcher = options->launcher;
     nodes->workspace = options->workspace ? xstrdup(options->workspace) : NULL;
     nodes->label = options->label ? xstrdup(options->label) : NULL;
     nodes->folder_prefix = xstrdup(options->folder_prefix);
@@ -119,22 +109,6 @@ int ssh_node_check_name(const char *name, const char *destination, struct failur
     return 0;
 }
 
-static int take_name(struct ssh_nodes *nodes, const char *name, const char *destination,
-                     struct failure *failure) {
-    for (size_t i = 0; i < nodes->taken_count; i++)
-        if (strcmp(nodes->taken[i].name, name) == 0)
-            return failure_input(failure, NULL, 0, 0,
-                                 "two nodes would be called '%s': '%s' and '%s'; expected names that differ "
-                                 "(an alias in the ssh configuration gives one)",
-                                 name, nodes->taken[i].destination, destination);
-    if (list_reserve(&nodes->taken, &nodes->taken_capacity, nodes->taken_count + 1, sizeof *nodes->taken,
-                     NODE_GROUP_MOST) < 0)
-        return failure_input(failure, NULL, 0, 0, "there are more than %d nodes", NODE_GROUP_MOST);
-    nodes->taken[nodes->taken_count++] =
-        (struct named){.name = xstrdup(name), .destination = xstrdup(destination)};
-    return 0;
-}
-
 int ssh_nodes_transport(struct ssh_nodes *nodes, const char *destination, struct transport **ret,
                         struct failure *failure) {
     cleanup_free char *name = ssh_node_name(destination);
@@ -142,20 +116,19 @@ int ssh_nodes_transport(struct ssh_nodes *nodes, const char *destination, struct
     if (r < 0)
         return r;
     cleanup_free char *folder = xformat("%s-%s", nodes->folder_prefix, name);
-    r = take_name(nodes, name, destination, failure);
-    if (r < 0)
-        return r;
-    return transport_ssh_new(nodes->loop,
-                             &(struct transport_ssh_options){.client = nodes->client,
-                                                             .package = nodes->package,
-                                                             .destination = destination,
-                                                             .node = name,
-                                                             .folder = folder,
-                                                             .workspace = nodes->workspace,
-                                                             .label = nodes->label,
-                                                             .remove_directory = nodes->remove_directory,
-                                                             .leave_controls = nodes->leave_controls},
-                             ret, failure);
+    return transport_ssh_new(
+        nodes->loop,
+        &(struct transport_ssh_options){.client = nodes->client,
+                                        .destination = destination,
+                                        .node = name,
+                                        .launcher = nodes->launcher,
+                                        .agent = {.package = nodes->package,
+                                                  .folder = folder,
+                                                  .workspace = nodes->workspace,
+                                                  .label = nodes->label,
+                                                  .remove_directory = nodes->remove_directory,
+                                                  .leave_controls = nodes->leave_controls}},
+        ret, failure);
 }
 
 const struct agent_link_policy *ssh_nodes_policy(const struct ssh_nodes *nodes) {

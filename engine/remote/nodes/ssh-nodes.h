@@ -18,6 +18,7 @@
 #include "engine/event-loop/event-loop.h"
 #include "engine/foundation/failure.h"
 #include "engine/foundation/installation.h"
+#include "engine/remote/launch/launcher.h"
 #include "engine/remote/launch/package.h"
 #include "engine/remote/launch/transport.h"
 #include "engine/remote/link/link.h"
@@ -37,6 +38,7 @@ struct ssh_nodes_options {
     const char *folder_prefix;             /* the run directory of node N is called PREFIX-N */
     bool remove_directory, leave_controls; /* as in transport-ssh.h */
     struct agent_link_policy policy;       /* members that are 0: agent-link.h's definitions */
+    const struct launcher_words *launcher; /* borrowed; programs in place of libssh; NULL: libssh */
 };
 
 /* The options are copied. Reads the agent and its sources, and the ssh configuration. */
@@ -46,8 +48,7 @@ int ssh_nodes_new(struct event_loop *loop, const struct ssh_nodes_options *optio
 void ssh_nodes_free(struct ssh_nodes *nodes);
 
 /* A transport, not started, to DESTINATION, [user@]host[:port]. The node's name is that of
- * ssh_node_name(). FAILURE_INPUT when a destination before had the same name: results are told apart by it.
- */
+ * ssh_node_name(). FAILURE_INPUT when that names no host. */
 int ssh_nodes_transport(struct ssh_nodes *nodes, const char *destination, struct transport **ret,
                         struct failure *failure);
 const struct agent_link_policy *ssh_nodes_policy(const struct ssh_nodes *nodes);

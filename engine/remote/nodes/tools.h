@@ -5,15 +5,12 @@
 #ifndef ASSAY_NODES_TOOLS_H
 #define ASSAY_NODES_TOOLS_H
 
+#include "engine/remote/link/tool.h"
 #include "engine/remote/nodes/group.h"
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-
-/* How a tool is named on the node: the child of an agent is that agent's program until it executes another.
- */
-#define NODE_TOOL_PROGRAM "/proc/self/exe"
 
 enum { NODE_TOOL_OUTPUT_MOST = 16 << 20 }; /* bytes that a tool may print on one node */
 
@@ -23,15 +20,6 @@ enum { NODE_TOOL_OUTPUT_MOST = 16 << 20 }; /* bytes that a tool may print on one
 char *tool_line_next(char **at);
 /* The next field of a line, unescaped in place; "" and *AT NULL when there is none. */
 char *tool_field_next(char **at);
-
-/* ---- words */
-
-/* 0 if a tool has ended with status 0; else a negative errno and what it said, ERRORS being its stderr (may
- * be NULL).
- */
-int tool_failure(const struct remote_exit *exit, const char *errors, struct failure *failure);
-/* The folder that PATH is in, "." if it names none. The caller frees. */
-char *tool_folder_of(const char *path);
 
 /* ---- on many nodes */
 

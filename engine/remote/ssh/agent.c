@@ -67,7 +67,7 @@ static void on_done(struct event_source *self, int descriptor, unsigned events, 
     ssh_connection_step_login(call->connection);
 }
 
-/* Signals are the loop's, and SIGPIPE is nobody's. */
+/* Signals are handled by the loop's thread alone. */
 static bool start_thread(struct ssh_agent_call *call) {
     sigset_t all, before;
     sigfillset(&all);

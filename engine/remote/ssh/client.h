@@ -29,7 +29,7 @@ struct ssh_client_options {
     const char *jump;        /* "[user@]host[:port],...": through these, the first first; "none" */
     const char *config;      /* instead of ~/.ssh/config and /etc/ssh/ssh_config; "none" */
     const char *known_hosts; /* instead of ~/.ssh/known_hosts and /etc/ssh/ssh_known_hosts */
-    /* A file of this run, in which host keys that nobody knew are noted and then expected, for nodes that
+    /* A file of this run, in which unknown host keys are recorded and then expected, for nodes that
      * were deployed a moment ago. NULL: a host whose key is unknown is refused. A key that has changed always
      * is. Keys noted there count beside those of known_hosts. */
     const char *accepted_hosts;

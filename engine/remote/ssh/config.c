@@ -1,26 +1,21 @@
 #include "engine/remote/ssh/config.h"
 
 #include "engine/foundation/cleanup.h"
-#include "engine/foundation/clock.h"
 #include "engine/foundation/file.h"
 #include "engine/foundation/list.h"
 #include "engine/foundation/memory.h"
 #include "engine/foundation/number.h"
+#include "engine/remote/channel/child.h"
+#include "engine/remote/channel/run.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <fnmatch.h>
-#include <poll.h>
 #include <pwd.h>
-#include <signal.h>
-#include <spawn.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
-#include <sys/mman.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 enum {
@@ -117,53 +112,9 @@ void ssh_config_free(struct ssh_config *config) {
 
 /* ---- running ssh */
 
-static int spawn(const struct ssh_config *config, const char *host, int output, int errors, pid_t *ret) {
-    const char *arguments[9] = {"ssh", "-G", "-v", "-T"};
-    size_t count = 4;
-    if (config->path) {
-        arguments[count++] = "-F";
-        arguments[count++] = config->path;
-    }
-    arguments[count++] = "--";
-    arguments[count] = host;
-    posix_spawn_file_actions_t actions;
-    posix_spawnattr_t attributes;
-    sigset_t none;
-    sigemptyset(&none);
-    posix_spawn_file_actions_init(&actions);
-    posix_spawnattr_init(&attributes);
-    posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK);
-    posix_spawnattr_setsigmask(&attributes, &none);
-    posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
-    posix_spawn_file_actions_adddup2(&actions, output, 1);
-    posix_spawn_file_actions_adddup2(&actions, errors, 2);
-    int r = posix_spawnp(ret, "ssh", &actions, &attributes, (char **)arguments, environ);
-    posix_spawnattr_destroy(&attributes);
-    posix_spawn_file_actions_destroy(&actions);
-    return -r;
-}
-
-/* Until its end. */
-static int read_output(int descriptor, struct text *ret) {
-    int64_t end = clock_monotonic_ns() + TIMEOUT_S * INT64_C(1000000000);
-    for (;;) {
-        char bytes[4096];
-        struct pollfd wait = {.fd = descriptor, .events = POLLIN};
-        int64_t left_ms = (end - clock_monotonic_ns()) / 1000000;
-        if (left_ms <= 0)
-            return -ETIMEDOUT;
-        if (poll(&wait, 1, (int)left_ms) <= 0)
-            continue;
-        ssize_t got = read(descriptor, bytes, sizeof bytes);
-        int r = got < 0 ? -errno : text_append(ret, bytes, (size_t)got);
-        if (got == 0 || (r < 0 && r != -EINTR))
-            return r;
-    }
-}
-
 /* The first line of ssh's that is neither its version nor about what it does. */
-static void find_complaint(const struct text *errors, char *ret, size_t size) {
-    for (const char *at = errors->bytes; *at; at += strcspn(at, "\n"), at += *at == '\n') {
+static void find_complaint(const char *errors, char *ret, size_t size) {
+    for (const char *at = errors; *at; at += strcspn(at, "\n"), at += *at == '\n') {
         if (strncmp(at, "OpenSSH_", 8) == 0 || strncmp(at, "debug", 5) == 0)
             continue;
         snprintf(ret, size, ": %.*s", (int)strcspn(at, "\r\n"), at);
@@ -171,38 +122,73 @@ static void find_complaint(const struct text *errors, char *ret, size_t size) {
     }
 }
 
+/* `ssh -G HOST`, waited for in a loop of its own. */
+struct question {
+    struct event_loop *loop;
+    struct channel_run *run; /* NULL: it has ended */
+    struct remote_channel_end end;
+    struct text *output, *errors;
+};
+
+static void on_answer(const struct channel_run_result *result, const struct failure *failure, void *context) {
+    (void)failure; /* a child process that has been started has an end */
+    struct question *question = context;
+    question->run = NULL;
+    question->end = result->end;
+    (void)text_append(question->output, result->output, result->output_length);
+    (void)text_append(question->errors, result->error, result->error_length);
+    event_loop_stop(question->loop);
+}
+
+static void on_timeout(struct event_source *self, void *context) {
+    (void)self;
+    event_loop_stop(((struct question *)context)->loop);
+}
+
+static int run_ssh(const struct ssh_config *config, const char *host, struct question *question,
+                   struct failure *failure) {
+    const char *const with_file[] = {"ssh", "-G", "-v", "-T", "-F", config->path, "--", host, NULL};
+    const char *const without[] = {"ssh", "-G", "-v", "-T", "--", host, NULL};
+    struct remote_channel *channel;
+    struct event_source *timeout =
+        event_loop_add_timer(question->loop, TIMEOUT_S * EVENT_SECOND, 0, on_timeout, question);
+    question->run = channel_run_new(NULL, 0, ANSWER_MAX, on_answer, question);
+    struct remote_channel_listener listener = channel_run_listener(question->run);
+    int r = child_channel_open(
+        question->loop, &(struct child_channel_options){.arguments = config->path ? with_file : without},
+        &listener, &channel, failure);
+    if (r == 0) {
+        channel_run_started(question->run, channel);
+        r = event_loop_run(question->loop, failure);
+    } else {
+        failure->kind = FAILURE_INPUT;
+        failure_prefix(failure,
+                       "the ssh configuration is read by 'ssh -G'; install OpenSSH's client, or expect no "
+                       "configuration (none)");
+    }
+    if (r == 0 && question->run)
+        r = failure_set(failure, -ETIMEDOUT, "'ssh -G %s' did not end within %d s", host, TIMEOUT_S);
+    channel_run_cancel(question->run);
+    event_source_remove(timeout);
+    return r;
+}
+
 /* What ssh says of HOST, and on stderr: which files it has read, or what is wrong with them. */
 static int ask_ssh(const struct ssh_config *config, const char *host, struct text *output,
                    struct text *errors, struct failure *failure) {
-    int ends[2], status = 0;
-    cleanup_close int said = memfd_create("ssh", MFD_CLOEXEC);
-    if (said < 0 || pipe2(ends, O_CLOEXEC) < 0)
-        return failure_set(failure, -errno, "cannot run ssh: %s", strerror(errno));
-    cleanup_close int ours = ends[0], theirs = ends[1];
-    pid_t pid;
-    int r = spawn(config, host, theirs, said, &pid);
-    if (r < 0)
-        return failure_set_kind(failure, FAILURE_INPUT, r,
-                                "cannot run 'ssh -G', which reads the ssh configuration: %s; install "
-                                "OpenSSH's client, or expect no configuration (none)",
-                                strerror(-r));
-    cleanup_close_descriptor(&theirs);
-    r = read_output(ours, output);
-    if (r < 0)
-        kill(pid, SIGKILL);
-    while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
-        continue;
-    (void)lseek(said, 0, SEEK_SET);
-    if (r == 0)
-        r = read_output(said, errors);
-    if (r == -ETIMEDOUT)
-        return failure_set(failure, r, "'ssh -G %s' did not end within %d s", host, TIMEOUT_S);
-    if (r < 0)
-        return failure_set(failure, r, "cannot read what 'ssh -G %s' prints: %s", host, strerror(-r));
-    if (status == 0)
+    struct failure own = {0};
+    struct question question = {.loop = event_loop_new(&own), .output = output, .errors = errors};
+    int r = question.loop ? run_ssh(config, host, &question, &own) : own.code;
+    event_loop_free(question.loop);
+    if (r < 0) {
+        if (failure)
+            *failure = own;
+        return r;
+    }
+    if (question.end.exited && question.end.code == 0)
         return 0;
     char complaint[1024] = "";
-    find_complaint(errors, complaint, sizeof complaint);
+    find_complaint(errors->bytes, complaint, sizeof complaint);
     return failure_set_kind(failure, FAILURE_INPUT, -EINVAL, "ssh refuses its configuration%s", complaint);
 }
 

@@ -7,7 +7,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <libssh/server.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,19 +21,6 @@ static const char ciphers[] = "aes128-gcm@openssh.com,aes256-gcm@openssh.com,cha
 static void on_descriptor(struct event_source *self, int descriptor, unsigned events, void *context);
 
 /* ---- failures */
-
-int ssh_connection_complain(const struct ssh_connection *connection, struct failure *failure, int code,
-                            const char *format, ...) {
-    char text[FAILURE_TEXT_SIZE];
-    va_list arguments;
-    va_start(arguments, format);
-    vsnprintf(text, sizeof text, format, arguments);
-    va_end(arguments);
-    failure_set(failure, code, "%s", text);
-    if (failure)
-        snprintf(failure->place, sizeof failure->place, "node %s", connection->name);
-    return code;
-}
 
 /* libssh keeps the sentence and loses the number. */
 static int code_of(const char *text) {
@@ -53,30 +39,23 @@ int ssh_connection_explain(struct ssh_connection *connection, struct failure *fa
         text += sizeof socket_error - 1;
         if (strcmp(text, "disconnected") == 0)
             text = "the server closed it";
-        return ssh_connection_complain(
-            connection, failure, code_of(text), "the connection ended %s: %s%s",
-            login ? "before the login" : "unexpectedly", text,
-            connection->state == CONNECTION_EXCHANGING
-                ? "; sshd does so while more logins are under way than its MaxStartups says"
-                : "");
+        return node_failure(failure, connection->name, code_of(text), "the connection ended %s: %s%s",
+                            login ? "before the login" : "unexpectedly", text,
+                            connection->state == CONNECTION_EXCHANGING
+                                ? "; sshd does so while more logins are under way than its MaxStartups says"
+                                : "");
     }
     if (strncmp(text, goodbye, sizeof goodbye - 1) == 0) {
         text += sizeof goodbye - 1;
         bool refused = connection->state == CONNECTION_AUTHENTICATING;
-        return ssh_connection_complain(connection, failure, refused ? -EACCES : -ECONNRESET,
-                                       "the server ended the connection (%s)", text);
+        return node_failure(failure, connection->name, refused ? -EACCES : -ECONNRESET,
+                            "the server ended the connection (%s)", text);
     }
-    return ssh_connection_complain(connection, failure, login ? -EPROTO : -ECONNRESET, "%s failed: %s", what,
-                                   *text ? text : "libssh does not say why");
+    return node_failure(failure, connection->name, login ? -EPROTO : -ECONNRESET, "%s failed: %s", what,
+                        *text ? text : "libssh does not say why");
 }
 
 bool ssh_connection_is_broken(struct ssh_connection *connection) {
-    /* libssh closes the socket when writing fails. Its number may be another's from now on: it is forgotten
-     * before anybody opens anything. */
-    if (ssh_get_fd(connection->session) < 0) {
-        event_source_remove(take_pointer(connection->source));
-        connection->descriptor = -1;
-    }
     /* A message of goodbye and a failed write are errors of the session that no call returns. */
     return !ssh_is_connected(connection->session) || ssh_get_fd(connection->session) < 0 ||
            ssh_get_status(connection->session) & (SSH_CLOSED | SSH_CLOSED_ERROR);
@@ -90,8 +69,6 @@ bool ssh_connection_is_choked(const struct ssh_connection *connection) {
 
 static void drop_session(struct ssh_connection *connection) {
     ssh_agent_stop(connection);
-    if (connection->session)
-        (void)ssh_connection_is_broken(connection); /* the socket may be closed already */
     event_source_remove(take_pointer(connection->source));
     if (connection->session) {
         /* The event goes first: it hands what it has back to the session. Nothing here waits: the goodbye
@@ -199,8 +176,8 @@ static void on_turn(struct event_source *self, void *context) {
         take_turn(connection, false);
 }
 
-/* What a server may ask of a client (a forwarding that nobody wanted, the end of a write) is refused; nobody
- * else would take it from libssh's list. */
+/* What a server may ask of a client (a forwarding that was not requested, the end of a write) is refused, or
+ * it would stay in libssh's list. */
 static int refuse_message(ssh_session session, ssh_message message, void *context) {
     (void)session;
     (void)message;
@@ -216,7 +193,7 @@ static void become_ready(struct ssh_connection *connection) {
     connection->event = ssh_event_new();
     if (!connection->event || ssh_event_add_session(connection->event, connection->session) != SSH_OK) {
         struct failure why;
-        ssh_connection_complain(connection, &why, -ENOMEM, "out of memory");
+        node_failure(&why, connection->name, -ENOMEM, "out of memory");
         ssh_connection_fail(connection, &why);
         return;
     }
@@ -274,9 +251,7 @@ static void step_exchange(struct ssh_connection *connection) {
         /* libssh makes the socket block when it finds it connected, and then writes all it has at once: a
          * node that has gone would stop us all. It looks before it reads or writes, so this is all it needs.
          */
-        int descriptor = ssh_get_fd(connection->session);
-        if (descriptor >= 0)
-            (void)fcntl(descriptor, F_SETFL, O_RDWR | O_NONBLOCK);
+        (void)fcntl(connection->descriptor, F_SETFL, O_RDWR | O_NONBLOCK);
     } while (r == SSH_AGAIN && connection->counter.in_bytes - in >= SSH_READ_SIZE);
     if (r == SSH_AGAIN) {
         watch(connection);
@@ -284,7 +259,7 @@ static void step_exchange(struct ssh_connection *connection) {
     }
     if (r != SSH_OK) {
         if (mismatch.code != 0) {
-            ssh_connection_complain(connection, &why, mismatch.code, "%s", mismatch.text);
+            node_failure(&why, connection->name, mismatch.code, "%s", mismatch.text);
             ssh_connection_fail(connection, &why);
         } else {
             fail_session(connection, "the key exchange");
@@ -328,7 +303,6 @@ static bool set_options(struct ssh_connection *connection, const char *host_keys
            set_option(session, SSH_OPTIONS_SSH_DIR, "/dev/null") &&
            set_option(session, SSH_OPTIONS_KNOWNHOSTS, "/dev/null") &&
            set_option(session, SSH_OPTIONS_GLOBAL_KNOWNHOSTS, "/dev/null") &&
-           set_option(session, SSH_OPTIONS_FD, &connection->descriptor) &&
            /* The cheapest that every server of the last ten years has comes first: P-256 is assembly in
             * libcrypto, where OpenSSH's own curve25519 costs the node some 3 ms of a login's 20. */
            set_option(session, SSH_OPTIONS_KEY_EXCHANGE,
@@ -342,6 +316,16 @@ static bool set_options(struct ssh_connection *connection, const char *host_keys
            set_option(session, SSH_OPTIONS_IDENTITY_AGENT, "/dev/null");
 }
 
+/* libssh closes its socket when a write fails, at any time and in the thread of ssh-agent too; then the
+ * number may be another's before we hear of it. So it has a duplicate, and what is watched stays ours. */
+static int share_socket(struct ssh_connection *connection) {
+    cleanup_close int theirs = fcntl(connection->descriptor, F_DUPFD_CLOEXEC, 3);
+    if (theirs < 0 || !set_option(connection->session, SSH_OPTIONS_FD, &theirs))
+        return theirs < 0 ? -errno : -ENOMEM;
+    (void)take_descriptor(theirs);
+    return 0;
+}
+
 static int open_session(struct ssh_connection *connection, struct failure *failure) {
     cleanup(text_clear) struct text host_keys;
     text_init(&host_keys, 1024);
@@ -353,8 +337,8 @@ static int open_session(struct ssh_connection *connection, struct failure *failu
     ssh_set_blocking(connection->session, 0);
     ssh_set_counters(connection->session, &connection->counter, NULL);
     if (!set_options(connection, host_keys.bytes))
-        return ssh_connection_complain(connection, failure, -EINVAL, "libssh refuses an option: %s",
-                                       ssh_get_error(connection->session));
+        return node_failure(failure, connection->name, -EINVAL, "libssh refuses an option: %s",
+                            ssh_get_error(connection->session));
     return 0;
 }
 
@@ -367,9 +351,9 @@ void ssh_connection_exchange(struct ssh_connection *connection, int descriptor) 
     if (r == 0) {
         connection->source = event_loop_add_descriptor(connection->client->loop, descriptor, EVENT_READ,
                                                        on_descriptor, connection);
-        if (!connection->source)
-            r = ssh_connection_complain(connection, &why, -errno, "cannot watch the connection: %s",
-                                        strerror(errno));
+        r = connection->source ? share_socket(connection) : -errno;
+        if (r < 0)
+            node_failure(&why, connection->name, r, "cannot watch the connection: %s", strerror(-r));
     }
     if (r < 0)
         ssh_connection_fail(connection, &why);
@@ -398,8 +382,8 @@ static void on_timeout(struct event_source *self, void *context) {
     else
         what = "the server took the connection and said nothing";
     struct failure why;
-    ssh_connection_complain(connection, &why, -ETIMEDOUT, "%s within %.3g s", what,
-                            (double)connection->target.timeout_ns / (double)EVENT_SECOND);
+    node_failure(&why, connection->name, -ETIMEDOUT, "%s within %.3g s", what,
+                 (double)connection->target.timeout_ns / (double)EVENT_SECOND);
     ssh_connection_fail(connection, &why);
 }
 
@@ -409,7 +393,7 @@ static void on_addresses(const struct name_address *addresses, size_t count, con
     connection->query = NULL;
     struct failure why;
     if (count == 0) {
-        ssh_connection_complain(connection, &why, failure->code, "%s", failure->text);
+        node_failure(&why, connection->name, failure->code, "%s", failure->text);
         ssh_connection_fail(connection, &why);
         return;
     }
@@ -472,7 +456,7 @@ int ssh_connection_new(struct ssh_client *client, const char *destination,
 
 int ssh_connection_start(struct ssh_connection *connection, struct failure *failure) {
     if (connection->state != CONNECTION_IDLE)
-        return ssh_connection_complain(connection, failure, -EALREADY, "the connection was started before");
+        return node_failure(failure, connection->name, -EALREADY, "the connection was started before");
     connection->state = CONNECTION_WAITING;
     if (connection->gateway)
         return ssh_gateway_start(connection, failure);

@@ -28,15 +28,14 @@ static void give_up(struct ssh_connection *connection) {
     bool is_name = strcmp(text, connection->target.address) != 0;
     struct failure why;
     if (connection->dial_error == -EMFILE)
-        ssh_connection_complain(connection, &why, code,
-                                "cannot connect: this process may not have more than %ld files open "
-                                "(ulimit -n), and each node needs one",
-                                sysconf(_SC_OPEN_MAX));
+        node_failure(&why, connection->name, code,
+                     "cannot connect: this process may not have more than %ld files open "
+                     "(ulimit -n), and each node needs two",
+                     sysconf(_SC_OPEN_MAX));
     else
-        ssh_connection_complain(connection, &why, code, "cannot connect to %s%s%s%s port %u: %s",
-                                is_name ? connection->target.address : "", is_name ? " (" : "", text,
-                                is_name ? ")" : "", connection->target.port,
-                                strerror(-connection->dial_error));
+        node_failure(&why, connection->name, code, "cannot connect to %s%s%s%s port %u: %s",
+                     is_name ? connection->target.address : "", is_name ? " (" : "", text, is_name ? ")" : "",
+                     connection->target.port, strerror(-connection->dial_error));
     ssh_connection_fail(connection, &why);
 }
 
@@ -72,7 +71,8 @@ static int dial(struct ssh_connection *connection, const struct name_address *to
         socket(address.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, IPPROTO_TCP);
     if (descriptor < 0)
         return -errno;
-    /* Small messages go at once; a peer that is gone for good is noticed some day, even by nobody's doing. */
+    /* Small messages go at once; TCP's keepalive notices a peer that is gone for good even when nothing is
+     * sent. */
     (void)setsockopt(descriptor, IPPROTO_TCP, TCP_NODELAY, &(int){1}, sizeof(int));
     (void)setsockopt(descriptor, SOL_SOCKET, SO_KEEPALIVE, &(int){1}, sizeof(int));
     if (connect(descriptor, (struct sockaddr *)&address, to->length) < 0 && errno != EINPROGRESS)

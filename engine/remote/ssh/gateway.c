@@ -50,7 +50,7 @@ static void fail_users(struct ssh_gateway *gateway, const struct failure *why) {
         struct ssh_connection *user = lost;
         struct failure told;
         ssh_gateway_leave(user);
-        ssh_connection_complain(user, &told, why->code, "gateway '%s': %s", gateway->destination, why->text);
+        node_failure(&told, user->name, why->code, "gateway '%s': %s", gateway->destination, why->text);
         ssh_connection_fail(user, &told);
     }
 }
@@ -198,7 +198,7 @@ static void watch(struct ssh_tunnel *tunnel) {
 
 /* Each gives false when there is nothing to be done now. */
 static bool move_up(struct ssh_tunnel *tunnel) {
-    if (!tunnel->stream)
+    if (!tunnel->stream || tunnel->descriptor < 0)
         return false;
     if (!tunnel->up.length && !tunnel->up_ended) {
         char *space;
@@ -223,6 +223,8 @@ static bool move_up(struct ssh_tunnel *tunnel) {
 }
 
 static bool move_down(struct ssh_tunnel *tunnel) {
+    if (tunnel->descriptor < 0)
+        return false;
     if (!tunnel->down.length && !tunnel->down_ended && tunnel->stream) {
         char *space;
         if (text_reserve(&tunnel->down, TUNNEL_PIECE, &space) < 0)
@@ -245,29 +247,24 @@ static bool move_down(struct ssh_tunnel *tunnel) {
     return sent > 0;
 }
 
+/* As far as both ends go now. */
+static void pump(struct ssh_tunnel *tunnel) {
+    while (move_up(tunnel) | move_down(tunnel))
+        continue;
+    watch(tunnel);
+}
+
 static void on_descriptor(struct event_source *self, int descriptor, unsigned events, void *context) {
     (void)self;
     (void)descriptor;
-    struct ssh_tunnel *tunnel = context;
-    if (events & (EVENT_READ | EVENT_HANGUP))
-        while (move_up(tunnel))
-            continue;
-    if (events & EVENT_WRITE)
-        while (move_down(tunnel))
-            continue;
-    watch(tunnel);
+    (void)events;
+    pump(context);
 }
 
 static void on_stream_ready(struct remote_channel *stream, unsigned events, void *context) {
     (void)stream;
-    struct ssh_tunnel *tunnel = context;
-    if (events & EVENT_READ)
-        while (move_down(tunnel))
-            continue;
-    if (events & EVENT_WRITE)
-        while (move_up(tunnel))
-            continue;
-    watch(tunnel);
+    (void)events;
+    pump(context);
 }
 
 static void on_stream_open(struct remote_channel *stream, void *context) {
@@ -278,7 +275,7 @@ static void on_stream_open(struct remote_channel *stream, void *context) {
         event_loop_add_descriptor(inner->client->loop, tunnel->descriptor, EVENT_READ, on_descriptor, tunnel);
     if (!tunnel->source) {
         struct failure why;
-        ssh_connection_complain(inner, &why, -errno, "cannot watch a socket: %s", strerror(errno));
+        node_failure(&why, inner->name, -errno, "cannot watch a socket: %s", strerror(errno));
         ssh_connection_fail(inner, &why);
         return;
     }
@@ -299,21 +296,21 @@ static void on_stream_closed(struct remote_channel *stream, const struct remote_
         return;
     }
     struct failure told;
-    ssh_connection_complain(tunnel->inner, &told, why->code, "gateway '%s': %s",
-                            tunnel->inner->gateway->destination, why->text);
+    node_failure(&told, tunnel->inner->name, why->code, "gateway '%s': %s",
+                 tunnel->inner->gateway->destination, why->text);
     ssh_connection_fail(tunnel->inner, &told);
 }
 
 int ssh_tunnel_open(struct ssh_connection *connection, struct failure *failure) {
     if (!connection->gateway->connection) /* lost while this one waited for its place */
-        return ssh_connection_complain(connection, failure, -ECONNRESET, "gateway '%s' was lost",
-                                       connection->gateway->destination);
+        return node_failure(failure, connection->name, -ECONNRESET, "gateway '%s' was lost",
+                            connection->gateway->destination);
     struct ssh_tunnel *tunnel = xcalloc(1, sizeof *tunnel);
     int ends[2];
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends) < 0) {
         free(tunnel);
-        return ssh_connection_complain(connection, failure, -errno, "cannot make a socket pair: %s",
-                                       strerror(errno));
+        return node_failure(failure, connection->name, -errno, "cannot make a socket pair: %s",
+                            strerror(errno));
     }
     tunnel->inner = connection;
     tunnel->descriptor = ends[0];
@@ -328,8 +325,8 @@ int ssh_tunnel_open(struct ssh_connection *connection, struct failure *failure) 
     struct failure own;
     int r = ssh_connection_open_forward(connection->gateway->connection, connection->target.address,
                                         connection->target.port, &listener, &tunnel->stream, &own);
-    return r < 0 ? ssh_connection_complain(connection, failure, r, "gateway '%s': %s",
-                                           connection->gateway->destination, own.text)
+    return r < 0 ? node_failure(failure, connection->name, r, "gateway '%s': %s",
+                                connection->gateway->destination, own.text)
                  : 0;
 }
 

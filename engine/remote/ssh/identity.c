@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* libssh asks for the passphrase: nobody is asked, but so it is known that there is one. */
+/* libssh asks for the passphrase. None is given, but the question shows that the key is encrypted. */
 static int note_passphrase(const char *prompt, char *passphrase, size_t size, int echo, int verify,
                            void *context) {
     (void)prompt;

@@ -134,7 +134,7 @@ struct ssh_connection {
     int64_t dial_deadline;
     int dial_error;
 
-    int descriptor; /* libssh has it, and closes it when it finds it broken */
+    int descriptor; /* of which libssh has a duplicate */
     struct event_source *source;
     ssh_session session;
     ssh_event event; /* of the session alone: how libssh is told to look at its socket */
@@ -162,9 +162,6 @@ int ssh_connection_make(struct ssh_client *client, const char *destination, cons
 void ssh_connection_begin(struct ssh_connection *connection);
 /* The one way to the end, but for ssh_connection_free(). */
 void ssh_connection_fail(struct ssh_connection *connection, const struct failure *why);
-/* Fills FAILURE, its place being this connection's node, and returns CODE. */
-int ssh_connection_complain(const struct ssh_connection *connection, struct failure *failure, int code,
-                            const char *format, ...) __attribute__((format(printf, 4, 5)));
 /* CODE and sentence of what libssh says went wrong with the session. */
 int ssh_connection_explain(struct ssh_connection *connection, struct failure *failure, const char *what);
 /* DESCRIPTOR is connected to the server: the key exchange begins. Takes the descriptor. */
@@ -219,7 +216,7 @@ void ssh_tunnel_free(struct ssh_tunnel *tunnel);
 
 /* ---- streams (stream.c) */
 
-/* A channel to HOST and PORT as the server reaches them: a program that nobody needs to start. */
+/* A channel to HOST and PORT as the server reaches them: no program is started for it. */
 int ssh_connection_open_forward(struct ssh_connection *connection, const char *host, unsigned port,
                                 const struct remote_channel_listener *listener, struct remote_channel **ret,
                                 struct failure *failure);

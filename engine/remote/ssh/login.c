@@ -35,8 +35,8 @@ static int server_key_get(ssh_session session, struct server_key *ret) {
 static int refuse_unknown(const struct ssh_connection *connection, const struct server_key *server,
                           struct failure *failure) {
     const struct ssh_target *target = &connection->target;
-    return ssh_connection_complain(
-        connection, failure, -EKEYREJECTED,
+    return node_failure(
+        failure, connection->name, -EKEYREJECTED,
         "its host key is not known (%s %s, expected as '%s' in '%s'): compare the fingerprint and log in "
         "once "
         "with ssh, or add what ssh-keyscan prints, or accept the keys of new nodes for this run",
@@ -58,11 +58,11 @@ int ssh_login_check_host(struct ssh_connection *connection, struct failure *fail
         int r = host_keys_accept(keys, place.name, server.type, server.base64, &own);
         if (r == -ENOTSUP)
             return refuse_unknown(connection, &server, failure);
-        return r < 0 ? ssh_connection_complain(connection, failure, r, "%s", own.text) : 0;
+        return r < 0 ? node_failure(failure, connection->name, r, "%s", own.text) : 0;
     }
     case HOST_KEY_CHANGED:
-        return ssh_connection_complain(
-            connection, failure, -EKEYREJECTED,
+        return node_failure(
+            failure, connection->name, -EKEYREJECTED,
             "its host key has changed: it shows %s %s, and '%s' line %zu has another for '%s'; either the "
             "node "
             "was installed anew, and the line is to be removed (ssh-keygen -R '%s' -f '%s'), or somebody "
@@ -70,16 +70,16 @@ int ssh_login_check_host(struct ssh_connection *connection, struct failure *fail
             server.type, server.fingerprint, finding.file, finding.line, place.name, place.name,
             finding.file);
     case HOST_KEY_UNREADABLE:
-        return ssh_connection_complain(connection, failure, -EKEYREJECTED,
-                                       "its host key cannot be checked: '%s' might know it and cannot be "
-                                       "read: %s",
-                                       finding.file, finding.reason);
+        return node_failure(failure, connection->name, -EKEYREJECTED,
+                            "its host key cannot be checked: '%s' might know it and cannot be "
+                            "read: %s",
+                            finding.file, finding.reason);
     case HOST_KEY_REVOKED:
         break;
     }
-    return ssh_connection_complain(connection, failure, -EKEYREJECTED,
-                                   "its host key is revoked: it shows %s %s, which '%s' line %zu forbids",
-                                   server.type, server.fingerprint, finding.file, finding.line);
+    return node_failure(failure, connection->name, -EKEYREJECTED,
+                        "its host key is revoked: it shows %s %s, which '%s' line %zu forbids", server.type,
+                        server.fingerprint, finding.file, finding.line);
 }
 
 /* ---- the user */
@@ -88,7 +88,7 @@ static bool is_usable(const struct ssh_identity *identity) {
     return identity->key != NULL;
 }
 
-/* ssh-agent's keys count as two: nobody knows how many there are. */
+/* ssh-agent's keys count as two, for their number is not known. */
 static bool has_one_candidate(const struct ssh_target *target) {
     size_t count = target->agent ? 2 : 0;
     for (size_t i = 0; i < target->identity_count; i++)
@@ -131,12 +131,12 @@ static int refuse_login(const struct ssh_connection *connection, const char *how
             add_word(&locked, ", ", target->identities[i]->path);
     }
     list_methods(ssh_userauth_list(connection->session, NULL), &methods);
-    return ssh_connection_complain(
-        connection, failure, -EACCES, "the login of '%s' was refused%s: tried %s; the server takes %s%s%s%s",
-        target->user, how, tried.length ? tried.bytes : "no key, for there is none",
-        methods.length ? methods.bytes : "nothing that it tells of",
-        locked.length ? "; needs a passphrase and was not tried: " : "", locked.bytes,
-        locked.length ? " (give it to ssh-agent with ssh-add)" : "");
+    return node_failure(failure, connection->name, -EACCES,
+                        "the login of '%s' was refused%s: tried %s; the server takes %s%s%s%s", target->user,
+                        how, tried.length ? tried.bytes : "no key, for there is none",
+                        methods.length ? methods.bytes : "no method that it names",
+                        locked.length ? "; needs a passphrase and was not tried: " : "", locked.bytes,
+                        locked.length ? " (give it to ssh-agent with ssh-add)" : "");
 }
 
 /* The calls below are repeated until they give something other than SSH_AUTH_AGAIN. */

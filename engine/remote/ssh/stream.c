@@ -63,7 +63,7 @@ static int on_data(ssh_session session, ssh_channel channel, void *bytes, uint32
     stream->available[is_error ? 1 : 0] = length; /* all that it has */
     stream->more_error |= is_error != 0;
     stream->connection->news = true;
-    return 0; /* it keeps them: so the window closes when nobody reads */
+    return 0; /* libssh keeps them, so the window closes while the listener does not read */
 }
 
 static void on_eof(ssh_session session, ssh_channel channel, void *context) {
@@ -110,7 +110,7 @@ static void set_state(struct ssh_stream *stream, enum stream_state state) {
         event_source_set_timer(stream->timeout, -1, 0);
 }
 
-/* The server hears of it, if it can still be told anything. */
+/* Tells the server too, if the connection still works. */
 static void drop_channel(struct ssh_stream *stream) {
     ssh_channel channel = take_pointer(stream->channel);
     if (!channel)
@@ -219,15 +219,15 @@ static void tell_refused(struct ssh_stream *stream) {
     unsigned reason = parse_refusal(ssh_get_error(connection->session), &words);
     struct failure why;
     if (!stream->command)
-        ssh_connection_complain(connection, &why, refusal_code(reason, words),
-                                reason == OPEN_PROHIBITED
-                                    ? "it may not connect to '%s' port %u: %s (sshd's AllowTcpForwarding)"
-                                    : "cannot connect to '%s' port %u: %s",
-                                stream->host, stream->port, words);
+        node_failure(&why, connection->name, refusal_code(reason, words),
+                     reason == OPEN_PROHIBITED
+                         ? "it may not connect to '%s' port %u: %s (sshd's AllowTcpForwarding)"
+                         : "cannot connect to '%s' port %u: %s",
+                     stream->host, stream->port, words);
     else
-        ssh_connection_complain(
-            connection, &why, -ECONNABORTED, "the server %s: %s",
-            stream->state == STREAM_OPENING ? "opens no more channels" : "does not run commands", words);
+        node_failure(&why, connection->name, -ECONNABORTED, "the server %s: %s",
+                     stream->state == STREAM_OPENING ? "opens no more channels" : "does not run commands",
+                     words);
     tell_closed(stream, NULL, &why);
 }
 
@@ -252,20 +252,18 @@ static void on_timeout(struct event_source *self, void *context) {
     }
     if (stream->probed && connection->counter.in_bytes == stream->heard) {
         struct failure gone;
-        ssh_connection_complain(connection, &gone, -ETIMEDOUT, "it does not answer any more");
+        node_failure(&gone, connection->name, -ETIMEDOUT, "it does not answer any more");
         ssh_connection_fail(connection, &gone);
         return;
     }
     struct failure why;
     double seconds = (double)connection->target.timeout_ns / (double)EVENT_SECOND;
     if (!stream->command)
-        ssh_connection_complain(connection, &why, -ETIMEDOUT,
-                                "it did not connect to '%s' port %u within %.3g s", stream->host,
-                                stream->port, seconds);
+        node_failure(&why, connection->name, -ETIMEDOUT, "it did not connect to '%s' port %u within %.3g s",
+                     stream->host, stream->port, seconds);
     else
-        ssh_connection_complain(connection, &why, -ETIMEDOUT, "the server did not %s within %.3g s",
-                                stream->state == STREAM_REQUESTING ? "start the command" : "open a channel",
-                                seconds);
+        node_failure(&why, connection->name, -ETIMEDOUT, "the server did not %s within %.3g s",
+                     stream->state == STREAM_REQUESTING ? "start the command" : "open a channel", seconds);
     if (stream->state != STREAM_OPENING) {
         tell_closed(stream, NULL, &why);
         return;
@@ -530,7 +528,7 @@ static int open_stream(struct ssh_connection *connection, const char *command, c
                        unsigned port, const struct remote_channel_listener *listener,
                        struct remote_channel **ret, struct failure *failure) {
     if (connection->state != CONNECTION_READY)
-        return ssh_connection_complain(connection, failure, -ENOTCONN, "there is no connection");
+        return node_failure(failure, connection->name, -ENOTCONN, "there is no connection");
     struct ssh_stream *stream = xcalloc(1, sizeof *stream);
     stream->head = (struct remote_channel){.operations = &stream_operations, .listener = *listener};
     stream->connection = connection;

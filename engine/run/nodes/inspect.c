@@ -6,7 +6,7 @@
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/memory.h"
 #include "engine/foundation/number.h"
-#include "engine/remote/nodes/facts.h"
+#include "engine/remote/link/facts.h"
 #include "engine/run/campaign/placement.h"
 #include "engine/run/nodes/kinds.h"
 #include "engine/run/nodes/out.h"

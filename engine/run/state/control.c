@@ -21,8 +21,6 @@
  */
 
 static void forget_expectations(struct node_control_record *record) {
-    for (size_t i = 0; i < record->expectation_count; i++)
-        free(record->expectations[i]);
     free(take_pointer(record->expectations));
     record->expectation_count = 0;
 }

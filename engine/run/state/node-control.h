@@ -11,7 +11,7 @@
 struct node_control_record {
     bool kept;                           /* what it was lies on the node: it is to be put back */
     double target_min_hz, target_max_hz; /* of a busy PU; 0: not known */
-    char **expectations;                 /* owned; "PATH=VALUE" of the files that were set */
+    const char **expectations; /* "PATH=VALUE" of the files that were set; the texts are the group's */
     size_t expectation_count;
     cJSON *json; /* owned; controls.json: FORMAT.md, "nodes/NODE/controls.json" */
 };

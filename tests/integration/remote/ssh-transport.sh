@@ -115,7 +115,7 @@ sshd_start endless "$there" 'ForceCommand=yes welcome'
 refuse "unless it is without end" 1 "EPROTO .*the login shell printed more than 256 KiB" run "$me@127.0.0.1:$port_endless" open
 
 # ---- by a command that leads to the node, in place of libssh
-by_ssh() { run --command "ssh -F none -T -o BatchMode=yes -o UserKnownHostsFile=$scratch/known -i $scratch/id -p $port_node $me@127.0.0.1" "$@"; }
+by_ssh() { run --attach "ssh -F none -T -o BatchMode=yes -o UserKnownHostsFile=$scratch/known -i $scratch/id -p $port_node -l $me {host} {command}" "$@"; }
 says "by ssh(1)" "^open ~/.cache/assay/agent-$hash as-usual$" by_ssh "$to" open close renew close
 is "reached again" "$(cut -d' ' -f1 "$scratch/said" | tr '\n' ' ')" "open closed open closed "
 end_agents
@@ -125,9 +125,9 @@ says "by 8 at once" "^open .* as-usual$" by_ssh --copies 8 "$to" open close
 is "all of them" "$(grep -c '^open' "$scratch/said")" 8
 end_agents
 refuse "a command that fails" 1 "^closed EPROTO node $to: cannot bring the agent: the node's sh ended with exit status 255: .*Connection refused" \
-    run --command "ssh -F none -T -o BatchMode=yes -p 1 127.0.0.1" "$to" open
+    run --attach "ssh -F none -T -o BatchMode=yes -p 1 {host} {command}" "$to" open
 refuse "a command that is not there" 1 "^closed ENOENT node $to: .*cannot start '/no/such/program': No such file or directory" \
-    run --command "/no/such/program" "$to" open
+    run --attach "/no/such/program {command}" "$to" open
 
 # ---- logins that are refused for a moment
 refuse "nobody listens" 1 "^closed ECONNREFUSED node 127.0.0.1:1: " run 127.0.0.1:1 open

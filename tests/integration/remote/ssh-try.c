@@ -14,6 +14,7 @@
 #include "engine/foundation/text.h"
 #include "engine/remote/channel/run.h"
 #include "engine/remote/ssh/connection.h"
+#include "tests/integration/remote/descriptors.h"
 
 #include <errno.h>
 #include <getopt.h>

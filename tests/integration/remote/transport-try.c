@@ -10,11 +10,13 @@
  *     do:COMMAND  runs COMMAND by sh here, with SESSION in its environment
  *
  * Where the transport does not do as the step wants, "closed ..." is printed and the exit status is 1, unless
- * the step begins with "-". With --copies N, N transports take each step together. With --command WORDS, that
- * leads to the node in place of libssh.
+ * the step begins with "-". With --copies N, N transports take each step together. With --attach WORDS, those
+ * lead to the node in place of libssh, with --start WORDS too those start the agent there; with --launcher
+ * NAME, those that are known by it.
  */
 #include "engine/foundation/installation.h"
 #include "engine/remote/launch/transport-ssh.h"
+#include "tests/integration/remote/descriptors.h"
 
 #include <errno.h>
 #include <getopt.h>
@@ -27,7 +29,8 @@
 
 enum { COPIES_MOST = 256 };
 
-static struct transport_ssh_options options = {.folder = "transport-try", .remove_directory = true};
+static struct transport_ssh_options options = {
+    .agent = {.folder = "transport-try", .remove_directory = true}};
 static struct ssh_client_options ssh;
 static const char *identity, *prefix;
 static enum agent_kind kind = AGENT_AUTO;
@@ -135,23 +138,26 @@ static int take_step(const char *step) {
     return strncmp(step, "do:", 3) == 0 ? run_here(step + 3) : 2;
 }
 
-/* The words of a command are separated by blanks. */
-static void split_command(char *text) {
-    static const char *words[32];
+/* Words are separated by blanks. */
+static const char *const *split(char *text) {
+    enum { WORDS_MOST = 32 };
+    const char **words = calloc(WORDS_MOST, sizeof *words);
     size_t count = 0;
-    for (char *rest, *word = strtok_r(text, " ", &rest); word && count < 31;
+    for (char *rest, *word = strtok_r(text, " ", &rest); words && word && count < WORDS_MOST - 1;
          word = strtok_r(NULL, " ", &rest))
         words[count++] = word;
-    options.command = words;
+    return words;
 }
+
+static struct launcher_words launcher;
 
 static int take_options(int count, char **words) {
     static const struct option names[] = {
         {"identity", 1, NULL, 'i'},  {"known-hosts", 1, NULL, 'k'}, {"jump", 1, NULL, 'J'},
         {"prefix", 1, NULL, 'p'},    {"source", 0, NULL, 's'},      {"binary", 0, NULL, 'b'},
         {"workspace", 1, NULL, 'w'}, {"copies", 1, NULL, 'n'},      {"node", 1, NULL, 'N'},
-        {"timeout", 1, NULL, 't'},   {"label", 1, NULL, 'l'},       {"command", 1, NULL, 'c'},
-        {NULL, 0, NULL, 0},
+        {"timeout", 1, NULL, 't'},   {"label", 1, NULL, 'l'},       {"attach", 1, NULL, 'A'},
+        {"start", 1, NULL, 'S'},     {"launcher", 1, NULL, 'L'},    {NULL, 0, NULL, 0},
     };
     ssh.config = "none";
     for (int option; (option = getopt_long(count, words, "+", names, NULL)) != -1;)
@@ -177,7 +183,7 @@ static int take_options(int count, char **words) {
             kind = AGENT_BINARY;
             break;
         case 'w':
-            options.workspace = optarg;
+            options.agent.workspace = optarg;
             break;
         case 'n':
             copies = strtoul(optarg, NULL, 10);
@@ -186,10 +192,17 @@ static int take_options(int count, char **words) {
             options.node = optarg;
             break;
         case 'l':
-            options.label = optarg;
+            options.agent.label = optarg;
             break;
-        case 'c':
-            split_command(optarg);
+        case 'A':
+            launcher.attach = split(optarg);
+            options.launcher = &launcher;
+            break;
+        case 'S':
+            launcher.start = split(optarg);
+            break;
+        case 'L':
+            options.launcher = launcher_words_find(optarg);
             break;
         case 't':
             ssh.timeout_ns = (int64_t)(strtod(optarg, NULL) * 1e9);
@@ -212,7 +225,7 @@ static int run_steps(char **steps) {
         ssh_client_new(loop, &ssh, &client, &failure) < 0)
         code = refuse(&failure);
     options.client = client;
-    options.package = package;
+    options.agent.package = package;
     for (; *steps && code == 0; steps++) {
         bool lenient = **steps == '-';
         code = take_step(*steps + lenient);

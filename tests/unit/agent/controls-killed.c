@@ -6,7 +6,7 @@
 #include "tests/wait.h"
 
 #include "engine/agent/controls/snapshot-store.h"
-#include "engine/remote/nodes/facts.h"
+#include "engine/remote/link/facts.h"
 
 #include <poll.h>
 #include <sched.h>

@@ -570,14 +570,18 @@ TEST(options_are_checked) {
         {{"--resume", "000000000000000g"}, "a session has 16 hexadecimal digits, not all 0"},
         {{"--end", "ALL"}, "a session has 16 hexadecimal digits, not all 0"},
         {{"--list", "--resume", "0000000000000001"},
-         "--attach, --resume, --list and --end exclude each other"},
+         "--attach, --serve, --resume, --list and --end exclude each other"},
+        {{"--attach", "0000000000000001", "--serve", "0000000000000001"},
+         "--attach, --serve, --resume, --list and --end exclude each other"},
+        {{"--serve", "12"}, "a session has 16 hexadecimal digits, not all 0"},
+        {{"--serve", "0000000000000001", "--folder", "a/b"}, "--folder is a name, without a slash"},
         {{"--attach", "0000000000000001", "--folder", "a/b"}, "--folder is a name, without a slash"},
         {{"--attach", "0000000000000001", "--folder", ".."}, "--folder is a name, without a slash"},
         {{"--attach", "0000000000000001", "--label", "a b"}, "a label is one word"},
         {{"--directory", "/tmp", "--leave-controls"},
-         "--folder, --workspace, --leave-controls and --label go with --attach"},
-        {{"--directory", "/tmp", "--leave-controls"},
-         "--folder, --workspace, --leave-controls and --label go with --attach"},
+         "--folder, --workspace, --leave-controls and --label go with --attach and --serve"},
+        {{"--directory", "/tmp", "--label", "x"},
+         "--folder, --workspace, --leave-controls and --label go with --attach and --serve"},
     };
     char words[1024], output[4096], expected[256];
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {

@@ -34,9 +34,10 @@ struct test_launcher {
     char last_command[1024];
 };
 
-static int open_here(struct launcher *launcher, const char *command,
+static int open_here(struct launcher *launcher, enum launcher_step step, const char *command,
                      const struct remote_channel_listener *listener, struct remote_channel **ret,
                      struct failure *failure) {
+    (void)step;
     struct test_launcher *self = (struct test_launcher *)launcher;
     snprintf(self->last_command, sizeof self->last_command, "%s", command);
     self->runs++;
@@ -265,7 +266,7 @@ static void expect(struct fixture *fixture, enum how how, const char *folder) {
     assert_int_equal(outcome.built, how == BUILT || how == BUILT_FOUND);
     assert_int_equal(outcome.found, how == FOUND || how == BUILT_FOUND);
     if (!outcome.built)
-        assert_string_equal(outcome.hash, agent_package_binary_hash(fixture->package));
+        assert_string_equal(outcome.hash, fixture->package->binary_hash);
     char hex[HASH_HEX_SIZE];
     struct failure failure = {0};
     assert_int_equal(hash_file(outcome.path, hex, NULL, &failure), 0);
@@ -399,7 +400,7 @@ TEST(damaged_is_replaced) {
     struct fixture *fixture = *state;
     cleanup_free char *cache = cache_of(fixture);
     expect(fixture, BROUGHT, cache);
-    cleanup_free char *name = text_format("agent-%s", agent_package_binary_hash(fixture->package));
+    cleanup_free char *name = text_format("agent-%s", fixture->package->binary_hash);
     cleanup_free char *path = file_join(cache, name);
     put_text(cache, name, "#!/bin/sh\nexit 0\n", 0700); /* runs, and is another */
     expect(fixture, BROUGHT, cache);
@@ -471,7 +472,7 @@ TEST(other_machine_builds) {
     expect_tidy(cache, 1);
     assert_int_equal(count_names(cache, "built-"), 1);
     /* A pointer that is nonsense, or points to nothing: built again. */
-    cleanup_free char *pointer = text_format("built-%s-riscv64", agent_package_source_hash(fixture->package));
+    cleanup_free char *pointer = text_format("built-%s-riscv64", fixture->package->source_hash);
     put_text(cache, pointer, "../../../bin/sh\n", 0600);
     expect(fixture, BUILT, cache);
     assert_int_equal(file_remove_tree(cache, NULL), 0);
@@ -576,7 +577,7 @@ TEST(no_sh) {
     const char *const sentences[] = {"the node's sh ended with exit status 1", NULL};
     expect_failure(fixture, -EPROTO, sentences);
     fixture->launcher.shell = "/bin/true";
-    const char *const nothing[] = {"the node's answer to 'find' makes no sense", NULL};
+    const char *const nothing[] = {"the node's answer to 'find' cannot be read", NULL};
     expect_failure(fixture, -EPROTO, nothing);
 }
 
@@ -592,7 +593,7 @@ TEST(concurrent) {
         wait_for(fixture, &outcomes[i]);
         if (!outcomes[i].delivered)
             fail_msg("%s", outcomes[i].failure.text);
-        assert_string_equal(outcomes[i].hash, agent_package_binary_hash(fixture->package));
+        assert_string_equal(outcomes[i].hash, fixture->package->binary_hash);
     }
     expect_tidy(cache, 1);
     expect(fixture, FOUND, cache);
@@ -629,8 +630,7 @@ TEST(cut_off) {
     fixture->launcher.cut = 0;
     expect(fixture, BROUGHT, cache);
     open_package(fixture, AGENT_SOURCE);
-    size_t length;
-    const char *input = agent_package_input(fixture->package, AGENT_INPUT_SOURCE, &length);
+    const char *input = fixture->package->inputs[AGENT_INPUT_SOURCE].bytes;
     fixture->launcher.cut = (size_t)(strstr(input, "main(void)") - input);
     outcome = deliver(fixture);
     assert_false(outcome.delivered);

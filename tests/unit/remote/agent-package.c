@@ -75,33 +75,39 @@ static void free_package(struct agent_package **package) {
     agent_package_free(*package);
 }
 
+static const char *package_input(const struct agent_package *package, enum agent_input input,
+                                 size_t *ret_length) {
+    *ret_length = package->inputs[input].length;
+    return *ret_length ? package->inputs[input].bytes : NULL;
+}
+
 static struct agent_package *open_package(const struct tree *tree, enum agent_kind kind) {
     struct agent_package *package = NULL;
     struct failure failure = {0};
     if (agent_package_new(&tree->installation, kind, &package, &failure) < 0)
         fail_msg("%s", failure.text);
-    assert_int_equal(agent_package_kind(package), kind);
+    assert_int_equal(package->kind, kind);
     return package;
 }
 
 TEST(content) {
     const struct tree *tree = *state;
     cleanup(free_package) struct agent_package *package = open_package(tree, AGENT_AUTO);
-    assert_string_equal(agent_package_machine(package), "x86_64");
+    assert_string_equal(package->machine, "x86_64");
     char hex[HASH_HEX_SIZE];
     struct failure failure = {0};
     assert_int_equal(hash_file(tree->installation.agent, hex, NULL, &failure), 0);
-    assert_string_equal(agent_package_binary_hash(package), hex);
+    assert_string_equal(package->binary_hash, hex);
     /* The header says what is hashed. */
     size_t sources_length;
-    const char *sources = agent_package_input(package, AGENT_INPUT_SOURCE, &sources_length);
+    const char *sources = package_input(package, AGENT_INPUT_SOURCE, &sources_length);
     assert_int_equal(hash_bytes(sources + strlen(bare_script), sources_length - strlen(bare_script), hex), 0);
-    assert_string_equal(agent_package_source_hash(package), hex);
+    assert_string_equal(package->source_hash, hex);
     size_t length;
-    assert_string_equal(agent_package_input(package, AGENT_INPUT_SCRIPT, &length), bare_script);
+    assert_string_equal(package_input(package, AGENT_INPUT_SCRIPT, &length), bare_script);
     assert_int_equal(length, strlen(bare_script));
-    assert_int_equal(agent_package_script_length(package), length);
-    const char *input = agent_package_input(package, AGENT_INPUT_BINARY, &length);
+    assert_int_equal(package->script_length, length);
+    const char *input = package_input(package, AGENT_INPUT_BINARY, &length);
     assert_int_equal(length, strlen(bare_script) + sizeof(Elf64_Ehdr));
     assert_memory_equal(input, bare_script, strlen(bare_script));
     assert_memory_equal(input + strlen(bare_script), ELFMAG, SELFMAG);
@@ -111,12 +117,12 @@ TEST(kinds) {
     const struct tree *tree = *state;
     size_t length;
     cleanup(free_package) struct agent_package *binary = open_package(tree, AGENT_BINARY);
-    assert_string_equal(agent_package_source_hash(binary), "");
-    assert_null(agent_package_input(binary, AGENT_INPUT_SOURCE, &length));
+    assert_string_equal(binary->source_hash, "");
+    assert_null(package_input(binary, AGENT_INPUT_SOURCE, &length));
     cleanup(free_package) struct agent_package *source = open_package(tree, AGENT_SOURCE);
-    assert_string_equal(agent_package_binary_hash(source), "");
-    assert_string_equal(agent_package_machine(source), "");
-    assert_null(agent_package_input(source, AGENT_INPUT_BINARY, &length));
+    assert_string_equal(source->binary_hash, "");
+    assert_string_equal(source->machine, "");
+    assert_null(package_input(source, AGENT_INPUT_BINARY, &length));
     static const struct {
         uint16_t machine;
         const char *name;
@@ -128,7 +134,7 @@ TEST(kinds) {
     for (size_t i = 0; i < sizeof machines / sizeof *machines; i++) {
         put_binary(tree, machines[i].machine);
         cleanup(free_package) struct agent_package *package = open_package(tree, AGENT_BINARY);
-        assert_string_equal(agent_package_machine(package), machines[i].name);
+        assert_string_equal(package->machine, machines[i].name);
     }
 }
 
@@ -144,12 +150,12 @@ TEST(source_hash) {
                    {SOURCE "engine/foundation/a.c", "b\n", true}};
     char before[HASH_HEX_SIZE];
     cleanup(free_package) struct agent_package *first = open_package(tree, AGENT_SOURCE);
-    snprintf(before, sizeof before, "%s", agent_package_source_hash(first));
+    snprintf(before, sizeof before, "%s", first->source_hash);
     for (size_t i = 0; i < sizeof changes / sizeof *changes; i++) {
         put_text(tree, changes[i].path, changes[i].content);
         cleanup(free_package) struct agent_package *package = open_package(tree, AGENT_SOURCE);
-        assert_int_equal(strcmp(agent_package_source_hash(package), before) == 0, changes[i].same);
-        snprintf(before, sizeof before, "%s", agent_package_source_hash(package));
+        assert_int_equal(strcmp(package->source_hash, before) == 0, changes[i].same);
+        snprintf(before, sizeof before, "%s", package->source_hash);
     }
 }
 
@@ -224,9 +230,9 @@ TEST(unpacking) {
     const struct tree *tree = *state;
     cleanup(free_package) struct agent_package *package = open_package(tree, AGENT_SOURCE);
     size_t length;
-    const char *input = agent_package_input(package, AGENT_INPUT_SOURCE, &length);
-    input += agent_package_script_length(package);
-    length -= agent_package_script_length(package);
+    const char *input = package_input(package, AGENT_INPUT_SOURCE, &length);
+    input += package->script_length;
+    length -= package->script_length;
     static const char *const shells[] = {"/bin/sh", "/bin/bash", "/bin/dash", "/bin/busybox", "/bin/ksh"};
     for (size_t i = 0; i < sizeof shells / sizeof *shells; i++) {
         if (access(shells[i], X_OK) < 0) {
@@ -301,7 +307,7 @@ TEST(command) {
     assert_int_equal(agent_package_command(package, NULL, good, &command, &failure), 0);
     cleanup_free char *expected =
         text_format("' ~/.cache/assay/agent-%s --attach 0123456789abcdef --label a_b@c%%d+e=f:g,h.i/j-k",
-                    agent_package_binary_hash(package));
+                    package->binary_hash);
     assert_string_equal(strrchr(command.bytes, '\''), expected);
     text_reset(&command);
     const char *const none[] = {NULL};

@@ -70,6 +70,20 @@ TEST(without_input_stdin_is_empty) {
     remote_result_clear(&result);
 }
 
+TEST(credentials_of_the_engine_are_not_handed_to_programs) {
+    fixture_close(&f);
+    setenv("SOME_TOKEN", "beware", 1);
+    setenv("aws_secret_access_key", "beware", 1);
+    setenv("SSH_AUTH_SOCK", "/beware", 1);
+    setenv("MODULE_PATH", "SOME_TOKEN=kept", 1);
+    fixture_open(&f, NULL);
+    struct remote_result result = run((const char *const[]){"env", NULL}, NULL);
+    assert_int_equal(result.exit.code, 0);
+    assert_null(strstr(result.output, "beware"));
+    assert_non_null(strstr(result.output, "\nMODULE_PATH=SOME_TOKEN=kept\n"));
+    remote_result_clear(&result);
+}
+
 static void count_started(struct remote_command *command, const struct remote_start *start, void *context) {
     (void)command;
     (void)start;

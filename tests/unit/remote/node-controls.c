@@ -108,7 +108,7 @@ static void assert_show_fails(const char *script, int code, const char *sentence
 
 TEST(show_refuses) {
     assert_show_fails("for i in $(seq 65); do printf '" CONTROL("c", "available") "'; done", -EPROTO,
-                      "the agent told more than 64 controls");
+                      "the agent reported more than 64 controls");
     assert_show_fails("printf 'machine\\tboot\\n'", -EPROTO,
                       "the agent's tool left out what it was asked for");
     assert_show_fails("true", -EPROTO, "the agent's tool left out what it was asked for");
@@ -177,7 +177,7 @@ TEST(keep_refuses) {
     assert_keep_fails("printf 'snapshot\\t/x\\tb\\t1\\n'; echo 'no room on /run' >&2; exit 1", -EIO,
                       "the agent's tool exited with status 1: no room on /run");
     assert_keep_fails("yes 'file turbo 123456789abcdef' | head -c 2000000", -EFBIG,
-                      "the agent's tool told more than 1 MiB");
+                      "the agent's tool printed more than 1 MiB");
 }
 
 /* ---- setting */
@@ -255,7 +255,7 @@ TEST(set_refuses) {
     assert_change_fails("printf 'set\\tturbo\\toff\\ton\\toff\\tdone\\t\\n'; echo 'no snapshot' >&2; exit 1",
                         true, -EIO, "the agent's tool exited with status 1: no snapshot");
     assert_change_fails("for i in $(seq 65); do printf 'set\\tturbo\\n'; done", true, -EPROTO,
-                        "the agent told of more than 64 settings");
+                        "the agent reported more than 64 settings");
     assert_change_fails("yes 'expect\t/sys/x\t1' | head -n 65537", true, -EPROTO,
                         "the agent wrote more than 65536 files");
 }
@@ -311,9 +311,9 @@ TEST(restore) {
 TEST(restore_refuses) {
     assert_change_fails("true", false, -EPROTO, "the agent's tool left out what it was asked for");
     assert_change_fails("printf 'restored\\tall\\t0\\n'", false, -EPROTO,
-                        "the agent told that it put back 'all' files, '0' left");
+                        "the agent reported 'all' files restored and '0' different");
     assert_change_fails("printf 'restored\\t3\\t\\n'", false, -EPROTO,
-                        "the agent told that it put back '3' files, '' left");
+                        "the agent reported '3' files restored and '' different");
     assert_change_fails("printf 'write\\tturbo\\t/sys/x\\n'; echo 'cannot remove the snapshot' >&2; exit 1",
                         false, -EIO, "the agent's tool exited with status 1: cannot remove the snapshot");
     assert_change_fails("printf 'restored\\t3\\t0\\tx\\ty\\n'; echo 'cannot go on' >&2; exit 1", false, -EIO,
@@ -342,7 +342,7 @@ TEST(prove) {
     tool_is(&fixture, 0, "[ \"$*\" = '--spin --milliseconds 50' ] && printf 'spin\\t8192\\t1\\taperf\\t\\n'");
     tool_is(&fixture, 1, "true");
     assert_done(&fixture, node_controls_prove(fixture.group, 50, &proofs, &failures, &fixture.failure));
-    assert_string_equal(failures[0].text, "the agent told the frequency of a PU '8192'");
+    assert_string_equal(failures[0].text, "the agent reported the frequency of a PU '8192'");
     assert_string_equal(failures[1].text, "the agent's tool left out what it was asked for");
     free(failures);
     node_proofs_free(proofs, NODES);

@@ -55,10 +55,8 @@ TEST(transports) {
         assert_true(i == 0 || transports[i]->session != transports[i - 1]->session);
     }
     struct transport *another = NULL;
-    assert_int_equal(ssh_nodes_transport(nodes, "n42", &another, &failure), -EINVAL);
-    assert_int_equal(failure.kind, FAILURE_INPUT);
-    assert_non_null(strstr(failure.text, "two nodes would be called 'n42': 'root@n42:22' and 'n42'"));
     assert_int_equal(ssh_nodes_transport(nodes, "root@:22", &another, &failure), -EINVAL);
+    assert_int_equal(failure.kind, FAILURE_INPUT);
     assert_null(another);
     for (size_t i = 0; i < 300; i++)
         transport_free(transports[i]);

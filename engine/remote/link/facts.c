@@ -1,4 +1,4 @@
-#include "engine/remote/nodes/facts.h"
+#include "engine/remote/link/facts.h"
 
 #include "engine/agent/wire/protocol.h"
 #include "engine/foundation/cleanup.h"

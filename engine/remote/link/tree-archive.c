@@ -1,4 +1,4 @@
-#include "engine/remote/nodes/tree-archive.h"
+#include "engine/remote/link/tree-archive.h"
 
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/memory.h"

@@ -2,8 +2,8 @@
  * Files and folders as a tar, as the agent's tools --pack and --unpack exchange them
  * (engine/agent/files/tar.h): each file has its SHA-256 beside it, so that who receives it can check it.
  */
-#ifndef ASSAY_NODES_TREE_ARCHIVE_H
-#define ASSAY_NODES_TREE_ARCHIVE_H
+#ifndef ASSAY_LINK_TREE_ARCHIVE_H
+#define ASSAY_LINK_TREE_ARCHIVE_H
 
 #include "engine/foundation/failure.h"
 #include "engine/foundation/hash.h"

@@ -75,38 +75,43 @@ static int send(struct agent_link *link, const struct pending_request *request, 
     return link_send(link, &writer, failure);
 }
 
-static int submit(struct agent_link *link, struct pending_request *request, struct failure *failure) {
-    int r = send(link, request, failure);
+/* A request of TYPE that goes out at once; RET gets its callback next. */
+static int submit(struct agent_link *link, enum protocol_type type, void *context,
+                  struct pending_request **ret, struct failure *failure) {
+    int r = link_check(link, failure);
     if (r < 0)
-        remove_and_free(link, request);
+        return r;
+    *ret = add(link, type, context);
+    r = send(link, *ret, failure);
+    if (r < 0)
+        remove_and_free(link, *ret);
     return r;
 }
 
 int agent_link_inspect(struct agent_link *link, agent_facts_callback *callback, void *context,
                        struct failure *failure) {
-    int r = link_check(link, failure);
-    if (r < 0)
-        return r;
-    struct pending_request *request = add(link, PROTOCOL_INSPECT, context);
-    request->callback.facts = callback;
-    return submit(link, request, failure);
+    struct pending_request *request;
+    int r = submit(link, PROTOCOL_INSPECT, context, &request, failure);
+    if (r == 0)
+        request->callback.facts = callback;
+    return r;
 }
 
 int agent_link_statistics(struct agent_link *link, agent_statistics_callback *callback, void *context,
                           struct failure *failure) {
-    int r = link_check(link, failure);
-    if (r < 0)
-        return r;
-    struct pending_request *request = add(link, PROTOCOL_STATISTICS, context);
-    request->callback.statistics = callback;
-    return submit(link, request, failure);
+    struct pending_request *request;
+    int r = submit(link, PROTOCOL_STATISTICS, context, &request, failure);
+    if (r == 0)
+        request->callback.statistics = callback;
+    return r;
 }
 
 int agent_link_measure_clock(struct agent_link *link, unsigned exchanges, agent_clock_callback *callback,
                              void *context, struct failure *failure) {
     if (exchanges > CLOCK_EXCHANGES_LIMIT)
-        return link_complain(link, failure, -EINVAL, "%u exchanges are asked for; at most %d are allowed",
-                             exchanges, CLOCK_EXCHANGES_LIMIT);
+        return node_failure(failure, link->node, -EINVAL,
+                            "%u exchanges are asked for; at most %d are allowed", exchanges,
+                            CLOCK_EXCHANGES_LIMIT);
     int r = link_check(link, failure);
     if (r < 0)
         return r;
@@ -138,7 +143,7 @@ void request_pump(struct agent_link *link) {
 
 /* ---- answers */
 
-/* The request NUMBER, if it is of TYPE. */
+/* The request NUMBER, if it is of TYPE; NULL, with the failure, if the agent answers what was not asked. */
 static struct pending_request *find(struct agent_link *link, const struct protocol_frame *frame,
                                     uint32_t number, enum protocol_type type, struct failure *failure) {
     struct pending_request *request = link->requests;
@@ -151,37 +156,43 @@ static struct pending_request *find(struct agent_link *link, const struct protoc
     return NULL;
 }
 
-static int take_facts(struct agent_link *link, const struct protocol_frame *frame, struct failure *failure) {
-    struct protocol_data data;
-    int r = protocol_get_message(frame, &data, failure);
-    struct pending_request *request =
-        r < 0 ? NULL : find(link, frame, data.number, PROTOCOL_INSPECT, failure);
+/* As find(), and it is answered now: RET is its copy. */
+static int answer(struct agent_link *link, const struct protocol_frame *frame, uint32_t number,
+                  enum protocol_type type, struct pending_request *ret, struct failure *failure) {
+    struct pending_request *request = find(link, frame, number, type, failure);
     if (!request)
         return -EPROTO;
-    struct node_facts *facts = NULL;
-    r = node_facts_parse(data.bytes, data.length, &facts, failure);
-    if (r < 0)
-        return r;
-    struct pending_request answered = *request;
+    *ret = *request;
     remove_and_free(link, request);
-    if (answered.forgotten)
+    return 0;
+}
+
+static int take_facts(struct agent_link *link, const struct protocol_frame *frame, struct failure *failure) {
+    struct protocol_data data;
+    struct node_facts *facts = NULL;
+    struct pending_request answered;
+    int r = protocol_get_message(frame, &data, failure);
+    if (r == 0)
+        r = node_facts_parse(data.bytes, data.length, &facts, failure);
+    if (r == 0)
+        r = answer(link, frame, data.number, PROTOCOL_INSPECT, &answered, failure);
+    if (r < 0 || answered.forgotten)
         node_facts_free(facts);
     else
         answered.callback.facts(link, facts, NULL, answered.context);
-    return 0;
+    return r;
 }
 
 static int take_error(struct agent_link *link, const struct protocol_frame *frame, struct failure *failure) {
     struct protocol_error error;
-    int r = protocol_get_message(frame, &error, failure);
-    struct pending_request *request =
-        r < 0 ? NULL : find(link, frame, error.number, PROTOCOL_INSPECT, failure);
-    if (!request)
-        return -EPROTO;
+    struct pending_request answered;
     struct failure why;
-    link_complain(link, &why, error.code, "%s", error.sentence);
-    struct pending_request answered = *request;
-    remove_and_free(link, request);
+    int r = protocol_get_message(frame, &error, failure);
+    if (r == 0)
+        r = answer(link, frame, error.number, PROTOCOL_INSPECT, &answered, failure);
+    if (r < 0)
+        return r;
+    node_failure(&why, link->node, error.code, "%s", error.sentence);
     tell_failure(link, &answered, &why);
     return 0;
 }
@@ -189,11 +200,12 @@ static int take_error(struct agent_link *link, const struct protocol_frame *fram
 static int take_statistics(struct agent_link *link, const struct protocol_frame *frame,
                            struct failure *failure) {
     struct protocol_statistics got;
+    struct pending_request answered;
     int r = protocol_get_message(frame, &got, failure);
-    struct pending_request *request =
-        r < 0 ? NULL : find(link, frame, got.request, PROTOCOL_STATISTICS, failure);
-    if (!request)
-        return -EPROTO;
+    if (r == 0)
+        r = answer(link, frame, got.request, PROTOCOL_STATISTICS, &answered, failure);
+    if (r < 0)
+        return r;
     struct agent_statistics statistics = {
         .user_us = got.user_us,
         .system_us = got.system_us,
@@ -206,8 +218,6 @@ static int take_statistics(struct agent_link *link, const struct protocol_frame 
         .wakeups = got.wakeups,
         .commands_running = got.commands,
     };
-    struct pending_request answered = *request;
-    remove_and_free(link, request);
     if (!answered.forgotten)
         answered.callback.statistics(link, &statistics, NULL, answered.context);
     return 0;

@@ -3,8 +3,8 @@
 #include "engine/foundation/file.h"
 #include "engine/foundation/memory.h"
 #include "engine/remote/link/inside.h"
-#include "engine/remote/nodes/tools.h"
-#include "engine/remote/nodes/tree-archive.h"
+#include "engine/remote/link/tool.h"
+#include "engine/remote/link/tree-archive.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -122,7 +122,7 @@ static void on_exit_of(struct remote_command *command, const struct remote_exit 
     if (failure)
         why = *failure;
     else if (judge(request, exit, &bytes, &length, &own) < 0)
-        link_complain(request->link, &why, own.code, "%s", own.text);
+        node_failure(&why, request->link->node, own.code, "%s", own.text);
     remote_command_free(command);
     tell(request, bytes, length, why.code < 0 ? &why : NULL);
     file_request_free(request);
@@ -132,7 +132,7 @@ static void on_exit_of(struct remote_command *command, const struct remote_exit 
 static int start(struct agent_link *link, const char *tool, const char *path, uint64_t limit, bool input,
                  void *context, struct file_request **ret, struct failure *failure) {
     if (path[0] == '\0')
-        return link_complain(link, failure, -EINVAL, "a path is empty");
+        return node_failure(failure, link->node, -EINVAL, "a path is empty");
     cleanup(free_request) struct file_request *request = xcalloc(1, sizeof *request);
     *request = (struct file_request){
         .link = link, .context = context, .path = xstrdup(path), .limit = limit, .next = link->files};
@@ -177,8 +177,9 @@ int agent_link_write_file(struct agent_link *link, const char *path, const void 
                           unsigned mode, agent_done_callback *callback, void *context,
                           struct failure *failure) {
     if (length > AGENT_FILE_LIMIT - 2 * OVERHEAD_MAX)
-        return link_complain(link, failure, -EFBIG, "'%.256s' is to have %zu bytes; at most %llu are allowed",
-                             path, length, (unsigned long long)AGENT_FILE_LIMIT - 2 * OVERHEAD_MAX);
+        return node_failure(failure, link->node, -EFBIG,
+                            "'%.256s' is to have %zu bytes; at most %llu are allowed", path, length,
+                            (unsigned long long)AGENT_FILE_LIMIT - 2 * OVERHEAD_MAX);
     cleanup_free char *folder = tool_folder_of(path);
     cleanup(text_clear) struct text tar;
     text_init(&tar, AGENT_FILE_LIMIT);

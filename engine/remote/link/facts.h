@@ -1,6 +1,6 @@
 /* What a node says about itself: the parsed answer to INSPECT (engine/agent/PROTOCOL.md). */
-#ifndef ASSAY_NODES_FACTS_H
-#define ASSAY_NODES_FACTS_H
+#ifndef ASSAY_LINK_FACTS_H
+#define ASSAY_LINK_FACTS_H
 
 #include "engine/foundation/failure.h"
 
