@@ -7,7 +7,7 @@
 #include "engine/foundation/cleanup.h"
 #include "engine/run/campaign/campaign.h"
 #include "engine/run/campaign/plan-describe.h"
-#include "engine/run/record/unfinished.h"
+#include "engine/run/campaign/unfinished.h"
 
 #include <errno.h>
 #include <stdio.h>

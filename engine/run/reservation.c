@@ -27,10 +27,10 @@ static uint64_t count_growing(const struct run *run) {
 
 /* What sealing will have to do grows all the time. */
 static void count_folder(struct run *run) {
-    uint64_t bytes = run->written.bytes + count_growing(run);
+    uint64_t bytes = run->files.bytes + count_growing(run);
     if (run->units_planned > run->units->done)
         bytes += (run->units_planned - run->units->done) * missing_line_bytes;
-    deadline_set_size(&run->deadline, bytes, run->written.files);
+    deadline_set_size(&run->deadline, bytes, run->files.count);
 }
 
 int64_t run_time_left_ns(const struct run *run) {
@@ -88,7 +88,7 @@ static int consider(struct run *run, enum deadline_source source, int64_t wall_n
     if (!deadline_consider(deadline, source, wall_ns, clock_wall_ns(), clock_monotonic_ns()))
         return 0;
     journal_begin(run->journal, "deadline");
-    journal_integer(run->journal, "wall_ns", wall_ns);
+    journal_time(run->journal, "wall_ns", wall_ns);
     journal_string(run->journal, "source", deadline_source_names[source]);
     journal_end(run->journal);
     if (!run->deadline_timer)
@@ -127,8 +127,8 @@ static int measure_folder(struct run *run, struct failure *failure) {
     int r = staging_scan(run->folder, &staging, failure);
     for (size_t i = 0; i < staging.count; i++)
         bytes += staging.files[i].size;
-    run->written.bytes = bytes > growing ? bytes - growing : 0;
-    run->written.files = staging.count;
+    run->files.bytes = bytes > growing ? bytes - growing : 0;
+    run->files.count = staging.count;
     return r;
 }
 

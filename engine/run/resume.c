@@ -5,8 +5,9 @@
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/file.h"
 #include "engine/foundation/memory.h"
-#include "engine/run/campaign/placement.h"
+#include "engine/run/campaign/tables.h"
 #include "engine/run/measure/lane.h"
+#include "engine/run/nodes/placement.h"
 #include "engine/run/state/unit-state.h"
 
 #include <errno.h>
@@ -170,7 +171,7 @@ static bool is_uuid(const char *text) {
 static int read_past(struct run *run, struct failure *failure) {
     cleanup(text_clear) struct text header;
     text_init(&header, 1 << 20);
-    if (run_append_header(run->plan, &header) < 0)
+    if (tables_append_header(run->plan, &header) < 0)
         return failure_memory(failure);
     struct run_history *past = &run->past;
     struct run_history_units units = {
@@ -207,6 +208,7 @@ static void take_past(struct run *run) {
 
 int run_reopen(struct run *run, const struct inputs *inputs, char **ret_sealed, struct failure *failure) {
     run->folder = xstrdup(inputs->run_folder);
+    run->files.folder = run->folder;
     int r = run_lock_take(run->folder, &run->lock, failure);
     if (r == 0)
         r = read_past(run, failure);

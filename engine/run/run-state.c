@@ -70,7 +70,7 @@ static int commit_results(struct run *run, struct failure *failure) {
 }
 
 int run_commit(struct run *run, struct failure *failure) {
-    int r = run_sync_files(run, failure);
+    int r = run_files_sync(&run->files, failure);
     if (r == 0)
         r = commit_results(run, failure);
     if (r == 0)
@@ -96,10 +96,24 @@ int run_make_folder(const struct run *run, const char *name, struct failure *fai
     return file_make_folders(path, failure);
 }
 
-int run_write_json(const char *path, const cJSON *value, struct failure *failure) {
+/* ---- Files of nodes --------------------------------------------------------------------------------------
+ */
+
+char *run_node_folder_of(const struct run_node *node, unsigned part) {
+    return part > 1 ? xformat("nodes/%s/part-%u", node->name, part) : xformat("nodes/%s", node->name);
+}
+
+char *run_node_folder(const struct run *run, const struct run_node *node) {
+    return run_node_folder_of(node, run->part);
+}
+
+int run_write_node_json(struct run *run, const struct run_node *node, const char *file, const cJSON *value,
+                        struct failure *failure) {
+    cleanup_free char *folder = run_node_folder(run, node), *name = xformat("%s/%s", folder, file);
     cleanup(text_clear) struct text bytes;
-    text_init(&bytes, 256 << 20);
+    text_init(&bytes, 64 << 20);
     if (json_print(value, true, &bytes) < 0 || text_append_character(&bytes, '\n') < 0)
         return failure_memory(failure);
-    return file_replace(path, bytes.bytes, bytes.length, 0666, failure);
+    int r = run_make_folder(run, folder, failure);
+    return r < 0 ? r : run_files_write(&run->files, name, bytes.bytes, bytes.length, failure);
 }

@@ -9,11 +9,13 @@
 #include "engine/remote/link/link.h"
 #include "engine/remote/nodes/facts.h"
 #include "engine/remote/nodes/group.h"
+#include "engine/run/campaign/copies.h"
 #include "engine/run/campaign/inputs.h"
 #include "engine/run/campaign/plan.h"
 #include "engine/run/deadline.h"
 #include "engine/run/measure/settling.h"
 #include "engine/run/measure/unit-times.h"
+#include "engine/run/record/files.h"
 #include "engine/run/record/history.h"
 #include "engine/run/record/journal.h"
 #include "engine/run/record/ledger.h"
@@ -21,22 +23,6 @@
 #include "engine/run/run.h"
 #include "engine/run/state/node-control.h"
 #include "engine/run/state/watch.h"
-
-enum run_phase {
-    RUN_RESERVE,
-    RUN_DEPLOY,
-    RUN_CONNECT,
-    RUN_INSPECT,
-    RUN_PREPARE,
-    RUN_CONTROL,
-    RUN_WARM_UP,
-    RUN_MEASURE,
-    RUN_COLLECT,
-    RUN_RESTORE,
-    RUN_SEAL,
-    RUN_RELEASE,
-    RUN_PHASES,
-};
 
 /* Who ended the measurements although nothing failed. */
 enum run_interruption {
@@ -46,15 +32,7 @@ enum run_interruption {
     RUN_DEADLINE,    /* the time is up (deadline.h) */
 };
 
-enum {
-    RUN_SIGNALS = 4,
-    RUN_UNSYNCED_NAMES = 8,
-};
-
-struct run_phase_record {
-    int64_t started_ns, ended_ns; /* 0: not begun, not ended */
-    const char *status;           /* "done", "failed", "skipped", "interrupted" */
-};
+enum { RUN_SIGNALS = 4 };
 
 enum run_clock { RUN_CLOCK_START, RUN_CLOCK_END, RUN_CLOCKS };
 
@@ -98,11 +76,6 @@ struct run_node {
 
 /* Where setup and run commands work, below the agent's folder. */
 #define RUN_WORK_FOLDER "work"
-/* In the run's folder; the first also on the nodes, beside RUN_WORK_FOLDER, where there is a source. */
-#define RUN_EXPERIMENT_FOLDER "experiment"
-#define RUN_SOURCE_TAR "source.tar"
-#define RUN_SOURCE_MANIFEST "software/source-sha256.txt"
-#define RUN_SOURCE_COMMIT "software/source-commit.txt"
 
 struct run {
     const struct run_request *request;
@@ -111,7 +84,7 @@ struct run {
     char id[40];   /* UUID */
     char *folder;  /* absolute: the staging area */
     char *archive; /* path of the archive, once its name is chosen */
-    int64_t started_ns, ended_ns, part_started_ns;
+    int64_t started_ns, ended_ns;
     unsigned part;           /* which of the run's parts this is, from 1 */
     struct run_history past; /* the parts before; zeroed in part 1 */
     bool only_seals;     /* all was measured before: nodes are only looked after, and the archive is made */
@@ -135,12 +108,8 @@ struct run {
 
     struct journal *journal;
     struct append_file *results, *log;
-    size_t unsynced;                          /* files that run_write_file() wrote since the last commit; */
-    char *unsynced_paths[RUN_UNSYNCED_NAMES]; /* the first of them */
-    struct {
-        uint64_t bytes, files;
-    } written; /* what the folder has, but for files that grow */
-    struct run_phase_record phases[RUN_PHASES];
+    struct run_files files;
+    bool began[RUN_PHASES];
     enum run_phase phase;
     enum run_interruption interrupted; /* changed by run_interrupt() */
     bool restore_insisted;             /* a signal has come while controls were put back */
@@ -164,13 +133,11 @@ struct run {
     size_t reached;                      /* the first position of the last block that was begun */
 };
 
-extern const char *const run_phase_names[RUN_PHASES];
-
 /* A line in logs/engine.log, with its time. Kept until the next commit; failures to write surface there. */
 void run_log(struct run *run, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* The same, and reported to the observer. */
 void run_note(struct run *run, const char *format, ...) __attribute__((format(printf, 2, 3)));
-/* What run_write_file() wrote first, then results, then the journal that speaks of them, then the log. */
+/* What run_files_write() wrote first, then results, then the journal that speaks of them, then the log. */
 int run_commit(struct run *run, struct failure *failure);
 /* Adds the totals of the units to an entry of the journal. */
 void run_journal_counts(struct run *run);
@@ -185,24 +152,9 @@ int run_make_folder(const struct run *run, const char *name, struct failure *fai
 char *run_node_folder(const struct run *run, const struct run_node *node);
 char *run_node_folder_of(const struct run_node *node, unsigned part);
 
-/* NAME, below the run's folder, has these bytes; after the next commit it does so durably. For what is
- * written once: a crash before that may leave any part of it. */
-int run_write_file(struct run *run, const char *name, const void *bytes, size_t length,
-                   struct failure *failure);
-/* The same for VALUE, pretty, as FILE in the node's folder. */
+/* run_files_write() of VALUE, pretty, as FILE in the node's folder. */
 int run_write_node_json(struct run *run, const struct run_node *node, const char *file, const cJSON *value,
                         struct failure *failure);
-/* Part of run_commit(). On failure all is kept for another try. */
-int run_sync_files(struct run *run, struct failure *failure);
-void run_forget_files(struct run *run);
-
-/* Appends to NAME, which is made if it is not there; after the next commit it is durable. */
-int run_append_file(struct run *run, const char *name, const void *bytes, size_t length,
-                    struct failure *failure);
-
-/* Writes VALUE, pretty, as the whole of PATH (absolute), durably and at once. */
-int run_write_json(const char *path, const cJSON *value, struct failure *failure);
-
 /* "node a", "nodes a-[1-3]": COUNT of the run's nodes, in a sentence; the caller frees. */
 char *run_nodes_in_words(const struct run *run, const size_t *nodes, size_t count);
 /* The same without the word before it. */
@@ -245,8 +197,6 @@ int run_measure_clocks(struct run *run, enum run_clock which, struct failure *fa
  * cores afterwards: node->cores and core_count are those of this state. When the loop is stopped meanwhile,
  * by a signal or a failure to commit, it gives up. */
 int run_set_block(struct run *run, size_t block, struct failure *failure);
-/* Appends the first line of the results of PLAN. 0 or -ENOMEM. */
-int run_append_header(const struct plan *plan, struct text *text);
 /* Would the units of so many lanes fit into an archive? */
 int run_check_units(const struct run *run, uint64_t lanes, struct failure *failure);
 /* What differs between the nodes is told and journalled: their results will be compared. */
@@ -281,8 +231,6 @@ int run_teardown(struct run *run, struct failure *failure);
 /* Writes campaign.yaml, campaign.resolved.json, design.csv, experiment/ and datapackage.json: all that is
  * known before a node is touched. */
 int run_record_inputs(struct run *run, struct failure *failure);
-/* Of the experiment's folder and of its source's, into the run's. */
-int run_make_copies(struct run *run, struct failure *failure);
 /* Makes the plan anew, with what the nodes are, where it was made with guesses and depends on them; and
  * writes those of these files that depend on it. What inputs.json says is done last: a run that dies before
  * plans for its nodes again. */
@@ -290,9 +238,7 @@ int run_plan_for_facts(struct run *run, struct failure *failure);
 int run_record_plan(struct run *run, struct failure *failure);
 /* Bytes that the agent and what it starts may still use. */
 uint64_t run_available_memory(const struct run_node *node);
-/* Writes datapackage.json, with a table of what is MISSING. */
-int run_record_columns(struct run *run, bool missing, struct failure *failure);
-/* Writes run.json as things stand. */
+/* Writes run.json, by the committed journal. */
 int run_record_run(struct run *run, struct failure *failure);
 
 /* ---- reservation.c: how much time there is, and who may use it. Without a deadline there is always enough.

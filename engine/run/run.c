@@ -15,13 +15,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-const char *const run_phase_names[RUN_PHASES] = {
-    [RUN_RESERVE] = "reserve", [RUN_DEPLOY] = "deploy",   [RUN_CONNECT] = "connect",
-    [RUN_INSPECT] = "inspect", [RUN_PREPARE] = "prepare", [RUN_CONTROL] = "control",
-    [RUN_WARM_UP] = "warm-up", [RUN_MEASURE] = "measure", [RUN_COLLECT] = "collect",
-    [RUN_RESTORE] = "restore", [RUN_SEAL] = "seal",       [RUN_RELEASE] = "release",
-};
-
 /* ---- The small phases ------------------------------------------------------------------------------------
  */
 
@@ -75,7 +68,7 @@ static int phase_collect(struct run *run, struct failure *failure) {
     run_tell_news(run);
     run_give_up_broken(run);
     note_also(run, "watching", watch_stop(run, &why), &why, &first);
-    if (run->phases[RUN_INSPECT].started_ns)
+    if (run->began[RUN_INSPECT])
         note_also(run, "clocks", run_measure_clocks(run, RUN_CLOCK_END, &why), &why, &first);
     note_also(run, "software", software_record_facts(run, &why), &why, &first);
     note_also(run, "teardown", run_teardown(run, &why), &why, &first);
@@ -130,15 +123,12 @@ static void give_up_nodes(struct run *run, const struct failure *failure) {
 
 /* One phase: journalled at both ends. Its failure is noted, and decides what follows. */
 static void enter_phase(struct run *run, enum run_phase phase) {
-    struct run_phase_record *record = &run->phases[phase];
     run->phase = phase;
     bool stopped =
         run->failed || run->interrupted || run->nodes_given_up || (run->only_seals && phase >= RUN_PREPARE);
-    if (stopped && !phases[phase].always) {
-        record->status = "skipped";
+    if (stopped && !phases[phase].always)
         return;
-    }
-    record->started_ns = clock_wall_ns();
+    run->began[phase] = true;
     run_tell(run, RUN_EVENT_PHASE, run_phase_names[phase]);
     journal_note(run->journal, "phase-started", "phase", run_phase_names[phase]);
     run_log(run, "phase %s", run_phase_names[phase]);
@@ -155,24 +145,22 @@ static void enter_phase(struct run *run, enum run_phase phase) {
     else if (r < 0)
         note_failure(run, &failure);
     bool interrupted_here = (run->interrupted && !was_interrupted) || failure.kind == FAILURE_INTERRUPTED;
-    record->status = interrupted_here ? "interrupted" : r < 0 ? "failed" : "done";
-    record->ended_ns = clock_wall_ns();
     journal_begin(run->journal, "phase-ended");
     journal_string(run->journal, "phase", run_phase_names[phase]);
-    journal_string(run->journal, "status", record->status);
+    journal_string(run->journal, "status", interrupted_here ? "interrupted" : r < 0 ? "failed" : "done");
     journal_end(run->journal);
-    /* A sealed archive has the journal as it was then (run_phase_seal), and the folder has the same. A run
-     * that could not be sealed has only its folder to say why. */
-    if (phase == RUN_SEAL && r < 0) {
-        run->seal_why = failure;
-        run->seal_why.kind = FAILURE_SYSTEM;
-        run_record_run(run, NULL);
-    } else if (phase >= RUN_SEAL) {
+    /* A sealed archive has the journal as it was then (run_phase_seal), and the folder has the same. */
+    bool unsealed = phase == RUN_SEAL && r < 0;
+    if (phase >= RUN_SEAL && !unsealed)
         return;
-    }
     struct failure commit = {0};
     if (run_commit(run, &commit) < 0)
         note_failure(run, &commit);
+    if (!unsealed)
+        return;
+    run->seal_why = failure;
+    run->seal_why.kind = FAILURE_SYSTEM;
+    run_record_run(run, NULL); /* only the folder says why it has no archive */
 }
 
 /* ---- Beginning and end ------------------------------------------------------------------------------------
@@ -199,6 +187,7 @@ static int open_folder(struct run *run, struct failure *failure) {
     char stamp[CLOCK_TEXT_SIZE];
     clock_format_compact(run->started_ns, stamp);
     run->folder = xformat("%s/%s-%s-%.8s", parent, run->campaign->name, stamp, run->id);
+    run->files.folder = run->folder;
     run->archive = xformat("%s.zip", run->folder);
     r = run_make_folder(run, "", failure);
     return r < 0 ? r : file_sync_folder_of(run->folder, failure);
@@ -220,8 +209,7 @@ static int open_run(struct run *run, struct failure *failure) {
     journal_string(run->journal, "engine", ASSAY_VERSION);
     journal_string(run->journal, "campaign", run->campaign->name);
     journal_end(run->journal);
-    r = run_record_inputs(run, failure);
-    return r < 0 ? r : run_commit(run, failure);
+    return run_record_inputs(run, failure);
 }
 
 /* What every part needs once its records are open. */
@@ -265,7 +253,7 @@ static void close_run(struct run *run) {
     for (size_t i = 0; i < RUN_SIGNALS; i++)
         event_source_remove(run->signals[i]);
     event_loop_free(run->loop);
-    run_forget_files(run);
+    run_files_clear(&run->files);
     journal_close(run->journal);
     append_file_close(run->results);
     append_file_close(run->log);
@@ -315,12 +303,10 @@ static int make_plan(struct run *run, const struct plan_facts *facts, struct fai
 }
 
 static struct run new_run(const struct run_request *request) {
-    int64_t now_ns = clock_wall_ns();
     return (struct run){.request = request,
                         .campaign = request->campaign,
                         .experiment = request->campaign->experiment,
-                        .started_ns = now_ns,
-                        .part_started_ns = now_ns,
+                        .started_ns = clock_wall_ns(),
                         .part = 1};
 }
 

@@ -53,7 +53,4 @@ void experiment_arguments_free(char **arguments);
 int experiment_command_check(const struct experiment_command *command, const char *file,
                              struct experiment_values values, struct failure *failure);
 
-/* Appends the vector as a person would type it, quoted where it must be: for logs and --dry-run. */
-int experiment_command_describe(char *const *arguments, struct text *ret);
-
 #endif

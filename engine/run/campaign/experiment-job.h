@@ -27,6 +27,9 @@
 struct experiment;
 struct experiment_binding;
 
+/* The host file of a unit, in its working folder. */
+#define JOB_HOST_FILE ".hosts"
+
 enum {
     EXPERIMENT_FILES_MAX = 64,
     EXPERIMENT_FILE_MAX = 1 << 20, /* bytes, values filled in */

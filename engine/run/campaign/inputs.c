@@ -7,8 +7,8 @@
 #include "engine/foundation/hash.h"
 #include "engine/foundation/host-list.h"
 #include "engine/foundation/memory.h"
+#include "engine/run/campaign/copies.h"
 #include "engine/run/campaign/source-files.h"
-#include "engine/run/run-state.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -50,7 +50,7 @@ int inputs_save(const struct inputs *inputs, struct failure *failure) {
     cleanup(json_cleanup) cJSON *object = cJSON_CreateObject();
     cleanup_free char *path = path_in(inputs, CAMPAIGN_INPUTS);
     bind_resolve(fields, FIELD_COUNT, inputs, object);
-    return run_write_json(path, object, failure);
+    return json_write_file(path, object, failure);
 }
 
 static void free_document(struct document **document) {

@@ -4,8 +4,7 @@
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/memory.h"
 #include "engine/foundation/number.h"
-#include "engine/run/measure/job.h"
-#include "engine/run/measure/settling.h"
+#include "engine/run/campaign/repeat.h"
 
 #include <errno.h>
 #include <math.h>
@@ -213,7 +212,7 @@ int plan_new(const struct campaign *campaign, const struct plan_facts *facts, st
     if (r == 0)
         r = check_controls(plan, failure);
     if (r == 0)
-        r = settling_choose_response(campaign, &plan->repeat_response, failure);
+        r = repeat_choose_response(campaign, &plan->repeat_response, failure);
     if (r == 0)
         r = check_conditions(plan, failure);
     if (r == 0)

@@ -10,7 +10,6 @@
 #include "engine/documents/document.h"
 #include "engine/foundation/failure.h"
 #include "engine/foundation/text.h"
-#include "engine/run/state/steadiness.h"
 #include "engine/testbed/testbed.h"
 
 #include <stdbool.h>
@@ -107,6 +106,12 @@ enum warm_up_kind { WARM_UP_NONE, WARM_UP_TIME, WARM_UP_STEADY };
 enum warm_up_load { WARM_UP_AGENT, WARM_UP_STRESS, WARM_UP_STRESS_NG };
 
 extern const char *const warm_up_load_names[]; /* of programs other than the agent, also of their packages */
+
+struct steadiness_limits {
+    double window_seconds;
+    double temperature_slope, temperature_spread; /* Cel: over a window; off the line */
+    double frequency_slope, frequency_spread;     /* of the mean, likewise */
+};
 
 struct warm_up_settings {
     enum warm_up_kind kind;

@@ -5,8 +5,8 @@
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/clock.h"
 #include "engine/foundation/memory.h"
-#include "engine/run/campaign/placement.h"
 #include "engine/run/nodes/out.h"
+#include "engine/run/nodes/placement.h"
 
 #include <errno.h>
 #include <inttypes.h>

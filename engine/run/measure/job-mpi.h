@@ -5,7 +5,7 @@
 
 #include "engine/foundation/failure.h"
 #include "engine/run/campaign/experiment-job.h"
-#include "engine/run/campaign/placement.h"
+#include "engine/run/nodes/placement.h"
 
 struct node_result;
 struct run;

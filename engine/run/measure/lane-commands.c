@@ -30,7 +30,7 @@ static int keep_output(struct lane *lane, struct failure *failure) {
             unit_output_name(position + 1, ledger_place_node(run->ledger, lane->at.place), lane->at.core,
                              ledger_attempts(run->ledger, lane->at.place, position) + 1, i ? "err" : "out");
         if (texts[i]->length > 0)
-            r = run_write_file(run, name, texts[i]->bytes, texts[i]->length, failure);
+            r = run_files_write(&run->files, name, texts[i]->bytes, texts[i]->length, failure);
     }
     return r;
 }

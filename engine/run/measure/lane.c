@@ -127,7 +127,7 @@ int lane_values(const struct lane *lane, struct plan_values *ret, struct failure
 static void log_command(const struct lane *lane, const char *const *arguments) {
     cleanup(text_clear) struct text line;
     text_init(&line, 64 << 10);
-    experiment_command_describe((char *const *)arguments, &line);
+    text_append_command(&line, arguments);
     run_log(lane->measurement->run, "node %s, core %s: %s", lane->at.node->name, lane->at.core, line.bytes);
 }
 

@@ -7,7 +7,7 @@
 #define ASSAY_MEASURE_LANE_H
 
 #include "engine/run/campaign/experiment-job.h"
-#include "engine/run/campaign/placement.h"
+#include "engine/run/nodes/placement.h"
 #include "engine/run/run-state.h"
 #include "engine/run/state/unit-state.h"
 

@@ -3,10 +3,10 @@
 #include "engine/run/measure/measurement.h"
 
 #include "archive-format/reader.h"
-#include "engine/documents/csv.h"
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/clock.h"
 #include "engine/foundation/memory.h"
+#include "engine/run/campaign/tables.h"
 #include "engine/run/nodes/out.h"
 
 #include <errno.h>
@@ -105,23 +105,11 @@ static int compile_patterns(struct measurement *measurement, struct failure *fai
     return 0;
 }
 
-int run_append_header(const struct plan *plan, struct text *text) {
-    const struct design *design = plan->design;
-    const struct experiment *experiment = plan->campaign->experiment;
-    int r = text_append_string(text, "row,repetition,order,block,attempt,node,core,start,start_monotonic");
-    for (size_t i = 0; r == 0 && i < design->column_count; i++)
-        r = csv_append_field(text, false, design->columns[i].name, strlen(design->columns[i].name));
-    for (size_t i = 0; r == 0 && i < experiment->response_count; i++)
-        r = csv_append_field(text, false, experiment->responses[i].name,
-                             strlen(experiment->responses[i].name));
-    return r < 0 ? r : text_append_string(text, ",state.frequency,state.temperature,state.flags\n");
-}
-
 /* A resumed run has one, unless it was killed before. */
 static int write_header(struct run *run, struct failure *failure) {
     if (run->results->committed > 0)
         return 0;
-    int r = run_append_header(run->plan, &run->results->pending);
+    int r = tables_append_header(run->plan, &run->results->pending);
     return r < 0 ? failure_memory(failure) : run_commit(run, failure);
 }
 

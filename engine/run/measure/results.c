@@ -50,7 +50,7 @@ static int append_unit(struct measurement *measurement, const struct lane *lane,
     const struct plan *plan = run->plan;
     size_t row = design_order_row(plan->order, unit->position);
     struct text *text = &run->results->pending;
-    char flags[128], monotonic[32] = "";
+    char flags[128], monotonic[32] = "", start[CLOCK_TEXT_SIZE];
     if (unit->start.monotonic_ns >= 0)
         snprintf(monotonic, sizeof monotonic, "%" PRId64, unit->start.monotonic_ns);
     int r = text_printf(text, "%zu,%zu,%zu,%zu,%u", row + 1,
@@ -58,7 +58,7 @@ static int append_unit(struct measurement *measurement, const struct lane *lane,
                         run->block_number, unit->attempt);
     r = r < 0 ? r : csv_append_field(text, false, nodes, strlen(nodes));
     r = r < 0 ? r : csv_append_field(text, false, lane->at.core, strlen(lane->at.core));
-    r = r < 0 ? r : text_printf(text, ",%" PRId64 ",%s", unit->start.wall_ns, monotonic);
+    r = r < 0 ? r : text_printf(text, ",%s,%s", clock_format_ns(unit->start.wall_ns, start), monotonic);
     r = r < 0 ? r : plan_append_factors(plan, row, text);
     r = r < 0 ? r : plan_append_controls(plan, row, text);
     for (size_t i = 0; r == 0 && i < run->experiment->response_count; i++)

@@ -5,8 +5,10 @@
 #include "engine/foundation/file.h"
 #include "engine/foundation/memory.h"
 #include "engine/foundation/number.h"
-#include "engine/run/campaign/placement.h"
+#include "engine/run/campaign/repeat.h"
+#include "engine/run/campaign/tables.h"
 #include "engine/run/measure/stopping-rule.h"
+#include "engine/run/nodes/placement.h"
 #include "engine/run/run-state.h"
 
 #include <errno.h>
@@ -22,119 +24,6 @@ struct settling {
 
 static const struct design_repeat *repeat_of(const struct plan *plan) {
     return &plan->campaign->design->repeat;
-}
-
-/* ---- The plan --------------------------------------------------------------------------------------------
- */
-
-static int refuse_response(const struct campaign *campaign, struct failure *failure) {
-    const struct experiment *experiment = campaign->experiment;
-    const struct design_repeat *repeat = &campaign->design->repeat;
-    cleanup_free const char **names = xcalloc(experiment->response_count, sizeof *names);
-    cleanup(text_clear) struct text known;
-    text_init(&known, FAILURE_TEXT_SIZE / 2);
-    for (size_t i = 0; i < experiment->response_count; i++) {
-        names[i] = experiment->responses[i].name;
-        text_printf(&known, "%s'%s'", i ? ", " : "", names[i]);
-    }
-    const char *nearest = text_nearest(repeat->response, names, experiment->response_count);
-    return failure_input(
-        failure, campaign->design->place_file, repeat->response_place.line, repeat->response_place.column,
-        "'%.64s' is not a response of experiment '%s'%s%s%s%s", repeat->response, experiment->name,
-        nearest                          ? "; did you mean '"
-        : experiment->response_count > 1 ? ", expected one of "
-                                         : ", expected ",
-        nearest ? nearest : known.bytes, nearest ? "'" : "", nearest ? "?" : "");
-}
-
-static int refuse_one_node(const struct campaign *campaign, struct failure *failure) {
-    const struct design_repeat *repeat = &campaign->design->repeat;
-    return failure_input(failure, campaign->design->place_file, repeat->between_place.line,
-                         repeat->between_place.column,
-                         "the mean between nodes of one node has no confidence interval, so that no row "
-                         "would ever be known well enough; expected 'between: [node, block]', or more nodes");
-}
-
-int settling_choose_response(const struct campaign *campaign, size_t *ret, struct failure *failure) {
-    const struct experiment *experiment = campaign->experiment;
-    const struct design_repeat *repeat = &campaign->design->repeat;
-    const struct testbed_choice *testbed = &campaign->testbed;
-    *ret = 0;
-    if (!repeat->wanted)
-        return 0;
-    const char *name = repeat->response    ? repeat->response
-                       : experiment->model ? experiment->model->response
-                                           : experiment->responses[0].name;
-    while (*ret < experiment->response_count && strcmp(experiment->responses[*ret].name, name) != 0)
-        ++*ret;
-    if (*ret == experiment->response_count)
-        return refuse_response(campaign, failure);
-    if (experiment->responses[*ret].type == EXPERIMENT_RESPONSE_TEXT) {
-        struct design_repeat_place at = repeat->response ? repeat->response_place : repeat->place;
-        return failure_input(failure, campaign->design->place_file, at.line, at.column,
-                             "'%s' is a text, which has no mean; expected 'response: NAME' of one that is a "
-                             "number",
-                             name);
-    }
-    if (repeat->between == DESIGN_BETWEEN_NODE && testbed->backend->expected_nodes(testbed->settings) == 1)
-        return refuse_one_node(campaign, failure);
-    return 0;
-}
-
-static const struct experiment_response *response_of(const struct plan *plan) {
-    return &plan->campaign->experiment->responses[plan->repeat_response];
-}
-
-void settling_describe(const struct plan *plan, struct text *ret) {
-    static const char *const between[] = {
-        [DESIGN_BETWEEN_NODE] = "nodes",
-        [DESIGN_BETWEEN_BLOCK] = "blocks",
-        [DESIGN_BETWEEN_NODE | DESIGN_BETWEEN_BLOCK] = "nodes and blocks",
-    };
-    const struct design_repeat *repeat = repeat_of(plan);
-    if (repeat->wanted)
-        text_printf(
-            ret,
-            "             each row until the mean of '%s' between %s is known to %g %% (%g %%), after "
-            "%" PRIu64 " to %" PRIu64 " repetitions, each with blocks of its own\n",
-            response_of(plan)->name, between[repeat->between], repeat->ci * 100, repeat->confidence * 100,
-            repeat->at_least, repeat->at_most);
-}
-
-void settling_resolve(const struct plan *plan, cJSON *object) {
-    const struct design_repeat *repeat = repeat_of(plan);
-    if (!repeat->wanted)
-        return;
-    cJSON *item = json_add_object(object, "repeat");
-    json_add_double(item, "ci", repeat->ci);
-    json_add_double(item, "confidence", repeat->confidence);
-    json_add_uint64(item, "at_least", repeat->at_least);
-    json_add_uint64(item, "at_most", repeat->at_most);
-    cJSON *between = json_add_array(item, "between");
-    if (repeat->between & DESIGN_BETWEEN_NODE)
-        json_add_string(between, NULL, "node");
-    if (repeat->between & DESIGN_BETWEEN_BLOCK)
-        json_add_string(between, NULL, "block");
-    json_add_string(item, "response", response_of(plan)->name);
-}
-
-void settling_columns(const struct plan *plan, struct archive_column columns[static SETTLING_COLUMNS]) {
-    const char *unit = response_of(plan)->unit;
-    const struct archive_column all[SETTLING_COLUMNS] = {
-        {"row", ARCHIVE_INTEGER, "", ARCHIVE_ROLE_ID, "row", "line of design.csv, from 1"},
-        {"repetitions", ARCHIVE_INTEGER, "", ARCHIVE_ROLE_COVARIATE, "repetitions", "that were measured"},
-        {"groups", ARCHIVE_INTEGER, "", ARCHIVE_ROLE_COVARIATE, "groups",
-         "means of measurements on one node, in one repetition, or both, over which the mean is taken"},
-        {"mean", ARCHIVE_NUMBER, unit, ARCHIVE_ROLE_COVARIATE, "mean",
-         "of the response, over the groups; empty where there is none"},
-        {"half_width", ARCHIVE_NUMBER, unit, ARCHIVE_ROLE_COVARIATE, "half width",
-         "of the mean's confidence interval; empty for fewer than two groups"},
-        {"relative_half_width", ARCHIVE_NUMBER, "1", ARCHIVE_ROLE_COVARIATE, "relative half width",
-         "to the size of the mean; empty where it is not known or not finite"},
-        {"settled", ARCHIVE_STRING, "", ARCHIVE_ROLE_COVARIATE, "settled",
-         "yes: the mean is known as well as was wanted; or no"},
-    };
-    memcpy(columns, all, sizeof all);
 }
 
 /* ---- The run ---------------------------------------------------------------------------------------------
@@ -162,7 +51,7 @@ int settling_check_nodes(const struct run *run, struct failure *failure) {
     if (!repeat->wanted || !(repeat->between & DESIGN_BETWEEN_NODE))
         return 0;
     if (repeat->between == DESIGN_BETWEEN_NODE && run->node_count == 1)
-        return refuse_one_node(run->campaign, failure);
+        return repeat_refuse_one_node(run->campaign, failure);
     if (rows <= STOPPING_CELLS_MAX / run->node_count)
         return 0;
     return failure_input(failure, run->campaign->design->place_file, repeat->place.line, repeat->place.column,
@@ -313,12 +202,12 @@ int settling_record(struct run *run, struct failure *failure) {
     cleanup_free char *path = run_path(run, "results/repeat.csv");
     cleanup(text_clear) struct text text;
     text_init(&text, 1 << 30);
-    struct archive_column columns[SETTLING_COLUMNS];
-    settling_columns(run->plan, columns);
+    struct archive_column columns[TABLES_REPEAT_COLUMNS];
+    tables_repeat_columns(run->plan, columns);
     stopping_rule_close(rule, SIZE_MAX);
     int r = 0;
-    for (size_t i = 0; i < SETTLING_COLUMNS; i++)
-        r = text_printf(&text, "%s%s", columns[i].name, i + 1 < SETTLING_COLUMNS ? "," : "\n");
+    for (size_t i = 0; i < TABLES_REPEAT_COLUMNS; i++)
+        r = text_printf(&text, "%s%s", columns[i].name, i + 1 < TABLES_REPEAT_COLUMNS ? "," : "\n");
     for (size_t row = 0; r == 0 && row < run->plan->design->row_count; row++) {
         struct stopping_estimate estimate = stopping_rule_estimate(rule, row);
         r = text_printf(&text, "%zu,%zu,%zu", row + 1, estimate.repetitions, estimate.groups);

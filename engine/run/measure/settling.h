@@ -1,40 +1,20 @@
 /*
  * Rows that are measured until they are known well enough (`repeat:` of a design; stopping-rule.h decides):
- * what the plan checks of it, what the measure phase leaves out, and what the archive says. Where a design
+ * what the measure phase leaves out, and what the archive says. Where a design
  * does not say `repeat`, run->settling is NULL, and nothing of this does anything. Private to this room.
  */
 #ifndef ASSAY_MEASURE_SETTLING_H
 #define ASSAY_MEASURE_SETTLING_H
 
-#include "archive-format/datapackage.h"
 #include "engine/design/order.h"
-#include "engine/documents/json.h"
 #include "engine/foundation/failure.h"
-#include "engine/foundation/text.h"
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-struct campaign;
-struct plan;
 struct run;
 struct settling;
-
-/* ---- The plan */
-
-/* Which of the experiment's responses is looked at, 0 if none is. A name that is none, and one that could
- * never settle anything (between nodes, of which there is one), are refused with the place. */
-int settling_choose_response(const struct campaign *campaign, size_t *ret, struct failure *failure);
-/* A line of a plan's description, indented as those are: until when. */
-void settling_describe(const struct plan *plan, struct text *ret);
-/* Adds `repeat` to the JSON of a campaign or run. */
-void settling_resolve(const struct plan *plan, cJSON *object);
-/* Columns of results/repeat.csv. */
-enum { SETTLING_COLUMNS = 7 };
-void settling_columns(const struct plan *plan, struct archive_column columns[static SETTLING_COLUMNS]);
-
-/* ---- The run */
 
 /* Makes run->settling, if that is wanted. */
 int settling_open(struct run *run, struct failure *failure);

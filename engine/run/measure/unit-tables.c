@@ -5,6 +5,7 @@
 #include "engine/foundation/file.h"
 #include "engine/foundation/memory.h"
 #include "engine/foundation/number.h"
+#include "engine/run/campaign/tables.h"
 #include "engine/run/measure/lane.h"
 #include "engine/run/measure/unit-output.h"
 
@@ -34,14 +35,6 @@ static void clear(struct making *making) {
     text_clear(&making->unit);
     text_clear(&making->output);
     text_clear(&making->rows);
-}
-
-/* The columns of results.csv before the factors. */
-enum { ROW, REPETITION, ORDER, BLOCK, ATTEMPT, NODE, CORE, START, START_MONOTONIC, FACTORS };
-
-bool unit_tables_has(const struct run *run, size_t column) {
-    return column < FACTORS + run->plan->design->column_count && column != BLOCK && column != START &&
-           column != START_MONOTONIC;
 }
 
 /* ---- Rows ------------------------------------------------------------------------------------------------
@@ -108,12 +101,12 @@ static int take_unit(struct making *making, const struct csv_field *fields, stru
     const struct run *run = making->run;
     bool job = run->experiment->placement == EXPERIMENT_PLACEMENT_JOB;
     cleanup_free char *node = job ? xstrdup(PLACEMENT_JOB_NODE)
-                                  : xstrndup(fields[NODE].bytes, fields[NODE].length),
-                      *core = xstrndup(fields[CORE].bytes, fields[CORE].length);
+                                  : xstrndup(fields[RESULTS_NODE].bytes, fields[RESULTS_NODE].length),
+                      *core = xstrndup(fields[RESULTS_CORE].bytes, fields[RESULTS_CORE].length);
     uint64_t order = 0, attempt = 0;
-    if (!number_parse_uint64(fields[ORDER].bytes, fields[ORDER].length, &order) ||
-        !number_parse_uint64(fields[ATTEMPT].bytes, fields[ATTEMPT].length, &attempt))
-        return csv_failure(making->units, ORDER, failure, "this is no unit of a run");
+    if (!number_parse_uint64(fields[RESULTS_ORDER].bytes, fields[RESULTS_ORDER].length, &order) ||
+        !number_parse_uint64(fields[RESULTS_ATTEMPT].bytes, fields[RESULTS_ATTEMPT].length, &attempt))
+        return csv_failure(making->units, RESULTS_ORDER, failure, "this is no unit of a run");
     cleanup_free char *name = unit_output_name((size_t)order, node, core, (unsigned)attempt, "out"),
                       *path = run_path(run, name);
     if (access(path, F_OK) < 0 && errno == ENOENT)
@@ -122,7 +115,7 @@ static int take_unit(struct making *making, const struct csv_field *fields, stru
     text_reset(&making->unit);
     int r = file_read(path, &making->output, failure);
     for (size_t i = 0; r == 0 && i < csv_column_count(making->units); i++)
-        if (unit_tables_has(run, i))
+        if (tables_have(run->plan, i))
             r = csv_append_field(&making->unit, i == 0, fields[i].bytes, fields[i].length);
     return r < 0 ? r : take_output(making, name, failure);
 }
@@ -131,7 +124,7 @@ static int append_header(struct making *making) {
     int r = 0;
     for (size_t i = 0; r == 0 && i < csv_column_count(making->units); i++) {
         const char *name = csv_column_name(making->units, i);
-        if (unit_tables_has(making->run, i))
+        if (tables_have(making->run->plan, i))
             r = csv_append_field(&making->rows, i == 0, name, strlen(name));
     }
     for (size_t i = 0; r == 0 && i < making->table->column_count; i++)

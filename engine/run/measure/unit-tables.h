@@ -20,7 +20,5 @@ enum {
  * the outputs that it would have been made from. So are tables without rows, and values that are not what
  * their column says, which are left empty. */
 void unit_tables_write(struct run *run);
-/* Whether a table has the COLUMN of results.csv, before its own. */
-bool unit_tables_has(const struct run *run, size_t column);
 
 #endif

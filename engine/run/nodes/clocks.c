@@ -31,7 +31,7 @@ static int64_t bound_of(const struct agent_clock *clock) {
 static void journal_clock(struct run *run, const struct run_node *node, enum run_clock which) {
     struct journal *journal = run_begin_entry(run, "clock", node);
     journal_string(journal, "when", which == RUN_CLOCK_START ? "start" : "end");
-    journal_integer(journal, "offset_ns", offset_of(&node->clocks[which]));
+    journal_time(journal, "offset_ns", offset_of(&node->clocks[which]));
     journal_integer(journal, "bound_ns", bound_of(&node->clocks[which]));
     journal_end(journal);
 }
@@ -42,14 +42,14 @@ static void add_clock(cJSON *object, const char *key, const struct agent_clock *
         return;
     }
     cJSON *item = json_add_object(object, key);
-    json_add_int64(item, "offset_ns", offset_of(clock));
+    json_add_int64_text(item, "offset_ns", offset_of(clock));
     json_add_int64(item, "bound_ns", bound_of(clock));
     json_add_int64(item, "round_trip_ns", clock->round_trip_ns);
     json_add_uint64(item, "exchanges", clock->exchanges);
-    json_add_int64(item, "engine_wall_ns", clock->engine_wall_ns);
-    json_add_int64(item, "engine_monotonic_ns", clock->engine_monotonic_ns);
-    json_add_int64(item, "node_wall_ns", clock->node_wall_ns);
-    json_add_int64(item, "node_monotonic_ns", clock->node_monotonic_ns);
+    json_add_int64_text(item, "engine_wall_ns", clock->engine_wall_ns);
+    json_add_int64_text(item, "engine_monotonic_ns", clock->engine_monotonic_ns);
+    json_add_int64_text(item, "node_wall_ns", clock->node_wall_ns);
+    json_add_int64_text(item, "node_monotonic_ns", clock->node_monotonic_ns);
 }
 
 /* By how much the node's clocks gained on the engine's, in us/s, which is parts in a million; give or take

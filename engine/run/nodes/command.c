@@ -41,7 +41,7 @@ static void clear_issue(struct issue *issue) {
 static char *describe(const char *const *arguments) {
     cleanup(text_clear) struct text line;
     text_init(&line, LINE_BYTES_MOST);
-    experiment_command_describe((char *const *)arguments, &line);
+    text_append_command(&line, arguments);
     return xstrdup(line.bytes);
 }
 
@@ -138,10 +138,10 @@ static void journal_result(struct issue *issue, size_t node, size_t keeper) {
     journal_string(journal, "phase", run_phase_names[issue->run->phase]);
     journal_string(journal, "node", issue->run->nodes[node].name);
     journal_string(journal, "command", issue->lines.items[node]);
-    journal_integer(journal, "started_ns", result->start.wall_ns);
-    journal_integer(journal, "started_monotonic_ns", result->start.monotonic_ns);
-    journal_integer(journal, "ended_ns", result->exit.wall_ns);
-    journal_integer(journal, "ended_monotonic_ns", result->exit.monotonic_ns);
+    journal_time(journal, "started_ns", result->start.wall_ns);
+    journal_time(journal, "started_monotonic_ns", result->start.monotonic_ns);
+    journal_time(journal, "ended_ns", result->exit.wall_ns);
+    journal_time(journal, "ended_monotonic_ns", result->exit.monotonic_ns);
     journal_integer(journal, result->exit.signalled ? "signal" : "exit", result->exit.code);
     journal_stream(issue, "output", keeper, "out", &issue->results[keeper].output);
     journal_stream(issue, "error", keeper, "err", &issue->results[keeper].error);

@@ -7,9 +7,9 @@
 #include "engine/foundation/memory.h"
 #include "engine/foundation/number.h"
 #include "engine/remote/nodes/facts.h"
-#include "engine/run/campaign/placement.h"
 #include "engine/run/nodes/kinds.h"
 #include "engine/run/nodes/out.h"
+#include "engine/run/nodes/placement.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -93,7 +93,7 @@ static void take_raw_file(size_t number, const char *bytes, size_t length, void 
     }
     cleanup_free char *file = xformat("raw/%s", name), *path = run_node_path(run, node, file);
     if (reading->failure.code == 0)
-        run_write_file(run, path, bytes, length, &reading->failure);
+        run_files_write(&run->files, path, bytes, length, &reading->failure);
 }
 
 static int take_raw_files(struct reading *reading, struct failure *failure) {

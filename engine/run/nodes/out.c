@@ -2,8 +2,8 @@
 
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/memory.h"
-#include "engine/run/campaign/placement.h"
 #include "engine/run/nodes/kinds.h"
+#include "engine/run/nodes/placement.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -349,7 +349,7 @@ int run_phase_prepare(struct run *run, struct failure *failure) {
 }
 
 int run_teardown(struct run *run, struct failure *failure) {
-    if (!run->phases[RUN_PREPARE].started_ns)
+    if (!run->began[RUN_PREPARE])
         return 0;
     return run_commands(run, "teardown", run->experiment->teardown, run->experiment->teardown_count, failure);
 }

@@ -259,5 +259,5 @@ int software_write(struct run *run, struct failure *failure) {
     /* A part that got no further than to reach the nodes knows less than those before. */
     if (cJSON_GetArraySize(nodes) == 0 && file_exists(path))
         return 0;
-    return run_write_json(path, object, failure);
+    return json_write_file(path, object, failure);
 }

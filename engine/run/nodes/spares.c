@@ -142,5 +142,6 @@ void spares_recall(struct run *run, const struct run_history *past) {
         run_node_enter(run, by, NODE_IN);
         run_node_enter(run, node, NODE_REPLACED);
         node->out = NODE_OUT_REPLACED;
+        run_note_entry(run, "node-replaced", node, "by", by->name);
     }
 }

@@ -15,6 +15,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+const char *const run_phase_names[RUN_PHASES] = {
+    [RUN_RESERVE] = "reserve", [RUN_DEPLOY] = "deploy",   [RUN_CONNECT] = "connect",
+    [RUN_INSPECT] = "inspect", [RUN_PREPARE] = "prepare", [RUN_CONTROL] = "control",
+    [RUN_WARM_UP] = "warm-up", [RUN_MEASURE] = "measure", [RUN_COLLECT] = "collect",
+    [RUN_RESTORE] = "restore", [RUN_SEAL] = "seal",       [RUN_RELEASE] = "release",
+};
+
 enum {
     NAME_SIZE = 256,      /* of a node or a core; longer ones are cut */
     NUMBER_MAX = 1 << 30, /* of blocks and commands */
@@ -61,7 +68,9 @@ static struct run_history_node *find_named(struct run_history *history, const st
     if (node->part != history->part_count) {
         node->part = history->part_count;
         node->condition = RUN_NODE_IN;
-        node->slow = false;
+        node->out[0] = '\0';
+        node->replaced = false;
+        free(take_pointer(node->slow));
         free(take_pointer(node->sentence));
     }
     return node;
@@ -88,12 +97,14 @@ static void take_fate(struct run_history *history, const struct journal_entry *e
         if (journal_entry_is(entry, fates[i].event) &&
             (node->condition < fates[i].condition || node->condition == RUN_NODE_OUT_OF_REACH))
             node->condition = fates[i].condition;
-    node->slow |= journal_entry_is(entry, "slow-node");
     if (journal_entry_text(entry, "sentence", sentence, sizeof sentence)) {
-        free(node->sentence);
-        node->sentence = xstrdup(sentence);
+        char **kept = journal_entry_is(entry, "slow-node") ? &node->slow : &node->sentence;
+        free(*kept);
+        *kept = xstrdup(sentence);
     }
     if (journal_entry_is(entry, "node-out")) {
+        journal_entry_text(entry, "why", node->out, sizeof node->out);
+        node->replaced = strcmp(node->out, "unfit") == 0; /* a spare, which had no share yet */
         history->measured = false;
         history->lacks_node = true;
     }
@@ -105,6 +116,12 @@ static void take_replacement(struct run_history *history, const struct journal_e
                             *by = find_named(history, entry, "by");
     if (!node || !by)
         return;
+    if (!node->out[0]) /* in an earlier part */
+        memcpy(node->out, "replaced", sizeof "replaced");
+    node->replaced = by->given = true;
+    for (size_t i = 0; i < history->replacement_count; i++) /* a later part repeats it */
+        if (history->replacements[i].node == node->name && history->replacements[i].by == by->name)
+            return;
     history->replacements =
         grow(history->replacements, history->replacement_count, sizeof *history->replacements);
     history->replacements[history->replacement_count++] =
@@ -216,18 +233,39 @@ static void take_start(struct run_history *history, const struct journal_entry *
            history->commits[history->commit_count - 1].bytes > (uint64_t)results_bytes)
         history->commit_count--;
     history->units_before = history->units_done;
-    history->phase[0] = history->sealed_as[0] = history->archive[0] = history->error[0] = '\0';
+    history->phase[0] = history->sealed_as[0] = history->archive[0] = history->error[0] =
+        history->outcome[0] = '\0';
+    memset(history->phases, 0, sizeof history->phases);
+    history->units_missing = 0;
+    history->rows_settled = -1;
     history->deadline_ns = history->block = 0;
     history->measuring = false;
     history->first_commit = SIZE_MAX;
 }
 
+/* An archive that could not be made: whatever there was to seal, the part has failed. */
+static void take_unsealed(struct run_history *history) {
+    if (strcmp(history->sealed_as, "failed") != 0 || !history->outcome[0])
+        memcpy(history->outcome, history->error, sizeof history->outcome);
+    memcpy(history->sealed_as, "failed", sizeof "failed");
+    memcpy(last_part(history)->status, "failed", sizeof "failed");
+}
+
 static void take_phase(struct run_history *history, const struct journal_entry *entry) {
     bool begins = journal_entry_is(entry, "phase-started");
-    char phase[sizeof history->phase] = "", status[32] = "";
-    journal_entry_text(entry, "phase", phase, sizeof phase);
+    char name[sizeof history->phase] = "", status[sizeof history->phases->status] = "";
+    size_t phase = 0;
+    journal_entry_text(entry, "phase", name, sizeof name);
     journal_entry_text(entry, "status", status, sizeof status);
-    if (strcmp(phase, "measure") != 0)
+    while (phase < RUN_PHASES && strcmp(run_phase_names[phase], name) != 0)
+        phase++;
+    if (phase == RUN_PHASES)
+        return;
+    *(begins ? &history->phases[phase].started_ns : &history->phases[phase].ended_ns) = entry->wall_ns;
+    memcpy(history->phases[phase].status, status, sizeof status);
+    if (phase == RUN_SEAL && strcmp(status, "failed") == 0)
+        take_unsealed(history);
+    if (phase != RUN_MEASURE)
         return;
     history->measuring = begins;
     history->measured = !begins && strcmp(status, "done") == 0 && !history->lacks_node;
@@ -295,7 +333,10 @@ static const struct {
     {"block-started", "block", COUNT(block)},
     {"deadline", "wall_ns", COUNT(deadline_ns)},
     {"sealing", "status", TEXT(sealed_as)},
+    {"sealing", "error", TEXT(outcome)},
     {"sealing", "archive", TEXT(archive)},
+    {"sealing", "units_missing", COUNT(units_missing)},
+    {"sealing", "rows_settled", COUNT(rows_settled)},
 };
 
 /* What else the events mean, after that. */
@@ -361,7 +402,7 @@ int run_history_read_from(const struct journal_source *source, struct run_histor
 
 /* ---- Lines of the results ---------------------------------------------------------------------- */
 
-enum { ROW, REPETITION, ORDER, BLOCK, ATTEMPT, NODE, CORE, LAST, FIELDS };
+enum { LAST = RESULTS_CORE + 1, FIELDS };
 
 struct field {
     const char *bytes;
@@ -401,11 +442,13 @@ static int take_lines(const struct run_history_units *units, const char *at, con
     for (const char *newline; at < end; at = newline + 1) {
         struct attempt attempt = {.done = true};
         newline = split_line(at, end, fields);
-        copy_field(&fields[NODE], attempt.node);
-        copy_field(&fields[CORE], attempt.core);
+        copy_field(&fields[RESULTS_NODE], attempt.node);
+        copy_field(&fields[RESULTS_CORE], attempt.core);
         copy_field(&fields[LAST], attempt.flags);
-        if (!newline || !number_parse_int64(fields[ORDER].bytes, fields[ORDER].length, &attempt.order) ||
-            !number_parse_int64(fields[ATTEMPT].bytes, fields[ATTEMPT].length, &attempt.number) ||
+        if (!newline ||
+            !number_parse_int64(fields[RESULTS_ORDER].bytes, fields[RESULTS_ORDER].length, &attempt.order) ||
+            !number_parse_int64(fields[RESULTS_ATTEMPT].bytes, fields[RESULTS_ATTEMPT].length,
+                                &attempt.number) ||
             !take_attempt(units, &attempt))
             return failure_set_kind(failure, FAILURE_VERIFICATION, -EBADMSG,
                                     "results.csv has the line '%.*s', which is none of this run",
@@ -468,6 +511,7 @@ static void free_node(void *item) {
     struct run_history_node *node = item;
     free(node->name);
     free(node->sentence);
+    free(node->slow);
     free(node);
 }
 

@@ -81,13 +81,18 @@ static bool find_member(const struct journal_entry *entry, const char *key, stru
     return false;
 }
 
+static bool parse_integer(const struct member *member, int64_t *ret) {
+    size_t quote = member->length > 2 && member->value[0] == '"';
+    return number_parse_int64(member->value + quote, member->length - 2 * quote, ret);
+}
+
 bool journal_entry_is(const struct journal_entry *entry, const char *event) {
     return strncmp(event, entry->event, entry->event_length) == 0 && event[entry->event_length] == '\0';
 }
 
 bool journal_entry_integer(const struct journal_entry *entry, const char *key, int64_t *ret) {
     struct member member;
-    return find_member(entry, key, &member) && number_parse_int64(member.value, member.length, ret);
+    return find_member(entry, key, &member) && parse_integer(&member, ret);
 }
 
 bool journal_entry_text(const struct journal_entry *entry, const char *key, char *buffer, size_t size) {
@@ -123,9 +128,8 @@ static bool parse_entry(const char *line, size_t length, struct journal_entry *r
             members[i].key_length != strlen(keys[i]) ||
             memcmp(members[i].key, keys[i], members[i].key_length) != 0)
             return false;
-    if (!number_parse_int64(members[0].value, members[0].length, &sequence) || sequence < 1 ||
-        !number_parse_int64(members[1].value, members[1].length, &ret->wall_ns) ||
-        !number_parse_int64(members[2].value, members[2].length, &ret->monotonic_ns) ||
+    if (!parse_integer(&members[0], &sequence) || sequence < 1 ||
+        !parse_integer(&members[1], &ret->wall_ns) || !parse_integer(&members[2], &ret->monotonic_ns) ||
         ret->monotonic_ns < 0 || members[3].length < 2 || members[3].value[0] != '"')
         return false;
     ret->sequence = (uint64_t)sequence;

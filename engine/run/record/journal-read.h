@@ -33,7 +33,7 @@ struct journal_entry {
 };
 
 bool journal_entry_is(const struct journal_entry *entry, const char *event);
-/* False when the member is not there, or is not a whole number of 64 bits. */
+/* False when the member is not there, or is not a whole number of 64 bits, as a number or as a text. */
 bool journal_entry_integer(const struct journal_entry *entry, const char *key, int64_t *ret);
 /* Unescaped, ended by NUL, cut at SIZE, between two characters. False when the member is not there, or is not
  * a text. */

@@ -5,7 +5,6 @@
 #include "engine/foundation/file.h"
 #include "engine/foundation/memory.h"
 #include "engine/foundation/number.h"
-#include "engine/run/campaign/experiment-command.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -120,8 +119,8 @@ static int find_archive(const char *folder, int64_t part, char **ret, struct fai
 static char *resume_command(const char *path) {
     struct text text;
     text_init(&text, 64 << 10);
-    char *words[] = {(char *)"assay", (char *)"resume", (char *)path, NULL};
-    experiment_command_describe(words, &text);
+    const char *const words[] = {"assay", "resume", path, NULL};
+    text_append_command(&text, words);
     return text_take(&text);
 }
 
@@ -168,7 +167,7 @@ static void add_node(struct run_status *status, struct run_history_node *node) {
     status->nodes_out_of_reach += node->condition == RUN_NODE_OUT_OF_REACH;
     status->nodes_lost += node->condition == RUN_NODE_LOST;
     status->nodes_out += node->condition == RUN_NODE_OUT;
-    status->nodes_slow += node->slow;
+    status->nodes_slow += node->slow != NULL;
 }
 
 /* What the history has beyond run.json: which part it is of, what became of nodes and blocks. */

@@ -67,7 +67,7 @@ static int write_records(struct run *run, struct failure *failure) {
 static int append_writes(struct run *run, const struct run_node *node, const struct text *writes,
                          struct failure *failure) {
     cleanup_free char *name = run_node_path(run, node, "control-writes.tsv");
-    return writes->length ? run_append_file(run, name, writes->bytes, writes->length, failure) : 0;
+    return writes->length ? run_files_append(&run->files, name, writes->bytes, writes->length, failure) : 0;
 }
 
 /* ---- Looking and keeping ---------------------------------------------------------------------------------
@@ -122,7 +122,7 @@ static int keep_controls(struct run *run, struct failure *failure) {
         if (failures[i].code < 0)
             continue;
         node->control.kept = true;
-        r = run_write_file(run, name, snapshots[i].bytes, snapshots[i].length, failure);
+        r = run_files_write(&run->files, name, snapshots[i].bytes, snapshots[i].length, failure);
         journal_note(run->journal, "controls-kept", "node", node->name);
     }
     for (size_t i = 0; i < run->node_count; i++)

@@ -157,7 +157,7 @@ static int write_file(struct run *run, struct watch_file *file, bool all, struct
     if (pending->length == 0 || (!all && pending->length < WRITTEN_AT))
         return 0;
     if (all) {
-        int r = run_append_file(run, file->name, pending->bytes, pending->length, failure);
+        int r = run_files_append(&run->files, file->name, pending->bytes, pending->length, failure);
         text_reset(pending);
         return r;
     }
@@ -166,7 +166,7 @@ static int write_file(struct run *run, struct watch_file *file, bool all, struct
     int r = descriptor < 0 ? -errno : file_write_all(descriptor, pending->bytes, pending->length);
     if (descriptor >= 0 && close(descriptor) < 0 && r == 0)
         r = -errno;
-    run->written.bytes += pending->length;
+    run->files.bytes += pending->length;
     text_reset(pending);
     return r < 0 ? failure_set(failure, r, "cannot write '%s': %s", path, strerror(-r)) : 0;
 }

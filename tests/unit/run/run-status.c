@@ -263,7 +263,7 @@ TEST(nodes_have_fates) {
     assert_int_equal(node_called(status, "n-3")->condition, RUN_NODE_LOST);
     assert_string_equal(node_called(status, "n-3")->sentence, "gone");
     assert_int_equal(node_called(status, "n-4")->condition, RUN_NODE_OUT);
-    assert_true(node_called(status, "n-5")->slow);
+    assert_string_equal(node_called(status, "n-5")->slow, "2x");
     assert_int_equal(node_called(status, "spare-1")->condition, RUN_NODE_IN);
     run_status_free(status);
 }

@@ -8,8 +8,8 @@
  * A node has the placements that are its own. The job is counted as the first node's that is in, so that it
  * is there once, and goes over to the next node when that one is lost.
  */
-#ifndef ASSAY_CAMPAIGN_PLACEMENT_H
-#define ASSAY_CAMPAIGN_PLACEMENT_H
+#ifndef ASSAY_NODES_PLACEMENT_H
+#define ASSAY_NODES_PLACEMENT_H
 
 #include "engine/foundation/failure.h"
 #include "engine/foundation/text.h"

@@ -1,4 +1,4 @@
-#include "engine/run/record/unfinished.h"
+#include "engine/run/campaign/unfinished.h"
 
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/file.h"

@@ -1,4 +1,4 @@
-#include "engine/run/campaign/placement.h"
+#include "engine/run/nodes/placement.h"
 
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/host-list.h"

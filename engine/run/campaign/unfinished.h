@@ -1,6 +1,6 @@
 /* Runs of a campaign that ended before all was measured, or did not end. */
-#ifndef ASSAY_RECORD_UNFINISHED_H
-#define ASSAY_RECORD_UNFINISHED_H
+#ifndef ASSAY_CAMPAIGN_UNFINISHED_H
+#define ASSAY_CAMPAIGN_UNFINISHED_H
 
 #include "engine/run/campaign/inputs.h"
 

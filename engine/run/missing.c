@@ -5,8 +5,8 @@
 #include "engine/documents/csv.h"
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/memory.h"
-#include "engine/run/campaign/placement.h"
 #include "engine/run/nodes/out.h"
+#include "engine/run/nodes/placement.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -120,12 +120,9 @@ int run_record_missing(struct run *run, uint64_t *ret, struct failure *failure) 
     if (unlink(path) < 0 && errno != ENOENT) /* of an earlier part, or try */
         return failure_set(failure, -errno, "cannot remove '%s': %s", path, strerror(errno));
     int r = write_table(&missing, path, failure);
-    if (r == 0)
-        r = run_record_columns(run, missing.lines > 0, failure);
     if (r < 0)
         return r;
-    /* It ended before anybody counted. */
-    if (run->units_planned == 0)
+    if (run->units_planned == 0) /* it ended before its units were counted */
         run->units_planned = run->units->done + missing.lines;
     *ret = missing.lines;
     return 0;
