@@ -14,7 +14,7 @@
 #include "engine/run/campaign/campaign.h"
 #include "engine/run/campaign/inputs.h"
 #include "engine/run/campaign/plan.h"
-#include "engine/run/observer.h"
+#include "engine/run/record/observer.h"
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -5,7 +5,7 @@
 #include "engine/foundation/memory.h"
 #include "engine/run/measure/job-mpi.h"
 #include "engine/run/measure/measurement.h"
-#include "engine/run/nodes/out.h"
+#include "engine/run/nodes/nodes.h"
 #include "engine/run/nodes/software.h"
 
 #include <errno.h>
@@ -54,7 +54,7 @@ struct job {
 };
 
 static struct job_node *node_of(const struct job *job, const struct run_node *node) {
-    return &job->nodes[node - job->measurement->run->nodes];
+    return &job->nodes[node - job->measurement->set->items];
 }
 
 /* ---- Speaking to the tools */
@@ -109,30 +109,30 @@ static void on_launch_exit(struct remote_command *command, const struct remote_e
 }
 
 /* By the name in the host file, or what comes before its first dot. */
-static const struct run_node *find_host(const struct run *run, const char *host) {
+static const struct run_node *find_host(const struct node_set *set, const char *host) {
     for (int by_short_name = 0; by_short_name < 2; by_short_name++)
-        for (size_t i = 0; i < run->node_count; i++) {
-            const char *name = run->nodes[i].name;
+        for (size_t i = 0; i < set->count; i++) {
+            const char *name = set->items[i].name;
             size_t length = by_short_name ? strcspn(name, ".") : strlen(name);
-            if (run_node_is_in(&run->nodes[i]) && strlen(host) == length && memcmp(name, host, length) == 0)
-                return &run->nodes[i];
+            if (run_node_is_in(&set->items[i]) && strlen(host) == length && memcmp(name, host, length) == 0)
+                return &set->items[i];
         }
     return NULL;
 }
 
 static int start_launch(struct launch *launch, const char *host, const char *command,
                         struct failure *failure) {
-    struct run *run = launch->from->job->measurement->run;
-    const struct run_node *on = find_host(run, host);
+    struct node_set *set = launch->from->job->measurement->set;
+    const struct run_node *on = find_host(set, host);
     if (!on)
         return failure_set_kind(failure, FAILURE_EXPERIMENT, -ENOENT,
                                 "'%.200s' is no node of this run that could start a command\n", host);
-    cleanup_free char *mark = xformat("ASSAY_JOB=%s", run->id);
+    cleanup_free char *mark = xformat("ASSAY_JOB=%s", set->record->id);
     const char *arguments[] = {"sh", "-c", command, NULL}, *own[] = {mark, NULL};
-    cleanup_free const char **environment = software_join(software_environment(run, on), own);
+    cleanup_free const char **environment = software_join(software_environment(set, on), own);
     struct remote_command_specification specification = {.arguments = arguments, .environment = environment};
     struct remote_command_callbacks callbacks = {.on_output = on_launch_output, .on_exit = on_launch_exit};
-    run_log(run, "node %s, for node %s: %s", on->name, launch->from->node->name, command);
+    record_log(set->record, "node %s, for node %s: %s", on->name, launch->from->node->name, command);
     return remote_command_start(on->link, &specification, &callbacks, launch, &launch->command, failure);
 }
 
@@ -184,8 +184,8 @@ static bool take_message(struct job_node *node, const char *line, size_t length,
         node->looking = false;
     } else if (sscanf(text, "swept %zu", &count) == 1) {
         if (count > 0)
-            run_note(node->job->measurement->run, "node %s: %zu processes of a unit could not be ended",
-                     node->node->name, count);
+            record_note(node->job->measurement->set->record,
+                        "node %s: %zu processes of a unit could not be ended", node->node->name, count);
         node->sweeps -= node->sweeps > 0;
         finish_sweep(node);
     } else if (strcmp(text, "ready") == 0) {
@@ -231,7 +231,7 @@ static void on_tool_exit(struct remote_command *command, const struct remote_exi
 /* ---- Beginning and end */
 
 bool job_is_wanted(const struct measurement *measurement) {
-    const struct experiment *experiment = measurement->run->experiment;
+    const struct experiment *experiment = measurement->set->experiment;
     return experiment_has_ranks(experiment) || experiment->placement == EXPERIMENT_PLACEMENT_JOB;
 }
 
@@ -240,26 +240,27 @@ void job_free_words(char ***words) {
 }
 
 int job_new(struct measurement *measurement, struct job **ret, struct failure *failure) {
-    struct run *run = measurement->run;
+    struct node_set *set = measurement->set;
     struct job *job = *ret = xcalloc(1, sizeof *job);
     job->measurement = measurement;
-    job->run_nodes = run_count_in(run);
+    job->run_nodes = node_set_count_in(set);
     /* What a part before has left on a node, when that lost its power, leads to a folder of that part. */
-    job->link = run->part > 1 ? xformat("/tmp/assay-work-%s-%u", run->id, run->part)
-                              : xformat("/tmp/assay-work-%s", run->id);
-    job->nodes = xcalloc(run->node_count, sizeof *job->nodes);
-    for (size_t i = 0; i < run->node_count; i++) {
+    job->link = set->record->part > 1 ? xformat("/tmp/assay-work-%s-%u", set->record->id, set->record->part)
+                                      : xformat("/tmp/assay-work-%s", set->record->id);
+    job->nodes = xcalloc(set->count, sizeof *job->nodes);
+    for (size_t i = 0; i < set->count; i++) {
         job->nodes[i].job = job;
-        job->nodes[i].node = &run->nodes[i];
+        job->nodes[i].node = &set->items[i];
         text_init(&job->nodes[i].input, MESSAGE_BYTES_MAX);
         text_init(&job->nodes[i].errors, MESSAGE_BYTES_MAX);
     }
-    return experiment_has_ranks(run->experiment) ? mpi_find(run, &job->kind, failure) : 0;
+    return experiment_has_ranks(set->experiment) ? mpi_find(set, &job->kind, failure) : 0;
 }
 
 static int start_tool(struct job_node *node, struct failure *failure) {
-    const struct run *run = node->job->measurement->run;
-    const char *arguments[] = {"/proc/self/exe", "--job", node->job->link, RUN_WORK_FOLDER, run->id, NULL};
+    const struct node_set *set = node->job->measurement->set;
+    const char *arguments[] = {"/proc/self/exe", "--job",         node->job->link,
+                               RUN_WORK_FOLDER,  set->record->id, NULL};
     struct remote_command_specification specification = {
         .arguments = arguments, .input = REMOTE_INPUT_STREAM, .error_limit = MESSAGE_BYTES_MAX / 2};
     struct remote_command_callbacks callbacks = {.on_output = on_output, .on_exit = on_tool_exit};
@@ -269,18 +270,18 @@ static int start_tool(struct job_node *node, struct failure *failure) {
 /* Turns the loop while WAITS says so of any node. */
 static int wait(struct job *job, bool (*waits)(const struct job_node *node), int64_t timeout_ns,
                 struct failure *failure) {
-    const struct run *run = job->measurement->run;
+    const struct node_set *set = job->measurement->set;
     int64_t deadline = clock_monotonic_ns() + timeout_ns, left;
     for (;;) {
         bool any = false;
-        for (size_t i = 0; i < run->node_count; i++)
+        for (size_t i = 0; i < set->count; i++)
             any |= waits(&job->nodes[i]);
-        if (!any || (!job->closing && (job->measurement->ended || run->interrupted)))
+        if (!any || (!job->closing && (job->measurement->ended || set->record->interrupted)))
             return 0;
         if ((left = deadline - clock_monotonic_ns()) <= 0)
             return -ETIMEDOUT;
-        event_loop_resume(run->loop); /* it was stopped for a node that was lost, perhaps */
-        int r = event_loop_run_once(run->loop, left, failure);
+        event_loop_resume(set->loop); /* it was stopped for a node that was lost, perhaps */
+        int r = event_loop_run_once(set->loop, left, failure);
         if (r < 0)
             return r;
     }
@@ -291,8 +292,8 @@ static bool is_awaited(const struct job_node *node) {
 }
 
 int job_make_ready(struct job *job, struct failure *failure) {
-    const struct run *run = job->measurement->run;
-    for (size_t i = 0; i < run->node_count; i++) {
+    const struct node_set *set = job->measurement->set;
+    for (size_t i = 0; i < set->count; i++) {
         struct job_node *node = &job->nodes[i];
         struct failure why = {0};
         if (!run_node_is_in(node->node) || node->tool)
@@ -310,15 +311,15 @@ static bool is_ending(const struct job_node *node) {
 void job_free(struct job *job) {
     if (!job)
         return;
-    const struct run *run = job->measurement->run;
+    const struct node_set *set = job->measurement->set;
     job->closing = true;
     while (job->launches)
         free_launch(job, job->launches);
-    for (size_t i = 0; i < run->node_count; i++)
+    for (size_t i = 0; i < set->count; i++)
         if (job->nodes[i].tool)
             (void)remote_command_close_input(job->nodes[i].tool, NULL);
     (void)wait(job, is_ending, end_timeout_ns, NULL);
-    for (size_t i = 0; i < run->node_count; i++) {
+    for (size_t i = 0; i < set->count; i++) {
         remote_command_leave(job->nodes[i].tool);
         text_clear(&job->nodes[i].input);
         text_clear(&job->nodes[i].errors);
@@ -335,23 +336,23 @@ void job_append_hosts(const struct lane *lane, const struct experiment_shape *sh
 }
 
 int job_shape(const struct lane *lane, struct experiment_shape *ret, struct failure *failure) {
-    const struct run *run = lane->measurement->run;
-    const struct design *design = run->plan->design;
+    const struct node_set *set = lane->measurement->set;
+    const struct design *design = set->plan->design;
     size_t cores = lane->at.shares[0].pu_count;
     cleanup_free double *factors = xcalloc(design->column_count + 1, sizeof *factors);
-    double memory = run->plan->facts.memory;
+    double memory = set->plan->facts.memory;
     for (size_t i = 1; i < lane->at.count; i++)
         cores = lane->at.shares[i].pu_count < cores ? lane->at.shares[i].pu_count : cores;
-    design_numbers(design, design_order_row(run->plan->order, lane_position(lane, lane->next)), factors);
+    design_numbers(design, design_order_row(set->plan->order, lane_position(lane, lane->next)), factors);
     struct experiment_facts facts = {(double)lane->measurement->job->run_nodes, (double)cores, memory};
-    return experiment_job_shape(run->experiment, factors, &facts, ret, failure);
+    return experiment_job_shape(set->experiment, factors, &facts, ret, failure);
 }
 
 int job_adapt(const struct lane *lane, const struct experiment_shape *shape,
               const struct experiment_values *values, char ***arguments, char ***environment,
               struct failure *failure) {
     const struct job *job = lane->measurement->job;
-    return mpi_adapt(lane->measurement->run, job->kind, job->link, shape, values, arguments, environment,
+    return mpi_adapt(lane->measurement->set, job->kind, job->link, shape, values, arguments, environment,
                      failure);
 }
 

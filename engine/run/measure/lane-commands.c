@@ -21,16 +21,16 @@ static int start_unit(struct lane *lane, struct failure *failure);
 
 /* Keeps what the unit wrote, so that a number can be traced to its text. */
 static int keep_output(struct lane *lane, struct failure *failure) {
-    struct run *run = lane->measurement->run;
+    struct node_set *set = lane->measurement->set;
     const struct text *texts[] = {&lane->unit.output, &lane->errors};
     size_t position = lane_position(lane, lane->next);
-    int r = run_make_folder(run, "results/raw", failure);
+    int r = record_make_folder(set->record, "results/raw", failure);
     for (size_t i = 0; r == 0 && i < 2; i++) {
-        cleanup_free char *name =
-            unit_output_name(position + 1, ledger_place_node(run->ledger, lane->at.place), lane->at.core,
-                             ledger_attempts(run->ledger, lane->at.place, position) + 1, i ? "err" : "out");
+        cleanup_free char *name = unit_output_name(
+            position + 1, ledger_place_node(set->record->ledger, lane->at.place), lane->at.core,
+            ledger_attempts(set->record->ledger, lane->at.place, position) + 1, i ? "err" : "out");
         if (texts[i]->length > 0)
-            r = run_files_write(&run->files, name, texts[i]->bytes, texts[i]->length, failure);
+            r = run_files_write(&set->record->files, name, texts[i]->bytes, texts[i]->length, failure);
     }
     return r;
 }
@@ -46,8 +46,8 @@ static void note_cut(const struct lane *lane, const struct remote_exit *exit, bo
     if (!good)
         text_printf(why, "; %s", sentence);
     else if (!measurement->cut_noted)
-        run_note(measurement->run, "unit %zu on node %s: %s", lane_position(lane, lane->next) + 1,
-                 lane->at.node->name, sentence);
+        record_note(measurement->set->record, "unit %zu on node %s: %s", lane_position(lane, lane->next) + 1,
+                    lane->at.node->name, sentence);
     measurement->cut_noted |= good;
 }
 
@@ -61,7 +61,7 @@ static bool record_unit(struct lane *lane, const struct remote_exit *exit, const
     text_init(&why, UNIT_OUTPUT_WHY_MAX);
     bool good = exit && !exit->signalled && exit->code == 0 && !exit->timed_out && !unit->stuck;
     if (good) {
-        good = unit_output_read(measurement->run->experiment, measurement->patterns, &measurement->texts,
+        good = unit_output_read(measurement->set->experiment, measurement->patterns, &measurement->texts,
                                 &unit->output, exit->output_cut, responses, &why);
     } else if (!exit) {
         text_printf(&why, "%.500s", not_started);
@@ -87,7 +87,7 @@ static bool record_unit(struct lane *lane, const struct remote_exit *exit, const
         lane_note_failure(lane, position, why.bytes);
         return false;
     }
-    run_take_unit_time(measurement->run, position, unit->start.monotonic_ns, exit->monotonic_ns);
+    measurement_take_time(measurement, position, unit->start.monotonic_ns, exit->monotonic_ns);
     lane->failures_in_a_row = 0;
     return true;
 }
@@ -174,7 +174,7 @@ static void launch(struct lane *lane, const struct failure *why) {
     struct remote_command_specification specification = {
         .output_limit = LANE_OUTPUT_MAX,
         .error_limit = LANE_ERRORS_MAX,
-        .timeout_ms = (uint64_t)(lane->measurement->run->experiment->timeout * 1e3),
+        .timeout_ms = (uint64_t)(lane->measurement->set->experiment->timeout * 1e3),
     };
     struct remote_command_callbacks callbacks = {
         .on_started = on_started, .on_output = on_output, .on_exit = on_exit_unit};
@@ -209,7 +209,7 @@ static int write_file(struct lane *lane, const char *name, const char *bytes, si
 /* What the next unit finds in its working folder: the files of the experiment, with the unit's values in
  * them, and the host file of a job. */
 static int write_files(struct lane *lane, struct failure *failure) {
-    const struct experiment *experiment = lane->measurement->run->experiment;
+    const struct experiment *experiment = lane->measurement->set->experiment;
     cleanup(plan_values_clear) struct plan_values values = {0};
     cleanup(text_clear) struct text hosts;
     text_init(&hosts, 16 << 20);
@@ -244,8 +244,9 @@ static int start_unit(struct lane *lane, struct failure *failure) {
     unit->written.code = 0;
     int r = lane->measurement->job ? job_shape(lane, &unit->shape, failure) : 0;
     if (r == 0 && lane->measurement->job && unit->shape.nodes > lane->at.count) {
-        run_note(lane->measurement->run, "unit %zu is left out: it needs %zu nodes, and there are %zu",
-                 lane_position(lane, lane->next) + 1, unit->shape.nodes, lane->at.count);
+        record_note(lane->measurement->set->record,
+                    "unit %zu is left out: it needs %zu nodes, and there are %zu",
+                    lane_position(lane, lane->next) + 1, unit->shape.nodes, lane->at.count);
         lane->next++;
         return UNIT_LEFT_OUT;
     }

@@ -7,8 +7,8 @@
 #define ASSAY_MEASURE_LANE_H
 
 #include "engine/run/campaign/experiment-job.h"
+#include "engine/run/nodes/nodes.h"
 #include "engine/run/nodes/placement.h"
-#include "engine/run/run-state.h"
 #include "engine/run/state/unit-state.h"
 
 /* Bytes of what one unit writes that are kept; what is more is counted, noted and dropped. */
@@ -106,9 +106,6 @@ int lane_start(struct lane *lane, struct failure *failure);
 void lane_close(struct lane *lane);
 /* The position that is number K of this pass. */
 size_t lane_position(const struct lane *lane, size_t k);
-/* May positions from FIRST on, COUNT of them, have to be measured again in any place? A part of a run may
- * have ended between a unit and its repetition. False in the first part. */
-bool lane_want_repeats(const struct run *run, size_t first, size_t count);
 /* POSITION is to be measured again in the next pass. */
 void lane_add_repeat(struct lane *lane, size_t position);
 /* The next pass begins, over what was added; LANE is to be started again. False if there is nothing. */

@@ -10,10 +10,14 @@
 #include "engine/run/campaign/pattern.h"
 #include "engine/run/measure/job.h"
 #include "engine/run/measure/lane.h"
+#include "engine/run/measure/measure.h"
 #include "engine/run/measure/slow-nodes.h"
+#include "engine/run/measure/unit-times.h"
 
 struct measurement {
-    struct run *run;
+    struct node_set *set;
+    struct watch *watch;
+    struct run_progress *progress;
     const struct design_block *block; /* the one that is being measured */
     struct lane *lanes;               /* of this block; between two, those of the last one, closed */
     size_t lane_count, lanes_open, lanes_counted; /* the last: as many as the totals below take for granted */
@@ -40,6 +44,8 @@ struct measurement {
     size_t nodes_tried;        /* of a job, MPI was tried between so many; 0: not yet */
     bool trying;               /* it is being tried: a node that is lost does not stop the loop then */
     struct slow_nodes *speeds; /* owned; NULL: too few nodes to compare */
+    struct unit_times *times;  /* owned; NULL: there is no deadline */
+    char first_failure[768];   /* of a unit, in a sentence; "": none has failed */
 };
 
 /* ---- measure.c */
@@ -48,6 +54,14 @@ struct measurement {
 bool measurement_is_over(const struct measurement *measurement);
 /* Ends all lanes, with the reason; the first reason counts. */
 void measurement_fail(struct measurement *measurement, const struct failure *why);
+
+/* How long the unit of POSITION will take; negative: not known. */
+int64_t measurement_expect_ns(const struct measurement *measurement, size_t position);
+/* Could it still end in time, if it began in BUSY_NS? */
+bool measurement_has_time(const struct measurement *measurement, size_t position, int64_t busy_ns);
+/* It was done from BEGUN_NS to END_NS, monotonic; negative: not known. */
+void measurement_take_time(struct measurement *measurement, size_t position, int64_t begun_ns,
+                           int64_t end_ns);
 
 /* ---- results.c */
 
@@ -81,7 +95,7 @@ void measurement_lose_node(struct measurement *measurement, struct run_node *nod
 /* ---- spares.c */
 
 /* Is a node out whose share a spare could measure? */
-bool spares_are_wanted(const struct run *run);
+bool spares_are_wanted(const struct node_set *set);
 /* Makes spares ready and gives them the shares of nodes that are out, as long as there are both; what runs on
  * other nodes continues meanwhile. A spare that is no good is out itself. Not from a callback: it turns the
  * loop. 0 also when the measurement is ending meanwhile. */

@@ -3,39 +3,38 @@
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/host-list.h"
 #include "engine/foundation/memory.h"
-#include "engine/run/nodes/out.h"
+#include "engine/run/nodes/nodes.h"
 #include "engine/run/record/ledger.h"
-#include "engine/run/run-state.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 
-static const struct run_node *first_in(const struct run *run) {
+static const struct run_node *first_in(const struct node_set *set) {
     size_t i = 0;
-    while (i < run->node_count && !run_node_is_in(&run->nodes[i]))
+    while (i < set->count && !run_node_is_in(&set->items[i]))
         i++;
-    return i < run->node_count ? &run->nodes[i] : NULL;
+    return i < set->count ? &set->items[i] : NULL;
 }
 
-size_t placement_count(const struct run *run, const struct run_node *node) {
-    switch (run->experiment->placement) {
+size_t placement_count(const struct node_set *set, const struct run_node *node) {
+    switch (set->experiment->placement) {
     case EXPERIMENT_PLACEMENT_CORE:
         return node->core_count;
     case EXPERIMENT_PLACEMENT_NODE:
         return 1;
     case EXPERIMENT_PLACEMENT_JOB:
-        return node == first_in(run);
+        return node == first_in(set);
     }
     return 0;
 }
 
-size_t placement_place(const struct run *run, const struct run_node *node, size_t i) {
-    if (run->experiment->placement == EXPERIMENT_PLACEMENT_JOB)
-        return ledger_place(run->ledger, PLACEMENT_JOB_NODE, PLACEMENT_ALL_CORES);
+size_t placement_place(const struct node_set *set, const struct run_node *node, size_t i) {
+    if (set->experiment->placement == EXPERIMENT_PLACEMENT_JOB)
+        return ledger_place(set->record->ledger, PLACEMENT_JOB_NODE, PLACEMENT_ALL_CORES);
     char core[16] = PLACEMENT_ALL_CORES;
-    if (run->experiment->placement == EXPERIMENT_PLACEMENT_CORE)
+    if (set->experiment->placement == EXPERIMENT_PLACEMENT_CORE)
         snprintf(core, sizeof core, "%u", node->cores[i]->index);
-    return ledger_place(run->ledger, node->name, core);
+    return ledger_place(set->record->ledger, node->name, core);
 }
 
 static void add_share(struct placement *placement, struct run_node *node, size_t first, size_t count) {
@@ -45,20 +44,20 @@ static void add_share(struct placement *placement, struct run_node *node, size_t
         share->pus[i] = node->cores[first + i]->index;
 }
 
-int placement_init(struct placement *placement, const struct run *run, struct run_node *node, size_t i,
+int placement_init(struct placement *placement, const struct node_set *set, struct run_node *node, size_t i,
                    struct failure *failure) {
-    bool job = run->experiment->placement == EXPERIMENT_PLACEMENT_JOB,
-         core = run->experiment->placement == EXPERIMENT_PLACEMENT_CORE;
-    *placement = (struct placement){.place = placement_place(run, node, i)};
+    bool job = set->experiment->placement == EXPERIMENT_PLACEMENT_JOB,
+         core = set->experiment->placement == EXPERIMENT_PLACEMENT_CORE;
+    *placement = (struct placement){.place = placement_place(set, node, i)};
     if (placement->place == SIZE_MAX)
         return failure_memory(failure);
-    placement->shares = xcalloc(run->node_count, sizeof *placement->shares);
+    placement->shares = xcalloc(set->count, sizeof *placement->shares);
     if (!job)
         add_share(placement, node, core ? i : 0, core ? 1 : node->core_count);
-    for (size_t k = 0; job && k < run->node_count; k++)
-        if (run_node_is_in(&run->nodes[k]))
-            add_share(placement, &run->nodes[k], 0, run->nodes[k].core_count);
-    placement->core = ledger_place_core(run->ledger, placement->place);
+    for (size_t k = 0; job && k < set->count; k++)
+        if (run_node_is_in(&set->items[k]))
+            add_share(placement, &set->items[k], 0, set->items[k].core_count);
+    placement->core = ledger_place_core(set->record->ledger, placement->place);
     placement->node = placement->shares[0].node;
     return 0;
 }

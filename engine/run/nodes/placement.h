@@ -1,6 +1,6 @@
 /*
  * A placement: where units are done, one after another. A core of a node, a whole node, or the job: nodes
- * that do a unit together, the first of which launches it. It is a value; whoever has one frees what it owns.
+ * that do a unit together, the first of which launches it. It is a value; its owner frees what it owns.
  *
  * The ledger knows a placement by two names, a node's and a core's: ("dahu-3", "12"), ("dahu-3", "all"),
  * ("job", "all"). In the results, the job has the names of the nodes that did the unit: "dahu-[1-4]".
@@ -18,7 +18,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct run;
+struct node_set;
 struct run_node;
 
 #define PLACEMENT_JOB_NODE "job"  /* the job's node in the ledger and the journal */
@@ -41,11 +41,11 @@ struct placement {
 };
 
 /* How many are NODE's. */
-size_t placement_count(const struct run *run, const struct run_node *node);
+size_t placement_count(const struct node_set *set, const struct run_node *node);
 /* The ledger's number of NODE's I-th; SIZE_MAX when out of memory or of places. */
-size_t placement_place(const struct run *run, const struct run_node *node, size_t i);
+size_t placement_place(const struct node_set *set, const struct run_node *node, size_t i);
 /* NODE's I-th; of the job, with all nodes that are in. -ENOMEM. */
-int placement_init(struct placement *placement, const struct run *run, struct run_node *node, size_t i,
+int placement_init(struct placement *placement, const struct node_set *set, struct run_node *node, size_t i,
                    struct failure *failure);
 void placement_clear(struct placement *placement);
 /* Is NODE one of its nodes? */
