@@ -89,3 +89,5 @@ TEST(only_the_newcomer_is_asked) {
 }
 
 TEST_EACH(begin, NULL)
+
+TEST_GROUP(set_up, tear_down)

@@ -123,16 +123,18 @@ TEST(frequency_is_of_the_units_pus) {
     sample(PROBE_FREQUENCY, 100 * MS, 2e9, 1e9);
     sample(PROBE_FREQUENCY, 200 * MS, 2e9, 1e9);
     sample(PROBE_FREQUENCY, 300 * MS, 2e9, 1e9);
-    struct unit_state found = unit_state_judge(&watch, &(struct unit_place){0, pus, 1}, 110 * MS, 290 * MS);
+    struct unit_state found =
+        unit_state_judge(&watch, &(struct placement_share){&node, pus, 1}, 110 * MS, 290 * MS);
     assert_float_equal(found.frequency_hz, 2e9, 1);
     assert_int_equal(found.flags, 0);
-    found = unit_state_judge(&watch, &(struct unit_place){0, pus + 1, 1}, 110 * MS, 290 * MS);
+    found = unit_state_judge(&watch, &(struct placement_share){&node, pus + 1, 1}, 110 * MS, 290 * MS);
     assert_float_equal(found.frequency_hz, 1e9, 1);
     assert_int_equal(found.flags, 1 << GATE_FREQUENCY);
     found = judge(110 * MS, 290 * MS);
     assert_float_equal(found.frequency_hz, 1.5e9, 1);
     /* A PU that is not sampled tells nothing. */
-    found = unit_state_judge(&watch, &(struct unit_place){0, (unsigned[]){7}, 1}, 110 * MS, 290 * MS);
+    found =
+        unit_state_judge(&watch, &(struct placement_share){&node, (unsigned[]){7}, 1}, 110 * MS, 290 * MS);
     assert_true(isnan(found.frequency_hz));
     assert_int_equal(found.flags, 0);
 }
