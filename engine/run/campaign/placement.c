@@ -9,6 +9,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 static const struct run_node *first_in(const struct run *run) {
     size_t i = 0;
@@ -17,10 +18,21 @@ static const struct run_node *first_in(const struct run *run) {
     return i < run->node_count ? &run->nodes[i] : NULL;
 }
 
+/* The ledger's number of the I-th place that it has of NODE; SIZE_MAX: it has fewer. */
+static size_t find_known(const struct run *run, const struct run_node *node, size_t i) {
+    for (size_t place = 0; place < ledger_place_count(run->ledger); place++)
+        if (strcmp(ledger_place_node(run->ledger, place), node->name) == 0 && i-- == 0)
+            return place;
+    return SIZE_MAX;
+}
+
 size_t placement_count(const struct run *run, const struct run_node *node) {
+    size_t known = 0;
     switch (run->experiment->placement) {
     case EXPERIMENT_PLACEMENT_CORE:
-        return node->core_count;
+        while (node->core_count == 0 && find_known(run, node, known) != SIZE_MAX)
+            known++;
+        return node->core_count + known;
     case EXPERIMENT_PLACEMENT_NODE:
         return 1;
     case EXPERIMENT_PLACEMENT_JOB:
@@ -33,6 +45,8 @@ size_t placement_place(const struct run *run, const struct run_node *node, size_
     if (run->experiment->placement == EXPERIMENT_PLACEMENT_JOB)
         return ledger_place(run->ledger, PLACEMENT_JOB_NODE, PLACEMENT_ALL_CORES);
     char core[16] = PLACEMENT_ALL_CORES;
+    if (run->experiment->placement == EXPERIMENT_PLACEMENT_CORE && node->core_count == 0)
+        return find_known(run, node, i);
     if (run->experiment->placement == EXPERIMENT_PLACEMENT_CORE)
         snprintf(core, sizeof core, "%u", node->cores[i]->index);
     return ledger_place(run->ledger, node->name, core);

@@ -133,23 +133,9 @@ bool run_take_out_unreachable(struct run *run) {
 /* ---- What is missing -------------------------------------------------------------------------------------
  */
 
-/* In all places that earlier parts knew of. */
-static bool had_all_units(const struct run *run, const struct run_node *node) {
-    size_t positions = plan_positions(run->plan), places = 0;
-    for (size_t i = 0; i < ledger_place_count(run->ledger); i++)
-        if (strcmp(ledger_place_node(run->ledger, i), node->name) == 0) {
-            places++;
-            if (ledger_count_done(run->ledger, i, 0, positions) < positions)
-                return false;
-        }
-    return places > 0;
-}
-
 /* Of a node whose cores nobody ever knew, all is missing. */
 bool run_has_all_units(const struct run *run, const struct run_node *node) {
     bool job = run->experiment->placement == EXPERIMENT_PLACEMENT_JOB; /* whose units are all nodes' */
-    if (node->core_count == 0 && !job)
-        return had_all_units(run, node);
     size_t positions = plan_positions(run->plan), places = job ? 1 : placement_count(run, node);
     for (size_t i = 0; i < places; i++) {
         size_t place = placement_place(run, node, i);
