@@ -4,6 +4,7 @@
 #include "engine/foundation/file.h"
 #include "tests/simulation/virtual-clock.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -79,8 +80,8 @@ void must(bool holds, const char *format, ...) {
     va_start(arguments, format);
     vfprintf(stderr, format, arguments);
     va_end(arguments);
-    fprintf(stderr, "\nseed %" PRIu64 " fails; to see what happened: simulation --seed %" PRIu64 "\n",
-            world.seed, world.seed);
+    fprintf(stderr, "\nseed %" PRIu64 " fails; to see what happened: %s --seed %" PRIu64 "\n", world.seed,
+            program_invocation_short_name, world.seed);
     exit(1);
 }
 
