@@ -160,23 +160,9 @@ void node_set_interrupt(struct node_set *set, enum run_interruption by, const ch
 /* ---- What is missing -------------------------------------------------------------------------------------
  */
 
-/* In all places that earlier parts knew of. */
-static bool had_all_units(const struct node_set *set, const struct run_node *node) {
-    size_t positions = plan_positions(set->plan), places = 0;
-    for (size_t i = 0; i < ledger_place_count(set->record->ledger); i++)
-        if (strcmp(ledger_place_node(set->record->ledger, i), node->name) == 0) {
-            places++;
-            if (ledger_count_done(set->record->ledger, i, 0, positions) < positions)
-                return false;
-        }
-    return places > 0;
-}
-
 /* All units of a node are missing when its cores were never known. */
 bool node_set_has_all_units(const struct node_set *set, const struct run_node *node) {
     bool job = set->experiment->placement == EXPERIMENT_PLACEMENT_JOB; /* whose units are all nodes' */
-    if (node->core_count == 0 && !job)
-        return had_all_units(set, node);
     size_t positions = plan_positions(set->plan), places = job ? 1 : placement_count(set, node);
     for (size_t i = 0; i < places; i++) {
         size_t place = placement_place(set, node, i);

@@ -8,6 +8,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 static const struct run_node *first_in(const struct node_set *set) {
     size_t i = 0;
@@ -16,10 +17,21 @@ static const struct run_node *first_in(const struct node_set *set) {
     return i < set->count ? &set->items[i] : NULL;
 }
 
+/* The ledger's number of the I-th place that it has of NODE; SIZE_MAX: it has fewer. */
+static size_t find_known(const struct node_set *set, const struct run_node *node, size_t i) {
+    for (size_t place = 0; place < ledger_place_count(set->record->ledger); place++)
+        if (strcmp(ledger_place_node(set->record->ledger, place), node->name) == 0 && i-- == 0)
+            return place;
+    return SIZE_MAX;
+}
+
 size_t placement_count(const struct node_set *set, const struct run_node *node) {
+    size_t known = 0;
     switch (set->experiment->placement) {
     case EXPERIMENT_PLACEMENT_CORE:
-        return node->core_count;
+        while (node->core_count == 0 && find_known(set, node, known) != SIZE_MAX)
+            known++;
+        return node->core_count + known;
     case EXPERIMENT_PLACEMENT_NODE:
         return 1;
     case EXPERIMENT_PLACEMENT_JOB:
@@ -32,6 +44,8 @@ size_t placement_place(const struct node_set *set, const struct run_node *node, 
     if (set->experiment->placement == EXPERIMENT_PLACEMENT_JOB)
         return ledger_place(set->record->ledger, PLACEMENT_JOB_NODE, PLACEMENT_ALL_CORES);
     char core[16] = PLACEMENT_ALL_CORES;
+    if (set->experiment->placement == EXPERIMENT_PLACEMENT_CORE && node->core_count == 0)
+        return find_known(set, node, i);
     if (set->experiment->placement == EXPERIMENT_PLACEMENT_CORE)
         snprintf(core, sizeof core, "%u", node->cores[i]->index);
     return ledger_place(set->record->ledger, node->name, core);

@@ -40,7 +40,8 @@ struct placement {
     size_t count;
 };
 
-/* How many are NODE's. */
+/* How many are NODE's. Of one that was not looked at in this part of the run: those that did units in earlier
+ * ones. */
 size_t placement_count(const struct node_set *set, const struct run_node *node);
 /* The ledger's number of NODE's I-th; SIZE_MAX when out of memory or of places. */
 size_t placement_place(const struct node_set *set, const struct run_node *node, size_t i);
