@@ -16,8 +16,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Rows that wait on this side for one kernel, the pipe holding more; and in all, of a campaign on hundreds of
- * nodes. */
+/* Bytes of rows that wait in the engine for one kernel, beside what the pipe holds; and for all kernels
+ * together, of a campaign on hundreds of nodes. */
 enum { AHEAD_BYTES_MAX = 64 << 10, AHEAD_BYTES_MIN = 4 << 10, AHEAD_BYTES_TOGETHER = 64 << 20 };
 
 /* ---- Journal ---------------------------------------------------------------------------------------------
@@ -96,7 +96,7 @@ void block_clear(struct measurement *measurement) {
     measurement->lane_count = 0;
 }
 
-/* An experiment that is broken is so in every block, however few units it has. */
+/* Failures in a row are counted across blocks, which may have few units each. */
 static void inherit_failures(struct measurement *measurement, const struct lane *before, size_t count) {
     for (size_t i = 0; i < count && i < measurement->lane_count; i++) {
         struct lane *lane = &measurement->lanes[i];
@@ -118,7 +118,7 @@ static size_t count_lanes(const struct measurement *measurement) {
     return count;
 }
 
-/* Of one node, at the end of the list, which has room for them. */
+/* Opens the lanes of one node, at the end of the list, which has room for them. */
 static int open_node(struct measurement *measurement, struct run_node *node, struct failure *failure) {
     size_t count = placement_count(measurement->set, node);
     for (size_t core = 0; core < count; core++) {
@@ -139,7 +139,7 @@ static int open_lanes(struct measurement *measurement, struct failure *failure) 
     for (size_t i = 0; i < set->count; i++)
         if (placement_count(set, &set->items[i]) > of_a_node)
             of_a_node = placement_count(set, &set->items[i]);
-    /* With room for spares that may come, each with the cores of a node that was lost. */
+    /* There is room for spares that may come: each has the cores of a node that was lost. */
     measurement->lanes = xcalloc(set->count * of_a_node, sizeof *before);
     measurement->lane_count = measurement->lanes_open = 0;
     measurement->opened = true;
@@ -149,7 +149,8 @@ static int open_lanes(struct measurement *measurement, struct failure *failure) 
             (r = open_node(measurement, &set->items[i], failure)) < 0)
             return r;
     inherit_failures(measurement, before, before_count);
-    size_t ahead = AHEAD_BYTES_TOGETHER / (count ? count : 1); /* memory is bounded however many there are */
+    size_t ahead =
+        AHEAD_BYTES_TOGETHER / (count ? count : 1); /* so that memory is bounded for any number of lanes */
     measurement->ahead_bytes = ahead > AHEAD_BYTES_MAX   ? AHEAD_BYTES_MAX
                                : ahead < AHEAD_BYTES_MIN ? AHEAD_BYTES_MIN
                                                          : ahead;
@@ -244,7 +245,7 @@ static int count_units(struct measurement *measurement, struct failure *failure)
     return node_set_check_units(set, lanes, failure);
 }
 
-/* What rows that are known well enough would have taken is not to be done. */
+/* Takes the units that rows which are known well enough would still have had out of the totals. */
 static void settle_rows(struct measurement *measurement, bool has_ended) {
     struct settling_saving saving =
         settling_apply(&measurement->progress->settling, measurement->block, has_ended);
@@ -256,7 +257,7 @@ static void settle_rows(struct measurement *measurement, bool has_ended) {
     journal_planned(measurement->set, measurement->lanes_counted);
 }
 
-/* A job that lacks a node for which there is a spare waits for that. */
+/* A job that lacks a node waits while there is a spare for it. */
 static bool awaits_spare(const struct measurement *measurement) {
     return measurement->set->experiment->placement == EXPERIMENT_PLACEMENT_JOB &&
            spares_are_wanted(measurement->set);
@@ -280,8 +281,8 @@ static int renew_job(struct measurement *measurement, struct lane *lane, struct 
     return failure_set(failure, -ENOTCONN, "no node is left");
 }
 
-/* Serves the nodes of units that have ranks. MPI is tried between those of a job, again when they are others
- * than before. */
+/* Makes the nodes of units that have ranks ready. MPI is tried between the nodes of a job, and again when
+ * they have changed. */
 static int make_ready(struct measurement *measurement, struct failure *failure) {
     struct lane *lane = measurement->lanes; /* a job has one */
     bool job = measurement->set->experiment->placement == EXPERIMENT_PLACEMENT_JOB && is_idle(lane), tried;
@@ -318,13 +319,13 @@ static int start_lanes(struct measurement *measurement, struct failure *failure)
     return r;
 }
 
-/* One pass: all lanes that are not finished, to their ends. */
+/* One pass: runs all lanes that are not finished to their ends. */
 static int run_lanes(struct measurement *measurement, struct failure *failure) {
     struct node_set *set = measurement->set;
     for (;;) {
         int r = start_lanes(measurement, failure);
-        /* It is stopped by the last lane, by a failure, by a signal, for a spare, or for a job whose nodes
-         * are others. */
+        /* The loop is stopped by the last lane, by a failure, by a signal, for a spare, or when the nodes
+         * of a job have changed. */
         if (r == 0 && measurement->lanes_open > 0 && !spares_are_wanted(set))
             r = event_loop_run(set->loop, failure);
         bool wanted = spares_are_wanted(set);
@@ -337,11 +338,11 @@ static int run_lanes(struct measurement *measurement, struct failure *failure) {
     }
 }
 
-/* What gates want again is measured again, while the state is still set. */
+/* Units that gates want repeated are measured again, while the state is still set. */
 static int run_passes(struct measurement *measurement, struct failure *failure) {
     for (unsigned attempt = 1;; attempt++) {
         int r = run_lanes(measurement, failure);
-        if (r < 0) /* before those that have started are ended, which would look like their own failure */
+        if (r < 0) /* said first: ending the lanes that have started would look like failures of theirs */
             measurement_fail(measurement, failure);
         end_lanes(measurement);
         if (r == 0 && measurement->refused && !measurement->ended)
@@ -368,7 +369,8 @@ int block_join(struct measurement *measurement, struct run_node *node, struct fa
         set->experiment->placement == EXPERIMENT_PLACEMENT_JOB) /* whose lane gets it as another node */
         return 0;
     node_set_enter(set, node, NODE_IN);
-    measurement->lanes_counted = SIZE_MAX; /* there are as many lanes as before, and more to do */
+    measurement->lanes_counted =
+        SIZE_MAX; /* count again: there are as many lanes as before, and more units */
     int r = open_node(measurement, node, failure);
     return r < 0 ? r : count_units(measurement, failure);
 }
@@ -401,7 +403,7 @@ int block_measure(struct measurement *measurement, const struct design_block *bl
     int r = count_units(measurement, failure);
     if (r < 0)
         return r;
-    if (set->record->part > 1) /* an earlier part may have ended before it was said */
+    if (set->record->part > 1) /* an earlier part may have ended before it settled them */
         settle_rows(measurement, false);
     if (count_todo(measurement, block->first, block->count).here == 0 &&
         !measure_wants_repeats(set, block->first, block->count))

@@ -119,11 +119,11 @@ static void add_environment(const struct node_set *set, const char *folder, char
     cleanup_free char *mark = xformat("ASSAY_JOB=%s", set->record->id);
     add_words(environment,
               (const char *[]){mark,
-                               /* Without daemons of daemons, and with none that leaves its parent. */
+                               /* Daemons start no daemons, and none leaves its parent. */
                                "OMPI_MCA_plm=rsh", "OMPI_MCA_plm_rsh_no_tree_spawn=1",
                                "OMPI_MCA_orte_leave_session_attached=1", "PRTE_MCA_plm=ssh",
                                "PRTE_MCA_plm_ssh_no_tree_spawn=1", "PRTE_MCA_prte_leave_session_attached=1",
-                               /* Who runs an agent as root means it. */
+                               /* An agent that runs as root was started so on purpose. */
                                "OMPI_ALLOW_RUN_AS_ROOT=1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1",
                                "PRTE_ALLOW_RUN_AS_ROOT=1", "PRTE_ALLOW_RUN_AS_ROOT_CONFIRM=1",
                                "HYDRA_LAUNCHER=ssh", "I_MPI_HYDRA_BOOTSTRAP=ssh", NULL});
@@ -167,7 +167,7 @@ int mpi_adapt(const struct node_set *set, enum mpi_kind kind, const char *folder
     if (r < 0)
         return r;
     add_words(&words, (const char *const *)options);
-    /* The others hand their own environment to all ranks. */
+    /* The other libraries hand the environment of mpirun to all ranks. */
     for (size_t i = 0; kind == MPI_OPEN_MPI && i < values->count; i++)
         add_words(&words, (const char *[]){"-x", values->names[i], NULL});
     add_words(&words, software_prefix(set));

@@ -42,7 +42,7 @@ static char *name_compiler(const char *mpirun) {
     return NULL;
 }
 
-/* 1: it cannot be built there, which is noted. */
+/* 1: the program cannot be built, which is noted. */
 static int build(struct node_set *set, struct failure *failure) {
     cleanup(job_free_words) char **mpirun = NULL;
     struct node_result *results;
@@ -70,7 +70,8 @@ static int build(struct node_set *set, struct failure *failure) {
 
 /* ---- The exchange */
 
-/* The pair whose two ranks say so; or else the first: of a rank that waits for another only that one does. */
+/* Finds the pair of which both ranks are stuck, or else the first that is reported: a rank that only waits
+ * for another is reported by one side. */
 static bool find_stuck(const char *output, unsigned *ret_a, unsigned *ret_b) {
     bool found = false;
     unsigned a, b;

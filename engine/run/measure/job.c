@@ -23,7 +23,7 @@ enum {
 };
 static const int64_t end_timeout_ns = 20 * EVENT_SECOND, look_period_ns = 5 * EVENT_SECOND;
 
-/* What mpirun on one node had started on another. */
+/* A command that mpirun on one node has started on another. */
 struct launch {
     struct job_node *from;
     unsigned number; /* the tool's */
@@ -36,10 +36,10 @@ struct job_node {
     struct job *job;
     struct run_node *node;
     struct remote_command *tool; /* NULL: not started, or ended */
-    struct text input, errors;   /* what is not whole yet; why it ended */
+    struct text input, errors;   /* the message that is not whole yet; why the tool ended */
     bool ready, looking;
-    unsigned sweeps;  /* that were asked for and are not over */
-    uint64_t busy_us; /* of the processor, by the processes that were there when it was last asked */
+    unsigned sweeps;  /* sweeps that were asked for and have not ended */
+    uint64_t busy_us; /* processor time of the processes that were there when the tool was last asked */
 };
 
 struct job {
@@ -73,7 +73,7 @@ static void say(struct job_node *node, const char *format, ...) {
 static void say_output(struct launch *launch, enum remote_stream stream, const char *bytes, size_t length) {
     struct remote_command *tool = launch->from->tool;
     if (!tool || remote_command_queued(tool) + LINE_BYTES_MAX + length > REMOTE_INPUT_LIMIT)
-        return; /* daemons do not print so much that matters */
+        return; /* the output of MPI daemons may be lost; it is rarely of use */
     say(launch->from, "output %u %d %zu\n", launch->number, stream == REMOTE_STDERR ? 2 : 1, length);
     (void)remote_command_write(tool, bytes, length, NULL, NULL);
 }
@@ -108,7 +108,7 @@ static void on_launch_exit(struct remote_command *command, const struct remote_e
     free_launch(launch->from->job, launch);
 }
 
-/* By the name in the host file, or what comes before its first dot. */
+/* Finds a node by its name in the host file, or by the part before the first dot. */
 static const struct run_node *find_host(const struct node_set *set, const char *host) {
     for (int by_short_name = 0; by_short_name < 2; by_short_name++)
         for (size_t i = 0; i < set->count; i++) {
@@ -140,9 +140,9 @@ static int start_launch(struct launch *launch, const char *host, const char *com
 static void take_launch(struct job_node *from, unsigned number, const char *request, size_t length) {
     struct job *job = from->job;
     if (job->closing || from->sweeps > 0)
-        return; /* what asks for it is being ended */
+        return; /* the mpirun that asks for it is being ended */
     struct launch *launch = xcalloc(1, sizeof *launch);
-    cleanup_free char *copy = xcalloc(length + 2, 1); /* so that there are two ends, whatever it has */
+    cleanup_free char *copy = xcalloc(length + 2, 1); /* two NULs, so that host and command both end */
     struct failure failure;
     memcpy(copy, request, length);
     *launch = (struct launch){.from = from, .number = number, .next = job->launches};
@@ -154,7 +154,7 @@ static void take_launch(struct job_node *from, unsigned number, const char *requ
     }
 }
 
-/* Whoever asked for it has ended: it is not wanted any more. */
+/* The mpirun that asked for it has ended, so the command is ended too. */
 static void take_gone(struct job_node *from, unsigned number) {
     for (struct launch *launch = from->job->launches; launch; launch = launch->next)
         if (launch->from == from && launch->number == number && launch->command)
@@ -200,7 +200,7 @@ static void on_output(struct remote_command *command, enum remote_stream stream,
     struct job_node *node = context;
     const char *end;
     if (text_append(stream == REMOTE_STDOUT ? &node->input : &node->errors, bytes, length) < 0)
-        remote_command_kill(node->tool, SIGTERM, NULL); /* nothing that it says is so long */
+        remote_command_kill(node->tool, SIGTERM, NULL); /* no message of the tool is so long */
     while (node->input.length > 0 && (end = memchr(node->input.bytes, '\n', node->input.length))) {
         size_t line = (size_t)(end - node->input.bytes), more = 0;
         if (!take_message(node, node->input.bytes, line, &more))
@@ -244,7 +244,7 @@ int job_new(struct measurement *measurement, struct job **ret, struct failure *f
     struct job *job = *ret = xcalloc(1, sizeof *job);
     job->measurement = measurement;
     job->run_nodes = node_set_count_in(set);
-    /* What a part before has left on a node, when that lost its power, leads to a folder of that part. */
+    /* A link that an earlier part left on a node that lost its power points to a folder of that part. */
     job->link = set->record->part > 1 ? xformat("/tmp/assay-work-%s-%u", set->record->id, set->record->part)
                                       : xformat("/tmp/assay-work-%s", set->record->id);
     job->nodes = xcalloc(set->count, sizeof *job->nodes);
@@ -395,7 +395,7 @@ void job_end_unit(struct lane *lane, bool good, void (*then)(struct lane *lane))
     bool left = end_launches(job, lane->at.node);
     for (size_t i = 0; (left || !good) && i < lane->at.count; i++) {
         struct job_node *node = node_of(job, lane->at.shares[i].node);
-        say(node, "sweep\n"); /* to one that is out, too, in case it hears it */
+        say(node, "sweep\n"); /* also to a node that is out: it may still receive it */
         node->sweeps += node->tool != NULL;
     }
     if (is_sweeping(job, lane))
@@ -419,12 +419,12 @@ static void judge(struct job *job, struct lane *lane, int64_t now_ns) {
     for (size_t i = 0; i < lane->shares; i++) {
         const struct job_node *node = node_of(job, lane->at.shares[i].node);
         if (node->looking || !node->tool || !job_is_heard(lane)) {
-            unit->idle_since_ns = now_ns; /* who cannot be heard is not known to be idle */
+            unit->idle_since_ns = now_ns; /* a node that is out of reach is not known to be idle */
             return;
         }
         busy_us += node->busy_us;
     }
-    /* A hundredth of one core would still be at work. */
+    /* More than a hundredth of one core counts as work. */
     if (busy_us > unit->busy_us + (uint64_t)look_period_ns / 1000 / 100 || busy_us < unit->busy_us ||
         printed != unit->printed || unit->idle_since_ns == 0)
         unit->idle_since_ns = now_ns;

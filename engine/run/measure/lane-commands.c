@@ -35,8 +35,8 @@ static int keep_output(struct lane *lane, struct failure *failure) {
     return r;
 }
 
-/* What is not kept may be what a pattern was to find, so that a unit that failed says so itself; of the
- * others the first is noted, and all are in the journal. */
+/* The output that is not kept may be what a pattern was to find, so the reason of a unit that failed includes
+ * it; of the other units, the first is noted, and all are in the journal. */
 static void note_cut(const struct lane *lane, const struct remote_exit *exit, bool good, struct text *why) {
     struct measurement *measurement = lane->measurement;
     cleanup_free char *sentence =
@@ -128,7 +128,7 @@ static void on_exit_unit(struct remote_command *command, const struct remote_exi
         end_lane(lane, failure);
         return;
     }
-    /* What ended it may be that a node of it is gone, which is not known before its lease is over. */
+    /* It may have ended because one of its nodes is gone, which is not known before the lease is over. */
     bool left = exit && (exit->signalled || exit->code != 0) && measurement->job && !job_is_heard(lane);
     if (!left && !measurement_is_over(measurement)) {
         if (exit && keep_output(lane, &why) < 0) {
@@ -168,7 +168,7 @@ static void on_output(struct remote_command *command, enum remote_stream stream,
     text_append(text, bytes, length);
 }
 
-/* All files are there, or WHY not. */
+/* Starts the command: all files are there, or WHY says which is not. */
 static void launch(struct lane *lane, const struct failure *why) {
     struct failure failure;
     struct remote_command_specification specification = {
@@ -234,7 +234,7 @@ void lane_forget_files(struct lane *lane) {
     lane->unit.writes = 0;
 }
 
-/* UNIT_LEFT_OUT: its nodes are not there any more. The run will be partial for want of them. */
+/* UNIT_LEFT_OUT: fewer nodes are left than the unit needs, so the run will be partial. */
 static int start_unit(struct lane *lane, struct failure *failure) {
     struct lane_unit *unit = &lane->unit;
     text_reset(&unit->output);
@@ -262,7 +262,7 @@ static int start_unit(struct lane *lane, struct failure *failure) {
 }
 
 int lane_start_commands(struct lane *lane, struct failure *failure) {
-    (void)failure; /* what fails ends the measurement by itself */
+    (void)failure; /* start_next() ends the measurement when it fails */
     start_next(lane);
     return 0;
 }

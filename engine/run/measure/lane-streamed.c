@@ -27,7 +27,7 @@ enum {
 
 /* Of rows that a kernel has been sent and not answered, when there is a deadline. */
 static const int64_t ahead_max_ns = 2 * EVENT_SECOND;
-/* From an answer to our knowing of it. */
+/* From an answer until the engine has it. */
 static const int64_t answer_delay_ns = 2 * COALESCE_MS * EVENT_MILLISECOND;
 
 static void fail(struct lane *lane, const char *format, ...) __attribute__((format(printf, 2, 3)));
@@ -97,7 +97,7 @@ static void send_rows(struct lane *lane) {
         kernel->input_closed = true;
         r = remote_command_close_input(lane->command, &failure);
     }
-    if (r < 0 && r != -EPIPE) /* which is: the kernel has ended, and its end says why */
+    if (r < 0 && r != -EPIPE) /* EPIPE: the kernel has ended, and its exit says why */
         measurement_fail(lane->measurement, &failure);
 }
 
@@ -291,7 +291,7 @@ void lane_check_streamed(struct lane *lane, int64_t now_ns) {
     double timeout = lane->measurement->set->experiment->timeout;
     if (timeout <= 0 || lane->finished || !lane->command)
         return;
-    /* What a node answered while it could not be heard comes when it can be. */
+    /* Answers that a node gave while it was out of reach come when the link is back. */
     if (agent_link_state(lane->at.node->link) != AGENT_LINK_READY || lane->next == lane->kernel.sent) {
         lane->kernel.heard_ns = now_ns;
         return;
@@ -306,8 +306,8 @@ void lane_check_streamed(struct lane *lane, int64_t now_ns) {
     }
 }
 
-/* The unit at which the kernel fell silent has failed, and another kernel continues behind it. False when the
- * measurement is ending, and this is how. */
+/* The unit at which the kernel fell silent has failed, and another kernel continues with the next. False when
+ * the measurement is ending, and this is how. */
 static bool end_silent(struct lane *lane, const struct remote_exit *exit) {
     struct measurement *measurement = lane->measurement;
     struct failure failure = {0};
@@ -316,7 +316,8 @@ static bool end_silent(struct lane *lane, const struct remote_exit *exit) {
         return false;
     snprintf(why, sizeof why, "the kernel on core %s had no answer for %g s, and was ended", lane->at.core,
              measurement->set->experiment->timeout);
-    /* When the unit before ended is not known: not when the kernel was killed. It does not wait for more. */
+    /* When the unit before ended is not known; it was not when the kernel was killed. It is judged without
+     * that. */
     results_end_last(lane, INT64_MIN);
     size_t position = lane_position(lane, lane->next++);
     results_add(

@@ -16,7 +16,7 @@ enum { LINE_MAX = 2 << 20 }; /* bytes, with what comes at once */
 
 /* ---- Positions */
 
-/* Of a unit that is done: would a gate have it measured again, and was it not yet? */
+/* Is the unit done, but a gate wants it measured again and that has not happened yet? */
 static bool wants_repeat(const struct node_set *set, size_t place, size_t position) {
     const struct gate_settings *gates = &set->campaign->gates;
     return unit_state_action(gates, ledger_flags(set->record->ledger, place, position)) == GATE_REPEAT &&
@@ -152,7 +152,7 @@ int lane_launch(struct lane *lane, struct remote_command_specification *specific
         r = job_adapt(lane, &lane->unit.shape, &view, &arguments, &environment, failure);
     if (r < 0)
         return r;
-    /* The container is what ranks are in, not mpirun. */
+    /* Ranks run in the container, mpirun does not. */
     cleanup_free const char **prefixed = software_join(
                                 experiment_has_ranks(set->experiment) ? none : software_prefix(set),
                                 (const char *const *)arguments),
@@ -209,7 +209,7 @@ void lane_note_failure(struct lane *lane, size_t position, const char *why) {
     int64_t limit = set->campaign->stop_after_failures;
     if (++lane->failures_in_a_row < limit || limit <= 0)
         return;
-    /* The experiment is taken to be broken, or the node, where others continue without it. */
+    /* The node is taken to be broken if other nodes can do units, else the experiment. */
     failure_set_kind(&failure, FAILURE_EXPERIMENT, -EIO, "%u units in a row failed; the last: %s",
                      lane->failures_in_a_row, why);
     if (set->campaign->node_loss.action != NODE_LOSS_ABORT && works_elsewhere(set, lane->at.node))
@@ -218,7 +218,7 @@ void lane_note_failure(struct lane *lane, size_t position, const char *why) {
         measurement_fail(lane->measurement, &failure);
 }
 
-/* Whatever of a unit is under way: its files, its command, its ranks, or the sweep after it. */
+/* Ends what is under way of a unit: its files, its command, its ranks, or the sweep after it. */
 static void end_unit(struct lane *lane) {
     remote_command_free(take_pointer(lane->command));
     lane_forget_files(lane);
@@ -242,7 +242,7 @@ void measurement_lose_node(struct measurement *measurement, struct run_node *nod
             interrupted = true;
             continue;
         }
-        /* What it will not measure in this pass is nothing to wait for. */
+        /* Units that it will not measure in this pass are not waited for. */
         for (size_t k = lane->next; k < lane->count; k++)
             measurement->weight_total -= plan_weight(set->plan, lane_position(lane, k));
         measurement_lane_over(measurement, lane);

@@ -23,7 +23,7 @@ struct unit_start {
     int64_t monotonic_ns; /* negative: not known */
 };
 
-/* A unit that has ended, however it did. */
+/* A unit that is done or has failed. */
 struct measured_unit {
     size_t position;         /* in the plan's order */
     const double *responses; /* one a response, in the experiment's order; NULL: it failed */

@@ -13,8 +13,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Whoever sees a unit as done can rely on it being on disk, so the counts are shown after each commit. Four
- * commits a second cost the measured machine little. */
+/* A unit that is shown as done is on disk, so the counts are shown after each commit. Four commits a second
+ * cost the measured machine little. */
 static const int64_t commit_period_ns = 250 * EVENT_MILLISECOND;
 
 /* ---- Progress --------------------------------------------------------------------------------------------
@@ -142,7 +142,7 @@ static int write_header(struct node_set *set, struct failure *failure) {
     return r < 0 ? failure_memory(failure) : record_commit(set->record, failure);
 }
 
-/* Nodes that came when blocks were over go through these afterwards. */
+/* Nodes that were brought in when blocks were over measure these afterwards. */
 static bool find_late(struct measurement *measurement) {
     const struct node_set *set = measurement->set;
     measurement->catching_up = false;

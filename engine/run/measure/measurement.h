@@ -20,7 +20,7 @@ struct measurement {
     struct run_progress *progress;
     const struct design_block *block; /* the one that is being measured */
     struct lane *lanes;               /* of this block; between two, those of the last one, closed */
-    size_t lane_count, lanes_open, lanes_counted; /* the last: as many as the totals below take for granted */
+    size_t lane_count, lanes_open, lanes_counted; /* the last: those that the totals below assume */
     regex_t *patterns;                            /* one a response, compiled; NULL when streamed */
     struct labels texts; /* of responses that are texts: such a response is the code of its label */
 
@@ -29,10 +29,10 @@ struct measurement {
     uint64_t failed_here;             /* units that failed in this part */
     double weight_total, weight_done; /* of this part */
     bool opened;                      /* the lanes are those of this block */
-    bool noted;                       /* what there is to do was noted */
-    bool catching_up;                 /* the blocks are gone through again, for nodes that came late */
-    bool cut_noted;                   /* a unit printed more than is kept, and that was said */
-    bool refused;                     /* a lane was over before its next position, for want of time */
+    bool noted;                       /* the number of units was noted */
+    bool catching_up;                 /* the blocks are measured again on nodes that were brought in late */
+    bool cut_noted;                   /* a unit printed more than is kept, and that was noted */
+    bool refused;                     /* a lane has ended before its next position because time is short */
 
     int64_t started_ns;    /* monotonic: of the phase */
     uint64_t units_before; /* that had ended by then */
@@ -41,8 +41,8 @@ struct measurement {
     struct failure why;
     struct event_source *commit_timer;
     struct job *job;           /* owned; NULL: units start no ranks */
-    size_t nodes_tried;        /* of a job, MPI was tried between so many; 0: not yet */
-    bool trying;               /* it is being tried: a node that is lost does not stop the loop then */
+    size_t nodes_tried;        /* of a job: the number of nodes that MPI was tried between; 0: none yet */
+    bool trying;               /* MPI is being tried: losing a node does not stop the loop then */
     struct slow_nodes *speeds; /* owned; NULL: too few nodes to compare */
     struct unit_times *times;  /* owned; NULL: there is no deadline */
     char first_failure[768];   /* of a unit, in a sentence; "": none has failed */
@@ -65,7 +65,7 @@ void measurement_take_time(struct measurement *measurement, size_t position, int
 
 /* ---- results.c */
 
-/* UNIT of LANE has ended: every unit comes by here once. While its node is watched, it is held until samples
+/* UNIT of LANE has ended. Called once for every unit. While its node is watched, it is held until samples
  * show what state it ran under. */
 void results_add(struct lane *lane, const struct measured_unit *unit);
 /* The unit that was added last ended at END_NS, if it is still held and its end is not known. */
@@ -82,7 +82,7 @@ void results_drop(struct lane *lane);
 
 /* ---- block.c */
 
-/* LANE has answered for all its positions, or will not; the last of them ends the block. */
+/* LANE has answers for all its positions, or will get no more; the last such lane ends the block. */
 void measurement_lane_over(struct measurement *measurement, struct lane *lane);
 
 /* ---- lane.c */

@@ -68,7 +68,8 @@ static int append_unit(struct measurement *measurement, const struct lane *lane,
     return text_keep(text, mark);
 }
 
-/* Why a unit failed, or that more was written than results/raw/ has; what is done is in the results. */
+/* Journals why a unit failed, or that it wrote more than results/raw/ has; units that are done are in the
+ * results. */
 static void journal_unit(const struct lane *lane, const struct measured_unit *unit, const char *nodes) {
     const struct measurement *measurement = lane->measurement;
     const struct node_set *set = measurement->set;
@@ -176,8 +177,8 @@ void results_drop(struct lane *lane) {
         drop_first(lane);
 }
 
-/* Of all its nodes; the slowest and the hottest of them count. False if it is not known yet; with NOW, by
- * what is known. */
+/* Judges the state of a unit on all its nodes; the slowest and the hottest of them count. False if the state
+ * is not known yet; with NOW, it is judged by the samples that there are. */
 static bool judge(const struct lane *lane, const struct measured_unit *unit, bool now,
                   struct unit_state *ret) {
     int64_t end_ns = unit->end_ns >= 0 ? unit->end_ns : unit->begun_ns;
@@ -200,7 +201,7 @@ static bool judge(const struct lane *lane, const struct measured_unit *unit, boo
     return true;
 }
 
-/* The gate that has its node taken out. */
+/* The name of the gate among FLAGS that takes nodes out. */
 static const char *dropping_gate(const struct gate_settings *gates, unsigned flags) {
     unsigned gate = 0;
     while (gate < GATE_UNWATCHED && !(flags >> gate & 1 && gates->actions[gate] == GATE_DROP))
@@ -208,14 +209,14 @@ static const char *dropping_gate(const struct gate_settings *gates, unsigned fla
     return gate_kind_names[gate];
 }
 
-/* What the gates want done about a unit that was written. */
+/* Does what the gates want about a unit that was written. */
 static void act(struct lane *lane, const struct measured_unit *unit, const struct unit_state *state) {
     struct measurement *measurement = lane->measurement;
     struct node_set *set = measurement->set;
     const struct gate_settings *gates = &set->campaign->gates;
     enum gate_action action = unit_state_action(gates, state->flags);
     if (measurement->ended || set->record->interrupted || !run_node_is_in(lane->at.node))
-        return; /* it ends as it is: nothing more is stopped or repeated */
+        return; /* the run is ending: nothing more is stopped or repeated */
     if (action == GATE_REPEAT && (int64_t)unit->attempt <= gates->repeats)
         lane_add_repeat(lane, unit->position);
     if (action != GATE_STOP && action != GATE_DROP)

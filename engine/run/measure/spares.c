@@ -34,7 +34,8 @@ static void look_at(struct node_set *set, const struct run_node *newcomer) {
 /* ---- Making it ready -------------------------------------------------------------------------------------
  */
 
-/* Its units stand for those of the node that was lost. One that was never looked at had any cores. */
+/* Its units stand for those of the node that was lost, so it needs the same cores; those of a node that was
+ * never inspected are not known. */
 static int check_cores(const struct run_node *newcomer, const struct run_node *lost,
                        struct failure *failure) {
     if (!lost->facts)
