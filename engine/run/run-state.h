@@ -231,9 +231,10 @@ int run_teardown(struct run *run, struct failure *failure);
 /* Writes campaign.yaml, campaign.resolved.json, design.csv, experiment/ and datapackage.json: all that is
  * known before a node is touched. */
 int run_record_inputs(struct run *run, struct failure *failure);
+/* Writes campaign.resolved.json and design.csv, by the plan. */
+int run_record_design(struct run *run, struct failure *failure);
 /* Makes the plan anew, with what the nodes are, where it was made with guesses and depends on them; and
- * writes those of these files that depend on it. What inputs.json says is done last: a run that dies before
- * plans for its nodes again. */
+ * writes what depends on it. inputs.json comes first: its facts are enough to make the plan again. */
 int run_plan_for_facts(struct run *run, struct failure *failure);
 int run_record_plan(struct run *run, struct failure *failure);
 /* Bytes that the agent and what it starts may still use. */

@@ -20,10 +20,10 @@
 /* ---- Inputs ----------------------------------------------------------------------------------------------
  */
 
-static int record_design(struct run *run, struct failure *failure) {
+int run_record_design(struct run *run, struct failure *failure) {
     cleanup(json_cleanup) cJSON *resolved = plan_resolve(run->plan);
     cleanup(text_clear) struct text table;
-    cleanup_free char *campaign = run_path(run, "campaign.resolved.json"),
+    cleanup_free char *campaign = run_path(run, CAMPAIGN_RESOLVED),
                       *design = run_path(run, CAMPAIGN_DESIGN_COPY);
     text_init(&table, 1 << 30);
     int r = json_write_file(campaign, resolved, failure);
@@ -50,10 +50,10 @@ int run_record_plan(struct run *run, struct failure *failure) {
     ledger_free(run->ledger);
     run->ledger = ledger_new(plan_positions(run->plan));
     run->units = ledger_totals(run->ledger);
-    int r = record_design(run, failure);
+    int r = run_commit(run, failure);
     if (r == 0)
-        r = run_commit(run, failure);
-    return r < 0 ? r : inputs_take_plan(run->folder, run->plan, failure);
+        r = inputs_take_plan(run->folder, run->plan, failure);
+    return r < 0 ? r : run_record_design(run, failure);
 }
 
 int run_record_inputs(struct run *run, struct failure *failure) {
@@ -61,7 +61,7 @@ int run_record_inputs(struct run *run, struct failure *failure) {
     const struct text *campaign = &run->campaign->bytes;
     int r = file_replace(path, campaign->bytes, campaign->length, 0666, failure);
     if (r == 0)
-        r = record_design(run, failure);
+        r = run_record_design(run, failure);
     if (r == 0)
         r = make_copies(run, failure);
     if (r == 0)

@@ -116,20 +116,17 @@ static size_t count_lanes(const struct measurement *measurement) {
 }
 
 /* Of one node, at the end of the list, which has room for them. */
-static int open_node(struct measurement *measurement, struct run_node *node, struct failure *failure) {
+static void open_node(struct measurement *measurement, struct run_node *node) {
     size_t count = placement_count(measurement->run, node);
     for (size_t core = 0; core < count; core++) {
         struct lane *lane = &measurement->lanes[measurement->lane_count++];
-        int r = lane_open(lane, measurement, node, core, measurement->block, failure);
-        if (r < 0)
-            return r;
+        lane_open(lane, measurement, node, core, measurement->block);
         lane->finished = lane->count == 0;
         measurement->lanes_open += lane->count > 0;
     }
-    return 0;
 }
 
-static int open_lanes(struct measurement *measurement, struct failure *failure) {
+static void open_lanes(struct measurement *measurement) {
     struct run *run = measurement->run;
     size_t count = count_lanes(measurement), before_count = measurement->lane_count, of_a_node = 1;
     cleanup_free struct lane *before = measurement->lanes;
@@ -140,17 +137,14 @@ static int open_lanes(struct measurement *measurement, struct failure *failure) 
     measurement->lanes = xcalloc(run->node_count * of_a_node, sizeof *before);
     measurement->lane_count = measurement->lanes_open = 0;
     measurement->opened = true;
-    int r;
     for (size_t i = 0; i < run->node_count; i++)
-        if (has_lanes(measurement, &run->nodes[i]) &&
-            (r = open_node(measurement, &run->nodes[i], failure)) < 0)
-            return r;
+        if (has_lanes(measurement, &run->nodes[i]))
+            open_node(measurement, &run->nodes[i]);
     inherit_failures(measurement, before, before_count);
     size_t ahead = AHEAD_BYTES_TOGETHER / (count ? count : 1); /* memory is bounded however many there are */
     measurement->ahead_bytes = ahead > AHEAD_BYTES_MAX   ? AHEAD_BYTES_MAX
                                : ahead < AHEAD_BYTES_MIN ? AHEAD_BYTES_MIN
                                                          : ahead;
-    return 0;
 }
 
 void measurement_lane_over(struct measurement *measurement, struct lane *lane) {
@@ -269,8 +263,10 @@ static int renew_job(struct measurement *measurement, struct lane *lane, struct 
     lane->since_ns = INT64_MIN; /* of the first node */
     placement_clear(&lane->at);
     for (size_t i = 0; i < run->node_count; i++)
-        if (placement_count(run, &run->nodes[i]) > 0)
-            return placement_init(&lane->at, run, &run->nodes[i], 0, failure);
+        if (placement_count(run, &run->nodes[i]) > 0) {
+            placement_init(&lane->at, run, &run->nodes[i], 0);
+            return 0;
+        }
     return failure_set(failure, -ENOTCONN, "no node is left");
 }
 
@@ -363,8 +359,8 @@ int block_join(struct measurement *measurement, struct run_node *node, struct fa
         return 0;
     run_node_enter(run, node, NODE_IN);
     measurement->lanes_counted = SIZE_MAX; /* there are as many lanes as before, and more to do */
-    int r = open_node(measurement, node, failure);
-    return r < 0 ? r : count_units(measurement, failure);
+    open_node(measurement, node);
+    return count_units(measurement, failure);
 }
 
 static int measure_block(struct measurement *measurement, struct failure *failure) {
@@ -374,10 +370,10 @@ static int measure_block(struct measurement *measurement, struct failure *failur
     if (r < 0 || measurement_is_over(measurement))
         return r;
     r = count_units(measurement, failure); /* the state may have changed what cores there are */
-    if (r == 0)
-        r = open_lanes(measurement, failure);
-    if (r == 0)
+    if (r == 0) {
+        open_lanes(measurement);
         r = run_passes(measurement, failure);
+    }
     for (size_t i = 0; i < measurement->lane_count; i++)
         lane_close(&measurement->lanes[i]);
     if (r == 0 && !measurement_is_over(measurement))

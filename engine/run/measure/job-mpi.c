@@ -63,10 +63,7 @@ int mpi_program(const struct run *run, char ***ret, struct failure *failure) {
     static char usual[] = "mpirun";
     const struct experiment_command *own = &run->experiment->job.mpirun;
     struct experiment_command command = {.arguments = {.items = (char *[]){usual}, .count = 1}};
-    cleanup(plan_values_clear) struct plan_values values = {0};
-    int r = plan_values_new(run->plan, 1, &values, failure);
-    if (r < 0)
-        return r;
+    cleanup(plan_values_clear) struct plan_values values = plan_values_new(run->plan, 1);
     struct experiment_values view = plan_values_view(&values);
     return experiment_command_arguments(own->arguments.count ? own : &command, run->experiment->file, &view,
                                         ret, failure);

@@ -65,19 +65,16 @@ bool lane_out_of_time(struct lane *lane, size_t k, int64_t busy_ns) {
 
 /* ---- Beginning and end */
 
-int lane_open(struct lane *lane, struct measurement *measurement, struct run_node *node, size_t i,
-              const struct design_block *block, struct failure *failure) {
+void lane_open(struct lane *lane, struct measurement *measurement, struct run_node *node, size_t i,
+               const struct design_block *block) {
     *lane =
         (struct lane){.measurement = measurement, .first = block->first, .pass = 1, .since_ns = INT64_MIN};
     text_init(&lane->kernel.line, LINE_MAX);
     text_init(&lane->unit.output, LANE_OUTPUT_MAX);
     text_init(&lane->errors, LINE_MAX);
-    int r = placement_init(&lane->at, measurement->run, node, i, failure);
-    if (r < 0)
-        return r;
+    placement_init(&lane->at, measurement->run, node, i);
     lane->shares = lane->at.count;
     choose_positions(lane, block);
-    return 0;
 }
 
 int lane_start(struct lane *lane, struct failure *failure) {
@@ -113,15 +110,13 @@ bool lane_repeat(struct lane *lane) {
 
 /* ---- Its command */
 
-int lane_values(const struct lane *lane, struct plan_values *ret, struct failure *failure) {
+struct plan_values lane_values(const struct lane *lane) {
     const struct run *run = lane->measurement->run;
-    int r = plan_values_new(run->plan, lane->at.shares->pu_count, ret, failure);
-    if (r < 0)
-        return r;
-    if (run->experiment->streamed)
-        return plan_values_set_block(ret, run->plan, lane->measurement->block->row, run->block_number,
-                                     failure);
-    return plan_values_set_unit(ret, run->plan, lane_position(lane, lane->next), run->block_number, failure);
+    struct plan_values values = plan_values_new(run->plan, lane->at.shares->pu_count);
+    size_t position =
+        run->experiment->streamed ? lane->measurement->block->first : lane_position(lane, lane->next);
+    plan_values_set(&values, run->plan, position, run->block_number);
+    return values;
 }
 
 static void log_command(const struct lane *lane, const char *const *arguments) {
@@ -135,16 +130,11 @@ int lane_launch(struct lane *lane, struct remote_command_specification *specific
                 const struct remote_command_callbacks *callbacks, struct failure *failure) {
     static const char *const none[] = {NULL};
     struct run *run = lane->measurement->run;
-    cleanup(plan_values_clear) struct plan_values values = {0};
-    cleanup(job_free_words) char **arguments = NULL, **environment = NULL;
-    int r = lane_values(lane, &values, failure);
-    if (r < 0)
-        return r;
+    cleanup(plan_values_clear) struct plan_values values = lane_values(lane);
+    cleanup(job_free_words) char **arguments = NULL, **environment = plan_values_environment(&values);
     struct experiment_values view = plan_values_view(&values);
-    r = experiment_command_arguments(&run->experiment->run, run->experiment->file, &view, &arguments,
-                                     failure);
-    if (r == 0)
-        r = plan_values_environment(&values, &environment, failure);
+    int r = experiment_command_arguments(&run->experiment->run, run->experiment->file, &view, &arguments,
+                                         failure);
     if (r == 0 && lane->measurement->job)
         r = job_adapt(lane, &lane->unit.shape, &view, &arguments, &environment, failure);
     if (r < 0)

@@ -153,7 +153,7 @@ bool run_has_all_units(const struct run *run, const struct run_node *node) {
     size_t positions = plan_positions(run->plan), places = job ? 1 : placement_count(run, node);
     for (size_t i = 0; i < places; i++) {
         size_t place = placement_place(run, node, i);
-        if (place == SIZE_MAX || ledger_count_done(run->ledger, place, 0, positions) < positions)
+        if (ledger_count_done(run->ledger, place, 0, positions) < positions)
             return false;
     }
     return places > 0;

@@ -45,13 +45,10 @@ static void add_share(struct placement *placement, struct run_node *node, size_t
         share->pus[i] = node->cores[first + i]->index;
 }
 
-int placement_init(struct placement *placement, const struct run *run, struct run_node *node, size_t i,
-                   struct failure *failure) {
+void placement_init(struct placement *placement, const struct run *run, struct run_node *node, size_t i) {
     bool job = run->experiment->placement == EXPERIMENT_PLACEMENT_JOB,
          core = run->experiment->placement == EXPERIMENT_PLACEMENT_CORE;
     *placement = (struct placement){.place = placement_place(run, node, i)};
-    if (placement->place == SIZE_MAX)
-        return failure_memory(failure);
     placement->shares = xcalloc(run->node_count, sizeof *placement->shares);
     if (!job)
         add_share(placement, node, core ? i : 0, core ? 1 : node->core_count);
@@ -60,7 +57,6 @@ int placement_init(struct placement *placement, const struct run *run, struct ru
             add_share(placement, &run->nodes[k], 0, run->nodes[k].core_count);
     placement->core = ledger_place_core(run->ledger, placement->place);
     placement->node = placement->shares[0].node;
-    return 0;
 }
 
 void placement_clear(struct placement *placement) {

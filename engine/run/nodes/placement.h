@@ -42,11 +42,10 @@ struct placement {
 
 /* How many are NODE's. */
 size_t placement_count(const struct run *run, const struct run_node *node);
-/* The ledger's number of NODE's I-th; SIZE_MAX when out of memory or of places. */
+/* The ledger's number of NODE's I-th. */
 size_t placement_place(const struct run *run, const struct run_node *node, size_t i);
-/* NODE's I-th; of the job, with all nodes that are in. -ENOMEM. */
-int placement_init(struct placement *placement, const struct run *run, struct run_node *node, size_t i,
-                   struct failure *failure);
+/* NODE's I-th; of the job, with all nodes that are in. */
+void placement_init(struct placement *placement, const struct run *run, struct run_node *node, size_t i);
 void placement_clear(struct placement *placement);
 /* Is NODE one of its nodes? */
 bool placement_has(const struct placement *placement, const struct run_node *node);

@@ -208,15 +208,11 @@ static const char **find_programs(const struct run_node *node, void *context) {
 }
 
 int software_record_programs(struct run *run, struct failure *failure) {
-    cleanup(plan_values_clear) struct plan_values values = {0};
+    cleanup(plan_values_clear) struct plan_values values = plan_values_new(run->plan, 1);
     cleanup(clear_programs) struct programs programs = {0};
-    int r = plan_values_new(run->plan, 1, &values, failure);
-    if (r == 0)
-        r = run->experiment->streamed ? plan_values_set_block(&values, run->plan, 0, 1, failure)
-                                      : plan_values_set_unit(&values, run->plan, 0, 1, failure);
+    plan_values_set(&values, run->plan, 0, 1);
     struct experiment_values usable = plan_values_view(&values);
-    if (r == 0)
-        r = experiment_command_arguments(&run->experiment->run, run->experiment->file, &usable,
+    int r = experiment_command_arguments(&run->experiment->run, run->experiment->file, &usable,
                                          &programs.arguments, failure);
     if (r == 0 && experiment_has_ranks(run->experiment))
         r = mpi_program(run, &programs.mpirun, failure);

@@ -1,4 +1,5 @@
-/* Which spares had taken whose places, when a run goes on. */
+/* Which spares had taken whose places, when a run is resumed. */
+#include "engine/foundation/file.h"
 #include "engine/run/nodes/out.h"
 #include "engine/run/record/history.h"
 #include "tests/test.h"
@@ -9,6 +10,21 @@ static struct run_node nodes[NODES];
 static struct run run = {.nodes = nodes, .node_count = NODES};
 
 /* n-1 to n-3, and the spares n-4 and n-5. */
+static char folder[] = "/tmp/assay-spares-XXXXXX";
+
+static int set_up(void **state) {
+    char path[64];
+    if (!mkdtemp(folder))
+        return -1;
+    snprintf(path, sizeof path, "%s/journal.jsonl", folder);
+    return journal_create(path, &run.journal, NULL);
+}
+
+static int tear_down(void **state) {
+    journal_close(run.journal);
+    return file_remove_tree(folder, NULL);
+}
+
 static int begin(void **state) {
     static const char *const names[NODES] = {"n-1", "n-2", "n-3", "n-4", "n-5"};
     for (size_t i = 0; i < NODES; i++)
@@ -71,3 +87,5 @@ TEST(only_the_newcomer_is_asked) {
 }
 
 TEST_EACH(begin, NULL)
+
+TEST_GROUP(set_up, tear_down)
