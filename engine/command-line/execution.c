@@ -3,11 +3,11 @@
 #include "engine/command-line/output.h"
 #include "engine/command-line/progress.h"
 #include "engine/command-line/unit-prediction.h"
+#include "engine/command-line/until.h"
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/clock.h"
 #include "engine/foundation/file.h"
 #include "engine/foundation/memory.h"
-#include "engine/run/campaign/until.h"
 #include "engine/run/run.h"
 
 #include <errno.h>
@@ -32,14 +32,6 @@ static int read_command(struct text *bytes, const char ***ret, struct failure *f
     }
     *ret = words;
     return 0;
-}
-
-int execution_read_campaign(const struct inputs *inputs, const struct installation *installation,
-                            struct campaign **ret, struct failure *failure) {
-    struct campaign_overrides overrides;
-    inputs_overrides(inputs, &overrides);
-    cleanup_free char *path = file_join(inputs->run_folder, "campaign.yaml");
-    return path ? campaign_read(path, installation, &overrides, ret, failure) : failure_memory(failure);
 }
 
 int execution_check_changes(const struct inputs *inputs, bool as_recorded, struct failure *failure) {
@@ -80,7 +72,7 @@ static int carry_out_again(const struct run_request *first, const char *folder, 
     cleanup(campaign_cleanup) struct campaign *campaign = NULL;
     int r = inputs_read(folder, &inputs, failure);
     if (r == 0)
-        r = execution_read_campaign(&inputs, first->installation, &campaign, failure);
+        r = campaign_read_recorded(folder, first->installation, NULL, 0, &campaign, failure);
     if (r < 0)
         return r;
     struct run_request request = *first;

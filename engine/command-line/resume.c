@@ -42,18 +42,13 @@ static int find_folder(const char *run, char **ret, struct failure *failure) {
     return 0;
 }
 
-static int add_spares(const struct verb_arguments *arguments, struct inputs *inputs,
-                      struct failure *failure) {
-    size_t count = 0;
-    cleanup_free const char **lists = verb_values(arguments, "--spares", &count);
-    return lists ? inputs_add_spares(inputs, lists, count, failure) : failure_memory(failure);
-}
-
 static int resume(const struct verb_arguments *arguments, struct failure *failure) {
     cleanup(installation_clear) struct installation installation = {0};
     cleanup(inputs_clear) struct inputs inputs = {0};
     cleanup(campaign_cleanup) struct campaign *campaign = NULL;
     cleanup_free char *folder = NULL;
+    size_t spare_count = 0;
+    cleanup_free const char **spares = verb_values(arguments, "--spares", &spare_count);
     int r = find_folder(arguments->operands[0], &folder, failure);
     if (r == 0)
         r = installation_init(&installation, NULL, getenv("ASSAY_PATH"), failure);
@@ -62,9 +57,7 @@ static int resume(const struct verb_arguments *arguments, struct failure *failur
     if (r == 0)
         r = execution_check_changes(&inputs, verb_switch(arguments, "--as-recorded"), failure);
     if (r == 0)
-        r = add_spares(arguments, &inputs, failure);
-    if (r == 0)
-        r = execution_read_campaign(&inputs, &installation, &campaign, failure);
+        r = campaign_read_recorded(folder, &installation, spares, spare_count, &campaign, failure);
     if (r < 0)
         return r;
     struct execution execution = {

@@ -108,10 +108,8 @@ static int begin_or_go_on(const struct execution *execution, struct failure *fai
         return execution_carry_out(execution, failure);
     int r = execution_check_changes(&inputs, false, failure);
     if (r == 0) /* the run has those that it began with */
-        r = inputs_add_spares(&inputs, execution->overrides->spares, execution->overrides->spare_count,
-                              failure);
-    if (r == 0)
-        r = execution_read_campaign(&inputs, execution->installation, &campaign, failure);
+        r = campaign_read_recorded(inputs.run_folder, execution->installation, execution->overrides->spares,
+                                   execution->overrides->spare_count, &campaign, failure);
     if (r < 0)
         return r;
     struct execution other = *execution;
@@ -150,8 +148,6 @@ static int run(const struct verb_arguments *arguments, struct failure *failure) 
             failure, arguments->operands[0], 0, 0,
             "what was run before is run again from its beginning; to continue a run that has "
             "ended early give 'assay resume' its folder");
-    if (r == 0)
-        r = recorded_run_override(&recorded, &overrides);
     if (r == 0)
         r = campaign_read(recorded.campaign, &installation, &overrides, &campaign, failure);
     if (r < 0)

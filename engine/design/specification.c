@@ -44,7 +44,6 @@ void design_specification_free(struct design_specification *specification) {
     if (!specification)
         return;
     free(specification->file);
-    free(specification->table);
     for (size_t i = 0; i < specification->level_count; i++)
         levels_clear(&specification->levels[i]);
     free(specification->levels);
@@ -162,12 +161,6 @@ int design_specification_add_computed(struct design_specification *specification
 
 /* ---- Asking */
 
-int design_specification_set_table(struct design_specification *specification, const char *path) {
-    free(specification->table);
-    specification->table = xstrdup(path);
-    return 0;
-}
-
 uint64_t design_specification_seed(const struct design_specification *specification) {
     return specification->seed;
 }
@@ -268,14 +261,6 @@ static int make_table(const struct design_specification *specification, const st
                       struct design **ret, struct failure *failure) {
     cleanup(free_design) struct design *design = NULL;
     int r;
-    if (specification->table) {
-        r = design_read(specification->table, factors, &design, failure);
-        if (r == 0 && factors)
-            r = design_conform(design, factors, failure);
-        if (r == 0)
-            *ret = take_pointer(design);
-        return r;
-    }
     if (specification->kind == DESIGN_KIND_FILE) {
         r = design_read(specification->file, factors, &design, failure);
     } else {

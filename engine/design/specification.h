@@ -74,7 +74,6 @@ struct design_computed {
 struct design_specification {
     enum design_kind kind;
     char *file;  /* of the table; "-" is standard input */
-    char *table; /* as it was made before: it is read, and nothing is generated; NULL: it is made */
     struct levels *levels;
     size_t level_count, level_capacity;
     uint64_t rows; /* to draw */
@@ -126,8 +125,6 @@ int design_specification_add_crossed(struct design_specification *specification,
 int design_specification_add_computed(struct design_specification *specification, const char *name,
                                       const char *text, size_t line, size_t column, struct failure *failure);
 
-/* The table was made before, by this specification, and lies in PATH: it is read from there. */
-int design_specification_set_table(struct design_specification *specification, const char *path);
 
 uint64_t design_specification_seed(const struct design_specification *specification);
 const char *design_specification_order_name(const struct design_specification *specification);

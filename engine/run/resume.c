@@ -225,8 +225,7 @@ int run_reopen(struct run *run, const struct inputs *inputs, char **ret_sealed, 
         return 0;
     run->only_seals = is_all_done(run);
     run->archive = name_archive(run);
-    if (inputs->has_more_spares)
-        r = inputs_save(inputs, failure);
+    r = run_record_design(run, failure); /* it may have more spares */
     if (r == 0)
         r = run_open_records(run, failure);
     if (r < 0)

@@ -44,9 +44,8 @@ int run_open_records(struct run *run, struct failure *failure);
 /* Makes the plan from what is guessed of the nodes, or with the FACTS that the parts before have measured
  * with, and all that its rows and positions decide. */
 int run_make_plan(struct run *run, const struct plan_facts *facts, struct failure *failure);
-/* Makes it anew, with what the nodes are, where it was made with guesses and depends on them; and writes
- * those of the inputs that depend on it. What inputs.json says is done last: a run that dies before plans for
- * its nodes again. */
+/* Makes it anew, with what the nodes are, where it was made with guesses and depends on them; and writes what
+ * depends on it. inputs.json comes first: its facts are enough to make the plan again. */
 int run_plan_for_facts(struct run *run, struct failure *failure);
 
 /* ---- seal.c, missing.c */
@@ -54,6 +53,9 @@ int run_plan_for_facts(struct run *run, struct failure *failure);
 /* Writes campaign.yaml, campaign.resolved.json, design.csv, experiment/ and datapackage.json: all that is
  * known before a node is touched. */
 int run_record_inputs(struct run *run, struct failure *failure);
+/* Writes campaign.resolved.json and design.csv, by the plan. */
+int run_record_design(struct run *run, struct failure *failure);
+/* The same, and the facts that the plan was made with, of a plan that was made anew. */
 int run_record_plan(struct run *run, struct failure *failure);
 /* Writes run.json, by the committed journal. */
 int run_record_run(struct run *run, struct failure *failure);

@@ -20,10 +20,10 @@
 /* ---- Inputs ----------------------------------------------------------------------------------------------
  */
 
-static int record_design(struct run *run, struct failure *failure) {
+int run_record_design(struct run *run, struct failure *failure) {
     cleanup(json_cleanup) cJSON *resolved = plan_resolve(run->set.plan);
     cleanup(text_clear) struct text table;
-    cleanup_free char *campaign = record_path(&run->record, "campaign.resolved.json"),
+    cleanup_free char *campaign = record_path(&run->record, CAMPAIGN_RESOLVED),
                       *design = record_path(&run->record, CAMPAIGN_DESIGN_COPY);
     text_init(&table, 1 << 30);
     int r = json_write_file(campaign, resolved, failure);
@@ -47,10 +47,10 @@ static int make_copies(struct run *run, struct failure *failure) {
 }
 
 int run_record_plan(struct run *run, struct failure *failure) {
-    int r = record_design(run, failure);
+    int r = record_commit(&run->record, failure);
     if (r == 0)
-        r = record_commit(&run->record, failure);
-    return r < 0 ? r : inputs_take_plan(run->record.folder, run->set.plan, failure);
+        r = inputs_take_plan(run->record.folder, run->set.plan, failure);
+    return r < 0 ? r : run_record_design(run, failure);
 }
 
 int run_record_inputs(struct run *run, struct failure *failure) {
@@ -58,7 +58,7 @@ int run_record_inputs(struct run *run, struct failure *failure) {
     const struct text *campaign = &run->set.campaign->bytes;
     int r = file_replace(path, campaign->bytes, campaign->length, 0666, failure);
     if (r == 0)
-        r = record_design(run, failure);
+        r = run_record_design(run, failure);
     if (r == 0)
         r = make_copies(run, failure);
     if (r == 0)

@@ -234,10 +234,7 @@ static int append_phases(const struct plan *plan, struct plan_values *values, st
                 "  control    as said above, all else is left as it is found%s\n  warm-up    likewise%s\n",
                 each, each);
     append_units(plan, ret);
-    if (experiment->streamed)
-        plan_values_set_block(values, plan, 0, 1, failure);
-    else
-        plan_values_set_unit(values, plan, 0, 1, failure);
+    plan_values_set(values, plan, 0, 1);
     r = append_start(plan, values, ret, failure);
     if (r == 0)
         r = append_commands(plan, &experiment->run, 1, values, ret, failure);
@@ -252,8 +249,7 @@ static int append_phases(const struct plan *plan, struct plan_values *values, st
 int plan_describe(const struct plan *plan, const char *runs, struct text *ret, struct failure *failure) {
     const struct campaign *campaign = plan->campaign;
     const struct experiment *experiment = campaign->experiment;
-    cleanup(plan_values_clear) struct plan_values values = {0};
-    plan_values_new(plan, 1, &values, failure);
+    cleanup(plan_values_clear) struct plan_values values = plan_values_new(plan, 1);
     /* How many cores a node has is not known before it was asked. */
     if (experiment->placement == EXPERIMENT_PLACEMENT_NODE) {
         free(values.values[0]);

@@ -119,20 +119,17 @@ static size_t count_lanes(const struct measurement *measurement) {
 }
 
 /* Opens the lanes of one node, at the end of the list, which has room for them. */
-static int open_node(struct measurement *measurement, struct run_node *node, struct failure *failure) {
+static void open_node(struct measurement *measurement, struct run_node *node) {
     size_t count = placement_count(measurement->set, node);
     for (size_t core = 0; core < count; core++) {
         struct lane *lane = &measurement->lanes[measurement->lane_count++];
-        int r = lane_open(lane, measurement, node, core, measurement->block, failure);
-        if (r < 0)
-            return r;
+        lane_open(lane, measurement, node, core, measurement->block);
         lane->finished = lane->count == 0;
         measurement->lanes_open += lane->count > 0;
     }
-    return 0;
 }
 
-static int open_lanes(struct measurement *measurement, struct failure *failure) {
+static void open_lanes(struct measurement *measurement) {
     struct node_set *set = measurement->set;
     size_t count = count_lanes(measurement), before_count = measurement->lane_count, of_a_node = 1;
     cleanup_free struct lane *before = measurement->lanes;
@@ -143,18 +140,15 @@ static int open_lanes(struct measurement *measurement, struct failure *failure) 
     measurement->lanes = xcalloc(set->count * of_a_node, sizeof *before);
     measurement->lane_count = measurement->lanes_open = 0;
     measurement->opened = true;
-    int r;
     for (size_t i = 0; i < set->count; i++)
-        if (has_lanes(measurement, &set->items[i]) &&
-            (r = open_node(measurement, &set->items[i], failure)) < 0)
-            return r;
+        if (has_lanes(measurement, &set->items[i]))
+            open_node(measurement, &set->items[i]);
     inherit_failures(measurement, before, before_count);
     size_t ahead =
         AHEAD_BYTES_TOGETHER / (count ? count : 1); /* so that memory is bounded for any number of lanes */
     measurement->ahead_bytes = ahead > AHEAD_BYTES_MAX   ? AHEAD_BYTES_MAX
                                : ahead < AHEAD_BYTES_MIN ? AHEAD_BYTES_MIN
                                                          : ahead;
-    return 0;
 }
 
 void measurement_lane_over(struct measurement *measurement, struct lane *lane) {
@@ -276,8 +270,10 @@ static int renew_job(struct measurement *measurement, struct lane *lane, struct 
     lane->since_ns = INT64_MIN; /* of the first node */
     placement_clear(&lane->at);
     for (size_t i = 0; i < set->count; i++)
-        if (placement_count(set, &set->items[i]) > 0)
-            return placement_init(&lane->at, set, &set->items[i], 0, failure);
+        if (placement_count(set, &set->items[i]) > 0) {
+            placement_init(&lane->at, set, &set->items[i], 0);
+            return 0;
+        }
     return failure_set(failure, -ENOTCONN, "no node is left");
 }
 
@@ -369,10 +365,9 @@ int block_join(struct measurement *measurement, struct run_node *node, struct fa
         set->experiment->placement == EXPERIMENT_PLACEMENT_JOB) /* whose lane gets it as another node */
         return 0;
     node_set_enter(set, node, NODE_IN);
-    measurement->lanes_counted =
-        SIZE_MAX; /* count again: there are as many lanes as before, and more units */
-    int r = open_node(measurement, node, failure);
-    return r < 0 ? r : count_units(measurement, failure);
+    measurement->lanes_counted = SIZE_MAX; /* as many lanes as before have more units */
+    open_node(measurement, node);
+    return count_units(measurement, failure);
 }
 
 static int measure_block(struct measurement *measurement, struct failure *failure) {
@@ -382,10 +377,10 @@ static int measure_block(struct measurement *measurement, struct failure *failur
     if (r < 0 || measurement_is_over(measurement))
         return r;
     r = count_units(measurement, failure); /* the state may have changed what cores there are */
-    if (r == 0)
-        r = open_lanes(measurement, failure);
-    if (r == 0)
+    if (r == 0) {
+        open_lanes(measurement);
         r = run_passes(measurement, failure);
+    }
     for (size_t i = 0; i < measurement->lane_count; i++)
         lane_close(&measurement->lanes[i]);
     if (r == 0 && !measurement_is_over(measurement))

@@ -210,11 +210,11 @@ static int write_file(struct lane *lane, const char *name, const char *bytes, si
  * them, and the host file of a job. */
 static int write_files(struct lane *lane, struct failure *failure) {
     const struct experiment *experiment = lane->measurement->set->experiment;
-    cleanup(plan_values_clear) struct plan_values values = {0};
+    cleanup(plan_values_clear) struct plan_values values = lane_values(lane);
     cleanup(text_clear) struct text hosts;
     text_init(&hosts, 16 << 20);
-    int r = lane_values(lane, &values, failure);
-    if (r == 0 && lane->measurement->job) {
+    int r = 0;
+    if (lane->measurement->job) {
         job_append_hosts(lane, &lane->unit.shape, &hosts);
         r = write_file(lane, JOB_HOST_FILE, hosts.bytes, hosts.length, failure);
     }

@@ -66,19 +66,16 @@ bool lane_out_of_time(struct lane *lane, size_t k, int64_t busy_ns) {
 
 /* ---- Beginning and end */
 
-int lane_open(struct lane *lane, struct measurement *measurement, struct run_node *node, size_t i,
-              const struct design_block *block, struct failure *failure) {
+void lane_open(struct lane *lane, struct measurement *measurement, struct run_node *node, size_t i,
+               const struct design_block *block) {
     *lane =
         (struct lane){.measurement = measurement, .first = block->first, .pass = 1, .since_ns = INT64_MIN};
     text_init(&lane->kernel.line, LINE_MAX);
     text_init(&lane->unit.output, LANE_OUTPUT_MAX);
     text_init(&lane->errors, LINE_MAX);
-    int r = placement_init(&lane->at, measurement->set, node, i, failure);
-    if (r < 0)
-        return r;
+    placement_init(&lane->at, measurement->set, node, i);
     lane->shares = lane->at.count;
     choose_positions(lane, block);
-    return 0;
 }
 
 int lane_start(struct lane *lane, struct failure *failure) {
@@ -114,16 +111,13 @@ bool lane_repeat(struct lane *lane) {
 
 /* ---- Its command */
 
-int lane_values(const struct lane *lane, struct plan_values *ret, struct failure *failure) {
-    const struct node_set *set = lane->measurement->set;
-    int r = plan_values_new(set->plan, lane->at.shares->pu_count, ret, failure);
-    if (r < 0)
-        return r;
-    if (set->experiment->streamed)
-        return plan_values_set_block(ret, set->plan, lane->measurement->block->row,
-                                     lane->measurement->progress->block_number, failure);
-    return plan_values_set_unit(ret, set->plan, lane_position(lane, lane->next),
-                                lane->measurement->progress->block_number, failure);
+struct plan_values lane_values(const struct lane *lane) {
+    const struct plan *plan = lane->measurement->set->plan;
+    struct plan_values values = plan_values_new(plan, lane->at.shares->pu_count);
+    bool streamed = lane->measurement->set->experiment->streamed;
+    size_t position = streamed ? lane->measurement->block->first : lane_position(lane, lane->next);
+    plan_values_set(&values, plan, position, lane->measurement->progress->block_number);
+    return values;
 }
 
 static void log_command(const struct lane *lane, const char *const *arguments) {
@@ -138,16 +132,11 @@ int lane_launch(struct lane *lane, struct remote_command_specification *specific
                 const struct remote_command_callbacks *callbacks, struct failure *failure) {
     static const char *const none[] = {NULL};
     struct node_set *set = lane->measurement->set;
-    cleanup(plan_values_clear) struct plan_values values = {0};
-    cleanup(job_free_words) char **arguments = NULL, **environment = NULL;
-    int r = lane_values(lane, &values, failure);
-    if (r < 0)
-        return r;
+    cleanup(plan_values_clear) struct plan_values values = lane_values(lane);
+    cleanup(job_free_words) char **arguments = NULL, **environment = plan_values_environment(&values);
     struct experiment_values view = plan_values_view(&values);
-    r = experiment_command_arguments(&set->experiment->run, set->experiment->file, &view, &arguments,
-                                     failure);
-    if (r == 0)
-        r = plan_values_environment(&values, &environment, failure);
+    int r = experiment_command_arguments(&set->experiment->run, set->experiment->file, &view, &arguments,
+                                         failure);
     if (r == 0 && lane->measurement->job)
         r = job_adapt(lane, &lane->unit.shape, &view, &arguments, &environment, failure);
     if (r < 0)

@@ -96,10 +96,9 @@ struct lane {
 };
 
 /* A lane on the placement that is number I of NODE's, for the positions of BLOCK. What the ledger has as done
- * is left out; what a gate wanted again is for the second pass. LANE is overwritten; on failure it can be
- * closed. */
-int lane_open(struct lane *lane, struct measurement *measurement, struct run_node *node, size_t i,
-              const struct design_block *block, struct failure *failure);
+ * is left out; what a gate wanted again is for the second pass. LANE is overwritten. */
+void lane_open(struct lane *lane, struct measurement *measurement, struct run_node *node, size_t i,
+               const struct design_block *block);
 /* Starts it, when it has no command. When it is over it calls measurement_lane_over(). */
 int lane_start(struct lane *lane, struct failure *failure);
 /* Kills what still runs, and frees all; node, core and failures in a row stay to be read. */
@@ -116,7 +115,7 @@ bool lane_repeat(struct lane *lane);
 bool lane_out_of_time(struct lane *lane, size_t k, int64_t busy_ns);
 
 /* The values of the next unit; of a streamed lane, of its block. The caller clears them. */
-int lane_values(const struct lane *lane, struct plan_values *ret, struct failure *failure);
+struct plan_values lane_values(const struct lane *lane);
 /* Starts the experiment's run command with the lane's values, in its node's work folder, pinned to its PUs.
  * SPECIFICATION holds the rest. The first of a measurement is logged. */
 int lane_launch(struct lane *lane, struct remote_command_specification *specification,

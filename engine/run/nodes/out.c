@@ -166,7 +166,7 @@ bool node_set_has_all_units(const struct node_set *set, const struct run_node *n
     size_t positions = plan_positions(set->plan), places = job ? 1 : placement_count(set, node);
     for (size_t i = 0; i < places; i++) {
         size_t place = placement_place(set, node, i);
-        if (place == SIZE_MAX || ledger_count_done(set->record->ledger, place, 0, positions) < positions)
+        if (ledger_count_done(set->record->ledger, place, 0, positions) < positions)
             return false;
     }
     return places > 0;

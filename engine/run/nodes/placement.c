@@ -58,13 +58,11 @@ static void add_share(struct placement *placement, struct run_node *node, size_t
         share->pus[i] = node->cores[first + i]->index;
 }
 
-int placement_init(struct placement *placement, const struct node_set *set, struct run_node *node, size_t i,
-                   struct failure *failure) {
+void placement_init(struct placement *placement, const struct node_set *set, struct run_node *node,
+                    size_t i) {
     bool job = set->experiment->placement == EXPERIMENT_PLACEMENT_JOB,
          core = set->experiment->placement == EXPERIMENT_PLACEMENT_CORE;
     *placement = (struct placement){.place = placement_place(set, node, i)};
-    if (placement->place == SIZE_MAX)
-        return failure_memory(failure);
     placement->shares = xcalloc(set->count, sizeof *placement->shares);
     if (!job)
         add_share(placement, node, core ? i : 0, core ? 1 : node->core_count);
@@ -73,7 +71,6 @@ int placement_init(struct placement *placement, const struct node_set *set, stru
             add_share(placement, &set->items[k], 0, set->items[k].core_count);
     placement->core = ledger_place_core(set->record->ledger, placement->place);
     placement->node = placement->shares[0].node;
-    return 0;
 }
 
 void placement_clear(struct placement *placement) {

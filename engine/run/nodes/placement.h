@@ -43,15 +43,14 @@ struct placement {
 /* How many are NODE's. Of one that was not looked at in this part of the run: those that did units in earlier
  * ones. */
 size_t placement_count(const struct node_set *set, const struct run_node *node);
-/* The ledger's number of NODE's I-th; SIZE_MAX when out of memory or of places. */
+/* The ledger's number of NODE's I-th. */
 size_t placement_place(const struct node_set *set, const struct run_node *node, size_t i);
-/* NODE's I-th; of the job, with all nodes that are in. -ENOMEM. */
-int placement_init(struct placement *placement, const struct node_set *set, struct run_node *node, size_t i,
-                   struct failure *failure);
+/* NODE's I-th; of the job, with all nodes that are in. */
+void placement_init(struct placement *placement, const struct node_set *set, struct run_node *node, size_t i);
 void placement_clear(struct placement *placement);
 /* Is NODE one of its nodes? */
 bool placement_has(const struct placement *placement, const struct run_node *node);
-/* Appends the names of the first COUNT nodes, folded. 0 or -ENOMEM. */
+/* Appends the names of the first COUNT nodes, folded. 0 or */
 int placement_append_nodes(const struct placement *placement, size_t count, struct text *text);
 /* A time by the first node's monotonic clock, by that of share I; as good as their clocks were measured. */
 int64_t placement_time_of(const struct placement *placement, size_t i, int64_t first_ns);

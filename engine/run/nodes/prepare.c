@@ -288,16 +288,12 @@ static int specify_variant(struct node_set *set, size_t number, struct remote_co
     struct node_variant *variant = context;
     size_t cores = set->items[number].core_count;
     size_t cpus = set->experiment->placement == EXPERIMENT_PLACEMENT_CORE ? 1 : cores;
-    cleanup(plan_values_clear) struct plan_values values = {0};
-    clear_variant(variant);
-    int r = plan_values_new(set->plan, cpus, &values, failure);
-    if (r < 0)
-        return r;
+    cleanup(plan_values_clear) struct plan_values values = plan_values_new(set->plan, cpus);
     struct experiment_values usable = plan_values_view(&values);
-    r = experiment_command_arguments(variant->command, set->experiment->file, &usable, &variant->arguments,
-                                     failure);
-    if (r == 0)
-        r = plan_values_environment(&values, &variant->environment, failure);
+    clear_variant(variant);
+    int r = experiment_command_arguments(variant->command, set->experiment->file, &usable,
+                                         &variant->arguments, failure);
+    variant->environment = plan_values_environment(&values);
     ret->arguments = (const char *const *)variant->arguments;
     ret->environment = (const char *const *)variant->environment;
     return r;

@@ -178,10 +178,7 @@ int software_mpirun(const struct node_set *set, char ***ret, struct failure *fai
     static char usual[] = "mpirun";
     const struct experiment_command *own = &set->experiment->job.mpirun;
     struct experiment_command command = {.arguments = {.items = (char *[]){usual}, .count = 1}};
-    cleanup(plan_values_clear) struct plan_values values = {0};
-    int r = plan_values_new(set->plan, 1, &values, failure);
-    if (r < 0)
-        return r;
+    cleanup(plan_values_clear) struct plan_values values = plan_values_new(set->plan, 1);
     struct experiment_values view = plan_values_view(&values);
     return experiment_command_arguments(own->arguments.count ? own : &command, set->experiment->file, &view,
                                         ret, failure);
@@ -220,15 +217,11 @@ static const char **find_programs(const struct run_node *node, void *context) {
 }
 
 int software_record_programs(struct node_set *set, struct failure *failure) {
-    cleanup(plan_values_clear) struct plan_values values = {0};
+    cleanup(plan_values_clear) struct plan_values values = plan_values_new(set->plan, 1);
     cleanup(clear_programs) struct programs programs = {0};
-    int r = plan_values_new(set->plan, 1, &values, failure);
-    if (r == 0)
-        r = set->experiment->streamed ? plan_values_set_block(&values, set->plan, 0, 1, failure)
-                                      : plan_values_set_unit(&values, set->plan, 0, 1, failure);
+    plan_values_set(&values, set->plan, 0, 1);
     struct experiment_values usable = plan_values_view(&values);
-    if (r == 0)
-        r = experiment_command_arguments(&set->experiment->run, set->experiment->file, &usable,
+    int r = experiment_command_arguments(&set->experiment->run, set->experiment->file, &usable,
                                          &programs.arguments, failure);
     if (r == 0 && experiment_has_ranks(set->experiment))
         r = software_mpirun(set, &programs.mpirun, failure);

@@ -302,6 +302,10 @@ static void take_command(struct run_history *history, const struct journal_entry
             history->commands_kept = number;
 }
 
+static void take_deadline(struct run_history *history, const struct journal_entry *entry) {
+    journal_entry_time(entry, "wall_ns", &history->deadline_ns);
+}
+
 static void take_sealing(struct run_history *history, const struct journal_entry *entry) {
     (void)entry;
     memcpy(last_part(history)->status, history->sealed_as, sizeof history->sealed_as);
@@ -331,7 +335,6 @@ static const struct {
     {"planned", "units", COUNT(planned)},
     {"phase-started", "phase", TEXT(phase)},
     {"block-started", "block", COUNT(block)},
-    {"deadline", "wall_ns", COUNT(deadline_ns)},
     {"sealing", "status", TEXT(sealed_as)},
     {"sealing", "error", TEXT(outcome)},
     {"sealing", "archive", TEXT(archive)},
@@ -353,6 +356,7 @@ static const struct {
     {"slow-node", take_fate},    {"node-replaced", take_replacement},
     {"agent", take_agent},       {"agent-ended", drop_agent},
     {"command", take_command},   {"sealing", take_sealing},
+    {"deadline", take_deadline},
 };
 
 static void take_members(struct run_history *history, const struct journal_entry *entry) {

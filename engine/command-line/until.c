@@ -1,4 +1,4 @@
-#include "engine/run/campaign/until.h"
+#include "engine/command-line/until.h"
 
 #include "engine/documents/unit.h"
 #include "engine/foundation/cleanup.h"
