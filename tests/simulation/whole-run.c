@@ -250,7 +250,6 @@ static void nothing(void) {
 }
 
 static void be_away(int64_t duration_ns) {
-    world.on_wait = NULL;
     world.actors[ENGINE].loop = run_world.no_loop;
     world.actors[ENGINE].frozen = false;
     world_run(now() + duration_ns, no_agent_is_there, nothing);
@@ -283,6 +282,7 @@ static int run_part(const struct run_request *request, struct failure *failure) 
         r = resumes ? run_resume(&own, &inputs, &archive, failure) : run_execute(&own, &archive, failure);
     else
         r = 1;
+    world.on_wait = NULL;
     if (r == 1) {
         engine_is_dead();
         take_pointer(campaign); /* the dead have no memory to free, and may have been anywhere in it */
@@ -363,13 +363,13 @@ static const char *text_at(const struct document_node *node, const char *key) {
 }
 
 /* Of one core: all, that is done or missing; or nothing, when the run did not get so far as to know it. */
-static void check_core(size_t machine, size_t core, bool is_complete) {
+static void check_core(size_t machine, size_t core, bool is_complete, bool is_out) {
     unsigned done = 0, known = 0, all = story.rows * story.repetitions;
     for (size_t i = 0; i < ROWS_MOST * REPETITIONS_MOST; i++) {
         const struct unit_fate *unit = &(&units[machine][core][0][0])[i];
         done += unit->done;
         known += unit->done + unit->missing;
-        must(!is_complete || !story.gate || !unit->is_flagged || unit->attempt > REPEATS,
+        must(!is_complete || !story.gate || !unit->is_flagged || unit->attempt > REPEATS || is_out,
              "a unit of %s is flagged, and was done only %u times", run_world.machines[machine].name,
              unit->attempt);
     }
@@ -383,10 +383,11 @@ static void check_nodes(const struct document_node *run, bool is_complete) {
     const struct document_node *nodes = document_get(run, "nodes"), *out = document_get(run, "nodes_out");
     for (size_t i = 0; i < nodes->count; i++) {
         size_t machine = strtoul(nodes->items[i]->text + strlen("node-"), NULL, 10) - 1;
-        bool is_replaced = false;
+        bool is_out = false, is_replaced = false;
         for (size_t k = 0; out && k < out->count; k++) {
             if (strcmp(text_at(out->items[k], "node"), nodes->items[i]->text) != 0)
                 continue;
+            is_out = true;
             is_replaced = strcmp(text_at(out->items[k], "replaced"), "true") == 0;
             const char *why = text_at(out->items[k], "why"), *sentence = text_at(out->items[k], "sentence");
             trace("%s is out: %s: %s", nodes->items[i]->text, why, sentence);
@@ -397,7 +398,7 @@ static void check_nodes(const struct document_node *run, bool is_complete) {
             run_counters->leases_over += strstr(sentence, "lease") != NULL;
         }
         for (size_t core = 0; !is_replaced && core < (story.by_core ? CORES : 1); core++)
-            check_core(machine, core, is_complete);
+            check_core(machine, core, is_complete, is_out);
     }
 }
 
@@ -603,6 +604,7 @@ int main(int count, char **arguments) {
          "there is no memory");
     world_init();
     machines_make(world_folder());
+    setlinebuf(stdout);
     (void)program_sha256(); /* takes long, and is known to all children from here on */
     for (world.seed = first; world.seed < first + seeds && failed == 0; world.seed++) {
         int status = 0;
