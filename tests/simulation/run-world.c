@@ -208,7 +208,9 @@ struct task {
     char *output, *error; /* all of it; printed at the end */
     int out, err, code;
     bool alive, others, killed, stubborn, immortal, hangs, leaves_others;
-    struct node *ends; /* the agent that it waits for; NULL: none */
+    struct node *ends;  /* the agent that it waits for; NULL: none */
+    int64_t period_ns;  /* of a sampler; 0: it is none */
+    unsigned throttled; /* so often, its samples say */
     struct event_source *timer, *end;
     event_child_callback *callback;
     void *context;
@@ -252,6 +254,26 @@ static void print(int *pipe, const char *text) {
         (void)!write(*pipe, text, strlen(text));
 }
 
+/* ---- the sampler, of which only one probe is there */
+
+static void print_sample(struct task *task) {
+    task->throttled += happens(run_world.habits.throttles);
+    if (task->out >= 0)
+        dprintf(task->out, "s0,%" PRId64 ",%" PRId64 ",0,0,%u\n", clock_wall_ns(), now(), task->throttled);
+    event_source_set_timer(task->timer, task->period_ns - now() % task->period_ns, 0);
+}
+
+static int64_t start_sampler(const char *const *words, struct task *task) {
+    char header[512];
+    snprintf(header, sizeof header,
+             "probe\t0\tthrottle\t%s\tpackage-0:1\nmissing\tload\tnot simulated\nbegin\t%" PRId64 "\t%" PRId64
+             "\n",
+             words[1], clock_wall_ns(), now());
+    task->output = strdup(header);
+    task->period_ns = strtoll(words[1], NULL, 10);
+    return MS;
+}
+
 static void end_task(struct task *task, bool killed) {
     trace("a program of %s %s", task->node->name, killed ? "is killed" : "ends");
     if (!killed) {
@@ -283,7 +305,13 @@ static void on_task_timer(struct event_source *self, void *context) {
         return;
     if (task->immortal && task->killed)
         task->end = NULL; /* the agent has given it up */
-    if (is_waiting(task))
+    if (task->period_ns && task->output) {
+        print(&task->out, task->output);
+        free(take_pointer(task->output));
+    }
+    if (task->period_ns)
+        print_sample(task);
+    else if (is_waiting(task))
         event_source_set_timer(self, 10 * MS, 0);
     else
         end_task(task, task->immortal && task->killed);
@@ -375,11 +403,14 @@ int spawn(const struct protocol_run *run, const struct spawn_folders *folders, s
     struct task *task = &tasks[task_count];
     *task = (struct task){.node = &world.nodes[slot], .out = -1, .err = -1, .alive = true};
     int64_t duration = draw_time(MS, 5 * MS);
+    bool samples = words[1] && strcmp(words[1], "--sample") == 0;
     must(task->node->there, "a program is started where no agent is");
     if (strcmp(words[0], "work") == 0 && happens(run_world.habits.is_not_there))
         return failure_set(failure, -ENOENT, "there is no such program");
     if (strcmp(words[0], "work") == 0)
         duration = run_unit(words, task);
+    else if (samples)
+        duration = start_sampler(words + 2, task);
     else if (strcmp(words[0], "/proc/self/exe") == 0)
         task->code = run_agent_program(words + 1, task);
     else
@@ -426,6 +457,12 @@ int spawn_signal(pid_t pid, int number) {
         return -ESRCH;
     if (number == 0 || (number == SIGTERM && task->stubborn))
         return 0;
+    if (task->period_ns && number == SIGTERM) {
+        print_sample(task);
+        print(&task->out, "cost\t0\t0\t0\t0\t0\t0\n");
+        end_task(task, false);
+        return 0;
+    }
     if (task->alive && task->immortal) { /* the kernel lets go of it later */
         task->killed = true;
         task->hangs = false;

@@ -27,6 +27,7 @@ struct machine_of_run {
 /* How likely it is, in percent, that a program of a unit does so. */
 struct habits {
     unsigned fails, hangs, is_stubborn, is_immortal, is_not_there, leaves_others;
+    unsigned throttles; /* a node, from one sample to the next */
 };
 
 struct run_world {
@@ -69,7 +70,9 @@ size_t tasks_alive(void);
     X(nodes_replaced)                                                                                        \
     X(leases_over)                                                                                           \
     X(controls_set)                                                                                          \
-    X(old_agents_ended)
+    X(old_agents_ended)                                                                                      \
+    X(lines_repeated)                                                                                        \
+    X(deadlines)
 struct run_counters {
     RUN_COUNTERS(COUNTER)
 };

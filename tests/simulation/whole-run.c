@@ -5,6 +5,7 @@
  *     whole-run [--count N] [--first SEED]      so many seeds, one after the other
  *     whole-run --seed SEED                     one, with a trace; its folder is kept
  */
+#include "engine/agent/serve/program.h"
 #include "engine/documents/document.h"
 #include "engine/event-loop/event-source.h"
 #include "engine/foundation/cleanup.h"
@@ -25,7 +26,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { ROWS_MOST = 5, REPETITIONS_MOST = 3, FAULTS_MOST = 6, MEASURE = 3, PHASES = 9 };
+enum { REPEATS = 2, ROWS_MOST = 5, REPETITIONS_MOST = 3, FAULTS_MOST = 6, MEASURE = 3, PHASES = 9 };
 
 /* What a run, all of its waiting included, may take. */
 #define RUN_MOST (3600 * SECOND)
@@ -66,11 +67,12 @@ static struct {
     struct fault faults[FAULTS_MOST];
     size_t fault_count;
     unsigned rows, repetitions, parts; /* the last part is left in peace */
-    bool by_core;
+    bool by_core, gate;                /* a node that was throttled measures again */
     char folder[96], campaign[128];
     struct installation installation;
     /* of the part that runs */
     bool dies, dies_silently;
+    unsigned syncs_left; /* before it dies, just before or after one; 0: not so */
     int64_t began_ns;
     uint64_t shown; /* units, as done */
     char *run_folder;
@@ -191,6 +193,24 @@ static void look_at_engine(void) {
         siglongjmp(story.death, 1);
 }
 
+/* In place of libc's: what an engine has written survives its process, synced or not, but between two steps
+ * of a commit it may die. Agents write without that being counted: they act while the engine waits. */
+static int sync_and_die(void) {
+    if (world.on_wait && !world.others_act && story.syncs_left > 0 && --story.syncs_left == 0)
+        siglongjmp(story.death, 1);
+    return 0;
+}
+
+int fsync(int descriptor) {
+    (void)descriptor;
+    return sync_and_die();
+}
+
+int fdatasync(int descriptor) {
+    (void)descriptor;
+    return sync_and_die();
+}
+
 /* ---- a part of the run */
 
 /* What the kernel does: what the engine had open in its run's folder is closed, and so its lock is free. */
@@ -230,7 +250,6 @@ static void nothing(void) {
 }
 
 static void be_away(int64_t duration_ns) {
-    world.on_wait = NULL;
     world.actors[ENGINE].loop = run_world.no_loop;
     world.actors[ENGINE].frozen = false;
     world_run(now() + duration_ns, no_agent_is_there, nothing);
@@ -253,6 +272,8 @@ static int run_part(const struct run_request *request, struct failure *failure) 
     must(r == 0, "the campaign cannot be read: %s", failure->text);
     own.campaign = campaign;
     story.dies = false;
+    story.syncs_left =
+        run_world.part + 1 < story.parts && happens(20) ? 1 + (unsigned)draw(happens(50) ? 40 : 400) : 0;
     story.shown = 0;
     story.began_ns = now();
     story.dies_silently = happens(30);
@@ -261,6 +282,7 @@ static int run_part(const struct run_request *request, struct failure *failure) 
         r = resumes ? run_resume(&own, &inputs, &archive, failure) : run_execute(&own, &archive, failure);
     else
         r = 1;
+    world.on_wait = NULL;
     if (r == 1) {
         engine_is_dead();
         take_pointer(campaign); /* the dead have no memory to free, and may have been anywhere in it */
@@ -273,11 +295,12 @@ static int run_part(const struct run_request *request, struct failure *failure) 
 /* ---- what must hold */
 
 struct unit_fate {
-    unsigned done, missing;
+    unsigned done, missing, attempt;
+    bool is_flagged; /* the last attempt */
 };
 
 static struct unit_fate units[MACHINES][CORES][ROWS_MOST][REPETITIONS_MOST];
-static uint64_t lines_done, lines_missing, lines_failed;
+static uint64_t units_done, lines_missing, lines_failed, lines_flagged;
 
 static void read_text(const char *name, struct text *ret) {
     cleanup_free char *path = file_join(story.run_folder, name);
@@ -299,11 +322,17 @@ static struct unit_fate *find_unit(char **fields, size_t node_at) {
 
 static void take_result(char **fields) {
     struct unit_fate *unit = find_unit(fields, 5);
-    must(++unit->done == 1, "row %s, repetition %s on %s, core %s is there twice", fields[0], fields[1],
-         fields[5], fields[6]);
+    unsigned attempt = (unsigned)atoi(fields[4]);
+    must(attempt > unit->attempt && (unit->done == 0 || unit->is_flagged),
+         "row %s, repetition %s on %s, core %s is there twice", fields[0], fields[1], fields[5], fields[6]);
+    units_done += unit->done == 0;
+    run_counters->lines_repeated += unit->done > 0;
+    unit->done = 1;
+    unit->attempt = attempt;
+    unit->is_flagged = strcmp(fields[13], "throttle") == 0;
+    lines_flagged += fields[13][0] != '\0';
     must(strtoul(fields[10], NULL, 10) == unit_answer((unsigned)atoi(fields[0]), (unsigned)atoi(fields[1])),
          "row %s, repetition %s has the answer %s", fields[0], fields[1], fields[10]);
-    lines_done++;
 }
 
 static void take_missing(char **fields) {
@@ -334,12 +363,15 @@ static const char *text_at(const struct document_node *node, const char *key) {
 }
 
 /* Of one core: all, that is done or missing; or nothing, when the run did not get so far as to know it. */
-static void check_core(size_t machine, size_t core, bool is_complete) {
+static void check_core(size_t machine, size_t core, bool is_complete, bool is_out) {
     unsigned done = 0, known = 0, all = story.rows * story.repetitions;
     for (size_t i = 0; i < ROWS_MOST * REPETITIONS_MOST; i++) {
         const struct unit_fate *unit = &(&units[machine][core][0][0])[i];
         done += unit->done;
         known += unit->done + unit->missing;
+        must(!is_complete || !story.gate || !unit->is_flagged || unit->attempt > REPEATS || is_out,
+             "a unit of %s is flagged, and was done only %u times", run_world.machines[machine].name,
+             unit->attempt);
     }
     must(known == 0 || known == all, "%s, core %zu has %u units that are done or missing, of %u",
          run_world.machines[machine].name, core, known, all);
@@ -351,10 +383,11 @@ static void check_nodes(const struct document_node *run, bool is_complete) {
     const struct document_node *nodes = document_get(run, "nodes"), *out = document_get(run, "nodes_out");
     for (size_t i = 0; i < nodes->count; i++) {
         size_t machine = strtoul(nodes->items[i]->text + strlen("node-"), NULL, 10) - 1;
-        bool is_replaced = false;
+        bool is_out = false, is_replaced = false;
         for (size_t k = 0; out && k < out->count; k++) {
             if (strcmp(text_at(out->items[k], "node"), nodes->items[i]->text) != 0)
                 continue;
+            is_out = true;
             is_replaced = strcmp(text_at(out->items[k], "replaced"), "true") == 0;
             const char *why = text_at(out->items[k], "why"), *sentence = text_at(out->items[k], "sentence");
             trace("%s is out: %s: %s", nodes->items[i]->text, why, sentence);
@@ -365,29 +398,31 @@ static void check_nodes(const struct document_node *run, bool is_complete) {
             run_counters->leases_over += strstr(sentence, "lease") != NULL;
         }
         for (size_t core = 0; !is_replaced && core < (story.by_core ? CORES : 1); core++)
-            check_core(machine, core, is_complete);
+            check_core(machine, core, is_complete, is_out);
     }
 }
 
 /* What is written about a run that has ended says the same everywhere. */
 static void check_records(int result, const struct failure *why) {
-    cleanup(text_clear) struct text text;
     struct document *document = NULL;
     cleanup(run_status_cleanup) struct run_status *status = NULL;
     struct failure failure = {0};
     cleanup_free char *path = file_join(story.run_folder, "run.json");
     memset(units, 0, sizeof units);
-    lines_done = lines_missing = lines_failed = 0;
+    units_done = lines_missing = lines_failed = lines_flagged = 0;
     each_line("results/results.csv", take_result);
     each_line("results/missing.csv", take_missing);
     must(document_read_json(path, &document, &failure) == 0, "%s", failure.text);
     const struct document_node *counts = document_get(document->root, "counts");
     const char *said = text_at(document->root, "status");
-    must(strtoull(text_at(counts, "units_done"), NULL, 10) == lines_done,
-         "run.json has %s units, and results.csv %" PRIu64, text_at(counts, "units_done"), lines_done);
+    must(strtoull(text_at(counts, "units_done"), NULL, 10) == units_done,
+         "run.json has %s units, and results.csv %" PRIu64, text_at(counts, "units_done"), units_done);
     must(strtoull(text_at(counts, "units_failed"), NULL, 10) == lines_failed,
          "run.json has %s units that failed, and missing.csv %" PRIu64, text_at(counts, "units_failed"),
          lines_failed);
+    must(strtoull(text_at(counts, "units_flagged"), NULL, 10) == lines_flagged,
+         "run.json has %s lines that are flagged, and results.csv %" PRIu64, text_at(counts, "units_flagged"),
+         lines_flagged);
     bool is_complete = strcmp(said, "completed") == 0;
     /* Agents are told to leave when all is sealed. */
     must((result == 0) == is_complete || strncmp(why->text, "leaving failed", 14) == 0,
@@ -396,12 +431,12 @@ static void check_records(int result, const struct failure *why) {
          lines_missing);
     check_nodes(document->root, is_complete);
     must(run_status_read(story.run_folder, &status, &failure) == 0, "%s", failure.text);
-    must(strcmp(run_condition_name(status->condition), said) == 0 && status->done == lines_done &&
+    must(strcmp(run_condition_name(status->condition), said) == 0 && status->done == units_done &&
              status->failed == lines_failed,
          "run.json says %s, and the history %s with %" PRIu64 " units done of %" PRIu64, said,
-         run_condition_name(status->condition), status->done, lines_done);
+         run_condition_name(status->condition), status->done, units_done);
     document_free(document);
-    run_counters->units += lines_done;
+    run_counters->units += units_done;
     run_counters->units_missing += lines_missing;
     run_counters->units_failed += lines_failed;
     run_counters->completed += is_complete;
@@ -410,28 +445,35 @@ static void check_records(int result, const struct failure *why) {
     run_counters->interrupted += strcmp(said, "interrupted") == 0;
 }
 
-/* What was shown is on the disk, and what was on the disk stays there. */
-static void check_kept(void) {
+/* What was shown is on the disk and stays there; of a run that has ended, all of it. */
+static void check_kept(bool has_ended) {
     struct text results;
     uint64_t lines = 0;
+    size_t kept = story.results.length;
     read_text("results/results.csv", &results);
-    must(results.length >= story.results.length &&
-             memcmp(results.bytes, story.results.bytes, story.results.length) == 0,
+    must(results.length >= kept && memcmp(results.bytes, story.results.bytes, kept) == 0,
          "results of earlier parts are not as they were");
-    for (size_t i = 0; i < results.length; i++)
+    for (size_t i = 0; i < results.length; i++) {
         lines += results.bytes[i] == '\n';
+        if (i >= kept && results.bytes[i] == '\n' && lines == story.shown + 1)
+            kept = i + 1;
+    }
     must(story.shown == 0 || lines > story.shown,
          "%" PRIu64 " units were shown as done, and %" PRIu64 " lines are there", story.shown, lines);
     text_clear(&story.results);
     story.results = results;
+    if (!has_ended)
+        story.results.length = kept;
 }
 
 /* ---- one seed */
 
 static void write_campaign(void) {
+    bool spares = happens(50), controls = happens(70);
+    unsigned lease = 10 + (unsigned)draw(30), seed = (unsigned)draw(1000);
+    const char *loss = spares ? "replace" : happens(20) ? "abort" : "continue";
     FILE *file = fopen(story.campaign, "w");
     must(file, "the campaign cannot be written");
-    bool spares = happens(50);
     fprintf(file,
             "name: whole\n"
             "experiment:\n"
@@ -440,18 +482,17 @@ static void write_campaign(void) {
             "  responses: {t: {pattern: '^t=([0-9]+)'}}\n"
             "  run: {command: [work, '{row}', '{repetition}'], placement: %s, timeout: 6 s}\n"
             "testbed: {hosts: 'node-[01-08]'%s, lease: %u s}\n"
-            "probes: none\n"
             "stop-after-failures: none\n"
             "node-loss: %s\n"
             "design: {factors: {n: {from: 1, to: %u, steps: %u}}, repetitions: %u, seed: %u}\n",
-            story.by_core ? "core" : "node", spares ? ", spares: 'node-[09-10]'" : "",
-            10 + (unsigned)draw(30),
-            spares        ? "replace"
-            : happens(20) ? "abort"
-                          : "continue",
-            story.rows, story.rows, story.repetitions, (unsigned)draw(1000));
-    if (happens(70))
+            story.by_core ? "core" : "node", spares ? ", spares: 'node-[09-10]'" : "", lease, loss,
+            story.rows, story.rows, story.repetitions, seed);
+    if (controls)
         fprintf(file, "controls: {numa-balancing: off, proof: none}\n");
+    if (story.gate)
+        fprintf(file, "probes: {period: 1 s}\ngates: {all: none, throttle: repeat, repeats: %d}\n", REPEATS);
+    else
+        fprintf(file, "probes: none\n");
     must(fclose(file) == 0, "the campaign cannot be written");
 }
 
@@ -486,6 +527,8 @@ static void plan(void) {
     story.rows = 2 + (unsigned)draw(ROWS_MOST - 1);
     story.repetitions = 1 + (unsigned)draw(REPETITIONS_MOST);
     story.by_core = happens(50);
+    story.gate = happens(25);
+    run_world.habits.throttles = (unsigned)draw(20);
     story.parts = 1 + (unsigned)draw(PARTS_MOST);
     text_init(&story.results, 1);
     snprintf(story.campaign, sizeof story.campaign, "%s/campaign.yaml", story.folder);
@@ -522,7 +565,8 @@ static void simulate(void) {
         }
         if (!story.run_folder)
             break;
-        check_kept();
+        check_kept(result != 1);
+        run_counters->deadlines += result != 1 && outcome.at_deadline;
         if (result != 1)
             check_records(result, &failure);
         if (is_last && result != 1)
@@ -560,6 +604,8 @@ int main(int count, char **arguments) {
          "there is no memory");
     world_init();
     machines_make(world_folder());
+    setlinebuf(stdout);
+    (void)program_sha256(); /* takes long, and is known to all children from here on */
     for (world.seed = first; world.seed < first + seeds && failed == 0; world.seed++) {
         int status = 0;
         fflush(NULL);

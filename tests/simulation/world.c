@@ -197,6 +197,7 @@ static void let_others_act(void *context, int64_t deadline_ns) {
     (void)context;
     unsigned turns = 0;
     world.on_wait();
+    world.others_act = true;
     do {
         if (turn()) {
             must(++turns < TURNS_MOST, "time stands still: somebody always has something to do");
@@ -211,6 +212,7 @@ static void let_others_act(void *context, int64_t deadline_ns) {
         if (next > now())
             virtual_now_ns = next;
     } while (world.actors[ENGINE].frozen || (turns > 0 && happens(30)));
+    world.others_act = false;
 }
 
 void world_use_run_clock(void (*on_wait)(void)) {
@@ -219,6 +221,7 @@ void world_use_run_clock(void (*on_wait)(void)) {
     source.pass = let_others_act;
     clock_use(&source);
     world.on_wait = on_wait;
+    world.others_act = false;
 }
 
 static void say_seed(int number) {

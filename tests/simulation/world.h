@@ -99,6 +99,7 @@ struct world {
     /* Of a run: its loop is the engine's actor, and turns by itself. Called whenever it waits; may not
      * return. */
     void (*on_wait)(void);
+    bool others_act;             /* meanwhile */
     int directories[NODES_MOST]; /* run directories */
 };
 extern struct world world;
