@@ -68,6 +68,7 @@ static struct {
     size_t fault_count;
     unsigned rows, repetitions, parts; /* the last part is left in peace */
     bool by_core, gate;                /* a node that was throttled measures again */
+    bool fails;                        /* may units fail? */
     char folder[96], campaign[128];
     struct installation installation;
     /* of the part that runs */
@@ -369,7 +370,9 @@ static void check_core(size_t machine, size_t core, bool is_complete, bool is_ou
         const struct unit_fate *unit = &(&units[machine][core][0][0])[i];
         done += unit->done;
         known += unit->done + unit->missing;
-        must(!is_complete || !story.gate || !unit->is_flagged || unit->attempt > REPEATS || is_out,
+        /* An attempt that fails counts, and has no line. */
+        must(!is_complete || !story.gate || story.fails || is_out || !unit->is_flagged ||
+                 unit->attempt > REPEATS,
              "a unit of %s is flagged, and was done only %u times", run_world.machines[machine].name,
              unit->attempt);
     }
@@ -517,7 +520,8 @@ static bool is_begun(void) {
 static void plan(void) {
     machines_init();
     run_world.habits = (struct habits){.is_stubborn = (unsigned)draw(50)};
-    if (happens(30))
+    story.fails = happens(30);
+    if (story.fails)
         run_world.habits = (struct habits){.fails = (unsigned)draw(20),
                                            .hangs = (unsigned)draw(10),
                                            .is_stubborn = (unsigned)draw(50),
