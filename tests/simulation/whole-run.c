@@ -262,14 +262,12 @@ static int run_part(const struct run_request *request, struct failure *failure) 
     cleanup(campaign_cleanup) struct campaign *campaign = NULL;
     static char *archive;
     struct run_request own = *request;
-    struct campaign_overrides overrides;
     bool resumes = story.run_folder;
-    cleanup_free char *path = resumes ? file_join(story.run_folder, "campaign.yaml") : strdup(story.campaign);
     int r = resumes ? inputs_read(story.run_folder, &inputs, failure) : 0;
-    if (r == 0 && resumes)
-        inputs_overrides(&inputs, &overrides);
     if (r == 0)
-        r = campaign_read(path, &story.installation, resumes ? &overrides : NULL, &campaign, failure);
+        r = resumes
+                ? campaign_read_recorded(story.run_folder, &story.installation, NULL, 0, &campaign, failure)
+                : campaign_read(story.campaign, &story.installation, NULL, &campaign, failure);
     must(r == 0, "the campaign cannot be read: %s", failure->text);
     own.campaign = campaign;
     story.dies = false;
