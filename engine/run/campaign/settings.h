@@ -140,7 +140,7 @@ struct warm_up_settings {
  *       foreign-load: 0.5             # in processors
  *
  * flag: the unit's row says so (`flags`). repeat: it is flagged, and measured again, as a new attempt. drop:
- * its node is taken out of the run (node-out.h). stop: the run ends as failed. What the rows say is
+ * its node is taken out of the run (nodes.h). stop: the run ends as failed. What the rows say is
  * FORMAT.md, "results/results.csv". What is measured without probes is not flagged.
  */
 enum gate_kind {
@@ -178,7 +178,7 @@ struct gate_settings {
  *       do: continue
  *       at-least: 2                   # fewer nodes left than that: abort
  *
- * abort: the run ends as failed. continue: the node is taken out, and the others go on (node-out.h). replace:
+ * abort: the run ends as failed. continue: the node is taken out, and the others go on (nodes.h). replace:
  * likewise, and one of the testbed's spares measures the node's share. By default a run with spares replaces,
  * one on several nodes continues, and one on a single node, which has nobody to go on, aborts.
  */

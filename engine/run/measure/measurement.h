@@ -87,7 +87,7 @@ void measurement_lane_over(struct measurement *measurement, struct lane *lane);
 
 /* ---- lane.c */
 
-/* NODE is out of the run (node-out.h), and all its lanes are over; or, when the run cannot continue without
+/* NODE is out of the run (nodes.h), and all its lanes are over; or, when the run cannot continue without
  * it, the measurement has failed. */
 void measurement_lose_node(struct measurement *measurement, struct run_node *node, const char *word,
                            const struct failure *why);
