@@ -114,7 +114,7 @@ static void record_own_cost(struct run *run) {
     journal_end(run->journal);
 }
 
-/* "dgemm on 12 nodes", without spares that nobody needed. */
+/* "dgemm on 12 nodes", without spares that were not needed. */
 static char *describe_title(const struct run *run) {
     size_t nodes = 0;
     for (size_t i = 0; i < run->node_count; i++)

@@ -68,11 +68,17 @@ rooms() {
             if (part[1] == "plugins") return part[2] == "interface" || part[2] == "numerics" ? part[2] : "plugin " part[2]
             return part[1]
         }
+        # Of engine/run, the two sub-rooms that do not see a run.
+        function sub_room(path,   part) { split(path, part, "/"); return part[1] "/" part[2] == "engine/run" ? part[3] : "" }
         function breach(why) { print $1 ":" $2 ": includes " $3 ": " why }
         {
             from = room($1)
             if (from == "tests" || from == "examples" || $3 !~ /^"/) next
             path = substr($3, 2, length($3) - 2); to = room(path)
+            if (to == "run" && sub_room($1) == "record" && sub_room(path) != "record")
+                breach("engine/run/record includes nothing else of engine/run")
+            if (to == "run" && sub_room($1) == "campaign" && sub_room(path) != "record" && sub_room(path) != "campaign")
+                breach("engine/run/campaign includes only itself and record of engine/run")
             if (to == from) next
             if (to == "tests" || to == "examples") breach("nothing includes " to)
             else if (from == "experiments") breach("an experiment is built on a node, where nothing of ours is")

@@ -247,7 +247,7 @@ TEST(what_the_run_cannot_have_is_refused) {
     made = begin();
     assert_int_equal(text_append_string(&made.results, "1,1,2,1,1,a,7,\"open"), 0);
     commit(&made);
-    refuse(&made, "none of this run");
+    refuse(&made, "does not belong to this run");
 }
 
 TEST_GROUP(set_up, tear_down)

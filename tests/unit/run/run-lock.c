@@ -64,8 +64,8 @@ TEST(one_at_a_time) {
     assert_null(second);
     assert_int_equal(failure.kind, FAILURE_INPUT);
     char expected[1024];
-    snprintf(expected, sizeof expected, "process %d on host %s works on the run '%s' since %s", (int)getpid(),
-             host, folder, owner.since);
+    snprintf(expected, sizeof expected, "process %d on host %s has been working on the run '%s' since %s",
+             (int)getpid(), host, folder, owner.since);
     assert_string_equal(failure.text, expected);
     run_lock_free(lock);
     owner = look();

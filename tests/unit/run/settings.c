@@ -167,7 +167,7 @@ TEST(gates) {
     refused("gates: {throttle: sometimes}", "c.yaml:1:19", "repeat");
     refused("gates: {repeats: 0}", "c.yaml:1:18", "1");
     refused("gates: {load: flag}\nprobes: 2min", "c.yaml:1:15", "its period is 120 s");
-    refused("gates: stop\nprobes: none", "c.yaml:1:8", "'gates' is 'stop', and nothing is sampled");
+    refused("gates: stop\nprobes: none", "c.yaml:1:8", "'gates' is 'stop', but nothing is sampled");
 }
 
 TEST(stop_after_failures) {
@@ -246,7 +246,7 @@ TEST(what_cannot_be_is_refused_with_its_place) {
     refused(FOUR "node-loss: replace\n", "c.yaml:2:12", "has no spares");
     refused(FOUR "node-loss: {do: replace}\n", "c.yaml:2:17", "has no spares");
     refused("testbed: local\nnode-loss: replace\n", "c.yaml:2:12", "has no spares");
-    refused(SPARED "node-loss: continue\n", "c.yaml:2:12", "2 spares that nobody would use");
+    refused(SPARED "node-loss: continue\n", "c.yaml:2:12", "2 spares that would not be used");
 }
 
 TEST(spares_are_a_list_of_their_own) {
