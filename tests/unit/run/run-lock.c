@@ -175,7 +175,7 @@ TEST(without_locks_the_text_counts) {
     assert_int_equal(run_lock_take(folder, &lock, &failure), 0);
     assert_true(look().held);
     assert_int_equal(run_lock_take(folder, &second, &failure), -EBUSY);
-    assert_non_null(strstr(failure.text, "if it is gone, remove '"));
+    assert_non_null(strstr(failure.text, "if it has ended, remove '"));
     run_lock_free(lock);
     assert_false(look().held);
     write_owner(host, (int)gone);

@@ -143,7 +143,7 @@ TEST(warm_up) {
     refused("warm-up: {window: 30s}", "c.yaml:1:10", "one of 'time' and 'until: steady'");
     refused("warm-up: {until: steady, time: 1min}", "c.yaml:1:10", "one of 'time'");
     refused("warm-up: {until: steady, window: 10min, at-most: 1min}", "c.yaml:1:50", "at least one");
-    refused("warm-up: steady\nprobes: none", "c.yaml:1:10", "which are none");
+    refused("warm-up: steady\nprobes: none", "c.yaml:1:10", "which are both none");
 }
 
 TEST(gates) {
