@@ -40,7 +40,8 @@ struct execution {
 
 int execution_carry_out(const struct execution *execution, struct failure *failure);
 
-/* Refuses a run whose originals have changed since, with the difference; only tells, with AS_RECORDED. */
+/* Refuses a run whose originals have changed since, with the difference; only reports it, with AS_RECORDED.
+ */
 int execution_check_changes(const struct inputs *inputs, bool as_recorded, struct failure *failure);
 
 #endif

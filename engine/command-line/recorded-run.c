@@ -99,7 +99,7 @@ static int open_run(const char *path, struct recorded_run *run, struct failure *
                                     "its campaign.yaml is not the one that its inputs.json is about");
     if (!run->is_recorded)
         return 0;
-    free(run->campaign);
+    run->written = run->campaign;
     run->campaign = file_join(folder, resolved_file);
     r = inputs_check_source(&run->inputs, failure);
     return r < 0 ? r : inputs_restore_executables(&run->inputs, failure);
@@ -120,6 +120,7 @@ void recorded_run_close(struct recorded_run *run) {
         file_remove_tree(run->temporary, NULL);
     inputs_clear(&run->inputs);
     free(run->campaign);
+    free(run->written);
     free(run->temporary);
     *run = (struct recorded_run){0};
 }

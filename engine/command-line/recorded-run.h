@@ -12,6 +12,7 @@
 
 struct recorded_run {
     char *campaign;   /* the file to read: of a run, its resolved campaign */
+    char *written;    /* the file that a user wrote, of a run; NULL: it is the above */
     char *temporary;  /* the folder that an archive was extracted to; NULL: none */
     bool is_recorded; /* else CAMPAIGN is a user's file like any other, and nothing below counts */
     struct inputs inputs;

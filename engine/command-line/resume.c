@@ -1,4 +1,4 @@
-/* assay resume: goes on with a run that was killed, or that ended before all was measured. */
+/* assay resume: continues a run that was killed, or that ended before all was measured. */
 #include "engine/command-line/execution.h"
 #include "engine/command-line/verb.h"
 
@@ -15,7 +15,7 @@ static const struct verb_option options[] = {
     EXECUTION_OPTION_UNTIL,
     EXECUTION_OPTION_RESUBMIT,
     {"--as-recorded", 0, NULL,
-     "goes on with the run's own copies of campaign, design, experiment and source, although the originals "
+     "continues with the run's own copies of campaign, design, experiment and source, although the originals "
      "have "
      "changed since",
      false},
@@ -67,10 +67,10 @@ static int resume(const struct verb_arguments *arguments, struct failure *failur
 
 const struct verb verb_resume = {
     .name = "resume",
-    .summary = "go on with a run that did not end, or not with all that was to be measured",
+    .summary = "continue a run that ended before all was measured",
     .synopsis = "assay resume RUN [--until WHEN] [--resubmit] [--as-recorded] [--spares LIST]...",
     .description =
-        "Goes on with a run that was killed, whose machine was restarted, or that was sealed before all was "
+        "Continues a run that was killed, whose machine was restarted, or that was sealed before all was "
         "measured: RUN is its folder, or an archive of it beside that folder. Nothing that is on disk is "
         "measured again; what "
         "is left follows in the order that it would have had, as another part of the same run, with block "
@@ -79,7 +79,8 @@ const struct verb verb_resume = {
         "A run whose campaign, design, experiment, source or list of hosts has changed since is refused with "
         "the "
         "difference, and stays as it is; files that are new do not matter. "
-        "--as-recorded goes on with the copies in the run's folder. Two programs cannot work on one run: the "
+        "--as-recorded continues with the copies in the run's folder. Two programs cannot work on one run: "
+        "the "
         "second is told who has it.\n\n"
         "A node that is gone for good can be replaced: --spares names others, of the same cores, and one of "
         "them "

@@ -73,7 +73,7 @@ struct design_computed {
 /* All strings and arrays are owned. Fields that the kind does not use are as they were born. */
 struct design_specification {
     enum design_kind kind;
-    char *file;  /* of the table; "-" is standard input */
+    char *file; /* of the table; "-" is standard input */
     struct levels *levels;
     size_t level_count, level_capacity;
     uint64_t rows; /* to draw */
@@ -124,7 +124,6 @@ int design_specification_add_crossed(struct design_specification *specification,
                                      struct failure *failure);
 int design_specification_add_computed(struct design_specification *specification, const char *name,
                                       const char *text, size_t line, size_t column, struct failure *failure);
-
 
 uint64_t design_specification_seed(const struct design_specification *specification);
 const char *design_specification_order_name(const struct design_specification *specification);

@@ -156,12 +156,17 @@ int campaign_read(const char *path, const struct installation *installation,
     cleanup(campaign_cleanup) struct campaign *campaign = xcalloc(1, sizeof *campaign);
     text_init(&campaign->bytes, CAMPAIGN_BYTES_MOST);
     overrides = overrides ? overrides : &no_overrides;
+    campaign->path = xstrdup(overrides->written ? overrides->written : path);
     int r = folder_of(path, &campaign->folder, failure);
     if (r == 0)
         r = file_read(path, &campaign->bytes, failure);
     if (r == 0)
         r = document_parse_yaml(path, campaign->bytes.bytes, campaign->bytes.length, &campaign->document,
                                 failure);
+    if (r == 0 && overrides->written) {
+        text_reset(&campaign->bytes);
+        r = file_read(campaign->path, &campaign->bytes, failure);
+    }
     if (r == 0)
         r = bind(campaign, installation, overrides, failure);
     if (r < 0)
@@ -209,5 +214,6 @@ void campaign_free(struct campaign *campaign) {
     document_free(campaign->document);
     text_clear(&campaign->bytes);
     free(campaign->folder);
+    free(campaign->path);
     free(campaign);
 }

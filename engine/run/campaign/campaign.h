@@ -35,7 +35,8 @@ enum { CAMPAIGN_BYTES_MOST = DOCUMENT_BYTES_MOST };
 
 struct campaign {
     struct document *document;
-    struct text bytes; /* the file, byte for byte */
+    char *path;        /* of the file that a user wrote; */
+    struct text bytes; /* its bytes */
     char *folder;      /* absolute folder of the file: paths in it are relative to this */
     char *name, *description;
     char *license; /* URI of the licence of the results */
@@ -68,6 +69,8 @@ struct campaign_overrides {
     size_t node_count;
     const char *const *spares; /* likewise, for the testbed's spares: a node that is lost is replaced */
     size_t spare_count;
+    const char
+        *written; /* the file that a user wrote, of a run's resolved campaign that is run again; or NULL */
 };
 
 /* OVERRIDES may be NULL. */

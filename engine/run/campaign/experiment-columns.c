@@ -174,7 +174,7 @@ enum {
     OPTION_FIELD_COUNT = 6, /* of them, those that an option has too */
 };
 
-/* A factor, or what is alike of an option: the first COUNT fields. TYPE: unless it is said. */
+/* A factor, or an option, which has only the first COUNT fields. TYPE is the default. */
 static int bind_variable(const struct experiment_binding *binding, const struct document_node *key,
                          const struct document_node *value, enum design_type type, size_t count,
                          struct design_factor *ret) {
@@ -363,7 +363,7 @@ static int bind_response(const struct experiment_binding *binding, const struct 
         at = "choices", wrong = "has choices, but is a number, expected 'type: text'";
     for (size_t i = 0; !wrong && i < response->pass.count; i++)
         if (!bind_texts_have(&response->choices, response->pass.items[i]))
-            at = "pass", wrong = "is to pass with a text that is none of its choices";
+            at = "pass", wrong = "has in 'pass' a text that is not one of its choices";
     if (wrong)
         return experiment_refuse(binding, document_get(value, at), "response '%s' %s", response->name, wrong);
     if (!response->pattern && !streamed)

@@ -131,12 +131,3 @@ int experiment_command_arguments(const struct experiment_command *command, const
     *ret = take_pointer(arguments);
     return 0;
 }
-
-int experiment_command_check(const struct experiment_command *command, const char *file,
-                             struct experiment_values values, struct failure *failure) {
-    char **arguments;
-    int r = experiment_command_arguments(command, file, &values, &arguments, failure);
-    if (r == 0)
-        experiment_arguments_free(arguments);
-    return r;
-}

@@ -196,7 +196,7 @@ int inputs_write(const char *run_folder, const struct plan *plan, const struct c
     inputs.order_sha256 = xstrdup(order);
     take_texts(&inputs.settings, overrides->options, overrides->option_count);
     take_texts(&inputs.nodes, overrides->nodes, overrides->node_count);
-    int r = take_file(campaign->document->file, &inputs.campaign, failure);
+    int r = take_file(campaign->path, &inputs.campaign, failure);
     if (r == 0)
         r = take_originals(&inputs, campaign, overrides, failure);
     if (r == 0)
@@ -310,10 +310,10 @@ static bool same_texts(const struct bind_texts *a, const char *const *b, size_t 
     return same;
 }
 
-enum inputs_kinship inputs_find_kinship(const struct inputs *inputs, const struct campaign *campaign,
-                                        const struct campaign_overrides *overrides) {
+enum inputs_match inputs_match(const struct inputs *inputs, const struct campaign *campaign,
+                               const struct campaign_overrides *overrides) {
     char hex[HASH_HEX_SIZE];
-    cleanup_free char *path = realpath(campaign->document->file, NULL);
+    cleanup_free char *path = realpath(campaign->path, NULL);
     bool ours = path && strcmp(path, inputs->campaign.path) == 0 &&
                 same_texts(&inputs->settings, overrides->options, overrides->option_count) &&
                 same_texts(&inputs->nodes, overrides->nodes, overrides->node_count) &&

@@ -56,13 +56,13 @@ int inputs_check_source(const struct inputs *inputs, struct failure *failure);
 /* Refuses a plan that has another design or another order than the run began with. */
 int inputs_check_plan(const struct inputs *inputs, const struct plan *plan, struct failure *failure);
 
-enum inputs_kinship {
+enum inputs_match {
     INPUTS_OTHER,   /* another campaign's, or another command line's */
     INPUTS_CHANGED, /* the same file's, which has other words by now */
     INPUTS_SAME,    /* word for word */
 };
 /* Was a run of these made from this campaign, with this command line? */
-enum inputs_kinship inputs_find_kinship(const struct inputs *inputs, const struct campaign *campaign,
-                                        const struct campaign_overrides *overrides);
+enum inputs_match inputs_match(const struct inputs *inputs, const struct campaign *campaign,
+                               const struct campaign_overrides *overrides);
 
 #endif

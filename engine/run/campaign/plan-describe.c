@@ -231,7 +231,7 @@ static int append_phases(const struct plan *plan, struct plan_values *values, st
     if (r < 0)
         return r;
     text_printf(ret,
-                "  control    as said above, all else is left as it is found%s\n  warm-up    likewise%s\n",
+                "  control    as listed above; nothing else is changed%s\n  warm-up    as listed above%s\n",
                 each, each);
     append_units(plan, ret);
     plan_values_set(values, plan, 0, 1);

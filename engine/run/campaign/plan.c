@@ -23,7 +23,7 @@ const struct bind_field plan_fact_fields[PLAN_FACTS] = {
     {FACT("node_memory", memory)},
 };
 
-static int check_conditions(const struct plan *plan, struct failure *failure) {
+static int check_conditions(struct plan *plan, struct failure *failure) {
     const struct experiment *experiment = plan->campaign->experiment;
     int r = 0;
     for (size_t i = 0; r == 0 && !plan->is_tentative && i < experiment->condition_count; i++)
@@ -74,8 +74,9 @@ static size_t first_control(const struct plan *plan) {
     return plan->design->column_count - plan->design->control_count;
 }
 
-/* A streamed kernel reads lines of fields parted by commas, so a text of the design may not have either. */
-static int check_texts(const struct plan *plan, struct failure *failure) {
+/* A streamed kernel reads lines of fields separated by commas, so a text of the design may not have either.
+ */
+static int check_texts(struct plan *plan, struct failure *failure) {
     const struct design *design = plan->design;
     for (size_t i = 0; plan->campaign->experiment->streamed && i < first_control(plan); i++)
         for (size_t row = 0; design->columns[i].type == DESIGN_TEXT && row < design->row_count; row++) {
@@ -83,15 +84,15 @@ static int check_texts(const struct plan *plan, struct failure *failure) {
             if (strpbrk(design_value(design, row, i, buffer), ",\"\r\n"))
                 return design_failure(
                     design, row, failure,
-                    "'%s' has a comma, a quote or a line's end in it, which a streamed kernel could "
-                    "not tell from the next value",
+                    "'%s' contains a comma, a quote or a line break, which a streamed kernel cannot "
+                    "tell from the next value",
                     design->columns[i].name);
         }
     return 0;
 }
 
-/* Better said now than by a node: a value that no node could take. */
-static int check_controls(const struct plan *plan, struct failure *failure) {
+/* A value that no node can take is refused here, before a node refuses it. */
+static int check_controls(struct plan *plan, struct failure *failure) {
     const struct document *document = plan->campaign->document;
     const struct document_node *controls = document_get(document->root, "controls");
     const struct design *design = plan->design;
@@ -117,13 +118,17 @@ static int check_controls(const struct plan *plan, struct failure *failure) {
 static int check_list(const struct experiment_command *commands, size_t count, const char *file,
                       const struct plan_values *values, struct failure *failure) {
     int r = 0;
-    for (size_t i = 0; r == 0 && i < count; i++)
-        r = experiment_command_check(&commands[i], file, plan_values_view(values), failure);
+    struct experiment_values view = plan_values_view(values);
+    for (size_t i = 0; r == 0 && i < count; i++) {
+        char **arguments = NULL;
+        r = experiment_command_arguments(&commands[i], file, &view, &arguments, failure);
+        experiment_arguments_free(arguments);
+    }
     return r;
 }
 
-/* Whether every command finds the values that it asks for: better said now than after an hour of setup. */
-static int check_commands(const struct plan *plan, struct failure *failure) {
+/* Whether every command finds the values that it asks for. Checked now, not after an hour of setup. */
+static int check_commands(struct plan *plan, struct failure *failure) {
     const struct experiment *experiment = plan->campaign->experiment;
     cleanup(plan_values_clear) struct plan_values values = plan_values_new(plan, 1);
     int r = check_list(experiment->setup, experiment->setup_count, experiment->file, &values, failure);
@@ -201,26 +206,16 @@ static int check_shapes(struct plan *plan, struct failure *failure) {
 
 int plan_new(const struct campaign *campaign, const struct plan_facts *facts, struct plan **ret,
              struct failure *failure) {
+    static int (*const steps[])(struct plan * plan, struct failure * failure) = {
+        check_controls, check_conditions, find_maxima, estimate, check_texts, check_commands, check_shapes};
     cleanup(plan_cleanup) struct plan *plan = xcalloc(1, sizeof *plan);
     plan->campaign = campaign;
     plan->facts = *facts;
     int r = make_design(plan, failure);
     if (r == 0)
-        r = check_controls(plan, failure);
-    if (r == 0)
         r = repeat_choose_response(campaign, &plan->repeat_response, failure);
-    if (r == 0)
-        r = check_conditions(plan, failure);
-    if (r == 0)
-        r = find_maxima(plan, failure);
-    if (r == 0)
-        r = estimate(plan, failure);
-    if (r == 0)
-        r = check_texts(plan, failure);
-    if (r == 0)
-        r = check_commands(plan, failure);
-    if (r == 0)
-        r = check_shapes(plan, failure);
+    for (size_t i = 0; r == 0 && i < sizeof steps / sizeof *steps; i++)
+        r = steps[i](plan, failure);
     if (r == 0)
         *ret = take_pointer(plan);
     return r;

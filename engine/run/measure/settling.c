@@ -96,7 +96,7 @@ int settling_take_line(const char *line, size_t length, void *context, struct fa
         value.repetition >= settling->plan->order->repetitions ||
         (response_length > 0 && !number_parse_double(response, response_length, &value.value)))
         return failure_set_kind(failure, FAILURE_VERIFICATION, -EBADMSG,
-                                "results.csv has the line '%.*s', which is not of this run",
+                                "results.csv has the line '%.*s', which does not belong to this run",
                                 (int)(length < 128 ? length : 128), line);
     return stopping_rule_take(settling->rule, &value) < 0 ? failure_memory(failure) : 0;
 }

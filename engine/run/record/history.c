@@ -9,7 +9,6 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <math.h>
-#include <search.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -41,19 +40,12 @@ static struct run_history_part *last_part(struct run_history *history) {
 
 /* ---- Nodes ------------------------------------------------------------------------------------- */
 
-static int compare_nodes(const void *a, const void *b) {
-    return strcmp(((const struct run_history_node *)a)->name, ((const struct run_history_node *)b)->name);
-}
-
 struct run_history_node *run_history_find_node(struct run_history *history, const char *name) {
-    struct run_history_node wanted = {.name = (char *)name};
-    struct run_history_node *const *found = tfind(&wanted, &history->node_names, compare_nodes);
-    if (found)
-        return *found;
+    size_t number = text_set_add(&history->node_names, name, strlen(name));
+    if (number < history->node_count)
+        return history->nodes[number];
     struct run_history_node *node = xcalloc(1, sizeof *node);
-    node->name = xstrdup(name);
-    if (!tsearch(node, &history->node_names, compare_nodes))
-        abort(); /* out of memory */
+    node->name = history->node_names.texts[number];
     history->nodes = grow(history->nodes, history->node_count, sizeof *history->nodes);
     return history->nodes[history->node_count++] = node;
 }
@@ -138,7 +130,7 @@ static void take_agent(struct run_history *history, const struct journal_entry *
     history->agents[history->agent_count++] = agent;
 }
 
-/* It was told to leave, or was gone. */
+/* It has left. */
 static void drop_agent(struct run_history *history, const struct journal_entry *entry) {
     char session[sizeof history->agents->session] = "";
     journal_entry_text(entry, "session", session, sizeof session);
@@ -455,7 +447,7 @@ static int take_lines(const struct run_history_units *units, const char *at, con
                                 &attempt.number) ||
             !take_attempt(units, &attempt))
             return failure_set_kind(failure, FAILURE_VERIFICATION, -EBADMSG,
-                                    "results.csv has the line '%.*s', which is none of this run",
+                                    "results.csv has the line '%.*s', which does not belong to this run",
                                     end - at < 128 ? (int)(end - at) : 128, at);
         int r = units->take_line ? units->take_line(at, (size_t)(newline - at), units->context, failure) : 0;
         if (r < 0)
@@ -511,17 +503,14 @@ int run_history_read_units(const char *folder, const struct run_history_units *u
     return r;
 }
 
-static void free_node(void *item) {
-    struct run_history_node *node = item;
-    free(node->name);
-    free(node->sentence);
-    free(node->slow);
-    free(node);
-}
-
 void run_history_clear(struct run_history *history) {
-    tdestroy(history->node_names, free_node);
+    for (size_t i = 0; i < history->node_count; i++) {
+        free(history->nodes[i]->sentence);
+        free(history->nodes[i]->slow);
+        free(history->nodes[i]);
+    }
     free(history->nodes);
+    text_set_clear(&history->node_names);
     free(history->agents);
     free(history->replacements);
     free(history->parts);

@@ -15,6 +15,7 @@
 #define ASSAY_RECORD_HISTORY_H
 
 #include "engine/foundation/failure.h"
+#include "engine/foundation/text-set.h"
 #include "engine/run/record/journal-read.h"
 #include "engine/run/record/ledger.h"
 
@@ -70,17 +71,17 @@ struct run_history_part {
 enum run_node_condition { RUN_NODE_IN, RUN_NODE_OUT_OF_REACH, RUN_NODE_LOST, RUN_NODE_OUT };
 
 struct run_history_node {
-    char *name;
+    char *name;  /* of node_names */
     bool given;  /* the testbed gave it; else it was a spare */
     size_t part; /* the last that had it; the rest is of that part */
     enum run_node_condition condition;
     char *sentence; /* why it is not in; NULL */
     char *slow;     /* how much slower than the others it is, in a sentence; NULL: it is not */
-    char out[32];   /* why it was taken out, in a word; "": it was not */
+    char out[32];   /* why it was excluded, in a word; "": it was not */
     bool replaced;  /* another measures its share, or it had none */
 };
 
-/* An agent that may still be there: it leaves when it is told to, or when its lease is over. */
+/* An agent that may still be there: it leaves when it is asked to, or when its lease is over. */
 struct run_history_agent {
     const char *node; /* a name of the nodes' */
     char session[17];
@@ -106,7 +107,7 @@ struct run_history {
     size_t part_count;
     struct run_history_node **nodes; /* of all parts */
     size_t node_count;
-    void *node_names; /* the same as tsearch(3) has them */
+    struct text_set node_names; /* their names, by the same numbers */
     struct run_history_agent *agents;
     size_t agent_count;
     struct run_history_replacement *replacements;
@@ -116,7 +117,7 @@ struct run_history {
     int64_t lines_flagged, units_repeated, units_before; /* the last: done when the last part began */
     int64_t last_block, blocks_done; /* the highest number; how many were measured to their ends */
     unsigned commands_kept;          /* folders in logs/commands/ */
-    bool lacks_node;                 /* one was taken out since the last part began to measure */
+    bool lacks_node;                 /* one was excluded since the last part began to measure */
     bool measured;                   /* the last part that measured came to its end, and no node was out */
 
     /* Of the last part. */

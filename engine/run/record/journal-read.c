@@ -146,7 +146,7 @@ static int64_t read_file(void *context, char *buffer, size_t room) {
 
 int journal_replay(const char *path, journal_taker *take, void *context, struct journal_end *ret,
                    struct failure *failure) {
-    /* O_NONBLOCK: what looks like a journal may be a FIFO, which nobody should wait for. */
+    /* O_NONBLOCK: what looks like a journal may be a FIFO, which would block. */
     cleanup_close int file = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
     struct stat status;
     if (file < 0 || fstat(file, &status) < 0)

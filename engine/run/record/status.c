@@ -148,9 +148,10 @@ static void advise(struct run_status *status) {
     else if (status->condition == RUN_IS_COMPLETED || (whole && status->archive))
         next = "nothing: what it measured is sealed";
     else if (!status->folder)
-        next = "nothing: the run's folder is gone, so that it cannot be resumed";
+        next = "nothing: the run's folder is missing, so it cannot be resumed";
     else if (!can_resume(status))
-        next = "run the campaign again: this run does not have what it takes to be resumed";
+        next =
+            "run the campaign again: this run cannot be resumed, since it has no inputs.json or no journal";
     if (next) {
         status->next = xstrdup(next);
         return;

@@ -103,7 +103,7 @@ wrong "a factor that is called as a variable of the system" "wrong.yaml:6:5: 'PA
 wrong "... or of a program" "'OMP_NUM_THREADS' cannot name a factor" 's/^    NB:/    OMP_NUM_THREADS:/'
 wrong "an expression knows capitals from small letters" "10:13: unknown name 'n', expected one of N, NB" 's/N >= NB/n >= NB/'
 wrong "'pass' of a text" "13:11: 'checks' is a text; expected numbers here, and 'pass: \[...\]'" 's/pass: residual < 16/pass: checks < 16/'
-wrong "... and with what is no choice" "17:.*response 'checks' is to pass with a text that is none of its choices" 's/pass: \[PASSED,/pass: [passed,/'
+wrong "... and with what is no choice" "17:.*response 'checks' has in 'pass' a text that is not one of its choices" 's/pass: \[PASSED,/pass: [passed,/'
 wrong "choices of a number" "'residual' has choices, but is a number" 's/^    residual: {/&choices: [a], /'
 wrong "a pattern with too few groups" "the pattern of 'panels' has 5 groups, expected 4, one for each column" 's/, remark: {type: text}//'
 wrong "tables whose files some systems would take for one" "'panels' is a table already" 's/^    never:/    Panels:/'
