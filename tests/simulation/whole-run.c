@@ -73,6 +73,7 @@ static struct {
     struct installation installation;
     /* of the part that runs */
     bool dies, dies_silently;
+    unsigned interrupts;
     unsigned syncs_left; /* before it dies, just before or after one; 0: not so */
     int64_t began_ns;
     uint64_t shown; /* units, as done */
@@ -144,6 +145,7 @@ static void fault_happens(void *context, int64_t argument) {
         machine_boot(machine);
         break;
     case INTERRUPT:
+        story.interrupts += world.on_wait != NULL;
         if (world.on_wait)
             kill(getpid(), happens(50) ? SIGTERM : SIGINT);
         break;
@@ -182,6 +184,9 @@ static void on_event(void *context, const struct run_event *event) {
         story.run_folder = strdup(event->text);
     if (event->kind != RUN_EVENT_PHASE)
         return;
+    /* The agents would do it too, but only as they leave. */
+    if (strcmp(event->text, "seal") == 0 && story.interrupts < 2)
+        machines_check(false);
     for (size_t i = 0; i < story.fault_count; i++)
         if (story.faults[i].part == run_world.part && strcmp(phases[story.faults[i].phase], event->text) == 0)
             later(NETWORK, story.faults[i].delay_ns, fault_happens, &story.faults[i], 0);
@@ -273,6 +278,7 @@ static int run_part(const struct run_request *request, struct failure *failure) 
     must(r == 0, "the campaign cannot be read: %s", failure->text);
     own.campaign = campaign;
     story.dies = false;
+    story.interrupts = 0;
     story.syncs_left =
         run_world.part + 1 < story.parts && happens(20) ? 1 + (unsigned)draw(happens(50) ? 40 : 400) : 0;
     story.shown = 0;
@@ -511,6 +517,13 @@ static void mend(void) {
     story.fault_count = 0;
 }
 
+static bool nothing_was_harmed(void) {
+    for (size_t i = 0; i < MACHINES; i++)
+        if (run_world.machines[i].was_harmed)
+            return false;
+    return true;
+}
+
 static bool is_begun(void) {
     cleanup_free char *path = story.run_folder ? file_join(story.run_folder, "journal.jsonl") : NULL;
     uint64_t size = 0;
@@ -562,6 +575,7 @@ static void simulate(void) {
         request.until_ns = !is_last && happens(25) ? clock_wall_ns() + draw_time(SECOND, 90 * SECOND) : 0;
         run_counters->resumed_parts += story.run_folder != NULL;
         failure = (struct failure){0};
+        int64_t began_ns = clock_wall_ns();
         result = run_part(&request, &failure);
         if (result == 1 && !is_begun()) {
             story.run_folder = NULL;
@@ -570,6 +584,9 @@ static void simulate(void) {
         if (!story.run_folder)
             break;
         check_kept(result != 1);
+        if (result != 1 && request.until_ns >= began_ns + 20 * SECOND && nothing_was_harmed())
+            must(clock_wall_ns() <= request.until_ns, "the run ends %.3f s after its time was up",
+                 (double)(clock_wall_ns() - request.until_ns) / 1e9);
         run_counters->deadlines += result != 1 && outcome.at_deadline;
         if (result != 1)
             check_records(result, &failure);
@@ -581,7 +598,7 @@ static void simulate(void) {
     must(no_agent_is_there(), "an agent is left over");
     be_away(30 * SECOND);
     must(tasks_alive() == 0, "%zu programs are left over", tasks_alive());
-    machines_check();
+    machines_check(true);
     if (!world.trace)
         must(file_remove_tree(story.folder, NULL) == 0, "'%s' cannot be removed", story.folder);
 }
