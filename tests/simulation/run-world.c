@@ -75,8 +75,9 @@ void machines_check(bool harmed_too) {
                           *kept = file_join(machine->root, "run/assay");
         cleanup(text_clear) struct text text;
         text_init(&text, 4096);
-        must(file_read(path, &text, NULL) == 0 && strcmp(text.bytes, control_value) == 0,
-             "%s of %s is not as it was: %s", control_file, machine->name, text.bytes);
+        must(file_read(path, &text, NULL) == 0, "'%s' cannot be read", path);
+        must(strcmp(text.bytes, control_value) == 0, "%s of %s is not as it was: %s", control_file,
+             machine->name, text.bytes);
         must(!harmed_too || !file_exists(kept), "a snapshot of controls is left on %s", machine->name);
     }
 }
