@@ -45,8 +45,9 @@ void machines_make(const char *folder);
 void machines_init(void);
 /* As the kernel starts: files have their values, and nothing is kept. */
 void machine_boot(const struct machine_of_run *machine);
-/* Every file of every machine is as it was. */
-void machines_check(void);
+/* Every file of every machine is as it was, and nothing is kept of it; or only the former, of machines that
+ * nothing happened to. */
+void machines_check(bool harmed_too);
 /* Calls FUNCTION with each agent's node of MACHINE. */
 void machine_each(size_t machine, void (*function)(struct node *node, int64_t argument), int64_t argument);
 

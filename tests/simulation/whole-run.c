@@ -73,6 +73,8 @@ static struct {
     struct installation installation;
     /* of the part that runs */
     bool dies, dies_silently;
+    bool is_calm; /* nothing goes wrong but programs */
+    unsigned interrupts;
     unsigned syncs_left; /* before it dies, just before or after one; 0: not so */
     int64_t began_ns;
     uint64_t shown; /* units, as done */
@@ -118,6 +120,7 @@ static void fault_happens(void *context, int64_t argument) {
     int64_t duration = happens(50) ? draw_time(MS, 3 * SECOND) : draw_time(MS, 2 * run_world.lease_ns);
     trace("---- %s: %s, %.3f s", machine->name, fault_names[fault->kind], (double)duration / 1e9);
     machine->was_harmed |= fault->kind < INTERRUPT;
+    story.is_calm = false;
     switch (fault->kind) {
     case CUT:
         machine_each(fault->machine, cut, 3);
@@ -144,6 +147,7 @@ static void fault_happens(void *context, int64_t argument) {
         machine_boot(machine);
         break;
     case INTERRUPT:
+        story.interrupts += world.on_wait != NULL;
         if (world.on_wait)
             kill(getpid(), happens(50) ? SIGTERM : SIGINT);
         break;
@@ -182,6 +186,9 @@ static void on_event(void *context, const struct run_event *event) {
         story.run_folder = strdup(event->text);
     if (event->kind != RUN_EVENT_PHASE)
         return;
+    /* The agents would do it too, but only as they leave. */
+    if (strcmp(event->text, "seal") == 0 && story.interrupts < 2)
+        machines_check(false);
     for (size_t i = 0; i < story.fault_count; i++)
         if (story.faults[i].part == run_world.part && strcmp(phases[story.faults[i].phase], event->text) == 0)
             later(NETWORK, story.faults[i].delay_ns, fault_happens, &story.faults[i], 0);
@@ -256,6 +263,14 @@ static void be_away(int64_t duration_ns) {
     world_run(now() + duration_ns, no_agent_is_there, nothing);
 }
 
+static bool all_is_well(void) {
+    for (size_t i = 0; i < world.node_count; i++)
+        if (world.nodes[i].stalled_until_ns > now() || world.nodes[i].refused_until_ns > now() ||
+            world.actors[FIRST_AGENT + i].frozen)
+            return false;
+    return true;
+}
+
 /* Returns the run's result; 1 when it was killed. */
 static int run_part(const struct run_request *request, struct failure *failure) {
     cleanup(inputs_clear) struct inputs inputs = {0};
@@ -271,6 +286,8 @@ static int run_part(const struct run_request *request, struct failure *failure) 
     must(r == 0, "the campaign cannot be read: %s", failure->text);
     own.campaign = campaign;
     story.dies = false;
+    story.interrupts = 0;
+    story.is_calm = all_is_well();
     story.syncs_left =
         run_world.part + 1 < story.parts && happens(20) ? 1 + (unsigned)draw(happens(50) ? 40 : 400) : 0;
     story.shown = 0;
@@ -557,9 +574,10 @@ static void simulate(void) {
         bool is_last = run_world.part + 1 >= story.parts;
         if (is_last)
             mend();
-        request.until_ns = !is_last && happens(25) ? clock_wall_ns() + draw_time(SECOND, 90 * SECOND) : 0;
+        request.until_ns = happens(is_last ? 20 : 35) ? clock_wall_ns() + draw_time(SECOND, 90 * SECOND) : 0;
         run_counters->resumed_parts += story.run_folder != NULL;
         failure = (struct failure){0};
+        int64_t began_ns = clock_wall_ns();
         result = run_part(&request, &failure);
         if (result == 1 && !is_begun()) {
             story.run_folder = NULL;
@@ -568,6 +586,9 @@ static void simulate(void) {
         if (!story.run_folder)
             break;
         check_kept(result != 1);
+        if (result != 1 && request.until_ns >= began_ns + 20 * SECOND && story.is_calm)
+            must(clock_wall_ns() <= request.until_ns, "the run ends %.3f s after its time was up",
+                 (double)(clock_wall_ns() - request.until_ns) / 1e9);
         run_counters->deadlines += result != 1 && outcome.at_deadline;
         if (result != 1)
             check_records(result, &failure);
@@ -579,7 +600,7 @@ static void simulate(void) {
     must(no_agent_is_there(), "an agent is left over");
     be_away(30 * SECOND);
     must(tasks_alive() == 0, "%zu programs are left over", tasks_alive());
-    machines_check();
+    machines_check(true);
     if (!world.trace)
         must(file_remove_tree(story.folder, NULL) == 0, "'%s' cannot be removed", story.folder);
 }
