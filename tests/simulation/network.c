@@ -261,7 +261,7 @@ static void on_leaving(struct agent *agent, void *context) {
     int64_t lease = agent->inbox.received ? node->policy.lease_ns : AGENT_FIRST_LEASE;
     int64_t silence = now() - node->heard_ns, silence_before = now() - node->before_ns;
     trace("agent %zu leaves after a silence of %.3f s", node->number, (double)silence / 1e9);
-    if (node->closing_ns || node->freed || (node->is_of_run && !agent->lease_over))
+    if (node->closing_ns || node->freed || (node->is_of_run && (!agent->lease_over || silence == 0)))
         return;
     counters.agent_leases++;
     must(silence >= lease || (silence == 0 && silence_before >= lease),

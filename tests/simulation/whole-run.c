@@ -73,8 +73,8 @@ static struct {
     struct installation installation;
     /* of the part that runs */
     bool dies, dies_silently;
-    bool is_calm; /* nothing goes wrong but programs */
-    unsigned interrupts;
+    bool is_calm;        /* nothing goes wrong but programs */
+    unsigned interrupts; /* that were made, or are to come by the clock */
     unsigned syncs_left; /* before it dies, just before or after one; 0: not so */
     int64_t began_ns;
     uint64_t shown; /* units, as done */
@@ -286,7 +286,7 @@ static int run_part(const struct run_request *request, struct failure *failure) 
     must(r == 0, "the campaign cannot be read: %s", failure->text);
     own.campaign = campaign;
     story.dies = false;
-    story.interrupts = 0;
+    story.interrupts = request->until_ns > 0;
     story.is_calm = all_is_well();
     story.syncs_left =
         run_world.part + 1 < story.parts && happens(20) ? 1 + (unsigned)draw(happens(50) ? 40 : 400) : 0;
@@ -385,9 +385,9 @@ static void check_core(size_t machine, size_t core, bool is_complete, bool is_ou
         const struct unit_fate *unit = &(&units[machine][core][0][0])[i];
         done += unit->done;
         known += unit->done + unit->missing;
-        /* An attempt that fails counts, and has no line. */
-        must(!is_complete || !story.gate || story.fails || is_out || !unit->is_flagged ||
-                 unit->attempt > REPEATS,
+        /* An attempt that fails counts, and has no line; and for want of time none more is made. */
+        must(!is_complete || !story.gate || story.fails || story.interrupts > 0 || is_out ||
+                 !unit->is_flagged || unit->attempt > REPEATS,
              "a unit of %s is flagged, and was done only %u times", run_world.machines[machine].name,
              unit->attempt);
     }
@@ -574,7 +574,9 @@ static void simulate(void) {
         bool is_last = run_world.part + 1 >= story.parts;
         if (is_last)
             mend();
-        request.until_ns = happens(is_last ? 20 : 35) ? clock_wall_ns() + draw_time(SECOND, 90 * SECOND) : 0;
+        request.until_ns = happens(is_last ? 20 : 35)
+                               ? clock_wall_ns() + draw_time(SECOND, happens(70) ? 30 * SECOND : 90 * SECOND)
+                               : 0;
         run_counters->resumed_parts += story.run_folder != NULL;
         failure = (struct failure){0};
         int64_t began_ns = clock_wall_ns();
@@ -586,7 +588,7 @@ static void simulate(void) {
         if (!story.run_folder)
             break;
         check_kept(result != 1);
-        if (result != 1 && request.until_ns >= began_ns + 20 * SECOND && story.is_calm)
+        if (result != 1 && request.until_ns >= began_ns + 10 * SECOND && story.is_calm)
             must(clock_wall_ns() <= request.until_ns, "the run ends %.3f s after its time was up",
                  (double)(clock_wall_ns() - request.until_ns) / 1e9);
         run_counters->deadlines += result != 1 && outcome.at_deadline;
