@@ -12,10 +12,8 @@
 #include <string.h>
 
 static const char *const type_names[] = {
-    [ARCHIVE_INTEGER] = "integer",
-    [ARCHIVE_NUMBER] = "number",
-    [ARCHIVE_STRING] = "string",
-    [ARCHIVE_BOOLEAN] = "boolean",
+    [ARCHIVE_INTEGER] = "integer", [ARCHIVE_NUMBER] = "number", [ARCHIVE_STRING] = "string",
+    [ARCHIVE_BOOLEAN] = "boolean", [ARCHIVE_TIME] = "datetime",
 };
 
 static const char *const role_names[] = {
@@ -165,7 +163,7 @@ static const char *text_of(const struct document_node *node, const char *key) {
 
 /* Types and roles of later versions are taken for what every reader can do with them: text, and no role. */
 static int take_field(const struct document_node *node, struct archive_column *ret) {
-    enum { TYPES = sizeof type_names / sizeof *type_names, ROLES = sizeof role_names / sizeof *role_names };
+    enum { TYPES = ARCHIVE_TIME, ROLES = sizeof role_names / sizeof *role_names };
     *ret = (struct archive_column){
         .name = strdup(text_of(node, "name")),
         .type = (enum archive_column_type)index_of(text_of(node, "type"), type_names, TYPES, ARCHIVE_STRING),

@@ -10,7 +10,8 @@
 
 #include <stddef.h>
 
-enum archive_column_type { ARCHIVE_INTEGER, ARCHIVE_NUMBER, ARCHIVE_STRING, ARCHIVE_BOOLEAN };
+/* A time is ISO 8601 in UTC; readers take it as a string. */
+enum archive_column_type { ARCHIVE_INTEGER, ARCHIVE_NUMBER, ARCHIVE_STRING, ARCHIVE_BOOLEAN, ARCHIVE_TIME };
 
 enum archive_column_role {
     ARCHIVE_ROLE_NONE,      /* none given, or one that this version does not know */

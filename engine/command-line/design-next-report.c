@@ -219,10 +219,8 @@ static bool fill_json(const struct next_design *next, cJSON *root) {
                 json_add_double(root, "gain", found->rows.gain) &&
                 json_add_double(root, found->cost_is_time ? "seconds" : "cost", found->cost) &&
                 json_add_double(root, "budget", next->request.budget) && add_domain(next, root);
-    /* A seed may be above 2^53: a text, as in run.json. */
-    char seed[NUMBER_TEXT_SIZE];
-    number_format_uint64(next->seed, seed);
-    good = good && json_add_string(root, "seed", next->seeded ? seed : NULL);
+    good = good && (next->seeded ? json_add_uint64_text(root, "seed", next->seed)
+                                 : json_add_string(root, "seed", NULL));
     cJSON *rows = good ? json_add_array(root, "rows") : NULL;
     good = rows != NULL;
     for (size_t i = 0; good && i < found->rows.count; i++)

@@ -3,11 +3,11 @@
 #include "engine/command-line/output.h"
 #include "engine/command-line/progress.h"
 #include "engine/command-line/unit-prediction.h"
+#include "engine/command-line/until.h"
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/clock.h"
 #include "engine/foundation/file.h"
 #include "engine/foundation/memory.h"
-#include "engine/run/campaign/until.h"
 #include "engine/run/run.h"
 
 #include <errno.h>
@@ -34,14 +34,6 @@ static int read_command(struct text *bytes, const char ***ret, struct failure *f
     return 0;
 }
 
-int execution_read_campaign(const struct inputs *inputs, const struct installation *installation,
-                            struct campaign **ret, struct failure *failure) {
-    struct campaign_overrides overrides;
-    inputs_overrides(inputs, &overrides);
-    cleanup_free char *path = file_join(inputs->run_folder, "campaign.yaml");
-    return path ? campaign_read(path, installation, &overrides, ret, failure) : failure_memory(failure);
-}
-
 int execution_check_changes(const struct inputs *inputs, bool as_recorded, struct failure *failure) {
     cleanup(text_clear) struct text differences;
     text_init(&differences, 1 << 20);
@@ -49,13 +41,14 @@ int execution_check_changes(const struct inputs *inputs, bool as_recorded, struc
     if (r < 0 || differences.length == 0)
         return r;
     if (as_recorded) {
-        fprintf(stderr, "%s; going on with the run's own copies\n", differences.bytes);
+        fprintf(stderr, "%s; continuing with the run's own copies\n", differences.bytes);
         return 0;
     }
-    return failure_set_kind(failure, FAILURE_INPUT, -EINVAL,
-                            "%.900s; expected what the run began with (--as-recorded goes on with the run's "
-                            "own copies, 'assay run' begins another run)",
-                            differences.bytes);
+    return failure_set_kind(
+        failure, FAILURE_INPUT, -EINVAL,
+        "%.900s; expected what the run began with (--as-recorded continues with the run's "
+        "own copies, 'assay run' begins another run)",
+        differences.bytes);
 }
 
 /* One part, with its progress. */
@@ -63,7 +56,7 @@ static int carry_out_part(const struct run_request *request, const struct inputs
                           struct failure *failure) {
     cleanup_free char *archive = NULL;
     int r = inputs ? run_resume(request, inputs, &archive, failure) : run_execute(request, &archive, failure);
-    /* It was sealed before: nothing of the run has told so. */
+    /* It was sealed before, and has not been reported yet. */
     if (r == 0 && archive && !request->outcome->folder)
         printf("%s\n", archive);
     /* A run may have taken days: where its archive is must not be lost with a full disk under standard
@@ -80,7 +73,7 @@ static int carry_out_again(const struct run_request *first, const char *folder, 
     cleanup(campaign_cleanup) struct campaign *campaign = NULL;
     int r = inputs_read(folder, &inputs, failure);
     if (r == 0)
-        r = execution_read_campaign(&inputs, first->installation, &campaign, failure);
+        r = campaign_read_recorded(folder, first->installation, NULL, 0, &campaign, failure);
     if (r < 0)
         return r;
     struct run_request request = *first;
@@ -111,12 +104,13 @@ static int check_resubmit(const struct execution *execution, struct failure *fai
     if (!verb_switch(execution->arguments, "--resubmit"))
         return 0;
     if (verb_value(execution->arguments, "--until"))
-        return failure_input(failure, NULL, 0, 0,
-                             "--resubmit goes on after the walltime, and --until says when all must be over; "
-                             "expected one of them");
+        return failure_input(
+            failure, NULL, 0, 0,
+            "--resubmit continues after the walltime, and --until limits all parts together; "
+            "expected one of them");
     if (execution->campaign->walltime.limit_seconds <= 0)
         return failure_input(failure, execution->campaign->document->file, 0, 0,
-                             "--resubmit goes on when the walltime is over, and this campaign has none; "
+                             "--resubmit continues when the walltime is over, and this campaign has none; "
                              "expected a 'walltime'");
     return 0;
 }

@@ -40,10 +40,8 @@ struct execution {
 
 int execution_carry_out(const struct execution *execution, struct failure *failure);
 
-/* Refuses a run whose originals have changed since, with the difference; only tells, with AS_RECORDED. */
+/* Refuses a run whose originals have changed since, with the difference; only reports it, with AS_RECORDED.
+ */
 int execution_check_changes(const struct inputs *inputs, bool as_recorded, struct failure *failure);
-/* The campaign that a run was made from, read from the run's folder. */
-int execution_read_campaign(const struct inputs *inputs, const struct installation *installation,
-                            struct campaign **ret, struct failure *failure);
 
 #endif

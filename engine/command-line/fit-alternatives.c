@@ -211,7 +211,7 @@ static int print_json(const struct alternatives *alternatives, const struct fitt
                 json_add_string(object, "left_out", alternatives->left_out.names) &&
                 json_add_uint64(object, "folds", alternatives->folds) &&
                 json_add_string(object, "folds_by", folds_unit_word(fitting_folds_by(fitting))) &&
-                json_add_uint64(object, "seed", request->options.seed) &&
+                json_add_uint64_text(object, "seed", request->options.seed) &&
                 (list = json_add_array(object, "alternatives"));
     for (size_t i = 0; good && i < alternatives->count; i++)
         good = add_item(list, alternatives, i, &request->options);

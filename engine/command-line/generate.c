@@ -160,7 +160,7 @@ static bool add_row(cJSON *rows, const struct cluster *cluster, size_t row) {
 
 static int append_json(const struct model *model, const struct cluster *cluster, struct text *text) {
     cleanup(json_cleanup) cJSON *root = cJSON_CreateObject();
-    bool good = root && json_add_uint64(root, "seed", cluster->settings.seed) &&
+    bool good = root && json_add_uint64_text(root, "seed", cluster->settings.seed) &&
                 json_add_uint64(root, "redrawn", cluster->redrawn);
     cJSON *units = good ? json_add_object(root, "units") : NULL;
     for (size_t i = 0; units && good && i < cluster->coefficient_count; i++)

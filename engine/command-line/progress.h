@@ -2,7 +2,7 @@
 #ifndef ASSAY_COMMAND_LINE_PROGRESS_H
 #define ASSAY_COMMAND_LINE_PROGRESS_H
 
-#include "engine/run/observer.h"
+#include "engine/run/record/observer.h"
 
 #include <stdbool.h>
 #include <stdint.h>

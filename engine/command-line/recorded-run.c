@@ -10,11 +10,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char campaign_file[] = "campaign.yaml";
+static const char campaign_file[] = "campaign.yaml", resolved_file[] = CAMPAIGN_RESOLVED;
 
 /* Those that there are of what a run is made from, into FOLDER. */
 static int extract(const char *path, const char *folder, struct failure *failure) {
     static const char *const files[] = {campaign_file,
+                                        resolved_file,
                                         "inputs.json",
                                         "design.csv",
                                         "source.tar",
@@ -33,9 +34,10 @@ static int extract(const char *path, const char *folder, struct failure *failure
     const char *experiment = archive_run_text(archive, "experiment", "folder", NULL);
     if (experiment)
         names[count++] = experiment;
-    if (!archive_find(archive, campaign_file, &index) || !archive_find(archive, "inputs.json", &index))
+    if (!archive_find(archive, resolved_file, &index) || !archive_find(archive, "inputs.json", &index))
         return failure_input(failure, path, 0, 0,
-                             "this archive cannot be run again: it has no campaign.yaml and inputs.json");
+                             "this archive cannot be run again: it has no " CAMPAIGN_RESOLVED
+                             " and inputs.json");
     return archive_extract(archive, folder, names, count, failure);
 }
 
@@ -97,6 +99,8 @@ static int open_run(const char *path, struct recorded_run *run, struct failure *
                                     "its campaign.yaml is not the one that its inputs.json is about");
     if (!run->is_recorded)
         return 0;
+    run->written = run->campaign;
+    run->campaign = file_join(folder, resolved_file);
     r = inputs_check_source(&run->inputs, failure);
     return r < 0 ? r : inputs_restore_executables(&run->inputs, failure);
 }
@@ -111,36 +115,12 @@ int recorded_run_open(const char *path, struct recorded_run *ret, struct failure
     return 0;
 }
 
-int recorded_run_override(struct recorded_run *run, struct campaign_overrides *overrides) {
-    struct campaign_overrides own = *overrides;
-    if (!run->is_recorded)
-        return 0;
-    inputs_overrides(&run->inputs, overrides);
-    size_t count = overrides->option_count;
-    run->options = xcalloc(count + own.option_count + 1, sizeof *run->options);
-    for (size_t i = 0; i < count + own.option_count; i++)
-        run->options[i] = i < count ? overrides->options[i] : own.options[i - count];
-    overrides->options = run->options;
-    overrides->option_count = count + own.option_count;
-    if (own.seed)
-        overrides->seed = own.seed;
-    if (own.node_count > 0) {
-        overrides->nodes = own.nodes;
-        overrides->node_count = own.node_count;
-    }
-    if (own.node_count > 0 || own.spare_count > 0) {
-        overrides->spares = own.spares;
-        overrides->spare_count = own.spare_count;
-    }
-    return 0;
-}
-
 void recorded_run_close(struct recorded_run *run) {
     if (run->temporary)
         file_remove_tree(run->temporary, NULL);
     inputs_clear(&run->inputs);
     free(run->campaign);
+    free(run->written);
     free(run->temporary);
-    free(run->options);
     *run = (struct recorded_run){0};
 }

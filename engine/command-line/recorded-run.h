@@ -11,17 +11,15 @@
 #include "engine/run/campaign/inputs.h"
 
 struct recorded_run {
-    char *campaign;   /* the file to read */
+    char *campaign;   /* the file to read: of a run, its resolved campaign */
+    char *written;    /* the file that a user wrote, of a run; NULL: it is the above */
     char *temporary;  /* the folder that an archive was extracted to; NULL: none */
     bool is_recorded; /* else CAMPAIGN is a user's file like any other, and nothing below counts */
     struct inputs inputs;
-    const char **options; /* of the run, and then the command line's */
 };
 
 /* PATH: a campaign's file, or an archive. */
 int recorded_run_open(const char *path, struct recorded_run *ret, struct failure *failure);
-/* OVERRIDES are the command line's; what the run was made with is put beneath. Borrows from RUN. */
-int recorded_run_override(struct recorded_run *run, struct campaign_overrides *overrides);
 /* Removes what was extracted: a new run has copies of its own by its end. */
 void recorded_run_close(struct recorded_run *run);
 

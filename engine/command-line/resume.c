@@ -1,4 +1,4 @@
-/* assay resume: goes on with a run that was killed, or that ended before all was measured. */
+/* assay resume: continues a run that was killed, or that ended before all was measured. */
 #include "engine/command-line/execution.h"
 #include "engine/command-line/verb.h"
 
@@ -15,7 +15,7 @@ static const struct verb_option options[] = {
     EXECUTION_OPTION_UNTIL,
     EXECUTION_OPTION_RESUBMIT,
     {"--as-recorded", 0, NULL,
-     "goes on with the run's own copies of campaign, design, experiment and source, although the originals "
+     "continues with the run's own copies of campaign, design, experiment and source, although the originals "
      "have "
      "changed since",
      false},
@@ -42,18 +42,13 @@ static int find_folder(const char *run, char **ret, struct failure *failure) {
     return 0;
 }
 
-static int add_spares(const struct verb_arguments *arguments, struct inputs *inputs,
-                      struct failure *failure) {
-    size_t count = 0;
-    cleanup_free const char **lists = verb_values(arguments, "--spares", &count);
-    return lists ? inputs_add_spares(inputs, lists, count, failure) : failure_memory(failure);
-}
-
 static int resume(const struct verb_arguments *arguments, struct failure *failure) {
     cleanup(installation_clear) struct installation installation = {0};
     cleanup(inputs_clear) struct inputs inputs = {0};
     cleanup(campaign_cleanup) struct campaign *campaign = NULL;
     cleanup_free char *folder = NULL;
+    size_t spare_count = 0;
+    cleanup_free const char **spares = verb_values(arguments, "--spares", &spare_count);
     int r = find_folder(arguments->operands[0], &folder, failure);
     if (r == 0)
         r = installation_init(&installation, NULL, getenv("ASSAY_PATH"), failure);
@@ -62,9 +57,7 @@ static int resume(const struct verb_arguments *arguments, struct failure *failur
     if (r == 0)
         r = execution_check_changes(&inputs, verb_switch(arguments, "--as-recorded"), failure);
     if (r == 0)
-        r = add_spares(arguments, &inputs, failure);
-    if (r == 0)
-        r = execution_read_campaign(&inputs, &installation, &campaign, failure);
+        r = campaign_read_recorded(folder, &installation, spares, spare_count, &campaign, failure);
     if (r < 0)
         return r;
     struct execution execution = {
@@ -74,10 +67,10 @@ static int resume(const struct verb_arguments *arguments, struct failure *failur
 
 const struct verb verb_resume = {
     .name = "resume",
-    .summary = "go on with a run that did not end, or not with all that was to be measured",
+    .summary = "continue a run that ended before all was measured",
     .synopsis = "assay resume RUN [--until WHEN] [--resubmit] [--as-recorded] [--spares LIST]...",
     .description =
-        "Goes on with a run that was killed, whose machine was restarted, or that was sealed before all was "
+        "Continues a run that was killed, whose machine was restarted, or that was sealed before all was "
         "measured: RUN is its folder, or an archive of it beside that folder. Nothing that is on disk is "
         "measured again; what "
         "is left follows in the order that it would have had, as another part of the same run, with block "
@@ -86,7 +79,8 @@ const struct verb verb_resume = {
         "A run whose campaign, design, experiment, source or list of hosts has changed since is refused with "
         "the "
         "difference, and stays as it is; files that are new do not matter. "
-        "--as-recorded goes on with the copies in the run's folder. Two programs cannot work on one run: the "
+        "--as-recorded continues with the copies in the run's folder. Two programs cannot work on one run: "
+        "the "
         "second is told who has it.\n\n"
         "A node that is gone for good can be replaced: --spares names others, of the same cores, and one of "
         "them "

@@ -7,7 +7,7 @@
 #include "engine/foundation/cleanup.h"
 #include "engine/run/campaign/campaign.h"
 #include "engine/run/campaign/plan-describe.h"
-#include "engine/run/record/unfinished.h"
+#include "engine/run/campaign/unfinished.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -97,21 +97,19 @@ static int begin_or_go_on(const struct execution *execution, struct failure *fai
     cleanup(inputs_clear) struct inputs inputs = {0};
     cleanup(campaign_cleanup) struct campaign *campaign = NULL;
     bool wanted = verb_switch(execution->arguments, "--resume");
-    enum unfinished found =
+    enum inputs_match found =
         unfinished_find(execution->folder, execution->campaign, execution->overrides, &inputs);
-    if (found == UNFINISHED_NONE && wanted)
+    if (found == INPUTS_OTHER && wanted)
         fprintf(stderr, "no run of this campaign in '%s' is there to go on with; this is a new one\n",
                 execution->folder);
-    if (found != UNFINISHED_NONE && !wanted)
+    if (found != INPUTS_OTHER && !wanted)
         tell_of(&inputs);
-    if (found == UNFINISHED_NONE || !wanted)
+    if (found == INPUTS_OTHER || !wanted)
         return execution_carry_out(execution, failure);
     int r = execution_check_changes(&inputs, false, failure);
     if (r == 0) /* the run has those that it began with */
-        r = inputs_add_spares(&inputs, execution->overrides->spares, execution->overrides->spare_count,
-                              failure);
-    if (r == 0)
-        r = execution_read_campaign(&inputs, execution->installation, &campaign, failure);
+        r = campaign_read_recorded(inputs.run_folder, execution->installation, execution->overrides->spares,
+                                   execution->overrides->spare_count, &campaign, failure);
     if (r < 0)
         return r;
     struct execution other = *execution;
@@ -150,8 +148,7 @@ static int run(const struct verb_arguments *arguments, struct failure *failure) 
             failure, arguments->operands[0], 0, 0,
             "what was run before is run again from its beginning; to continue a run that has "
             "ended early give 'assay resume' its folder");
-    if (r == 0)
-        r = recorded_run_override(&recorded, &overrides);
+    overrides.written = recorded.written;
     if (r == 0)
         r = campaign_read(recorded.campaign, &installation, &overrides, &campaign, failure);
     if (r < 0)

@@ -58,6 +58,10 @@ static const char *node_word(const struct run_history_node *node) {
     return node->condition == RUN_NODE_IN && node->slow ? "slow" : words[node->condition];
 }
 
+static const char *sentence_of(const struct run_history_node *node) {
+    return node->condition == RUN_NODE_IN ? node->slow : node->sentence;
+}
+
 /* ---- JSON -------------------------------------------------------------------------------------- */
 
 static void add_text(cJSON *object, const char *key, const char *text) {
@@ -105,7 +109,7 @@ static void add_nodes(cJSON *object, const struct run_status *status) {
         json_add_string(item, "name", node->name);
         json_add_string(item, "status", node_word(node));
         json_add_boolean(item, "slow", node->slow);
-        json_add_string(item, "sentence", node->sentence);
+        json_add_string(item, "sentence", sentence_of(node));
     }
 }
 
@@ -219,8 +223,9 @@ static void describe_nodes(struct page *page, const struct run_status *status) {
         if ((node->condition == RUN_NODE_IN && !node->slow) || all++ >= NODES_SHOWN)
             continue;
         told++;
-        line(page, "", "%s is %s%s%s", shown(node->name).text, node_word(node), node->sentence ? ": " : "",
-             node->sentence ? shown(node->sentence).text : "");
+        const char *sentence = sentence_of(node);
+        line(page, "", "%s is %s%s%s", shown(node->name).text, node_word(node), sentence ? ": " : "",
+             sentence ? shown(sentence).text : "");
     }
     if (all > told)
         line(page, "", "... and %zu more", all - told);

@@ -38,7 +38,6 @@ void design_specification_free(struct design_specification *specification) {
     if (!specification)
         return;
     free(specification->file);
-    free(specification->table);
     for (size_t i = 0; i < specification->level_count; i++)
         levels_clear(&specification->levels[i]);
     free(specification->levels);
@@ -150,12 +149,6 @@ int design_specification_add_computed(struct design_specification *specification
 
 /* ---- Asking */
 
-int design_specification_set_table(struct design_specification *specification, const char *path) {
-    free(specification->table);
-    specification->table = xstrdup(path);
-    return 0;
-}
-
 uint64_t design_specification_seed(const struct design_specification *specification) {
     return specification->seed;
 }
@@ -262,16 +255,15 @@ static int generate_table(const struct design_specification *specification,
 
 static int make_table(const struct design_specification *specification, const struct design_factors *factors,
                       struct design **ret, struct failure *failure) {
-    const char *path = specification->table ? specification->table : specification->file;
-    int r = path ? design_read(path, factors, ret, failure)
-                 : generate_table(specification, factors, ret, failure);
-    if (r == 0 && !specification->table) {
+    int r = specification->kind == DESIGN_KIND_FILE
+                ? design_read(specification->file, factors, ret, failure)
+                : generate_table(specification, factors, ret, failure);
+    if (r == 0)
         r = at_place(specification, cross(specification, factors, ret, failure), failure);
-        for (size_t i = 0; r == 0 && i < specification->computed_count; i++) {
-            const struct design_computed *one = &specification->computed[i];
-            r = design_compute(*ret, one->name, one->text, specification->place_file, one->line, one->column,
-                               failure);
-        }
+    for (size_t i = 0; r == 0 && i < specification->computed_count; i++) {
+        const struct design_computed *one = &specification->computed[i];
+        r = design_compute(*ret, one->name, one->text, specification->place_file, one->line, one->column,
+                           failure);
     }
     return r == 0 && factors ? design_conform(*ret, factors, failure) : r;
 }

@@ -73,8 +73,7 @@ struct design_computed {
 /* All strings and arrays are owned. Fields that the kind does not use are as they were born. */
 struct design_specification {
     enum design_kind kind;
-    char *file;  /* of the table; "-" is standard input */
-    char *table; /* as it was made before: it is read, and nothing is generated; NULL: it is made */
+    char *file; /* of the table; "-" is standard input */
     struct levels *levels;
     size_t level_count;
     uint64_t rows; /* to draw */
@@ -126,9 +125,6 @@ int design_specification_add_crossed(struct design_specification *specification,
                                      struct failure *failure);
 int design_specification_add_computed(struct design_specification *specification, const char *name,
                                       const char *text, size_t line, size_t column, struct failure *failure);
-
-/* The table was made before, by this specification, and lies in PATH: it is read from there. */
-int design_specification_set_table(struct design_specification *specification, const char *path);
 
 uint64_t design_specification_seed(const struct design_specification *specification);
 /* Whether the seed decides anything: the table or the order is drawn. */

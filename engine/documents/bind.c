@@ -190,6 +190,13 @@ static int bind_choice(const struct document *document, const struct document_no
 
 /* ---- Collections ------------------------------------------------------------------------------- */
 
+bool bind_texts_have(const struct bind_texts *texts, const char *text) {
+    for (size_t i = 0; i < texts->count; i++)
+        if (strcmp(texts->items[i], text) == 0)
+            return true;
+    return false;
+}
+
 void bind_texts_clear(struct bind_texts *texts) {
     for (size_t i = 0; i < texts->count; i++)
         free(texts->items[i]);

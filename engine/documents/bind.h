@@ -93,6 +93,7 @@ void bind_describe(const struct bind_field *fields, size_t count, const void *ta
 
 /* A list of texts as the struct owns it: one more at its end, and all gone. */
 void bind_texts_add(struct bind_texts *texts, const char *text);
+bool bind_texts_have(const struct bind_texts *texts, const char *text);
 void bind_texts_clear(struct bind_texts *texts);
 
 /* One value, by the same rules, for values that are not in a fixed table. FIELD's key names it in messages;

@@ -2,6 +2,7 @@
 
 #include "engine/documents/number-literal.h"
 #include "engine/foundation/cleanup.h"
+#include "engine/foundation/file.h"
 #include "engine/foundation/memory.h"
 #include "engine/foundation/number.h"
 
@@ -37,6 +38,18 @@ bool json_add_uint64(cJSON *object, const char *key, uint64_t value) {
     char text[NUMBER_TEXT_SIZE];
     number_format_uint64(value, text);
     return add(object, key, cJSON_CreateRaw(text));
+}
+
+bool json_add_int64_text(cJSON *object, const char *key, int64_t value) {
+    char text[NUMBER_TEXT_SIZE];
+    number_format_int64(value, text);
+    return json_add_string(object, key, text);
+}
+
+bool json_add_uint64_text(cJSON *object, const char *key, uint64_t value) {
+    char text[NUMBER_TEXT_SIZE];
+    number_format_uint64(value, text);
+    return json_add_string(object, key, text);
 }
 
 bool json_add_boolean(cJSON *object, const char *key, bool value) {
@@ -198,4 +211,12 @@ cJSON *json_from_node(const struct document_node *node) {
         return from_collection(node);
     }
     return NULL;
+}
+
+int json_write_file(const char *path, const cJSON *value, struct failure *failure) {
+    cleanup(text_clear) struct text bytes;
+    text_init(&bytes, 256 << 20);
+    if (json_print(value, true, &bytes) < 0 || text_append_character(&bytes, '\n') < 0)
+        return failure_memory(failure);
+    return file_replace(path, bytes.bytes, bytes.length, 0666, failure);
 }

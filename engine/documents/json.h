@@ -18,6 +18,9 @@
 bool json_add_double(cJSON *object, const char *key, double value);
 bool json_add_int64(cJSON *object, const char *key, int64_t value);
 bool json_add_uint64(cJSON *object, const char *key, uint64_t value);
+/* As texts: for what may exceed 2^53 (seeds, times in nanoseconds), of which many readers lose digits. */
+bool json_add_int64_text(cJSON *object, const char *key, int64_t value);
+bool json_add_uint64_text(cJSON *object, const char *key, uint64_t value);
 bool json_add_boolean(cJSON *object, const char *key, bool value);
 /* STRING is any bytes: what is not UTF-8 is printed as U+FFFD, NULs too. NULL gives null. */
 bool json_add_string(cJSON *object, const char *key, const char *string);
@@ -33,6 +36,8 @@ cJSON *json_add_array(cJSON *object, const char *key);
  * then nothing was appended. The text is valid UTF-8 and reads back with document_parse_json, literals that a
  * caller made by cJSON_CreateRaw being the caller's to get right. */
 int json_print(const cJSON *value, bool pretty, struct text *ret);
+/* Writes VALUE, pretty, as the whole of the file PATH, durably and at once. */
+int json_write_file(const char *path, const cJSON *value, struct failure *failure);
 /* A document's node as cJSON. Numbers stay as they are written where JSON allows that; others keep what a
  * double can: YAML's +.5 becomes 0.5. */
 cJSON *json_from_node(const struct document_node *node);

@@ -63,7 +63,7 @@ void clock_sleep_ns(int64_t duration_ns) {
     (void)clock_poll(&(struct pollfd){.fd = -1}, duration_ns > 0 ? duration_ns : 0);
 }
 
-static struct tm broken_down(int64_t wall_ns, int *ret_milliseconds) {
+static struct tm broken_down(int64_t wall_ns, int *ret_nanoseconds) {
     time_t seconds = (time_t)(wall_ns / 1000000000);
     int64_t rest = wall_ns % 1000000000;
     if (rest < 0) {
@@ -72,21 +72,29 @@ static struct tm broken_down(int64_t wall_ns, int *ret_milliseconds) {
     }
     struct tm fields;
     gmtime_r(&seconds, &fields);
-    *ret_milliseconds = (int)(rest / 1000000);
+    *ret_nanoseconds = (int)rest;
     return fields;
 }
 
 const char *clock_format(int64_t wall_ns, char buffer[static CLOCK_TEXT_SIZE]) {
-    int milliseconds;
-    struct tm fields = broken_down(wall_ns, &milliseconds);
+    int nanoseconds;
+    struct tm fields = broken_down(wall_ns, &nanoseconds);
     size_t length = strftime(buffer, CLOCK_TEXT_SIZE, "%Y-%m-%dT%H:%M:%S", &fields);
-    snprintf(buffer + length, CLOCK_TEXT_SIZE - length, ".%03d+00:00", milliseconds);
+    snprintf(buffer + length, CLOCK_TEXT_SIZE - length, ".%03d+00:00", nanoseconds / 1000000);
+    return buffer;
+}
+
+const char *clock_format_ns(int64_t wall_ns, char buffer[static CLOCK_TEXT_SIZE]) {
+    int nanoseconds;
+    struct tm fields = broken_down(wall_ns, &nanoseconds);
+    size_t length = strftime(buffer, CLOCK_TEXT_SIZE, "%Y-%m-%dT%H:%M:%S", &fields);
+    snprintf(buffer + length, CLOCK_TEXT_SIZE - length, ".%09dZ", nanoseconds);
     return buffer;
 }
 
 const char *clock_format_compact(int64_t wall_ns, char buffer[static CLOCK_TEXT_SIZE]) {
-    int milliseconds;
-    struct tm fields = broken_down(wall_ns, &milliseconds);
+    int nanoseconds;
+    struct tm fields = broken_down(wall_ns, &nanoseconds);
     strftime(buffer, CLOCK_TEXT_SIZE, "%Y%m%dT%H%M%SZ", &fields);
     return buffer;
 }

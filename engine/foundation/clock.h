@@ -48,6 +48,8 @@ enum { CLOCK_TEXT_SIZE = 40 };
 
 /* "2026-11-20T10:02:03.123+00:00": UTC, milliseconds, the one form that RO-Crate's validators take. */
 const char *clock_format(int64_t wall_ns, char buffer[static CLOCK_TEXT_SIZE]);
+/* "2026-11-20T10:02:03.123456789Z". */
+const char *clock_format_ns(int64_t wall_ns, char buffer[static CLOCK_TEXT_SIZE]);
 /* "20261120T100203Z", for file names. */
 const char *clock_format_compact(int64_t wall_ns, char buffer[static CLOCK_TEXT_SIZE]);
 

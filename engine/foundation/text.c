@@ -223,3 +223,16 @@ const char *text_nearest(const char *word, const char *const *names, size_t coun
     }
     return best;
 }
+
+void text_append_command(struct text *text, const char *const *arguments) {
+    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./=:,+@%";
+    for (size_t i = 0; arguments[i]; i++) {
+        const char *argument = arguments[i];
+        const char *quote = argument[0] && argument[strspn(argument, plain)] == '\0' ? "" : "'";
+        text_printf(text, "%s%s", i ? " " : "", quote);
+        for (const char *at = argument; *at; at++)
+            if (text_append_string(text, *at == '\'' ? "'\\''" : (const char[]){*at, '\0'}) < 0)
+                return;
+        text_append_string(text, quote);
+    }
+}

@@ -2,21 +2,13 @@
 #include "engine/run/run-state.h"
 
 #include "engine/foundation/cleanup.h"
-#include "engine/run/nodes/out.h"
+#include "engine/run/nodes/nodes.h"
 
 #include <errno.h>
 #include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
-
-void run_interrupt(struct run *run, enum run_interruption by, const char *sentence) {
-    if (run->interrupted || run->phase >= RUN_COLLECT)
-        return;
-    run->interrupted = by;
-    run_note(run, "%s", sentence);
-    event_loop_stop(run->loop);
-}
 
 /* ---- Signals ---------------------------------------------------------------------------------------------
  */
@@ -28,29 +20,30 @@ static bool asks_for_checkpoint(int number) {
 /* A run that is ending already: somebody insists. */
 static void insist(struct run *run, int number) {
     /* Job managers ask more than once, and it is the same that they ask for: nothing is cut short by that. */
-    if (asks_for_checkpoint(number) && (run->interrupted || run->phase >= RUN_RESTORE)) {
-        run_log(run, "asked to end by signal %d once more", number);
-    } else if (run->phase == RUN_RESTORE && !run->restore_insisted) {
+    if (asks_for_checkpoint(number) && (run->record.interrupted || run->record.phase >= RUN_RESTORE)) {
+        record_log(&run->record, "asked to end by signal %d once more", number);
+    } else if (run->record.phase == RUN_RESTORE && !run->restore_insisted) {
         run->restore_insisted = true;
-        run_note(run, "putting the controls back first; again to give that up");
-    } else if (run->phase >= RUN_COLLECT) {
-        event_loop_stop(run->loop); /* waiting ends, for a teardown command, say */
+        record_note(&run->record, "putting the controls back first; again to give that up");
+    } else if (run->record.phase >= RUN_COLLECT) {
+        event_loop_stop(run->set.loop); /* waiting ends, for a teardown command, say */
     }
 }
 
 static void on_signal(struct event_source *source, int number, void *context) {
     (void)source;
     struct run *run = context;
-    if (run->interrupted || run->phase >= RUN_COLLECT) {
+    if (run->record.interrupted || run->record.phase >= RUN_COLLECT) {
         insist(run, number);
     } else if (asks_for_checkpoint(number)) {
-        journal_note(run->journal, "checkpoint", "signal", number == SIGTERM ? "SIGTERM" : "SIGUSR2");
-        run_interrupt(run, RUN_CHECKPOINT, "asked to end: what there is will be sealed");
+        journal_note(run->record.journal, "checkpoint", "signal", number == SIGTERM ? "SIGTERM" : "SIGUSR2");
+        node_set_interrupt(&run->set, RUN_CHECKPOINT, "asked to end: what there is will be sealed");
     } else {
-        run_interrupt(run, RUN_INTERRUPTED,
-                      number == SIGINT ? "interrupted: ending the measurements; what there is will be sealed"
-                                       : "the terminal is gone: ending the measurements; what there is will "
-                                         "be sealed");
+        node_set_interrupt(&run->set, RUN_INTERRUPTED,
+                           number == SIGINT
+                               ? "interrupted: ending the measurements; what there is will be sealed"
+                               : "the terminal is gone: ending the measurements; what there is will "
+                                 "be sealed");
     }
 }
 
@@ -60,7 +53,7 @@ int run_watch_signals(struct run *run, struct failure *failure) {
         struct sigaction action;
         if (numbers[i] == SIGHUP && sigaction(SIGHUP, NULL, &action) == 0 && action.sa_handler == SIG_IGN)
             continue; /* nohup said so */
-        if (!(run->signals[i] = event_loop_add_signal(run->loop, numbers[i], on_signal, run)))
+        if (!(run->signals[i] = event_loop_add_signal(run->set.loop, numbers[i], on_signal, run)))
             return failure_set(failure, -errno, "cannot watch signal %d: %s", numbers[i], strerror(errno));
     }
     return 0;
@@ -71,39 +64,40 @@ int run_watch_signals(struct run *run, struct failure *failure) {
 
 /* Asked to end when there was nothing left to do. */
 static bool is_complete(const struct run *run) {
-    return run->units_planned > 0 && run->units->done == run->units_planned;
+    return run->record.units_planned > 0 && run->record.units->done == run->record.units_planned;
 }
 
 static bool is_partial(const struct run *run) {
-    bool asked = run->interrupted == RUN_CHECKPOINT || run->interrupted == RUN_DEADLINE;
-    return (asked && !is_complete(run)) || run_lacks_units(run);
+    bool asked = run->record.interrupted == RUN_CHECKPOINT || run->record.interrupted == RUN_DEADLINE;
+    return (asked && !is_complete(run)) || node_set_lacks_units(&run->set);
 }
 
 const char *run_status(const struct run *run) {
     if (!run->ended_ns)
         return "running";
-    if (run->failed || run->seal_why.code)
+    if (run->record.failed || run->seal_why.code)
         return "failed";
-    if (run->interrupted == RUN_INTERRUPTED)
+    if (run->record.interrupted == RUN_INTERRUPTED)
         return "interrupted";
     if (is_partial(run))
         return "partial";
-    return run->units->done > 0 ? "completed" : "failed";
+    return run->record.units->done > 0 ? "completed" : "failed";
 }
 
 /* Nodes that were lost may be why, beside the time or without it. */
 static void describe_partial(const struct run *run, char *buffer, size_t size) {
-    cleanup_free char *out = run_lacks_units(run) ? run_describe_out(run) : NULL;
-    const char *why = run->interrupted == RUN_DEADLINE     ? "the time was up"
-                      : run->interrupted == RUN_CHECKPOINT ? "asked to end"
-                                                           : "ended";
+    cleanup_free char *out = node_set_lacks_units(&run->set) ? node_set_describe_out(&run->set) : NULL;
+    const char *why = run->record.interrupted == RUN_DEADLINE     ? "the time was up"
+                      : run->record.interrupted == RUN_CHECKPOINT ? "asked to end"
+                                                                  : "ended";
     snprintf(buffer, size, "%s%s%s after %" PRIu64 " of %" PRIu64 " units; they are sealed", why,
-             out ? " " : "", out ? out : "", run->units->done, run->units_planned);
+             out ? " " : "", out ? out : "", run->record.units->done, run->record.units_planned);
 }
 
 const char *run_describe_ending(const struct run *run, char *buffer, size_t size) {
-    if (run->interrupted == RUN_INTERRUPTED)
-        snprintf(buffer, size, "interrupted after %" PRIu64 " units; they are sealed", run->units->done);
+    if (run->record.interrupted == RUN_INTERRUPTED)
+        snprintf(buffer, size, "interrupted after %" PRIu64 " units; they are sealed",
+                 run->record.units->done);
     else if (is_partial(run))
         describe_partial(run, buffer, size);
     else
@@ -113,7 +107,7 @@ const char *run_describe_ending(const struct run *run, char *buffer, size_t size
 
 int run_judge_ending(const struct run *run, struct failure *failure) {
     char sentence[FAILURE_TEXT_SIZE];
-    bool interrupted = run->interrupted == RUN_INTERRUPTED;
+    bool interrupted = run->record.interrupted == RUN_INTERRUPTED;
     if (!interrupted && !is_partial(run))
         return 0;
     return failure_set_kind(failure, interrupted ? FAILURE_INTERRUPTED : FAILURE_PARTIAL,

@@ -5,8 +5,9 @@
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/file.h"
 #include "engine/foundation/memory.h"
-#include "engine/run/campaign/placement.h"
+#include "engine/run/campaign/tables.h"
 #include "engine/run/measure/lane.h"
+#include "engine/run/nodes/placement.h"
 #include "engine/run/state/unit-state.h"
 
 #include <errno.h>
@@ -20,17 +21,17 @@
 /* ---- The records -----------------------------------------------------------------------------------------
  */
 
-/* Bytes of the file NAME from BEGIN on, which nobody was ever shown, go to logs/cut/: nothing is thrown away.
+/* Bytes of the file NAME from BEGIN on, which were never reported, go to logs/cut/: nothing is thrown away.
  */
 static int keep_rest(const struct run *run, const char *name, uint64_t begin, struct failure *failure) {
-    cleanup_free char *path = run_path(run, name);
+    cleanup_free char *path = record_path(&run->record, name);
     cleanup_free char *kept =
-        xformat("%s/logs/cut/part-%u-%s", run->folder, run->part - 1, file_base_name(name));
+        xformat("%s/logs/cut/part-%u-%s", run->record.folder, run->record.part - 1, file_base_name(name));
     uint64_t size;
     int r = file_size(path, &size, failure);
     if (r < 0 || size <= begin)
         return r;
-    r = run_make_folder(run, "logs/cut", failure);
+    r = record_make_folder(&run->record, "logs/cut", failure);
     if (r < 0)
         return r;
     cleanup_close int from = open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
@@ -48,17 +49,17 @@ static int keep_rest(const struct run *run, const char *name, uint64_t begin, st
 }
 
 static int open_journal(struct run *run, struct failure *failure) {
-    cleanup_free char *path = run_path(run, "journal.jsonl");
-    if (run->part == 1)
-        return journal_create(path, &run->journal, failure);
+    cleanup_free char *path = record_path(&run->record, "journal.jsonl");
+    if (run->record.part == 1)
+        return journal_create(path, &run->record.journal, failure);
     int r = keep_rest(run, "journal.jsonl", run->past.journal.bytes, failure);
-    return r < 0 ? r : journal_open(path, &run->past.journal, &run->journal, failure);
+    return r < 0 ? r : journal_open(path, &run->past.journal, &run->record.journal, failure);
 }
 
 /* KEEP: so many bytes of it stand. A file that is not there is made. */
 static int open_table(struct run *run, const char *name, uint64_t keep, struct append_file **ret,
                       struct failure *failure) {
-    cleanup_free char *path = run_path(run, name);
+    cleanup_free char *path = record_path(&run->record, name);
     if (!file_exists(path))
         return append_file_create(path, ret, failure);
     int r = keep_rest(run, name, keep, failure);
@@ -67,18 +68,18 @@ static int open_table(struct run *run, const char *name, uint64_t keep, struct a
 
 int run_open_records(struct run *run, struct failure *failure) {
     static const char *const inside[] = {"", "results", "logs", "nodes", "software", "experiment"};
-    cleanup_free char *log = run_path(run, "logs/engine.log");
+    cleanup_free char *log = record_path(&run->record, "logs/engine.log");
     uint64_t log_bytes = 0;
     int r = 0;
     for (size_t i = 0; r == 0 && i < sizeof inside / sizeof *inside; i++)
-        r = run_make_folder(run, inside[i], failure);
+        r = record_make_folder(&run->record, inside[i], failure);
     if (r == 0)
         r = open_journal(run, failure);
     if (r == 0)
-        r = open_table(run, "results/results.csv", run->past.results_bytes, &run->results, failure);
+        r = open_table(run, "results/results.csv", run->past.results_bytes, &run->record.results, failure);
     if (r == 0 && file_exists(log))
         r = file_size(log, &log_bytes, failure);
-    return r < 0 ? r : open_table(run, "logs/engine.log", log_bytes, &run->log, failure);
+    return r < 0 ? r : open_table(run, "logs/engine.log", log_bytes, &run->record.log, failure);
 }
 
 /* ---- What is left ----------------------------------------------------------------------------------------
@@ -86,8 +87,9 @@ int run_open_records(struct run *run, struct failure *failure) {
 
 /* "FOLDER.zip" of a run that was not sealed before, else "FOLDER-K.zip" of part K. */
 static char *name_archive(const struct run *run) {
-    cleanup_free char *first = xformat("%s.zip", run->folder);
-    return file_exists(first) ? xformat("%s-%u.zip", run->folder, run->part) : take_pointer(first);
+    cleanup_free char *first = xformat("%s.zip", run->record.folder);
+    return file_exists(first) ? xformat("%s-%u.zip", run->record.folder, run->record.part)
+                              : take_pointer(first);
 }
 
 /* The archive of a run that was completed, the caller's. It is there only if sealing came to its end. */
@@ -96,16 +98,17 @@ static char *find_sealed(const struct run *run) {
     if (strcmp(past->sealed_as, "completed") != 0 || !past->archive[0] || strchr(past->archive, '/'))
         return NULL;
     cleanup_free char *path =
-        xformat("%.*s%s", (int)(file_base_name(run->folder) - run->folder), run->folder, past->archive);
+        xformat("%.*s%s", (int)(file_base_name(run->record.folder) - run->record.folder), run->record.folder,
+                past->archive);
     return file_exists(path) ? take_pointer(path) : NULL;
 }
 
 /* By the journal. When in doubt the measure phase finds out, and has nothing to do. */
 static bool is_all_done(const struct run *run) {
     const struct run_history *past = &run->past;
-    return past->measured && past->planned > 0 && run->units->done >= (uint64_t)past->planned &&
-           run->units->failed == 0 && past->lost == 0 && !run->settling &&
-           !lane_want_repeats(run, 0, plan_positions(run->plan));
+    return past->measured && past->planned > 0 && run->record.units->done >= (uint64_t)past->planned &&
+           run->record.units->failed == 0 && past->lost == 0 && !run->progress.settling.rule &&
+           !measure_wants_repeats(&run->set, 0, plan_positions(run->set.plan));
 }
 
 /* ---- Beginning -------------------------------------------------------------------------------------------
@@ -113,44 +116,47 @@ static bool is_all_done(const struct run *run) {
 
 static void journal_resumed(struct run *run) {
     const struct run_history *past = &run->past;
-    journal_begin(run->journal, "run-resumed");
-    journal_string(run->journal, "run_id", run->id);
-    journal_integer(run->journal, "part", run->part);
-    journal_string(run->journal, "engine", ASSAY_VERSION);
-    journal_integer(run->journal, "results_bytes", (int64_t)past->results_bytes);
-    run_journal_counts(run);
-    journal_integer(run->journal, "journal_cut_bytes",
+    journal_begin(run->record.journal, "run-resumed");
+    journal_string(run->record.journal, "run_id", run->record.id);
+    journal_integer(run->record.journal, "part", run->record.part);
+    journal_string(run->record.journal, "engine", ASSAY_VERSION);
+    journal_integer(run->record.journal, "results_bytes", (int64_t)past->results_bytes);
+    record_journal_counts(&run->record);
+    journal_integer(run->record.journal, "journal_cut_bytes",
                     (int64_t)(past->journal.file_bytes - past->journal.bytes));
-    journal_integer(run->journal, "results_cut_bytes", (int64_t)(past->results_end - past->results_bytes));
-    journal_end(run->journal);
+    journal_integer(run->record.journal, "results_cut_bytes",
+                    (int64_t)(past->results_end - past->results_bytes));
+    journal_end(run->record.journal);
 }
 
 static void note_past(struct run *run) {
     const struct run_history *past = &run->past;
     uint64_t torn = past->journal.file_bytes - past->journal.bytes;
     if (run->only_seals)
-        run_note(run, "part %u: all %" PRIu64 " units are done; the archive is made", run->part,
-                 run->units->done);
+        record_note(&run->record, "part %u: all %" PRIu64 " units are done; the archive is made",
+                    run->record.part, run->record.units->done);
     else if (past->planned > 0)
-        run_note(run, "part %u: %" PRIu64 " of %" PRId64 " units are done", run->part, run->units->done,
-                 past->planned);
+        record_note(&run->record, "part %u: %" PRIu64 " of %" PRId64 " units are done", run->record.part,
+                    run->record.units->done, past->planned);
     else
-        run_note(run, "part %u: %" PRIu64 " units are done", run->part, run->units->done);
-    if (run->units->failed > 0)
-        run_note(run, "%" PRIu64 " units that failed are tried again", run->units->failed);
+        record_note(&run->record, "part %u: %" PRIu64 " units are done", run->record.part,
+                    run->record.units->done);
+    if (run->record.units->failed > 0)
+        record_note(&run->record, "%" PRIu64 " units that failed are tried again", run->record.units->failed);
     if (torn > 0)
-        run_note(run,
-                 "line %" PRIu64 " of the journal is not whole: its last %" PRIu64 " bytes (%" PRIu64
-                 " whole entries among them) are kept in logs/cut",
-                 past->journal.entries + 1, torn, past->journal.whole_after);
+        record_note(&run->record,
+                    "line %" PRIu64 " of the journal is not whole: its last %" PRIu64 " bytes (%" PRIu64
+                    " whole entries among them) are kept in logs/cut",
+                    past->journal.entries + 1, torn, past->journal.whole_after);
     if (past->results_end > past->results_bytes)
-        run_note(run, "results.csv had %" PRIu64 " bytes that the journal does not know, kept in logs/cut",
-                 past->results_end - past->results_bytes);
+        record_note(&run->record,
+                    "results.csv had %" PRIu64 " bytes that the journal does not know, kept in logs/cut",
+                    past->results_end - past->results_bytes);
     if (past->lost > 0)
-        run_note(run,
-                 "%" PRIu64 " units that the journal has as done are not whole in results.csv, and are "
-                 "measured again",
-                 past->lost);
+        record_note(&run->record,
+                    "%" PRIu64 " units that the journal has as done are not whole in results.csv, and are "
+                    "measured again",
+                    past->lost);
 }
 
 /* It would have been refused if it had another order or other columns: what is left may be new to people. */
@@ -158,7 +164,7 @@ static void note_engine(struct run *run) {
     const struct run_history *past = &run->past;
     const char *before = past->parts[past->part_count - 1].engine;
     if (before[0] && strcmp(before, ASSAY_VERSION) != 0)
-        run_note(run, "the part before was run by assay %s, and this is " ASSAY_VERSION, before);
+        record_note(&run->record, "the part before was run by assay %s, and this is " ASSAY_VERSION, before);
 }
 
 /* The run's id names folders on nodes. */
@@ -170,44 +176,45 @@ static bool is_uuid(const char *text) {
 static int read_past(struct run *run, struct failure *failure) {
     cleanup(text_clear) struct text header;
     text_init(&header, 1 << 20);
-    if (run_append_header(run->plan, &header) < 0)
+    if (tables_append_header(run->set.plan, &header) < 0)
         return failure_memory(failure);
     struct run_history *past = &run->past;
     struct run_history_units units = {
-        .ledger = run->ledger,
-        .positions = plan_positions(run->plan),
+        .ledger = run->record.ledger,
+        .positions = plan_positions(run->set.plan),
         .header = header.bytes,
-        .node = run->experiment->placement == EXPERIMENT_PLACEMENT_JOB ? PLACEMENT_JOB_NODE : NULL,
+        .node = run->set.experiment->placement == EXPERIMENT_PLACEMENT_JOB ? PLACEMENT_JOB_NODE : NULL,
         .parse_flags = unit_state_parse_flags,
-        .take_line = run->settling ? settling_take_line : NULL,
-        .context = run,
+        .take_line = run->progress.settling.rule ? settling_take_line : NULL,
+        .context = &run->progress.settling,
     };
-    int r = run_history_read(run->folder, &units, past, failure);
+    int r = run_history_read(run->record.folder, &units, past, failure);
     if (r == 0 && past->part_count == 0)
         r = failure_set_kind(failure, FAILURE_INPUT, -EINVAL,
                              "the journal of '%s' does not begin with a run; nothing was measured yet",
-                             run->folder);
+                             run->record.folder);
     if (r == 0 && !is_uuid(past->run_id))
         r = failure_set_kind(failure, FAILURE_VERIFICATION, -EBADMSG,
-                             "the journal of '%s' has no valid run_id", run->folder);
-    return r < 0 ? r : run_history_read_units(run->folder, &units, past, failure);
+                             "the journal of '%s' has no valid run_id", run->record.folder);
+    return r < 0 ? r : run_history_read_units(run->record.folder, &units, past, failure);
 }
 
 static void take_past(struct run *run) {
     const struct run_history *past = &run->past;
-    snprintf(run->id, sizeof run->id, "%.36s", past->run_id);
-    run->part = (unsigned)past->part_count + 1;
+    snprintf(run->record.id, sizeof run->record.id, "%.36s", past->run_id);
+    run->record.part = (unsigned)past->part_count + 1;
     run->started_ns = past->parts[0].started_ns;
-    run->block_number = (size_t)past->last_block;
-    run->commands_kept = past->commands_kept;
-    run->units_planned = (uint64_t)past->planned;
-    run->units_before = run->units->done;
-    run->committed = *run->units;
+    run->progress.block_number = (size_t)past->last_block;
+    run->record.commands_kept = past->commands_kept;
+    run->record.units_planned = (uint64_t)past->planned;
+    run->units_before = run->record.units->done;
+    run->record.committed = *run->record.units;
 }
 
 int run_reopen(struct run *run, const struct inputs *inputs, char **ret_sealed, struct failure *failure) {
-    run->folder = xstrdup(inputs->run_folder);
-    int r = run_lock_take(run->folder, &run->lock, failure);
+    run->record.folder = xstrdup(inputs->run_folder);
+    run->record.files.folder = run->record.folder;
+    int r = run_lock_take(run->record.folder, &run->lock, failure);
     if (r == 0)
         r = read_past(run, failure);
     if (r < 0)
@@ -218,8 +225,7 @@ int run_reopen(struct run *run, const struct inputs *inputs, char **ret_sealed, 
         return 0;
     run->only_seals = is_all_done(run);
     run->archive = name_archive(run);
-    if (inputs->has_more_spares)
-        r = inputs_save(inputs, failure);
+    r = run_record_design(run, failure); /* it may have more spares */
     if (r == 0)
         r = run_open_records(run, failure);
     if (r < 0)
@@ -227,5 +233,5 @@ int run_reopen(struct run *run, const struct inputs *inputs, char **ret_sealed, 
     journal_resumed(run);
     note_past(run);
     note_engine(run);
-    return run_commit(run, failure);
+    return record_commit(&run->record, failure);
 }

@@ -5,58 +5,18 @@
 #include "engine/foundation/clock.h"
 #include "engine/foundation/file.h"
 #include "engine/foundation/memory.h"
-#include "engine/run/nodes/out.h"
+#include "engine/run/nodes/reservation.h"
 #include "engine/run/nodes/software.h"
 #include "engine/run/run-state.h"
+#include "engine/run/state/state.h"
 
 #include <errno.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-const char *const run_phase_names[RUN_PHASES] = {
-    [RUN_RESERVE] = "reserve", [RUN_DEPLOY] = "deploy",   [RUN_CONNECT] = "connect",
-    [RUN_INSPECT] = "inspect", [RUN_PREPARE] = "prepare", [RUN_CONTROL] = "control",
-    [RUN_WARM_UP] = "warm-up", [RUN_MEASURE] = "measure", [RUN_COLLECT] = "collect",
-    [RUN_RESTORE] = "restore", [RUN_SEAL] = "seal",       [RUN_RELEASE] = "release",
-};
-
 /* ---- The small phases ------------------------------------------------------------------------------------
  */
-
-static int phase_reserve(struct run *run, struct failure *failure) {
-    /* Agents of parts before may still be there, with folders that they will remove. */
-    cleanup_free char *id = run->part > 1 ? xformat("%s-%u", run->id, run->part) : xstrdup(run->id);
-    struct testbed_request request = {
-        .loop = run->loop,
-        .installation = run->request->installation,
-        .run_id = id,
-        .run_name = run->campaign->name,
-        .folder = run->folder,
-        .workspace = run->campaign->workspace,
-    };
-    const struct testbed_choice *testbed = &run->campaign->testbed;
-    int r = testbed->backend->reserve(testbed->settings, &request, &run->testbed, failure);
-    if (r < 0)
-        return r;
-    size_t count = testbed->backend->node_count(run->testbed), spares = testbed_spare_nodes(testbed);
-    run->nodes = xcalloc(count + spares, sizeof *run->nodes);
-    run->node_count = count + spares;
-    for (size_t i = 0; i < count + spares; i++) {
-        run->nodes[i].number = i;
-        run->nodes[i].warm_temperature = NAN;
-        run->nodes[i].name = testbed->backend->node_name(run->testbed, i);
-        run_node_enter(run, &run->nodes[i], i < count ? NODE_IN : NODE_SPARE);
-        if (i < count)
-            journal_note(run->journal, "node", "name", run->nodes[i].name);
-    }
-    if (run->part > 1) {
-        r = run_check_node_names(run, failure);
-        spares_recall(run, &run->past);
-    }
-    return r < 0 ? r : run_meet_reservation(run, failure);
-}
 
 /* The first failure counts; what follows is tried all the same, and said. */
 static void note_also(struct run *run, const char *what, int result, const struct failure *why,
@@ -64,115 +24,148 @@ static void note_also(struct run *run, const char *what, int result, const struc
     if (result < 0 && first->code == 0)
         *first = *why;
     else if (result < 0)
-        run_note(run, "%s: %s", what, why->text);
+        record_note(&run->record, "%s: %s", what, why->text);
 }
 
 /* Takes what the nodes still have: how their clocks stand now, what software ran, what the agents cost. */
 static int phase_collect(struct run *run, struct failure *failure) {
     struct failure first = {0}, why = {0};
-    if (!run->group)
+    if (!run->set.group)
         return 0;
-    run_tell_news(run);
-    run_give_up_broken(run);
-    note_also(run, "watching", watch_stop(run, &why), &why, &first);
-    if (run->phases[RUN_INSPECT].started_ns)
-        note_also(run, "clocks", run_measure_clocks(run, RUN_CLOCK_END, &why), &why, &first);
-    note_also(run, "software", software_record_facts(run, &why), &why, &first);
-    note_also(run, "teardown", run_teardown(run, &why), &why, &first);
-    run_record_agent_costs(run);
+    node_set_report_news(&run->set);
+    node_set_give_up_broken(&run->set);
+    note_also(run, "watching", watch_stop(&run->watch, &why), &why, &first);
+    if (run->began[RUN_INSPECT])
+        note_also(run, "clocks", node_set_measure_clocks(&run->set, RUN_CLOCK_END, &why), &why, &first);
+    note_also(run, "software", software_record_facts(&run->set, &why), &why, &first);
+    if (run->began[RUN_PREPARE])
+        note_also(run, "teardown", node_set_tear_down(&run->set, &why), &why, &first);
+    node_set_record_costs(&run->set);
     if (first.code < 0)
         *failure = first;
     return first.code;
 }
 
+static int phase_inspect(struct run *run, struct failure *failure) {
+    int r = node_set_inspect(&run->set, failure);
+    if (r == 0)
+        r = run_plan_for_facts(run, failure);
+    if (r == 0)
+        r = settling_check_nodes(&run->set, failure);
+    return r < 0 ? r : node_set_check_fit(&run->set, failure);
+}
+
+static int phase_measure(struct run *run, struct failure *failure) {
+    return measure(&run->watch, &run->progress, failure);
+}
+
+static int phase_release(struct run *run, struct failure *failure) {
+    watch_close(&run->watch);
+    return node_set_release(&run->set, failure);
+}
+
 /* ---- The order -------------------------------------------------------------------------------------------
  */
 
+/* One of the three acts. */
 struct phase {
-    int (*act)(struct run *run, struct failure *failure);
-    bool always; /* also after a failure or an interruption */
+    int (*nodes)(struct node_set *set, struct failure *failure);
+    int (*state)(struct watch *watch, struct failure *failure);
+    int (*run)(struct run *run, struct failure *failure);
 };
 
 static const struct phase phases[RUN_PHASES] = {
-    [RUN_RESERVE] = {phase_reserve, false},     [RUN_DEPLOY] = {run_phase_deploy, false},
-    [RUN_CONNECT] = {run_phase_connect, false}, [RUN_INSPECT] = {run_phase_inspect, false},
-    [RUN_PREPARE] = {run_phase_prepare, false}, [RUN_CONTROL] = {run_phase_control, false},
-    [RUN_WARM_UP] = {run_phase_warm_up, false}, [RUN_MEASURE] = {run_phase_measure, false},
-    [RUN_COLLECT] = {phase_collect, true},      [RUN_RESTORE] = {run_phase_restore, true},
-    [RUN_SEAL] = {run_phase_seal, true},        [RUN_RELEASE] = {run_phase_release, true},
+    [RUN_RESERVE] = {.nodes = node_set_reserve},
+    [RUN_DEPLOY] = {.nodes = node_set_deploy},
+    [RUN_CONNECT] = {.nodes = node_set_connect},
+    [RUN_INSPECT] = {.run = phase_inspect},
+    [RUN_PREPARE] = {.nodes = node_set_prepare},
+    [RUN_CONTROL] = {.nodes = controls_begin},
+    [RUN_WARM_UP] = {.state = warm_up_begin},
+    [RUN_MEASURE] = {.run = phase_measure},
+    [RUN_COLLECT] = {.run = phase_collect},
+    [RUN_RESTORE] = {.nodes = controls_restore},
+    [RUN_SEAL] = {.run = run_seal},
+    [RUN_RELEASE] = {.run = phase_release},
 };
+
+static int act(struct run *run, const struct phase *phase, struct failure *failure) {
+    return phase->nodes   ? phase->nodes(&run->set, failure)
+           : phase->state ? phase->state(&run->watch, failure)
+                          : phase->run(run, failure);
+}
 
 static void note_failure(struct run *run, const struct failure *failure) {
     /* What gives up because of a signal is no failure of its own. */
-    if (failure->kind == FAILURE_INTERRUPTED && (run->interrupted || run->phase >= RUN_COLLECT))
+    if (failure->kind == FAILURE_INTERRUPTED && (run->record.interrupted || run->record.phase >= RUN_COLLECT))
         return;
     char sentence[FAILURE_PLACE_SIZE + FAILURE_TEXT_SIZE];
     failure_describe(failure, sentence, sizeof sentence);
-    if (!run->failed) {
-        run->failed = true;
+    if (!run->record.failed) {
+        run->record.failed = true;
         run->why = *failure;
-        run_tell(run, RUN_EVENT_FAILED, sentence);
+        record_tell(&run->record, RUN_EVENT_FAILED, sentence);
     }
-    run_log(run, "failed: %s", sentence);
-    journal_begin(run->journal, "error");
-    journal_string(run->journal, "phase", run_phase_names[run->phase]);
-    journal_string(run->journal, "sentence", sentence);
-    journal_end(run->journal);
+    record_log(&run->record, "failed: %s", sentence);
+    journal_begin(run->record.journal, "error");
+    journal_string(run->record.journal, "phase", run_phase_names[run->record.phase]);
+    journal_string(run->record.journal, "sentence", sentence);
+    journal_end(run->record.journal);
 }
 
 /* Nodes on which nothing is left to do do not keep a run from being sealed. */
 static void give_up_nodes(struct run *run, const struct failure *failure) {
     char sentence[FAILURE_PLACE_SIZE + FAILURE_TEXT_SIZE];
-    run_note(run, "%s; all units are done, so the run is sealed all the same",
-             failure_describe(failure, sentence, sizeof sentence));
-    run->nodes_given_up = true;
+    record_note(&run->record, "%s; all units are done, so the run is sealed all the same",
+                failure_describe(failure, sentence, sizeof sentence));
+    run->set.given_up = true;
 }
 
 /* One phase: journalled at both ends. Its failure is noted, and decides what follows. */
 static void enter_phase(struct run *run, enum run_phase phase) {
-    struct run_phase_record *record = &run->phases[phase];
-    run->phase = phase;
-    bool stopped =
-        run->failed || run->interrupted || run->nodes_given_up || (run->only_seals && phase >= RUN_PREPARE);
-    if (stopped && !phases[phase].always) {
-        record->status = "skipped";
+    run->record.phase = phase;
+    bool stopped = run->record.failed || run->record.interrupted || run->set.given_up ||
+                   (run->only_seals && phase >= RUN_PREPARE);
+    bool always = phase >= RUN_COLLECT; /* also after a failure or an interruption */
+    if (stopped && !always)
         return;
-    }
-    record->started_ns = clock_wall_ns();
-    run_tell(run, RUN_EVENT_PHASE, run_phase_names[phase]);
-    journal_note(run->journal, "phase-started", "phase", run_phase_names[phase]);
-    run_log(run, "phase %s", run_phase_names[phase]);
+    run->began[phase] = true;
+    record_tell(&run->record, RUN_EVENT_PHASE, run_phase_names[phase]);
+    journal_note(run->record.journal, "phase-started", "phase", run_phase_names[phase]);
+    record_log(&run->record, "phase %s", run_phase_names[phase]);
     if (phase < RUN_MEASURE)
-        run_commit(run, NULL); /* a failure to write shows again at the phase's end */
+        record_commit(&run->record, NULL); /* a failure to write shows again at the phase's end */
     /* An interruption stops the loop, which ends all waiting; the last phases need it again. */
-    if (phases[phase].always)
-        event_loop_resume(run->loop);
+    if (always)
+        event_loop_resume(run->set.loop);
     struct failure failure = {0};
-    bool was_interrupted = run->interrupted != RUN_GOES_ON;
-    int r = phases[phase].act(run, &failure);
+    bool was_interrupted = run->record.interrupted != RUN_GOES_ON;
+    int r = act(run, &phases[phase], &failure);
     if (r < 0 && run->only_seals && phase < RUN_RESTORE)
         give_up_nodes(run, &failure);
     else if (r < 0)
         note_failure(run, &failure);
-    bool interrupted_here = (run->interrupted && !was_interrupted) || failure.kind == FAILURE_INTERRUPTED;
-    record->status = interrupted_here ? "interrupted" : r < 0 ? "failed" : "done";
-    record->ended_ns = clock_wall_ns();
-    journal_begin(run->journal, "phase-ended");
-    journal_string(run->journal, "phase", run_phase_names[phase]);
-    journal_string(run->journal, "status", record->status);
-    journal_end(run->journal);
-    /* A sealed archive has the journal as it was then (run_phase_seal), and the folder has the same. A run
-     * that could not be sealed has only its folder to say why. */
-    if (phase == RUN_SEAL && r < 0) {
-        run->seal_why = failure;
-        run->seal_why.kind = FAILURE_SYSTEM;
-        run_record_run(run, NULL);
-    } else if (phase >= RUN_SEAL) {
+    bool interrupted_here =
+        (run->record.interrupted && !was_interrupted) || failure.kind == FAILURE_INTERRUPTED;
+    journal_begin(run->record.journal, "phase-ended");
+    journal_string(run->record.journal, "phase", run_phase_names[phase]);
+    journal_string(run->record.journal, "status",
+                   interrupted_here ? "interrupted"
+                   : r < 0          ? "failed"
+                                    : "done");
+    journal_end(run->record.journal);
+    /* A sealed archive has the journal as it was then (run_phase_seal), and the folder has the same. */
+    bool unsealed = phase == RUN_SEAL && r < 0;
+    if (phase >= RUN_SEAL && !unsealed)
         return;
-    }
     struct failure commit = {0};
-    if (run_commit(run, &commit) < 0)
+    if (record_commit(&run->record, &commit) < 0)
         note_failure(run, &commit);
+    if (!unsealed)
+        return;
+    run->seal_why = failure;
+    run->seal_why.kind = FAILURE_SYSTEM;
+    run_record_run(run, NULL); /* only the folder says why it has no archive */
 }
 
 /* ---- Beginning and end ------------------------------------------------------------------------------------
@@ -198,130 +191,95 @@ static int open_folder(struct run *run, struct failure *failure) {
         return failure_set(failure, -errno, "cannot resolve '%s': %s", request->folder, strerror(errno));
     char stamp[CLOCK_TEXT_SIZE];
     clock_format_compact(run->started_ns, stamp);
-    run->folder = xformat("%s/%s-%s-%.8s", parent, run->campaign->name, stamp, run->id);
-    run->archive = xformat("%s.zip", run->folder);
-    r = run_make_folder(run, "", failure);
-    return r < 0 ? r : file_sync_folder_of(run->folder, failure);
+    run->record.folder = xformat("%s/%s-%s-%.8s", parent, run->set.campaign->name, stamp, run->record.id);
+    run->record.files.folder = run->record.folder;
+    run->archive = xformat("%s.zip", run->record.folder);
+    r = record_make_folder(&run->record, "", failure);
+    return r < 0 ? r : file_sync_folder_of(run->record.folder, failure);
 }
 
 static int open_run(struct run *run, struct failure *failure) {
-    int r = draw_uuid(run->id, failure);
+    int r = draw_uuid(run->record.id, failure);
     if (r == 0)
         r = open_folder(run, failure);
     if (r == 0)
-        r = run_lock_take(run->folder, &run->lock, failure);
+        r = run_lock_take(run->record.folder, &run->lock, failure);
     if (r == 0)
         r = run_open_records(run, failure);
     if (r < 0)
         return r;
-    journal_begin(run->journal, "run-started");
-    journal_string(run->journal, "run_id", run->id);
-    journal_integer(run->journal, "part", 1);
-    journal_string(run->journal, "engine", ASSAY_VERSION);
-    journal_string(run->journal, "campaign", run->campaign->name);
-    journal_end(run->journal);
-    r = run_record_inputs(run, failure);
-    return r < 0 ? r : run_commit(run, failure);
+    journal_begin(run->record.journal, "run-started");
+    journal_string(run->record.journal, "run_id", run->record.id);
+    journal_integer(run->record.journal, "part", 1);
+    journal_string(run->record.journal, "engine", ASSAY_VERSION);
+    journal_string(run->record.journal, "campaign", run->set.campaign->name);
+    journal_end(run->record.journal);
+    return run_record_inputs(run, failure);
 }
 
 /* What every part needs once its records are open. */
 static int begin_part(struct run *run, struct failure *failure) {
-    run->loop = event_loop_new(failure);
-    if (!run->loop)
+    run->set.loop = event_loop_new(failure);
+    if (!run->set.loop)
         return failure->code;
     int r = run_watch_signals(run, failure);
     if (r == 0)
-        r = run_begin_reservation(run, failure);
+        r = reservation_begin(&run->set, run->request->until_ns, failure);
     if (r == 0)
-        r = run_commit(run, failure);
+        r = record_commit(&run->record, failure);
     if (r == 0)
-        run_tell(run, RUN_EVENT_STARTED, run->folder);
+        record_tell(&run->record, RUN_EVENT_STARTED, run->record.folder);
     return r;
 }
 
 static void close_run(struct run *run) {
-    event_source_remove(run->news_timer);
-    event_source_remove(run->give_up);
-    event_source_remove(run->deadline_timer);
-    watch_free(take_pointer(run->watch));
-    node_group_free(run->group);
-    for (size_t i = 0; i < run->node_count; i++) {
-        struct run_node *node = &run->nodes[i];
-        node_facts_free(node->facts);
-        free(node->agent_path);
-        free(node->news);
-        node_control_record_clear(&node->control);
-        cJSON_Delete(node->warm_up);
-        free(node->cpu_model);
-        free(node->out_sentence);
-        free(node->slow);
-        free(node->cores);
-        cJSON_Delete(node->software);
-        experiment_arguments_free(node->environment);
-    }
-    free(run->nodes);
-    if (run->testbed)
-        run->campaign->testbed.backend->release(run->testbed, NULL);
+    watch_close(&run->watch);
+    node_set_clear(&run->set);
     for (size_t i = 0; i < RUN_SIGNALS; i++)
         event_source_remove(run->signals[i]);
-    event_loop_free(run->loop);
-    run_forget_files(run);
-    journal_close(run->journal);
-    append_file_close(run->results);
-    append_file_close(run->log);
-    plan_free(run->plan);
-    ledger_free(run->ledger);
-    free(run->expected_seconds);
-    unit_times_free(run->times);
-    settling_free(run->settling);
+    event_loop_free(run->set.loop);
+    run_progress_clear(&run->progress);
+    record_clear(&run->record);
+    plan_free(run->set.plan);
     run_history_clear(&run->past);
     run_lock_free(run->lock);
-    free(run->folder);
     free(run->archive);
 }
 
 /* What the caller gets when the run is over. */
 static int conclude(struct run *run, char **ret_archive, struct failure *failure) {
     struct run_outcome *outcome = run->request->outcome;
-    run_tell(run, RUN_EVENT_ENDED, run_status(run));
+    record_tell(&run->record, RUN_EVENT_ENDED, run_status(run));
     if (outcome) {
-        outcome->at_deadline = run->interrupted == RUN_DEADLINE && !run->failed;
-        outcome->units_done = run->units->done - run->units_before;
-        outcome->folder = xstrdup(run->folder);
+        outcome->at_deadline = run->record.interrupted == RUN_DEADLINE && !run->record.failed;
+        outcome->units_done = run->record.units->done - run->units_before;
+        outcome->folder = xstrdup(run->record.folder);
     }
     if (run->seal_why.code) {
         *failure = run->seal_why;
         return failure_prefix(failure, "%s%sthe run could not be sealed and stays in '%s'",
-                              run->failed ? run->why.text : "", run->failed ? "; and " : "", run->folder);
+                              run->record.failed ? run->why.text : "", run->record.failed ? "; and " : "",
+                              run->record.folder);
     }
     *ret_archive = take_pointer(run->archive);
-    if (run->failed) {
+    if (run->record.failed) {
         *failure = run->why;
         return failure->code;
     }
     return run_judge_ending(run, failure);
 }
 
-/* FACTS: those that the parts before have measured with; NULL: none has. */
-static int make_plan(struct run *run, const struct plan_facts *facts, struct failure *failure) {
-    struct plan_facts guess = plan_guess_facts(run->request->campaign);
-    int r = plan_new(run->request->campaign, facts ? facts : &guess, &run->plan, failure);
-    if (r < 0)
-        return r;
-    run->ledger = ledger_new(plan_positions(run->plan));
-    run->units = ledger_totals(run->ledger);
-    r = settling_open(run, failure);
-    return r < 0 ? r : run_read_expectations(run, failure);
-}
-
-static struct run new_run(const struct run_request *request) {
-    int64_t now_ns = clock_wall_ns();
-    return (struct run){.request = request,
-                        .campaign = request->campaign,
-                        .experiment = request->campaign->experiment,
-                        .started_ns = now_ns,
-                        .part_started_ns = now_ns,
-                        .part = 1};
+/* RUN is zeroed, and stays where it is. */
+static void init_run(struct run *run, const struct run_request *request) {
+    run->request = request;
+    run->record = (struct run_record){.observer = request->observer, .part = 1};
+    run->set = (struct node_set){.record = &run->record,
+                                 .installation = request->installation,
+                                 .campaign = request->campaign,
+                                 .experiment = request->campaign->experiment,
+                                 .past = &run->past};
+    run->watch.set = &run->set;
+    run->started_ns = clock_wall_ns();
 }
 
 static int carry_out(struct run *run, char **ret_archive, struct failure *failure) {
@@ -331,11 +289,12 @@ static int carry_out(struct run *run, char **ret_archive, struct failure *failur
 }
 
 int run_execute(const struct run_request *request, char **ret_archive, struct failure *failure) {
-    cleanup(close_run) struct run run = new_run(request);
+    cleanup(close_run) struct run run = {0};
     struct failure own = {0}; /* the caller may not want the sentence, but the record does */
     failure = failure ? failure : &own;
     *ret_archive = NULL;
-    int r = make_plan(&run, NULL, failure);
+    init_run(&run, request);
+    int r = run_make_plan(&run, NULL, failure);
     if (r == 0)
         r = open_run(&run, failure);
     if (r == 0)
@@ -343,20 +302,21 @@ int run_execute(const struct run_request *request, char **ret_archive, struct fa
     if (r == 0)
         return carry_out(&run, ret_archive, failure);
     /* No node was touched and nothing was measured: there is nothing to keep. */
-    if (run.folder)
-        file_remove_tree(run.folder, NULL);
+    if (run.record.folder)
+        file_remove_tree(run.record.folder, NULL);
     return r;
 }
 
 int run_resume(const struct run_request *request, const struct inputs *inputs, char **ret_archive,
                struct failure *failure) {
-    cleanup(close_run) struct run run = new_run(request);
+    cleanup(close_run) struct run run = {0};
     struct failure own = {0};
     failure = failure ? failure : &own;
     *ret_archive = NULL;
-    int r = make_plan(&run, inputs->facts.known ? &inputs->facts : NULL, failure);
+    init_run(&run, request);
+    int r = run_make_plan(&run, inputs->facts.known ? &inputs->facts : NULL, failure);
     if (r == 0)
-        r = inputs_check_plan(inputs, run.plan, failure);
+        r = inputs_check_plan(inputs, run.set.plan, failure);
     if (r == 0)
         r = inputs_check_source(inputs, failure);
     if (r == 0)

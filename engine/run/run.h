@@ -14,7 +14,7 @@
 #include "engine/run/campaign/campaign.h"
 #include "engine/run/campaign/inputs.h"
 #include "engine/run/campaign/plan.h"
-#include "engine/run/observer.h"
+#include "engine/run/record/observer.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -50,12 +50,12 @@ struct run_request {
  * the measurements, a second one is not needed. */
 int run_execute(const struct run_request *request, char **ret_archive, struct failure *failure);
 
-/* Goes on with the run that INPUTS are of, another part of it: what is not done is measured in the same
- * order, what failed is tried again, and all of it is sealed. REQUEST's campaign was read from the run's own
- * campaign.yaml with inputs_overrides(); its folder does not count. A part after one that was sealed makes an
+/* Continues the run that INPUTS are of, by another part: what is not done is measured in the same
+ * order, what failed is tried again, and all of it is sealed. REQUEST's campaign was read by
+ * campaign_read_recorded(); its folder does not count. A part after one that was sealed makes an
  * archive of its own. The rest is as for run_execute(). A run that was completed and sealed has nothing left
- * to do: its archive is returned. Refused: a run that somebody works on, one that another version of assay
- * would measure in another order, other machines than before. */
+ * to do: its archive is returned. Refused: a run that another engine works on, one that another version of
+ * assay would measure in another order, other machines than before. */
 int run_resume(const struct run_request *request, const struct inputs *inputs, char **ret_archive,
                struct failure *failure);
 

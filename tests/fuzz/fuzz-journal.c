@@ -4,7 +4,9 @@
  * beginning that an entry has, so that all else in it is the stranger's: members are found or not, and
  * nothing is read that is not there.
  */
+#include "engine/documents/json.h"
 #include "engine/foundation/checksum.h"
+#include "engine/foundation/cleanup.h"
 #include "engine/foundation/text.h"
 #include "engine/run/record/history.h"
 #include "engine/run/record/journal.h"
@@ -32,7 +34,7 @@ static int take(const struct journal_entry *entry, void *context, struct failure
     (void)failure;
     uint64_t *count = context;
     must(entry->sequence == ++*count);
-    must(entry->event + entry->event_length < entry->line);
+    must(entry->event);
     look_up(entry, "row");
     look_up(entry, "node");
     look_up(entry, "");
@@ -78,6 +80,25 @@ static void check_raw(const char *bytes, size_t length, size_t piece) {
     must(end.entries + end.whole_after <= whole && end.entries + end.whole_after + 1 >= whole);
 }
 
+/* Begins the entry after COUNT others: with the LENGTH bytes at BYTES as its members, or, where that is no
+ * JSON, with them as the text of one. */
+static int append_entry(struct text *journal, uint64_t count, const char *event, const char *bytes,
+                        size_t length) {
+    size_t begin = journal->length;
+    int r = text_printf(journal, "{\"seq\":%" PRIu64 ",\"t\":5,\"m\":%" PRIu64 "%s", count + 1, count, event);
+    size_t behind = journal->length;
+    r = r < 0 ? r : text_append(journal, bytes, length);
+    r = r < 0 ? r : text_append_character(journal, '}');
+    cleanup(json_cleanup) cJSON *parsed =
+        r < 0 ? NULL : cJSON_ParseWithLength(journal->bytes + begin, journal->length - begin);
+    text_cut(journal, journal->length - (r == 0));
+    if (r < 0 || parsed)
+        return r;
+    text_cut(journal, behind);
+    r = text_append_string(journal, event[0] ? ",\"node\":" : ",\"event\":\"node\",\"name\":");
+    return r < 0 ? r : json_append_string(journal, bytes, length);
+}
+
 /* Every line of BYTES as what an entry says, with a checksum that is right. */
 static void check_sealed(const char *bytes, size_t length, size_t piece) {
     struct text journal;
@@ -89,11 +110,8 @@ static void check_sealed(const char *bytes, size_t length, size_t piece) {
         /* A line of our own goes in with what it says of itself replaced. */
         const char *event = memmem(at, line, ",\"event\"", 8), *tail = memmem(at, line, ",\"crc32c\"", 9);
         const char *from = event ? event : at, *to = tail && tail > from ? tail : at + line;
-        if (text_printf(&journal, "{\"seq\":%" PRIu64 ",\"t\":5,\"m\":%" PRIu64 "%s", count + 1, count,
-                        event        ? ""
-                        : count == 0 ? ",\"event\":\"run-started\""
-                                     : ",\"event\":\"x\"") < 0 ||
-            text_append(&journal, from, (size_t)(to - from)) < 0 ||
+        const char *own = event ? "" : count == 0 ? ",\"event\":\"run-started\"" : ",\"event\":\"x\"";
+        if (append_entry(&journal, count, own, from, (size_t)(to - from)) < 0 ||
             text_printf(&journal, ",\"crc32c\":\"%08" PRIx32 "\"}\n",
                         checksum_crc32c(journal.bytes + begin, journal.length - begin)) < 0)
             break;

@@ -40,24 +40,20 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length) {
         must(journal_create(path, &journal, &failure) == 0 && atexit(remove_folder) == 0);
     }
     struct run_node node = {.name = (char[]){"node"}};
-    const struct run_request request = {0};
-    struct run run = {.request = &request,
-                      .folder = folder,
-                      .nodes = &node,
-                      .node_count = 1,
-                      .loop = loop,
-                      .journal = journal};
     struct append_file log = {0};
     text_init(&log.pending, 1 << 20);
-    run.log = &log;
-    must(watch_new(&run, &failure) == 0);
-    run.watch->nodes[0].state = WATCH_STARTING;
+    struct run_record record = {
+        .folder = folder, .files.folder = folder, .part = 1, .journal = journal, .log = &log};
+    struct node_set set = {.record = &record, .items = &node, .count = 1, .loop = loop};
+    struct watch watch = {.set = &set};
+    must(watch_open(&watch, &failure) == 0);
+    watch.nodes[0].state = WATCH_STARTING;
     size_t step = length ? 1 + (size_t)bytes[0] : 1;
     for (size_t at = 1; at < length; at += step)
         on_output(NULL, REMOTE_STDOUT, (const char *)bytes + at, length - at < step ? length - at : step,
-                  &run.watch->nodes[0]);
-    fuzz_passed += count_samples(run.watch) > 0;
-    watch_free(run.watch);
+                  &watch.nodes[0]);
+    fuzz_passed += count_samples(&watch) > 0;
+    watch_close(&watch);
     text_clear(&log.pending);
     return 0;
 }

@@ -54,10 +54,16 @@ sed -nE 's/^([^:]*):([0-9]+):[[:space:]]*#[[:space:]]*include[[:space:]]*(["<][^
 
 # ---- The rules: each prints its breaches as "PATH:LINE: what is wrong" ------------------------------------------
 
-# Which of our folders may include which: a room only rooms of a lower level, as README's code map has them.
+# Which of our folders may include which: a room only rooms of a lower level, as README's code map has them; and a
+# sub-room only those before it in its row here. What is directly in such a room comes last.
+sub_rooms='
+engine/run record campaign nodes state measure
+'
 rooms() {
-    awk '
+    awk -v sub_rooms="$sub_rooms" '
         BEGIN {
+            for (i = split(sub_rooms, rows, "\n"); i > 0; i--)
+                for (k = split(rows[i], names, " "); k > 1; k--) { place[names[1] "/" names[k]] = k; ordered[names[1]] = 1 }
             split("foundation 0 documents 1 event-loop 1 numerics 1 expression 1 design 2 agent 2 archive-format 2 report 2 table 3 " \
                   "model 3 remote 3 plugin 4 testbed 4 fit 5 run 5 history 6 command-line 7", words, " ")
             for (i = 1; i in words; i += 2) level[words[i]] = words[i + 1]
@@ -68,6 +74,16 @@ rooms() {
             if (part[1] == "plugins") return part[2] == "interface" ? part[2] : part[2] == "numerics" ? "plugin-numerics" : "plugin " part[2]
             return part[1]
         }
+        function sub_room(path,   part, count) {
+            count = split(path, part, "/")
+            return count > 3 ? part[1] "/" part[2] "/" part[3] : part[1] "/" part[2]
+        }
+        function order(name) { return name in place ? place[name] : name in ordered ? 99 : 0 }
+        function check_order(from, to) {
+            if (!order(from) && split(from, part, "/") > 2 && (part[1] "/" part[2]) in ordered)
+                breach("the sub-room \"" from "\" has no place in rules.sh")
+            else if (order(to) > order(from)) breach(from " comes before " to)
+        }
         function breach(why) { print $1 ":" $2 ": includes " $3 ": " why }
         {
             from = room($1)
@@ -75,7 +91,7 @@ rooms() {
             path = substr($3, 2, length($3) - 2)
             if (path ~ /^assay\//) path = "plugins/interface/" path # as it is installed
             to = room(path)
-            if (to == from) next
+            if (to == from) { check_order(sub_room($1), sub_room(path)); next }
             if (to == "tests" || to == "examples") breach("nothing includes " to)
             else if (from == "experiments") breach("an experiment is built on a node, where nothing of ours is")
             else if (from == "interface") breach("plugins/interface is the whole of what a plugin sees")

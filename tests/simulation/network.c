@@ -5,6 +5,7 @@
  */
 #include "tests/simulation/world.h"
 
+#include "engine/agent/controls/restore.h"
 #include "engine/foundation/cleanup.h"
 
 #include <errno.h>
@@ -260,7 +261,7 @@ static void on_leaving(struct agent *agent, void *context) {
     int64_t lease = agent->inbox.received ? node->policy.lease_ns : AGENT_FIRST_LEASE;
     int64_t silence = now() - node->heard_ns, silence_before = now() - node->before_ns;
     trace("agent %zu leaves after a silence of %.3f s", node->number, (double)silence / 1e9);
-    if (node->closing_ns || node->freed)
+    if (node->closing_ns || node->freed || (node->is_of_run && (!agent->lease_over || silence == 0)))
         return;
     counters.agent_leases++;
     must(silence >= lease || (silence == 0 && silence_before >= lease),
@@ -271,7 +272,8 @@ static void on_leaving(struct agent *agent, void *context) {
 static void node_start(struct node *node) {
     struct event_loop *loop = world.actors[FIRST_AGENT + node->number].loop;
     struct agent_options options = {.directory = world.directories[node->number],
-                                    .leave_controls = true,
+                                    .root = node->root,
+                                    .leave_controls = !node->root,
                                     .session = node->number + 1,
                                     .listener = {.on_leaving = on_leaving, .context = node}};
     (void)event_loop_run_once(loop, 0, NULL); /* looks at the clock */
@@ -335,6 +337,9 @@ static void arrive(struct wire *wire) {
 
 static void node_end(struct node *node) {
     trace("agent %zu is gone", node->number);
+    if (node->keeps_controls) /* its guardian does, where the agent itself cannot */
+        must(restore_own(&node->agent.machine, NULL) == 0, "the controls of node %zu are not put back",
+             node->number);
     agent_clear(&node->agent);
     event_loop_resume(world.actors[FIRST_AGENT + node->number].loop);
     node->there = false;
@@ -519,7 +524,7 @@ struct transport *scripted_new(struct node *node) {
     scripted->head = (struct transport){.operations = &scripted_operations,
                                         .loop = loop,
                                         .session = node->number + 1,
-                                        .node = strdup("testnode")};
+                                        .node = strdup(node->name ? node->name : "testnode")};
     scripted->node = node;
     text_init(&scripted->arrived, 64 << 20);
     scripted->poke = event_loop_add_deferred(loop, on_poke, scripted);
@@ -530,6 +535,15 @@ struct transport *scripted_new(struct node *node) {
 }
 
 /* ---- what goes wrong */
+
+void network_lose_engine(bool silently) {
+    for (struct wire *wire = wires; wire; wire = wire->next) {
+        if (wire->transport && !silently)
+            put(wire, &wire->up, CHUNK_END, NULL, 0, 0);
+        wire->swallows |= wire->transport && silently;
+        wire->transport = NULL;
+    }
+}
 
 void network_cut(struct node *node, bool engine_sees, bool agent_sees) {
     trace("the wires to agent %zu are cut; the engine %s, the agent %s", node->number,

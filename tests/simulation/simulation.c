@@ -25,6 +25,8 @@
 /* In which bytes that are on their way come to an agent, and an agent that leaves ends its programs. */
 #define ON_ITS_WAY (50 * SECOND)
 
+enum { LINKS_MOST = 3 };
+
 static int64_t end_ns; /* of what is wanted of the links */
 
 static struct node *node_of(void *context) {
@@ -254,7 +256,7 @@ static void plan_program(struct program *program) {
 }
 
 static void plan(void) {
-    world.node_count = 1 + draw(NODES_MOST);
+    world.node_count = 1 + draw(LINKS_MOST);
     end_ns = now() + draw_time(5 * SECOND, 150 * SECOND);
     for (size_t i = 0; i < world.node_count; i++) {
         struct node *node = &world.nodes[i];

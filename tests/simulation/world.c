@@ -4,6 +4,7 @@
 #include "engine/foundation/file.h"
 #include "tests/simulation/virtual-clock.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -79,8 +80,8 @@ void must(bool holds, const char *format, ...) {
     va_start(arguments, format);
     vfprintf(stderr, format, arguments);
     va_end(arguments);
-    fprintf(stderr, "\nseed %" PRIu64 " fails; to see what happened: simulation --seed %" PRIu64 "\n",
-            world.seed, world.seed);
+    fprintf(stderr, "\nseed %" PRIu64 " fails; to see what happened: %s --seed %" PRIu64 "\n", world.seed,
+            program_invocation_short_name, world.seed);
     exit(1);
 }
 
@@ -142,18 +143,28 @@ void freeze(size_t actor, int64_t duration_ns) {
 
 /* ---- who acts */
 
+/* A run turns its own loop. */
+static bool may_turn(size_t actor) {
+    return !world.actors[actor].frozen && !(actor == ENGINE && world.on_wait);
+}
+
+/* Of an agent that is not there nothing is open. */
+static bool listens(size_t actor) {
+    return may_turn(actor) && (actor < FIRST_AGENT || world.nodes[actor - FIRST_AGENT].there);
+}
+
 /* One turn of each who has something to do, in any order. */
 static bool turn(void) {
     size_t count = FIRST_AGENT + world.node_count, first = draw(count), step = count % 2 ? 2 : 1;
     struct pollfd ready[FIRST_AGENT + NODES_MOST];
     bool acted = false;
     for (size_t i = 0; i < count; i++)
-        ready[i] = (struct pollfd){.fd = world.actors[i].loop->epoll, .events = POLLIN};
+        ready[i] = (struct pollfd){.fd = listens(i) ? world.actors[i].loop->epoll : -1, .events = POLLIN};
     must(poll(ready, count, 0) >= 0, "the loops cannot be asked");
     for (size_t i = 0; i < count; i++) {
         size_t actor = (first + i * step) % count;
         struct event_loop *loop = world.actors[actor].loop;
-        if (world.actors[actor].frozen ||
+        if (!may_turn(actor) ||
             !(ready[actor].revents || !TAILQ_EMPTY(&loop->deferred) || timer_earliest(loop) <= now()))
             continue;
         acted |= event_loop_run_once(loop, 0, NULL) == 1;
@@ -173,11 +184,44 @@ void world_run(int64_t end_ns, bool (*is_over)(void), void (*at_each_instant)(vo
             return;
         int64_t next = end_ns;
         for (size_t i = 0; i < FIRST_AGENT + world.node_count; i++)
-            if (!world.actors[i].frozen && timer_earliest(world.actors[i].loop) < next)
+            if (may_turn(i) && timer_earliest(world.actors[i].loop) < next)
                 next = timer_earliest(world.actors[i].loop);
         if (next > now())
             virtual_now_ns = next;
     }
+}
+
+/* An engine that waits is called again after every turn of the others, or after several; one that is frozen
+ * only when it is thawed. */
+static void let_others_act(void *context, int64_t deadline_ns) {
+    (void)context;
+    unsigned turns = 0;
+    world.on_wait();
+    world.others_act = true;
+    do {
+        if (turn()) {
+            must(++turns < TURNS_MOST, "time stands still: somebody always has something to do");
+            continue;
+        }
+        turns = 0;
+        int64_t next = world.actors[ENGINE].frozen ? INT64_MAX : deadline_ns;
+        for (size_t i = NETWORK; i < FIRST_AGENT + world.node_count; i++)
+            if (may_turn(i) && timer_earliest(world.actors[i].loop) < next)
+                next = timer_earliest(world.actors[i].loop);
+        must(next != INT64_MAX, "the engine waits for what will never happen");
+        if (next > now())
+            virtual_now_ns = next;
+    } while (world.actors[ENGINE].frozen || (turns > 0 && happens(30)));
+    world.others_act = false;
+}
+
+void world_use_run_clock(void (*on_wait)(void)) {
+    static struct clock_source source;
+    source = virtual_clock;
+    source.pass = let_others_act;
+    clock_use(&source);
+    world.on_wait = on_wait;
+    world.others_act = false;
 }
 
 static void say_seed(int number) {
@@ -197,8 +241,15 @@ static void say_seed_at_death(void) {
 
 static const char *folder_path;
 
+static pid_t owner; /* of the folder, which its children leave alone */
+
 static void remove_folder(void) {
-    (void)file_remove_tree(folder_path, NULL);
+    if (getpid() == owner && !world.trace)
+        (void)file_remove_tree(folder_path, NULL);
+}
+
+const char *world_folder(void) {
+    return folder_path;
 }
 
 /* For a seed. The loops stay, for making them takes long. */
@@ -216,6 +267,7 @@ void world_init(void) {
     memset(world.nodes, 0, sizeof world.nodes);
     memset(world.programs, 0, sizeof world.programs);
     world.node_count = world.program_count = 0;
+    world.on_wait = NULL;
     world.freeze_ns = 0;
     world.engine_frozen_ns = 0;
     world.state = world.seed * UINT64_C(0x2545f4914f6cdd1d) + 1;
@@ -231,6 +283,7 @@ void world_init(void) {
                 mkdir(path, 0700) == 0 ? open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
             must(world.directories[i] >= 0, "there is no place for files");
         }
+        owner = getpid();
         atexit(remove_folder);
         signal(SIGPIPE, SIG_IGN);
         signal(SIGABRT, say_seed);

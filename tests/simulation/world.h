@@ -8,9 +8,11 @@
  *     programs.c   programs of which nothing is real but their pipes
  *     simulation.c the story of one seed, and what must hold whatever happens
  *
+ * In whole-run.c the engine is not a link to each node but a run; README.md has its files.
+ *
  * Actors are the engine, the network (which is never frozen, and plays the nodes' kernels too) and the
  * agents; each has an event loop. At one instant they act in any order until none has anything to do; then
- * the clock goes on to the next deadline.
+ * the clock goes on to the next deadline. A run turns its own loop, and the others act while it waits.
  */
 #ifndef ASSAY_TESTS_SIMULATION_WORLD_H
 #define ASSAY_TESTS_SIMULATION_WORLD_H
@@ -24,7 +26,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { NODES_MOST = 3, PROGRAMS_MOST = 8, ENGINE = 0, NETWORK = 1, FIRST_AGENT = 2, ATTEMPTS_NOTED = 8 };
+enum { NODES_MOST = 40, PROGRAMS_MOST = 8, ENGINE = 0, NETWORK = 1, FIRST_AGENT = 2, ATTEMPTS_NOTED = 8 };
 
 #define MS EVENT_MILLISECOND
 #define SECOND EVENT_SECOND
@@ -33,6 +35,8 @@ struct wire;
 
 struct node {
     size_t number;
+    const char *name;          /* NULL: "testnode" */
+    const char *root;          /* of its machine's files; NULL: those of this machine */
     struct event_source *door; /* deferred, in the agent's loop: wires that want to be attached */
     struct wire *attached;     /* the last one */
     struct agent agent;
@@ -58,6 +62,8 @@ struct node {
     int64_t ready_ns, broken_ns, closing_ns, closed_ns, left_ns; /* 0: not */
     int64_t heard_from_ns;                                       /* bytes last came to the engine */
     bool freed;
+    bool keeps_controls; /* it has a snapshot of them, and puts them back */
+    bool is_of_run;      /* the engine tells the agent to leave when it likes */
     int asked, answered; /* clocks */
 };
 
@@ -90,6 +96,10 @@ struct world {
     int64_t engine_frozen_ns; /* altogether */
     int64_t freeze_ns;        /* the engine freezes for so long when it has next written something; 0: not */
     bool trace;
+    /* Of a run: its loop is the engine's actor, and turns by itself. Called whenever it waits; may not
+     * return. */
+    void (*on_wait)(void);
+    bool others_act;             /* meanwhile */
     int directories[NODES_MOST]; /* run directories */
 };
 extern struct world world;
@@ -117,6 +127,8 @@ extern struct counters counters;
 /* ---- world.c */
 
 void world_init(void);
+/* For files; removed at the end of the process, unless there is a trace. */
+const char *world_folder(void);
 uint64_t draw(uint64_t below);
 int64_t draw_time(int64_t from_ns, int64_t to_ns);
 bool happens(unsigned percent);
@@ -131,6 +143,8 @@ void world_run(int64_t end_ns, bool (*is_over)(void), void (*at_each_instant)(vo
 void later(size_t actor, int64_t delay_ns, void (*function)(void *context, int64_t argument), void *context,
            int64_t argument);
 void freeze(size_t actor, int64_t duration_ns);
+/* The clock of an engine that turns its own loop: until it has something to do, the others act. */
+void world_use_run_clock(void (*on_wait)(void));
 
 /* ---- network.c */
 
@@ -138,6 +152,8 @@ struct transport *scripted_new(struct node *node);
 /* Whoever does not see it finds that all it sends vanishes and that nothing comes. */
 void network_cut(struct node *node, bool engine_sees, bool agent_sees);
 void node_die(struct node *node); /* the agent and all of its programs */
+/* The engine's process is gone; with SILENTLY its machine, so that the agents hear nothing of that. */
+void network_lose_engine(bool silently);
 void network_clear(void);
 /* The turn of an agent is over. */
 void node_look(struct node *node);

@@ -2,6 +2,7 @@
 
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/file.h"
+#include "engine/foundation/host-list.h"
 #include "engine/foundation/memory.h"
 #include "engine/foundation/number.h"
 
@@ -22,7 +23,7 @@ static int folder_of(const char *path, char **ret, struct failure *failure) {
 }
 
 static int bind_experiment(struct campaign *campaign, const struct installation *installation,
-                           const struct campaign_overrides *overrides, struct failure *failure) {
+                           struct failure *failure) {
     const char *file = campaign->document->file;
     const struct document_node *node = document_get(campaign->document->root, "experiment");
     if (node->kind == DOCUMENT_MAPPING)
@@ -32,8 +33,7 @@ static int bind_experiment(struct campaign *campaign, const struct installation 
         return failure_input(failure, file, node->line, node->column,
                              "'experiment' is %s, expected a name, a path, or an experiment written in place",
                              document_kind_name(node->kind));
-    const char *name = overrides->experiment_folder ? overrides->experiment_folder : node->text;
-    return experiment_find(name, campaign->folder, installation, file, node->line, node->column,
+    return experiment_find(node->text, campaign->folder, installation, file, node->line, node->column,
                            &campaign->experiment, failure);
 }
 
@@ -108,8 +108,6 @@ static int bind_design(struct campaign *campaign, const struct campaign_override
     campaign->design_node = node;
     if (r == 0 && overrides->seed)
         r = design_specification_set_seed(campaign->design, overrides->seed, failure);
-    if (r == 0 && overrides->table)
-        r = design_specification_set_table(campaign->design, overrides->table);
     return r;
 }
 
@@ -123,7 +121,7 @@ static int bind(struct campaign *campaign, const struct installation *installati
                                                     .spare_count = overrides->spare_count},
                           failure);
     if (r == 0)
-        r = bind_experiment(campaign, installation, overrides, failure);
+        r = bind_experiment(campaign, installation, failure);
     if (r == 0)
         r = replace_software(campaign, failure);
     if (r < 0)
@@ -131,9 +129,7 @@ static int bind(struct campaign *campaign, const struct installation *installati
     struct experiment *experiment = campaign->experiment;
     /* A resolved campaign of a run lies beside the copy of its source, or the commit that it was. */
     cleanup_free char *inputs = file_join(campaign->folder, CAMPAIGN_INPUTS);
-    if (overrides->recorded)
-        experiment->source.recorded = xstrdup(overrides->recorded);
-    else if (document_get(document->root, "resolved") && file_exists(inputs))
+    if (document_get(document->root, "resolved") && file_exists(inputs))
         experiment->source.recorded = xstrdup(campaign->folder);
     r = experiment_check_source(experiment, failure);
     if (r == 0)
@@ -160,22 +156,53 @@ int campaign_read(const char *path, const struct installation *installation,
     cleanup(campaign_cleanup) struct campaign *campaign = xcalloc(1, sizeof *campaign);
     text_init(&campaign->bytes, CAMPAIGN_BYTES_MOST);
     overrides = overrides ? overrides : &no_overrides;
-    int r = 0;
-    if (overrides->folder)
-        campaign->folder = xstrdup(overrides->folder);
-    else
-        r = folder_of(path, &campaign->folder, failure);
+    campaign->path = xstrdup(overrides->written ? overrides->written : path);
+    int r = folder_of(path, &campaign->folder, failure);
     if (r == 0)
         r = file_read(path, &campaign->bytes, failure);
     if (r == 0)
         r = document_parse_yaml(path, campaign->bytes.bytes, campaign->bytes.length, &campaign->document,
                                 failure);
+    if (r == 0 && overrides->written) {
+        text_reset(&campaign->bytes);
+        r = file_read(campaign->path, &campaign->bytes, failure);
+    }
     if (r == 0)
         r = bind(campaign, installation, overrides, failure);
     if (r < 0)
         return r;
     *ret = take_pointer(campaign);
     return 0;
+}
+
+int campaign_read_recorded(const char *folder, const struct installation *installation,
+                           const char *const *more_spares, size_t count, struct campaign **ret,
+                           struct failure *failure) {
+    cleanup(campaign_cleanup) struct campaign *campaign = NULL;
+    cleanup(host_list_clear) struct host_list hosts = {0};
+    cleanup(bind_texts_clear) struct bind_texts spares = {0};
+    cleanup_free char *path = file_join(folder, CAMPAIGN_RESOLVED);
+    int r = campaign_read(path, installation, NULL, &campaign, failure);
+    for (size_t i = 0; r == 0 && i < count; i++) {
+        r = more_spares[i][0] == '@' ? host_list_read(&hosts, more_spares[i] + 1, failure)
+                                     : host_list_parse(&hosts, more_spares[i], failure);
+        if (r < 0)
+            return failure_prefix(failure, "the spares");
+    }
+    if (r < 0 || hosts.count == 0) {
+        *ret = r < 0 ? NULL : take_pointer(campaign);
+        return r;
+    }
+    const struct document_node *written =
+        document_get(document_get(campaign->document->root, "testbed"), "spares");
+    for (size_t i = 0; written && i < written->count; i++)
+        bind_texts_add(&spares, written->items[i]->text);
+    for (size_t i = 0; i < hosts.count; i++)
+        if (!bind_texts_have(&spares, hosts.names[i]))
+            bind_texts_add(&spares, hosts.names[i]);
+    struct campaign_overrides overrides = {.spares = (const char *const *)spares.items,
+                                           .spare_count = spares.count};
+    return campaign_read(path, installation, &overrides, ret, failure);
 }
 
 void campaign_free(struct campaign *campaign) {
@@ -187,5 +214,6 @@ void campaign_free(struct campaign *campaign) {
     document_free(campaign->document);
     text_clear(&campaign->bytes);
     free(campaign->folder);
+    free(campaign->path);
     free(campaign);
 }

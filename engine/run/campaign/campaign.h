@@ -35,7 +35,8 @@ enum { CAMPAIGN_BYTES_MOST = DOCUMENT_BYTES_MOST };
 
 struct campaign {
     struct document *document;
-    struct text bytes; /* the file, byte for byte */
+    char *path;        /* of the file that a user wrote; */
+    struct text bytes; /* its bytes */
     char *folder;      /* absolute folder of the file: paths in it are relative to this */
     char *name, *description;
     char *license; /* URI of the licence of the results */
@@ -58,6 +59,7 @@ struct campaign {
 #define CAMPAIGN_EXPERIMENT_COPY "./experiment"
 #define CAMPAIGN_DESIGN_COPY "design.csv"
 #define CAMPAIGN_INPUTS "inputs.json"
+#define CAMPAIGN_RESOLVED "campaign.resolved.json"
 
 struct campaign_overrides {
     const char *const *options; /* "name=value" from the command line */
@@ -67,16 +69,18 @@ struct campaign_overrides {
     size_t node_count;
     const char *const *spares; /* likewise, for the testbed's spares: a node that is lost is replaced */
     size_t spare_count;
-    /* Of a run that goes on; each NULL: as the campaign says. */
-    const char *folder;            /* that the campaign's paths are relative to */
-    const char *recorded;          /* the folder of the run, which has copies of experiment and source */
-    const char *experiment_folder; /* the experiment, as it was copied */
-    const char *table;             /* the design's, as it was made */
+    const char
+        *written; /* the file that a user wrote, of a run's resolved campaign that is run again; or NULL */
 };
 
 /* OVERRIDES may be NULL. */
 int campaign_read(const char *path, const struct installation *installation,
                   const struct campaign_overrides *overrides, struct campaign **ret, struct failure *failure);
+/* The campaign that the run in FOLDER was made from: its resolved one, with MORE_SPARES (lists of nodes, or
+ * @FILE) beside those that it has. */
+int campaign_read_recorded(const char *folder, const struct installation *installation,
+                           const char *const *more_spares, size_t count, struct campaign **ret,
+                           struct failure *failure);
 void campaign_free(struct campaign *campaign);
 void campaign_cleanup(struct campaign **campaign); /* for the cleanup attribute */
 

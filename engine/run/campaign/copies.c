@@ -1,54 +1,48 @@
-/* What a run copies into its folder before a node is touched: the experiment's own files, and its source. */
-#include "engine/run/run-state.h"
+#include "engine/run/campaign/copies.h"
 
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/file.h"
+#include "engine/foundation/memory.h"
 #include "engine/run/campaign/source-files.h"
 
-static int copy_experiment(struct run *run, struct failure *failure) {
+#include <stdlib.h>
+
+static int copy_experiment(const struct experiment *experiment, const char *folder, const char *runs,
+                           struct text *words, struct failure *failure) {
     cleanup(source_files_clear) struct source_files files = SOURCE_FILES_NONE;
-    cleanup(text_clear) struct text words;
-    cleanup_free char *folder = run_path(run, RUN_EXPERIMENT_FOLDER);
-    struct source_choice choice = {
-        .folder = run->experiment->folder, .skip_hidden = true, .runs = run->request->folder};
-    text_init(&words, FAILURE_TEXT_SIZE);
+    cleanup_free char *copy = xformat("%s/" RUN_EXPERIMENT_FOLDER, folder);
+    struct source_choice choice = {.folder = experiment->folder, .skip_hidden = true, .runs = runs};
     int r = source_files_read(&choice, &files, failure);
-    if (r == 0)
-        r = source_files_copy(&files, folder, RUN_EXPERIMENT_FOLDER, failure);
-    source_files_describe(&files, &words);
-    if (r == 0)
-        run_log(run, "experiment '%s': %s", run->experiment->folder, words.bytes);
-    return r;
+    text_printf(words, "experiment '%s': ", experiment->folder);
+    source_files_describe(&files, words);
+    return r < 0 ? r : source_files_copy(&files, copy, RUN_EXPERIMENT_FOLDER, failure);
 }
 
-static int pack_source(struct run *run, struct failure *failure) {
-    const struct experiment_source *source = &run->experiment->source;
+static int pack_source(const struct experiment_source *source, const char *folder, const char *runs,
+                       struct text *words, struct failure *failure) {
     cleanup(source_files_clear) struct source_files files = SOURCE_FILES_NONE;
-    cleanup(text_clear) struct text manifest, words;
-    cleanup_free char *tar = run_path(run, RUN_SOURCE_TAR), *list = run_path(run, RUN_SOURCE_MANIFEST);
-    struct source_choice choice = {
-        .folder = source->folder, .ignore = &source->ignore, .runs = run->request->folder};
+    cleanup(text_clear) struct text manifest;
+    cleanup_free char *tar = xformat("%s/" RUN_SOURCE_TAR, folder),
+                      *list = xformat("%s/" RUN_SOURCE_MANIFEST, folder);
+    struct source_choice choice = {.folder = source->folder, .ignore = &source->ignore, .runs = runs};
     text_init(&manifest, 64 << 20);
-    text_init(&words, FAILURE_TEXT_SIZE);
     int r = source_files_read(&choice, &files, failure);
     if (r == 0)
         r = source_files_pack(&files, tar, &manifest, failure);
-    if (r == 0)
-        r = file_replace(list, manifest.bytes, manifest.length, 0666, failure);
-    source_files_describe(&files, &words);
-    if (r == 0)
-        run_note(run, "source '%s': %s", source->folder, words.bytes);
-    return r;
+    text_printf(words, "source '%s': ", source->folder);
+    source_files_describe(&files, words);
+    return r < 0 ? r : file_replace(list, manifest.bytes, manifest.length, 0666, failure);
 }
 
 /* The source of a run that is run again. */
-static int copy_recorded_source(struct run *run, struct failure *failure) {
+static int copy_recorded_source(const struct experiment_source *source, const char *folder,
+                                struct text *words, struct failure *failure) {
     static const char *const names[] = {RUN_SOURCE_TAR, RUN_SOURCE_MANIFEST, RUN_SOURCE_COMMIT};
-    const struct experiment_source *source = &run->experiment->source;
-    run_note(run, "experiment and source as in '%s'", file_base_name(source->recorded));
+    text_printf(words, "experiment and source as in '%s'", file_base_name(source->recorded));
     int r = 0;
     for (size_t i = 0; r == 0 && i < 3; i++) {
-        cleanup_free char *from = file_join(source->recorded, names[i]), *to = run_path(run, names[i]);
+        cleanup_free char *from = xformat("%s/%s", source->recorded, names[i]),
+                          *to = xformat("%s/%s", folder, names[i]);
         cleanup(text_clear) struct text bytes;
         text_init(&bytes, 2 * SOURCE_BYTES_MOST); /* and what a tar needs for names */
         bool is_commit = i == 2;
@@ -61,10 +55,13 @@ static int copy_recorded_source(struct run *run, struct failure *failure) {
     return r;
 }
 
-int run_make_copies(struct run *run, struct failure *failure) {
-    const struct experiment_source *source = &run->experiment->source;
-    int r = run->experiment->folder ? copy_experiment(run, failure) : 0;
-    if (r < 0 || (!source->recorded && !source->folder))
-        return r;
-    return source->recorded ? copy_recorded_source(run, failure) : pack_source(run, failure);
+int copies_make(const struct experiment *experiment, const char *folder, const char *runs,
+                struct text *experiment_words, struct text *source_words, struct failure *failure) {
+    const struct experiment_source *source = &experiment->source;
+    int r = experiment->folder ? copy_experiment(experiment, folder, runs, experiment_words, failure) : 0;
+    if (r == 0 && source->recorded)
+        r = copy_recorded_source(source, folder, source_words, failure);
+    else if (r == 0 && source->folder)
+        r = pack_source(source, folder, runs, source_words, failure);
+    return r;
 }

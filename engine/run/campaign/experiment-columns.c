@@ -174,7 +174,7 @@ enum {
     OPTION_FIELD_COUNT = 6, /* of them, those that an option has too */
 };
 
-/* A factor, or what is alike of an option: the first COUNT fields. TYPE: unless it is said. */
+/* A factor, or an option, which has only the first COUNT fields. TYPE is the default. */
 static int bind_variable(const struct experiment_binding *binding, const struct document_node *key,
                          const struct document_node *value, enum design_type type, size_t count,
                          struct design_factor *ret) {
@@ -345,13 +345,6 @@ static int check_pattern(const struct experiment_binding *binding, const struct 
     return 0;
 }
 
-static bool has_text(const struct bind_texts *texts, const char *text) {
-    for (size_t i = 0; i < texts->count; i++)
-        if (strcmp(texts->items[i], text) == 0)
-            return true;
-    return false;
-}
-
 static int bind_response(const struct experiment_binding *binding, const struct document_node *key,
                          const struct document_node *value, void *item) {
     struct experiment_response *response = item;
@@ -369,7 +362,7 @@ static int bind_response(const struct experiment_binding *binding, const struct 
     else if (response->choices.count > 0 && !text)
         at = "choices", wrong = "has choices, but is a number, expected 'type: text'";
     for (size_t i = 0; !wrong && i < response->pass.count; i++)
-        if (!has_text(&response->choices, response->pass.items[i]))
+        if (!bind_texts_have(&response->choices, response->pass.items[i]))
             at = "pass", wrong = "has a text in 'pass' that is not one of its choices";
     if (wrong)
         return experiment_refuse(binding, document_get(value, at), "response '%s' %s", response->name, wrong);

@@ -131,27 +131,3 @@ int experiment_command_arguments(const struct experiment_command *command, const
     *ret = take_pointer(arguments);
     return 0;
 }
-
-int experiment_command_check(const struct experiment_command *command, const char *file,
-                             struct experiment_values values, struct failure *failure) {
-    char **arguments;
-    int r = experiment_command_arguments(command, file, &values, &arguments, failure);
-    if (r == 0)
-        experiment_arguments_free(arguments);
-    return r;
-}
-
-int experiment_command_describe(char *const *arguments, struct text *ret) {
-    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./=:,+@%";
-    int r = 0;
-    for (size_t i = 0; r == 0 && arguments[i]; i++) {
-        const char *argument = arguments[i];
-        const char *quote = argument[0] && argument[strspn(argument, plain)] == '\0' ? "" : "'";
-        r = text_printf(ret, "%s%s", i ? " " : "", quote);
-        for (const char *at = argument; r == 0 && *at; at++)
-            r = *at == '\'' ? text_append_string(ret, "'\\''") : text_append_character(ret, *at);
-        if (r == 0)
-            r = text_append_string(ret, quote);
-    }
-    return r;
-}

@@ -49,11 +49,5 @@ int experiment_command_arguments(const struct experiment_command *command, const
                                  const struct experiment_values *values, char ***ret,
                                  struct failure *failure);
 void experiment_arguments_free(char **arguments);
-/* The same, for the refusal alone. */
-int experiment_command_check(const struct experiment_command *command, const char *file,
-                             struct experiment_values values, struct failure *failure);
-
-/* Appends the vector as a person would type it, quoted where it must be: for logs and --dry-run. */
-int experiment_command_describe(char *const *arguments, struct text *ret);
 
 #endif

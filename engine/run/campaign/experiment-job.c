@@ -39,7 +39,7 @@ static int bind_files(const struct experiment_binding *binding, const struct doc
     if (!node)
         return 0;
     if (node->kind != DOCUMENT_MAPPING || node->count > EXPERIMENT_FILES_MAX)
-        return experiment_refuse(binding, node, "'files' is no mapping of at most %d names to texts",
+        return experiment_refuse(binding, node, "'files' is not a mapping of at most %d names to texts",
                                  EXPERIMENT_FILES_MAX);
     job->files = xcalloc(node->count + 1, sizeof *job->files);
     for (size_t i = 0; i < node->count; i++) {
@@ -73,7 +73,7 @@ int experiment_job_bind(const struct experiment_binding *binding, const struct d
     for (size_t i = 0; r == 0 && i < sizeof needy / sizeof *needy; i++) {
         const struct document_node *node = document_get(run, needy[i]);
         if (node && !ranks)
-            r = experiment_refuse(binding, node, "'%s' is said and 'ranks' is not, expected both or neither",
+            r = experiment_refuse(binding, node, "'%s' is given and 'ranks' is not, expected both or neither",
                                   needy[i]);
     }
     if (r == 0 && document_get(run, "streamed") && (ranks || files))

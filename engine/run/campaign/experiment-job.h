@@ -4,10 +4,10 @@
  *
  *     nodes: nodes                  of a job: on so many; an expression over factors and facts, as are ranks
  *     ranks: P * Q                  the command is what one rank does, and mpirun is put before it
- *     ranks-per-node: 4             unless it is said: as few as there can be
+ *     ranks-per-node: 4             default: as few as there can be
  *     threads: 1                    cores of a rank
- *     bind: core                    or none; unless it is said: core where there are enough
- *     mpirun: [mpirun, --mca, ...]  and what it is to be told besides; {option} stands for an option
+ *     bind: core                    or none; default: core where there are enough
+ *     mpirun: [mpirun, --mca, ...]  and its further arguments; {option} stands for an option
  *     files: {HPL.dat: "..."}       written into the working folder before each unit, {name} filled in
  *
  * Facts are those of struct experiment_facts.
@@ -26,6 +26,9 @@
 
 struct experiment;
 struct experiment_binding;
+
+/* The host file of a unit, in its working folder. */
+#define JOB_HOST_FILE ".hosts"
 
 enum {
     EXPERIMENT_FILES_MAX = 64,

@@ -391,10 +391,8 @@ int experiment_resolve(struct experiment *experiment, struct failure *failure) {
 }
 
 void experiment_add_package(struct experiment *experiment, const char *name) {
-    for (size_t i = 0; i < experiment->packages.count; i++)
-        if (strcmp(experiment->packages.items[i], name) == 0)
-            return;
-    bind_texts_add(&experiment->packages, name);
+    if (!bind_texts_have(&experiment->packages, name))
+        bind_texts_add(&experiment->packages, name);
 }
 
 void experiment_free(struct experiment *experiment) {

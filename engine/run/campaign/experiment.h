@@ -76,7 +76,7 @@ enum experiment_placement {
     EXPERIMENT_PLACEMENT_JOB,
 };
 
-/* What `assay fit ARCHIVE` does when nothing else is said; it travels in run.json. */
+/* What `assay fit ARCHIVE` does by default; it is in run.json. */
 struct experiment_model {
     char *method, *response, *terms;
     char *table; /* the further table that it is of, or NULL */

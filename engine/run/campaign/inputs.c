@@ -5,10 +5,9 @@
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/file.h"
 #include "engine/foundation/hash.h"
-#include "engine/foundation/host-list.h"
 #include "engine/foundation/memory.h"
+#include "engine/run/campaign/copies.h"
 #include "engine/run/campaign/source-files.h"
-#include "engine/run/run-state.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -25,19 +24,15 @@ static const struct bind_field file_fields[] = {
 
 static const struct bind_field fields[] = {
     {BIND_ROW("campaign", BIND_MAPPING, inputs, campaign), BIND_FIELDS(file_fields), .required = true},
-    {BIND_ROW("folder", BIND_TEXT, inputs, folder), .required = true},
     {BIND_ROW("experiment", BIND_TEXT, inputs, experiment)},
     {BIND_ROW("source", BIND_MAPPING, inputs, source), BIND_FIELDS(file_fields)},
     {BIND_ROW("originals", BIND_TEXTS, inputs, originals)},
     {BIND_ROW("seed", BIND_TEXT, inputs, seed), .required = true},
     {BIND_ROW("facts", BIND_MAPPING, inputs, facts), BIND_FIELDS(plan_fact_fields)},
-    {BIND_ROW("columns", BIND_BOOLEAN, inputs, columns), .required = true},
     {BIND_ROW("table_sha256", BIND_TEXT, inputs, table_sha256), .required = true},
     {BIND_ROW("order_sha256", BIND_TEXT, inputs, order_sha256), .required = true},
     {BIND_ROW("set", BIND_TEXTS, inputs, settings)},
     {BIND_ROW("nodes", BIND_TEXTS, inputs, nodes)},
-    {BIND_ROW("hosts", BIND_TEXTS, inputs, hosts)},
-    {BIND_ROW("spares", BIND_TEXTS, inputs, spares)},
     {BIND_ROW("executables", BIND_TEXTS, inputs, executables)},
 };
 enum { FIELD_COUNT = sizeof fields / sizeof *fields };
@@ -46,11 +41,11 @@ static char *path_in(const struct inputs *inputs, const char *name) {
     return xformat("%s/%s", inputs->run_folder, name);
 }
 
-int inputs_save(const struct inputs *inputs, struct failure *failure) {
+static int save(const struct inputs *inputs, struct failure *failure) {
     cleanup(json_cleanup) cJSON *object = cJSON_CreateObject();
     cleanup_free char *path = path_in(inputs, CAMPAIGN_INPUTS);
     bind_resolve(fields, FIELD_COUNT, inputs, object);
-    return run_write_json(path, object, failure);
+    return json_write_file(path, object, failure);
 }
 
 static void free_document(struct document **document) {
@@ -74,8 +69,6 @@ int inputs_read(const char *run_folder, struct inputs *ret, struct failure *fail
     if (r < 0)
         return r;
     inputs.facts.known = inputs.facts.nodes > 0 && inputs.facts.cores > 0 && inputs.facts.memory > 0;
-    inputs.copied_experiment = inputs.experiment ? path_in(&inputs, RUN_EXPERIMENT_FOLDER) : NULL;
-    inputs.table = inputs.columns ? path_in(&inputs, CAMPAIGN_DESIGN_COPY) : NULL;
     *ret = inputs;
     inputs = (struct inputs){0};
     return 0;
@@ -84,8 +77,6 @@ int inputs_read(const char *run_folder, struct inputs *ret, struct failure *fail
 void inputs_clear(struct inputs *inputs) {
     bind_clear(fields, FIELD_COUNT, inputs);
     free(inputs->run_folder);
-    free(inputs->copied_experiment);
-    free(inputs->table);
     *inputs = (struct inputs){0};
 }
 
@@ -97,11 +88,15 @@ static void hash_order(const struct design_order *order, char hex[static HASH_HE
     hash_bytes(order->units, order->count * sizeof *order->units, hex);
 }
 
-static int hash_table(const struct plan *plan, char hex[static HASH_HEX_SIZE], struct failure *failure) {
+static int hash_table(const struct plan *plan, char **ret, struct failure *failure) {
     cleanup(text_clear) struct text table;
+    char hex[HASH_HEX_SIZE];
     text_init(&table, 1 << 30);
     int r = design_append(plan->design, NULL, &table, failure);
-    return r < 0 ? r : hash_bytes(table.bytes, table.length, hex);
+    if (r == 0)
+        r = hash_bytes(table.bytes, table.length, hex);
+    *ret = r < 0 ? NULL : xstrdup(hex);
+    return r;
 }
 
 static int take_hash(const char *path, char **ret, struct failure *failure) {
@@ -124,20 +119,6 @@ static void take_texts(struct bind_texts *texts, const char *const *items, size_
         bind_texts_add(texts, items[i]);
 }
 
-/* The strings of the array KEY of what a testbed says of itself. */
-static void take_names(const cJSON *resolved, const char *key, struct bind_texts *texts) {
-    const cJSON *item;
-    cJSON_ArrayForEach(item, cJSON_GetObjectItemCaseSensitive(resolved, key))
-        bind_texts_add(texts, cJSON_GetStringValue(item));
-}
-
-static void take_testbed(struct inputs *inputs, const struct testbed_choice *testbed) {
-    cleanup(json_cleanup) cJSON *resolved = cJSON_CreateObject();
-    testbed->backend->resolve(testbed->settings, resolved);
-    take_names(resolved, "hosts", &inputs->hosts);
-    take_names(resolved, "spares", &inputs->spares);
-}
-
 /* As it was, to say what has changed. Hidden: the archive says the same in campaign.resolved.json and
  * design.csv. */
 static char *copy_of(const struct inputs *inputs, size_t original) {
@@ -145,13 +126,14 @@ static char *copy_of(const struct inputs *inputs, size_t original) {
                          : xformat("%s/.original-%zu", inputs->run_folder, original);
 }
 
-/* A FILE that the campaign names; NULL: none. */
-static int take_original(struct inputs *inputs, const char *file, struct failure *failure) {
+/* A FILE that the campaign, which lies in FOLDER, names; NULL: none. */
+static int take_original(struct inputs *inputs, const char *folder, const char *file,
+                         struct failure *failure) {
     cleanup(text_clear) struct text bytes;
     text_init(&bytes, SOURCE_BYTES_MOST);
     if (!file)
         return 0;
-    cleanup_free char *path = file[0] == '/' ? xstrdup(file) : xformat("%s/%s", inputs->folder, file);
+    cleanup_free char *path = file[0] == '/' ? xstrdup(file) : file_join(folder, file);
     cleanup_free char *copy = copy_of(inputs, inputs->originals.count);
     bind_texts_add(&inputs->originals, path);
     int r = file_read(path, &bytes, failure);
@@ -166,12 +148,15 @@ static int take_originals(struct inputs *inputs, const struct campaign *campaign
                                *hosts = document_get(document_get(testbed, "hosts"), "file"),
                                *spares = document_get(document_get(testbed, "spares"), "file");
     const struct design_specification *design = campaign->design;
-    bool has_file = design->kind == DESIGN_KIND_FILE && !design->table && strcmp(design->file, "-") != 0;
+    const char *folder = campaign->folder;
+    bool has_file = design->kind == DESIGN_KIND_FILE && strcmp(design->file, "-") != 0 &&
+                    !campaign->experiment->source.recorded;
     bind_texts_add(&inputs->originals, inputs->campaign.path);
-    int r = take_original(inputs, hosts && overrides->node_count == 0 ? hosts->text : NULL, failure);
+    int r = take_original(inputs, folder, hosts && overrides->node_count == 0 ? hosts->text : NULL, failure);
     if (r == 0)
-        r = take_original(inputs, spares && overrides->spare_count == 0 ? spares->text : NULL, failure);
-    return r < 0 ? r : take_original(inputs, has_file ? design->file : NULL, failure);
+        r = take_original(inputs, folder, spares && overrides->spare_count == 0 ? spares->text : NULL,
+                          failure);
+    return r < 0 ? r : take_original(inputs, folder, has_file ? design->file : NULL, failure);
 }
 
 static int take_experiment(struct inputs *inputs, const struct experiment *experiment,
@@ -199,82 +184,49 @@ static bool is_guessed(const struct plan *plan) {
     return !plan->facts.known && design_uses_facts(plan->design);
 }
 
-static int take_table(struct inputs *inputs, const struct plan *plan, struct failure *failure) {
-    char hex[HASH_HEX_SIZE];
-    inputs->columns = plan->design->column_count > 0 && !is_guessed(plan);
-    int r = hash_table(plan, hex, failure);
-    free(inputs->table_sha256);
-    inputs->table_sha256 = xstrdup(hex);
-    return r;
-}
-
 int inputs_write(const char *run_folder, const struct plan *plan, const struct campaign_overrides *overrides,
                  struct failure *failure) {
     const struct campaign *campaign = plan->campaign;
     static const struct campaign_overrides none = {0};
     char order[HASH_HEX_SIZE];
     overrides = overrides ? overrides : &none;
-    cleanup(inputs_clear) struct inputs inputs = {.run_folder = xstrdup(run_folder),
-                                                  .folder = xstrdup(campaign->folder)};
+    cleanup(inputs_clear) struct inputs inputs = {.run_folder = xstrdup(run_folder)};
     inputs.seed = xformat("%llu", (unsigned long long)design_specification_seed(campaign->design));
     hash_order(plan->order, order);
     inputs.order_sha256 = xstrdup(order);
     take_texts(&inputs.settings, overrides->options, overrides->option_count);
     take_texts(&inputs.nodes, overrides->nodes, overrides->node_count);
-    take_testbed(&inputs, &campaign->testbed);
-    int r = take_file(campaign->document->file, &inputs.campaign, failure);
+    int r = take_file(campaign->path, &inputs.campaign, failure);
     if (r == 0)
         r = take_originals(&inputs, campaign, overrides, failure);
     if (r == 0)
         r = take_experiment(&inputs, campaign->experiment, failure);
     if (r == 0)
-        r = take_table(&inputs, plan, failure);
-    return r < 0 ? r : inputs_save(&inputs, failure);
+        r = hash_table(plan, &inputs.table_sha256, failure);
+    return r < 0 ? r : save(&inputs, failure);
 }
 
 int inputs_take_plan(const char *run_folder, const struct plan *plan, struct failure *failure) {
     cleanup(inputs_clear) struct inputs inputs = {0};
     int r = inputs_read(run_folder, &inputs, failure);
     inputs.facts = plan->facts;
+    free(take_pointer(inputs.table_sha256));
     if (r == 0)
-        r = take_table(&inputs, plan, failure);
-    return r < 0 ? r : inputs_save(&inputs, failure);
-}
-
-static bool is_among(const char *name, const struct bind_texts *texts) {
-    for (size_t i = 0; i < texts->count; i++)
-        if (strcmp(texts->items[i], name) == 0)
-            return true;
-    return false;
+        r = hash_table(plan, &inputs.table_sha256, failure);
+    return r < 0 ? r : save(&inputs, failure);
 }
 
 int inputs_restore_executables(const struct inputs *inputs, struct failure *failure) {
     cleanup(local_tree_clear) struct local_tree tree = LOCAL_TREE_NONE;
-    int r = inputs->executables.count ? local_tree_read(&tree, inputs->copied_experiment, NULL, failure) : 0;
+    cleanup_free char *copy = path_in(inputs, RUN_EXPERIMENT_FOLDER);
+    int r = inputs->executables.count ? local_tree_read(&tree, copy, NULL, failure) : 0;
     for (size_t i = 0; r == 0 && i < tree.count; i++) {
         const struct local_entry *entry = &tree.entries[i];
-        if (!(entry->mode & 0100) && is_among(entry->relative, &inputs->executables) &&
+        if (!(entry->mode & 0100) && bind_texts_have(&inputs->executables, entry->relative) &&
             chmod(entry->path, entry->mode | 0100 | (entry->mode & 0044) >> 2) < 0)
             r = failure_set(failure, -errno, "cannot make '%s' executable: %s", entry->path, strerror(errno));
     }
     return r;
-}
-
-int inputs_add_spares(struct inputs *inputs, const char *const *lists, size_t count,
-                      struct failure *failure) {
-    cleanup(host_list_clear) struct host_list hosts = {0};
-    int r = 0;
-    for (size_t i = 0; r == 0 && i < count; i++)
-        r = lists[i][0] == '@' ? host_list_read(&hosts, lists[i] + 1, failure)
-                               : host_list_parse(&hosts, lists[i], failure);
-    if (r < 0)
-        return failure_prefix(failure, "the spares");
-    for (size_t i = 0; i < hosts.count; i++)
-        if (!is_among(hosts.names[i], &inputs->spares)) {
-            bind_texts_add(&inputs->spares, hosts.names[i]);
-            inputs->has_more_spares = true;
-        }
-    return 0;
 }
 
 /* ---- Comparing -------------------------------------------------------------------------------------------
@@ -298,9 +250,10 @@ static int compare_originals(const struct inputs *inputs, struct text *ret, stru
 }
 
 static int compare_experiment(const struct inputs *inputs, struct text *ret, struct failure *failure) {
-    cleanup_free char *manifest = path_in(inputs, RUN_SOURCE_MANIFEST), *differs = NULL, *source = NULL;
+    cleanup_free char *manifest = path_in(inputs, RUN_SOURCE_MANIFEST),
+                      *copy = path_in(inputs, RUN_EXPERIMENT_FOLDER), *differs = NULL, *source = NULL;
     int r = inputs->experiment && file_is_folder(inputs->experiment)
-                ? tree_difference(inputs->copied_experiment, inputs->experiment, &differs, failure)
+                ? tree_difference(copy, inputs->experiment, &differs, failure)
                 : 0;
     if (differs)
         add_sentence(ret, differs);
@@ -320,24 +273,6 @@ int inputs_compare(const struct inputs *inputs, struct text *ret, struct failure
     return r < 0 ? r : compare_experiment(inputs, ret, failure);
 }
 
-void inputs_overrides(const struct inputs *inputs, struct campaign_overrides *ret) {
-    bool known = inputs->hosts.count > 0; /* not of a testbed without hosts */
-    const struct bind_texts *nodes = known ? &inputs->hosts : &inputs->nodes;
-    *ret = (struct campaign_overrides){
-        .options = (const char *const *)inputs->settings.items,
-        .option_count = inputs->settings.count,
-        .seed = inputs->seed,
-        .nodes = (const char *const *)nodes->items,
-        .node_count = nodes->count,
-        .spares = (const char *const *)inputs->spares.items,
-        .spare_count = inputs->spares.count,
-        .folder = inputs->folder,
-        .recorded = inputs->run_folder,
-        .experiment_folder = inputs->copied_experiment,
-        .table = inputs->table,
-    };
-}
-
 int inputs_check_source(const struct inputs *inputs, struct failure *failure) {
     char hex[HASH_HEX_SIZE];
     cleanup_free char *tar = path_in(inputs, RUN_SOURCE_TAR);
@@ -350,8 +285,9 @@ int inputs_check_source(const struct inputs *inputs, struct failure *failure) {
 }
 
 int inputs_check_plan(const struct inputs *inputs, const struct plan *plan, struct failure *failure) {
-    char table[HASH_HEX_SIZE], order[HASH_HEX_SIZE];
-    int r = hash_table(plan, table, failure);
+    char order[HASH_HEX_SIZE];
+    cleanup_free char *table = NULL;
+    int r = hash_table(plan, &table, failure);
     if (r < 0)
         return r;
     hash_order(plan->order, order);
@@ -374,10 +310,10 @@ static bool same_texts(const struct bind_texts *a, const char *const *b, size_t 
     return same;
 }
 
-enum inputs_kinship inputs_find_kinship(const struct inputs *inputs, const struct campaign *campaign,
-                                        const struct campaign_overrides *overrides) {
+enum inputs_match inputs_match(const struct inputs *inputs, const struct campaign *campaign,
+                               const struct campaign_overrides *overrides) {
     char hex[HASH_HEX_SIZE];
-    cleanup_free char *path = realpath(campaign->document->file, NULL);
+    cleanup_free char *path = realpath(campaign->path, NULL);
     bool ours = path && strcmp(path, inputs->campaign.path) == 0 &&
                 same_texts(&inputs->settings, overrides->options, overrides->option_count) &&
                 same_texts(&inputs->nodes, overrides->nodes, overrides->node_count) &&

@@ -1,8 +1,8 @@
 /*
- * What a run was made from, so that it can be resumed: `inputs.json` in its folder says where the campaign,
- * the experiment and the files of its design and hosts lay, what the command line said over the campaign, and
- * has the hashes of the design and of its order. The run's folder has copies of all of them, and a run that
- * is resumed uses the copies; originals that have changed since are reported.
+ * What a run was made from: `inputs.json` in its folder says where the campaign, the experiment and the files
+ * of its design and hosts lay, what the command line set, and has the hashes of the design and of its order.
+ * A run that is resumed is made from its campaign.resolved.json and the copies beside it; originals that have
+ * changed since are reported.
  */
 #ifndef ASSAY_CAMPAIGN_INPUTS_H
 #define ASSAY_CAMPAIGN_INPUTS_H
@@ -19,27 +19,20 @@ struct inputs_file {
     char *path, *sha256;
 };
 
-/* All texts are owned; NULL where there is none. inputs.json has the members but for the first four. */
+/* All texts are owned; NULL where there is none. inputs.json has the members but for the first. */
 struct inputs {
-    char *run_folder;        /* the run's, absolute */
-    char *copied_experiment; /* the experiment in it; NULL: written in the campaign */
-    char *table;             /* the whole design in it; NULL: it has no columns, or will be made anew */
-    bool has_more_spares;    /* than inputs.json says */
+    char *run_folder; /* the run's, absolute */
 
     struct inputs_file campaign;
-    char *folder;              /* that the campaign's paths are relative to */
     char *experiment;          /* the experiment's folder; NULL: written in the campaign */
     struct inputs_file source; /* the folder that its source was copied from (NULL: from a copy), and the hash
                                   of the copy, source.tar; both NULL: it has none, or a clone */
     struct bind_texts originals; /* files that the campaign was read from: itself, its hosts and design */
-    bool columns;                /* the design has some, and they are known */
     char *table_sha256, *order_sha256;
     char *seed;
     struct bind_texts settings, nodes; /* the command line's --set and --nodes */
-    struct bind_texts hosts,
-        spares;                    /* of a testbed of hosts: their names, since lists in files may be gone */
-    struct bind_texts executables; /* files of the copied experiment: members of archives have no
-                                      permission bits */
+    struct bind_texts executables;     /* files of the copied experiment: members of archives have no
+                                          permission bits */
     struct plan_facts
         facts; /* that the design was made with, once they are known and if it depends on them */
 };
@@ -53,18 +46,9 @@ int inputs_take_plan(const char *run_folder, const struct plan *plan, struct fai
 int inputs_read(const char *run_folder, struct inputs *ret, struct failure *failure);
 void inputs_clear(struct inputs *inputs);
 
-/* Appends a sentence for each original that is there and is not what it was, parted by "; ". Nothing when all
- * are the same, or gone. Of folders the files count that were copied: new ones are no concern of the run's.
- */
+/* Appends a sentence for each original that is there and is not what it was, separated by "; ". Nothing when
+ * all are the same, or gone. Of folders only the files that were copied count. */
 int inputs_compare(const struct inputs *inputs, struct text *ret, struct failure *failure);
-/* More spares, by LISTS of nodes, or @FILE; those that are there already are skipped. run_resume() keeps
- * them. */
-int inputs_add_spares(struct inputs *inputs, const char *const *lists, size_t count, struct failure *failure);
-/* Writes inputs.json as it is now. */
-int inputs_save(const struct inputs *inputs, struct failure *failure);
-/* What campaign_read() needs to make of the run's own campaign.yaml, and of the copies beside it, the
- * campaign that it was. RET borrows from INPUTS. */
-void inputs_overrides(const struct inputs *inputs, struct campaign_overrides *ret);
 /* Of a run whose folder came out of an archive: makes those files executable again. */
 int inputs_restore_executables(const struct inputs *inputs, struct failure *failure);
 /* Refuses a copy of the source that is not what it was. */
@@ -72,13 +56,13 @@ int inputs_check_source(const struct inputs *inputs, struct failure *failure);
 /* Refuses a plan that has another design or another order than the run began with. */
 int inputs_check_plan(const struct inputs *inputs, const struct plan *plan, struct failure *failure);
 
-enum inputs_kinship {
+enum inputs_match {
     INPUTS_OTHER,   /* another campaign's, or another command line's */
     INPUTS_CHANGED, /* the same file's, which has other words by now */
     INPUTS_SAME,    /* word for word */
 };
 /* Was a run of these made from this campaign, with this command line? */
-enum inputs_kinship inputs_find_kinship(const struct inputs *inputs, const struct campaign *campaign,
-                                        const struct campaign_overrides *overrides);
+enum inputs_match inputs_match(const struct inputs *inputs, const struct campaign *campaign,
+                               const struct campaign_overrides *overrides);
 
 #endif

@@ -104,7 +104,7 @@ int pattern_compile(const char *pattern, regex_t *ret, char reason[static PATTER
 }
 
 /* In pieces, so that there is a moment to look at the time. A match that begins in the last part of a piece
- * may go on behind it: it is left to the next piece, which begins with that part. */
+ * may continue behind it, so it is left to the next piece, which begins with that part. */
 int pattern_find(const regex_t *compiled, const char *text, size_t length, const char **ret_match,
                  size_t *ret_length) {
     enum { PIECE = 128 << 10 };

@@ -5,12 +5,14 @@
 #include "engine/foundation/hash.h"
 #include "engine/foundation/memory.h"
 #include "engine/foundation/number.h"
+#include "engine/run/campaign/copies.h"
 #include "engine/run/campaign/experiment-command.h"
+#include "engine/run/campaign/repeat.h"
 #include "engine/run/campaign/source-files.h"
-#include "engine/run/measure/settling.h"
 
 #include <errno.h>
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -30,7 +32,7 @@ static int append_commands(const struct plan *plan, const struct experiment_comm
         if (r < 0)
             return r;
         text_append_string(ret, "             ");
-        experiment_command_describe(arguments, ret);
+        text_append_command(ret, (const char *const *)arguments);
         text_append_character(ret, '\n');
         experiment_arguments_free(arguments);
     }
@@ -92,7 +94,7 @@ static void append_units(const struct plan *plan, struct text *ret) {
                     plan->order->block_count == 1 ? "" : "s");
     text_printf(ret, ", order %s, seed %" PRIu64 "\n", design_order_kind_name(plan->order->kind),
                 design_specification_seed(plan->campaign->design));
-    settling_describe(plan, ret);
+    repeat_describe(plan, ret);
 }
 
 /* The files that the first unit finds; and how its ranks are started, if it has any. */
@@ -229,13 +231,10 @@ static int append_phases(const struct plan *plan, struct plan_values *values, st
     if (r < 0)
         return r;
     text_printf(ret,
-                "  control    as said above, all else is left as it is found%s\n  warm-up    likewise%s\n",
+                "  control    as listed above; nothing else is changed%s\n  warm-up    as listed above%s\n",
                 each, each);
     append_units(plan, ret);
-    if (experiment->streamed)
-        plan_values_set_block(values, plan, 0, 1, failure);
-    else
-        plan_values_set_unit(values, plan, 0, 1, failure);
+    plan_values_set(values, plan, 0, 1);
     r = append_start(plan, values, ret, failure);
     if (r == 0)
         r = append_commands(plan, &experiment->run, 1, values, ret, failure);
@@ -250,8 +249,7 @@ static int append_phases(const struct plan *plan, struct plan_values *values, st
 int plan_describe(const struct plan *plan, const char *runs, struct text *ret, struct failure *failure) {
     const struct campaign *campaign = plan->campaign;
     const struct experiment *experiment = campaign->experiment;
-    cleanup(plan_values_clear) struct plan_values values = {0};
-    plan_values_new(plan, 1, &values, failure);
+    cleanup(plan_values_clear) struct plan_values values = plan_values_new(plan, 1);
     /* How many cores a node has is not known before it was asked. */
     if (experiment->placement == EXPERIMENT_PLACEMENT_NODE) {
         free(values.values[0]);
@@ -281,18 +279,15 @@ int plan_describe(const struct plan *plan, const char *runs, struct text *ret, s
 
 /* ---- For programs */
 
-void plan_add_options(const struct plan *plan, cJSON *object) {
+static void add_options(const struct plan *plan, cJSON *object) {
     const struct experiment *experiment = plan->campaign->experiment;
     cJSON *options = json_add_object(object, "options");
     for (size_t i = 0; i < experiment->option_count; i++)
         json_add_string(options, experiment->options[i].factor.name, experiment->options[i].value);
 }
 
-void plan_add_seed(const struct plan *plan, cJSON *object) {
-    char seed[NUMBER_TEXT_SIZE];
-    number_format_uint64(design_specification_seed(plan->campaign->design), seed);
-    /* A string: not every reader of JSON keeps 64 bits. */
-    json_add_string(object, "seed", seed);
+static void add_seed(const struct plan *plan, cJSON *object) {
+    json_add_uint64_text(object, "seed", design_specification_seed(plan->campaign->design));
     json_add_string(object, "generator", "xoshiro256**");
     json_add_string(object, "order", design_order_kind_name(plan->order->kind));
 }
@@ -319,7 +314,7 @@ static void add_resolved(const struct plan *plan, cJSON *object) {
     const char *model = plan->campaign->walltime.model;
     char sha256[HASH_HEX_SIZE];
     json_add_string(object, "experiment", experiment->name);
-    plan_add_seed(plan, object);
+    add_seed(plan, object);
     if (plan->uses_facts) {
         cJSON *facts = json_add_object(object, "facts");
         bind_resolve(plan_fact_fields, PLAN_FACTS, &plan->facts, facts);
@@ -328,7 +323,7 @@ static void add_resolved(const struct plan *plan, cJSON *object) {
     json_add_uint64(object, "rows", plan->design->row_count);
     json_add_uint64(object, "repetitions", plan->order->repetitions);
     json_add_uint64(object, "positions", plan_positions(plan));
-    settling_resolve(plan, object);
+    repeat_resolve(plan, object);
     json_add_string(object, "placement", experiment_placement_name(experiment->placement));
     if (plan->memory > 0)
         json_add_double(object, "memory_per_process_bytes", plan->memory);
@@ -349,7 +344,6 @@ static void add_design(const struct plan *plan, cJSON *object) {
     const struct design_specification *design = plan->campaign->design;
     const struct document_node *node = plan->campaign->design_node;
     bool is_known = plan->facts.known || !plan->uses_facts;
-    char seed[NUMBER_TEXT_SIZE];
     cJSON *item =
         !is_known && node && node->kind == DOCUMENT_MAPPING ? json_from_node(node) : cJSON_CreateObject();
     for (size_t i = 0; is_known && i < sizeof kept / sizeof *kept; i++)
@@ -361,8 +355,7 @@ static void add_design(const struct plan *plan, cJSON *object) {
         json_add_string(item, "file", CAMPAIGN_DESIGN_COPY);
     else if (!is_known && design->file)
         json_add_string(item, "file", design->file);
-    number_format_uint64(design_specification_seed(design), seed);
-    json_add_string(item, "seed", seed);
+    json_add_uint64_text(item, "seed", design_specification_seed(design));
     cJSON_AddItemToObject(object, "design", item);
 }
 
@@ -382,8 +375,6 @@ cJSON *plan_resolve(const struct plan *plan) {
     const struct campaign *campaign = plan->campaign;
     const struct experiment *experiment = campaign->experiment;
     cJSON *object = cJSON_CreateObject();
-    if (!object)
-        return NULL;
     if (experiment->folder)
         json_add_string(object, "experiment", CAMPAIGN_EXPERIMENT_COPY);
     else
@@ -391,10 +382,61 @@ cJSON *plan_resolve(const struct plan *plan) {
                               json_from_node(document_get(campaign->document->root, "experiment")));
     add_testbed(&campaign->testbed, object);
     settings_resolve(campaign, object);
-    plan_add_options(plan, object);
+    add_options(plan, object);
     bind_resolve(&packages, 1, &experiment->packages, object);
     bind_resolve(software_fields, SOFTWARE_FIELDS, &experiment->software, object);
     add_design(plan, object);
     add_resolved(plan, json_add_object(object, "resolved"));
     return object;
+}
+
+/* ---- For run.json ----------------------------------------------------------------------------------------
+ */
+
+static void add_texts(cJSON *object, const char *key, const struct bind_texts *texts) {
+    cJSON *array = json_add_array(object, key);
+    for (size_t i = 0; i < texts->count; i++)
+        json_add_string(array, NULL, texts->items[i]);
+}
+
+/* What the experiment suggests. Each state of the controls gets a fit of its own. */
+static void add_model(const struct plan *plan, cJSON *object) {
+    const struct experiment_model *model = plan->campaign->experiment->model;
+    if (!model) {
+        json_add_string(object, "model", NULL);
+        return;
+    }
+    cJSON *item = json_add_object(object, "model");
+    json_add_string(item, "method", model->method);
+    json_add_string(item, "response", model->response);
+    if (model->terms)
+        json_add_string(item, "terms", model->terms);
+    if (model->table)
+        json_add_string(item, "table", model->table);
+    if (model->sizes.count)
+        add_texts(item, "sizes", &model->sizes);
+    if (model->set.count)
+        add_texts(item, "set", &model->set);
+    add_texts(item, "by", &model->by);
+    cJSON *by = cJSON_GetObjectItemCaseSensitive(item, "by");
+    for (size_t i = 0; i < plan_control_count(plan); i++) {
+        char column[CONTROL_VARIABLE_SIZE];
+        snprintf(column, sizeof column, CONTROL_PREFIX "%s", plan_control_name(plan, i));
+        json_add_string(by, NULL, column);
+    }
+}
+
+void plan_summarize(const struct plan *plan, cJSON *object) {
+    const struct experiment *experiment = plan->campaign->experiment;
+    cJSON *counts = cJSON_GetObjectItemCaseSensitive(object, "counts");
+    json_add_uint64(counts, "rows", plan->design->row_count);
+    json_add_string(object, "name", plan->campaign->name);
+    add_seed(plan, object);
+    repeat_resolve(plan, object);
+    json_add_string(object, "testbed", plan->campaign->testbed.backend->name);
+    cJSON *item = json_add_object(object, "experiment");
+    json_add_string(item, "name", experiment->name);
+    json_add_string(item, "folder", experiment->folder ? RUN_EXPERIMENT_FOLDER : NULL);
+    add_options(plan, object);
+    add_model(plan, object);
 }

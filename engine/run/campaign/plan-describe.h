@@ -11,10 +11,9 @@
  * folder in which the run would be made. */
 int plan_describe(const struct plan *plan, const char *runs, struct text *ret, struct failure *failure);
 
-/* campaign.resolved.json: every default filled in. The caller's; NULL when out of memory. */
+/* campaign.resolved.json: every default filled in. The caller's. */
 cJSON *plan_resolve(const struct plan *plan);
-/* Two parts of it that run.json has too: `options`; and `seed`, `generator`, `order`. */
-void plan_add_options(const struct plan *plan, cJSON *object);
-void plan_add_seed(const struct plan *plan, cJSON *object);
+/* Adds what run.json has of the plan to OBJECT, which has `counts` already. */
+void plan_summarize(const struct plan *plan, cJSON *object);
 
 #endif

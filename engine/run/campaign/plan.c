@@ -4,8 +4,7 @@
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/memory.h"
 #include "engine/foundation/number.h"
-#include "engine/run/measure/job.h"
-#include "engine/run/measure/settling.h"
+#include "engine/run/campaign/repeat.h"
 
 #include <errno.h>
 #include <math.h>
@@ -24,7 +23,7 @@ const struct bind_field plan_fact_fields[PLAN_FACTS] = {
     {FACT("node_memory", memory)},
 };
 
-static int check_conditions(const struct plan *plan, struct failure *failure) {
+static int check_conditions(struct plan *plan, struct failure *failure) {
     const struct experiment *experiment = plan->campaign->experiment;
     int r = 0;
     for (size_t i = 0; r == 0 && !plan->is_tentative && i < experiment->condition_count; i++)
@@ -75,8 +74,9 @@ static size_t first_control(const struct plan *plan) {
     return plan->design->column_count - plan->design->control_count;
 }
 
-/* A streamed kernel reads lines of fields parted by commas, so a text of the design may not have either. */
-static int check_texts(const struct plan *plan, struct failure *failure) {
+/* A streamed kernel reads lines of fields separated by commas, so a text of the design may not have either.
+ */
+static int check_texts(struct plan *plan, struct failure *failure) {
     const struct design *design = plan->design;
     for (size_t i = 0; plan->campaign->experiment->streamed && i < first_control(plan); i++)
         for (size_t row = 0; design->columns[i].type == DESIGN_TEXT && row < design->row_count; row++) {
@@ -84,15 +84,15 @@ static int check_texts(const struct plan *plan, struct failure *failure) {
             if (strpbrk(design_value(design, row, i, buffer), ",\"\r\n"))
                 return design_failure(
                     design, row, failure,
-                    "'%s' has a comma, a quote or a line's end in it, which a streamed kernel could "
-                    "not tell from the next value",
+                    "'%s' contains a comma, a quote or a line break, which a streamed kernel cannot "
+                    "tell from the next value",
                     design->columns[i].name);
         }
     return 0;
 }
 
-/* Better said now than by a node: a value that no node could take. */
-static int check_controls(const struct plan *plan, struct failure *failure) {
+/* A value that no node can take is refused here, before a node refuses it. */
+static int check_controls(struct plan *plan, struct failure *failure) {
     const struct document *document = plan->campaign->document;
     const struct document_node *controls = document_get(document->root, "controls");
     const struct design *design = plan->design;
@@ -118,23 +118,23 @@ static int check_controls(const struct plan *plan, struct failure *failure) {
 static int check_list(const struct experiment_command *commands, size_t count, const char *file,
                       const struct plan_values *values, struct failure *failure) {
     int r = 0;
-    for (size_t i = 0; r == 0 && i < count; i++)
-        r = experiment_command_check(&commands[i], file, plan_values_view(values), failure);
+    struct experiment_values view = plan_values_view(values);
+    for (size_t i = 0; r == 0 && i < count; i++) {
+        char **arguments = NULL;
+        r = experiment_command_arguments(&commands[i], file, &view, &arguments, failure);
+        experiment_arguments_free(arguments);
+    }
     return r;
 }
 
-/* Whether every command finds the values that it asks for: better said now than after an hour of setup. */
-static int check_commands(const struct plan *plan, struct failure *failure) {
+/* Whether every command finds the values that it asks for. Checked now, not after an hour of setup. */
+static int check_commands(struct plan *plan, struct failure *failure) {
     const struct experiment *experiment = plan->campaign->experiment;
-    cleanup(plan_values_clear) struct plan_values values = {0};
-    plan_values_new(plan, 1, &values, failure);
+    cleanup(plan_values_clear) struct plan_values values = plan_values_new(plan, 1);
     int r = check_list(experiment->setup, experiment->setup_count, experiment->file, &values, failure);
     if (r == 0)
         r = check_list(experiment->teardown, experiment->teardown_count, experiment->file, &values, failure);
-    if (experiment->streamed)
-        plan_values_set_block(&values, plan, 0, 1, failure);
-    else
-        plan_values_set_unit(&values, plan, 0, 1, failure);
+    plan_values_set(&values, plan, 0, 1);
     return r < 0 ? r : check_list(&experiment->run, 1, experiment->file, &values, failure);
 }
 
@@ -206,26 +206,16 @@ static int check_shapes(struct plan *plan, struct failure *failure) {
 
 int plan_new(const struct campaign *campaign, const struct plan_facts *facts, struct plan **ret,
              struct failure *failure) {
+    static int (*const steps[])(struct plan * plan, struct failure * failure) = {
+        check_controls, check_conditions, find_maxima, estimate, check_texts, check_commands, check_shapes};
     cleanup(plan_cleanup) struct plan *plan = xcalloc(1, sizeof *plan);
     plan->campaign = campaign;
     plan->facts = *facts;
     int r = make_design(plan, failure);
     if (r == 0)
-        r = check_controls(plan, failure);
-    if (r == 0)
-        r = settling_choose_response(campaign, &plan->repeat_response, failure);
-    if (r == 0)
-        r = check_conditions(plan, failure);
-    if (r == 0)
-        r = find_maxima(plan, failure);
-    if (r == 0)
-        r = estimate(plan, failure);
-    if (r == 0)
-        r = check_texts(plan, failure);
-    if (r == 0)
-        r = check_commands(plan, failure);
-    if (r == 0)
-        r = check_shapes(plan, failure);
+        r = repeat_choose_response(campaign, &plan->repeat_response, failure);
+    for (size_t i = 0; r == 0 && i < sizeof steps / sizeof *steps; i++)
+        r = steps[i](plan, failure);
     if (r == 0)
         *ret = take_pointer(plan);
     return r;
@@ -308,54 +298,37 @@ static void set_number(struct plan_values *values, size_t i, const char *name, d
     set(values, i, name, text);
 }
 
-int plan_values_new(const struct plan *plan, size_t cpus, struct plan_values *ret, struct failure *failure) {
+struct plan_values plan_values_new(const struct plan *plan, size_t cpus) {
     const struct experiment *experiment = plan->campaign->experiment;
     size_t most =
         2 + experiment->option_count + experiment->maximum_count + UNIT_VALUES + plan->design->column_count;
-    size_t count = 0;
-    (void)failure;
-    *ret = (struct plan_values){.names = xcalloc(most, sizeof *ret->names),
-                                .values = xcalloc(most, sizeof *ret->values)};
-    set_number(ret, count++, "cpus", (double)cpus);
+    struct plan_values values = {.names = xcalloc(most, sizeof(char *)),
+                                 .values = xcalloc(most, sizeof(char *))};
+    set_number(&values, values.count, "cpus", (double)cpus);
     if (experiment->placement == EXPERIMENT_PLACEMENT_JOB)
-        set(ret, count++, "hostfile", JOB_HOST_FILE);
+        set(&values, values.count, "hostfile", JOB_HOST_FILE);
     for (size_t i = 0; i < experiment->option_count; i++)
-        set(ret, count++, experiment->options[i].factor.name, experiment->options[i].value);
+        set(&values, values.count, experiment->options[i].factor.name, experiment->options[i].value);
     for (size_t i = 0; i < experiment->maximum_count; i++)
-        set_number(ret, count++, experiment->maxima[i].name, ceil(plan->maxima[i]));
-    ret->unit_from = count;
-    return 0;
+        set_number(&values, values.count, experiment->maxima[i].name, ceil(plan->maxima[i]));
+    values.unit_from = values.count;
+    return values;
 }
 
-/* The block's number, and the state of the controls in it. */
-static size_t set_block(struct plan_values *values, const struct plan *plan, size_t row, size_t number) {
+void plan_values_set(struct plan_values *values, const struct plan *plan, size_t position, size_t block) {
+    size_t row = design_order_row(plan->order, position), at = values->unit_from;
     char buffer[NUMBER_TEXT_SIZE], variable[CONTROL_VARIABLE_SIZE];
-    size_t at = values->unit_from;
-    set_number(values, at++, "block", (double)number);
+    set_number(values, at++, "block", (double)block);
     for (size_t i = first_control(plan); i < plan->design->column_count; i++)
         set(values, at++, control_variable(plan->design->columns[i].name, variable),
             design_value(plan->design, row, i, buffer));
-    return at;
-}
-
-int plan_values_set_block(struct plan_values *values, const struct plan *plan, size_t row, size_t number,
-                          struct failure *failure) {
-    (void)failure;
-    set_block(values, plan, row, number);
-    return 0;
-}
-
-int plan_values_set_unit(struct plan_values *values, const struct plan *plan, size_t position, size_t number,
-                         struct failure *failure) {
-    size_t row = design_order_row(plan->order, position), at = set_block(values, plan, row, number);
-    char buffer[NUMBER_TEXT_SIZE];
-    (void)failure;
+    if (plan->campaign->experiment->streamed)
+        return;
     set_number(values, at++, "row", (double)row + 1);
     set_number(values, at++, "repetition", (double)design_order_repetition(plan->order, position) + 1);
     set_number(values, at++, "order", (double)position + 1);
     for (size_t i = 0; i < first_control(plan); i++)
         set(values, at++, plan->design->columns[i].name, design_value(plan->design, row, i, buffer));
-    return 0;
 }
 
 void plan_values_clear(struct plan_values *values) {
@@ -374,10 +347,9 @@ struct experiment_values plan_values_view(const struct plan_values *values) {
                                       .count = values->count};
 }
 
-int plan_values_environment(const struct plan_values *values, char ***ret, struct failure *failure) {
-    (void)failure;
-    *ret = xcalloc(values->count + 1, sizeof **ret);
+char **plan_values_environment(const struct plan_values *values) {
+    char **environment = xcalloc(values->count + 1, sizeof *environment);
     for (size_t i = 0; i < values->count; i++)
-        (*ret)[i] = xformat("%s=%s", values->names[i], values->values[i]);
-    return 0;
+        environment[i] = xformat("%s=%s", values->names[i], values->values[i]);
+    return environment;
 }

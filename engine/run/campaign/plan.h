@@ -77,17 +77,14 @@ struct plan_values {
     size_t count;
     size_t unit_from; /* where those of the block and the unit begin */
 };
-int plan_values_new(const struct plan *plan, size_t cpus, struct plan_values *ret, struct failure *failure);
-/* Adds the factors of the row at POSITION, the state of its controls (control_turbo, ...), its number, the
- * repetition, the position, and the NUMBER of the block, from 1, replacing those of an earlier call. */
-int plan_values_set_unit(struct plan_values *values, const struct plan *plan, size_t position, size_t number,
-                         struct failure *failure);
-/* Adds only what all units of a block have in common, for a kernel that does them all. ROW: any of its. */
-int plan_values_set_block(struct plan_values *values, const struct plan *plan, size_t row, size_t number,
-                          struct failure *failure);
+struct plan_values plan_values_new(const struct plan *plan, size_t cpus);
+/* Adds the number of the BLOCK, from 1, the state of its controls (control_turbo, ...), and, unless a
+ * streamed kernel measures all units of the block, what the unit at POSITION is: its factors, the number of
+ * its row, its repetition and position. They replace those of an earlier call. */
+void plan_values_set(struct plan_values *values, const struct plan *plan, size_t position, size_t block);
 void plan_values_clear(struct plan_values *values);
 struct experiment_values plan_values_view(const struct plan_values *values); /* borrowed */
 /* As environment: "name=value" each, NULL-ended, for experiment_arguments_free. */
-int plan_values_environment(const struct plan_values *values, char ***ret, struct failure *failure);
+char **plan_values_environment(const struct plan_values *values);
 
 #endif

@@ -269,8 +269,9 @@ static int finish_warm_up(struct campaign *campaign, struct failure *failure) {
     if (campaign->probes.periods_ns[PROBE_FREQUENCY] > 0 ||
         campaign->probes.periods_ns[PROBE_TEMPERATURE] > 0)
         return 0;
-    return bind_refuse(campaign->document, at(campaign, "warm-up", NULL), failure,
-                       "what is steady is told by the probes 'temperature' and 'frequency', which are none");
+    return bind_refuse(
+        campaign->document, at(campaign, "warm-up", NULL), failure,
+        "'warm-up: steady' needs one of the probes 'temperature' and 'frequency', which are both none");
 }
 
 /* A gate without samples would let everything pass. What was asked for by name is refused; of "all of them"
@@ -285,7 +286,7 @@ static int finish_gates(struct campaign *campaign, struct failure *failure) {
     if (node && node->kind != DOCUMENT_MAPPING && !probe_settings_any(&campaign->probes) &&
         gates->all > GATE_FLAG)
         return bind_refuse(campaign->document, at(campaign, "gates", NULL), failure,
-                           "'gates' is '%s', and nothing is sampled: 'probes' is none", node->text);
+                           "'gates' is '%s', but nothing is sampled, since 'probes' is none", node->text);
     for (size_t gate = 0; gate < GATE_UNWATCHED; gate++) {
         const char *name = gate_kind_names[gate];
         enum probe_kind probe = gate_probe((enum gate_kind)gate);
@@ -301,13 +302,13 @@ static int finish_gates(struct campaign *campaign, struct failure *failure) {
                 probe_kind_names[probe], period);
         else
             return bind_refuse(campaign->document, at(campaign, "gates", name), failure,
-                               "the gate '%s' needs the probe '%s', which is none", name,
+                               "the gate '%s' needs the probe '%s', which is off", name,
                                probe_kind_names[probe]);
     }
     return 0;
 }
 
-/* What cannot come about is said now, not when a node is lost in the night. */
+/* What cannot work is refused now, not when a node is lost in the night. */
 static int finish_loss(struct campaign *campaign, bool replace, struct failure *failure) {
     struct node_loss_settings *settings = &campaign->node_loss;
     const struct testbed_choice *testbed = &campaign->testbed;
@@ -328,13 +329,13 @@ static int finish_loss(struct campaign *campaign, bool replace, struct failure *
     if (settings->action != NODE_LOSS_REPLACE && spares > 0)
         return bind_refuse(
             campaign->document, at(campaign, "node-loss", "do"), failure,
-            "'node-loss' is '%s', and the testbed has %zu spare%s that nobody would use; expected "
+            "'node-loss' is '%s', and the testbed has %zu spare%s that would not be used; expected "
             "'replace'",
             loss_names[settings->action], spares, spares == 1 ? "" : "s");
     if (least && settings->action == NODE_LOSS_ABORT && settings->at_least > 1)
         return bind_refuse(
             campaign->document, at(campaign, "node-loss", "at-least"), failure,
-            "'at-least' is how many nodes must be left to go on, and a run that aborts does not; "
+            "'at-least' is how many nodes must be left to continue, and a run that aborts does not continue; "
             "expected 'do: continue' or 'do: replace'");
     if (least && nodes > 0 && (size_t)settings->at_least > nodes)
         return bind_refuse(campaign->document, at(campaign, "node-loss", "at-least"), failure,

@@ -10,7 +10,6 @@
 #include "engine/documents/document.h"
 #include "engine/foundation/failure.h"
 #include "engine/foundation/text.h"
-#include "engine/run/state/steadiness.h"
 #include "engine/testbed/testbed.h"
 
 #include <stdbool.h>
@@ -108,6 +107,12 @@ enum warm_up_load { WARM_UP_AGENT, WARM_UP_STRESS, WARM_UP_STRESS_NG };
 
 extern const char *const warm_up_load_names[]; /* of programs other than the agent, also of their packages */
 
+struct steadiness_limits {
+    double window_seconds;
+    double temperature_slope, temperature_spread; /* Cel: over a window; off the line */
+    double frequency_slope, frequency_spread;     /* of the mean, likewise */
+};
+
 struct warm_up_settings {
     enum warm_up_kind kind;
     enum warm_up_load load;
@@ -135,7 +140,7 @@ struct warm_up_settings {
  *       foreign-load: 0.5             # in processors
  *
  * flag: the unit's row says so (`flags`). repeat: it is flagged, and measured again, as a new attempt. drop:
- * its node is taken out of the run (node-out.h). stop: the run ends as failed. What the rows say is
+ * its node is excluded from the run (nodes.h). stop: the run ends as failed. What the rows say is
  * FORMAT.md, "results/results.csv". What is measured without probes is not flagged.
  */
 enum gate_kind {
@@ -150,7 +155,7 @@ enum gate_kind {
 };
 enum gate_action { GATE_NONE, GATE_FLAG, GATE_REPEAT, GATE_DROP, GATE_STOP };
 
-/* The probe that tells about a gate; PROBE_KINDS for GATE_UNWATCHED. */
+/* The probe that a gate reads; PROBE_KINDS for GATE_UNWATCHED. */
 enum probe_kind gate_probe(enum gate_kind gate);
 
 extern const char *const gate_kind_names[GATE_KINDS + 1]; /* the last is NULL */
@@ -173,9 +178,9 @@ struct gate_settings {
  *       do: continue
  *       at-least: 2                   # fewer nodes left than that: abort
  *
- * abort: the run ends as failed. continue: the node is taken out, and the others go on (node-out.h). replace:
- * likewise, and one of the testbed's spares measures the node's share. By default a run with spares replaces,
- * one on several nodes continues, and one on a single node, which has nobody to go on, aborts.
+ * abort: the run ends as failed. continue: the node is excluded, and the others continue (nodes.h).
+ * replace: likewise, and one of the testbed's spares measures the node's share. By default a run with spares
+ * replaces, one on several nodes continues, and one on a single node aborts.
  */
 enum node_loss_action { NODE_LOSS_ABORT, NODE_LOSS_CONTINUE, NODE_LOSS_REPLACE };
 
@@ -191,7 +196,7 @@ struct node_loss_settings {
  *     walltime:
  *       limit: 2h                     # or none
  *       margin: 30 s                  # kept beside what restoring and sealing are measured to take
- *       model: model.json             # of `assay fit`, to tell how long units take
+ *       model: model.json             # of `assay fit`, to predict how long units take
  *
  * Without a limit the rest still holds for a deadline from elsewhere (deadline.h). The margin is `auto` by
  * default: a tenth of what it is kept beside, and at least 5 s. The model's path is relative to the campaign.

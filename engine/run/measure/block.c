@@ -5,8 +5,9 @@
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/clock.h"
 #include "engine/foundation/memory.h"
-#include "engine/run/campaign/placement.h"
-#include "engine/run/nodes/out.h"
+#include "engine/run/nodes/placement.h"
+#include "engine/run/nodes/reservation.h"
+#include "engine/run/state/state.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -15,33 +16,33 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Rows that wait on this side for one kernel, the pipe holding more; and in all, of a campaign on hundreds of
- * nodes. */
+/* Bytes of rows that wait in the engine for one kernel, beside what the pipe holds; and for all kernels
+ * together, of a campaign on hundreds of nodes. */
 enum { AHEAD_BYTES_MAX = 64 << 10, AHEAD_BYTES_MIN = 4 << 10, AHEAD_BYTES_TOGETHER = 64 << 20 };
 
 /* ---- Journal ---------------------------------------------------------------------------------------------
  */
 
 static void note_begin(struct measurement *measurement, const struct design_block *block) {
-    struct run *run = measurement->run;
-    const struct plan *plan = run->plan;
-    journal_begin(run->journal, "block-started");
-    journal_integer(run->journal, "block", (int64_t)run->block_number);
-    journal_integer(run->journal, "first", (int64_t)block->first + 1);
-    journal_integer(run->journal, "last", (int64_t)(block->first + block->count));
+    struct node_set *set = measurement->set;
+    const struct plan *plan = set->plan;
+    journal_begin(set->record->journal, "block-started");
+    journal_integer(set->record->journal, "block", (int64_t)measurement->progress->block_number);
+    journal_integer(set->record->journal, "first", (int64_t)block->first + 1);
+    journal_integer(set->record->journal, "last", (int64_t)(block->first + block->count));
     for (size_t i = 0; i < plan_control_count(plan); i++) {
         char key[CONTROL_VARIABLE_SIZE];
         snprintf(key, sizeof key, CONTROL_PREFIX "%s", plan_control_name(plan, i));
-        journal_string(run->journal, key, plan_control_value(plan, block->row, i));
+        journal_string(set->record->journal, key, plan_control_value(plan, block->row, i));
     }
-    journal_end(run->journal);
+    journal_end(set->record->journal);
     if (plan_control_count(plan) == 0)
         return;
     cleanup(text_clear) struct text state;
     text_init(&state, 64 << 10);
     plan_append_state(plan, block->row, &state);
-    run_note(run, "block %zu of %zu: %s", (size_t)(block - plan->order->blocks) + 1, plan->order->block_count,
-             state.bytes);
+    record_note(set->record, "block %zu of %zu: %s", (size_t)(block - plan->order->blocks) + 1,
+                plan->order->block_count, state.bytes);
 }
 
 /* Whether every lane has an answer for each of the block's positions. */
@@ -56,31 +57,33 @@ static bool is_whole(const struct measurement *measurement) {
 }
 
 static void note_end(struct measurement *measurement) {
-    struct run *run = measurement->run;
-    journal_begin(run->journal, "block-ended");
-    journal_integer(run->journal, "block", (int64_t)run->block_number);
-    journal_string(run->journal, "status",
-                   is_whole(measurement) ? "done"
-                   : run->interrupted    ? "interrupted"
-                                         : "failed");
-    journal_end(run->journal);
+    struct node_set *set = measurement->set;
+    journal_begin(set->record->journal, "block-ended");
+    journal_integer(set->record->journal, "block", (int64_t)measurement->progress->block_number);
+    journal_string(set->record->journal, "status",
+                   is_whole(measurement)      ? "done"
+                   : set->record->interrupted ? "interrupted"
+                                              : "failed");
+    journal_end(set->record->journal);
 }
 
 static void note_units(const struct measurement *measurement) {
-    struct run *run = measurement->run;
-    const struct design_order *order = run->plan->order;
+    struct node_set *set = measurement->set;
+    const struct design_order *order = set->plan->order;
     size_t lanes = measurement->lanes_counted;
-    enum experiment_placement placement = run->experiment->placement;
+    enum experiment_placement placement = set->experiment->placement;
     char nodes[64] = "", blocks[96] = "";
-    if (placement != EXPERIMENT_PLACEMENT_NODE && run_count_in(run) > 1)
-        snprintf(nodes, sizeof nodes, " of %zu nodes", run_count_in(run));
-    if (plan_control_count(run->plan))
+    if (placement != EXPERIMENT_PLACEMENT_NODE && node_set_count_in(set) > 1)
+        snprintf(nodes, sizeof nodes, " of %zu nodes", node_set_count_in(set));
+    if (plan_control_count(set->plan))
         snprintf(blocks, sizeof blocks, ", %zu block%s of %zu state%s of the controls", order->block_count,
                  order->block_count == 1 ? "" : "s", order->state_count, order->state_count == 1 ? "" : "s");
-    run_note(run, "%" PRIu64 " units%s: %zu rows, %zu repetitions, %zu %s%s%s%s, order %s, seed %" PRIu64,
-             measurement->units_total, run->settling ? " at most" : "", run->plan->design->row_count,
-             order->repetitions, lanes, experiment_placement_name(placement), lanes == 1 ? "" : "s", nodes,
-             blocks, design_order_kind_name(order->kind), design_specification_seed(run->campaign->design));
+    record_note(set->record,
+                "%" PRIu64 " units%s: %zu rows, %zu repetitions, %zu %s%s%s%s, order %s, seed %" PRIu64,
+                measurement->units_total, measurement->progress->settling.rule ? " at most" : "",
+                set->plan->design->row_count, order->repetitions, lanes, experiment_placement_name(placement),
+                lanes == 1 ? "" : "s", nodes, blocks, design_order_kind_name(order->kind),
+                design_specification_seed(set->campaign->design));
 }
 
 /* ---- Lanes -----------------------------------------------------------------------------------------------
@@ -93,7 +96,7 @@ void block_clear(struct measurement *measurement) {
     measurement->lane_count = 0;
 }
 
-/* An experiment that is broken is so in every block, however few units it has. */
+/* Failures in a row are counted across blocks, which may have few units each. */
 static void inherit_failures(struct measurement *measurement, const struct lane *before, size_t count) {
     for (size_t i = 0; i < count && i < measurement->lane_count; i++) {
         struct lane *lane = &measurement->lanes[i];
@@ -107,50 +110,45 @@ static bool has_lanes(const struct measurement *measurement, const struct run_no
 }
 
 static size_t count_lanes(const struct measurement *measurement) {
-    const struct run *run = measurement->run;
+    const struct node_set *set = measurement->set;
     size_t count = 0;
-    for (size_t i = 0; i < run->node_count; i++)
-        if (has_lanes(measurement, &run->nodes[i]))
-            count += placement_count(run, &run->nodes[i]);
+    for (size_t i = 0; i < set->count; i++)
+        if (has_lanes(measurement, &set->items[i]))
+            count += placement_count(set, &set->items[i]);
     return count;
 }
 
-/* Of one node, at the end of the list, which has room for them. */
-static int open_node(struct measurement *measurement, struct run_node *node, struct failure *failure) {
-    size_t count = placement_count(measurement->run, node);
+/* Opens the lanes of one node, at the end of the list, which has room for them. */
+static void open_node(struct measurement *measurement, struct run_node *node) {
+    size_t count = placement_count(measurement->set, node);
     for (size_t core = 0; core < count; core++) {
         struct lane *lane = &measurement->lanes[measurement->lane_count++];
-        int r = lane_open(lane, measurement, node, core, measurement->block, failure);
-        if (r < 0)
-            return r;
+        lane_open(lane, measurement, node, core, measurement->block);
         lane->finished = lane->count == 0;
         measurement->lanes_open += lane->count > 0;
     }
-    return 0;
 }
 
-static int open_lanes(struct measurement *measurement, struct failure *failure) {
-    struct run *run = measurement->run;
+static void open_lanes(struct measurement *measurement) {
+    struct node_set *set = measurement->set;
     size_t count = count_lanes(measurement), before_count = measurement->lane_count, of_a_node = 1;
     cleanup_free struct lane *before = measurement->lanes;
-    for (size_t i = 0; i < run->node_count; i++)
-        if (placement_count(run, &run->nodes[i]) > of_a_node)
-            of_a_node = placement_count(run, &run->nodes[i]);
-    /* With room for spares that may come, each with the cores of a node that was lost. */
-    measurement->lanes = xcalloc(run->node_count * of_a_node, sizeof *before);
+    for (size_t i = 0; i < set->count; i++)
+        if (placement_count(set, &set->items[i]) > of_a_node)
+            of_a_node = placement_count(set, &set->items[i]);
+    /* There is room for spares that may come: each has the cores of a node that was lost. */
+    measurement->lanes = xcalloc(set->count * of_a_node, sizeof *before);
     measurement->lane_count = measurement->lanes_open = 0;
     measurement->opened = true;
-    int r;
-    for (size_t i = 0; i < run->node_count; i++)
-        if (has_lanes(measurement, &run->nodes[i]) &&
-            (r = open_node(measurement, &run->nodes[i], failure)) < 0)
-            return r;
+    for (size_t i = 0; i < set->count; i++)
+        if (has_lanes(measurement, &set->items[i]))
+            open_node(measurement, &set->items[i]);
     inherit_failures(measurement, before, before_count);
-    size_t ahead = AHEAD_BYTES_TOGETHER / (count ? count : 1); /* memory is bounded however many there are */
+    size_t ahead =
+        AHEAD_BYTES_TOGETHER / (count ? count : 1); /* so that memory is bounded for any number of lanes */
     measurement->ahead_bytes = ahead > AHEAD_BYTES_MAX   ? AHEAD_BYTES_MAX
                                : ahead < AHEAD_BYTES_MIN ? AHEAD_BYTES_MIN
                                                          : ahead;
-    return 0;
 }
 
 void measurement_lane_over(struct measurement *measurement, struct lane *lane) {
@@ -158,8 +156,8 @@ void measurement_lane_over(struct measurement *measurement, struct lane *lane) {
         return;
     lane->finished = true;
     /* While a spare is brought in, spares_bring_in() looks itself. */
-    if (--measurement->lanes_open == 0 && !measurement->run->newcomer)
-        event_loop_stop(measurement->run->loop);
+    if (--measurement->lanes_open == 0 && !measurement->set->newcomer)
+        event_loop_stop(measurement->set->loop);
 }
 
 static bool is_idle(const struct lane *lane) {
@@ -169,14 +167,14 @@ static bool is_idle(const struct lane *lane) {
 /* After the loop was stopped: asks what still runs to end, and gives it time to (an mpirun has ranks
  * elsewhere to end). What does not is killed when its lane is cleared. */
 static void end_lanes(struct measurement *measurement) {
-    struct event_loop *loop = measurement->run->loop;
+    struct event_loop *loop = measurement->set->loop;
     event_loop_resume(loop);
     for (size_t i = 0; i < measurement->lane_count; i++)
         if (is_idle(&measurement->lanes[i]))
             measurement_lane_over(measurement, &measurement->lanes[i]);
         else if (measurement->lanes[i].command && !measurement->lanes[i].finished)
             remote_command_kill(measurement->lanes[i].command, SIGTERM, NULL);
-    int64_t deadline = clock_monotonic_ns() + run_grace_ns(measurement->run), left;
+    int64_t deadline = clock_monotonic_ns() + reservation_grace_ns(measurement->set), left;
     while (measurement->lanes_open > 0 && (left = deadline - clock_monotonic_ns()) > 0 &&
            !event_loop_is_stopped(loop))
         if (event_loop_run_once(loop, left, NULL) < 0)
@@ -195,90 +193,95 @@ struct todo {
 };
 
 static struct todo count_todo(const struct measurement *measurement, size_t first, size_t count) {
-    const struct run *run = measurement->run;
+    const struct node_set *set = measurement->set;
     struct todo todo = {0};
-    for (const struct run_node *node = run->nodes; node < run->nodes + run->node_count; node++) {
+    for (const struct run_node *node = set->items; node < set->items + set->count; node++) {
         bool shares = node->state != NODE_SPARE && node->state != NODE_REPLACED;
-        size_t places = shares ? placement_count(run, node) : 0;
+        size_t places = shares ? placement_count(set, node) : 0;
         for (size_t p = 0; p < places; p++) {
-            size_t place = placement_place(run, node, p);
+            size_t place = placement_place(set, node, p);
             if (!run_node_is_in(node))
-                todo.missing += count - ledger_count_done(run->ledger, place, first, count);
+                todo.missing += count - ledger_count_done(set->record->ledger, place, first, count);
             for (size_t i = first; run_node_is_in(node) && i < first + count; i++)
-                if (!ledger_is_done(run->ledger, place, i) && !settling_leaves_out(run, i)) {
+                if (!ledger_is_done(set->record->ledger, place, i) &&
+                    !settling_leaves_out(&measurement->progress->settling, i)) {
                     todo.units++;
                     todo.here += has_lanes(measurement, node);
-                    todo.weight += plan_weight(run->plan, i);
+                    todo.weight += plan_weight(set->plan, i);
                 }
         }
     }
     return todo;
 }
 
-static void journal_planned(struct run *run, size_t lanes) {
-    journal_begin(run->journal, "planned");
-    journal_integer(run->journal, "units", (int64_t)run->units_planned);
-    journal_integer(run->journal, "rows", (int64_t)run->plan->design->row_count);
-    journal_integer(run->journal, "repetitions", (int64_t)run->plan->order->repetitions);
-    journal_integer(run->journal, "lanes", (int64_t)lanes);
-    journal_end(run->journal);
+static void journal_planned(struct node_set *set, size_t lanes) {
+    journal_begin(set->record->journal, "planned");
+    journal_integer(set->record->journal, "units", (int64_t)set->record->units_planned);
+    journal_integer(set->record->journal, "rows", (int64_t)set->plan->design->row_count);
+    journal_integer(set->record->journal, "repetitions", (int64_t)set->plan->order->repetitions);
+    journal_integer(set->record->journal, "lanes", (int64_t)lanes);
+    journal_end(set->record->journal);
 }
 
 /* What there is to do in all, from the block on with as many lanes as the nodes have now. */
 static int count_units(struct measurement *measurement, struct failure *failure) {
-    struct run *run = measurement->run;
+    struct node_set *set = measurement->set;
     size_t lanes = count_lanes(measurement), first = measurement->block->first;
     if (lanes == measurement->lanes_counted)
         return 0;
-    struct todo todo = count_todo(measurement, first, plan_positions(run->plan) - first);
+    struct todo todo = count_todo(measurement, first, plan_positions(set->plan) - first);
     measurement->lanes_counted = lanes;
-    measurement->units_total = run->units->done + measurement->failed_here + todo.units + todo.missing;
+    measurement->units_total =
+        set->record->units->done + measurement->failed_here + todo.units + todo.missing;
     measurement->weight_total = measurement->weight_done + todo.weight;
-    run->units_planned = measurement->units_total;
-    journal_planned(run, lanes);
-    return run_check_units(run, lanes, failure);
+    set->record->units_planned = measurement->units_total;
+    journal_planned(set, lanes);
+    return node_set_check_units(set, lanes, failure);
 }
 
-/* What rows that are known well enough would have taken is not to be done. */
+/* Takes the units that rows which are known well enough would still have had out of the totals. */
 static void settle_rows(struct measurement *measurement, bool has_ended) {
-    struct settling_saving saving = settling_apply(measurement->run, measurement->block, has_ended);
+    struct settling_saving saving =
+        settling_apply(&measurement->progress->settling, measurement->block, has_ended);
     if (saving.positions == 0)
         return;
     measurement->units_total -= saving.positions * measurement->lanes_counted;
     measurement->weight_total -= saving.weight * (double)measurement->lanes_counted;
-    measurement->run->units_planned = measurement->units_total;
-    journal_planned(measurement->run, measurement->lanes_counted);
+    measurement->set->record->units_planned = measurement->units_total;
+    journal_planned(measurement->set, measurement->lanes_counted);
 }
 
-/* A job that lacks a node for which there is a spare waits for that. */
+/* A job that lacks a node waits while there is a spare for it. */
 static bool awaits_spare(const struct measurement *measurement) {
-    return measurement->run->experiment->placement == EXPERIMENT_PLACEMENT_JOB &&
-           spares_are_wanted(measurement->run);
+    return measurement->set->experiment->placement == EXPERIMENT_PLACEMENT_JOB &&
+           spares_are_wanted(measurement->set);
 }
 
 /* The job has other nodes when one was lost, or a spare has come. */
 static int renew_job(struct measurement *measurement, struct lane *lane, struct failure *failure) {
-    struct run *run = measurement->run;
+    struct node_set *set = measurement->set;
     size_t in = 0;
     for (size_t i = 0; i < lane->at.count; i++)
         in += run_node_is_in(lane->at.shares[i].node);
-    if (in == lane->at.count && in == run_count_in(run))
+    if (in == lane->at.count && in == node_set_count_in(set))
         return 0;
     results_release_lane(lane, true);
     measurement->nodes_tried = 0;
     lane->since_ns = INT64_MIN; /* of the first node */
     placement_clear(&lane->at);
-    for (size_t i = 0; i < run->node_count; i++)
-        if (placement_count(run, &run->nodes[i]) > 0)
-            return placement_init(&lane->at, run, &run->nodes[i], 0, failure);
+    for (size_t i = 0; i < set->count; i++)
+        if (placement_count(set, &set->items[i]) > 0) {
+            placement_init(&lane->at, set, &set->items[i], 0);
+            return 0;
+        }
     return failure_set(failure, -ENOTCONN, "no node is left");
 }
 
-/* Serves the nodes of units that have ranks. MPI is tried between those of a job, again when they are others
- * than before. */
+/* Makes the nodes of units that have ranks ready. MPI is tried between the nodes of a job, and again when
+ * they have changed. */
 static int make_ready(struct measurement *measurement, struct failure *failure) {
     struct lane *lane = measurement->lanes; /* a job has one */
-    bool job = measurement->run->experiment->placement == EXPERIMENT_PLACEMENT_JOB && is_idle(lane), tried;
+    bool job = measurement->set->experiment->placement == EXPERIMENT_PLACEMENT_JOB && is_idle(lane), tried;
     int r;
     if (!measurement->job)
         return 0;
@@ -312,34 +315,34 @@ static int start_lanes(struct measurement *measurement, struct failure *failure)
     return r;
 }
 
-/* One pass: all lanes that are not finished, to their ends. */
+/* One pass: runs all lanes that are not finished to their ends. */
 static int run_lanes(struct measurement *measurement, struct failure *failure) {
-    struct run *run = measurement->run;
+    struct node_set *set = measurement->set;
     for (;;) {
         int r = start_lanes(measurement, failure);
-        /* It is stopped by the last lane, by a failure, by a signal, for a spare, or for a job whose nodes
-         * are others. */
-        if (r == 0 && measurement->lanes_open > 0 && !spares_are_wanted(run))
-            r = event_loop_run(run->loop, failure);
-        bool wanted = spares_are_wanted(run);
+        /* The loop is stopped by the last lane, by a failure, by a signal, for a spare, or when the nodes
+         * of a job have changed. */
+        if (r == 0 && measurement->lanes_open > 0 && !spares_are_wanted(set))
+            r = event_loop_run(set->loop, failure);
+        bool wanted = spares_are_wanted(set);
         if (r < 0 || measurement_is_over(measurement) || (!wanted && measurement->lanes_open == 0))
             return r;
-        event_loop_resume(run->loop);
+        event_loop_resume(set->loop);
         r = wanted ? spares_bring_in(measurement, failure) : 0;
         if (r < 0 || measurement_is_over(measurement))
             return r;
     }
 }
 
-/* What gates want again is measured again, while the state is still set. */
+/* Units that gates want repeated are measured again, while the state is still set. */
 static int run_passes(struct measurement *measurement, struct failure *failure) {
     for (unsigned attempt = 1;; attempt++) {
         int r = run_lanes(measurement, failure);
-        if (r < 0) /* before those that have started are ended, which would look like their own failure */
+        if (r < 0) /* said first: ending the lanes that have started would look like failures of theirs */
             measurement_fail(measurement, failure);
         end_lanes(measurement);
         if (r == 0 && measurement->refused && !measurement->ended)
-            run_reach_deadline(measurement->run, "no further unit would end in time");
+            reservation_reach_end(measurement->set, "no further unit would end in time");
         results_wait(measurement);
         size_t units = 0;
         for (size_t i = 0; r == 0 && !measurement_is_over(measurement) && i < measurement->lane_count; i++)
@@ -347,64 +350,64 @@ static int run_passes(struct measurement *measurement, struct failure *failure) 
                 measurement->lanes_open++;
                 units += measurement->lanes[i].count;
             }
-        if (r < 0 || measurement_is_over(measurement) || (units == 0 && !spares_are_wanted(measurement->run)))
+        if (r < 0 || measurement_is_over(measurement) || (units == 0 && !spares_are_wanted(measurement->set)))
             return r;
         if (units > 0)
-            run_note(measurement->run,
-                     "%zu unit%s measured again, as their state was not what it should be (attempt %u)",
-                     units, units == 1 ? " is" : "s are", attempt + 1);
+            record_note(measurement->set->record,
+                        "%zu unit%s measured again, as their state was not what it should be (attempt %u)",
+                        units, units == 1 ? " is" : "s are", attempt + 1);
     }
 }
 
 int block_join(struct measurement *measurement, struct run_node *node, struct failure *failure) {
-    struct run *run = measurement->run;
-    if (!measurement->opened || run->plan->order->block_count > 1 || run_controls_vary(run) ||
-        run->experiment->placement == EXPERIMENT_PLACEMENT_JOB) /* whose lane gets it as another node */
+    struct node_set *set = measurement->set;
+    if (!measurement->opened || set->plan->order->block_count > 1 || controls_vary(set) ||
+        set->experiment->placement == EXPERIMENT_PLACEMENT_JOB) /* whose lane gets it as another node */
         return 0;
-    run_node_enter(run, node, NODE_IN);
-    measurement->lanes_counted = SIZE_MAX; /* there are as many lanes as before, and more to do */
-    int r = open_node(measurement, node, failure);
-    return r < 0 ? r : count_units(measurement, failure);
+    node_set_enter(set, node, NODE_IN);
+    measurement->lanes_counted = SIZE_MAX; /* as many lanes as before have more units */
+    open_node(measurement, node);
+    return count_units(measurement, failure);
 }
 
 static int measure_block(struct measurement *measurement, struct failure *failure) {
-    struct run *run = measurement->run;
+    struct node_set *set = measurement->set;
     const struct design_block *block = measurement->block;
-    int r = run_set_block(run, (size_t)(block - run->plan->order->blocks), failure);
+    int r = controls_set_block(measurement->watch, block, measurement->progress->block_number, failure);
     if (r < 0 || measurement_is_over(measurement))
         return r;
     r = count_units(measurement, failure); /* the state may have changed what cores there are */
-    if (r == 0)
-        r = open_lanes(measurement, failure);
-    if (r == 0)
+    if (r == 0) {
+        open_lanes(measurement);
         r = run_passes(measurement, failure);
+    }
     for (size_t i = 0; i < measurement->lane_count; i++)
         lane_close(&measurement->lanes[i]);
     if (r == 0 && !measurement_is_over(measurement))
         settle_rows(measurement, true);
     if (measurement->speeds)
-        slow_nodes_name(measurement->speeds, run);
+        slow_nodes_name(measurement->speeds, set);
     return r;
 }
 
 int block_measure(struct measurement *measurement, const struct design_block *block,
                   struct failure *failure) {
-    struct run *run = measurement->run;
+    struct node_set *set = measurement->set;
     measurement->opened = false;
     measurement->block = block;
     int r = count_units(measurement, failure);
     if (r < 0)
         return r;
-    if (run->part > 1) /* an earlier part may have ended before it was said */
+    if (set->record->part > 1) /* an earlier part may have ended before it settled them */
         settle_rows(measurement, false);
     if (count_todo(measurement, block->first, block->count).here == 0 &&
-        !lane_want_repeats(run, block->first, block->count))
+        !measure_wants_repeats(set, block->first, block->count))
         return 0;
     if (!measurement->noted)
         note_units(measurement);
     measurement->noted = true;
-    run->block_number++;
-    run->reached = block->first;
+    measurement->progress->block_number++;
+    measurement->progress->reached = block->first;
     note_begin(measurement, block);
     r = measure_block(measurement, failure);
     note_end(measurement);

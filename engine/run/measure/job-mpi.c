@@ -4,9 +4,8 @@
 #include "engine/foundation/memory.h"
 #include "engine/run/measure/job.h"
 #include "engine/run/nodes/command.h"
-#include "engine/run/nodes/out.h"
+#include "engine/run/nodes/nodes.h"
 #include "engine/run/nodes/software.h"
-#include "engine/run/run-state.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -59,30 +58,17 @@ static void add_words(char ***list, const char *const *words) {
 
 /* ---- mpirun */
 
-int mpi_program(const struct run *run, char ***ret, struct failure *failure) {
-    static char usual[] = "mpirun";
-    const struct experiment_command *own = &run->experiment->job.mpirun;
-    struct experiment_command command = {.arguments = {.items = (char *[]){usual}, .count = 1}};
-    cleanup(plan_values_clear) struct plan_values values = {0};
-    int r = plan_values_new(run->plan, 1, &values, failure);
-    if (r < 0)
-        return r;
-    struct experiment_values view = plan_values_view(&values);
-    return experiment_command_arguments(own->arguments.count ? own : &command, run->experiment->file, &view,
-                                        ret, failure);
-}
-
-static int specify(struct run *run, size_t node, struct remote_command_specification *ret, void *context,
+static int specify(struct node_set *set, size_t node, struct remote_command_specification *ret, void *context,
                    struct failure *failure) {
     (void)failure;
     ret->arguments = context;
-    ret->environment = software_environment(run, &run->nodes[node]);
+    ret->environment = software_environment(set, &set->items[node]);
     ret->folder = RUN_WORK_FOLDER;
     return 0;
 }
 
-int mpi_run(struct run *run, const char **arguments, struct node_result **ret, struct failure *failure) {
-    return node_command_run(run, &(struct node_command){.specify = specify, .context = arguments}, ret,
+int mpi_run(struct node_set *set, const char **arguments, struct node_result **ret, struct failure *failure) {
+    return node_command_run(set, &(struct node_command){.specify = specify, .context = arguments}, ret,
                             failure);
 }
 
@@ -98,46 +84,46 @@ static int refuse_mpirun(const struct run_node *node, const char *mpirun, const 
                             node->name, mpirun, (int)strcspn(said, "\n"), said);
 }
 
-int mpi_find(struct run *run, enum mpi_kind *ret, struct failure *failure) {
+int mpi_find(struct node_set *set, enum mpi_kind *ret, struct failure *failure) {
     cleanup(job_free_words) char **mpirun = NULL;
     struct node_result *results;
     *ret = MPI_UNKNOWN;
-    int r = mpi_program(run, &mpirun, failure);
+    int r = software_mpirun(set, &mpirun, failure);
     if (r < 0)
         return r;
     const char *arguments[] = {mpirun[0], "--version", NULL};
-    r = mpi_run(run, arguments, &results, failure);
+    r = mpi_run(set, arguments, &results, failure);
     if (r < 0)
         return r;
-    for (size_t i = 0; r == 0 && i < run->node_count; i++) {
+    for (size_t i = 0; r == 0 && i < set->count; i++) {
         if (results[i].outcome == NODE_NOT_ASKED || results[i].outcome == NODE_SKIPPED)
             continue;
         const char *version = node_result_is_good(&results[i]) ? results[i].output.bytes : "";
         enum mpi_kind kind = recognise(version);
-        json_add_bytes(run->nodes[i].software, "mpi", version, strcspn(version, "\n"));
+        json_add_bytes(set->items[i].software, "mpi", version, strcspn(version, "\n"));
         if (kind == MPI_UNKNOWN)
-            r = refuse_mpirun(&run->nodes[i], mpirun[0], &results[i], failure);
+            r = refuse_mpirun(&set->items[i], mpirun[0], &results[i], failure);
         else if (*ret != MPI_UNKNOWN && kind != *ret)
             r = failure_set_kind(failure, FAILURE_EXPERIMENT, -EINVAL,
                                  "node %s: '%s' is of another MPI library than on the nodes before it",
-                                 run->nodes[i].name, mpirun[0]);
+                                 set->items[i].name, mpirun[0]);
         *ret = kind;
     }
-    node_results_free(run->group, results);
+    node_results_free(set->group, results);
     return r;
 }
 
 /* ---- Its command */
 
-static void add_environment(const struct run *run, const char *folder, char ***environment) {
-    cleanup_free char *mark = xformat("ASSAY_JOB=%s", run->id);
+static void add_environment(const struct node_set *set, const char *folder, char ***environment) {
+    cleanup_free char *mark = xformat("ASSAY_JOB=%s", set->record->id);
     add_words(environment,
               (const char *[]){mark,
-                               /* Without daemons of daemons, and with none that leaves its parent. */
+                               /* Daemons start no daemons, and none leaves its parent. */
                                "OMPI_MCA_plm=rsh", "OMPI_MCA_plm_rsh_no_tree_spawn=1",
                                "OMPI_MCA_orte_leave_session_attached=1", "PRTE_MCA_plm=ssh",
                                "PRTE_MCA_plm_ssh_no_tree_spawn=1", "PRTE_MCA_prte_leave_session_attached=1",
-                               /* Who runs an agent as root means it. */
+                               /* An agent that runs as root was started so on purpose. */
                                "OMPI_ALLOW_RUN_AS_ROOT=1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1",
                                "PRTE_ALLOW_RUN_AS_ROOT=1", "PRTE_ALLOW_RUN_AS_ROOT_CONFIRM=1",
                                "HYDRA_LAUNCHER=ssh", "I_MPI_HYDRA_BOOTSTRAP=ssh", NULL});
@@ -150,7 +136,7 @@ static void add_environment(const struct run *run, const char *folder, char ***e
 }
 
 /* The options of KIND's library, with the unit's numbers. */
-static int fill_options(const struct run *run, enum mpi_kind kind, const char *folder,
+static int fill_options(const struct node_set *set, enum mpi_kind kind, const char *folder,
                         const struct experiment_shape *shape, char ***ret, struct failure *failure) {
     enum { WORDS_MAX = 16 };
     static const char *const names[] = {"hosts", "folder", "ranks", "ranks-per-node", "threads"};
@@ -165,26 +151,26 @@ static int fill_options(const struct run *run, enum mpi_kind kind, const char *f
     struct experiment_command command = {.arguments.items = words};
     while (rest && command.arguments.count < WORDS_MAX)
         words[command.arguments.count++] = strsep(&rest, " ");
-    return experiment_command_arguments(&command, run->experiment->file, &view, ret, failure);
+    return experiment_command_arguments(&command, set->experiment->file, &view, ret, failure);
 }
 
-int mpi_adapt(const struct run *run, enum mpi_kind kind, const char *folder,
+int mpi_adapt(const struct node_set *set, enum mpi_kind kind, const char *folder,
               const struct experiment_shape *shape, const struct experiment_values *values, char ***arguments,
               char ***environment, struct failure *failure) {
     cleanup(job_free_words) char **words = NULL, **options = NULL;
-    add_environment(run, folder, environment);
-    if (!experiment_has_ranks(run->experiment))
+    add_environment(set, folder, environment);
+    if (!experiment_has_ranks(set->experiment))
         return 0;
-    int r = mpi_program(run, &words, failure);
+    int r = software_mpirun(set, &words, failure);
     if (r == 0)
-        r = fill_options(run, kind, folder, shape, &options, failure);
+        r = fill_options(set, kind, folder, shape, &options, failure);
     if (r < 0)
         return r;
     add_words(&words, (const char *const *)options);
-    /* The others hand their own environment to all ranks. */
+    /* The other libraries hand the environment of mpirun to all ranks. */
     for (size_t i = 0; kind == MPI_OPEN_MPI && i < values->count; i++)
         add_words(&words, (const char *[]){"-x", values->names[i], NULL});
-    add_words(&words, software_prefix(run));
+    add_words(&words, software_prefix(set));
     add_words(&words, (const char *const *)*arguments);
     experiment_arguments_free(*arguments);
     *arguments = take_pointer(words);

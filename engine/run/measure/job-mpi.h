@@ -5,21 +5,18 @@
 
 #include "engine/foundation/failure.h"
 #include "engine/run/campaign/experiment-job.h"
-#include "engine/run/campaign/placement.h"
+#include "engine/run/nodes/placement.h"
 
 struct node_result;
-struct run;
+struct node_set;
 
 enum mpi_kind { MPI_UNKNOWN, MPI_OPEN_MPI, MPI_MPICH, MPI_INTEL };
 
-/* The program that starts ranks, and the options that the experiment gives it; the caller frees
- * (job_free_words). */
-int mpi_program(const struct run *run, char ***ret, struct failure *failure);
 /* Runs a short command of the library's in the work folder of all nodes, with the software of the experiment;
  * as node_command_run(). */
-int mpi_run(struct run *run, const char **arguments, struct node_result **ret, struct failure *failure);
+int mpi_run(struct node_set *set, const char **arguments, struct node_result **ret, struct failure *failure);
 /* Asks all nodes; they must have the same, and one of those above. Recorded with the node's software. */
-int mpi_find(struct run *run, enum mpi_kind *ret, struct failure *failure);
+int mpi_find(struct node_set *set, enum mpi_kind *ret, struct failure *failure);
 
 /* Appends the host file of a unit of SHAPE at AT. */
 void mpi_append_hosts(enum mpi_kind kind, const struct placement *at, const struct experiment_shape *shape,
@@ -27,7 +24,7 @@ void mpi_append_hosts(enum mpi_kind kind, const struct placement *at, const stru
 /* *ARGUMENTS is what a rank does; mpirun and its options are put before it. *ENVIRONMENT gets
  * what has MPI start its daemons by the job's launcher. Both are owned and NULL-ended. VALUES: environment
  * that the ranks are to have. FOLDER: the working folder on all nodes, with the host file in it. */
-int mpi_adapt(const struct run *run, enum mpi_kind kind, const char *folder,
+int mpi_adapt(const struct node_set *set, enum mpi_kind kind, const char *folder,
               const struct experiment_shape *shape, const struct experiment_values *values, char ***arguments,
               char ***environment, struct failure *failure);
 

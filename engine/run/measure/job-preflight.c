@@ -2,7 +2,7 @@
  * experiments/mpi-preflight, built on the nodes. */
 #include "engine/run/measure/job-mpi.h"
 #include "engine/run/measure/measurement.h"
-#include "engine/run/nodes/out.h"
+#include "engine/run/nodes/nodes.h"
 #include "engine/run/nodes/software.h"
 
 #include "engine/foundation/cleanup.h"
@@ -20,17 +20,16 @@ enum { TIMEOUT_MS = 120000 };
 
 /* ---- The program */
 
-static int put_source(struct run *run, struct failure *failure) {
+static int put_source(struct node_set *set, struct failure *failure) {
     cleanup_free char *folder = NULL, *path = NULL;
     cleanup_free struct failure *failures = NULL;
-    int r = installation_find(run->request->installation, INSTALLATION_EXPERIMENT, "mpi-preflight", &folder,
-                              failure);
+    int r = installation_find(set->installation, INSTALLATION_EXPERIMENT, "mpi-preflight", &folder, failure);
     if (r < 0)
         return r;
     path = xformat("%s/preflight.c", folder);
     struct node_put put = {path, RUN_WORK_FOLDER "/" SOURCE};
-    r = node_group_put(run->group, &put, &failures, NULL, failure);
-    return r < 0 ? r : run_merge_failures(run, failures, "put '" SOURCE "'", failure);
+    r = node_group_put(set->group, &put, &failures, NULL, failure);
+    return r < 0 ? r : node_set_merge_failures(set, failures, "put '" SOURCE "'", failure);
 }
 
 /* "mpicc" beside "mpirun", "mpicc.mpich" beside "mpirun.mpich". NULL: of another name. */
@@ -43,34 +42,36 @@ static char *name_compiler(const char *mpirun) {
     return NULL;
 }
 
-/* 1: it cannot be built there, which is noted. */
-static int build(struct run *run, struct failure *failure) {
+/* 1: the program cannot be built, which is noted. */
+static int build(struct node_set *set, struct failure *failure) {
     cleanup(job_free_words) char **mpirun = NULL;
     struct node_result *results;
-    int r = put_source(run, failure);
+    int r = put_source(set, failure);
     if (r == 0)
-        r = mpi_program(run, &mpirun, failure);
+        r = software_mpirun(set, &mpirun, failure);
     if (r < 0)
         return r;
     cleanup_free char *compiler = name_compiler(mpirun[0]);
     const char *arguments[] = {compiler ? compiler : "mpicc", "-O2", "-o", PROGRAM, SOURCE, NULL};
-    r = mpi_run(run, arguments, &results, failure);
+    r = mpi_run(set, arguments, &results, failure);
     if (r < 0)
         return r;
-    for (size_t i = 0; i < run->node_count; i++)
-        if (run_concerns(run, i) && !node_result_is_good(&results[i])) {
-            run_note(run,
-                     "whether MPI works between the nodes is not tried before: node %s has no %s that works",
-                     run->nodes[i].name, arguments[0]);
+    for (size_t i = 0; i < set->count; i++)
+        if (node_set_has(set, i) && !node_result_is_good(&results[i])) {
+            record_note(
+                set->record,
+                "whether MPI works between the nodes is not tried before: node %s has no %s that works",
+                set->items[i].name, arguments[0]);
             r = 1;
         }
-    node_results_free(run->group, results);
+    node_results_free(set->group, results);
     return r;
 }
 
 /* ---- The exchange */
 
-/* The pair whose two ranks say so; or else the first: of a rank that waits for another only that one does. */
+/* Finds the pair of which both ranks are stuck, or else the first that is reported: a rank that only waits
+ * for another is reported by one side. */
 static bool find_stuck(const char *output, unsigned *ret_a, unsigned *ret_b) {
     bool found = false;
     unsigned a, b;
@@ -129,12 +130,12 @@ static int judge(const struct lane *lane, const struct node_result *result, stru
 
 /* Writes the host file, and runs a rank a node to their end. */
 static int run_exchange(struct lane *lane, struct failure *failure) {
-    struct run *run = lane->measurement->run;
+    struct node_set *set = lane->measurement->set;
     struct experiment_shape shape = {lane->at.count, lane->at.count, 1, 1, false};
     struct experiment_values none = {0};
     cleanup(job_free_words) char **arguments = xcalloc(3, sizeof *arguments);
     cleanup(job_free_words) char **environment = xcalloc(1, sizeof *environment);
-    cleanup_free bool *nodes = xcalloc(run->node_count, sizeof *nodes);
+    cleanup_free bool *nodes = xcalloc(set->count, sizeof *nodes);
     cleanup(text_clear) struct text hosts;
     text_init(&hosts, 16 << 20);
     arguments[0] = xstrdup("./" PROGRAM);
@@ -147,7 +148,7 @@ static int run_exchange(struct lane *lane, struct failure *failure) {
     if (r < 0)
         return r;
     cleanup_free const char **added =
-        software_join(software_environment(run, lane->at.node), (const char *const *)environment);
+        software_join(software_environment(set, lane->at.node), (const char *const *)environment);
     struct remote_command_specification specification = {.arguments = (const char *const *)arguments,
                                                          .environment = added,
                                                          .folder = RUN_WORK_FOLDER,
@@ -157,19 +158,19 @@ static int run_exchange(struct lane *lane, struct failure *failure) {
     struct node_group_command command = {.specification = &specification, .nodes = nodes};
     struct node_result *results;
     nodes[lane->at.node->number] = true;
-    r = node_group_run(run->group, &command, &results, failure);
+    r = node_group_run(set->group, &command, &results, failure);
     if (r < 0)
         return r;
     r = has_lost_node(lane) ? 0 : judge(lane, &results[lane->at.node->number], failure);
-    node_results_free(run->group, results);
+    node_results_free(set->group, results);
     return r;
 }
 
 int job_preflight(struct lane *lane, struct failure *failure) {
-    struct run *run = lane->measurement->run;
-    if (lane->at.count < 2 || !experiment_has_ranks(run->experiment))
+    struct node_set *set = lane->measurement->set;
+    if (lane->at.count < 2 || !experiment_has_ranks(set->experiment))
         return 0;
-    int r = build(run, failure);
+    int r = build(set, failure);
     if (r == 0) {
         r = run_exchange(lane, failure);
         job_end_unit(lane, false, NULL);

@@ -5,7 +5,7 @@
 #include "engine/foundation/memory.h"
 #include "engine/run/measure/job-mpi.h"
 #include "engine/run/measure/measurement.h"
-#include "engine/run/nodes/out.h"
+#include "engine/run/nodes/nodes.h"
 #include "engine/run/nodes/software.h"
 
 #include <errno.h>
@@ -23,7 +23,7 @@ enum {
 };
 static const int64_t end_timeout_ns = 20 * EVENT_SECOND, look_period_ns = 5 * EVENT_SECOND;
 
-/* What mpirun on one node had started on another. */
+/* A command that mpirun on one node has started on another. */
 struct launch {
     struct job_node *from;
     unsigned number; /* the tool's */
@@ -36,10 +36,10 @@ struct job_node {
     struct job *job;
     struct run_node *node;
     struct remote_command *tool; /* NULL: not started, or ended */
-    struct text input, errors;   /* what is not whole yet; why it ended */
+    struct text input, errors;   /* the message that is not whole yet; why the tool ended */
     bool ready, looking;
-    unsigned sweeps;  /* that were asked for and are not over */
-    uint64_t busy_us; /* of the processor, by the processes that were there when it was last asked */
+    unsigned sweeps;  /* sweeps that were asked for and have not ended */
+    uint64_t busy_us; /* processor time of the processes that were there when the tool was last asked */
 };
 
 struct job {
@@ -54,7 +54,7 @@ struct job {
 };
 
 static struct job_node *node_of(const struct job *job, const struct run_node *node) {
-    return &job->nodes[node - job->measurement->run->nodes];
+    return &job->nodes[node - job->measurement->set->items];
 }
 
 /* ---- Speaking to the tools */
@@ -73,7 +73,7 @@ static void say(struct job_node *node, const char *format, ...) {
 static void say_output(struct launch *launch, enum remote_stream stream, const char *bytes, size_t length) {
     struct remote_command *tool = launch->from->tool;
     if (!tool || remote_command_queued(tool) + LINE_BYTES_MAX + length > REMOTE_INPUT_LIMIT)
-        return; /* daemons do not print so much that matters */
+        return; /* the output of MPI daemons may be lost; it is rarely of use */
     say(launch->from, "output %u %d %zu\n", launch->number, stream == REMOTE_STDERR ? 2 : 1, length);
     (void)remote_command_write(tool, bytes, length, NULL, NULL);
 }
@@ -108,31 +108,31 @@ static void on_launch_exit(struct remote_command *command, const struct remote_e
     free_launch(launch->from->job, launch);
 }
 
-/* By the name in the host file, or what comes before its first dot. */
-static const struct run_node *find_host(const struct run *run, const char *host) {
+/* Finds a node by its name in the host file, or by the part before the first dot. */
+static const struct run_node *find_host(const struct node_set *set, const char *host) {
     for (int by_short_name = 0; by_short_name < 2; by_short_name++)
-        for (size_t i = 0; i < run->node_count; i++) {
-            const char *name = run->nodes[i].name;
+        for (size_t i = 0; i < set->count; i++) {
+            const char *name = set->items[i].name;
             size_t length = by_short_name ? strcspn(name, ".") : strlen(name);
-            if (run_node_is_in(&run->nodes[i]) && strlen(host) == length && memcmp(name, host, length) == 0)
-                return &run->nodes[i];
+            if (run_node_is_in(&set->items[i]) && strlen(host) == length && memcmp(name, host, length) == 0)
+                return &set->items[i];
         }
     return NULL;
 }
 
 static int start_launch(struct launch *launch, const char *host, const char *command,
                         struct failure *failure) {
-    struct run *run = launch->from->job->measurement->run;
-    const struct run_node *on = find_host(run, host);
+    struct node_set *set = launch->from->job->measurement->set;
+    const struct run_node *on = find_host(set, host);
     if (!on)
         return failure_set_kind(failure, FAILURE_EXPERIMENT, -ENOENT,
                                 "'%.200s' is no node of this run that could start a command\n", host);
-    cleanup_free char *mark = xformat("ASSAY_JOB=%s", run->id);
+    cleanup_free char *mark = xformat("ASSAY_JOB=%s", set->record->id);
     const char *arguments[] = {"sh", "-c", command, NULL}, *own[] = {mark, NULL};
-    cleanup_free const char **environment = software_join(software_environment(run, on), own);
+    cleanup_free const char **environment = software_join(software_environment(set, on), own);
     struct remote_command_specification specification = {.arguments = arguments, .environment = environment};
     struct remote_command_callbacks callbacks = {.on_output = on_launch_output, .on_exit = on_launch_exit};
-    run_log(run, "node %s, for node %s: %s", on->name, launch->from->node->name, command);
+    record_log(set->record, "node %s, for node %s: %s", on->name, launch->from->node->name, command);
     return remote_command_start(on->link, &specification, &callbacks, launch, &launch->command, failure);
 }
 
@@ -140,9 +140,9 @@ static int start_launch(struct launch *launch, const char *host, const char *com
 static void take_launch(struct job_node *from, unsigned number, const char *request, size_t length) {
     struct job *job = from->job;
     if (job->closing || from->sweeps > 0)
-        return; /* what asks for it is being ended */
+        return; /* the mpirun that asks for it is being ended */
     struct launch *launch = xcalloc(1, sizeof *launch);
-    cleanup_free char *copy = xcalloc(length + 2, 1); /* so that there are two ends, whatever it has */
+    cleanup_free char *copy = xcalloc(length + 2, 1); /* two NULs, so that host and command both end */
     struct failure failure;
     memcpy(copy, request, length);
     *launch = (struct launch){.from = from, .number = number, .next = job->launches};
@@ -154,7 +154,7 @@ static void take_launch(struct job_node *from, unsigned number, const char *requ
     }
 }
 
-/* Whoever asked for it has ended: it is not wanted any more. */
+/* The mpirun that asked for it has ended, so the command is ended too. */
 static void take_gone(struct job_node *from, unsigned number) {
     for (struct launch *launch = from->job->launches; launch; launch = launch->next)
         if (launch->from == from && launch->number == number && launch->command)
@@ -184,8 +184,8 @@ static bool take_message(struct job_node *node, const char *line, size_t length,
         node->looking = false;
     } else if (sscanf(text, "swept %zu", &count) == 1) {
         if (count > 0)
-            run_note(node->job->measurement->run, "node %s: %zu processes of a unit could not be ended",
-                     node->node->name, count);
+            record_note(node->job->measurement->set->record,
+                        "node %s: %zu processes of a unit could not be ended", node->node->name, count);
         node->sweeps -= node->sweeps > 0;
         finish_sweep(node);
     } else if (strcmp(text, "ready") == 0) {
@@ -200,7 +200,7 @@ static void on_output(struct remote_command *command, enum remote_stream stream,
     struct job_node *node = context;
     const char *end;
     if (text_append(stream == REMOTE_STDOUT ? &node->input : &node->errors, bytes, length) < 0)
-        remote_command_kill(node->tool, SIGTERM, NULL); /* nothing that it says is so long */
+        remote_command_kill(node->tool, SIGTERM, NULL); /* no message of the tool is so long */
     while (node->input.length > 0 && (end = memchr(node->input.bytes, '\n', node->input.length))) {
         size_t line = (size_t)(end - node->input.bytes), more = 0;
         if (!take_message(node, node->input.bytes, line, &more))
@@ -231,7 +231,7 @@ static void on_tool_exit(struct remote_command *command, const struct remote_exi
 /* ---- Beginning and end */
 
 bool job_is_wanted(const struct measurement *measurement) {
-    const struct experiment *experiment = measurement->run->experiment;
+    const struct experiment *experiment = measurement->set->experiment;
     return experiment_has_ranks(experiment) || experiment->placement == EXPERIMENT_PLACEMENT_JOB;
 }
 
@@ -240,26 +240,27 @@ void job_free_words(char ***words) {
 }
 
 int job_new(struct measurement *measurement, struct job **ret, struct failure *failure) {
-    struct run *run = measurement->run;
+    struct node_set *set = measurement->set;
     struct job *job = *ret = xcalloc(1, sizeof *job);
     job->measurement = measurement;
-    job->run_nodes = run_count_in(run);
-    /* What a part before has left on a node, when that lost its power, leads to a folder of that part. */
-    job->link = run->part > 1 ? xformat("/tmp/assay-work-%s-%u", run->id, run->part)
-                              : xformat("/tmp/assay-work-%s", run->id);
-    job->nodes = xcalloc(run->node_count, sizeof *job->nodes);
-    for (size_t i = 0; i < run->node_count; i++) {
+    job->run_nodes = node_set_count_in(set);
+    /* A link that an earlier part left on a node that lost its power points to a folder of that part. */
+    job->link = set->record->part > 1 ? xformat("/tmp/assay-work-%s-%u", set->record->id, set->record->part)
+                                      : xformat("/tmp/assay-work-%s", set->record->id);
+    job->nodes = xcalloc(set->count, sizeof *job->nodes);
+    for (size_t i = 0; i < set->count; i++) {
         job->nodes[i].job = job;
-        job->nodes[i].node = &run->nodes[i];
+        job->nodes[i].node = &set->items[i];
         text_init(&job->nodes[i].input, MESSAGE_BYTES_MAX);
         text_init(&job->nodes[i].errors, MESSAGE_BYTES_MAX);
     }
-    return experiment_has_ranks(run->experiment) ? mpi_find(run, &job->kind, failure) : 0;
+    return experiment_has_ranks(set->experiment) ? mpi_find(set, &job->kind, failure) : 0;
 }
 
 static int start_tool(struct job_node *node, struct failure *failure) {
-    const struct run *run = node->job->measurement->run;
-    const char *arguments[] = {"/proc/self/exe", "--job", node->job->link, RUN_WORK_FOLDER, run->id, NULL};
+    const struct node_set *set = node->job->measurement->set;
+    const char *arguments[] = {"/proc/self/exe", "--job",         node->job->link,
+                               RUN_WORK_FOLDER,  set->record->id, NULL};
     struct remote_command_specification specification = {
         .arguments = arguments, .input = REMOTE_INPUT_STREAM, .error_limit = MESSAGE_BYTES_MAX / 2};
     struct remote_command_callbacks callbacks = {.on_output = on_output, .on_exit = on_tool_exit};
@@ -269,18 +270,18 @@ static int start_tool(struct job_node *node, struct failure *failure) {
 /* Turns the loop while WAITS says so of any node. */
 static int wait(struct job *job, bool (*waits)(const struct job_node *node), int64_t timeout_ns,
                 struct failure *failure) {
-    const struct run *run = job->measurement->run;
+    const struct node_set *set = job->measurement->set;
     int64_t deadline = clock_monotonic_ns() + timeout_ns, left;
     for (;;) {
         bool any = false;
-        for (size_t i = 0; i < run->node_count; i++)
+        for (size_t i = 0; i < set->count; i++)
             any |= waits(&job->nodes[i]);
-        if (!any || (!job->closing && (job->measurement->ended || run->interrupted)))
+        if (!any || (!job->closing && (job->measurement->ended || set->record->interrupted)))
             return 0;
         if ((left = deadline - clock_monotonic_ns()) <= 0)
             return -ETIMEDOUT;
-        event_loop_resume(run->loop); /* it was stopped for a node that was lost, perhaps */
-        int r = event_loop_run_once(run->loop, left, failure);
+        event_loop_resume(set->loop); /* it was stopped for a node that was lost, perhaps */
+        int r = event_loop_run_once(set->loop, left, failure);
         if (r < 0)
             return r;
     }
@@ -291,8 +292,8 @@ static bool is_awaited(const struct job_node *node) {
 }
 
 int job_make_ready(struct job *job, struct failure *failure) {
-    const struct run *run = job->measurement->run;
-    for (size_t i = 0; i < run->node_count; i++) {
+    const struct node_set *set = job->measurement->set;
+    for (size_t i = 0; i < set->count; i++) {
         struct job_node *node = &job->nodes[i];
         struct failure why = {0};
         if (!run_node_is_in(node->node) || node->tool)
@@ -310,15 +311,15 @@ static bool is_ending(const struct job_node *node) {
 void job_free(struct job *job) {
     if (!job)
         return;
-    const struct run *run = job->measurement->run;
+    const struct node_set *set = job->measurement->set;
     job->closing = true;
     while (job->launches)
         free_launch(job, job->launches);
-    for (size_t i = 0; i < run->node_count; i++)
+    for (size_t i = 0; i < set->count; i++)
         if (job->nodes[i].tool)
             (void)remote_command_close_input(job->nodes[i].tool, NULL);
     (void)wait(job, is_ending, end_timeout_ns, NULL);
-    for (size_t i = 0; i < run->node_count; i++) {
+    for (size_t i = 0; i < set->count; i++) {
         remote_command_leave(job->nodes[i].tool);
         text_clear(&job->nodes[i].input);
         text_clear(&job->nodes[i].errors);
@@ -335,23 +336,23 @@ void job_append_hosts(const struct lane *lane, const struct experiment_shape *sh
 }
 
 int job_shape(const struct lane *lane, struct experiment_shape *ret, struct failure *failure) {
-    const struct run *run = lane->measurement->run;
-    const struct design *design = run->plan->design;
+    const struct node_set *set = lane->measurement->set;
+    const struct design *design = set->plan->design;
     size_t cores = lane->at.shares[0].pu_count;
     cleanup_free double *factors = xcalloc(design->column_count + 1, sizeof *factors);
-    double memory = run->plan->facts.memory;
+    double memory = set->plan->facts.memory;
     for (size_t i = 1; i < lane->at.count; i++)
         cores = lane->at.shares[i].pu_count < cores ? lane->at.shares[i].pu_count : cores;
-    design_numbers(design, design_order_row(run->plan->order, lane_position(lane, lane->next)), factors);
+    design_numbers(design, design_order_row(set->plan->order, lane_position(lane, lane->next)), factors);
     struct experiment_facts facts = {(double)lane->measurement->job->run_nodes, (double)cores, memory};
-    return experiment_job_shape(run->experiment, factors, &facts, ret, failure);
+    return experiment_job_shape(set->experiment, factors, &facts, ret, failure);
 }
 
 int job_adapt(const struct lane *lane, const struct experiment_shape *shape,
               const struct experiment_values *values, char ***arguments, char ***environment,
               struct failure *failure) {
     const struct job *job = lane->measurement->job;
-    return mpi_adapt(lane->measurement->run, job->kind, job->link, shape, values, arguments, environment,
+    return mpi_adapt(lane->measurement->set, job->kind, job->link, shape, values, arguments, environment,
                      failure);
 }
 
@@ -394,7 +395,7 @@ void job_end_unit(struct lane *lane, bool good, void (*then)(struct lane *lane))
     bool left = end_launches(job, lane->at.node);
     for (size_t i = 0; (left || !good) && i < lane->at.count; i++) {
         struct job_node *node = node_of(job, lane->at.shares[i].node);
-        say(node, "sweep\n"); /* to one that is out, too, in case it hears it */
+        say(node, "sweep\n"); /* also to a node that is out: it may still receive it */
         node->sweeps += node->tool != NULL;
     }
     if (is_sweeping(job, lane))
@@ -418,12 +419,12 @@ static void judge(struct job *job, struct lane *lane, int64_t now_ns) {
     for (size_t i = 0; i < lane->shares; i++) {
         const struct job_node *node = node_of(job, lane->at.shares[i].node);
         if (node->looking || !node->tool || !job_is_heard(lane)) {
-            unit->idle_since_ns = now_ns; /* who cannot be heard is not known to be idle */
+            unit->idle_since_ns = now_ns; /* a node that is out of reach is not known to be idle */
             return;
         }
         busy_us += node->busy_us;
     }
-    /* A hundredth of one core would still be at work. */
+    /* More than a hundredth of one core counts as work. */
     if (busy_us > unit->busy_us + (uint64_t)look_period_ns / 1000 / 100 || busy_us < unit->busy_us ||
         printed != unit->printed || unit->idle_since_ns == 0)
         unit->idle_since_ns = now_ns;

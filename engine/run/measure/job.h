@@ -42,8 +42,7 @@ int job_preflight(struct lane *lane, struct failure *failure);
 
 /* The shape of the unit that LANE starts next. */
 int job_shape(const struct lane *lane, struct experiment_shape *ret, struct failure *failure);
-/* Of the host file of a unit, in its working folder; the name, and what it has. */
-#define JOB_HOST_FILE ".hosts"
+/* Appends what the host file of a unit has. */
 void job_append_hosts(const struct lane *lane, const struct experiment_shape *shape, struct text *text);
 /* Makes the command of a unit one that starts its ranks: *ARGUMENTS and *ENVIRONMENT (both owned and
  * NULL-ended) get what it takes. */

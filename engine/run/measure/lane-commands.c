@@ -21,22 +21,22 @@ static int start_unit(struct lane *lane, struct failure *failure);
 
 /* Keeps what the unit wrote, so that a number can be traced to its text. */
 static int keep_output(struct lane *lane, struct failure *failure) {
-    struct run *run = lane->measurement->run;
+    struct node_set *set = lane->measurement->set;
     const struct text *texts[] = {&lane->unit.output, &lane->errors};
     size_t position = lane_position(lane, lane->next);
-    int r = run_make_folder(run, "results/raw", failure);
+    int r = record_make_folder(set->record, "results/raw", failure);
     for (size_t i = 0; r == 0 && i < 2; i++) {
-        cleanup_free char *name =
-            unit_output_name(position + 1, ledger_place_node(run->ledger, lane->at.place), lane->at.core,
-                             ledger_attempts(run->ledger, lane->at.place, position) + 1, i ? "err" : "out");
+        cleanup_free char *name = unit_output_name(
+            position + 1, ledger_place_node(set->record->ledger, lane->at.place), lane->at.core,
+            ledger_attempts(set->record->ledger, lane->at.place, position) + 1, i ? "err" : "out");
         if (texts[i]->length > 0)
-            r = run_write_file(run, name, texts[i]->bytes, texts[i]->length, failure);
+            r = run_files_write(&set->record->files, name, texts[i]->bytes, texts[i]->length, failure);
     }
     return r;
 }
 
-/* What is not kept may be what a pattern was to find, so that a unit that failed says so itself; of the
- * others the first is noted, and all are in the journal. */
+/* The output that is not kept may be what a pattern was to find, so the reason of a unit that failed includes
+ * it; of the other units, the first is noted, and all are in the journal. */
 static void note_cut(const struct lane *lane, const struct remote_exit *exit, bool good, struct text *why) {
     struct measurement *measurement = lane->measurement;
     cleanup_free char *sentence =
@@ -46,8 +46,8 @@ static void note_cut(const struct lane *lane, const struct remote_exit *exit, bo
     if (!good)
         text_printf(why, "; %s", sentence);
     else if (!measurement->cut_noted)
-        run_note(measurement->run, "unit %zu on node %s: %s", lane_position(lane, lane->next) + 1,
-                 lane->at.node->name, sentence);
+        record_note(measurement->set->record, "unit %zu on node %s: %s", lane_position(lane, lane->next) + 1,
+                    lane->at.node->name, sentence);
     measurement->cut_noted |= good;
 }
 
@@ -61,7 +61,7 @@ static bool record_unit(struct lane *lane, const struct remote_exit *exit, const
     text_init(&why, UNIT_OUTPUT_WHY_MAX);
     bool good = exit && !exit->signalled && exit->code == 0 && !exit->timed_out && !unit->stuck;
     if (good) {
-        good = unit_output_read(measurement->run->experiment, measurement->patterns, &measurement->texts,
+        good = unit_output_read(measurement->set->experiment, measurement->patterns, &measurement->texts,
                                 &unit->output, exit->output_cut, responses, &why);
     } else if (!exit) {
         text_printf(&why, "%.500s", not_started);
@@ -87,7 +87,7 @@ static bool record_unit(struct lane *lane, const struct remote_exit *exit, const
         lane_note_failure(lane, position, why.bytes);
         return false;
     }
-    run_take_unit_time(measurement->run, position, unit->start.monotonic_ns, exit->monotonic_ns);
+    measurement_take_time(measurement, position, unit->start.monotonic_ns, exit->monotonic_ns);
     lane->failures_in_a_row = 0;
     return true;
 }
@@ -128,7 +128,7 @@ static void on_exit_unit(struct remote_command *command, const struct remote_exi
         end_lane(lane, failure);
         return;
     }
-    /* What ended it may be that a node of it is gone, which is not known before its lease is over. */
+    /* It may have ended because one of its nodes is gone, which is not known before the lease is over. */
     bool left = exit && (exit->signalled || exit->code != 0) && measurement->job && !job_is_heard(lane);
     if (!left && !measurement_is_over(measurement)) {
         if (exit && keep_output(lane, &why) < 0) {
@@ -168,13 +168,13 @@ static void on_output(struct remote_command *command, enum remote_stream stream,
     text_append(text, bytes, length);
 }
 
-/* All files are there, or WHY not. */
+/* Starts the command: all files are there, or WHY says which is not. */
 static void launch(struct lane *lane, const struct failure *why) {
     struct failure failure;
     struct remote_command_specification specification = {
         .output_limit = LANE_OUTPUT_MAX,
         .error_limit = LANE_ERRORS_MAX,
-        .timeout_ms = (uint64_t)(lane->measurement->run->experiment->timeout * 1e3),
+        .timeout_ms = (uint64_t)(lane->measurement->set->experiment->timeout * 1e3),
     };
     struct remote_command_callbacks callbacks = {
         .on_started = on_started, .on_output = on_output, .on_exit = on_exit_unit};
@@ -209,12 +209,12 @@ static int write_file(struct lane *lane, const char *name, const char *bytes, si
 /* What the next unit finds in its working folder: the files of the experiment, with the unit's values in
  * them, and the host file of a job. */
 static int write_files(struct lane *lane, struct failure *failure) {
-    const struct experiment *experiment = lane->measurement->run->experiment;
-    cleanup(plan_values_clear) struct plan_values values = {0};
+    const struct experiment *experiment = lane->measurement->set->experiment;
+    cleanup(plan_values_clear) struct plan_values values = lane_values(lane);
     cleanup(text_clear) struct text hosts;
     text_init(&hosts, 16 << 20);
-    int r = lane_values(lane, &values, failure);
-    if (r == 0 && lane->measurement->job) {
+    int r = 0;
+    if (lane->measurement->job) {
         job_append_hosts(lane, &lane->unit.shape, &hosts);
         r = write_file(lane, JOB_HOST_FILE, hosts.bytes, hosts.length, failure);
     }
@@ -234,7 +234,7 @@ void lane_forget_files(struct lane *lane) {
     lane->unit.writes = 0;
 }
 
-/* UNIT_LEFT_OUT: its nodes are not there any more. The run will be partial for want of them. */
+/* UNIT_LEFT_OUT: fewer nodes are left than the unit needs, so the run will be partial. */
 static int start_unit(struct lane *lane, struct failure *failure) {
     struct lane_unit *unit = &lane->unit;
     text_reset(&unit->output);
@@ -244,8 +244,9 @@ static int start_unit(struct lane *lane, struct failure *failure) {
     unit->written.code = 0;
     int r = lane->measurement->job ? job_shape(lane, &unit->shape, failure) : 0;
     if (r == 0 && lane->measurement->job && unit->shape.nodes > lane->at.count) {
-        run_note(lane->measurement->run, "unit %zu is left out: it needs %zu nodes, and there are %zu",
-                 lane_position(lane, lane->next) + 1, unit->shape.nodes, lane->at.count);
+        record_note(lane->measurement->set->record,
+                    "unit %zu is left out: it needs %zu nodes, and there are %zu",
+                    lane_position(lane, lane->next) + 1, unit->shape.nodes, lane->at.count);
         lane->next++;
         return UNIT_LEFT_OUT;
     }
@@ -261,7 +262,7 @@ static int start_unit(struct lane *lane, struct failure *failure) {
 }
 
 int lane_start_commands(struct lane *lane, struct failure *failure) {
-    (void)failure; /* what fails ends the measurement by itself */
+    (void)failure; /* start_next() ends the measurement when it fails */
     start_next(lane);
     return 0;
 }

@@ -27,7 +27,7 @@ enum {
 
 /* Of rows that a kernel has been sent and not answered, when there is a deadline. */
 static const int64_t ahead_max_ns = 2 * EVENT_SECOND;
-/* From an answer to our knowing of it. */
+/* From an answer until the engine has it. */
 static const int64_t answer_delay_ns = 2 * COALESCE_MS * EVENT_MILLISECOND;
 
 static void fail(struct lane *lane, const char *format, ...) __attribute__((format(printf, 2, 3)));
@@ -57,10 +57,9 @@ static int append_header(const struct experiment *experiment, struct text *rows)
 /* With a deadline rows are sent only as far ahead as keeps the kernel busy, one beside that it works on at
  * least: what was sent is measured. */
 static bool is_to_be_sent(struct lane *lane) {
-    const struct run *run = lane->measurement->run;
-    if (!run->times)
+    if (!lane->measurement->times)
         return true;
-    int64_t expected_ns = run_expect_ns(run, lane_position(lane, lane->kernel.sent));
+    int64_t expected_ns = measurement_expect_ns(lane->measurement, lane_position(lane, lane->kernel.sent));
     if (lane->kernel.sent == lane->next)
         lane->kernel.ahead_ns = 0;
     else if (expected_ns < 0 ||
@@ -74,7 +73,7 @@ static bool is_to_be_sent(struct lane *lane) {
 
 /* Writes rows until enough wait; closes the input after the last one. */
 static void send_rows(struct lane *lane) {
-    const struct plan *plan = lane->measurement->run->plan;
+    const struct plan *plan = lane->measurement->set->plan;
     struct lane_kernel *kernel = &lane->kernel;
     struct failure failure = {0};
     cleanup(text_clear) struct text rows;
@@ -98,7 +97,7 @@ static void send_rows(struct lane *lane) {
         kernel->input_closed = true;
         r = remote_command_close_input(lane->command, &failure);
     }
-    if (r < 0 && r != -EPIPE) /* which is: the kernel has ended, and its end says why */
+    if (r < 0 && r != -EPIPE) /* EPIPE: the kernel has ended, and its exit says why */
         measurement_fail(lane->measurement, &failure);
 }
 
@@ -155,7 +154,7 @@ static bool is_field(const struct csv_field *field, const char *name) {
 /* The header says in which order the responses come: unit,start, perhaps start_monotonic, then each response
  * once. */
 static void take_header(struct lane *lane, const char *line, size_t length) {
-    const struct experiment *experiment = lane->measurement->run->experiment;
+    const struct experiment *experiment = lane->measurement->set->experiment;
     struct csv_field fields[FIELDS_MAX];
     size_t count = split(line, length, fields);
     lane->kernel.columns = xcalloc(experiment->response_count, sizeof *lane->kernel.columns);
@@ -180,8 +179,8 @@ static void take_header(struct lane *lane, const char *line, size_t length) {
 static void end_last(struct lane *lane, int64_t end_ns) {
     results_end_last(lane, end_ns);
     if (lane->next > 0)
-        run_take_unit_time(lane->measurement->run, lane_position(lane, lane->next - 1),
-                           lane->kernel.last_begun_ns, end_ns);
+        measurement_take_time(lane->measurement, lane_position(lane, lane->next - 1),
+                              lane->kernel.last_begun_ns, end_ns);
 }
 
 /* When it ended is known when the next one begins. */
@@ -204,7 +203,7 @@ static void record_answer(struct lane *lane, const struct unit_start *start, con
 }
 
 static void take_answer(struct lane *lane, const char *line, size_t length) {
-    const struct experiment *experiment = lane->measurement->run->experiment;
+    const struct experiment *experiment = lane->measurement->set->experiment;
     struct csv_field fields[FIELDS_MAX];
     size_t count = split(line, length, fields);
     uint64_t unit = 0;
@@ -254,7 +253,7 @@ static void take_output(struct lane *lane, const char *bytes, size_t length) {
         begin = next;
     }
     text_consume(line, begin);
-    if (lane->measurement->run->times && !lane->measurement->ended)
+    if (lane->measurement->times && !lane->measurement->ended)
         send_rows(lane);
 }
 
@@ -289,10 +288,10 @@ void lane_clear_kernel(struct lane *lane) {
 }
 
 void lane_check_streamed(struct lane *lane, int64_t now_ns) {
-    double timeout = lane->measurement->run->experiment->timeout;
+    double timeout = lane->measurement->set->experiment->timeout;
     if (timeout <= 0 || lane->finished || !lane->command)
         return;
-    /* What a node answered while it could not be heard comes when it can be. */
+    /* Answers that a node gave while it was out of reach come when the link is back. */
     if (agent_link_state(lane->at.node->link) != AGENT_LINK_READY || lane->next == lane->kernel.sent) {
         lane->kernel.heard_ns = now_ns;
         return;
@@ -307,8 +306,8 @@ void lane_check_streamed(struct lane *lane, int64_t now_ns) {
     }
 }
 
-/* The unit at which the kernel fell silent has failed, and another kernel continues behind it. False when the
- * measurement is ending, and this is how. */
+/* The unit at which the kernel fell silent has failed, and another kernel continues with the next. False when
+ * the measurement is ending, and this is how. */
 static bool end_silent(struct lane *lane, const struct remote_exit *exit) {
     struct measurement *measurement = lane->measurement;
     struct failure failure = {0};
@@ -316,8 +315,9 @@ static bool end_silent(struct lane *lane, const struct remote_exit *exit) {
     if (measurement_is_over(measurement) || lane->next == lane->count)
         return false;
     snprintf(why, sizeof why, "the kernel on core %s had no answer for %g s, and was ended", lane->at.core,
-             measurement->run->experiment->timeout);
-    /* When the unit before ended is not known: not when the kernel was killed. It does not wait for more. */
+             measurement->set->experiment->timeout);
+    /* When the unit before ended is not known; it was not when the kernel was killed. It is judged without
+     * that. */
     results_end_last(lane, INT64_MIN);
     size_t position = lane_position(lane, lane->next++);
     results_add(

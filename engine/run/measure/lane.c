@@ -4,7 +4,7 @@
 
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/memory.h"
-#include "engine/run/nodes/out.h"
+#include "engine/run/nodes/nodes.h"
 #include "engine/run/nodes/software.h"
 
 #include <errno.h>
@@ -16,28 +16,29 @@ enum { LINE_MAX = 2 << 20 }; /* bytes, with what comes at once */
 
 /* ---- Positions */
 
-/* Of a unit that is done: would a gate have it measured again, and was it not yet? */
-static bool wants_repeat(const struct run *run, size_t place, size_t position) {
-    const struct gate_settings *gates = &run->campaign->gates;
-    return unit_state_action(gates, ledger_flags(run->ledger, place, position)) == GATE_REPEAT &&
-           (int64_t)ledger_attempts(run->ledger, place, position) <= gates->repeats;
+/* Is the unit done, but a gate wants it measured again and that has not happened yet? */
+static bool wants_repeat(const struct node_set *set, size_t place, size_t position) {
+    const struct gate_settings *gates = &set->campaign->gates;
+    return unit_state_action(gates, ledger_flags(set->record->ledger, place, position)) == GATE_REPEAT &&
+           (int64_t)ledger_attempts(set->record->ledger, place, position) <= gates->repeats;
 }
 
-bool lane_want_repeats(const struct run *run, size_t first, size_t count) {
-    for (size_t place = 0; run->part > 1 && place < ledger_place_count(run->ledger); place++)
+bool measure_wants_repeats(const struct node_set *set, size_t first, size_t count) {
+    for (size_t place = 0; set->record->part > 1 && place < ledger_place_count(set->record->ledger); place++)
         for (size_t i = first; i < first + count; i++)
-            if (wants_repeat(run, place, i))
+            if (wants_repeat(set, place, i))
                 return true;
     return false;
 }
 
 static void choose_positions(struct lane *lane, const struct design_block *block) {
-    const struct run *run = lane->measurement->run;
+    const struct node_set *set = lane->measurement->set;
     size_t *list = xcalloc(block->count, sizeof *list);
     for (size_t i = block->first; i < block->first + block->count; i++)
-        if (!ledger_is_done(run->ledger, lane->at.place, i) && !settling_leaves_out(run, i))
+        if (!ledger_is_done(set->record->ledger, lane->at.place, i) &&
+            !settling_leaves_out(&lane->measurement->progress->settling, i))
             list[lane->count++] = i;
-        else if (wants_repeat(run, lane->at.place, i))
+        else if (wants_repeat(set, lane->at.place, i))
             lane_add_repeat(lane, i);
     if (lane->count == block->count)
         free(list);
@@ -57,7 +58,7 @@ void lane_add_repeat(struct lane *lane, size_t position) {
 }
 
 bool lane_out_of_time(struct lane *lane, size_t k, int64_t busy_ns) {
-    if (run_has_time(lane->measurement->run, lane_position(lane, k), busy_ns))
+    if (measurement_has_time(lane->measurement, lane_position(lane, k), busy_ns))
         return false;
     lane->refused = lane->measurement->refused = true;
     return true;
@@ -65,23 +66,20 @@ bool lane_out_of_time(struct lane *lane, size_t k, int64_t busy_ns) {
 
 /* ---- Beginning and end */
 
-int lane_open(struct lane *lane, struct measurement *measurement, struct run_node *node, size_t i,
-              const struct design_block *block, struct failure *failure) {
+void lane_open(struct lane *lane, struct measurement *measurement, struct run_node *node, size_t i,
+               const struct design_block *block) {
     *lane =
         (struct lane){.measurement = measurement, .first = block->first, .pass = 1, .since_ns = INT64_MIN};
     text_init(&lane->kernel.line, LINE_MAX);
     text_init(&lane->unit.output, LANE_OUTPUT_MAX);
     text_init(&lane->errors, LINE_MAX);
-    int r = placement_init(&lane->at, measurement->run, node, i, failure);
-    if (r < 0)
-        return r;
+    placement_init(&lane->at, measurement->set, node, i);
     lane->shares = lane->at.count;
     choose_positions(lane, block);
-    return 0;
 }
 
 int lane_start(struct lane *lane, struct failure *failure) {
-    return lane->measurement->run->experiment->streamed ? lane_start_streamed(lane, failure)
+    return lane->measurement->set->experiment->streamed ? lane_start_streamed(lane, failure)
                                                         : lane_start_commands(lane, failure);
 }
 
@@ -113,50 +111,42 @@ bool lane_repeat(struct lane *lane) {
 
 /* ---- Its command */
 
-int lane_values(const struct lane *lane, struct plan_values *ret, struct failure *failure) {
-    const struct run *run = lane->measurement->run;
-    int r = plan_values_new(run->plan, lane->at.shares->pu_count, ret, failure);
-    if (r < 0)
-        return r;
-    if (run->experiment->streamed)
-        return plan_values_set_block(ret, run->plan, lane->measurement->block->row, run->block_number,
-                                     failure);
-    return plan_values_set_unit(ret, run->plan, lane_position(lane, lane->next), run->block_number, failure);
+struct plan_values lane_values(const struct lane *lane) {
+    const struct plan *plan = lane->measurement->set->plan;
+    struct plan_values values = plan_values_new(plan, lane->at.shares->pu_count);
+    bool streamed = lane->measurement->set->experiment->streamed;
+    size_t position = streamed ? lane->measurement->block->first : lane_position(lane, lane->next);
+    plan_values_set(&values, plan, position, lane->measurement->progress->block_number);
+    return values;
 }
 
 static void log_command(const struct lane *lane, const char *const *arguments) {
     cleanup(text_clear) struct text line;
     text_init(&line, 64 << 10);
-    experiment_command_describe((char *const *)arguments, &line);
-    run_log(lane->measurement->run, "node %s, core %s: %s", lane->at.node->name, lane->at.core, line.bytes);
+    text_append_command(&line, arguments);
+    record_log(lane->measurement->set->record, "node %s, core %s: %s", lane->at.node->name, lane->at.core,
+               line.bytes);
 }
 
 int lane_launch(struct lane *lane, struct remote_command_specification *specification,
                 const struct remote_command_callbacks *callbacks, struct failure *failure) {
     static const char *const none[] = {NULL};
-    struct run *run = lane->measurement->run;
-    cleanup(plan_values_clear) struct plan_values values = {0};
-    cleanup(job_free_words) char **arguments = NULL, **environment = NULL;
-    int r = lane_values(lane, &values, failure);
-    if (r < 0)
-        return r;
+    struct node_set *set = lane->measurement->set;
+    cleanup(plan_values_clear) struct plan_values values = lane_values(lane);
+    cleanup(job_free_words) char **arguments = NULL, **environment = plan_values_environment(&values);
     struct experiment_values view = plan_values_view(&values);
-    r = experiment_command_arguments(&run->experiment->run, run->experiment->file, &view, &arguments,
-                                     failure);
-    if (r == 0)
-        r = plan_values_environment(&values, &environment, failure);
+    int r = experiment_command_arguments(&set->experiment->run, set->experiment->file, &view, &arguments,
+                                         failure);
     if (r == 0 && lane->measurement->job)
         r = job_adapt(lane, &lane->unit.shape, &view, &arguments, &environment, failure);
     if (r < 0)
         return r;
-    /* The container is what ranks are in, not mpirun. */
+    /* Ranks run in the container, mpirun does not. */
     cleanup_free const char **prefixed = software_join(
-                                experiment_has_ranks(run->experiment) ? none : software_prefix(run),
+                                experiment_has_ranks(set->experiment) ? none : software_prefix(set),
                                 (const char *const *)arguments),
-                            **added = software_join(software_environment(run, lane->at.node),
+                            **added = software_join(software_environment(set, lane->at.node),
                                                     (const char *const *)environment);
-    if (!prefixed || !added)
-        return failure_memory(failure);
     specification->arguments = prefixed;
     specification->environment = added;
     specification->folder = RUN_WORK_FOLDER;
@@ -188,36 +178,36 @@ void lane_append_errors(const char *errors, bool rules, struct text *why) {
 }
 
 /* Has a unit been done on another node? Then it is not the experiment that is broken. */
-static bool works_elsewhere(const struct run *run, const struct run_node *node) {
-    if (run->experiment->placement == EXPERIMENT_PLACEMENT_JOB)
+static bool works_elsewhere(const struct node_set *set, const struct run_node *node) {
+    if (set->experiment->placement == EXPERIMENT_PLACEMENT_JOB)
         return false;
-    for (size_t place = 0; place < ledger_place_count(run->ledger); place++)
-        if (strcmp(ledger_place_node(run->ledger, place), node->name) != 0 &&
-            ledger_count_done(run->ledger, place, 0, plan_positions(run->plan)) > 0)
+    for (size_t place = 0; place < ledger_place_count(set->record->ledger); place++)
+        if (strcmp(ledger_place_node(set->record->ledger, place), node->name) != 0 &&
+            ledger_count_done(set->record->ledger, place, 0, plan_positions(set->plan)) > 0)
             return true;
     return false;
 }
 
 void lane_note_failure(struct lane *lane, size_t position, const char *why) {
-    struct run *run = lane->measurement->run;
+    struct node_set *set = lane->measurement->set;
     struct failure failure;
-    run_note(run, "unit %zu on node %s failed: %s", position + 1, lane->at.node->name, why);
-    if (!run->first_unit_failure[0])
-        snprintf(run->first_unit_failure, sizeof run->first_unit_failure, "unit %zu on node %s: %s",
-                 position + 1, lane->at.node->name, why);
-    int64_t limit = run->campaign->stop_after_failures;
+    record_note(set->record, "unit %zu on node %s failed: %s", position + 1, lane->at.node->name, why);
+    if (!lane->measurement->first_failure[0])
+        snprintf(lane->measurement->first_failure, sizeof lane->measurement->first_failure,
+                 "unit %zu on node %s: %s", position + 1, lane->at.node->name, why);
+    int64_t limit = set->campaign->stop_after_failures;
     if (++lane->failures_in_a_row < limit || limit <= 0)
         return;
-    /* The experiment is taken to be broken, or the node, where others continue without it. */
+    /* The node is taken to be broken if other nodes can do units, else the experiment. */
     failure_set_kind(&failure, FAILURE_EXPERIMENT, -EIO, "%u units in a row failed; the last: %s",
                      lane->failures_in_a_row, why);
-    if (run->campaign->node_loss.action != NODE_LOSS_ABORT && works_elsewhere(run, lane->at.node))
+    if (set->campaign->node_loss.action != NODE_LOSS_ABORT && works_elsewhere(set, lane->at.node))
         measurement_lose_node(lane->measurement, lane->at.node, NODE_OUT_FAILING, &failure);
     else
         measurement_fail(lane->measurement, &failure);
 }
 
-/* Whatever of a unit is under way: its files, its command, its ranks, or the sweep after it. */
+/* Ends what is under way of a unit: its files, its command, its ranks, or the sweep after it. */
 static void end_unit(struct lane *lane) {
     remote_command_free(take_pointer(lane->command));
     lane_forget_files(lane);
@@ -227,29 +217,29 @@ static void end_unit(struct lane *lane) {
 
 void measurement_lose_node(struct measurement *measurement, struct run_node *node, const char *word,
                            const struct failure *why) {
-    struct run *run = measurement->run;
+    struct node_set *set = measurement->set;
     struct failure ending;
     bool was_in = run_node_is_in(node), interrupted = false;
-    if (run_take_out(run, node, word, why, &ending) < 0)
+    if (node_set_take_out(set, node, word, why, &ending) < 0)
         measurement_fail(measurement, &ending);
     for (size_t i = 0; was_in && i < measurement->lane_count; i++) {
         struct lane *lane = &measurement->lanes[i];
         if (lane->finished || !placement_has(&lane->at, node))
             continue;
         end_unit(lane);
-        if (run->experiment->placement == EXPERIMENT_PLACEMENT_JOB) {
+        if (set->experiment->placement == EXPERIMENT_PLACEMENT_JOB) {
             interrupted = true;
             continue;
         }
-        /* What it will not measure in this pass is nothing to wait for. */
+        /* Units that it will not measure in this pass are not waited for. */
         for (size_t k = lane->next; k < lane->count; k++)
-            measurement->weight_total -= plan_weight(run->plan, lane_position(lane, k));
+            measurement->weight_total -= plan_weight(set->plan, lane_position(lane, k));
         measurement_lane_over(measurement, lane);
     }
     /* A spare is brought in outside of callbacks, and there the job's unit begins again, with the nodes that
      * are left. */
-    if ((interrupted || spares_are_wanted(run)) && !run->newcomer && !measurement->trying)
-        event_loop_stop(run->loop);
+    if ((interrupted || spares_are_wanted(set)) && !set->newcomer && !measurement->trying)
+        event_loop_stop(set->loop);
 }
 
 bool lane_handle_loss(struct lane *lane, const struct failure *why) {

@@ -7,8 +7,8 @@
 #define ASSAY_MEASURE_LANE_H
 
 #include "engine/run/campaign/experiment-job.h"
-#include "engine/run/campaign/placement.h"
-#include "engine/run/run-state.h"
+#include "engine/run/nodes/nodes.h"
+#include "engine/run/nodes/placement.h"
 #include "engine/run/state/unit-state.h"
 
 /* Bytes of what one unit writes that are kept; what is more is counted, noted and dropped. */
@@ -23,7 +23,7 @@ struct unit_start {
     int64_t monotonic_ns; /* negative: not known */
 };
 
-/* A unit that has ended, however it did. */
+/* A unit that is done or has failed. */
 struct measured_unit {
     size_t position;         /* in the plan's order */
     const double *responses; /* one a response, in the experiment's order; NULL: it failed */
@@ -96,19 +96,15 @@ struct lane {
 };
 
 /* A lane on the placement that is number I of NODE's, for the positions of BLOCK. What the ledger has as done
- * is left out; what a gate wanted again is for the second pass. LANE is overwritten; on failure it can be
- * closed. */
-int lane_open(struct lane *lane, struct measurement *measurement, struct run_node *node, size_t i,
-              const struct design_block *block, struct failure *failure);
+ * is left out; what a gate wanted again is for the second pass. LANE is overwritten. */
+void lane_open(struct lane *lane, struct measurement *measurement, struct run_node *node, size_t i,
+               const struct design_block *block);
 /* Starts it, when it has no command. When it is over it calls measurement_lane_over(). */
 int lane_start(struct lane *lane, struct failure *failure);
 /* Kills what still runs, and frees all; node, core and failures in a row stay to be read. */
 void lane_close(struct lane *lane);
 /* The position that is number K of this pass. */
 size_t lane_position(const struct lane *lane, size_t k);
-/* May positions from FIRST on, COUNT of them, have to be measured again in any place? A part of a run may
- * have ended between a unit and its repetition. False in the first part. */
-bool lane_want_repeats(const struct run *run, size_t first, size_t count);
 /* POSITION is to be measured again in the next pass. */
 void lane_add_repeat(struct lane *lane, size_t position);
 /* The next pass begins, over what was added; LANE is to be started again. False if there is nothing. */
@@ -119,7 +115,7 @@ bool lane_repeat(struct lane *lane);
 bool lane_out_of_time(struct lane *lane, size_t k, int64_t busy_ns);
 
 /* The values of the next unit; of a streamed lane, of its block. The caller clears them. */
-int lane_values(const struct lane *lane, struct plan_values *ret, struct failure *failure);
+struct plan_values lane_values(const struct lane *lane);
 /* Starts the experiment's run command with the lane's values, in its node's work folder, pinned to its PUs.
  * SPECIFICATION holds the rest. The first of a measurement is logged. */
 int lane_launch(struct lane *lane, struct remote_command_specification *specification,

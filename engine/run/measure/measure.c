@@ -2,50 +2,47 @@
  */
 #include "engine/run/measure/measurement.h"
 
-#include "archive-format/reader.h"
-#include "engine/documents/csv.h"
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/clock.h"
 #include "engine/foundation/memory.h"
-#include "engine/run/nodes/out.h"
+#include "engine/run/campaign/tables.h"
+#include "engine/run/nodes/reservation.h"
 
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* Whoever sees a unit as done can rely on it being on disk, so the counts are shown after each commit. Four
- * commits a second cost the measured machine little. */
+/* A unit that is shown as done is on disk, so the counts are shown after each commit. Four commits a second
+ * cost the measured machine little. */
 static const int64_t commit_period_ns = 250 * EVENT_MILLISECOND;
 
 /* ---- Progress --------------------------------------------------------------------------------------------
  */
 
 static void show_progress(struct measurement *measurement) {
-    struct run *run = measurement->run;
-    uint64_t units = run->units->done + run->units->failed;
+    struct node_set *set = measurement->set;
+    uint64_t units = set->record->units->done + set->record->units->failed;
     double spent = (double)(clock_monotonic_ns() - measurement->started_ns) * 1e-9, left = -1;
     size_t reached = 0;
     if (measurement->weight_done > 0)
         left = spent * (measurement->weight_total - measurement->weight_done) / measurement->weight_done;
-    for (size_t i = 0; i < run->node_count; i++)
-        reached += run_node_is_in(&run->nodes[i]) && agent_link_state(run->nodes[i].link) == AGENT_LINK_READY;
-    const struct run_observer *observer = &run->request->observer;
+    for (size_t i = 0; i < set->count; i++)
+        reached += run_node_is_in(&set->items[i]) && agent_link_state(set->items[i].link) == AGENT_LINK_READY;
     struct run_event event = {.kind = RUN_EVENT_PROGRESS,
                               .nodes_done = reached,
-                              .nodes_total = run_count_in(run),
-                              .units_done = run->units->done,
-                              .units_failed = run->units->failed,
+                              .nodes_total = node_set_count_in(set),
+                              .units_done = set->record->units->done,
+                              .units_failed = set->record->units->failed,
                               .units_total = measurement->units_total,
                               .rate = spent > 0 ? (double)(units - measurement->units_before) / spent : 0,
                               .seconds_left = left};
-    if (observer->event)
-        observer->event(observer->context, &event);
+    record_send(set->record, &event);
 }
 
 static void commit_and_show(struct measurement *measurement) {
     struct failure failure = {0};
-    if (run_commit(measurement->run, &failure) < 0)
+    if (record_commit(measurement->set->record, &failure) < 0)
         measurement_fail(measurement, &failure);
     else
         show_progress(measurement);
@@ -54,7 +51,7 @@ static void commit_and_show(struct measurement *measurement) {
 static void on_commit_timer(struct event_source *source, void *context) {
     (void)source;
     struct measurement *measurement = context;
-    if (measurement->run->experiment->streamed)
+    if (measurement->set->experiment->streamed)
         for (size_t i = 0; measurement->opened && i < measurement->lane_count; i++)
             lane_check_streamed(&measurement->lanes[i], clock_monotonic_ns());
     if (measurement->job)
@@ -67,7 +64,7 @@ static void on_commit_timer(struct event_source *source, void *context) {
  */
 
 bool measurement_is_over(const struct measurement *measurement) {
-    return measurement->ended || measurement->run->interrupted;
+    return measurement->ended || measurement->set->record->interrupted;
 }
 
 void measurement_fail(struct measurement *measurement, const struct failure *why) {
@@ -75,26 +72,58 @@ void measurement_fail(struct measurement *measurement, const struct failure *why
         return;
     measurement->ended = true;
     measurement->why = *why;
-    event_loop_stop(measurement->run->loop);
+    event_loop_stop(measurement->set->loop);
+}
+
+/* ---- Time ------------------------------------------------------------------------------------------------
+ */
+
+int64_t measurement_expect_ns(const struct measurement *measurement, size_t position) {
+    size_t row = design_order_row(measurement->set->plan->order, position);
+    return measurement->times ? unit_times_predict(measurement->times, row) : -1;
+}
+
+bool measurement_has_time(const struct measurement *measurement, size_t position, int64_t busy_ns) {
+    int64_t left_ns = reservation_left_ns(measurement->set);
+    if (left_ns == INT64_MAX)
+        return true;
+    int64_t expected_ns = measurement_expect_ns(measurement, position);
+    /* A unit of unknown length is started only when at least the margin is left. */
+    if (expected_ns < 0)
+        expected_ns = deadline_margin_ns(&measurement->set->deadline);
+    return busy_ns + expected_ns <= left_ns;
+}
+
+void measurement_take_time(struct measurement *measurement, size_t position, int64_t begun_ns,
+                           int64_t end_ns) {
+    if (measurement->times && begun_ns >= 0)
+        unit_times_take(measurement->times, design_order_row(measurement->set->plan->order, position),
+                        end_ns - begun_ns);
+}
+
+/* ---- Beginnings and ends ---------------------------------------------------------------------------------
+ */
+
+void run_progress_clear(struct run_progress *progress) {
+    settling_clear(&progress->settling);
+    free(progress->expected_seconds);
 }
 
 static void clear_measurement(struct measurement *measurement) {
     event_source_remove(measurement->commit_timer);
     slow_nodes_free(measurement->speeds);
+    unit_times_free(measurement->times);
     block_clear(measurement);
     job_free(measurement->job);
     if (measurement->patterns)
-        for (size_t i = 0; i < measurement->run->experiment->response_count; i++)
+        for (size_t i = 0; i < measurement->set->experiment->response_count; i++)
             tre_regfree(&measurement->patterns[i]);
     free(measurement->patterns);
     text_set_clear(&measurement->texts);
 }
 
-/* ---- Beginnings ------------------------------------------------------------------------------------------
- */
-
 static int compile_patterns(struct measurement *measurement, struct failure *failure) {
-    const struct experiment *experiment = measurement->run->experiment;
+    const struct experiment *experiment = measurement->set->experiment;
     char reason[PATTERN_REASON_SIZE];
     if (experiment->streamed)
         return 0;
@@ -105,86 +134,56 @@ static int compile_patterns(struct measurement *measurement, struct failure *fai
     return 0;
 }
 
-int run_append_header(const struct plan *plan, struct text *text) {
-    const struct design *design = plan->design;
-    const struct experiment *experiment = plan->campaign->experiment;
-    int r = text_append_string(text, "row,repetition,order,block,attempt,node,core,start,start_monotonic");
-    for (size_t i = 0; r == 0 && i < design->column_count; i++)
-        r = csv_append_field(text, false, design->columns[i].name, strlen(design->columns[i].name));
-    for (size_t i = 0; r == 0 && i < experiment->response_count; i++)
-        r = csv_append_field(text, false, experiment->responses[i].name,
-                             strlen(experiment->responses[i].name));
-    return r < 0 ? r : text_append_string(text, ",state.frequency,state.temperature,state.flags\n");
-}
-
 /* A resumed run has one, unless it was killed before. */
-static int write_header(struct run *run, struct failure *failure) {
-    if (run->results->committed > 0)
+static int write_header(struct node_set *set, struct failure *failure) {
+    if (set->record->results->committed > 0)
         return 0;
-    int r = run_append_header(run->plan, &run->results->pending);
-    return r < 0 ? failure_memory(failure) : run_commit(run, failure);
+    int r = tables_append_header(set->plan, &set->record->results->pending);
+    return r < 0 ? failure_memory(failure) : record_commit(set->record, failure);
 }
 
-enum {
-    FILES_APART = 16384,  /* of an archive: all but the output of units, for a few nodes; and */
-    FILES_OF_A_NODE = 64, /* of each */
-};
-
-/* Units keep their output in up to two files each, and an archive has room for so many. */
-int run_check_units(const struct run *run, uint64_t lanes, struct failure *failure) {
-    const struct gate_settings *gates = &run->campaign->gates;
-    uint64_t attempts = 1;
-    for (size_t gate = 0; gate < GATE_KINDS; gate++)
-        if (gates->actions[gate] == GATE_REPEAT)
-            attempts = 1 + (uint64_t)gates->repeats;
-    uint64_t units = lanes * plan_positions(run->plan) * attempts;
-    uint64_t apart = FILES_APART + (uint64_t)run->node_count * FILES_OF_A_NODE;
-    if (run->experiment->streamed || 2 * units + apart <= ARCHIVE_ENTRIES_MOST)
-        return 0;
-    return failure_set_kind(failure, FAILURE_INPUT, -EFBIG,
-                            "%" PRIu64
-                            " units would keep their output in more files than the %d of an archive; "
-                            "expected fewer rows, repetitions, repeats or nodes",
-                            units, ARCHIVE_ENTRIES_MOST);
-}
-
-/* Nodes that came when blocks were over go through these afterwards. */
+/* Nodes that were brought in when blocks were over measure these afterwards. */
 static bool find_late(struct measurement *measurement) {
-    const struct run *run = measurement->run;
+    const struct node_set *set = measurement->set;
     measurement->catching_up = false;
-    for (size_t i = 0; i < run->node_count; i++) {
-        struct run_node *node = &run->nodes[i];
+    for (size_t i = 0; i < set->count; i++) {
+        struct run_node *node = &set->items[i];
         if (node->state == NODE_CATCHING_UP)
-            run_node_enter(run, node, NODE_IN);
+            node_set_enter(set, node, NODE_IN);
         if (node->state == NODE_LATE)
-            run_node_enter(run, node, NODE_CATCHING_UP);
+            node_set_enter(set, node, NODE_CATCHING_UP);
         measurement->catching_up |= node->state == NODE_CATCHING_UP;
     }
     return measurement->catching_up;
 }
 
-static int measure(struct measurement *measurement, struct failure *failure) {
-    struct run *run = measurement->run;
-    const struct design_order *order = run->plan->order;
-    int r = run_rehearse_ending(run, failure);
+static int run_blocks(struct measurement *measurement, struct failure *failure) {
+    struct node_set *set = measurement->set;
+    const struct design_order *order = set->plan->order;
+    const struct run_progress *progress = measurement->progress;
+    int r = reservation_rehearse(set, failure);
+    if (set->deadline.source != DEADLINE_NONE)
+        measurement->times =
+            unit_times_new(set->plan->design->row_count,
+                           progress->expected_seconds ? progress->expected_seconds : set->plan->row_seconds);
     if (r == 0)
         r = compile_patterns(measurement, failure);
     if (r == 0)
-        r = write_header(run, failure);
+        r = write_header(set, failure);
     if (r < 0)
         return r;
     measurement->commit_timer =
-        event_loop_add_timer(run->loop, commit_period_ns, commit_period_ns, on_commit_timer, measurement);
+        event_loop_add_timer(set->loop, commit_period_ns, commit_period_ns, on_commit_timer, measurement);
     if (!measurement->commit_timer)
         return failure_memory(failure);
-    if (run_count_in(run) >= SLOW_NODES_NODES)
-        measurement->speeds = slow_nodes_new(run->node_count, run->plan->design->row_count);
+    if (node_set_count_in(set) >= SLOW_NODES_NODES)
+        measurement->speeds = slow_nodes_new(set->count, set->plan->design->row_count);
     if (job_is_wanted(measurement))
         r = job_new(measurement, &measurement->job, failure);
     if (r < 0)
         return r;
     measurement->started_ns = clock_monotonic_ns();
-    measurement->units_before = run->units->done + run->units->failed;
+    measurement->units_before = set->record->units->done + set->record->units->failed;
     r = spares_bring_in(measurement, failure); /* for those that were lost before */
     do
         for (size_t i = 0; r == 0 && i < order->block_count && !measurement_is_over(measurement); i++)
@@ -194,24 +193,27 @@ static int measure(struct measurement *measurement, struct failure *failure) {
 }
 
 /* "3 of 8 lines of the results are flagged: throttle 2, load 3" */
-static void note_flags(struct run *run) {
+static void note_flags(struct node_set *set) {
     cleanup(text_clear) struct text words;
     text_init(&words, 1024);
     for (size_t gate = 0; gate < GATE_KINDS; gate++)
-        if (run->units->flagged_by[gate] > 0)
+        if (set->record->units->flagged_by[gate] > 0)
             text_printf(&words, "%s%s %" PRIu64, words.length ? ", " : ": ", gate_kind_names[gate],
-                        run->units->flagged_by[gate]);
-    if (run->units->flagged > 0)
-        run_note(run, "%" PRIu64 " of %" PRIu64 " lines of the results are flagged%s", run->units->flagged,
-                 run->units->done + run->units->repeated, words.bytes);
+                        set->record->units->flagged_by[gate]);
+    if (set->record->units->flagged > 0)
+        record_note(set->record, "%" PRIu64 " of %" PRIu64 " lines of the results are flagged%s",
+                    set->record->units->flagged, set->record->units->done + set->record->units->repeated,
+                    words.bytes);
 }
 
-int run_phase_measure(struct run *run, struct failure *failure) {
-    cleanup(clear_measurement) struct measurement measurement = {.run = run};
-    uint64_t repeats_failed = run->units->repeats_failed; /* in parts before */
-    int r = measure(&measurement, failure);
+int measure(struct watch *watch, struct run_progress *progress, struct failure *failure) {
+    struct node_set *set = watch->set;
+    cleanup(clear_measurement) struct measurement measurement = {
+        .set = set, .watch = watch, .progress = progress};
+    uint64_t repeats_failed = set->record->units->repeats_failed; /* in parts before */
+    int r = run_blocks(&measurement, failure);
     struct failure commit = {0};
-    int committed = run_commit(run, &commit);
+    int committed = record_commit(set->record, &commit);
     if (measurement.ended) { /* the first reason */
         *failure = measurement.why;
         r = measurement.why.code;
@@ -221,18 +223,18 @@ int run_phase_measure(struct run *run, struct failure *failure) {
     }
     if (committed == 0 && measurement.units_total > 0)
         show_progress(&measurement);
-    note_flags(run);
-    settling_note(run, r == 0 && !run->interrupted);
-    if (r < 0 || run->interrupted)
+    note_flags(set);
+    settling_note(&progress->settling, r == 0 && !set->record->interrupted);
+    if (r < 0 || set->record->interrupted)
         return r;
-    uint64_t failed_again = run->units->repeats_failed - repeats_failed;
-    if (run->units->failed > 0)
-        return failure_set_kind(failure, FAILURE_EXPERIMENT, -EIO,
-                                "%" PRIu64 " of %" PRIu64 " units failed; the first: %s", run->units->failed,
-                                measurement.units_total, run->first_unit_failure);
+    uint64_t failed_again = set->record->units->repeats_failed - repeats_failed;
+    if (set->record->units->failed > 0)
+        return failure_set_kind(
+            failure, FAILURE_EXPERIMENT, -EIO, "%" PRIu64 " of %" PRIu64 " units failed; the first: %s",
+            set->record->units->failed, measurement.units_total, measurement.first_failure);
     if (failed_again > 0)
         return failure_set_kind(failure, FAILURE_EXPERIMENT, -EIO,
                                 "%" PRIu64 " units failed when they were measured again; the first: %s",
-                                failed_again, run->first_unit_failure);
+                                failed_again, measurement.first_failure);
     return 0;
 }

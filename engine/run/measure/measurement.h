@@ -10,13 +10,17 @@
 #include "engine/run/campaign/pattern.h"
 #include "engine/run/measure/job.h"
 #include "engine/run/measure/lane.h"
+#include "engine/run/measure/measure.h"
 #include "engine/run/measure/slow-nodes.h"
+#include "engine/run/measure/unit-times.h"
 
 struct measurement {
-    struct run *run;
+    struct node_set *set;
+    struct watch *watch;
+    struct run_progress *progress;
     const struct design_block *block; /* the one that is being measured */
     struct lane *lanes;               /* of this block; between two, those of the last one, closed */
-    size_t lane_count, lanes_open, lanes_counted; /* the last: as many as the totals below take for granted */
+    size_t lane_count, lanes_open, lanes_counted; /* the last: those that the totals below assume */
     regex_t *patterns;                            /* one a response, compiled; NULL when streamed */
     struct text_set texts; /* of responses that are texts: such a response is the code of its label */
 
@@ -25,10 +29,10 @@ struct measurement {
     uint64_t failed_here;             /* units that failed in this part */
     double weight_total, weight_done; /* of this part */
     bool opened;                      /* the lanes are those of this block */
-    bool noted;                       /* what there is to do was noted */
-    bool catching_up;                 /* the blocks are gone through again, for nodes that came late */
-    bool cut_noted;                   /* a unit printed more than is kept, and that was said */
-    bool refused;                     /* a lane was over before its next position, for want of time */
+    bool noted;                       /* the number of units was noted */
+    bool catching_up;                 /* the blocks are measured again on nodes that were brought in late */
+    bool cut_noted;                   /* a unit printed more than is kept, and that was noted */
+    bool refused;                     /* a lane has ended before its next position because time is short */
 
     int64_t started_ns;    /* monotonic: of the phase */
     uint64_t units_before; /* that had ended by then */
@@ -37,9 +41,11 @@ struct measurement {
     struct failure why;
     struct event_source *commit_timer;
     struct job *job;           /* owned; NULL: units start no ranks */
-    size_t nodes_tried;        /* of a job, MPI was tried between so many; 0: not yet */
-    bool trying;               /* it is being tried: a node that is lost does not stop the loop then */
+    size_t nodes_tried;        /* of a job: the number of nodes that MPI was tried between; 0: none yet */
+    bool trying;               /* MPI is being tried: losing a node does not stop the loop then */
     struct slow_nodes *speeds; /* owned; NULL: too few nodes to compare */
+    struct unit_times *times;  /* owned; NULL: there is no deadline */
+    char first_failure[768];   /* of a unit, in a sentence; "": none has failed */
 };
 
 /* ---- measure.c */
@@ -49,9 +55,17 @@ bool measurement_is_over(const struct measurement *measurement);
 /* Ends all lanes, with the reason; the first reason counts. */
 void measurement_fail(struct measurement *measurement, const struct failure *why);
 
+/* How long the unit of POSITION will take; negative: not known. */
+int64_t measurement_expect_ns(const struct measurement *measurement, size_t position);
+/* Could it still end in time, if it began in BUSY_NS? */
+bool measurement_has_time(const struct measurement *measurement, size_t position, int64_t busy_ns);
+/* It was done from BEGUN_NS to END_NS, monotonic; negative: not known. */
+void measurement_take_time(struct measurement *measurement, size_t position, int64_t begun_ns,
+                           int64_t end_ns);
+
 /* ---- results.c */
 
-/* UNIT of LANE has ended: every unit comes by here once. While its node is watched, it is held until samples
+/* UNIT of LANE has ended. Called once for every unit. While its node is watched, it is held until samples
  * show what state it ran under. */
 void results_add(struct lane *lane, const struct measured_unit *unit);
 /* The unit that was added last ended at END_NS, if it is still held and its end is not known. */
@@ -68,12 +82,12 @@ void results_drop(struct lane *lane);
 
 /* ---- block.c */
 
-/* LANE has answered for all its positions, or will not; the last of them ends the block. */
+/* LANE has answers for all its positions, or will get no more; the last such lane ends the block. */
 void measurement_lane_over(struct measurement *measurement, struct lane *lane);
 
 /* ---- lane.c */
 
-/* NODE is out of the run (node-out.h), and all its lanes are over; or, when the run cannot continue without
+/* NODE is out of the run (nodes.h), and all its lanes are over; or, when the run cannot continue without
  * it, the measurement has failed. */
 void measurement_lose_node(struct measurement *measurement, struct run_node *node, const char *word,
                            const struct failure *why);
@@ -81,7 +95,7 @@ void measurement_lose_node(struct measurement *measurement, struct run_node *nod
 /* ---- spares.c */
 
 /* Is a node out whose share a spare could measure? */
-bool spares_are_wanted(const struct run *run);
+bool spares_are_wanted(const struct node_set *set);
 /* Makes spares ready and gives them the shares of nodes that are out, as long as there are both; what runs on
  * other nodes continues meanwhile. A spare that is no good is out itself. Not from a callback: it turns the
  * loop. 0 also when the measurement is ending meanwhile. */

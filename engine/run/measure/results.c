@@ -6,7 +6,7 @@
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/clock.h"
 #include "engine/foundation/memory.h"
-#include "engine/run/nodes/out.h"
+#include "engine/run/nodes/nodes.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -18,10 +18,6 @@
 enum { PENDING_MAX = 4 << 20 }; /* bytes of results that wait for the next commit */
 static const int64_t patience_min_ns = 3 * EVENT_SECOND, look_period_ns = 20 * EVENT_MILLISECOND;
 
-static size_t number_of(const struct run *run, const struct run_node *node) {
-    return (size_t)(node - run->nodes);
-}
-
 /* ---- Lines -----------------------------------------------------------------------------------------------
  */
 
@@ -29,112 +25,115 @@ static size_t number_of(const struct run *run, const struct run_node *node) {
 static char *name_nodes(const struct lane *lane, const struct measured_unit *unit) {
     struct text names;
     text_init(&names, 16 << 20);
-    if (lane->measurement->run->experiment->placement != EXPERIMENT_PLACEMENT_JOB)
+    if (lane->measurement->set->experiment->placement != EXPERIMENT_PLACEMENT_JOB)
         return xstrdup(lane->at.node->name);
     (void)placement_append_nodes(&lane->at, unit->shares,
                                  &names); /* of a few nodes, so that it always fits */
     return text_take(&names);
 }
 
-static int append_response(const struct measurement *measurement, const struct experiment_response *response,
-                           double value, struct text *text) {
-    if (response->type == EXPERIMENT_RESPONSE_NUMBER)
-        return csv_append_double(text, false, value);
-    const char *label = measurement->texts.texts[(size_t)value];
-    return csv_append_field(text, false, label, strlen(label));
+static void append_response(const struct measurement *measurement, int type, double value,
+                            struct text *text) {
+    const char *label = type == EXPERIMENT_RESPONSE_TEXT ? measurement->texts.texts[(size_t)value] : NULL;
+    if (label)
+        csv_append_field(text, false, label, strlen(label));
+    else
+        csv_append_double(text, false, value);
 }
 
 static int append_unit(struct measurement *measurement, const struct lane *lane,
                        const struct measured_unit *unit, const struct unit_state *state, const char *nodes) {
-    struct run *run = measurement->run;
-    const struct plan *plan = run->plan;
+    struct node_set *set = measurement->set;
+    const struct plan *plan = set->plan;
     size_t row = design_order_row(plan->order, unit->position);
-    struct text *text = &run->results->pending;
-    char flags[128], monotonic[32] = "";
+    struct text *text = &set->record->results->pending;
+    char flags[128], monotonic[32] = "", start[CLOCK_TEXT_SIZE];
     if (unit->start.monotonic_ns >= 0)
         snprintf(monotonic, sizeof monotonic, "%" PRId64, unit->start.monotonic_ns);
-    int r = text_printf(text, "%zu,%zu,%zu,%zu,%u", row + 1,
-                        design_order_repetition(plan->order, unit->position) + 1, unit->position + 1,
-                        run->block_number, unit->attempt);
-    r = r < 0 ? r : csv_append_field(text, false, nodes, strlen(nodes));
-    r = r < 0 ? r : csv_append_field(text, false, lane->at.core, strlen(lane->at.core));
-    r = r < 0 ? r : text_printf(text, ",%" PRId64 ",%s", unit->start.wall_ns, monotonic);
-    r = r < 0 ? r : plan_append_factors(plan, row, text);
-    r = r < 0 ? r : plan_append_controls(plan, row, text);
-    for (size_t i = 0; r == 0 && i < run->experiment->response_count; i++)
-        r = append_response(measurement, &run->experiment->responses[i], unit->responses[i], text);
-    r = r < 0 ? r : csv_append_double(text, false, round(state->frequency_hz));
-    r = r < 0 ? r : csv_append_double(text, false, state->temperature);
+    struct text_mark mark = text_mark(text);
+    text_printf(text, "%zu,%zu,%zu,%zu,%u", row + 1, design_order_repetition(plan->order, unit->position) + 1,
+                unit->position + 1, measurement->progress->block_number, unit->attempt);
+    csv_append_field(text, false, nodes, strlen(nodes));
+    csv_append_field(text, false, lane->at.core, strlen(lane->at.core));
+    text_printf(text, ",%s,%s", clock_format_ns(unit->start.wall_ns, start), monotonic);
+    plan_append_factors(plan, row, text);
+    plan_append_controls(plan, row, text);
+    for (size_t i = 0; i < set->experiment->response_count; i++)
+        append_response(measurement, set->experiment->responses[i].type, unit->responses[i], text);
+    csv_append_double(text, false, round(state->frequency_hz));
+    csv_append_double(text, false, state->temperature);
     unit_state_flags(state->flags, flags, sizeof flags);
-    r = r < 0 ? r : csv_append_field(text, false, flags, strlen(flags));
-    return r < 0 ? r : text_append_character(text, '\n');
+    csv_append_field(text, false, flags, strlen(flags));
+    text_append_character(text, '\n');
+    return text_keep(text, mark);
 }
 
-/* Why a unit failed, or that more was written than results/raw/ has; what is done is in the results. */
-static void journal_unit(struct run *run, const struct lane *lane, const struct measured_unit *unit,
-                         const char *nodes) {
-    const struct design_order *order = run->plan->order;
+/* Journals why a unit failed, or that it wrote more than results/raw/ has; units that are done are in the
+ * results. */
+static void journal_unit(const struct lane *lane, const struct measured_unit *unit, const char *nodes) {
+    const struct measurement *measurement = lane->measurement;
+    const struct node_set *set = measurement->set;
+    struct journal *journal = set->record->journal;
+    const struct design_order *order = set->plan->order;
     bool cut = unit->output_bytes > LANE_OUTPUT_MAX || unit->error_bytes > LANE_ERRORS_MAX;
     if (unit->responses && !cut)
         return;
-    journal_begin(run->journal, unit->responses ? "output-cut" : "unit-failed");
-    journal_integer(run->journal, "order", (int64_t)unit->position + 1);
-    journal_integer(run->journal, "attempt", unit->attempt);
-    journal_string(run->journal, "node", ledger_place_node(run->ledger, lane->at.place));
-    journal_string(run->journal, "core", lane->at.core);
+    journal_begin(journal, unit->responses ? "output-cut" : "unit-failed");
+    journal_integer(journal, "order", (int64_t)unit->position + 1);
+    journal_integer(journal, "attempt", unit->attempt);
+    journal_string(journal, "node", ledger_place_node(set->record->ledger, lane->at.place));
+    journal_string(journal, "core", lane->at.core);
     if (!unit->responses)
-        journal_string(run->journal, "sentence", unit->why);
-    journal_integer(run->journal, "row", (int64_t)design_order_row(order, unit->position) + 1);
-    journal_integer(run->journal, "repetition", (int64_t)design_order_repetition(order, unit->position) + 1);
-    journal_integer(run->journal, "block", (int64_t)run->block_number);
-    if (run->experiment->placement == EXPERIMENT_PLACEMENT_JOB)
-        journal_string(run->journal, "nodes", nodes);
+        journal_string(journal, "sentence", unit->why);
+    journal_integer(journal, "row", (int64_t)design_order_row(order, unit->position) + 1);
+    journal_integer(journal, "repetition", (int64_t)design_order_repetition(order, unit->position) + 1);
+    journal_integer(journal, "block", (int64_t)measurement->progress->block_number);
+    if (set->experiment->placement == EXPERIMENT_PLACEMENT_JOB)
+        journal_string(journal, "nodes", nodes);
     if (unit->output_bytes > LANE_OUTPUT_MAX)
-        journal_integer(run->journal, "output_bytes", (int64_t)unit->output_bytes);
+        journal_integer(journal, "output_bytes", (int64_t)unit->output_bytes);
     if (unit->error_bytes > LANE_ERRORS_MAX)
-        journal_integer(run->journal, "error_bytes", (int64_t)unit->error_bytes);
-    journal_end(run->journal);
+        journal_integer(journal, "error_bytes", (int64_t)unit->error_bytes);
+    journal_end(journal);
 }
 
 static void count_unit(struct measurement *measurement, const struct lane *lane,
                        const struct measured_unit *unit, unsigned flags) {
-    struct run *run = measurement->run;
-    size_t place = lane->at.place, row = design_order_row(run->plan->order, unit->position);
+    struct node_set *set = measurement->set;
+    size_t place = lane->at.place, row = design_order_row(set->plan->order, unit->position);
     bool done = unit->responses != NULL;
     struct failure failure;
-    if (!ledger_is_done(run->ledger, place, unit->position)) {
-        measurement->weight_done += plan_weight(run->plan, unit->position);
+    if (!ledger_is_done(set->record->ledger, place, unit->position)) {
+        measurement->weight_done += plan_weight(set->plan, unit->position);
         measurement->failed_here += !done;
     }
     struct ledger_attempt attempt = {place, unit->position, unit->attempt, done, flags};
-    ledger_take(run->ledger, &attempt);
-    if (done && settling_take(run, place, unit->position, unit->responses, &failure) < 0)
+    ledger_take(set->record->ledger, &attempt);
+    if (done &&
+        settling_take(&measurement->progress->settling, place, unit->position, unit->responses, &failure) < 0)
         measurement_fail(measurement, &failure);
     if (done && measurement->speeds && unit->begun_ns >= 0 && unit->end_ns >= 0)
-        slow_nodes_add(measurement->speeds, number_of(run, lane->at.node), row,
+        slow_nodes_add(measurement->speeds, lane->at.node->number, row,
                        (double)(unit->end_ns - unit->begun_ns) * 1e-9);
 }
 
 static void write_unit(struct measurement *measurement, const struct lane *lane,
                        const struct measured_unit *unit, const struct unit_state *state) {
-    struct run *run = measurement->run;
-    struct text *pending = &run->results->pending;
+    struct node_set *set = measurement->set;
+    struct text *pending = &set->record->results->pending;
     cleanup_free char *nodes = name_nodes(lane, unit);
-    size_t before = pending->length;
     struct failure failure = {0};
     if (unit->responses && append_unit(measurement, lane, unit, state, nodes) < 0) {
-        pending->length = before; /* a line is there whole or not at all */
-        pending->bytes[before] = '\0';
         failure_set(&failure, -ENOMEM,
                     "cannot keep the results of %zu units in memory until they are written",
-                    (size_t)(run->units->done + 1));
+                    (size_t)(set->record->units->done + 1));
         measurement_fail(measurement, &failure);
         return;
     }
-    journal_unit(run, lane, unit, nodes);
+    journal_unit(lane, unit, nodes);
     count_unit(measurement, lane, unit, state->flags);
     /* Many units are released at once, when their samples come. */
-    if (pending->length >= PENDING_MAX && run_commit(run, &failure) < 0)
+    if (pending->length >= PENDING_MAX && record_commit(set->record, &failure) < 0)
         measurement_fail(measurement, &failure);
 }
 
@@ -144,15 +143,15 @@ static void write_unit(struct measurement *measurement, const struct lane *lane,
 void results_add(struct lane *lane, const struct measured_unit *unit) {
     static const struct unit_state unknown = {.frequency_hz = NAN, .temperature = NAN};
     struct measurement *measurement = lane->measurement;
-    const struct run *run = measurement->run;
+    const struct node_set *set = measurement->set;
     struct measured_unit ended = *unit;
-    ended.attempt = ledger_attempts(run->ledger, lane->at.place, unit->position) + 1;
+    ended.attempt = ledger_attempts(set->record->ledger, lane->at.place, unit->position) + 1;
     ended.shares = lane->shares;
-    if (!unit->responses || !run->watch) {
+    if (!unit->responses || !measurement->watch->nodes) {
         write_unit(measurement, lane, &ended, &unknown);
         return;
     }
-    size_t bytes = run->experiment->response_count * sizeof *ended.responses;
+    size_t bytes = set->experiment->response_count * sizeof *ended.responses;
     struct held_unit *held = xmalloc(sizeof *held + bytes);
     *held = (struct held_unit){.unit = ended, .since_ns = clock_monotonic_ns()};
     memcpy(held->responses, unit->responses, bytes);
@@ -178,11 +177,10 @@ void results_drop(struct lane *lane) {
         drop_first(lane);
 }
 
-/* Of all its nodes; the slowest and the hottest of them count. False if it is not known yet; with NOW, by
- * what is known. */
+/* Judges the state of a unit on all its nodes; the slowest and the hottest of them count. False if the state
+ * is not known yet; with NOW, it is judged by the samples that there are. */
 static bool judge(const struct lane *lane, const struct measured_unit *unit, bool now,
                   struct unit_state *ret) {
-    const struct run *run = lane->measurement->run;
     int64_t end_ns = unit->end_ns >= 0 ? unit->end_ns : unit->begun_ns;
     *ret = (struct unit_state){.frequency_hz = NAN, .temperature = NAN};
     if (!now && unit->end_ns < 0)
@@ -191,10 +189,9 @@ static bool judge(const struct lane *lane, const struct measured_unit *unit, boo
         const struct placement_share *share = &lane->at.shares[i];
         int64_t from_ns = placement_time_of(&lane->at, i, unit->begun_ns),
                 to_ns = placement_time_of(&lane->at, i, end_ns);
-        struct unit_place place = {number_of(run, share->node), share->pus, share->pu_count};
-        if (!now && !unit_state_is_known(run, place.node, to_ns))
+        if (!now && !unit_state_is_known(lane->measurement->watch, share->node->number, to_ns))
             return false;
-        struct unit_state own = unit_state_judge(run, &place, from_ns, to_ns);
+        struct unit_state own = unit_state_judge(lane->measurement->watch, share, from_ns, to_ns);
         if (own.flags && !ret->flags)
             ret->off = share->node;
         ret->flags |= own.flags;
@@ -204,7 +201,7 @@ static bool judge(const struct lane *lane, const struct measured_unit *unit, boo
     return true;
 }
 
-/* The gate that has its node taken out. */
+/* The name of the gate among FLAGS that takes nodes out. */
 static const char *dropping_gate(const struct gate_settings *gates, unsigned flags) {
     unsigned gate = 0;
     while (gate < GATE_UNWATCHED && !(flags >> gate & 1 && gates->actions[gate] == GATE_DROP))
@@ -212,14 +209,14 @@ static const char *dropping_gate(const struct gate_settings *gates, unsigned fla
     return gate_kind_names[gate];
 }
 
-/* What the gates want done about a unit that was written. */
+/* Does what the gates want about a unit that was written. */
 static void act(struct lane *lane, const struct measured_unit *unit, const struct unit_state *state) {
     struct measurement *measurement = lane->measurement;
-    struct run *run = measurement->run;
-    const struct gate_settings *gates = &run->campaign->gates;
+    struct node_set *set = measurement->set;
+    const struct gate_settings *gates = &set->campaign->gates;
     enum gate_action action = unit_state_action(gates, state->flags);
-    if (measurement->ended || run->interrupted || !run_node_is_in(lane->at.node))
-        return; /* it ends as it is: nothing more is stopped or repeated */
+    if (measurement->ended || set->record->interrupted || !run_node_is_in(lane->at.node))
+        return; /* the run is ending: nothing more is stopped or repeated */
     if (action == GATE_REPEAT && (int64_t)unit->attempt <= gates->repeats)
         lane_add_repeat(lane, unit->position);
     if (action != GATE_STOP && action != GATE_DROP)
@@ -229,7 +226,7 @@ static void act(struct lane *lane, const struct measured_unit *unit, const struc
     char words[768];
     failure_set_kind(&why, FAILURE_EXPERIMENT, -ECANCELED, "unit %zu on node %s, core %s: %s",
                      unit->position + 1, node->name, lane->at.core,
-                     unit_state_describe(run, number_of(run, node), state, words, sizeof words));
+                     unit_state_describe(measurement->watch, node->number, state, words, sizeof words));
     if (action == GATE_STOP)
         measurement_fail(measurement, &why);
     else
@@ -237,17 +234,17 @@ static void act(struct lane *lane, const struct measured_unit *unit, const struc
 }
 
 /* How long a unit that has ended waits for a sampler that may have fallen silent. */
-static int64_t find_patience(const struct run *run) {
+static int64_t find_patience(const struct node_set *set) {
     int64_t longest = 0;
     for (size_t kind = 0; kind < PROBE_KINDS; kind++)
-        if (run->campaign->probes.periods_ns[kind] > longest)
-            longest = run->campaign->probes.periods_ns[kind];
+        if (set->campaign->probes.periods_ns[kind] > longest)
+            longest = set->campaign->probes.periods_ns[kind];
     return 3 * longest + patience_min_ns;
 }
 
 void results_release_lane(struct lane *lane, bool all) {
-    const struct run *run = lane->measurement->run;
-    int64_t now_ns = clock_monotonic_ns(), patience_ns = find_patience(run);
+    const struct node_set *set = lane->measurement->set;
+    int64_t now_ns = clock_monotonic_ns(), patience_ns = find_patience(set);
     while (lane->held) {
         struct measured_unit *unit = &lane->held->unit;
         struct unit_state state;
@@ -265,9 +262,8 @@ void results_release_lane(struct lane *lane, bool all) {
 }
 
 bool results_release(struct measurement *measurement, bool all) {
-    const struct run *run = measurement->run;
     bool any = false;
-    for (size_t i = 0; run->watch && i < measurement->lane_count;) {
+    for (size_t i = 0; measurement->watch->nodes && i < measurement->lane_count;) {
         const struct lane *first = &measurement->lanes[i];
         int64_t since_ns = INT64_MAX;
         for (; i < measurement->lane_count && measurement->lanes[i].at.node == first->at.node; i++) {
@@ -278,29 +274,29 @@ bool results_release(struct measurement *measurement, bool all) {
         }
         /* No unit that is still to be judged began before that. */
         for (size_t k = 0; since_ns != INT64_MIN && k < first->at.count; k++)
-            watch_forget(run->watch, number_of(run, first->at.shares[k].node),
+            watch_forget(measurement->watch, first->at.shares[k].node->number,
                          placement_time_of(&first->at, k, since_ns));
     }
     return any;
 }
 
 void results_wait(struct measurement *measurement) {
-    struct run *run = measurement->run;
-    int64_t looked_ns = clock_monotonic_ns(), deadline_ns = looked_ns + find_patience(run), now_ns;
+    struct node_set *set = measurement->set;
+    int64_t looked_ns = clock_monotonic_ns(), deadline_ns = looked_ns + find_patience(set), now_ns;
     bool held = results_release(measurement, false);
     while (held && !measurement_is_over(measurement) && (now_ns = clock_monotonic_ns()) < deadline_ns &&
-           !event_loop_is_stopped(run->loop)) {
+           !event_loop_is_stopped(set->loop)) {
         if (now_ns - looked_ns >= look_period_ns) {
             looked_ns = now_ns;
             held = results_release(measurement, false);
-        } else if (event_loop_run_once(run->loop, looked_ns + look_period_ns - now_ns, NULL) < 0) {
+        } else if (event_loop_run_once(set->loop, looked_ns + look_period_ns - now_ns, NULL) < 0) {
             break;
         }
     }
     /* The last sample is taken at once when a sampler is asked to end. */
     if (held && measurement_is_over(measurement)) {
-        event_loop_resume(run->loop);
-        (void)watch_stop(run, NULL);
+        event_loop_resume(set->loop);
+        (void)watch_stop(measurement->watch, NULL);
     }
     (void)results_release(measurement, true);
 }

@@ -1,58 +1,41 @@
 /*
  * Rows that are measured until they are known well enough (`repeat:` of a design; stopping-rule.h decides):
- * what the plan checks of it, what the measure phase leaves out, and what the archive says. Where a design
- * does not say `repeat`, run->settling is NULL, and nothing of this does anything. Private to this room.
+ * what the measure phase leaves out, and what the archive says. Private to this room.
  */
 #ifndef ASSAY_MEASURE_SETTLING_H
 #define ASSAY_MEASURE_SETTLING_H
 
-#include "archive-format/datapackage.h"
 #include "engine/design/order.h"
-#include "engine/documents/json.h"
 #include "engine/foundation/failure.h"
-#include "engine/foundation/text.h"
+#include "engine/run/nodes/nodes.h"
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-struct campaign;
-struct plan;
-struct run;
-struct settling;
+/* Where a design does not say `repeat`, there is no rule, and none of this does anything. */
+struct settling {
+    struct run_record *record;
+    const struct plan *plan;
+    struct stopping_rule *rule; /* owned */
+};
 
-/* ---- The plan */
-
-/* Which of the experiment's responses is looked at, 0 if none is. A name that is none, and one that could
- * never settle anything (between nodes, of which there is one), are refused with the place. */
-int settling_choose_response(const struct campaign *campaign, size_t *ret, struct failure *failure);
-/* A line of a plan's description, indented as those are: until when. */
-void settling_describe(const struct plan *plan, struct text *ret);
-/* Adds `repeat` to the JSON of a campaign or run. */
-void settling_resolve(const struct plan *plan, cJSON *object);
-/* Columns of results/repeat.csv. */
-enum { SETTLING_COLUMNS = 7 };
-void settling_columns(const struct plan *plan, struct archive_column columns[static SETTLING_COLUMNS]);
-
-/* ---- The run */
-
-/* Makes run->settling, if that is wanted. */
-int settling_open(struct run *run, struct failure *failure);
-void settling_free(struct settling *settling); /* NULL is fine */
+void settling_init(struct settling *settling, struct run_record *record, const struct plan *plan);
+void settling_clear(struct settling *settling);
 /* Can the nodes that there are settle anything, and are rows and nodes not too many? */
-int settling_check_nodes(const struct run *run, struct failure *failure);
+int settling_check_nodes(const struct node_set *set, struct failure *failure);
 
 /* A unit that was done. PLACE: of the ledger. RESPONSES: one a response, in the experiment's order. */
-int settling_take(struct run *run, size_t place, size_t position, const double *responses,
+int settling_take(struct settling *settling, size_t place, size_t position, const double *responses,
                   struct failure *failure);
 
-/* The same from a LINE of results.csv, LENGTH bytes without the newline; CONTEXT is the run. For
+/* The same from a LINE of results.csv, LENGTH bytes without the newline; CONTEXT is the settling. For
  * run_history_read_units(): lines of the parts that are over, in their order, make the state that these had.
  */
 int settling_take_line(const char *line, size_t length, void *context, struct failure *failure);
 
 /* Is POSITION not needed any more? */
-bool settling_leaves_out(const struct run *run, size_t position);
+bool settling_leaves_out(const struct settling *settling, size_t position);
 
 /* What is not needed any more, of one placement. */
 struct settling_saving {
@@ -61,12 +44,13 @@ struct settling_saving {
 };
 /* The repetitions of BLOCK's rows are over, that of the block too if it HAS_ENDED: those that are known well
  * enough are settled, and journalled. */
-struct settling_saving settling_apply(struct run *run, const struct design_block *block, bool has_ended);
+struct settling_saving settling_apply(struct settling *settling, const struct design_block *block,
+                                      bool has_ended);
 
 /* The measurements are over; IS_WHOLE: nothing is left of them. Notes how many rows are settled. */
-void settling_note(struct run *run, bool is_whole);
-uint64_t settling_count(const struct run *run);
+void settling_note(struct settling *settling, bool is_whole);
+uint64_t settling_count(const struct settling *settling);
 /* Writes results/repeat.csv. */
-int settling_record(struct run *run, struct failure *failure);
+int settling_record(struct settling *settling, struct failure *failure);
 
 #endif

@@ -3,7 +3,7 @@
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/memory.h"
 #include "engine/foundation/text-set.h"
-#include "engine/run/run-state.h"
+#include "engine/run/nodes/nodes.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -124,31 +124,31 @@ void slow_nodes_score(const struct slow_nodes *slow, const uint32_t *kinds, size
 
 /* ---- Names */
 
-static void name_node(struct run *run, struct run_node *node, const struct slow_node_score *score) {
+static void name_node(struct node_set *set, struct run_node *node, const struct slow_node_score *score) {
     node->slow =
         xformat("slower than the others: %.3g %% longer a unit than the median of %zu nodes of its kind, "
                 "over %zu rows (%g of their spreads are %.2g %%)",
                 expm1(score->score) * 100, score->nodes, score->rows, SLOW_NODES_SPREADS,
                 expm1(SLOW_NODES_SPREADS * score->spread) * 100);
-    journal_begin(run->journal, "slow-node");
-    journal_string(run->journal, "node", node->name);
-    journal_string(run->journal, "sentence", node->slow);
-    journal_end(run->journal);
-    run_note(run, "node %s: %s", node->name, node->slow);
+    journal_begin(set->record->journal, "slow-node");
+    journal_string(set->record->journal, "node", node->name);
+    journal_string(set->record->journal, "sentence", node->slow);
+    journal_end(set->record->journal);
+    record_note(set->record, "node %s: %s", node->name, node->slow);
 }
 
-void slow_nodes_name(const struct slow_nodes *slow, struct run *run) {
-    cleanup_free struct slow_node_score *scores = xcalloc(run->node_count, sizeof *scores);
-    cleanup_free uint32_t *kinds = xcalloc(run->node_count, sizeof *kinds);
+void slow_nodes_name(const struct slow_nodes *slow, struct node_set *set) {
+    cleanup_free struct slow_node_score *scores = xcalloc(set->count, sizeof *scores);
+    cleanup_free uint32_t *kinds = xcalloc(set->count, sizeof *kinds);
     cleanup(text_set_clear) struct text_set labels = {0};
-    for (size_t i = 0; i < run->node_count; i++) {
-        const struct run_node *node = &run->nodes[i];
+    for (size_t i = 0; i < set->count; i++) {
+        const struct run_node *node = &set->items[i];
         const char *model = node->cpu_model ? node->cpu_model : node->facts ? node->facts->machine : "";
         cleanup_free char *kind = xformat("%zu %s", node->core_count, model);
         kinds[i] = text_set_add(&labels, kind, strlen(kind));
     }
     slow_nodes_score(slow, kinds, labels.count, scores);
-    for (size_t i = 0; i < run->node_count; i++)
-        if (scores[i].slow && !run->nodes[i].slow)
-            name_node(run, &run->nodes[i], &scores[i]);
+    for (size_t i = 0; i < set->count; i++)
+        if (scores[i].slow && !set->items[i].slow)
+            name_node(set, &set->items[i], &scores[i]);
 }

@@ -28,7 +28,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct run;
+struct node_set;
 
 enum {
     SLOW_NODES_NODES = 4,
@@ -62,6 +62,6 @@ void slow_nodes_score(const struct slow_nodes *slow, const uint32_t *kinds, size
                       struct slow_node_score *scores);
 /* Notes and journals the nodes of RUN that are slow and were not named yet. Those with the same processor
  * and as many cores are of one kind. */
-void slow_nodes_name(const struct slow_nodes *slow, struct run *run);
+void slow_nodes_name(const struct slow_nodes *slow, struct node_set *set);
 
 #endif

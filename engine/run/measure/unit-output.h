@@ -20,9 +20,9 @@ char *unit_output_name(size_t order, const char *node, const char *core, unsigne
                        const char *suffix);
 
 /* Reads the responses of EXPERIMENT, whose PATTERNS are compiled, from OUTPUT: the first group of each
- * pattern's first match. A match that ends where the output was CUT may have had more behind it, and is none.
- * RESPONSES: a text is the code of its label in TEXTS. False, with the sentence in WHY, where one of them is
- * not found, is not what it is said to be, or when the unit does not pass. */
+ * pattern's first match. A match that ends where the output was CUT may have had more behind it, and does not
+ * count. RESPONSES: a text is the code of its label in TEXTS. False, with the sentence in WHY, where one of
+ * them is not found, is not what it is said to be, or when the unit does not pass. */
 bool unit_output_read(const struct experiment *experiment, const regex_t *patterns, struct text_set *texts,
                       const struct text *output, bool cut, double *responses, struct text *why);
 

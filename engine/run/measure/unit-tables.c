@@ -5,6 +5,7 @@
 #include "engine/foundation/file.h"
 #include "engine/foundation/memory.h"
 #include "engine/foundation/number.h"
+#include "engine/run/campaign/tables.h"
 #include "engine/run/measure/lane.h"
 #include "engine/run/measure/unit-output.h"
 
@@ -16,7 +17,7 @@
 #include <unistd.h>
 
 struct making {
-    struct run *run;
+    struct node_set *set;
     const struct experiment_table *table;
     regex_t pattern;
     struct csv_reader *units; /* results.csv */
@@ -34,14 +35,6 @@ static void clear(struct making *making) {
     text_clear(&making->unit);
     text_clear(&making->output);
     text_clear(&making->rows);
-}
-
-/* The columns of results.csv before the factors. */
-enum { ROW, REPETITION, ORDER, BLOCK, ATTEMPT, NODE, CORE, START, START_MONOTONIC, FACTORS };
-
-bool unit_tables_has(const struct run *run, size_t column) {
-    return column < FACTORS + run->plan->design->column_count && column != BLOCK && column != START &&
-           column != START_MONOTONIC;
 }
 
 /* ---- Rows ------------------------------------------------------------------------------------------------
@@ -105,24 +98,24 @@ static int take_output(struct making *making, const char *name, struct failure *
 
 /* One line of results.csv. A unit that has no file has written nothing. */
 static int take_unit(struct making *making, const struct csv_field *fields, struct failure *failure) {
-    const struct run *run = making->run;
-    bool job = run->experiment->placement == EXPERIMENT_PLACEMENT_JOB;
+    const struct node_set *set = making->set;
+    bool job = set->experiment->placement == EXPERIMENT_PLACEMENT_JOB;
     cleanup_free char *node = job ? xstrdup(PLACEMENT_JOB_NODE)
-                                  : xstrndup(fields[NODE].bytes, fields[NODE].length),
-                      *core = xstrndup(fields[CORE].bytes, fields[CORE].length);
+                                  : xstrndup(fields[RESULTS_NODE].bytes, fields[RESULTS_NODE].length),
+                      *core = xstrndup(fields[RESULTS_CORE].bytes, fields[RESULTS_CORE].length);
     uint64_t order = 0, attempt = 0;
-    if (!number_parse_uint64(fields[ORDER].bytes, fields[ORDER].length, &order) ||
-        !number_parse_uint64(fields[ATTEMPT].bytes, fields[ATTEMPT].length, &attempt))
-        return csv_failure(making->units, ORDER, failure, "this is no unit of a run");
+    if (!number_parse_uint64(fields[RESULTS_ORDER].bytes, fields[RESULTS_ORDER].length, &order) ||
+        !number_parse_uint64(fields[RESULTS_ATTEMPT].bytes, fields[RESULTS_ATTEMPT].length, &attempt))
+        return csv_failure(making->units, RESULTS_ORDER, failure, "this is no unit of a run");
     cleanup_free char *name = unit_output_name((size_t)order, node, core, (unsigned)attempt, "out"),
-                      *path = run_path(run, name);
+                      *path = record_path(set->record, name);
     if (access(path, F_OK) < 0 && errno == ENOENT)
         return 0;
     text_reset(&making->output);
     text_reset(&making->unit);
     int r = file_read(path, &making->output, failure);
     for (size_t i = 0; r == 0 && i < csv_column_count(making->units); i++)
-        if (unit_tables_has(run, i))
+        if (tables_have(set->plan, i))
             r = csv_append_field(&making->unit, i == 0, fields[i].bytes, fields[i].length);
     return r < 0 ? r : take_output(making, name, failure);
 }
@@ -131,7 +124,7 @@ static int append_header(struct making *making) {
     int r = 0;
     for (size_t i = 0; r == 0 && i < csv_column_count(making->units); i++) {
         const char *name = csv_column_name(making->units, i);
-        if (unit_tables_has(making->run, i))
+        if (tables_have(making->set->plan, i))
             r = csv_append_field(&making->rows, i == 0, name, strlen(name));
     }
     for (size_t i = 0; r == 0 && i < making->table->column_count; i++)
@@ -141,12 +134,12 @@ static int append_header(struct making *making) {
 }
 
 static int make(struct making *making, const char *path, struct failure *failure) {
-    cleanup_free char *results = run_path(making->run, "results/results.csv");
+    cleanup_free char *results = record_path(making->set->record, "results/results.csv");
     const struct csv_field *fields;
     char reason[PATTERN_REASON_SIZE];
     if (pattern_compile(making->table->pattern, &making->pattern, reason) < 0)
         return failure_memory(failure); /* it compiled when the experiment was read */
-    int r = run_make_folder(making->run, "results/tables", failure);
+    int r = record_make_folder(making->set->record, "results/tables", failure);
     r = r < 0 ? r : csv_open(results, &making->units, failure);
     if (r < 0)
         return r;
@@ -158,28 +151,29 @@ static int make(struct making *making, const char *path, struct failure *failure
     return r < 0 ? r : file_replace(path, making->rows.bytes, making->rows.length, 0666, failure);
 }
 
-static void make_and_note(struct run *run, const struct experiment_table *table) {
-    cleanup(clear) struct making making = {.run = run, .table = table, .began = clock()};
-    cleanup_free char *path = run_path(run, table->file);
+static void make_and_note(struct node_set *set, const struct experiment_table *table) {
+    cleanup(clear) struct making making = {.set = set, .table = table, .began = clock()};
+    cleanup_free char *path = record_path(set->record, table->file);
     struct failure failure = {0};
     text_init(&making.unit, CSV_ROW_MOST);
     text_init(&making.output, LANE_OUTPUT_MAX);
     text_init(&making.rows, UNIT_TABLE_BYTES_MAX);
     if (make(&making, path, &failure) < 0) {
         (void)unlink(path); /* of an earlier part */
-        return run_note(run, "the table '%s' is left out: %s", table->name, failure.text);
+        return record_note(set->record, "the table '%s' is left out: %s", table->name, failure.text);
     }
     if (making.count == 0)
-        run_log(run, "the table '%s' has no rows: its pattern, '%s', matches no line of any unit's output",
-                table->name, table->pattern);
+        record_log(set->record,
+                   "the table '%s' has no rows: its pattern, '%s', matches no line of any unit's output",
+                   table->name, table->pattern);
     if (making.empty > 0)
-        run_note(run,
-                 "%" PRIu64 " values of the table '%s' are not what their columns say and are left empty, "
-                 "such as %s",
-                 making.empty, table->name, making.first_empty);
+        record_note(set->record,
+                    "%" PRIu64 " values of the table '%s' are not what their columns say and are left empty, "
+                    "such as %s",
+                    making.empty, table->name, making.first_empty);
 }
 
-void unit_tables_write(struct run *run) {
-    for (size_t i = 0; run->units->done > 0 && i < run->experiment->table_count; i++)
-        make_and_note(run, &run->experiment->tables[i]);
+void unit_tables_write(struct node_set *set) {
+    for (size_t i = 0; set->record->units->done > 0 && i < set->experiment->table_count; i++)
+        make_and_note(set, &set->experiment->tables[i]);
 }

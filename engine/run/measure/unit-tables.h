@@ -7,7 +7,7 @@
 #ifndef ASSAY_MEASURE_UNIT_TABLES_H
 #define ASSAY_MEASURE_UNIT_TABLES_H
 
-#include "engine/run/run-state.h"
+#include "engine/run/nodes/nodes.h"
 
 enum {
     UNIT_TABLE_ROWS_MAX = 10000000,
@@ -19,8 +19,6 @@ enum {
 /* Writes all of them. One beyond a limit, or that cannot be written, is left out and noted: the archive has
  * the outputs that it would have been made from. So are tables without rows, and values that are not what
  * their column says, which are left empty. */
-void unit_tables_write(struct run *run);
-/* Whether a table has the COLUMN of results.csv, before its own. */
-bool unit_tables_has(const struct run *run, size_t column);
+void unit_tables_write(struct node_set *set);
 
 #endif

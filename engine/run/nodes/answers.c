@@ -5,12 +5,9 @@
 #include <errno.h>
 #include <stdlib.h>
 
-int answers_init(struct answers *answers, struct event_loop *loop, size_t most, void *context,
-                 struct failure *failure) {
-    (void)failure;
+void answers_init(struct answers *answers, struct event_loop *loop, size_t most, void *context) {
     *answers =
         (struct answers){.loop = loop, .items = xcalloc(most, sizeof *answers->items), .context = context};
-    return 0;
 }
 
 struct answer *answers_ask(struct answers *answers, struct agent_link *link, size_t node, size_t item) {

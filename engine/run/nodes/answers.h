@@ -1,10 +1,10 @@
 /*
- * Answers of many nodes, waited for together: whoever asks a hundred nodes one after the other waits a
+ * Answers of many nodes, waited for together: asking a hundred nodes one after the other would take a
  * hundred round trips.
  *
- *     answers_init(&answers, run->loop, most, failure);
+ *     answers_init(&answers, set->loop, most, failure);
  *     for (...) {
- *         struct answer *answer = answers_ask(&answers, node, item);
+ *         struct answer *answer = answers_ask(&answers, link, node, item);
  *         if (agent_link_read_file(link, path, limit, on_bytes, answer, &why) < 0)
  *             answers_take(answer);
  *     }
@@ -40,15 +40,14 @@ struct answers {
 };
 
 /* For MOST questions. */
-int answers_init(struct answers *answers, struct event_loop *loop, size_t most, void *context,
-                 struct failure *failure);
+void answers_init(struct answers *answers, struct event_loop *loop, size_t most, void *context);
 /* The next question, to LINK: its address is the context of the request. */
 struct answer *answers_ask(struct answers *answers, struct agent_link *link, size_t node, size_t item);
-/* It has come, or will not. */
+/* The answer has come, or will not come. */
 void answers_take(struct answer *answer);
 /* Turns the loop until all have come; -EINTR, FAILURE_INTERRUPTED, when the loop is stopped. */
 int answers_wait(struct answers *answers, struct failure *failure);
-/* What is still to come goes nowhere. Fine on zeroed memory. */
+/* Answers that are still to come are ignored. Fine on zeroed memory. */
 void answers_clear(struct answers *answers);
 
 #endif

@@ -1,18 +1,19 @@
 /* How the nodes' clocks stand to the engine's, at the start and at the end of a run: nodes/NAME/clock.json.
  * With them, stamps of different nodes can be put on one time line, and a clock that was set meanwhile is
  * seen. */
-#include "engine/run/run-state.h"
+#include "engine/run/nodes/nodes.h"
 
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/clock.h"
 #include "engine/foundation/number.h"
-#include "engine/run/nodes/out.h"
 
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 
-/* A - B. What a node says of its clocks may be anything. */
+enum { COLLECT_QUESTIONS = 3 }; /* comparing the clocks, and what is asked beside that (deadline.h) */
+
+/* A - B, limited to what an int64_t holds: a node may report any time. */
 static int64_t difference(int64_t a, int64_t b) {
     int64_t result;
     if (__builtin_sub_overflow(a, b, &result))
@@ -28,10 +29,10 @@ static int64_t bound_of(const struct agent_clock *clock) {
     return (clock->round_trip_ns + 1) / 2;
 }
 
-static void journal_clock(struct run *run, const struct run_node *node, enum run_clock which) {
-    struct journal *journal = run_begin_entry(run, "clock", node);
+static void journal_clock(struct node_set *set, const struct run_node *node, enum run_clock which) {
+    struct journal *journal = node_set_begin_entry(set, "clock", node);
     journal_string(journal, "when", which == RUN_CLOCK_START ? "start" : "end");
-    journal_integer(journal, "offset_ns", offset_of(&node->clocks[which]));
+    journal_time(journal, "offset_ns", offset_of(&node->clocks[which]));
     journal_integer(journal, "bound_ns", bound_of(&node->clocks[which]));
     journal_end(journal);
 }
@@ -42,14 +43,14 @@ static void add_clock(cJSON *object, const char *key, const struct agent_clock *
         return;
     }
     cJSON *item = json_add_object(object, key);
-    json_add_int64(item, "offset_ns", offset_of(clock));
+    json_add_int64_text(item, "offset_ns", offset_of(clock));
     json_add_int64(item, "bound_ns", bound_of(clock));
     json_add_int64(item, "round_trip_ns", clock->round_trip_ns);
     json_add_uint64(item, "exchanges", clock->exchanges);
-    json_add_int64(item, "engine_wall_ns", clock->engine_wall_ns);
-    json_add_int64(item, "engine_monotonic_ns", clock->engine_monotonic_ns);
-    json_add_int64(item, "node_wall_ns", clock->node_wall_ns);
-    json_add_int64(item, "node_monotonic_ns", clock->node_monotonic_ns);
+    json_add_int64_text(item, "engine_wall_ns", clock->engine_wall_ns);
+    json_add_int64_text(item, "engine_monotonic_ns", clock->engine_monotonic_ns);
+    json_add_int64_text(item, "node_wall_ns", clock->node_wall_ns);
+    json_add_int64_text(item, "node_monotonic_ns", clock->node_monotonic_ns);
 }
 
 /* By how much the node's clocks gained on the engine's, in us/s, which is parts in a million; give or take
@@ -70,19 +71,19 @@ static void add_drift(cJSON *object, const struct agent_clock clocks[static RUN_
     json_add_double(object, "drift_bound_ppm", known ? bound * 1e-3 / seconds : NAN);
 }
 
-static int write_clock(struct run *run, const struct run_node *node, struct failure *failure) {
+static int write_clock(struct node_set *set, const struct run_node *node, struct failure *failure) {
     cleanup(json_cleanup) cJSON *object = cJSON_CreateObject();
     add_clock(object, "start", &node->clocks[RUN_CLOCK_START]);
     add_clock(object, "end", &node->clocks[RUN_CLOCK_END]);
     add_drift(object, node->clocks);
-    return run_write_node_json(run, node, "clock.json", object, failure);
+    return record_write_node_json(set->record, node->name, "clock.json", object, failure);
 }
 
 /* Whoever compares stamps of nodes should know how far apart their clocks are. */
-static void note_spread(struct run *run) {
+static void note_spread(struct node_set *set) {
     int64_t least = INT64_MAX, most = INT64_MIN, bound = 0;
     size_t known = 0;
-    for (struct run_node *node = NULL; (node = run_next_node(run, node));) {
+    for (struct run_node *node = NULL; (node = node_set_next(set, node));) {
         const struct agent_clock *clock = &node->clocks[RUN_CLOCK_START];
         if (clock->exchanges == 0)
             continue;
@@ -94,26 +95,27 @@ static void note_spread(struct run *run) {
     }
     char low[NUMBER_TEXT_SIZE], high[NUMBER_TEXT_SIZE], within[NUMBER_TEXT_SIZE];
     if (known > 1)
-        run_note(run, "clocks: the nodes' are from %s to %s off the engine's, each known to within %s",
-                 number_describe_duration((double)least * 1e-9, low),
-                 number_describe_duration((double)most * 1e-9, high),
-                 number_describe_duration((double)bound * 1e-9, within));
+        record_note(set->record,
+                    "clocks: the nodes' are from %s to %s off the engine's, each known to within %s",
+                    number_describe_duration((double)least * 1e-9, low),
+                    number_describe_duration((double)most * 1e-9, high),
+                    number_describe_duration((double)bound * 1e-9, within));
 }
 
-int run_measure_clocks(struct run *run, enum run_clock which, struct failure *failure) {
+int node_set_measure_clocks(struct node_set *set, enum run_clock which, struct failure *failure) {
     cleanup_free struct agent_clock *clocks = NULL;
     int64_t begun_ns = clock_monotonic_ns();
-    int r = node_group_measure_clocks(run->group, &clocks, failure);
-    deadline_took(&run->deadline, DEADLINE_COLLECT, clock_monotonic_ns() - begun_ns);
-    for (size_t i = 0; r == 0 && i < run->node_count; i++) {
-        struct run_node *node = &run->nodes[i];
+    int r = node_group_measure_clocks(set->group, &clocks, failure);
+    deadline_took(&set->deadline, DEADLINE_COLLECT, COLLECT_QUESTIONS * (clock_monotonic_ns() - begun_ns));
+    for (size_t i = 0; r == 0 && i < set->count; i++) {
+        struct run_node *node = &set->items[i];
         if (clocks[i].exchanges == 0)
             continue;
         node->clocks[which] = clocks[i];
-        journal_clock(run, node, which);
-        r = write_clock(run, node, failure);
+        journal_clock(set, node, which);
+        r = write_clock(set, node, failure);
     }
     if (r == 0 && which == RUN_CLOCK_START)
-        note_spread(run);
+        note_spread(set);
     return r;
 }

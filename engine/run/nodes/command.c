@@ -3,7 +3,7 @@
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/memory.h"
 #include "engine/run/nodes/kinds.h"
-#include "engine/run/nodes/out.h"
+#include "engine/run/nodes/nodes.h"
 #include "engine/run/nodes/software.h"
 
 #include <errno.h>
@@ -21,7 +21,7 @@ enum {
 };
 
 struct issue {
-    struct run *run;
+    struct node_set *set;
     const struct node_command *command;
     struct node_texts lines;               /* for people, of the nodes that were asked */
     char *kept;                            /* folder for output, below the run's; NULL: none is kept */
@@ -35,13 +35,13 @@ static void clear_issue(struct issue *issue) {
     free(issue->arguments);
     free(issue->environment);
     if (issue->results)
-        node_results_free(issue->run->group, issue->results);
+        node_results_free(issue->set->group, issue->results);
 }
 
 static char *describe(const char *const *arguments) {
     cleanup(text_clear) struct text line;
     text_init(&line, LINE_BYTES_MOST);
-    experiment_command_describe((char *const *)arguments, &line);
+    text_append_command(&line, arguments);
     return xstrdup(line.bytes);
 }
 
@@ -52,15 +52,15 @@ static int specify(size_t node, struct remote_command_specification *ret, void *
     ret->arguments = command->arguments;
     ret->environment = command->environment;
     ret->folder = command->folder;
-    int r = command->specify ? command->specify(issue->run, node, ret, command->context, failure) : 0;
+    int r = command->specify ? command->specify(issue->set, node, ret, command->context, failure) : 0;
     if (r < 0)
         return r;
     if (command->in_software) {
         free(issue->arguments);
         free(issue->environment);
-        issue->arguments = software_join(software_prefix(issue->run), ret->arguments);
+        issue->arguments = software_join(software_prefix(issue->set), ret->arguments);
         issue->environment =
-            software_join(software_environment(issue->run, &issue->run->nodes[node]), ret->environment);
+            software_join(software_environment(issue->set, &issue->set->items[node]), ret->environment);
         ret->arguments = issue->arguments;
         ret->environment = issue->environment;
         ret->folder = RUN_WORK_FOLDER;
@@ -90,7 +90,7 @@ static void forget_file(struct node_stream *stream) {
 
 /* Of nodes on which a command wrote the same, the first one's files stay; KEEPER[i] is that of node i. */
 static void keep_once(struct issue *issue, const char *folder, size_t *keeper) {
-    size_t count = issue->run->node_count;
+    size_t count = issue->set->count;
     cleanup(node_texts_clear) struct node_texts keys = node_texts_new(count);
     for (size_t i = 0; i < count; i++) {
         keeper[i] = i;
@@ -112,11 +112,11 @@ static void keep_once(struct issue *issue, const char *folder, size_t *keeper) {
  */
 
 static void log_lines(struct issue *issue) {
-    struct run *run = issue->run;
+    struct node_set *set = issue->set;
     cleanup(node_kinds_clear) struct node_kinds kinds = node_kinds_of(&issue->lines);
     for (size_t k = 0; k < kinds.count; k++) {
-        cleanup_free char *who = run_nodes_in_words(run, kinds.items[k].nodes, kinds.items[k].count);
-        run_log(run, "%s: %s", who, kinds.items[k].value);
+        cleanup_free char *who = node_set_describe(set, kinds.items[k].nodes, kinds.items[k].count);
+        record_log(set->record, "%s: %s", who, kinds.items[k].value);
     }
 }
 
@@ -125,23 +125,23 @@ static void journal_stream(const struct issue *issue, const char *key, size_t ke
                            const struct node_stream *stream) {
     if (!stream->file)
         return;
-    cleanup_free char *name = xformat("%s/%s.%s", issue->kept, issue->run->nodes[keeper].name, suffix);
-    journal_string(issue->run->journal, key, name);
+    cleanup_free char *name = xformat("%s/%s.%s", issue->kept, issue->set->items[keeper].name, suffix);
+    journal_string(issue->set->record->journal, key, name);
 }
 
 static void journal_result(struct issue *issue, size_t node, size_t keeper) {
     const struct node_result *result = &issue->results[node];
-    struct journal *journal = issue->run->journal;
+    struct journal *journal = issue->set->record->journal;
     if (result->outcome != NODE_DONE)
         return;
     journal_begin(journal, "command");
-    journal_string(journal, "phase", run_phase_names[issue->run->phase]);
-    journal_string(journal, "node", issue->run->nodes[node].name);
+    journal_string(journal, "phase", run_phase_names[issue->set->record->phase]);
+    journal_string(journal, "node", issue->set->items[node].name);
     journal_string(journal, "command", issue->lines.items[node]);
-    journal_integer(journal, "started_ns", result->start.wall_ns);
-    journal_integer(journal, "started_monotonic_ns", result->start.monotonic_ns);
-    journal_integer(journal, "ended_ns", result->exit.wall_ns);
-    journal_integer(journal, "ended_monotonic_ns", result->exit.monotonic_ns);
+    journal_time(journal, "started_ns", result->start.wall_ns);
+    journal_time(journal, "started_monotonic_ns", result->start.monotonic_ns);
+    journal_time(journal, "ended_ns", result->exit.wall_ns);
+    journal_time(journal, "ended_monotonic_ns", result->exit.monotonic_ns);
     journal_integer(journal, result->exit.signalled ? "signal" : "exit", result->exit.code);
     journal_stream(issue, "output", keeper, "out", &issue->results[keeper].output);
     journal_stream(issue, "error", keeper, "err", &issue->results[keeper].error);
@@ -175,7 +175,7 @@ static void append_tail(struct text *sentence, const struct node_stream *stream)
  * they wrote; a compiler says why behind it. */
 static int complain(const struct issue *issue, size_t node, size_t bad, struct failure *failure) {
     const struct node_result *result = &issue->results[node];
-    const char *name = issue->run->nodes[node].name, *line = issue->lines.items[node];
+    const char *name = issue->set->items[node].name, *line = issue->lines.items[node];
     if (bad == 1 && result->outcome == NODE_FAILED) {
         *failure = result->failure;
         return failure->code;
@@ -185,12 +185,12 @@ static int complain(const struct issue *issue, size_t node, size_t bad, struct f
     append_tail(&tail, result->error.total ? &result->error : &result->output);
     if (bad == 1) {
         char how[128];
-        run_log(issue->run, "  node %s: %s", name, tail.bytes);
+        record_log(issue->set->record, "  node %s: %s", name, tail.bytes);
         return failure_set_kind(failure, FAILURE_EXPERIMENT, -ECHILD, "on node %s, '%.300s' %s%s%s", name,
                                 line, remote_exit_describe(&result->exit, how, sizeof how),
                                 tail.length ? ": " : "", tail.bytes);
     }
-    if (node_results_failure(issue->run->group, issue->results, failure) == 0)
+    if (node_results_failure(issue->set->group, issue->results, failure) == 0)
         return 0;
     failure_prefix(failure, "'%.200s'", line ? line : "");
     size_t length = strlen(failure->text);
@@ -200,18 +200,18 @@ static int complain(const struct issue *issue, size_t node, size_t bad, struct f
     return failure->code;
 }
 
-/* What must succeed and did not. Nodes that were not there to be asked are none of it here, nor those that
- * were taken out meanwhile. */
+/* What must succeed and did not. Nodes that could not be asked do not count, nor those that were taken out
+ * meanwhile. */
 static int check_results(const struct issue *issue, struct failure *failure) {
-    const struct run *run = issue->run;
+    const struct node_set *set = issue->set;
     size_t bad = 0, last = 0;
-    for (size_t i = 0; i < run->node_count; i++) {
+    for (size_t i = 0; i < set->count; i++) {
         struct node_result *result = &issue->results[i];
-        if (run->nodes[i].out)
+        if (set->items[i].out)
             result->outcome = NODE_NOT_ASKED;
         if (result->outcome == NODE_NOT_ASKED)
             continue;
-        bool lost = result->outcome == NODE_FAILED && !node_group_is_there(run->group, i);
+        bool lost = result->outcome == NODE_FAILED && !node_group_is_there(set->group, i);
         bool failed = result->outcome != NODE_SKIPPED && !node_result_is_good(result);
         if (lost || (failed && issue->command->name)) {
             bad++;
@@ -220,28 +220,28 @@ static int check_results(const struct issue *issue, struct failure *failure) {
     }
     if (bad == 0)
         return 0;
-    if (run->loss.code < 0 && run->campaign->node_loss.action != NODE_LOSS_ABORT) {
-        *failure = run->loss;
-        return run->loss.code;
+    if (set->loss.code < 0 && set->campaign->node_loss.action != NODE_LOSS_ABORT) {
+        *failure = set->loss;
+        return set->loss.code;
     }
     return complain(issue, last, bad, failure);
 }
 
-int node_command_run(struct run *run, const struct node_command *command, struct node_result **ret,
+int node_command_run(struct node_set *set, const struct node_command *command, struct node_result **ret,
                      struct failure *failure) {
     cleanup(clear_issue) struct issue issue = {
-        .run = run, .command = command, .lines = node_texts_new(run->node_count)};
-    cleanup_free size_t *keeper = xcalloc(run->node_count, sizeof *keeper);
+        .set = set, .command = command, .lines = node_texts_new(set->count)};
+    cleanup_free size_t *keeper = xcalloc(set->count, sizeof *keeper);
     cleanup_free char *folder = NULL;
     int r = 0;
     if (command->name) {
-        issue.kept = xformat("logs/commands/%03u-%s", ++run->commands_kept, command->name);
-        folder = run_path(run, issue.kept);
-        r = run_make_folder(run, issue.kept, failure);
+        issue.kept = xformat("logs/commands/%03u-%s", ++set->record->commands_kept, command->name);
+        folder = record_path(set->record, issue.kept);
+        r = record_make_folder(set->record, issue.kept, failure);
     }
     if (r < 0)
         return r;
-    r = node_group_run(run->group,
+    r = node_group_run(set->group,
                        &(struct node_group_command){.specify = specify,
                                                     .context = &issue,
                                                     .folder = folder,
@@ -253,9 +253,9 @@ int node_command_run(struct run *run, const struct node_command *command, struct
         return r;
     if (folder)
         keep_once(&issue, folder, keeper);
-    for (size_t i = 0; i < run->node_count; i++)
+    for (size_t i = 0; i < set->count; i++)
         journal_result(&issue, i, keeper[i]);
-    run_commit(run, NULL); /* a failure to write shows again at the phase's end */
+    record_commit(set->record, NULL); /* a failure to write shows again at the phase's end */
     r = check_results(&issue, failure);
     if (r == 0 && ret)
         *ret = take_pointer(issue.results);

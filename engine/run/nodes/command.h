@@ -5,7 +5,7 @@
 #ifndef ASSAY_NODES_COMMAND_H
 #define ASSAY_NODES_COMMAND_H
 
-#include "engine/run/run-state.h"
+#include "engine/run/nodes/nodes.h"
 
 struct node_command {
     /* The same on every node. */
@@ -16,7 +16,7 @@ struct node_command {
     bool in_software;
     /* When not NULL, asked for each node: sets the first three of these in *RET, to what stays until the next
      * call, or until the command is over. */
-    int (*specify)(struct run *run, size_t node, struct remote_command_specification *ret, void *context,
+    int (*specify)(struct node_set *set, size_t node, struct remote_command_specification *ret, void *context,
                    struct failure *failure);
     void *context;
     const bool *nodes; /* which; NULL: all that are there */
@@ -31,7 +31,7 @@ struct node_command {
 
 /* RET (may be NULL): one result a node, for node_results_free(). A failure names the nodes, the command, how
  * it ended and the end of what it wrote; it is of kind FAILURE_EXPERIMENT unless a node was lost. */
-int node_command_run(struct run *run, const struct node_command *command, struct node_result **ret,
+int node_command_run(struct node_set *set, const struct node_command *command, struct node_result **ret,
                      struct failure *failure);
 
 #endif

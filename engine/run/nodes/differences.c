@@ -1,48 +1,47 @@
-/* What differs between the nodes of a run. Results of unlike nodes are compared all the same, by whoever does
- * not know: so it is said, and journalled. */
-#include "engine/run/run-state.h"
+/* What differs between the nodes of a run. It is noted and journalled, because results of unlike nodes are
+ * easily compared without knowing. */
+#include "engine/run/nodes/nodes.h"
 
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/memory.h"
 #include "engine/foundation/number.h"
 #include "engine/run/nodes/kinds.h"
-#include "engine/run/nodes/out.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* Machines of one kind tell memory sizes that differ by what their firmware keeps. */
+/* Machines of one kind report memory sizes that differ by what their firmware reserves. */
 static const double memory_tolerance = 0.02;
 
 enum { KINDS_SHOWN = 4 };
 
-static char *cpu_model(const struct run *run, const struct run_node *node) {
-    (void)run;
+static char *cpu_model(const struct node_set *set, const struct run_node *node) {
+    (void)set;
     return xstrdup(node->cpu_model ? node->cpu_model : node->facts->machine);
 }
 
-static char *core_count(const struct run *run, const struct run_node *node) {
-    (void)run;
+static char *core_count(const struct node_set *set, const struct run_node *node) {
+    (void)set;
     return xformat("%zu", node->core_count);
 }
 
-static char *kernel(const struct run *run, const struct run_node *node) {
-    (void)run;
+static char *kernel(const struct node_set *set, const struct run_node *node) {
+    (void)set;
     return xformat("%s %s", node->facts->kernel_name, node->facts->kernel_release);
 }
 
-static char *logical_cpus(const struct run *run, const struct run_node *node) {
-    (void)run;
+static char *logical_cpus(const struct node_set *set, const struct run_node *node) {
+    (void)set;
     return xformat("%zu", node->facts->pu_count);
 }
 
 /* Of a node, that of the smallest which its own exceeds by no more than the tolerance. */
-static char *memory(const struct run *run, const struct run_node *node) {
+static char *memory(const struct node_set *set, const struct run_node *node) {
     char text[NUMBER_TEXT_SIZE];
     double own = (double)node->facts->memory_total, least = own;
-    for (size_t i = 0; i < run->node_count; i++) {
-        double other = run_node_is_in(&run->nodes[i]) ? (double)run->nodes[i].facts->memory_total : own;
+    for (size_t i = 0; i < set->count; i++) {
+        double other = run_node_is_in(&set->items[i]) ? (double)set->items[i].facts->memory_total : own;
         if (other < least && own <= other * (1 + memory_tolerance))
             least = other;
     }
@@ -51,7 +50,7 @@ static char *memory(const struct run *run, const struct run_node *node) {
 
 static const struct {
     const char *what;
-    char *(*value)(const struct run *run, const struct run_node *node);
+    char *(*value)(const struct node_set *set, const struct run_node *node);
 } properties[] = {
     {"processor", cpu_model},
     {"physical cores", core_count},
@@ -60,58 +59,59 @@ static const struct {
     {"memory", memory},
 };
 
-static void journal_kind(struct run *run, const char *what, const struct node_kind *kind) {
-    cleanup_free char *who = run_fold_nodes(run, kind->nodes, kind->count);
-    journal_begin(run->journal, "difference");
-    journal_string(run->journal, "what", what);
-    journal_string(run->journal, "value", kind->value);
-    journal_string(run->journal, "nodes", who);
-    journal_end(run->journal);
+static void journal_kind(struct node_set *set, const char *what, const struct node_kind *kind) {
+    cleanup_free char *who = node_set_fold(set, kind->nodes, kind->count);
+    journal_begin(set->record->journal, "difference");
+    journal_string(set->record->journal, "what", what);
+    journal_string(set->record->journal, "value", kind->value);
+    journal_string(set->record->journal, "nodes", who);
+    journal_end(set->record->journal);
 }
 
 /* "the nodes differ in kernel: nodes a-[1-31]: Linux 6.1; node a-32: Linux 5.10" */
-void run_note_difference(struct run *run, const char *what, const struct node_texts *values) {
+void node_set_note_difference(struct node_set *set, const char *what, const struct node_texts *values) {
     cleanup(node_kinds_clear) struct node_kinds kinds = node_kinds_of(values);
     cleanup(text_clear) struct text sentence;
     text_init(&sentence, 16 << 10);
     if (kinds.count < 2)
         return;
     for (size_t k = 0; k < kinds.count; k++) {
-        cleanup_free char *who = run_nodes_in_words(run, kinds.items[k].nodes, kinds.items[k].count);
+        cleanup_free char *who = node_set_describe(set, kinds.items[k].nodes, kinds.items[k].count);
         if (k < KINDS_SHOWN)
             text_printf(&sentence, "%s%s: %s", k ? "; " : "", who, kinds.items[k].value);
-        journal_kind(run, what, &kinds.items[k]);
+        journal_kind(set, what, &kinds.items[k]);
     }
     if (kinds.count > KINDS_SHOWN)
         text_printf(&sentence, "; and %zu kinds more", kinds.count - KINDS_SHOWN);
-    run_note(run, "the nodes differ in %s: %s", what, sentence.bytes);
+    record_note(set->record, "the nodes differ in %s: %s", what, sentence.bytes);
 }
 
 /* Two names of one machine would measure each other. */
-static void note_machines(struct run *run) {
-    cleanup(node_texts_clear) struct node_texts values = node_texts_new(run->node_count);
-    for (size_t i = 0; i < run->node_count; i++)
-        if (run_node_is_in(&run->nodes[i]) && run->nodes[i].facts->boot_id[0])
-            values.items[i] = xstrdup(run->nodes[i].facts->boot_id);
+static void note_machines(struct node_set *set) {
+    cleanup(node_texts_clear) struct node_texts values = node_texts_new(set->count);
+    for (size_t i = 0; i < set->count; i++)
+        if (run_node_is_in(&set->items[i]) && set->items[i].facts->boot_id[0])
+            values.items[i] = xstrdup(set->items[i].facts->boot_id);
     cleanup(node_kinds_clear) struct node_kinds kinds = node_kinds_of(&values);
     for (size_t k = 0; k < kinds.count; k++) {
         if (kinds.items[k].count < 2)
             continue;
-        cleanup_free char *who = run_nodes_in_words(run, kinds.items[k].nodes, kinds.items[k].count);
-        run_note(run, "%s are one machine: they have the same boot id, and disturb each other", who);
-        journal_kind(run, "machine", &kinds.items[k]);
+        cleanup_free char *who = node_set_describe(set, kinds.items[k].nodes, kinds.items[k].count);
+        record_note(set->record, "%s are one machine: they have the same boot id, and disturb each other",
+                    who);
+        journal_kind(set, "machine", &kinds.items[k]);
     }
 }
 
-void run_note_differences(struct run *run) {
-    if (run_count_in(run) < 2)
+void node_set_note_differences(struct node_set *set) {
+    if (node_set_count_in(set) < 2)
         return;
     for (size_t p = 0; p < sizeof properties / sizeof *properties; p++) {
-        cleanup(node_texts_clear) struct node_texts values = node_texts_new(run->node_count);
-        for (size_t i = 0; i < run->node_count; i++)
-            if (run_node_is_in(&run->nodes[i]))
-                values.items[i] = properties[p].value(run, &run->nodes[i]);
-        run_note_difference(run, properties[p].what, &values);
+        cleanup(node_texts_clear) struct node_texts values = node_texts_new(set->count);
+        for (size_t i = 0; i < set->count; i++)
+            if (run_node_is_in(&set->items[i]))
+                values.items[i] = properties[p].value(set, &set->items[i]);
+        node_set_note_difference(set, properties[p].what, &values);
     }
-    note_machines(run);
+    note_machines(set);
 }

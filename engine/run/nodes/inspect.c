@@ -1,17 +1,18 @@
 /* The inspect phase: what each node is, from its agent, kept in nodes/<host>/ of the run's folder; and
  * whether the design fits into its memory. */
-#include "engine/run/run-state.h"
+#include "engine/run/nodes/nodes.h"
 
+#include "archive-format/reader.h"
 #include "engine/documents/json.h"
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/memory.h"
 #include "engine/foundation/number.h"
 #include "engine/remote/link/facts.h"
-#include "engine/run/campaign/placement.h"
 #include "engine/run/nodes/kinds.h"
-#include "engine/run/nodes/out.h"
+#include "engine/run/nodes/placement.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -54,7 +55,7 @@ enum { RAW_FILES = sizeof raw_files / sizeof *raw_files };
 
 /* The raw files of all nodes. */
 struct reading {
-    struct run *run;
+    struct node_set *set;
     size_t file;      /* which of the files it is */
     bool *unreadable; /* of node i, file j at i * RAW_FILES + j; owned, as is: */
     struct node_texts microcodes;
@@ -84,34 +85,34 @@ static char *cpuinfo_value(const char *cpuinfo, const char *key) {
 
 static void take_raw_file(size_t number, const char *bytes, size_t length, void *context) {
     struct reading *reading = context;
-    struct run *run = reading->run;
-    struct run_node *node = &run->nodes[number];
+    struct node_set *set = reading->set;
+    struct run_node *node = &set->items[number];
     const char *name = raw_files[reading->file].name;
     if (strcmp(name, "cpuinfo") == 0) {
         node->cpu_model = cpuinfo_value(bytes, "model name");
         reading->microcodes.items[number] = cpuinfo_value(bytes, "microcode");
     }
-    cleanup_free char *file = xformat("raw/%s", name), *path = run_node_path(run, node, file);
+    cleanup_free char *file = xformat("raw/%s", name), *path = node_set_path(set, node, file);
     if (reading->failure.code == 0)
-        run_write_file(run, path, bytes, length, &reading->failure);
+        run_files_write(&set->record->files, path, bytes, length, &reading->failure);
 }
 
 static int take_raw_files(struct reading *reading, struct failure *failure) {
-    struct run *run = reading->run;
-    for (struct run_node *node = NULL; (node = run_next_node(run, node));) {
-        cleanup_free char *folder = run_node_path(run, node, "raw");
-        int r = run_make_folder(run, folder, failure);
+    struct node_set *set = reading->set;
+    for (struct run_node *node = NULL; (node = node_set_next(set, node));) {
+        cleanup_free char *folder = node_set_path(set, node, "raw");
+        int r = record_make_folder(set->record, folder, failure);
         if (r < 0)
             return r;
     }
     for (size_t j = 0; j < RAW_FILES; j++) {
         cleanup_free struct failure *failures = NULL;
         reading->file = j;
-        int r = node_group_read(run->group, raw_files[j].path, RAW_FILE_MOST, take_raw_file, reading,
+        int r = node_group_read(set->group, raw_files[j].path, RAW_FILE_MOST, take_raw_file, reading,
                                 &failures, failure);
         if (r < 0)
             return r;
-        for (size_t i = 0; i < run->node_count; i++)
+        for (size_t i = 0; i < set->count; i++)
             reading->unreadable[i * RAW_FILES + j] = failures[i].code < 0;
     }
     if (reading->failure.code < 0)
@@ -176,47 +177,47 @@ static int write_facts(const struct reading *reading, const struct run_node *nod
     json_add_string(object, "microcode", reading->microcodes.items[number]);
     json_add_uint64(object, "physical_cores_usable", node->core_count);
     describe_agent(node, object);
-    return run_write_node_json(reading->run, node, "facts.json", object, failure);
+    return record_write_node_json(reading->set->record, node->name, "facts.json", object, failure);
 }
 
 /* One sentence for all nodes that are alike. */
-static void note_nodes(struct run *run) {
-    cleanup(node_texts_clear) struct node_texts words = node_texts_new(run->node_count);
-    for (struct run_node *node = NULL; (node = run_next_node(run, node));) {
+static void note_nodes(struct node_set *set) {
+    cleanup(node_texts_clear) struct node_texts words = node_texts_new(set->count);
+    for (struct run_node *node = NULL; (node = node_set_next(set, node));) {
         char memory[NUMBER_TEXT_SIZE];
         words.items[node->number] = xformat("%s, %zu physical core%s, %s of memory",
                                             node->cpu_model ? node->cpu_model : node->facts->machine,
                                             node->core_count, node->core_count == 1 ? "" : "s",
                                             number_describe_bytes((double)node->facts->memory_total, memory));
     }
-    run_note_kinds(run, &words);
+    node_set_note_kinds(set, &words);
 }
 
 /* What the agents found and did before they were asked anything: that an earlier run had left controls
  * changed, say. */
-static void tell_notes(struct run *run) {
+static void tell_notes(struct node_set *set) {
     bool more = true;
     for (size_t line = 0; more; line++) {
-        cleanup(node_texts_clear) struct node_texts words = node_texts_new(run->node_count);
+        cleanup(node_texts_clear) struct node_texts words = node_texts_new(set->count);
         more = false;
-        for (struct run_node *node = NULL; (node = run_next_node(run, node));) {
+        for (struct run_node *node = NULL; (node = node_set_next(set, node));) {
             if (line >= node->facts->note_count)
                 continue;
             words.items[node->number] = xstrdup(node->facts->notes[line]);
-            run_note_entry(run, "agent-note", node, "text", node->facts->notes[line]);
+            node_set_note_entry(set, "agent-note", node, "text", node->facts->notes[line]);
             more = true;
         }
-        run_note_kinds(run, &words);
+        node_set_note_kinds(set, &words);
     }
 }
 
 /* Refused before anything is started: a design that cannot fit would be ended by the kernel halfway. */
-static int check_memory(const struct run *run, const struct run_node *node, struct failure *failure) {
-    if (run->plan->memory <= 0)
+static int check_memory(const struct node_set *set, const struct run_node *node, struct failure *failure) {
+    if (set->plan->memory <= 0)
         return 0;
-    size_t processes = run->experiment->placement == EXPERIMENT_PLACEMENT_CORE ? node->core_count
-                                                                               : run->plan->ranks_per_node;
-    double needed = run->plan->memory * (double)processes;
+    size_t processes = set->experiment->placement == EXPERIMENT_PLACEMENT_CORE ? node->core_count
+                                                                               : set->plan->ranks_per_node;
+    double needed = set->plan->memory * (double)processes;
     uint64_t available = run_available_memory(node);
     if (needed <= (double)available)
         return 0;
@@ -226,49 +227,73 @@ static int check_memory(const struct run *run, const struct run_node *node, stru
         "the design needs %s of memory on node %s (%zu process%s of %s), but %s are available; expected "
         "smaller sizes or fewer processes",
         number_describe_bytes(needed, need), node->name, processes, processes == 1 ? "" : "es",
-        number_describe_bytes(run->plan->memory, each), number_describe_bytes((double)available, have));
+        number_describe_bytes(set->plan->memory, each), number_describe_bytes((double)available, have));
 }
 
-static int check_memories(const struct run *run, struct failure *failure) {
-    cleanup_free size_t *small = xcalloc(run->node_count, sizeof *small);
+static int check_memories(const struct node_set *set, struct failure *failure) {
+    cleanup_free size_t *small = xcalloc(set->count, sizeof *small);
     size_t count = 0;
-    for (size_t i = 0; i < run->node_count; i++)
-        if (run_node_is_in(&run->nodes[i]) &&
-            check_memory(run, &run->nodes[i], count == 0 ? failure : NULL) < 0)
+    for (size_t i = 0; i < set->count; i++)
+        if (run_node_is_in(&set->items[i]) &&
+            check_memory(set, &set->items[i], count == 0 ? failure : NULL) < 0)
             small[count++] = i;
     if (count == 0)
         return 0;
-    cleanup_free char *who = run_nodes_in_words(run, small, count);
+    cleanup_free char *who = node_set_describe(set, small, count);
     if (count > 1)
-        failure_prefix(failure, "too large for %zu of %zu nodes, %.300s", count, run->node_count, who);
+        failure_prefix(failure, "too large for %zu of %zu nodes, %.300s", count, set->count, who);
     return -ENOMEM;
 }
 
+enum {
+    FILES_APART = 16384,  /* of an archive: all but the output of units, for a few nodes; and */
+    FILES_OF_A_NODE = 64, /* of each */
+};
+
+/* Units keep their output in up to two files each, and an archive has room for so many. */
+int node_set_check_units(const struct node_set *set, uint64_t lanes, struct failure *failure) {
+    const struct gate_settings *gates = &set->campaign->gates;
+    uint64_t attempts = 1;
+    for (size_t gate = 0; gate < GATE_KINDS; gate++)
+        if (gates->actions[gate] == GATE_REPEAT)
+            attempts = 1 + (uint64_t)gates->repeats;
+    uint64_t units = lanes * plan_positions(set->plan) * attempts;
+    uint64_t apart = FILES_APART + (uint64_t)set->count * FILES_OF_A_NODE;
+    if (set->experiment->streamed || 2 * units + apart <= ARCHIVE_ENTRIES_MOST)
+        return 0;
+    return failure_set_kind(failure, FAILURE_INPUT, -EFBIG,
+                            "%" PRIu64
+                            " units would keep their output in more files than the %d of an archive; "
+                            "expected fewer rows, repetitions, repeats or nodes",
+                            units, ARCHIVE_ENTRIES_MOST);
+}
+
 /* What the measurements will be too many for is known now, and better said before hours of preparation. */
-static int check_lanes(const struct run *run, struct failure *failure) {
+int node_set_check_fit(struct node_set *set, struct failure *failure) {
     uint64_t lanes = 0;
-    for (size_t i = 0; i < run->node_count; i++) {
-        size_t here = placement_count(run, &run->nodes[i]);
-        if (!run_node_is_in(&run->nodes[i]))
+    for (size_t i = 0; i < set->count; i++) {
+        size_t here = placement_count(set, &set->items[i]);
+        if (!run_node_is_in(&set->items[i]))
             continue;
         if (here > REMOTE_COMMANDS_LIMIT)
             return failure_set_kind(failure, FAILURE_INPUT, -EFBIG,
                                     "node %s has %zu cores, and an agent runs at most %d programs at once; "
                                     "expected an experiment with one process a node",
-                                    run->nodes[i].name, here, REMOTE_COMMANDS_LIMIT);
+                                    set->items[i].name, here, REMOTE_COMMANDS_LIMIT);
         lanes += here;
     }
-    return run_check_units(run, lanes, failure);
+    int r = node_set_check_units(set, lanes, failure);
+    return r < 0 ? r : check_memories(set, failure);
 }
 
-int run_take_facts(struct run *run, struct failure *failure) {
+int node_set_take_facts(struct node_set *set, struct failure *failure) {
     cleanup_free struct node_facts **facts = NULL;
     cleanup_free struct failure *failures = NULL;
-    int r = node_group_inspect(run->group, &facts, &failures, failure);
+    int r = node_group_inspect(set->group, &facts, &failures, failure);
     if (r < 0)
         return r;
-    for (size_t i = 0; i < run->node_count; i++) {
-        struct run_node *node = &run->nodes[i];
+    for (size_t i = 0; i < set->count; i++) {
+        struct run_node *node = &set->items[i];
         if (!facts[i])
             continue;
         free((void *)take_pointer(node->cores));
@@ -282,34 +307,27 @@ int run_take_facts(struct run *run, struct failure *failure) {
         if (node->core_count == 0)
             failure_set(&failures[i], -ENODEV, "there is no core that the agent may use");
     }
-    return r < 0 ? r : run_merge_failures(run, failures, "inspect", failure);
+    return r < 0 ? r : node_set_merge_failures(set, failures, "inspect", failure);
 }
 
-int run_phase_inspect(struct run *run, struct failure *failure) {
-    cleanup(clear_reading) struct reading reading = {.run = run,
+int node_set_inspect(struct node_set *set, struct failure *failure) {
+    cleanup(clear_reading) struct reading reading = {.set = set,
                                                      .unreadable =
-                                                         xcalloc(run->node_count, RAW_FILES * sizeof(bool)),
-                                                     .microcodes = node_texts_new(run->node_count)};
-    int r = run_take_facts(run, failure);
+                                                         xcalloc(set->count, RAW_FILES * sizeof(bool)),
+                                                     .microcodes = node_texts_new(set->count)};
+    int r = node_set_take_facts(set, failure);
     if (r == 0)
         r = take_raw_files(&reading, failure);
     if (r == 0) /* a file of a node that was lost was not read either */
-        r = run_check_nodes(run, failure);
-    for (struct run_node *node = NULL; r == 0 && (node = run_next_node(run, node));)
+        r = node_set_check(set, failure);
+    for (struct run_node *node = NULL; r == 0 && (node = node_set_next(set, node));)
         r = write_facts(&reading, node, failure);
-    if (r == 0 && run->part > 1)
-        r = run_check_same_nodes(run, failure);
+    if (r == 0 && set->record->part > 1)
+        r = node_set_check_same(set, failure);
     if (r < 0)
         return r;
-    note_nodes(run);
-    tell_notes(run);
-    run_note_differences(run);
-    r = run_plan_for_facts(run, failure);
-    if (r == 0)
-        r = settling_check_nodes(run, failure);
-    if (r == 0)
-        r = check_lanes(run, failure);
-    if (r == 0)
-        r = check_memories(run, failure);
-    return r;
+    note_nodes(set);
+    tell_notes(set);
+    node_set_note_differences(set);
+    return 0;
 }

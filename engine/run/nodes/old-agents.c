@@ -1,8 +1,7 @@
-/* Agents of the parts before, whose engine was killed: they wait for it until their lease is over, with all
- * that they had started, and with the controls set. They are told to leave, which ends what runs and puts
- * the controls back, before anything else is done on their nodes. */
-#include "engine/run/nodes/out.h"
-#include "engine/run/run-state.h"
+/* Agents of earlier parts, whose engine was killed: they wait for it until their lease is over, with all that
+ * they had started, and with the controls set. They are asked to leave, which ends what runs and puts the
+ * controls back, before anything else is done on their nodes. */
+#include "engine/run/nodes/nodes.h"
 
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/memory.h"
@@ -10,7 +9,7 @@
 #include <errno.h>
 
 static const uint64_t end_ms = 60000; /* commands have their grace, and controls are put back */
-enum { IS_GONE = 69 };                /* what the agent's --end exits with when there is none */
+enum { IS_GONE = 69 };                /* exit status of the agent's --end when there is no such agent */
 
 /* One of them on each node that is there, ended at once. */
 struct ending {
@@ -29,12 +28,12 @@ static int specify_end(size_t node, struct remote_command_specification *ret, vo
     return 0;
 }
 
-static void judge(const struct run *run, size_t i, const struct run_history_agent *agent,
+static void judge(const struct node_set *set, size_t i, const struct run_history_agent *agent,
                   const struct node_result *result, struct failure *ret) {
     bool gone = result->outcome == NODE_DONE && !result->exit.signalled && result->exit.code == IS_GONE;
     char how[128];
     if (gone || node_result_is_good(result)) {
-        run_note_entry(run, "agent-ended", &run->nodes[i], "session", agent->session);
+        node_set_note_entry(set, "agent-ended", &set->items[i], "session", agent->session);
     } else if (result->outcome != NODE_DONE) {
         *ret = result->failure;
     } else {
@@ -45,16 +44,16 @@ static void judge(const struct run *run, size_t i, const struct run_history_agen
 }
 
 /* The agents from *FIRST on as long as they are of different nodes; *FIRST is then the one behind them. */
-static int end_some(struct run *run, size_t *first, struct failure *failures, struct failure *failure) {
-    cleanup_free const struct run_history_agent **agents = xcalloc(run->node_count, sizeof *agents);
-    cleanup_free bool *chosen = xcalloc(run->node_count, sizeof *chosen);
+static int end_some(struct node_set *set, size_t *first, struct failure *failures, struct failure *failure) {
+    cleanup_free const struct run_history_agent **agents = xcalloc(set->count, sizeof *agents);
+    cleanup_free bool *chosen = xcalloc(set->count, sizeof *chosen);
     struct ending ending = {.agents = agents};
     struct node_group_command command = {.specify = specify_end, .context = &ending, .nodes = chosen};
-    for (; *first < run->past.agent_count; ++*first) {
-        const struct run_history_agent *agent = &run->past.agents[*first];
-        const struct run_node *node = run_find_node(run, agent->node);
+    for (; *first < set->past->agent_count; ++*first) {
+        const struct run_history_agent *agent = &set->past->agents[*first];
+        const struct run_node *node = node_set_find(set, agent->node);
         size_t i = node ? node->number : 0;
-        if (!node || !run_concerns(run, i) || !node_group_is_there(run->group, i))
+        if (!node || !node_set_has(set, i) || !node_group_is_there(set->group, i))
             continue;
         if (chosen[i])
             break;
@@ -62,20 +61,20 @@ static int end_some(struct run *run, size_t *first, struct failure *failures, st
         agents[i] = agent;
     }
     struct node_result *results = NULL;
-    int r = node_group_run(run->group, &command, &results, failure);
-    for (size_t i = 0; r == 0 && i < run->node_count; i++)
+    int r = node_group_run(set->group, &command, &results, failure);
+    for (size_t i = 0; r == 0 && i < set->count; i++)
         if (results[i].outcome != NODE_NOT_ASKED)
-            judge(run, i, agents[i], &results[i], &failures[i]);
-    node_results_free(run->group, results);
+            judge(set, i, agents[i], &results[i], &failures[i]);
+    node_results_free(set->group, results);
     return r;
 }
 
-int run_end_old_agents(struct run *run, struct failure *failure) {
-    cleanup_free struct failure *failures = xcalloc(run->node_count, sizeof *failures);
-    for (size_t first = 0; first < run->past.agent_count;) {
-        int r = end_some(run, &first, failures, failure);
+int node_set_end_old_agents(struct node_set *set, struct failure *failure) {
+    cleanup_free struct failure *failures = xcalloc(set->count, sizeof *failures);
+    for (size_t first = 0; first < set->past->agent_count;) {
+        int r = end_some(set, &first, failures, failure);
         if (r < 0)
             return r;
     }
-    return run_merge_failures(run, failures, "ending earlier agents", failure);
+    return node_set_merge_failures(set, failures, "ending earlier agents", failure);
 }

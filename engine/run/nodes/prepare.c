@@ -1,6 +1,6 @@
 /* The prepare phase, on all nodes at once: packages, the experiment's files, its source, its setup commands.
  */
-#include "engine/run/run-state.h"
+#include "engine/run/nodes/nodes.h"
 
 #include "archive-format/tar.h"
 #include "engine/foundation/cleanup.h"
@@ -9,7 +9,6 @@
 #include "engine/foundation/memory.h"
 #include "engine/run/nodes/command.h"
 #include "engine/run/nodes/kinds.h"
-#include "engine/run/nodes/out.h"
 #include "engine/run/nodes/software.h"
 
 #include <errno.h>
@@ -42,9 +41,9 @@ static const char install_script[] =
     "\"$@\"\n";
 
 /* The arguments of a shell that runs SCRIPT with the names of all packages; for free(). */
-static const char **package_arguments(const struct run *run, const char *script) {
+static const char **package_arguments(const struct node_set *set, const char *script) {
     const char *const shell[] = {"sh", "-c", script, "assay", NULL};
-    const struct bind_texts *wanted = &run->experiment->packages;
+    const struct bind_texts *wanted = &set->experiment->packages;
     cleanup_free const char **names = xcalloc(wanted->count + 1, sizeof *names);
     for (size_t i = 0; i < wanted->count; i++)
         names[i] = wanted->items[i];
@@ -62,14 +61,14 @@ static void read_versions(const char *lines, cJSON *ret) {
 }
 
 /* Which versions there are, on record; and the names of those that are not, "make git", in MISSING. */
-static int query_packages(struct run *run, struct node_texts *missing, struct failure *failure) {
-    const struct bind_texts *wanted = &run->experiment->packages;
-    cleanup_free const char **arguments = package_arguments(run, query_script);
+static int query_packages(struct node_set *set, struct node_texts *missing, struct failure *failure) {
+    const struct bind_texts *wanted = &set->experiment->packages;
+    cleanup_free const char **arguments = package_arguments(set, query_script);
     struct node_result *results = NULL;
-    int r = node_command_run(run, &(struct node_command){.arguments = arguments}, &results, failure);
+    int r = node_command_run(set, &(struct node_command){.arguments = arguments}, &results, failure);
     if (r < 0)
         return r;
-    for (struct run_node *node = NULL; r == 0 && (node = run_next_node(run, node));) {
+    for (struct run_node *node = NULL; r == 0 && (node = node_set_next(set, node));) {
         size_t i = node->number;
         if (results[i].outcome != NODE_DONE) {
             *failure = results[i].failure;
@@ -86,34 +85,34 @@ static int query_packages(struct run *run, struct node_texts *missing, struct fa
                 text_printf(&names, "%s%s", names.length ? " " : "", wanted->items[k]);
         missing->items[i] = names.length ? text_take(&names) : NULL;
     }
-    node_results_free(run->group, results);
+    node_results_free(set->group, results);
     return r;
 }
 
-static int install_packages(struct run *run, struct failure *failure) {
-    cleanup_free const char **arguments = package_arguments(run, install_script);
-    cleanup(node_texts_clear) struct node_texts missing = node_texts_new(run->node_count);
+static int install_packages(struct node_set *set, struct failure *failure) {
+    cleanup_free const char **arguments = package_arguments(set, install_script);
+    cleanup(node_texts_clear) struct node_texts missing = node_texts_new(set->count);
     int r =
-        node_command_run(run,
+        node_command_run(set,
                          &(struct node_command){.arguments = arguments,
                                                 .name = "install",
                                                 .shown = "apt-get update; apt-get install what is missing"},
                          NULL, failure);
     if (r == 0)
-        r = query_packages(run, &missing, failure);
-    for (size_t i = 0; r == 0 && i < run->node_count; i++)
+        r = query_packages(set, &missing, failure);
+    for (size_t i = 0; r == 0 && i < set->count; i++)
         if (missing.items[i])
             r = failure_set_kind(failure, FAILURE_EXPERIMENT, -ENOPKG,
-                                 "on node %s, package %.*s is still missing", run->nodes[i].name,
+                                 "on node %s, package %.*s is still missing", set->items[i].name,
                                  (int)strcspn(missing.items[i], " "), missing.items[i]);
     return r;
 }
 
-static int prepare_packages(struct run *run, struct failure *failure) {
-    if (run->experiment->packages.count == 0)
+static int prepare_packages(struct node_set *set, struct failure *failure) {
+    if (set->experiment->packages.count == 0)
         return 0;
-    cleanup(node_texts_clear) struct node_texts missing = node_texts_new(run->node_count);
-    int r = query_packages(run, &missing, failure);
+    cleanup(node_texts_clear) struct node_texts missing = node_texts_new(set->count);
+    int r = query_packages(set, &missing, failure);
     if (r < 0)
         return r;
     cleanup(node_kinds_clear) struct node_kinds kinds = node_kinds_of(&missing);
@@ -121,13 +120,13 @@ static int prepare_packages(struct run *run, struct failure *failure) {
         return 0;
     cleanup_free char *first = NULL;
     for (size_t k = 0; k < kinds.count; k++) {
-        cleanup_free char *who = run_nodes_in_words(run, kinds.items[k].nodes, kinds.items[k].count);
-        run_note(run, "%s: installing %s", who, kinds.items[k].value);
+        cleanup_free char *who = node_set_describe(set, kinds.items[k].nodes, kinds.items[k].count);
+        record_note(set->record, "%s: installing %s", who, kinds.items[k].value);
         if (k == 0)
             first = xformat("%s: %s", who, kinds.items[k].value);
     }
-    r = install_packages(run, failure);
-    if (r < 0 && !run->interrupted)
+    r = install_packages(set, failure);
+    if (r < 0 && !set->record->interrupted)
         failure_prefix(failure,
                        "the experiment needs packages that are not there (%.300s) and that could not be "
                        "installed",
@@ -141,9 +140,9 @@ static int prepare_packages(struct run *run, struct failure *failure) {
 enum { COMMIT_MIN = 40, COMMIT_MAX = 64 }; /* hexadecimal digits of SHA-1 and SHA-256 */
 
 /* The commit that this run has built already, in an earlier part or on other nodes, the caller's; NULL: none.
- * A branch goes on while a run does not. */
-static int read_commit(const struct run *run, char **ret, struct failure *failure) {
-    cleanup_free char *path = run_path(run, RUN_SOURCE_COMMIT);
+ * A branch may move on while a run continues. */
+static int read_commit(const struct node_set *set, char **ret, struct failure *failure) {
+    cleanup_free char *path = record_path(set->record, RUN_SOURCE_COMMIT);
     cleanup(text_clear) struct text bytes;
     text_init(&bytes, 4096);
     if (!file_exists(path))
@@ -163,10 +162,10 @@ static int read_commit(const struct run *run, char **ret, struct failure *failur
 }
 
 /* All nodes have built one commit, that of COMMITS: BUILT, or, if that is NULL, the one that is kept now. */
-static int check_commits(struct run *run, const struct node_texts *commits, const char *built,
+static int check_commits(struct node_set *set, const struct node_texts *commits, const char *built,
                          struct failure *failure) {
     const char *first = built;
-    for (struct run_node *node = NULL; (node = run_next_node(run, node));) {
+    for (struct run_node *node = NULL; (node = node_set_next(set, node));) {
         const char *own = commits->items[node->number];
         if (!first)
             first = own;
@@ -174,11 +173,11 @@ static int check_commits(struct run *run, const struct node_texts *commits, cons
             return failure_set_kind(
                 failure, FAILURE_EXPERIMENT, -EINVAL,
                 "node %s has cloned commit %s of '%s', and others %s; expected an 'at' that stays as it is",
-                node->name, own, run->experiment->source.git, first);
+                node->name, own, set->experiment->source.git, first);
     }
     if (built || !first)
         return 0;
-    cleanup_free char *path = run_path(run, RUN_SOURCE_COMMIT), *line = xformat("%s\n", first);
+    cleanup_free char *path = record_path(set->record, RUN_SOURCE_COMMIT), *line = xformat("%s\n", first);
     return file_replace(path, line, strlen(line), 0666, failure);
 }
 
@@ -188,11 +187,11 @@ static const char clone_script[] =
     "[ -z \"$3\" ] || git -c advice.detachedHead=false checkout --quiet \"$3\" -- || exit\n"
     "git rev-parse HEAD\n";
 
-static int prepare_git(struct run *run, struct failure *failure) {
+static int prepare_git(struct node_set *set, struct failure *failure) {
     static const char *const no_questions[] = {"GIT_TERMINAL_PROMPT=0", NULL};
-    const struct experiment_source *wanted = &run->experiment->source;
+    const struct experiment_source *wanted = &set->experiment->source;
     cleanup_free char *built = NULL;
-    int r = read_commit(run, &built, failure);
+    int r = read_commit(set, &built, failure);
     if (r < 0)
         return r;
     const char *at = built ? built : wanted->at ? wanted->at : "";
@@ -200,13 +199,13 @@ static int prepare_git(struct run *run, struct failure *failure) {
     cleanup_free char *shown = xformat("git clone %s%s%s", wanted->git, at[0] ? ", at " : "", at);
     struct node_command cloning = {
         .arguments = clone, .environment = no_questions, .name = "clone", .shown = shown};
-    struct node_result *told = NULL;
-    r = node_command_run(run, &cloning, &told, failure);
+    struct node_result *results = NULL;
+    r = node_command_run(set, &cloning, &results, failure);
     if (r < 0)
         return r;
-    cleanup(node_texts_clear) struct node_texts commits = node_texts_new(run->node_count);
-    for (struct run_node *node = NULL; (node = run_next_node(run, node));) {
-        const char *output = told[node->number].output.bytes;
+    cleanup(node_texts_clear) struct node_texts commits = node_texts_new(set->count);
+    for (struct run_node *node = NULL; (node = node_set_next(set, node));) {
+        const char *output = results[node->number].output.bytes;
         size_t length = strcspn(output, "\n");
         commits.items[node->number] = xstrndup(output, length < COMMIT_MAX ? length : COMMIT_MAX);
         cJSON *source = json_add_object(node->software, "source");
@@ -214,58 +213,59 @@ static int prepare_git(struct run *run, struct failure *failure) {
         json_add_string(source, "at", wanted->at);
         json_add_string(source, "commit", commits.items[node->number]);
     }
-    node_results_free(run->group, told);
-    return check_commits(run, &commits, built, failure);
+    node_results_free(set->group, results);
+    return check_commits(set, &commits, built, failure);
 }
 
 /* A folder of this machine to all nodes; what does not arrive whole on one of them fails the run. */
-static int put(struct run *run, const struct node_put *put, struct failure *failure) {
+static int put(struct node_set *set, const struct node_put *put, struct failure *failure) {
     cleanup_free struct failure *failures = NULL;
     cleanup_free char *what = xformat("put '%s'", put->local);
-    int r = node_group_put(run->group, put, &failures, NULL, failure);
-    return r < 0 ? r : run_merge_failures(run, failures, what, failure);
+    int r = node_group_put(set->group, put, &failures, NULL, failure);
+    return r < 0 ? r : node_set_merge_failures(set, failures, what, failure);
 }
 
 /* What every part and every node builds: the copy that the run took when it began. */
-static int prepare_local_source(struct run *run, struct failure *failure) {
-    cleanup_free char *tar = run_path(run, RUN_SOURCE_TAR), *folder = run_path(run, unpacked_source);
+static int prepare_local_source(struct node_set *set, struct failure *failure) {
+    cleanup_free char *tar = record_path(set->record, RUN_SOURCE_TAR),
+                      *folder = record_path(set->record, unpacked_source);
     int r = file_remove_tree(folder, failure); /* a part that died may have left it */
     if (r == 0)
         r = tar_extract(tar, folder, failure);
     if (r == 0)
-        r = put(run, &(struct node_put){.local = folder, .remote = RUN_WORK_FOLDER}, failure);
+        r = put(set, &(struct node_put){.local = folder, .remote = RUN_WORK_FOLDER}, failure);
     file_remove_tree(folder, NULL);
     if (r < 0)
         return r;
-    for (struct run_node *node = NULL; (node = run_next_node(run, node));) {
+    for (struct run_node *node = NULL; (node = node_set_next(set, node));) {
         cJSON *source = json_add_object(node->software, "source");
-        json_add_string(source, "folder", file_base_name(run->experiment->source.folder));
+        json_add_string(source, "folder", file_base_name(set->experiment->source.folder));
         json_add_string(source, "files", RUN_SOURCE_MANIFEST);
     }
     return 0;
 }
 
-static int make_work_folders(struct run *run, struct failure *failure) {
+static int make_work_folders(struct node_set *set, struct failure *failure) {
     static const char *const arguments[] = {"mkdir", "-p", RUN_WORK_FOLDER, NULL};
-    return node_command_run(run, &(struct node_command){.arguments = arguments}, NULL, failure);
+    return node_command_run(set, &(struct node_command){.arguments = arguments}, NULL, failure);
 }
 
-static int prepare_files(struct run *run, struct failure *failure) {
-    const struct experiment *experiment = run->experiment;
+static int prepare_files(struct node_set *set, struct failure *failure) {
+    const struct experiment *experiment = set->experiment;
     bool source = experiment->source.git || experiment->source.folder;
     int r;
     if (experiment->source.git)
-        r = prepare_git(run, failure);
+        r = prepare_git(set, failure);
     else if (experiment->source.folder)
-        r = prepare_local_source(run, failure);
+        r = prepare_local_source(set, failure);
     else
-        r = make_work_folders(run, failure);
+        r = make_work_folders(set, failure);
     /* A source is left as it came: the experiment's own files lie beside it. */
     if (r < 0 || !experiment->folder)
         return r;
-    cleanup_free char *copy = run_path(run, RUN_EXPERIMENT_FOLDER);
+    cleanup_free char *copy = record_path(set->record, RUN_EXPERIMENT_FOLDER);
     struct node_put files = {.local = copy, .remote = source ? RUN_EXPERIMENT_FOLDER : RUN_WORK_FOLDER};
-    return put(run, &files, failure);
+    return put(set, &files, failure);
 }
 
 /* ---- Commands -------------------------------------------------------------------------------------------
@@ -283,33 +283,29 @@ static void clear_variant(struct node_variant *variant) {
     *variant = (struct node_variant){.command = variant->command};
 }
 
-static int specify_variant(struct run *run, size_t number, struct remote_command_specification *ret,
+static int specify_variant(struct node_set *set, size_t number, struct remote_command_specification *ret,
                            void *context, struct failure *failure) {
     struct node_variant *variant = context;
-    size_t cores = run->nodes[number].core_count;
-    size_t cpus = run->experiment->placement == EXPERIMENT_PLACEMENT_CORE ? 1 : cores;
-    cleanup(plan_values_clear) struct plan_values values = {0};
-    clear_variant(variant);
-    int r = plan_values_new(run->plan, cpus, &values, failure);
-    if (r < 0)
-        return r;
+    size_t cores = set->items[number].core_count;
+    size_t cpus = set->experiment->placement == EXPERIMENT_PLACEMENT_CORE ? 1 : cores;
+    cleanup(plan_values_clear) struct plan_values values = plan_values_new(set->plan, cpus);
     struct experiment_values usable = plan_values_view(&values);
-    r = experiment_command_arguments(variant->command, run->experiment->file, &usable, &variant->arguments,
-                                     failure);
-    if (r == 0)
-        r = plan_values_environment(&values, &variant->environment, failure);
+    clear_variant(variant);
+    int r = experiment_command_arguments(variant->command, set->experiment->file, &usable,
+                                         &variant->arguments, failure);
+    variant->environment = plan_values_environment(&values);
     ret->arguments = (const char *const *)variant->arguments;
     ret->environment = (const char *const *)variant->environment;
     return r;
 }
 
-static int run_commands(struct run *run, const char *name, const struct experiment_command *commands,
+static int run_commands(struct node_set *set, const char *name, const struct experiment_command *commands,
                         size_t count, struct failure *failure) {
     for (size_t i = 0; i < count; i++) {
         cleanup(clear_variant) struct node_variant variant = {.command = &commands[i]};
         struct node_command command = {
             .specify = specify_variant, .context = &variant, .in_software = true, .name = name};
-        int r = node_command_run(run, &command, NULL, failure);
+        int r = node_command_run(set, &command, NULL, failure);
         if (r < 0)
             return r;
     }
@@ -317,39 +313,37 @@ static int run_commands(struct run *run, const char *name, const struct experime
 }
 
 /* What software there is, is recorded of a setup that fails too. */
-static int run_setup(struct run *run, struct failure *failure) {
-    int r = run_commands(run, "setup", run->experiment->setup, run->experiment->setup_count, failure);
+static int run_setup(struct node_set *set, struct failure *failure) {
+    int r = run_commands(set, "setup", set->experiment->setup, set->experiment->setup_count, failure);
     if (r < 0)
         software_add_hint(failure);
-    if (run->interrupted)
+    if (set->record->interrupted)
         return r;
     struct failure why = {0};
-    int recorded = software_record_programs(run, &why);
+    int recorded = software_record_programs(set, &why);
     if (recorded == 0)
-        recorded = software_write(run, &why); /* known too when the run is killed */
+        recorded = software_write(set, &why); /* known too when the run is killed */
     if (r == 0 && recorded < 0)
         *failure = why;
     return r < 0 ? r : recorded;
 }
 
-int run_phase_prepare(struct run *run, struct failure *failure) {
-    for (struct run_node *node = NULL; (node = run_next_node(run, node));)
+int node_set_prepare(struct node_set *set, struct failure *failure) {
+    for (struct run_node *node = NULL; (node = node_set_next(set, node));)
         node->software = cJSON_CreateObject();
-    int r = prepare_packages(run, failure);
+    int r = prepare_packages(set, failure);
     if (r == 0)
-        r = prepare_files(run, failure);
+        r = prepare_files(set, failure);
     if (r == 0)
-        r = software_load(run, failure);
+        r = software_load(set, failure);
     int64_t begun_ns = clock_monotonic_ns();
     if (r == 0)
-        r = run_setup(run, failure);
-    if (run->experiment->teardown_count > 0)
-        deadline_took(&run->deadline, DEADLINE_TEARDOWN, clock_monotonic_ns() - begun_ns);
+        r = run_setup(set, failure);
+    if (set->experiment->teardown_count > 0)
+        deadline_took(&set->deadline, DEADLINE_TEARDOWN, clock_monotonic_ns() - begun_ns);
     return r;
 }
 
-int run_teardown(struct run *run, struct failure *failure) {
-    if (!run->phases[RUN_PREPARE].started_ns)
-        return 0;
-    return run_commands(run, "teardown", run->experiment->teardown, run->experiment->teardown_count, failure);
+int node_set_tear_down(struct node_set *set, struct failure *failure) {
+    return run_commands(set, "teardown", set->experiment->teardown, set->experiment->teardown_count, failure);
 }

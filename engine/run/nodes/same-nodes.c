@@ -1,6 +1,5 @@
-/* Whether the nodes of a run that goes on are those that it began on. */
-#include "engine/run/nodes/out.h"
-#include "engine/run/run-state.h"
+/* Whether the nodes of a run that is resumed are those that it began on. */
+#include "engine/run/nodes/nodes.h"
 
 #include "engine/documents/document.h"
 #include "engine/foundation/cleanup.h"
@@ -18,17 +17,17 @@ static bool was_given(const struct run_history *past, const char *name) {
     return false;
 }
 
-int run_check_node_names(const struct run *run, struct failure *failure) {
-    const struct run_history *past = &run->past;
-    for (size_t i = 0; past->node_count > 0 && i < run->node_count; i++)
-        if (run->nodes[i].state != NODE_SPARE && !was_given(past, run->nodes[i].name))
+int node_set_check_names(const struct node_set *set, struct failure *failure) {
+    const struct run_history *past = set->past;
+    for (size_t i = 0; past->node_count > 0 && i < set->count; i++)
+        if (set->items[i].state != NODE_SPARE && !was_given(past, set->items[i].name))
             return failure_set_kind(failure, FAILURE_INPUT, -EINVAL,
                                     "the testbed gives node %s, which this run has not measured on so far; "
                                     "expected %s%s",
-                                    run->nodes[i].name, past->nodes[0]->name,
+                                    set->items[i].name, past->nodes[0]->name,
                                     past->node_count > 1 ? " and the others of its first part" : "");
     for (size_t i = 0; i < past->node_count; i++)
-        if (past->nodes[i]->given && !run_find_node(run, past->nodes[i]->name))
+        if (past->nodes[i]->given && !node_set_find(set, past->nodes[i]->name))
             return failure_set_kind(
                 failure, FAILURE_INPUT, -EINVAL,
                 "the testbed does not give node %s any more, which this run was to measure "
@@ -37,15 +36,15 @@ int run_check_node_names(const struct run *run, struct failure *failure) {
     return 0;
 }
 
-static char *facts_path(const struct run *run, const struct run_node *node, unsigned part) {
-    cleanup_free char *folder = run_node_folder_of(node, part);
-    return xformat("%s/%s/facts.json", run->folder, folder);
+static char *facts_path(const struct node_set *set, const struct run_node *node, unsigned part) {
+    cleanup_free char *folder = record_node_folder(node->name, part);
+    return xformat("%s/%s/facts.json", set->record->folder, folder);
 }
 
-/* nodes/NAME/facts.json of the last part before this one that got so far; NULL: there is none. */
-static char *find_facts(const struct run *run, const struct run_node *node) {
-    for (unsigned part = run->part - 1; part > 0; part--) {
-        cleanup_free char *path = facts_path(run, node, part);
+/* nodes/NAME/facts.json of the last part before this one that inspected the node; NULL: no part did. */
+static char *find_facts(const struct node_set *set, const struct run_node *node) {
+    for (unsigned part = set->record->part - 1; part > 0; part--) {
+        cleanup_free char *path = facts_path(set, node, part);
         if (file_exists(path))
             return take_pointer(path);
     }
@@ -70,21 +69,22 @@ static bool same_processors(const struct document_node *before, const struct doc
     return true;
 }
 
-static void note_change(struct run *run, const struct run_node *node, const char *what, const char *before,
-                        const char *now) {
-    run_note(run, "node %s: %s has changed since the part before: was %s, is %s", node->name, what, before,
-             now);
-    struct journal *journal = run_begin_entry(run, "node-changed", node);
+static void note_change(struct node_set *set, const struct run_node *node, const char *what,
+                        const char *before, const char *now) {
+    record_note(set->record, "node %s: %s has changed since the part before: was %s, is %s", node->name, what,
+                before, now);
+    struct journal *journal = node_set_begin_entry(set, "node-changed", node);
     journal_string(journal, "what", what);
     journal_string(journal, "before", before);
     journal_string(journal, "now", now);
     journal_end(journal);
 }
 
-static int compare(struct run *run, const struct run_node *node, const struct document_node *before,
+static int compare(struct node_set *set, const struct run_node *node, const struct document_node *before,
                    const struct document_node *now, struct failure *failure) {
     static const char *const models[] = {"machine", "cpu_model"};
-    static const char *const told[] = {"kernel_release", "kernel_version", "microcode", "memory_total_bytes"};
+    static const char *const noted[] = {"kernel_release", "kernel_version", "microcode",
+                                        "memory_total_bytes"};
     for (size_t i = 0; i < sizeof models / sizeof *models; i++)
         if (strcmp(text_of(before, models[i]), text_of(now, models[i])) != 0)
             return failure_set_kind(failure, FAILURE_INPUT, -EINVAL,
@@ -95,9 +95,9 @@ static int compare(struct run *run, const struct run_node *node, const struct do
         return failure_set_kind(failure, FAILURE_INPUT, -EINVAL,
                                 "this node has other processors than in the part before; what is left could "
                                 "not be compared with what was measured");
-    for (size_t i = 0; i < sizeof told / sizeof *told; i++)
-        if (strcmp(text_of(before, told[i]), text_of(now, told[i])) != 0)
-            note_change(run, node, told[i], text_of(before, told[i]), text_of(now, told[i]));
+    for (size_t i = 0; i < sizeof noted / sizeof *noted; i++)
+        if (strcmp(text_of(before, noted[i]), text_of(now, noted[i])) != 0)
+            note_change(set, node, noted[i], text_of(before, noted[i]), text_of(now, noted[i]));
     return 0;
 }
 
@@ -105,20 +105,20 @@ static void free_document(struct document **document) {
     document_free(*document);
 }
 
-static int check_node(struct run *run, const struct run_node *node, struct failure *failure) {
-    cleanup_free char *past_path = find_facts(run, node), *path = facts_path(run, node, run->part);
-    /* A file that a crash has torn says nothing. */
+static int check_node(struct node_set *set, const struct run_node *node, struct failure *failure) {
+    cleanup_free char *past_path = find_facts(set, node), *path = facts_path(set, node, set->record->part);
+    /* A file that a crash has torn is not compared. */
     cleanup(free_document) struct document *before = NULL, *now = NULL;
     if (!past_path || document_read_json(past_path, &before, NULL) < 0)
         return 0;
     int r = document_read_json(path, &now, failure);
-    return r < 0 ? r : compare(run, node, before->root, now->root, failure);
+    return r < 0 ? r : compare(set, node, before->root, now->root, failure);
 }
 
-int run_check_same_nodes(struct run *run, struct failure *failure) {
-    cleanup_free struct failure *failures = xcalloc(run->node_count + 1, sizeof *failures);
-    for (struct run_node *node = NULL; (node = run_next_node(run, node));)
+int node_set_check_same(struct node_set *set, struct failure *failure) {
+    cleanup_free struct failure *failures = xcalloc(set->count + 1, sizeof *failures);
+    for (struct run_node *node = NULL; (node = node_set_next(set, node));)
         if (node->facts)
-            check_node(run, node, &failures[node->number]);
-    return run_merge_failures(run, failures, "checking", failure);
+            check_node(set, node, &failures[node->number]);
+    return node_set_merge_failures(set, failures, "checking", failure);
 }

@@ -5,7 +5,7 @@
 #include "engine/foundation/memory.h"
 #include "engine/run/nodes/command.h"
 #include "engine/run/nodes/kinds.h"
-#include "engine/run/nodes/out.h"
+#include "engine/run/nodes/nodes.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -96,13 +96,13 @@ static const char load_script[] =
 
 static const char *const none[] = {NULL};
 
-const char *const *software_environment(const struct run *run, const struct run_node *node) {
-    (void)run;
+const char *const *software_environment(const struct node_set *set, const struct run_node *node) {
+    (void)set;
     return node->environment ? (const char *const *)node->environment : none;
 }
 
-const char *const *software_prefix(const struct run *run) {
-    const struct bind_texts *container = &run->experiment->software.kinds[SOFTWARE_CONTAINER];
+const char *const *software_prefix(const struct node_set *set) {
+    const struct bind_texts *container = &set->experiment->software.kinds[SOFTWARE_CONTAINER];
     return container->count ? (const char *const *)container->items : none;
 }
 
@@ -196,12 +196,12 @@ static const char blank[] = " \t\r\n";
 /* "on node a-1, module 'gcc/99' cannot be loaded: Lmod has detected the following error: ..." */
 static int complain(const struct run_node *node, const struct node_result *result, struct failure *failure) {
     char how[128];
-    cleanup(text_clear) struct text told;
-    text_init(&told, COMPLAINT_MOST);
+    cleanup(text_clear) struct text said;
+    text_init(&said, COMPLAINT_MOST);
     const char *word = result->error.length ? result->error.bytes : "";
     word += strspn(word, blank);
     for (int r = 0; r == 0 && *word; word += strcspn(word, blank), word += strspn(word, blank))
-        r = text_printf(&told, "%s%.*s", told.length ? " " : "", (int)strcspn(word, blank), word);
+        r = text_printf(&said, "%s%.*s", said.length ? " " : "", (int)strcspn(word, blank), word);
     const char *begin = result->output.length ? result->output.bytes : "",
                *what = begin + result->output.length;
     while (what > begin && what[-1])
@@ -209,32 +209,32 @@ static int complain(const struct run_node *node, const struct node_result *resul
     if (*what == '\0' || result->exit.code != 1)
         return failure_set_kind(failure, FAILURE_EXPERIMENT, -ECHILD,
                                 "on node %s, loading the software %s: %s", node->name,
-                                remote_exit_describe(&result->exit, how, sizeof how), told.bytes);
+                                remote_exit_describe(&result->exit, how, sizeof how), said.bytes);
     return failure_set_kind(failure, FAILURE_EXPERIMENT, -ENOPKG, "on node %s, %.300s%s%s", node->name, what,
-                            told.length ? ": " : "", told.bytes);
+                            said.length ? ": " : "", said.bytes);
 }
 
 /* ---- All nodes -------------------------------------------------------------------------------------------
  */
 
-/* What MEMBER of their records says of each node; what is not the same everywhere is noted. */
-static void note_differences(struct run *run, const char *member) {
+/* Notes which items of MEMBER, an object of the records, are not the same on all nodes. */
+static void note_differences(struct node_set *set, const char *member) {
     cleanup(json_cleanup) cJSON *names = cJSON_CreateObject();
     const cJSON *item;
-    for (size_t i = 0; i < run->node_count; i++)
-        cJSON_ArrayForEach(item, cJSON_GetObjectItemCaseSensitive(run->nodes[i].software, member)) {
+    for (size_t i = 0; i < set->count; i++)
+        cJSON_ArrayForEach(item, cJSON_GetObjectItemCaseSensitive(set->items[i].software, member)) {
             if (!cJSON_GetObjectItemCaseSensitive(names, item->string))
                 json_add_string(names, item->string, NULL);
         }
     for (const cJSON *name = names->child; name; name = name->next) {
-        cleanup(node_texts_clear) struct node_texts values = node_texts_new(run->node_count);
-        for (size_t i = 0; i < run->node_count; i++) {
-            const cJSON *record = cJSON_GetObjectItemCaseSensitive(run->nodes[i].software, member);
+        cleanup(node_texts_clear) struct node_texts values = node_texts_new(set->count);
+        for (size_t i = 0; i < set->count; i++) {
+            const cJSON *record = cJSON_GetObjectItemCaseSensitive(set->items[i].software, member);
             item = cJSON_GetObjectItemCaseSensitive(record, name->string);
-            if (record && run_node_is_in(&run->nodes[i]))
+            if (record && run_node_is_in(&set->items[i]))
                 values.items[i] = xstrdup(cJSON_IsString(item) ? item->valuestring : "unset");
         }
-        run_note_difference(run, name->string, &values);
+        node_set_note_difference(set, name->string, &values);
     }
 }
 
@@ -277,8 +277,8 @@ static int judge(struct run_node *node, const struct node_result *result, struct
     return 0;
 }
 
-int software_load(struct run *run, struct failure *failure) {
-    const struct software_settings *settings = &run->experiment->software;
+int software_load(struct node_set *set, struct failure *failure) {
+    const struct software_settings *settings = &set->experiment->software;
     cleanup(text_clear) struct text shown;
     text_init(&shown, FAILURE_TEXT_SIZE);
     text_append_string(&shown, "load ");
@@ -289,15 +289,15 @@ int software_load(struct run *run, struct failure *failure) {
     struct node_command question = {
         .arguments = arguments, .folder = RUN_WORK_FOLDER, .shown = shown.bytes, .kept = ANSWER_MOST};
     struct node_result *results = NULL;
-    int r = node_command_run(run, &question, &results, failure);
+    int r = node_command_run(set, &question, &results, failure);
     if (r < 0)
         return r;
-    for (struct run_node *node = NULL; r == 0 && (node = run_next_node(run, node));)
+    for (struct run_node *node = NULL; r == 0 && (node = node_set_next(set, node));)
         r = judge(node, &results[node->number], failure);
-    node_results_free(run->group, results);
+    node_results_free(set->group, results);
     if (r < 0)
         return r;
-    note_differences(run, "environment");
-    note_differences(run, "tools");
+    note_differences(set, "environment");
+    note_differences(set, "tools");
     return 0;
 }

@@ -1,13 +1,12 @@
 /* What ran on each node, as its loader, its package manager and its compiler say: software/versions.json. */
 #include "engine/run/nodes/software.h"
-#include "engine/run/measure/job-mpi.h"
 
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/file.h"
 #include "engine/foundation/hash.h"
 #include "engine/foundation/memory.h"
 #include "engine/run/nodes/command.h"
-#include "engine/run/nodes/out.h"
+#include "engine/run/nodes/nodes.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -129,11 +128,11 @@ struct file_question {
     const char **arguments; /* of the last node that was asked; owned */
 };
 
-static int specify_files(struct run *run, size_t node, struct remote_command_specification *ret,
+static int specify_files(struct node_set *set, size_t node, struct remote_command_specification *ret,
                          void *context, struct failure *failure) {
     static const char *const shell[] = {"sh", "-c", list_script, "assay", NULL};
     struct file_question *question = context;
-    cleanup_free const char **words = question->find(&run->nodes[node], question->context);
+    cleanup_free const char **words = question->find(&set->items[node], question->context);
     (void)failure;
     free(question->arguments);
     question->arguments = software_join(shell, words);
@@ -141,14 +140,14 @@ static int specify_files(struct run *run, size_t node, struct remote_command_spe
     return 0;
 }
 
-/* What the nodes answer becomes member KEY of their records. */
-static int ask_about_files(struct run *run, struct file_question *question, const char *key,
+/* The answers become member KEY of the records of the nodes. */
+static int ask_about_files(struct node_set *set, struct file_question *question, const char *key,
                            const char *shown, struct failure *failure) {
-    cleanup_free bool *nodes = xcalloc(run->node_count, sizeof *nodes);
+    cleanup_free bool *nodes = xcalloc(set->count, sizeof *nodes);
     bool any = false;
-    for (struct run_node *node = NULL; (node = run_next_node(run, node));) {
+    for (struct run_node *node = NULL; (node = node_set_next(set, node));) {
         size_t i = node->number;
-        if (!node->software || !node_group_is_there(run->group, i))
+        if (!node->software || !node_group_is_there(set->group, i))
             continue;
         cleanup_free const char **words = question->find(node, question->context);
         any |= nodes[i] = words[0];
@@ -162,17 +161,27 @@ static int ask_about_files(struct run *run, struct file_question *question, cons
                                    .shown = shown,
                                    .kept = ANSWER_MOST};
     struct node_result *results = NULL;
-    int r = node_command_run(run, &command, &results, failure);
+    int r = node_command_run(set, &command, &results, failure);
     free(take_pointer(question->arguments));
     if (r < 0)
         return r;
-    for (struct run_node *node = NULL; (node = run_next_node(run, node));) {
+    for (struct run_node *node = NULL; (node = node_set_next(set, node));) {
         const struct node_result *result = &results[node->number];
         if (node_result_is_good(result) && result->output.length)
             take_answer(node, key, result->output.bytes);
     }
-    node_results_free(run->group, results);
+    node_results_free(set->group, results);
     return 0;
+}
+
+int software_mpirun(const struct node_set *set, char ***ret, struct failure *failure) {
+    static char usual[] = "mpirun";
+    const struct experiment_command *own = &set->experiment->job.mpirun;
+    struct experiment_command command = {.arguments = {.items = (char *[]){usual}, .count = 1}};
+    cleanup(plan_values_clear) struct plan_values values = plan_values_new(set->plan, 1);
+    struct experiment_values view = plan_values_view(&values);
+    return experiment_command_arguments(own->arguments.count ? own : &command, set->experiment->file, &view,
+                                        ret, failure);
 }
 
 /* What a unit starts; MPIRUN is NULL where that starts no ranks. */
@@ -207,23 +216,19 @@ static const char **find_programs(const struct run_node *node, void *context) {
     return words;
 }
 
-int software_record_programs(struct run *run, struct failure *failure) {
-    cleanup(plan_values_clear) struct plan_values values = {0};
+int software_record_programs(struct node_set *set, struct failure *failure) {
+    cleanup(plan_values_clear) struct plan_values values = plan_values_new(set->plan, 1);
     cleanup(clear_programs) struct programs programs = {0};
-    int r = plan_values_new(run->plan, 1, &values, failure);
-    if (r == 0)
-        r = run->experiment->streamed ? plan_values_set_block(&values, run->plan, 0, 1, failure)
-                                      : plan_values_set_unit(&values, run->plan, 0, 1, failure);
+    plan_values_set(&values, set->plan, 0, 1);
     struct experiment_values usable = plan_values_view(&values);
-    if (r == 0)
-        r = experiment_command_arguments(&run->experiment->run, run->experiment->file, &usable,
+    int r = experiment_command_arguments(&set->experiment->run, set->experiment->file, &usable,
                                          &programs.arguments, failure);
-    if (r == 0 && experiment_has_ranks(run->experiment))
-        r = mpi_program(run, &programs.mpirun, failure);
+    if (r == 0 && experiment_has_ranks(set->experiment))
+        r = software_mpirun(set, &programs.mpirun, failure);
     if (r < 0)
         return r;
     struct file_question question = {.find = find_programs, .context = &programs};
-    return ask_about_files(run, &question, "programs",
+    return ask_about_files(set, &question, "programs",
                            "list the programs that run, their libraries and the hashes of both", failure);
 }
 
@@ -241,23 +246,23 @@ static const char **find_facts(const struct run_node *node, void *context) {
     return words;
 }
 
-int software_record_facts(struct run *run, struct failure *failure) {
-    if (!run->group)
+int software_record_facts(struct node_set *set, struct failure *failure) {
+    if (!set->group)
         return 0;
     struct file_question question = {.find = find_facts};
-    return ask_about_files(run, &question, "libraries",
-                           "list the libraries that kernels told of, and their hashes", failure);
+    return ask_about_files(set, &question, "libraries",
+                           "list the libraries that kernels named, and their hashes", failure);
 }
 
-int software_write(struct run *run, struct failure *failure) {
+int software_write(struct node_set *set, struct failure *failure) {
     cleanup(json_cleanup) cJSON *object = cJSON_CreateObject();
     cJSON *nodes = json_add_object(object, "nodes");
-    for (size_t i = 0; i < run->node_count; i++)
-        if (run->nodes[i].software)
-            cJSON_AddItemReferenceToObject(nodes, run->nodes[i].name, run->nodes[i].software);
-    cleanup_free char *path = run_path(run, "software/versions.json");
+    for (size_t i = 0; i < set->count; i++)
+        if (set->items[i].software)
+            cJSON_AddItemReferenceToObject(nodes, set->items[i].name, set->items[i].software);
+    cleanup_free char *path = record_path(set->record, "software/versions.json");
     /* A part that got no further than to reach the nodes knows less than those before. */
     if (cJSON_GetArraySize(nodes) == 0 && file_exists(path))
         return 0;
-    return run_write_json(path, object, failure);
+    return json_write_file(path, object, failure);
 }

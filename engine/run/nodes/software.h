@@ -5,29 +5,33 @@
 #ifndef ASSAY_NODES_SOFTWARE_H
 #define ASSAY_NODES_SOFTWARE_H
 
-#include "engine/run/run-state.h"
+#include "engine/run/nodes/nodes.h"
 
 /* Loads modules and Spack's packages and looks into the prefix on every node, once, and keeps what that
  * changes in the environment. Part of prepare, once the experiment's files are there. A module that cannot be
- * loaded is a FAILURE_EXPERIMENT with its node and what the tool says of it. What differs between the nodes
+ * loaded is a FAILURE_EXPERIMENT with its node and the message of the tool. What differs between the nodes
  * is noted. */
-int software_load(struct run *run, struct failure *failure);
+int software_load(struct node_set *set, struct failure *failure);
 
 /* What a command of the experiment's is started with on a node, borrowed and NULL-ended: "NAME=VALUE" each,
  * or "NAME" for what is taken away, before all else that is added to its environment; and the arguments that
  * go before its own (the container's). Either may be empty. */
-const char *const *software_environment(const struct run *run, const struct run_node *node);
-const char *const *software_prefix(const struct run *run);
+const char *const *software_environment(const struct node_set *set, const struct run_node *node);
+const char *const *software_prefix(const struct node_set *set);
 /* FIRST and then SECOND (each may be NULL), for free(): an array of the same strings. */
 const char **software_join(const char *const *first, const char *const *second);
 
+/* The program that starts ranks, and the options that the experiment gives it: owned, NULL-ended, for
+ * experiment_arguments_free(). */
+int software_mpirun(const struct node_set *set, char ***ret, struct failure *failure);
+
 /* Records which programs the run command starts and which libraries the loader gives them, with their hashes
  * and packages, and the compiler. Part of prepare, after setup. */
-int software_record_programs(struct run *run, struct failure *failure);
-/* The same of libraries that kernels have told of: facts that are paths. Part of collect. */
-int software_record_facts(struct run *run, struct failure *failure);
+int software_record_programs(struct node_set *set, struct failure *failure);
+/* The same of libraries whose paths kernels have printed as facts. Part of collect. */
+int software_record_facts(struct node_set *set, struct failure *failure);
 /* Writes software/versions.json. */
-int software_write(struct run *run, struct failure *failure);
+int software_write(struct node_set *set, struct failure *failure);
 
 /* Adds the Debian package that has the compiler, header or library which FAILURE, of a command, says is
  * missing. */

@@ -9,11 +9,17 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <math.h>
-#include <search.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+const char *const run_phase_names[RUN_PHASES] = {
+    [RUN_RESERVE] = "reserve", [RUN_DEPLOY] = "deploy",   [RUN_CONNECT] = "connect",
+    [RUN_INSPECT] = "inspect", [RUN_PREPARE] = "prepare", [RUN_CONTROL] = "control",
+    [RUN_WARM_UP] = "warm-up", [RUN_MEASURE] = "measure", [RUN_COLLECT] = "collect",
+    [RUN_RESTORE] = "restore", [RUN_SEAL] = "seal",       [RUN_RELEASE] = "release",
+};
 
 enum {
     NAME_SIZE = 256,      /* of a node or a core; longer ones are cut */
@@ -34,19 +40,12 @@ static struct run_history_part *last_part(struct run_history *history) {
 
 /* ---- Nodes ------------------------------------------------------------------------------------- */
 
-static int compare_nodes(const void *a, const void *b) {
-    return strcmp(((const struct run_history_node *)a)->name, ((const struct run_history_node *)b)->name);
-}
-
 struct run_history_node *run_history_find_node(struct run_history *history, const char *name) {
-    struct run_history_node wanted = {.name = (char *)name};
-    struct run_history_node *const *found = tfind(&wanted, &history->node_names, compare_nodes);
-    if (found)
-        return *found;
+    size_t number = text_set_add(&history->node_names, name, strlen(name));
+    if (number < history->node_count)
+        return history->nodes[number];
     struct run_history_node *node = xcalloc(1, sizeof *node);
-    node->name = xstrdup(name);
-    if (!tsearch(node, &history->node_names, compare_nodes))
-        abort(); /* out of memory */
+    node->name = history->node_names.texts[number];
     history->nodes = grow(history->nodes, history->node_count, sizeof *history->nodes);
     return history->nodes[history->node_count++] = node;
 }
@@ -61,7 +60,9 @@ static struct run_history_node *find_named(struct run_history *history, const st
     if (node->part != history->part_count) {
         node->part = history->part_count;
         node->condition = RUN_NODE_IN;
-        node->slow = false;
+        node->out[0] = '\0';
+        node->replaced = false;
+        free(take_pointer(node->slow));
         free(take_pointer(node->sentence));
     }
     return node;
@@ -88,12 +89,14 @@ static void take_fate(struct run_history *history, const struct journal_entry *e
         if (journal_entry_is(entry, fates[i].event) &&
             (node->condition < fates[i].condition || node->condition == RUN_NODE_OUT_OF_REACH))
             node->condition = fates[i].condition;
-    node->slow |= journal_entry_is(entry, "slow-node");
     if (journal_entry_text(entry, "sentence", sentence, sizeof sentence)) {
-        free(node->sentence);
-        node->sentence = xstrdup(sentence);
+        char **kept = journal_entry_is(entry, "slow-node") ? &node->slow : &node->sentence;
+        free(*kept);
+        *kept = xstrdup(sentence);
     }
     if (journal_entry_is(entry, "node-out")) {
+        journal_entry_text(entry, "why", node->out, sizeof node->out);
+        node->replaced = strcmp(node->out, "unfit") == 0; /* a spare, which had no share yet */
         history->measured = false;
         history->lacks_node = true;
     }
@@ -105,6 +108,12 @@ static void take_replacement(struct run_history *history, const struct journal_e
                             *by = find_named(history, entry, "by");
     if (!node || !by)
         return;
+    if (!node->out[0]) /* in an earlier part */
+        memcpy(node->out, "replaced", sizeof "replaced");
+    node->replaced = by->given = true;
+    for (size_t i = 0; i < history->replacement_count; i++) /* a later part repeats it */
+        if (history->replacements[i].node == node->name && history->replacements[i].by == by->name)
+            return;
     history->replacements =
         grow(history->replacements, history->replacement_count, sizeof *history->replacements);
     history->replacements[history->replacement_count++] =
@@ -121,7 +130,7 @@ static void take_agent(struct run_history *history, const struct journal_entry *
     history->agents[history->agent_count++] = agent;
 }
 
-/* It was told to leave, or was gone. */
+/* It has left. */
 static void drop_agent(struct run_history *history, const struct journal_entry *entry) {
     char session[sizeof history->agents->session] = "";
     journal_entry_text(entry, "session", session, sizeof session);
@@ -216,18 +225,39 @@ static void take_start(struct run_history *history, const struct journal_entry *
            history->commits[history->commit_count - 1].bytes > (uint64_t)results_bytes)
         history->commit_count--;
     history->units_before = history->units_done;
-    history->phase[0] = history->sealed_as[0] = history->archive[0] = history->error[0] = '\0';
+    history->phase[0] = history->sealed_as[0] = history->archive[0] = history->error[0] =
+        history->outcome[0] = '\0';
+    memset(history->phases, 0, sizeof history->phases);
+    history->units_missing = 0;
+    history->rows_settled = -1;
     history->deadline_ns = history->block = 0;
     history->measuring = false;
     history->first_commit = SIZE_MAX;
 }
 
+/* An archive that could not be made: whatever there was to seal, the part has failed. */
+static void take_unsealed(struct run_history *history) {
+    if (strcmp(history->sealed_as, "failed") != 0 || !history->outcome[0])
+        memcpy(history->outcome, history->error, sizeof history->outcome);
+    memcpy(history->sealed_as, "failed", sizeof "failed");
+    memcpy(last_part(history)->status, "failed", sizeof "failed");
+}
+
 static void take_phase(struct run_history *history, const struct journal_entry *entry) {
     bool begins = journal_entry_is(entry, "phase-started");
-    char phase[sizeof history->phase] = "", status[32] = "";
-    journal_entry_text(entry, "phase", phase, sizeof phase);
+    char name[sizeof history->phase] = "", status[sizeof history->phases->status] = "";
+    size_t phase = 0;
+    journal_entry_text(entry, "phase", name, sizeof name);
     journal_entry_text(entry, "status", status, sizeof status);
-    if (strcmp(phase, "measure") != 0)
+    while (phase < RUN_PHASES && strcmp(run_phase_names[phase], name) != 0)
+        phase++;
+    if (phase == RUN_PHASES)
+        return;
+    *(begins ? &history->phases[phase].started_ns : &history->phases[phase].ended_ns) = entry->wall_ns;
+    memcpy(history->phases[phase].status, status, sizeof status);
+    if (phase == RUN_SEAL && strcmp(status, "failed") == 0)
+        take_unsealed(history);
+    if (phase != RUN_MEASURE)
         return;
     history->measuring = begins;
     history->measured = !begins && strcmp(status, "done") == 0 && !history->lacks_node;
@@ -264,6 +294,10 @@ static void take_command(struct run_history *history, const struct journal_entry
             history->commands_kept = number;
 }
 
+static void take_deadline(struct run_history *history, const struct journal_entry *entry) {
+    journal_entry_time(entry, "wall_ns", &history->deadline_ns);
+}
+
 static void take_sealing(struct run_history *history, const struct journal_entry *entry) {
     (void)entry;
     memcpy(last_part(history)->status, history->sealed_as, sizeof history->sealed_as);
@@ -293,9 +327,11 @@ static const struct {
     {"planned", "units", COUNT(planned)},
     {"phase-started", "phase", TEXT(phase)},
     {"block-started", "block", COUNT(block)},
-    {"deadline", "wall_ns", COUNT(deadline_ns)},
     {"sealing", "status", TEXT(sealed_as)},
+    {"sealing", "error", TEXT(outcome)},
     {"sealing", "archive", TEXT(archive)},
+    {"sealing", "units_missing", COUNT(units_missing)},
+    {"sealing", "rows_settled", COUNT(rows_settled)},
 };
 
 /* What else the events mean, after that. */
@@ -312,6 +348,7 @@ static const struct {
     {"slow-node", take_fate},    {"node-replaced", take_replacement},
     {"agent", take_agent},       {"agent-ended", drop_agent},
     {"command", take_command},   {"sealing", take_sealing},
+    {"deadline", take_deadline},
 };
 
 static void take_members(struct run_history *history, const struct journal_entry *entry) {
@@ -361,7 +398,7 @@ int run_history_read_from(const struct journal_source *source, struct run_histor
 
 /* ---- Lines of the results ---------------------------------------------------------------------- */
 
-enum { ROW, REPETITION, ORDER, BLOCK, ATTEMPT, NODE, CORE, LAST, FIELDS };
+enum { LAST = RESULTS_CORE + 1, FIELDS };
 
 struct field {
     const char *bytes;
@@ -401,14 +438,16 @@ static int take_lines(const struct run_history_units *units, const char *at, con
     for (const char *newline; at < end; at = newline + 1) {
         struct attempt attempt = {.done = true};
         newline = split_line(at, end, fields);
-        copy_field(&fields[NODE], attempt.node);
-        copy_field(&fields[CORE], attempt.core);
+        copy_field(&fields[RESULTS_NODE], attempt.node);
+        copy_field(&fields[RESULTS_CORE], attempt.core);
         copy_field(&fields[LAST], attempt.flags);
-        if (!newline || !number_parse_int64(fields[ORDER].bytes, fields[ORDER].length, &attempt.order) ||
-            !number_parse_int64(fields[ATTEMPT].bytes, fields[ATTEMPT].length, &attempt.number) ||
+        if (!newline ||
+            !number_parse_int64(fields[RESULTS_ORDER].bytes, fields[RESULTS_ORDER].length, &attempt.order) ||
+            !number_parse_int64(fields[RESULTS_ATTEMPT].bytes, fields[RESULTS_ATTEMPT].length,
+                                &attempt.number) ||
             !take_attempt(units, &attempt))
             return failure_set_kind(failure, FAILURE_VERIFICATION, -EBADMSG,
-                                    "results.csv has the line '%.*s', which is none of this run",
+                                    "results.csv has the line '%.*s', which does not belong to this run",
                                     end - at < 128 ? (int)(end - at) : 128, at);
         int r = units->take_line ? units->take_line(at, (size_t)(newline - at), units->context, failure) : 0;
         if (r < 0)
@@ -464,16 +503,14 @@ int run_history_read_units(const char *folder, const struct run_history_units *u
     return r;
 }
 
-static void free_node(void *item) {
-    struct run_history_node *node = item;
-    free(node->name);
-    free(node->sentence);
-    free(node);
-}
-
 void run_history_clear(struct run_history *history) {
-    tdestroy(history->node_names, free_node);
+    for (size_t i = 0; i < history->node_count; i++) {
+        free(history->nodes[i]->sentence);
+        free(history->nodes[i]->slow);
+        free(history->nodes[i]);
+    }
     free(history->nodes);
+    text_set_clear(&history->node_names);
     free(history->agents);
     free(history->replacements);
     free(history->parts);

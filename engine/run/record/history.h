@@ -15,12 +15,50 @@
 #define ASSAY_RECORD_HISTORY_H
 
 #include "engine/foundation/failure.h"
+#include "engine/foundation/text-set.h"
 #include "engine/run/record/journal-read.h"
 #include "engine/run/record/ledger.h"
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+/* The phases of a part, in their order. */
+enum run_phase {
+    RUN_RESERVE,
+    RUN_DEPLOY,
+    RUN_CONNECT,
+    RUN_INSPECT,
+    RUN_PREPARE,
+    RUN_CONTROL,
+    RUN_WARM_UP,
+    RUN_MEASURE,
+    RUN_COLLECT,
+    RUN_RESTORE,
+    RUN_SEAL,
+    RUN_RELEASE,
+    RUN_PHASES,
+};
+extern const char *const run_phase_names[RUN_PHASES];
+
+/* The columns of results.csv before the factors. */
+enum results_column {
+    RESULTS_ROW,
+    RESULTS_REPETITION,
+    RESULTS_ORDER,
+    RESULTS_BLOCK,
+    RESULTS_ATTEMPT,
+    RESULTS_NODE,
+    RESULTS_CORE,
+    RESULTS_START,
+    RESULTS_START_MONOTONIC,
+    RESULTS_FACTORS,
+};
+
+struct run_history_phase {
+    int64_t started_ns, ended_ns; /* wall; 0: it did not */
+    char status[16];              /* of one that has ended */
+};
 
 /* One part. */
 struct run_history_part {
@@ -33,15 +71,17 @@ struct run_history_part {
 enum run_node_condition { RUN_NODE_IN, RUN_NODE_OUT_OF_REACH, RUN_NODE_LOST, RUN_NODE_OUT };
 
 struct run_history_node {
-    char *name;
+    char *name;  /* of node_names */
     bool given;  /* the testbed gave it; else it was a spare */
     size_t part; /* the last that had it; the rest is of that part */
     enum run_node_condition condition;
-    bool slow;
-    char *sentence; /* why it is not in, or slow; NULL */
+    char *sentence; /* why it is not in; NULL */
+    char *slow;     /* how much slower than the others it is, in a sentence; NULL: it is not */
+    char out[32];   /* why it was excluded, in a word; "": it was not */
+    bool replaced;  /* another measures its share, or it had none */
 };
 
-/* An agent that may still be there: it leaves when it is told to, or when its lease is over. */
+/* An agent that may still be there: it leaves when it is asked to, or when its lease is over. */
 struct run_history_agent {
     const char *node; /* a name of the nodes' */
     char session[17];
@@ -67,7 +107,7 @@ struct run_history {
     size_t part_count;
     struct run_history_node **nodes; /* of all parts */
     size_t node_count;
-    void *node_names; /* the same as tsearch(3) has them */
+    struct text_set node_names; /* their names, by the same numbers */
     struct run_history_agent *agents;
     size_t agent_count;
     struct run_history_replacement *replacements;
@@ -77,14 +117,17 @@ struct run_history {
     int64_t lines_flagged, units_repeated, units_before; /* the last: done when the last part began */
     int64_t last_block, blocks_done; /* the highest number; how many were measured to their ends */
     unsigned commands_kept;          /* folders in logs/commands/ */
-    bool lacks_node;                 /* one was taken out since the last part began to measure */
+    bool lacks_node;                 /* one was excluded since the last part began to measure */
     bool measured;                   /* the last part that measured came to its end, and no node was out */
 
     /* Of the last part. */
-    char phase[32];      /* the last that began; "": none */
-    char sealed_as[16];  /* the status that it was sealed with; "": it was not */
-    char archive[256];   /* the file name of its archive; "": not known */
-    int64_t deadline_ns; /* wall; 0: it has none */
+    char phase[32];     /* the last that began; "": none */
+    char sealed_as[16]; /* the status that it was sealed with; "": it was not */
+    char archive[256];  /* the file name of its archive; "": not known */
+    char outcome[FAILURE_PLACE_SIZE + FAILURE_TEXT_SIZE]; /* why it is not completed; "": it is */
+    int64_t units_missing, rows_settled; /* when it was sealed; of the latter, -1: no row could be */
+    struct run_history_phase phases[RUN_PHASES];
+    int64_t deadline_ns;                                /* wall; 0: it has none */
     char error[FAILURE_PLACE_SIZE + FAILURE_TEXT_SIZE]; /* the last; "": none */
     int64_t block;                                      /* that is being measured; 0: none */
     bool measuring;

@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <math.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -33,77 +34,34 @@ bool journal_line_is_whole(const char *line, size_t length) {
 
 /* ---- Members ----------------------------------------------------------------------------------- */
 
-struct member {
-    const char *key; /* as it is written; ours have nothing to unescape */
-    size_t key_length;
-    const char *value; /* as it is written: digits, "text" with its quotes, null */
-    size_t length;
-};
-
-/* Behind the string whose opening quote is at AT; NULL if it has no end. */
-static const char *skip_string(const char *at, const char *end) {
-    while (at < end && (at = memchr(at + 1, '"', (size_t)(end - at - 1)))) {
-        const char *slash = at;
-        while (slash[-1] == '\\') /* at last the opening quote is met */
-            slash--;
-        if ((at - slash) % 2 == 0)
-            return at + 1;
-    }
-    return NULL;
-}
-
-/* The member behind the brace or comma at *AT, which moves behind it. Values are strings and literals: ours
- * have no lists or objects. */
-static bool next_member(const char **at, const char *end, struct member *ret) {
-    const char *key = *at + 1;
-    if (key >= end || *key != '"')
-        return false;
-    const char *colon = skip_string(key, end);
-    if (!colon || colon == end || *colon != ':')
-        return false;
-    const char *value = colon + 1, *behind = value;
-    if (value < end && *value == '"')
-        behind = skip_string(value, end);
-    if (!behind)
-        return false;
-    behind = memchr(behind, ',', (size_t)(end - behind));
-    behind = behind ? behind : end;
-    *ret = (struct member){key + 1, (size_t)(colon - key - 2), value, (size_t)(behind - value)};
-    *at = behind;
-    return true;
-}
-
-static bool find_member(const struct journal_entry *entry, const char *key, struct member *ret) {
-    size_t length = strlen(key);
-    for (const char *at = entry->line; next_member(&at, entry->line + entry->length, ret);)
-        if (ret->key_length == length && memcmp(ret->key, key, length) == 0)
-            return true;
-    return false;
+static const cJSON *find_member(const struct journal_entry *entry, const char *key) {
+    return cJSON_GetObjectItemCaseSensitive(entry->members, key);
 }
 
 bool journal_entry_is(const struct journal_entry *entry, const char *event) {
-    return strncmp(event, entry->event, entry->event_length) == 0 && event[entry->event_length] == '\0';
+    return strcmp(entry->event, event) == 0;
 }
 
 bool journal_entry_integer(const struct journal_entry *entry, const char *key, int64_t *ret) {
-    struct member member;
-    return find_member(entry, key, &member) && number_parse_int64(member.value, member.length, ret);
+    static const double exact = 9007199254740992; /* 2^53 */
+    const cJSON *member = find_member(entry, key);
+    if (!cJSON_IsNumber(member) || !(fabs(member->valuedouble) <= exact) ||
+        floor(member->valuedouble) != member->valuedouble)
+        return false;
+    *ret = (int64_t)member->valuedouble;
+    return true;
+}
+
+bool journal_entry_time(const struct journal_entry *entry, const char *key, int64_t *ret) {
+    const char *digits = cJSON_GetStringValue(find_member(entry, key));
+    return digits ? number_parse_int64(digits, strlen(digits), ret) : journal_entry_integer(entry, key, ret);
 }
 
 bool journal_entry_text(const struct journal_entry *entry, const char *key, char *buffer, size_t size) {
-    struct member member;
-    cleanup(json_cleanup) cJSON *unescaped = NULL;
-    if (!find_member(entry, key, &member) || member.length < 2 || member.value[0] != '"')
+    const char *text = cJSON_GetStringValue(find_member(entry, key));
+    if (!text)
         return false;
-    const char *text = member.value + 1;
-    size_t length = member.length - 2;
-    if (memchr(text, '\\', length)) {
-        unescaped = cJSON_ParseWithLength(member.value, member.length);
-        if (!cJSON_IsString(unescaped))
-            return false;
-        text = unescaped->valuestring;
-        length = strlen(text);
-    }
+    size_t length = strlen(text);
     if (length >= size) /* no half of a UTF-8 character stays */
         for (length = size - 1; length > 0 && ((unsigned char)text[length] & 0xc0) == 0x80;)
             length--;
@@ -112,26 +70,21 @@ bool journal_entry_text(const struct journal_entry *entry, const char *key, char
     return true;
 }
 
-/* The members that every entry begins with; the others are looked for behind them. */
-static bool parse_entry(const char *line, size_t length, struct journal_entry *ret) {
+/* Takes a whole LINE apart: an object that begins with the members of every entry, in their order. */
+static bool parse_entry(cJSON *members, struct journal_entry *ret) {
     static const char *const keys[] = {"seq", "t", "m", "event"};
-    struct member members[4];
+    const cJSON *member = cJSON_IsObject(members) ? members->child : NULL;
     int64_t sequence;
-    *ret = (struct journal_entry){.line = line};
-    for (size_t i = 0; i < 4; i++)
-        if (!next_member(&ret->line, line + length, &members[i]) ||
-            members[i].key_length != strlen(keys[i]) ||
-            memcmp(members[i].key, keys[i], members[i].key_length) != 0)
+    for (size_t i = 0; i < 4; i++, member = member->next)
+        if (!member || strcmp(member->string, keys[i]) != 0)
             return false;
-    if (!number_parse_int64(members[0].value, members[0].length, &sequence) || sequence < 1 ||
-        !number_parse_int64(members[1].value, members[1].length, &ret->wall_ns) ||
-        !number_parse_int64(members[2].value, members[2].length, &ret->monotonic_ns) ||
-        ret->monotonic_ns < 0 || members[3].length < 2 || members[3].value[0] != '"')
+    *ret = (struct journal_entry){.members = members};
+    ret->event = cJSON_GetStringValue(find_member(ret, "event"));
+    if (!ret->event || !journal_entry_integer(ret, "seq", &sequence) || sequence < 1 ||
+        !journal_entry_time(ret, "t", &ret->wall_ns) || !journal_entry_time(ret, "m", &ret->monotonic_ns) ||
+        ret->monotonic_ns < 0)
         return false;
     ret->sequence = (uint64_t)sequence;
-    ret->event = members[3].value + 1;
-    ret->event_length = members[3].length - 2;
-    ret->length = (size_t)(line + length - ret->line);
     return true;
 }
 
@@ -147,9 +100,10 @@ struct replay {
 /* LINE without its newline. */
 static int take_line(struct replay *replay, const char *line, size_t length, struct failure *failure) {
     bool whole = length <= JOURNAL_LINE_BYTES_MAX && journal_line_is_whole(line, length);
+    cleanup(json_cleanup) cJSON *members =
+        whole && !replay->torn ? cJSON_ParseWithLength(line, length) : NULL;
     struct journal_entry entry;
-    if (!replay->torn && whole && parse_entry(line, length - JOURNAL_TAIL_BYTES, &entry) &&
-        entry.sequence == replay->end.entries + 1) {
+    if (parse_entry(members, &entry) && entry.sequence == replay->end.entries + 1) {
         replay->end.entries++;
         replay->end.bytes += length + 1;
         return replay->take ? replay->take(&entry, replay->context, failure) : 0;
@@ -192,7 +146,7 @@ static int64_t read_file(void *context, char *buffer, size_t room) {
 
 int journal_replay(const char *path, journal_taker *take, void *context, struct journal_end *ret,
                    struct failure *failure) {
-    /* O_NONBLOCK: what looks like a journal may be a FIFO, which nobody should wait for. */
+    /* O_NONBLOCK: what looks like a journal may be a FIFO, which would block. */
     cleanup_close int file = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
     struct stat status;
     if (file < 0 || fstat(file, &status) < 0)

@@ -1,8 +1,8 @@
 /*
  * Reading a journal back (journal.h), entry by entry and in bounded memory: a run's own, to resume it, and
  * one that came from a stranger. Only whole lines are shown: those that end in a newline, have the right
- * checksum and the sequence number that follows. What lies behind the first line that is not whole is counted
- * and not shown.
+ * checksum, are JSON, and have the sequence number that follows. What lies behind the first line that is not
+ * whole is counted and not shown.
  *
  *     static int take(const struct journal_entry *entry, void *context, struct failure *failure) {
  *         int64_t block;
@@ -22,19 +22,19 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Valid during the call that shows it. Nothing in it ends in NUL. */
+/* Valid during the call that shows it. */
 struct journal_entry {
     uint64_t sequence;
     int64_t wall_ns, monotonic_ns;
     const char *event;
-    size_t event_length;
-    const char *line; /* behind the event and before the checksum; for the functions below */
-    size_t length;
+    const struct cJSON *members; /* for the functions below */
 };
 
 bool journal_entry_is(const struct journal_entry *entry, const char *event);
-/* False when the member is not there, or is not a whole number of 64 bits. */
+/* False when the member is not there, or is not a whole number up to 2^53. */
 bool journal_entry_integer(const struct journal_entry *entry, const char *key, int64_t *ret);
+/* What journal_time() wrote: a whole number of 64 bits, as a text. */
+bool journal_entry_time(const struct journal_entry *entry, const char *key, int64_t *ret);
 /* Unescaped, ended by NUL, cut at SIZE, between two characters. False when the member is not there, or is not
  * a text. */
 bool journal_entry_text(const struct journal_entry *entry, const char *key, char *buffer, size_t size);

@@ -59,9 +59,10 @@ static void keep(struct journal *journal, int result) {
 
 void journal_begin(struct journal *journal, const char *event) {
     journal->line_start = journal->file->pending.length;
-    keep(journal, text_printf(&journal->file->pending,
-                              "{\"seq\":%" PRIu64 ",\"t\":%" PRId64 ",\"m\":%" PRId64 ",\"event\":\"%s\"",
-                              ++journal->sequence, clock_wall_ns(), clock_monotonic_ns(), event));
+    keep(journal,
+         text_printf(&journal->file->pending,
+                     "{\"seq\":%" PRIu64 ",\"t\":\"%" PRId64 "\",\"m\":\"%" PRId64 "\",\"event\":\"%s\"",
+                     ++journal->sequence, clock_wall_ns(), clock_monotonic_ns(), event));
 }
 
 /* An entry has ten members, and a run may have a million of them: printf would be most of what they cost. */
@@ -76,6 +77,12 @@ static void append_member(struct journal *journal, const char *key, const char *
 void journal_integer(struct journal *journal, const char *key, int64_t value) {
     char digits[NUMBER_TEXT_SIZE];
     append_member(journal, key, digits, number_format_int64(value, digits));
+}
+
+void journal_time(struct journal *journal, const char *key, int64_t value_ns) {
+    char digits[NUMBER_TEXT_SIZE];
+    number_format_int64(value_ns, digits);
+    journal_string(journal, key, digits);
 }
 
 void journal_number(struct journal *journal, const char *key, double value) {

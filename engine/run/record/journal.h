@@ -38,6 +38,8 @@ void journal_close(struct journal *journal);
  * keys are written as they are: they have nothing that JSON would escape. */
 void journal_begin(struct journal *journal, const char *event);
 void journal_integer(struct journal *journal, const char *key, int64_t value);
+/* Nanoseconds that may exceed 2^53: a text of digits, since many readers of JSON lose them otherwise. */
+void journal_time(struct journal *journal, const char *key, int64_t value_ns);
 void journal_number(struct journal *journal, const char *key, double value); /* not finite: null */
 void journal_string(struct journal *journal, const char *key,
                     const char *value); /* any bytes; NULL is null */

@@ -1,8 +1,9 @@
 #include "engine/run/record/ledger.h"
 
+#include "engine/foundation/cleanup.h"
 #include "engine/foundation/memory.h"
+#include "engine/foundation/text-set.h"
 
-#include <search.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,15 +15,14 @@ struct unit {
 
 struct place {
     char *node, *core;
-    size_t number;
     struct unit *units; /* one a position */
 };
 
 struct ledger {
     size_t positions;
-    struct place **places;
-    size_t place_count;
-    void *names; /* the places as tsearch(3) has them */
+    struct place *places; /* by the numbers of NAMES */
+    size_t capacity;
+    struct text_set names; /* core and node, a newline between */
     struct ledger_totals totals;
 };
 
@@ -32,59 +32,47 @@ struct ledger *ledger_new(size_t positions) {
     return ledger;
 }
 
-static void free_place(void *item) {
-    struct place *place = item;
-    free(place->node);
-    free(place->core);
-    free(place->units);
-    free(place);
-}
-
 void ledger_free(struct ledger *ledger) {
     if (!ledger)
         return;
-    tdestroy(ledger->names, free_place);
+    for (size_t i = 0; i < ledger->names.count; i++) {
+        free(ledger->places[i].node);
+        free(ledger->places[i].core);
+        free(ledger->places[i].units);
+    }
     free(ledger->places);
+    text_set_clear(&ledger->names);
     free(ledger);
 }
 
-static int compare_places(const void *a, const void *b) {
-    const struct place *one = a, *other = b;
-    int order = strcmp(one->core, other->core);
-    return order ? order : strcmp(one->node, other->node);
-}
-
 size_t ledger_place(struct ledger *ledger, const char *node, const char *core) {
-    struct place wanted = {.node = (char *)node, .core = (char *)core};
-    struct place *const *found = tfind(&wanted, &ledger->names, compare_places);
-    if (found)
-        return (*found)->number;
-    size_t count = ledger->place_count;
-    if ((count & (count - 1)) == 0) /* 0 or a power of two: full */
-        ledger->places = xrealloc(ledger->places, (count ? 2 * count : 1) * sizeof(struct place *));
-    struct place *place = xcalloc(1, sizeof *place);
-    *place = (struct place){xstrdup(node), xstrdup(core), count,
-                            xcalloc(ledger->positions + 1, sizeof *place->units)};
-    if (!tsearch(place, &ledger->names, compare_places))
-        abort(); /* out of memory */
-    ledger->places[ledger->place_count++] = place;
-    return place->number;
+    cleanup_free char *name = xformat("%s\n%s", core, node);
+    size_t count = ledger->names.count, number = text_set_add(&ledger->names, name, strlen(name));
+    if (number < count)
+        return number;
+    if (number == ledger->capacity) {
+        ledger->capacity = number ? 2 * number : 1;
+        ledger->places = xrealloc(ledger->places, ledger->capacity * sizeof *ledger->places);
+    }
+    ledger->places[number] =
+        (struct place){xstrdup(node), xstrdup(core), xcalloc(ledger->positions + 1, sizeof(struct unit))};
+    return number;
 }
 
 size_t ledger_place_count(const struct ledger *ledger) {
-    return ledger->place_count;
+    return ledger->names.count;
 }
 
 const char *ledger_place_node(const struct ledger *ledger, size_t place) {
-    return ledger->places[place]->node;
+    return ledger->places[place].node;
 }
 
 const char *ledger_place_core(const struct ledger *ledger, size_t place) {
-    return ledger->places[place]->core;
+    return ledger->places[place].core;
 }
 
 static const struct unit *find_unit(const struct ledger *ledger, size_t place, size_t position) {
-    return &ledger->places[place]->units[position];
+    return &ledger->places[place].units[position];
 }
 
 bool ledger_is_done(const struct ledger *ledger, size_t place, size_t position) {
@@ -113,7 +101,7 @@ static void count_line(struct ledger_totals *totals, unsigned flags, bool again)
 
 void ledger_take(struct ledger *ledger, const struct ledger_attempt *attempt) {
     struct ledger_totals *totals = &ledger->totals;
-    struct unit *unit = &ledger->places[attempt->place]->units[attempt->position];
+    struct unit *unit = &ledger->places[attempt->place].units[attempt->position];
     bool had_failed = !unit->done && unit->attempts > 0;
     if (attempt->attempt > unit->attempts)
         unit->attempts = (uint16_t)attempt->attempt;

@@ -30,7 +30,7 @@ static void own_host(char host[static RUN_LOCK_HOST_SIZE]) {
     host[RUN_LOCK_HOST_SIZE - 1] = '\0';
 }
 
-/* What is no such text, such as one that is being written now, makes nobody known. */
+/* Any other text, such as one that is being written now, leaves the owner unknown. */
 static void read_text(int file, struct run_lock_owner *owner) {
     char text[TEXT_SIZE], newline = '\0';
     ssize_t length = pread(file, text, sizeof text - 1, 0);
@@ -72,9 +72,10 @@ static int refuse(const char *folder, const char *path, const struct run_lock_ow
         return failure_set_kind(failure, FAILURE_INPUT, -EBUSY, "another process works on the run '%s'",
                                 folder);
     return failure_set_kind(
-        failure, FAILURE_INPUT, -EBUSY, "process %" PRId64 " on host %s works on the run '%s' since %s%s%s%s",
-        owner->pid, owner->host, folder, owner->since,
-        sure ? "" : ", as far as one can tell where files cannot be locked: if it is gone, remove '",
+        failure, FAILURE_INPUT, -EBUSY,
+        "process %" PRId64 " on host %s has been working on the run '%s' since %s%s%s%s", owner->pid,
+        owner->host, folder, owner->since,
+        sure ? "" : ", as far as can be known where files cannot be locked: if it has ended, remove '",
         sure ? "" : path, sure ? "" : "'");
 }
 
@@ -82,7 +83,7 @@ static struct flock whole_file(short type) {
     return (struct flock){.l_type = type, .l_whence = SEEK_SET};
 }
 
-/* FILE is locked, or the file system cannot and nobody is known to live. */
+/* FILE is locked, or the file system cannot lock and no owner is known to be alive. */
 static int lock_file(int file, const char *folder, const char *path, struct failure *failure) {
     struct run_lock_owner owner = {0};
     struct flock lock = whole_file(F_WRLCK);

@@ -5,7 +5,6 @@
 #include "engine/foundation/file.h"
 #include "engine/foundation/memory.h"
 #include "engine/foundation/number.h"
-#include "engine/run/campaign/experiment-command.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -120,8 +119,8 @@ static int find_archive(const char *folder, int64_t part, char **ret, struct fai
 static char *resume_command(const char *path) {
     struct text text;
     text_init(&text, 64 << 10);
-    char *words[] = {(char *)"assay", (char *)"resume", (char *)path, NULL};
-    experiment_command_describe(words, &text);
+    const char *const words[] = {"assay", "resume", path, NULL};
+    text_append_command(&text, words);
     return text_take(&text);
 }
 
@@ -149,9 +148,10 @@ static void advise(struct run_status *status) {
     else if (status->condition == RUN_IS_COMPLETED || (whole && status->archive))
         next = "nothing: what it measured is sealed";
     else if (!status->folder)
-        next = "nothing: the run's folder is gone, so that it cannot be resumed";
+        next = "nothing: the run's folder is missing, so it cannot be resumed";
     else if (!can_resume(status))
-        next = "run the campaign again: this run does not have what it takes to be resumed";
+        next =
+            "run the campaign again: this run cannot be resumed, since it has no inputs.json or no journal";
     if (next) {
         status->next = xstrdup(next);
         return;
@@ -168,7 +168,7 @@ static void add_node(struct run_status *status, struct run_history_node *node) {
     status->nodes_out_of_reach += node->condition == RUN_NODE_OUT_OF_REACH;
     status->nodes_lost += node->condition == RUN_NODE_LOST;
     status->nodes_out += node->condition == RUN_NODE_OUT;
-    status->nodes_slow += node->slow;
+    status->nodes_slow += node->slow != NULL;
 }
 
 /* What the history has beyond run.json: which part it is of, what became of nodes and blocks. */

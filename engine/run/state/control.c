@@ -1,6 +1,6 @@
 /* The controls of the nodes: the control phase; the state of each block, where the design has columns of
  * controls; and the restore phase. What was found and done is in nodes/NODE/controls.json. */
-#include "engine/run/run-state.h"
+#include "engine/run/state/state.h"
 
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/clock.h"
@@ -8,7 +8,7 @@
 #include "engine/foundation/number.h"
 #include "engine/remote/nodes/controls.h"
 #include "engine/run/nodes/kinds.h"
-#include "engine/run/nodes/out.h"
+#include "engine/run/nodes/reservation.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -23,12 +23,6 @@
 static void forget_expectations(struct node_control_record *record) {
     free(take_pointer(record->expectations));
     record->expectation_count = 0;
-}
-
-void node_control_record_clear(struct node_control_record *record) {
-    forget_expectations(record);
-    cJSON_Delete(record->json);
-    *record = (struct node_control_record){0};
 }
 
 static cJSON *json_of(struct run_node *node) {
@@ -52,20 +46,22 @@ static void add_text(cJSON *object, const char *key, const char *text) {
         json_add_string(object, key, text);
 }
 
-static int write_records(struct run *run, struct failure *failure) {
+static int write_records(struct node_set *set, struct failure *failure) {
     int r = 0;
-    for (size_t i = 0; r == 0 && i < run->node_count; i++)
-        if (run->nodes[i].control.json)
-            r = run_write_node_json(run, &run->nodes[i], "controls.json", run->nodes[i].control.json,
-                                    failure);
+    for (size_t i = 0; r == 0 && i < set->count; i++)
+        if (set->items[i].control.json)
+            r = record_write_node_json(set->record, set->items[i].name, "controls.json",
+                                       set->items[i].control.json, failure);
     return r;
 }
 
 /* Every single write, in order; what a later change writes comes after it. */
-static int append_writes(struct run *run, const struct run_node *node, const struct text *writes,
+static int append_writes(struct node_set *set, const struct run_node *node, const struct text *writes,
                          struct failure *failure) {
-    cleanup_free char *name = run_node_path(run, node, "control-writes.tsv");
-    return writes->length ? run_append_file(run, name, writes->bytes, writes->length, failure) : 0;
+    cleanup_free char *name = node_set_path(set, node, "control-writes.tsv");
+    return writes->length
+               ? run_files_append(&set->record->files, name, writes->bytes, writes->length, failure)
+               : 0;
 }
 
 /* ---- Looking and keeping ---------------------------------------------------------------------------------
@@ -91,43 +87,43 @@ static void record_state(struct run_node *node, const struct node_control_state 
     }
 }
 
-static int look_at_controls(struct run *run, struct failure *failure) {
+static int look_at_controls(struct node_set *set, struct failure *failure) {
     struct node_control_state *states = NULL;
     cleanup_free struct failure *failures = NULL;
-    int r = node_controls_show(run->group, &states, &failures, failure);
+    int r = node_controls_show(set->group, &states, &failures, failure);
     if (r < 0)
         return r;
-    for (struct run_node *node = NULL; (node = run_next_node(run, node));) {
+    for (struct run_node *node = NULL; (node = node_set_next(set, node));) {
         size_t i = node->number;
         if (failures[i].code == 0)
             record_state(node, &states[i]);
     }
-    node_control_states_free(states, run->node_count);
-    return run_merge_failures(run, failures, "controls", failure);
+    node_control_states_free(states, set->count);
+    return node_set_merge_failures(set, failures, "controls", failure);
 }
 
 /* Durable on the node (the tool's work) and in the run before the first write. */
-static int keep_controls(struct run *run, struct failure *failure) {
-    cleanup_free struct text *snapshots = xcalloc(run->node_count, sizeof *snapshots);
+static int keep_controls(struct node_set *set, struct failure *failure) {
+    cleanup_free struct text *snapshots = xcalloc(set->count, sizeof *snapshots);
     cleanup_free struct failure *failures = NULL;
-    for (size_t i = 0; i < run->node_count; i++)
+    for (size_t i = 0; i < set->count; i++)
         text_init(&snapshots[i], 64 << 20);
-    cleanup_free char *label = xformat("run:%s", run->id);
-    int r = node_controls_keep(run->group, label, snapshots, &failures, failure);
-    for (struct run_node *node = NULL; r == 0 && (node = run_next_node(run, node));) {
+    cleanup_free char *label = xformat("run:%s", set->record->id);
+    int r = node_controls_keep(set->group, label, snapshots, &failures, failure);
+    for (struct run_node *node = NULL; r == 0 && (node = node_set_next(set, node));) {
         size_t i = node->number;
-        cleanup_free char *name = run_node_path(run, node, "controls-before.tsv");
+        cleanup_free char *name = node_set_path(set, node, "controls-before.tsv");
         if (failures[i].code < 0)
             continue;
         node->control.kept = true;
-        r = run_write_file(run, name, snapshots[i].bytes, snapshots[i].length, failure);
-        journal_note(run->journal, "controls-kept", "node", node->name);
+        r = run_files_write(&set->record->files, name, snapshots[i].bytes, snapshots[i].length, failure);
+        journal_note(set->record->journal, "controls-kept", "node", node->name);
     }
-    for (size_t i = 0; i < run->node_count; i++)
+    for (size_t i = 0; i < set->count; i++)
         text_clear(&snapshots[i]);
     if (r == 0)
-        r = run_merge_failures(run, failures, "keeping the controls", failure);
-    int committed = run_commit(run, r == 0 ? failure : NULL);
+        r = node_set_merge_failures(set, failures, "keeping the controls", failure);
+    int committed = record_commit(set->record, r == 0 ? failure : NULL);
     return r < 0 ? r : committed;
 }
 
@@ -136,7 +132,7 @@ static int keep_controls(struct run *run, struct failure *failure) {
 
 enum { SENTENCE_MAX = 400 };
 
-/* Daemons that are not installed are stopped as well as daemons can be. */
+/* A daemon that is not installed counts as stopped. */
 static bool is_bad(const struct node_setting *setting) {
     if (setting->status == NODE_SETTING_ABSENT && strcmp(setting->control, "daemons") == 0 &&
         strcmp(setting->asked, "stopped") == 0)
@@ -144,25 +140,27 @@ static bool is_bad(const struct node_setting *setting) {
     return setting->status != NODE_SETTING_DONE && setting->status != NODE_SETTING_UNCHANGED;
 }
 
-/* What the campaign says of such an answer. */
-static enum control_rigour rigour_of(const struct run *run, const struct node_setting *setting) {
-    const struct control_settings *settings = &run->campaign->controls;
+/* How severe the campaign takes such an answer to be. */
+static enum control_rigour rigour_of(const struct node_set *set, const struct node_setting *setting) {
+    const struct control_settings *settings = &set->campaign->controls;
     bool unavailable = setting->status == NODE_SETTING_ABSENT || setting->status == NODE_SETTING_READ_ONLY ||
                        setting->status == NODE_SETTING_DENIED;
-    /* A value that this node cannot have is no matter of how well it was set. */
+    /* A value that this node cannot have is always an error. */
     if (setting->status == NODE_SETTING_INVALID)
         return CONTROL_ERROR;
     return unavailable ? settings->unavailable : settings->mismatch;
 }
 
-/* The bad answers of one node, of those with the given rigour, in one sentence; NULL if there is none. */
-static char *complaint(const struct run *run, const struct node_change *change, enum control_rigour rigour) {
+/* The bad answers of one node that are taken with RIGOUR, in one sentence; NULL: there are no such answers.
+ */
+static char *complaint(const struct node_set *set, const struct node_change *change,
+                       enum control_rigour rigour) {
     cleanup(text_clear) struct text words;
     text_init(&words, NODE_CONTROLS_LIMIT * (SENTENCE_MAX + 64));
     for (size_t i = 0; i < change->count; i++) {
         const struct node_setting *setting = &change->settings[i];
-        /* Whatever the node says, a setting that is bad is said to be. */
-        if (is_bad(setting) && rigour_of(run, setting) == rigour)
+        /* A bad setting is reported even when the node gave no reason. */
+        if (is_bad(setting) && rigour_of(set, setting) == rigour)
             text_printf(&words, "%s%.32s: %s: %.*s", words.length ? "; " : "", setting->control,
                         node_setting_status_name(setting->status), SENTENCE_MAX, setting->sentence);
     }
@@ -170,7 +168,8 @@ static char *complaint(const struct run *run, const struct node_change *change, 
 }
 
 /* In the journal, and in the node's record, which takes over what CHANGE expects. */
-static void record_change(struct run *run, struct run_node *node, struct node_change *change, size_t block) {
+static void record_change(struct node_set *set, struct run_node *node, struct node_change *change,
+                          size_t block) {
     struct node_control_record *record = &node->control;
     record->target_min_hz = change->target_min_hz;
     record->target_max_hz = change->target_max_hz;
@@ -186,7 +185,7 @@ static void record_change(struct run *run, struct run_node *node, struct node_ch
                                           {"after", setting->after},
                                           {"status", node_setting_status_name(setting->status)}};
         cJSON *item = add_item(node, "set", block);
-        struct journal *journal = run_begin_entry(run, "control", node);
+        struct journal *journal = node_set_begin_entry(set, "control", node);
         for (size_t k = 0; k < sizeof members / sizeof *members; k++) {
             json_add_string(item, members[k][0], members[k][1]);
             journal_string(journal, members[k][0], members[k][1]);
@@ -196,30 +195,30 @@ static void record_change(struct run *run, struct run_node *node, struct node_ch
     }
 }
 
-static int judge_changes(struct run *run, struct node_change *changes, struct failure *failures, size_t block,
-                         struct failure *failure) {
-    cleanup(node_texts_clear) struct node_texts words = node_texts_new(run->node_count);
+static int judge_changes(struct node_set *set, struct node_change *changes, struct failure *failures,
+                         size_t block, struct failure *failure) {
+    cleanup(node_texts_clear) struct node_texts words = node_texts_new(set->count);
     int r = 0;
-    for (struct run_node *node = NULL; r == 0 && (node = run_next_node(run, node));) {
+    for (struct run_node *node = NULL; r == 0 && (node = node_set_next(set, node));) {
         size_t i = node->number;
         if (failures[i].code < 0)
             continue;
-        words.items[i] = complaint(run, &changes[i], CONTROL_BEST_EFFORT);
-        cleanup_free char *bad = complaint(run, &changes[i], CONTROL_ERROR);
+        words.items[i] = complaint(set, &changes[i], CONTROL_BEST_EFFORT);
+        cleanup_free char *bad = complaint(set, &changes[i], CONTROL_ERROR);
         if (bad)
             failure_set_kind(&failures[i], FAILURE_EXPERIMENT, -EIO, "%s", bad);
-        record_change(run, node, &changes[i], block);
-        r = append_writes(run, node, &changes[i].writes, failure);
+        record_change(set, node, &changes[i], block);
+        r = append_writes(set, node, &changes[i].writes, failure);
     }
-    run_note_kinds(run, &words);
-    return r < 0 ? r : run_merge_failures(run, failures, "setting the controls", failure);
+    node_set_note_kinds(set, &words);
+    return r < 0 ? r : node_set_merge_failures(set, failures, "setting the controls", failure);
 }
 
 /* What the campaign wants for all of the run, and, with BLOCK, what that block does: "NAME=VALUE" each. For
  * experiment_arguments_free(). */
-static char **make_assignments(const struct run *run, const struct design_block *block) {
-    const struct control_settings *settings = &run->campaign->controls;
-    size_t count = 0, varying = plan_control_count(run->plan);
+static char **make_assignments(const struct node_set *set, const struct design_block *block) {
+    const struct control_settings *settings = &set->campaign->controls;
+    size_t count = 0, varying = plan_control_count(set->plan);
     char **assignments = xcalloc(CONTROL_KINDS + varying + 1, sizeof *assignments);
     /* For each block too: a control of the block before may have changed it, or brought PUs that never had
      * it. */
@@ -228,23 +227,23 @@ static char **make_assignments(const struct run *run, const struct design_block 
             assignments[count++] = xformat("%s=%s", control_kinds[i].name, settings->values[i]);
     for (size_t i = 0; block && i < varying; i++)
         assignments[count++] =
-            xformat("%s=%s", plan_control_name(run->plan, i), plan_control_value(run->plan, block->row, i));
+            xformat("%s=%s", plan_control_name(set->plan, i), plan_control_value(set->plan, block->row, i));
     return assignments;
 }
 
-/* Sets them on all nodes, reads back, and judges by what the campaign says of mismatches. NUMBER: 0, or that
+/* Sets them on all nodes, reads back, and judges mismatches as the campaign says. NUMBER: 0, or that
  * of the block. */
-static int set_controls(struct run *run, const struct design_block *block, size_t number,
+static int set_controls(struct node_set *set, const struct design_block *block, size_t number,
                         struct failure *failure) {
-    cleanup_free struct node_change *changes = xcalloc(run->node_count, sizeof *changes);
+    cleanup_free struct node_change *changes = xcalloc(set->count, sizeof *changes);
     cleanup_free struct failure *failures = NULL;
-    char **assignments = make_assignments(run, block);
-    for (size_t i = 0; i < run->node_count; i++)
+    char **assignments = make_assignments(set, block);
+    for (size_t i = 0; i < set->count; i++)
         node_change_init(&changes[i]);
-    int r = node_controls_set(run->group, (const char *const *)assignments, changes, &failures, failure);
+    int r = node_controls_set(set->group, (const char *const *)assignments, changes, &failures, failure);
     if (r == 0)
-        r = judge_changes(run, changes, failures, number, failure);
-    for (size_t i = 0; i < run->node_count; i++)
+        r = judge_changes(set, changes, failures, number, failure);
+    for (size_t i = 0; i < set->count; i++)
         node_change_clear(&changes[i]);
     experiment_arguments_free(assignments);
     return r;
@@ -259,10 +258,10 @@ struct node_speed {
     size_t off;               /* how many were off the target */
 };
 
-static struct node_speed measure_speed(const struct run *run, const struct node_control_record *record,
+static struct node_speed measure_speed(const struct node_set *set, const struct node_control_record *record,
                                        const struct node_proof *proof) {
     struct node_speed speed = {.least = INFINITY};
-    double tolerance = run->campaign->controls.tolerance;
+    double tolerance = set->campaign->controls.tolerance;
     for (size_t i = 0; i < proof->count; i++) {
         double hz = proof->hz[i];
         speed.least = fmin(speed.least, hz);
@@ -309,22 +308,22 @@ static void record_proof(struct run_node *node, const struct node_proof *proof,
 }
 
 /* All PUs are busy for a moment: are they as fast as was asked? */
-static int prove_controls(struct run *run, size_t block, struct failure *failure) {
-    const struct control_settings *settings = &run->campaign->controls;
+static int prove_controls(struct node_set *set, size_t block, struct failure *failure) {
+    const struct control_settings *settings = &set->campaign->controls;
     if (settings->proof_seconds <= 0)
         return 0;
     struct node_proof *proofs = NULL;
     cleanup_free struct failure *failures = NULL;
-    cleanup(node_texts_clear) struct node_texts words = node_texts_new(run->node_count);
-    int r = node_controls_prove(run->group, (unsigned)(settings->proof_seconds * 1e3), &proofs, &failures,
+    cleanup(node_texts_clear) struct node_texts words = node_texts_new(set->count);
+    int r = node_controls_prove(set->group, (unsigned)(settings->proof_seconds * 1e3), &proofs, &failures,
                                 failure);
     if (r < 0)
         return r;
-    for (struct run_node *node = NULL; (node = run_next_node(run, node));) {
+    for (struct run_node *node = NULL; (node = node_set_next(set, node));) {
         size_t i = node->number;
         if (failures[i].code < 0)
             continue;
-        struct node_speed speed = measure_speed(run, &node->control, &proofs[i]);
+        struct node_speed speed = measure_speed(set, &node->control, &proofs[i]);
         words.items[i] = describe_speed(&node->control, &proofs[i], &speed);
         record_proof(node, &proofs[i], &speed, block);
         if (speed.off > 0 && settings->mismatch != CONTROL_BEST_EFFORT)
@@ -332,67 +331,69 @@ static int prove_controls(struct run *run, size_t block, struct failure *failure
                              "%s; %zu of %zu PUs are off by more than %g %%", words.items[i], speed.off,
                              proofs[i].count, settings->tolerance * 100);
     }
-    node_proofs_free(proofs, run->node_count);
-    run_note_kinds(run, &words);
-    return run_merge_failures(run, failures, "proving the controls", failure);
+    node_proofs_free(proofs, set->count);
+    node_set_note_kinds(set, &words);
+    return node_set_merge_failures(set, failures, "proving the controls", failure);
 }
 
 /* ---- The phases ------------------------------------------------------------------------------------------
  */
 
-bool run_controls_vary(const struct run *run) {
-    return plan_control_count(run->plan) > 0;
+bool controls_vary(const struct node_set *set) {
+    return plan_control_count(set->plan) > 0;
 }
 
 /* What holds for all of the run; where controls vary, each block is proved. */
-static int set_constant(struct run *run, int64_t *proof_ns, struct failure *failure) {
-    int r = set_controls(run, NULL, 0, failure);
+static int set_constant(struct node_set *set, int64_t *proof_ns, struct failure *failure) {
+    int r = set_controls(set, NULL, 0, failure);
     int64_t begun_ns = clock_monotonic_ns();
-    if (r == 0 && !run_controls_vary(run))
-        r = prove_controls(run, 0, failure);
+    if (r == 0 && !controls_vary(set))
+        r = prove_controls(set, 0, failure);
     *proof_ns = clock_monotonic_ns() - begun_ns;
-    return r < 0 ? r : run_take_facts(run, failure);
+    return r < 0 ? r : node_set_take_facts(set, failure);
 }
 
-int run_phase_control(struct run *run, struct failure *failure) {
-    bool constant = control_settings_any(&run->campaign->controls);
-    bool any = constant || run_controls_vary(run);
+int controls_begin(struct node_set *set, struct failure *failure) {
+    bool constant = control_settings_any(&set->campaign->controls);
+    bool any = constant || controls_vary(set);
     int64_t begun_ns = clock_monotonic_ns(), proof_ns = 0;
-    int r = look_at_controls(run, failure);
+    int r = look_at_controls(set, failure);
     if (r == 0 && any)
-        r = keep_controls(run, failure);
+        r = keep_controls(set, failure);
     if (r == 0 && constant)
-        r = set_constant(run, &proof_ns, failure);
+        r = set_constant(set, &proof_ns, failure);
     struct failure written = {0};
-    int w = write_records(run, &written);
+    int w = write_records(set, &written);
     if (r == 0 && w < 0)
         *failure = written;
     if (any)
-        deadline_took(&run->deadline, DEADLINE_RESTORE, clock_monotonic_ns() - begun_ns - proof_ns);
+        deadline_took(&set->deadline, DEADLINE_RESTORE, clock_monotonic_ns() - begun_ns - proof_ns);
     return r < 0 ? r : w;
 }
 
-int run_set_block(struct run *run, size_t block, struct failure *failure) {
-    if (!run_controls_vary(run) || !run_has_time_for_state(run))
+int controls_set_block(struct watch *watch, const struct design_block *block, size_t number,
+                       struct failure *failure) {
+    struct node_set *set = watch->set;
+    if (!controls_vary(set) || !reservation_has_time_for_state(set))
         return 0;
     int64_t begun_ns = clock_monotonic_ns();
     /* The sampler knows what is expected when it starts, and which PUs there are. */
-    int r = watch_stop(run, failure);
+    int r = watch_stop(watch, failure);
     if (r < 0)
         return r;
     int64_t setting_ns = clock_monotonic_ns();
-    r = set_controls(run, &run->plan->order->blocks[block], run->block_number, failure);
+    r = set_controls(set, block, number, failure);
     setting_ns = clock_monotonic_ns() - setting_ns;
     if (r == 0)
-        r = prove_controls(run, run->block_number, failure);
+        r = prove_controls(set, number, failure);
     if (r == 0)
-        r = run_take_facts(run, failure);
+        r = node_set_take_facts(set, failure);
     if (r == 0)
-        r = watch_start(run, failure);
+        r = watch_start(watch, failure);
     if (r == 0)
-        r = run_warm_up(run, run->block_number, failure);
+        r = warm_up(watch, number, failure);
     if (r == 0)
-        run_take_state_time(run, clock_monotonic_ns() - begun_ns, setting_ns);
+        reservation_take_state_time(set, clock_monotonic_ns() - begun_ns, setting_ns);
     return r;
 }
 
@@ -401,35 +402,35 @@ int run_set_block(struct run *run, size_t block, struct failure *failure) {
 
 /* Those that cannot be reached put themselves back when their lease is over: that is said. Returns how many
  * can be. */
-static size_t choose_nodes(struct run *run, bool *nodes) {
-    cleanup_free size_t *away = xcalloc(run->node_count, sizeof *away);
+static size_t choose_nodes(struct node_set *set, bool *nodes) {
+    cleanup_free size_t *away = xcalloc(set->count, sizeof *away);
     size_t away_count = 0, count = 0;
-    for (size_t i = 0; i < run->node_count; i++) {
-        const struct run_node *node = &run->nodes[i];
+    for (size_t i = 0; i < set->count; i++) {
+        const struct run_node *node = &set->items[i];
         if (!node->control.kept)
             continue;
-        nodes[i] = node->link && node_group_is_there(run->group, i) &&
+        nodes[i] = node->link && node_group_is_there(set->group, i) &&
                    agent_link_state(node->link) == AGENT_LINK_READY;
         count += nodes[i];
         /* One that was taken out and still answers is put back as it was, like the others. */
         if (nodes[i])
-            node_group_leave_out(run->group, i, false);
+            node_group_leave_out(set->group, i, false);
         else
             away[away_count++] = i;
     }
-    cleanup_free char *who = run_nodes_in_words(run, away, away_count);
+    cleanup_free char *who = node_set_describe(set, away, away_count);
     if (away_count > 0)
-        run_note(
-            run,
+        record_note(
+            set->record,
             "%s: out of reach: an agent that is there puts the controls back when its lease is over, and "
             "after a restart nothing is to be put back; 'assay nodes restore -w ...' makes sure",
             who);
     return count;
 }
 
-static void judge_restored(struct run *run, struct run_node *node, const struct node_change *change,
+static void judge_restored(struct node_set *set, struct run_node *node, const struct node_change *change,
                            struct failure *ret) {
-    struct journal *journal = run_begin_entry(run, "controls-restored", node);
+    struct journal *journal = node_set_begin_entry(set, "controls-restored", node);
     journal_integer(journal, "files_written", (int64_t)change->files_written);
     journal_integer(journal, "files_different", (int64_t)change->files_different);
     if (change->nothing)
@@ -451,46 +452,48 @@ static void judge_restored(struct run *run, struct run_node *node, const struct 
                 change->files_different, first);
 }
 
-/* What was lost while it was put back is left to its agent, as choose_nodes() says of others. */
-static int merge_restored(struct run *run, struct failure *failures, struct failure *failure) {
-    for (size_t i = 0; i < run->node_count; i++)
-        if (failures[i].code < 0 && run->nodes[i].out && !node_group_is_there(run->group, i)) {
-            run_note(run,
-                     "node %s: lost before its controls were put back: its agent does it when its lease "
-                     "is over; 'assay nodes restore' makes sure",
-                     run->nodes[i].name);
+/* A node that was lost while it was put back is left to its agent, like those that choose_nodes() leaves out.
+ */
+static int merge_restored(struct node_set *set, struct failure *failures, struct failure *failure) {
+    for (size_t i = 0; i < set->count; i++)
+        if (failures[i].code < 0 && set->items[i].out && !node_group_is_there(set->group, i)) {
+            record_note(set->record,
+                        "node %s: lost before its controls were put back: its agent does it when its lease "
+                        "is over; 'assay nodes restore' makes sure",
+                        set->items[i].name);
             failures[i].code = 0;
         }
-    return node_failures_merge(run->group, failures, "putting the controls back", failure);
+    return node_failures_merge(set->group, failures, "putting the controls back", failure);
 }
 
-int run_phase_restore(struct run *run, struct failure *failure) {
-    cleanup_free bool *nodes = xcalloc(run->node_count, sizeof *nodes);
-    cleanup_free struct node_change *changes = xcalloc(run->node_count, sizeof *changes);
+int controls_restore(struct node_set *set, struct failure *failure) {
+    cleanup_free bool *nodes = xcalloc(set->count, sizeof *nodes);
+    cleanup_free struct node_change *changes = xcalloc(set->count, sizeof *changes);
     cleanup_free struct failure *failures = NULL;
-    if (!run->group || choose_nodes(run, nodes) == 0)
+    if (!set->group || choose_nodes(set, nodes) == 0)
         return 0;
-    for (size_t i = 0; i < run->node_count; i++)
+    for (size_t i = 0; i < set->count; i++)
         node_change_init(&changes[i]);
-    int r = node_controls_restore(run->group, nodes, false, changes, &failures, failure), w = 0;
+    int r = node_controls_restore(set->group, nodes, false, changes, &failures, failure), w = 0;
     if (r == -EINTR)
-        run_note(run, "interrupted: the agents put the controls back as they leave; 'assay nodes restore' "
-                      "does it, or says that it is done");
+        record_note(set->record,
+                    "interrupted: the agents put the controls back as they leave; 'assay nodes restore' "
+                    "does it, or says that it is done");
     struct failure unwritten = {0};
-    for (size_t i = 0; i < run->node_count; i++) {
+    for (size_t i = 0; i < set->count; i++) {
         if (r == 0 && nodes[i] && failures[i].code == 0) {
-            judge_restored(run, &run->nodes[i], &changes[i], &failures[i]);
+            judge_restored(set, &set->items[i], &changes[i], &failures[i]);
             if (w == 0)
-                w = append_writes(run, &run->nodes[i], &changes[i].writes, &unwritten);
+                w = append_writes(set, &set->items[i], &changes[i].writes, &unwritten);
         }
         node_change_clear(&changes[i]);
     }
     if (r < 0)
         return r;
     if (w == 0)
-        w = write_records(run, &unwritten);
+        w = write_records(set, &unwritten);
     /* That a node is not as it was weighs more than that the disk is full. */
-    r = merge_restored(run, failures, failure);
+    r = merge_restored(set, failures, failure);
     if (r == 0 && w < 0)
         *failure = unwritten;
     return r < 0 ? r : w;

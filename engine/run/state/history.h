@@ -1,5 +1,5 @@
 /*
- * The last samples of one probe of one node, for whoever must say what happened between two instants. Rows,
+ * The last samples of one probe of one node, to find out what happened between two instants. Rows,
  * times ascending. It is bounded, and forgets no time: when it is full, every second row goes.
  */
 #ifndef ASSAY_STATE_HISTORY_H
@@ -27,7 +27,7 @@ void history_add(struct history *history, int64_t time_ns, const double *values)
 /* Nothing before the last row at or before TIME_NS will be asked for. */
 void history_forget(struct history *history, int64_t time_ns);
 
-/* The rows that tell of START..END: from the last one at or before START (the first, if there is none) to the
+/* The rows that cover START..END: from the last one at or before START (the first, if there is none) to the
  * first at or after END (the last, if there is none yet). False when there are no rows. */
 struct history_span {
     size_t first, last; /* for history_row() */

@@ -13,12 +13,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct steadiness_limits {
-    double window_seconds;
-    double temperature_slope, temperature_spread; /* Cel: over a window; off the line */
-    double frequency_slope, frequency_spread;     /* of the mean, likewise */
-};
-
 #define STEADINESS_MEAN SIZE_MAX /* in place of a column: the mean of all columns */
 
 struct steadiness_state {

@@ -1,30 +1,30 @@
 #include "engine/run/state/unit-state.h"
 
-#include "engine/run/run-state.h"
+#include "engine/run/nodes/placement.h"
 #include "engine/run/state/watch.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
-static bool is_looked_at(const struct run *run, enum probe_kind kind) {
+static bool is_looked_at(const struct node_set *set, enum probe_kind kind) {
     for (unsigned gate = 0; gate < GATE_UNWATCHED; gate++)
-        if (gate_probe((enum gate_kind)gate) == kind && run->campaign->gates.actions[gate] != GATE_NONE)
+        if (gate_probe((enum gate_kind)gate) == kind && set->campaign->gates.actions[gate] != GATE_NONE)
             return true;
     return false;
 }
 
-bool unit_state_is_known(const struct run *run, size_t node, int64_t end_ns) {
-    if (!watch_is_live(run->watch, node))
+bool unit_state_is_known(const struct watch *watch, size_t node, int64_t end_ns) {
+    if (!watch_is_live(watch, node))
         return true;
     for (unsigned i = 0; i < PROBE_KINDS; i++) {
         enum probe_kind kind = (enum probe_kind)i;
-        const struct watch_probe *probe = watch_probe(run->watch, node, kind);
-        bool seldom = run->campaign->probes.periods_ns[kind] > UNIT_STATE_PATIENCE_NS;
-        if (!probe || (seldom && !is_looked_at(run, kind)))
+        const struct watch_probe *probe = watch_probe(watch, node, kind);
+        bool seldom = watch->set->campaign->probes.periods_ns[kind] > UNIT_STATE_PATIENCE_NS;
+        if (!probe || (seldom && !is_looked_at(watch->set, kind)))
             continue;
         size_t count = probe->history.count;
-        /* Whose load it is, a node may never be able to tell. */
+        /* A node may never know which program the load comes from. */
         if (count == 0 && kind == PROBE_LOAD)
             continue;
         if (count == 0 || history_time(&probe->history, count - 1) < end_ns)
@@ -36,10 +36,10 @@ bool unit_state_is_known(const struct run *run, size_t node, int64_t end_ns) {
 /* ---- What one probe says ---------------------------------------------------------------------------------
  */
 
-/* A unit, and what the samples of one probe say of it. */
+/* A unit, and the samples of one probe around it. */
 struct view {
-    const struct run *run;
-    const struct unit_place *place;
+    const struct watch *watch;
+    const struct placement_share *place;
     int64_t start_ns, end_ns;
     const struct unit_state *state;
     const struct watch_probe *probe;
@@ -48,12 +48,12 @@ struct view {
 
 /* False when the node does not have the probe, or nothing is known of it yet. */
 static bool look_at(struct view *view, enum probe_kind kind) {
-    view->probe = watch_probe(view->run->watch, view->place->node, kind);
+    view->probe = watch_probe(view->watch, view->place->node->number, kind);
     return view->probe && history_span(&view->probe->history, view->start_ns, view->end_ns, &view->span);
 }
 
-/* The last that is known of COLUMN at or before ROW; nan if nothing is. Probes that are dear to read leave
- * values out. */
+/* The last that is known of COLUMN at or before ROW; nan if nothing is. Probes that are expensive to read
+ * leave values out. */
 static double last_known(const struct history *history, size_t row, size_t column) {
     for (size_t i = row + 1; i-- > 0;)
         if (!isnan(history_row(history, i)[column]))
@@ -70,7 +70,7 @@ static bool counters_moved(const struct view *view) {
     return false;
 }
 
-/* The greatest value of the column NAME after the span's first row; what a row tells is of the time before
+/* The greatest value of the column NAME after the span's first row; a row is about the time before
  * it. */
 static double greatest(const struct view *view, const char *name) {
     const struct history *history = &view->probe->history;
@@ -130,15 +130,15 @@ static double temperature_at_end(const struct view *view) {
  */
 
 static bool is_off_frequency(const struct view *view) {
-    const struct node_control_record *control = &view->run->nodes[view->place->node].control;
-    double tolerance = view->run->campaign->gates.frequency_tolerance, hz = view->state->frequency_hz;
+    const struct node_control_record *control = &view->place->node->control;
+    double tolerance = view->watch->set->campaign->gates.frequency_tolerance, hz = view->state->frequency_hz;
     return (control->target_min_hz > 0 && hz < control->target_min_hz * (1 - tolerance)) ||
            (control->target_max_hz > 0 && hz > control->target_max_hz * (1 + tolerance));
 }
 
 static bool is_off_temperature(const struct view *view) {
-    double warm = view->run->nodes[view->place->node].warm_temperature;
-    return fabs(view->state->temperature - warm) > view->run->campaign->gates.temperature_band;
+    double warm = view->place->node->warm_temperature;
+    return fabs(view->state->temperature - warm) > view->watch->set->campaign->gates.temperature_band;
 }
 
 static bool is_drifted(const struct view *view) {
@@ -146,7 +146,7 @@ static bool is_drifted(const struct view *view) {
 }
 
 static bool is_loaded(const struct view *view) {
-    return greatest(view, WATCH_FOREIGN) > view->run->campaign->gates.foreign_load;
+    return greatest(view, WATCH_FOREIGN) > view->watch->set->campaign->gates.foreign_load;
 }
 
 /* By what gate_probe() says: is it as the gate is to notice? */
@@ -159,15 +159,15 @@ static bool (*const gates[GATE_UNWATCHED])(const struct view *view) = {
     [GATE_KERNEL] = counters_moved,
 };
 
-/* Of all that gates look at and that the node can tell, do samples tell of the whole unit? A node that can
- * tell nothing of it is watched if it tells anything at all. */
+/* Do the samples of all probes that gates look at, and that the node has, cover the whole unit? A node that
+ * has none of these probes counts as watched if any probe covers the unit. */
 static bool is_watched(struct view *view) {
     size_t looked_at = 0, any = 0;
     for (unsigned i = 0; i < PROBE_KINDS; i++) {
         enum probe_kind kind = (enum probe_kind)i;
         bool covered = look_at(view, kind) && view->span.before && view->span.after;
         any += covered;
-        if (!view->probe || !is_looked_at(view->run, kind) || kind == PROBE_LOAD)
+        if (!view->probe || !is_looked_at(view->watch->set, kind) || kind == PROBE_LOAD)
             continue;
         looked_at++;
         if (!covered)
@@ -176,12 +176,13 @@ static bool is_watched(struct view *view) {
     return looked_at > 0 || any > 0;
 }
 
-struct unit_state unit_state_judge(const struct run *run, const struct unit_place *place, int64_t start_ns,
-                                   int64_t end_ns) {
+struct unit_state unit_state_judge(const struct watch *watch, const struct placement_share *place,
+                                   int64_t start_ns, int64_t end_ns) {
     struct unit_state state = {.frequency_hz = NAN, .temperature = NAN};
-    const enum gate_action *actions = run->campaign->gates.actions;
-    struct view view = {.run = run, .place = place, .start_ns = start_ns, .end_ns = end_ns, .state = &state};
-    if (!run->watch)
+    const enum gate_action *actions = watch->set->campaign->gates.actions;
+    struct view view = {
+        .watch = watch, .place = place, .start_ns = start_ns, .end_ns = end_ns, .state = &state};
+    if (!watch->nodes)
         return state;
     if (look_at(&view, PROBE_FREQUENCY))
         state.frequency_hz = frequency_within(&view);
@@ -226,11 +227,11 @@ enum gate_action unit_state_action(const struct gate_settings *settings, unsigne
     return action;
 }
 
-const char *unit_state_describe(const struct run *run, size_t node, const struct unit_state *state,
+const char *unit_state_describe(const struct watch *watch, size_t node, const struct unit_state *state,
                                 char *buffer, size_t size) {
-    const struct run_node *run_node = &run->nodes[node];
+    const struct run_node *run_node = &watch->set->items[node];
     if (state->flags & 1u << GATE_DRIFT)
-        snprintf(buffer, size, "a control is not as it was set: %s", run->watch->nodes[node].last_drift);
+        snprintf(buffer, size, "a control is not as it was set: %s", watch->nodes[node].last_drift);
     else if (state->flags & 1u << GATE_THROTTLE)
         snprintf(buffer, size, "the processor was slowed down (throttle counts moved)");
     else if (state->flags & 1u << GATE_FREQUENCY)
@@ -241,7 +242,7 @@ const char *unit_state_describe(const struct run *run, size_t node, const struct
         snprintf(buffer, size, "the package was at %.0f Cel, and %.0f Cel when it was warm",
                  state->temperature, run_node->warm_temperature);
     else if (state->flags & 1u << GATE_KERNEL)
-        snprintf(buffer, size, "the kernel logged an error: %s", run->watch->nodes[node].last_error);
+        snprintf(buffer, size, "the kernel logged an error: %s", watch->nodes[node].last_error);
     else if (state->flags & 1u << GATE_LOAD)
         snprintf(buffer, size, "other programs took processor time");
     else

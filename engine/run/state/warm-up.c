@@ -1,6 +1,6 @@
 /* The warm-up phase: all nodes are kept busy, for a time or until temperature and frequency have settled on
  * each of them; what was reached is recorded. */
-#include "engine/run/run-state.h"
+#include "engine/run/state/state.h"
 
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/clock.h"
@@ -9,7 +9,7 @@
 #include "engine/remote/link/command.h"
 #include "engine/remote/nodes/tools.h"
 #include "engine/run/nodes/kinds.h"
-#include "engine/run/nodes/out.h"
+#include "engine/run/nodes/reservation.h"
 #include "engine/run/state/steadiness.h"
 
 #include <errno.h>
@@ -30,7 +30,8 @@ struct warming_node {
 };
 
 struct warming {
-    struct run *run;
+    struct watch *watch;
+    struct node_set *set;
     const struct warm_up_settings *settings;
     struct warming_node *nodes; /* of all nodes */
     int64_t started_ns;
@@ -94,7 +95,7 @@ static void add_quantity(const struct warming *warming, const struct watch_probe
 /* The temperatures of NODE's packages, and the mean frequency of its PUs. */
 static size_t find_quantities(const struct warming *warming, const struct run_node *node,
                               struct quantity ret[static QUANTITIES_MAX]) {
-    const struct watch *watch = warming->run->watch;
+    const struct watch *watch = warming->watch;
     size_t number = node->number, count = 0;
     const struct watch_probe *temperature = watch_probe(watch, number, PROBE_TEMPERATURE),
                              *frequency = watch_probe(watch, number, PROBE_FREQUENCY);
@@ -125,10 +126,10 @@ static double elapsed(const struct warming *warming) {
     return (double)(clock_monotonic_ns() - warming->started_ns) * 1e-9;
 }
 
-/* A node is steady when it is so now: one that was and is no more has not settled. */
+/* A node is steady when it is so now: one that was, and is not any more, has not settled. */
 static size_t count_steady(struct warming *warming) {
     size_t steady = 0;
-    for (struct run_node *node = NULL; (node = run_next_node(warming->run, node));) {
+    for (struct run_node *node = NULL; (node = node_set_next(warming->set, node));) {
         struct warming_node *warmed = &warming->nodes[node->number];
         bool now = is_steady(warming, node);
         if (now && !warmed->steady)
@@ -141,25 +142,23 @@ static size_t count_steady(struct warming *warming) {
 
 /* Those that are to be warm. */
 static size_t count_wanted(const struct warming *warming) {
-    return warming->run->newcomer ? 1 : run_count_in(warming->run);
+    return warming->set->newcomer ? 1 : node_set_count_in(warming->set);
 }
 
 static void show(const struct warming *warming, size_t steady, double cap) {
-    const struct run_observer *observer = &warming->run->request->observer;
     double left = cap - elapsed(warming);
     bool wants_steady = warming->settings->kind == WARM_UP_STEADY;
-    if (observer->event)
-        observer->event(observer->context, &(struct run_event){.kind = RUN_EVENT_WARM_UP,
-                                                               .text = wants_steady ? "steady" : NULL,
-                                                               .nodes_done = steady,
-                                                               .nodes_total = count_wanted(warming),
-                                                               .seconds_left = left > 0 ? left : 0});
+    record_send(warming->set->record, &(struct run_event){.kind = RUN_EVENT_WARM_UP,
+                                                          .text = wants_steady ? "steady" : NULL,
+                                                          .nodes_done = steady,
+                                                          .nodes_total = count_wanted(warming),
+                                                          .seconds_left = left > 0 ? left : 0});
 }
 
 /* Is the load on all nodes, and are they there? */
 static int check_loads(const struct warming *warming, struct failure *failure) {
-    int r = run_check_nodes(warming->run, failure);
-    for (struct run_node *node = NULL; r == 0 && (node = run_next_node(warming->run, node));) {
+    int r = node_set_check(warming->set, failure);
+    for (struct run_node *node = NULL; r == 0 && (node = node_set_next(warming->set, node));) {
         const struct failure *why = &warming->nodes[node->number].failure;
         if (why->code == 0)
             continue;
@@ -170,7 +169,7 @@ static int check_loads(const struct warming *warming, struct failure *failure) {
 }
 
 static int wait_until(struct warming *warming, struct failure *failure) {
-    struct event_loop *loop = warming->run->loop;
+    struct event_loop *loop = warming->set->loop;
     bool wants_steady = warming->settings->kind == WARM_UP_STEADY;
     double cap = wants_steady ? warming->settings->at_most_seconds : warming->settings->seconds;
     for (;;) {
@@ -226,7 +225,7 @@ static int record(const struct warming *warming, struct run_node *node, const st
     json_add_double(object, "window_seconds", warming->settings->limits.window_seconds);
     for (size_t i = 0; i < count; i++)
         add_quantity_state(object, &quantities[i]);
-    return run_write_node_json(warming->run, node, "warm-up.json", node->warm_up, failure);
+    return record_write_node_json(warming->set->record, node->name, "warm-up.json", node->warm_up, failure);
 }
 
 /* "steady after 3 min: 67 Cel, 2.1 GHz" */
@@ -239,7 +238,7 @@ static char *describe(const struct warming *warming, bool steady, const struct q
     if (count == 0)
         text_printf(
             &words,
-            "warmed up for %s; whether it is steady cannot be told: it shows neither temperatures nor "
+            "warmed up for %s; whether it is steady is not known: it reports neither temperatures nor "
             "frequencies",
             after);
     else if (warming->settings->kind == WARM_UP_STEADY)
@@ -259,11 +258,11 @@ static char *describe(const struct warming *warming, bool steady, const struct q
     return xstrdup(words.bytes);
 }
 
-static int tell(struct warming *warming, size_t block, struct failure *failure) {
-    struct run *run = warming->run;
-    cleanup(node_texts_clear) struct node_texts words = node_texts_new(run->node_count);
+static int report(struct warming *warming, size_t block, struct failure *failure) {
+    struct node_set *set = warming->set;
+    cleanup(node_texts_clear) struct node_texts words = node_texts_new(set->count);
     int r = 0;
-    for (struct run_node *node = NULL; r == 0 && (node = run_next_node(run, node));) {
+    for (struct run_node *node = NULL; r == 0 && (node = node_set_next(set, node));) {
         size_t i = node->number;
         struct quantity quantities[QUANTITIES_MAX];
         size_t count = find_quantities(warming, node, quantities);
@@ -273,10 +272,10 @@ static int tell(struct warming *warming, size_t block, struct failure *failure) 
             if (quantities[k].known && quantities[k].kind == PROBE_TEMPERATURE)
                 node->warm_temperature = fmax(node->warm_temperature, quantities[k].state.mean);
         words.items[i] = describe(warming, warming->nodes[i].steady, quantities, count);
-        run_note_entry(run, "warmed-up", node, "sentence", words.items[i]);
+        node_set_note_entry(set, "warmed-up", node, "sentence", words.items[i]);
         r = record(warming, node, quantities, count, block, failure);
     }
-    run_note_kinds(run, &words);
+    node_set_note_kinds(set, &words);
     return r;
 }
 
@@ -288,44 +287,46 @@ static bool is_busy(const struct warming_node *node) {
 }
 
 static void end_loads(struct warming *warming) {
-    struct run *run = warming->run;
+    struct node_set *set = warming->set;
     int64_t deadline = clock_monotonic_ns() + end_timeout_ns, left;
-    for (size_t i = 0; i < run->node_count; i++)
+    for (size_t i = 0; i < set->count; i++)
         if (is_busy(&warming->nodes[i]))
             remote_command_kill(warming->nodes[i].load, SIGTERM, NULL);
-    for (size_t i = 0; i < run->node_count; i++)
+    for (size_t i = 0; i < set->count; i++)
         while (is_busy(&warming->nodes[i]) && (left = deadline - clock_monotonic_ns()) > 0 &&
-               !event_loop_is_stopped(run->loop) && event_loop_run_once(run->loop, left, NULL) >= 0)
+               !event_loop_is_stopped(set->loop) && event_loop_run_once(set->loop, left, NULL) >= 0)
             continue;
 }
 
 static void clear(struct warming *warming) {
-    for (size_t i = 0; warming->nodes && i < warming->run->node_count; i++)
+    for (size_t i = 0; warming->nodes && i < warming->set->count; i++)
         remote_command_free(warming->nodes[i].load);
     free(warming->nodes);
 }
 
-int run_warm_up(struct run *run, size_t block, struct failure *failure) {
+int warm_up(struct watch *watch, size_t block, struct failure *failure) {
+    struct node_set *set = watch->set;
     cleanup(clear) struct warming warming = {
-        .run = run, .settings = &run->campaign->warm_up, .started_ns = clock_monotonic_ns()};
+        .watch = watch, .set = set, .settings = &set->campaign->warm_up, .started_ns = clock_monotonic_ns()};
     if (warming.settings->kind == WARM_UP_NONE)
         return 0;
-    warming.nodes = xcalloc(run->node_count, sizeof *warming.nodes);
+    warming.nodes = xcalloc(set->count, sizeof *warming.nodes);
     int r = 0;
-    for (struct run_node *node = NULL; r == 0 && (node = run_next_node(run, node));)
+    for (struct run_node *node = NULL; r == 0 && (node = node_set_next(set, node));)
         r = start_load(&warming, node, failure);
     if (r == 0)
         r = wait_until(&warming, failure);
     if (r == 0)
-        r = tell(&warming, block, failure);
+        r = report(&warming, block, failure);
     end_loads(&warming);
     return r;
 }
 
-int run_phase_warm_up(struct run *run, struct failure *failure) {
-    int r = watch_start(run, failure);
+int warm_up_begin(struct watch *watch, struct failure *failure) {
+    struct node_set *set = watch->set;
+    int r = watch_start(watch, failure);
     /* Where controls vary, each block has its own state to be steady in. */
-    if (r < 0 || run_controls_vary(run) || !run_has_time_for_state(run))
+    if (r < 0 || controls_vary(set) || !reservation_has_time_for_state(set))
         return r;
-    return run_warm_up(run, 0, failure);
+    return warm_up(watch, 0, failure);
 }

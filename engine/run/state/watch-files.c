@@ -5,7 +5,7 @@
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/file.h"
 #include "engine/foundation/memory.h"
-#include "engine/run/run-state.h"
+#include "engine/run/nodes/nodes.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -91,10 +91,10 @@ void watch_probe_clear(struct watch_probe *probe) {
 static struct watch_file *new_file(struct watch_node *node, const char *base,
                                    const struct archive_column *columns, size_t count,
                                    struct failure *failure) {
-    struct run *run = node->watch->run;
-    cleanup_free char *home = run_node_folder(run, node->node);
+    struct node_set *set = node->watch->set;
+    cleanup_free char *home = record_node_folder(node->node->name, set->record->part);
     cleanup_free char *folder = xformat("%s/probes", home);
-    if (run_make_folder(run, folder, failure) < 0)
+    if (record_make_folder(set->record, folder, failure) < 0)
         return NULL;
     struct watch_file *file = xcalloc(1, sizeof *file);
     file->name = xformat("%s/%s.csv", folder, base);
@@ -152,21 +152,21 @@ void watch_append_event(struct watch_node *node, int64_t wall_ns, int64_t monoto
 
 /* Not through the run's list of files to sync: these are written all the time, and a machine that measures
  * itself should not sync them as often. */
-static int write_file(struct run *run, struct watch_file *file, bool all, struct failure *failure) {
+static int write_file(struct node_set *set, struct watch_file *file, bool all, struct failure *failure) {
     struct text *pending = &file->pending;
     if (pending->length == 0 || (!all && pending->length < WRITTEN_AT))
         return 0;
     if (all) {
-        int r = run_append_file(run, file->name, pending->bytes, pending->length, failure);
+        int r = run_files_append(&set->record->files, file->name, pending->bytes, pending->length, failure);
         text_reset(pending);
         return r;
     }
-    cleanup_free char *path = run_path(run, file->name);
+    cleanup_free char *path = record_path(set->record, file->name);
     int descriptor = open(path, O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_CLOEXEC, 0666);
     int r = descriptor < 0 ? -errno : file_write_all(descriptor, pending->bytes, pending->length);
     if (descriptor >= 0 && close(descriptor) < 0 && r == 0)
         r = -errno;
-    run->written.bytes += pending->length;
+    set->record->files.bytes += pending->length;
     text_reset(pending);
     return r < 0 ? failure_set(failure, r, "cannot write '%s': %s", path, strerror(-r)) : 0;
 }
@@ -177,9 +177,9 @@ int watch_write_files(struct watch *watch, bool all, struct failure *failure) {
         struct watch_node *node = &watch->nodes[i];
         for (size_t kind = 0; kind < PROBE_KINDS; kind++)
             for (struct watch_file *file = node->probes[kind].files; r == 0 && file; file = file->next)
-                r = write_file(watch->run, file, all, failure);
+                r = write_file(watch->set, file, all, failure);
         if (r == 0 && node->events)
-            r = write_file(watch->run, node->events, all, failure);
+            r = write_file(watch->set, node->events, all, failure);
     }
     return r;
 }
@@ -188,7 +188,7 @@ int watch_write_files(struct watch *watch, bool all, struct failure *failure) {
  */
 
 int watch_describe_files(struct watch_node *node, struct failure *failure) {
-    struct run *run = node->watch->run;
+    struct node_set *set = node->watch->set;
     size_t count = 0;
     if (node->described)
         return 0;
@@ -209,8 +209,8 @@ int watch_describe_files(struct watch_node *node, struct failure *failure) {
                                    .description = "what the sampler noticed",
                                    .columns = event_columns,
                                    .column_count = sizeof event_columns / sizeof *event_columns};
-    cleanup_free char *home = run_node_folder(run, node->node);
-    cleanup_free char *path = xformat("%s/%s/probes/datapackage.json", run->folder, home);
+    cleanup_free char *home = record_node_folder(node->node->name, set->record->part);
+    cleanup_free char *path = xformat("%s/%s/probes/datapackage.json", set->record->folder, home);
     cleanup_free char *title = xformat("probes-%s", node->node->name);
     int r = count ? archive_write_datapackage(path, title, tables, count, failure) : 0;
     if (r < 0)

@@ -7,8 +7,6 @@
 #include "engine/foundation/number.h"
 #include "engine/remote/nodes/tools.h"
 #include "engine/run/nodes/kinds.h"
-#include "engine/run/nodes/out.h"
-#include "engine/run/run-state.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -21,7 +19,7 @@
 enum {
     EXPECTED_BYTES_MAX = 192 << 10, /* of arguments; the agent takes 256 KiB, */
     EXPECTED_MAX = 2000,            /* and 4,096 of them: two a file */
-    EVENTS_TOLD_MAX = 20,           /* of one node, in the journal and the log */
+    EVENTS_NOTED_MAX = 20,          /* reported of one node, in the journal and the log */
     MISSING_MAX = 4096,             /* bytes */
     COLUMN_NAME_MAX = 128,
     COALESCE_MS = 50,
@@ -31,10 +29,10 @@ static const int64_t begin_timeout_ns = 20 * EVENT_SECOND, end_timeout_ns = 10 *
 static const int64_t flush_least_ns = 100 * EVENT_MILLISECOND;
 static const int64_t write_period_ns = 2 * EVENT_SECOND;
 
-/* ---- What the sampler is told ----------------------------------------------------------------------------
+/* ---- Arguments of the sampler ---------------------------------------------------------------------------
  */
 
-/* Files that would make the command line too long are not watched for drift, and that is said. */
+/* Files that would make the command line too long are not watched for drift, which is logged. */
 static size_t choose_expectations(const struct watch_node *node) {
     const struct node_control_record *control = &node->node->control;
     size_t bytes = 0, count = 0;
@@ -42,14 +40,14 @@ static size_t choose_expectations(const struct watch_node *node) {
            (bytes += strlen(control->expectations[count]) + sizeof "--expect" + 1) <= EXPECTED_BYTES_MAX)
         count++;
     if (count < control->expectation_count)
-        run_log(node->watch->run, "node %s: of %zu files that were set, %zu are watched for drift",
-                node->node->name, control->expectation_count, count);
+        record_log(node->watch->set->record, "node %s: of %zu files that were set, %zu are watched for drift",
+                   node->node->name, control->expectation_count, count);
     return count;
 }
 
 /* For experiment_arguments_free(). */
 static char **make_arguments(const struct watch_node *node) {
-    const struct probe_settings *settings = &node->watch->run->campaign->probes;
+    const struct probe_settings *settings = &node->watch->set->campaign->probes;
     size_t expected = choose_expectations(node), count = 0;
     char **arguments = xcalloc(FIXED_ARGUMENTS + 2 * expected + 1, sizeof *arguments);
     int64_t shortest = INT64_MAX;
@@ -60,7 +58,7 @@ static char **make_arguments(const struct watch_node *node) {
     arguments[count++] = xstrdup("--sample");
     arguments[count++] = xstrdup("--period");
     arguments[count++] = xformat("%lld", (long long)shortest);
-    /* Units wait for their samples, so these wait for no company longer than for the next of their kind. */
+    /* Units wait for their samples, so these are sent together with others for one period at most. */
     arguments[count++] = xstrdup("--flush");
     arguments[count++] = xformat("%lld", (long long)(shortest > flush_least_ns ? shortest : flush_least_ns));
     for (size_t i = 0; i < PROBE_KINDS; i++) {
@@ -76,20 +74,20 @@ static char **make_arguments(const struct watch_node *node) {
     return arguments;
 }
 
-/* ---- What it tells ---------------------------------------------------------------------------------------
+/* ---- What it prints --------------------------------------------------------------------------------------
  */
 
 static void note_failure(struct watch *watch, const struct failure *failure) {
     if (watch->failed)
         return;
     watch->failed = true;
-    run_note(watch->run, "watching: %s", failure->text);
+    record_note(watch->set->record, "watching: %s", failure->text);
 }
 
 static void malformed(struct watch_node *node) {
     if (node->malformed++ == 0)
-        run_note(node->watch->run, "node %s: its sampler sent a malformed line, which is ignored",
-                 node->node->name);
+        record_note(node->watch->set->record, "node %s: its sampler sent a malformed line, which is ignored",
+                    node->node->name);
 }
 
 /* The columns after those of the time: "cpu0:Hz", the unit comes after the last colon. NULL when one is
@@ -140,7 +138,8 @@ static void look_at_columns(struct watch_probe *probe) {
     }
 }
 
-/* The sampler numbers its probes by itself: one that is none of ours, or told twice, keeps its number. */
+/* The sampler numbers its probes by itself: one that we do not know, or that comes twice, keeps its number.
+ */
 static void take_probe(struct watch_node *node, char *at) {
     uint64_t index;
     const char *number = tool_field_next(&at), *name = tool_field_next(&at);
@@ -186,7 +185,7 @@ static bool take_times(struct watch_node *node, char **at, int64_t *wall, int64_
     return false;
 }
 
-/* After each start, and so between the blocks of a design: in files that go on it is where a gap is. */
+/* After each start, and so between the blocks of a design: in files that are continued, it marks a gap. */
 static void take_begin(struct watch_node *node, char *at) {
     int64_t wall, monotonic;
     if (node->kind_count == 0)
@@ -196,7 +195,7 @@ static void take_begin(struct watch_node *node, char *at) {
 }
 
 static void take_event(struct watch_node *node, char *at) {
-    struct run *run = node->watch->run;
+    struct node_set *set = node->watch->set;
     int64_t wall, monotonic;
     bool timed = take_times(node, &at, &wall, &monotonic);
     const char *kind = tool_field_next(&at), *text = tool_field_next(&at);
@@ -207,19 +206,19 @@ static void take_event(struct watch_node *node, char *at) {
     if (strcmp(kind, "kernel-error") == 0)
         snprintf(node->last_error, sizeof node->last_error, "%s", text);
     watch_append_event(node, wall, monotonic, kind, text);
-    if (node->events_told++ >= EVENTS_TOLD_MAX)
+    if (node->events_noted++ >= EVENTS_NOTED_MAX)
         return;
-    struct journal *journal = run_begin_entry(run, "watch-event", node->node);
+    struct journal *journal = node_set_begin_entry(set, "watch-event", node->node);
     journal_string(journal, "kind", kind);
     journal_string(journal, "text", text);
     journal_end(journal);
-    run_log(run, "node %s: %s: %s", node->node->name, kind, text);
+    record_log(set->record, "node %s: %s: %s", node->node->name, kind, text);
 }
 
 static void take_cost(struct watch_node *node, char *at) {
     static const char *const keys[] = {"user_us", "system_us", "worst_late_ns",
                                        "samples", "missed",    "rss_bytes"};
-    struct journal *journal = run_begin_entry(node->watch->run, "watch-cost", node->node);
+    struct journal *journal = node_set_begin_entry(node->watch->set, "watch-cost", node->node);
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
         const char *text = tool_field_next(&at);
         int64_t value;
@@ -254,9 +253,9 @@ static bool parse_numbers(const char *at, int64_t times[WATCH_TIME_COLUMNS], dou
     return true;
 }
 
-/* What is dear to read is read less often than asked: rows without it are kept in the file, and say nothing
- * of units. */
-static bool tells_anything(const struct watch_probe *probe, enum probe_kind kind) {
+/* Quantities that are expensive to read are read less often than asked: rows without them are kept in the
+ * file, and are not used to judge units. */
+static bool has_values(const struct watch_probe *probe, enum probe_kind kind) {
     for (size_t i = 0; i < probe->history.columns; i++)
         if (!isnan(probe->values[i]) &&
             (kind != PROBE_LOAD || strcmp(watch_column_name(probe, i), WATCH_FOREIGN) == 0))
@@ -287,7 +286,7 @@ static void take_sample(struct watch_node *node, const char *line) {
                     node->node->name);
         note_failure(node->watch, &failure);
     }
-    if (tells_anything(probe, kind))
+    if (has_values(probe, kind))
         history_add(&probe->history, times[1], probe->values);
     /* The first sample of every probe comes at once, in their order: with the last of them all are watched.
      */
@@ -343,11 +342,11 @@ static void on_sampler_exit(struct remote_command *command, const struct remote_
     const char *name = node->node->name;
     char how[128];
     if (node->state != WATCH_ENDING && exit)
-        run_note(node->watch->run, "node %s: its sampler %s%s%.*s; it is not watched any more", name,
-                 remote_exit_describe(exit, how, sizeof how), node->errors.length ? ": " : "",
-                 (int)strcspn(node->errors.bytes, "\n"), node->errors.bytes);
+        record_note(node->watch->set->record, "node %s: its sampler %s%s%.*s; it is not watched any more",
+                    name, remote_exit_describe(exit, how, sizeof how), node->errors.length ? ": " : "",
+                    (int)strcspn(node->errors.bytes, "\n"), node->errors.bytes);
     else if (node->state != WATCH_ENDING && failure)
-        run_log(node->watch->run, "node %s: its sampler: %s", name, failure->text);
+        record_log(node->watch->set->record, "node %s: its sampler: %s", name, failure->text);
     node->state = WATCH_OFF;
 }
 
@@ -362,26 +361,23 @@ static void on_timer(struct event_source *source, void *context) {
         note_failure(watch, &failure);
 }
 
-static int watch_new(struct run *run, struct failure *failure) {
-    struct watch *watch = xcalloc(1, sizeof *watch);
-    *watch = (struct watch){
-        .run = run, .nodes = xcalloc(run->node_count, sizeof *watch->nodes), .count = run->node_count};
+static int watch_open(struct watch *watch, struct failure *failure) {
+    struct node_set *set = watch->set;
+    watch->nodes = xcalloc(set->count, sizeof *watch->nodes);
+    watch->count = set->count;
     for (size_t i = 0; i < watch->count; i++) {
         watch->nodes[i].watch = watch;
-        watch->nodes[i].node = &run->nodes[i];
+        watch->nodes[i].node = &set->items[i];
         watch->nodes[i].described = true;
         text_init(&watch->nodes[i].line, WATCH_LINE_MAX);
         text_init(&watch->nodes[i].errors, 4096);
     }
-    run->watch = watch;
-    watch->timer = event_loop_add_timer(run->loop, write_period_ns, write_period_ns, on_timer, watch);
+    watch->timer = event_loop_add_timer(set->loop, write_period_ns, write_period_ns, on_timer, watch);
     return watch->timer ? 0 : failure_memory(failure);
 }
 
-void watch_free(struct watch *watch) {
-    if (!watch)
-        return;
-    event_source_remove(watch->timer);
+void watch_close(struct watch *watch) {
+    event_source_remove(take_pointer(watch->timer));
     for (size_t i = 0; i < watch->count; i++) {
         struct watch_node *node = &watch->nodes[i];
         remote_command_free(node->sampler);
@@ -392,8 +388,8 @@ void watch_free(struct watch *watch) {
         watch_file_free(node->events);
         free(node->missing);
     }
-    free(watch->nodes);
-    free(watch);
+    free(take_pointer(watch->nodes));
+    watch->count = 0;
 }
 
 static int start_sampler(struct watch_node *node, struct failure *failure) {
@@ -428,65 +424,65 @@ static int wait_while(struct watch *watch, enum watch_state state, int64_t timeo
     int64_t deadline = clock_monotonic_ns() + timeout_ns, left;
     int r = 0;
     while (r >= 0 && any_in(watch, state) && (left = deadline - clock_monotonic_ns()) > 0) {
-        if (event_loop_is_stopped(watch->run->loop))
+        if (event_loop_is_stopped(watch->set->loop))
             return failure_set_kind(failure, FAILURE_INTERRUPTED, -EINTR, "interrupted");
-        r = event_loop_run_once(watch->run->loop, left, failure);
+        r = event_loop_run_once(watch->set->loop, left, failure);
     }
     return r < 0 ? r : 0;
 }
 
 /* Once: what is missing does not change from block to block. */
-static void tell_missing(struct watch *watch) {
-    struct run *run = watch->run;
+static void note_missing(struct watch *watch) {
+    struct node_set *set = watch->set;
     cleanup(node_texts_clear) struct node_texts words = node_texts_new(watch->count);
-    for (struct run_node *node = NULL; (node = run_next_node(run, node));) {
+    for (struct run_node *node = NULL; (node = node_set_next(set, node));) {
         size_t i = node->number;
         const char *missing = watch->nodes[i].missing;
         if (!missing)
             continue;
-        run_note_entry(run, "not-watched", node, "probes", missing);
+        node_set_note_entry(set, "not-watched", node, "probes", missing);
         words.items[i] = xformat("not watched: %s", missing);
     }
-    run_note_kinds(run, &words);
+    node_set_note_kinds(set, &words);
 }
 
-int watch_start(struct run *run, struct failure *failure) {
-    if (!probe_settings_any(&run->campaign->probes))
+int watch_start(struct watch *watch, struct failure *failure) {
+    struct node_set *set = watch->set;
+    if (!probe_settings_any(&set->campaign->probes))
         return 0;
-    bool first = !run->watch;
-    int r = first ? watch_new(run, failure) : 0;
-    for (struct run_node *node = NULL; r == 0 && (node = run_next_node(run, node));) {
+    bool first = !watch->nodes;
+    int r = first ? watch_open(watch, failure) : 0;
+    for (struct run_node *node = NULL; r == 0 && (node = node_set_next(set, node));) {
         size_t i = node->number;
-        if (run->watch->nodes[i].state == WATCH_OFF && node_group_is_there(run->group, i))
-            r = start_sampler(&run->watch->nodes[i], failure);
+        if (watch->nodes[i].state == WATCH_OFF && node_group_is_there(set->group, i))
+            r = start_sampler(&watch->nodes[i], failure);
     }
     if (r == 0)
-        r = wait_while(run->watch, WATCH_STARTING, begin_timeout_ns, failure);
+        r = wait_while(watch, WATCH_STARTING, begin_timeout_ns, failure);
     if (r < 0)
         return r;
-    for (struct run_node *node = NULL; (node = run_next_node(run, node));)
-        if (run->watch->nodes[node->number].state == WATCH_STARTING)
-            run_note(run, "node %s: its sampler has not begun; units there may be flagged as unwatched",
-                     node->name);
-    for (size_t i = 0; r == 0 && i < run->node_count; i++)
-        r = watch_describe_files(&run->watch->nodes[i], failure);
-    if (r == 0 && (first || run->newcomer))
-        tell_missing(run->watch);
+    for (struct run_node *node = NULL; (node = node_set_next(set, node));)
+        if (watch->nodes[node->number].state == WATCH_STARTING)
+            record_note(set->record,
+                        "node %s: its sampler has not begun; units there may be flagged as unwatched",
+                        node->name);
+    for (size_t i = 0; r == 0 && i < set->count; i++)
+        r = watch_describe_files(&watch->nodes[i], failure);
+    if (r == 0 && (first || set->newcomer))
+        note_missing(watch);
     return r;
 }
 
-/* While a spare is brought in, the others go on; else all end, also on nodes that were taken out. */
-static bool is_stopped(const struct run *run, size_t node) {
-    return !run->newcomer || run_concerns(run, node);
+/* While a spare is brought in, the others continue; else all end, also on nodes that were taken out. */
+static bool is_stopped(const struct node_set *set, size_t node) {
+    return !set->newcomer || node_set_has(set, node);
 }
 
-int watch_stop(struct run *run, struct failure *failure) {
-    struct watch *watch = run->watch;
-    if (!watch)
-        return 0;
+int watch_stop(struct watch *watch, struct failure *failure) {
+    const struct node_set *set = watch->set;
     for (size_t i = 0; i < watch->count; i++) {
         struct watch_node *node = &watch->nodes[i];
-        if (node->state == WATCH_OFF || !is_stopped(run, i))
+        if (node->state == WATCH_OFF || !is_stopped(set, i))
             continue;
         node->state = WATCH_ENDING;
         if (remote_command_kill(node->sampler, SIGTERM, NULL) < 0)
@@ -494,7 +490,7 @@ int watch_stop(struct run *run, struct failure *failure) {
     }
     int r = wait_while(watch, WATCH_ENDING, end_timeout_ns, failure);
     for (size_t i = 0; i < watch->count; i++) {
-        if (!is_stopped(run, i))
+        if (!is_stopped(set, i))
             continue;
         remote_command_free(take_pointer(watch->nodes[i].sampler));
         watch->nodes[i].state = WATCH_OFF;
@@ -512,12 +508,12 @@ int watch_stop(struct run *run, struct failure *failure) {
  */
 
 const struct watch_probe *watch_probe(const struct watch *watch, size_t node, enum probe_kind kind) {
-    const struct watch_probe *probe = watch ? &watch->nodes[node].probes[kind] : NULL;
+    const struct watch_probe *probe = watch->nodes ? &watch->nodes[node].probes[kind] : NULL;
     return probe && probe->there && probe->history.columns > 0 ? probe : NULL;
 }
 
 bool watch_is_live(const struct watch *watch, size_t node) {
-    return watch && watch->nodes[node].state != WATCH_OFF;
+    return watch->nodes && watch->nodes[node].state != WATCH_OFF;
 }
 
 const char *watch_column_name(const struct watch_probe *probe, size_t column) {

@@ -2,9 +2,9 @@
  * Watching the nodes while they are warmed up and measured: the agent's sampler runs on each of them, what it
  * prints goes to nodes/NODE/probes/ as it comes, and the last samples are kept for gates and for the warm-up.
  *
- *     nodes/NODE/probes/KIND.csv          time, monotonic, late, missed (ns, ns, ns, 1), then the probe's
- * columns nodes/NODE/probes/events.csv        time, monotonic, kind, text nodes/NODE/probes/datapackage.json
- * what each column is
+ *     nodes/NODE/probes/KIND.csv           time, monotonic, late, missed, and the columns of the probe
+ *     nodes/NODE/probes/events.csv         time, monotonic, kind, text
+ *     nodes/NODE/probes/datapackage.json   what each column is
  *
  * When the sampler is started again with other columns (PUs have come or gone), they go to KIND-2.csv, and so
  * on. Memory is bounded: a few KiB of each file wait to be written, and history.h forgets. Private to this
@@ -19,14 +19,12 @@
 #include "engine/foundation/text.h"
 #include "engine/remote/link/command.h"
 #include "engine/run/campaign/settings.h"
+#include "engine/run/nodes/nodes.h"
 #include "engine/run/state/history.h"
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-
-struct run;
-struct run_node;
 
 /* Columns of the agent that gates look at. */
 #define WATCH_FOREIGN "foreign" /* of load: processors that other programs took */
@@ -68,30 +66,30 @@ struct watch_node {
     struct remote_command *sampler;
     struct text line, errors;
     struct watch_probe probes[PROBE_KINDS];
-    int kinds[PROBE_KINDS]; /* by the sampler's index; -1: none of ours */
+    int kinds[PROBE_KINDS]; /* by the sampler's index; -1: not one that we know */
     size_t kind_count;
     struct watch_file *events;
     bool described; /* all files, in datapackage.json */
     char last_drift[WATCH_EVENT_TEXT], last_error[WATCH_EVENT_TEXT];
-    unsigned events_told, malformed;
-    char *missing; /* owned: what it has no probe for, in a sentence; NULL: nothing */
+    unsigned events_noted, malformed;
+    char *missing; /* owned: the probes that it does not have, in a sentence; NULL: it has all */
 };
 
 struct watch {
-    struct run *run;
-    struct watch_node *nodes;
+    struct node_set *set;
+    struct watch_node *nodes; /* NULL: none is watched, or not yet */
     size_t count;
     struct event_source *timer; /* writes what waits */
-    bool failed;                /* to write a file, and that was told */
+    bool failed;                /* a file could not be written, and that was noted */
 };
 
-/* Starts the samplers of all nodes that are there and waits until each has begun; what no node can be watched
- * by is told. Does nothing when the campaign wants no probes. RUN->watch is made. */
-int watch_start(struct run *run, struct failure *failure);
+/* Starts the samplers of all nodes that are there and waits until each has begun; which probes nodes do not
+ * have is noted. Does nothing when the campaign wants no probes. */
+int watch_start(struct watch *watch, struct failure *failure);
 /* Ends them: each takes a last sample, which is waited for. Then all is on disk. Fine when none runs. */
-int watch_stop(struct run *run, struct failure *failure);
-/* Before the links of the nodes go. NULL is fine. */
-void watch_free(struct watch *watch);
+int watch_stop(struct watch *watch, struct failure *failure);
+/* Before the links of the nodes go. */
+void watch_close(struct watch *watch);
 
 /* What is known by KIND of NODE; NULL when it is not sampled, or shows nothing. */
 const struct watch_probe *watch_probe(const struct watch *watch, size_t node, enum probe_kind kind);

@@ -41,7 +41,8 @@ check "the header is the documented one" \
 check "no unit is there twice" \
     test "$(tail -n +2 "$scratch/results.csv" | cut -d, -f1,2,6,7 | sort -u | wc -l)" -eq "$units"
 check "durations are positive and starts are of today" \
-    awk -F, -v now="$(date +%s)" 'NR>1 && !($4==1 && $16>0 && $8/1e9>now-3600 && $8/1e9<=now+1) {bad=1} END {exit bad}' "$scratch/results.csv"
+    awk -F, -v from="$(date -u -d '1 hour ago' +%FT%TZ)" -v to="$(date -u -d '1 second' +%FT%TZ)" '
+        NR>1 && !($4==1 && $16>0 && $8 ~ /^....-..-..T..:..:..\.[0-9][0-9][0-9][0-9][0-9][0-9][0-9][0-9][0-9]Z$/ && $8>from && $8<to) {bad=1} END {exit bad}' "$scratch/results.csv"
 check "monotonic starts follow each other on each core by what each unit took, at least" \
     awk -F, 'NR>1 && $7==core && $9 < last {bad=1} {core=$7; last=$9+$16*1e9-1} END {exit bad || NR<2}' <(sort -t, -k7,7 -k3,3n "$scratch/results.csv")
 check "the factors are the design's" \

@@ -134,7 +134,7 @@ check "... the others have all their rows" same "$(units_of lost n-1) $(units_of
 for node in n-3 n-7 n-9; do
     check "... what was answered on $node is kept" test "$(units_of lost $node)" -gt 0 -a "$(units_of lost $node)" -lt 100
     check "... the journal says who, and why" is_out lost $node lost
-    check "... it is told once" same "$(grep -c "$node: taken out of the run (lost): .*; what was measured there is kept, and the others go on" lost.out)" 1
+    check "... it is told once" same "$(grep -c "$node: taken out of the run (lost): .*; what was measured there is kept, and the others continue" lost.out)" 1
 done
 check "... and what is said at the end" grep -q 'ended without nodes n-\[3,7,9\] (lost) after [0-9]* of 500 units' lost.err
 check "... run.json has it" grep -qE '"why": "lost"' lost.json

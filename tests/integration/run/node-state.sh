@@ -87,15 +87,15 @@ refused() { # refused SENTENCE: of the campaign on stdin
     "$ASSAY" run "$scratch/refused.yaml" --dry-run -o "$scratch/none" >"$scratch/out" 2>"$scratch/err"
     [ $? -eq 2 ] && grep -q -- "$1" "$scratch/err" || { sed 's/^/# /' "$scratch/err" >&2; return 1; }
 }
-check "a gate without its probe" refused "refused.yaml:2:19: the gate 'throttle' needs the probe 'throttle', which is none" <<'EOF'
+check "a gate without its probe" refused "refused.yaml:2:19: the gate 'throttle' needs the probe 'throttle', which is off" <<'EOF'
 probes: {throttle: none}
 gates: {throttle: stop}
 EOF
-check "gates without any probe" refused "refused.yaml:2:8: 'gates' is 'stop', and nothing is sampled" <<'EOF'
+check "gates without any probe" refused "refused.yaml:2:8: 'gates' is 'stop', but nothing is sampled" <<'EOF'
 probes: none
 gates: stop
 EOF
-check "a warm-up until nothing that is sampled is steady" refused "refused.yaml:2:10: what is steady is told by the probes" <<'EOF'
+check "a warm-up until nothing that is sampled is steady" refused "refused.yaml:2:10: 'warm-up: steady' needs one of the probes" <<'EOF'
 probes: {temperature: none, frequency: none}
 warm-up: steady
 EOF

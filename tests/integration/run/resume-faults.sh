@@ -123,8 +123,8 @@ wait $shell_job
 report $? "a run whose clock is set back ends well"
 folder=$(folder_in "$scratch/clock")
 is_whole "a clock that is set back" "$folder" 1
-check "... it was: the journal has a time before the one above it" awk '{match($0, /"t":[0-9]+/)
-    t = substr($0, RSTART + 4, RLENGTH - 4) + 0; if (t < last - 3e12) back = 1; last = t} END {exit !back}' "$folder/journal.jsonl"
+check "... it was: the journal has a time before the one above it" awk '{match($0, /"t":"[0-9]+/)
+    t = substr($0, RSTART + 5, RLENGTH - 5) + 0; if (t < last - 3e12) back = 1; last = t} END {exit !back}' "$folder/journal.jsonl"
 cp -a "$scratch/base-runs" "$scratch/back"
 folder=$(folder_in "$scratch/back")
 start_stepped "$ASSAY" resume "$folder" -q >"$scratch/out" 2>"$scratch/err"

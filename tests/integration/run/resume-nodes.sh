@@ -70,7 +70,7 @@ sed 's/^/# /' "$scratch/err"
 report $status "'run --resume --spares' adds one to those of the campaign: the run is whole"
 check "... with the whole share of the node that was lost" test "$(units_of node-2)" -eq $rows
 check "... and knows of them from now on" \
-    test "$(grep -o 'node-[0-9]' "$folder/inputs.json" | xargs)" = "node-1 node-2 node-3"
+    test "$(grep -o 'node-[0-9]' "$folder/campaign.resolved.json" | sort -u | xargs)" = "node-1 node-2 node-3"
 
 # A list that the command line has from a file of the folder that one was in then.
 mkdir "$scratch/here"

@@ -124,9 +124,9 @@ check "... and no unit has failed" grep -q '"units_failed": *0' <(member run.jso
 naps over 1 3 'walltime: {limit: 60 s, margin: 59999ms}'
 limited over
 is_partial 1 3 deadline
-refuse "a time that is over already is refused" 2 "'2026-01-01T00:00' is over already; expected a time to come" \
+refuse "a time that is over already is refused" 2 "'2026-01-01T00:00' is in the past; expected a time in the future" \
     "$ASSAY" run "$scratch/over.yaml" --until 2026-01-01T00:00 -o "$scratch/never"
-refuse "what is no time is refused" 2 "'noon' is no time; expected a duration such as 90min" \
+refuse "what is no time is refused" 2 "'noon' is not a time; expected a duration such as 90min" \
     "$ASSAY" run "$scratch/over.yaml" --until noon -o "$scratch/never"
 check "... and nothing is touched" test ! -e "$scratch/never"
 SLURM_JOB_END_TIME=1000000000 limited over

@@ -77,7 +77,7 @@ TEST(few_nodes_are_named) {
         nodes[i] = (struct run_history_node){
             .name = (char *)"n", .condition = RUN_NODE_LOST, .sentence = (char *)"gone"};
     nodes[0] = (struct run_history_node){.name = (char *)"n-0"};
-    nodes[1] = (struct run_history_node){.name = (char *)"n-1", .slow = true, .sentence = (char *)"2x"};
+    nodes[1] = (struct run_history_node){.name = (char *)"n-1", .slow = (char *)"2x"};
     add_nodes(&status, nodes, 100);
     status.nodes_lost = 98;
     status.nodes_slow = 1;

@@ -1,5 +1,5 @@
 /* The arithmetic of a deadline: which one counts, what must be left, and how long that is. */
-#include "engine/run/deadline.h"
+#include "engine/run/nodes/deadline.h"
 #include "tests/test.h"
 
 static const int64_t second = 1000000000;

@@ -30,8 +30,8 @@ static void write_journal(void) {
     assert_int_equal(journal_create(path, &journal, &failure), 0);
     journal_note(journal, "run-started", "run_id", "a \"quoted\" name\nand \xff");
     journal_begin(journal, "unit");
-    journal_integer(journal, "row", INT64_MIN);
-    journal_integer(journal, "order", INT64_MAX);
+    journal_time(journal, "row", INT64_MIN);
+    journal_time(journal, "order", INT64_MAX);
     journal_string(journal, "why", NULL);
     journal_end(journal);
     assert_int_equal(journal_committed_bytes(journal), 0);
@@ -172,14 +172,14 @@ static void look_at_members(const struct journal_entry *entry, size_t number) {
         }
         assert_false(journal_entry_text(entry, "run_i", text, sizeof text));
         assert_false(journal_entry_integer(entry, "run_id", &integer));
-        assert_false(journal_entry_integer(entry, "crc32c", &integer)); /* no member */
+        assert_false(journal_entry_integer(entry, "crc32c", &integer));
     }
     if (number == 2) {
-        assert_true(journal_entry_integer(entry, "row", &integer) && integer == INT64_MIN);
-        assert_true(journal_entry_integer(entry, "order", &integer) && integer == INT64_MAX);
+        assert_true(journal_entry_time(entry, "row", &integer) && integer == INT64_MIN);
+        assert_true(journal_entry_time(entry, "order", &integer) && integer == INT64_MAX);
+        assert_false(journal_entry_integer(entry, "row", &integer));
         assert_false(journal_entry_text(entry, "why", text, sizeof text));
         assert_false(journal_entry_integer(entry, "why", &integer));
-        assert_false(journal_entry_text(entry, "row", text, sizeof text));
     }
 }
 
@@ -255,29 +255,33 @@ TEST(foreign_lines_do_no_harm) {
     static const char *const bodies[] = {
         "{\"seq\":1,\"t\":1,\"m\":5,\"event\":\"x\",\"a\":\"\\b\\f\\n\\r\\t\\/\\\\\\\" \\u0065\\u00E9 "
         "\\ud83d\\uDE00\"",
-        "{\"seq\":2,\"t\":1,\"m\":5,\"event\":\"x\",\"a\":\"\\u0000\\ud83d\\udc0x\\q\"",
-        "{\"seq\":3,\"t\":1,\"m\":5,\"event\":\"x\",\"b\":{\"a\":[1,\"]}\"]},\"c\":[],\"d\":true",
-        "{\"seq\":4,\"t\":1,\"m\":5,\"event\":\"x\",\"b\":{\"a\":\"1\"",
-        "{\"seq\":5,\"t\":1,\"m\":5,\"event\":\"x\",\"a\":\"open",
-        "{\"seq\":6,\"t\":1,\"m\":5,\"event\":\"x\",\"a\":\"open\\",
-        "{\"seq\":7,\"t\":1,\"m\":5,\"event\":\"x\", \"a\":\"blank\"",
-        "{\"seq\":8,\"t\":1,\"m\":5,\"event\":\"x\"",
-        "{\"seq\":9,\"t\":1,\"m\":5,\"event\":\"x\",\"a\"",
-        "{\"seq\":10,\"t\":1,\"m\":5,\"event\":\"x\",\"a\":",
-        "{\"seq\":11,\"t\":1,\"m\":5,\"event\":\"x\",\"a\":12",
+        "{\"seq\":2,\"t\":\"1\",\"m\":\"5\",\"event\":\"x\",\"b\":{\"a\":[1,\"]}\"]},\"c\":[],\"d\":true",
+        "{\"seq\":3,\"t\":1,\"m\":5,\"event\":\"x\", \"b\":\"blank\"",
+        "{\"seq\":4,\"t\":1,\"m\":5,\"event\":\"x\"",
+        "{\"seq\":5,\"t\":1,\"m\":5,\"event\":\"x\",\"a\":12",
+        "{\"seq\":6,\"t\":1,\"m\":5,\"event\":\"x\",\"b\":\"a\",\"A\":\"a\"",
     };
-    static const char *const no_entries[] = {"",
-                                             "{",
-                                             "{\"seq\":1",
-                                             "{\"seq\":2,\"t\":1,\"m\":1,\"event\":\"x\"",
-                                             "{\"seq\":1,\"m\":1,\"event\":\"x\"",
-                                             "{\"seq\":1,\"t\":1,\"event\":\"x\"",
-                                             "{\"seq\":1,\"t\":1,\"m\":-1,\"event\":\"x\"",
-                                             "{\"seq\":1,\"t\":1,\"m\":1,\"event\":\"x",
-                                             "{\"seq\":1,\"t\":1,\"m\":1,\"event\":5",
-                                             "{\"seq\":99999999999999999999,\"t\":1,\"m\":1,\"event\":\"x\"",
-                                             "{\"seq\":-1,\"t\":1,\"m\":1,\"event\":\"x\"",
-                                             "{ \"seq\":1,\"t\":1,\"m\":1,\"event\":\"x\""};
+    static const char *const no_entries[] = {
+        "",
+        "{",
+        "[1",
+        "{\"seq\":1",
+        "{\"seq\":2,\"t\":1,\"m\":1,\"event\":\"x\"",
+        "{\"seq\":1,\"m\":1,\"event\":\"x\"",
+        "{\"seq\":1,\"t\":1,\"event\":\"x\"",
+        "{\"seq\":1,\"t\":1,\"m\":-1,\"event\":\"x\"",
+        "{\"seq\":1,\"t\":1,\"m\":\"one\",\"event\":\"x\"",
+        "{\"seq\":1,\"t\":1,\"m\":1,\"event\":\"x",
+        "{\"seq\":1,\"t\":1,\"m\":1,\"event\":5",
+        "{\"seq\":99999999999999999999,\"t\":1,\"m\":1,\"event\":\"x\"",
+        "{\"seq\":-1,\"t\":1,\"m\":1,\"event\":\"x\"",
+        "{\"seq\":1,\"t\":1,\"m\":1,\"event\":\"x\",\"a\":\"\\u0000\\ud83d\\udc0x\\q\"",
+        "{\"seq\":1,\"t\":1,\"m\":1,\"event\":\"x\",\"b\":{\"a\":\"1\"",
+        "{\"seq\":1,\"t\":1,\"m\":1,\"event\":\"x\",\"a\":\"open",
+        "{\"seq\":1,\"t\":1,\"m\":1,\"event\":\"x\",\"a\":\"open\\",
+        "{\"seq\":1,\"t\":1,\"m\":1,\"event\":\"x\",\"a\"",
+        "{\"seq\":1,\"t\":1,\"m\":1,\"event\":\"x\",\"a\":",
+    };
     struct text text;
     text_init(&text, 1 << 20);
     for (size_t i = 0; i < sizeof bodies / sizeof *bodies; i++)

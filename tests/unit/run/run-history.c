@@ -3,6 +3,7 @@
 #include "engine/foundation/file.h"
 #include "engine/run/record/history.h"
 #include "engine/run/record/journal.h"
+#include "engine/run/record/summary.h"
 #include "tests/test.h"
 
 #include <unistd.h>
@@ -247,7 +248,80 @@ TEST(what_the_run_cannot_have_is_refused) {
     made = begin();
     assert_int_equal(text_append_string(&made.results, "1,1,2,1,1,a,7,\"open"), 0);
     commit(&made);
-    refuse(&made, "none of this run");
+    refuse(&made, "does not belong to this run");
+}
+
+/* ---- run.json ---------------------------------------------------------------------------------- */
+
+static void phase(struct journal *journal, const char *name, const char *status) {
+    journal_note(journal, "phase-started", "phase", name);
+    journal_begin(journal, "phase-ended");
+    journal_string(journal, "phase", name);
+    journal_string(journal, "status", status);
+    journal_end(journal);
+}
+
+static cJSON *summarize(struct journal *journal) {
+    struct run_history history = {0};
+    struct failure failure = {0};
+    cJSON *object = cJSON_CreateObject();
+    assert_int_equal(journal_commit(journal, &failure), 0);
+    assert_int_equal(run_history_read(folder, NULL, &history, &failure), 0);
+    run_history_summarize(&history, object);
+    run_history_clear(&history);
+    return object;
+}
+
+static const char *text_of(const cJSON *object, const char *list, int item, const char *key) {
+    const cJSON *owner = list ? cJSON_GetArrayItem(cJSON_GetObjectItem(object, list), item) : object;
+    return cJSON_GetStringValue(cJSON_GetObjectItem(owner, key));
+}
+
+/* Of a run that failed as it was prepared, whose archive could not be made either. */
+TEST(a_summary_is_the_journals) {
+    struct made made = {0};
+    unlink(journal_path);
+    assert_int_equal(journal_create(journal_path, &made.journal, NULL), 0);
+    journal_note(made.journal, "run-started", "run_id", "x");
+    cJSON *object = summarize(made.journal);
+    assert_string_equal(text_of(object, NULL, 0, "status"), "running");
+    assert_string_equal(text_of(object, "phases", RUN_RESERVE, "status"), "not reached");
+    assert_string_equal(text_of(object, "parts", 0, "status"), "running");
+    cJSON_Delete(object);
+    phase(made.journal, "reserve", "done");
+    journal_note(made.journal, "node", "name", "n-1");
+    journal_note(made.journal, "node", "name", "n-2");
+    phase(made.journal, "prepare", "failed");
+    journal_begin(made.journal, "node-out");
+    journal_string(made.journal, "node", "n-2");
+    journal_string(made.journal, "why", "hung");
+    journal_string(made.journal, "sentence", "it hangs");
+    journal_end(made.journal);
+    journal_begin(made.journal, "sealing");
+    journal_string(made.journal, "status", "interrupted");
+    journal_string(made.journal, "error", "interrupted after 0 units");
+    journal_integer(made.journal, "units_missing", 4);
+    journal_end(made.journal);
+    object = summarize(made.journal);
+    assert_string_equal(text_of(object, NULL, 0, "status"), "interrupted");
+    assert_string_equal(text_of(object, NULL, 0, "error"), "interrupted after 0 units");
+    assert_string_equal(text_of(object, "phases", RUN_RESERVE, "status"), "done");
+    assert_string_equal(text_of(object, "phases", RUN_CONNECT, "status"), "skipped");
+    assert_string_equal(text_of(object, "phases", RUN_PREPARE, "status"), "failed");
+    assert_string_equal(text_of(object, "phases", RUN_MEASURE, "status"), "not reached");
+    assert_int_equal(cJSON_GetArraySize(cJSON_GetObjectItem(object, "nodes")), 2);
+    assert_string_equal(text_of(object, "nodes_out", 0, "sentence"), "it hangs");
+    const cJSON *counts = cJSON_GetObjectItem(object, "counts");
+    assert_string_equal(cJSON_GetObjectItem(counts, "units_planned")->valuestring, "4");
+    cJSON_Delete(object);
+    journal_note(made.journal, "error", "sentence", "no space left");
+    phase(made.journal, "seal", "failed");
+    object = summarize(made.journal);
+    assert_string_equal(text_of(object, NULL, 0, "status"), "failed");
+    assert_string_equal(text_of(object, NULL, 0, "error"), "no space left");
+    assert_string_equal(text_of(object, "parts", 0, "status"), "failed");
+    cJSON_Delete(object);
+    journal_close(made.journal);
 }
 
 TEST_GROUP(set_up, tear_down)

@@ -64,8 +64,8 @@ TEST(one_at_a_time) {
     assert_null(second);
     assert_int_equal(failure.kind, FAILURE_INPUT);
     char expected[1024];
-    snprintf(expected, sizeof expected, "process %d on host %s works on the run '%s' since %s", (int)getpid(),
-             host, folder, owner.since);
+    snprintf(expected, sizeof expected, "process %d on host %s has been working on the run '%s' since %s",
+             (int)getpid(), host, folder, owner.since);
     assert_string_equal(failure.text, expected);
     run_lock_free(lock);
     owner = look();
@@ -175,7 +175,7 @@ TEST(without_locks_the_text_counts) {
     assert_int_equal(run_lock_take(folder, &lock, &failure), 0);
     assert_true(look().held);
     assert_int_equal(run_lock_take(folder, &second, &failure), -EBUSY);
-    assert_non_null(strstr(failure.text, "if it is gone, remove '"));
+    assert_non_null(strstr(failure.text, "if it has ended, remove '"));
     run_lock_free(lock);
     assert_false(look().held);
     write_owner(host, (int)gone);

@@ -48,7 +48,7 @@ __attribute__((format(printf, 3, 4))) static void say(struct made *made, const c
     va_list list;
     va_start(list, members);
     assert_int_equal(
-        text_printf(&made->text, "{\"seq\":%u,\"t\":%lld000000000,\"m\":%lld000000,\"event\":\"%s\"",
+        text_printf(&made->text, "{\"seq\":%u,\"t\":\"%lld000000000\",\"m\":\"%lld000000\",\"event\":\"%s\"",
                     ++made->sequence, (long long)made->wall_s, (long long)made->monotonic_ms, event),
         0);
     assert_int_equal(text_vprintf(&made->text, members, list), 0);
@@ -263,7 +263,7 @@ TEST(nodes_have_fates) {
     assert_int_equal(node_called(status, "n-3")->condition, RUN_NODE_LOST);
     assert_string_equal(node_called(status, "n-3")->sentence, "gone");
     assert_int_equal(node_called(status, "n-4")->condition, RUN_NODE_OUT);
-    assert_true(node_called(status, "n-5")->slow);
+    assert_string_equal(node_called(status, "n-5")->slow, "2x");
     assert_int_equal(node_called(status, "spare-1")->condition, RUN_NODE_IN);
     run_status_free(status);
 }
@@ -334,8 +334,8 @@ TEST(clocks_may_say_anything) {
             size_t begun = made.text.length;
             assert_int_equal(
                 text_printf(&made.text,
-                            "{\"seq\":%u,\"t\":%s,\"m\":%s,\"event\":\"%s\",\"phase\":\"measure\","
-                            "\"units_failed\":1,\"wall_ns\":%s",
+                            "{\"seq\":%u,\"t\":\"%s\",\"m\":\"%s\",\"event\":\"%s\",\"phase\":\"measure\","
+                            "\"units_failed\":1,\"wall_ns\":\"%s\"",
                             ++made.sequence, stamps[i], stamps[(i + k) % 3], events[k], stamps[k]),
                 0);
             assert_int_equal(text_printf(&made.text, ",\"crc32c\":\"%08x\"}\n",

@@ -143,7 +143,7 @@ TEST(warm_up) {
     refused("warm-up: {window: 30s}", "c.yaml:1:10", "one of 'time' and 'until: steady'");
     refused("warm-up: {until: steady, time: 1min}", "c.yaml:1:10", "one of 'time'");
     refused("warm-up: {until: steady, window: 10min, at-most: 1min}", "c.yaml:1:50", "at least one");
-    refused("warm-up: steady\nprobes: none", "c.yaml:1:10", "which are none");
+    refused("warm-up: steady\nprobes: none", "c.yaml:1:10", "which are both none");
 }
 
 TEST(gates) {
@@ -167,7 +167,7 @@ TEST(gates) {
     refused("gates: {throttle: sometimes}", "c.yaml:1:19", "repeat");
     refused("gates: {repeats: 0}", "c.yaml:1:18", "1");
     refused("gates: {load: flag}\nprobes: 2min", "c.yaml:1:15", "its period is 120 s");
-    refused("gates: stop\nprobes: none", "c.yaml:1:8", "'gates' is 'stop', and nothing is sampled");
+    refused("gates: stop\nprobes: none", "c.yaml:1:8", "'gates' is 'stop', but nothing is sampled");
 }
 
 TEST(stop_after_failures) {
@@ -246,7 +246,7 @@ TEST(what_cannot_be_is_refused_with_its_place) {
     refused(FOUR "node-loss: replace\n", "c.yaml:2:12", "has no spares");
     refused(FOUR "node-loss: {do: replace}\n", "c.yaml:2:17", "has no spares");
     refused("testbed: local\nnode-loss: replace\n", "c.yaml:2:12", "has no spares");
-    refused(SPARED "node-loss: continue\n", "c.yaml:2:12", "2 spares that nobody would use");
+    refused(SPARED "node-loss: continue\n", "c.yaml:2:12", "2 spares that would not be used");
 }
 
 TEST(spares_are_a_list_of_their_own) {

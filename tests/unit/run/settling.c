@@ -1,6 +1,5 @@
 /* Rows that are known are left out: from units as they are measured, and from the lines that they left. */
 #include "engine/run/measure/settling.h"
-#include "engine/run/run-state.h"
 
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/file.h"
@@ -29,7 +28,8 @@ struct world {
     struct campaign campaign;
     struct design design;
     struct plan plan;
-    struct run run;
+    struct run_record record;
+    struct settling settling;
 };
 
 static void begin(struct world *world) {
@@ -45,40 +45,39 @@ static void begin(struct world *world) {
         .campaign = {.design = &world->specification, .experiment = &world->experiment},
         .design = {.row_count = ROWS, .column_count = 2},
         .plan = {.campaign = &world->campaign, .design = &world->design, .repeat_response = 1},
-        .run = {.campaign = &world->campaign, .experiment = &world->experiment, .plan = &world->plan},
     };
     struct failure failure = {0};
     assert_int_equal(design_order_new(DESIGN_ORDER_AS_WRITTEN, 0, ROWS, REPETITIONS, NULL, DESIGN_ROUND_EACH,
                                       &world->plan.order, &failure),
                      0);
-    world->run.ledger = ledger_new(ROWS * REPETITIONS);
-    assert_int_equal(settling_open(&world->run, &failure), 0);
+    world->record.ledger = ledger_new(ROWS * REPETITIONS);
+    settling_init(&world->settling, &world->record, &world->plan);
     cleanup_free char *journal = file_join(folder, "journal.jsonl");
     remove(journal);
-    assert_int_equal(journal_create(journal, &world->run.journal, &failure), 0);
+    assert_int_equal(journal_create(journal, &world->record.journal, &failure), 0);
 }
 
 static void end(struct world *world) {
-    settling_free(world->run.settling);
-    ledger_free(world->run.ledger);
-    journal_close(world->run.journal);
+    settling_clear(&world->settling);
+    ledger_free(world->record.ledger);
+    journal_close(world->record.journal);
     design_order_free(world->plan.order);
 }
 
 static void take(struct world *world, size_t position, const char *node, double value) {
     struct failure failure = {0};
-    size_t place = ledger_place(world->run.ledger, node, "4");
-    assert_int_equal(settling_take(&world->run, place, position, (double[]){-1, value}, &failure), 0);
+    size_t place = ledger_place(world->record.ledger, node, "4");
+    assert_int_equal(settling_take(&world->settling, place, position, (double[]){-1, value}, &failure), 0);
 }
 
 static void take_line(struct world *world, const char *line) {
     struct failure failure = {0};
-    if (settling_take_line(line, strlen(line), &world->run, &failure) < 0)
+    if (settling_take_line(line, strlen(line), &world->settling, &failure) < 0)
         fail_msg("%s: %s", line, failure.text);
 }
 
 static struct settling_saving end_block(struct world *world, size_t block) {
-    return settling_apply(&world->run, &world->plan.order->blocks[block], true);
+    return settling_apply(&world->settling, &world->plan.order->blocks[block], true);
 }
 
 /* Row 1 is known after two repetitions, row 2 after three, row 3 never. */
@@ -94,15 +93,16 @@ TEST(units) {
             take(&world, round * ROWS + 2, node, i);
         }
         for (size_t row = 0; row < ROWS; row++)
-            assert_int_equal(settling_leaves_out(&world.run, round * ROWS + row), round == 2 && row == 0);
+            assert_int_equal(settling_leaves_out(&world.settling, round * ROWS + row),
+                             round == 2 && row == 0);
         struct settling_saving saving = end_block(&world, round);
         assert_int_equal(saving.rows, round == 0 ? 0 : 1);
         assert_int_equal(saving.positions, round == 0 ? 0 : REPETITIONS - 1 - round);
         assert_true(saving.weight == (double)saving.positions);
     }
-    assert_int_equal(settling_count(&world.run), 2);
-    assert_true(settling_leaves_out(&world.run, 3 * ROWS + 1));
-    assert_false(settling_leaves_out(&world.run, 3 * ROWS + 2));
+    assert_int_equal(settling_count(&world.settling), 2);
+    assert_true(settling_leaves_out(&world.settling, 3 * ROWS + 1));
+    assert_false(settling_leaves_out(&world.settling, 3 * ROWS + 2));
     end(&world);
 }
 
@@ -119,9 +119,9 @@ TEST(lines) {
     take(&world, ROWS, "a", 7);
     take(&world, ROWS, "b", 7);
     assert_int_equal(end_block(&world, 1).rows, 1);
-    assert_int_equal(settling_count(&world.run), 1);
-    assert_true(settling_leaves_out(&world.run, 2 * ROWS));
-    assert_false(settling_leaves_out(&world.run, 2 * ROWS + 1));
+    assert_int_equal(settling_count(&world.settling), 1);
+    assert_true(settling_leaves_out(&world.settling, 2 * ROWS));
+    assert_false(settling_leaves_out(&world.settling, 2 * ROWS + 1));
     end(&world);
 }
 
@@ -132,7 +132,7 @@ TEST(before_a_block) {
     for (size_t position = 0; position < 2 * ROWS; position++)
         take(&world, position, "a", 7);
     take(&world, 2 * ROWS, "a", 9); /* of a repetition that is not over */
-    struct settling_saving saving = settling_apply(&world.run, &world.plan.order->blocks[2], false);
+    struct settling_saving saving = settling_apply(&world.settling, &world.plan.order->blocks[2], false);
     assert_int_equal(saving.rows, ROWS);
     assert_int_equal(saving.positions, ROWS * (REPETITIONS - 2));
     end(&world);
@@ -151,7 +151,7 @@ TEST(bad_lines) {
     begin(&world);
     for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
         struct failure failure = {0};
-        assert_int_equal(settling_take_line(lines[i], strlen(lines[i]), &world.run, &failure), -74);
+        assert_int_equal(settling_take_line(lines[i], strlen(lines[i]), &world.settling, &failure), -74);
         assert_int_equal(failure.kind, FAILURE_VERIFICATION);
     }
     end(&world);
@@ -161,19 +161,19 @@ TEST(bad_lines) {
 TEST(not_wanted) {
     struct world world;
     begin(&world);
-    struct settling *settling = world.run.settling;
-    world.run.settling = NULL;
+    struct stopping_rule *rule = world.settling.rule;
+    world.settling.rule = NULL;
     take(&world, 0, "a", 7);
     take_line(&world, "anything");
-    assert_false(settling_leaves_out(&world.run, 0));
+    assert_false(settling_leaves_out(&world.settling, 0));
     assert_int_equal(end_block(&world, 0).positions, 0);
     world.specification.repeat.wanted = false;
     struct failure failure = {0};
-    assert_int_equal(settling_open(&world.run, &failure), 0);
-    assert_null(world.run.settling);
-    settling_note(&world.run, true);
-    assert_int_equal(settling_record(&world.run, &failure), 0);
-    world.run.settling = settling;
+    settling_init(&world.settling, &world.record, &world.plan);
+    assert_null(world.settling.rule);
+    settling_note(&world.settling, true);
+    assert_int_equal(settling_record(&world.settling, &failure), 0);
+    world.settling.rule = rule;
     end(&world);
 }
 

@@ -1,7 +1,8 @@
 /* What the samples around a unit say of it. The samples are put where the sampler's lines would. */
 #include "engine/run/state/unit-state.h"
 #include "engine/foundation/memory.h"
-#include "engine/run/run-state.h"
+#include "engine/run/nodes/placement.h"
+#include "engine/run/state/watch.h"
 #include "tests/test.h"
 
 #define MS INT64_C(1000000)
@@ -10,7 +11,7 @@ static struct campaign campaign;
 static struct run_node node;
 static struct watch_node watched;
 static struct watch watch;
-static struct run run;
+static struct node_set set;
 
 static void add_probe(enum probe_kind kind, const char *const *names, size_t count) {
     struct watch_probe *probe = &watched.probes[kind];
@@ -43,11 +44,11 @@ static int set_up(void **state) {
     campaign.gates.temperature_band = 5;
     campaign.gates.foreign_load = 0.5;
     node.warm_temperature = NAN;
-    watch = (struct watch){.run = &run, .nodes = &watched, .count = 1};
+    watch = (struct watch){.set = &set, .nodes = &watched, .count = 1};
     watched.watch = &watch;
     watched.node = &node;
     watched.state = WATCH_ON;
-    run = (struct run){.campaign = &campaign, .nodes = &node, .node_count = 1, .watch = &watch};
+    set = (struct node_set){.campaign = &campaign, .items = &node, .count = 1};
     return 0;
 }
 
@@ -57,32 +58,32 @@ static int tear_down(void **state) {
     return 0;
 }
 
-static const unsigned pus[] = {0, 1};
+static unsigned pus[] = {0, 1};
 
 static struct unit_state judge(int64_t start_ns, int64_t end_ns) {
-    return unit_state_judge(&run, &(struct unit_place){0, pus, 2}, start_ns, end_ns);
+    return unit_state_judge(&watch, &(struct placement_share){&node, pus, 2}, start_ns, end_ns);
 }
 
 TEST(known_when_every_probe_has_told_of_the_end) {
     add_probe(PROBE_FREQUENCY, (const char *[]){"cpu0", "cpu1"}, 2);
     add_probe(PROBE_THROTTLE, (const char *[]){"core-0-0", "package-0"}, 2);
-    assert_false(unit_state_is_known(&run, 0, 50 * MS));
+    assert_false(unit_state_is_known(&watch, 0, 50 * MS));
     sample(PROBE_FREQUENCY, 100 * MS, 2e9, 2e9);
-    assert_false(unit_state_is_known(&run, 0, 50 * MS));
+    assert_false(unit_state_is_known(&watch, 0, 50 * MS));
     sample(PROBE_THROTTLE, 40 * MS, 0, 0);
-    assert_false(unit_state_is_known(&run, 0, 50 * MS));
+    assert_false(unit_state_is_known(&watch, 0, 50 * MS));
     sample(PROBE_THROTTLE, 50 * MS, 0, 0);
-    assert_true(unit_state_is_known(&run, 0, 50 * MS));
+    assert_true(unit_state_is_known(&watch, 0, 50 * MS));
     /* What is sampled seldom is waited for if a gate looks at it; a sampler that has ended is not. */
     add_probe(PROBE_DRIFT, (const char *[]){"drifted", "x"}, 2);
-    assert_false(unit_state_is_known(&run, 0, 50 * MS));
+    assert_false(unit_state_is_known(&watch, 0, 50 * MS));
     campaign.probes.periods_ns[PROBE_DRIFT] = 10000 * MS;
-    assert_false(unit_state_is_known(&run, 0, 50 * MS));
+    assert_false(unit_state_is_known(&watch, 0, 50 * MS));
     campaign.gates.actions[GATE_DRIFT] = GATE_NONE;
-    assert_true(unit_state_is_known(&run, 0, 50 * MS));
-    assert_false(unit_state_is_known(&run, 0, 500 * MS));
+    assert_true(unit_state_is_known(&watch, 0, 50 * MS));
+    assert_false(unit_state_is_known(&watch, 0, 500 * MS));
     watched.state = WATCH_OFF;
-    assert_true(unit_state_is_known(&run, 0, 500 * MS));
+    assert_true(unit_state_is_known(&watch, 0, 500 * MS));
 }
 
 TEST(counters_count_from_before_the_start) {
@@ -122,16 +123,18 @@ TEST(frequency_is_of_the_units_pus) {
     sample(PROBE_FREQUENCY, 100 * MS, 2e9, 1e9);
     sample(PROBE_FREQUENCY, 200 * MS, 2e9, 1e9);
     sample(PROBE_FREQUENCY, 300 * MS, 2e9, 1e9);
-    struct unit_state found = unit_state_judge(&run, &(struct unit_place){0, pus, 1}, 110 * MS, 290 * MS);
+    struct unit_state found =
+        unit_state_judge(&watch, &(struct placement_share){&node, pus, 1}, 110 * MS, 290 * MS);
     assert_float_equal(found.frequency_hz, 2e9, 1);
     assert_int_equal(found.flags, 0);
-    found = unit_state_judge(&run, &(struct unit_place){0, pus + 1, 1}, 110 * MS, 290 * MS);
+    found = unit_state_judge(&watch, &(struct placement_share){&node, pus + 1, 1}, 110 * MS, 290 * MS);
     assert_float_equal(found.frequency_hz, 1e9, 1);
     assert_int_equal(found.flags, 1 << GATE_FREQUENCY);
     found = judge(110 * MS, 290 * MS);
     assert_float_equal(found.frequency_hz, 1.5e9, 1);
     /* A PU that is not sampled tells nothing. */
-    found = unit_state_judge(&run, &(struct unit_place){0, (unsigned[]){7}, 1}, 110 * MS, 290 * MS);
+    found =
+        unit_state_judge(&watch, &(struct placement_share){&node, (unsigned[]){7}, 1}, 110 * MS, 290 * MS);
     assert_true(isnan(found.frequency_hz));
     assert_int_equal(found.flags, 0);
 }
@@ -208,7 +211,7 @@ TEST(unwatched) {
     sample(PROBE_LOAD, 250 * MS, 1, 0);
     assert_int_equal(judge(110 * MS, 190 * MS).flags, 1 << GATE_UNWATCHED); /* nothing from before it */
     assert_int_equal(judge(160 * MS, 190 * MS).flags, 0);
-    run.watch = NULL; /* a campaign without probes says nothing, and flags nothing */
+    watch.nodes = NULL; /* a campaign without probes says nothing, and flags nothing */
     assert_int_equal(judge(110 * MS, 190 * MS).flags, 0);
 }
 

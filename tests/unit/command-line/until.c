@@ -1,5 +1,5 @@
 /* --until: moments, or refused. */
-#include "engine/run/campaign/until.h"
+#include "engine/command-line/until.h"
 #include "tests/test.h"
 
 #include <time.h>
@@ -43,23 +43,23 @@ TEST(until) {
     until("2026-11-22T17:30-01:00", now + 2 * hour + hour / 2);
     until("2026-11-22T20:00+0100", now + 3 * hour);
     until("2027-07-01T12:00", 1814436000000000000); /* in summer, by summer's clock */
-    not_until("", "is no time; expected a duration such as 90min");
-    not_until("90", "is no time");
-    not_until("soon", "is no time");
-    not_until("-90min", "is no time");
-    not_until("0s", "is no time");
-    not_until("24:00", "is no time");
-    not_until("18:60", "is no time");
-    not_until("18:3", "is no time");
-    not_until("18:30 ", "is no time");
-    not_until("2027-02-30T12:00", "is no time");
-    not_until("2027-13-01T12:00", "is no time");
-    not_until("2027-02-03T12:00+25:00", "is no time");
-    not_until("2027-02-03T12:00X", "is no time");
-    not_until("2027-02-03", "is no time");
-    not_until("2027-03-28T02:30", "is no time"); /* the clocks leave it out */
-    not_until("2026-11-22T16:59", "is over already");
-    not_until("2026-11-22T15:59Z", "is over already");
+    not_until("", "is not a time; expected a duration such as 90min");
+    not_until("90", "is not a time");
+    not_until("soon", "is not a time");
+    not_until("-90min", "is not a time");
+    not_until("0s", "is not a time");
+    not_until("24:00", "is not a time");
+    not_until("18:60", "is not a time");
+    not_until("18:3", "is not a time");
+    not_until("18:30 ", "is not a time");
+    not_until("2027-02-30T12:00", "is not a time");
+    not_until("2027-13-01T12:00", "is not a time");
+    not_until("2027-02-03T12:00+25:00", "is not a time");
+    not_until("2027-02-03T12:00X", "is not a time");
+    not_until("2027-02-03", "is not a time");
+    not_until("2027-03-28T02:30", "is not a time"); /* the clocks leave it out */
+    not_until("2026-11-22T16:59", "is in the past");
+    not_until("2026-11-22T15:59Z", "is in the past");
     not_until("2029-01-01T00:00", "more than 400 days from now");
-    not_until("401d", "is no time");
+    not_until("401d", "is not a time");
 }

@@ -1,4 +1,4 @@
-#include "engine/run/campaign/until.h"
+#include "engine/command-line/until.h"
 
 #include "engine/documents/unit.h"
 #include "engine/foundation/cleanup.h"
@@ -88,12 +88,12 @@ int until_parse(const char *text, int64_t now_ns, int64_t *ret, struct failure *
     else
         return failure_input(
             failure, NULL, 0, 0,
-            "--until '%.64s' is no time; expected a duration such as 90min, a clock time such as "
+            "--until '%.64s' is not a time; expected a duration such as 90min, a clock time such as "
             "18:30, or a date and time such as 2026-11-22T18:30",
             text);
     if (until_ns <= now_ns)
-        return failure_input(failure, NULL, 0, 0, "--until '%.64s' is over already; expected a time to come",
-                             text);
+        return failure_input(failure, NULL, 0, 0,
+                             "--until '%.64s' is in the past; expected a time in the future", text);
     if ((double)(until_ns - now_ns) > WALLTIME_SECONDS_MOST * 1e9)
         return failure_input(failure, NULL, 0, 0, "--until '%.64s' is more than 400 days from now", text);
     *ret = until_ns;

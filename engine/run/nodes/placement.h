@@ -1,6 +1,6 @@
 /*
  * A placement: where units are done, one after another. A core of a node, a whole node, or the job: nodes
- * that do a unit together, the first of which launches it. It is a value; whoever has one frees what it owns.
+ * that do a unit together, the first of which launches it. It is a value; its owner frees what it owns.
  *
  * The ledger knows a placement by two names, a node's and a core's: ("dahu-3", "12"), ("dahu-3", "all"),
  * ("job", "all"). In the results, the job has the names of the nodes that did the unit: "dahu-[1-4]".
@@ -8,8 +8,8 @@
  * A node has the placements that are its own. The job is counted as the first node's that is in, so that it
  * is there once, and goes over to the next node when that one is lost.
  */
-#ifndef ASSAY_CAMPAIGN_PLACEMENT_H
-#define ASSAY_CAMPAIGN_PLACEMENT_H
+#ifndef ASSAY_NODES_PLACEMENT_H
+#define ASSAY_NODES_PLACEMENT_H
 
 #include "engine/foundation/failure.h"
 #include "engine/foundation/text.h"
@@ -18,7 +18,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct run;
+struct node_set;
 struct run_node;
 
 #define PLACEMENT_JOB_NODE "job"  /* the job's node in the ledger and the journal */
@@ -40,17 +40,17 @@ struct placement {
     size_t count;
 };
 
-/* How many are NODE's. */
-size_t placement_count(const struct run *run, const struct run_node *node);
-/* The ledger's number of NODE's I-th; SIZE_MAX when out of memory or of places. */
-size_t placement_place(const struct run *run, const struct run_node *node, size_t i);
-/* NODE's I-th; of the job, with all nodes that are in. -ENOMEM. */
-int placement_init(struct placement *placement, const struct run *run, struct run_node *node, size_t i,
-                   struct failure *failure);
+/* How many are NODE's. Of one that was not looked at in this part of the run: those that did units in earlier
+ * ones. */
+size_t placement_count(const struct node_set *set, const struct run_node *node);
+/* The ledger's number of NODE's I-th. */
+size_t placement_place(const struct node_set *set, const struct run_node *node, size_t i);
+/* NODE's I-th; of the job, with all nodes that are in. */
+void placement_init(struct placement *placement, const struct node_set *set, struct run_node *node, size_t i);
 void placement_clear(struct placement *placement);
 /* Is NODE one of its nodes? */
 bool placement_has(const struct placement *placement, const struct run_node *node);
-/* Appends the names of the first COUNT nodes, folded. 0 or -ENOMEM. */
+/* Appends the names of the first COUNT nodes, folded. 0 or */
 int placement_append_nodes(const struct placement *placement, size_t count, struct text *text);
 /* A time by the first node's monotonic clock, by that of share I; as good as their clocks were measured. */
 int64_t placement_time_of(const struct placement *placement, size_t i, int64_t first_ns);

@@ -5,8 +5,7 @@
 #include "engine/documents/csv.h"
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/memory.h"
-#include "engine/run/campaign/placement.h"
-#include "engine/run/nodes/out.h"
+#include "engine/run/nodes/placement.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -33,20 +32,20 @@ static void clear(struct missing *missing) {
  */
 
 static size_t count_places(const struct run *run, const struct run_node *node) {
-    return node->state == NODE_SPARE || node->state == NODE_REPLACED ? 0 : placement_count(run, node);
+    return node->state == NODE_SPARE || node->state == NODE_REPLACED ? 0 : placement_count(&run->set, node);
 }
 
 static void find_places(struct missing *missing) {
     struct run *run = missing->run;
     /* A run that ended early may not have asked the ledger for all places yet. */
-    for (const struct run_node *node = run->nodes; node < run->nodes + run->node_count; node++)
+    for (const struct run_node *node = run->set.items; node < run->set.items + run->set.count; node++)
         for (size_t i = 0; i < count_places(run, node); i++)
-            placement_place(run, node, i);
-    missing->place_count = ledger_place_count(run->ledger);
+            placement_place(&run->set, node, i);
+    missing->place_count = ledger_place_count(run->record.ledger);
     missing->nodes = xcalloc(missing->place_count + 1, sizeof *missing->nodes);
-    for (const struct run_node *node = run->nodes; node < run->nodes + run->node_count; node++)
+    for (const struct run_node *node = run->set.items; node < run->set.items + run->set.count; node++)
         for (size_t i = 0; i < count_places(run, node); i++)
-            missing->nodes[placement_place(run, node, i)] = node;
+            missing->nodes[placement_place(&run->set, node, i)] = node;
 }
 
 /* Blocks that are over have been measured on the cores that the nodes had then; but of nodes that are out,
@@ -54,11 +53,12 @@ static void find_places(struct missing *missing) {
 static bool is_missing(const struct missing *missing, size_t place, size_t position) {
     const struct run *run = missing->run;
     const struct run_node *node = missing->nodes[place];
-    if (ledger_is_done(run->ledger, place, position) || settling_leaves_out(run, position))
+    if (ledger_is_done(run->record.ledger, place, position) ||
+        settling_leaves_out(&run->progress.settling, position))
         return false;
-    if (ledger_has_failed(run->ledger, place, position))
+    if (ledger_has_failed(run->record.ledger, place, position))
         return true;
-    return node && (position >= run->reached || node->state != NODE_IN);
+    return node && (position >= run->progress.reached || node->state != NODE_IN);
 }
 
 /* ---- Why -------------------------------------------------------------------------------------------------
@@ -70,10 +70,10 @@ static const char *find_why(const struct missing *missing, size_t place, size_t 
                                                 [RUN_CHECKPOINT] = "checkpoint",
                                                 [RUN_DEADLINE] = "deadline"};
     const struct run *run = missing->run;
-    if (ledger_has_failed(run->ledger, place, position))
+    if (ledger_has_failed(run->record.ledger, place, position))
         return "failed";
     const struct run_node *node = missing->nodes[place];
-    return node && node->out ? "lost" : interruptions[run->interrupted];
+    return node && node->out ? "lost" : interruptions[run->record.interrupted];
 }
 
 /* ---- The table -------------------------------------------------------------------------------------------
@@ -81,8 +81,9 @@ static const char *find_why(const struct missing *missing, size_t place, size_t 
 
 static int append_line(struct missing *missing, size_t place, size_t position, struct failure *failure) {
     const struct run *run = missing->run;
-    const struct design_order *order = run->plan->order;
-    const char *node = ledger_place_node(run->ledger, place), *core = ledger_place_core(run->ledger, place);
+    const struct design_order *order = run->set.plan->order;
+    const char *node = ledger_place_node(run->record.ledger, place),
+               *core = ledger_place_core(run->record.ledger, place);
     struct text *text = &missing->file->pending;
     if (text_printf(text, "%zu,%zu,%zu", design_order_row(order, position) + 1,
                     design_order_repetition(order, position) + 1, position + 1) < 0 ||
@@ -94,7 +95,7 @@ static int append_line(struct missing *missing, size_t place, size_t position, s
 }
 
 static int write_table(struct missing *missing, const char *path, struct failure *failure) {
-    size_t positions = plan_positions(missing->run->plan);
+    size_t positions = plan_positions(missing->run->set.plan);
     int r = 0;
     find_places(missing);
     for (size_t place = 0; place < missing->place_count; place++)
@@ -116,17 +117,14 @@ static int write_table(struct missing *missing, const char *path, struct failure
 
 int run_record_missing(struct run *run, uint64_t *ret, struct failure *failure) {
     cleanup(clear) struct missing missing = {.run = run};
-    cleanup_free char *path = run_path(run, "results/missing.csv");
+    cleanup_free char *path = record_path(&run->record, "results/missing.csv");
     if (unlink(path) < 0 && errno != ENOENT) /* of an earlier part, or try */
         return failure_set(failure, -errno, "cannot remove '%s': %s", path, strerror(errno));
     int r = write_table(&missing, path, failure);
-    if (r == 0)
-        r = run_record_columns(run, missing.lines > 0, failure);
     if (r < 0)
         return r;
-    /* It ended before anybody counted. */
-    if (run->units_planned == 0)
-        run->units_planned = run->units->done + missing.lines;
+    if (run->record.units_planned == 0) /* it ended before its units were counted */
+        run->record.units_planned = run->record.units->done + missing.lines;
     *ret = missing.lines;
     return 0;
 }

@@ -3,8 +3,8 @@
  * time, local), or a date and time (2026-11-22T18:30, local, or with Z, +01:00 or -0500 behind it; seconds
  * may follow, and a blank may stand for the T).
  */
-#ifndef ASSAY_CAMPAIGN_UNTIL_H
-#define ASSAY_CAMPAIGN_UNTIL_H
+#ifndef ASSAY_COMMAND_LINE_UNTIL_H
+#define ASSAY_COMMAND_LINE_UNTIL_H
 
 #include "engine/foundation/failure.h"
 

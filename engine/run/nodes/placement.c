@@ -1,41 +1,54 @@
-#include "engine/run/campaign/placement.h"
+#include "engine/run/nodes/placement.h"
 
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/host-list.h"
 #include "engine/foundation/memory.h"
-#include "engine/run/nodes/out.h"
+#include "engine/run/nodes/nodes.h"
 #include "engine/run/record/ledger.h"
-#include "engine/run/run-state.h"
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
-static const struct run_node *first_in(const struct run *run) {
+static const struct run_node *first_in(const struct node_set *set) {
     size_t i = 0;
-    while (i < run->node_count && !run_node_is_in(&run->nodes[i]))
+    while (i < set->count && !run_node_is_in(&set->items[i]))
         i++;
-    return i < run->node_count ? &run->nodes[i] : NULL;
+    return i < set->count ? &set->items[i] : NULL;
 }
 
-size_t placement_count(const struct run *run, const struct run_node *node) {
-    switch (run->experiment->placement) {
+/* The ledger's number of the I-th place that it has of NODE; SIZE_MAX: it has fewer. */
+static size_t find_known(const struct node_set *set, const struct run_node *node, size_t i) {
+    for (size_t place = 0; place < ledger_place_count(set->record->ledger); place++)
+        if (strcmp(ledger_place_node(set->record->ledger, place), node->name) == 0 && i-- == 0)
+            return place;
+    return SIZE_MAX;
+}
+
+size_t placement_count(const struct node_set *set, const struct run_node *node) {
+    size_t known = 0;
+    switch (set->experiment->placement) {
     case EXPERIMENT_PLACEMENT_CORE:
-        return node->core_count;
+        while (node->core_count == 0 && find_known(set, node, known) != SIZE_MAX)
+            known++;
+        return node->core_count + known;
     case EXPERIMENT_PLACEMENT_NODE:
         return 1;
     case EXPERIMENT_PLACEMENT_JOB:
-        return node == first_in(run);
+        return node == first_in(set);
     }
     return 0;
 }
 
-size_t placement_place(const struct run *run, const struct run_node *node, size_t i) {
-    if (run->experiment->placement == EXPERIMENT_PLACEMENT_JOB)
-        return ledger_place(run->ledger, PLACEMENT_JOB_NODE, PLACEMENT_ALL_CORES);
+size_t placement_place(const struct node_set *set, const struct run_node *node, size_t i) {
+    if (set->experiment->placement == EXPERIMENT_PLACEMENT_JOB)
+        return ledger_place(set->record->ledger, PLACEMENT_JOB_NODE, PLACEMENT_ALL_CORES);
     char core[16] = PLACEMENT_ALL_CORES;
-    if (run->experiment->placement == EXPERIMENT_PLACEMENT_CORE)
+    if (set->experiment->placement == EXPERIMENT_PLACEMENT_CORE && node->core_count == 0)
+        return find_known(set, node, i);
+    if (set->experiment->placement == EXPERIMENT_PLACEMENT_CORE)
         snprintf(core, sizeof core, "%u", node->cores[i]->index);
-    return ledger_place(run->ledger, node->name, core);
+    return ledger_place(set->record->ledger, node->name, core);
 }
 
 static void add_share(struct placement *placement, struct run_node *node, size_t first, size_t count) {
@@ -45,22 +58,19 @@ static void add_share(struct placement *placement, struct run_node *node, size_t
         share->pus[i] = node->cores[first + i]->index;
 }
 
-int placement_init(struct placement *placement, const struct run *run, struct run_node *node, size_t i,
-                   struct failure *failure) {
-    bool job = run->experiment->placement == EXPERIMENT_PLACEMENT_JOB,
-         core = run->experiment->placement == EXPERIMENT_PLACEMENT_CORE;
-    *placement = (struct placement){.place = placement_place(run, node, i)};
-    if (placement->place == SIZE_MAX)
-        return failure_memory(failure);
-    placement->shares = xcalloc(run->node_count, sizeof *placement->shares);
+void placement_init(struct placement *placement, const struct node_set *set, struct run_node *node,
+                    size_t i) {
+    bool job = set->experiment->placement == EXPERIMENT_PLACEMENT_JOB,
+         core = set->experiment->placement == EXPERIMENT_PLACEMENT_CORE;
+    *placement = (struct placement){.place = placement_place(set, node, i)};
+    placement->shares = xcalloc(set->count, sizeof *placement->shares);
     if (!job)
         add_share(placement, node, core ? i : 0, core ? 1 : node->core_count);
-    for (size_t k = 0; job && k < run->node_count; k++)
-        if (run_node_is_in(&run->nodes[k]))
-            add_share(placement, &run->nodes[k], 0, run->nodes[k].core_count);
-    placement->core = ledger_place_core(run->ledger, placement->place);
+    for (size_t k = 0; job && k < set->count; k++)
+        if (run_node_is_in(&set->items[k]))
+            add_share(placement, &set->items[k], 0, set->items[k].core_count);
+    placement->core = ledger_place_core(set->record->ledger, placement->place);
     placement->node = placement->shares[0].node;
-    return 0;
 }
 
 void placement_clear(struct placement *placement) {

@@ -1,4 +1,4 @@
-#include "engine/run/deadline.h"
+#include "engine/run/nodes/deadline.h"
 
 static const int64_t least_margin_ns = 5000000000;
 static const int64_t most_ns = INT64_MAX / 16; /* of one cost: so that sums fit */

@@ -10,16 +10,16 @@
  *
  *   restore    putting the controls back takes about as long as setting them did: the longest of the control
  *              phase (without its proof) and of the blocks' states (without their warm-up)
- *   collect    as long as comparing the clocks took at the start, and ten times as long as the nodes took to
- *              answer a question just before the measurements: so many ask what software ran
+ *   collect    three times as long as comparing the clocks took at the start: they are compared again, and
+ *              the nodes are asked what software ran and what the agents cost
  *   teardown   as long as the setup commands took together; nothing where there is no teardown
  *   seal       what the run's folder has, at 20 MB/s and 1000 files/s, which is slow
  *   margin     what nobody can measure: the campaign's; else a tenth of the sum, and 5 s at least
  *
  * A unit that still runs when the reserve begins is asked to end, and gets half the margin to do so.
  */
-#ifndef ASSAY_RUN_DEADLINE_H
-#define ASSAY_RUN_DEADLINE_H
+#ifndef ASSAY_NODES_DEADLINE_H
+#define ASSAY_NODES_DEADLINE_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -2,8 +2,8 @@
  * What a run reports while it lasts. The run prints nothing itself; the command line shows these events as
  * a progress line, as plain lines, or as JSON.
  */
-#ifndef ASSAY_RUN_OBSERVER_H
-#define ASSAY_RUN_OBSERVER_H
+#ifndef ASSAY_RECORD_OBSERVER_H
+#define ASSAY_RECORD_OBSERVER_H
 
 #include <stddef.h>
 #include <stdint.h>

@@ -1,4 +1,4 @@
-#include "engine/run/record/unfinished.h"
+#include "engine/run/campaign/unfinished.h"
 
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/file.h"
@@ -17,34 +17,34 @@ static int is_shown(const struct dirent *entry) {
     return entry->d_name[0] != '.';
 }
 
-/* Has it units that are left, or no archive, and does nobody work on it? */
+/* Does it have units left, or no archive, and is no engine working on it? */
 static bool is_unfinished(const char *path) {
     cleanup(run_status_cleanup) struct run_status *status = NULL;
     return run_status_read(path, &status, NULL) == 0 && status->journal_bytes > 0 &&
            status->condition != RUN_IS_COMPLETED && status->condition != RUN_IS_RUNNING;
 }
 
-enum unfinished unfinished_find(const char *folder, const struct campaign *campaign,
-                                const struct campaign_overrides *overrides, struct inputs *ret) {
+enum inputs_match unfinished_find(const char *folder, const struct campaign *campaign,
+                                  const struct campaign_overrides *overrides, struct inputs *ret) {
     struct dirent **entries;
-    enum unfinished found = UNFINISHED_NONE;
+    enum inputs_match found = INPUTS_OTHER;
     bool last = true; /* no run of the campaign's file was met */
     int count = scandir(folder, &entries, is_shown, compare_names);
     if (count < 0) /* there is no such folder */
-        return UNFINISHED_NONE;
+        return INPUTS_OTHER;
     for (int i = count - 1; i >= 0; i--) {
         cleanup_free char *path = xformat("%s/%s", folder, entries[i]->d_name);
         cleanup(inputs_clear) struct inputs inputs = {0};
-        enum inputs_kinship kinship = INPUTS_OTHER; /* what is no run is none of the campaign's */
-        if (found != UNFINISHED_SAME && file_is_folder(path) && inputs_read(path, &inputs, NULL) == 0)
-            kinship = inputs_find_kinship(&inputs, campaign, overrides);
-        if ((kinship == INPUTS_SAME || (kinship == INPUTS_CHANGED && last)) && is_unfinished(path)) {
+        enum inputs_match match = INPUTS_OTHER; /* what is not a run is not the campaign's */
+        if (found != INPUTS_SAME && file_is_folder(path) && inputs_read(path, &inputs, NULL) == 0)
+            match = inputs_match(&inputs, campaign, overrides);
+        if ((match == INPUTS_SAME || (match == INPUTS_CHANGED && last)) && is_unfinished(path)) {
             inputs_clear(ret);
             *ret = inputs;
             inputs = (struct inputs){0};
-            found = kinship == INPUTS_SAME ? UNFINISHED_SAME : UNFINISHED_CHANGED;
+            found = match;
         }
-        last = last && kinship == INPUTS_OTHER;
+        last = last && match == INPUTS_OTHER;
         free(entries[i]);
     }
     free(entries);

@@ -1,0 +1,99 @@
+#include "engine/run/campaign/repeat.h"
+
+#include "engine/foundation/cleanup.h"
+#include "engine/foundation/memory.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+static int refuse_response(const struct campaign *campaign, struct failure *failure) {
+    const struct experiment *experiment = campaign->experiment;
+    const struct design_repeat *repeat = &campaign->design->repeat;
+    cleanup_free const char **names = xcalloc(experiment->response_count, sizeof *names);
+    cleanup(text_clear) struct text known;
+    text_init(&known, FAILURE_TEXT_SIZE / 2);
+    for (size_t i = 0; i < experiment->response_count; i++) {
+        names[i] = experiment->responses[i].name;
+        text_printf(&known, "%s'%s'", i ? ", " : "", names[i]);
+    }
+    const char *nearest = text_nearest(repeat->response, names, experiment->response_count);
+    return failure_input(
+        failure, campaign->design->place_file, repeat->response_place.line, repeat->response_place.column,
+        "'%.64s' is not a response of experiment '%s'%s%s%s%s", repeat->response, experiment->name,
+        nearest                          ? "; did you mean '"
+        : experiment->response_count > 1 ? ", expected one of "
+                                         : ", expected ",
+        nearest ? nearest : known.bytes, nearest ? "'" : "", nearest ? "?" : "");
+}
+
+int repeat_refuse_one_node(const struct campaign *campaign, struct failure *failure) {
+    const struct design_repeat *repeat = &campaign->design->repeat;
+    return failure_input(failure, campaign->design->place_file, repeat->between_place.line,
+                         repeat->between_place.column,
+                         "the mean between nodes of one node has no confidence interval, so that no row "
+                         "would ever be known well enough; expected 'between: [node, block]', or more nodes");
+}
+
+int repeat_choose_response(const struct campaign *campaign, size_t *ret, struct failure *failure) {
+    const struct experiment *experiment = campaign->experiment;
+    const struct design_repeat *repeat = &campaign->design->repeat;
+    const struct testbed_choice *testbed = &campaign->testbed;
+    *ret = 0;
+    if (!repeat->wanted)
+        return 0;
+    const char *name = repeat->response    ? repeat->response
+                       : experiment->model ? experiment->model->response
+                                           : experiment->responses[0].name;
+    while (*ret < experiment->response_count && strcmp(experiment->responses[*ret].name, name) != 0)
+        ++*ret;
+    if (*ret == experiment->response_count)
+        return refuse_response(campaign, failure);
+    if (experiment->responses[*ret].type == EXPERIMENT_RESPONSE_TEXT) {
+        struct design_repeat_place at = repeat->response ? repeat->response_place : repeat->place;
+        return failure_input(failure, campaign->design->place_file, at.line, at.column,
+                             "'%s' is a text, which has no mean; expected 'response: NAME' of one that is a "
+                             "number",
+                             name);
+    }
+    if (repeat->between == DESIGN_BETWEEN_NODE && testbed->backend->expected_nodes(testbed->settings) == 1)
+        return repeat_refuse_one_node(campaign, failure);
+    return 0;
+}
+
+static const struct experiment_response *response_of(const struct plan *plan) {
+    return &plan->campaign->experiment->responses[plan->repeat_response];
+}
+
+void repeat_describe(const struct plan *plan, struct text *ret) {
+    static const char *const between[] = {
+        [DESIGN_BETWEEN_NODE] = "nodes",
+        [DESIGN_BETWEEN_BLOCK] = "blocks",
+        [DESIGN_BETWEEN_NODE | DESIGN_BETWEEN_BLOCK] = "nodes and blocks",
+    };
+    const struct design_repeat *repeat = &plan->campaign->design->repeat;
+    if (repeat->wanted)
+        text_printf(
+            ret,
+            "             each row until the mean of '%s' between %s is known to %g %% (%g %%), after "
+            "%" PRIu64 " to %" PRIu64 " repetitions, each with blocks of its own\n",
+            response_of(plan)->name, between[repeat->between], repeat->ci * 100, repeat->confidence * 100,
+            repeat->at_least, repeat->at_most);
+}
+
+void repeat_resolve(const struct plan *plan, cJSON *object) {
+    const struct design_repeat *repeat = &plan->campaign->design->repeat;
+    if (!repeat->wanted)
+        return;
+    cJSON *item = json_add_object(object, "repeat");
+    json_add_double(item, "ci", repeat->ci);
+    json_add_double(item, "confidence", repeat->confidence);
+    json_add_uint64(item, "at_least", repeat->at_least);
+    json_add_uint64(item, "at_most", repeat->at_most);
+    cJSON *between = json_add_array(item, "between");
+    if (repeat->between & DESIGN_BETWEEN_NODE)
+        json_add_string(between, NULL, "node");
+    if (repeat->between & DESIGN_BETWEEN_BLOCK)
+        json_add_string(between, NULL, "block");
+    json_add_string(item, "response", response_of(plan)->name);
+}

@@ -1,0 +1,233 @@
+/*
+ * The nodes of a run: what is known of each, which take part, and the phases that only nodes have to do with.
+ *
+ * A node that takes no part any more was taken out, and why is a word. It is asked nothing from then on, and
+ * its lanes end; what it had answered is kept.
+ *
+ *     lost          its link has ended: it died, was restarted, or was silent until its lease was over
+ *     unreachable   it could not be connected to begin with
+ *     hung          something runs there that cannot be ended
+ *     failing       its units fail, and those of other nodes do not
+ *     replaced      in an earlier part of the run; a spare has its share
+ *     unfit         a spare that could not be made ready to take another's place
+ *     throttle...   a gate whose action is `drop`: the gate's name
+ *
+ * What is still there of it is left to itself, except that a node whose agent answers is restored and
+ * released with the others. One that does not is restored by its agent, when the lease is over.
+ */
+#ifndef ASSAY_NODES_NODES_H
+#define ASSAY_NODES_NODES_H
+
+#include "engine/documents/json.h"
+#include "engine/event-loop/event-loop.h"
+#include "engine/foundation/installation.h"
+#include "engine/remote/link/link.h"
+#include "engine/remote/link/facts.h"
+#include "engine/remote/nodes/group.h"
+#include "engine/run/campaign/copies.h"
+#include "engine/run/campaign/plan.h"
+#include "engine/run/nodes/deadline.h"
+#include "engine/run/record/history.h"
+#include "engine/run/record/run-record.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum run_clock { RUN_CLOCK_START, RUN_CLOCK_END, RUN_CLOCKS };
+
+/* What part a node has in the run. */
+enum node_state {
+    NODE_IN,
+    NODE_SPARE,       /* waits for another to be lost; it is not connected */
+    NODE_LATE,        /* in; brought in when blocks had begun that it is to measure too */
+    NODE_CATCHING_UP, /* in; it measures them now */
+    NODE_OUT,         /* takes no part any more */
+    NODE_REPLACED, /* the same, and it has no share: another has it, or it was a spare that never got one */
+};
+
+/* What is known of the controls of a node. Zeroed memory: nothing yet. */
+struct node_control_record {
+    bool kept;                           /* the values that were found lie on the node, to be put back */
+    double target_min_hz, target_max_hz; /* of a busy PU; 0: not known */
+    const char **expectations; /* "PATH=VALUE" of the files that were set; the texts are the group's */
+    size_t expectation_count;
+    cJSON *json; /* owned; controls.json: FORMAT.md, "nodes/NODE/controls.json" */
+};
+
+struct run_node {
+    const char *name;                  /* the testbed's */
+    size_t number;                     /* its place in the set and in the group */
+    struct agent_link *link;           /* the group's */
+    const struct transport *transport; /* the link's first; looked at once, when it is ready; then NULL */
+    char *agent_path;                  /* on the node; NULL: not known */
+    bool agent_delivered, agent_built;
+    unsigned breaks;   /* how often the link broke */
+    int64_t broken_ns; /* monotonic: since when it is; 0: it is not */
+    int64_t outage_ns; /* of the last break that ended */
+    char *news;        /* what happened to its link, and is not reported yet; NULL: nothing */
+    struct node_facts *facts;
+    char *cpu_model;              /* NULL: the node does not say */
+    const struct node_pu **cores; /* first usable PU of every physical core; into facts */
+    size_t core_count;
+    struct node_control_record control;    /* how it was found, and set */
+    cJSON *warm_up;                        /* warm-up.json; NULL: it was not warmed up */
+    double warm_temperature;               /* Cel, of its hottest package when it was warm; nan: not known */
+    cJSON *software;                       /* what software/versions.json says of this node */
+    char **environment;                    /* software_environment(); NULL: nothing is changed */
+    struct agent_clock clocks[RUN_CLOCKS]; /* exchanges is 0: not known */
+
+    enum node_state state; /* changed by node_set_enter() */
+    const char *out;       /* why it takes no part any more, in a word; NULL: it does */
+    char *out_sentence;    /* the same in a sentence; may be NULL */
+    char *slow;            /* that it is slower than the others, in a sentence; NULL: it is not */
+};
+
+#define NODE_OUT_LOST "lost"
+#define NODE_OUT_UNREACHABLE "unreachable"
+#define NODE_OUT_HUNG "hung"
+#define NODE_OUT_FAILING "failing"
+#define NODE_OUT_UNFIT "unfit"
+#define NODE_OUT_REPLACED "replaced"
+
+/* Where setup and run commands work, below the agent's folder. */
+#define RUN_WORK_FOLDER "work"
+
+struct node_set {
+    struct run_record *record;
+    const struct installation *installation;
+    const struct campaign *campaign;
+    const struct experiment *experiment; /* the campaign's */
+    struct plan *plan;                   /* made anew, at the same address, when it depends on the nodes */
+    const struct run_history *past;      /* of the parts before; empty in part 1 */
+    struct event_loop *loop;
+    struct testbed *testbed;
+    struct node_group *group;
+    struct run_node *items; /* in the order of the group's */
+    size_t count;
+    const struct run_node *newcomer; /* a spare that is being brought in: it alone is asked; NULL: none */
+    struct event_source *news_timer; /* gathers what happens to many nodes at once into one sentence */
+    struct event_source *give_up;    /* deferred: node_set_give_up_broken() */
+    struct failure loss;             /* why the run cannot continue without a node; .code is 0 while it can */
+    bool given_up;                   /* the run only seals, and the nodes cannot be reached */
+
+    struct deadline deadline;            /* reservation.h */
+    struct event_source *deadline_timer; /* NULL: no deadline */
+    int64_t state_ns;                    /* the longest that bringing the nodes into a block's state took */
+};
+
+void node_set_clear(struct node_set *set);
+
+/* ---- out.c: which take part */
+
+/* NODE is in STATE from now on, and the group asks it accordingly; nobody else changes the state. */
+void node_set_enter(const struct node_set *set, struct run_node *node, enum node_state state);
+/* Neither out nor a spare that waits. */
+bool run_node_is_in(const struct run_node *node);
+/* The node called NAME; NULL: there is none. */
+struct run_node *node_set_find(const struct node_set *set, const char *name);
+/* Is NODE (its number) one of those that are being asked? All that are in; while a spare is brought in, it
+ * alone. */
+bool node_set_has(const struct node_set *set, size_t node);
+/* The next of them after NODE; the first when NODE is NULL; NULL behind the last.
+ *
+ *     for (struct run_node *node = NULL; (node = node_set_next(set, node));) */
+struct run_node *node_set_next(const struct node_set *set, const struct run_node *node);
+size_t node_set_count_in(const struct node_set *set);
+/* Begins an entry of the journal about NODE; journal_end() ends it. */
+struct journal *node_set_begin_entry(const struct node_set *set, const char *event,
+                                     const struct run_node *node);
+/* One that has nothing else but KEY. */
+void node_set_note_entry(const struct node_set *set, const char *event, const struct run_node *node,
+                         const char *key, const char *value);
+/* FILE in the folder of NODE, below the run's; the caller frees. */
+char *node_set_path(const struct node_set *set, const struct run_node *node, const char *file);
+
+/* Takes NODE out of the run, which is journalled and reported. 0, also when it was out before; or FAILURE,
+ * which says why the run cannot continue without it: the campaign has it end then, or too few are left. From
+ * the collect phase on, any number is enough. WORD: one of those above, not copied. */
+int node_set_take_out(struct node_set *set, struct run_node *node, const char *word,
+                      const struct failure *why, struct failure *failure);
+/* Those that are not there after connecting. False when the run cannot continue without them. */
+bool node_set_take_out_unreachable(struct node_set *set);
+/* Of a run that is resumed: which spares have taken whose places, so far. Once the nodes are known. */
+void node_set_recall_spares(struct node_set *set);
+/* Ends the measurements, or whatever comes before them: nothing waits any longer. SENTENCE is reported. Does
+ * nothing when the run is ending already. */
+void node_set_interrupt(struct node_set *set, enum run_interruption by, const char *sentence);
+
+/* Is every unit of NODE's share done? */
+bool node_set_has_all_units(const struct node_set *set, const struct run_node *node);
+/* Are there units that a node was to measure when it was taken out, and that nobody measured? */
+bool node_set_lacks_units(const struct node_set *set);
+/* "without nodes a-[2-3] (lost)"; the caller frees. NULL when no node is out. */
+char *node_set_describe_out(const struct node_set *set);
+
+/* ---- connect.c: their links */
+
+/* "node a", "nodes a-[1-3]": COUNT of the nodes, in a sentence; the caller frees. */
+char *node_set_describe(const struct node_set *set, const size_t *nodes, size_t count);
+/* The same without the word before it. */
+char *node_set_fold(const struct node_set *set, const size_t *nodes, size_t count);
+/* Notes WORDS (kinds.h), once for all nodes of which the same is to be said: "nodes a-[1-3]: ...". */
+struct node_texts;
+void node_set_note_kinds(struct node_set *set, const struct node_texts *words);
+/* Notes which links broke, came back or were lost since the last call. */
+void node_set_report_news(struct node_set *set);
+/* What there is to report of NODE, together with that of others; the last counts. */
+void node_set_add_news(struct node_set *set, struct run_node *node, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+/* A run that has ended badly does not wait for nodes that are out of reach, from its collect phase on: their
+ * agents leave when they are found again at once, or by themselves. Called when collect begins, and whenever
+ * a link turns out to be broken after that. */
+void node_set_give_up_broken(struct node_set *set);
+/* 0, or why a node that the run needs is not there any more. */
+int node_set_check(struct node_set *set, struct failure *failure);
+/* node_failures_merge() of the nodes that are in: what one that was taken out meanwhile could not do is
+ * forgotten. When the run cannot continue without a node, that is the failure. */
+int node_set_merge_failures(struct node_set *set, struct failure *failures, const char *what,
+                            struct failure *failure);
+/* The reserve, deploy, connect and release phases. */
+int node_set_reserve(struct node_set *set, struct failure *failure);
+int node_set_deploy(struct node_set *set, struct failure *failure);
+int node_set_connect(struct node_set *set, struct failure *failure);
+int node_set_release(struct node_set *set, struct failure *failure);
+/* What the agents cost, into the journal. */
+void node_set_record_costs(struct node_set *set);
+
+/* ---- old-agents.c, same-nodes.c: of a run that is resumed */
+
+/* Ends the agents of its earlier parts. */
+int node_set_end_old_agents(struct node_set *set, struct failure *failure);
+/* Refuses nodes that it did not have, and nodes that are not the machines that they were. */
+int node_set_check_names(const struct node_set *set, struct failure *failure);
+int node_set_check_same(struct node_set *set, struct failure *failure);
+
+/* ---- clocks.c, inspect.c, differences.c: what they are */
+
+/* Each node's clocks against ours, journalled, and kept in nodes/NAME/clock.json. */
+int node_set_measure_clocks(struct node_set *set, enum run_clock which, struct failure *failure);
+/* What the nodes are and which cores they have, asked anew: a control may have changed it. */
+int node_set_take_facts(struct node_set *set, struct failure *failure);
+/* The inspect phase, but for what it means for the plan. */
+int node_set_inspect(struct node_set *set, struct failure *failure);
+/* Refuses, before hours of preparation, what the nodes cannot measure: more processes than an agent starts,
+ * sizes that do not fit into their memory, more units than an archive has room for. */
+int node_set_check_fit(struct node_set *set, struct failure *failure);
+/* The last of these, for so many lanes. */
+int node_set_check_units(const struct node_set *set, uint64_t lanes, struct failure *failure);
+/* Bytes that the agent and what it starts may still use. */
+uint64_t run_available_memory(const struct run_node *node);
+/* What differs between the nodes is noted and journalled: their results will be compared. */
+void node_set_note_differences(struct node_set *set);
+/* The same of WHAT alone. */
+void node_set_note_difference(struct node_set *set, const char *what, const struct node_texts *values);
+
+/* ---- prepare.c */
+
+/* The prepare phase. */
+int node_set_prepare(struct node_set *set, struct failure *failure);
+/* The experiment's teardown commands; part of collect. */
+int node_set_tear_down(struct node_set *set, struct failure *failure);
+
+#endif

@@ -1,0 +1,85 @@
+/* The plan is made anew once the nodes are known, if their facts decide what it is. */
+#include "engine/run/run-state.h"
+
+#include "engine/foundation/cleanup.h"
+#include "engine/foundation/memory.h"
+#include "engine/foundation/number.h"
+#include "engine/run/nodes/nodes.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+uint64_t run_available_memory(const struct run_node *node) {
+    const struct node_facts *facts = node->facts;
+    return facts->memory_limit < facts->memory_available ? facts->memory_limit : facts->memory_available;
+}
+
+static struct plan_facts find_facts(const struct run *run) {
+    struct plan_facts facts = {.cores = INFINITY, .memory = INFINITY, .known = true};
+    for (size_t i = 0; i < run->set.count; i++) {
+        const struct run_node *node = &run->set.items[i];
+        if (!run_node_is_in(node))
+            continue;
+        facts.nodes++;
+        facts.cores = fmin(facts.cores, (double)node->core_count);
+        facts.memory = fmin(facts.memory, (double)run_available_memory(node));
+    }
+    return facts;
+}
+
+static void record_facts(struct run *run, const struct plan_facts *facts) {
+    char memory[NUMBER_TEXT_SIZE];
+    journal_begin(run->record.journal, "facts");
+    journal_integer(run->record.journal, "run_nodes", (int64_t)facts->nodes);
+    journal_integer(run->record.journal, "node_cores", (int64_t)facts->cores);
+    journal_integer(run->record.journal, "node_memory", (int64_t)facts->memory);
+    journal_end(run->record.journal);
+    record_note(&run->record,
+                "the design is made for %.0f node%s of %.0f physical core%s and %s of available memory each",
+                facts->nodes, facts->nodes == 1 ? "" : "s", facts->cores, facts->cores == 1 ? "" : "s",
+                number_describe_bytes(facts->memory, memory));
+}
+
+/* What a unit of each row will take by the model that the campaign names, if it names one. */
+static int read_expectations(struct run *run, struct failure *failure) {
+    const struct run_request *request = run->request;
+    const struct plan *plan = run->set.plan;
+    if (!run->set.campaign->walltime.model || !request->predict)
+        return 0;
+    run->progress.expected_seconds = xcalloc(plan->design->row_count + 1, sizeof(double));
+    return request->predict(request->predict_context, plan, run->progress.expected_seconds, failure);
+}
+
+/* All that goes by the plan's rows and positions. */
+static int follow_plan(struct run *run, struct failure *failure) {
+    ledger_free(run->record.ledger);
+    run->record.ledger = ledger_new(plan_positions(run->set.plan));
+    run->record.units = ledger_totals(run->record.ledger);
+    run_progress_clear(&run->progress);
+    run->progress = (struct run_progress){0};
+    settling_init(&run->progress.settling, &run->record, run->set.plan);
+    return read_expectations(run, failure);
+}
+
+int run_make_plan(struct run *run, const struct plan_facts *facts, struct failure *failure) {
+    struct plan_facts guess = plan_guess_facts(run->set.campaign);
+    int r = plan_new(run->set.campaign, facts ? facts : &guess, &run->set.plan, failure);
+    return r < 0 ? r : follow_plan(run, failure);
+}
+
+int run_plan_for_facts(struct run *run, struct failure *failure) {
+    cleanup(plan_cleanup) struct plan *plan = NULL;
+    if (run->set.plan->facts.known || !run->set.plan->uses_facts)
+        return 0;
+    struct plan_facts facts = find_facts(run);
+    record_facts(run, &facts);
+    int r = plan_new(run->set.campaign, &facts, &plan, failure);
+    if (r < 0)
+        return r;
+    /* Others have the plan's address. */
+    struct plan guessed = *run->set.plan;
+    *run->set.plan = *plan;
+    *plan = guessed;
+    r = follow_plan(run, failure);
+    return r < 0 ? r : run_record_plan(run, failure);
+}

@@ -1,0 +1,127 @@
+#include "engine/run/record/run-record.h"
+
+#include "engine/foundation/checksum.h"
+#include "engine/foundation/cleanup.h"
+#include "engine/foundation/clock.h"
+#include "engine/foundation/file.h"
+#include "engine/foundation/memory.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* What nodes say is in it, too: it stays one line, and moves no cursor. The caller frees it. */
+static char *add_sentence(struct run_record *record, const char *format, va_list arguments)
+    __attribute__((format(printf, 2, 0)));
+static char *add_sentence(struct run_record *record, const char *format, va_list arguments) {
+    char now[CLOCK_TEXT_SIZE];
+    struct text sentence;
+    text_init(&sentence, 64 << 10);
+    text_vprintf(&sentence, format, arguments);
+    for (size_t i = 0; i < sentence.length; i++)
+        if ((unsigned char)sentence.bytes[i] < ' ' || sentence.bytes[i] == 0x7f)
+            sentence.bytes[i] = '?';
+    text_printf(&record->log->pending, "%s  %s\n", clock_format(clock_wall_ns(), now), sentence.bytes);
+    return text_take(&sentence);
+}
+
+void record_log(struct run_record *record, const char *format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    free(add_sentence(record, format, arguments));
+    va_end(arguments);
+}
+
+void record_note(struct run_record *record, const char *format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    cleanup_free char *sentence = add_sentence(record, format, arguments);
+    va_end(arguments);
+    record_tell(record, RUN_EVENT_NOTE, sentence);
+}
+
+void record_journal_counts(struct run_record *record) {
+    journal_integer(record->journal, "units_done", (int64_t)record->units->done);
+    journal_integer(record->journal, "units_failed", (int64_t)record->units->failed);
+    journal_integer(record->journal, "lines_flagged", (int64_t)record->units->flagged);
+    journal_integer(record->journal, "units_repeated", (int64_t)record->units->repeated);
+}
+
+/* The results are on the disk before the journal says so. */
+static int commit_results(struct run_record *record, struct failure *failure) {
+    struct append_file *results = record->results;
+    size_t length = results->pending.length;
+    char digits[9];
+    if (length == 0 && memcmp(&record->committed, record->units, sizeof record->committed) == 0)
+        return 0;
+    snprintf(digits, sizeof digits, "%08" PRIx32, checksum_crc32c(results->pending.bytes, length));
+    int r = append_file_commit(results, failure);
+    if (r < 0)
+        return r;
+    journal_begin(record->journal, "results");
+    journal_integer(record->journal, "bytes", (int64_t)results->committed);
+    journal_string(record->journal, "bytes_crc32c", digits);
+    record_journal_counts(record);
+    journal_end(record->journal);
+    record->committed = *record->units;
+    return 0;
+}
+
+int record_commit(struct run_record *record, struct failure *failure) {
+    int r = run_files_sync(&record->files, failure);
+    if (r == 0)
+        r = commit_results(record, failure);
+    if (r == 0)
+        r = journal_commit(record->journal, failure);
+    if (r == 0)
+        r = append_file_commit(record->log, failure);
+    return r;
+}
+
+void record_send(const struct run_record *record, const struct run_event *event) {
+    if (record->observer.event)
+        record->observer.event(record->observer.context, event);
+}
+
+void record_tell(const struct run_record *record, enum run_event_kind kind, const char *text) {
+    record_send(record, &(struct run_event){.kind = kind, .text = text, .seconds_left = -1});
+}
+
+char *record_path(const struct run_record *record, const char *name) {
+    return name[0] ? xformat("%s/%s", record->folder, name) : xstrdup(record->folder);
+}
+
+int record_make_folder(const struct run_record *record, const char *name, struct failure *failure) {
+    cleanup_free char *path = record_path(record, name);
+    return file_make_folders(path, failure);
+}
+
+/* ---- Files of nodes --------------------------------------------------------------------------------------
+ */
+
+char *record_node_folder(const char *node, unsigned part) {
+    return part > 1 ? xformat("nodes/%s/part-%u", node, part) : xformat("nodes/%s", node);
+}
+
+int record_write_node_json(struct run_record *record, const char *node, const char *file, const cJSON *value,
+                           struct failure *failure) {
+    cleanup_free char *folder = record_node_folder(node, record->part),
+                      *name = xformat("%s/%s", folder, file);
+    cleanup(text_clear) struct text bytes;
+    text_init(&bytes, 64 << 20);
+    if (json_print(value, true, &bytes) < 0 || text_append_character(&bytes, '\n') < 0)
+        return failure_memory(failure);
+    int r = record_make_folder(record, folder, failure);
+    return r < 0 ? r : run_files_write(&record->files, name, bytes.bytes, bytes.length, failure);
+}
+
+void record_clear(struct run_record *record) {
+    run_files_clear(&record->files);
+    journal_close(record->journal);
+    append_file_close(record->results);
+    append_file_close(record->log);
+    ledger_free(record->ledger);
+    free(record->folder);
+}

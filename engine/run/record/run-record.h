@@ -1,0 +1,73 @@
+/*
+ * What a run writes while it lasts: its folder, journal, results and log, and how far it has come. All phases
+ * have it. What it shows was committed before.
+ */
+#ifndef ASSAY_RECORD_RUN_RECORD_H
+#define ASSAY_RECORD_RUN_RECORD_H
+
+#include "engine/documents/json.h"
+#include "engine/foundation/append-file.h"
+#include "engine/foundation/failure.h"
+#include "engine/run/record/files.h"
+#include "engine/run/record/history.h"
+#include "engine/run/record/journal.h"
+#include "engine/run/record/ledger.h"
+#include "engine/run/record/observer.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Who ended the measurements although nothing failed. */
+enum run_interruption {
+    RUN_GOES_ON,
+    RUN_INTERRUPTED, /* the user: SIGINT, SIGHUP */
+    RUN_CHECKPOINT,  /* who manages the reservation: SIGUSR2, SIGTERM */
+    RUN_DEADLINE,    /* the time is up (deadline.h) */
+};
+
+struct run_record {
+    struct run_observer observer;
+    char id[40];   /* UUID */
+    char *folder;  /* absolute: the staging area of the archive */
+    unsigned part; /* which of the run's parts this is, from 1 */
+    struct journal *journal;
+    struct append_file *results, *log;
+    struct run_files files;
+    unsigned commands_kept; /* folders in logs/commands/ */
+
+    enum run_phase phase;
+    enum run_interruption interrupted;
+    bool failed; /* by a phase */
+
+    struct ledger *ledger;             /* of the units that have ended, in all parts of the run */
+    const struct ledger_totals *units; /* its totals */
+    struct ledger_totals committed;    /* those that the journal has */
+    uint64_t units_planned;
+};
+
+void record_clear(struct run_record *record);
+
+/* A line in logs/engine.log, with its time. Kept until the next commit; failures to write surface there. */
+void record_log(struct run_record *record, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* The same, and reported to the observer. */
+void record_note(struct run_record *record, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* Reports EVENT to the observer, if there is one; an event of KIND that has nothing but TEXT. */
+void record_send(const struct run_record *record, const struct run_event *event);
+void record_tell(const struct run_record *record, enum run_event_kind kind, const char *text);
+/* What run_files_write() wrote first, then results, then the journal that speaks of them, then the log. */
+int record_commit(struct run_record *record, struct failure *failure);
+/* Adds the totals of the units to an entry of the journal. */
+void record_journal_counts(struct run_record *record);
+
+/* The path of NAME below the run's folder; the caller frees. */
+char *record_path(const struct run_record *record, const char *name);
+/* Makes the folder NAME below the run's folder, and those above it. */
+int record_make_folder(const struct run_record *record, const char *name, struct failure *failure);
+/* "nodes/NODE", where the files of a node are; from part 2 on "nodes/NODE/part-K". The caller frees. */
+char *record_node_folder(const char *node, unsigned part);
+/* run_files_write() of VALUE, pretty, as FILE in the folder of NODE. */
+int record_write_node_json(struct run_record *record, const char *node, const char *file, const cJSON *value,
+                           struct failure *failure);
+
+#endif

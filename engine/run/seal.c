@@ -1,0 +1,197 @@
+/* What a run writes about itself: its inputs, before a node is touched, run.json, and its archive. */
+#include "engine/run/nodes/software.h"
+#include "engine/run/run-state.h"
+
+#include "archive-format/writer.h"
+#include "engine/foundation/cleanup.h"
+#include "engine/foundation/clock.h"
+#include "engine/foundation/file.h"
+#include "engine/foundation/memory.h"
+#include "engine/run/campaign/copies.h"
+#include "engine/run/campaign/plan-describe.h"
+#include "engine/run/campaign/tables.h"
+#include "engine/run/measure/unit-tables.h"
+#include "engine/run/record/summary.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/resource.h>
+
+/* ---- Inputs ----------------------------------------------------------------------------------------------
+ */
+
+int run_record_design(struct run *run, struct failure *failure) {
+    cleanup(json_cleanup) cJSON *resolved = plan_resolve(run->set.plan);
+    cleanup(text_clear) struct text table;
+    cleanup_free char *campaign = record_path(&run->record, CAMPAIGN_RESOLVED),
+                      *design = record_path(&run->record, CAMPAIGN_DESIGN_COPY);
+    text_init(&table, 1 << 30);
+    int r = json_write_file(campaign, resolved, failure);
+    if (r < 0 || run->set.plan->design->column_count == 0)
+        return r;
+    r = design_append(run->set.plan->design, NULL, &table, failure);
+    return r < 0 ? r : file_replace(design, table.bytes, table.length, 0666, failure);
+}
+
+static int make_copies(struct run *run, struct failure *failure) {
+    cleanup(text_clear) struct text experiment, source;
+    text_init(&experiment, FAILURE_TEXT_SIZE);
+    text_init(&source, FAILURE_TEXT_SIZE);
+    int r = copies_make(run->set.experiment, run->record.folder, run->request->folder, &experiment, &source,
+                        failure);
+    if (r == 0 && experiment.length)
+        record_log(&run->record, "%s", experiment.bytes);
+    if (r == 0 && source.length)
+        record_note(&run->record, "%s", source.bytes);
+    return r;
+}
+
+int run_record_plan(struct run *run, struct failure *failure) {
+    int r = record_commit(&run->record, failure);
+    if (r == 0)
+        r = inputs_take_plan(run->record.folder, run->set.plan, failure);
+    return r < 0 ? r : run_record_design(run, failure);
+}
+
+int run_record_inputs(struct run *run, struct failure *failure) {
+    cleanup_free char *path = record_path(&run->record, "campaign.yaml");
+    const struct text *campaign = &run->set.campaign->bytes;
+    int r = file_replace(path, campaign->bytes, campaign->length, 0666, failure);
+    if (r == 0)
+        r = run_record_design(run, failure);
+    if (r == 0)
+        r = make_copies(run, failure);
+    if (r == 0)
+        r = inputs_write(run->record.folder, run->set.plan, run->request->overrides, failure);
+    if (r == 0)
+        r = tables_write_package(run->set.plan, run->record.folder, failure);
+    if (r == 0)
+        r = record_commit(&run->record, failure);
+    return r < 0 ? r : run_record_run(run, failure);
+}
+
+/* ---- run.json --------------------------------------------------------------------------------------------
+ */
+
+/* What has happened is what the committed journal says; the rest is the plan's. */
+int run_record_run(struct run *run, struct failure *failure) {
+    cleanup(run_history_clear) struct run_history history = {0};
+    cleanup(json_cleanup) cJSON *object = cJSON_CreateObject();
+    cleanup_free char *path = record_path(&run->record, "run.json");
+    int r = run_history_read(run->record.folder, NULL, &history, failure);
+    if (r < 0)
+        return r;
+    json_add_string(object, "archive_version", "1.3");
+    cJSON *engine = json_add_object(object, "engine");
+    json_add_string(engine, "name", "assay");
+    json_add_string(engine, "version", ASSAY_VERSION);
+    json_add_string(engine, "commit", ASSAY_COMMIT[0] ? ASSAY_COMMIT : NULL);
+    run_history_summarize(&history, object);
+    plan_summarize(run->set.plan, object);
+    cJSON *command = json_add_array(object, "command");
+    for (size_t i = 0; run->request->command && run->request->command[i]; i++)
+        json_add_string(command, NULL, run->request->command[i]);
+    return json_write_file(path, object, failure);
+}
+
+/* ---- seal ------------------------------------------------------------------------------------------------
+ */
+
+/* What the engine itself cost, beside the agents': a measured machine that it shares should know. */
+static void record_own_cost(struct run *run) {
+    struct rusage usage;
+    if (getrusage(RUSAGE_SELF, &usage) < 0)
+        return;
+    journal_begin(run->record.journal, "engine-cost");
+    journal_integer(run->record.journal, "user_us",
+                    (int64_t)usage.ru_utime.tv_sec * 1000000 + usage.ru_utime.tv_usec);
+    journal_integer(run->record.journal, "system_us",
+                    (int64_t)usage.ru_stime.tv_sec * 1000000 + usage.ru_stime.tv_usec);
+    journal_integer(run->record.journal, "rss_peak_bytes", (int64_t)usage.ru_maxrss * 1024);
+    journal_end(run->record.journal);
+}
+
+/* "dgemm on 12 nodes", without spares that were not needed. */
+static char *describe_title(const struct run *run) {
+    size_t nodes = 0;
+    for (size_t i = 0; i < run->set.count; i++)
+        nodes += run->set.items[i].state != NODE_SPARE;
+    return nodes == 1 ? xformat("%s on %s", run->set.campaign->name, run->set.items[0].name)
+                      : xformat("%s on %zu nodes", run->set.campaign->name, nodes);
+}
+
+static int seal_folder(struct run *run, char sha256[static HASH_HEX_SIZE], struct failure *failure) {
+    char sentence[FAILURE_PLACE_SIZE + FAILURE_TEXT_SIZE];
+    cleanup_free char *title = describe_title(run);
+    cleanup(text_clear) struct text command; /* as people type it */
+    text_init(&command, 64 << 10);
+    if (run->request->command)
+        text_append_command(&command, run->request->command);
+    struct archive_description description = {
+        .name = title,
+        .text = run->set.campaign->description ? run->set.campaign->description
+                : run->set.experiment->summary ? run->set.experiment->summary
+                                               : run->set.experiment->name,
+        .license = run->set.campaign->license,
+        .status = run_status(run),
+        .error = run->record.failed ? failure_describe(&run->why, sentence, sizeof sentence) : NULL,
+        .started_ns = run->started_ns,
+        .ended_ns = run->ended_ns,
+        .run_id = run->record.id,
+        .engine_version = ASSAY_VERSION,
+        .command = command.bytes,
+        .agent = run->set.campaign->author,
+    };
+    return archive_seal(run->record.folder, run->archive, &description, sha256, failure);
+}
+
+/* The last entry of the archive's journal: the end of this phase cannot be in it. */
+static void journal_sealing(struct run *run, uint64_t missing) {
+    char sentence[FAILURE_PLACE_SIZE + FAILURE_TEXT_SIZE];
+    run->ended_ns = clock_wall_ns();
+    if (run->record.failed)
+        failure_describe(&run->why, sentence, sizeof sentence);
+    else
+        run_describe_ending(run, sentence, sizeof sentence);
+    journal_begin(run->record.journal, "sealing");
+    journal_string(run->record.journal, "status", run_status(run));
+    journal_string(run->record.journal, "error", sentence[0] ? sentence : NULL);
+    journal_string(run->record.journal, "archive", file_base_name(run->archive));
+    journal_integer(run->record.journal, "units_missing", (int64_t)missing);
+    if (run->progress.settling.rule)
+        journal_integer(run->record.journal, "rows_settled",
+                        (int64_t)settling_count(&run->progress.settling));
+    journal_end(run->record.journal);
+}
+
+int run_seal(struct run *run, struct failure *failure) {
+    uint64_t missing = 0;
+    unit_tables_write(&run->set);
+    int r = run_record_missing(run, &missing, failure);
+    if (r == 0)
+        r = settling_record(&run->progress.settling, failure);
+    if (r == 0)
+        r = tables_write_package(run->set.plan, run->record.folder, failure);
+    if (r < 0)
+        return r;
+    record_own_cost(run);
+    journal_sealing(run, missing);
+    char sha256[HASH_HEX_SIZE];
+    r = record_commit(&run->record, failure);
+    if (r == 0)
+        r = software_write(&run->set, failure);
+    if (r == 0)
+        r = run_record_run(run, failure);
+    if (r == 0)
+        r = seal_folder(run, sha256, failure);
+    if (r < 0)
+        return r;
+    record_send(&run->record, &(struct run_event){.kind = RUN_EVENT_SEALED,
+                                                  .text = run->archive,
+                                                  .sha256 = sha256,
+                                                  .units_done = run->record.units->done,
+                                                  .units_failed = run->record.units->failed,
+                                                  .units_total = run->record.units_planned,
+                                                  .seconds_left = -1});
+    return 0;
+}
