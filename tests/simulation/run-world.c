@@ -383,7 +383,7 @@ static int run_agent_program(const char *const *words, struct task *task) {
 static int64_t run_unit(const char *const *words, struct task *task) {
     const struct habits *habits = &run_world.habits;
     task->output = malloc(32);
-    snprintf(task->output, 32, "t=%u\n", unit_answer((unsigned)atoi(words[1]), (unsigned)atoi(words[2])));
+    snprintf(task->output, 32, "t=%u\n", unit_answer(number_of(words[1]), number_of(words[2])));
     task->code = happens(habits->fails) ? 3 : 0;
     task->hangs = happens(habits->hangs);
     task->stubborn = happens(habits->is_stubborn);

@@ -8,6 +8,8 @@
 
 #include "tests/simulation/world.h"
 
+#include <stdlib.h>
+
 enum {
     HOSTS = 8,
     SPARES = 2,
@@ -51,6 +53,9 @@ void machines_check(bool harmed_too);
 /* Calls FUNCTION with each agent's node of MACHINE. */
 void machine_each(size_t machine, void (*function)(struct node *node, int64_t argument), int64_t argument);
 
+static inline unsigned number_of(const char *text) {
+    return (unsigned)strtoul(text, NULL, 10);
+}
 /* What a unit's program prints. */
 unsigned unit_answer(unsigned row, unsigned repetition);
 /* How many programs run now. */

@@ -226,7 +226,7 @@ static void close_files(void) {
     DIR *folder = opendir("/proc/self/fd");
     for (const struct dirent *entry; (entry = readdir(folder));) {
         char path[512] = "";
-        int descriptor = atoi(entry->d_name);
+        int descriptor = (int)number_of(entry->d_name);
         if (readlinkat(dirfd(folder), entry->d_name, path, sizeof path - 1) > 0 &&
             strncmp(path, story.folder, strlen(story.folder)) == 0 && strstr(path, "/runs/"))
             close(descriptor);
@@ -338,7 +338,7 @@ static struct unit_fate *find_unit(char **fields, size_t node_at) {
 
 static void take_result(char **fields) {
     struct unit_fate *unit = find_unit(fields, 5);
-    unsigned attempt = (unsigned)atoi(fields[4]);
+    unsigned attempt = number_of(fields[4]);
     must(attempt > unit->attempt && (unit->done == 0 || unit->is_flagged),
          "row %s, repetition %s on %s, core %s is there twice", fields[0], fields[1], fields[5], fields[6]);
     units_done += unit->done == 0;
@@ -347,7 +347,7 @@ static void take_result(char **fields) {
     unit->attempt = attempt;
     unit->is_flagged = strcmp(fields[13], "throttle") == 0;
     lines_flagged += fields[13][0] != '\0';
-    must(strtoul(fields[10], NULL, 10) == unit_answer((unsigned)atoi(fields[0]), (unsigned)atoi(fields[1])),
+    must(strtoul(fields[10], NULL, 10) == unit_answer(number_of(fields[0]), number_of(fields[1])),
          "row %s, repetition %s has the answer %s", fields[0], fields[1], fields[10]);
 }
 
