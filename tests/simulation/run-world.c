@@ -2,7 +2,7 @@
 #include "tests/simulation/run-world.h"
 
 #include "engine/agent/serve/spawn.h"
-#include "engine/agent/serve/tool.h"
+#include "engine/agent/machine/tool.h"
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/file.h"
 #include "engine/testbed/host-settings.h"

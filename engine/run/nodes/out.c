@@ -201,8 +201,6 @@ static void clear_node(struct run_node *node) {
     node_facts_free(node->facts);
     free(node->cpu_model);
     free(node->cores);
-    for (size_t i = 0; i < node->control.expectation_count; i++)
-        free(node->control.expectations[i]);
     free(node->control.expectations);
     cJSON_Delete(node->control.json);
     cJSON_Delete(node->warm_up);
