@@ -255,9 +255,8 @@ static int generate_table(const struct design_specification *specification,
 
 static int make_table(const struct design_specification *specification, const struct design_factors *factors,
                       struct design **ret, struct failure *failure) {
-    int r = specification->kind == DESIGN_KIND_FILE
-                ? design_read(specification->file, factors, ret, failure)
-                : generate_table(specification, factors, ret, failure);
+    int r = specification->kind == DESIGN_KIND_FILE ? design_read(specification->file, factors, ret, failure)
+                                                    : generate_table(specification, factors, ret, failure);
     if (r == 0)
         r = at_place(specification, cross(specification, factors, ret, failure), failure);
     for (size_t i = 0; r == 0 && i < specification->computed_count; i++) {

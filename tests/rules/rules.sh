@@ -57,6 +57,8 @@ sed -nE 's/^([^:]*):([0-9]+):[[:space:]]*#[[:space:]]*include[[:space:]]*(["<][^
 # Which of our folders may include which: a room only rooms of a lower level, as README's code map has them; and a
 # sub-room only those before it in its row here. What is directly in such a room comes last.
 sub_rooms='
+engine/agent wire machine files controls probes load job serve daemon
+engine/remote channel ssh launch link nodes
 engine/run record campaign nodes state measure
 '
 rooms() {

@@ -1,8 +1,8 @@
 /* The testbed stands for engine/testbed/hosts.c, and the programs for engine/agent/serve/spawn.c. */
 #include "tests/simulation/run-world.h"
 
-#include "engine/agent/serve/spawn.h"
 #include "engine/agent/machine/tool.h"
+#include "engine/agent/serve/spawn.h"
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/file.h"
 #include "engine/testbed/host-settings.h"
