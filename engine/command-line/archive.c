@@ -305,7 +305,7 @@ static const struct verb_option options[] = {
 
 const struct verb verb_archive = {
     .name = "archive",
-    .summary = "list, print, extract and verify sealed runs",
+    .summary = "list, cat, extract and verify sealed runs",
     .synopsis = "assay archive list|cat|extract|verify ARCHIVE... [OPTIONS]",
     .description =
         "An archive is the sealed zip of a run: the campaign, the design, the results, the "

@@ -87,7 +87,10 @@ const char *run_status(const struct run *run) {
 /* Nodes that were lost may be why, beside the time or without it. */
 static void describe_partial(const struct run *run, char *buffer, size_t size) {
     cleanup_free char *out = node_set_lacks_units(&run->set) ? node_set_describe_out(&run->set) : NULL;
-    const char *why = run->record.interrupted == RUN_DEADLINE     ? "the time was up"
+    bool nothing = run->record.units->done == 0; /* then it is not clear where the time went */
+    const char *why = run->record.interrupted == RUN_DEADLINE && nothing
+                          ? "the time, less what is kept to restore and to seal, was up"
+                      : run->record.interrupted == RUN_DEADLINE   ? "the time was up"
                       : run->record.interrupted == RUN_CHECKPOINT ? "asked to end"
                                                                   : "ended";
     snprintf(buffer, size, "%s%s%s after %" PRIu64 " of %" PRIu64 " units; they are sealed", why,

@@ -141,9 +141,24 @@ static int bind_items(const struct experiment_binding *binding, const struct doc
  */
 
 /* Units go into headers, tables and JSON of others. */
+/* What people write for a unit that UCUM writes otherwise. */
+static const struct {
+    const char *written, *expected;
+} other_units[] = {
+    {"sec", "s"},        {"secs", "s"},         {"second", "s"},       {"seconds", "s"},
+    {"msec", "ms"},      {"usec", "us"},        {"nsec", "ns"},        {"byte", "By"},
+    {"bytes", "By"},     {"B", "By"},           {"KB", "kBy"},         {"MB", "MBy"},
+    {"GB", "GBy"},       {"B/s", "By/s"},       {"MB/s", "MBy/s"},     {"GB/s", "GBy/s"},
+    {"flops", "flop/s"}, {"Gflops", "Gflop/s"}, {"GFLOPS", "Gflop/s"}, {"Gflop/sec", "Gflop/s"},
+    {"C", "Cel"},        {"celsius", "Cel"},    {"percent", "%"},      {"watt", "W"},
+};
+
 static const char *expect_unit(const char *key, const char *unit) {
     size_t length = 0;
     (void)key;
+    for (size_t i = 0; i < sizeof other_units / sizeof *other_units; i++)
+        if (strcmp(unit, other_units[i].written) == 0)
+            return other_units[i].expected;
     while (unit[length] > ' ' && unit[length] < 0x7f && unit[length] != ',' && unit[length] != '"')
         length++;
     return length > 0 && length <= 32 && !unit[length]

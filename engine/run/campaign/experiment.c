@@ -123,9 +123,14 @@ static int bind_costs(const struct experiment_binding *binding, const struct doc
     int r = !estimate ? 0
                       : experiment_bind_expression(binding, estimate, "estimate", factors,
                                                    experiment->factor_count, &experiment->estimate);
-    return r < 0 || !memory ? r
-                            : experiment_bind_expression(binding, memory, "memory", maxima,
-                                                         experiment->maximum_count, &experiment->memory);
+    if (r < 0 || !memory)
+        return r;
+    r = experiment_bind_expression(binding, memory, "memory", maxima, experiment->maximum_count,
+                                   &experiment->memory);
+    return r < 0 && experiment->maximum_count == 0
+               ? failure_prefix(binding->failure,
+                                "'memory' is computed from the names under 'maxima', and there are none")
+               : r;
 }
 
 /* The `pass` of `run`. */

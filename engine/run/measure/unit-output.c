@@ -73,7 +73,7 @@ static bool read_response(const struct experiment_response *response, const rege
         return false;
     }
     if (!found || (cut && bytes + length == output->bytes + output->length)) {
-        text_printf(why, "nothing in the output matches the pattern of '%s', '%.200s'", response->name,
+        text_printf(why, "nothing on standard output matches the pattern of '%s', '%.200s'", response->name,
                     response->pattern);
         return false;
     }

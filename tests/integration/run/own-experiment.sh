@@ -87,7 +87,7 @@ check "the files that were built are listed with their hashes" \
 
 # Failing, clearly.
 sed 's/sums took/nothing took/' "$scratch/git.yaml" >"$scratch/pattern.yaml"
-refuse "a pattern that matches nothing fails the run, and says so" 3 "nothing in the output matches the pattern of 'took'" \
+refuse "a pattern that matches nothing fails the run, and says so" 3 "nothing on standard output matches the pattern of 'took'" \
     "$ASSAY" run "$scratch/pattern.yaml" -o "$scratch/failed"
 check "... which is sealed all the same" "$ASSAY" archive verify "$scratch"/failed/*.zip
 check "... as failed" grep -q '"status": *"failed"' <("$ASSAY" archive cat "$scratch"/failed/*.zip run.json)
@@ -132,7 +132,7 @@ check "a unit that prints more than is kept is noted, once" test "$(grep -c "uni
 check "... and in the journal each is" \
     test "$("$ASSAY" archive cat "$archive" journal.jsonl | grep -c '"event":"output-cut".*"output_bytes":17000015')" -eq 2
 sed "s/{first: .*/{last: {pattern: '^last ([0-9]+)'}}/" "$scratch/chatty.yaml" >"$scratch/late.yaml"
-refuse "a pattern that finds nothing in what is kept says how much was not" 3 "nothing in the output matches the pattern of 'last', .*; $said" \
+refuse "a pattern that finds nothing in what is kept says how much was not" 3 "nothing on standard output matches the pattern of 'last', .*; $said" \
     "$ASSAY" run "$scratch/late.yaml" -o "$scratch/chatty"
 
 # Going on with what was built: a branch moves on meanwhile, a folder is edited. Units fail until $scratch/go is there.

@@ -94,7 +94,7 @@ TEST(what_is_no_text_is_refused) {
     assert_string_equal(look_at(&world, "said=a;\nresidual inf\nverdict yes\n", false),
                         "the pattern of 'residual' found 'inf', expected a number");
     assert_non_null(
-        strstr(look_at(&world, "said=a;\nresidual 1\nverdict yes", true), "nothing in the output"));
+        strstr(look_at(&world, "said=a;\nresidual 1\nverdict yes", true), "nothing on standard output"));
     end(&world);
 }
 
