@@ -203,8 +203,8 @@ static int choose(const struct staging *staging, bool *described) {
         const struct staged_file *folder = folder_of(staging, file);
         if (strcmp(file->name, ARCHIVE_CRATE) == 0 || strcmp(file->name, ARCHIVE_MANIFEST) == 0)
             continue;
-        bool many = !file->folder && folder && files_in[folder - staging->files] > CRATE_FOLDER_FILES_MOST;
-        described[i] = !many && !strstr(file->name, "/raw/") && chosen < CRATE_ENTITIES_MOST;
+        bool many = !file->folder && folder && files_in[folder - staging->files] > CRATE_FOLDER_FILES_MAX;
+        described[i] = !many && !strstr(file->name, "/raw/") && chosen < CRATE_ENTITIES_MAX;
         chosen += described[i];
     }
     return 0;

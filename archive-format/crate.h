@@ -12,9 +12,9 @@
 #include "engine/foundation/text.h"
 
 enum {
-    CRATE_BYTES_MOST = 64 << 20,
-    CRATE_FOLDER_FILES_MOST = 64, /* a folder with more files is described as a whole */
-    CRATE_ENTITIES_MOST =
+    CRATE_BYTES_MAX = 64 << 20,
+    CRATE_FOLDER_FILES_MAX = 64, /* a folder with more files is described as a whole */
+    CRATE_ENTITIES_MAX =
         4096, /* files and folders described one by one; the others by the folders above them */
 };
 

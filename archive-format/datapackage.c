@@ -115,7 +115,7 @@ int archive_write_datapackage(const char *path, const char *name, const struct a
                               size_t count, struct failure *failure) {
     cleanup(free_object) cJSON *package = cJSON_CreateObject();
     cleanup(text_clear) struct text text;
-    text_init(&text, ARCHIVE_RECORD_BYTES_MOST);
+    text_init(&text, ARCHIVE_RECORD_BYTES_MAX);
     if (!package ||
         !json_add_string(package, "$schema", "https://datapackage.org/profiles/2.0/datapackage.json") ||
         !json_add_string(package, "name", name))

@@ -83,7 +83,7 @@ static int open_parent(const struct extraction *extraction, const char *name, in
         return fail_at(extraction, "open", name);
     const char *part = name, *slash;
     while ((slash = strchr(part, '/'))) {
-        char step[ARCHIVE_NAME_MOST + 1];
+        char step[ARCHIVE_NAME_MAX + 1];
         memcpy(step, part, (size_t)(slash - part));
         step[slash - part] = '\0';
         if (mkdirat(folder, step, 0777) < 0 && errno != EEXIST)

@@ -223,7 +223,7 @@ int archive_read_member(struct archive_reader *archive, const char *name, struct
 int archive_read_document(struct archive_reader *archive, const char *name, struct document **ret,
                           struct failure *failure) {
     cleanup(text_clear) struct text text;
-    text_init(&text, ARCHIVE_RECORD_BYTES_MOST);
+    text_init(&text, ARCHIVE_RECORD_BYTES_MAX);
     int r = archive_read_member(archive, name, &text, failure);
     if (r == -EFBIG && failure)
         failure->kind = FAILURE_VERIFICATION;

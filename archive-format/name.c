@@ -41,9 +41,9 @@ const char *archive_name_problem(const char *name) {
     for (const char *at = name; *at; at++)
         if (!is_letter(*at) && !(*at >= '0' && *at <= '9') && !strchr("._-/", *at))
             return "has a byte other than letters, digits, '.', '_', '-' and '/'";
-    return strlen(name) > ARCHIVE_NAME_MOST ? "is longer than 512 bytes" : NULL;
+    return strlen(name) > ARCHIVE_NAME_MAX ? "is longer than 512 bytes" : NULL;
 }
-_Static_assert(ARCHIVE_NAME_MOST == 512, "the sentence above says 512");
+_Static_assert(ARCHIVE_NAME_MAX == 512, "the sentence above says 512");
 
 /* The place of a byte in the order of names; case does not count. */
 static int rank(char c) {

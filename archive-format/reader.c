@@ -16,7 +16,7 @@
 
 enum {
     MAJOR_VERSION = 1,
-    MANIFEST_LINE_MOST = HASH_HEX_SIZE - 1 + 2 + ARCHIVE_NAME_MOST,
+    MANIFEST_LINE_MAX = HASH_HEX_SIZE - 1 + 2 + ARCHIVE_NAME_MAX,
 };
 
 #define refuse(archive, failure, ...) failure_verification((failure), (archive)->path, __VA_ARGS__)
@@ -135,7 +135,7 @@ static int take_bytes(struct archive_reader *archive, const char *bytes, size_t 
     while (length > 0) {
         const char *end = memchr(bytes, '\n', length);
         size_t step = end ? (size_t)(end - bytes) : length;
-        if (line->length + step > MANIFEST_LINE_MOST)
+        if (line->length + step > MANIFEST_LINE_MAX)
             return refuse(archive, failure, "line %zu of the manifest is too long", *number);
         if (text_append(line, bytes, step) < 0)
             return failure_memory(failure);
@@ -156,7 +156,7 @@ static int take_bytes(struct archive_reader *archive, const char *bytes, size_t 
 static int read_manifest(struct archive_reader *archive, struct failure *failure) {
     cleanup(archive_close_member) struct archive_member *member = NULL;
     cleanup(text_clear) struct text line;
-    text_init(&line, MANIFEST_LINE_MOST);
+    text_init(&line, MANIFEST_LINE_MAX);
     size_t number = 1;
     int r = archive_member_open(archive, ARCHIVE_MANIFEST, &member, failure);
     if (r < 0)

@@ -30,16 +30,16 @@
 #include <stdint.h>
 
 /* Limits. Writers keep to them too, so that what was sealed can be opened. */
-#define ARCHIVE_MEMBER_BYTES_MOST ((uint64_t)64 << 30) /* one member, inflated */
-#define ARCHIVE_TOTAL_BYTES_MOST ((uint64_t)256 << 30) /* all members, inflated */
+#define ARCHIVE_MEMBER_BYTES_MAX ((uint64_t)64 << 30) /* one member, inflated */
+#define ARCHIVE_TOTAL_BYTES_MAX ((uint64_t)256 << 30) /* all members, inflated */
 #define ARCHIVE_RATIO_FREE_BYTES                                                                             \
     ((uint64_t)1 << 30) /* below this much content the ratio is not asked for                                \
                          */
 enum {
-    ARCHIVE_RATIO_MOST = 200,             /* inflated bytes for a byte of the zip */
-    ARCHIVE_ENTRIES_MOST = 1 << 18,       /* members and folders */
-    ARCHIVE_NAME_MOST = 512,              /* bytes of a member's name */
-    ARCHIVE_RECORD_BYTES_MOST = 16 << 20, /* run.json, datapackage.json: what is read whole */
+    ARCHIVE_RATIO_MAX = 200,             /* inflated bytes for a byte of the zip */
+    ARCHIVE_ENTRIES_MAX = 1 << 18,       /* members and folders */
+    ARCHIVE_NAME_MAX = 512,              /* bytes of a member's name */
+    ARCHIVE_RECORD_BYTES_MAX = 16 << 20, /* run.json, datapackage.json: what is read whole */
 };
 
 struct archive_reader;
@@ -98,7 +98,7 @@ void archive_close_member(struct archive_member **member); /* for cleanup() */
  * it is inflated. On failure RET is as it was. */
 int archive_read_member(struct archive_reader *archive, const char *name, struct text *ret,
                         struct failure *failure);
-/* A JSON member of at most ARCHIVE_RECORD_BYTES_MOST bytes as a document. */
+/* A JSON member of at most ARCHIVE_RECORD_BYTES_MAX bytes as a document. */
 int archive_read_document(struct archive_reader *archive, const char *name, struct document **ret,
                           struct failure *failure);
 

@@ -27,10 +27,10 @@ static void close_folder(DIR **folder) {
 static int add(struct staging *staging, const char *name, bool folder, uint64_t size,
                struct failure *failure) {
     int r = list_reserve(&staging->files, &staging->capacity, staging->count + 1, sizeof *staging->files,
-                         ARCHIVE_ENTRIES_MOST);
+                         ARCHIVE_ENTRIES_MAX);
     if (r == -EFBIG)
         return failure_set(failure, r, "'%s' has more than %d files and folders, more than an archive takes",
-                           staging->folder, ARCHIVE_ENTRIES_MOST);
+                           staging->folder, ARCHIVE_ENTRIES_MAX);
     char *copy = strdup(name);
     if (r < 0 || !copy) {
         free(copy);
@@ -60,10 +60,10 @@ static int scan_name(struct staging *staging, int parent, const char *last, cons
         return failure_set_kind(failure, FAILURE_INPUT, -EINVAL, "'%s/%s' cannot be archived: it is %s",
                                 staging->folder, path,
                                 S_ISLNK(status.st_mode) ? "a symbolic link" : "neither a file nor a folder");
-    if ((uint64_t)status.st_size > ARCHIVE_MEMBER_BYTES_MOST)
+    if ((uint64_t)status.st_size > ARCHIVE_MEMBER_BYTES_MAX)
         return failure_set_kind(failure, FAILURE_INPUT, -EFBIG,
                                 "'%s/%s' cannot be archived: it has %jd bytes, at most %" PRIu64 " are taken",
-                                staging->folder, path, (intmax_t)status.st_size, ARCHIVE_MEMBER_BYTES_MOST);
+                                staging->folder, path, (intmax_t)status.st_size, ARCHIVE_MEMBER_BYTES_MAX);
     return add(staging, path, false, (uint64_t)status.st_size, failure);
 }
 

@@ -21,7 +21,7 @@
 
 enum {
     BUFFER_SIZE = 128 << 10,
-    README_BYTES_MOST = 1 << 20,
+    README_BYTES_MAX = 1 << 20,
 };
 
 /* One sealing. */
@@ -201,7 +201,7 @@ static int rewrite_times(const struct seal *seal) {
 
 static int put_readme(struct seal *seal) {
     cleanup(text_clear) struct text text;
-    text_init(&text, README_BYTES_MOST);
+    text_init(&text, README_BYTES_MAX);
     int r = readme_print(&seal->staging, seal->description, &text);
     if (r < 0)
         return failure_set(seal->failure, r, "cannot write README.md: %s", strerror(-r));
@@ -210,14 +210,14 @@ static int put_readme(struct seal *seal) {
 
 static int put_crate(struct seal *seal) {
     cleanup(text_clear) struct text text;
-    text_init(&text, CRATE_BYTES_MOST);
+    text_init(&text, CRATE_BYTES_MAX);
     int r = crate_print(&seal->staging, seal->description, &text, seal->failure);
     return r < 0 ? r : staging_put(&seal->staging, ARCHIVE_CRATE, text.bytes, text.length, seal->failure);
 }
 
 static int put_manifest(struct seal *seal) {
     cleanup(text_clear) struct text text;
-    text_init(&text, (size_t)ARCHIVE_ENTRIES_MOST * (HASH_HEX_SIZE + 2 + ARCHIVE_NAME_MOST));
+    text_init(&text, (size_t)ARCHIVE_ENTRIES_MAX * (HASH_HEX_SIZE + 2 + ARCHIVE_NAME_MAX));
     for (size_t i = 0; i < seal->staging.count; i++) {
         const struct staged_file *file = &seal->staging.files[i];
         if (!file->folder && strcmp(file->name, ARCHIVE_MANIFEST) != 0 &&
@@ -239,10 +239,10 @@ static int check_staging(const struct seal *seal) {
         return failure_set_kind(seal->failure, FAILURE_INPUT, -EINVAL,
                                 "'%s' has a file " ARCHIVE_SIGNATURE "; that name is reserved",
                                 seal->staging.folder);
-    if (total > ARCHIVE_TOTAL_BYTES_MOST)
+    if (total > ARCHIVE_TOTAL_BYTES_MAX)
         return failure_set_kind(seal->failure, FAILURE_INPUT, -EFBIG,
                                 "'%s' has %" PRIu64 " bytes; an archive takes at most %" PRIu64,
-                                seal->staging.folder, total, ARCHIVE_TOTAL_BYTES_MOST);
+                                seal->staging.folder, total, ARCHIVE_TOTAL_BYTES_MAX);
     return 0;
 }
 
@@ -258,7 +258,7 @@ static int write_believable(struct seal *seal) {
         return r;
     if (fstat(seal->descriptor, &status) < 0)
         return fail_writing(seal, -errno);
-    if (total / (uint64_t)status.st_size < ARCHIVE_RATIO_MOST)
+    if (total / (uint64_t)status.st_size < ARCHIVE_RATIO_MAX)
         return 0;
     seal->stored = true;
     return write_zip(seal);

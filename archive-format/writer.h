@@ -52,7 +52,7 @@ int archive_seal(const char *staging_folder, const char *target_path,
 
 /* Why NAME (a relative path, without a slash at its end) cannot be a member, or NULL when it can: letters,
  * digits,
- * ".", "_", "-" between single slashes, no part "." or "..", at most ARCHIVE_NAME_MOST bytes. */
+ * ".", "_", "-" between single slashes, no part "." or "..", at most ARCHIVE_NAME_MAX bytes. */
 const char *archive_name_problem(const char *name);
 
 #endif

@@ -18,10 +18,10 @@ enum {
     END_SIZE = 22,       /* end record, without a comment */
     END64_SIZE = 56,     /* Zip64 end record */
     LOCATOR64_SIZE = 20, /* Zip64 end record locator */
-    EXTRA_MOST = 1024,   /* bytes of extra fields of one header; we write 40 */
+    EXTRA_MAX = 1024,    /* bytes of extra fields of one header; we write 40 */
     FLAG_ENCRYPTED = 1 << 0,
     FLAG_DESCRIPTOR = 1 << 3, /* CRC-32 and sizes follow the data */
-    EMPTY_PACKED_MOST = 5,
+    EMPTY_PACKED_MAX = 5,
     FLAGS_TAKEN = 1 << 1 | 1 << 2 | FLAG_DESCRIPTOR | 1 << 11, /* and: deflate effort, names are UTF-8 */
     DOS_FOLDER = 0x10,
 };
@@ -146,12 +146,12 @@ static int read_end(struct scan *scan) {
     }
     if (get16(record + 4) != 0 || get16(record + 6) != 0)
         return refuse(scan, "the zip is one of several parts; expected one file");
-    if (scan->count > ARCHIVE_ENTRIES_MOST)
+    if (scan->count > ARCHIVE_ENTRIES_MAX)
         return refuse(scan, "the zip has %zu entries; at most %d are taken", scan->count,
-                      ARCHIVE_ENTRIES_MOST);
+                      ARCHIVE_ENTRIES_MAX);
     if (scan->directory_offset > end || scan->directory_size != end - scan->directory_offset)
         return refuse(scan, "the zip's directory does not end where its end record begins");
-    if (scan->directory_size > scan->count * (uint64_t)(CENTRAL_SIZE + ARCHIVE_NAME_MOST + EXTRA_MOST))
+    if (scan->directory_size > scan->count * (uint64_t)(CENTRAL_SIZE + ARCHIVE_NAME_MAX + EXTRA_MAX))
         return refuse(scan, "the zip's directory is larger than its %zu entries can need", scan->count);
     return 0;
 }
@@ -178,7 +178,7 @@ static bool widen(struct header *header, const unsigned char *field, size_t leng
 /* The extra fields of one header. NULL, or what is wrong. */
 static const char *read_extra(struct header *header, const unsigned char *extra, size_t length,
                               bool central) {
-    if (length > EXTRA_MOST)
+    if (length > EXTRA_MAX)
         return "has more extra fields than are taken";
     while (length > 0) {
         if (length < 4 || get16(extra + 2) > length - 4)
@@ -227,13 +227,13 @@ static const char *judge_header(const struct header *header, bool folder) {
     if (header->method == ZIP_STORED && header->size != header->stored_size)
         return "is stored, but its two sizes differ";
     /* Some programs deflate the nothing that is in a folder, to two bytes, or five. */
-    if (folder && (header->size != 0 || header->stored_size > EMPTY_PACKED_MOST || header->crc32 != 0))
+    if (folder && (header->size != 0 || header->stored_size > EMPTY_PACKED_MAX || header->crc32 != 0))
         return "is a folder with content";
-    if (header->size > ARCHIVE_MEMBER_BYTES_MOST)
+    if (header->size > ARCHIVE_MEMBER_BYTES_MAX)
         return "is larger than 64 GiB";
     return NULL;
 }
-_Static_assert(ARCHIVE_MEMBER_BYTES_MOST >> 30 == 64, "the sentence above says 64 GiB");
+_Static_assert(ARCHIVE_MEMBER_BYTES_MAX >> 30 == 64, "the sentence above says 64 GiB");
 
 /* One entry of the directory at AT, with LEFT bytes from there on. Sets *RET_LENGTH to its length; NAMES to
  * behind the name that it appends there. */
@@ -242,9 +242,8 @@ static int read_central(struct scan *scan, const unsigned char *at, size_t left,
     if (left < CENTRAL_SIZE || memcmp(at, "PK\1\2", 4) != 0)
         return refuse(scan, "the zip's directory is damaged: an entry does not begin where it should");
     size_t name_length = get16(at + 28), extra_length = get16(at + 30);
-    if (name_length == 0 || name_length > ARCHIVE_NAME_MOST)
-        return refuse(scan, "a member's name has %zu bytes; expected 1 to %d", name_length,
-                      ARCHIVE_NAME_MOST);
+    if (name_length == 0 || name_length > ARCHIVE_NAME_MAX)
+        return refuse(scan, "a member's name has %zu bytes; expected 1 to %d", name_length, ARCHIVE_NAME_MAX);
     if (get16(at + 32) != 0)
         return refuse(scan, "a member has a comment; none is taken");
     if (left - CENTRAL_SIZE < name_length + extra_length)
@@ -311,7 +310,7 @@ static int check_descriptor(struct scan *scan, const struct zip_entry *entry, ui
 /* The header before ENTRY's data against CENTRAL, and that the entry's bytes end at NEXT. */
 static int check_local(struct scan *scan, struct zip_entry *entry, const struct header *central,
                        uint64_t next) {
-    unsigned char bytes[LOCAL_SIZE + ARCHIVE_NAME_MOST + 1 + EXTRA_MOST];
+    unsigned char bytes[LOCAL_SIZE + ARCHIVE_NAME_MAX + 1 + EXTRA_MAX];
     if (next < entry->header || next - entry->header < LOCAL_SIZE)
         return refuse_entry(scan, entry->name, "overlaps another");
     uint64_t room = next - entry->header;
@@ -322,8 +321,8 @@ static int check_local(struct scan *scan, struct zip_entry *entry, const struct 
     size_t length = strlen(entry->name);
     if (memcmp(bytes, "PK\3\4", 4) != 0)
         return refuse_entry(scan, entry->name, "has no header where the directory says");
-    if (LOCAL_SIZE + name_length + extra_length > room || extra_length > EXTRA_MOST ||
-        name_length != length || memcmp(bytes + LOCAL_SIZE, entry->name, length) != 0)
+    if (LOCAL_SIZE + name_length + extra_length > room || extra_length > EXTRA_MAX || name_length != length ||
+        memcmp(bytes + LOCAL_SIZE, entry->name, length) != 0)
         return refuse_entry(scan, entry->name, "has another name before its data than in the directory");
     struct header local = {.flags = get16(bytes + 6),
                            .method = get16(bytes + 8),
@@ -383,14 +382,14 @@ static int check_sizes(struct scan *scan) {
     struct zip_directory *directory = scan->directory;
     for (size_t i = 0; i < directory->count; i++)
         directory->total += directory->entries[i].size; /* 2^18 entries of 2^36 bytes do not overflow */
-    if (directory->total > ARCHIVE_TOTAL_BYTES_MOST)
+    if (directory->total > ARCHIVE_TOTAL_BYTES_MAX)
         return refuse(scan, "the members are %" PRIu64 " bytes when unpacked; at most %" PRIu64 " are taken",
-                      directory->total, ARCHIVE_TOTAL_BYTES_MOST);
+                      directory->total, ARCHIVE_TOTAL_BYTES_MAX);
     if (directory->total > ARCHIVE_RATIO_FREE_BYTES &&
-        directory->total / directory->bytes >= ARCHIVE_RATIO_MOST)
+        directory->total / directory->bytes >= ARCHIVE_RATIO_MAX)
         return refuse(
             scan, "the zip is a bomb: %" PRIu64 " bytes unpack to %" PRIu64 ", more than %d times as many",
-            directory->bytes, directory->total, ARCHIVE_RATIO_MOST);
+            directory->bytes, directory->total, ARCHIVE_RATIO_MAX);
     return 0;
 }
 

@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { JSON_BYTES_MOST = 256 << 20 };
+enum { JSON_BYTES_MAX = 256 << 20 };
 
 static void free_object(cJSON **object) {
     cJSON_Delete(*object);
@@ -28,7 +28,7 @@ static void print_text(const char *text) {
 
 static int print_json(const cJSON *value, bool pretty, struct failure *failure) {
     cleanup(text_clear) struct text text;
-    text_init(&text, JSON_BYTES_MOST);
+    text_init(&text, JSON_BYTES_MAX);
     int r = json_print(value, pretty, &text);
     if (r < 0)
         return failure_set(failure, r, "cannot print the result: %s", strerror(-r));

@@ -51,7 +51,7 @@ static void print_cell(FILE *stream, const struct chart_canvas *canvas, bool uni
         fputs(unicode ? "\u00b7" : "'", stream);
     else if (count == 0)
         fputs(!dashed || column % 2 ? " " : unicode ? "\u2574" : "-", stream);
-    else if (unicode && canvas->points <= CHART_DOTTED_MOST) /* U+2800 and the bits of the dots */
+    else if (unicode && canvas->points <= CHART_DOTTED_MAX) /* U+2800 and the bits of the dots */
         fprintf(stream, "\xe2%c%c", 0xa0 + (canvas->dots[line][column] >> 6),
                 0x80 + (canvas->dots[line][column] & 0x3f));
     else if (unicode)

@@ -12,8 +12,8 @@
 
 enum {
     CHART_WIDTH = 60,
-    CHART_HEIGHT = 13,        /* odd: the middle is a line's middle */
-    CHART_DOTTED_MOST = 2000, /* of more points the density says more than dots */
+    CHART_HEIGHT = 13,       /* odd: the middle is a line's middle */
+    CHART_DOTTED_MAX = 2000, /* of more points the density says more than dots */
 };
 
 struct chart_canvas {

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { DESCRIPTION_BYTES_MOST = 4 << 20 };
+enum { DESCRIPTION_BYTES_MAX = 4 << 20 };
 
 static bool ends_in(const char *text, const char *end) {
     size_t length = strlen(text), tail = strlen(end);
@@ -59,7 +59,7 @@ static int read_archive(struct next_design *next, const char *path, struct archi
     if (!member)
         return failure_input(failure, path, 0, 0, "the archive has neither its experiment nor its campaign");
     cleanup(text_clear) struct text text;
-    text_init(&text, DESCRIPTION_BYTES_MOST);
+    text_init(&text, DESCRIPTION_BYTES_MAX);
     cleanup_free char *name = xformat("%s:%s", path, member);
     struct document *document = NULL;
     int r = archive_read_member(archive, member, &text, failure);

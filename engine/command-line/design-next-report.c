@@ -16,7 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { LINES_MOST = 10 };
+enum { LINES_MAX = 10 };
 
 static const char *response_unit(const struct next_design *next) {
     const char *code = next->fit->view->response_unit;
@@ -86,7 +86,7 @@ static int width_of(const struct next_design *next, size_t column, const struct 
 
 static void print_rows(const struct next_design *next, const struct taken *taken, size_t count) {
     const struct design *design = next->chosen;
-    size_t lines = count < LINES_MOST ? count : LINES_MOST;
+    size_t lines = count < LINES_MAX ? count : LINES_MAX;
     fprintf(stderr, "\n");
     for (size_t line = 0; line <= lines; line++) {
         const struct taken *one = line ? &taken[line - 1] : NULL;

@@ -19,11 +19,11 @@
 
 enum {
     ROWS_USUAL = 20,
-    OUTPUT_BYTES_MOST = 1 << 28,
+    OUTPUT_BYTES_MAX = 1 << 28,
 };
 
 int next_design_note(struct next_design *next, const char *format, ...) {
-    if (next->note_count == NEXT_NOTES_MOST)
+    if (next->note_count == NEXT_NOTES_MAX)
         return 0;
     char sentence[FAILURE_TEXT_SIZE];
     va_list arguments;
@@ -107,11 +107,11 @@ static int read_limits(struct next_design *next, struct failure *failure) {
                    !isfinite(request->budget)))
         return failure_input(failure, NULL, 0, 0, "--budget '%.64s', expected %s above 0", budget,
                              unit_expectation(UNIT_TIME));
-    request->rows_most = budget ? OPTIMAL_ROWS_MOST : ROWS_USUAL;
+    request->rows_most = budget ? OPTIMAL_ROWS_MAX : ROWS_USUAL;
     uint64_t count;
-    if (rows && (!number_parse_uint64(rows, strlen(rows), &count) || count < 1 || count > OPTIMAL_ROWS_MOST))
+    if (rows && (!number_parse_uint64(rows, strlen(rows), &count) || count < 1 || count > OPTIMAL_ROWS_MAX))
         return failure_input(failure, NULL, 0, 0, "--rows '%.64s', expected a whole number from 1 to %d",
-                             rows, OPTIMAL_ROWS_MOST);
+                             rows, OPTIMAL_ROWS_MAX);
     if (rows)
         request->rows_most = count;
     request->distinct = verb_switch(next->arguments, "--distinct");
@@ -177,10 +177,10 @@ static int note_result(struct next_design *next, struct failure *failure) {
         r = next_design_note(next, "the covariance of the coefficients is singular; it was lifted a little");
     r = r < 0 ? r : note_choice(next);
     double times = floor(next->request.budget / found->cost);
-    if (r == 0 && found->rows.count == OPTIMAL_ROWS_MOST && isfinite(next->request.budget) && times > 1)
+    if (r == 0 && found->rows.count == OPTIMAL_ROWS_MAX && isfinite(next->request.budget) && times > 1)
         r = next_design_note(
             next, "%d rows are the most there can be; the budget has room for %.0f repetitions of them",
-            OPTIMAL_ROWS_MOST, times);
+            OPTIMAL_ROWS_MAX, times);
     return r < 0 ? failure_memory(failure) : 0;
 }
 
@@ -206,7 +206,7 @@ static int write_results(const struct next_design *next, struct failure *failure
     const char *output = verb_value(next->arguments, "--output");
     bool json = verb_switch(next->arguments, "--json"), to_file = output && strcmp(output, "-") != 0;
     cleanup(text_clear) struct text text;
-    text_init(&text, OUTPUT_BYTES_MOST);
+    text_init(&text, OUTPUT_BYTES_MAX);
     int r = 0;
     if (to_file) {
         r = design_append(next->chosen, NULL, &text, failure);

@@ -16,7 +16,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { NEXT_NOTES_MOST = 64 };
+enum { NEXT_NOTES_MAX = 64 };
 
 struct next_design {
     const struct verb_arguments *arguments;
@@ -42,11 +42,11 @@ struct next_design {
     struct next_request request;
     struct next_rows found;
     struct design *chosen; /* the rows that were found, in their order */
-    char *notes[NEXT_NOTES_MOST];
+    char *notes[NEXT_NOTES_MAX];
     size_t note_count;
 };
 
-/* Something that the user should know: one sentence. 0 or -ENOMEM; beyond NEXT_NOTES_MOST it is not kept. */
+/* Something that the user should know: one sentence. 0 or -ENOMEM; beyond NEXT_NOTES_MAX it is not kept. */
 int next_design_note(struct next_design *next, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* The experiment that --experiment names; else that of an archive the model was fitted to, if it lies beside

@@ -150,11 +150,11 @@ static int take_product(const struct verb_arguments *arguments, struct uniform_p
             r = failure_input(failure, NULL, 0, 0, "--max-product %.64s, expected a number", text);
     }
     if (r == 0 && (text = verb_value(arguments, "--max-size")))
-        r = read_count("--max-size", text, (double)DESIGN_INTEGER_MOST, &product->max_size, failure);
+        r = read_count("--max-size", text, (double)DESIGN_INTEGER_MAX, &product->max_size, failure);
     if (r == 0 && (text = verb_value(arguments, "--products")))
-        r = read_count("--products", text, DESIGN_ROWS_MOST, &product->products, failure);
+        r = read_count("--products", text, DESIGN_ROWS_MAX, &product->products, failure);
     if (r == 0 && (text = verb_value(arguments, "--batch")))
-        r = read_count("--batch", text, DESIGN_ROWS_MOST, &product->batch, failure);
+        r = read_count("--batch", text, DESIGN_ROWS_MAX, &product->batch, failure);
     for (size_t i = 0; r == 0 && (text = verb_value_at(arguments, "--fixed", i)); i++) {
         cleanup_free char *name = NULL;
         const char *size = NULL;
@@ -256,7 +256,7 @@ static int specify_kind(const struct verb_arguments *arguments, struct design_sp
     const char *rows = verb_value(arguments, "--rows");
     int64_t count = 0;
     if (1u << kind & DRAWS_ROWS)
-        r = rows ? read_count("--rows", rows, DESIGN_ROWS_MOST, &count, failure)
+        r = rows ? read_count("--rows", rows, DESIGN_ROWS_MAX, &count, failure)
                  : failure_input(failure, NULL, 0, 0, "%s needs --rows", design_kind_names[kind]);
     specification->rows = (uint64_t)count;
     if (r == 0 && kind == DESIGN_KIND_UNIFORM_PRODUCT)
@@ -339,14 +339,14 @@ static int specify(const struct verb_arguments *arguments, struct design_specifi
 
 /* ---- The verb */
 
-enum { OUTPUT_MOST = 1 << 30 };
+enum { OUTPUT_MAX = 1 << 30 };
 
 static int write_design(const struct design *design, const struct design_order *order, const char *output,
                         struct failure *failure) {
     if (!output || strcmp(output, "-") == 0)
         return design_write(design, order, STDOUT_FILENO, "standard output", failure);
     cleanup(text_clear) struct text text;
-    text_init(&text, OUTPUT_MOST);
+    text_init(&text, OUTPUT_MAX);
     int r = design_append(design, order, &text, failure);
     return r < 0 ? r : file_write_output(output, text.bytes, text.length, failure);
 }

@@ -10,7 +10,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-enum { TEMPLATE_FILE_MOST = 1 << 20 };
+enum { TEMPLATE_FILE_MAX = 1 << 20 };
 
 /* How a template calls itself, so that it is an experiment too. */
 static const char placeholder[] = "new-experiment";
@@ -18,8 +18,8 @@ static const char placeholder[] = "new-experiment";
 /* The file at FROM as TO, the placeholder replaced by NAME. */
 static int copy_file(const char *from, const char *to, const char *name, struct failure *failure) {
     cleanup(text_clear) struct text text, filled;
-    text_init(&text, TEMPLATE_FILE_MOST);
-    text_init(&filled, 2 * TEMPLATE_FILE_MOST);
+    text_init(&text, TEMPLATE_FILE_MAX);
+    text_init(&filled, 2 * TEMPLATE_FILE_MAX);
     int r = file_read(from, &text, failure);
     if (r < 0)
         return r;

@@ -13,12 +13,12 @@
 
 /* ---- Pages */
 
-enum { PAGE_MOST = 16 << 20 };
+enum { PAGE_MAX = 16 << 20 };
 
 void page_init(struct page *page, size_t indent) {
     *page = (struct page){.indent = indent, .width = manual_width(STDOUT_FILENO)};
-    text_init(&page->text, PAGE_MOST);
-    text_init(&page->paragraph, PAGE_MOST);
+    text_init(&page->text, PAGE_MAX);
+    text_init(&page->paragraph, PAGE_MAX);
 }
 
 void page_clear(struct page *page) {

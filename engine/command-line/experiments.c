@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { OUTPUT_MOST = 16 << 20 };
+enum { OUTPUT_MAX = 16 << 20 };
 
 static void free_experiment(struct experiment **experiment) {
     experiment_free(*experiment);
@@ -18,7 +18,7 @@ static void free_experiment(struct experiment **experiment) {
 
 static int print_json(const cJSON *value, struct failure *failure) {
     cleanup(text_clear) struct text text;
-    text_init(&text, OUTPUT_MOST);
+    text_init(&text, OUTPUT_MAX);
     if (!value || json_print(value, true, &text) < 0)
         return failure_memory(failure);
     printf("%s\n", text.bytes);

@@ -21,17 +21,17 @@
 #include <string.h>
 
 enum {
-    MODELS_MOST = 64,
-    SETTINGS_MOST = 64,
-    OUTPUT_BYTES_MOST = 1 << 28,
+    MODELS_MAX = 64,
+    SETTINGS_MAX = 64,
+    OUTPUT_BYTES_MAX = 1 << 28,
 };
 
 /* The models that were named, and where they come from. */
 struct inputs {
-    struct model *models[MODELS_MOST];
-    char *origins[MODELS_MOST]; /* owned: "smpi.json (SHA-256 ...)" */
-    char *names[MODELS_MOST];   /* owned; of kernels */
-    const char *paths[MODELS_MOST];
+    struct model *models[MODELS_MAX];
+    char *origins[MODELS_MAX]; /* owned: "smpi.json (SHA-256 ...)" */
+    char *names[MODELS_MAX];   /* owned; of kernels */
+    const char *paths[MODELS_MAX];
     size_t count;
 };
 
@@ -57,10 +57,10 @@ static int read_input(struct inputs *inputs, const char *path, struct failure *f
 }
 
 static int check_count(const struct verb_arguments *arguments, struct failure *failure) {
-    if (arguments->operand_count - 1 <= MODELS_MOST)
+    if (arguments->operand_count - 1 <= MODELS_MAX)
         return 0;
     return failure_input(failure, NULL, 0, 0, "%zu models were given; expected at most %d",
-                         arguments->operand_count - 1, (int)MODELS_MOST);
+                         arguments->operand_count - 1, (int)MODELS_MAX);
 }
 
 static int write_output(const struct verb_arguments *arguments, const struct inputs *inputs,
@@ -142,8 +142,8 @@ struct simgrid {
     struct simgrid_network *network; /* owned: large */
     struct simgrid_hosts hosts;
     struct simgrid_base base;
-    struct simgrid_setting settings[SETTINGS_MOST];
-    char *setting_names[SETTINGS_MOST]; /* owned */
+    struct simgrid_setting settings[SETTINGS_MAX];
+    char *setting_names[SETTINGS_MAX]; /* owned */
     char radical[32];
     struct simgrid_platform platform;
 };
@@ -170,11 +170,11 @@ static int read_settings(const struct verb_arguments *arguments, struct simgrid 
         for (size_t i = 0; good && text[i]; i++)
             good = i < length ? isalnum((unsigned char)text[i]) || strchr("-_/", text[i]) != NULL
                               : (unsigned char)text[i] >= ' ' && text[i] != 127;
-        if (!good || k == SETTINGS_MOST)
+        if (!good || k == SETTINGS_MAX)
             return failure_input(failure, NULL, 0, 0,
                                  "--config: '%.128s' is not NAME=VALUE, such as network/model=SMPI, at most "
                                  "%d times",
-                                 text, (int)SETTINGS_MOST);
+                                 text, (int)SETTINGS_MAX);
         simgrid->setting_names[k] = xstrndup(text, length);
         simgrid->platform.setting_count = k + 1;
         simgrid->settings[k] = (struct simgrid_setting){simgrid->setting_names[k], equals + 1};
@@ -219,7 +219,7 @@ static int read_hosts(const struct verb_arguments *arguments, struct simgrid *si
     platform->exact_breaks = verb_switch(arguments, "--exact-breaks");
     platform->cores = 1;
     platform->speed = 1e9;
-    int r = read_whole(arguments, "--hosts", SIMGRID_HOSTS_MOST, &hosts, failure);
+    int r = read_whole(arguments, "--hosts", SIMGRID_HOSTS_MAX, &hosts, failure);
     r = r < 0 ? r : read_whole(arguments, "--cores", 1 << 20, &platform->cores, failure);
     r = r < 0 ? r : read_speed(arguments, &platform->speed, failure);
     if (r < 0)
@@ -287,7 +287,7 @@ static int complete(const struct verb_arguments *arguments, struct simgrid *simg
 static int export_simgrid(const struct verb_arguments *arguments, struct failure *failure) {
     cleanup(simgrid_clear) struct simgrid simgrid = {0};
     cleanup(text_clear) struct text text;
-    text_init(&text, OUTPUT_BYTES_MOST);
+    text_init(&text, OUTPUT_BYTES_MAX);
     simgrid.base.round_trip = verb_switch(arguments, "--round-trip");
     int r = read_links(arguments, &simgrid, failure);
     r = r < 0 ? r : read_hosts(arguments, &simgrid, failure);
@@ -328,8 +328,8 @@ static int read_kernel(struct inputs *inputs, const char *operand, struct failur
 static int export_kernels(const struct verb_arguments *arguments, struct failure *failure) {
     cleanup(inputs_clear) struct inputs inputs = {.count = 0};
     cleanup(text_clear) struct text text;
-    struct kernel kernels[MODELS_MOST];
-    text_init(&text, OUTPUT_BYTES_MOST);
+    struct kernel kernels[MODELS_MAX];
+    text_init(&text, OUTPUT_BYTES_MAX);
     int r = 0;
     for (size_t i = 1; r == 0 && i < arguments->operand_count; i++)
         r = read_kernel(&inputs, arguments->operands[i], failure);
@@ -348,7 +348,7 @@ static int export_kernels(const struct verb_arguments *arguments, struct failure
 static int export_hpl_smpi(const struct verb_arguments *arguments, struct failure *failure) {
     cleanup(inputs_clear) struct inputs inputs = {.count = 0};
     cleanup(text_clear) struct text text;
-    text_init(&text, OUTPUT_BYTES_MOST);
+    text_init(&text, OUTPUT_BYTES_MAX);
     if (arguments->operand_count != 2)
         return failure_input(failure, NULL, 0, 0, "%zu models were given; expected one, of dgemm",
                              arguments->operand_count - 1);

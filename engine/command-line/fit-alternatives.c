@@ -16,7 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { NAMES_MOST = 1 << 16, OUTPUT_MOST = 1 << 20 };
+enum { NAMES_MAX = 1 << 16, OUTPUT_MAX = 1 << 20 };
 
 /* Above this share of the mean no model is said to predict well. */
 static const double error_most = 0.5;
@@ -24,7 +24,7 @@ static const double error_most = 0.5;
 /* "host,core"; NULL when out of memory. */
 static char *join(const char *const *names, size_t count) {
     cleanup(text_clear) struct text text;
-    text_init(&text, NAMES_MOST);
+    text_init(&text, NAMES_MAX);
     for (size_t i = 0; i < count; i++)
         if (text_printf(&text, "%s%s", i ? "," : "", names[i]) < 0)
             return NULL;
@@ -80,7 +80,7 @@ static int append_command(struct text *text, const struct fitting_request *reque
 static void print_item(FILE *stream, const struct fitting_options *options, const char *groups, int width,
                        const struct alternative *item, const char *mark) {
     (void)options;
-    char count[FIT_PRINT_COUNT_MOST];
+    char count[FIT_PRINT_COUNT_MAX];
     fprintf(stream, "%s %-5s  %-*s %7s  %-5s", mark, item->terms, width, groups,
             fit_print_count(item->groups, count), item->noise);
     fprintf(stream, "%11s", fit_print_count(item->parameters, count));
@@ -111,7 +111,7 @@ static void print_rule(FILE *stream, const struct alternatives *alternatives, co
 }
 
 static void print_left_out(const struct small_groups *left_out) {
-    char groups[FIT_PRINT_COUNT_MOST], rows[FIT_PRINT_COUNT_MOST];
+    char groups[FIT_PRINT_COUNT_MAX], rows[FIT_PRINT_COUNT_MAX];
     if (left_out->count > 0)
         printf("%s group%s with %s row%s left out of the judgement, too small for some candidate: %s\n",
                fit_print_count(left_out->count, groups), left_out->count == 1 ? "" : "s",
@@ -130,7 +130,7 @@ static int print_people(const struct alternatives *alternatives, const struct fi
     const struct fitting_options *options = &request->options;
     const struct kept_rows *kept = fitting_kept_rows(fitting);
     const char *unit = fitting_unit(fitting, options->response);
-    char count[FIT_PRINT_COUNT_MOST];
+    char count[FIT_PRINT_COUNT_MAX];
     printf("%s of %s", shown(options->response).text, fit_print_rows(kept->count, count));
     if (kept->stride > 1)
         printf(" (1 in %" PRIu64 ")", kept->stride);
@@ -163,7 +163,7 @@ static int print_people(const struct alternatives *alternatives, const struct fi
             "\nwarning: none of the candidates predicts well: the error of this one is %.3g %% of the mean\n",
             100 * held_out_relative(&alternatives->items[alternatives->sufficient].errors));
     cleanup(text_clear) struct text command;
-    text_init(&command, OUTPUT_MOST);
+    text_init(&command, OUTPUT_MAX);
     if (append_command(&command, request, fitting, &alternatives->items[alternatives->sufficient]) < 0)
         return failure_memory(failure);
     printf("\n    %s -o model.json\n", shown(command.bytes).text);
@@ -200,8 +200,8 @@ static int print_json(const struct alternatives *alternatives, const struct fitt
     cJSON *list = NULL;
     const struct kept_rows *kept = fitting_kept_rows(fitting);
     cleanup(text_clear) struct text text, command;
-    text_init(&text, OUTPUT_MOST);
-    text_init(&command, OUTPUT_MOST);
+    text_init(&text, OUTPUT_MAX);
+    text_init(&command, OUTPUT_MAX);
     bool good = object && json_add_string(object, "response", request->options.response) &&
                 json_add_string(object, "unit", fitting_unit(fitting, request->options.response)) &&
                 json_add_uint64(object, "rows", kept->count) &&

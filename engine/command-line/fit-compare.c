@@ -17,17 +17,17 @@
 
 enum {
     GROUPS_SHOWN = 4,
-    TERMS_MOST = 1024,
-    OUTPUT_MOST = 16 << 20,
+    TERMS_MAX = 1024,
+    OUTPUT_MAX = 16 << 20,
     COLUMN = 16, /* characters of one model's column */
 };
 
 struct comparison {
-    struct model *models[MODEL_TRIAL_MOST];
-    const struct predict_model *views[MODEL_TRIAL_MOST];
-    struct model_summary summaries[MODEL_TRIAL_MOST];
+    struct model *models[MODEL_TRIAL_MAX];
+    const struct predict_model *views[MODEL_TRIAL_MAX];
+    struct model_summary summaries[MODEL_TRIAL_MAX];
     size_t count;
-    const char *terms[TERMS_MOST]; /* of all models together, by name */
+    const char *terms[TERMS_MAX]; /* of all models together, by name */
     size_t term_count;
     bool tried; /* on rows: */
     struct model_trial trial;
@@ -58,9 +58,9 @@ static int add_terms(struct comparison *comparison, const struct predict_model *
         size_t i = 0;
         while (i < comparison->term_count && strcmp(comparison->terms[i], view->terms[t].name) != 0)
             i++;
-        if (i == TERMS_MOST)
+        if (i == TERMS_MAX)
             return failure_input(failure, view->name, 0, 0, "the models have more than %d different terms",
-                                 (int)TERMS_MOST);
+                                 (int)TERMS_MAX);
         if (i == comparison->term_count)
             comparison->terms[comparison->term_count++] = view->terms[t].name;
     }
@@ -70,9 +70,9 @@ static int add_terms(struct comparison *comparison, const struct predict_model *
 static int read_models(const struct verb_arguments *arguments, struct comparison *ret,
                        struct failure *failure) {
     size_t count = arguments->operand_count - 1;
-    if (count < 2 || count > MODEL_TRIAL_MOST)
+    if (count < 2 || count > MODEL_TRIAL_MAX)
         return failure_input(failure, NULL, 0, 0, "'compare' is given %zu model%s; expected 2 to %d", count,
-                             count == 1 ? "" : "s", (int)MODEL_TRIAL_MOST);
+                             count == 1 ? "" : "s", (int)MODEL_TRIAL_MAX);
     for (size_t i = 0; i < count; i++) {
         int r = model_read(arguments->operands[i + 1], &ret->models[i], failure);
         if (r < 0)
@@ -194,7 +194,7 @@ static void choose_noise(struct comparison *comparison, const bool *rivals) {
 }
 
 static void choose(struct comparison *comparison) {
-    bool rivals[MODEL_TRIAL_MOST] = {false};
+    bool rivals[MODEL_TRIAL_MAX] = {false};
     double most, spread;
     uint64_t fewest = UINT64_MAX;
     comparison->scored = comparison->best = comparison->simplest = SIZE_MAX;
@@ -253,17 +253,17 @@ static void print_noise(const struct comparison *comparison, size_t i) {
 }
 
 static void print_rows(const struct comparison *comparison, size_t i) {
-    char count[FIT_PRINT_COUNT_MOST];
+    char count[FIT_PRINT_COUNT_MAX];
     printf("%*s", COLUMN, fit_print_count(comparison->summaries[i].rows, count));
 }
 
 static void print_groups(const struct comparison *comparison, size_t i) {
-    char count[FIT_PRINT_COUNT_MOST];
+    char count[FIT_PRINT_COUNT_MAX];
     printf("%*s", COLUMN, fit_print_count(comparison->views[i]->group_count, count));
 }
 
 static void print_parameters(const struct comparison *comparison, size_t i) {
-    char count[FIT_PRINT_COUNT_MOST];
+    char count[FIT_PRINT_COUNT_MAX];
     printf("%*s", COLUMN, fit_print_count(comparison->summaries[i].parameters, count));
 }
 
@@ -451,7 +451,7 @@ static void print_noise_choice(const struct comparison *comparison) {
 }
 
 static void print_rows_tried(const struct model_trial *trial) {
-    char rows[FIT_PRINT_COUNT_MOST];
+    char rows[FIT_PRINT_COUNT_MAX];
     printf(".\nIt is judged on %s rows of the data", fit_print_count(trial->rows, rows));
     if (trial->left_out > 0)
         printf(" (%s left out: a model says nothing of them)", fit_print_count(trial->left_out, rows));
@@ -562,7 +562,7 @@ static bool add_model(cJSON *list, const struct comparison *comparison, size_t i
 static int print_json(const struct comparison *comparison, struct failure *failure) {
     cleanup(json_cleanup) cJSON *object = cJSON_CreateObject();
     cleanup(text_clear) struct text text;
-    text_init(&text, OUTPUT_MOST);
+    text_init(&text, OUTPUT_MAX);
     cJSON *list = object ? json_add_array(object, "models") : NULL;
     bool good = list != NULL;
     for (size_t i = 0; good && i < comparison->count; i++)

@@ -9,7 +9,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { FURTHEST = 5, NAMED_MOST = 12 };
+enum { FURTHEST = 5, NAMED_MAX = 12 };
 
 /* Of what is normal so few are further (P. J. Rousseeuw, B. C. van Zomeren, J. Amer. Statist. Assoc. 85
  * (1990), 633). */
@@ -94,12 +94,12 @@ static void print_slow(FILE *stream, const struct fit_distances *distances) {
         const struct fit_distance *item = &distances->items[i];
         if (!item->part || strncmp(item->part, "slow", 4) != 0)
             continue;
-        if (count < NAMED_MOST)
+        if (count < NAMED_MAX)
             fprintf(stream, "%s%s", count ? "; " : "slow: ", shown(item->name).text);
         count++;
     }
-    if (count > NAMED_MOST)
-        fprintf(stream, "; and %zu more", count - NAMED_MOST);
+    if (count > NAMED_MAX)
+        fprintf(stream, "; and %zu more", count - NAMED_MAX);
     if (count > 0)
         fprintf(stream, " (%zu of %zu %s)\n", count, distances->count, distances->whats);
 }

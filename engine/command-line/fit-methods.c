@@ -15,13 +15,13 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { OUTPUT_MOST = 1 << 20, INDENT = 6 };
+enum { OUTPUT_MAX = 1 << 20, INDENT = 6 };
 
 static const char prefix[] = "fit-";
 
 static int print_list(cJSON *list, struct failure *failure) {
     cleanup(text_clear) struct text text;
-    text_init(&text, OUTPUT_MOST);
+    text_init(&text, OUTPUT_MAX);
     if (json_print(list, true, &text) < 0)
         return failure_memory(failure);
     printf("%s\n", text.bytes);
@@ -130,7 +130,7 @@ static void print_wrapped(const char *sentence, size_t width) {
 
 static int print_parameter(const struct plugin_parameter *parameter, struct failure *failure) {
     cleanup(text_clear) struct text text;
-    text_init(&text, OUTPUT_MOST);
+    text_init(&text, OUTPUT_MAX);
     int r = parameter->words ? append_words(&text, parameter) : append_range(&text, parameter);
     r = r < 0 ? r : append_default(&text, parameter);
     if (r < 0)

@@ -53,21 +53,21 @@ int fit_print_init(struct fit_print *print, const struct fitting *fitting, const
 /* ---- Pieces */
 
 const char *fit_print_name(const struct fitting *fitting, uint32_t group,
-                           char name[static FIT_PRINT_NAME_MOST]) {
+                           char name[static FIT_PRINT_NAME_MAX]) {
     const struct fitting_options *options = fitting_options(fitting);
     size_t length = 0;
-    snprintf(name, FIT_PRINT_NAME_MOST, "all rows");
-    for (size_t j = 0; j < options->by_count && length < FIT_PRINT_NAME_MOST - 1; j++) {
-        int written = snprintf(name + length, FIT_PRINT_NAME_MOST - length, "%s%s %s", j ? ", " : "",
+    snprintf(name, FIT_PRINT_NAME_MAX, "all rows");
+    for (size_t j = 0; j < options->by_count && length < FIT_PRINT_NAME_MAX - 1; j++) {
+        int written = snprintf(name + length, FIT_PRINT_NAME_MAX - length, "%s%s %s", j ? ", " : "",
                                options->by[j], fitting_label(fitting, group, j));
         length += written < 0 ? 0 : (size_t)written;
     }
     struct shown clean = shown(name);
-    snprintf(name, FIT_PRINT_NAME_MOST, "%.*s", (int)(FIT_PRINT_NAME_MOST - 1), clean.text);
+    snprintf(name, FIT_PRINT_NAME_MAX, "%.*s", (int)(FIT_PRINT_NAME_MAX - 1), clean.text);
     return name;
 }
 
-const char *fit_print_count(uint64_t value, char buffer[static FIT_PRINT_COUNT_MOST]) {
+const char *fit_print_count(uint64_t value, char buffer[static FIT_PRINT_COUNT_MAX]) {
     char digits[24];
     int length = snprintf(digits, sizeof digits, "%" PRIu64, value);
     char *at = buffer;
@@ -80,7 +80,7 @@ const char *fit_print_count(uint64_t value, char buffer[static FIT_PRINT_COUNT_M
     return buffer;
 }
 
-const char *fit_print_rows(uint64_t rows, char buffer[static FIT_PRINT_COUNT_MOST]) {
+const char *fit_print_rows(uint64_t rows, char buffer[static FIT_PRINT_COUNT_MAX]) {
     fit_print_count(rows, buffer);
     size_t length = strlen(buffer); /* 26 at most */
     memcpy(buffer + length, rows == 1 ? " row" : " rows", rows == 1 ? 5 : 6);
@@ -144,7 +144,7 @@ static void print_measured(FILE *stream, const struct fit_print *print, int digi
 void fit_print_head(FILE *stream, const struct fit_print *print) {
     const struct fitting *fitting = print->fitting;
     const struct fitting_options *options = fitting_options(fitting);
-    char count[FIT_PRINT_COUNT_MOST];
+    char count[FIT_PRINT_COUNT_MAX];
     fprintf(stream, "%s: %s =", fitting_plugin(fitting)->name, shown(options->response).text);
     for (size_t t = 0; t < print->term_count; t++)
         fprintf(stream, "%s%s", t ? " + " : " ", shown(print->names[t]).text);
@@ -372,7 +372,7 @@ static void print_cross_validated(FILE *stream, const struct fit_print *print,
 }
 
 void fit_print_group(FILE *stream, const struct fit_print *print, const struct fit_group *group) {
-    char name[FIT_PRINT_NAME_MOST], count[FIT_PRINT_COUNT_MOST];
+    char name[FIT_PRINT_NAME_MAX], count[FIT_PRINT_COUNT_MAX];
     fprintf(stream, "\n%s: %s", fit_print_name(print->fitting, group->code, name),
             fit_print_rows(group->rows, count));
     print_quality(stream, print, group);

@@ -6,7 +6,7 @@
 
 #include <stdio.h>
 
-enum { FIT_PRINT_NAME_MOST = 256, FIT_PRINT_COUNT_MOST = 40 };
+enum { FIT_PRINT_NAME_MAX = 256, FIT_PRINT_COUNT_MAX = 40 };
 
 /* What the formula says, kept for the groups. */
 struct fit_print {
@@ -37,11 +37,11 @@ double fit_print_value(const struct fit_group *group, const char *name);
 size_t fit_print_parts(const struct fit_group *group);
 /* "node dahu-3, core 7", as it may be shown. Returns NAME. */
 const char *fit_print_name(const struct fitting *fitting, uint32_t group,
-                           char name[static FIT_PRINT_NAME_MOST]);
+                           char name[static FIT_PRINT_NAME_MAX]);
 /* A whole number with commas between thousands. Returns BUFFER. */
-const char *fit_print_count(uint64_t value, char buffer[static FIT_PRINT_COUNT_MOST]);
+const char *fit_print_count(uint64_t value, char buffer[static FIT_PRINT_COUNT_MAX]);
 /* The same with " row" or " rows" behind. Returns BUFFER. */
-const char *fit_print_rows(uint64_t rows, char buffer[static FIT_PRINT_COUNT_MOST]);
+const char *fit_print_rows(uint64_t rows, char buffer[static FIT_PRINT_COUNT_MAX]);
 /* A number in WIDTH columns, or "-" where it is not defined. */
 void fit_print_number(FILE *stream, int width, int digits, double value);
 /* A p that is too small for a double is not zero. */

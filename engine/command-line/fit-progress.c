@@ -38,7 +38,7 @@ static void follow(struct fit_progress *progress, const struct fitting_stage *st
 }
 
 static void draw(struct fit_progress *progress, const struct fitting_stage *stage, int64_t now_ns) {
-    char done[FIT_PRINT_COUNT_MOST], total[FIT_PRINT_COUNT_MOST], bar[PROGRESS_BAR_SIZE];
+    char done[FIT_PRINT_COUNT_MAX], total[FIT_PRINT_COUNT_MAX], bar[PROGRESS_BAR_SIZE];
     double seconds = (double)(now_ns - progress->stage_ns) * 1e-9;
     double rate = seconds > 0 ? (double)(stage->done - progress->first) / seconds : 0;
     fputs("\r\033[K  ", progress->stream);

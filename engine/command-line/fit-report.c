@@ -260,7 +260,7 @@ static void print_worst(struct fit_report *report) {
     fprintf(report->stream, "\nthe groups that are explained worst:\n");
     for (size_t i = 0; i < report->group_count && i < WORST_GROUPS; i++) {
         const struct spread *group = &report->groups[i];
-        char name[FIT_PRINT_NAME_MOST], count[FIT_PRINT_COUNT_MOST];
+        char name[FIT_PRINT_NAME_MAX], count[FIT_PRINT_COUNT_MAX];
         fprintf(report->stream, "  %s: ", fit_print_name(report->fitting, group->group, name));
         if (!isnan(group->r2))
             fprintf(report->stream, "R2 %.6g, ", group->r2);
@@ -274,11 +274,11 @@ static void print_worst(struct fit_report *report) {
 }
 
 static void print_skipped(const struct fit_report *report) {
-    char count[FIT_PRINT_COUNT_MOST];
+    char count[FIT_PRINT_COUNT_MAX];
     fprintf(report->stream, "\n%s group%s not fitted:\n", fit_print_count(report->skipped_count, count),
             report->skipped_count == 1 ? "" : "s");
     for (size_t i = 0; i < report->skipped_count && i < SKIPPED_SHOWN; i++) {
-        char name[FIT_PRINT_NAME_MOST];
+        char name[FIT_PRINT_NAME_MAX];
         fprintf(report->stream, "  %s: %s\n", fit_print_name(report->fitting, report->skipped[i].group, name),
                 shown(report->skipped[i].reason).text);
     }

@@ -58,9 +58,9 @@ static int read_folds(const struct verb_arguments *arguments, struct fitting_req
     const char *text = verb_value(arguments, "--folds");
     int64_t folds = CROSS_VALIDATION_FOLDS;
     if (text &&
-        (!number_parse_int64(text, strlen(text), &folds) || folds < 0 || folds == 1 || folds > FOLDS_MOST))
+        (!number_parse_int64(text, strlen(text), &folds) || folds < 0 || folds == 1 || folds > FOLDS_MAX))
         return failure_input(failure, NULL, 0, 0, "--folds '%s'; expected 0 or a number from 2 to %d", text,
-                             (int)FOLDS_MOST);
+                             (int)FOLDS_MAX);
     ret->options.folds = text;
     ret->folds = (uint32_t)folds;
     return 0;
@@ -125,7 +125,7 @@ int fitting_request_read(const struct verb_arguments *arguments, const char *con
     ret->plot = verb_value(arguments, "--plot");
     ret->json = verb_switch(arguments, "--json");
     ret->brief = verb_switch(arguments, "--brief");
-    ret->options.kept_rows = KEPT_ROWS_MOST;
+    ret->options.kept_rows = KEPT_ROWS_MAX;
     const char *further = verb_value(arguments, "--table");
     if (further && !(ret->member = text_format("results/tables/%s.csv", further)))
         return failure_memory(failure);

@@ -94,7 +94,7 @@ static void print_lack_of_fit(FILE *stream, const struct fitting *fitting, const
     if (!(lack->pure_freedom > 0))
         return;
     const char *unit = fitting_unit(fitting, fitting_options(fitting)->response);
-    char count[FIT_PRINT_COUNT_MOST];
+    char count[FIT_PRINT_COUNT_MAX];
     fprintf(stream, "rows repeat: %s setting%s, pure error %.3g%s%s", fit_print_count(lack->settings, count),
             lack->settings == 1 ? "" : "s", lack->pure_error, unit ? " " : "", unit ? shown(unit).text : "");
     if (!isnan(lack->ratio)) {
@@ -117,7 +117,7 @@ static void print_not_positive(FILE *stream, const struct fitting *fitting,
     size_t first = residuals_first_not_positive(residuals);
     if (first == residuals->count || !(is_time || residuals->above_zero))
         return;
-    char some[FIT_PRINT_COUNT_MOST], all[FIT_PRINT_COUNT_MOST];
+    char some[FIT_PRINT_COUNT_MAX], all[FIT_PRINT_COUNT_MAX];
     fprintf(stream, "predicts 0%s%s or less for %s of %s rows, the first ", code ? " " : "",
             code ? shown(code).text : "", fit_print_count(residuals->count - residuals->positive, some),
             fit_print_count(residuals->count, all));

@@ -19,9 +19,9 @@
 #include <string.h>
 
 enum {
-    TABLE_BYTES_MOST = 1 << 30,
-    MODEL_BYTES_MOST = 64 << 20, /* what assay reads of a model file */
-    LABELS = 4,                  /* node, cpu, day, population */
+    TABLE_BYTES_MAX = 1 << 30,
+    MODEL_BYTES_MAX = 64 << 20, /* what assay reads of a model file */
+    LABELS = 4,                 /* node, cpu, day, population */
 };
 
 static const struct archive_column labels[LABELS] = {
@@ -54,9 +54,9 @@ static int read_count(const struct verb_arguments *arguments, const char *option
     const char *text = verb_value(arguments, option);
     int64_t value = fallback;
     if (text &&
-        (!number_parse_int64(text, strlen(text), &value) || value < least || value > CLUSTER_ROWS_MOST))
+        (!number_parse_int64(text, strlen(text), &value) || value < least || value > CLUSTER_ROWS_MAX))
         return failure_input(failure, NULL, 0, 0, "%s '%.64s'; expected a whole number from %d to %d", option,
-                             text, (int)least, (int)CLUSTER_ROWS_MOST);
+                             text, (int)least, (int)CLUSTER_ROWS_MAX);
     *ret = (size_t)value;
     return 0;
 }
@@ -94,11 +94,11 @@ static int check_as(const struct verb_arguments *arguments, const struct predict
     int r = verb_check_settings(arguments, "--as", failure);
     for (size_t i = 0; r == 0 && (setting = verb_value_at(arguments, "--as", i)); i++) {
         const char *equals = strchr(setting, '=');
-        const char *names[CLUSTER_COEFFICIENTS_MOST];
+        const char *names[CLUSTER_COEFFICIENTS_MAX];
         bool found = false;
         if (!equals)
             return failure_input(failure, NULL, 0, 0, "--as '%.64s'; expected NAME=TERM", setting);
-        for (size_t t = 0; t < model->term_count && t < CLUSTER_COEFFICIENTS_MOST; t++) {
+        for (size_t t = 0; t < model->term_count && t < CLUSTER_COEFFICIENTS_MAX; t++) {
             names[t] = model->terms[t].name;
             found = found || (strlen(names[t]) == (size_t)(equals - setting) &&
                               strncmp(names[t], setting, (size_t)(equals - setting)) == 0);
@@ -174,7 +174,7 @@ static int append_json(const struct model *model, const struct cluster *cluster,
 
 static int write_package(const struct model *model, const struct cluster *cluster, const char *table,
                          struct failure *failure) {
-    struct archive_column columns[LABELS + CLUSTER_COEFFICIENTS_MOST];
+    struct archive_column columns[LABELS + CLUSTER_COEFFICIENTS_MAX];
     cleanup_free char *path = xformat("%s.datapackage.json", table);
     memcpy(columns, labels, sizeof labels);
     for (size_t i = 0; i < cluster->coefficient_count; i++) {
@@ -195,15 +195,15 @@ static int write_package(const struct model *model, const struct cluster *cluste
 
 static int tell(int r, const char *what, struct failure *failure) {
     if (r == -EFBIG)
-        return failure_set(failure, r, "the %s is larger than %d bytes", what, (int)TABLE_BYTES_MOST);
+        return failure_set(failure, r, "the %s is larger than %d bytes", what, (int)TABLE_BYTES_MAX);
     return r < 0 ? failure_memory(failure) : 0;
 }
 
 static int write_model(const struct verb_arguments *arguments, const struct model *model,
                        const struct cluster *cluster, struct failure *failure) {
-    struct cluster_target targets[CLUSTER_COEFFICIENTS_MOST];
+    struct cluster_target targets[CLUSTER_COEFFICIENTS_MAX];
     cleanup(text_clear) struct text text;
-    text_init(&text, MODEL_BYTES_MOST);
+    text_init(&text, MODEL_BYTES_MAX);
     int r = check_as(arguments, cluster->model, failure);
     for (size_t i = 0; r == 0 && i < cluster->coefficient_count; i++) {
         const char *name = cluster->model->terms[i].name;
@@ -221,7 +221,7 @@ static int write_table(const struct verb_arguments *arguments, const struct mode
     const char *output = verb_value(arguments, "--output");
     bool json = verb_switch(arguments, "--json");
     cleanup(text_clear) struct text text;
-    text_init(&text, TABLE_BYTES_MOST);
+    text_init(&text, TABLE_BYTES_MAX);
     int r = 0;
     if (output) {
         r = tell(append_table(cluster, &text), "table", failure);

@@ -27,7 +27,7 @@ static int print_topic(const char *topic, struct failure *failure) {
         return r;
     cleanup_free char *path = xformat("%s/share/assay/manual/%s.md", installation.prefix, topic);
     cleanup(text_clear) struct text text;
-    text_init(&text, MANUAL_BYTES_MOST);
+    text_init(&text, MANUAL_BYTES_MAX);
     r = file_read(path, &text, failure);
     if (r == 0)
         fwrite(text.bytes, 1, text.length, stdout);
@@ -44,7 +44,7 @@ static int run(const struct verb_arguments *arguments, struct failure *failure) 
             return r;
     }
     cleanup(text_clear) struct text text;
-    text_init(&text, MANUAL_BYTES_MOST);
+    text_init(&text, MANUAL_BYTES_MAX);
     int r = verb_switch(arguments, "--man") ? manual_roff(verb, &text, failure)
                                             : manual_text(verb, manual_width(STDOUT_FILENO), &text, failure);
     if (r == 0)

@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { JSON_BYTES_MOST = 256 << 20 };
+enum { JSON_BYTES_MAX = 256 << 20 };
 
 /* What was read of one item; STATUS is NULL for what cannot be read, and WHY says it. */
 struct row {
@@ -173,7 +173,7 @@ static int print_json(const struct table *table, struct failure *failure) {
             return failure_memory(failure);
     }
     cleanup(text_clear) struct text text;
-    text_init(&text, JSON_BYTES_MOST);
+    text_init(&text, JSON_BYTES_MAX);
     if (!array || json_print(array, true, &text) < 0)
         return failure_memory(failure);
     printf("%s\n", text.bytes);

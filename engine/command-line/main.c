@@ -75,7 +75,7 @@ static void print_failure(const struct failure *failure) {
 
 static int print_help(const struct verb *verb, struct failure *failure) {
     cleanup(text_clear) struct text text;
-    text_init(&text, MANUAL_BYTES_MOST);
+    text_init(&text, MANUAL_BYTES_MAX);
     int r = manual_text(verb, manual_width(STDOUT_FILENO), &text, failure);
     if (r == 0)
         fwrite(text.bytes, 1, text.length, stdout);

@@ -238,9 +238,9 @@ size_t manual_width(int descriptor) {
     if (ioctl(descriptor, TIOCGWINSZ, &size) < 0 || size.ws_col == 0)
         return 80;
     size_t width = size.ws_col;
-    return width < MANUAL_WIDTH_LEAST  ? MANUAL_WIDTH_LEAST
-           : width > MANUAL_WIDTH_MOST ? MANUAL_WIDTH_MOST
-                                       : width;
+    return width < MANUAL_WIDTH_LEAST ? MANUAL_WIDTH_LEAST
+           : width > MANUAL_WIDTH_MAX ? MANUAL_WIDTH_MAX
+                                      : width;
 }
 
 /* ---- Roff ------------------------------------------------------------------------------------------------

@@ -11,9 +11,9 @@
 #include <stddef.h>
 
 enum {
-    MANUAL_BYTES_MOST = 1 << 20, /* the limit to give RET */
+    MANUAL_BYTES_MAX = 1 << 20, /* the limit to give RET */
     MANUAL_WIDTH_LEAST = 40,
-    MANUAL_WIDTH_MOST = 100, /* longer lines are hard to read */
+    MANUAL_WIDTH_MAX = 100, /* longer lines are hard to read */
 };
 
 /* The width of the terminal that DESCRIPTOR is, within the limits above; 80 when it is none. */

@@ -21,10 +21,10 @@
 #include <string.h>
 
 enum {
-    VALUE_MOST = 4096, /* bytes of a value */
-    NAME_MOST = 4096,
+    VALUE_MAX = 4096, /* bytes of a value */
+    NAME_LENGTH_MAX = 4096,
     FLUSH_BYTES = 1 << 16,
-    PENDING_BYTES_MOST = 1 << 30,
+    PENDING_BYTES_MAX = 1 << 30,
     GROUPS_NAMED = 3,
 };
 
@@ -32,7 +32,7 @@ enum {
 struct input {
     const char *name; /* a column of the evaluation, or one that makes groups */
     bool given;
-    char text[VALUE_MOST];
+    char text[VALUE_MAX];
 };
 
 struct eval {
@@ -143,7 +143,7 @@ static int read_assignments(struct eval *eval, struct failure *failure) {
             return refuse_name(eval, name, failure);
         if (input->given)
             return failure_input(failure, NULL, 0, 0, "'%.128s' is given twice", name);
-        if (strlen(equals + 1) >= VALUE_MOST)
+        if (strlen(equals + 1) >= VALUE_MAX)
             return failure_input(failure, NULL, 0, 0, "the value of '%.128s' is too long", name);
         memcpy(input->text, equals + 1, strlen(equals + 1) + 1);
         input->given = true;
@@ -290,7 +290,7 @@ static int refuse_groups(const struct eval *eval, struct failure *failure) {
 static int evaluate_groups(struct eval *eval, const char *file, size_t line, struct failure *failure) {
     const char *name = verb_value(eval->arguments, "--group");
     bool all = verb_switch(eval->arguments, "--all");
-    char joined[NAME_MOST];
+    char joined[NAME_LENGTH_MAX];
     const char *labels[64];
     size_t given = 0, found = SIZE_MAX;
     for (size_t j = 0; j < eval->by_count && j < 64; j++) {
@@ -359,7 +359,7 @@ static int take_row(struct eval *eval, const struct csv_field *fields, struct fa
         size_t c = eval->input_columns[i];
         if (c == SIZE_MAX)
             continue;
-        if (fields[c].length >= VALUE_MOST)
+        if (fields[c].length >= VALUE_MAX)
             return csv_failure(eval->csv, c, failure, "the value of '%.128s' is too long",
                                eval->inputs[i].name);
         memcpy(eval->inputs[i].text, fields[c].bytes, fields[c].length);
@@ -476,7 +476,7 @@ static int check_options(const struct verb_arguments *arguments, struct failure 
 int model_command_eval(const struct verb_arguments *arguments, struct failure *failure) {
     cleanup(eval_clear) struct eval eval = {.arguments = arguments, .output = FILE_OUTPUT_NONE};
     const char *rows = verb_value(arguments, "--rows"), *output = verb_value(arguments, "--output");
-    text_init(&eval.pending, PENDING_BYTES_MOST);
+    text_init(&eval.pending, PENDING_BYTES_MAX);
     eval.json = verb_switch(arguments, "--json");
     int r = check_options(arguments, failure);
     r = r < 0 ? r : prepare(&eval, failure);

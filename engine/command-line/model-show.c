@@ -18,8 +18,8 @@ enum {
     DETAILED_GROUPS = 6, /* that many are shown one by one */
     INPUTS_SHOWN = 5,
     SKIPPED_SHOWN = 5,
-    NAME_WIDTH_MOST = 40,
-    JSON_BYTES_MOST = 1 << 28,
+    NAME_WIDTH_MAX = 40,
+    JSON_BYTES_MAX = 1 << 28,
 };
 
 struct show {
@@ -497,10 +497,10 @@ static int print_json(const struct show *show, const char *group, size_t g, stru
     good = good && (group ? add_member(object, "group", document_get(show->root, "groups")->items[g])
                           : add_spreads(show, object, values));
     cleanup(text_clear) struct text text;
-    text_init(&text, JSON_BYTES_MOST);
+    text_init(&text, JSON_BYTES_MAX);
     int r = good ? json_print(object, true, &text) : -ENOMEM;
     if (r == -EFBIG)
-        return failure_set(failure, r, "the summary is larger than %d bytes", (int)JSON_BYTES_MOST);
+        return failure_set(failure, r, "the summary is larger than %d bytes", (int)JSON_BYTES_MAX);
     if (r < 0)
         return failure_memory(failure);
     printf("%s\n", text.bytes);
@@ -543,7 +543,7 @@ int model_command_show(const struct verb_arguments *arguments, struct failure *f
         int width = (int)strlen(shown(show.view->terms[t].name).text);
         show.width = width > show.width ? width : show.width;
     }
-    show.width = show.width > NAME_WIDTH_MOST ? NAME_WIDTH_MOST : show.width;
+    show.width = show.width > NAME_WIDTH_MAX ? NAME_WIDTH_MAX : show.width;
     return verb_switch(arguments, "--json") ? print_json(&show, group, g, failure)
                                             : print_text(&show, group, g, failure);
 }

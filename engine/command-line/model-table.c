@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { OUTPUT_BYTES_MOST = 1 << 30, OTHER_COLUMNS = 6 /* beside labels and terms */ };
+enum { OUTPUT_BYTES_MAX = 1 << 30, OTHER_COLUMNS = 6 /* beside labels and terms */ };
 
 /* What a column takes from a part. */
 enum source {
@@ -262,7 +262,7 @@ static int append_all(struct table_of_models *table, struct failure *failure) {
             for (size_t p = 0; r == 0 && p < view_of(table, i)->groups[g].part_count; p++)
                 r = append_part(table, i, g, &view_of(table, i)->groups[g].parts[p]);
     if (r == -EFBIG)
-        return failure_set(failure, r, "the table is larger than %d bytes", (int)OUTPUT_BYTES_MOST);
+        return failure_set(failure, r, "the table is larger than %d bytes", (int)OUTPUT_BYTES_MAX);
     return r < 0 ? failure_memory(failure) : 0;
 }
 
@@ -289,7 +289,7 @@ static int write_package(const struct table_of_models *table, const char *path, 
 int model_command_table(const struct verb_arguments *arguments, struct failure *failure) {
     cleanup(table_clear) struct table_of_models table = {0};
     const char *output = verb_value(arguments, "--output");
-    text_init(&table.text, OUTPUT_BYTES_MOST);
+    text_init(&table.text, OUTPUT_BYTES_MAX);
     int r = output_check(output, arguments->operands, arguments->operand_count, failure);
     r = r < 0 ? r : read_models(&table, arguments, failure);
     r = r < 0 ? r : add_columns(&table, failure);

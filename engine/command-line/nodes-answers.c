@@ -12,11 +12,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { JSON_BYTES_MOST = 256 << 20 };
+enum { JSON_BYTES_MAX = 256 << 20 };
 
 int nodes_print_json(const cJSON *value, struct failure *failure) {
     cleanup(text_clear) struct text text;
-    text_init(&text, JSON_BYTES_MOST);
+    text_init(&text, JSON_BYTES_MAX);
     int r = json_print(value, false, &text);
     if (r < 0)
         return failure_set(failure, r, "cannot print the result: %s", strerror(-r));

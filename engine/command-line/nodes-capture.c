@@ -21,9 +21,9 @@
 #include <unistd.h>
 
 enum {
-    CAPTURE_MOST = 80 << 20, /* bytes of one: 64 MiB of files at most, and their headers */
-    CAPTURE_TIMEOUT = 300,   /* s */
-    TAR_BLOCK = 512,         /* POSIX.1-2017, pax: ustar; the end is two blocks of zeros */
+    CAPTURE_MAX = 80 << 20, /* bytes of one: 64 MiB of files at most, and their headers */
+    CAPTURE_TIMEOUT = 300,  /* s */
+    TAR_BLOCK = 512,        /* POSIX.1-2017, pax: ustar; the end is two blocks of zeros */
     TAR_MAGIC_AT = 257,
 };
 
@@ -86,7 +86,7 @@ static int check_result(const struct node_result *result, struct failure *failur
                            (int)strcspn(words, "\n"), words);
     if (result->exit.output_cut || output->received < output->total)
         return failure_set(failure, -EFBIG, "it has %" PRIu64 " bytes; expected at most %d MiB",
-                           output->total, CAPTURE_MOST >> 20);
+                           output->total, CAPTURE_MAX >> 20);
     if (output->received == 0 || !output->file)
         return failure_set(failure, -ENODATA, "it sent nothing");
     return 0;
@@ -168,7 +168,7 @@ static int print_sizes(const struct capturing *capturing, struct failure *failur
 static int capture(struct capturing *capturing, struct failure *failure) {
     static const char *const arguments[] = {NODE_TOOL_PROGRAM, "--capture", NULL};
     const struct remote_command_specification specification = {.arguments = arguments,
-                                                               .output_limit = CAPTURE_MOST,
+                                                               .output_limit = CAPTURE_MAX,
                                                                .error_limit = FAILURE_TEXT_SIZE,
                                                                .timeout_ms = CAPTURE_TIMEOUT * 1000};
     const struct node_group_command command = {.specification = &specification, .folder = capturing->staging};

@@ -21,11 +21,11 @@
 #include <time.h>
 
 enum {
-    LEFT_OVER_MOST = 1 << 20, /* of all nodes */
+    LEFT_OVER_MAX = 1 << 20, /* of all nodes */
     FIELDS = 9,
     SESSION_DIGITS = 16,
-    LIST_BYTES_MOST = 1 << 20, /* of one node: some 8,000 agents */
-    ALONE_LEAST_S = 30,        /* whose link is broken, and who has an engine that may be back */
+    LIST_BYTES_MAX = 1 << 20, /* of one node: some 8,000 agents */
+    ALONE_LEAST_S = 30,       /* whose link is broken, and who has an engine that may be back */
 };
 
 static const uint64_t list_ms = 60000; /* agents that are stopped are waited for, 2 s each */
@@ -141,7 +141,7 @@ static int take_line(struct cleaning *cleaning, size_t node, char *line, struct 
     bool ours = is_ours(cleaning, node, left_over.session);
     if (r == 0 && !ours)
         r = list_reserve(&cleaning->found, &cleaning->capacity, cleaning->count + 1, sizeof left_over,
-                         LEFT_OVER_MOST);
+                         LEFT_OVER_MAX);
     if (r < 0 || ours) {
         free(left_over.directory);
         free(left_over.label);
@@ -169,7 +169,7 @@ static int take_lists(struct cleaning *cleaning, const struct node_result *resul
         }
         if (result->output.length < result->output.total) {
             failure_set(&failures[i], -EFBIG, "the list of agents has %" PRIu64 " bytes; expected at most %d",
-                        result->output.total, LIST_BYTES_MOST);
+                        result->output.total, LIST_BYTES_MAX);
             continue;
         }
         cleanup_free char *bytes = xstrdup(result->output.bytes);
@@ -182,7 +182,7 @@ static int take_lists(struct cleaning *cleaning, const struct node_result *resul
 static int find_all(struct cleaning *cleaning, struct failure *failures, struct failure *failure) {
     struct node_result *results = NULL;
     struct node_group_command command = {
-        .specify = specify_list, .context = cleaning, .kept = LIST_BYTES_MOST};
+        .specify = specify_list, .context = cleaning, .kept = LIST_BYTES_MAX};
     int r = node_group_run(cleaning->nodes->group, &command, &results, failure);
     if (r == 0)
         r = take_lists(cleaning, results, failures);

@@ -18,8 +18,8 @@
 
 enum {
     KEY_WIDTH = 22,
-    COLUMN_MOST = 32,   /* what is longer moves its line's rest to the right */
-    PROBES_MOST = 256,  /* lines about probes, of one node */
+    COLUMN_MAX = 32,    /* what is longer moves its line's rest to the right */
+    PROBES_MAX = 256,   /* lines about probes, of one node */
     PROBE_TIMEOUT = 60, /* s */
     COLUMNS_SHOWN = 8,  /* of a probe; --json has all */
 };
@@ -66,11 +66,11 @@ static int take_probe(size_t node, const char *kind, char *at, void *context, st
     bool here = strcmp(kind, "probe") == 0;
     if (!here && strcmp(kind, "missing") != 0)
         return 0;
-    int r = list_reserve(&probes->items, &probes->capacity, probes->count + 1, sizeof *probes->items,
-                         PROBES_MOST);
+    int r =
+        list_reserve(&probes->items, &probes->capacity, probes->count + 1, sizeof *probes->items, PROBES_MAX);
     if (r < 0)
         return r == -EFBIG
-                   ? failure_set(failure, -EPROTO, "the agent told of more than %d probes", PROBES_MOST)
+                   ? failure_set(failure, -EPROTO, "the agent told of more than %d probes", PROBES_MAX)
                    : failure_memory(failure);
     struct sampled *item = &probes->items[probes->count++];
     item->name = strdup(tool_field_next(&at));
@@ -140,7 +140,7 @@ static char *holder_text(const struct node_control_state *state) {
 /* How wide a column is, over all nodes. */
 static void widen(size_t *width, const char *text) {
     size_t length = strlen(text);
-    *width = length > *width && length <= COLUMN_MOST ? length : *width;
+    *width = length > *width && length <= COLUMN_MAX ? length : *width;
 }
 
 struct widths {
@@ -204,7 +204,7 @@ static char *sampled_text(const struct sampled *sampled) {
         return text_format("missing: %s", sampled->words);
     cleanup_free char *columns = strdup(sampled->columns);
     cleanup(text_clear) struct text text;
-    text_init(&text, NODE_TOOL_OUTPUT_MOST);
+    text_init(&text, NODE_TOOL_OUTPUT_MAX);
     size_t count = 0;
     int r = columns ? 0 : -ENOMEM;
     for (char *at = columns, *column; r == 0 && (column = strsep(&at, " "));) {

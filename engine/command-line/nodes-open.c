@@ -122,7 +122,7 @@ static int read_ssh_options(const struct verb_arguments *arguments, const char *
     uint64_t port = 0, window = 0;
     int r = nodes_count_option(arguments, "--port", 1, 65535, &port, failure);
     if (r == 0)
-        r = nodes_count_option(arguments, "--window", 1, SSH_WINDOW_MOST, &window, failure);
+        r = nodes_count_option(arguments, "--window", 1, SSH_WINDOW_MAX, &window, failure);
     if (r == 0)
         r = nodes_time_option(arguments, "--timeout", &ret->timeout_ns, failure);
     while ((identities[ret->identity_count] = verb_value_at(arguments, "--identity", ret->identity_count)))
@@ -345,7 +345,7 @@ char *nodes_fold(const struct nodes *nodes, const size_t *numbers, size_t count)
     for (size_t i = 0; i < count; i++)
         names[i] = node_group_name(nodes->group, numbers[i]);
     cleanup(text_clear) struct text text;
-    text_init(&text, (size_t)HOST_LIST_MOST * (HOST_NAME_MOST + 1));
+    text_init(&text, (size_t)HOST_LIST_MAX * (HOST_BYTES_MAX + 1));
     return host_list_fold(names, count, &text) < 0 ? NULL : text_take(&text);
 }
 

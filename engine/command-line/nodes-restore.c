@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { TOLD_MOST = 4 }; /* files of a node that are named in its failure; --json names all */
+enum { TOLD_MAX = 4 }; /* files of a node that are named in its failure; --json names all */
 
 /* What became of a node, or of what lies there, in one word and in words. */
 enum outcome { FAILED, NOTHING, LEFT, HELD, RESTORED, DIFFERENT };
@@ -113,7 +113,7 @@ static int complain(const struct node_change *change, struct failure *ret) {
     text_init(&text, FAILURE_TEXT_SIZE);
     size_t count = 0;
     int r = lines ? 0 : -ENOMEM;
-    for (char *at = lines, *line; r == 0 && count < TOLD_MOST && (line = tool_line_next(&at)); count++) {
+    for (char *at = lines, *line; r == 0 && count < TOLD_MAX && (line = tool_line_next(&at)); count++) {
         struct different different = parse_different(line);
         r = text_printf(&text, "%s%s: %s: expected '%.100s', found '%.100s'%s%s%s", count ? "; " : "",
                         different.control, different.path, different.wanted, different.found,

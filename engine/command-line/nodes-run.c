@@ -18,7 +18,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { REPEAT_MOST = 1000000, INPUT_MOST = 1 << 30 };
+enum { REPEAT_MAX = 1000000, INPUT_MAX = 1 << 30 };
 
 /* What was asked for. */
 struct request {
@@ -68,7 +68,7 @@ static int read_input(const struct verb_arguments *arguments, struct request *re
 
 static int read_request(const struct verb_arguments *arguments, struct request *ret,
                         struct failure *failure) {
-    text_init(&ret->input, INPUT_MOST);
+    text_init(&ret->input, INPUT_MAX);
     ret->style = (struct nodes_answers_style){.json = verb_switch(arguments, "--json"),
                                               .quiet = verb_switch(arguments, "--quiet"),
                                               .apart = verb_switch(arguments, "--apart")};
@@ -84,7 +84,7 @@ static int read_request(const struct verb_arguments *arguments, struct request *
     if (r == 0)
         r = nodes_time_option(arguments, "--time-limit", &time_limit_ns, failure);
     if (r == 0)
-        r = nodes_count_option(arguments, "--repeat", 1, REPEAT_MOST, &ret->repeat, failure);
+        r = nodes_count_option(arguments, "--repeat", 1, REPEAT_MAX, &ret->repeat, failure);
     if (r == 0)
         r = read_environment(arguments, ret, failure);
     if (r == 0)

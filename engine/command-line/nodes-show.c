@@ -17,8 +17,8 @@
 #include <string.h>
 
 enum {
-    CPUINFO_MOST = 4 << 20, /* bytes of /proc/cpuinfo; 1,500 per logical CPU is much */
-    CPU_NAME_MOST = 200,
+    CPUINFO_MAX = 4 << 20, /* bytes of /proc/cpuinfo; 1,500 per logical CPU is much */
+    CPU_NAME_MAX = 200,
     KEY_WIDTH = 14,
 };
 
@@ -60,7 +60,7 @@ static char *find_value(const char *bytes, size_t length, const char *key) {
             while (value < at + line && (*value == ' ' || *value == '\t'))
                 value++;
             size_t rest = (size_t)(at + line - value);
-            return strndup(value, rest < CPU_NAME_MOST ? rest : CPU_NAME_MOST);
+            return strndup(value, rest < CPU_NAME_MAX ? rest : CPU_NAME_MAX);
         }
         at += line + 1;
     }
@@ -89,7 +89,7 @@ static int look(struct nodes *nodes, struct view *view, struct failure *failure)
     cleanup_free struct failure *unread = NULL;
     int r = node_group_inspect(nodes->group, &view->facts, &view->failures, failure);
     if (r == 0)
-        r = node_group_read(nodes->group, "/proc/cpuinfo", CPUINFO_MOST, take_cpu, view, &unread, failure);
+        r = node_group_read(nodes->group, "/proc/cpuinfo", CPUINFO_MAX, take_cpu, view, &unread, failure);
     if (r == 0)
         r = node_group_measure_clocks(nodes->group, &view->clocks, failure);
     return r;

@@ -90,10 +90,10 @@ static struct nodes_row *find_row(const struct nodes_table *table, const char *n
 static int add_row(struct nodes_table *table, const char *name, struct nodes_row **ret,
                    struct failure *failure) {
     int r = list_reserve(&table->rows, &table->capacity, table->count + 1, sizeof *table->rows,
-                         NODES_TABLE_ROWS_MOST);
+                         NODES_TABLE_ROWS_MAX);
     if (r == -EFBIG)
         return failure_set(failure, -E2BIG, "the nodes have more than %d different things to tell of",
-                           NODES_TABLE_ROWS_MOST);
+                           NODES_TABLE_ROWS_MAX);
     if (r < 0)
         return failure_memory(failure);
     struct nodes_row *row = &table->rows[table->count];

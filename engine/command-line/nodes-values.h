@@ -26,7 +26,7 @@ void nodes_values_clear(struct nodes_values *values);
 
 /* ---- a table: things that each node may have, and what it says of them */
 
-enum { NODES_TABLE_ROWS_MOST = 512 };
+enum { NODES_TABLE_ROWS_MAX = 512 };
 
 struct nodes_row {
     char *name;
@@ -42,7 +42,7 @@ void nodes_table_init(struct nodes_table *table, const struct nodes *nodes);
 void nodes_table_clear(struct nodes_table *table);
 
 /* Takes TEXT over, also on failure; NULL stands for no memory. What a node says twice of one thing is joined
- * by "; ". More than NODES_TABLE_ROWS_MOST things are a failure, -E2BIG: no honest nodes have so many. */
+ * by "; ". More than NODES_TABLE_ROWS_MAX things are a failure, -E2BIG: no honest nodes have so many. */
 int nodes_table_add(struct nodes_table *table, size_t node, const char *name, char *text,
                     struct failure *failure);
 

@@ -7,7 +7,7 @@
 
 enum {
     ROWS_SHOWN = 40,
-    COLUMNS_MOST = 32,
+    COLUMNS_MAX = 32,
     HEAD_SIZE = 48,
     NUMBER_WIDTH = 12,
     VALUE_NAME_SIZE = 256,
@@ -114,7 +114,7 @@ struct table {
     const struct part_heads *heads;
     const struct told_part *parts;
     size_t count;
-    struct column columns[COLUMNS_MOST];
+    struct column columns[COLUMNS_MAX];
     size_t column_count;
 };
 
@@ -142,7 +142,7 @@ static double cell(const struct table *table, const struct column *column, size_
 
 /* Left out where no part has it. */
 static void add_column(struct table *table, struct column told_by, const char *head, const char *unit) {
-    if (table->column_count == COLUMNS_MOST)
+    if (table->column_count == COLUMNS_MAX)
         return;
     struct column *column = &table->columns[table->column_count];
     *column = told_by;

@@ -22,7 +22,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { OUTPUT_BYTES_MOST = 1 << 30 };
+enum { OUTPUT_BYTES_MAX = 1 << 30 };
 
 /* Where predicted scenarios go. */
 struct outputs {
@@ -176,7 +176,7 @@ static int hear(void *context, const struct prediction_scenario *scenario, struc
         r = r < 0 ? r : prediction_append_json(outputs->prediction, scenario, &outputs->lines);
     }
     if (r == -EFBIG)
-        return failure_set(failure, r, "the prediction is larger than %d bytes", (int)OUTPUT_BYTES_MOST);
+        return failure_set(failure, r, "the prediction is larger than %d bytes", (int)OUTPUT_BYTES_MAX);
     if (r < 0)
         return failure_memory(failure);
     const struct predict_operations *operations = prediction_operations(outputs->prediction);
@@ -245,8 +245,8 @@ static int run(const struct verb_arguments *arguments, struct failure *failure) 
     cleanup(prediction_cleanup) struct prediction *prediction = NULL; /* goes before what it borrows */
     struct outputs outputs = {.json = verb_switch(arguments, "--json"),
                               .many = verb_value(arguments, "--scenario") != NULL};
-    text_init(&outputs.csv, OUTPUT_BYTES_MOST);
-    text_init(&outputs.lines, OUTPUT_BYTES_MOST);
+    text_init(&outputs.csv, OUTPUT_BYTES_MAX);
+    text_init(&outputs.lines, OUTPUT_BYTES_MAX);
     const char *inputs[] = {arguments->operands[1], verb_value(arguments, "--scenario")};
     int r = output_check(verb_value(arguments, "--output"), inputs, 2, failure);
     r = r < 0 ? r : installation_init(&installation, NULL, getenv("ASSAY_PATH"), failure);

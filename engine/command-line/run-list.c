@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { RUNS_MOST = 1 << 20 };
+enum { RUNS_MAX = 1 << 20 };
 
 static void close_folder(DIR **folder) {
     if (*folder)
@@ -21,7 +21,7 @@ static void close_folder(DIR **folder) {
 /* Takes PATH over, also when it fails. */
 static int add_item(struct run_list *list, char *path, bool is_archive, struct failure *failure) {
     if (!path ||
-        list_reserve(&list->items, &list->capacity, list->count + 1, sizeof *list->items, RUNS_MOST) < 0) {
+        list_reserve(&list->items, &list->capacity, list->count + 1, sizeof *list->items, RUNS_MAX) < 0) {
         free(path);
         return failure_memory(failure);
     }

@@ -8,10 +8,10 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-enum { SHOWN_MOST = 1024 };
+enum { SHOWN_MAX = 1024 };
 
 struct shown {
-    char text[SHOWN_MOST];
+    char text[SHOWN_MAX];
 };
 
 /* TEXT with every byte of a control character (C0, DEL, C1, marks of direction) and of what is not UTF-8 as

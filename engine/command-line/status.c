@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 enum {
-    PAGE_BYTES_MOST = 64 << 20,
+    PAGE_BYTES_MAX = 64 << 20,
     WAIT_LEAST_MS = 1000,
     WAIT_SHARE = 20, /* a long journal is read so much more rarely: the machine may be measuring itself */
 };
@@ -48,8 +48,8 @@ static int print_page(const struct text *page, bool in_place) {
 static int follow(const char *path, bool json, struct failure *failure) {
     bool in_place = !json && isatty(STDOUT_FILENO);
     cleanup(text_clear) struct text page, last;
-    text_init(&page, PAGE_BYTES_MOST);
-    text_init(&last, PAGE_BYTES_MOST);
+    text_init(&page, PAGE_BYTES_MAX);
+    text_init(&last, PAGE_BYTES_MAX);
     for (bool first = true;; first = false) {
         cleanup(run_status_cleanup) struct run_status *status = NULL;
         int64_t begin = clock_monotonic_ns();
@@ -87,7 +87,7 @@ static int run(const struct verb_arguments *arguments, struct failure *failure) 
         return follow(path, json, failure);
     cleanup(run_status_cleanup) struct run_status *status = NULL;
     cleanup(text_clear) struct text page;
-    text_init(&page, PAGE_BYTES_MOST);
+    text_init(&page, PAGE_BYTES_MAX);
     r = run_status_read(path, &status, failure);
     if (r == 0)
         r = describe(status, json, false, &page, failure);

@@ -81,7 +81,7 @@ int until_parse(const char *text, int64_t now_ns, int64_t *ret, struct failure *
     int64_t until_ns;
     /* A plain number could be anything. */
     if (length > 0 && isalpha((unsigned char)text[length - 1]) && unit_parse(text, UNIT_TIME, &seconds) &&
-        seconds > 0 && seconds <= WALLTIME_SECONDS_MOST)
+        seconds > 0 && seconds <= WALLTIME_SECONDS_MAX)
         until_ns = now_ns + llround(seconds * 1e9);
     else if (parse_moment(text, (time_t)(now_ns / second), &moment))
         until_ns = (int64_t)moment * second;
@@ -94,7 +94,7 @@ int until_parse(const char *text, int64_t now_ns, int64_t *ret, struct failure *
     if (until_ns <= now_ns)
         return failure_input(failure, NULL, 0, 0,
                              "--until '%.64s' is in the past; expected a time in the future", text);
-    if ((double)(until_ns - now_ns) > WALLTIME_SECONDS_MOST * 1e9)
+    if ((double)(until_ns - now_ns) > WALLTIME_SECONDS_MAX * 1e9)
         return failure_input(failure, NULL, 0, 0, "--until '%.64s' is more than 400 days from now", text);
     *ret = until_ns;
     return 0;

@@ -10,7 +10,7 @@
 
 #include <stdint.h>
 
-/* *RET is ns since 1970, after NOW_NS, and not more than WALLTIME_SECONDS_MOST later. */
+/* *RET is ns since 1970, after NOW_NS, and not more than WALLTIME_SECONDS_MAX later. */
 int until_parse(const char *text, int64_t now_ns, int64_t *ret, struct failure *failure);
 
 #endif

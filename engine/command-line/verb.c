@@ -14,12 +14,12 @@ const struct verb *const verb_table[] = {
     &verb_export, &verb_archive, &verb_nodes, &verb_help,    NULL,
 };
 
-enum { NAMES_MOST = 64 };
+enum { NAMES_MAX = 64 };
 
 int verb_find(const char *name, const struct verb **ret, struct failure *failure) {
-    const char *names[NAMES_MOST];
+    const char *names[NAMES_MAX];
     size_t count = 0;
-    for (const struct verb *const *at = verb_table; *at && count < NAMES_MOST; at++) {
+    for (const struct verb *const *at = verb_table; *at && count < NAMES_MAX; at++) {
         if (strcmp((*at)->name, name) == 0) {
             *ret = *at;
             return 0;
@@ -121,9 +121,9 @@ static const struct verb_option *find_letter(const struct verb *verb, char lette
 }
 
 static int unknown_option(const struct verb *verb, const char *word, struct failure *failure) {
-    const char *names[NAMES_MOST] = {"--help"};
+    const char *names[NAMES_MAX] = {"--help"};
     size_t count = 1;
-    for (const struct verb_option *option = verb->options; option && option->name && count < NAMES_MOST;
+    for (const struct verb_option *option = verb->options; option && option->name && count < NAMES_MAX;
          option++)
         names[count++] = option->name;
     const char *nearest = text_nearest(word, names, count);

@@ -201,8 +201,8 @@ static bool is_of_facts(const struct resolving *resolving, const struct unresolv
 static double nearest_admitted(const struct design_factor *factor, double value) {
     double low = factor->minimum, high = factor->maximum;
     if (factor->type == DESIGN_INTEGER) {
-        low = ceil(fmax(low, -(double)DESIGN_INTEGER_MOST));
-        high = floor(fmin(high, (double)DESIGN_INTEGER_MOST));
+        low = ceil(fmax(low, -(double)DESIGN_INTEGER_MAX));
+        high = floor(fmin(high, (double)DESIGN_INTEGER_MAX));
         value = floor(value);
     }
     return value > low ? fmin(value, high) : low; /* of nan, too */
@@ -395,7 +395,7 @@ int design_compute(struct design *design, const char *name, const char *text, co
         double value = 0;
         r = finite_value(design, row, expression, values, &value, failure);
         column->numbers[row] = value;
-        all_whole = all_whole && value == floor(value) && fabs(value) <= (double)DESIGN_INTEGER_MOST;
+        all_whole = all_whole && value == floor(value) && fabs(value) <= (double)DESIGN_INTEGER_MAX;
     }
     design->column_count++;
     if (r == 0 && all_whole) {

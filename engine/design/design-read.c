@@ -50,9 +50,9 @@ static int read_field(const struct table *table, size_t column, const struct csv
         if (!admits_field(expected, field))
             return refuse_field(table, column, field, failure);
         target->codes[row] = text_set_add(&target->labels, field->bytes, field->length);
-        if (target->labels.count > DESIGN_LABELS_MOST)
+        if (target->labels.count > DESIGN_LABELS_MAX)
             return csv_failure(table->reader, column, failure, "more than %d different values of '%s'",
-                               DESIGN_LABELS_MOST, expected->name);
+                               DESIGN_LABELS_MAX, expected->name);
         return 0;
     }
     double value;
@@ -69,15 +69,15 @@ static int read_field(const struct table *table, size_t column, const struct csv
 static int reserve_row(struct table *table, struct failure *failure) {
     struct design *design = table->design;
     size_t count = design->row_count + 1;
-    if (count > DESIGN_ROWS_MOST)
+    if (count > DESIGN_ROWS_MAX)
         return failure_input(failure, csv_file(table->reader), csv_line(table->reader), 0,
-                             "more rows than the limit of %d", DESIGN_ROWS_MOST);
+                             "more rows than the limit of %d", DESIGN_ROWS_MAX);
     int r =
-        list_reserve(&design->lines, &table->line_capacity, count, sizeof *design->lines, DESIGN_ROWS_MOST);
+        list_reserve(&design->lines, &table->line_capacity, count, sizeof *design->lines, DESIGN_ROWS_MAX);
     for (size_t i = 0; r == 0 && i < design->column_count; i++) {
         struct design_column *column = &design->columns[i];
         size_t size = column->type == DESIGN_TEXT ? sizeof *column->codes : sizeof *column->integers;
-        r = list_reserve(&column->items, &column->capacity, count, size, DESIGN_ROWS_MOST);
+        r = list_reserve(&column->items, &column->capacity, count, size, DESIGN_ROWS_MAX);
     }
     return r < 0 ? failure_memory(failure) : 0;
 }
@@ -175,7 +175,7 @@ int design_read(const char *path, const struct design_factors *factors, struct d
     cleanup(close_reader) struct csv_reader *first = NULL, *second = NULL;
     cleanup_free struct design_factor *expected = NULL;
     cleanup(text_clear) struct text bytes;
-    text_init(&bytes, DESIGN_FILE_MOST);
+    text_init(&bytes, DESIGN_FILE_MAX);
     /* Without factors it is read twice, so kept in memory: standard input comes only once. */
     int r = factors ? csv_open(path, &first, failure)
                     : file_read(strcmp(path, "-") == 0 ? "/dev/stdin" : path, &bytes, failure);

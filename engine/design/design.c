@@ -14,9 +14,9 @@
 #include <string.h>
 
 int design_new(size_t rows, struct design **ret, struct failure *failure) {
-    if (rows > DESIGN_ROWS_MOST)
+    if (rows > DESIGN_ROWS_MAX)
         return failure_input(failure, NULL, 0, 0, "a design of %zu rows, expected at most %d", rows,
-                             DESIGN_ROWS_MOST);
+                             DESIGN_ROWS_MAX);
     struct design *design = xcalloc(1, sizeof *design);
     design->row_count = rows;
     *ret = design;
@@ -46,9 +46,9 @@ int design_add_column(struct design *design, const char *name, enum design_type 
     if (design_find(design, name) != SIZE_MAX)
         return failure_input(failure, design->file, design->line, design->column, "two columns called '%s'",
                              name);
-    if (design->column_count == DESIGN_COLUMNS_MOST)
+    if (design->column_count == DESIGN_COLUMNS_MAX)
         return failure_input(failure, design->file, design->line, design->column,
-                             "more columns than the limit of %d", DESIGN_COLUMNS_MOST);
+                             "more columns than the limit of %d", DESIGN_COLUMNS_MAX);
     bool is_control = control_of_column(name) != NULL;
     if (is_control && !control_factor_find(name))
         return control_factor_unknown(name, design->file, design->line, design->column, failure);
@@ -131,9 +131,9 @@ int design_control_states(const struct design *design, struct design_states *ret
                 length += (size_t)snprintf(key + length, sizeof key - length, "%" PRIu32 ",",
                                            design->columns[i].codes[row]);
         items[row] = text_set_add(&seen, key, length);
-        if (seen.count > DESIGN_LABELS_MOST)
+        if (seen.count > DESIGN_LABELS_MAX)
             return failure_input(failure, design->file, design->line, design->column,
-                                 "more than %d different states of the controls", DESIGN_LABELS_MOST);
+                                 "more than %d different states of the controls", DESIGN_LABELS_MAX);
     }
     *ret = (struct design_states){take_pointer(items), seen.count > 0 ? seen.count : 1};
     return 0;
@@ -162,7 +162,7 @@ int design_append_row(const struct design *design, size_t row, struct text *text
 
 enum {
     WRITE_PIECE = 1 << 16,
-    WRITE_ROW_MOST = 1 << 28, /* a row may be this long: its fields were read as fields of CSV */
+    WRITE_ROW_MAX = 1 << 28, /* a row may be this long: its fields were read as fields of CSV */
 };
 
 /* Appends the rows to TEXT; where there is a NAME, TEXT is emptied into the descriptor, piece by piece. */
@@ -193,6 +193,6 @@ int design_append(const struct design *design, const struct design_order *order,
 int design_write(const struct design *design, const struct design_order *order, int descriptor,
                  const char *name, struct failure *failure) {
     cleanup(text_clear) struct text piece;
-    text_init(&piece, WRITE_ROW_MOST);
+    text_init(&piece, WRITE_ROW_MAX);
     return write_rows(design, order, &piece, descriptor, name, failure);
 }

@@ -26,10 +26,10 @@
 #include <stdint.h>
 
 enum {
-    DESIGN_ROWS_MOST = 1 << 27,
-    DESIGN_COLUMNS_MOST = 256,
-    DESIGN_FILE_MOST = 1 << 30,   /* bytes of a file that is read without factors, or from standard input */
-    DESIGN_LABELS_MOST = 1 << 24, /* different texts of a column */
+    DESIGN_ROWS_MAX = 1 << 27,
+    DESIGN_COLUMNS_MAX = 256,
+    DESIGN_FILE_MAX = 1 << 30,   /* bytes of a file that is read without factors, or from standard input */
+    DESIGN_LABELS_MAX = 1 << 24, /* different texts of a column */
 };
 
 struct design_column {
@@ -58,7 +58,7 @@ struct design {
     size_t line, column;
 };
 
-/* A design of ROWS rows (at most DESIGN_ROWS_MOST) without columns. */
+/* A design of ROWS rows (at most DESIGN_ROWS_MAX) without columns. */
 int design_new(size_t rows, struct design **ret, struct failure *failure);
 /* NULL is fine. */
 void design_free(struct design *design);

@@ -67,7 +67,7 @@ bool design_factor_admits(const struct design_factor *factor, double value) {
     if (!isfinite(value) || value < factor->minimum || value > factor->maximum)
         return false;
     return factor->type != DESIGN_INTEGER ||
-           (value == floor(value) && fabs(value) <= (double)DESIGN_INTEGER_MOST);
+           (value == floor(value) && fabs(value) <= (double)DESIGN_INTEGER_MAX);
 }
 
 bool design_factor_admits_text(const struct design_factor *factor, const char *bytes, size_t length) {

@@ -20,7 +20,7 @@ enum design_type {
 
 /* 2^53, and the bounds that mean none: as in experiment.yaml, where a factor has no bounds unless it says so.
  */
-#define DESIGN_INTEGER_MOST INT64_C(9007199254740992)
+#define DESIGN_INTEGER_MAX INT64_C(9007199254740992)
 #define DESIGN_UNBOUNDED 1e300
 
 struct design_factor {

@@ -57,9 +57,9 @@ static int count_combinations(const struct levels *levels, size_t count, const c
             return levels_failure(&levels[i], failure,
                                   "the range of '%s' cannot be counted, expected a step or a list",
                                   levels[i].name);
-        if (each > DESIGN_ROWS_MOST / factor / rows)
+        if (each > DESIGN_ROWS_MAX / factor / rows)
             return levels_failure(&levels[i], failure, "with '%s', the %s has more than the limit of %d rows",
-                                  levels[i].name, what, DESIGN_ROWS_MOST);
+                                  levels[i].name, what, DESIGN_ROWS_MAX);
         rows *= each;
     }
     *ret = rows;

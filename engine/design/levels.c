@@ -20,7 +20,7 @@ static bool read_literal(const char *text, double *ret, bool *whole) {
     if (!number_parse_double(text, strlen(text), &value) &&
         (!unit_parse(text, UNIT_SIZE, &value) || !isfinite(value)))
         return false;
-    *whole = value == floor(value) && fabs(value) <= (double)DESIGN_INTEGER_MOST && !strchr(text, '.');
+    *whole = value == floor(value) && fabs(value) <= (double)DESIGN_INTEGER_MAX && !strchr(text, '.');
     *ret = value;
     return true;
 }
@@ -136,10 +136,10 @@ int levels_from_steps(const char *name, const char *low, const char *high, const
     int r = levels_from_range(name, low, high, NULL, place, &levels, failure);
     if (r < 0)
         return r;
-    if (!number_parse_uint64(steps, strlen(steps), &count) || count < 2 || count > LEVELS_MOST)
+    if (!number_parse_uint64(steps, strlen(steps), &count) || count < 2 || count > LEVELS_MAX)
         return levels_failure(&levels, failure,
                               "the steps of '%s' are %.64s, expected a whole number from 2 to %d", name,
-                              steps, LEVELS_MOST);
+                              steps, LEVELS_MAX);
     if (logarithmic && !(levels.low > 0 && isfinite(levels.high / levels.low)))
         return levels_failure(&levels, failure,
                               "the range of '%s' begins at %.64s, which a logarithmic scale cannot; expected "
@@ -154,9 +154,9 @@ int levels_from_steps(const char *name, const char *low, const char *high, const
 }
 
 static int bind_list(struct levels *levels, const char *const *texts, size_t count, struct failure *failure) {
-    if (count == 0 || count > LEVELS_MOST)
+    if (count == 0 || count > LEVELS_MAX)
         return levels_failure(levels, failure, "%zu values of '%s', expected from 1 to %d", count,
-                              levels->name, LEVELS_MOST);
+                              levels->name, LEVELS_MAX);
     levels->texts = xcalloc(count, sizeof *levels->texts);
     levels->numbers = xcalloc(count, sizeof *levels->numbers);
     cleanup(text_set_clear) struct text_set seen = {0};

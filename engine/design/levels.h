@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { LEVELS_MOST = 1 << 20 }; /* of a list */
+enum { LEVELS_MAX = 1 << 20 }; /* of a list */
 
 struct levels {
     char *name; /* of the factor; owned */

@@ -16,10 +16,10 @@ static int begin(enum design_order_kind kind, uint64_t seed, size_t rows, size_t
     if (rows == 0 || repetitions == 0)
         return failure_input(failure, NULL, 0, 0,
                              "%zu repetitions of %zu rows, expected at least one of each", repetitions, rows);
-    if (rows > DESIGN_POSITIONS_MOST / repetitions)
+    if (rows > DESIGN_POSITIONS_MAX / repetitions)
         return failure_input(failure, NULL, 0, 0,
                              "%zu repetitions of %zu rows are more than the limit of %d measurements",
-                             repetitions, rows, DESIGN_POSITIONS_MOST);
+                             repetitions, rows, DESIGN_POSITIONS_MAX);
     struct design_order *order = xmalloc(sizeof *order);
     *order = (struct design_order){.kind = kind,
                                    .seed = seed,
@@ -32,11 +32,11 @@ static int begin(enum design_order_kind kind, uint64_t seed, size_t rows, size_t
 }
 
 static int reserve_blocks(struct design_order *order, size_t states, size_t count, struct failure *failure) {
-    if (count > DESIGN_BLOCKS_MOST)
+    if (count > DESIGN_BLOCKS_MAX)
         return failure_input(
             failure, NULL, 0, 0,
             "%zu blocks, in each of which the controls have one state, are more than the limit of %d", count,
-            DESIGN_BLOCKS_MOST);
+            DESIGN_BLOCKS_MAX);
     order->blocks = xcalloc(count, sizeof *order->blocks);
     order->state_count = states;
     return 0;

@@ -30,9 +30,9 @@
 #include <stdint.h>
 
 enum {
-    DESIGN_POSITIONS_MOST = 1 << 28,
-    DESIGN_REPETITIONS_MOST = 1 << 24,
-    DESIGN_BLOCKS_MOST = 1 << 16,
+    DESIGN_POSITIONS_MAX = 1 << 28,
+    DESIGN_REPETITIONS_MAX = 1 << 24,
+    DESIGN_BLOCKS_MAX = 1 << 16,
 };
 
 enum design_order_kind {
@@ -70,7 +70,7 @@ struct design_states {
  * RANDOM_STREAM_BLOCKS of SEED (random.h), round after round; the units of each block, one block after the
  * other as they will be measured, from RANDOM_STREAM_ORDER, by random_shuffle of the units 0, 1, 2, ... of
  * the block: a random order of a single state in one round depends on nothing but the seed, the number of
- * rows and the repetitions. More positions than DESIGN_POSITIONS_MOST or blocks than DESIGN_BLOCKS_MOST,
+ * rows and the repetitions. More positions than DESIGN_POSITIONS_MAX or blocks than DESIGN_BLOCKS_MAX,
  * ROUNDS above the repetitions, and ROUNDS above 1 with an order as written, are refused. */
 int design_order_new(enum design_order_kind kind, uint64_t seed, size_t rows, size_t repetitions,
                      const struct design_states *states, size_t rounds, struct design_order **ret,

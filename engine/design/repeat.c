@@ -12,8 +12,8 @@
 static const struct bind_field fields[] = {
     {ROW("ci", BIND_QUANTITY, ci), .dimension = UNIT_RATIO, .required = true},
     {ROW("confidence", BIND_QUANTITY, confidence), .dimension = UNIT_RATIO},
-    {ROW("at-least", BIND_INTEGER, at_least), .minimum = 1, .maximum = DESIGN_BLOCKS_MOST},
-    {ROW("at-most", BIND_INTEGER, at_most), .minimum = 2, .maximum = DESIGN_BLOCKS_MOST, .required = true},
+    {ROW("at-least", BIND_INTEGER, at_least), .minimum = 1, .maximum = DESIGN_BLOCKS_MAX},
+    {ROW("at-most", BIND_INTEGER, at_most), .minimum = 2, .maximum = DESIGN_BLOCKS_MAX, .required = true},
     {.key = "between", .type = BIND_LATER, .kinds = 1 << DOCUMENT_SEQUENCE | 1 << DOCUMENT_TEXT},
     {ROW("response", BIND_TEXT, response)},
 };

@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MOST_INTEGER ((double)DESIGN_INTEGER_MOST)
+#define MOST_INTEGER ((double)DESIGN_INTEGER_MAX)
 #define WRITTEN(key_, type_, member)                                                                         \
     .key = key_, .type = type_, .offset = offsetof(struct design_specification, member)
 
@@ -21,18 +21,18 @@ static const struct bind_field fields[] = {
     {WRITTEN("generate", BIND_CHOICE, kind), .choices = design_kind_names},
     {WRITTEN("file", BIND_TEXT, file)},
     {.key = "factors", .type = BIND_LATER, .kinds = 1 << DOCUMENT_SEQUENCE | 1 << DOCUMENT_MAPPING},
-    {WRITTEN("rows", BIND_INTEGER, rows), .minimum = 1, .maximum = DESIGN_ROWS_MOST},
+    {WRITTEN("rows", BIND_INTEGER, rows), .minimum = 1, .maximum = DESIGN_ROWS_MAX},
     {WRITTEN("max-product", BIND_NUMBER, product.max_product), .minimum = 1, .maximum = MOST_INTEGER},
     {WRITTEN("max-size", BIND_INTEGER, product.max_size), .minimum = 1, .maximum = MOST_INTEGER},
-    {WRITTEN("products", BIND_INTEGER, product.products), .minimum = 1, .maximum = DESIGN_ROWS_MOST},
-    {WRITTEN("batch", BIND_INTEGER, product.batch), .minimum = 1, .maximum = DESIGN_ROWS_MOST},
+    {WRITTEN("products", BIND_INTEGER, product.products), .minimum = 1, .maximum = DESIGN_ROWS_MAX},
+    {WRITTEN("batch", BIND_INTEGER, product.batch), .minimum = 1, .maximum = DESIGN_ROWS_MAX},
     {.key = "fixed", .type = BIND_LATER, .kinds = 1 << DOCUMENT_MAPPING},
     {.key = "add", .type = BIND_LATER, .kinds = 1 << DOCUMENT_SEQUENCE},
     {.key = "cross", .type = BIND_LATER, .kinds = 1 << DOCUMENT_MAPPING},
     {.key = "compute", .type = BIND_LATER, .kinds = 1 << DOCUMENT_MAPPING},
-    {WRITTEN("repetitions", BIND_INTEGER, repetitions), .minimum = 1, .maximum = DESIGN_REPETITIONS_MOST},
+    {WRITTEN("repetitions", BIND_INTEGER, repetitions), .minimum = 1, .maximum = DESIGN_REPETITIONS_MAX},
     {.key = "repeat", .type = BIND_LATER},
-    {WRITTEN("blocks", BIND_INTEGER, blocks), .minimum = 1, .maximum = DESIGN_REPETITIONS_MOST},
+    {WRITTEN("blocks", BIND_INTEGER, blocks), .minimum = 1, .maximum = DESIGN_REPETITIONS_MAX},
     {WRITTEN("order", BIND_CHOICE, order), .choices = design_order_names},
     {.key = "seed", .type = BIND_LATER, .kinds = 1 << DOCUMENT_NUMBER | 1 << DOCUMENT_TEXT},
 };

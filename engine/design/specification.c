@@ -70,9 +70,9 @@ int design_specification_set_seed(struct design_specification *specification, co
 
 static int set_count(const char *what, const char *text, uint64_t *ret, struct failure *failure) {
     uint64_t count;
-    if (!number_parse_uint64(text, strlen(text), &count) || count < 1 || count > DESIGN_REPETITIONS_MOST)
+    if (!number_parse_uint64(text, strlen(text), &count) || count < 1 || count > DESIGN_REPETITIONS_MAX)
         return failure_input(failure, NULL, 0, 0, "%s '%.64s', expected a whole number from 1 to %d", what,
-                             text, DESIGN_REPETITIONS_MOST);
+                             text, DESIGN_REPETITIONS_MAX);
     *ret = count;
     return 0;
 }
@@ -109,8 +109,8 @@ static int add_levels(struct levels **list, size_t *count, struct levels *levels
     for (size_t i = 0; i < *count; i++)
         if (strcmp((*list)[i].name, levels->name) == 0)
             return levels_failure(levels, failure, "factor '%s' is given twice", levels->name);
-    if (*count == DESIGN_COLUMNS_MOST)
-        return levels_failure(levels, failure, "more than %d factors", DESIGN_COLUMNS_MOST);
+    if (*count == DESIGN_COLUMNS_MAX)
+        return levels_failure(levels, failure, "more than %d factors", DESIGN_COLUMNS_MAX);
     *list = xrealloc(*list, (*count + 1) * sizeof *levels);
     (*list)[(*count)++] = *levels;
     *levels = (struct levels){0};
@@ -136,9 +136,9 @@ int design_specification_add_computed(struct design_specification *specification
     if (control_of_column(name))
         return failure_input(failure, file, line, column,
                              "'%.64s' is a control, whose values are texts and cannot be computed", name);
-    if (count == DESIGN_COLUMNS_MOST)
+    if (count == DESIGN_COLUMNS_MAX)
         return failure_input(failure, file, line, column, "more than %d computed columns",
-                             DESIGN_COLUMNS_MOST);
+                             DESIGN_COLUMNS_MAX);
     specification->computed =
         xrealloc(specification->computed, (count + 1) * sizeof *specification->computed);
     specification->computed[count] = (struct design_computed){

@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { DEFAULT_CUBE = 2048, DEFAULT_TINY_MOST = 4, JITTER_PARTS = 1000 };
+enum { DEFAULT_CUBE = 2048, DEFAULT_TINY_MAX = 4, JITTER_PARTS = 1000 };
 
 void uniform_product_init(struct uniform_product *product) {
     *product = (struct uniform_product){.max_product = 1e10, .max_size = 15500, .products = 30, .batch = 3};
@@ -26,8 +26,8 @@ void uniform_product_clear(struct uniform_product *product) {
 }
 
 int uniform_product_add_factor(struct uniform_product *product, const char *name, struct failure *failure) {
-    if (product->count == UNIFORM_PRODUCT_FACTORS_MOST)
-        return failure_input(failure, NULL, 0, 0, "more than %d factors", UNIFORM_PRODUCT_FACTORS_MOST);
+    if (product->count == UNIFORM_PRODUCT_FACTORS_MAX)
+        return failure_input(failure, NULL, 0, 0, "more than %d factors", UNIFORM_PRODUCT_FACTORS_MAX);
     if (name[0] == '\0')
         return failure_input(failure, NULL, 0, 0, "a factor without a name");
     if (control_of_column(name))
@@ -42,8 +42,8 @@ int uniform_product_add_factor(struct uniform_product *product, const char *name
 /* A size: a whole number from 1 to 2^53, which may be written as 1e4. */
 static int read_size(const char *text, int64_t *ret, struct failure *failure) {
     double value;
-    if (!number_parse_double(text, strlen(text), &value) || value < 1 ||
-        value > (double)DESIGN_INTEGER_MOST || value != floor(value))
+    if (!number_parse_double(text, strlen(text), &value) || value < 1 || value > (double)DESIGN_INTEGER_MAX ||
+        value != floor(value))
         return failure_input(failure, NULL, 0, 0, "size '%.64s', expected a whole number of at least 1",
                              text);
     *ret = (int64_t)value;
@@ -75,8 +75,8 @@ int uniform_product_add_row(struct uniform_product *product, const char *const *
     if (count != product->count)
         return failure_input(failure, NULL, 0, 0, "an added row of %zu sizes, expected %zu", count,
                              product->count);
-    if (product->added_count == UNIFORM_PRODUCT_ADDED_MOST)
-        return failure_input(failure, NULL, 0, 0, "more than %d added rows", UNIFORM_PRODUCT_ADDED_MOST);
+    if (product->added_count == UNIFORM_PRODUCT_ADDED_MAX)
+        return failure_input(failure, NULL, 0, 0, "more than %d added rows", UNIFORM_PRODUCT_ADDED_MAX);
     product->added = xrealloc(product->added, (product->added_count + 1) * count * sizeof *product->added);
     int64_t *row = product->added + product->added_count * count;
     for (size_t i = 0; i < count; i++) {
@@ -94,8 +94,8 @@ struct drawing {
     const struct uniform_product *product;
     struct random_source *source;
     struct design *design;
-    size_t row;                                       /* the next to write */
-    size_t free_places[UNIFORM_PRODUCT_FACTORS_MOST]; /* of the factors that are not fixed */
+    size_t row;                                      /* the next to write */
+    size_t free_places[UNIFORM_PRODUCT_FACTORS_MAX]; /* of the factors that are not fixed */
     size_t free_count;
     double fixed_product;
 };
@@ -160,9 +160,9 @@ static void put_orders(struct drawing *drawing, const int64_t *tuple, size_t fro
 
 static int put_tuple(struct drawing *drawing, double target, struct failure *failure) {
     const struct uniform_product *product = drawing->product;
-    int64_t tuple[UNIFORM_PRODUCT_FACTORS_MOST] = {0}, row[UNIFORM_PRODUCT_FACTORS_MOST];
+    int64_t tuple[UNIFORM_PRODUCT_FACTORS_MAX] = {0}, row[UNIFORM_PRODUCT_FACTORS_MAX];
     memcpy(row, product->fixed, sizeof row);
-    for (int attempt = 0; attempt < UNIFORM_PRODUCT_ATTEMPTS_MOST; attempt++) {
+    for (int attempt = 0; attempt < UNIFORM_PRODUCT_ATTEMPTS_MAX; attempt++) {
         draw_tuple(drawing, target, tuple);
         for (size_t i = 0; i < drawing->free_count; i++)
             row[drawing->free_places[i]] = tuple[i];
@@ -175,14 +175,14 @@ static int put_tuple(struct drawing *drawing, double target, struct failure *fai
                          "no sizes of at most %" PRId64
                          " with a product near %.0f (at most %.0f) in %d draws, expected "
                          "a larger max-size or a smaller max-product",
-                         product->max_size, target, product->max_product, UNIFORM_PRODUCT_ATTEMPTS_MOST);
+                         product->max_size, target, product->max_product, UNIFORM_PRODUCT_ATTEMPTS_MAX);
 }
 
 /* The COUNT rows that are added when there is no list of one's own; RET may be NULL, to count only. */
 static size_t default_rows(const struct uniform_product *product, struct drawing *ret) {
     size_t count = 0;
-    for (int which = 0; which <= DEFAULT_TINY_MOST; which++) {
-        int64_t row[UNIFORM_PRODUCT_FACTORS_MOST] = {0};
+    for (int which = 0; which <= DEFAULT_TINY_MAX; which++) {
+        int64_t row[UNIFORM_PRODUCT_FACTORS_MAX] = {0};
         for (size_t i = 0; i < product->count; i++)
             row[i] = product->fixed[i] ? product->fixed[i] : which == 0 ? DEFAULT_CUBE : which;
         if (!within_caps(product, row))
@@ -197,7 +197,7 @@ static size_t default_rows(const struct uniform_product *product, struct drawing
 static int check(const struct uniform_product *product, struct failure *failure) {
     if (product->count == 0)
         return failure_input(failure, NULL, 0, 0, "no factors, expected names such as m, n, k");
-    if (!(product->max_product >= 1 && product->max_product <= (double)DESIGN_INTEGER_MOST))
+    if (!(product->max_product >= 1 && product->max_product <= (double)DESIGN_INTEGER_MAX))
         return failure_input(failure, NULL, 0, 0, "max-product %g, expected from 1 to 2^53",
                              product->max_product);
     if (product->max_size < 1 || product->products < 1 || product->batch < 1)
@@ -251,9 +251,9 @@ static int make_design(struct drawing *drawing, struct failure *failure) {
     for (size_t i = 2; i <= drawing->free_count; i++)
         rows *= (double)i;
     rows += (double)(product->adds ? product->added_count : default_rows(product, NULL));
-    if (rows > DESIGN_ROWS_MOST)
+    if (rows > DESIGN_ROWS_MAX)
         return failure_input(failure, NULL, 0, 0, "a design of %.0f rows, expected at most %d", rows,
-                             DESIGN_ROWS_MOST);
+                             DESIGN_ROWS_MAX);
     int r = design_new((size_t)rows, &drawing->design, failure);
     struct design_column *column;
     for (size_t i = 0; r == 0 && i < product->count; i++)

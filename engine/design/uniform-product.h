@@ -14,7 +14,7 @@
  *
  * or rounded down where that would bring the product above max_product.
  * A tuple with a size above max_size, or whose product is still above max_product, is drawn again, at most
- * UNIFORM_PRODUCT_ATTEMPTS_MOST times. A row is written for each of the f! orders of a tuple's free sizes, in
+ * UNIFORM_PRODUCT_ATTEMPTS_MAX times. A row is written for each of the f! orders of a tuple's free sizes, in
  * lexicographic order of their places: where two sizes are equal, equal rows stay, so that each tuple weighs
  * the same and the number of rows is products * batch * f! + the added ones.
  *
@@ -35,22 +35,22 @@
 struct design;
 
 enum {
-    UNIFORM_PRODUCT_FACTORS_MOST = 6,
-    UNIFORM_PRODUCT_ATTEMPTS_MOST = 100000,
-    UNIFORM_PRODUCT_ADDED_MOST = 1 << 20,
+    UNIFORM_PRODUCT_FACTORS_MAX = 6,
+    UNIFORM_PRODUCT_ATTEMPTS_MAX = 100000,
+    UNIFORM_PRODUCT_ADDED_MAX = 1 << 20,
 };
 
 struct uniform_product {
-    char *names[UNIFORM_PRODUCT_FACTORS_MOST]; /* owned */
+    char *names[UNIFORM_PRODUCT_FACTORS_MAX]; /* owned */
     size_t count;
-    double max_product;                          /* default 1e10, at most 2^53 */
-    int64_t max_size;                            /* default 15500 */
-    int64_t products;                            /* default 30 */
-    int64_t batch;                               /* default 3 */
-    int64_t fixed[UNIFORM_PRODUCT_FACTORS_MOST]; /* 0: free */
-    bool adds;                                   /* whether the list of added rows is one's own */
-    int64_t *added;                              /* owned; COUNT sizes a row */
-    size_t added_count;                          /* rows */
+    double max_product;                         /* default 1e10, at most 2^53 */
+    int64_t max_size;                           /* default 15500 */
+    int64_t products;                           /* default 30 */
+    int64_t batch;                              /* default 3 */
+    int64_t fixed[UNIFORM_PRODUCT_FACTORS_MAX]; /* 0: free */
+    bool adds;                                  /* whether the list of added rows is one's own */
+    int64_t *added;                             /* owned; COUNT sizes a row */
+    size_t added_count;                         /* rows */
 };
 
 /* The defaults, without factors; allocates nothing. */

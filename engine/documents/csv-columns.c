@@ -64,12 +64,12 @@ static int take_label(const struct csv_columns *columns, size_t j, size_t row, s
     columns->codes[j][row] = text_set_add(labels, field->bytes, field->length);
     if (labels->count > before)
         columns->label_bytes[j] += field->length + 1;
-    if (labels->count <= CSV_LABELS_MOST && columns->label_bytes[j] <= CSV_LABEL_BYTES_MOST)
+    if (labels->count <= CSV_LABELS_MAX && columns->label_bytes[j] <= CSV_LABEL_BYTES_MAX)
         return 0;
     const char *name = csv_column_name(columns->reader, column);
     return csv_failure(columns->reader, column, failure,
                        "column %s has too many different values, expected at most %d",
-                       shown_value(name, strlen(name)).text, CSV_LABELS_MOST);
+                       shown_value(name, strlen(name)).text, CSV_LABELS_MAX);
 }
 
 /* 1 for a row, 0 at the end. */

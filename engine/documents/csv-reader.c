@@ -34,7 +34,7 @@ static int fill(struct csv_reader *reader, struct failure *failure) {
     }
     if (reader->end == reader->capacity) {
         size_t capacity = 2 * reader->capacity;
-        reader->capacity = capacity < CSV_ROW_MOST ? capacity : CSV_ROW_MOST;
+        reader->capacity = capacity < CSV_ROW_MAX ? capacity : CSV_ROW_MAX;
         reader->buffer = xrealloc(reader->buffer, reader->capacity);
     }
     size_t room = reader->capacity - reader->end;
@@ -52,7 +52,7 @@ static int fill(struct csv_reader *reader, struct failure *failure) {
 }
 
 /* Reads until COUNT rows from reader->begin on are whole, each up to a newline that is not within quotes, or
- * the input ends. Their length with their newlines in *RET; CSV_ROW_MOST where they may be longer. 1, 0 when
+ * the input ends. Their length with their newlines in *RET; CSV_ROW_MAX where they may be longer. 1, 0 when
  * there is no row, negative on failure. */
 static int find_rows(struct csv_reader *reader, size_t count, size_t *ret, struct failure *failure) {
     size_t scanned = 0;
@@ -71,7 +71,7 @@ static int find_rows(struct csv_reader *reader, size_t count, size_t *ret, struc
                 return 1;
             }
         }
-        int r = available < CSV_ROW_MOST ? fill(reader, failure) : 0;
+        int r = available < CSV_ROW_MAX ? fill(reader, failure) : 0;
         if (r < 0)
             return r;
         if (r == 0) {
@@ -126,8 +126,8 @@ static void refuse_here(struct row *row, const char *sentence) {
 }
 
 static void check_length(struct row *row, const struct csv_field *field) {
-    if (field->length > CSV_FIELD_MOST)
-        refuse(row, row->field_line, field->column, "a field of more than %d bytes", CSV_FIELD_MOST);
+    if (field->length > CSV_FIELD_MAX)
+        refuse(row, row->field_line, field->column, "a field of more than %d bytes", CSV_FIELD_MAX);
 }
 
 /* Moves on to TO, counting lines. */
@@ -210,8 +210,8 @@ static struct csv_field *add_field(struct row *row) {
     if (reader->column_count > 0 && reader->field_count == reader->column_count)
         refuse(row, row->line, column, "a row of more than %zu field%s, as many as the header has",
                reader->column_count, reader->column_count == 1 ? "" : "s");
-    else if (reader->field_count == CSV_COLUMNS_MOST)
-        refuse(row, row->line, column, "more than %d columns", CSV_COLUMNS_MOST);
+    else if (reader->field_count == CSV_COLUMNS_MAX)
+        refuse(row, row->line, column, "more than %d columns", CSV_COLUMNS_MAX);
     if (reader->field_count == reader->field_capacity) {
         reader->field_capacity = reader->field_capacity > 0 ? 2 * reader->field_capacity : 16;
         reader->fields = xrealloc(reader->fields, reader->field_capacity * sizeof *reader->fields);
@@ -257,7 +257,7 @@ static void split(struct row *row) {
             break;
     }
     if (row->is_cut)
-        refuse(row, reader->line, 0, "a row of more than %d bytes", CSV_ROW_MOST);
+        refuse(row, reader->line, 0, "a row of more than %d bytes", CSV_ROW_MAX);
     else if (row->error == 0 && reader->field_count < reader->column_count)
         refuse_short(row);
 }
@@ -296,7 +296,7 @@ static int find_separator(struct csv_reader *reader, struct failure *failure) {
             counts[row][j] += byte == separators[j];
     }
     for (size_t j = 0; j < sizeof separators; j++) {
-        size_t weight = counts[0][j] * (counts[0][j] == counts[1][j] ? CSV_ROW_MOST : 1);
+        size_t weight = counts[0][j] * (counts[0][j] == counts[1][j] ? CSV_ROW_MAX : 1);
         if (weight > most) {
             most = weight;
             best = j;
@@ -346,7 +346,7 @@ static int read_row(struct csv_reader *reader, struct failure *failure) {
                           .line_start = start,
                           .line = reader->line,
                           .is_plain = reader->is_plain || is_plain(start, (size_t)(end - start)),
-                          .is_cut = length == CSV_ROW_MOST && end == start + length};
+                          .is_cut = length == CSV_ROW_MAX && end == start + length};
         split(&row);
         if (row.error < 0)
             return row.error;

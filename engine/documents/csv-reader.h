@@ -8,7 +8,7 @@
 #include <stdbool.h>
 
 enum {
-    CSV_READER_BUFFER = 256 << 10, /* the buffer's first size; it grows for longer rows, up to CSV_ROW_MOST */
+    CSV_READER_BUFFER = 256 << 10, /* the buffer's first size; it grows for longer rows, up to CSV_ROW_MAX */
     CSV_STRICT = -1,               /* for a separator: RFC 4180 and nothing else */
 };
 

@@ -26,7 +26,7 @@ struct csv_source {
 static int64_t read_file(struct csv_source *source, char *buffer, size_t size) {
     errno = EIO;
     int got = gzread(source->file, buffer, (unsigned)size), code = errno,
-        status = Z_OK; /* at most CSV_ROW_MOST */
+        status = Z_OK; /* at most CSV_ROW_MAX */
     if (got > 0)
         return got;
     gzerror(source->file, &status);

@@ -18,11 +18,11 @@
 #include <stdio.h>
 
 enum {
-    CSV_FIELD_MOST = 1 << 20, /* bytes of one field */
-    CSV_ROW_MOST = 16 << 20,  /* bytes of one row, as written */
-    CSV_COLUMNS_MOST = 4096,
-    CSV_LABELS_MOST = 1 << 24,      /* different labels of one column */
-    CSV_LABEL_BYTES_MOST = 1 << 30, /* bytes of all the labels of one column */
+    CSV_FIELD_MAX = 1 << 20, /* bytes of one field */
+    CSV_ROW_MAX = 16 << 20,  /* bytes of one row, as written */
+    CSV_COLUMNS_MAX = 4096,
+    CSV_LABELS_MAX = 1 << 24,      /* different labels of one column */
+    CSV_LABEL_BYTES_MAX = 1 << 30, /* bytes of all the labels of one column */
 };
 
 struct csv_field {

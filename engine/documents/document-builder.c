@@ -36,9 +36,9 @@ int document_builder_finish(struct document_builder *builder, struct document_no
 static void count_one(struct document_builder *builder, size_t level, size_t line, size_t column) {
     if (builder->error < 0)
         return;
-    if (level > DOCUMENT_DEPTH_MOST)
+    if (level > DOCUMENT_DEPTH_MAX)
         builder->error = failure_input(builder->failure, builder->file, line, column,
-                                       "nested deeper than %d levels", DOCUMENT_DEPTH_MOST);
+                                       "nested deeper than %d levels", DOCUMENT_DEPTH_MAX);
     else if (builder->node_count >= builder->nodes_max)
         builder->error =
             failure_input(builder->failure, builder->file, line, column,

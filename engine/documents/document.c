@@ -19,11 +19,11 @@ static int read_document(const char *path, size_t most, parse_function parse, st
 }
 
 int document_read_yaml(const char *path, struct document **ret, struct failure *failure) {
-    return read_document(path, DOCUMENT_BYTES_MOST, document_parse_yaml, ret, failure);
+    return read_document(path, DOCUMENT_BYTES_MAX, document_parse_yaml, ret, failure);
 }
 
 int document_read_json(const char *path, struct document **ret, struct failure *failure) {
-    return read_document(path, DOCUMENT_JSON_BYTES_MOST, document_parse_json, ret, failure);
+    return read_document(path, DOCUMENT_JSON_BYTES_MAX, document_parse_json, ret, failure);
 }
 
 void document_free(struct document *document) {

@@ -3,10 +3,10 @@
  * can say file:line:column. Scalars keep their literal text; bind.h turns them into typed values.
  *
  * Refused while reading, with the place: duplicate keys, keys that are not plain scalars, an alias inside
- * the node that it names, more than DOCUMENT_NODES_MOST nodes (after aliases are copied), nesting deeper
- * than DOCUMENT_DEPTH_MOST, NUL bytes, invalid UTF-8, more than DOCUMENT_BYTES_MOST bytes, more than one
+ * the node that it names, more than DOCUMENT_NODES_MAX nodes (after aliases are copied), nesting deeper
+ * than DOCUMENT_DEPTH_MAX, NUL bytes, invalid UTF-8, more than DOCUMENT_BYTES_MAX bytes, more than one
  * document in a file, an empty file (JSON has limits of its own, DOCUMENT_JSON_...). Of YAML also: merge keys
- * ('<<'), tags other than the core schema's, more than DOCUMENT_ANCHORS_MOST anchors. Of JSON also: whatever
+ * ('<<'), tags other than the core schema's, more than DOCUMENT_ANCHORS_MAX anchors. Of JSON also: whatever
  * RFC 8259 does not allow, and numbers longer than 63 characters. A byte order mark is skipped.
  *
  * An alias becomes a copy of the node that it names: the copy's place is the alias's, those of the nodes in
@@ -22,12 +22,12 @@
 #include <stdint.h>
 
 enum {
-    DOCUMENT_BYTES_MOST = 64 << 20,
-    DOCUMENT_NODES_MOST = 4 << 20,
-    DOCUMENT_DEPTH_MOST = 64, /* the root is level 1 */
-    DOCUMENT_ANCHORS_MOST = 1024,
-    DOCUMENT_JSON_BYTES_MOST = 128 << 20, /* models of many groups are large */
-    DOCUMENT_JSON_NODES_MOST = 8 << 20,
+    DOCUMENT_BYTES_MAX = 64 << 20,
+    DOCUMENT_NODES_MAX = 4 << 20,
+    DOCUMENT_DEPTH_MAX = 64, /* the root is level 1 */
+    DOCUMENT_ANCHORS_MAX = 1024,
+    DOCUMENT_JSON_BYTES_MAX = 128 << 20, /* models of many groups are large */
+    DOCUMENT_JSON_NODES_MAX = 8 << 20,
 };
 
 enum document_kind {

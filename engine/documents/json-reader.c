@@ -202,7 +202,7 @@ static struct document_node *walk_collection(struct walk *walk, size_t level) {
     return node;
 }
 
-/* The value at walk->at, at LEVEL; recursion ends with DOCUMENT_DEPTH_MOST. */
+/* The value at walk->at, at LEVEL; recursion ends with DOCUMENT_DEPTH_MAX. */
 static struct document_node *walk_value(struct walk *walk, size_t level) {
     if (is_at(walk, "{["))
         return walk_collection(walk, level);
@@ -211,14 +211,12 @@ static struct document_node *walk_value(struct walk *walk, size_t level) {
 
 int document_parse_json(const char *name, const char *bytes, size_t length, struct document **ret,
                         struct failure *failure) {
-    int r = document_check_bytes(name, bytes, length, DOCUMENT_JSON_BYTES_MOST, failure);
+    int r = document_check_bytes(name, bytes, length, DOCUMENT_JSON_BYTES_MAX, failure);
     if (r < 0)
         return r;
     const char *start = bytes + document_byte_order_mark(bytes, length);
-    struct walk walk = {document_builder_begin(name, DOCUMENT_JSON_NODES_MOST, failure),
-                        start,
-                        bytes + length,
-                        {start, 1, 1}};
+    struct walk walk = {
+        document_builder_begin(name, DOCUMENT_JSON_NODES_MAX, failure), start, bytes + length, {start, 1, 1}};
     skip_blanks(&walk);
     struct document_node *root = walk_value(&walk, 1);
     skip_blanks(&walk);

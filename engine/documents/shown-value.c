@@ -5,9 +5,9 @@
 
 struct shown_value shown_value(const char *bytes, size_t length) {
     struct shown_value shown;
-    bool cut = length > SHOWN_VALUE_MOST;
+    bool cut = length > SHOWN_VALUE_MAX;
     if (cut) {
-        length = SHOWN_VALUE_MOST;
+        length = SHOWN_VALUE_MAX;
         while (length > 0 && ((unsigned char)bytes[length] & 0xc0) == 0x80)
             length--; /* not in the middle of a character */
     }

@@ -4,13 +4,13 @@
 
 #include <stddef.h>
 
-enum { SHOWN_VALUE_MOST = 80 };
+enum { SHOWN_VALUE_MAX = 80 };
 
 struct shown_value {
-    char text[SHOWN_VALUE_MOST + 8];
+    char text[SHOWN_VALUE_MAX + 8];
 };
 
-/* BYTES (UTF-8) in quotes, cut after SHOWN_VALUE_MOST bytes. */
+/* BYTES (UTF-8) in quotes, cut after SHOWN_VALUE_MAX bytes. */
 struct shown_value shown_value(const char *bytes, size_t length);
 
 #endif

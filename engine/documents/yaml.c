@@ -20,7 +20,7 @@ struct yaml {
     struct document_builder builder;
     const char *bytes;     /* for places that libyaml gives as offsets */
     struct text_set names; /* of the anchors */
-    struct anchor anchors[DOCUMENT_ANCHORS_MOST];
+    struct anchor anchors[DOCUMENT_ANCHORS_MAX];
 };
 
 __attribute__((format(printf, 3, 4))) static void refuse(struct yaml *yaml, const yaml_mark_t *mark,
@@ -119,7 +119,7 @@ static void set_anchor(struct yaml *yaml, const yaml_char_t *name, const struct 
     if (!name)
         return;
     uint32_t number = text_set_add(&yaml->names, (const char *)name, strlen((const char *)name));
-    if (number < DOCUMENT_ANCHORS_MOST)
+    if (number < DOCUMENT_ANCHORS_MAX)
         yaml->anchors[number] = (struct anchor){.node = node, .open = node->kind >= DOCUMENT_SEQUENCE};
     else
         refuse(yaml, mark, "too many anchors");
@@ -237,7 +237,7 @@ static struct document_node *walk_collection(struct yaml *yaml, const yaml_event
     return node;
 }
 
-/* The node that EVENT begins, at LEVEL; recursion ends with DOCUMENT_DEPTH_MOST. */
+/* The node that EVENT begins, at LEVEL; recursion ends with DOCUMENT_DEPTH_MAX. */
 static struct document_node *walk_node(struct yaml *yaml, const yaml_event_t *event, size_t level) {
     if (event->type == YAML_ALIAS_EVENT)
         return make_alias(yaml, event, level);
@@ -268,7 +268,7 @@ static struct document_node *walk_stream(struct yaml *yaml) {
 
 int document_parse_yaml(const char *name, const char *bytes, size_t length, struct document **ret,
                         struct failure *failure) {
-    int r = document_check_bytes(name, bytes, length, DOCUMENT_BYTES_MOST, failure);
+    int r = document_check_bytes(name, bytes, length, DOCUMENT_BYTES_MAX, failure);
     if (r < 0)
         return r;
     size_t mark = document_byte_order_mark(bytes, length);
@@ -278,7 +278,7 @@ int document_parse_yaml(const char *name, const char *bytes, size_t length, stru
     /* Without this libyaml would guess UTF-16 from the first bytes. */
     yaml_parser_set_encoding(&yaml.parser, YAML_UTF8_ENCODING);
     yaml_parser_set_input_string(&yaml.parser, (const unsigned char *)bytes + mark, length - mark);
-    yaml.builder = document_builder_begin(name, DOCUMENT_NODES_MOST, failure);
+    yaml.builder = document_builder_begin(name, DOCUMENT_NODES_MAX, failure);
     struct document_node *root = walk_stream(&yaml);
     text_set_clear(&yaml.names);
     yaml_parser_delete(&yaml.parser);

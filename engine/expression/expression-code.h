@@ -19,7 +19,7 @@ struct expression {
     char *file; /* owned, or NULL */
     size_t line, column;
     struct expression_instruction
-        *code; /* owned; leaves one value, never holds more than EXPRESSION_STACK_MOST */
+        *code; /* owned; leaves one value, never holds more than EXPRESSION_STACK_MAX */
     size_t count;
 };
 

@@ -64,7 +64,7 @@ static double round_down(double x, double multiple) {
 }
 
 static double grid_rows(double n) {
-    if (!(n >= 1 && n <= EXPRESSION_GRID_MOST && is_whole(n)))
+    if (!(n >= 1 && n <= EXPRESSION_GRID_MAX && is_whole(n)))
         return NAN;
     double rows = floor(sqrt(n));
     while (fmod(n, rows) > 0)
@@ -219,9 +219,9 @@ static void emit(struct parser *parser, struct expression_instruction instructio
         return;
     if (instruction.two)
         parser->held--;
-    else if (!instruction.one && ++parser->held > EXPRESSION_STACK_MOST)
+    else if (!instruction.one && ++parser->held > EXPRESSION_STACK_MAX)
         refuse(parser, parser->at, "too many unfinished operations, expected at most %d,",
-               EXPRESSION_STACK_MOST);
+               EXPRESSION_STACK_MAX);
     /* Each byte of the text writes one instruction at most. */
     expression->code[expression->count++] = instruction;
 }
@@ -427,8 +427,8 @@ static void parse_atom(struct parser *parser) {
 /* ---- Levels of precedence -------------------------------------------------------------------------- */
 
 static void descend(struct parser *parser) {
-    if (++parser->depth > EXPRESSION_DEPTH_MOST)
-        refuse(parser, parser->at, "more than %d levels of nesting", EXPRESSION_DEPTH_MOST);
+    if (++parser->depth > EXPRESSION_DEPTH_MAX)
+        refuse(parser, parser->at, "more than %d levels of nesting", EXPRESSION_DEPTH_MAX);
 }
 
 /* A sign, or a power: what stands after ^ may have a sign too, as in 2^-3. */
@@ -477,12 +477,12 @@ static void parse_level(struct parser *parser, enum level level) {
 
 static void parse_all(struct parser *parser) {
     struct expression *expression = parser->expression;
-    size_t length = strnlen(expression->text, EXPRESSION_LENGTH_MOST + 1);
+    size_t length = strnlen(expression->text, EXPRESSION_LENGTH_MAX + 1);
     char buffer[64];
-    if (length > EXPRESSION_LENGTH_MOST) {
+    if (length > EXPRESSION_LENGTH_MAX) {
         parser->error = failure_input(parser->failure, expression->file, expression->line, expression->column,
                                       "an expression of %zu bytes, expected at most %d",
-                                      strlen(expression->text), EXPRESSION_LENGTH_MOST);
+                                      strlen(expression->text), EXPRESSION_LENGTH_MAX);
         return;
     }
     expression->code = xcalloc(length + 1, sizeof *expression->code);

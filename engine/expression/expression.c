@@ -7,7 +7,7 @@
 #include <stdlib.h>
 
 double expression_value(const struct expression *expression, const double *values) {
-    double stack[EXPRESSION_STACK_MOST];
+    double stack[EXPRESSION_STACK_MAX];
     size_t held = 0;
     for (size_t i = 0; i < expression->count; i++) {
         const struct expression_instruction *step = &expression->code[i];

@@ -33,11 +33,11 @@
 #include <stddef.h>
 
 enum {
-    EXPRESSION_LENGTH_MOST = 4096, /* bytes */
-    EXPRESSION_DEPTH_MOST = 64,    /* parentheses, function calls, signs, "not" and ^ inside one another */
-    EXPRESSION_STACK_MOST = 256,   /* values waiting for an operator */
+    EXPRESSION_LENGTH_MAX = 4096, /* bytes */
+    EXPRESSION_DEPTH_MAX = 64,    /* parentheses, function calls, signs, "not" and ^ inside one another */
+    EXPRESSION_STACK_MAX = 256,   /* values waiting for an operator */
 };
-#define EXPRESSION_GRID_MOST 0x1p40 /* of grid_rows, which tries up to 2^20 divisors of a prime */
+#define EXPRESSION_GRID_MAX 0x1p40 /* of grid_rows, which tries up to 2^20 divisors of a prime */
 
 struct expression;
 

@@ -20,7 +20,7 @@ static void close_file(struct append_file **file) {
 static int open_file(const char *path, int flags, const char *verb, struct append_file **ret,
                      struct failure *failure) {
     cleanup(close_file) struct append_file *file = xcalloc(1, sizeof *file);
-    text_init(&file->pending, APPEND_FILE_PENDING_MOST);
+    text_init(&file->pending, APPEND_FILE_PENDING_MAX);
     file->descriptor = -1;
     file->path = xstrdup(path);
     file->descriptor = open(path, O_WRONLY | O_CLOEXEC | flags, 0666);

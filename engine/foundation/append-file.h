@@ -13,7 +13,7 @@
 #include <stdint.h>
 
 /* Most bytes that may wait for a commit. */
-enum { APPEND_FILE_PENDING_MOST = 256 << 20 };
+enum { APPEND_FILE_PENDING_MAX = 256 << 20 };
 
 struct append_file {
     char *path;

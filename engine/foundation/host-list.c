@@ -13,7 +13,7 @@
 
 enum {
     DIGITS_MAX = 18, /* of a number: it fits in 64 bits with room to count */
-    FILE_BYTES_MAX = HOST_LIST_MOST * (HOST_NAME_MOST + 1),
+    FILE_BYTES_MAX = HOST_LIST_MAX * (HOST_BYTES_MAX + 1),
 };
 
 /* Back to the first COUNT names. */
@@ -30,7 +30,7 @@ void host_list_clear(struct host_list *list) {
 /* 0 also when it was there already, -EFBIG beyond the limit. */
 static int add(struct host_list *list, const char *name) {
     uint32_t number;
-    if (list->count == HOST_LIST_MOST)
+    if (list->count == HOST_LIST_MAX)
         return text_set_find(&list->set, name, strlen(name), &number) ? 0 : -EFBIG;
     text_set_add(&list->set, name, strlen(name));
     list->names = list->set.texts;
@@ -56,7 +56,7 @@ static bool is_name_character(char c) {
 
 /* Why a name of good characters is none, or NULL. */
 static const char *why_no_name(const char *name) {
-    if (strlen(name) > HOST_NAME_MOST)
+    if (strlen(name) > HOST_BYTES_MAX)
         return "is longer than 255 bytes";
     const char *host = strchr(name, '@');
     if (host == name)
@@ -81,7 +81,7 @@ struct reading {
     const char *line_start;
     const char *entry; /* where the entry begins that is being read */
     const char *end;   /* of the word that it is in */
-    char name[HOST_NAME_MOST + 1];
+    char name[HOST_BYTES_MAX + 1];
     size_t expanded; /* names that the entry has given */
 };
 
@@ -148,8 +148,8 @@ static int read_rest(struct reading *reading, const char **at, size_t length, si
 /* The bracket at *AT, which each of its numbers in turn replaces, and the rest of the entry after it. */
 static int read_bracket(struct reading *reading, const char **at, size_t length, size_t brackets) {
     const char *open = *at, *close = memchr(open, ']', (size_t)(reading->end - open)), *rest = NULL;
-    if (brackets == HOST_BRACKETS_MOST)
-        return refuse(reading, open, "more than %d brackets in one name", (int)HOST_BRACKETS_MOST);
+    if (brackets == HOST_BRACKETS_MAX)
+        return refuse(reading, open, "more than %d brackets in one name", (int)HOST_BRACKETS_MAX);
     if (!close)
         return refuse(reading, open, "the bracket is not closed");
     uint64_t numbers = 0;
@@ -160,15 +160,15 @@ static int read_bracket(struct reading *reading, const char **at, size_t length,
         if (r < 0)
             return r;
         numbers += range.high - range.low + 1; /* below 2^64: each has at most 18 digits, and it ends here */
-        if (numbers > HOST_LIST_MOST)
-            return refuse(reading, open, "the bracket has more than %d numbers", (int)HOST_LIST_MOST);
+        if (numbers > HOST_LIST_MAX)
+            return refuse(reading, open, "the bracket has more than %d numbers", (int)HOST_LIST_MAX);
         if (**at != ',' && *at != close)
             return refuse(reading, *at, "expected ',', '-' or ']' in the bracket");
         for (uint64_t number = range.low; number <= range.high; number++) {
             size_t room = sizeof reading->name - length;
             int digits = snprintf(reading->name + length, room, "%0*" PRIu64, range.width, number);
             if ((size_t)digits >= room)
-                return refuse(reading, reading->entry, "a name of more than %d bytes", (int)HOST_NAME_MOST);
+                return refuse(reading, reading->entry, "a name of more than %d bytes", (int)HOST_BYTES_MAX);
             rest = close + 1;
             r = read_rest(reading, &rest, length + (size_t)digits, brackets + 1);
             if (r < 0)
@@ -207,16 +207,16 @@ static int read_rest(struct reading *reading, const char **at, size_t length, si
             return read_bracket(reading, at, length, brackets);
         if (!opens && address != 1 && !is_name_character(**at))
             return refuse_character(reading, *at, address > 0);
-        if (length == HOST_NAME_MOST)
-            return refuse(reading, reading->entry, "a name of more than %d bytes", (int)HOST_NAME_MOST);
+        if (length == HOST_BYTES_MAX)
+            return refuse(reading, reading->entry, "a name of more than %d bytes", (int)HOST_BYTES_MAX);
         reading->name[length++] = **at;
     }
     reading->name[length] = '\0';
     const char *why = why_no_name(reading->name);
     if (why)
         return refuse(reading, reading->entry, "'%s' %s", reading->name, why);
-    if (++reading->expanded > HOST_LIST_MOST || add(reading->list, reading->name) < 0)
-        return refuse(reading, reading->entry, "more than %d hosts", (int)HOST_LIST_MOST);
+    if (++reading->expanded > HOST_LIST_MAX || add(reading->list, reading->name) < 0)
+        return refuse(reading, reading->entry, "more than %d hosts", (int)HOST_LIST_MAX);
     return 0;
 }
 
@@ -279,6 +279,6 @@ int host_list_add(struct host_list *list, const char *name, struct failure *fail
     if (why)
         return failure_set_kind(failure, FAILURE_INPUT, -EINVAL, "'%s' %s", name, why);
     if (add(list, name) < 0)
-        return failure_set_kind(failure, FAILURE_INPUT, -EFBIG, "more than %d hosts", (int)HOST_LIST_MOST);
+        return failure_set_kind(failure, FAILURE_INPUT, -EFBIG, "more than %d hosts", (int)HOST_LIST_MAX);
     return 0;
 }

@@ -18,9 +18,9 @@
 #include <stddef.h>
 
 enum {
-    HOST_LIST_MOST = 65536,  /* hosts of one list */
-    HOST_NAME_MOST = 255,    /* bytes of one entry, expanded */
-    HOST_BRACKETS_MOST = 16, /* of one entry */
+    HOST_LIST_MAX = 65536,  /* hosts of one list */
+    HOST_BYTES_MAX = 255,   /* bytes of one entry, expanded */
+    HOST_BRACKETS_MAX = 16, /* of one entry */
 };
 
 /* Owned names, in the order written, each once. Zeroed memory is an empty list. */

@@ -92,9 +92,9 @@ static int add_entries(struct installation *installation, const char *path, stru
         cleanup_free char *folder = NULL;
         if (!entry[0])
             continue;
-        if (++count > INSTALLATION_FOLDERS_MOST)
+        if (++count > INSTALLATION_FOLDERS_MAX)
             return failure_set_kind(failure, FAILURE_INPUT, -E2BIG, "ASSAY_PATH names more than %d folders",
-                                    (int)INSTALLATION_FOLDERS_MOST);
+                                    (int)INSTALLATION_FOLDERS_MAX);
         int r = absolute(entry, &folder, failure);
         if (r < 0)
             return r;
@@ -112,7 +112,7 @@ int installation_init(struct installation *installation, const char *prefix, con
     filled.agent = xformat("%s/libexec/assay/assay-agent", filled.prefix);
     filled.agent_source = xformat("%s/share/assay/agent-source", filled.prefix);
     for (size_t kind = 0; kind < INSTALLATION_KINDS; kind++)
-        filled.folders[kind].items = xcalloc(INSTALLATION_FOLDERS_MOST + 1, sizeof(char *));
+        filled.folders[kind].items = xcalloc(INSTALLATION_FOLDERS_MAX + 1, sizeof(char *));
     r = path ? add_entries(&filled, path, failure) : 0;
     if (r < 0)
         return r;
@@ -141,9 +141,9 @@ static int list_folder(enum installation_kind kind, const char *folder, struct t
         if (!file_exists(mark))
             continue;
         text_set_add(names, entry->d_name, name_length);
-        if (names->count > INSTALLATION_NAMES_MOST)
+        if (names->count > INSTALLATION_NAMES_MAX)
             return failure_set(failure, -EFBIG, "'%s' holds more than %d entries", folder,
-                               (int)INSTALLATION_NAMES_MOST);
+                               (int)INSTALLATION_NAMES_MAX);
     }
     return 0;
 }

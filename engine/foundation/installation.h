@@ -25,8 +25,8 @@ enum installation_kind {
 };
 
 enum {
-    INSTALLATION_FOLDERS_MOST = 64,  /* in ASSAY_PATH */
-    INSTALLATION_NAMES_MOST = 65536, /* entries looked at when listing */
+    INSTALLATION_FOLDERS_MAX = 64,  /* in ASSAY_PATH */
+    INSTALLATION_NAMES_MAX = 65536, /* entries looked at when listing */
 };
 
 struct installation_names {

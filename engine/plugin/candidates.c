@@ -14,12 +14,12 @@ enum {
     LEVELS_OF_CORNERS = 6,  /* ranges up to which there are middles between the corners: 3^6 */
     RANGES_OF_CORNERS = 10, /* ranges up to which there are corners: 2^10 */
     HALVINGS = 50,          /* on the way from a corner into what is admitted */
-    ANCHORS_MOST = 16,      /* points towards which a corner is moved, of up to four ranges; of more, two */
+    ANCHORS_MAX = 16,       /* points towards which a corner is moved, of up to four ranges; of more, two */
 };
 
-static const double primes[CANDIDATES_FACTORS_MOST] = {2,  3,  5,  7,   11,  13,  17,  19,  23,  29, 31,
-                                                       37, 41, 43, 47,  53,  59,  61,  67,  71,  73, 79,
-                                                       83, 89, 97, 101, 103, 107, 109, 113, 127, 131};
+static const double primes[CANDIDATES_FACTORS_MAX] = {2,  3,  5,  7,   11,  13,  17,  19,  23,  29, 31,
+                                                      37, 41, 43, 47,  53,  59,  61,  67,  71,  73, 79,
+                                                      83, 89, 97, 101, 103, 107, 109, 113, 127, 131};
 
 bool candidate_range_is_logarithmic(const struct candidate_range *range) {
     return range->low > 0 && range->high / range->low >= CANDIDATES_DECADES;
@@ -105,15 +105,15 @@ static int add_point(struct drawing *drawing, const double *values, double share
 
 /* Admitted points, as places, from which a corner is seen. */
 struct anchors {
-    double places[ANCHORS_MOST][CANDIDATES_FACTORS_MOST];
+    double places[ANCHORS_MAX][CANDIDATES_FACTORS_MAX];
     size_t count, most;
 };
 
 static int draw_points(struct drawing *drawing, size_t count, uint64_t seed, struct anchors *anchors) {
     struct random_source source;
     random_start(&source, seed, RANDOM_STREAM_CANDIDATES);
-    double places[CANDIDATES_FACTORS_MOST] = {0}, values[CANDIDATES_FACTORS_MOST];
-    double starts[CANDIDATES_FACTORS_MOST] = {0};
+    double places[CANDIDATES_FACTORS_MAX] = {0}, values[CANDIDATES_FACTORS_MAX];
+    double starts[CANDIDATES_FACTORS_MAX] = {0};
     for (size_t j = 0; j < drawing->range_count; j++)
         starts[j] = random_fraction(&source);
     size_t found = 0, most = drawing->range_count ? count * CANDIDATES_ATTEMPTS : 1;
@@ -136,7 +136,7 @@ static int draw_points(struct drawing *drawing, size_t count, uint64_t seed, str
 
 /* Adds the last point that is admitted on the way from ANCHOR to CORNER. */
 static int add_border(struct drawing *drawing, const double *corner, const double *anchor) {
-    double values[CANDIDATES_FACTORS_MOST], places[CANDIDATES_FACTORS_MOST];
+    double values[CANDIDATES_FACTORS_MAX], places[CANDIDATES_FACTORS_MAX];
     double in = 0, out = 1; /* so far out */
     for (size_t i = 0; i <= HALVINGS; i++) {
         double at = i < HALVINGS ? (in + out) / 2 : in;
@@ -152,7 +152,7 @@ static int add_border(struct drawing *drawing, const double *corner, const doubl
 }
 
 static int add_corner(struct drawing *drawing, const double *corner, const struct anchors *anchors) {
-    double values[CANDIDATES_FACTORS_MOST];
+    double values[CANDIDATES_FACTORS_MAX];
     place_values(drawing, corner, values);
     if (drawing->admits(drawing->context, values))
         return add_point(drawing, values, 0);
@@ -171,7 +171,7 @@ static int add_corners(struct drawing *drawing, const struct anchors *anchors) {
         count *= levels;
     int r = 0;
     for (size_t i = 0; r == 0 && i < count; i++) {
-        double corner[CANDIDATES_FACTORS_MOST] = {0};
+        double corner[CANDIDATES_FACTORS_MAX] = {0};
         size_t rest = i;
         for (size_t j = 0; j < width; j++, rest /= levels)
             corner[j] = (double)(rest % levels) / (double)(levels - 1);
@@ -205,19 +205,19 @@ static int write_design(const struct drawing *drawing, struct design **ret, stru
 
 int candidates_draw(const struct candidate_range *ranges, size_t range_count, size_t count, uint64_t seed,
                     candidate_admits admits, void *context, struct candidates *ret, struct failure *failure) {
-    if (range_count > CANDIDATES_FACTORS_MOST || count < 1 || count > CANDIDATES_MOST)
+    if (range_count > CANDIDATES_FACTORS_MAX || count < 1 || count > CANDIDATES_MAX)
         return failure_input(failure, NULL, 0, 0,
                              "%zu points over %zu factors, expected 1 to %d over at most %d", count,
-                             range_count, CANDIDATES_MOST, CANDIDATES_FACTORS_MOST);
+                             range_count, CANDIDATES_MAX, CANDIDATES_FACTORS_MAX);
     cleanup(drawing_clear) struct drawing drawing = {
         .ranges = ranges,
         .range_count = range_count,
         .admits = admits,
         .context = context,
-        .slot_count = 4 * (size_t)CANDIDATES_MOST, /* with the corners at most half full */
+        .slot_count = 4 * (size_t)CANDIDATES_MAX, /* with the corners at most half full */
     };
     drawing.slots = calloc(drawing.slot_count, sizeof *drawing.slots);
-    struct anchors anchors = {.most = range_count <= 4 ? ANCHORS_MOST : 2};
+    struct anchors anchors = {.most = range_count <= 4 ? ANCHORS_MAX : 2};
     int r = drawing.slots ? draw_points(&drawing, count, seed, &anchors) : -ENOMEM;
     if (r == 0 && drawing.count == 0)
         return failure_input(failure, NULL, 0, 0, "not one of %zu points lies within the domain",

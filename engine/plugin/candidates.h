@@ -22,8 +22,8 @@
 #include <stdint.h>
 
 enum {
-    CANDIDATES_FACTORS_MOST = 32,
-    CANDIDATES_MOST = 1 << 16,
+    CANDIDATES_FACTORS_MAX = 32,
+    CANDIDATES_MAX = 1 << 16,
     CANDIDATES_DECADES = 100,
     CANDIDATES_ATTEMPTS = 500, /* points looked at for each that is wanted */
 };

@@ -36,7 +36,7 @@ static int add_factor(struct cluster_target *target, const char *column, size_t 
             target->factors[f].power += power;
             return 0;
         }
-    if (target->factor_count == CLUSTER_FACTORS_MOST || length == 0 || length >= CLUSTER_NAME_SIZE)
+    if (target->factor_count == CLUSTER_FACTORS_MAX || length == 0 || length >= CLUSTER_NAME_SIZE)
         return -EINVAL;
     memcpy(target->factors[target->factor_count].column, column, length);
     target->factors[target->factor_count].column[length] = '\0';
@@ -161,7 +161,7 @@ struct writing {
     const struct cluster *cluster;
     const struct cluster_model_settings *settings;
     struct text *text;
-    size_t terms[CLUSTER_COEFFICIENTS_MOST]; /* which coefficient each term is */
+    size_t terms[CLUSTER_COEFFICIENTS_MAX]; /* which coefficient each term is */
     size_t term_count;
     int error; /* the first append that failed */
 };
@@ -219,7 +219,7 @@ static void put_formula(struct writing *writing) {
 
 /* Columns of all terms, each once. */
 static void put_factors(struct writing *writing) {
-    const char *seen[CLUSTER_COEFFICIENTS_MOST * CLUSTER_FACTORS_MOST];
+    const char *seen[CLUSTER_COEFFICIENTS_MAX * CLUSTER_FACTORS_MAX];
     size_t count = 0;
     for (size_t t = 0; t < writing->term_count; t++) {
         const struct cluster_target *target = &writing->settings->targets[writing->terms[t]];

@@ -16,16 +16,16 @@
 #include "engine/plugin/cluster.h"
 #include "engine/plugin/model.h"
 
-enum { CLUSTER_FACTORS_MOST = 8, CLUSTER_NAME_SIZE = 64 };
+enum { CLUSTER_FACTORS_MAX = 8, CLUSTER_NAME_SIZE = 64 };
 
 /* What one coefficient is. */
 struct cluster_target {
     enum { CLUSTER_NONE, CLUSTER_MEAN, CLUSTER_SIGMA } kind;
-    char term[CLUSTER_FACTORS_MOST * (CLUSTER_NAME_SIZE + 8)]; /* its name, spelled one way: "1", "m*n^2" */
+    char term[CLUSTER_FACTORS_MAX * (CLUSTER_NAME_SIZE + 8)]; /* its name, spelled one way: "1", "m*n^2" */
     struct {
         char column[CLUSTER_NAME_SIZE];
         int power;
-    } factors[CLUSTER_FACTORS_MOST];
+    } factors[CLUSTER_FACTORS_MAX];
     size_t factor_count;
 };
 

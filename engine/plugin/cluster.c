@@ -21,11 +21,11 @@ struct population {
 struct drawing {
     struct cluster *cluster;
     size_t count; /* of coefficients */
-    struct population populations[CLUSTER_POPULATIONS_MOST];
-    size_t indices[CLUSTER_POPULATIONS_MOST]; /* which part of the group each is */
+    struct population populations[CLUSTER_POPULATIONS_MAX];
+    size_t indices[CLUSTER_POPULATIONS_MAX]; /* which part of the group each is */
     size_t population_count;
     struct population days;
-    bool positive[CLUSTER_COEFFICIENTS_MOST];
+    bool positive[CLUSTER_COEFFICIENTS_MAX];
     struct random_source source;
     double spare; /* normals are drawn in pairs */
     bool has_spare;
@@ -57,7 +57,7 @@ static const double rounding = 1e-9;
 /* Cholesky's factor of a covariance that may be singular; scaled to correlations, so that coefficients of
  * 1e-11 and 1e-6 are the same to it. False where SIGMA is no covariance. */
 static bool factorise(size_t count, const double *sigma, double *root) {
-    double scale[CLUSTER_COEFFICIENTS_MOST];
+    double scale[CLUSTER_COEFFICIENTS_MAX];
     for (size_t i = 0; i < count; i++) {
         if (!(sigma[i * count + i] >= 0) || !isfinite(sigma[i * count + i]))
             return false;
@@ -122,10 +122,10 @@ static double weight_of(const struct predict_part *part) {
 static int read_component(struct drawing *drawing, size_t index, struct failure *failure) {
     const struct cluster *cluster = drawing->cluster;
     const struct predict_part *part = &cluster->group->parts[index];
-    if (drawing->population_count == CLUSTER_POPULATIONS_MOST)
+    if (drawing->population_count == CLUSTER_POPULATIONS_MAX)
         return failure_input(failure, cluster->model->name, 0, 0,
                              "the group '%s' has more than %d populations", cluster->group->name,
-                             (int)CLUSTER_POPULATIONS_MOST);
+                             (int)CLUSTER_POPULATIONS_MAX);
     struct population *population = &drawing->populations[drawing->population_count];
     drawing->indices[drawing->population_count++] = index;
     population->weight = weight_of(part);
@@ -210,8 +210,8 @@ static double draw_normal(struct drawing *drawing) {
 /* CENTRE + a draw with the population's covariance, until it is possible. */
 static int draw_around(struct drawing *drawing, const struct population *population, const double *centre,
                        double *ret, struct failure *failure) {
-    for (int tries = 0; tries < CLUSTER_REDRAWS_MOST; tries++) {
-        double normals[CLUSTER_COEFFICIENTS_MOST];
+    for (int tries = 0; tries < CLUSTER_REDRAWS_MAX; tries++) {
+        double normals[CLUSTER_COEFFICIENTS_MAX];
         bool possible = true;
         for (size_t i = 0; i < drawing->count; i++)
             normals[i] = draw_normal(drawing);
@@ -228,7 +228,7 @@ static int draw_around(struct drawing *drawing, const struct population *populat
     return failure_input(failure, drawing->cluster->model->name, 0, 0,
                          "%d draws in a row had a coefficient that is not positive, though its mean is: the "
                          "covariances of '%s' are too wide for normal distributions",
-                         (int)CLUSTER_REDRAWS_MOST, drawing->cluster->group->name);
+                         (int)CLUSTER_REDRAWS_MAX, drawing->cluster->group->name);
 }
 
 static size_t draw_population(struct drawing *drawing) {
@@ -247,7 +247,7 @@ static int draw_machines(struct drawing *drawing, struct failure *failure) {
     double *row = cluster->values;
     random_start(&drawing->source, cluster->settings.seed, RANDOM_STREAM_CLUSTER);
     for (size_t c = 0; c < machines; c++) {
-        double machine[CLUSTER_COEFFICIENTS_MOST];
+        double machine[CLUSTER_COEFFICIENTS_MAX];
         size_t k = draw_population(drawing);
         cluster->populations[c] = drawing->indices[k];
         int r = draw_around(drawing, &drawing->populations[k], drawing->populations[k].mu, machine, failure);
@@ -270,16 +270,16 @@ static int check(const struct predict_model *model, const struct cluster_setting
                              "the model is of the kind '%s'; expected 'population', as 'assay fit "
                              "population' writes it",
                              model->kind);
-    if (model->term_count > CLUSTER_COEFFICIENTS_MOST)
+    if (model->term_count > CLUSTER_COEFFICIENTS_MAX)
         return failure_input(failure, model->name, 0, 0,
                              "the model has %zu coefficients; expected at most %d", model->term_count,
-                             (int)CLUSTER_COEFFICIENTS_MOST);
+                             (int)CLUSTER_COEFFICIENTS_MAX);
     double rows =
         (double)settings->nodes * (double)settings->cpus * (double)(settings->days ? settings->days : 1);
-    if (rows > CLUSTER_ROWS_MOST)
+    if (rows > CLUSTER_ROWS_MAX)
         return failure_input(failure, NULL, 0, 0,
                              "%zu nodes of %zu cpus on %zu days are %.0f rows; expected at most %d",
-                             settings->nodes, settings->cpus, settings->days, rows, (int)CLUSTER_ROWS_MOST);
+                             settings->nodes, settings->cpus, settings->days, rows, (int)CLUSTER_ROWS_MAX);
     return 0;
 }
 

@@ -22,10 +22,10 @@
 #include <stdint.h>
 
 enum {
-    CLUSTER_ROWS_MOST = 1 << 24,
-    CLUSTER_COEFFICIENTS_MOST = 64,
-    CLUSTER_POPULATIONS_MOST = 16,
-    CLUSTER_REDRAWS_MOST = 1000, /* of one machine or day */
+    CLUSTER_ROWS_MAX = 1 << 24,
+    CLUSTER_COEFFICIENTS_MAX = 64,
+    CLUSTER_POPULATIONS_MAX = 16,
+    CLUSTER_REDRAWS_MAX = 1000, /* of one machine or day */
 };
 
 struct cluster_settings {

@@ -84,7 +84,7 @@ static const char *obstacle(const struct cross_validation *validation) {
     const struct kept_rows *kept = fitting_kept_rows(validation->fitting);
     if (!kept || kept->stride > 1)
         return "the table has more rows than stay in memory";
-    if (fitting_group_count(validation->fitting) > CROSS_VALIDATION_GROUPS_MOST)
+    if (fitting_group_count(validation->fitting) > CROSS_VALIDATION_GROUPS_MAX)
         return "there are more groups than it is done for";
     return NULL;
 }

@@ -9,7 +9,7 @@
  *     folds         how many of the K had rows of the group
  *
  * each NaN where it is not defined: a fold's instance could not fit the group, or tells no noise. It is done
- * for tables whose rows are all kept (KEPT_ROWS_MOST), of at most CROSS_VALIDATION_GROUPS_MOST groups: what
+ * for tables whose rows are all kept (KEPT_ROWS_MAX), of at most CROSS_VALIDATION_GROUPS_MAX groups: what
  * is told of a table does not depend on the time that it takes.
  */
 #ifndef ASSAY_PLUGIN_CROSS_VALIDATION_H
@@ -21,7 +21,7 @@
 
 enum {
     CROSS_VALIDATION_FOLDS = 5,
-    CROSS_VALIDATION_GROUPS_MOST = 1 << 14,
+    CROSS_VALIDATION_GROUPS_MAX = 1 << 14,
 };
 
 /* Errors on the rows of each fold, but FOLDS_NONE, by REFIT without it, whose members folds and left_out
@@ -30,7 +30,7 @@ int cross_validation_run(struct refit *refit, const uint8_t *folds, uint32_t cou
                          struct held_out *ret, struct failure *failure);
 
 struct cross_validation_options {
-    uint32_t folds; /* 2 to FOLDS_MOST; 0: none, everything passes through */
+    uint32_t folds; /* 2 to FOLDS_MAX; 0: none, everything passes through */
     fitting_note note;
     void *note_context; /* hears why there is none */
 };

@@ -77,7 +77,7 @@ static int append_all(const struct fitting *fitting, struct text *text, size_t *
 
 int distance_plot_write(const char *path, const struct fitting *fitting, struct failure *failure) {
     cleanup(text_clear) struct text text;
-    text_init(&text, DISTANCE_PLOT_BYTES_MOST);
+    text_init(&text, DISTANCE_PLOT_BYTES_MAX);
     size_t panels = 0;
     int r = append_all(fitting, &text, &panels);
     if (r < 0)

@@ -7,7 +7,7 @@
 
 #include "engine/plugin/fitting.h"
 
-enum { DISTANCE_PLOT_BYTES_MOST = 8 << 20 };
+enum { DISTANCE_PLOT_BYTES_MAX = 8 << 20 };
 
 /* As the file PATH, which has the whole plot or what it had before. After fitting_finish; refused where there
  * are no distances. */

@@ -171,10 +171,10 @@ static int check_model(const struct predict_model *model, struct failure *failur
     size_t factors = 0;
     for (size_t t = 0; t < model->term_count; t++)
         factors += model->terms[t].factor_count;
-    if (model->term_count > EVALUATION_TERMS_MOST || factors > (size_t)EVALUATION_TERMS_MOST * 64)
+    if (model->term_count > EVALUATION_TERMS_MAX || factors > (size_t)EVALUATION_TERMS_MAX * 64)
         return failure_input(failure, model->name, 0, 0,
                              "the model has %zu terms with %zu factors; expected at most %d terms",
-                             model->term_count, factors, (int)EVALUATION_TERMS_MOST);
+                             model->term_count, factors, (int)EVALUATION_TERMS_MAX);
     return 0;
 }
 
@@ -190,10 +190,10 @@ static int add_base(struct evaluation *evaluation, const struct base *base, uint
             *ret = (uint32_t)i;
             return 0;
         }
-    if (evaluation->base_count == EVALUATION_FACTORS_MOST)
+    if (evaluation->base_count == EVALUATION_FACTORS_MAX)
         return failure_input(failure, evaluation->model->name, 0, 0,
                              "the model's terms have more than %d different factors",
-                             (int)EVALUATION_FACTORS_MOST);
+                             (int)EVALUATION_FACTORS_MAX);
     *ret = (uint32_t)evaluation->base_count;
     evaluation->bases[evaluation->base_count++] = *base;
     return 0;
@@ -205,7 +205,7 @@ static int prepare_terms(struct evaluation *evaluation, const struct columns *co
     size_t steps = 0;
     for (size_t t = 0; t < model->term_count; t++)
         steps += model->terms[t].factor_count;
-    evaluation->bases = xcalloc(EVALUATION_FACTORS_MOST, sizeof *evaluation->bases);
+    evaluation->bases = xcalloc(EVALUATION_FACTORS_MAX, sizeof *evaluation->bases);
     evaluation->steps = xcalloc(steps + 1, sizeof *evaluation->steps);
     evaluation->step_ends = xcalloc(model->term_count + 1, sizeof *evaluation->step_ends);
     evaluation->term_over = xcalloc(model->term_count + 1, sizeof *evaluation->term_over);
@@ -458,7 +458,7 @@ static double base_value(const struct base *base, const double *values, const ch
 
 void evaluation_terms(const struct evaluation *evaluation, const double *values, const char *const *texts,
                       double *ret_terms) {
-    double bases[EVALUATION_FACTORS_MOST];
+    double bases[EVALUATION_FACTORS_MAX];
     for (size_t i = 0; i < evaluation->base_count; i++)
         bases[i] = base_value(&evaluation->bases[i], values, texts);
     size_t step = 0;
@@ -682,7 +682,7 @@ static double beyond_hull(const struct evaluation *evaluation, const double *val
 
 int evaluation_row(const struct evaluation *evaluation, size_t group, const double *values,
                    const char *const *texts, struct evaluation_value *ret) {
-    double terms[EVALUATION_TERMS_MOST];
+    double terms[EVALUATION_TERMS_MAX];
     const struct predict_model *model = evaluation->model;
     struct run run;
     size_t p = part_index(evaluation, group, values, texts, &run);
@@ -711,7 +711,7 @@ int evaluation_row(const struct evaluation *evaluation, size_t group, const doub
 
 double evaluation_standard_error(const struct evaluation *evaluation, size_t group, const double *values,
                                  const char *const *texts) {
-    double terms[EVALUATION_TERMS_MOST];
+    double terms[EVALUATION_TERMS_MAX];
     size_t count = evaluation->model->term_count, extreme;
     const struct predict_part *part = evaluation_part(evaluation, group, values, texts);
     if (!part || !part->covariance)

@@ -18,8 +18,8 @@
 #include <stdint.h>
 
 enum {
-    EVALUATION_TERMS_MOST = 1024,
-    EVALUATION_FACTORS_MOST = 1024, /* distinct: a column, its logarithm, each of its levels */
+    EVALUATION_TERMS_MAX = 1024,
+    EVALUATION_FACTORS_MAX = 1024, /* distinct: a column, its logarithm, each of its levels */
     EVALUATION_SENTENCE_SIZE = 768,
 };
 

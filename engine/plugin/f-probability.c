@@ -2,7 +2,7 @@
 
 #include <math.h>
 
-enum { STEPS_MOST = 100000 }; /* some square root of the degrees of freedom is needed */
+enum { STEPS_MAX = 100000 }; /* some square root of the degrees of freedom is needed */
 
 static const double tiny = 1e-300, enough = 1e-15;
 
@@ -14,7 +14,7 @@ static double away_from_zero(double value) {
 /* The continued fraction of I_x(a, b), which is quick for x < (a + 1) / (a + b + 2). */
 static double continued_fraction(double a, double b, double x) {
     double c = 1, d = 1 / away_from_zero(1 - (a + b) * x / (a + 1)), fraction = d;
-    for (int m = 1; m < STEPS_MOST; m++) {
+    for (int m = 1; m < STEPS_MAX; m++) {
         double even = m * (b - m) * x / ((a + 2 * m - 1) * (a + 2 * m)),
                odd = -(a + m) * (a + b + m) * x / ((a + 2 * m) * (a + 2 * m + 1));
         d = 1 / away_from_zero(1 + even * d);

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { CHUNK_BYTES = 1 << 16, CODES_MOST = 1 << 26 };
+enum { CHUNK_BYTES = 1 << 16, CODES_MAX = 1 << 26 };
 
 /* Memory that goes all at once. */
 struct chunk {
@@ -159,14 +159,14 @@ static int copy_part(struct fitted_model *model, const struct fit_part *part, st
 static int keep_group(void *context, const struct fit_group *group) {
     struct fitted_model *model = context;
     size_t count = model->view.group_count;
-    model->cut |= count == FITTED_MODEL_GROUPS_MOST || model->bytes > FITTED_MODEL_BYTES_MOST;
+    model->cut |= count == FITTED_MODEL_GROUPS_MAX || model->bytes > FITTED_MODEL_BYTES_MAX;
     if (model->cut)
         return 0;
     int r = list_reserve(&model->groups, &model->group_capacity, count + 1, sizeof *model->groups,
-                         FITTED_MODEL_GROUPS_MOST);
+                         FITTED_MODEL_GROUPS_MAX);
     if (r == 0 && group->code >= model->place_count) {
         r = list_reserve(&model->places, &model->place_capacity, (size_t)group->code + 1,
-                         sizeof *model->places, CODES_MOST);
+                         sizeof *model->places, CODES_MAX);
         model->place_count = r == 0 ? (size_t)group->code + 1 : model->place_count;
     }
     struct predict_part *parts = take(model, group->part_count * sizeof *parts);

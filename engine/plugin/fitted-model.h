@@ -12,8 +12,8 @@
 #include "plugins/interface/predict.h"
 
 enum {
-    FITTED_MODEL_GROUPS_MOST = 1 << 16,  /* of more groups those that come first are here */
-    FITTED_MODEL_BYTES_MOST = 64u << 20, /* of all of them together */
+    FITTED_MODEL_GROUPS_MAX = 1 << 16,  /* of more groups those that come first are here */
+    FITTED_MODEL_BYTES_MAX = 64u << 20, /* of all of them together */
 };
 
 struct fitted_model;

@@ -274,10 +274,10 @@ static int list_labels(struct fitting *fitting, struct failure *failure) {
         fitting->labels[fitting->label_count++] = fitting->needs.categories[i];
     }
     int r = list_fold_columns(fitting, failure);
-    if (r == 0 && fitting->label_count > TABLE_LABELS_MOST)
+    if (r == 0 && fitting->label_count > TABLE_LABELS_MAX)
         r = failure_input(failure, NULL, 0, 0,
                           "%zu columns form groups or folds or are categories; expected at most %d",
-                          fitting->label_count, (int)TABLE_LABELS_MOST);
+                          fitting->label_count, (int)TABLE_LABELS_MAX);
     return r;
 }
 
@@ -338,7 +338,7 @@ static int prepare_hull(struct fitting *fitting) {
 }
 
 static void add_to_hull(struct fitting *fitting, const struct table_block *rows) {
-    const double *columns[HULL_COLUMNS_MOST] = {NULL};
+    const double *columns[HULL_COLUMNS_MAX] = {NULL};
     for (size_t i = 0; i < fitting->hull.column_count; i++)
         columns[i] = rows->numbers[fitting->hull_needs[i]];
     hull_add(&fitting->hull, rows->rows, columns,
@@ -411,7 +411,7 @@ static void note_negative(struct fitting *fitting) {
 static uint32_t own_folds(const struct fitting *fitting) {
     for (size_t i = 0; i < fitting->operations->parameter_count; i++)
         if (strcmp(fitting->operations->parameters[i].name, "folds") == 0)
-            return fitting->parameters[i] >= 2 && fitting->parameters[i] <= FOLDS_MOST
+            return fitting->parameters[i] >= 2 && fitting->parameters[i] <= FOLDS_MAX
                        ? (uint32_t)fitting->parameters[i]
                        : 0;
     return 0;
@@ -420,7 +420,7 @@ static uint32_t own_folds(const struct fitting *fitting) {
 static void assign_folds(const struct fitting *fitting, struct folds *folds, uint64_t first, uint64_t stride,
                          size_t rows, const double *const *numbers, const uint32_t *const *labels,
                          uint8_t *ret) {
-    const uint32_t *codes[TABLE_LABELS_MOST];
+    const uint32_t *codes[TABLE_LABELS_MAX];
     for (size_t i = 0; i < fitting->fold_number_count; i++)
         fitting->fold_values[i] = numbers[fitting->fold_numbers[i]];
     for (size_t i = 0; i < fitting->fold_label_count; i++)
@@ -515,7 +515,7 @@ static int stream_passes(struct fitting *fitting, struct failure *failure) {
         kept_rows_init(&fitting->kept, fitting->needs.column_count, fitting->label_count,
                        fitting->options.kept_rows) < 0)
         return failure_memory(failure);
-    for (uint32_t pass = 1; pass <= FITTING_PASSES_MOST; pass++) {
+    for (uint32_t pass = 1; pass <= FITTING_PASSES_MAX; pass++) {
         int r = stream_rows(fitting, pass, failure);
         if (r < 0)
             return r;
@@ -529,7 +529,7 @@ static int stream_passes(struct fitting *fitting, struct failure *failure) {
             return 0;
     }
     return failure_set(failure, -ELOOP, "%s asked for the rows more than %d times",
-                       plugin_library_plugin(fitting->library)->name, (int)FITTING_PASSES_MOST);
+                       plugin_library_plugin(fitting->library)->name, (int)FITTING_PASSES_MAX);
 }
 
 int fitting_run(const struct installation *installation, struct table *table,
@@ -627,7 +627,7 @@ static int compare_groups(const void *a, const void *b) {
 
 static int order_groups(const struct fitting *fitting, uint32_t **ret) {
     uint32_t count = grouping_count(fitting->grouping);
-    uint32_t *ranks[TABLE_LABELS_MOST] = {NULL};
+    uint32_t *ranks[TABLE_LABELS_MAX] = {NULL};
     int r = 0;
     for (size_t j = 0; r == 0 && j < fitting->options.by_count; j++)
         r = rank_labels(fitting, j, &ranks[j]);
@@ -641,7 +641,7 @@ static int order_groups(const struct fitting *fitting, uint32_t **ret) {
         qsort(groups, count, sizeof *groups, compare_groups);
     for (uint32_t i = 0; r == 0 && i < count; i++)
         order[i] = groups[i].group;
-    for (size_t j = 0; j < TABLE_LABELS_MOST; j++)
+    for (size_t j = 0; j < TABLE_LABELS_MAX; j++)
         free(ranks[j]);
     if (r < 0)
         free(order);

@@ -19,7 +19,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { FITTING_PASSES_MOST = 10000 }; /* over the rows: more means a plugin that does not end */
+enum { FITTING_PASSES_MAX = 10000 }; /* over the rows: more means a plugin that does not end */
 
 /* How far a fit is. */
 struct fitting_stage {
@@ -50,7 +50,7 @@ struct fitting_options {
     enum folds_unit folds_by;
     const char *const *fold_columns; /* of FOLDS_BY_COLUMNS */
     size_t fold_column_count;
-    /* How many rows stay in memory at most (kept-rows.h; an even number, KEPT_ROWS_MOST), 0 for none. */
+    /* How many rows stay in memory at most (kept-rows.h; an even number, KEPT_ROWS_MAX), 0 for none. */
     size_t kept_rows;
     fitting_progress progress; /* or NULL */
     void *progress_context;

@@ -5,15 +5,15 @@
 #include <string.h>
 
 enum {
-    SLOTS = 16 * FOLDS_DEALT_MOST, /* a power of two */
-    PIECE = 512,                   /* rows */
+    SLOTS = 16 * FOLDS_DEALT_MAX, /* a power of two */
+    PIECE = 512,                  /* rows */
 };
 
 struct folds {
     uint32_t count;
     uint64_t seed;
     size_t dealt;               /* units so far */
-    uint8_t round[FOLDS_MOST];  /* the folds in the order in which this round deals them */
+    uint8_t round[FOLDS_MAX];   /* the folds in the order in which this round deals them */
     uint64_t taken[SLOTS / 64]; /* a bit a slot: all that is touched for most units that are not dealt */
     uint64_t keys[SLOTS];       /* of units */
     uint8_t folds[SLOTS];
@@ -119,7 +119,7 @@ static uint8_t fold_of_unit(struct folds *folds, uint64_t key) {
         slot = (slot + 1) & (SLOTS - 1);
     if (is_taken(folds, slot))
         return folds->folds[slot];
-    return folds->dealt < FOLDS_DEALT_MOST ? deal(folds, slot, key) : (uint8_t)scale(key, folds->count);
+    return folds->dealt < FOLDS_DEALT_MAX ? deal(folds, slot, key) : (uint8_t)scale(key, folds->count);
 }
 
 void folds_assign(struct folds *folds, uint64_t first, uint64_t stride, size_t rows,

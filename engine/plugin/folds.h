@@ -6,7 +6,7 @@
  *     row      each row by itself: where settings repeat, the error is that of one more repetition
  *     columns  rows that are equal in some columns: the error is that of another host, another day
  *
- * One pass in bounded memory: the first FOLDS_DEALT_MOST units are dealt to the folds like cards, a shuffled
+ * One pass in bounded memory: the first FOLDS_DEALT_MAX units are dealt to the folds like cards, a shuffled
  * round of all folds after the other, so that few of them are spread evenly; later ones go by a hash, as rows
  * do. The same rows in the same order with the same seed are in the same folds, in every pass.
  */
@@ -17,9 +17,9 @@
 #include <stdint.h>
 
 enum {
-    FOLDS_MOST = 255,
+    FOLDS_MAX = 255,
     FOLDS_NONE = 255, /* of a row that is in no fold */
-    FOLDS_DEALT_MOST = 1024,
+    FOLDS_DEALT_MAX = 1024,
 };
 
 enum folds_unit { FOLDS_BY_SETTING, FOLDS_BY_ROW, FOLDS_BY_COLUMNS };
@@ -37,7 +37,7 @@ struct folds_columns {
     size_t code_count;
 };
 
-/* COUNT of them, 1 to FOLDS_MOST. NULL when out of memory. */
+/* COUNT of them, 1 to FOLDS_MAX. NULL when out of memory. */
 struct folds *folds_new(uint32_t count, uint64_t seed);
 void folds_free(struct folds *folds);
 void folds_cleanup(struct folds **folds); /* for cleanup() */

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { TABLE_BITS_MOST = 14 }; /* of both numbers of a pair together: 64 KiB */
+enum { TABLE_BITS_MAX = 14 }; /* of both numbers of a pair together: 64 KiB */
 
 /* Numbers pairs (a, b): combinations of the first J labels and label J. As long as both are small their
  * numbers lie in a table, where they are found several times as fast as by their hash. */
@@ -74,7 +74,7 @@ static size_t find_slot(const struct pair_map *map, uint64_t pair) {
 }
 
 static int add_pair(struct pair_map *map, uint64_t pair, uint32_t *ret) {
-    int r = list_reserve(&map->pairs, &map->capacity, map->count + 1, sizeof *map->pairs, GROUPING_MOST);
+    int r = list_reserve(&map->pairs, &map->capacity, map->count + 1, sizeof *map->pairs, GROUPING_MAX);
     if (r < 0)
         return r;
     if (2 * (map->count + 1) > map->slot_count) {
@@ -121,7 +121,7 @@ static bool widen_table(struct pair_map *map, size_t rows, const uint32_t *codes
         return true;
     a = a > map->a_bits ? a : map->a_bits;
     b = b > map->b_bits ? b : map->b_bits;
-    uint32_t *table = a + b > TABLE_BITS_MOST ? NULL : calloc((size_t)1 << (a + b), sizeof *table);
+    uint32_t *table = a + b > TABLE_BITS_MAX ? NULL : calloc((size_t)1 << (a + b), sizeof *table);
     if (!table)
         return false;
     free(map->table); /* what was in it is found again by its hash */
@@ -168,7 +168,7 @@ int grouping_assign(struct grouping *grouping, size_t rows, const uint32_t *cons
         r = fold(&grouping->maps[j - 1], rows, grouping->codes, labels[j]);
     if (r == -EFBIG)
         return failure_set_kind(failure, FAILURE_INPUT, r, "the rows fall into more than %d groups",
-                                (int)GROUPING_MOST);
+                                (int)GROUPING_MAX);
     if (r < 0)
         return failure_memory(failure);
     *ret = grouping->codes;

@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { GROUPING_MOST = 1 << 26 }; /* groups */
+enum { GROUPING_MAX = 1 << 26 }; /* groups */
 
 struct grouping;
 

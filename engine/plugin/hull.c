@@ -5,13 +5,13 @@
 #include <string.h>
 
 enum {
-    CHUNK = 256,             /* rows at a time: what is kept of them stays in the first cache */
-    ALL_DIRECTIONS_MOST = 3, /* columns */
+    CHUNK = 256,            /* rows at a time: what is kept of them stays in the first cache */
+    ALL_DIRECTIONS_MAX = 3, /* columns */
 };
 
 struct chunk {
-    double columns[HULL_COLUMNS_MOST][CHUNK] __attribute__((aligned(64))); /* scaled; NaN: does not count */
-    double sums[HULL_DIRECTIONS_MOST][CHUNK] __attribute__((aligned(64)));
+    double columns[HULL_COLUMNS_MAX][CHUNK] __attribute__((aligned(64))); /* scaled; NaN: does not count */
+    double sums[HULL_DIRECTIONS_MAX][CHUNK] __attribute__((aligned(64)));
 };
 
 /* ---- Directions */
@@ -29,9 +29,9 @@ static void add_direction(struct hull *hull, int parent, size_t column, signed c
 }
 
 void hull_init(struct hull *hull, size_t column_count) {
-    *hull = (struct hull){.column_count = column_count <= HULL_COLUMNS_MOST ? column_count : 0};
+    *hull = (struct hull){.column_count = column_count <= HULL_COLUMNS_MAX ? column_count : 0};
     size_t count = hull->column_count;
-    bool all = count <= ALL_DIRECTIONS_MOST;
+    bool all = count <= ALL_DIRECTIONS_MAX;
     for (size_t j = 0; j < count; j++) {
         int before = all ? (int)hull->direction_count : 0;
         add_direction(hull, -1, j, 1);

@@ -13,19 +13,19 @@
 #include <stddef.h>
 
 enum {
-    HULL_COLUMNS_MOST = 6,
-    HULL_DIRECTIONS_MOST = 36, /* 6 single columns, 15 pairs, each with either sign */
+    HULL_COLUMNS_MAX = 6,
+    HULL_DIRECTIONS_MAX = 36, /* 6 single columns, 15 pairs, each with either sign */
 };
 
 struct hull {
     size_t column_count, direction_count;
-    double scale[HULL_COLUMNS_MOST];
-    signed char directions[HULL_DIRECTIONS_MOST][HULL_COLUMNS_MOST];
-    double minimum[HULL_DIRECTIONS_MOST], maximum[HULL_DIRECTIONS_MOST]; /* above each other: no row yet */
+    double scale[HULL_COLUMNS_MAX];
+    signed char directions[HULL_DIRECTIONS_MAX][HULL_COLUMNS_MAX];
+    double minimum[HULL_DIRECTIONS_MAX], maximum[HULL_DIRECTIONS_MAX]; /* above each other: no row yet */
 
     /* Its own: which direction a direction goes on from (-1: none), and by which column. */
-    signed char parents[HULL_DIRECTIONS_MOST];
-    unsigned char last[HULL_DIRECTIONS_MOST];
+    signed char parents[HULL_DIRECTIONS_MAX];
+    unsigned char last[HULL_DIRECTIONS_MAX];
     bool scaled;
 };
 

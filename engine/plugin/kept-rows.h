@@ -1,6 +1,6 @@
 /*
  * Rows that stay in memory after a fit's first pass, for what is done with them afterwards: residuals,
- * cross-validation, other models of the same table. All rows of a table of up to KEPT_ROWS_MOST; of a larger
+ * cross-validation, other models of the same table. All rows of a table of up to KEPT_ROWS_MAX; of a larger
  * one every second, fourth, eighth ... row, so that the same table always keeps the same rows.
  */
 #ifndef ASSAY_PLUGIN_KEPT_ROWS_H
@@ -12,7 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { KEPT_ROWS_MOST = 1 << 18 };
+enum { KEPT_ROWS_MAX = 1 << 18 };
 
 struct kept_rows {
     size_t column_count, label_count, limit;

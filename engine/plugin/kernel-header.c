@@ -10,7 +10,7 @@
 #include <string.h>
 #include <strings.h>
 
-enum { WORD_SIZE = KERNEL_NAME_MOST + 8 };
+enum { WORD_SIZE = KERNEL_NAME_MAX + 8 };
 
 /* One kernel being written. The first append that fails is looked at in the end. */
 struct writing {
@@ -21,10 +21,10 @@ struct writing {
     bool noisy;
     double seconds; /* in one unit of the response */
     char upper[WORD_SIZE];
-    const char *factors[KERNEL_FACTORS_MOST]; /* columns, in order of first use */
-    char arguments[KERNEL_FACTORS_MOST][WORD_SIZE];
+    const char *factors[KERNEL_FACTORS_MAX]; /* columns, in order of first use */
+    char arguments[KERNEL_FACTORS_MAX][WORD_SIZE];
     size_t factor_count;
-    bool dropped[KERNEL_TERMS_MOST], any_dropped; /* terms that one part or another leaves out */
+    bool dropped[KERNEL_TERMS_MAX], any_dropped; /* terms that one part or another leaves out */
     struct failure *failure;
 };
 
@@ -75,17 +75,17 @@ static int check_model(const struct writing *writing) {
             "a model of kind '%.64s' says nothing of one call; expected linear, piecewise or "
             "maximum",
             view->kind);
-    if (view->term_count > KERNEL_TERMS_MOST)
+    if (view->term_count > KERNEL_TERMS_MAX)
         return failure_input(writing->failure, view->name, 0, 0,
                              "the model has %zu terms; expected at most %d", view->term_count,
-                             (int)KERNEL_TERMS_MOST);
+                             (int)KERNEL_TERMS_MAX);
     return kernel_check_groups(view, writing->seconds, writing->noisy, writing->failure);
 }
 
 static int check_name(const struct writing *writing) {
     const char *name = writing->kernel->name;
     size_t length = strlen(name);
-    bool good = length > 0 && length <= KERNEL_NAME_MOST && name[0] >= 'a' && name[0] <= 'z' &&
+    bool good = length > 0 && length <= KERNEL_NAME_MAX && name[0] >= 'a' && name[0] <= 'z' &&
                 strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789_") == length;
     if (good)
         return 0;
@@ -135,9 +135,9 @@ static bool is_taken(const struct writing *writing, const char *word) {
  * of capitals, as macros are, and where it begins as the header's own names do; with a number where it is
  * taken. A single letter stays as it is. */
 static void name_argument(const struct writing *writing, const char *column, char ret[static WORD_SIZE]) {
-    char word[KERNEL_NAME_MOST + 2] = "x";
+    char word[KERNEL_NAME_MAX + 2] = "x";
     size_t length = 1;
-    for (const char *at = column; *at && length <= KERNEL_NAME_MOST; at++) {
+    for (const char *at = column; *at && length <= KERNEL_NAME_MAX; at++) {
         bool known = is_letter(*at) || (*at >= '0' && *at <= '9');
         if (known || word[length - 1] != '_')
             word[length++] = known ? *at : '_';
@@ -159,9 +159,9 @@ static int add_factor(struct writing *writing, const struct plugin_factor *facto
     for (size_t i = 0; i < writing->factor_count; i++)
         if (strcmp(writing->factors[i], factor->name) == 0)
             return 0;
-    if (writing->factor_count == KERNEL_FACTORS_MOST)
+    if (writing->factor_count == KERNEL_FACTORS_MAX)
         return failure_input(writing->failure, writing->view->name, 0, 0,
-                             "the model is over more than %d columns", (int)KERNEL_FACTORS_MOST);
+                             "the model is over more than %d columns", (int)KERNEL_FACTORS_MAX);
     size_t i = writing->factor_count;
     name_argument(writing, factor->name, writing->arguments[i]);
     writing->factors[i] = factor->name;
@@ -225,7 +225,7 @@ static void put_part(struct writing *writing, const struct predict_part *part) {
         put(writing, "%s%d%s", t ? ", " : ", {", part->dropped && part->dropped[t],
             t + 1 < writing->view->term_count ? "" : "}");
     if (writing->noisy) {
-        double coefficients[KERNEL_TERMS_MOST];
+        double coefficients[KERNEL_TERMS_MAX];
         const char *distribution = part->noise ? part->noise->distribution : NULL;
         for (size_t t = 0; t < writing->view->term_count; t++)
             coefficients[t] = kernel_sigma(part, t);
@@ -248,8 +248,8 @@ static bool has_mean_group(const struct predict_model *view) {
 
 static void put_mean_group(struct writing *writing) {
     const struct predict_model *view = writing->view;
-    double estimates[KERNEL_TERMS_MOST] = {0}, coefficients[KERNEL_TERMS_MOST] = {0};
-    bool dropped[KERNEL_TERMS_MOST] = {false}; /* by all groups */
+    double estimates[KERNEL_TERMS_MAX] = {0}, coefficients[KERNEL_TERMS_MAX] = {0};
+    bool dropped[KERNEL_TERMS_MAX] = {false}; /* by all groups */
     double count = (double)view->group_count;
     struct plugin_noise noise = {.kind = "N-2", .coefficients = coefficients};
     const struct predict_part mean = {

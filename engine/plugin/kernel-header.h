@@ -24,9 +24,9 @@
 #include <stddef.h>
 
 enum {
-    KERNEL_NAME_MOST = 64,    /* bytes */
-    KERNEL_FACTORS_MOST = 16, /* arguments */
-    KERNEL_TERMS_MOST = 64,
+    KERNEL_NAME_MAX = 64,    /* bytes */
+    KERNEL_FACTORS_MAX = 16, /* arguments */
+    KERNEL_TERMS_MAX = 64,
 };
 
 struct kernel {

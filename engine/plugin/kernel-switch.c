@@ -13,7 +13,7 @@
 #include <string.h>
 #include <strings.h>
 
-enum { ID_MOST = 100000000 };
+enum { ID_MAX = 100000000 };
 
 /* The file being written; what all steps want. */
 struct cases {
@@ -40,7 +40,7 @@ static void append(struct cases *cases, const char *string) {
 static long first_number(const char *text) {
     const char *digits = strpbrk(text, "0123456789");
     long value = digits ? strtol(digits, NULL, 10) : -1;
-    return value <= ID_MOST ? value : -1;
+    return value <= ID_MAX ? value : -1;
 }
 
 static int refuse_groups(const struct cases *cases) {

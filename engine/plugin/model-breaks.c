@@ -78,9 +78,9 @@ static int take(const struct predict_model *view, const struct predict_group *gr
                                  "the segments of the group '%.128s' are not in ascending order",
                                  group->name);
         ret->at[ret->count++] = part->from;
-        if (ret->count > MODEL_BREAKS_MOST)
+        if (ret->count > MODEL_BREAKS_MAX)
             return failure_input(failure, view->name, 0, 0, "the group '%.128s' has more than %d segments",
-                                 group->name, (int)MODEL_BREAKS_MOST);
+                                 group->name, (int)MODEL_BREAKS_MAX);
     }
     return 0;
 }

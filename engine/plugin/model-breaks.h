@@ -9,7 +9,7 @@
 
 #include <stddef.h>
 
-enum { MODEL_BREAKS_MOST = 1024 };
+enum { MODEL_BREAKS_MAX = 1024 };
 
 struct model_breaks {
     double *at; /* ascending; owned */

@@ -14,7 +14,7 @@
 #include <string.h>
 
 enum {
-    CORNERS_FACTORS_MOST = 8, /* 256 corners of a domain */
+    CORNERS_FACTORS_MAX = 8, /* 256 corners of a domain */
     SHA256_DIGITS = 64,
 };
 
@@ -323,14 +323,14 @@ static bool find_ranges(const struct check *check, const struct predict_part *pa
 /* At the corners of what the part has seen: sigma is a sum of products, and falls below zero there first. */
 static void check_noise(struct check *check, const struct document_node *node,
                         const struct predict_part *part) {
-    const struct plugin_range *ranges[CORNERS_FACTORS_MOST];
-    double terms[EVALUATION_TERMS_MOST], values[CORNERS_FACTORS_MOST];
+    const struct plugin_range *ranges[CORNERS_FACTORS_MAX];
+    double terms[EVALUATION_TERMS_MAX], values[CORNERS_FACTORS_MAX];
     if (!part->noise || part->noise->components)
         return;
     bool varies = false;
     for (size_t t = 0; part->noise->coefficients && t < check->view->term_count; t++)
         varies = varies || part->noise->coefficients[t] != 0;
-    if (!varies || !check->evaluation || check->column_count > CORNERS_FACTORS_MOST ||
+    if (!varies || !check->evaluation || check->column_count > CORNERS_FACTORS_MAX ||
         !find_ranges(check, part, ranges))
         return;
     size_t below = 0, corners = (size_t)1 << check->column_count;

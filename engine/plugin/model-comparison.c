@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { NAME_MOST = 4096 };
+enum { NAME_LENGTH_MAX = 4096 };
 
 /* What a 95% interval leaves out on each side. */
 static const double tail = 0.025;
@@ -126,10 +126,10 @@ static int find_conversions(struct comparing *comparing, struct failure *failure
                                  "the column '%s' is in '%.64s'; expected '%.64s', as in the model",
                                  comparing->numbers[i], have, want);
     }
-    if (comparing->label_count > TABLE_LABELS_MOST)
+    if (comparing->label_count > TABLE_LABELS_MAX)
         return failure_input(failure, comparing->view->name, 0, 0,
                              "the model has %zu columns of labels and categories; expected at most %d",
-                             comparing->label_count, (int)TABLE_LABELS_MOST);
+                             comparing->label_count, (int)TABLE_LABELS_MAX);
     for (size_t j = 0; j < comparing->label_count; j++) {
         size_t column;
         int r = table_stream_find(comparing->table, "group", comparing->labels[j], &column, failure);
@@ -143,8 +143,8 @@ static int find_conversions(struct comparing *comparing, struct failure *failure
 
 /* The model's group for a group of the table. A name that is too long is none of the model's. */
 static size_t find_group(const struct comparing *comparing, uint32_t group) {
-    const char *labels[TABLE_LABELS_MOST];
-    char name[NAME_MOST];
+    const char *labels[TABLE_LABELS_MAX];
+    char name[NAME_LENGTH_MAX];
     for (size_t j = 0; j < comparing->by_count; j++)
         labels[j] = table_label(comparing->table, j, grouping_label(comparing->grouping, group, j));
     return group_names_join(labels, comparing->by_count, name, sizeof name)
@@ -155,7 +155,7 @@ static size_t find_group(const struct comparing *comparing, uint32_t group) {
 static int find_new_groups(struct comparing *comparing, struct failure *failure) {
     size_t count = grouping_count(comparing->grouping);
     if (list_reserve(&comparing->groups, &comparing->group_capacity, count, sizeof *comparing->groups,
-                     GROUPING_MOST) < 0)
+                     GROUPING_MAX) < 0)
         return failure_memory(failure);
     for (; comparing->group_count < count; comparing->group_count++)
         comparing->groups[comparing->group_count] = find_group(comparing, (uint32_t)comparing->group_count);

@@ -69,8 +69,8 @@ static bool seems_whole(const struct model_fit *fit, const char *name) {
         double low, high;
         if (!model_fit_domain(fit, &g, 1, name, &low, &high))
             return false;
-        whole = low == floor(low) && high == floor(high) && fabs(low) <= (double)DESIGN_INTEGER_MOST &&
-                fabs(high) <= (double)DESIGN_INTEGER_MOST;
+        whole = low == floor(low) && high == floor(high) && fabs(low) <= (double)DESIGN_INTEGER_MAX &&
+                fabs(high) <= (double)DESIGN_INTEGER_MAX;
         if (!whole)
             return false;
     }

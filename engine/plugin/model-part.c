@@ -129,7 +129,7 @@ static int read_components(const struct reading *reading, const struct document_
     int r = reading_need(reading, node, "components", DOCUMENT_SEQUENCE, &list);
     if (r < 0)
         return r;
-    if (list->count == 0 || list->count > MODEL_COMPONENTS_MOST)
+    if (list->count == 0 || list->count > MODEL_COMPONENTS_MAX)
         return reading_refuse(reading, list, "components", "a sequence of 1 to 1024 normals");
     struct plugin_component *components = xcalloc(list->count, sizeof *components);
     ret->components = components;

@@ -5,7 +5,7 @@
 #include "engine/plugin/model-reading.h"
 #include "plugins/interface/predict.h"
 
-enum { MODEL_COMPONENTS_MOST = 1024 };
+enum { MODEL_COMPONENTS_MAX = 1024 };
 
 /* MODEL has the terms already. On failure *RET is to be cleared all the same. */
 int model_part_read(const struct reading *reading, const struct document_node *node,

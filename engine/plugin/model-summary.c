@@ -92,9 +92,9 @@ int model_summary_read(const struct model *model, struct model_summary *ret, str
     ret->plugin = text_of(origin, "plugin");
     ret->version = text_of(origin, "version");
     for (size_t j = 0; by && by->kind == DOCUMENT_SEQUENCE && j < by->count; j++) {
-        if (by->items[j]->kind != DOCUMENT_TEXT || ret->by_count == MODEL_SUMMARY_BY_MOST)
+        if (by->items[j]->kind != DOCUMENT_TEXT || ret->by_count == MODEL_SUMMARY_BY_MAX)
             return failure_input(failure, document->file, by->line, by->column,
-                                 "'by' is not a list of at most %d names", (int)MODEL_SUMMARY_BY_MOST);
+                                 "'by' is not a list of at most %d names", (int)MODEL_SUMMARY_BY_MAX);
         ret->by[ret->by_count++] = by->items[j]->text;
     }
     pool_groups(model, ret);

@@ -5,7 +5,7 @@
 
 #include "engine/plugin/model.h"
 
-enum { MODEL_SUMMARY_BY_MOST = 64 };
+enum { MODEL_SUMMARY_BY_MAX = 64 };
 
 struct model_summary {
     uint64_t rows;
@@ -16,9 +16,9 @@ struct model_summary {
     /* On rows left out of the fit, by cross-validation: pooled over groups. NaN where a group does not say.
      */
     double cv_rmse, cv_relative, cv_log_score;
-    double folds;                          /* NaN where they differ */
-    const char *plugin, *version;          /* or NULL */
-    const char *by[MODEL_SUMMARY_BY_MOST]; /* columns that form the groups; the document's */
+    double folds;                         /* NaN where they differ */
+    const char *plugin, *version;         /* or NULL */
+    const char *by[MODEL_SUMMARY_BY_MAX]; /* columns that form the groups; the document's */
     size_t by_count;
 };
 

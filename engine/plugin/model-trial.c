@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { COLUMNS_MOST = 4096, NAME_MOST = 1 << 16 };
+enum { COLUMNS_MAX = 4096, NAME_LENGTH_MAX = 1 << 16 };
 
 /* A model and its groups among the rows. */
 struct candidate {
@@ -21,7 +21,7 @@ struct candidate {
     const struct model_summary *summary;
     struct evaluation *evaluation;
     struct grouping *grouping;
-    size_t by[TABLE_LABELS_MOST];        /* which label columns form its groups */
+    size_t by[TABLE_LABELS_MAX];         /* which label columns form its groups */
     const struct predict_group **sorted; /* its groups by name */
     size_t *groups;                      /* by the grouping's code: which of its groups; SIZE_MAX: none */
     size_t group_count, group_capacity;
@@ -30,15 +30,15 @@ struct candidate {
 
 /* The columns that the models need together. */
 struct trial {
-    struct candidate candidates[MODEL_TRIAL_MOST];
+    struct candidate candidates[MODEL_TRIAL_MAX];
     size_t count;
     struct table *table;
-    const char *numbers[COLUMNS_MOST], *labels[TABLE_LABELS_MOST];
+    const char *numbers[COLUMNS_MAX], *labels[TABLE_LABELS_MAX];
     size_t number_count, label_count;
     size_t response;
-    const char *names[COLUMNS_MOST + TABLE_LABELS_MOST]; /* numbers, then labels */
-    double values[COLUMNS_MOST + TABLE_LABELS_MOST];     /* of the row in hand */
-    const char *texts[COLUMNS_MOST + TABLE_LABELS_MOST];
+    const char *names[COLUMNS_MAX + TABLE_LABELS_MAX]; /* numbers, then labels */
+    double values[COLUMNS_MAX + TABLE_LABELS_MAX];     /* of the row in hand */
+    const char *texts[COLUMNS_MAX + TABLE_LABELS_MAX];
 };
 
 static void trial_free(struct trial **of) {
@@ -62,7 +62,7 @@ static int add_name(const char **names, size_t *count, size_t most, const char *
         i++;
     if (i == most)
         return failure_input(failure, NULL, 0, 0, "the models use more than %zu columns %s", most,
-                             most == TABLE_LABELS_MOST ? "of texts" : "of numbers");
+                             most == TABLE_LABELS_MAX ? "of texts" : "of numbers");
     if (i == *count)
         names[(*count)++] = name;
     *ret = i;
@@ -73,23 +73,23 @@ static int add_columns(struct trial *trial, struct candidate *candidate, struct 
     const struct predict_model *view = candidate->view;
     size_t place;
     int r = 0;
-    if (candidate->summary->by_count > TABLE_LABELS_MOST)
+    if (candidate->summary->by_count > TABLE_LABELS_MAX)
         return failure_input(failure, view->name, 0, 0,
                              "the model has %zu columns of groups; expected at most %d",
-                             candidate->summary->by_count, (int)TABLE_LABELS_MOST);
+                             candidate->summary->by_count, (int)TABLE_LABELS_MAX);
     for (size_t j = 0; r == 0 && j < candidate->summary->by_count; j++)
-        r = add_name(trial->labels, &trial->label_count, TABLE_LABELS_MOST, candidate->summary->by[j],
+        r = add_name(trial->labels, &trial->label_count, TABLE_LABELS_MAX, candidate->summary->by[j],
                      &candidate->by[j], failure);
     for (size_t t = 0; r == 0 && t < view->term_count; t++)
         for (size_t f = 0; r == 0 && f < view->terms[t].factor_count; f++) {
             const struct plugin_factor *factor = &view->terms[t].factors[f];
-            r = factor->level ? add_name(trial->labels, &trial->label_count, TABLE_LABELS_MOST, factor->name,
+            r = factor->level ? add_name(trial->labels, &trial->label_count, TABLE_LABELS_MAX, factor->name,
                                          &place, failure)
-                              : add_name(trial->numbers, &trial->number_count, COLUMNS_MOST, factor->name,
+                              : add_name(trial->numbers, &trial->number_count, COLUMNS_MAX, factor->name,
                                          &place, failure);
         }
     if (r == 0 && view->over)
-        r = add_name(trial->numbers, &trial->number_count, COLUMNS_MOST, view->over, &place, failure);
+        r = add_name(trial->numbers, &trial->number_count, COLUMNS_MAX, view->over, &place, failure);
     return r;
 }
 
@@ -163,7 +163,7 @@ static int sort_groups(struct candidate *candidate, struct failure *failure) {
 static int find_group(const struct trial *trial, const struct candidate *candidate, uint32_t code,
                       size_t *ret) {
     cleanup(text_clear) struct text name;
-    text_init(&name, NAME_MOST);
+    text_init(&name, NAME_LENGTH_MAX);
     int r = candidate->summary->by_count == 0 ? text_append_string(&name, "all") : 0;
     for (size_t j = 0; r == 0 && j < candidate->summary->by_count; j++)
         r = text_printf(
@@ -181,7 +181,7 @@ static int find_group(const struct trial *trial, const struct candidate *candida
 /* The groups of the ROWS in hand. */
 static int group_rows(const struct trial *trial, struct candidate *candidate, size_t rows,
                       const uint32_t *const *labels, struct failure *failure) {
-    const uint32_t *own[TABLE_LABELS_MOST];
+    const uint32_t *own[TABLE_LABELS_MAX];
     for (size_t j = 0; j < candidate->summary->by_count; j++)
         own[j] = labels[candidate->by[j]];
     int r = grouping_assign(candidate->grouping, rows, own, &candidate->codes, failure);
@@ -189,7 +189,7 @@ static int group_rows(const struct trial *trial, struct candidate *candidate, si
         return r;
     size_t count = grouping_count(candidate->grouping);
     if (list_reserve(&candidate->groups, &candidate->group_capacity, count, sizeof *candidate->groups,
-                     GROUPING_MOST) < 0)
+                     GROUPING_MAX) < 0)
         return failure_memory(failure);
     for (; candidate->group_count < count; candidate->group_count++)
         if (find_group(trial, candidate, (uint32_t)candidate->group_count,
@@ -237,7 +237,7 @@ static bool evaluate(const struct trial *trial, const struct candidate *candidat
 }
 
 static void try_row(struct trial *trial, size_t row, struct model_trial *ret) {
-    struct row_value values[MODEL_TRIAL_MOST];
+    struct row_value values[MODEL_TRIAL_MAX];
     bool good = true, outside = false;
     for (size_t i = 0; good && i < trial->count; i++)
         good = evaluate(trial, &trial->candidates[i], row, &values[i], &outside);
@@ -271,7 +271,7 @@ static int prepare(struct trial *trial, struct failure *failure) {
     for (size_t i = 0; r == 0 && i < trial->count; i++)
         r = add_columns(trial, &trial->candidates[i], failure);
     r = r < 0 ? r
-              : add_name(trial->numbers, &trial->number_count, COLUMNS_MOST,
+              : add_name(trial->numbers, &trial->number_count, COLUMNS_MAX,
                          trial->candidates[0].view->response, &trial->response, failure);
     r = r < 0 ? r : check_units(trial, failure);
     for (size_t c = 0; c < trial->number_count; c++)

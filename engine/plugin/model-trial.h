@@ -7,10 +7,10 @@
 #include "engine/plugin/model-summary.h"
 #include "engine/plugin/table.h"
 
-enum { MODEL_TRIAL_MOST = 16 }; /* models */
+enum { MODEL_TRIAL_MAX = 16 }; /* models */
 
 struct model_trial {
-    struct held_out errors[MODEL_TRIAL_MOST];
+    struct held_out errors[MODEL_TRIAL_MAX];
     uint64_t rows;     /* that count */
     uint64_t left_out; /* that do not */
     uint64_t outside;  /* of those that count, outside of what some model was fitted to */

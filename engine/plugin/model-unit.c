@@ -6,7 +6,7 @@
 #include <errno.h>
 #include <string.h>
 
-enum { UNIT_BYTES_MOST = 4096 };
+enum { UNIT_BYTES_MAX = 4096 };
 
 /* A code with an operator or a digit inside gets parentheses when it is raised or divided by. */
 static int append_power(struct text *text, const char *unit, int power) {
@@ -18,7 +18,7 @@ static int append_power(struct text *text, const char *unit, int power) {
 int model_unit_of_term(const struct fitting *fitting, const struct plugin_term *term, char **ret) {
     const char *response = fitting_unit(fitting, fitting_options(fitting)->response);
     cleanup(text_clear) struct text text;
-    text_init(&text, UNIT_BYTES_MOST);
+    text_init(&text, UNIT_BYTES_MAX);
     int r = response ? text_append_string(&text, response) : 0;
     bool known = response != NULL;
     for (size_t i = 0; r == 0 && known && i < term->factor_count; i++) {
@@ -38,7 +38,7 @@ int model_unit_of_term(const struct fitting *fitting, const struct plugin_term *
 
 int model_unit_of_product(const struct fitting *fitting, const struct plugin_term *term, char **ret) {
     cleanup(text_clear) struct text text;
-    text_init(&text, UNIT_BYTES_MOST);
+    text_init(&text, UNIT_BYTES_MAX);
     int r = 0;
     bool known = true;
     for (size_t i = 0; r == 0 && known && i < term->factor_count; i++) {
@@ -66,7 +66,7 @@ int model_unit_of_power(const struct fitting *fitting, int power, char **ret) {
         return 0;
     }
     cleanup(text_clear) struct text text;
-    text_init(&text, UNIT_BYTES_MOST);
+    text_init(&text, UNIT_BYTES_MAX);
     int r = power == 1 ? text_append_string(&text, response) : append_power(&text, response, power);
     char *unit = r == 0 ? text_take(&text) : NULL;
     if (!unit)

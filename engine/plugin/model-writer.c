@@ -20,8 +20,8 @@
 
 enum {
     FLUSH_BYTES = 1 << 16,
-    PENDING_BYTES_MOST = 1 << 28, /* one group's line; all skipped groups */
-    LEVELS_MOST = 1 << 16,
+    PENDING_BYTES_MAX = 1 << 28, /* one group's line; all skipped groups */
+    LEVELS_MAX = 1 << 16,
 };
 
 struct model_writer {
@@ -90,7 +90,7 @@ static int write_bytes(const struct model_writer *writer, const struct text *tex
 static int flush(struct model_writer *writer, bool all, struct failure *failure) {
     if (writer->error == -EFBIG)
         return failure_set(failure, -EFBIG, "one part of the model is larger than %d bytes",
-                           (int)PENDING_BYTES_MOST);
+                           (int)PENDING_BYTES_MAX);
     if (writer->error)
         return failure_memory(failure);
     if (!all && writer->pending.length < FLUSH_BYTES)
@@ -143,7 +143,7 @@ static void put_term(struct model_writer *writer, const struct plugin_term *term
 static void put_levels(struct model_writer *writer, const char *name) {
     struct text *text = &writer->pending;
     struct plugin_levels levels;
-    if (!fitting_levels(writer->fitting, name, &levels) || levels.count > LEVELS_MOST)
+    if (!fitting_levels(writer->fitting, name, &levels) || levels.count > LEVELS_MAX)
         return;
     put(writer, text, ", \"levels\": [");
     for (uint32_t i = 0; i < levels.count; i++) {
@@ -237,7 +237,7 @@ static void put_directions(struct model_writer *writer, const struct hull *hull,
 static void put_hull(struct model_writer *writer, const struct fit_formula *formula) {
     const struct hull *hull = fitting_hull(writer->fitting);
     struct text *text = &writer->pending;
-    bool used[HULL_COLUMNS_MOST] = {false};
+    bool used[HULL_COLUMNS_MAX] = {false};
     size_t count = 0;
     for (size_t i = 0; i < hull->column_count; i++)
         count += used[i] = is_used(formula, fitting_hull_column(writer->fitting, i));
@@ -563,8 +563,8 @@ static struct model_writer *new_writer(const struct fitting *fitting) {
     writer->output = FILE_OUTPUT_NONE;
     writer->descriptor = -1;
     writer->listener = (struct fitting_listener){writer, hear_formula, hear_group, hear_skipped};
-    text_init(&writer->pending, PENDING_BYTES_MOST);
-    text_init(&writer->skipped, PENDING_BYTES_MOST);
+    text_init(&writer->pending, PENDING_BYTES_MAX);
+    text_init(&writer->skipped, PENDING_BYTES_MAX);
     return writer;
 }
 

@@ -18,10 +18,10 @@
 #include <string.h>
 
 enum {
-    GROUP_NAME_MOST = 4096,
-    FACTORS_MOST = 256,     /* of a term */
-    READ_FACTORS_MOST = 64, /* of a hull */
-    READ_DIRECTIONS_MOST = 1 << 16,
+    GROUP_NAME_MAX = 4096,
+    FACTORS_MAX = 256,     /* of a term */
+    READ_FACTORS_MAX = 64, /* of a hull */
+    READ_DIRECTIONS_MAX = 1 << 16,
 };
 
 struct model {
@@ -59,7 +59,7 @@ static int read_term(const struct reading *reading, const struct document_node *
     r = r < 0 ? r : reading_need(reading, node, "factors", DOCUMENT_SEQUENCE, &factors);
     if (r < 0)
         return r;
-    if (factors->count > FACTORS_MOST)
+    if (factors->count > FACTORS_MAX)
         return reading_refuse(reading, factors, "factors", "a sequence of at most 256");
     struct plugin_factor *items = xcalloc(factors->count + 1, sizeof *items);
     ret->factors = items;
@@ -76,7 +76,7 @@ static int read_formula(const struct reading *reading, const struct document_nod
     int r = reading_need(reading, root, "formula", DOCUMENT_SEQUENCE, &formula);
     if (r < 0)
         return r;
-    if (formula->count > EVALUATION_TERMS_MOST)
+    if (formula->count > EVALUATION_TERMS_MAX)
         return reading_refuse(reading, formula, "formula", "a sequence of at most 1024 terms");
     if (formula->count == 0 && evaluation_knows(model->view.kind))
         return reading_refuse(reading, formula, "formula", "a sequence of at least one term");
@@ -131,7 +131,7 @@ static int read_directions(const struct reading *reading, const struct document_
     int r = reading_need(reading, node, "directions", DOCUMENT_SEQUENCE, &list);
     if (r < 0)
         return r;
-    if (list->count > READ_DIRECTIONS_MOST)
+    if (list->count > READ_DIRECTIONS_MAX)
         return reading_refuse(reading, list, "directions", "a sequence of at most 65536");
     size_t width = hull->factor_count;
     double *directions = xcalloc(list->count * width + 1, sizeof *directions);
@@ -155,7 +155,7 @@ static int read_hull(const struct reading *reading, const struct document_node *
     r = r < 0 ? r : reading_need(reading, node, "factors", DOCUMENT_SEQUENCE, &factors);
     if (r < 0)
         return r;
-    if (factors->count == 0 || factors->count > READ_FACTORS_MOST)
+    if (factors->count == 0 || factors->count > READ_FACTORS_MAX)
         return reading_refuse(reading, factors, "factors", "a sequence of 1 to 64 columns");
     struct predict_hull *hull = calloc(1, sizeof *hull);
     const char **names = calloc(factors->count, sizeof *names);
@@ -207,7 +207,7 @@ static int read_group_name(const struct reading *reading, const struct document_
     if (r < 0)
         return r;
     cleanup(text_clear) struct text name;
-    text_init(&name, GROUP_NAME_MOST);
+    text_init(&name, GROUP_NAME_MAX);
     for (size_t i = 0; r == 0 && i < labels->count; i++) {
         const char *label = labels->items[i]->text ? labels->items[i]->text : "";
         r = text_printf(&name, "%s%s", i ? "/" : "", label);

@@ -12,10 +12,10 @@
 #include <string.h>
 
 enum {
-    CLASSES_MOST = 64,
+    CLASSES_MAX = 64,
     ROWS_MANY = 100, /* from here on there are fewer classes, since each row looks at each */
     CLASSES_OF_MANY_ROWS = 16,
-    KIND_BYTES_MOST = 4096,
+    KIND_BYTES_MAX = 4096,
 };
 
 /* Covariances over sigma^2 that differ by less, relative to their diagonal, are the same. */
@@ -135,7 +135,7 @@ static int find_kinds(struct finding *finding, struct failure *failure) {
         return 0;
     cleanup(text_set_clear) struct text_set labels = {0};
     cleanup(text_clear) struct text text;
-    text_init(&text, KIND_BYTES_MOST);
+    text_init(&text, KIND_BYTES_MAX);
     finding->kinds = calloc(design->row_count, sizeof *finding->kinds);
     int r = finding->kinds ? 0 : -ENOMEM;
     for (size_t i = 0; r == 0 && i < design->row_count + finding->group_count; i++) {
@@ -156,7 +156,7 @@ static int find_kinds(struct finding *finding, struct failure *failure) {
                 text_set_add(&labels, text.bytes, text.length);
     }
     return r == -EFBIG ? failure_input(failure, NULL, 0, 0, "the labels of a group are longer than %d bytes",
-                                       KIND_BYTES_MOST)
+                                       KIND_BYTES_MAX)
            : r < 0     ? failure_memory(failure)
                        : 0;
 }
@@ -293,7 +293,7 @@ static int make_classes(struct finding *finding) {
         class->uncertainty = mean_variance(finding, class->covariance, class->kind);
     }
     finding->distinct = finding->class_count;
-    size_t most = finding->request->rows_most > ROWS_MANY ? CLASSES_OF_MANY_ROWS : CLASSES_MOST;
+    size_t most = finding->request->rows_most > ROWS_MANY ? CLASSES_OF_MANY_ROWS : CLASSES_MAX;
     if (finding->class_count > most)
         merge_classes(finding, most);
     for (size_t i = 0; i < finding->class_count; i++)

@@ -10,8 +10,8 @@
 #include <string.h>
 
 enum {
-    SWEEPS_MOST = 100,   /* of exchanges; each looks at every row */
-    ROUNDS_MOST = 20,    /* of exchanging and filling what became free */
+    SWEEPS_MAX = 100,    /* of exchanges; each looks at every row */
+    ROUNDS_MAX = 20,     /* of exchanging and filling what became free */
     PRIOR_EXPONENT = 20, /* of two: how much wider than a unit what is not known is */
 };
 
@@ -293,8 +293,8 @@ static bool exchange_each(struct search *search) {
 }
 
 static void improve(struct search *search) {
-    for (size_t round = 0; round < ROUNDS_MOST && fill(search); round++)
-        for (size_t sweep = 0; sweep < SWEEPS_MOST && exchange_each(search); sweep++)
+    for (size_t round = 0; round < ROUNDS_MAX && fill(search); round++)
+        for (size_t sweep = 0; sweep < SWEEPS_MAX && exchange_each(search); sweep++)
             ;
     recompute(search);
 }
@@ -302,17 +302,17 @@ static void improve(struct search *search) {
 /* ---- Scaling */
 
 static int check(const struct optimal_problem *problem, struct failure *failure) {
-    bool good = problem->candidate_count >= 1 && problem->candidate_count <= OPTIMAL_CANDIDATES_MOST &&
-                problem->term_count >= 1 && problem->term_count <= OPTIMAL_TERMS_MOST &&
-                problem->group_count >= 1 && problem->group_count <= OPTIMAL_GROUPS_MOST &&
-                problem->rows_most >= 1 && problem->rows_most <= OPTIMAL_ROWS_MOST && problem->budget > 0;
+    bool good = problem->candidate_count >= 1 && problem->candidate_count <= OPTIMAL_CANDIDATES_MAX &&
+                problem->term_count >= 1 && problem->term_count <= OPTIMAL_TERMS_MAX &&
+                problem->group_count >= 1 && problem->group_count <= OPTIMAL_GROUPS_MAX &&
+                problem->rows_most >= 1 && problem->rows_most <= OPTIMAL_ROWS_MAX && problem->budget > 0;
     if (!good)
         return failure_input(
             failure, NULL, 0, 0,
             "%zu rows to choose %zu from, %zu terms, %zu groups; expected 1 to %d, 1 to %d, 1 "
             "to %d, 1 to %d",
             problem->candidate_count, problem->rows_most, problem->term_count, problem->group_count,
-            OPTIMAL_CANDIDATES_MOST, OPTIMAL_ROWS_MOST, OPTIMAL_TERMS_MOST, OPTIMAL_GROUPS_MOST);
+            OPTIMAL_CANDIDATES_MAX, OPTIMAL_ROWS_MAX, OPTIMAL_TERMS_MAX, OPTIMAL_GROUPS_MAX);
     for (size_t i = 0; i < problem->candidate_count; i++) {
         double weight = problem->weights ? problem->weights[i] : 1;
         if (!isfinite(weight) || weight <= 0)

@@ -29,10 +29,10 @@
 #include <stdint.h>
 
 enum {
-    OPTIMAL_CANDIDATES_MOST = 1 << 20,
-    OPTIMAL_TERMS_MOST = 256,
-    OPTIMAL_GROUPS_MOST = 1 << 16,
-    OPTIMAL_ROWS_MOST = 1000,
+    OPTIMAL_CANDIDATES_MAX = 1 << 20,
+    OPTIMAL_TERMS_MAX = 256,
+    OPTIMAL_GROUPS_MAX = 1 << 16,
+    OPTIMAL_ROWS_MAX = 1000,
 };
 
 enum optimal_criterion { OPTIMAL_D, OPTIMAL_I };
@@ -58,7 +58,7 @@ struct optimal_problem {
     const struct optimal_group *groups;
     enum optimal_criterion criterion;
     double budget;    /* the costs of the rows add up to no more; INFINITY: none */
-    size_t rows_most; /* at most OPTIMAL_ROWS_MOST */
+    size_t rows_most; /* at most OPTIMAL_ROWS_MAX */
     bool distinct;    /* no candidate is taken twice */
 };
 

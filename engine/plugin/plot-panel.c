@@ -11,10 +11,10 @@
 #include <string.h>
 
 enum {
-    DOTS_MOST = 3000,
+    DOTS_MAX = 3000,
     CELL = 3, /* pixels of the raster */
     SHADES = 5,
-    TICKS_MOST = 64,
+    TICKS_MAX = 64,
     LEFT_MARGIN = 64,
     RIGHT_MARGIN = 14,
     TOP_MARGIN = 30,
@@ -118,8 +118,8 @@ static size_t make_decades(const struct plot_axis *axis, double *ret) {
     double first = floor(log10(axis->minimum)), last = ceil(log10(axis->maximum));
     size_t each = last - first > 3 ? 1 : 3, count = 0;
     double step = ceil((last - first) / 7);
-    for (double decade = first; decade <= last && count < TICKS_MOST; decade += each == 3 ? 1 : step)
-        for (size_t i = 0; i < each && count < TICKS_MOST; i++) {
+    for (double decade = first; decade <= last && count < TICKS_MAX; decade += each == 3 ? 1 : step)
+        for (size_t i = 0; i < each && count < TICKS_MAX; i++) {
             double tick = digits[i] * pow(10, decade);
             if (tick >= axis->minimum && tick <= axis->maximum)
                 ret[count++] = tick;
@@ -132,7 +132,7 @@ static size_t make_ticks(const struct plot_axis *axis, double *ret) {
         return make_decades(axis, ret);
     double step = round_up(axis->maximum / 6 - axis->minimum / 6);
     size_t count = 0;
-    for (double i = ceil(axis->minimum / step); i * step <= axis->maximum && count < TICKS_MOST; i++)
+    for (double i = ceil(axis->minimum / step); i * step <= axis->maximum && count < TICKS_MAX; i++)
         ret[count++] = i * step + 0.0; /* not -0 */
     return count;
 }
@@ -147,7 +147,7 @@ void plot_panel_place(struct plot_panel *panel, double left, double top, double 
 }
 
 static void put_ticks(struct plot_panel *panel) {
-    double ticks[TICKS_MOST];
+    double ticks[TICKS_MAX];
     size_t count = make_ticks(&panel->x, ticks);
     for (size_t i = 0; i < count; i++) {
         double x = plot_axis_pixel(&panel->x, ticks[i]);
@@ -250,7 +250,7 @@ static void put_crowd(struct plot_panel *panel, const double *x, const double *y
 
 void plot_panel_points(struct plot_panel *panel, const double *x, const double *y, size_t count,
                        const char *colour) {
-    if (count <= DOTS_MOST)
+    if (count <= DOTS_MAX)
         put_dots(panel, x, y, count, colour);
     else
         put_crowd(panel, x, y, count, colour);

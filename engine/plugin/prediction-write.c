@@ -9,7 +9,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { REMARKS_BYTES_MOST = 1 << 16 };
+enum { REMARKS_BYTES_MAX = 1 << 16 };
 
 static int append_text(struct text *text, bool first, const char *string) {
     return csv_append_field(text, first, string, strlen(string));
@@ -33,7 +33,7 @@ static int append_number(struct text *text, double value) {
 
 static int append_remarks(struct text *text, const struct prediction_scenario *scenario) {
     cleanup(text_clear) struct text remarks;
-    text_init(&remarks, REMARKS_BYTES_MOST);
+    text_init(&remarks, REMARKS_BYTES_MAX);
     for (size_t i = 0; i < scenario->remark_count; i++) {
         int r = text_printf(&remarks, "%s%s%s", i ? "; " : "",
                             scenario->remarks[i].kind == PREDICT_WARNING ? "warning: " : "",

@@ -188,7 +188,7 @@ static int read_row(struct prediction *prediction, const struct csv_reader *csv,
         const struct csv_field *field = &fields[prediction->columns[i]];
         if (field->length == 0 && !parameter->required)
             continue;
-        char value[PREDICTION_VALUE_MOST];
+        char value[PREDICTION_VALUE_MAX];
         if (field->length == 0 || field->length >= sizeof value)
             return csv_failure(csv, prediction->columns[i], failure, "%s: %s", parameter->name,
                                field->length ? "the value is too long" : "there is no value");
@@ -211,7 +211,7 @@ static int read_row(struct prediction *prediction, const struct csv_reader *csv,
 static void keep_remark(void *context, enum predict_remark kind, const char *sentence) {
     struct prediction *prediction = context;
     struct prediction_scenario *scenario = &prediction->scenario;
-    if (scenario->remark_count == PREDICTION_REMARKS_MOST)
+    if (scenario->remark_count == PREDICTION_REMARKS_MAX)
         return; /* nobody reads more */
     char *copy = strdup(sentence);
     if (!copy)
@@ -241,8 +241,8 @@ static int run_table(struct prediction *prediction, struct csv_reader *csv, pred
     const struct csv_field *fields;
     size_t count = 0;
     while (r >= 0 && (r = csv_next(csv, &fields, failure)) > 0) {
-        if (++count > PREDICTION_SCENARIOS_MOST)
-            return csv_failure(csv, 0, failure, "more than %d scenarios", (int)PREDICTION_SCENARIOS_MOST);
+        if (++count > PREDICTION_SCENARIOS_MAX)
+            return csv_failure(csv, 0, failure, "more than %d scenarios", (int)PREDICTION_SCENARIOS_MAX);
         clear_scenario(&prediction->scenario);
         r = read_row(prediction, csv, fields, failure);
         if (r < 0)

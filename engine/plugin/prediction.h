@@ -16,9 +16,9 @@
 #include <stddef.h>
 
 enum {
-    PREDICTION_SCENARIOS_MOST = 1 << 20,
-    PREDICTION_REMARKS_MOST = 32, /* a scenario */
-    PREDICTION_VALUE_MOST = 256,  /* bytes of a value's text */
+    PREDICTION_SCENARIOS_MAX = 1 << 20,
+    PREDICTION_REMARKS_MAX = 32, /* a scenario */
+    PREDICTION_VALUE_MAX = 256,  /* bytes of a value's text */
 };
 
 struct prediction_remark {
@@ -30,7 +30,7 @@ struct prediction_scenario {
     char *name;         /* owned; NULL when the table has no such column */
     double *parameters; /* one for each parameter of the plugin */
     double *values;     /* one for each column of the plugin */
-    struct prediction_remark remarks[PREDICTION_REMARKS_MOST];
+    struct prediction_remark remarks[PREDICTION_REMARKS_MAX];
     size_t remark_count;
 };
 

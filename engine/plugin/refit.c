@@ -20,21 +20,21 @@ struct instance {
     struct fit *fit;
     struct fit_needs needs;
     struct plugin_host host;
-    struct plugin_levels levels[TABLE_LABELS_MOST];
-    size_t *columns;                  /* which kept column each need is */
-    size_t labels[TABLE_LABELS_MOST]; /* which kept label column each category is */
+    struct plugin_levels levels[TABLE_LABELS_MAX];
+    size_t *columns;                 /* which kept column each need is */
+    size_t labels[TABLE_LABELS_MAX]; /* which kept label column each category is */
 
     /* The block in hand. */
     double *numbers;
     uint32_t *codes, *groups;
     const double **number_lists;
-    const uint32_t *code_lists[TABLE_LABELS_MOST];
+    const uint32_t *code_lists[TABLE_LABELS_MAX];
 };
 
 static void instance_clear(struct instance *instance) {
     if (instance->operations)
         instance->operations->close(instance->fit);
-    for (size_t i = 0; i < TABLE_LABELS_MOST; i++)
+    for (size_t i = 0; i < TABLE_LABELS_MAX; i++)
         category_levels_clear(&instance->levels[i]);
     free(instance->columns);
     free((void *)instance->number_lists);
@@ -73,7 +73,7 @@ static int bind_needs(struct instance *instance, struct failure *failure) {
     const struct fitting *fitting = instance->refit->fitting;
     const struct fit_needs *kept = fitting_needs(fitting), *needs = &instance->needs;
     size_t by_count = fitting_options(fitting)->by_count;
-    if (needs->category_count > TABLE_LABELS_MOST)
+    if (needs->category_count > TABLE_LABELS_MAX)
         return failure_set(failure, -E2BIG, "%s needs more categories than were kept",
                            fitting_plugin(fitting)->name);
     instance->columns = xcalloc(needs->column_count + 1, sizeof *instance->columns);
@@ -179,7 +179,7 @@ static int stream_rows(struct instance *instance, struct failure *failure) {
 }
 
 static int stream_passes(struct instance *instance, struct failure *failure) {
-    for (int pass = 0; pass < FITTING_PASSES_MOST; pass++) {
+    for (int pass = 0; pass < FITTING_PASSES_MAX; pass++) {
         int r = stream_rows(instance, failure);
         if (r < 0)
             return r;
@@ -191,7 +191,7 @@ static int stream_passes(struct instance *instance, struct failure *failure) {
             return 0;
     }
     return failure_set(failure, -ELOOP, "%s asked for the rows more than %d times",
-                       fitting_plugin(instance->refit->fitting)->name, (int)FITTING_PASSES_MOST);
+                       fitting_plugin(instance->refit->fitting)->name, (int)FITTING_PASSES_MAX);
 }
 
 static int finish(struct instance *instance, struct fitted_model *model, struct failure *failure) {

@@ -16,19 +16,19 @@ enum {
     PANEL_WIDTH = 430,
     PANEL_HEIGHT = 340,
     HEAD_HEIGHT = 46,
-    QUANTILES_MOST = 3000,
+    QUANTILES_MAX = 3000,
     CURVE_POINTS = 400,
-    CURVES_MOST = 8, /* groups */
+    CURVES_MAX = 8, /* groups */
     TITLE_SIZE = 256,
-    HEAD_TERMS_MOST = 12,
+    HEAD_TERMS_MAX = 12,
 };
 
 static const double least_reach = 3, most_reach = 8; /* sigmas */
 static const double wide = 100;                      /* from this ratio on a scale is logarithmic */
 static const double mostly = 0.75;                   /* of the values must be positive for that */
 static const char ink[] = "#1f4e79", line_ink[] = "#c0392b";
-static const char *const group_inks[CURVES_MOST] = {"#1f4e79", "#d55e00", "#009e73", "#cc79a7",
-                                                    "#8c6d00", "#56b4e9", "#7a1f1f", "#555555"};
+static const char *const group_inks[CURVES_MAX] = {"#1f4e79", "#d55e00", "#009e73", "#cc79a7",
+                                                   "#8c6d00", "#56b4e9", "#7a1f1f", "#555555"};
 
 struct plot {
     const struct fitting *fitting;
@@ -116,14 +116,14 @@ static int compare_doubles(const void *a, const void *b) {
 }
 
 /* The COUNT sorted values against normal quantiles: all where they are few, else all in the tails and evenly
- * many between. Returns how many there are in RET_X and RET_Y (QUANTILES_MOST). */
+ * many between. Returns how many there are in RET_X and RET_Y (QUANTILES_MAX). */
 static size_t choose_quantiles(const double *sorted, size_t count, double *ret_x, double *ret_y) {
-    const size_t tail = QUANTILES_MOST / 4, inner = QUANTILES_MOST - 2 * tail;
-    size_t chosen = count < QUANTILES_MOST ? count : QUANTILES_MOST;
+    const size_t tail = QUANTILES_MAX / 4, inner = QUANTILES_MAX - 2 * tail;
+    size_t chosen = count < QUANTILES_MAX ? count : QUANTILES_MAX;
     for (size_t i = 0; i < chosen; i++) {
         size_t at = i;
-        if (count > QUANTILES_MOST && i >= tail)
-            at = i >= tail + inner ? count - QUANTILES_MOST + i
+        if (count > QUANTILES_MAX && i >= tail)
+            at = i >= tail + inner ? count - QUANTILES_MAX + i
                                    : tail + (i - tail) * (count - 2 * tail) / inner;
         ret_x[i] = normal_quantile(((double)at + 0.5) / (double)count);
         ret_y[i] = sorted[at];
@@ -134,7 +134,7 @@ static size_t choose_quantiles(const double *sorted, size_t count, double *ret_x
 static int append_quantiles(const struct plot *plot, size_t column) {
     const struct residuals *residuals = plot->residuals;
     cleanup_free double *sorted = calloc(residuals->count + 1, sizeof *sorted);
-    cleanup_free double *points = calloc((size_t)2 * QUANTILES_MOST, sizeof *points);
+    cleanup_free double *points = calloc((size_t)2 * QUANTILES_MAX, sizeof *points);
     if (!sorted || !points)
         return -ENOMEM;
     size_t count = 0;
@@ -142,7 +142,7 @@ static int append_quantiles(const struct plot *plot, size_t column) {
         if (!isnan(residuals->standardised[k]))
             sorted[count++] = residuals->standardised[k];
     qsort(sorted, count, sizeof *sorted, compare_doubles);
-    double *x = points, *y = points + QUANTILES_MOST;
+    double *x = points, *y = points + QUANTILES_MAX;
     size_t chosen = choose_quantiles(sorted, count, x, y);
     double across = chosen > 0 ? fmax(-x[0], 1) : 1, reach = reach_of(residuals);
     struct plot_panel panel = {
@@ -281,16 +281,16 @@ static size_t list_group(const struct plot *plot, uint32_t code, size_t group, s
         if (again || (view->named_by && (!name || strcmp(of->parts[p].kind, "segment") != 0)))
             continue;
         last = name;
-        if (count < CURVES_MOST)
+        if (count < CURVES_MAX)
             ret[count] = (struct series){code, name};
         count++;
     }
     return count;
 }
 
-static size_t list_series(const struct plot *plot, struct series ret[static CURVES_MOST]) {
+static size_t list_series(const struct plot *plot, struct series ret[static CURVES_MAX]) {
     size_t count = 0;
-    for (uint32_t code = 0; code < fitting_group_count(plot->fitting) && count <= CURVES_MOST; code++) {
+    for (uint32_t code = 0; code < fitting_group_count(plot->fitting) && count <= CURVES_MAX; code++) {
         size_t group = fitted_model_group(plot->model, code);
         if (group != SIZE_MAX)
             count = list_group(plot, code, group, ret, count);
@@ -301,12 +301,12 @@ static size_t list_series(const struct plot *plot, struct series ret[static CURV
 static void put_series(const struct plot *plot, struct plot_panel *panel, const struct evaluation *evaluation,
                        double *points) {
     const struct predict_model *view = fitted_model_view(plot->model);
-    struct series series[CURVES_MOST];
+    struct series series[CURVES_MAX];
     size_t count = list_series(plot, series);
-    bool apart = count > 1 && count <= CURVES_MOST;
+    bool apart = count > 1 && count <= CURVES_MAX;
     if (!apart)
         put_data(plot, panel, &(struct series){UINT32_MAX, NULL}, points, ink);
-    for (size_t i = 0; i < count && count <= CURVES_MOST; i++) {
+    for (size_t i = 0; i < count && count <= CURVES_MAX; i++) {
         size_t group = fitted_model_group(plot->model, series[i].code);
         const char *colour = apart ? group_inks[i] : line_ink;
         if (apart)
@@ -349,9 +349,9 @@ static int append_formula(const struct plot *plot, struct text *text) {
     const struct predict_model *view = fitted_model_view(plot->model);
     const struct fitting_options *options = fitting_options(plot->fitting);
     int r = text_printf(text, "%s: %s =", fitting_plugin(plot->fitting)->name, plot->response);
-    for (size_t t = 0; r == 0 && t < view->term_count && t < HEAD_TERMS_MOST; t++)
+    for (size_t t = 0; r == 0 && t < view->term_count && t < HEAD_TERMS_MAX; t++)
         r = text_printf(text, "%s %s", t ? " +" : "", view->terms[t].name);
-    if (r == 0 && view->term_count > HEAD_TERMS_MOST)
+    if (r == 0 && view->term_count > HEAD_TERMS_MAX)
         r = text_append_string(text, " + ...");
     for (size_t j = 0; r == 0 && j < options->by_count; j++)
         r = text_printf(text, "%s%s", j ? ", " : "; by ", options->by[j]);
@@ -406,7 +406,7 @@ int residual_plot_append(struct text *text, const struct fitting *fitting, const
 int residual_plot_write(const char *path, const struct fitting *fitting, const struct fitted_model *model,
                         const struct residuals *residuals, struct failure *failure) {
     cleanup(text_clear) struct text text;
-    text_init(&text, RESIDUAL_PLOT_BYTES_MOST);
+    text_init(&text, RESIDUAL_PLOT_BYTES_MAX);
     int r = residual_plot_append(&text, fitting, model, residuals, failure);
     return r < 0 ? r : file_write_output(path, text.bytes, text.length, failure);
 }

@@ -8,7 +8,7 @@
 #include "engine/foundation/text.h"
 #include "engine/plugin/residuals.h"
 
-enum { RESIDUAL_PLOT_BYTES_MOST = 8 << 20 };
+enum { RESIDUAL_PLOT_BYTES_MAX = 8 << 20 };
 
 /* Appends the element <svg>, which stands by itself. */
 int residual_plot_append(struct text *text, const struct fitting *fitting, const struct fitted_model *model,

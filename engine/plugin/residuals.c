@@ -84,7 +84,7 @@ int residuals_init(struct residuals *residuals, const struct fitting *fitting,
         return r;
     const struct kept_rows *kept = fitting_kept_rows(fitting);
     size_t step = 1;
-    while (kept->stride > 1 && kept->count / step > RESIDUALS_MOST)
+    while (kept->stride > 1 && kept->count / step > RESIDUALS_MAX)
         step *= 2;
     residuals->stride = kept->stride * step;
     r = make_room(residuals, kept->count / step + 1);

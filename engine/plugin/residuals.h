@@ -8,7 +8,7 @@
 #include "engine/plugin/fitted-model.h"
 #include "engine/plugin/fitting.h"
 
-enum { RESIDUALS_MOST = 1 << 16 }; /* of a table that was not kept whole */
+enum { RESIDUALS_MAX = 1 << 16 }; /* of a table that was not kept whole */
 
 struct residuals {
     size_t count;

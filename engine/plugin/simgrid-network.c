@@ -34,13 +34,13 @@ static int add_entry(const struct reading *reading, enum simgrid_table_name name
                      double second) {
     struct simgrid_table *table = &reading->network->tables[name];
     double start = from > 0 ? ceil(from) : 0; /* sizes are whole */
-    if (table->count == SIMGRID_SEGMENTS_MOST)
+    if (table->count == SIMGRID_SEGMENTS_MAX)
         return failure_input(reading->failure, reading->view->name, 0, 0,
-                             "the model has more than %d segments", (int)SIMGRID_SEGMENTS_MOST);
-    if (!(start <= SIMGRID_SIZE_MOST))
+                             "the model has more than %d segments", (int)SIMGRID_SEGMENTS_MAX);
+    if (!(start <= SIMGRID_SIZE_MAX))
         return failure_input(reading->failure, reading->view->name, 0, 0,
                              "a segment begins at %.15g byte; SimGrid takes sizes up to %d", from,
-                             (int)SIMGRID_SIZE_MOST);
+                             (int)SIMGRID_SIZE_MAX);
     size_t i = table->count++;
     for (; i > 0 && table->entries[i - 1].from > start; i--)
         table->entries[i] = table->entries[i - 1];

@@ -17,9 +17,9 @@
 #include <stddef.h>
 
 enum {
-    SIMGRID_SEGMENTS_MOST = 256,
+    SIMGRID_SEGMENTS_MAX = 256,
     /* SimGrid reads the sizes where tables change with stoi(). */
-    SIMGRID_SIZE_MOST = 2147483647,
+    SIMGRID_SIZE_MAX = 2147483647,
 };
 
 enum simgrid_table_name {
@@ -37,8 +37,8 @@ struct simgrid_entry {
 };
 
 struct simgrid_table {
-    struct simgrid_entry entries[SIMGRID_SEGMENTS_MOST]; /* by `from`, the first 0 */
-    size_t count;                                        /* 0: the model does not tell it */
+    struct simgrid_entry entries[SIMGRID_SEGMENTS_MAX]; /* by `from`, the first 0 */
+    size_t count;                                       /* 0: the model does not tell it */
 };
 
 /* What the user says of the way between two hosts; NaN: nothing. */

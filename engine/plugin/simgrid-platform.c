@@ -79,7 +79,7 @@ static void put_comment(struct writing *writing, const char *sentence) {
 static int check_text(const struct writing *writing, const char *what, const char *text, bool empty) {
     size_t length = strlen(text);
     bool good =
-        length <= SIMGRID_NAME_MOST && (empty || length > 0) && text_invalid_utf8(text, length) == length;
+        length <= SIMGRID_NAME_MAX && (empty || length > 0) && text_invalid_utf8(text, length) == length;
     for (size_t i = 0; good && i < length; i++)
         good = (unsigned char)text[i] > ' ' && text[i] != 127;
     if (good)
@@ -87,7 +87,7 @@ static int check_text(const struct writing *writing, const char *what, const cha
     return failure_input(
         writing->failure, NULL, 0, 0,
         "%s '%.128s' cannot be a name of SimGrid; expected %s%d bytes of UTF-8 without blanks", what, text,
-        empty ? "at most " : "1 to ", (int)SIMGRID_NAME_MOST);
+        empty ? "at most " : "1 to ", (int)SIMGRID_NAME_MAX);
 }
 
 /* Reads a whole number of at most 9 digits; 0 where there is none. */
@@ -101,7 +101,7 @@ static size_t read_whole(const char **text, size_t *ret) {
 /* "0-31,40": how many hosts. */
 static int count_hosts(const struct writing *writing, const char *radical, size_t *ret) {
     size_t count = 0;
-    bool good = strlen(radical) <= SIMGRID_SHAPE_MOST;
+    bool good = strlen(radical) <= SIMGRID_SHAPE_MAX;
     for (const char *at = radical; good; at++) {
         size_t first = 0, last = 0;
         good = read_whole(&at, &first) > 0;
@@ -110,10 +110,10 @@ static int count_hosts(const struct writing *writing, const char *radical, size_
             at++;
             good = read_whole(&at, &last) > 0 && last >= first;
         }
-        good = good && last - first < SIMGRID_HOSTS_MOST;
+        good = good && last - first < SIMGRID_HOSTS_MAX;
         count += good ? last - first + 1 : 0;
         if (*at != ',')
-            good = good && *at == '\0' && count <= SIMGRID_HOSTS_MOST;
+            good = good && *at == '\0' && count <= SIMGRID_HOSTS_MAX;
         if (*at == '\0')
             break;
         good = good && *at == ',';
@@ -125,7 +125,7 @@ static int count_hosts(const struct writing *writing, const char *radical, size_
         writing->failure, NULL, 0, 0,
         "'%.128s' is no list of hosts; expected numbers and ranges such as 0-31,40, of at most "
         "%d hosts",
-        radical, (int)SIMGRID_HOSTS_MOST);
+        radical, (int)SIMGRID_HOSTS_MAX);
 }
 
 /* One part of a fat tree: COUNT numbers with commas between, up to END. Their product in *RET. */
@@ -133,9 +133,9 @@ static bool read_level(const char **text, size_t count, char end, size_t *ret) {
     *ret = 1;
     for (size_t i = 0; i < count; i++) {
         size_t number;
-        if (read_whole(text, &number) == 0 || number == 0 || number > SIMGRID_HOSTS_MOST)
+        if (read_whole(text, &number) == 0 || number == 0 || number > SIMGRID_HOSTS_MAX)
             return false;
-        *ret = *ret <= SIMGRID_HOSTS_MOST ? *ret * number : *ret;
+        *ret = *ret <= SIMGRID_HOSTS_MAX ? *ret * number : *ret;
         if (**text != (i + 1 < count ? ',' : end))
             return false;
         *text += **text != '\0';
@@ -146,8 +146,8 @@ static bool read_level(const char **text, size_t count, char end, size_t *ret) {
 static int check_fat_tree(const struct writing *writing, size_t hosts) {
     const char *at = writing->platform->fat_tree;
     size_t levels = 0, below = 0, product;
-    bool good = strlen(at) <= SIMGRID_SHAPE_MOST && read_level(&at, 1, ';', &levels) &&
-                levels <= SIMGRID_LEVELS_MOST && read_level(&at, levels, ';', &below) &&
+    bool good = strlen(at) <= SIMGRID_SHAPE_MAX && read_level(&at, 1, ';', &levels) &&
+                levels <= SIMGRID_LEVELS_MAX && read_level(&at, levels, ';', &below) &&
                 read_level(&at, levels, ';', &product) && read_level(&at, levels, '\0', &product);
     if (!good)
         return failure_input(
@@ -327,7 +327,7 @@ static void put_cluster(struct writing *writing) {
 /* A name made of SUFFIX and the host's, as an attribute. */
 static void put_name(struct writing *writing, const char *attribute, const char *prefix, const char *name,
                      const char *suffix) {
-    char whole[SIMGRID_NAME_MOST + 64];
+    char whole[SIMGRID_NAME_MAX + 64];
     snprintf(whole, sizeof whole, "%s%s%s", prefix, name, suffix);
     put(writing, " %s=", attribute);
     put_value(writing, whole);

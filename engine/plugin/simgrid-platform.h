@@ -18,10 +18,10 @@
 #include <stddef.h>
 
 enum {
-    SIMGRID_NAME_MOST = 128, /* bytes of a host's name, a prefix, a suffix */
-    SIMGRID_HOSTS_MOST = 1000000,
-    SIMGRID_LEVELS_MOST = 8,  /* of a fat tree */
-    SIMGRID_SHAPE_MOST = 256, /* bytes of the text of a list of hosts or a fat tree */
+    SIMGRID_NAME_MAX = 128, /* bytes of a host's name, a prefix, a suffix */
+    SIMGRID_HOSTS_MAX = 1000000,
+    SIMGRID_LEVELS_MAX = 8,  /* of a fat tree */
+    SIMGRID_SHAPE_MAX = 256, /* bytes of the text of a list of hosts or a fat tree */
     /* What SMPI counts to a message besides its payload; lat-factor and bw-factor see it. */
     SIMGRID_ENVELOPE = 16,
 };

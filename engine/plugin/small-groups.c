@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { NAMES_MOST = 1 << 14 };
+enum { NAMES_MAX = 1 << 14 };
 
 /* Share of the groups, and of the rows, that may be left out: one in so many. */
 enum { GROUPS_SHARE = 2, ROWS_SHARE = 10 };
@@ -32,7 +32,7 @@ struct search {
     uint32_t *codes; /* by row */
     struct group *groups;
     uint32_t group_count;
-    uint32_t total[TABLE_LABELS_MOST + 1], left_out[TABLE_LABELS_MOST + 1]; /* groups, by by_count */
+    uint32_t total[TABLE_LABELS_MAX + 1], left_out[TABLE_LABELS_MAX + 1]; /* groups, by by_count */
 };
 
 static void search_clear(struct search *search) {
@@ -98,7 +98,7 @@ static bool is_small(const struct group *group, size_t terms) {
 static int add_name(struct search *search, const struct group *group) {
     const struct kept_rows *kept = fitting_kept_rows(search->fitting);
     const struct table *table = fitting_table(search->fitting);
-    if (search->ret->count++ >= SMALL_GROUPS_NAMED_MOST)
+    if (search->ret->count++ >= SMALL_GROUPS_NAMED_MAX)
         return 0;
     int r = 0;
     for (size_t j = 0; r == 0 && j < search->by_count; j++) {
@@ -163,15 +163,15 @@ int small_groups_leave_out(const struct fitting *fitting, uint32_t fold_count, c
     *ret = (struct small_groups){0};
     cleanup(search_clear) struct search search = {
         .fitting = fitting, .fold_count = fold_count, .folds = folds, .ret = ret};
-    text_init(&search.names, NAMES_MOST);
+    text_init(&search.names, NAMES_MAX);
     search.codes = calloc(fitting_kept_rows(fitting)->count + 1, sizeof *search.codes);
     int r = search.codes ? 1 : failure_memory(failure);
     while (r > 0) /* each time some rows go: it ends */
         r = try_parts(&search, terms, term_count, failure);
     if (r < 0 || ret->count == 0)
         return r;
-    if (ret->count > SMALL_GROUPS_NAMED_MOST)
-        r = text_printf(&search.names, " and %u more", ret->count - (uint32_t)SMALL_GROUPS_NAMED_MOST);
+    if (ret->count > SMALL_GROUPS_NAMED_MAX)
+        r = text_printf(&search.names, " and %u more", ret->count - (uint32_t)SMALL_GROUPS_NAMED_MAX);
     ret->names = r == -ENOMEM ? NULL : text_take(&search.names);
     return ret->names ? 0 : failure_memory(failure);
 }

@@ -9,7 +9,7 @@
 
 #include "engine/plugin/fitting.h"
 
-enum { SMALL_GROUPS_NAMED_MOST = 4 };
+enum { SMALL_GROUPS_NAMED_MAX = 4 };
 
 struct small_groups {
     uint32_t count; /* that were left out */

@@ -16,8 +16,8 @@
 #include <string.h>
 
 enum {
-    NOTES_BYTES_MOST = 1 << 20,
-    LABELS_MOST = 1 << 24, /* different ones of one column */
+    NOTES_BYTES_MAX = 1 << 20,
+    LABELS_MAX = 1 << 24, /* different ones of one column */
 };
 
 /* A label column over all inputs. */
@@ -46,8 +46,8 @@ struct table {
     uint64_t rows;               /* of the current source so far */
     bool passed;                 /* a whole pass was made */
     struct row_places places;    /* of the first pass */
-    struct table_labels label_columns[TABLE_LABELS_MOST];
-    const uint32_t *block_labels[TABLE_LABELS_MOST];
+    struct table_labels label_columns[TABLE_LABELS_MAX];
+    const uint32_t *block_labels[TABLE_LABELS_MAX];
 
     struct text notes;    /* a NUL after each */
     size_t opening_notes; /* bytes of those that are about inputs that were left out; then the pass's */
@@ -103,15 +103,15 @@ int table_stream_open(const char *const *paths, size_t count, bool hash, struct 
 
 int table_open_member(const char *const *paths, size_t count, const char *member, bool hash,
                       struct table **ret, struct failure *failure) {
-    if (count == 0 || count > TABLE_INPUTS_MOST)
+    if (count == 0 || count > TABLE_INPUTS_MAX)
         return failure_input(failure, NULL, 0, 0, "%zu inputs; expected 1 to %d", count,
-                             (int)TABLE_INPUTS_MOST);
+                             (int)TABLE_INPUTS_MAX);
     cleanup(table_stream_cleanup) struct table *table = calloc(1, sizeof *table);
     if (!table)
         return failure_memory(failure);
     table->hash = hash;
     table->member = member;
-    text_init(&table->notes, NOTES_BYTES_MOST);
+    text_init(&table->notes, NOTES_BYTES_MAX);
     table->sources = xcalloc(count, sizeof *table->sources);
     int r = look(table, paths, count, failure);
     r = r < 0 ? r : name_columns(table);
@@ -140,7 +140,7 @@ void table_close(struct table *table) {
     csv_columns_close(table->reading);
     for (size_t i = 0; i < table->source_count; i++)
         table_source_clear(&table->sources[i]);
-    for (size_t j = 0; j < TABLE_LABELS_MOST; j++)
+    for (size_t j = 0; j < TABLE_LABELS_MAX; j++)
         clear_labels(&table->label_columns[j]);
     row_places_clear(&table->places);
     free(table->sources);
@@ -253,9 +253,9 @@ static int start(struct table *table, struct failure *failure) {
 
 int table_begin(struct table *table, const char *const *numbers, size_t number_count,
                 const char *const *labels, size_t label_count, struct failure *failure) {
-    if (label_count > TABLE_LABELS_MOST)
+    if (label_count > TABLE_LABELS_MAX)
         return failure_input(failure, NULL, 0, 0, "%zu group columns; expected at most %d", label_count,
-                             (int)TABLE_LABELS_MOST);
+                             (int)TABLE_LABELS_MAX);
     stop(table, false);
     table->numbers = numbers;
     table->number_count = number_count;
@@ -290,9 +290,9 @@ static int translate(struct table *table, size_t j, size_t rows, const uint32_t 
                      struct failure *failure) {
     struct table_labels *labels = &table->label_columns[j];
     extend_translation(table, j);
-    if (labels->set.count > LABELS_MOST)
+    if (labels->set.count > LABELS_MAX)
         return failure_input(failure, NULL, 0, 0, "the group column '%s' has more than %d different labels",
-                             table->labels[j], (int)LABELS_MOST);
+                             table->labels[j], (int)LABELS_MAX);
     if (table->current > 0 && rows > labels->code_capacity) {
         labels->code_capacity = rows;
         labels->codes = xrealloc(labels->codes, rows * sizeof *labels->codes);

@@ -21,8 +21,8 @@
 #include <stdint.h>
 
 enum {
-    TABLE_INPUTS_MOST = 4096,
-    TABLE_LABELS_MOST = 8, /* label columns of one pass */
+    TABLE_INPUTS_MAX = 4096,
+    TABLE_LABELS_MAX = 8, /* label columns of one pass */
 };
 
 #define TABLE_ARCHIVE_MEMBER "results/results.csv"

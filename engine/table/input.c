@@ -145,7 +145,7 @@ static int read_record(const struct input *input, const char *name, struct docum
 static int describe_folder(struct input *input, struct failure *failure) {
     cleanup_free char *package = file_join(input->about.path, "datapackage.json");
     cleanup(text_clear) struct text bytes;
-    text_init(&bytes, ARCHIVE_RECORD_BYTES_MOST);
+    text_init(&bytes, ARCHIVE_RECORD_BYTES_MAX);
     struct archive_columns columns = {0};
     int r = file_read(package, &bytes, failure);
     r = r < 0 ? r

@@ -25,7 +25,7 @@ int row_places_add(struct row_places *places, uint32_t input, size_t rows, const
         if (follows(places, places->rows + i, input, lines[i]))
             continue;
         int r = list_reserve(&places->stretches, &places->capacity, places->count + 1,
-                             sizeof *places->stretches, ROW_PLACES_MOST);
+                             sizeof *places->stretches, ROW_PLACES_MAX);
         places->full = r == -EFBIG;
         if (places->full)
             places->rows += i;

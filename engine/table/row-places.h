@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { ROW_PLACES_MOST = 1 << 20 }; /* breaks; the lines of rows behind the last one are not known */
+enum { ROW_PLACES_MAX = 1 << 20 }; /* breaks; the lines of rows behind the last one are not known */
 
 struct row_place {
     uint64_t row; /* the first of a stretch of rows, each on the line behind the last one's */

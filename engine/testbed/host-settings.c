@@ -22,7 +22,7 @@ static const char *const agent_names[] = {
     [AGENT_AUTO] = "auto", [AGENT_BINARY] = "binary", [AGENT_SOURCE] = "source", NULL};
 
 /* A lease is no shorter than what it takes to find a broken link again. */
-enum { LEASE_LEAST = 2, LEASE_MOST = 30 * 86400, TIMEOUT_MOST = 3600, LEASE_DEFAULT = 300 };
+enum { LEASE_LEAST = 2, LEASE_MAX = 30 * 86400, TIMEOUT_MAX = 3600, LEASE_DEFAULT = 300 };
 
 static const char *expect_launcher(const char *key, const char *value) {
     (void)key;
@@ -48,11 +48,11 @@ static const struct bind_field fields[] = {
     {ROW("ssh-config", BIND_TEXT, config)},
     {ROW("known-hosts", BIND_TEXT, known_hosts)},
     {ROW("host-keys", BIND_CHOICE, host_keys), .choices = host_key_names},
-    {RANGED("window", BIND_INTEGER, window, 1, SSH_WINDOW_MOST)},
-    {RANGED("timeout", BIND_QUANTITY, timeout, 1, TIMEOUT_MOST), .dimension = UNIT_TIME},
+    {RANGED("window", BIND_INTEGER, window, 1, SSH_WINDOW_MAX)},
+    {RANGED("timeout", BIND_QUANTITY, timeout, 1, TIMEOUT_MAX), .dimension = UNIT_TIME},
     {ROW("agent", BIND_CHOICE, agent), .choices = agent_names},
     {ROW("launcher", BIND_MAPPING, launcher), BIND_FIELDS(launcher_fields), .scalar = "by"},
-    {RANGED("lease", BIND_QUANTITY, lease, LEASE_LEAST, LEASE_MOST), .dimension = UNIT_TIME},
+    {RANGED("lease", BIND_QUANTITY, lease, LEASE_LEAST, LEASE_MAX), .dimension = UNIT_TIME},
 };
 enum { FIELD_COUNT = sizeof fields / sizeof *fields };
 
@@ -136,9 +136,9 @@ static int name_nodes(struct testbed_settings *settings, const char *file, size_
     if (count == 0)
         return failure_input(failure, file, line, column,
                              "the list of hosts is empty, expected one at least");
-    if (count > NODE_GROUP_MOST)
+    if (count > NODE_GROUP_MAX)
         return failure_input(failure, file, line, column, "there are %zu hosts, expected at most %d", count,
-                             NODE_GROUP_MOST);
+                             NODE_GROUP_MAX);
     free_names(settings);
     settings->names = xcalloc(count, sizeof *settings->names);
     settings->name_count = count;

@@ -35,10 +35,10 @@
 enum { EXIT_SYSTEM = 1, EXIT_INPUT = 2, EXIT_BLAS = 3 };
 
 enum {
-    LINE_MOST = 1024,       /* bytes of an input line, with its newline */
+    LINE_LENGTH_MAX = 1024, /* bytes of an input line, with its newline */
     INPUT_BYTES = 64 << 10, /* read ahead, so that the next row is here when a call ends */
-    THREADS_MOST = 4096,
-    FACT_MOST = 4096, /* bytes of one fact line */
+    THREADS_MAX = 4096,
+    FACT_MAX = 4096, /* bytes of one fact line */
 };
 
 __attribute__((noreturn, format(printf, 2, 3))) static void die(int code, const char *format, ...) {
@@ -152,7 +152,7 @@ static void set_option(struct options *options, const char *name, const char *te
     else if (strcmp(name, "--precision") == 0)
         options->is_single = parse_choice(name, text, precisions) == 1;
     else if (strcmp(name, "--threads") == 0)
-        options->threads = (unsigned)parse_whole(name, text, THREADS_MOST);
+        options->threads = (unsigned)parse_whole(name, text, THREADS_MAX);
     else if (strcmp(name, "--offset-range") == 0)
         options->offset_range = parse_whole(name, text, elements_most);
     else if (strcmp(name, "--seed") == 0)
@@ -207,13 +207,13 @@ struct blas {
     bool is_single;
 };
 
-enum { CANDIDATES_MOST = 4 };
+enum { CANDIDATES_MAX = 4 };
 
 /* File names by falling version. "%s" is the machine's name: Debian keeps the reference BLAS in a folder of
  * its own, for libblas.so.3 may be a link to any other BLAS. */
 static const struct {
     const char *name;
-    const char *candidates[CANDIDATES_MOST + 1];
+    const char *candidates[CANDIDATES_MAX + 1];
     const char *package; /* where Debian has it */
 } known_blas[] = {
     {"openblas", {"libopenblas.so.0", "libopenblasp.so.0", "libopenblas.so"}, "libopenblas0-pthread"},
@@ -252,7 +252,7 @@ static void *load_candidates(size_t which, char *tried, size_t tried_size, char 
     struct utsname machine;
     uname(&machine);
     size_t used = 0;
-    for (size_t i = 0; i < CANDIDATES_MOST && known_blas[which].candidates[i]; i++) {
+    for (size_t i = 0; i < CANDIDATES_MAX && known_blas[which].candidates[i]; i++) {
         const char *candidate = known_blas[which].candidates[i], *hole = strstr(candidate, "%s");
         char path[512];
         int before = hole ? (int)(hole - candidate) : (int)strlen(candidate);
@@ -478,7 +478,7 @@ static void write_out(const char *bytes, size_t length) {
 }
 
 __attribute__((format(printf, 2, 3))) static void fact(const char *name, const char *format, ...) {
-    char line[FACT_MOST];
+    char line[FACT_MAX];
     int used = snprintf(line, sizeof line, "#%s: ", name);
     va_list arguments;
     va_start(arguments, format);
@@ -564,8 +564,8 @@ static char *read_line(struct input *input) {
         char *start = input->bytes + input->begin;
         size_t length = input->end - input->begin;
         char *newline = memchr(start + searched, '\n', length - searched);
-        if (newline ? newline - start >= LINE_MOST : length >= LINE_MOST)
-            die(EXIT_INPUT, "line %llu is longer than %d bytes", input->line + 1, (int)LINE_MOST);
+        if (newline ? newline - start >= LINE_LENGTH_MAX : length >= LINE_LENGTH_MAX)
+            die(EXIT_INPUT, "line %llu is longer than %d bytes", input->line + 1, (int)LINE_LENGTH_MAX);
         if (newline) {
             input->begin += (size_t)(newline - start) + 1;
             input->line++;

@@ -75,7 +75,7 @@ static int find_or_add(struct cells *cells, const uint32_t *key, uint32_t *ret) 
         return r;
     size_t slot = slot_of(cells, key);
     if (cells->slots[slot] == 0) {
-        if (cells->count == CELLS_MOST)
+        if (cells->count == CELLS_MAX)
             return -E2BIG;
         memcpy(cells->keys + (size_t)cells->count * cells->key, key, cells->key * sizeof *key);
         cells->slots[slot] = ++cells->count;
@@ -102,7 +102,7 @@ int cells_assign(struct cells *cells, size_t rows, const uint32_t *groups, uint3
         for (size_t c = 0; c < cells->categories; c++) {
             same = same && key[c + 1] == codes[c][row];
             key[c + 1] = codes[c][row];
-            if (key[c + 1] >= CELLS_LEVELS_MOST) {
+            if (key[c + 1] >= CELLS_LEVELS_MAX) {
                 *ret_category = c;
                 return -ERANGE;
             }

@@ -10,8 +10,8 @@
 #include <stdint.h>
 
 enum {
-    CELLS_MOST = 1 << 20,     /* where there are categories */
-    CELLS_LEVELS_MOST = 4096, /* of a category */
+    CELLS_MAX = 1 << 20,     /* where there are categories */
+    CELLS_LEVELS_MAX = 4096, /* of a category */
 };
 
 struct cells;

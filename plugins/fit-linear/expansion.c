@@ -14,9 +14,9 @@ struct span {
 
 struct expanding {
     struct expansion *expansion;
-    uint32_t *orders[FORMULA_CATEGORIES_MOST]; /* codes in natural order, without the missing value */
-    uint32_t counts[FORMULA_CATEGORIES_MOST];
-    struct span spans[FORMULA_TERMS_MOST * (FORMULA_CATEGORIES_MOST + 1)];
+    uint32_t *orders[FORMULA_CATEGORIES_MAX]; /* codes in natural order, without the missing value */
+    uint32_t counts[FORMULA_CATEGORIES_MAX];
+    struct span spans[FORMULA_TERMS_MAX * (FORMULA_CATEGORIES_MAX + 1)];
     size_t span_count;
 };
 
@@ -25,7 +25,7 @@ void expansion_free(struct expansion *expansion) {
         return;
     for (size_t t = 0; t < expansion->count; t++)
         free(expansion->terms[t].name);
-    for (size_t c = 0; c < FORMULA_CATEGORIES_MOST; c++) {
+    for (size_t c = 0; c < FORMULA_CATEGORIES_MAX; c++) {
         for (uint32_t i = 0; i < expansion->level_counts[c]; i++)
             free(expansion->levels[c][i]);
         free(expansion->levels[c]);
@@ -74,7 +74,7 @@ static bool is_spanned(const struct expanding *expanding, size_t product, unsign
 /* How many dummies each category of the term has, the base's left out where it would be a combination of
  * others; CONTRASTS[c] says whether it is. Returns how many terms they make. */
 static size_t choose_contrasts(struct expanding *expanding, const struct formula_term *term,
-                               bool contrasts[FORMULA_CATEGORIES_MOST]) {
+                               bool contrasts[FORMULA_CATEGORIES_MAX]) {
     unsigned all = categories_of(term);
     size_t count = 1;
     for (size_t c = 0; c < term->category_count; c++) {
@@ -84,7 +84,7 @@ static size_t choose_contrasts(struct expanding *expanding, const struct formula
             expanding->spans[expanding->span_count++] = (struct span){term->product, rest};
         size_t dummies = expanding->counts[term->categories[c]];
         count *= dummies - (contrasts[c] && dummies > 0);
-        count = count > EXPANSION_TERMS_MOST ? EXPANSION_TERMS_MOST + 1 : count;
+        count = count > EXPANSION_TERMS_MAX ? EXPANSION_TERMS_MAX + 1 : count;
     }
     return count;
 }
@@ -93,7 +93,7 @@ static size_t choose_contrasts(struct expanding *expanding, const struct formula
 static char *make_name(const struct expansion *expansion, const struct expanded_term *expanded) {
     const struct formula *formula = expansion->formula;
     const struct formula_term *term = &formula->terms[expanded->term];
-    char name[FORMULA_BYTES_MOST] = "";
+    char name[FORMULA_BYTES_MAX] = "";
     size_t length = 0;
     for (size_t c = 0; c < term->category_count && length < sizeof name; c++) {
         int written =
@@ -132,14 +132,14 @@ static int expand(struct expanding *expanding, struct plugin_message *message) {
         expanding->spans[expanding->span_count++] =
             (struct span){formula->terms[t].product, categories_of(&formula->terms[t])};
     for (size_t t = 0; t < formula->term_count; t++) {
-        bool contrasts[FORMULA_CATEGORIES_MOST];
+        bool contrasts[FORMULA_CATEGORIES_MAX];
         size_t count = choose_contrasts(expanding, &formula->terms[t], contrasts);
-        if (expanding->expansion->count + count > EXPANSION_TERMS_MOST) {
+        if (expanding->expansion->count + count > EXPANSION_TERMS_MAX) {
             snprintf(
                 message->text, sizeof message->text,
                 "with a dummy for each level of its categories, the term '%.200s' makes more than %d terms; "
                 "fit groups with --by where levels are that many",
-                formula->terms[t].name, (int)EXPANSION_TERMS_MOST);
+                formula->terms[t].name, (int)EXPANSION_TERMS_MAX);
             return -EINVAL;
         }
         for (size_t i = 0; i < count; i++) {
@@ -167,7 +167,7 @@ int expansion_new(const struct plugin_host *host, const struct formula *formula,
     for (size_t c = 0; r == 0 && c < formula->category_count; c++)
         r = copy_levels(host, c, expanding);
     r = r < 0 ? r : expand(expanding, message);
-    for (size_t c = 0; expanding && c < FORMULA_CATEGORIES_MOST; c++)
+    for (size_t c = 0; expanding && c < FORMULA_CATEGORIES_MAX; c++)
         free(expanding->orders[c]);
     free(expanding);
     if (r < 0)

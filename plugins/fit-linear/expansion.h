@@ -15,22 +15,22 @@
 
 #include <stdint.h>
 
-enum { EXPANSION_TERMS_MOST = 128 };
+enum { EXPANSION_TERMS_MAX = 128 };
 
 struct expanded_term {
     char *name;  /* owned: "1", "m*n", "host[dahu-2]*m*n" */
     size_t term; /* of the formula */
     size_t product;
-    uint32_t levels[FORMULA_CATEGORIES_MOST]; /* the code for each of the term's categories */
+    uint32_t levels[FORMULA_CATEGORIES_MAX]; /* the code for each of the term's categories */
 };
 
 struct expansion {
     const struct formula *formula;
-    struct expanded_term terms[EXPANSION_TERMS_MOST];
+    struct expanded_term terms[EXPANSION_TERMS_MAX];
     size_t count;
     /* The texts of the categories' levels by code; "" is no level but a value that is missing. Owned. */
-    char **levels[FORMULA_CATEGORIES_MOST];
-    uint32_t level_counts[FORMULA_CATEGORIES_MOST];
+    char **levels[FORMULA_CATEGORIES_MAX];
+    uint32_t level_counts[FORMULA_CATEGORIES_MAX];
 };
 
 /* The rows must have been read, all of them. The category c of the formula is the host's category c. -EINVAL

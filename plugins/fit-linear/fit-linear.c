@@ -32,7 +32,7 @@ static void linear_close(struct fit *fit) {
     cells_free(fit->cells);
     moments_free(fit->moments);
     noise_free(fit->noise);
-    for (size_t i = 0; i < LINEAR_INPUTS_MOST; i++)
+    for (size_t i = 0; i < LINEAR_INPUTS_MAX; i++)
         free(fit->derived[i]);
     free(fit->cell_codes);
     free(fit->held_numbers);
@@ -137,7 +137,7 @@ static int linear_open(const struct plugin_host *host, const struct fit_request 
 /* Some rows of a block: inputs and cells. */
 struct piece {
     size_t start, rows;
-    const double *columns[LINEAR_INPUTS_MOST + LINEAR_HELD_BESIDES];
+    const double *columns[LINEAR_INPUTS_MAX + LINEAR_HELD_BESIDES];
     const uint8_t *folds;
     const uint32_t *cells;
     uint32_t cell_count;
@@ -160,7 +160,7 @@ static int find_cells(struct fit *fit, const struct fit_block *block, struct pie
     piece->cell_count = block->group_count;
     if (categories == 0)
         return 0;
-    const uint32_t *codes[FORMULA_CATEGORIES_MOST];
+    const uint32_t *codes[FORMULA_CATEGORIES_MAX];
     for (size_t c = 0; c < categories; c++)
         codes[c] = block->categories[c] + piece->start;
     int r = cells_assign(fit->cells, piece->rows, piece->cells, block->group_count, codes, fit->cell_codes,
@@ -168,10 +168,10 @@ static int find_cells(struct fit *fit, const struct fit_block *block, struct pie
     if (r == -ERANGE)
         snprintf(message->text, sizeof message->text,
                  "the category '%.200s' has more than %d levels; is it a number, or a column for --by?",
-                 fit->formula.categories[category], (int)CELLS_LEVELS_MOST);
+                 fit->formula.categories[category], (int)CELLS_LEVELS_MAX);
     else if (r == -E2BIG)
         snprintf(message->text, sizeof message->text,
-                 "groups and levels of categories combine to more than %d", (int)CELLS_MOST);
+                 "groups and levels of categories combine to more than %d", (int)CELLS_MAX);
     piece->cells = fit->cell_codes;
     piece->cell_count = cells_count(fit->cells);
     return r == -ERANGE || r == -E2BIG ? -EINVAL : r;
@@ -179,7 +179,7 @@ static int find_cells(struct fit *fit, const struct fit_block *block, struct pie
 
 static int hold_piece(struct fit *fit, const struct fit_block *block, struct piece *piece,
                       struct plugin_message *message) {
-    size_t count = fit->input_count, most = LINEAR_HELD_MOST / fit->held.columns;
+    size_t count = fit->input_count, most = LINEAR_HELD_MAX / fit->held.columns;
     for (size_t r = 0; r < piece->rows; r++) {
         fit->held_numbers[r] = (double)(block->first_row + piece->start + r);
         fit->held_folds[r] = piece->folds ? piece->folds[r] : 0;
@@ -247,8 +247,8 @@ static void note_no_folds(const struct fit *fit) {
         text, sizeof text,
         "no cross-validation: it takes sums for each of %g folds, and the groups are more than %d or their "
         "sums more than %d MiB (--set folds=0 says so beforehand)",
-        linear_parameter(fit, PARAMETER_FOLDS), (int)MOMENTS_FOLDS_GROUPS_MOST,
-        (int)MOMENTS_FOLDS_BYTES_MOST >> 20);
+        linear_parameter(fit, PARAMETER_FOLDS), (int)MOMENTS_FOLDS_GROUPS_MAX,
+        (int)MOMENTS_FOLDS_BYTES_MAX >> 20);
     fit->host->note(fit->host->context, text);
 }
 

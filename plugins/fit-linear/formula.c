@@ -23,7 +23,7 @@ struct draft_factor {
 };
 
 struct draft {
-    struct draft_factor factors[FORMULA_DEGREE_MOST];
+    struct draft_factor factors[FORMULA_DEGREE_MAX];
     size_t count;
     unsigned categories; /* a bit for each */
     int degree;
@@ -96,9 +96,9 @@ static size_t intern(const char **names, size_t *count, size_t most, const char 
 
 static int multiply_category(struct parser *parser, struct draft *draft, const char *name) {
     struct formula *formula = parser->formula;
-    size_t category = intern(formula->categories, &formula->category_count, FORMULA_CATEGORIES_MOST, name);
-    if (category == FORMULA_CATEGORIES_MOST)
-        return refuse(parser, "more than %d different categories", (int)FORMULA_CATEGORIES_MOST);
+    size_t category = intern(formula->categories, &formula->category_count, FORMULA_CATEGORIES_MAX, name);
+    if (category == FORMULA_CATEGORIES_MAX)
+        return refuse(parser, "more than %d different categories", (int)FORMULA_CATEGORIES_MAX);
     if (draft->categories & 1u << category)
         return refuse(parser, "the category '%s' is given twice in one term", name);
     draft->categories |= 1u << category;
@@ -114,11 +114,11 @@ static int multiply(struct parser *parser, struct draft *draft, const char *name
         return power == 1 ? multiply_category(parser, draft, name)
                           : refuse(parser, "'%s' holds texts, which have no powers", name);
     draft->degree += abs(power);
-    if (draft->degree > FORMULA_DEGREE_MOST)
-        return refuse(parser, "the powers of a term add up to more than %d", (int)FORMULA_DEGREE_MOST);
-    size_t column = intern(formula->columns, &formula->column_count, FORMULA_COLUMNS_MOST, name);
-    if (column == FORMULA_COLUMNS_MOST)
-        return refuse(parser, "more than %d different columns", (int)FORMULA_COLUMNS_MOST);
+    if (draft->degree > FORMULA_DEGREE_MAX)
+        return refuse(parser, "the powers of a term add up to more than %d", (int)FORMULA_DEGREE_MAX);
+    size_t column = intern(formula->columns, &formula->column_count, FORMULA_COLUMNS_MAX, name);
+    if (column == FORMULA_COLUMNS_MAX)
+        return refuse(parser, "more than %d different columns", (int)FORMULA_COLUMNS_MAX);
     for (size_t i = 0; i < draft->count; i++)
         if (draft->factors[i].column == column && draft->factors[i].logarithm == logarithm) {
             draft->factors[i].power += power;
@@ -171,12 +171,12 @@ static int read_power(struct parser *parser, int *ret) {
     parser->at += negative;
     size_t digits = strspn(parser->at, "0123456789");
     int power = 0;
-    for (size_t i = 0; i < digits && power <= FORMULA_DEGREE_MOST; i++)
+    for (size_t i = 0; i < digits && power <= FORMULA_DEGREE_MAX; i++)
         power = power * 10 + (parser->at[i] - '0');
-    if (digits == 0 || power < 1 || power > FORMULA_DEGREE_MOST || is_name_byte(parser->at[digits])) {
+    if (digits == 0 || power < 1 || power > FORMULA_DEGREE_MAX || is_name_byte(parser->at[digits])) {
         parser->at = start;
         return refuse(parser, "expected a whole power from 1 to %d or from -%d to -1 after '^'",
-                      (int)FORMULA_DEGREE_MOST, (int)FORMULA_DEGREE_MOST);
+                      (int)FORMULA_DEGREE_MAX, (int)FORMULA_DEGREE_MAX);
     }
     parser->at += digits;
     *ret = negative ? -power : power;
@@ -304,7 +304,7 @@ int formula_product_name(const struct formula *formula, const struct formula_pro
 
 /* "host*m*n^2" into *RET. */
 static int make_name(const struct formula *formula, const struct formula_term *term, char **ret) {
-    char name[FORMULA_BYTES_MOST] = "1";
+    char name[FORMULA_BYTES_MAX] = "1";
     size_t length = 0;
     for (size_t i = 0; i < term->category_count; i++)
         if (!append_factor(name, sizeof name, &length, formula->categories[term->categories[i]], false, 1))
@@ -333,14 +333,14 @@ static bool same_product(const struct formula_product *a, const struct formula_p
     return true;
 }
 
-/* The place of the input among the formula's, where it is put if need be; FORMULA_INPUTS_MOST: no room. */
+/* The place of the input among the formula's, where it is put if need be; FORMULA_INPUTS_MAX: no room. */
 static size_t intern_input(struct formula *formula, size_t column, bool logarithm, bool inverse) {
     for (size_t i = 0; i < formula->input_count; i++)
         if (formula->inputs[i].column == column && formula->inputs[i].logarithm == logarithm &&
             formula->inputs[i].inverse == inverse)
             return i;
-    if (formula->input_count == FORMULA_INPUTS_MOST)
-        return FORMULA_INPUTS_MOST;
+    if (formula->input_count == FORMULA_INPUTS_MAX)
+        return FORMULA_INPUTS_MAX;
     formula->inputs[formula->input_count] = (struct formula_input){column, logarithm, inverse};
     return formula->input_count++;
 }
@@ -355,9 +355,9 @@ static int intern_product(struct parser *parser, const struct draft *draft, size
         /* Its range is told, whatever is made of it. */
         size_t itself = intern_input(formula, factor->column, false, false);
         size_t input = intern_input(formula, factor->column, factor->logarithm, factor->power < 0);
-        if (itself == FORMULA_INPUTS_MOST || input == FORMULA_INPUTS_MOST)
+        if (itself == FORMULA_INPUTS_MAX || input == FORMULA_INPUTS_MAX)
             return refuse(parser, "more than %d different columns, inverses and logarithms",
-                          (int)FORMULA_INPUTS_MOST);
+                          (int)FORMULA_INPUTS_MAX);
         formula->column_inputs[factor->column] = itself;
         product->factors[i] = (struct formula_factor){input, abs(factor->power)};
         product->degree += abs(factor->power);
@@ -378,8 +378,8 @@ static int read_term(struct parser *parser) {
     struct formula *formula = parser->formula;
     skip_blanks(parser);
     const char *start = parser->at;
-    if (formula->term_count == FORMULA_TERMS_MOST)
-        return refuse(parser, "more than %d terms", (int)FORMULA_TERMS_MOST);
+    if (formula->term_count == FORMULA_TERMS_MAX)
+        return refuse(parser, "more than %d terms", (int)FORMULA_TERMS_MAX);
     struct formula_term *term = &formula->terms[formula->term_count];
     struct draft draft = {0};
     *term = (struct formula_term){0};
@@ -397,9 +397,8 @@ static int read_term(struct parser *parser) {
         if (draft.categories & 1u << c)
             term->categories[term->category_count++] = c;
     if ((r = make_name(formula, term, &term->name)) < 0)
-        return r == -ENOMEM
-                   ? r
-                   : refuse(parser, "the name of a term is longer than %d bytes", FORMULA_BYTES_MOST);
+        return r == -ENOMEM ? r
+                            : refuse(parser, "the name of a term is longer than %d bytes", FORMULA_BYTES_MAX);
     formula->term_count++;
     for (size_t i = 0; i + 1 < formula->term_count; i++)
         if (same_term(&formula->terms[i], term)) {
@@ -410,8 +409,8 @@ static int read_term(struct parser *parser) {
 }
 
 static int read_terms(struct parser *parser) {
-    if (strlen(parser->text) > FORMULA_BYTES_MOST)
-        return refuse(parser, "longer than %d bytes", (int)FORMULA_BYTES_MOST);
+    if (strlen(parser->text) > FORMULA_BYTES_MAX)
+        return refuse(parser, "longer than %d bytes", (int)FORMULA_BYTES_MAX);
     for (;;) {
         int r = read_term(parser);
         if (r < 0)
@@ -450,9 +449,9 @@ static int expand_named(const struct fit_request *request, int degree, char *tex
     static const char *const matrix_sizes[] = {"m", "n", "k"};
     const char *const *sizes = request->size_count ? request->sizes : matrix_sizes;
     size_t count = request->size_count ? request->size_count : 3;
-    if (count > FORMULA_SIZES_MOST) {
+    if (count > FORMULA_SIZES_MAX) {
         snprintf(message->text, sizeof message->text, "%zu sizes; expected at most %d", count,
-                 (int)FORMULA_SIZES_MOST);
+                 (int)FORMULA_SIZES_MAX);
         return -EINVAL;
     }
     for (size_t i = 0; degree > 0 && i < count; i++)
@@ -478,7 +477,7 @@ static int expand_named(const struct fit_request *request, int degree, char *tex
 int formula_read(const struct plugin_host *host, const struct fit_request *request, struct formula *ret,
                  struct plugin_message *message) {
     const char *text = request->terms ? request->terms : "M-2";
-    char expanded[FORMULA_BYTES_MOST];
+    char expanded[FORMULA_BYTES_MAX];
     if (text[0] == 'M' && text[1] == '-') {
         if (text[2] < '0' || text[2] > '2' || text[3] != '\0') {
             snprintf(message->text, sizeof message->text,
@@ -505,7 +504,7 @@ int formula_read(const struct plugin_host *host, const struct fit_request *reque
 }
 
 void formula_clear(struct formula *formula) {
-    for (size_t i = 0; i < FORMULA_TERMS_MOST; i++)
+    for (size_t i = 0; i < FORMULA_TERMS_MAX; i++)
         free(formula->terms[i].name);
     *formula = (struct formula){0};
 }

@@ -23,13 +23,13 @@
 #include "plugins/interface/fit.h"
 
 enum {
-    FORMULA_TERMS_MOST = 64,
-    FORMULA_COLUMNS_MOST = 32,   /* different columns that are read as numbers */
-    FORMULA_INPUTS_MOST = 64,    /* these, their inverses and their logarithms */
-    FORMULA_CATEGORIES_MOST = 4, /* different columns that are read as categories */
-    FORMULA_DEGREE_MOST = 16,    /* sum of the powers of a term, without their signs */
-    FORMULA_BYTES_MOST = 4096,   /* of the text */
-    FORMULA_SIZES_MOST = 8,
+    FORMULA_TERMS_MAX = 64,
+    FORMULA_COLUMNS_MAX = 32,   /* different columns that are read as numbers */
+    FORMULA_INPUTS_MAX = 64,    /* these, their inverses and their logarithms */
+    FORMULA_CATEGORIES_MAX = 4, /* different columns that are read as categories */
+    FORMULA_DEGREE_MAX = 16,    /* sum of the powers of a term, without their signs */
+    FORMULA_BYTES_MAX = 4096,   /* of the text */
+    FORMULA_SIZES_MAX = 8,
 };
 
 /* What products are made of: a column, its binary logarithm, or the inverse of either, in double precision.
@@ -46,31 +46,31 @@ struct formula_factor {
 
 /* A product of powers of inputs. The first is the constant 1, which has no factor. */
 struct formula_product {
-    struct formula_factor factors[FORMULA_DEGREE_MOST];
+    struct formula_factor factors[FORMULA_DEGREE_MAX];
     size_t factor_count;
     int degree; /* sum of the powers */
 };
 
 /* A product, times the dummies of its categories. */
 struct formula_term {
-    char *name;                                 /* owned: "1", "m*n*k", "m^2*n", "host*m" */
-    size_t product;                             /* index in formula.products */
-    size_t categories[FORMULA_CATEGORIES_MOST]; /* indices in formula.categories, rising */
+    char *name;                                /* owned: "1", "m*n*k", "m^2*n", "host*m" */
+    size_t product;                            /* index in formula.products */
+    size_t categories[FORMULA_CATEGORIES_MAX]; /* indices in formula.categories, rising */
     size_t category_count;
 };
 
 struct formula {
-    struct formula_term terms[FORMULA_TERMS_MOST];
+    struct formula_term terms[FORMULA_TERMS_MAX];
     size_t term_count;
-    struct formula_product products[FORMULA_TERMS_MOST + 1]; /* all different; the constant, then as used */
+    struct formula_product products[FORMULA_TERMS_MAX + 1]; /* all different; the constant, then as used */
     size_t product_count;
-    struct formula_input inputs[FORMULA_INPUTS_MOST]; /* a column itself comes before what is made of it */
+    struct formula_input inputs[FORMULA_INPUTS_MAX]; /* a column itself comes before what is made of it */
     size_t input_count;
     /* Names are borrowed from the request. */
-    const char *columns[FORMULA_COLUMNS_MOST]; /* in order of first use */
+    const char *columns[FORMULA_COLUMNS_MAX]; /* in order of first use */
     size_t column_count;
-    size_t column_inputs[FORMULA_COLUMNS_MOST]; /* which input is the column itself */
-    const char *categories[FORMULA_CATEGORIES_MOST];
+    size_t column_inputs[FORMULA_COLUMNS_MAX]; /* which input is the column itself */
+    const char *categories[FORMULA_CATEGORIES_MAX];
     size_t category_count;
 };
 

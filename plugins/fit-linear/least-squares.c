@@ -18,14 +18,14 @@ static const double perfect = 0x1p-96;
 /* Matrices are square, row by row, as wide as the columns that are fitted: the constant, the slopes, the
  * response. Without an intercept row and column 0 are not used. */
 struct least_squares_workspace {
-    size_t most;                                                   /* columns */
-    size_t width;                                                  /* of the last fit, */
-    size_t columns[SUMS_COLUMNS_MOST];                             /* its columns in the sums */
-    double means[SUMS_COLUMNS_MOST], means_low[SUMS_COLUMNS_MOST]; /* 0 without an intercept */
-    double weight;      /* sum of weights; 0 without an intercept */
-    struct dd *normal;  /* centred (or raw) sums of products */
-    struct dd *lower;   /* L, unit diagonal left out */
-    struct dd *inverse; /* of L, then of the normal matrix */
+    size_t most;                                                 /* columns */
+    size_t width;                                                /* of the last fit, */
+    size_t columns[SUMS_COLUMNS_MAX];                            /* its columns in the sums */
+    double means[SUMS_COLUMNS_MAX], means_low[SUMS_COLUMNS_MAX]; /* 0 without an intercept */
+    double weight;                                               /* sum of weights; 0 without an intercept */
+    struct dd *normal;                                           /* centred (or raw) sums of products */
+    struct dd *lower;                                            /* L, unit diagonal left out */
+    struct dd *inverse;                                          /* of L, then of the normal matrix */
     struct dd *pivots, *slopes;
     bool *independent;
     gsl_matrix *symmetric;
@@ -205,7 +205,7 @@ static void say_combination(struct problem *problem, size_t j, struct sentence *
     }
     regress_on_earlier(problem, j, work->slopes);
     struct dd constant = raw_sum(problem, 0, j);
-    size_t parts[SUMS_COLUMNS_MOST], count = 0;
+    size_t parts[SUMS_COLUMNS_MAX], count = 0;
     double size = length_of(problem, j);
     for (size_t i = 1; i < j; i++) {
         if (!work->independent[i])
@@ -343,7 +343,7 @@ static double greatest_eigenvalue(struct least_squares_workspace *work) {
 static void judge_collinearity(struct problem *problem, struct least_squares *ret) {
     struct least_squares_workspace *work = problem->work;
     size_t first = problem->intercept ? 0 : 1;
-    double length[SUMS_COLUMNS_MOST];
+    double length[SUMS_COLUMNS_MAX];
     for (size_t i = first; i <= problem->slopes; i++)
         length[i] = i == 0 ? sqrt(problem->weight.high) : length_of(problem, i);
     gsl_matrix_set_zero(work->symmetric);
@@ -532,7 +532,7 @@ static void substitute(const struct least_squares_workspace *workspace, const st
 void least_squares_row(const struct least_squares_workspace *workspace, const struct sums *sums,
                        const double *row, double *ret_residual, double *ret_leverage) {
     size_t width = workspace->width;
-    double v[SUMS_COLUMNS_MOST];
+    double v[SUMS_COLUMNS_MAX];
     double leverage = workspace->weight > 0 ? 1 / workspace->weight : 0;
     substitute(workspace, sums, row, v);
     for (size_t i = 1; i + 1 < width; i++)
@@ -544,7 +544,7 @@ void least_squares_row(const struct least_squares_workspace *workspace, const st
 size_t least_squares_coordinates(const struct least_squares_workspace *workspace, const struct sums *sums,
                                  const double *row, double *ret, double *ret_residual) {
     size_t width = workspace->width, count = 0;
-    double v[SUMS_COLUMNS_MOST];
+    double v[SUMS_COLUMNS_MAX];
     substitute(workspace, sums, row, v);
     if (workspace->weight > 0)
         ret[count++] = 1 / sqrt(workspace->weight);

@@ -25,8 +25,8 @@ enum least_squares_outcome {
 struct least_squares {
     uint64_t rows;
     size_t term_count, fitted_terms; /* the first with the dropped ones, whose estimates are 0 */
-    struct fit_estimate estimates[EXPANSION_TERMS_MOST];
-    double covariance[EXPANSION_TERMS_MOST * EXPANSION_TERMS_MOST]; /* term_count * term_count are used */
+    struct fit_estimate estimates[EXPANSION_TERMS_MAX];
+    double covariance[EXPANSION_TERMS_MAX * EXPANSION_TERMS_MAX]; /* term_count * term_count are used */
     bool has_covariance;
     double degrees, rss, total, sigma, r2, adjusted_r2, log_likelihood, aic, bic, condition;
     /* total: the response's sum of squares, about its mean when there is an intercept */

@@ -20,10 +20,10 @@
 #include <stdint.h>
 
 enum {
-    LINEAR_INPUTS_MOST = FORMULA_INPUTS_MOST + 2, /* of the formula, the response, the weights */
-    LINEAR_NEEDS_MOST = FORMULA_COLUMNS_MOST + 2,
-    LINEAR_HELD_MOST = 1 << 28, /* numbers: 2 GiB */
-    LINEAR_HELD_BESIDES = 3,    /* columns besides the inputs */
+    LINEAR_INPUTS_MAX = FORMULA_INPUTS_MAX + 2, /* of the formula, the response, the weights */
+    LINEAR_NEEDS_MAX = FORMULA_COLUMNS_MAX + 2,
+    LINEAR_HELD_MAX = 1 << 28, /* numbers: 2 GiB */
+    LINEAR_HELD_BESIDES = 3,   /* columns besides the inputs */
 };
 
 /* The entries of fit_operations.parameters (parameters.c), in their order. */
@@ -48,14 +48,14 @@ struct fit {
     struct formula formula;
     struct cells *cells;
     struct moments *moments; /* of the cells */
-    const char *needs[LINEAR_NEEDS_MOST];
+    const char *needs[LINEAR_NEEDS_MAX];
     size_t need_count;
     /* Which need each input is, or is made of: one for each formula input, the response, the weights if there
      * are. The same column may be several of them. */
-    size_t input_need[LINEAR_INPUTS_MOST];
+    size_t input_need[LINEAR_INPUTS_MAX];
     size_t input_count;
-    double *derived[LINEAR_INPUTS_MOST]; /* room for a piece of those that are made */
-    uint32_t *cell_codes;                /* and for its rows' cells */
+    double *derived[LINEAR_INPUTS_MAX]; /* room for a piece of those that are made */
+    uint32_t *cell_codes;               /* and for its rows' cells */
     uint64_t rows;
     /* Rows, where outliers or robust weights need to see them again: the inputs, the row's number in the
      * table, its fold and its cell. */

@@ -33,9 +33,9 @@ struct moments {
     const struct moments_kernel *kernel;
     bool weighted, scaled;
     uint32_t folds;
-    size_t width, input_count;             /* of z; of columns that are added */
-    double scale[FORMULA_INPUTS_MOST + 2]; /* of each input */
-    int input_exponent[FORMULA_INPUTS_MOST + 2], exponent[FORMULA_TERMS_MOST + 2];
+    size_t width, input_count;            /* of z; of columns that are added */
+    double scale[FORMULA_INPUTS_MAX + 2]; /* of each input */
+    int input_exponent[FORMULA_INPUTS_MAX + 2], exponent[FORMULA_TERMS_MAX + 2];
 
     double *memory; /* what scratch points into */
     struct scratch scratch;
@@ -332,7 +332,7 @@ static int give_up_folds(struct moments *moments) {
 static int make_groups(struct moments *moments, uint32_t count) {
     int r = 0;
     if (moments->folds > 1 &&
-        (count > MOMENTS_FOLDS_GROUPS_MOST || count * moments->group_bytes > MOMENTS_FOLDS_BYTES_MOST))
+        (count > MOMENTS_FOLDS_GROUPS_MAX || count * moments->group_bytes > MOMENTS_FOLDS_BYTES_MAX))
         r = give_up_folds(moments);
     while (r == 0 && moments->slab_count * moments->slab_groups < count)
         r = add_slab(moments);

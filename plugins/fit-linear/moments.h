@@ -14,8 +14,8 @@
  * For cross-validation a group's rows can be parted into folds, with sums of their own each.
  *
  * Memory: one fixed size a group (M-2: 1,984 bytes with 5 folds, 576 with none), in slabs that never move.
- * Folds are given up, and their sums united, where records would be more than MOMENTS_FOLDS_BYTES_MOST or
- * groups more than MOMENTS_FOLDS_GROUPS_MOST.
+ * Folds are given up, and their sums united, where records would be more than MOMENTS_FOLDS_BYTES_MAX or
+ * groups more than MOMENTS_FOLDS_GROUPS_MAX.
  */
 #ifndef ASSAY_FIT_LINEAR_MOMENTS_H
 #define ASSAY_FIT_LINEAR_MOMENTS_H
@@ -28,9 +28,9 @@
 #include <stdint.h>
 
 enum {
-    MOMENTS_FOLDS_MOST = 20,
-    MOMENTS_FOLDS_GROUPS_MOST = 16384,
-    MOMENTS_FOLDS_BYTES_MOST = 256 << 20,
+    MOMENTS_FOLDS_MAX = 20,
+    MOMENTS_FOLDS_GROUPS_MAX = 16384,
+    MOMENTS_FOLDS_BYTES_MAX = 256 << 20,
 };
 
 enum moments_kernel_choice {

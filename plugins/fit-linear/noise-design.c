@@ -215,7 +215,7 @@ int noise_design_begin(struct noise_design *design, uint32_t group, const struct
     size_t doubles = width * (design->count + PADDED * design->folds);
     design->whole = doubles * sizeof(double) <= whole_most;
     r = reserve(&design->memory, &design->memory_doubles, design->whole ? doubles : width * NOISE_ROWS_CHUNK);
-    size_t inputs = design->fit->formula.input_count, kernel = design->width + 2 + NOISE_GRAMS_MOST;
+    size_t inputs = design->fit->formula.input_count, kernel = design->width + 2 + NOISE_GRAMS_MAX;
     size_t scratch = inputs > kernel ? inputs : kernel;
     r = r < 0 ? r : reserve(&design->scratch, &design->scratch_doubles, scratch * NOISE_ROWS_CHUNK);
     if (r == 0 && design->whole)

@@ -23,11 +23,11 @@ struct noise_design {
     const struct settled *settled;
     const struct noise_rows *rows;
     size_t width;
-    struct noise_column columns[SUMS_COLUMNS_MOST];
+    struct noise_column columns[SUMS_COLUMNS_MAX];
     bool intercept, weighted;
     double unit; /* of the response */
     uint32_t folds;
-    uint64_t count, fold_counts[MOMENTS_FOLDS_MOST];
+    uint64_t count, fold_counts[MOMENTS_FOLDS_MAX];
 
     const uint32_t *cells; /* of the group */
     size_t cell_count;
@@ -35,7 +35,7 @@ struct noise_design {
 
     /* All rows at once, by fold, where they are few enough; otherwise a chunk of them at a time. */
     bool whole;
-    struct noise_columns segments[MOMENTS_FOLDS_MOST];
+    struct noise_columns segments[MOMENTS_FOLDS_MAX];
     double *memory, *scratch;
     size_t memory_doubles, scratch_doubles, active_bytes; /* kept from group to group */
 };
@@ -44,7 +44,7 @@ void noise_design_init(struct noise_design *design, const struct fit *fit, const
                        uint32_t folds);
 void noise_design_clear(struct noise_design *design);
 
-/* Takes up GROUP as it was settled, and fitted. WHOLE_MOST: bytes of columns up to which they are kept whole.
+/* Takes up GROUP as it was settled, and fitted. WHOLE_MAX: bytes of columns up to which they are kept whole.
  */
 int noise_design_begin(struct noise_design *design, uint32_t group, const struct settled *settled,
                        size_t whole_most);

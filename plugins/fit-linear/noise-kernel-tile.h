@@ -59,7 +59,7 @@ INLINE double total(const lanes *parts) {
 
 /* Room for a tile: 1/s, t, multipliers of the grams (that of NOISE_GRAM_ONE is NULL), a column, u. */
 struct room {
-    double *inverse, *t, *multiplier[NOISE_GRAMS_MOST], *column, *u;
+    double *inverse, *t, *multiplier[NOISE_GRAMS_MAX], *column, *u;
 };
 
 /* What the likelihood is made of: s = mantissa * 2^exponent, one lane's all multiplied. */
@@ -243,7 +243,7 @@ INLINE void add_grams(const struct noise_columns *columns, size_t rows, unsigned
         three_grams_tile(columns->width, rows, room, sums);
         grams &= ~three;
     }
-    for (size_t g = 0; g < NOISE_GRAMS_MOST; g++)
+    for (size_t g = 0; g < NOISE_GRAMS_MAX; g++)
         if (grams & 1u << g)
             gram_tile(columns->width, rows, room->multiplier[g], room->u, room->column, sums->grams[g]);
 }
@@ -253,8 +253,8 @@ INLINE void add_rows(const struct noise_columns *columns, const double *b, const
     struct room room = {.inverse = scratch,
                         .t = scratch + TILE,
                         .column = scratch + 2 * TILE,
-                        .u = scratch + (2 + NOISE_GRAMS_MOST) * TILE};
-    for (size_t g = 1; g < NOISE_GRAMS_MOST; g++)
+                        .u = scratch + (2 + NOISE_GRAMS_MAX) * TILE};
+    for (size_t g = 1; g < NOISE_GRAMS_MAX; g++)
         room.multiplier[g] = scratch + (2 + g) * TILE;
     for (size_t first = 0; first < columns->rows; first += TILE) {
         size_t rows = columns->rows - first < TILE ? columns->rows - first : TILE;

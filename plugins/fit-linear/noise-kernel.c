@@ -7,7 +7,7 @@
 /* ---- Sums */
 
 int noise_sums_new(size_t width, struct noise_sums **ret) {
-    size_t doubles = 3 * width + NOISE_GRAMS_MOST * width * width;
+    size_t doubles = 3 * width + NOISE_GRAMS_MAX * width * width;
     struct noise_sums *sums = calloc(1, sizeof *sums + doubles * sizeof(double));
     if (!sums)
         return -ENOMEM;
@@ -15,7 +15,7 @@ int noise_sums_new(size_t width, struct noise_sums **ret) {
     sums->mean = (double *)(void *)(sums + 1);
     sums->spread = sums->mean + width;
     sums->absolute = sums->spread + width;
-    for (size_t g = 0; g < NOISE_GRAMS_MOST; g++)
+    for (size_t g = 0; g < NOISE_GRAMS_MAX; g++)
         sums->grams[g] = sums->absolute + width + g * width * width;
     *ret = sums;
     return 0;
@@ -26,7 +26,7 @@ void noise_sums_free(struct noise_sums *sums) {
 }
 
 static size_t sum_count(const struct noise_sums *sums) {
-    return 3 * sums->width + NOISE_GRAMS_MOST * sums->width * sums->width;
+    return 3 * sums->width + NOISE_GRAMS_MAX * sums->width * sums->width;
 }
 
 void noise_sums_clear(struct noise_sums *sums) {

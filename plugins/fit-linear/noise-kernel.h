@@ -18,7 +18,7 @@
 enum {
     NOISE_KERNEL_LANES = 8,  /* rows at a time */
     NOISE_KERNEL_TILE = 256, /* rows; a multiple of these */
-    NOISE_GRAMS_MOST = 4,
+    NOISE_GRAMS_MAX = 4,
 };
 
 /* Some rows, column by column; ROWS is a multiple of NOISE_KERNEL_LANES by padding, of which rows have y = 0
@@ -40,10 +40,10 @@ enum noise_gram {
 
 struct noise_sums {
     size_t width;
-    double objective;                /* -log L without constants; INFINITY where an s is not positive */
-    double *mean, *spread;           /* gradients by b and by c */
-    double *absolute;                /* sum of u |t|: for the first steps */
-    double *grams[NOISE_GRAMS_MOST]; /* width * width, the lower triangle */
+    double objective;               /* -log L without constants; INFINITY where an s is not positive */
+    double *mean, *spread;          /* gradients by b and by c */
+    double *absolute;               /* sum of u |t|: for the first steps */
+    double *grams[NOISE_GRAMS_MAX]; /* width * width, the lower triangle */
 };
 
 int noise_sums_new(size_t width, struct noise_sums **ret);

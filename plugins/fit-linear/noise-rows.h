@@ -19,7 +19,7 @@
 enum {
     NOISE_ROWS_CHUNK = 256,            /* rows of the longest chunk */
     NOISE_ROWS_FOLDED_CELLS = 1 << 17, /* the cells after these have one fold */
-    NOISE_ROWS_COLUMNS_MOST = 72,
+    NOISE_ROWS_COLUMNS_MAX = 72,
 };
 
 struct noise_rows;

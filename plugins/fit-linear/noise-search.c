@@ -6,8 +6,8 @@
 #include <string.h>
 
 enum {
-    STEPS_MOST = 200,
-    HALVINGS_MOST = 40,
+    STEPS_MAX = 200,
+    HALVINGS_MAX = 40,
     REGRESSIONS = 5,
     GUIDE_ROWS = 30,   /* of a fold, by column */
     SEVERAL_ROWS = 40, /* of all, by column: with fewer the likelihood has several maxima */
@@ -22,13 +22,13 @@ static const double long_step = 0.3;
 struct noise_search {
     struct noise_design *design;
     size_t width, capacity, first; /* first: column of the mean */
-    double floor[SUMS_COLUMNS_MOST];
-    bool bound[SUMS_COLUMNS_MOST], fixed[SUMS_COLUMNS_MOST];
-    struct noise_sums *sums, *trial, *folds[MOMENTS_FOLDS_MOST];
+    double floor[SUMS_COLUMNS_MAX];
+    bool bound[SUMS_COLUMNS_MAX], fixed[SUMS_COLUMNS_MAX];
+    struct noise_sums *sums, *trial, *folds[MOMENTS_FOLDS_MAX];
     bool at_maximum; /* folds, and sums of all of them, are those at the maximum that was run last */
     double *curvature, *solved, *mean_factor; /* capacity * capacity */
     double *factor;
-    double db[SUMS_COLUMNS_MOST], dc[SUMS_COLUMNS_MOST], gradient[SUMS_COLUMNS_MOST];
+    double db[SUMS_COLUMNS_MAX], dc[SUMS_COLUMNS_MAX], gradient[SUMS_COLUMNS_MAX];
 };
 
 static const unsigned regression_grams = 1u << NOISE_GRAM_ONE | 1u << NOISE_GRAM_WEIGHT;
@@ -40,7 +40,7 @@ static const unsigned all_grams =
 static void clear_room(struct noise_search *search) {
     noise_sums_free(search->sums);
     noise_sums_free(search->trial);
-    for (size_t f = 0; f < MOMENTS_FOLDS_MOST; f++)
+    for (size_t f = 0; f < MOMENTS_FOLDS_MAX; f++)
         noise_sums_free(search->folds[f]);
     free(search->curvature);
     *search = (struct noise_search){0};
@@ -138,8 +138,8 @@ static double element(const double *lower, size_t width, size_t a, size_t b) {
 
 /* d of the free columns, those that are bound going to their floor. False when the matrix is not positive. */
 static bool solve_free(struct noise_search *search, const double *matrix, const double *c) {
-    size_t width = search->width, list[SUMS_COLUMNS_MOST], count = 0;
-    double right[SUMS_COLUMNS_MOST];
+    size_t width = search->width, list[SUMS_COLUMNS_MAX], count = 0;
+    double right[SUMS_COLUMNS_MAX];
     for (size_t q = 0; q < width; q++)
         search->dc[q] = search->fixed[q] ? 0 : search->floor[q] - c[q];
     for (size_t q = 0; q < width; q++)
@@ -223,12 +223,12 @@ static const double *mean_gram(const struct noise_search *search, const struct n
 
 /* mean_factor becomes that of b's curvature; db the step that b alone would take. */
 static bool factorise_mean(struct noise_search *search, const struct noise_sums *sums) {
-    size_t list[SUMS_COLUMNS_MOST], count = list_mean(search, list);
+    size_t list[SUMS_COLUMNS_MAX], count = list_mean(search, list);
     if (count == 0)
         return true;
     if (!factorise(mean_gram(search, sums), search->width, list, count, search->mean_factor))
         return false;
-    double right[SUMS_COLUMNS_MOST];
+    double right[SUMS_COLUMNS_MAX];
     for (size_t i = 0; i < count; i++)
         right[i] = -sums->mean[list[i]];
     solve(search->mean_factor, count, right);
@@ -240,7 +240,7 @@ static bool factorise_mean(struct noise_search *search, const struct noise_sums 
 
 /* curvature = that of c when b follows: H_cc - H_cb H_bb^-1 H_bc; solved = H_bb^-1 H_bc by row of c. */
 static void eliminate_mean(struct noise_search *search, const struct noise_sums *sums) {
-    size_t width = search->width, list[SUMS_COLUMNS_MOST], count = list_mean(search, list);
+    size_t width = search->width, list[SUMS_COLUMNS_MAX], count = list_mean(search, list);
     const double *cross = sums->grams[NOISE_GRAM_CROSS];
     for (size_t q = 0; q < width; q++) {
         double *right = search->solved + q * width;
@@ -277,7 +277,7 @@ static bool newton_step(struct noise_search *search, const struct noise_sums *su
     eliminate_mean(search, sums);
     if (!solve_bounded(search, search->curvature, c))
         return false;
-    size_t list[SUMS_COLUMNS_MOST], count = list_mean(search, list);
+    size_t list[SUMS_COLUMNS_MAX], count = list_mean(search, list);
     for (size_t i = 0; i < count; i++)
         for (size_t q = 0; q < search->width; q++)
             search->db[list[i]] -= search->solved[q * search->width + i] * search->dc[q];
@@ -366,7 +366,7 @@ static void start(struct noise_search *search, uint32_t folds, struct noise_poin
 
 /* Steps from *POINT on, whose sums over FOLDS are those of the search, until there is nothing to gain. */
 static void climb(struct noise_search *search, uint32_t folds, struct noise_point *point) {
-    for (unsigned step = 0; step < STEPS_MOST; step++) {
+    for (unsigned step = 0; step < STEPS_MAX; step++) {
         bool newton = newton_step(search, search->sums, point->c);
         if (!newton && !fisher_step(search, search->sums, point->c))
             return;
@@ -383,7 +383,7 @@ static void climb(struct noise_search *search, uint32_t folds, struct noise_poin
             evaluate(search, folds, true, &next, search->trial);
             if (next.objective <= point->objective - 1e-4 * length * gain + rounding)
                 break;
-            if (halving == HALVINGS_MOST) { /* rounding is all that is left */
+            if (halving == HALVINGS_MAX) { /* rounding is all that is left */
                 point->converged = gain < 1e-4;
                 return;
             }
@@ -468,13 +468,13 @@ static void sum_maximum(struct noise_search *search, const struct noise_point *m
 }
 
 bool noise_search_covariance(struct noise_search *search, const struct noise_point *point, double *ret) {
-    size_t width = search->width, list[SUMS_COLUMNS_MOST], count = list_mean(search, list);
+    size_t width = search->width, list[SUMS_COLUMNS_MAX], count = list_mean(search, list);
     sum_maximum(search, point);
     memset(ret, 0, width * width * sizeof *ret);
     if (!factorise_mean(search, search->sums))
         return false;
     for (size_t i = 0; i < count; i++) {
-        double column[SUMS_COLUMNS_MOST] = {0};
+        double column[SUMS_COLUMNS_MAX] = {0};
         column[i] = 1;
         solve(search->mean_factor, count, column);
         for (size_t j = 0; j < count; j++)

@@ -21,7 +21,7 @@
 
 /* In the design's scales. */
 struct noise_point {
-    double b[SUMS_COLUMNS_MOST], c[SUMS_COLUMNS_MOST];
+    double b[SUMS_COLUMNS_MAX], c[SUMS_COLUMNS_MAX];
     double objective; /* -log L without constants, noise-kernel.h */
     bool converged;
     unsigned steps;

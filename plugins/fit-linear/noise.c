@@ -13,10 +13,10 @@ const char *const noise_words[] = {"auto", "N-0", "N-1", "N-2", "rule", "trimmed
 const char *const distribution_words[] = {"normal", "half-normal", NULL};
 
 /* A group's columns are kept whole up to this size: what stays near the processor. */
-enum { WHOLE_MOST = 8 << 20 };
+enum { WHOLE_MAX = 8 << 20 };
 
 enum { PIECE = 512 /* rows */ };
-_Static_assert((int)LINEAR_INPUTS_MOST <= (int)NOISE_ROWS_COLUMNS_MOST, "columns of kept rows");
+_Static_assert((int)LINEAR_INPUTS_MAX <= (int)NOISE_ROWS_COLUMNS_MAX, "columns of kept rows");
 
 struct noise {
     const struct fit *fit;
@@ -26,7 +26,7 @@ struct noise {
     struct noise_rows *rows;
     struct noise_design design;
     struct noise_search *search;
-    double *covariance; /* SUMS_COLUMNS_MOST squared */
+    double *covariance; /* SUMS_COLUMNS_MAX squared */
 };
 
 static enum noise_kind kind_of(const struct fit *fit) {
@@ -77,7 +77,7 @@ int noise_new(const struct fit *fit, struct noise **ret, struct plugin_message *
     r = noise_rows_new(fit->formula.input_count, fit->request->weights != NULL, noise->folds,
                        NOISE_ROWS_MEMORY, &noise->rows);
     r = r < 0 ? r : noise_search_new(&noise->search);
-    noise->covariance = calloc((size_t)SUMS_COLUMNS_MOST * SUMS_COLUMNS_MOST, sizeof *noise->covariance);
+    noise->covariance = calloc((size_t)SUMS_COLUMNS_MAX * SUMS_COLUMNS_MAX, sizeof *noise->covariance);
     if (r < 0 || !noise->covariance) {
         noise_free(noise);
         return -ENOMEM;
@@ -119,7 +119,7 @@ int noise_add(struct noise *noise, size_t rows, const double *const *columns, co
               const uint8_t *folds, struct plugin_message *message) {
     int e = 0;
     for (size_t start = 0; noise && e == 0 && start < rows; start += PIECE) {
-        const double *piece[LINEAR_INPUTS_MOST];
+        const double *piece[LINEAR_INPUTS_MAX];
         uint32_t chosen[PIECE];
         size_t count = rows - start < PIECE ? rows - start : PIECE;
         for (size_t i = 0; i < noise->fit->input_count; i++)
@@ -460,7 +460,7 @@ int noise_settle(struct noise *noise, const struct fit *fit, uint32_t group, str
         return 0;
     struct noise_point point;
     const char *reason;
-    int r = noise_design_begin(&noise->design, group, settled, WHOLE_MOST);
+    int r = noise_design_begin(&noise->design, group, settled, WHOLE_MAX);
     r = r < 0 ? r : find_point(noise, &settled->result, &point, &reason);
     if (r == 0)
         snprintf(ret->note, sizeof ret->note, "the noise is N-1, normal, instead of what was asked for: %s",

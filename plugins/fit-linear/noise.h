@@ -20,7 +20,7 @@ struct noise;
 struct noise_told {
     bool present;
     struct plugin_noise noise; /* its coefficients are the next member */
-    double coefficients[EXPANSION_TERMS_MOST];
+    double coefficients[EXPANSION_TERMS_MAX];
     double log_score; /* cv_log_score; NaN: not defined */
     char note[NOISE_NOTE_SIZE];
 };

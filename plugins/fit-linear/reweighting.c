@@ -213,9 +213,9 @@ static double find_scale(struct reweighting *work, double last) {
 /* The last steps: how far each went, and where it led, as differences to the one after it, newest first. */
 struct memory {
     size_t count;
-    double step[REWEIGHTING_COLUMNS_MOST], point[REWEIGHTING_COLUMNS_MOST]; /* the last one, as it was */
-    double steps[REWEIGHTING_MEMORY][REWEIGHTING_COLUMNS_MOST];
-    double points[REWEIGHTING_MEMORY][REWEIGHTING_COLUMNS_MOST];
+    double step[REWEIGHTING_COLUMNS_MAX], point[REWEIGHTING_COLUMNS_MAX]; /* the last one, as it was */
+    double steps[REWEIGHTING_MEMORY][REWEIGHTING_COLUMNS_MAX];
+    double points[REWEIGHTING_MEMORY][REWEIGHTING_COLUMNS_MAX];
 };
 
 static double length_of(const double *vector, size_t width) {
@@ -252,9 +252,9 @@ static void remember(struct memory *memory, size_t width, size_t most, const dou
 /* Takes from POINT the mixture of the remembered differences that would make the step as short as it can be,
  * were the map linear. */
 static void extrapolate(const struct memory *memory, size_t width, double *point) {
-    double basis[REWEIGHTING_MEMORY][REWEIGHTING_COLUMNS_MOST],
-        to[REWEIGHTING_MEMORY][REWEIGHTING_COLUMNS_MOST];
-    double rest[REWEIGHTING_COLUMNS_MOST], better[REWEIGHTING_COLUMNS_MOST];
+    double basis[REWEIGHTING_MEMORY][REWEIGHTING_COLUMNS_MAX],
+        to[REWEIGHTING_MEMORY][REWEIGHTING_COLUMNS_MAX];
+    double rest[REWEIGHTING_COLUMNS_MAX], better[REWEIGHTING_COLUMNS_MAX];
     size_t used = 0;
     memcpy(rest, memory->step, width * sizeof *rest);
     memcpy(better, point, width * sizeof *better);
@@ -294,8 +294,8 @@ struct reweighting_outcome reweighting_run(struct reweighting *work, enum robust
     struct reweighting_outcome outcome = {0};
     struct memory memory = {0};
     size_t width = work->width, most = width < REWEIGHTING_MEMORY ? width : REWEIGHTING_MEMORY;
-    double point[REWEIGHTING_COLUMNS_MOST] = {0}, step[REWEIGHTING_COLUMNS_MOST], last = INFINITY;
-    while (outcome.iterations < REWEIGHTING_ITERATIONS_MOST && !outcome.settled) {
+    double point[REWEIGHTING_COLUMNS_MAX] = {0}, step[REWEIGHTING_COLUMNS_MAX], last = INFINITY;
+    while (outcome.iterations < REWEIGHTING_ITERATIONS_MAX && !outcome.settled) {
         double length = sqrt(residuals_at(work, point));
         outcome.scale = find_scale(work, outcome.scale);
         outcome.settled = outcome.scale == 0; /* more than half are fitted exactly: that is the fit */
@@ -334,7 +334,7 @@ int reweighting_begin(struct reweighting *work, size_t rows, size_t width) {
         work->capacity = doubles;
     }
     if (!work->gram)
-        work->gram = calloc((size_t)REWEIGHTING_COLUMNS_MOST * REWEIGHTING_COLUMNS_MOST, sizeof(double));
+        work->gram = calloc((size_t)REWEIGHTING_COLUMNS_MAX * REWEIGHTING_COLUMNS_MAX, sizeof(double));
     if (!work->gram)
         return -ENOMEM;
     work->rows = rows;

@@ -15,8 +15,8 @@
 #include "plugins/fit-linear/linear.h"
 
 enum {
-    REWEIGHTING_ITERATIONS_MOST = 200,
-    REWEIGHTING_COLUMNS_MOST = EXPANSION_TERMS_MOST,
+    REWEIGHTING_ITERATIONS_MAX = 200,
+    REWEIGHTING_COLUMNS_MAX = EXPANSION_TERMS_MAX,
     REWEIGHTING_MEMORY = 5, /* steps that the acceleration looks at */
 };
 

@@ -25,8 +25,8 @@ struct row_fit {
 
     /* The group in hand. */
     size_t rows, capacity;
-    const double *columns[LINEAR_INPUTS_MOST + 1]; /* inputs, response, weights */
-    const double *numbers, *folds;                 /* of the rows in the table */
+    const double *columns[LINEAR_INPUTS_MAX + 1]; /* inputs, response, weights */
+    const double *numbers, *folds;                /* of the rows in the table */
     struct sums_cell *cells;
     size_t cell_count, cell_capacity;
     uint32_t *cell_of; /* place in cells */
@@ -168,7 +168,7 @@ static double input_power(double value, int power) {
 }
 
 /* The columns of a row: products, dummies, and the response. */
-static void read_row(const struct row_fit *row_fit, size_t row, double values[static SUMS_COLUMNS_MOST]) {
+static void read_row(const struct row_fit *row_fit, size_t row, double values[static SUMS_COLUMNS_MAX]) {
     const struct sums_layout *layout = row_fit->layout;
     const struct formula *formula = layout->expansion->formula;
     const struct sums_cell *cell = &row_fit->cells[row_fit->cell_of[row]];
@@ -184,7 +184,7 @@ static void read_row(const struct row_fit *row_fit, size_t row, double values[st
 
 /* What the last fit leaves of a row. */
 static void look_at(const struct row_fit *row_fit, size_t row, double *ret_residual, double *ret_leverage) {
-    double values[SUMS_COLUMNS_MOST];
+    double values[SUMS_COLUMNS_MAX];
     read_row(row_fit, row, values);
     least_squares_row(row_fit->sum_fit->workspace, row_fit->sums, values, ret_residual, ret_leverage);
 }
@@ -207,7 +207,7 @@ static uint64_t delete_outliers(struct row_fit *row_fit, const struct least_squa
         if (square <= row_fit->outliers * row_fit->outliers * variance)
             continue;
         row_fit->base[i] = 0;
-        if (row_fit->outcome.deleted + deleted < ROW_FIT_PLACES_MOST)
+        if (row_fit->outcome.deleted + deleted < ROW_FIT_PLACES_MAX)
             row_fit->outcome.places[row_fit->outcome.deleted + deleted] = (uint64_t)row_fit->numbers[i];
         deleted++;
     }
@@ -216,9 +216,9 @@ static uint64_t delete_outliers(struct row_fit *row_fit, const struct least_squa
 }
 
 static int run_outliers(struct row_fit *row_fit, struct selection_path *path, struct least_squares *ret) {
-    bool kept[SUMS_COLUMNS_MOST];
+    bool kept[SUMS_COLUMNS_MAX];
     struct row_outcome *outcome = &row_fit->outcome;
-    while (outcome->rounds < ROW_FIT_ROUNDS_MOST && !outcome->settled) {
+    while (outcome->rounds < ROW_FIT_ROUNDS_MAX && !outcome->settled) {
         memcpy(row_fit->weights, row_fit->base, row_fit->rows * sizeof(double));
         int r = sum_rows(row_fit);
         if (path)
@@ -250,7 +250,7 @@ static void find_residuals(struct row_fit *row_fit) {
 /* The rows of the base, as the plain fit left them. */
 static int begin_reweighting(struct row_fit *row_fit, size_t width) {
     size_t count = 0;
-    double values[SUMS_COLUMNS_MOST], coordinates[SUMS_COLUMNS_MOST], residual;
+    double values[SUMS_COLUMNS_MAX], coordinates[SUMS_COLUMNS_MAX], residual;
     for (size_t i = 0; i < row_fit->rows; i++)
         count += row_fit->base[i] > 0;
     int r = reweighting_begin(&row_fit->reweighting, count, width);
@@ -382,7 +382,7 @@ static int refit_robust(void *context, const bool *kept, struct judged *ret) {
 
 /* Fits the rows of the base. */
 static int run(struct row_fit *row_fit, struct selection_path *path, struct least_squares *ret) {
-    bool kept[SUMS_COLUMNS_MOST];
+    bool kept[SUMS_COLUMNS_MAX];
     row_fit->outcome = (struct row_outcome){0};
     if (row_fit->robust == ROBUST_NONE)
         return run_outliers(row_fit, path, ret);

@@ -18,18 +18,18 @@
 #include "plugins/fit-linear/sum-fit.h"
 
 enum {
-    ROW_FIT_ROUNDS_MOST = 100, /* of deleting */
-    ROW_FIT_PLACES_MOST = 5,
+    ROW_FIT_ROUNDS_MAX = 100, /* of deleting */
+    ROW_FIT_PLACES_MAX = 5,
 };
 
 /* What is told beside the fit. */
 struct row_outcome {
     uint64_t deleted;
-    uint32_t rounds;                      /* of deleting, the last one, which found none, included */
-    uint64_t places[ROW_FIT_PLACES_MOST]; /* the first deleted rows' numbers */
-    uint32_t iterations;                  /* of weighting */
-    uint64_t weighted_down;               /* rows with less than half of their weight */
-    bool settled;                         /* no more to delete; weights converged */
+    uint32_t rounds;                     /* of deleting, the last one, which found none, included */
+    uint64_t places[ROW_FIT_PLACES_MAX]; /* the first deleted rows' numbers */
+    uint32_t iterations;                 /* of weighting */
+    uint64_t weighted_down;              /* rows with less than half of their weight */
+    bool settled;                        /* no more to delete; weights converged */
 };
 
 struct row_fit;

@@ -6,7 +6,7 @@
 /* The columns of one term of the formula. */
 struct unit {
     size_t term;
-    size_t columns[SUMS_COLUMNS_MOST];
+    size_t columns[SUMS_COLUMNS_MAX];
     size_t count;
 };
 
@@ -45,7 +45,7 @@ static bool is_needed(const struct sums_layout *layout, const bool *kept, size_t
 static double statistic(const struct sums_layout *layout, const struct judged *judged,
                         const struct unit *unit) {
     size_t width = layout->width;
-    double lower[SUMS_COLUMNS_MOST][SUMS_COLUMNS_MOST], scaled[SUMS_COLUMNS_MOST], sum = 0;
+    double lower[SUMS_COLUMNS_MAX][SUMS_COLUMNS_MAX], scaled[SUMS_COLUMNS_MAX], sum = 0;
     for (size_t i = 0; i < unit->count; i++) {
         size_t a = unit->columns[i];
         double error = sqrt(judged->covariance[a * width + a]);
@@ -114,7 +114,7 @@ int selection_run(const struct selection *selection, selection_refit refit, void
             !find_worst(selection, judged, kept, &worst, &bad))
             return r;
         bool dropped = bad > (selection->rule == SELECT_BIC ? 0 : selection->threshold);
-        if (path && path->count < SELECTION_STEPS_MOST)
+        if (path && path->count < SELECTION_STEPS_MAX)
             path->steps[path->count++] =
                 (struct selection_step){.round = path->round,
                                         .rows = judged->rows,

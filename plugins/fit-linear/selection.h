@@ -11,15 +11,15 @@
 #include "plugins/fit-linear/linear.h"
 #include "plugins/fit-linear/sums.h"
 
-enum { SELECTION_STEPS_MOST = 256 };
+enum { SELECTION_STEPS_MAX = 256 };
 
 /* A fit of some columns, as selection sees it: only t and F matter, so columns may be scaled. */
 struct judged {
     uint64_t rows;
     double degrees, rss;
-    bool blank;                          /* nothing can be judged: no residuals */
-    double estimates[SUMS_COLUMNS_MOST]; /* by column */
-    double *covariance;                  /* width * width */
+    bool blank;                         /* nothing can be judged: no residuals */
+    double estimates[SUMS_COLUMNS_MAX]; /* by column */
+    double *covariance;                 /* width * width */
 };
 
 /* Fits the columns KEPT. 1, or 0 when they cannot be fitted, or a negative errno. */
@@ -36,7 +36,7 @@ struct selection_step {
 
 /* How terms were found; large. Steps beyond the most are not recorded. */
 struct selection_path {
-    struct selection_step steps[SELECTION_STEPS_MOST];
+    struct selection_step steps[SELECTION_STEPS_MAX];
     size_t count;
     uint32_t round;
 };

@@ -8,7 +8,7 @@ struct settling {
     struct sums_layout layout;
     struct sum_fit sum_fit;
     struct row_fit *row_fit; /* where rows are held */
-    struct sums *all, *folds[MOMENTS_FOLDS_MOST];
+    struct sums *all, *folds[MOMENTS_FOLDS_MAX];
     uint32_t fold_count;
     struct sums_cell *cells; /* of the group in hand */
     size_t cell_count, cell_capacity;
@@ -120,7 +120,7 @@ static int settle_by_rows(struct settling *settling, uint32_t group, struct sett
 }
 
 static int settle_by_sums(struct settling *settling, struct settled *ret) {
-    bool kept[SUMS_COLUMNS_MOST];
+    bool kept[SUMS_COLUMNS_MAX];
     int r = sum_fit_run(&settling->sum_fit, settling->all, kept, &ret->path, &ret->result, ret->reason);
     ret->fitted = r > 0;
     if (ret->fitted && settling->fold_count > 1)

@@ -18,8 +18,8 @@ struct settled {
     struct row_outcome outcome;  /* of outliers or robust weights */
     struct validation validation;
     /* Of the rows that could be used: by formula input, unscaled; then of the columns' products. */
-    double input_minimum[LINEAR_INPUTS_MOST], input_maximum[LINEAR_INPUTS_MOST];
-    double minimum[SUMS_COLUMNS_MOST], maximum[SUMS_COLUMNS_MOST];
+    double input_minimum[LINEAR_INPUTS_MAX], input_maximum[LINEAR_INPUTS_MAX];
+    double minimum[SUMS_COLUMNS_MAX], maximum[SUMS_COLUMNS_MAX];
     const struct sums_layout *layout;
 };
 

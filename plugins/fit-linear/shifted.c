@@ -99,7 +99,7 @@ static void invert(const size_t *listed, size_t count, struct solution *solution
 
 bool shifted_solve(const struct sums_layout *layout, const double *sums, const bool *kept, bool inverted,
                    struct solution *ret) {
-    size_t width = layout->width, listed[SUMS_COLUMNS_MOST], count = 0;
+    size_t width = layout->width, listed[SUMS_COLUMNS_MAX], count = 0;
     for (size_t a = 0; a < width; a++) {
         ret->estimates[a] = 0;
         ret->kept[a] = a == 0 ? layout->intercept : a + 1 == width || !kept || kept[a];

@@ -17,17 +17,17 @@
 
 /* Where columns are shifted to and how they are scaled: of all rows of a group. */
 struct shift {
-    double origin[SUMS_COLUMNS_MOST], scale[SUMS_COLUMNS_MOST];
+    double origin[SUMS_COLUMNS_MAX], scale[SUMS_COLUMNS_MAX];
     bool usable; /* no column is but rounding about its mean */
 };
 
 struct solution {
     size_t width;
-    bool kept[SUMS_COLUMNS_MOST]; /* columns that it is of; the constant's is whether there is an intercept */
-    double estimates[SUMS_COLUMNS_MOST]; /* by column, of the shifted and scaled columns; 0 of others */
-    double rss;                          /* of the scaled response */
-    double *inverse;                     /* of the sums of what is kept: width * width */
-    double *lower;                       /* Cholesky's factor */
+    bool kept[SUMS_COLUMNS_MAX]; /* columns that it is of; the constant's is whether there is an intercept */
+    double estimates[SUMS_COLUMNS_MAX]; /* by column, of the shifted and scaled columns; 0 of others */
+    double rss;                         /* of the scaled response */
+    double *inverse;                    /* of the sums of what is kept: width * width */
+    double *lower;                      /* Cholesky's factor */
 };
 
 int solution_init(struct solution *solution, size_t width);

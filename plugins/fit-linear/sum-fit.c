@@ -145,7 +145,7 @@ int sum_fit_run(struct sum_fit *fit, const struct sums *sums, bool *kept, struct
 static double exact_error(const struct sums_layout *layout, const struct least_squares *result,
                           const struct sums *sums) {
     size_t y = layout->width - 1;
-    double b[SUMS_COLUMNS_MOST];
+    double b[SUMS_COLUMNS_MAX];
     for (size_t a = layout->intercept ? 0 : 1; a < y; a++)
         b[a] = ldexp(result->estimates[layout->term_of[a]].estimate, sums->exponents[a] - sums->exponents[y]);
     struct dd error = sums_at(sums, y, y);
@@ -170,7 +170,7 @@ static int validate_fold(struct sum_fit *fit, const struct sums *all, const stru
     const struct sums_layout *layout = fit->selection.layout;
     size_t width = layout->width;
     double *train = fit->shifted_train;
-    bool kept[SUMS_COLUMNS_MOST];
+    bool kept[SUMS_COLUMNS_MAX];
     struct attempt attempt = {.fit = fit, .whole = all, .part = fold, .reason = reason};
     if (shifted) {
         shift_sums(&fit->shift, fold, fit->shifted_part);

@@ -84,7 +84,7 @@ static void collect_cell(struct sums *sums, const struct moments *moments, const
     sums->rows += rows;
     sums->log_weights += moments_log_weights(moments, cell->cell, fold);
     sums->negative += moments_negative(moments, cell->cell, fold);
-    size_t active[SUMS_COLUMNS_MOST], count = 0;
+    size_t active[SUMS_COLUMNS_MAX], count = 0;
     for (size_t a = 0; a < layout->width; a++) {
         bool in_it = sums_is_active(layout, a, cell);
         if (in_it)

@@ -15,15 +15,15 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { SUMS_COLUMNS_MOST = EXPANSION_TERMS_MOST + 2 };
+enum { SUMS_COLUMNS_MAX = EXPANSION_TERMS_MAX + 2 };
 
 /* Which column is which: the same for all sums of a fit. */
 struct sums_layout {
     const struct expansion *expansion;
     size_t width; /* of the constant, the slopes and the response */
     bool intercept, weighted;
-    size_t term_of[SUMS_COLUMNS_MOST];    /* the expanded term of each column; of column 0 the intercept's */
-    size_t product_of[SUMS_COLUMNS_MOST]; /* which z of the moments */
+    size_t term_of[SUMS_COLUMNS_MAX];    /* the expanded term of each column; of column 0 the intercept's */
+    size_t product_of[SUMS_COLUMNS_MAX]; /* which z of the moments */
 };
 
 /* A cell of moments, and its levels' codes. */
@@ -38,8 +38,8 @@ struct sums {
     double log_weights;  /* sum of log(w) */
     double negative;     /* sum of w*y where y < 0, unscaled */
     struct dd *products; /* width * width; scaled by the columns' exponents */
-    int exponents[SUMS_COLUMNS_MOST];
-    double minimum[SUMS_COLUMNS_MOST], maximum[SUMS_COLUMNS_MOST]; /* unscaled */
+    int exponents[SUMS_COLUMNS_MAX];
+    double minimum[SUMS_COLUMNS_MAX], maximum[SUMS_COLUMNS_MAX]; /* unscaled */
 };
 
 void sums_layout_init(struct sums_layout *layout, const struct expansion *expansion, bool weighted);

@@ -11,12 +11,12 @@
 static const double collinear = 30;
 
 void telling_value(struct telling *telling, const char *name, double value, int32_t response_power) {
-    if (telling->value_count < TELLING_VALUES_MOST)
+    if (telling->value_count < TELLING_VALUES_MAX)
         telling->values[telling->value_count++] = (struct fit_value){name, value, response_power};
 }
 
 void telling_note(struct telling *telling, const char *format, ...) {
-    if (telling->note_count == TELLING_NOTES_MOST)
+    if (telling->note_count == TELLING_NOTES_MAX)
         return;
     char *text = telling->notes[telling->note_count];
     va_list arguments;
@@ -56,12 +56,12 @@ static void tell_values(const struct fit *fit, const struct settled *settled, st
 
 /* One note a round: what was dropped in it. Those after the most are counted. */
 static void tell_path(const struct fit *fit, const struct settled *settled, struct telling *telling) {
-    enum { ROUNDS_MOST = 8 };
+    enum { ROUNDS_MAX = 8 };
     const struct selection_path *path = &settled->path;
     const char *measure = linear_parameter(fit, PARAMETER_SELECT) == SELECT_BIC ? "BIC" : "p";
     for (size_t i = 0; i < path->count;) {
         uint32_t round = path->steps[i].round;
-        if (round == ROUNDS_MOST) {
+        if (round == ROUNDS_MAX) {
             telling_note(telling, "selection: %u more rounds",
                          path->steps[path->count - 1].round + 1 - round);
             return;
@@ -91,7 +91,7 @@ static void tell_outcome(const struct fit *fit, const struct settled *settled, s
     if (outcome->deleted > 0) {
         char text[TELLING_NOTE_SIZE] = "";
         size_t length = 0;
-        for (uint64_t i = 0; i < outcome->deleted && i < ROW_FIT_PLACES_MOST && length < sizeof text; i++) {
+        for (uint64_t i = 0; i < outcome->deleted && i < ROW_FIT_PLACES_MAX && length < sizeof text; i++) {
             char place[128];
             int written =
                 snprintf(text + length, sizeof text - length, "%s%s", i ? ", " : "",
@@ -100,7 +100,7 @@ static void tell_outcome(const struct fit *fit, const struct settled *settled, s
         }
         telling_note(telling, "%" PRIu64 " outlier%s deleted: %s%s", outcome->deleted,
                      outcome->deleted == 1 ? "" : "s", text,
-                     outcome->deleted > ROW_FIT_PLACES_MOST ? " and others" : "");
+                     outcome->deleted > ROW_FIT_PLACES_MAX ? " and others" : "");
     }
     if (linear_parameter(fit, PARAMETER_ROBUST) != ROBUST_NONE)
         telling_note(telling, "robust: %" PRIu64 " row%s with less than half of the weight of the others",
@@ -161,7 +161,7 @@ static size_t make_domain(const struct fit *fit, const struct settled *settled, 
 static int write_fitted(const struct fit *fit, const struct fit_writer *writer, uint32_t group,
                         const struct settled *settled, const struct telling *telling) {
     const struct least_squares *result = &settled->result;
-    struct plugin_range domain[FORMULA_COLUMNS_MOST + EXPANSION_TERMS_MOST];
+    struct plugin_range domain[FORMULA_COLUMNS_MAX + EXPANSION_TERMS_MAX];
     const struct fit_part part = {
         .size = sizeof part,
         .kind = "whole",
@@ -234,13 +234,13 @@ static void make_term(const struct fit *fit, const struct expanded_term *expande
 }
 
 int telling_formula(const struct fit *fit, const struct fit_writer *writer) {
-    enum { FACTORS_MOST = FORMULA_DEGREE_MOST + FORMULA_CATEGORIES_MOST };
-    struct plugin_term terms[EXPANSION_TERMS_MOST];
-    struct plugin_factor *factors = calloc(EXPANSION_TERMS_MOST * FACTORS_MOST, sizeof *factors);
+    enum { FACTORS_MAX = FORMULA_DEGREE_MAX + FORMULA_CATEGORIES_MAX };
+    struct plugin_term terms[EXPANSION_TERMS_MAX];
+    struct plugin_factor *factors = calloc(EXPANSION_TERMS_MAX * FACTORS_MAX, sizeof *factors);
     if (!factors)
         return -ENOMEM;
     for (size_t t = 0; t < fit->expansion->count; t++)
-        make_term(fit, &fit->expansion->terms[t], factors + t * FACTORS_MOST, &terms[t]);
+        make_term(fit, &fit->expansion->terms[t], factors + t * FACTORS_MAX, &terms[t]);
     const struct fit_formula written = {sizeof written, "linear", terms, fit->expansion->count, NULL, NULL};
     int r = writer->formula(writer->context, &written);
     free(factors);

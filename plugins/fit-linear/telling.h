@@ -7,17 +7,17 @@
 #include "plugins/fit-linear/settle.h"
 
 enum {
-    TELLING_VALUES_MOST = 32,
-    TELLING_NOTES_MOST = 32,
+    TELLING_VALUES_MAX = 32,
+    TELLING_NOTES_MAX = 32,
     TELLING_NOTE_SIZE = 512, /* what is longer is cut */
 };
 
 /* What is collected of one group before it is written. */
 struct telling {
-    struct fit_value values[TELLING_VALUES_MOST];
+    struct fit_value values[TELLING_VALUES_MAX];
     size_t value_count;
-    char notes[TELLING_NOTES_MOST][TELLING_NOTE_SIZE];
-    const char *note_pointers[TELLING_NOTES_MOST];
+    char notes[TELLING_NOTES_MAX][TELLING_NOTE_SIZE];
+    const char *note_pointers[TELLING_NOTES_MAX];
     size_t note_count;
     const struct plugin_noise *noise; /* or NULL */
 };

@@ -8,7 +8,7 @@
 /* Sums over the points, weighted by each component's share of them: of 1, and of the first and second power
  * of the distance from the component's mean. */
 struct sums {
-    double share[COMPONENTS_MOST], first[COMPONENTS_MOST], second[COMPONENTS_MOST];
+    double share[COMPONENTS_MAX], first[COMPONENTS_MAX], second[COMPONENTS_MAX];
     double log_likelihood;
 };
 
@@ -17,13 +17,13 @@ static const double log_root_2pi = 0.91893853320467274178;
 /* ---- Expectation */
 
 struct lane_sums {
-    lanes share[COMPONENTS_MOST], first[COMPONENTS_MOST], second[COMPONENTS_MOST], log_likelihood;
+    lanes share[COMPONENTS_MAX], first[COMPONENTS_MAX], second[COMPONENTS_MAX], log_likelihood;
 };
 
 /* SPREAD and COUNT are constants where this is inlined. */
 LANES_INLINE void expect(const struct mixture *mixture, const struct points *points, bool spread,
                          size_t count, struct lane_sums *sums) {
-    lanes height[COMPONENTS_MOST], inverse[COMPONENTS_MOST];
+    lanes height[COMPONENTS_MAX], inverse[COMPONENTS_MAX];
     for (size_t k = 0; k < count; k++) {
         height[k] = lanes_of(log(mixture->weight[k]) - log(mixture->sigma[k]) - log_root_2pi);
         inverse[k] = lanes_of(1 / mixture->sigma[k]);
@@ -32,7 +32,7 @@ LANES_INLINE void expect(const struct mixture *mixture, const struct points *poi
     sums->log_likelihood = lanes_of(0);
     for (size_t i = 0; i < points->padded; i += LANES) {
         lanes at = *(const lanes *)(points->at + i), weight = *(const lanes *)(points->weight + i);
-        lanes away[COMPONENTS_MOST], density[COMPONENTS_MOST], most = lanes_of(-INFINITY);
+        lanes away[COMPONENTS_MAX], density[COMPONENTS_MAX], most = lanes_of(-INFINITY);
         for (size_t k = 0; k < count; k++) {
             away[k] = at - mixture->mean[k];
             lanes scaled = away[k] * inverse[k];
@@ -144,7 +144,7 @@ double em_step(struct mixture *mixture, const struct points *points, const struc
 
 /* ---- SQUAREM */
 
-enum { PARAMETERS_MOST = 3 * COMPONENTS_MOST };
+enum { PARAMETERS_MAX = 3 * COMPONENTS_MAX };
 
 /* Log weights, means and log deviations. */
 static void to_parameters(const struct mixture *mixture, double *ret) {
@@ -169,7 +169,7 @@ static void from_parameters(const double *parameters, const struct floor *floor,
 
 /* One cycle: two steps, a leap along the curve that they show, and back where the leap does not gain. */
 static void leap(struct mixture *mixture, const struct points *points, const struct floor *floor) {
-    double before[PARAMETERS_MOST], once[PARAMETERS_MOST], twice[PARAMETERS_MOST];
+    double before[PARAMETERS_MAX], once[PARAMETERS_MAX], twice[PARAMETERS_MAX];
     size_t count = 3 * mixture->count;
     to_parameters(mixture, before);
     em_step(mixture, points, floor);
@@ -187,7 +187,7 @@ static void leap(struct mixture *mixture, const struct points *points, const str
     if (length <= 1)
         return;
     struct mixture far = *mixture;
-    double parameters[PARAMETERS_MOST];
+    double parameters[PARAMETERS_MAX];
     for (size_t i = 0; i < count; i++) {
         double r = once[i] - before[i], v = twice[i] - once[i] - r;
         parameters[i] = before[i] + 2 * length * r + length * length * v;

@@ -12,12 +12,12 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-enum { COMPONENTS_MOST = 8 };
+enum { COMPONENTS_MAX = 8 };
 
 /* In the sample's deviations. */
 struct mixture {
     size_t count;
-    double weight[COMPONENTS_MOST], mean[COMPONENTS_MOST], sigma[COMPONENTS_MOST];
+    double weight[COMPONENTS_MAX], mean[COMPONENTS_MAX], sigma[COMPONENTS_MAX];
     double log_likelihood; /* of the points it was last held against; -INFINITY: not yet */
 };
 

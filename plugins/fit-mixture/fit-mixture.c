@@ -15,12 +15,12 @@
 #include <string.h>
 
 enum {
-    BREAKS_MOST = 8,
-    PARTS_MOST = BREAKS_MOST + 1,
-    NEEDS_MOST = 3, /* the response, what the segments are of, the weights */
+    BREAKS_MAX = 8,
+    PARTS_MAX = BREAKS_MAX + 1,
+    NEEDS_MAX = 3, /* the response, what the segments are of, the weights */
     REASON_SIZE = 320,
     PIECE = 1024, /* rows */
-    VALUES_MOST = 16,
+    VALUES_MAX = 16,
     /* Values that a component must have for BIC to be asked about it: with fewer it says nothing. */
     ASKED_LEAST = 10,
 };
@@ -33,7 +33,7 @@ enum parameter {
     LEAST,
     FOLDS,
     BREAK1,
-    PARAMETER_COUNT = BREAK1 + BREAKS_MOST
+    PARAMETER_COUNT = BREAK1 + BREAKS_MAX
 };
 
 #define BREAK(number)                                                                                        \
@@ -47,14 +47,14 @@ static const struct plugin_parameter parameters[PARAMETER_COUNT] = {
                     .unit = "1",
                     .fallback = 0,
                     .minimum = 0,
-                    .maximum = COMPONENTS_MOST,
+                    .maximum = COMPONENTS_MAX,
                     .whole = true,
                     .help = "how many normals; 0: as many as BIC says"},
     [MOST] = {.name = "most",
               .unit = "1",
-              .fallback = COMPONENTS_MOST,
+              .fallback = COMPONENTS_MAX,
               .minimum = 1,
-              .maximum = COMPONENTS_MOST,
+              .maximum = COMPONENTS_MAX,
               .whole = true,
               .help = "how many normals BIC is asked about"},
     [STARTS] = {.name = "starts",
@@ -99,9 +99,9 @@ struct fit {
     const struct plugin_host *host;
     const struct fit_request *request;
     const char *over; /* the column of the segments, or NULL */
-    double breaks[BREAKS_MOST];
+    double breaks[BREAKS_MAX];
     size_t break_count;
-    const char *needs[NEEDS_MOST];
+    const char *needs[NEEDS_MAX];
     size_t need_count, over_input, weights_input; /* the response is input 0 */
     struct grouped_rows rows;                     /* the needs, and with folds each row's */
     double *folds;                                /* room for a piece */
@@ -121,7 +121,7 @@ __attribute__((format(printf, 2, 3))) static int refuse(struct plugin_message *m
 
 static int read_breaks(struct fit *fit, struct plugin_message *message) {
     const struct fit_request *request = fit->request;
-    for (int i = 0; i < BREAKS_MOST; i++) {
+    for (int i = 0; i < BREAKS_MAX; i++) {
         double at = request->parameters[BREAK1 + i];
         if (isnan(at))
             continue;
@@ -219,7 +219,7 @@ static int keep_rows(struct fit *fit, const struct fit_block *block) {
     const uint8_t *folds = PLUGIN_HAS(block, folds) ? block->folds : NULL;
     int r = 0;
     for (size_t start = 0, rows; r == 0 && start < block->rows; start += rows) {
-        const double *columns[NEEDS_MOST + 1];
+        const double *columns[NEEDS_MAX + 1];
         rows = block->rows - start < PIECE ? block->rows - start : PIECE;
         for (size_t i = 0; i < fit->need_count; i++)
             columns[i] = block->columns[i] + start;
@@ -244,7 +244,7 @@ static int mixture_block(struct fit *fit, const struct fit_block *block, struct 
     int r = keep_rows(fit, block);
     if (r == -EFBIG) {
         snprintf(message->text, sizeof message->text, "there are more than %d rows, the most that are kept",
-                 (int)GROUPED_ROWS_MOST);
+                 (int)GROUPED_ROWS_MAX);
         return -EINVAL;
     }
     return r;
@@ -262,9 +262,9 @@ struct part {
     size_t rows, floored; /* components at the floor */
     struct fit_estimate estimate;
     double covariance;
-    struct fit_value values[VALUES_MOST];
+    struct fit_value values[VALUES_MAX];
     size_t value_count;
-    struct plugin_component components[COMPONENTS_MOST];
+    struct plugin_component components[COMPONENTS_MAX];
     struct plugin_noise noise;
     struct plugin_range domain;
 };
@@ -407,7 +407,7 @@ struct group {
     size_t count;
     double *values, *weights; /* weights NULL: 1 each */
     double *over, *folds;
-    size_t starts[PARTS_MOST + 1];
+    size_t starts[PARTS_MAX + 1];
     double *memory;
 };
 
@@ -466,7 +466,7 @@ static void note_part(const struct fit *fit, const struct part *part, const char
     size_t most = (size_t)fit->request->parameters[MOST];
     if (fit->request->parameters[COMPONENTS] == 0 && most > 1 && part->noise.component_count == most)
         notes_add(notes, "%s%s%zu components, the most that BIC was asked about: more were not tried%s",
-                  before, colon, most, most < COMPONENTS_MOST ? " (most=N)" : "");
+                  before, colon, most, most < COMPONENTS_MAX ? " (most=N)" : "");
     if (part->rows == 1)
         notes_add(notes, "%s%sone value: it has no deviation", before, colon);
     else if (part->noise.component_count == 1 && part->components[0].sigma == 0)
@@ -519,7 +519,7 @@ static int write_group(const struct fit *fit, const struct fit_writer *writer, u
                        const struct group *group, struct part *parts, size_t count, struct notes *notes) {
     uint64_t left_out = fit->rows.left_out[code];
     notes_add_left_out(notes, left_out, "a value is empty or not finite");
-    struct fit_part written[PARTS_MOST];
+    struct fit_part written[PARTS_MAX];
     for (size_t i = 0; i < count; i++) {
         struct part *part = &parts[i];
         part->values[part->value_count++] = (struct fit_value){"rows", (double)part->rows, 0};
@@ -557,7 +557,7 @@ static int finish_group(const struct fit *fit, const struct fit_writer *writer, 
     int r = group_init(fit, code, &group);
     if (r < 0)
         return r;
-    struct part parts[PARTS_MOST];
+    struct part parts[PARTS_MAX];
     struct notes notes = {.count = 0};
     size_t count = 0;
     char reason[REASON_SIZE] = "";

@@ -24,7 +24,7 @@ static void refit(const struct sample *sample, const struct mixture *mixture, co
 
 static double log_density(const struct sample *training, const struct mixture *mixture, double value) {
     double at = (value - training->mean) / training->deviation, most = -INFINITY, sum = 0;
-    double density[COMPONENTS_MOST];
+    double density[COMPONENTS_MAX];
     for (size_t k = 0; k < mixture->count; k++) {
         double u = (at - mixture->mean[k]) / mixture->sigma[k];
         density[k] = log(mixture->weight[k] / mixture->sigma[k]) - 0.5 * u * u - 0.91893853320467274178;

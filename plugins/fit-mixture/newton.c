@@ -7,10 +7,10 @@
 
 enum {
     OWN = 3, /* parameters of a component: log weight, mean, log deviation */
-    PARAMETERS_MOST = OWN * COMPONENTS_MOST,
-    STEPS_MOST = 60,
+    PARAMETERS_MAX = OWN * COMPONENTS_MAX,
+    STEPS_MAX = 60,
     STEPS_OF_MANY = 8,
-    DETOURS_MOST = 15, /* by EM, where Newton's method does not gain */
+    DETOURS_MAX = 15, /* by EM, where Newton's method does not gain */
 };
 
 /* The first and second derivatives of the log-likelihood. With r_k the share of component k in a point, u its
@@ -22,11 +22,11 @@ enum {
  *
  * h the second derivatives of the logarithm of one normal. */
 struct derivatives {
-    double gradient[PARAMETERS_MOST], second[PARAMETERS_MOST][PARAMETERS_MOST];
+    double gradient[PARAMETERS_MAX], second[PARAMETERS_MAX][PARAMETERS_MAX];
 };
 
 static void add_point(const struct mixture *mixture, double at, double weight, struct derivatives *sums) {
-    double density[COMPONENTS_MOST], most = -INFINITY, total = 0;
+    double density[COMPONENTS_MAX], most = -INFINITY, total = 0;
     for (size_t k = 0; k < mixture->count; k++) {
         double u = (at - mixture->mean[k]) / mixture->sigma[k];
         density[k] = log(mixture->weight[k] / mixture->sigma[k]) - 0.5 * u * u;
@@ -34,7 +34,7 @@ static void add_point(const struct mixture *mixture, double at, double weight, s
     }
     for (size_t k = 0; k < mixture->count; k++)
         total += density[k] = exp(density[k] - most);
-    double scores[PARAMETERS_MOST];
+    double scores[PARAMETERS_MAX];
     for (size_t k = 0; k < mixture->count; k++) {
         double sigma = mixture->sigma[k], u = (at - mixture->mean[k]) / sigma, r = density[k] / total;
         const double b[OWN] = {1, u / sigma, u * u - 1};
@@ -91,14 +91,14 @@ static double find_step(const struct mixture *mixture, const struct points *poin
                         double *step) {
     struct derivatives sums;
     differentiate(mixture, points, &sums);
-    size_t list[PARAMETERS_MOST], count = list_free(mixture, floor, list);
-    double matrix[PARAMETERS_MOST * PARAMETERS_MOST], right[PARAMETERS_MOST];
+    size_t list[PARAMETERS_MAX], count = list_free(mixture, floor, list);
+    double matrix[PARAMETERS_MAX * PARAMETERS_MAX], right[PARAMETERS_MAX];
     for (size_t i = 0; i < count; i++) {
         right[i] = sums.gradient[list[i]];
         for (size_t j = 0; j <= i; j++)
             matrix[i * count + j] = matrix[j * count + i] = -sums.second[list[i]][list[j]];
     }
-    memset(step, 0, PARAMETERS_MOST * sizeof *step);
+    memset(step, 0, PARAMETERS_MAX * sizeof *step);
     if (count == 0)
         return 0;
     gsl_matrix_view a = gsl_matrix_view_array(matrix, count, count);
@@ -145,10 +145,10 @@ static bool take_step(struct mixture *mixture, const struct points *points, cons
 void em_polish(struct mixture *mixture, const struct points *points, const struct floor *floor) {
     static const double enough = 1e-19; /* of the log-likelihood: 1e-9 standard errors */
     mixture->log_likelihood = em_log_likelihood(mixture, points);
-    bool many = points->count > FINE_MOST; /* each step takes its time */
-    int steps = many ? STEPS_OF_MANY : STEPS_MOST, detours_most = many ? 1 : DETOURS_MOST;
+    bool many = points->count > FINE_MAX; /* each step takes its time */
+    int steps = many ? STEPS_OF_MANY : STEPS_MAX, detours_most = many ? 1 : DETOURS_MAX;
     for (int i = 0, detours = 0; i < steps && detours < detours_most; i++) {
-        double step[PARAMETERS_MOST];
+        double step[PARAMETERS_MAX];
         double gain = find_step(mixture, points, floor, step);
         if (gain >= 0 && gain < 1e-9 * (1 + fabs(mixture->log_likelihood) * 1e-7)) {
             /* What is left to gain drowns in the rounding of the log-likelihood; the step is right all the

@@ -141,9 +141,9 @@ int sample_init(struct sample *sample, const double *values, const double *weigh
     qsort(sorted, kept, sizeof *sorted, compare);
     measure(sample, sorted, kept);
     int r = gather(sample, sorted, kept);
-    r = r < 0 ? r : coarsen(&sample->points, sample->weight, COARSE_MOST, &sample->coarse);
-    if (r == 0 && sample->points.count > FINE_MOST)
-        r = coarsen(&sample->points, sample->weight, FINE_MOST, &sample->fine);
+    r = r < 0 ? r : coarsen(&sample->points, sample->weight, COARSE_MAX, &sample->coarse);
+    if (r == 0 && sample->points.count > FINE_MAX)
+        r = coarsen(&sample->points, sample->weight, FINE_MAX, &sample->fine);
     free(sorted);
     if (r < 0)
         sample_clear(sample);

@@ -22,11 +22,11 @@ struct sample {
     double resolution;    /* the least difference between two values, in deviations, but for rounding errors;
                              0: there are no two */
     struct points points; /* the distinct values */
-    struct points fine;   /* at most FINE_MOST, made of those; empty where there are no more than that */
-    struct points coarse; /* at most COARSE_MOST */
+    struct points fine;   /* at most FINE_MAX, made of those; empty where there are no more than that */
+    struct points coarse; /* at most COARSE_MAX */
 };
 
-enum { COARSE_MOST = 1024, FINE_MOST = 32768 };
+enum { COARSE_MAX = 1024, FINE_MAX = 32768 };
 
 /* Takes COUNT > 0 finite values and their weights (NULL: 1 each; none negative, not all 0). 0 or -ENOMEM. */
 int sample_init(struct sample *sample, const double *values, const double *weights, size_t count);

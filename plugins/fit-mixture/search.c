@@ -7,22 +7,22 @@
 #include <stdbool.h>
 
 enum {
-    KEPT_MOST = 16,   /* that go on after their first steps */
+    KEPT_MAX = 16,    /* that go on after their first steps */
     POLISHED = 3,     /* of those, on all points */
     FIRST_CYCLES = 5, /* of SQUAREM, three steps each */
     COARSE_CYCLES = 60,
     FINE_CYCLES = 6,
-    ROUNDS_MOST = 4, /* of moves */
+    ROUNDS_MAX = 4, /* of moves */
     QUANTILES = 16,
-    WINDOW_MOST = 64, /* points that a small component is put on */
-    WINDOWS_MOST = 6,
-    DRAWS_MOST = 64, /* times as many as were asked for */
-    ABOVE = 2, /* so many components more are tried, since merging them leads where splitting does not */
+    WINDOW_MAX = 64, /* points that a small component is put on */
+    WINDOWS_MAX = 6,
+    DRAWS_MAX = 64, /* times as many as were asked for */
+    ABOVE = 2,      /* so many components more are tried, since merging them leads where splitting does not */
 };
 
 /* The best that were seen, the best first. */
 struct kept {
-    struct mixture mixtures[KEPT_MOST];
+    struct mixture mixtures[KEPT_MAX];
     size_t count;
 };
 
@@ -55,9 +55,9 @@ static void keep(struct kept *kept, const struct mixture *mixture) {
     if ((at > 0 && kept->mixtures[at - 1].log_likelihood - mixture->log_likelihood < same) ||
         (at < kept->count && mixture->log_likelihood - kept->mixtures[at].log_likelihood < same))
         return;
-    if (at == KEPT_MOST)
+    if (at == KEPT_MAX)
         return;
-    if (kept->count < KEPT_MOST)
+    if (kept->count < KEPT_MAX)
         kept->count++;
     for (size_t i = kept->count - 1; i > at; i--)
         kept->mixtures[i] = kept->mixtures[i - 1];
@@ -98,7 +98,7 @@ static double quantile(const struct points *points, double weight, double share)
  * ascending. */
 static void cluster(const struct points *points, int rounds, double *centres, struct mixture *ret) {
     for (int round = 0; round < rounds; round++) {
-        double weight[COMPONENTS_MOST] = {0}, first[COMPONENTS_MOST] = {0}, second[COMPONENTS_MOST] = {0};
+        double weight[COMPONENTS_MAX] = {0}, first[COMPONENTS_MAX] = {0}, second[COMPONENTS_MAX] = {0};
         size_t k = 0;
         for (size_t i = 0; i < points->count; i++) {
             while (k + 1 < ret->count && points->at[i] > (centres[k] + centres[k + 1]) / 2)
@@ -119,7 +119,7 @@ static void cluster(const struct points *points, int rounds, double *centres, st
 
 static void from_quantiles(struct search *search, size_t count) {
     struct mixture mixture = {.count = count};
-    double centres[COMPONENTS_MOST];
+    double centres[COMPONENTS_MAX];
     for (size_t k = 0; k < count; k++)
         centres[k] =
             quantile(&search->sample->coarse, search->sample->weight, ((double)k + 0.5) / (double)count);
@@ -131,7 +131,7 @@ static void from_quantiles(struct search *search, size_t count) {
  * nearest of the COUNT centres. */
 static double draw_centre(struct search *search, const double *centres, size_t count) {
     const struct points *points = &search->sample->coarse;
-    double total = 0, passed = 0, chances[COARSE_MOST];
+    double total = 0, passed = 0, chances[COARSE_MAX];
     for (size_t i = 0; i < points->count; i++) {
         double nearest = count ? INFINITY : 1;
         for (size_t k = 0; k < count; k++)
@@ -149,7 +149,7 @@ static double draw_centre(struct search *search, const double *centres, size_t c
 
 static void from_drawn_centres(struct search *search, size_t count) {
     struct mixture mixture = {.count = count};
-    double centres[COMPONENTS_MOST];
+    double centres[COMPONENTS_MAX];
     for (size_t k = 0; k < count; k++) {
         double centre = draw_centre(search, centres, k);
         size_t at = k;
@@ -174,8 +174,8 @@ static void from_drawn_shapes(struct search *search, size_t count) {
 
 /* The fewer points, the more draws there is time for, and the more ways in which they can be shared out. */
 static size_t count_draws(const struct search *search) {
-    size_t times = 2 * COARSE_MOST / (search->sample->coarse.count + 1);
-    return search->settings->starts * (times < 1 ? 1 : times > DRAWS_MOST ? DRAWS_MOST : times);
+    size_t times = 2 * COARSE_MAX / (search->sample->coarse.count + 1);
+    return search->settings->starts * (times < 1 ? 1 : times > DRAWS_MAX ? DRAWS_MAX : times);
 }
 
 /* Component K of MIXTURE becomes two, in one of SPLITS ways. */
@@ -226,7 +226,7 @@ struct window {
 };
 
 struct windows {
-    struct window best[WINDOWS_MOST]; /* the best first, apart from each other */
+    struct window best[WINDOWS_MAX]; /* the best first, apart from each other */
     size_t count;
 };
 
@@ -241,7 +241,7 @@ static void keep_window(struct windows *windows, const struct window *window) {
         at = i;
         break;
     }
-    if (at == WINDOWS_MOST && windows->best[--at].gain >= window->gain)
+    if (at == WINDOWS_MAX && windows->best[--at].gain >= window->gain)
         return;
     if (at == windows->count)
         windows->count++;
@@ -268,7 +268,7 @@ static struct window best_from(const struct search *search, const double *logs, 
     const struct points *points = &search->sample->coarse;
     struct window best = {.gain = -INFINITY};
     double weight = 0, moment = 0, squares = 0, before = 0, all = search->sample->weight;
-    size_t end = first + WINDOW_MOST < points->count ? first + WINDOW_MOST : points->count;
+    size_t end = first + WINDOW_MAX < points->count ? first + WINDOW_MAX : points->count;
     for (size_t i = first; i < end; i++) {
         double away = points->at[i] - points->at[first], share = points->weight[i];
         weight += share;
@@ -290,7 +290,7 @@ static struct window best_from(const struct search *search, const double *logs, 
 static void add_on_windows(struct search *search, const struct mixture *mixture) {
     const struct points *points = &search->sample->coarse;
     struct windows windows = {.count = 0};
-    double logs[COARSE_MOST];
+    double logs[COARSE_MAX];
     for (size_t i = 0; i < points->count; i++)
         logs[i] = log_density(mixture, points->at[i]);
     for (size_t i = 0; i < points->count; i++) {
@@ -377,7 +377,7 @@ static void relocate(struct search *search, const struct mixture *from) {
 
 /* Squeezes and relocates each, and merges two and splits a third, in every way. */
 static void move_best(struct search *search) {
-    for (int round = 0; round < ROUNDS_MOST && search->kept.count > 0; round++) {
+    for (int round = 0; round < ROUNDS_MAX && search->kept.count > 0; round++) {
         struct mixture best = search->kept.mixtures[0];
         squeeze(search, &best);
         relocate(search, &best);
@@ -482,8 +482,8 @@ void search_run(const struct sample *sample, const struct search_settings *setti
     if (settings->most == 1)
         return;
     size_t highest = settings->most + (settings->only ? ABOVE : 0);
-    if (highest > COMPONENTS_MOST)
-        highest = COMPONENTS_MOST;
+    if (highest > COMPONENTS_MAX)
+        highest = COMPONENTS_MAX;
     for (size_t k = 2; k <= highest; k++)
         ascend(&search, k, ret);
     for (size_t k = highest - 1; k >= (settings->only ? settings->most : 2); k--)

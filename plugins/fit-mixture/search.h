@@ -10,7 +10,7 @@
  * with one component more, at the end
  *
  * Each runs a few steps on the coarse points; the best go on, and the best of those are polished on all
- * points (where there are more than FINE_MOST, on so many that stand for them). The same sample, settings and
+ * points (where there are more than FINE_MAX, on so many that stand for them). The same sample, settings and
  * seed give the same mixtures.
  */
 #ifndef ASSAY_FIT_MIXTURE_SEARCH_H
@@ -21,7 +21,7 @@
 #include <stdint.h>
 
 struct search_settings {
-    size_t most;   /* components, from 1 to COMPONENTS_MOST */
+    size_t most;   /* components, from 1 to COMPONENTS_MAX */
     bool only;     /* those with MOST are what is wanted */
     size_t starts; /* from k-means++, for each number of components */
     struct floor floor;
@@ -31,8 +31,8 @@ struct search_settings {
 
 struct search_result {
     struct mixture
-        mixtures[COMPONENTS_MOST];  /* with 1, 2 ... components; components in order of their means */
-    size_t starts[COMPONENTS_MOST]; /* places that the search began at */
+        mixtures[COMPONENTS_MAX];  /* with 1, 2 ... components; components in order of their means */
+    size_t starts[COMPONENTS_MAX]; /* places that the search began at */
 };
 
 void search_run(const struct sample *sample, const struct search_settings *settings,

@@ -14,8 +14,8 @@
 #include <string.h>
 
 enum {
-    ROWS_MOST = 1 << 24,
-    VALUES_MOST = 16,
+    ROWS_MAX = 1 << 24,
+    VALUES_MAX = 16,
 };
 
 /* Where a row's chain ends. */
@@ -126,9 +126,9 @@ static int piecewise_block(struct fit *fit, const struct fit_block *block, struc
         }
         if (!is_usable(fit, &row, group))
             continue;
-        if (fit->row_count == ROWS_MOST) {
+        if (fit->row_count == ROWS_MAX) {
             snprintf(message->text, sizeof message->text,
-                     "more than %d rows; expected fewer: segments need all rows in memory", ROWS_MOST);
+                     "more than %d rows; expected fewer: segments need all rows in memory", ROWS_MAX);
             return -EINVAL;
         }
         fit->rows[fit->row_count] = row;
@@ -223,7 +223,7 @@ static size_t make_values(const struct segmentation *result, const struct segmen
 
 /* What one part points to. */
 struct part_room {
-    struct fit_value values[VALUES_MOST];
+    struct fit_value values[VALUES_MAX];
     struct plugin_range domain;
     struct plugin_noise noise;
     double coefficients[2];

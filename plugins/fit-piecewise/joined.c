@@ -25,9 +25,9 @@ struct parabolas {
 struct joined_search {
     const struct point *points;
     size_t count, minimum, segments;
-    double *x, *y;                                      /* scaled; y less one line */
-    double scale;                                       /* of y */
-    struct parabolas *places[JOINED_SEGMENTS_MOST + 1]; /* by segments, by place */
+    double *x, *y;                                     /* scaled; y less one line */
+    double scale;                                      /* of y */
+    struct parabolas *places[JOINED_SEGMENTS_MAX + 1]; /* by segments, by place */
     struct parabolas work;
 };
 
@@ -68,7 +68,7 @@ int joined_new(const struct point *points, size_t count, size_t minimum, struct 
 void joined_free(struct joined_search *search) {
     if (!search)
         return;
-    for (size_t k = 0; k <= JOINED_SEGMENTS_MOST; k++) {
+    for (size_t k = 0; k <= JOINED_SEGMENTS_MAX; k++) {
         for (size_t i = 0; search->places[k] && i < search->count; i++)
             free(search->places[k][i].items);
         free(search->places[k]);
@@ -188,7 +188,7 @@ static int begin(struct joined_search *search) {
 int joined_next(struct joined_search *search, double *ret_rss, size_t *ret_knots) {
     int r = search->segments == 0 ? begin(search) : 0;
     *ret_rss = INFINITY;
-    if (r < 0 || search->segments == JOINED_SEGMENTS_MOST)
+    if (r < 0 || search->segments == JOINED_SEGMENTS_MAX)
         return r;
     search->segments++;
     struct parabolas *places = calloc(search->count, sizeof *places);

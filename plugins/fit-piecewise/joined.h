@@ -15,11 +15,11 @@
 
 #include "plugins/fit-piecewise/line.h"
 
-enum { JOINED_POINTS_MOST = 1024, JOINED_SEGMENTS_MOST = 64 };
+enum { JOINED_POINTS_MAX = 1024, JOINED_SEGMENTS_MAX = 64 };
 
 struct joined_search;
 
-/* COUNT points, 2 to JOINED_POINTS_MOST; segments have MINIMUM at least, a knot's own point counting to its
+/* COUNT points, 2 to JOINED_POINTS_MAX; segments have MINIMUM at least, a knot's own point counting to its
  * left. 0 or -ENOMEM. */
 int joined_new(const struct point *points, size_t count, size_t minimum, struct joined_search **ret);
 void joined_free(struct joined_search *search);

@@ -187,7 +187,7 @@ static int read_name(struct reader *reader, char name[static REQUEST_NAME_SIZE])
 static int read_break(struct reader *reader, struct request *ret) {
     reader->at++;
     skip_blanks(reader);
-    if (ret->break_count == REQUEST_BREAKS_MOST)
+    if (ret->break_count == REQUEST_BREAKS_MAX)
         return complain(reader, "at most 64 breaks");
     char *end;
     double value = strtod(reader->at, &end);
@@ -205,9 +205,9 @@ static int read_break(struct reader *reader, struct request *ret) {
 static int read_terms(const struct plugin_host *host, const struct fit_request *from, struct request *ret,
                       struct plugin_message *message) {
     struct reader reader = {from->terms, from->terms, message};
-    if (strlen(from->terms) > REQUEST_BYTES_MOST) {
+    if (strlen(from->terms) > REQUEST_BYTES_MAX) {
         snprintf(message->text, sizeof message->text, "the terms have %zu bytes; expected at most %d",
-                 strlen(from->terms), REQUEST_BYTES_MOST);
+                 strlen(from->terms), REQUEST_BYTES_MAX);
         return -EINVAL;
     }
     skip_blanks(&reader);

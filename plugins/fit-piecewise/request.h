@@ -16,18 +16,18 @@
 #include "plugins/interface/fit.h"
 
 enum {
-    REQUEST_BREAKS_MOST = 64,
+    REQUEST_BREAKS_MAX = 64,
     REQUEST_NAME_SIZE = 64,
-    REQUEST_BYTES_MOST = 4096,
+    REQUEST_BYTES_MAX = 4096,
 };
 
 enum request_criterion { CRITERION_BIC, CRITERION_AIC, CRITERION_RELATIVE, CRITERION_LOG, CRITERION_RSS };
 
 struct request {
     const char *over; /* borrowed from the request's columns */
-    double breaks[REQUEST_BREAKS_MOST];
+    double breaks[REQUEST_BREAKS_MAX];
     size_t break_count;
-    char names[REQUEST_BREAKS_MOST + 1][REQUEST_NAME_SIZE]; /* of segments; empty where not named */
+    char names[REQUEST_BREAKS_MAX + 1][REQUEST_NAME_SIZE]; /* of segments; empty where not named */
     enum request_criterion criterion;
     double per_break;  /* parameters that a break more counts as */
     size_t segments;   /* exactly so many; 0: the criterion decides */

@@ -11,7 +11,7 @@
 #include <string.h>
 
 /* Gauss-Newton steps of the log error. */
-enum { LOG_STEPS_QUICK = 20, LOG_STEPS_MOST = 200 };
+enum { LOG_STEPS_QUICK = 20, LOG_STEPS_MAX = 200 };
 
 struct work {
     const struct request *request;
@@ -19,8 +19,8 @@ struct work {
     size_t row_count;
     struct point *plain; /* the measurements themselves */
     double *about;       /* the log error's: the line's value at each point, NaN where it is not above 0 */
-    size_t borders[REQUEST_BREAKS_MOST];
-    size_t border_names[REQUEST_BREAKS_MOST + 1]; /* of zones: which name of the request */
+    size_t borders[REQUEST_BREAKS_MAX];
+    size_t border_names[REQUEST_BREAKS_MAX + 1]; /* of zones: which name of the request */
     size_t border_count;
     bool guessing;             /* the number of segments need not be proven yet */
     struct frontier *frontier; /* of the points as they are bent now */
@@ -62,9 +62,9 @@ static bool can_be_fitted(const struct work *work, char *reason) {
     size_t points = result->point_count;
     if (points == 1)
         snprintf(reason, SEGMENTATION_REASON_SIZE, "%.100s is always %.10g", over, result->points[0].x);
-    else if (points > SEGMENTATION_POINTS_MOST)
+    else if (points > SEGMENTATION_POINTS_MAX)
         snprintf(reason, SEGMENTATION_REASON_SIZE, "%zu different values of %.100s; expected at most %d",
-                 points, over, SEGMENTATION_POINTS_MOST);
+                 points, over, SEGMENTATION_POINTS_MAX);
     else if (work->border_count == 0 && points < request->minimum)
         snprintf(reason, SEGMENTATION_REASON_SIZE, "%zu values of %.100s for a segment of at least %zu",
                  points, over, request->minimum);
@@ -79,7 +79,7 @@ static bool can_be_fitted(const struct work *work, char *reason) {
                      result->points[first].x);
             return false;
         }
-    return points > 1 && points <= SEGMENTATION_POINTS_MOST &&
+    return points > 1 && points <= SEGMENTATION_POINTS_MAX &&
            (work->border_count > 0 || points >= request->minimum);
 }
 
@@ -111,7 +111,7 @@ static bool is_last(const struct work *work, size_t segments, size_t most, doubl
 }
 
 static int try_knots(struct work *work, struct joined_search *search, size_t most, double *best) {
-    size_t knots[JOINED_SEGMENTS_MOST];
+    size_t knots[JOINED_SEGMENTS_MAX];
     const struct request *request = work->request;
     int r = 0;
     for (size_t segments = 1; r >= 0 && segments <= most; segments++) {
@@ -135,12 +135,12 @@ static int find_knots(struct work *work, const struct partition **ret, char *rea
     const struct request *request = work->request;
     const struct segmentation *result = work->result;
     size_t points = result->point_count, most = frontier_most(work->frontier) + 1;
-    size_t limit = most < JOINED_SEGMENTS_MOST ? most : JOINED_SEGMENTS_MOST;
-    if (points > JOINED_POINTS_MOST) {
+    size_t limit = most < JOINED_SEGMENTS_MAX ? most : JOINED_SEGMENTS_MAX;
+    if (points > JOINED_POINTS_MAX) {
         snprintf(reason, SEGMENTATION_REASON_SIZE,
                  "%zu values of %.100s, and lines that meet are looked for over at most %d; expected breaks "
                  "in --terms, fewer values, or continuous=no",
-                 points, request->over, JOINED_POINTS_MOST);
+                 points, request->over, JOINED_POINTS_MAX);
         return SEGMENTATION_SKIPPED;
     }
     if (request->segments > limit) {
@@ -149,7 +149,7 @@ static int find_knots(struct work *work, const struct partition **ret, char *rea
         return SEGMENTATION_SKIPPED;
     }
     free(work->knots.breaks);
-    work->knots = (struct partition){.breaks = malloc(JOINED_SEGMENTS_MOST * sizeof *work->knots.breaks)};
+    work->knots = (struct partition){.breaks = malloc(JOINED_SEGMENTS_MAX * sizeof *work->knots.breaks)};
     struct joined_search *search = NULL;
     int r = work->knots.breaks ? joined_new(result->points, points, request->minimum, &search) : -ENOMEM;
     limit = request->segments > 0 ? request->segments : request->most < limit ? request->most : limit;
@@ -287,7 +287,7 @@ static int converge(struct work *work, char *reason) {
             line_estimate(result->points + segment->first, segment->end - segment->first, &segment->line);
         }
     }
-    for (int i = 0; i < LOG_STEPS_MOST && r == 0; i++) {
+    for (int i = 0; i < LOG_STEPS_MAX && r == 0; i++) {
         if (!take_lines(work, 1e-13) && i > 0)
             break;
         bend(work);
@@ -318,7 +318,7 @@ struct kept {
     double *about;
     size_t count;
     double criterion;
-    double values[SEGMENTATION_ROUNDS_MOST];
+    double values[SEGMENTATION_ROUNDS_MAX];
     bool round; /* it has been there before */
 };
 
@@ -348,7 +348,7 @@ static int log_rounds(struct work *work, struct kept *kept, char *reason) {
     struct segmentation *result = work->result;
     int r = 0;
     work->guessing = true;
-    while (r == 0 && !result->settled && !kept->round && result->rounds < SEGMENTATION_ROUNDS_MOST) {
+    while (r == 0 && !result->settled && !kept->round && result->rounds < SEGMENTATION_ROUNDS_MAX) {
         result->rounds++;
         const struct partition *partition;
         r = make_frontier(work);

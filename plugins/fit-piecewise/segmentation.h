@@ -8,8 +8,8 @@
 
 enum {
     SEGMENTATION_REASON_SIZE = 256,
-    SEGMENTATION_POINTS_MOST = 1 << 20, /* different sizes of a group */
-    SEGMENTATION_ROUNDS_MOST = 30,      /* of the log error */
+    SEGMENTATION_POINTS_MAX = 1 << 20, /* different sizes of a group */
+    SEGMENTATION_ROUNDS_MAX = 30,      /* of the log error */
 };
 
 struct segment {

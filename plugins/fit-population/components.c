@@ -33,7 +33,7 @@ struct work {
  * cannot be factorised. */
 static bool weigh(const struct work *work, const struct components *components, size_t k) {
     size_t p = work->p;
-    double factor[COEFFICIENTS_MOST * COEFFICIENTS_MOST], log_determinant = 0;
+    double factor[COEFFICIENTS_MAX * COEFFICIENTS_MAX], log_determinant = 0;
     memcpy(factor, components->of[k].sigma, p * p * sizeof *factor);
     gsl_matrix_view a = gsl_matrix_view_array(factor, p, p);
     if (gsl_linalg_cholesky_decomp1(&a.matrix) != 0)
@@ -42,7 +42,7 @@ static bool weigh(const struct work *work, const struct components *components, 
         log_determinant += 2 * log(factor[i * p + i]);
     double constant = log(components->of[k].weight) - 0.5 * (log_determinant + (double)p * log_2pi);
     for (size_t c = 0; c < work->machines; c++) {
-        double z[COEFFICIENTS_MOST], square = 0;
+        double z[COEFFICIENTS_MAX], square = 0;
         for (size_t i = 0; i < p; i++) {
             z[i] = work->at[c * p + i] - components->of[k].mu[i];
             for (size_t j = 0; j < i; j++)
@@ -50,7 +50,7 @@ static bool weigh(const struct work *work, const struct components *components, 
             z[i] /= factor[i * p + i];
             square += z[i] * z[i];
         }
-        work->shares[c * POPULATIONS_MOST + k] = constant - 0.5 * square;
+        work->shares[c * POPULATIONS_MAX + k] = constant - 0.5 * square;
     }
     return true;
 }
@@ -61,7 +61,7 @@ static bool expect(const struct work *work, struct components *components) {
             return false;
     components->log_likelihood = 0;
     for (size_t c = 0; c < work->machines; c++) {
-        double *shares = work->shares + c * POPULATIONS_MOST, most = -INFINITY, sum = 0;
+        double *shares = work->shares + c * POPULATIONS_MAX, most = -INFINITY, sum = 0;
         for (size_t k = 0; k < components->count; k++)
             most = fmax(most, shares[k]);
         for (size_t k = 0; k < components->count; k++)
@@ -78,7 +78,7 @@ static double centre(const struct work *work, size_t k, double *mu) {
     double weight = 0;
     memset(mu, 0, work->p * sizeof *mu);
     for (size_t c = 0; c < work->machines; c++) {
-        double share = work->shares[c * POPULATIONS_MOST + k];
+        double share = work->shares[c * POPULATIONS_MAX + k];
         weight += share;
         for (size_t i = 0; i < work->p; i++)
             mu[i] += share * work->at[c * work->p + i];
@@ -91,7 +91,7 @@ static double centre(const struct work *work, size_t k, double *mu) {
 static void add_spread(const struct work *work, size_t k, const double *mu, double divisor, double *sigma) {
     size_t p = work->p;
     for (size_t c = 0; c < work->machines; c++) {
-        double share = work->shares[c * POPULATIONS_MOST + k] / divisor;
+        double share = work->shares[c * POPULATIONS_MAX + k] / divisor;
         const double *at = work->at + c * p;
         for (size_t i = 0; i < p; i++)
             for (size_t j = 0; j < p; j++)
@@ -103,7 +103,7 @@ static void add_spread(const struct work *work, size_t k, const double *mu, doub
  * each component has machines enough. */
 static bool maximise(const struct work *work, struct components *components, double less) {
     size_t p = work->p, count = components->count;
-    double weights[POPULATIONS_MOST], all = (double)work->machines;
+    double weights[POPULATIONS_MAX], all = (double)work->machines;
     bool carried = true;
     double least = components->shared ? 2 : (double)p + 2;
     for (size_t k = 0; k < count; k++) {
@@ -113,7 +113,7 @@ static bool maximise(const struct work *work, struct components *components, dou
         carried = carried && (count == 1 || weights[k] >= least * (1 - 1e-6));
         memset(component->sigma, 0, sizeof component->sigma);
     }
-    static const double ones[COEFFICIENTS_MOST] = {1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1};
+    static const double ones[COEFFICIENTS_MAX] = {1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1};
     for (size_t k = 0; k < count; k++) {
         struct component *component = &components->of[k], *first = &components->of[0];
         double divisor = components->shared ? all - less * (double)count : weights[k] - less;
@@ -160,7 +160,7 @@ static void cut(const struct work *work, size_t count, double share, bool slowes
         if (rank >= share)
             k = 1 + (size_t)((rank - share) / (1 - share) * (double)(count - 1));
         for (size_t i = 0; i < count; i++)
-            work->shares[c * POPULATIONS_MOST + i] = i == (k < count ? k : count - 1);
+            work->shares[c * POPULATIONS_MAX + i] = i == (k < count ? k : count - 1);
     }
 }
 
@@ -189,7 +189,7 @@ static double nearest_centre(const struct work *work, size_t machine, const size
 
 /* k-means++: machines as centres, each drawn in proportion to its squared distance from those before. */
 static void draw(struct work *work, size_t count) {
-    size_t centres[POPULATIONS_MOST], k;
+    size_t centres[POPULATIONS_MAX], k;
     centres[0] = (size_t)(random_numbers_fraction(&work->numbers) * (double)work->machines);
     for (size_t i = 1; i < count; i++) {
         double total = 0, passed = 0;
@@ -205,7 +205,7 @@ static void draw(struct work *work, size_t count) {
     for (size_t c = 0; c < work->machines; c++) {
         nearest_centre(work, c, centres, count, &k);
         for (size_t i = 0; i < count; i++)
-            work->shares[c * POPULATIONS_MOST + i] = i == k;
+            work->shares[c * POPULATIONS_MAX + i] = i == k;
     }
 }
 
@@ -236,7 +236,7 @@ static bool search(struct work *work, const struct components_settings *settings
             draw(work, count);
         if (count == 1)
             for (size_t c = 0; c < work->machines; c++)
-                work->shares[c * POPULATIONS_MOST] = 1;
+                work->shares[c * POPULATIONS_MAX] = 1;
         begin_at_shares(work, count, shared, &found);
         if (climb(work, &found, FIRST_STEPS))
             keep(kept, &kept_count, &found);
@@ -259,7 +259,7 @@ double components_bic(const struct components *components, size_t machines) {
 static bool search_all(struct work *work, const struct components_settings *settings,
                        struct components *ret) {
     size_t least = settings->count ? settings->count : 1;
-    size_t most = settings->count ? settings->count : POPULATIONS_MOST;
+    size_t most = settings->count ? settings->count : POPULATIONS_MAX;
     bool any = false;
     for (size_t count = least; count <= most; count++)
         for (int shape = SHAPE_SHARED; shape <= SHAPE_OWN; shape++) {
@@ -337,11 +337,11 @@ static void unscale(const struct moments *moments, const double *scale, struct c
 int components_find(const struct moments *moments, const struct components_settings *settings,
                     struct components *ret) {
     size_t p = moments->p, machines = moments->machines;
-    double *memory = malloc(machines * (p + 1 + POPULATIONS_MOST) * sizeof *memory);
+    double *memory = malloc(machines * (p + 1 + POPULATIONS_MAX) * sizeof *memory);
     if (!memory)
         return -ENOMEM;
-    double scale[COEFFICIENTS_MOST], *at = memory + machines * (POPULATIONS_MOST + 1);
-    struct work work = {p, machines, at, memory, memory + machines * POPULATIONS_MOST, {settings->seed}};
+    double scale[COEFFICIENTS_MAX], *at = memory + machines * (POPULATIONS_MAX + 1);
+    struct work work = {p, machines, at, memory, memory + machines * POPULATIONS_MAX, {settings->seed}};
     measure(moments, scale);
     for (size_t c = 0; c < machines; c++)
         for (size_t i = 0; i < p; i++)

@@ -10,7 +10,7 @@
 
 #include <stdint.h>
 
-enum { POPULATIONS_MOST = 4 };
+enum { POPULATIONS_MAX = 4 };
 
 enum components_shape {
     SHAPE_BEST,   /* the one of the lower BIC */
@@ -19,14 +19,14 @@ enum components_shape {
 };
 
 struct component {
-    double weight, mu[COEFFICIENTS_MOST], sigma[COEFFICIENTS_MOST * COEFFICIENTS_MOST];
+    double weight, mu[COEFFICIENTS_MAX], sigma[COEFFICIENTS_MAX * COEFFICIENTS_MAX];
 };
 
 struct components {
     size_t count;
     bool shared;
-    struct component of[POPULATIONS_MOST]; /* in order of the first coefficient's mean */
-    double log_likelihood, parameters;     /* of the machines' means; how many were estimated */
+    struct component of[POPULATIONS_MAX]; /* in order of the first coefficient's mean */
+    double log_likelihood, parameters;    /* of the machines' means; how many were estimated */
 };
 
 struct components_settings {

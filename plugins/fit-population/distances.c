@@ -14,7 +14,7 @@ static const double flattest = 1e-12;
 struct root {
     size_t p;
     bool good; /* it is not singular */
-    double scale[COEFFICIENTS_MOST], lower[COEFFICIENTS_MOST * COEFFICIENTS_MOST];
+    double scale[COEFFICIENTS_MAX], lower[COEFFICIENTS_MAX * COEFFICIENTS_MAX];
     double log_determinant;
 };
 
@@ -37,7 +37,7 @@ static struct root root_of(size_t p, const double *covariance) {
 
 /* (at - mu)' covariance^-1 (at - mu) */
 static double square_of(const struct root *root, const double *at, const double *mu) {
-    double z[COEFFICIENTS_MOST], square = 0;
+    double z[COEFFICIENTS_MAX], square = 0;
     for (size_t i = 0; i < root->p; i++) {
         z[i] = (at[i] - mu[i]) / root->scale[i];
         for (size_t j = 0; j < i; j++)
@@ -62,7 +62,7 @@ static int add(struct distances *distances, enum distances_set set, const struct
         return 0;
     }
     size_t count = distances->counts[set];
-    distances->too_many[set] |= count == FIT_DISTANCES_MOST;
+    distances->too_many[set] |= count == FIT_DISTANCES_MAX;
     if (distances->too_many[set])
         return 0;
     if (count == distances->capacities[set]) {
@@ -133,7 +133,7 @@ static void find_mean(const struct moments *moments, size_t machine, double *ret
 static int add_machine(struct distances *distances, const struct moments *moments, size_t machine,
                        const struct components *components, const struct root *roots,
                        const char *const *parts, const struct distances_rows *rows) {
-    double mean[COEFFICIENTS_MOST];
+    double mean[COEFFICIENTS_MAX];
     find_mean(moments, machine, mean);
     uint32_t code = rows->codes[machine];
     struct fit_distance item = {
@@ -148,14 +148,14 @@ static int add_machine(struct distances *distances, const struct moments *moment
  * that. */
 static int add_runs(struct distances *distances, const struct moments *moments, size_t machine,
                     const struct root *days, const struct distances_rows *rows) {
-    double mean[COEFFICIENTS_MOST];
+    double mean[COEFFICIENTS_MAX];
     find_mean(moments, machine, mean);
     uint32_t code = rows->codes[machine];
     size_t first = rows->starts[code], end = rows->starts[code + 1];
     double more = (double)(end - first) / (double)(end - first - 1); /* of one run infinite */
     int r = 0;
     for (size_t row = first; r == 0 && row < end; row++) {
-        double at[COEFFICIENTS_MOST];
+        double at[COEFFICIENTS_MAX];
         for (size_t i = 0; i < moments->p; i++)
             at[i] = rows->columns[i][row];
         struct fit_distance item = {
@@ -173,7 +173,7 @@ static int add_runs(struct distances *distances, const struct moments *moments, 
 int distances_add(struct distances *distances, const struct moments *moments,
                   const struct components *components, const char *const *parts,
                   const struct distances_rows *rows) {
-    struct root roots[POPULATIONS_MOST], days = root_of(moments->p, moments->days);
+    struct root roots[POPULATIONS_MAX], days = root_of(moments->p, moments->days);
     size_t machines = distances->counts[DISTANCES_MACHINES], runs = distances->counts[DISTANCES_RUNS];
     for (size_t k = 0; k < components->count; k++)
         roots[k] = root_of(moments->p, components->of[k].sigma);

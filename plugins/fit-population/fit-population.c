@@ -17,7 +17,7 @@
 
 /* With fewer machines BIC sees several populations in more than one in twenty draws from one. */
 enum { MACHINES_FEW = 64 };
-enum { CONSTANTS_NAMED = 5, VALUES_MOST = 12, NAME_SIZE = 256, PARTS_MOST = POPULATIONS_MOST + 1 };
+enum { CONSTANTS_NAMED = 5, VALUES_MAX = 12, NAME_SIZE = 256, PARTS_MAX = POPULATIONS_MAX + 1 };
 
 enum parameter { COMPONENTS, SHAPE, BETWEEN, DAYS, STARTS, PARAMETER_COUNT };
 
@@ -31,7 +31,7 @@ static const struct plugin_parameter parameters[PARAMETER_COUNT] = {
                     .unit = "1",
                     .fallback = 1,
                     .minimum = 0,
-                    .maximum = POPULATIONS_MOST,
+                    .maximum = POPULATIONS_MAX,
                     .whole = true,
                     .help = "how many populations the machines are of; 0: as many as BIC says"},
     [SHAPE] = {.name = "shape",
@@ -129,8 +129,8 @@ static int population_block(struct fit *fit, const struct fit_block *block, stru
     fit->row_count += block->rows;
     for (size_t first = 0; first < block->rows; first += STEP) {
         size_t count = block->rows - first < STEP ? block->rows - first : STEP;
-        uint32_t machines[STEP], codes[MACHINE_COLUMNS_MOST];
-        const double *columns[COEFFICIENTS_MOST];
+        uint32_t machines[STEP], codes[MACHINE_COLUMNS_MAX];
+        const double *columns[COEFFICIENTS_MAX];
         for (size_t i = 0; i < fit->terms.coefficient_count; i++)
             columns[i] = block->columns[i] + first;
         int r = 0;
@@ -143,7 +143,7 @@ static int population_block(struct fit *fit, const struct fit_block *block, stru
         if (r == -EFBIG)
             snprintf(message->text, sizeof message->text,
                      "there are more than %d rows or %d machines, the most that are kept",
-                     (int)GROUPED_ROWS_MOST, (int)MACHINES_MOST);
+                     (int)GROUPED_ROWS_MAX, (int)MACHINES_MAX);
         if (r < 0)
             return r == -EFBIG ? -EINVAL : r;
     }
@@ -193,9 +193,9 @@ static char *name_machine(const struct fit *fit, uint32_t machine, const struct 
 }
 
 static int name_machines(struct fit *fit) {
-    struct plugin_levels levels[MACHINE_COLUMNS_MOST];
+    struct plugin_levels levels[MACHINE_COLUMNS_MAX];
     int r = 0;
-    if (fit->machines.count > FIT_DISTANCES_MOST)
+    if (fit->machines.count > FIT_DISTANCES_MAX)
         return 0;
     for (size_t j = 0; r == 0 && j < fit->terms.machine_count; j++)
         r = fit->host->levels(fit->host->context, j, &levels[j]);
@@ -210,16 +210,16 @@ static int name_machines(struct fit *fit) {
 
 struct part {
     const char *name;
-    struct fit_estimate estimates[COEFFICIENTS_MOST];
-    struct fit_value values[VALUES_MOST];
+    struct fit_estimate estimates[COEFFICIENTS_MAX];
+    struct fit_value values[VALUES_MAX];
     size_t value_count;
 };
 
 /* "typical" for the most of the machines; those that take longer are "slow", "slow-2" ... away from it, the
  * others "fast". */
-static void name_components(const struct components *components, const char *ret[static POPULATIONS_MOST]) {
-    static const char *const slow[POPULATIONS_MOST] = {"typical", "slow", "slow-2", "slow-3"};
-    static const char *const fast[POPULATIONS_MOST] = {"typical", "fast", "fast-2", "fast-3"};
+static void name_components(const struct components *components, const char *ret[static POPULATIONS_MAX]) {
+    static const char *const slow[POPULATIONS_MAX] = {"typical", "slow", "slow-2", "slow-3"};
+    static const char *const fast[POPULATIONS_MAX] = {"typical", "fast", "fast-2", "fast-3"};
     size_t typical = 0;
     for (size_t k = 1; k < components->count; k++)
         if (components->of[k].weight > components->of[typical].weight)
@@ -244,7 +244,7 @@ static void tell_components(const struct moments *moments, const struct componen
                             const double *sampled, struct part *parts, uint64_t left_out) {
     size_t p = moments->p;
     double machines = (double)moments->machines;
-    const char *names[POPULATIONS_MOST];
+    const char *names[POPULATIONS_MAX];
     name_components(components, names);
     for (size_t k = 0; k < components->count; k++) {
         const struct component *component = &components->of[k];
@@ -253,7 +253,7 @@ static void tell_components(const struct moments *moments, const struct componen
         for (size_t i = 0; i < p; i++) /* a mean of machines' means, which scatter as they were seen */
             part->estimates[i] =
                 (struct fit_estimate){component->mu[i],
-                                      sqrt(sampled[k * COEFFICIENTS_MOST * COEFFICIENTS_MOST + i * p + i] /
+                                      sqrt(sampled[k * COEFFICIENTS_MAX * COEFFICIENTS_MAX + i * p + i] /
                                            (component->weight * machines)),
                                       NAN, NAN, false};
         add_value(part, "weight", component->weight);
@@ -281,7 +281,7 @@ static void tell_days(const struct moments *moments, struct part *part) {
 static void correct(const struct moments *moments, struct components *components, struct notes *notes) {
     size_t p = moments->p, changed = 0;
     for (size_t k = 0; k < components->count; k++) {
-        double scale[COEFFICIENTS_MOST], *sigma = components->of[k].sigma;
+        double scale[COEFFICIENTS_MAX], *sigma = components->of[k].sigma;
         for (size_t i = 0; i < p; i++)
             scale[i] = sigma[i * p + i] > 0 ? sqrt(sigma[i * p + i]) : 1;
         for (size_t i = 0; i < p * p; i++)
@@ -317,19 +317,19 @@ static void note_group(const struct fit *fit, const struct moments *moments,
 static int write_group(const struct fit *fit, const struct fit_writer *writer, uint32_t code,
                        const struct moments *moments, struct components *components) {
     struct notes notes = {.count = 0};
-    struct part parts[PARTS_MOST] = {0};
-    double sampled[POPULATIONS_MOST * COEFFICIENTS_MOST * COEFFICIENTS_MOST];
+    struct part parts[PARTS_MAX] = {0};
+    double sampled[POPULATIONS_MAX * COEFFICIENTS_MAX * COEFFICIENTS_MAX];
     uint64_t left_out = fit->left_out[code];
     for (size_t k = 0; k < components->count; k++)
-        memcpy(sampled + k * COEFFICIENTS_MOST * COEFFICIENTS_MOST, components->of[k].sigma,
+        memcpy(sampled + k * COEFFICIENTS_MAX * COEFFICIENTS_MAX, components->of[k].sigma,
                moments->p * moments->p * sizeof *sampled);
     note_group(fit, moments, components, left_out, &notes);
     if (fit->request->parameters[BETWEEN] == BETWEEN_UNBIASED)
         correct(moments, components, &notes);
     tell_components(moments, components, sampled, parts, left_out);
     tell_days(moments, &parts[components->count]);
-    struct fit_part written[PARTS_MOST];
-    struct plugin_range domain[COEFFICIENTS_MOST];
+    struct fit_part written[PARTS_MAX];
+    struct plugin_range domain[COEFFICIENTS_MAX];
     for (size_t i = 0; i < moments->p; i++)
         domain[i] =
             (struct plugin_range){fit->terms.coefficients[i], moments->least[i], moments->greatest[i]};
@@ -393,7 +393,7 @@ static int measure(struct fit *fit, uint32_t code, const struct moments *moments
                    const struct components *components) {
     if (!fit->names)
         return 0;
-    const char *parts[POPULATIONS_MOST];
+    const char *parts[POPULATIONS_MAX];
     name_components(components, parts);
     const struct distances_rows rows = {
         .columns = (const double *const *)fit->rows.values,
@@ -443,8 +443,8 @@ static int finish_group(struct fit *fit, const struct fit_writer *writer, uint32
 static int population_finish(struct fit *fit, const struct fit_writer *writer,
                              struct plugin_message *message) {
     (void)message; /* whatever fails here is memory, or the writer, who knows */
-    struct plugin_term terms[COEFFICIENTS_MOST];
-    struct plugin_factor factors[COEFFICIENTS_MOST];
+    struct plugin_term terms[COEFFICIENTS_MAX];
+    struct plugin_factor factors[COEFFICIENTS_MAX];
     for (size_t i = 0; i < fit->terms.coefficient_count; i++) {
         factors[i] = (struct plugin_factor){.name = fit->terms.coefficients[i], .power = 1};
         terms[i] = (struct plugin_term){fit->terms.coefficients[i], &factors[i], 1};

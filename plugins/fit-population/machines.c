@@ -69,7 +69,7 @@ int machines_find(struct machines *machines, uint32_t group, const uint32_t *cod
     memcpy(key + 1, codes, machines->columns * sizeof *codes);
     size_t slot = find_slot(machines, key);
     if (!machines->slots[slot]) {
-        if (machines->count == MACHINES_MOST)
+        if (machines->count == MACHINES_MAX)
             return -EFBIG;
         machines->slots[slot] = ++machines->count;
     }

@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { MACHINES_MOST = 1 << 24 };
+enum { MACHINES_MAX = 1 << 24 };
 
 struct machines {
     size_t columns;
@@ -20,7 +20,7 @@ struct machines {
 void machines_init(struct machines *machines, size_t columns);
 void machines_clear(struct machines *machines);
 
-/* The number of the machine with these CODES in GROUP. 0, -EFBIG for more than MACHINES_MOST, -ENOMEM. */
+/* The number of the machine with these CODES in GROUP. 0, -EFBIG for more than MACHINES_MAX, -ENOMEM. */
 int machines_find(struct machines *machines, uint32_t group, const uint32_t *codes, uint32_t *ret);
 uint32_t machines_group(const struct machines *machines, uint32_t machine);
 

@@ -39,7 +39,7 @@ int moments_init(struct moments *moments, size_t p, const double *const *columns
     moments->means = calloc(machines * p + 1, sizeof *moments->means);
     if (!moments->means)
         return -ENOMEM;
-    double origin[COEFFICIENTS_MOST]; /* what machines differ by is small beside the coefficients */
+    double origin[COEFFICIENTS_MAX]; /* what machines differ by is small beside the coefficients */
     for (size_t i = 0; i < p; i++) {
         origin[i] = machines > 0 ? columns[i][starts[codes[0]]] : 0;
         moments->least[i] = INFINITY;
@@ -80,14 +80,14 @@ int moments_init(struct moments *moments, size_t p, const double *const *columns
 }
 
 bool moments_make_definite(size_t p, double *matrix, const double *scale, double least) {
-    double scaled[COEFFICIENTS_MOST * COEFFICIENTS_MOST], kept[COEFFICIENTS_MOST * COEFFICIENTS_MOST];
+    double scaled[COEFFICIENTS_MAX * COEFFICIENTS_MAX], kept[COEFFICIENTS_MAX * COEFFICIENTS_MAX];
     for (size_t i = 0; i < p; i++)
         for (size_t j = 0; j < p; j++)
             scaled[i * p + j] = kept[i * p + j] = matrix[i * p + j] / scale[i] / scale[j];
     gsl_eigen_symmv_workspace *workspace = gsl_eigen_symmv_alloc(p);
     if (!workspace)
         return false;
-    double values[COEFFICIENTS_MOST], vectors[COEFFICIENTS_MOST * COEFFICIENTS_MOST];
+    double values[COEFFICIENTS_MAX], vectors[COEFFICIENTS_MAX * COEFFICIENTS_MAX];
     gsl_matrix_view a = gsl_matrix_view_array(scaled, p, p), v = gsl_matrix_view_array(vectors, p, p);
     gsl_vector_view l = gsl_vector_view_array(values, p);
     gsl_eigen_symmv(&a.matrix, &l.vector, &v.matrix, workspace);

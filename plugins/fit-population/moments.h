@@ -17,12 +17,12 @@
 enum days_rule { DAYS_POOLED, DAYS_MEAN };
 
 struct moments {
-    size_t p, machines, rows, repeated;                 /* repeated: machines with more than one day */
-    double *means;                                      /* of the machines less mu, one after the other */
-    double inverse_days;                                /* mean over the machines of 1 / days */
-    double mu[COEFFICIENTS_MOST];                       /* mean of the machines' means */
-    double days[COEFFICIENTS_MOST * COEFFICIENTS_MOST]; /* Sigma_T; zeros where `repeated` is 0 */
-    double least[COEFFICIENTS_MOST], greatest[COEFFICIENTS_MOST]; /* of all rows */
+    size_t p, machines, rows, repeated;               /* repeated: machines with more than one day */
+    double *means;                                    /* of the machines less mu, one after the other */
+    double inverse_days;                              /* mean over the machines of 1 / days */
+    double mu[COEFFICIENTS_MAX];                      /* mean of the machines' means */
+    double days[COEFFICIENTS_MAX * COEFFICIENTS_MAX]; /* Sigma_T; zeros where `repeated` is 0 */
+    double least[COEFFICIENTS_MAX], greatest[COEFFICIENTS_MAX]; /* of all rows */
 };
 
 /* MACHINES many, the rows of machine i from STARTS[i] to before STARTS[i + 1], none without rows; CODES says

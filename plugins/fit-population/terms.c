@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { COLUMNS_NAMED_MOST = 4096 };
+enum { COLUMNS_NAMED_MAX = 4096 };
 
 struct reading {
     const struct plugin_host *host;
@@ -41,10 +41,10 @@ static const char *find_column(const struct fit_request *request, const char *na
 
 static int refuse_column(const struct reading *reading, const char *name, size_t length) {
     const struct fit_request *request = reading->request;
-    const char *names[COLUMNS_NAMED_MOST];
+    const char *names[COLUMNS_NAMED_MAX];
     char word[256];
     snprintf(word, sizeof word, "%.*s", (int)(length < 200 ? length : 200), name);
-    size_t count = request->column_count < COLUMNS_NAMED_MOST ? request->column_count : COLUMNS_NAMED_MOST;
+    size_t count = request->column_count < COLUMNS_NAMED_MAX ? request->column_count : COLUMNS_NAMED_MAX;
     for (size_t i = 0; i < count; i++)
         names[i] = request->columns[i].name;
     const char *nearest = reading->host->nearest(word, names, count);
@@ -91,8 +91,8 @@ static int add_coefficient(struct reading *reading, const char *name) {
         return 0;
     if (contains(terms->coefficients, terms->coefficient_count, name))
         return refuse(reading, "the coefficient '%s' is given twice", name);
-    if (terms->coefficient_count == COEFFICIENTS_MOST)
-        return refuse(reading, "there are more than %d coefficients", (int)COEFFICIENTS_MOST);
+    if (terms->coefficient_count == COEFFICIENTS_MAX)
+        return refuse(reading, "there are more than %d coefficients", (int)COEFFICIENTS_MAX);
     terms->coefficients[terms->coefficient_count++] = name;
     return 0;
 }
@@ -103,8 +103,8 @@ static int add_machine(struct reading *reading, const char *name) {
         return refuse(reading, "'%s' cannot be a coefficient and tell the machines apart", name);
     if (contains(terms->machines, terms->machine_count, name))
         return refuse(reading, "'%s' tells the machines apart twice", name);
-    if (terms->machine_count == MACHINE_COLUMNS_MOST)
-        return refuse(reading, "more than %d columns tell the machines apart", (int)MACHINE_COLUMNS_MOST);
+    if (terms->machine_count == MACHINE_COLUMNS_MAX)
+        return refuse(reading, "more than %d columns tell the machines apart", (int)MACHINE_COLUMNS_MAX);
     terms->machines[terms->machine_count++] = name;
     return 0;
 }
@@ -155,8 +155,8 @@ int terms_read(const struct plugin_host *host, const struct fit_request *request
     *ret = (struct terms){.coefficients = {request->response}, .coefficient_count = 1};
     struct reading reading = {host, request, request->terms, ret, message};
     int r = 0;
-    if (request->terms && strlen(request->terms) > TERMS_BYTES_MOST)
-        return refuse(&reading, "the terms have more than %d bytes", (int)TERMS_BYTES_MOST);
+    if (request->terms && strlen(request->terms) > TERMS_BYTES_MAX)
+        return refuse(&reading, "the terms have more than %d bytes", (int)TERMS_BYTES_MAX);
     if (request->terms)
         r = read_text(&reading);
     for (size_t i = 0; r == 0 && !request->terms && i < request->size_count; i++) {

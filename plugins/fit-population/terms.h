@@ -13,15 +13,15 @@
 #include "plugins/interface/fit.h"
 
 enum {
-    COEFFICIENTS_MOST = 16,
-    MACHINE_COLUMNS_MOST = 8,
-    TERMS_BYTES_MOST = 4096, /* of the text */
+    COEFFICIENTS_MAX = 16,
+    MACHINE_COLUMNS_MAX = 8,
+    TERMS_BYTES_MAX = 4096, /* of the text */
 };
 
 struct terms {
-    const char *coefficients[COEFFICIENTS_MOST]; /* names of the request's columns */
+    const char *coefficients[COEFFICIENTS_MAX]; /* names of the request's columns */
     size_t coefficient_count;
-    const char *machines[MACHINE_COLUMNS_MOST];
+    const char *machines[MACHINE_COLUMNS_MAX];
     size_t machine_count;
 };
 

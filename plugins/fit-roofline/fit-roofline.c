@@ -15,9 +15,9 @@
 #include <string.h>
 
 enum {
-    ROWS_MOST = 1 << 24, /* kept by the classical form: 640 MiB */
-    TERMS_MOST = 3,
-    VALUES_MOST = 24,
+    ROWS_MAX = 1 << 24, /* kept by the classical form: 640 MiB */
+    TERMS_MAX = 3,
+    VALUES_MAX = 24,
 };
 enum parameter { FORM, CRITERION, OVERHEAD, RESPONSE, PARAMETER_COUNT };
 enum { FORM_IMPROVED, FORM_CLASSICAL }; /* words of the parameters */
@@ -239,7 +239,7 @@ static int add_row(struct fit *fit, uint32_t code, double flops, double bytes, d
         improved_add(&group->improved, fit->criterion, fit->overhead, f, b, duration, w);
         return 0;
     }
-    if (fit->row_count == ROWS_MOST)
+    if (fit->row_count == ROWS_MAX)
         return -EFBIG;
     int r = growth_reserve(&fit->rows, &fit->row_capacity, fit->row_count + 1, sizeof *fit->rows);
     if (r == 0)
@@ -267,7 +267,7 @@ static int roofline_block(struct fit *fit, const struct fit_block *block, struct
     if (r == -EFBIG) {
         snprintf(message->text, sizeof message->text,
                  "more than %d rows; expected fewer, as form=classical keeps them; form=improved does not",
-                 (int)ROWS_MOST);
+                 (int)ROWS_MAX);
         r = -EINVAL;
     }
     return r;
@@ -328,7 +328,7 @@ static void make_notes(const struct fit *fit, const struct group *group, const s
  * a performance, which is 1 / (x + y B/F + a/F), their inverses. */
 static void tell_estimates(const struct fit *fit, const struct roofline *result, size_t count,
                            struct fit_estimate *estimates, double *covariance) {
-    double units[TERMS_MOST], slopes[TERMS_MOST], values[TERMS_MOST];
+    double units[TERMS_MAX], slopes[TERMS_MAX], values[TERMS_MAX];
     for (size_t i = 0; i < count; i++) {
         double estimate = result->estimates[i], own = i < 2 ? fit->scales[i] : 1;
         units[i] = fit->response_scale / own;
@@ -410,7 +410,7 @@ static size_t make_domain(const struct fit *fit, const struct group *group, cons
 
 /* Of times whose model is a sum: a constant, or a share of the mean. False where none is told. */
 static bool tell_noise(const struct fit *fit, const struct roofline *result,
-                       const struct fit_estimate *estimates, double coefficients[static TERMS_MOST],
+                       const struct fit_estimate *estimates, double coefficients[static TERMS_MAX],
                        struct plugin_noise *ret) {
     *ret = (struct plugin_noise){
         .size = sizeof *ret, .kind = "N-1", .distribution = "normal", .method = "least-squares"};
@@ -441,10 +441,10 @@ static bool is_finite(const double *values, size_t count) {
 static int write_group(const struct fit *fit, const struct fit_writer *writer, uint32_t code,
                        const char *ratio, const struct roofline *result) {
     const struct group *group = &fit->groups[code];
-    struct fit_estimate estimates[TERMS_MOST];
-    double covariance[TERMS_MOST * TERMS_MOST], coefficients[TERMS_MOST];
+    struct fit_estimate estimates[TERMS_MAX];
+    double covariance[TERMS_MAX * TERMS_MAX], coefficients[TERMS_MAX];
     struct plugin_range domain[3];
-    struct fit_value values[VALUES_MOST];
+    struct fit_value values[VALUES_MAX];
     struct plugin_noise noise;
     struct notes notes;
     size_t count = fit->overhead ? 3 : 2;

@@ -12,7 +12,7 @@
 
 enum {
     MINIMUM_SIZES = 3, /* of a segment that is found */
-    TERMS_BYTES_MOST = 4096,
+    TERMS_BYTES_MAX = 4096,
 };
 
 static const double per_break = 4; /* parameters that BIC takes a break for, as fit-piecewise */
@@ -32,8 +32,8 @@ static int add(struct breaks *breaks, double at, const char *source, struct plug
     if (!(at > 0) || !isfinite(at))
         return refuse(message, "%s: the break %.15g is no size of a message; expected one above 0", source,
                       at);
-    if (breaks->count == TABLES_BREAKS_MOST)
-        return refuse(message, "%s: there are more than %d breaks", source, (int)TABLES_BREAKS_MOST);
+    if (breaks->count == TABLES_BREAKS_MAX)
+        return refuse(message, "%s: there are more than %d breaks", source, (int)TABLES_BREAKS_MAX);
     if (breaks->count > 0 && at <= breaks->at[breaks->count - 1])
         return refuse(message, "%s: the break %.15g comes after %.15g; expected one that is larger", source,
                       at, breaks->at[breaks->count - 1]);
@@ -61,8 +61,8 @@ int breaks_read_terms(const struct fit_request *request, char column[static BREA
     *ret = (struct breaks){.count = 0};
     const char *terms = request->terms ? request->terms : "";
     size_t length = strcspn(terms, "|"), all = strlen(terms);
-    if (all > TERMS_BYTES_MOST)
-        return refuse(message, "the terms have %zu bytes; expected at most %d", all, (int)TERMS_BYTES_MOST);
+    if (all > TERMS_BYTES_MAX)
+        return refuse(message, "the terms have %zu bytes; expected at most %d", all, (int)TERMS_BYTES_MAX);
     for (size_t i = 0; i < request->column_count; i++)
         if (strcmp(request->columns[i].name, terms) == 0)
             length = all;
@@ -78,7 +78,7 @@ int breaks_read_terms(const struct fit_request *request, char column[static BREA
 }
 
 static int read_set(const double *set, struct breaks *ret, struct plugin_message *message) {
-    for (size_t i = 0; i < TABLES_BREAKS_MOST; i++) {
+    for (size_t i = 0; i < TABLES_BREAKS_MAX; i++) {
         if (isnan(set[i]))
             continue;
         if (i > ret->count)
@@ -111,7 +111,7 @@ static int read_archive(const struct fit_request *request, struct breaks *ret,
 static int count_sources(const struct fit_request *request, const double *set, const struct breaks *terms) {
     int sources = PLUGIN_HAS(request, breaks_from) && request->breaks_from;
     bool any = false;
-    for (size_t i = 0; i < TABLES_BREAKS_MOST; i++)
+    for (size_t i = 0; i < TABLES_BREAKS_MAX; i++)
         any |= !isnan(set[i]);
     return sources + any + (terms->count > 0 && !request->suggested);
 }
@@ -193,7 +193,7 @@ static int find(const struct point *points, size_t count, struct tables_settings
         return r;
     size_t most = frontier_most(frontier);
     r = frontier_choose(frontier, (double)count, per_break * log((double)count),
-                        most < TABLES_BREAKS_MOST ? most : TABLES_BREAKS_MOST, &partition);
+                        most < TABLES_BREAKS_MAX ? most : TABLES_BREAKS_MAX, &partition);
     for (size_t i = 0; r == 0 && i < partition->count; i++) {
         size_t at = partition->breaks[i];
         settings->breaks[settings->break_count++] =
@@ -215,7 +215,7 @@ static void list_breaks(const struct tables_settings *settings, char *note, size
 
 int breaks_of_group(const struct breaks *breaks, const struct call *ping_pong, size_t count,
                     struct tables_settings *settings, char note[static BREAKS_NOTE_SIZE]) {
-    char list[TABLES_BREAKS_MOST * 26];
+    char list[TABLES_BREAKS_MAX * 26];
     struct point *points = NULL;
     size_t sizes = 0;
     settings->break_count = breaks->count;

@@ -15,7 +15,7 @@ enum { BREAKS_NOTE_SIZE = 512, BREAKS_COLUMN_SIZE = 256 };
 enum breaks_choice { BREAKS_AUTO, BREAKS_FOUND, BREAKS_NONE };
 
 struct breaks {
-    double at[TABLES_BREAKS_MOST]; /* bytes, ascending; of those that are found none yet */
+    double at[TABLES_BREAKS_MAX]; /* bytes, ascending; of those that are found none yet */
     size_t count;
     bool find;
     char from[BREAKS_NOTE_SIZE]; /* "set by break1, break2, ..." */
@@ -27,7 +27,7 @@ struct breaks {
 int breaks_read_terms(const struct fit_request *request, char column[static BREAKS_COLUMN_SIZE],
                       struct breaks *ret, struct plugin_message *message);
 
-/* Completes *RET, which has those of the terms: SET has TABLES_BREAKS_MOST parameters, NaN where they are not
+/* Completes *RET, which has those of the terms: SET has TABLES_BREAKS_MAX parameters, NaN where they are not
  * set. Refused: a gap, breaks that do not grow, more than one source that the user gave. */
 int breaks_choose(const struct fit_request *request, enum breaks_choice choice, const double *set,
                   struct breaks *ret, struct plugin_message *message);

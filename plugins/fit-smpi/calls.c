@@ -55,7 +55,7 @@ uint64_t calls_count(const struct calls *calls) {
 }
 
 int calls_add(struct calls *calls, uint32_t group, uint32_t level, double size, double duration) {
-    if (calls->count == CALLS_MOST)
+    if (calls->count == CALLS_MAX)
         return -EFBIG;
     if (calls->count == calls->capacity) {
         size_t capacity = calls->capacity ? 2 * calls->capacity : 4096;

@@ -10,7 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { CALLS_MOST = 1 << 24 }; /* rows */
+enum { CALLS_MAX = 1 << 24 }; /* rows */
 
 enum operation {
     OPERATION_ISEND,
@@ -45,7 +45,7 @@ struct calls;
 struct calls *calls_new(void); /* NULL when out of memory */
 void calls_free(struct calls *calls);
 
-/* Keeps a row; NaN: the table leaves it empty. -EFBIG: there are CALLS_MOST already. */
+/* Keeps a row; NaN: the table leaves it empty. -EFBIG: there are CALLS_MAX already. */
 int calls_add(struct calls *calls, uint32_t group, uint32_t level, double size, double duration);
 uint64_t calls_count(const struct calls *calls);
 

@@ -16,10 +16,10 @@
 
 enum {
     TERMS = 2, /* 1 and the size */
-    VALUES_MOST = 12,
-    PARTS_MOST = TABLES_LINES * TABLES_SEGMENTS_MOST + OPERATION_COUNT + 1,
-    LEVELS_MOST = 4096,  /* names of operations */
-    FOUND = LEVELS_MOST, /* stands for the name where a probe found something */
+    VALUES_MAX = 12,
+    PARTS_MAX = TABLES_LINES * TABLES_SEGMENTS_MAX + OPERATION_COUNT + 1,
+    LEVELS_MAX = 4096,  /* names of operations */
+    FOUND = LEVELS_MAX, /* stands for the name where a probe found something */
     DETACHED_DEFAULT = 65536,
 };
 
@@ -28,8 +28,8 @@ enum parameter {
     PARAMETER_BANDWIDTH,
     PARAMETER_ASYNC,
     PARAMETER_DETACHED,
-    PARAMETER_BREAK, /* the first of TABLES_BREAKS_MOST */
-    PARAMETER_TRIM = PARAMETER_BREAK + TABLES_BREAKS_MOST,
+    PARAMETER_BREAK, /* the first of TABLES_BREAKS_MAX */
+    PARAMETER_TRIM = PARAMETER_BREAK + TABLES_BREAKS_MAX,
     PARAMETER_PER,
     PARAMETER_BLOCK,
     PARAMETER_QUANTILE,
@@ -46,8 +46,8 @@ struct fit {
     struct breaks breaks;
     char operation[BREAKS_COLUMN_SIZE]; /* the column that the terms name, or "" */
     struct calls *calls;
-    enum operation operations[LEVELS_MOST + 1]; /* of the levels, and of FOUND */
-    const char *needs[3];                       /* size, duration, and `found` where there is such a column */
+    enum operation operations[LEVELS_MAX + 1]; /* of the levels, and of FOUND */
+    const char *needs[3];                      /* size, duration, and `found` where there is such a column */
     const char *category;
 };
 
@@ -215,7 +215,7 @@ static int smpi_block(struct fit *fit, const struct fit_block *block, struct plu
         int r = calls_add(fit->calls, block->groups[i], found ? FOUND : block->categories[0][i],
                           block->columns[0][i], block->columns[1][i]);
         if (r == -EFBIG)
-            snprintf(message->text, sizeof message->text, "there are more than %d rows", (int)CALLS_MOST);
+            snprintf(message->text, sizeof message->text, "there are more than %d rows", (int)CALLS_MAX);
         if (r < 0)
             return r == -EFBIG ? -EINVAL : r;
     }
@@ -239,10 +239,10 @@ static int name_operations(struct fit *fit, struct plugin_message *message) {
         return r;
     size_t known = 0;
     fit->operations[FOUND] = OPERATION_COUNT;
-    if (levels.count > LEVELS_MOST) {
+    if (levels.count > LEVELS_MAX) {
         snprintf(message->text, sizeof message->text,
                  "the column '%.200s' has %u different texts; expected operations of MPI (at most %d)",
-                 fit->category, levels.count, (int)LEVELS_MOST);
+                 fit->category, levels.count, (int)LEVELS_MAX);
         return -EINVAL;
     }
     for (uint32_t i = 0; i < levels.count; i++) {
@@ -273,14 +273,14 @@ static int smpi_end_of_pass(struct fit *fit, struct plugin_message *message) {
 
 /* What the parts of one group point to while they are written. */
 struct parts {
-    struct fit_part parts[PARTS_MOST];
-    struct fit_estimate estimates[PARTS_MOST][TERMS];
-    double covariances[PARTS_MOST][TERMS * TERMS];
-    struct fit_value values[PARTS_MOST][VALUES_MOST];
-    struct plugin_range domains[PARTS_MOST];
-    struct plugin_noise noises[PARTS_MOST];
+    struct fit_part parts[PARTS_MAX];
+    struct fit_estimate estimates[PARTS_MAX][TERMS];
+    double covariances[PARTS_MAX][TERMS * TERMS];
+    struct fit_value values[PARTS_MAX][VALUES_MAX];
+    struct plugin_range domains[PARTS_MAX];
+    struct plugin_noise noises[PARTS_MAX];
     size_t count;
-    const char *notes[TABLES_NOTES_MOST + 1];
+    const char *notes[TABLES_NOTES_MAX + 1];
     char breaks[BREAKS_NOTE_SIZE];
 };
 

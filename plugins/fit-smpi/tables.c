@@ -14,7 +14,7 @@ double tables_to(const struct tables_settings *settings, size_t segment) {
 }
 
 __attribute__((format(printf, 2, 3))) static void add_note(struct tables *tables, const char *format, ...) {
-    if (tables->note_count == TABLES_NOTES_MOST)
+    if (tables->note_count == TABLES_NOTES_MAX)
         return; /* what is left to say is more of the same */
     va_list arguments;
     va_start(arguments, format);
@@ -63,7 +63,7 @@ static bool is_charged(const struct tables_settings *settings, enum operation op
 
 static void fit_lines(const struct tables_settings *settings, enum operation operation,
                       const struct call *calls, size_t count, struct tables *tables) {
-    struct straight_line_sums sums[TABLES_SEGMENTS_MOST] = {0};
+    struct straight_line_sums sums[TABLES_SEGMENTS_MAX] = {0};
     for (size_t i = 0; i < count; i++) {
         size_t segment = 0;
         while (calls[i].size >= tables_to(settings, segment))

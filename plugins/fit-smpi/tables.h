@@ -10,18 +10,18 @@
 #include <stdbool.h>
 
 enum {
-    TABLES_BREAKS_MOST = 8,
-    TABLES_SEGMENTS_MOST = TABLES_BREAKS_MOST + 1,
+    TABLES_BREAKS_MAX = 8,
+    TABLES_SEGMENTS_MAX = TABLES_BREAKS_MAX + 1,
     TABLES_LINES = OPERATION_PING_PONG + 1, /* operations that are lines over the size */
     TABLES_REASON_SIZE = 256,
-    TABLES_NOTES_MOST = 24,
+    TABLES_NOTES_MAX = 24,
     TABLES_NOTE_SIZE = 256,
 };
 
 enum trim_per { TRIM_AUTO, TRIM_ROWS, TRIM_SIZE };
 
 struct tables_settings {
-    double breaks[TABLES_BREAKS_MOST]; /* bytes, ascending */
+    double breaks[TABLES_BREAKS_MAX]; /* bytes, ascending */
     size_t break_count;
     double async_threshold, detached_threshold; /* bytes */
     double latency, bandwidth;                  /* of the base link: s, byte/s */
@@ -44,14 +44,14 @@ struct tables_line {
 
 struct tables {
     uint64_t rows; /* used */
-    struct tables_line lines[TABLES_LINES][TABLES_SEGMENTS_MOST];
-    double latency_factors[TABLES_SEGMENTS_MOST], bandwidth_factors[TABLES_SEGMENTS_MOST];
-    double latency_errors[TABLES_SEGMENTS_MOST], bandwidth_errors[TABLES_SEGMENTS_MOST]; /* standard */
+    struct tables_line lines[TABLES_LINES][TABLES_SEGMENTS_MAX];
+    double latency_factors[TABLES_SEGMENTS_MAX], bandwidth_factors[TABLES_SEGMENTS_MAX];
+    double latency_errors[TABLES_SEGMENTS_MAX], bandwidth_errors[TABLES_SEGMENTS_MAX]; /* standard */
     double costs[OPERATION_COUNT]; /* a call of Iprobe, Test, Wtime; NaN: there is none */
     double
         cost_sigmas[OPERATION_COUNT]; /* standard deviation of what the mean is of; NaN with fewer than 2 */
     uint64_t cost_rows[OPERATION_COUNT];
-    char notes[TABLES_NOTES_MOST][TABLES_NOTE_SIZE];
+    char notes[TABLES_NOTES_MAX][TABLES_NOTE_SIZE];
     size_t note_count;
 };
 

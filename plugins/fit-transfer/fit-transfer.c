@@ -14,8 +14,8 @@
 #include <string.h>
 
 enum {
-    SCOUTED_GROUPS_MOST = 1 << 14, /* 13 MiB of scouts */
-    KEPT_ROWS_MOST = 1 << 22,      /* 128 MiB */
+    SCOUTED_GROUPS_MAX = 1 << 14, /* 13 MiB of scouts */
+    KEPT_ROWS_MAX = 1 << 22,      /* 128 MiB */
 };
 enum parameter { CRITERION, RESPONSE, PARAMETER_COUNT };
 enum { RESPONSE_AUTO, RESPONSE_TIME, RESPONSE_BANDWIDTH }; /* words of the parameter */
@@ -204,7 +204,7 @@ static void forget_rows(struct fit *fit) {
 static int keep_row(struct fit *fit, const struct kept_row *row) {
     if (!fit->keeping || !transfer_wants(&fit->groups[row->group].transfer))
         return 0;
-    if (fit->kept_count == KEPT_ROWS_MOST) {
+    if (fit->kept_count == KEPT_ROWS_MAX) {
         forget_rows(fit);
         fit->keeping = false;
         return 0;
@@ -255,7 +255,7 @@ static int step_groups(struct fit *fit) {
         free(fit->scouts);
         fit->scouts = NULL;
     }
-    if (first && again && fit->criterion == TRANSFER_BANDWIDTH && fit->group_count <= SCOUTED_GROUPS_MOST) {
+    if (first && again && fit->criterion == TRANSFER_BANDWIDTH && fit->group_count <= SCOUTED_GROUPS_MAX) {
         fit->scouts = calloc(fit->group_count, sizeof *fit->scouts);
         if (!fit->scouts)
             return -ENOMEM;
@@ -270,7 +270,7 @@ static bool can_keep(const struct fit *fit) {
     uint64_t rows = 0;
     for (size_t i = 0; i < fit->group_count; i++)
         rows += transfer_wants(&fit->groups[i].transfer) ? fit->groups[i].transfer.rows : 0;
-    return rows <= KEPT_ROWS_MOST;
+    return rows <= KEPT_ROWS_MAX;
 }
 
 static int transfer_end_of_pass(struct fit *fit, struct plugin_message *message) {

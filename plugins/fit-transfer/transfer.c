@@ -255,7 +255,7 @@ bool transfer_step(struct transfer *transfer, enum transfer_criterion criterion)
     } else if (transfer->state == TRANSFER_STEPPING && !follow_scout(transfer)) {
         double same = same_criterion * transfer->reached_rss + normal_perfect * transfer->squares.high;
         bool fell = transfer->steps == 0 || transfer->rss.high <= transfer->reached_rss + same;
-        if (transfer->steps == TRANSFER_STEPS_MOST || !isfinite(transfer->rss.high)) {
+        if (transfer->steps == TRANSFER_STEPS_MAX || !isfinite(transfer->rss.high)) {
             transfer->state = TRANSFER_FAILED;
         } else if (fell) {
             go_on(transfer);

@@ -20,7 +20,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { TRANSFER_STEPS_MOST = 60, TRANSFER_REASON_SIZE = 160 };
+enum { TRANSFER_STEPS_MAX = 60, TRANSFER_REASON_SIZE = 160 };
 
 /* What is made least. */
 enum transfer_criterion {

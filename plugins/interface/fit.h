@@ -197,7 +197,7 @@ struct fit_distances {
     size_t count;
 };
 
-enum { FIT_DISTANCES_MOST = 1 << 18 }; /* of a kind: of more none are told */
+enum { FIT_DISTANCES_MAX = 1 << 18 }; /* of a kind: of more none are told */
 
 struct fit_operations {
     uint32_t size;

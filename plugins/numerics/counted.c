@@ -136,7 +136,7 @@ struct arcs {
 };
 
 static int add_arc(struct arcs *arcs, struct arc arc) {
-    if (arcs->count == ZONES_ARCS_MOST)
+    if (arcs->count == ZONES_ARCS_MAX)
         return -E2BIG;
     int r = growth_reserve(&arcs->arcs, &arcs->capacity, arcs->count + 1, sizeof arc);
     if (r >= 0)

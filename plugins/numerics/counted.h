@@ -7,7 +7,7 @@
 
 #include "plugins/numerics/partition.h"
 
-enum { ZONES_ARCS_MOST = 1 << 24 };
+enum { ZONES_ARCS_MAX = 1 << 24 };
 
 struct zones {
     size_t *borders; /* count + 1: zone z is the points borders[z] <= i < borders[z + 1] */
@@ -40,7 +40,7 @@ double zones_floor(const struct sums *sums, const struct zones *zones);
  * Let F(t) and B(t) be the least cost of the points before t and from t on. What has a segment from t to s
  * among its segments costs F(t) + P + C(t, s) + P + B(s) or more. A known partition of BREAKS breaks costs so
  * and so much: the segments whose bound is above that are in no better one. The rest is few, and dynamic
- * programming over their number finds the best exactly. 0, -ENOMEM, or -E2BIG when more than ZONES_ARCS_MOST
+ * programming over their number finds the best exactly. 0, -ENOMEM, or -E2BIG when more than ZONES_ARCS_MAX
  * segments are left, or the rss of none of them is a number.
  */
 int zones_counted(const struct sums *sums, const struct zones *zones, double penalty,

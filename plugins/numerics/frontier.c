@@ -11,9 +11,9 @@
 enum {
     BLOCK_SIZES = 9,
     BLOCK_OF_NOISE = 16,
-    KEPT_MOST = 16,        /* runs whose places are kept */
+    KEPT_MAX = 16,         /* runs whose places are kept */
     KEPT_PLACES = 1 << 21, /* and places of them altogether, but for three runs */
-    STEPS_MOST = 6,        /* towards an exact number */
+    STEPS_MAX = 6,         /* towards an exact number */
 };
 
 static const size_t block_sizes[BLOCK_SIZES] = {4, 5, 6, 8, 10, 12, 16, 24, 32};
@@ -46,7 +46,7 @@ struct frontier {
     double floor;   /* rss below this is as good as none */
     double noise;   /* about its variance: what short blocks leave, but the worst tenth */
     double *blocks; /* by number of breaks: a bound of R from below; most + 1 */
-    struct kept_run kept[KEPT_MOST];
+    struct kept_run kept[KEPT_MAX];
     size_t kept_count;
     struct corner *corners; /* by number of breaks */
     size_t count, capacity;
@@ -221,7 +221,7 @@ static const struct partition_places *find_kept(const struct frontier *frontier,
 
 static void keep(struct frontier *frontier, double penalty, struct partition_places *places) {
     size_t most = KEPT_PLACES / zones_places(&frontier->zones), farthest = 0;
-    most = most < 3 ? 3 : most > KEPT_MOST ? KEPT_MOST : most;
+    most = most < 3 ? 3 : most > KEPT_MAX ? KEPT_MAX : most;
     if (frontier->kept_count < most) {
         frontier->kept[frontier->kept_count++] = (struct kept_run){penalty, *places};
         return;
@@ -563,7 +563,7 @@ static int approach(struct frontier *frontier, size_t breaks) {
     const size_t natural = frontier->corners[at].partition.count;
     const double variance = frontier->corners[at].rss / n, extra = (double)(breaks - natural);
     double penalty = penalty_of_noise(extra, variance, n);
-    for (int i = 0; r >= 0 && i < STEPS_MOST; i++) {
+    for (int i = 0; r >= 0 && i < STEPS_MAX; i++) {
         size_t left = find_fewer(frontier, breaks);
         const struct corner *a = &frontier->corners[left];
         const struct corner *b = left + 1 < frontier->count ? a + 1 : NULL;

@@ -41,7 +41,7 @@ int frontier_guess(struct frontier *frontier, double n, double cost, size_t most
                    const struct partition **ret);
 
 /* The least rss of exactly BREAKS breaks, borders included, at most frontier_most. -ENOMEM, or -E2BIG when
- * more than ZONES_ARCS_MOST segments (counted.h) would have to be looked at. */
+ * more than ZONES_ARCS_MAX segments (counted.h) would have to be looked at. */
 int frontier_exactly(struct frontier *frontier, size_t breaks, const struct partition **ret);
 
 /* The rss of breaks in the points' own units. */

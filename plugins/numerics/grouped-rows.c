@@ -23,7 +23,7 @@ void grouped_rows_clear(struct grouped_rows *rows) {
 static int grow(struct grouped_rows *rows, size_t needed) {
     if (needed <= rows->capacity)
         return 0;
-    if (needed > GROUPED_ROWS_MOST)
+    if (needed > GROUPED_ROWS_MAX)
         return -EFBIG;
     size_t capacity = rows->capacity ? 2 * rows->capacity : 1024;
     while (capacity < needed)

@@ -9,11 +9,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { GROUPED_COLUMNS_MOST = 72, GROUPED_ROWS_MOST = 1 << 27 };
+enum { GROUPED_COLUMNS_MAX = 72, GROUPED_ROWS_MAX = 1 << 27 };
 
 struct grouped_rows {
     size_t columns, count, capacity;
-    double *values[GROUPED_COLUMNS_MOST]; /* row by row as they came; after sorting, group by group */
+    double *values[GROUPED_COLUMNS_MAX]; /* row by row as they came; after sorting, group by group */
     uint32_t *groups;
     uint32_t group_count;
     uint64_t *left_out; /* rows of each group that had a value which is empty or not finite */
@@ -28,7 +28,7 @@ void grouped_rows_init(struct grouped_rows *rows, size_t columns);
 void grouped_rows_clear(struct grouped_rows *rows);
 
 /* Takes rows, column by column. A row with a value that is not finite is left out and counted. -EFBIG for
- * more than GROUPED_ROWS_MOST, -ENOMEM. */
+ * more than GROUPED_ROWS_MAX, -ENOMEM. */
 int grouped_rows_add(struct grouped_rows *rows, size_t count, const double *const *columns,
                      const uint32_t *groups, uint32_t group_count);
 

@@ -21,10 +21,10 @@ struct dd normal_sum(const struct normal_sums *sums, size_t columns, size_t a, s
 /* Of the columns asked for and the response, in that order. */
 struct factors {
     size_t count; /* of columns; the response is one more */
-    size_t column[NORMAL_WIDTH_MOST];
-    struct dd matrix[NORMAL_WIDTH_MOST][NORMAL_WIDTH_MOST];
-    struct dd lower[NORMAL_WIDTH_MOST][NORMAL_WIDTH_MOST]; /* L of L D L', its diagonal of 1 left out */
-    struct dd pivots[NORMAL_WIDTH_MOST];
+    size_t column[NORMAL_WIDTH_MAX];
+    struct dd matrix[NORMAL_WIDTH_MAX][NORMAL_WIDTH_MAX];
+    struct dd lower[NORMAL_WIDTH_MAX][NORMAL_WIDTH_MAX]; /* L of L D L', its diagonal of 1 left out */
+    struct dd pivots[NORMAL_WIDTH_MAX];
 };
 
 static bool gather(const struct normal_sums *sums, size_t columns, unsigned selected, struct factors *ret) {
@@ -91,7 +91,7 @@ enum normal_outcome normal_solve(const struct normal_sums *sums, size_t columns,
         return NORMAL_DEPENDENT;
     }
     memset(ret, 0, sizeof *ret);
-    struct dd solution[NORMAL_WIDTH_MOST];
+    struct dd solution[NORMAL_WIDTH_MAX];
     for (size_t i = 0; i < factors.count; i++)
         solution[i] = factors.lower[factors.count][i];
     solve_upper(&factors, solution);
@@ -99,7 +99,7 @@ enum normal_outcome normal_solve(const struct normal_sums *sums, size_t columns,
     for (size_t j = 0; j < factors.count; j++) {
         ret->estimates[factors.column[j]] = dd_to_double(solution[j]);
         finite = finite && isfinite(ret->estimates[factors.column[j]]);
-        struct dd inverse[NORMAL_WIDTH_MOST];
+        struct dd inverse[NORMAL_WIDTH_MAX];
         invert_column(&factors, j, inverse);
         for (size_t i = 0; i < factors.count; i++) {
             double value = dd_to_double(inverse[i]);

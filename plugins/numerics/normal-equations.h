@@ -12,9 +12,9 @@
 #include <stddef.h>
 
 enum {
-    NORMAL_COLUMNS_MOST = 3,
-    NORMAL_WIDTH_MOST = NORMAL_COLUMNS_MOST + 1, /* and the response, the last */
-    NORMAL_SUMS_MOST = NORMAL_WIDTH_MOST * (NORMAL_WIDTH_MOST + 1) / 2,
+    NORMAL_COLUMNS_MAX = 3,
+    NORMAL_WIDTH_MAX = NORMAL_COLUMNS_MAX + 1, /* and the response, the last */
+    NORMAL_SUMS_MAX = NORMAL_WIDTH_MAX * (NORMAL_WIDTH_MAX + 1) / 2,
 };
 
 /* A column is a combination of earlier ones when what they leave of its sum of squares is below this share of
@@ -25,7 +25,7 @@ static const double normal_perfect = 0x1p-96;
 
 /* sum w z_a z_b for a <= b, row by row of the upper triangle; all zero to begin with. */
 struct normal_sums {
-    struct dd products[NORMAL_SUMS_MOST];
+    struct dd products[NORMAL_SUMS_MAX];
 };
 
 /* Adds the row X[0 .. COLUMNS - 1], Y with weight W. */
@@ -34,9 +34,9 @@ void normal_sums_add(struct normal_sums *sums, size_t columns, const double *x, 
 struct dd normal_sum(const struct normal_sums *sums, size_t columns, size_t a, size_t b);
 
 struct normal_fit {
-    double estimates[NORMAL_COLUMNS_MOST];                     /* 0 of a column that was not asked for */
-    double inverse[NORMAL_COLUMNS_MOST * NORMAL_COLUMNS_MOST]; /* of X'WX, COLUMNS wide; 0 likewise */
-    struct dd rss;                                             /* sum w (y - Xb)^2 */
+    double estimates[NORMAL_COLUMNS_MAX];                    /* 0 of a column that was not asked for */
+    double inverse[NORMAL_COLUMNS_MAX * NORMAL_COLUMNS_MAX]; /* of X'WX, COLUMNS wide; 0 likewise */
+    struct dd rss;                                           /* sum w (y - Xb)^2 */
 };
 
 enum normal_outcome {

@@ -5,7 +5,7 @@
 #include <stdio.h>
 
 void notes_add(struct notes *notes, const char *format, ...) {
-    if (notes->count == NOTES_MOST)
+    if (notes->count == NOTES_MAX)
         return;
     va_list arguments;
     va_start(arguments, format);

@@ -5,15 +5,15 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { NOTES_MOST = 40, NOTE_SIZE = 512 };
+enum { NOTES_MAX = 40, NOTE_SIZE = 512 };
 
 struct notes {
-    char texts[NOTES_MOST][NOTE_SIZE];
-    const char *pointers[NOTES_MOST];
+    char texts[NOTES_MAX][NOTE_SIZE];
+    const char *pointers[NOTES_MAX];
     size_t count;
 };
 
-/* Appends a sentence; what is too long is cut, and those beyond NOTES_MOST are left out. */
+/* Appends a sentence; what is too long is cut, and those beyond NOTES_MAX are left out. */
 void notes_add(struct notes *notes, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* "3 rows left out: WHY"; nothing for 0 rows. */
 void notes_add_left_out(struct notes *notes, uint64_t rows, const char *why);

@@ -30,10 +30,10 @@
 enum {
     BRANCH_BITS = 3,
     BRANCH = 1 << BRANCH_BITS,
-    LEVELS_MOST = 12,
+    LEVELS_MAX = 12,
     CHUNK = 64,
-    OPEN_MOST = 16,
-    SHORT_MINIMUM_MOST = 8, /* up to here every short segment is looked at */
+    OPEN_MAX = 16,
+    SHORT_MINIMUM_MAX = 8, /* up to here every short segment is looked at */
 };
 
 /* Of the roundings in a bound: three additions. */
@@ -67,11 +67,11 @@ struct search {
     double penalty;
     struct partition_places places;
     const struct partition_places *below, *above;
-    double *values;             /* high parts of those of the places */
-    size_t settled;             /* places before this one have their value */
-    double near_least;          /* of the values since the block of the lowest level began */
-    double *least[LEVELS_MOST]; /* of each block but those of one place */
-    struct node *nodes;         /* lists, one on the other */
+    double *values;            /* high parts of those of the places */
+    size_t settled;            /* places before this one have their value */
+    double near_least;         /* of the values since the block of the lowest level began */
+    double *least[LEVELS_MAX]; /* of each block but those of one place */
+    struct node *nodes;        /* lists, one on the other */
     size_t node_count, node_capacity;
     bool failed;
 };
@@ -113,13 +113,13 @@ static void push(struct search *search, struct node node) {
 
 /* Ways to the place S that may be the best. */
 struct best {
-    double most;             /* one of them costs at most this; INFINITY: there is none yet */
-    size_t first;            /* where the last segment of the first begins */
-    size_t count;            /* that are open; of one block at most after another, so few */
-    size_t open[OPEN_MOST];  /* where their last segments begin */
-    double least[OPEN_MOST]; /* what they cost at least */
-    struct dd value;         /* of the best whose cost is told in 32 digits */
-    size_t from;             /* SIZE_MAX: there is none */
+    double most;            /* one of them costs at most this; INFINITY: there is none yet */
+    size_t first;           /* where the last segment of the first begins */
+    size_t count;           /* that are open; of one block at most after another, so few */
+    size_t open[OPEN_MAX];  /* where their last segments begin */
+    double least[OPEN_MAX]; /* what they cost at least */
+    struct dd value;        /* of the best whose cost is told in 32 digits */
+    size_t from;            /* SIZE_MAX: there is none */
 };
 
 /* Not the arrays, which are filled as they are needed. */
@@ -155,7 +155,7 @@ static void decide(struct search *search, size_t s, struct best *best) {
 
 static void offer(struct search *search, size_t t, size_t s, struct sums_bounds bounds, struct best *best) {
     double value = search->values[t] + search->penalty;
-    if (best->count == OPEN_MOST)
+    if (best->count == OPEN_MAX)
         decide(search, s, best);
     best->open[best->count] = t;
     best->least[best->count++] = value + bounds.lower;
@@ -373,7 +373,7 @@ static int read_back(const struct search *search, struct partition *ret) {
 static void search_clear(struct search *search) {
     free(search->values);
     free(search->nodes);
-    for (size_t i = 0; i < LEVELS_MOST; i++)
+    for (size_t i = 0; i < LEVELS_MAX; i++)
         free(search->least[i]);
 }
 
@@ -419,7 +419,7 @@ int partition_penalised(const struct partition_run *run, double penalty, const s
         search.above = above;
     }
     search.failed = !search_init(&search, &level);
-    if (!search.failed && penalty == 0 && run->minimum <= SHORT_MINIMUM_MOST)
+    if (!search.failed && penalty == 0 && run->minimum <= SHORT_MINIMUM_MAX)
         search_short(&search);
     else if (!search.failed)
         visit(&search, level, 0, &(struct list){0, 0, 0});
@@ -430,8 +430,8 @@ int partition_penalised(const struct partition_run *run, double penalty, const s
 
 double partition_floor(const struct partition_run *run) {
     const size_t minimum = run->minimum, count = run->end - run->first;
-    double least[2 * SHORT_MINIMUM_MOST]; /* of the points before the last places, in turn */
-    if (minimum > SHORT_MINIMUM_MOST || count < minimum)
+    double least[2 * SHORT_MINIMUM_MAX]; /* of the points before the last places, in turn */
+    if (minimum > SHORT_MINIMUM_MAX || count < minimum)
         return 0;
     const size_t turn = 2 * minimum;
     for (size_t s = 0; s <= count; s++) {

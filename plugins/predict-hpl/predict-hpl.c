@@ -239,16 +239,16 @@ static int hpl_open(const struct plugin_host *host, const struct predict_model *
 
 /* ---- Leaving the domain */
 
-enum { RANGES_MOST = 128 };
+enum { RANGES_MAX = 128 };
 
 /* What the dgemm calls of one scenario do to the domain. */
 struct watch {
     const struct plugin_range *domain;
     size_t domain_count;
-    int exponents[RANGES_MOST][3]; /* of m, n, k in each range */
-    double least[RANGES_MOST], greatest[RANGES_MOST];
-    double below[RANGES_MOST]; /* seconds of the calls below the minimum */
-    double outside, all;       /* seconds */
+    int exponents[RANGES_MAX][3]; /* of m, n, k in each range */
+    double least[RANGES_MAX], greatest[RANGES_MAX];
+    double below[RANGES_MAX]; /* seconds of the calls below the minimum */
+    double outside, all;      /* seconds */
 };
 
 /* "m*n^2" -> the powers of m, n, k; domain names are the terms' names or the sizes. */
@@ -266,7 +266,7 @@ static void read_range_name(const struct predict *predict, const char *name, int
 
 static void start_watch(const struct predict *predict, const struct plugin_range *domain, size_t count,
                         struct watch *watch) {
-    *watch = (struct watch){.domain = domain, .domain_count = count < RANGES_MOST ? count : RANGES_MOST};
+    *watch = (struct watch){.domain = domain, .domain_count = count < RANGES_MAX ? count : RANGES_MAX};
     for (size_t i = 0; i < watch->domain_count; i++) {
         read_range_name(predict, domain[i].name, watch->exponents[i]);
         watch->least[i] = INFINITY;

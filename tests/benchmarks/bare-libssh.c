@@ -12,7 +12,7 @@
 #include <string.h>
 #include <time.h>
 
-enum { NODES_MOST = 1024 };
+enum { NODES_MAX = 1024 };
 
 struct peer {
     ssh_session session;
@@ -20,7 +20,7 @@ struct peer {
     enum { CONNECTING, LOGGING_IN, IDLE, OPENING, ASKING, READING } step;
 };
 
-static struct peer peers[NODES_MOST];
+static struct peer peers[NODES_MAX];
 static char buffer[64 << 10];
 
 static double now(void) {
@@ -96,7 +96,7 @@ static bool advance(struct peer *peer, ssh_key key, const char *command, size_t 
 static void run_until_idle(size_t count, ssh_key key, const char *command, size_t *bytes) {
     for (bool idle = false; !idle;) {
         bool moved = false;
-        struct pollfd wait[NODES_MOST];
+        struct pollfd wait[NODES_MAX];
         nfds_t waiting = 0;
         idle = true;
         for (size_t i = 0; i < count; i++) {
@@ -121,7 +121,7 @@ static int compare(const void *a, const void *b) {
 int main(int count, char **arguments) {
     long nodes = count == 5 ? strtol(arguments[2], NULL, 10) : 0,
          rounds = count == 5 ? strtol(arguments[3], NULL, 10) : 0;
-    if (nodes < 1 || nodes > NODES_MOST || rounds < 1 || rounds > 10000) {
+    if (nodes < 1 || nodes > NODES_MAX || rounds < 1 || rounds > 10000) {
         fprintf(stderr, "usage: bare-libssh FOLDER COUNT ROUNDS COMMAND\n");
         return 2;
     }

@@ -7,13 +7,13 @@
 
 #include <sys/mman.h>
 
-enum { READ_MOST = 4 << 20 };
+enum { READ_MAX = 4 << 20 };
 
 /* A small bomb is no finding: two megabytes of input can be told to unpack to gigabytes, slowly. */
 static bool go_on(void *context, uint64_t done, uint64_t all) {
     (void)context;
     (void)all;
-    return done < READ_MOST;
+    return done < READ_MAX;
 }
 
 FUZZ_TARGET(12, 2000);
@@ -33,7 +33,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     for (size_t i = 0; i < archive_member_count(archive); i++) {
         cleanup(text_clear) struct text text;
         size_t found = SIZE_MAX;
-        text_init(&text, READ_MOST);
+        text_init(&text, READ_MAX);
         if (!archive_find(archive, archive_member_name(archive, i), &found) || found != i)
             abort();
         if (archive_read_member(archive, archive_member_name(archive, i), &text, &failure) == 0 &&

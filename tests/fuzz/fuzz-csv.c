@@ -14,18 +14,18 @@
 
 #include <math.h>
 
-enum { COLUMNS_MOST = 16 };
+enum { COLUMNS_MAX = 16 };
 
 /* Which columns are wanted: those whose bit is set as numbers, the others as labels. */
 struct wanted {
-    size_t numbers[COLUMNS_MOST], labels[COLUMNS_MOST];
+    size_t numbers[COLUMNS_MAX], labels[COLUMNS_MAX];
     size_t number_count, label_count;
     enum csv_missing missing;
 };
 
 static struct wanted want(const struct csv_reader *reader, uint8_t choice) {
     struct wanted wanted = {.missing = choice & 1 ? CSV_MISSING_IS_NAN : CSV_MISSING_IS_ERROR};
-    for (size_t i = 0; i < csv_column_count(reader) && i < COLUMNS_MOST; i++) {
+    for (size_t i = 0; i < csv_column_count(reader) && i < COLUMNS_MAX; i++) {
         if (choice >> (1 + i % 7) & 1)
             wanted.numbers[wanted.number_count++] = i;
         else

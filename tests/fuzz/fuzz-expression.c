@@ -8,8 +8,8 @@ FUZZ_TARGET(12, 2000);
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length) {
     static const char *const names[] = {"m", "n", "k", "lda", "size_of_block"};
     static const double values[] = {1, -2.5, 1e300, 0, 4096};
-    enum { NAME_COUNT = 5, LENGTH_MOST = 2 * EXPRESSION_LENGTH_MOST };
-    if (length > LENGTH_MOST)
+    enum { NAME_COUNT = 5, LENGTH_MAX = 2 * EXPRESSION_LENGTH_MAX };
+    if (length > LENGTH_MAX)
         return 0;
     char *text = malloc(length + 1);
     if (!text)

@@ -9,7 +9,7 @@
 
 #include <math.h>
 
-enum { CANDIDATES = 7, FACTORS_MOST = 20 };
+enum { CANDIDATES = 7, FACTORS_MAX = 20 };
 
 static void check_refused(int r, const struct failure *failure) {
     must(r < 0 && failure->kind != FAILURE_NONE && failure->text[0] != '\0');
@@ -19,7 +19,7 @@ static struct design *make_candidates(const struct model_fit *fit) {
     struct design *design = NULL;
     struct failure failure = {0};
     must(design_new(CANDIDATES, &design, &failure) == 0);
-    for (size_t i = 0; i < fit->factor_count && i < FACTORS_MOST; i++) {
+    for (size_t i = 0; i < fit->factor_count && i < FACTORS_MAX; i++) {
         struct design_column *column = NULL;
         if (design_add_column(design, fit->factors[i].name, DESIGN_NUMBER, &column, &failure) < 0)
             break; /* a control, or no name at all */
@@ -125,7 +125,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length) {
     if (r < 0) {
         must(fit == NULL);
         check_refused(r, &failure);
-    } else if (fit->view->term_count <= OPTIMAL_TERMS_MOST) {
+    } else if (fit->view->term_count <= OPTIMAL_TERMS_MAX) {
         struct design *design = make_candidates(fit);
         find_rows(fit, design, OPTIMAL_D);
         find_rows(fit, design, OPTIMAL_I);

@@ -22,9 +22,9 @@
 /* In a build with sanitizers only. */
 extern void __sanitizer_set_death_callback(void (*callback)(void)) __attribute__((weak));
 
-enum { INPUT_MOST = 1 << 20, FILES_MOST = 1 << 16 };
+enum { INPUT_MAX = 1 << 20, FILES_MAX = 1 << 16 };
 
-static uint8_t current[INPUT_MOST];
+static uint8_t current[INPUT_MAX];
 static size_t current_length;
 static const char dead_input[] = "fuzz-died-on.bin";
 
@@ -50,8 +50,8 @@ static uint64_t draw(uint64_t *state, uint64_t below) {
 
 /* Opens a gap of LENGTH bytes at AT, or as much of it as there is room for. */
 static size_t open_gap(size_t at, size_t length) {
-    if (length > INPUT_MOST - current_length)
-        length = INPUT_MOST - current_length;
+    if (length > INPUT_MAX - current_length)
+        length = INPUT_MAX - current_length;
     memmove(current + at + length, current + at, current_length - at);
     current_length += length;
     return length;
@@ -114,7 +114,7 @@ static void mutate(uint64_t *state) {
 static int replay_file(const char *path, uint64_t mutations, uint64_t *ret_runs) {
     struct failure failure = {0};
     cleanup(text_clear) struct text content;
-    text_init(&content, INPUT_MOST);
+    text_init(&content, INPUT_MAX);
     if (file_read(path, &content, &failure) < 0) {
         fprintf(stderr, "%s\n", failure.text);
         return -1;
@@ -154,7 +154,7 @@ static int compare_paths(const void *a, const void *b) {
 
 static int add_path(struct paths *paths, char *path) {
     if (!path || list_reserve(&paths->items, &paths->capacity, paths->count + 1, sizeof *paths->items,
-                              FILES_MOST) < 0) {
+                              FILES_MAX) < 0) {
         fprintf(stderr, "too many files, or out of memory\n");
         return -1;
     }

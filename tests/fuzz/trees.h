@@ -17,7 +17,7 @@ static inline void check_failure(const char *name, int r, const struct failure *
 }
 
 static inline void check_tree(const struct document_node *node, size_t level) {
-    must(level <= DOCUMENT_DEPTH_MOST && node->line > 0 && node->column > 0);
+    must(level <= DOCUMENT_DEPTH_MAX && node->line > 0 && node->column > 0);
     bool is_collection = node->kind == DOCUMENT_SEQUENCE || node->kind == DOCUMENT_MAPPING;
     must(is_collection == !node->text);
     must(!node->text || text_invalid_utf8(node->text, strlen(node->text)) == strlen(node->text));

@@ -13,7 +13,7 @@ int machine_scope_add(struct machine_scope *scope, const char *name, size_t leng
     for (size_t i = 0; i < length; i++)
         if (!islower((unsigned char)name[i]))
             return -EINVAL;
-    if (scope->count == MACHINE_SCOPE_MOST)
+    if (scope->count == MACHINE_SCOPE_MAX)
         return -ENOSPC;
     memcpy(scope->items[scope->count].name, name, length);
     scope->items[scope->count].name[length] = '\0';
@@ -124,7 +124,7 @@ static int read_set(const char **at, const struct machine_scope *scope, unsigned
             return -EINVAL;
         if (take(at, ":") && machine_pattern_number(at, scope, &step) < 0)
             return -EINVAL;
-        if (first < 0 || last >= MACHINE_PU_MOST || step < 1)
+        if (first < 0 || last >= MACHINE_PU_MAX || step < 1)
             return -EINVAL;
         for (long i = first; i <= last; i += step)
             set[i] = 1;
@@ -135,9 +135,9 @@ static int read_set(const char **at, const struct machine_scope *scope, unsigned
 static int put_list(const unsigned char *set, struct text *ret) {
     int status = 0;
     bool any = false;
-    for (int i = 0; status == 0 && i < MACHINE_PU_MOST; i++) {
+    for (int i = 0; status == 0 && i < MACHINE_PU_MAX; i++) {
         int last = i;
-        while (set[i] && last + 1 < MACHINE_PU_MOST && set[last + 1])
+        while (set[i] && last + 1 < MACHINE_PU_MAX && set[last + 1])
             last++;
         if (!set[i])
             continue;
@@ -151,7 +151,7 @@ static int put_list(const unsigned char *set, struct text *ret) {
 /* As the kernel writes masks: groups of 32 bits, the highest first. */
 static int put_mask(const unsigned char *set, struct text *ret) {
     int top = 0, status = 0;
-    for (int i = 0; i < MACHINE_PU_MOST; i++)
+    for (int i = 0; i < MACHINE_PU_MAX; i++)
         top = set[i] ? i / 32 : top;
     for (int group = top; status == 0 && group >= 0; group--) {
         unsigned bits = 0;
@@ -162,7 +162,7 @@ static int put_mask(const unsigned char *set, struct text *ret) {
     return status;
 }
 
-int machine_pattern_put_set(const unsigned char set[MACHINE_PU_MOST], bool mask, struct text *ret) {
+int machine_pattern_put_set(const unsigned char set[MACHINE_PU_MAX], bool mask, struct text *ret) {
     return mask ? put_mask(set, ret) : put_list(set, ret);
 }
 
@@ -178,7 +178,7 @@ static int expand_braces(const char **at, const struct machine_scope *scope, str
         return text_printf(ret, "%ld", number);
     }
     *at += 5;
-    cleanup_free unsigned char *set = calloc(MACHINE_PU_MOST, 1);
+    cleanup_free unsigned char *set = calloc(MACHINE_PU_MAX, 1);
     if (set == NULL)
         return -ENOMEM;
     if (read_set(at, scope, set) < 0 || !take(at, "}"))

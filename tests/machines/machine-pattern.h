@@ -12,13 +12,13 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-enum { MACHINE_NAME_SIZE = 24, MACHINE_SCOPE_MOST = 48, MACHINE_PU_MOST = 8192 };
+enum { MACHINE_NAME_SIZE = 24, MACHINE_SCOPE_MAX = 48, MACHINE_PU_MAX = 8192 };
 
 struct machine_scope {
     struct {
         char name[MACHINE_NAME_SIZE];
         long value;
-    } items[MACHINE_SCOPE_MOST];
+    } items[MACHINE_SCOPE_MAX];
     int count;
 };
 
@@ -30,7 +30,7 @@ bool machine_scope_get(const struct machine_scope *scope, const char *name, size
 int machine_pattern_number(const char **at, const struct machine_scope *scope, long *ret);
 
 /* Appends the processors of SET, a byte each that is 0 or 1, as the kernel writes lists or masks. */
-int machine_pattern_put_set(const unsigned char set[MACHINE_PU_MOST], bool mask, struct text *ret);
+int machine_pattern_put_set(const unsigned char set[MACHINE_PU_MAX], bool mask, struct text *ret);
 
 /* Appends TEXT with its {EXPRESSION}, {list ...}, {mask ...} replaced and its \n \t \\ \{ resolved. A \c ends
  * it and makes *RET_OPEN true. */

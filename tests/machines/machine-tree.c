@@ -15,7 +15,7 @@
 #error "MACHINES_FOLDER is to be the folder of the machines' files"
 #endif
 
-enum { LINE_SIZE = 8192, USE_DEPTH = 4, RANGES_MOST = 3, FILE_PATH_SIZE = 1024 };
+enum { LINE_SIZE = 8192, USE_DEPTH = 4, RANGES_MAX = 3, FILE_PATH_SIZE = 1024 };
 
 /* One line while it is done. */
 struct line {
@@ -42,8 +42,8 @@ void machine_tree_clear(struct machine_tree *tree) {
 /* Takes the strings, also when it fails. */
 static int add_entry(struct machine_tree *tree, struct machine_entry entry, struct failure *failure) {
     int status = 0;
-    if (tree->count == MACHINE_TREE_ENTRIES_MOST)
-        status = failure_set(failure, -E2BIG, "a machine has more than %d files", MACHINE_TREE_ENTRIES_MOST);
+    if (tree->count == MACHINE_TREE_ENTRIES_MAX)
+        status = failure_set(failure, -E2BIG, "a machine has more than %d files", MACHINE_TREE_ENTRIES_MAX);
     else if (tree->count == tree->room) {
         size_t room = tree->room == 0 ? 1024 : 2 * tree->room;
         struct machine_entry *entries = realloc(tree->entries, room * sizeof *entries);
@@ -114,7 +114,7 @@ static int add_path(const struct line *line, const char *path) {
     struct text name cleanup(text_clear);
     struct text content cleanup(text_clear);
     text_init(&name, MACHINE_TREE_PATH_SIZE - 1);
-    text_init(&content, MACHINE_TREE_CONTENT_MOST);
+    text_init(&content, MACHINE_TREE_CONTENT_MAX);
     bool open;
     int status = machine_pattern_expand(path, &line->tree->scope, &name, &open, line->failure);
     if (status == 0 && strcmp(line->access, "none") == 0) {
@@ -141,7 +141,7 @@ static int add_path(const struct line *line, const char *path) {
 /* Does the line for each value of the first range of PATH, which has been found to have DEPTH others before.
  */
 static int expand_ranges(const struct line *line, const char *path, int depth) {
-    static const char *const names[RANGES_MOST] = {"i", "j", "k"};
+    static const char *const names[RANGES_MAX] = {"i", "j", "k"};
     const char *open = strchr(path, '[');
     if (open == NULL)
         return add_path(line, path);
@@ -150,7 +150,7 @@ static int expand_ranges(const struct line *line, const char *path, int depth) {
     at += silent;
     long first, last;
     struct machine_scope *scope = &line->tree->scope;
-    if (depth == RANGES_MOST || machine_pattern_number(&at, scope, &first) < 0 || strncmp(at, "..", 2) != 0)
+    if (depth == RANGES_MAX || machine_pattern_number(&at, scope, &first) < 0 || strncmp(at, "..", 2) != 0)
         return failure_set(line->failure, -EINVAL, "cannot read the range at '%s'", open);
     at += 2;
     if (machine_pattern_number(&at, scope, &last) < 0 || *at != ']')
@@ -249,13 +249,13 @@ static int compare_entries(const void *a, const void *b) {
 static int fold(struct machine_entry *first, struct machine_entry *second, struct failure *failure) {
     if (second->more) {
         struct text content cleanup(text_clear);
-        text_init(&content, MACHINE_TREE_CONTENT_MOST);
+        text_init(&content, MACHINE_TREE_CONTENT_MAX);
         int status = text_append_string(&content, first->content);
         if (status == 0)
             status = text_append_string(&content, second->content);
         if (status < 0)
             return failure_set(failure, status, "'%s' has more than %d bytes", first->path,
-                               MACHINE_TREE_CONTENT_MOST);
+                               MACHINE_TREE_CONTENT_MAX);
         free(second->content);
         second->content = text_take(&content);
     }

@@ -11,9 +11,9 @@
 #include <stddef.h>
 
 enum {
-    MACHINE_TREE_PATH_SIZE = 256,      /* bytes of a path, with its NUL */
-    MACHINE_TREE_CONTENT_MOST = 65536, /* bytes of a file */
-    MACHINE_TREE_ENTRIES_MOST = 1 << 18,
+    MACHINE_TREE_PATH_SIZE = 256,     /* bytes of a path, with its NUL */
+    MACHINE_TREE_CONTENT_MAX = 65536, /* bytes of a file */
+    MACHINE_TREE_ENTRIES_MAX = 1 << 18,
 };
 
 enum machine_kind { MACHINE_FILE, MACHINE_LINK, MACHINE_FOLDER };

@@ -7,14 +7,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { GROUPS_MOST = 4096 };
+enum { GROUPS_MAX = 4096 };
 
 struct fit {
     const struct plugin_host *host;
     const char *needs[1];
     int pass;
-    uint64_t rows[GROUPS_MOST], next_row;
-    double sums[GROUPS_MOST], squares[GROUPS_MOST];
+    uint64_t rows[GROUPS_MAX], next_row;
+    double sums[GROUPS_MAX], squares[GROUPS_MAX];
 };
 
 static int passes_open(const struct plugin_host *host, const struct fit_request *request, struct fit **ret,
@@ -39,7 +39,7 @@ static int passes_block(struct fit *fit, const struct fit_block *block, struct p
     fit->next_row += block->rows;
     for (size_t r = 0; r < block->rows; r++) {
         uint32_t group = block->groups[r];
-        if (group >= block->group_count || group >= GROUPS_MOST) {
+        if (group >= block->group_count || group >= GROUPS_MAX) {
             snprintf(message->text, sizeof message->text, "group %u of %u", group, block->group_count);
             return -EIO;
         }

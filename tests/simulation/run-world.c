@@ -120,7 +120,7 @@ static struct agent_link_policy make_policy(int64_t lease) {
 static int reserve(const struct testbed_settings *settings, const struct testbed_request *request,
                    struct testbed **ret, struct failure *failure) {
     (void)failure;
-    must(run_world.part < PARTS_MOST, "there are more parts than machines were made for");
+    must(run_world.part < PARTS_MAX, "there are more parts than machines were made for");
     struct testbed *testbed = calloc(1, sizeof *testbed);
     *testbed = (struct testbed){.settings = settings, .first = run_world.part++ * MACHINES};
     world.actors[ENGINE].loop = request->loop;
@@ -204,7 +204,7 @@ const struct testbed_backend testbed_hosts = {.name = "hosts",
 
 /* ---- programs */
 
-enum { TASKS_MOST = 4096, OUTPUT_MOST = 48 << 10, FIRST_PID = 1000000, IS_GONE = 69 };
+enum { TASKS_MAX = 4096, OUTPUT_MAX = 48 << 10, FIRST_PID = 1000000, IS_GONE = 69 };
 
 struct task {
     struct node *node;
@@ -219,7 +219,7 @@ struct task {
     void *context;
 };
 
-static struct task tasks[TASKS_MOST];
+static struct task tasks[TASKS_MAX];
 static size_t task_count;
 
 size_t tasks_alive(void) {
@@ -340,8 +340,8 @@ static int run_tool(tool_function *tool, const char *const *arguments, struct ta
     }
     must(child > 0 && waitpid(child, &status, 0) == child && WIFEXITED(status), "a tool does not end");
     for (int i = 0; i < 2; i++) {
-        char *text = calloc(1, OUTPUT_MOST);
-        must(pread(files[i], text, OUTPUT_MOST, 0) < OUTPUT_MOST, "a tool prints too much");
+        char *text = calloc(1, OUTPUT_MAX);
+        must(pread(files[i], text, OUTPUT_MAX, 0) < OUTPUT_MAX, "a tool prints too much");
         *(i ? &task->error : &task->output) = text;
         close(files[i]);
     }
@@ -401,7 +401,7 @@ int spawn(const struct protocol_run *run, const struct spawn_folders *folders, s
     size_t slot = 0;
     while (world.directories[slot] != folders->directory)
         slot++;
-    must(task_count < TASKS_MOST, "there are too many programs");
+    must(task_count < TASKS_MAX, "there are too many programs");
     const char *const *words = (const char *const *)run->arguments;
     struct task *task = &tasks[task_count];
     *task = (struct task){.node = &world.nodes[slot], .out = -1, .err = -1, .alive = true};

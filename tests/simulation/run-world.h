@@ -14,7 +14,7 @@ enum {
     HOSTS = 8,
     SPARES = 2,
     MACHINES = HOSTS + SPARES,
-    PARTS_MOST = NODES_MOST / MACHINES,
+    PARTS_MAX = NODES_MAX / MACHINES,
     CORES = 2, /* of each */
 };
 

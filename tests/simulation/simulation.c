@@ -17,15 +17,15 @@
 
 /* In which a link that is closed is over, and an agent that was told to leave has left: farewells of 30 s, 10
  * s for the stream's end, an attempt of 40 s, stalls and freezes. */
-#define FAREWELL_MOST (150 * SECOND)
+#define FAREWELL_MAX (150 * SECOND)
 /* In which a link is ready again after all is well: the longest pause between attempts, and one that was
  * under way. */
-#define RETURN_MOST (60 * SECOND)
+#define RETURN_MAX (60 * SECOND)
 
 /* In which bytes that are on their way come to an agent, and an agent that leaves ends its programs. */
 #define ON_ITS_WAY (50 * SECOND)
 
-enum { LINKS_MOST = 3 };
+enum { LINKS_MAX = 3 };
 
 static int64_t end_ns; /* of what is wanted of the links */
 
@@ -256,7 +256,7 @@ static void plan_program(struct program *program) {
 }
 
 static void plan(void) {
-    world.node_count = 1 + draw(LINKS_MOST);
+    world.node_count = 1 + draw(LINKS_MAX);
     end_ns = now() + draw_time(5 * SECOND, 150 * SECOND);
     for (size_t i = 0; i < world.node_count; i++) {
         struct node *node = &world.nodes[i];
@@ -268,7 +268,7 @@ static void plan(void) {
             happens(10) ? draw_time(0, 12 * node->latency_ns) : end_ns - now() + draw_time(0, SECOND);
         later(ENGINE, node->start_ns + end, link_end, node, happens(15));
     }
-    world.program_count = draw(PROGRAMS_MOST + 1);
+    world.program_count = draw(PROGRAMS_MAX + 1);
     for (size_t i = 0; i < world.program_count; i++)
         plan_program(&world.programs[i]);
     if (!happens(15))
@@ -311,11 +311,11 @@ static void check_all(void) {
                  (double)(now() - node->heard_ns) / 1e9, (double)lease / 1e9);
         if (node->broken_ns && !node->closing_ns && !node->closed_ns) {
             int64_t since = node->broken_ns > node->mended_ns ? node->broken_ns : node->mended_ns;
-            must(now() - since <= RETURN_MOST + world.engine_frozen_ns,
+            must(now() - since <= RETURN_MAX + world.engine_frozen_ns,
                  "link %zu does not come back, and does not end", i);
         }
         if (node->closing_ns && !node->closed_ns && !node->freed)
-            must(now() - node->closing_ns <= FAREWELL_MOST, "link %zu does not end", i);
+            must(now() - node->closing_ns <= FAREWELL_MAX, "link %zu does not end", i);
     }
 }
 
@@ -332,7 +332,7 @@ static void simulate(uint64_t seed) {
     world.seed = seed;
     world_init();
     plan();
-    world_run(end_ns + 2 * FAREWELL_MOST + 120 * SECOND, is_over, check_all);
+    world_run(end_ns + 2 * FAREWELL_MAX + 120 * SECOND, is_over, check_all);
     must(is_over(), "an agent or a link is left over");
     for (size_t i = 0; i < world.node_count; i++)
         must(world.nodes[i].freed || world.nodes[i].answered == world.nodes[i].asked,
@@ -369,7 +369,7 @@ int main(int count, char **arguments) {
     printf("%" PRIu64 " seeds:", seeds);
     COUNTERS(PRINT)
     putchar('\n');
-    for (size_t i = 0; i < FIRST_AGENT + NODES_MOST; i++)
+    for (size_t i = 0; i < FIRST_AGENT + NODES_MAX; i++)
         event_loop_free(world.actors[i].loop);
     if (seeds >= 500 && !(1 COUNTERS(HAPPENED))) {
         fprintf(stderr, "something never happened\n");

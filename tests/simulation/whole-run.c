@@ -26,14 +26,14 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { REPEATS = 2, ROWS_MOST = 5, REPETITIONS_MOST = 3, FAULTS_MOST = 6, MEASURE = 3, PHASES = 9 };
+enum { REPEATS = 2, ROWS_MAX = 5, REPETITIONS_MAX = 3, FAULTS_MAX = 6, MEASURE = 3, PHASES = 9 };
 
 /* What a run, all of its waiting included, may take. */
-#define RUN_MOST (3600 * SECOND)
+#define RUN_MAX (3600 * SECOND)
 /* In which a run is to measure: times of faults are drawn from it. */
 #define MEASURING (30 * SECOND)
 /* In which an agent that has its lease over, or that was told to leave, has left. */
-#define LEAVING_MOST (60 * SECOND)
+#define LEAVING_MAX (60 * SECOND)
 
 static const char *const phases[PHASES] = {"connect", "inspect", "prepare", "measure", "control",
                                            "collect", "restore", "seal",    "release"};
@@ -64,7 +64,7 @@ struct fault {
 };
 
 static struct {
-    struct fault faults[FAULTS_MOST];
+    struct fault faults[FAULTS_MAX];
     size_t fault_count;
     unsigned rows, repetitions, parts; /* the last part is left in peace */
     bool by_core, gate;                /* a node that was throttled measures again */
@@ -163,7 +163,7 @@ static void fault_happens(void *context, int64_t argument) {
 }
 
 static void plan_faults(void) {
-    story.fault_count = happens(15) ? 0 : 1 + draw(FAULTS_MOST);
+    story.fault_count = happens(15) ? 0 : 1 + draw(FAULTS_MAX);
     for (size_t i = 0; i < story.fault_count; i++) {
         struct fault *fault = &story.faults[i];
         unsigned phase = happens(60) ? MEASURE : (unsigned)draw(PHASES);
@@ -196,7 +196,7 @@ static void on_event(void *context, const struct run_event *event) {
 
 /* The engine waits, or has written something to the disk: may it live on? */
 static void look_at_engine(void) {
-    must(now() - story.began_ns < RUN_MOST, "the run does not end");
+    must(now() - story.began_ns < RUN_MAX, "the run does not end");
     if (story.dies)
         siglongjmp(story.death, 1);
 }
@@ -315,7 +315,7 @@ struct unit_fate {
     bool is_flagged; /* the last attempt */
 };
 
-static struct unit_fate units[MACHINES][CORES][ROWS_MOST][REPETITIONS_MOST];
+static struct unit_fate units[MACHINES][CORES][ROWS_MAX][REPETITIONS_MAX];
 static uint64_t units_done, lines_missing, lines_failed, lines_flagged;
 
 static void read_text(const char *name, struct text *ret) {
@@ -381,7 +381,7 @@ static const char *text_at(const struct document_node *node, const char *key) {
 /* Of one core: all, that is done or missing; or nothing, when the run did not get so far as to know it. */
 static void check_core(size_t machine, size_t core, bool is_complete, bool is_out) {
     unsigned done = 0, known = 0, all = story.rows * story.repetitions;
-    for (size_t i = 0; i < ROWS_MOST * REPETITIONS_MOST; i++) {
+    for (size_t i = 0; i < ROWS_MAX * REPETITIONS_MAX; i++) {
         const struct unit_fate *unit = &(&units[machine][core][0][0])[i];
         done += unit->done;
         known += unit->done + unit->missing;
@@ -543,12 +543,12 @@ static void plan(void) {
                                            .is_immortal = happens(30),
                                            .is_not_there = (unsigned)draw(5),
                                            .leaves_others = (unsigned)draw(20)};
-    story.rows = 2 + (unsigned)draw(ROWS_MOST - 1);
-    story.repetitions = 1 + (unsigned)draw(REPETITIONS_MOST);
+    story.rows = 2 + (unsigned)draw(ROWS_MAX - 1);
+    story.repetitions = 1 + (unsigned)draw(REPETITIONS_MAX);
     story.by_core = happens(50);
     story.gate = happens(25);
     run_world.habits.throttles = (unsigned)draw(20);
-    story.parts = 1 + (unsigned)draw(PARTS_MOST);
+    story.parts = 1 + (unsigned)draw(PARTS_MAX);
     text_init(&story.results, 1);
     snprintf(story.campaign, sizeof story.campaign, "%s/campaign.yaml", story.folder);
     write_campaign();
@@ -570,7 +570,7 @@ static void simulate(void) {
                                   .command = command};
     struct failure failure = {0};
     int result = 1;
-    while (result != 0 && run_world.part < PARTS_MOST) {
+    while (result != 0 && run_world.part < PARTS_MAX) {
         bool is_last = run_world.part + 1 >= story.parts;
         if (is_last)
             mend();
@@ -598,7 +598,7 @@ static void simulate(void) {
             break;
         be_away(draw_time(0, 2 * run_world.lease_ns));
     }
-    be_away(run_world.lease_ns + LEAVING_MOST);
+    be_away(run_world.lease_ns + LEAVING_MAX);
     must(no_agent_is_there(), "an agent is left over");
     be_away(30 * SECOND);
     must(tasks_alive() == 0, "%zu programs are left over", tasks_alive());

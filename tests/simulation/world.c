@@ -15,7 +15,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { TURNS_MOST = 100000 }; /* at one instant */
+enum { TURNS_MAX = 100000 }; /* at one instant */
 
 struct world world;
 struct counters counters;
@@ -156,7 +156,7 @@ static bool listens(size_t actor) {
 /* One turn of each who has something to do, in any order. */
 static bool turn(void) {
     size_t count = FIRST_AGENT + world.node_count, first = draw(count), step = count % 2 ? 2 : 1;
-    struct pollfd ready[FIRST_AGENT + NODES_MOST];
+    struct pollfd ready[FIRST_AGENT + NODES_MAX];
     bool acted = false;
     for (size_t i = 0; i < count; i++)
         ready[i] = (struct pollfd){.fd = listens(i) ? world.actors[i].loop->epoll : -1, .events = POLLIN};
@@ -178,7 +178,7 @@ void world_run(int64_t end_ns, bool (*is_over)(void), void (*at_each_instant)(vo
     for (;;) {
         unsigned turns = 0;
         while (turn())
-            must(++turns < TURNS_MOST, "time stands still: somebody always has something to do");
+            must(++turns < TURNS_MAX, "time stands still: somebody always has something to do");
         at_each_instant();
         if (now() >= end_ns || (is_over && is_over()))
             return;
@@ -200,7 +200,7 @@ static void let_others_act(void *context, int64_t deadline_ns) {
     world.others_act = true;
     do {
         if (turn()) {
-            must(++turns < TURNS_MOST, "time stands still: somebody always has something to do");
+            must(++turns < TURNS_MAX, "time stands still: somebody always has something to do");
             continue;
         }
         turns = 0;
@@ -258,7 +258,7 @@ void world_init(void) {
     while (calls)
         call_free(calls);
     virtual_now_ns = VIRTUAL_CLOCK_START;
-    for (size_t i = 0; i < FIRST_AGENT + NODES_MOST; i++) {
+    for (size_t i = 0; i < FIRST_AGENT + NODES_MAX; i++) {
         if (!world.actors[i].loop)
             world.actors[i].loop = event_loop_new(NULL);
         world.actors[i].frozen = false;
@@ -276,7 +276,7 @@ void world_init(void) {
         static char folder[] = "/dev/shm/assay-simulation-XXXXXX", other[] = "/tmp/assay-simulation-XXXXXX";
         folder_path = mkdtemp(folder) ? folder : mkdtemp(other);
         must(folder_path, "there is no place for files");
-        for (int i = 0; i < NODES_MOST; i++) {
+        for (int i = 0; i < NODES_MAX; i++) {
             char path[64];
             snprintf(path, sizeof path, "%s/%d", folder_path, i);
             world.directories[i] =

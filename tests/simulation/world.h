@@ -26,7 +26,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { NODES_MOST = 40, PROGRAMS_MOST = 8, ENGINE = 0, NETWORK = 1, FIRST_AGENT = 2, ATTEMPTS_NOTED = 8 };
+enum { NODES_MAX = 40, PROGRAMS_MAX = 8, ENGINE = 0, NETWORK = 1, FIRST_AGENT = 2, ATTEMPTS_NOTED = 8 };
 
 #define MS EVENT_MILLISECOND
 #define SECOND EVENT_SECOND
@@ -88,10 +88,10 @@ struct world {
     struct {
         struct event_loop *loop;
         bool frozen;
-    } actors[FIRST_AGENT + NODES_MOST];
-    struct node nodes[NODES_MOST];
+    } actors[FIRST_AGENT + NODES_MAX];
+    struct node nodes[NODES_MAX];
     size_t node_count;
-    struct program programs[PROGRAMS_MOST];
+    struct program programs[PROGRAMS_MAX];
     size_t program_count;
     int64_t engine_frozen_ns; /* altogether */
     int64_t freeze_ns;        /* the engine freezes for so long when it has next written something; 0: not */
@@ -99,8 +99,8 @@ struct world {
     /* Of a run: its loop is the engine's actor, and turns by itself. Called whenever it waits; may not
      * return. */
     void (*on_wait)(void);
-    bool others_act;             /* meanwhile */
-    int directories[NODES_MOST]; /* run directories */
+    bool others_act;            /* meanwhile */
+    int directories[NODES_MAX]; /* run directories */
 };
 extern struct world world;
 

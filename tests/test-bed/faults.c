@@ -351,7 +351,7 @@ static const struct {
     {"reboot", 0, 0, do_reboot},
     {"refuse-logins", 0, 0, do_refuse_logins},
     {"accept-logins", 0, 0, do_accept_logins},
-    {"sshd", 0, SETTINGS_SSHD_MOST, do_sshd},
+    {"sshd", 0, SETTINGS_SSHD_MAX, do_sshd},
     {"new-host-key", 0, 0, do_new_host_key},
     {"fill", 0, 8, do_fill},
     {"empty", 0, 8, do_empty},
@@ -445,7 +445,7 @@ static int answer_can(const struct bed *bed, const char *feature, struct failure
 
 static int do_on_nodes(struct bed *bed, size_t command, int count, const char *const *words,
                        struct text *answer, struct failure *failure) {
-    bool marked[SETTINGS_NODES_MOST + 1] = {false};
+    bool marked[SETTINGS_NODES_MAX + 1] = {false};
     int status = mark_nodes(bed, words[1], marked, failure);
     for (int i = 0; status == 0 && i < bed->node_count; i++) {
         if (!marked[i])

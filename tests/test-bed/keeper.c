@@ -29,9 +29,9 @@
 #include <unistd.h>
 
 enum {
-    REQUEST_MOST = 65536,
-    ANSWER_MOST = 1 << 20,
-    WORDS_MOST = 64,
+    REQUEST_MAX = 65536,
+    ANSWER_MAX = 1 << 20,
+    WORDS_MAX = 64,
     CLIENT_WAIT_S = 5, /* for a client that has connected and does not ask */
     DOWN_TURNS = 2000, /* of 1 ms, for processes that have been killed to be gone */
 };
@@ -184,20 +184,20 @@ static int open_control(const struct bed *bed, struct failure *failure) {
 }
 
 /* Reads words, each with its NUL, up to the end. Returns how many, or -1. */
-static int read_words(int client, char bytes[REQUEST_MOST], const char *words[WORDS_MOST]) {
+static int read_words(int client, char bytes[REQUEST_MAX], const char *words[WORDS_MAX]) {
     size_t length = 0;
     for (;;) {
-        ssize_t got = read(client, bytes + length, REQUEST_MOST - length);
+        ssize_t got = read(client, bytes + length, REQUEST_MAX - length);
         if (got < 0)
             return -1;
         if (got == 0)
             break;
         length += (size_t)got;
-        if (length == REQUEST_MOST)
+        if (length == REQUEST_MAX)
             return -1;
     }
     int count = 0;
-    for (size_t at = 0; at < length && count < WORDS_MOST; at += strlen(bytes + at) + 1)
+    for (size_t at = 0; at < length && count < WORDS_MAX; at += strlen(bytes + at) + 1)
         words[count++] = bytes + at;
     return length > 0 && bytes[length - 1] == '\0' ? count : -1;
 }
@@ -205,8 +205,8 @@ static int read_words(int client, char bytes[REQUEST_MOST], const char *words[WO
 /* Serves one client. Whether the bed is to go down; CLIENT stays open then, and its end says that the bed is
  * gone. */
 static bool serve(struct bed *bed, int client, pid_t *ret_asker) {
-    static char bytes[REQUEST_MOST];
-    const char *words[WORDS_MOST];
+    static char bytes[REQUEST_MAX];
+    const char *words[WORDS_MAX];
     struct timeval wait = {.tv_sec = CLIENT_WAIT_S};
     setsockopt(client, SOL_SOCKET, SO_RCVTIMEO, &wait, sizeof wait);
     setsockopt(client, SOL_SOCKET, SO_SNDTIMEO, &wait, sizeof wait);
@@ -220,7 +220,7 @@ static bool serve(struct bed *bed, int client, pid_t *ret_asker) {
     }
     struct failure failure = {0};
     struct text answer cleanup(text_clear);
-    text_init(&answer, ANSWER_MOST);
+    text_init(&answer, ANSWER_MAX);
     int status = count < 1 ? failure_set(&failure, -EINVAL, "a request that is not one")
                            : faults_do(bed, count, words, &answer, &failure);
     /* The first byte says how it went. */
@@ -394,7 +394,7 @@ int keeper_ask(const char *folder, int count, const char *const *words, struct t
     }
     shutdown(control, SHUT_WR);
     struct text got cleanup(text_clear);
-    text_init(&got, ANSWER_MOST);
+    text_init(&got, ANSWER_MAX);
     for (;;) {
         char bytes[4096];
         ssize_t length = read(control, bytes, sizeof bytes);

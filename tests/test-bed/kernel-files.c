@@ -20,10 +20,10 @@
 
 enum {
     REQUEST_SIZE = 64 << 10, /* the kernel wants 8 KiB at least, and a write's bytes over its header */
-    WRITE_MOST = 4096,       /* a page, as attributes take */
-    ORDER_MOST = 8192,
-    ANSWER_MOST = 1 << 20,
-    WORDS_MOST = 8,
+    WRITE_MAX = 4096,        /* a page, as attributes take */
+    ORDER_MAX = 8192,
+    ANSWER_MAX = 1 << 20,
+    WORDS_MAX = 8,
     ASK_WAIT_S = 120, /* for an answer: a slow file may be in the way */
     LONG_S = 3600,
 };
@@ -131,7 +131,7 @@ static void do_open(const struct question *question, const struct kernel_file *f
     if (is_there && file->kind == MACHINE_FILE) {
         struct handle *handle = calloc(1, sizeof *handle);
         if (handle != NULL)
-            text_init(&handle->shown, KERNEL_SHOWN_MOST);
+            text_init(&handle->shown, KERNEL_SHOWN_MAX);
         out.fh = (uint64_t)(uintptr_t)handle;
     }
     if (!is_there)
@@ -220,7 +220,7 @@ static void do_init(const struct question *question) {
                                 .flags = in->flags & FUSE_BIG_WRITES,
                                 .max_background = 16,
                                 .congestion_threshold = 12,
-                                .max_write = WRITE_MOST,
+                                .max_write = WRITE_MAX,
                                 .time_gran = 1};
     answer_with(question, 0, &out, sizeof out);
 }
@@ -315,18 +315,18 @@ static bool move(int socket, void *bytes, size_t length, bool out) {
 
 /* False when nobody will ask any more. */
 static bool take_order(struct kernel *kernel, int control) {
-    char bytes[ORDER_MOST];
-    const char *words[WORDS_MOST];
+    char bytes[ORDER_MAX];
+    const char *words[WORDS_MAX];
     uint32_t length;
     int count = 0;
     if (!move(control, &length, sizeof length, false) || length == 0 || length > sizeof bytes ||
         !move(control, bytes, length, false) || bytes[length - 1] != '\0')
         return false;
-    for (size_t at = 0; at < length && count < WORDS_MOST; at += strlen(bytes + at) + 1)
+    for (size_t at = 0; at < length && count < WORDS_MAX; at += strlen(bytes + at) + 1)
         words[count++] = bytes + at;
     struct failure failure = {0};
     struct text answer cleanup(text_clear);
-    text_init(&answer, ANSWER_MOST);
+    text_init(&answer, ANSWER_MAX);
     int status = text_append_character(&answer, '=');
     if (status == 0)
         status = kernel_order(kernel, count, words, &answer, &failure);
@@ -342,15 +342,15 @@ static bool take_order(struct kernel *kernel, int control) {
 int kernel_files_ask(int control, int count, const char *const *words, struct text *answer,
                      struct failure *failure) {
     struct text order cleanup(text_clear);
-    text_init(&order, ORDER_MOST);
+    text_init(&order, ORDER_MAX);
     int status = 0;
     for (int i = 0; status == 0 && i < count; i++)
         status = text_append(&order, words[i], strlen(words[i]) + 1);
-    if (status < 0 || count > WORDS_MOST)
+    if (status < 0 || count > WORDS_MAX)
         return failure_set(failure, -E2BIG, "the order is too long");
     uint32_t length = (uint32_t)order.length;
     if (!move(control, &length, sizeof length, true) || !move(control, order.bytes, order.length, true) ||
-        !move(control, &length, sizeof length, false) || length == 0 || length > ANSWER_MOST)
+        !move(control, &length, sizeof length, false) || length == 0 || length > ANSWER_MAX)
         return failure_set(failure, -EIO, "the process behind the node's files does not answer");
     cleanup_free char *bytes = calloc(1, length + 1);
     if (bytes == NULL)

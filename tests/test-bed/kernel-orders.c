@@ -116,7 +116,7 @@ static int read_switch(const struct ordering *ordering, bool *ret) {
 static int do_offline(const struct ordering *ordering) {
     struct kernel *kernel = ordering->kernel;
     long pu, after;
-    if (ordering->count < 2 || settings_number(ordering->words[1], 1, KERNEL_PU_MOST - 1, &pu) < 0 ||
+    if (ordering->count < 2 || settings_number(ordering->words[1], 1, KERNEL_PU_MAX - 1, &pu) < 0 ||
         !kernel->pus[pu].present)
         return failure_set(ordering->failure, -EINVAL, "'%s' is no processor that can go away",
                            ordering->count < 2 ? "" : ordering->words[1]);
@@ -233,7 +233,7 @@ static int put_file(const struct ordering *ordering, const struct kernel_file *f
     struct kernel *kernel = ordering->kernel;
     char path[MACHINE_TREE_PATH_SIZE];
     struct text shown cleanup(text_clear);
-    text_init(&shown, KERNEL_SHOWN_MOST);
+    text_init(&shown, KERNEL_SHOWN_MAX);
     kernel_path(kernel, file, path);
     bool both = file->kind == MACHINE_FILE && (file->mode & 0444) != 0 && (file->mode & 0222) != 0;
     if (!both || !kernel_is_there(kernel, file) ||
@@ -269,14 +269,14 @@ static int do_writes(const struct ordering *ordering) {
     if (ordering->count > 0) {
         if (strcmp(ordering->words[0], "forget") != 0)
             return failure_set(ordering->failure, -EINVAL, "writes: expected nothing or 'forget'");
-        for (size_t i = 0; i < kernel->logged && i < KERNEL_LOG_MOST; i++)
+        for (size_t i = 0; i < kernel->logged && i < KERNEL_LOG_MAX; i++)
             free(take_pointer(kernel->log[i].value));
         kernel->logged = 0;
         return 0;
     }
-    size_t first = kernel->logged > KERNEL_LOG_MOST ? kernel->logged - KERNEL_LOG_MOST : 0;
+    size_t first = kernel->logged > KERNEL_LOG_MAX ? kernel->logged - KERNEL_LOG_MAX : 0;
     for (size_t i = first; i < kernel->logged; i++) {
-        const struct kernel_write *entry = &kernel->log[i % KERNEL_LOG_MOST];
+        const struct kernel_write *entry = &kernel->log[i % KERNEL_LOG_MAX];
         char path[MACHINE_TREE_PATH_SIZE];
         int status =
             text_printf(ordering->answer, "%s\t", kernel_path(kernel, &kernel->files[entry->file], path));

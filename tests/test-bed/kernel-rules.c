@@ -114,7 +114,7 @@ static void read_list(const char *text, unsigned char *set) {
         last = first;
         if (*text == '-')
             last = strtol(text + 1, NULL, 10), text += 1 + strspn(text + 1, "0123456789");
-        for (long pu = first; pu <= last && pu < KERNEL_PU_MOST; pu++)
+        for (long pu = first; pu <= last && pu < KERNEL_PU_MAX; pu++)
             set[pu] = 1;
         if (*text != ',')
             return;
@@ -128,7 +128,7 @@ static void read_mask(const char *text, unsigned char *set) {
             continue;
         unsigned digit = 0;
         sscanf((char[]){at[-1], '\0'}, "%x", &digit);
-        for (int i = 0; i < 4 && pu < KERNEL_PU_MOST; i++)
+        for (int i = 0; i < 4 && pu < KERNEL_PU_MAX; i++)
             set[pu++] = digit >> i & 1;
     }
 }
@@ -138,14 +138,14 @@ enum set_form { SET_ALL, SET_LIST, SET_MASK };
 /* Those that are ONLINE, or are not, of all processors or of the set that FILE began with. */
 static int show_set(struct kernel *kernel, const struct kernel_file *file, enum set_form form, bool online,
                     struct text *shown) {
-    unsigned char set[MACHINE_PU_MOST] = {0};
+    unsigned char set[MACHINE_PU_MAX] = {0};
     if (form == SET_LIST)
         read_list(file->initial, set);
     else if (form == SET_MASK)
         read_mask(file->initial, set);
     else
-        memset(set, 1, KERNEL_PU_MOST);
-    for (int pu = 0; pu < KERNEL_PU_MOST; pu++)
+        memset(set, 1, KERNEL_PU_MAX);
+    for (int pu = 0; pu < KERNEL_PU_MAX; pu++)
         set[pu] = set[pu] && kernel->pus[pu].present && kernel->pus[pu].online == online;
     int status = machine_pattern_put_set(set, form == SET_MASK, shown);
     return status == 0 ? text_append_string(shown, "\n") : status;
@@ -171,7 +171,7 @@ static int show_offline(struct kernel *kernel, const struct kernel_file *file, s
 static int show_affected(struct kernel *kernel, const struct kernel_file *file, struct text *shown) {
     int status = 0;
     bool any = false;
-    for (int pu = 0; status == 0 && pu < KERNEL_PU_MOST; pu++)
+    for (int pu = 0; status == 0 && pu < KERNEL_PU_MAX; pu++)
         if (kernel->pus[pu].online && kernel->pus[pu].policy == file->parent) {
             status = text_printf(shown, "%s%d", any ? " " : "", pu);
             any = true;
@@ -198,7 +198,7 @@ static int write_smt(struct kernel *kernel, struct kernel_file *file, char *valu
     if (kernel_store(file, value) < 0)
         return -ENOMEM;
     /* "on" takes all that are off, those too that were taken off one by one. */
-    for (int pu = 0; pu < KERNEL_PU_MOST; pu++)
+    for (int pu = 0; pu < KERNEL_PU_MAX; pu++)
         if (kernel->pus[pu].present && (on || !kernel->pus[pu].first))
             kernel_set_online(kernel, pu, on);
     return 0;
@@ -207,7 +207,7 @@ static int write_smt(struct kernel *kernel, struct kernel_file *file, char *valu
 static int show_smt_active(struct kernel *kernel, const struct kernel_file *file, struct text *shown) {
     (void)file;
     bool active = false;
-    for (int pu = 0; pu < KERNEL_PU_MOST; pu++)
+    for (int pu = 0; pu < KERNEL_PU_MAX; pu++)
         active = active || (kernel->pus[pu].online && !kernel->pus[pu].first);
     return text_append_string(shown, active ? "1\n" : "0\n");
 }
@@ -215,7 +215,7 @@ static int show_smt_active(struct kernel *kernel, const struct kernel_file *file
 static int write_online(struct kernel *kernel, struct kernel_file *file, char *value) {
     int pu = -1;
     sscanf(kernel->files[file->parent].name, "cpu%d", &pu);
-    if (pu < 0 || pu >= KERNEL_PU_MOST || !kernel->pus[pu].present)
+    if (pu < 0 || pu >= KERNEL_PU_MAX || !kernel->pus[pu].present)
         return -ENODEV;
     bool on = is_listed(value, "1 y Y on", " ");
     if (!on && !is_listed(value, "0 n N off", " "))

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { LINKS_MOST = 8 };
+enum { LINKS_MAX = 8 };
 
 #define CPU "sys/devices/system/cpu"
 
@@ -37,7 +37,7 @@ static struct kernel_file *resolve(struct kernel *kernel, uint32_t start, const 
             at = kernel->files[at].parent;
         else if (length > 0) {
             struct kernel_file *file = child_named(kernel, at, path, length);
-            if (file == NULL || links == LINKS_MOST)
+            if (file == NULL || links == LINKS_MAX)
                 return NULL;
             if (file->kind == MACHINE_LINK)
                 file = resolve(kernel, at, file->initial, links + 1);
@@ -195,7 +195,7 @@ int kernel_new(const char *machine, struct kernel **ret, struct failure *failure
     }
     for (size_t i = 0; status == 0 && i < kernel->machine.count; i++)
         status = take_entry(kernel, &kernel->machine.entries[i], failure);
-    for (int pu = 0; status == 0 && pu < KERNEL_PU_MOST; pu++)
+    for (int pu = 0; status == 0 && pu < KERNEL_PU_MAX; pu++)
         find_pu(kernel, pu);
     if (status < 0) {
         kernel_free(kernel);
@@ -216,7 +216,7 @@ void kernel_free(struct kernel *kernel) {
             free(kernel->files[i].fault->pinned);
         free(kernel->files[i].fault);
     }
-    for (size_t i = 0; i < kernel->logged && i < KERNEL_LOG_MOST; i++)
+    for (size_t i = 0; i < kernel->logged && i < KERNEL_LOG_MAX; i++)
         free(kernel->log[i].value);
     free(kernel->files);
     machine_tree_clear(&kernel->machine);
@@ -258,13 +258,13 @@ struct kernel_fault *kernel_fault_of(struct kernel_file *file) {
 
 int kernel_online_count(const struct kernel *kernel) {
     int count = 0;
-    for (int i = 0; i < KERNEL_PU_MOST; i++)
+    for (int i = 0; i < KERNEL_PU_MAX; i++)
         count += kernel->pus[i].online;
     return count;
 }
 
 static bool policy_is_active(const struct kernel *kernel, uint32_t folder) {
-    for (int i = 0; i < KERNEL_PU_MOST; i++)
+    for (int i = 0; i < KERNEL_PU_MAX; i++)
         if (kernel->pus[i].online && kernel->pus[i].policy == folder)
             return true;
     return false;
@@ -367,7 +367,7 @@ static int write_with_faults(struct kernel *kernel, struct kernel_file *file, co
 
 int kernel_write(struct kernel *kernel, struct kernel_file *file, const char *bytes, size_t length) {
     int status = write_with_faults(kernel, file, bytes, length);
-    struct kernel_write *entry = &kernel->log[kernel->logged++ % KERNEL_LOG_MOST];
+    struct kernel_write *entry = &kernel->log[kernel->logged++ % KERNEL_LOG_MAX];
     free(entry->value);
     *entry = (struct kernel_write){
         .file = kernel_number_of(kernel, file),

@@ -21,10 +21,10 @@
 
 enum {
     KERNEL_ROOT = 1,          /* number of the root folder; FUSE's too */
-    KERNEL_PU_MOST = 1024,    /* processors of a machine */
+    KERNEL_PU_MAX = 1024,     /* processors of a machine */
     KERNEL_VALUE_SIZE = 4096, /* bytes of one write, with its NUL, as an attribute of the kernel takes them */
-    KERNEL_SHOWN_MOST = 65536, /* bytes of one file */
-    KERNEL_LOG_MOST = 16384,   /* writes that are remembered */
+    KERNEL_SHOWN_MAX = 65536, /* bytes of one file */
+    KERNEL_LOG_MAX = 16384,   /* writes that are remembered */
 };
 
 /* What has been done to one file. */
@@ -91,13 +91,13 @@ struct kernel {
     struct machine_tree machine;
     struct kernel_file *files; /* by number; 0 is none */
     uint32_t count;
-    struct kernel_pu pus[KERNEL_PU_MOST];
+    struct kernel_pu pus[KERNEL_PU_MAX];
     struct kernel_heat heat;
     bool resets_turbo;  /* a new governor turns turbo on */
     bool remembers;     /* processors come back with the settings that they had */
     int offline_next;   /* a processor that goes away by itself; -1 */
     long offline_after; /* when so many more writes have been tried */
-    struct kernel_write log[KERNEL_LOG_MOST];
+    struct kernel_write log[KERNEL_LOG_MAX];
     size_t logged; /* all, also those that were forgotten */
 };
 

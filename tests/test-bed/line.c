@@ -26,7 +26,7 @@
 
 enum {
     FRAME_SIZE = 65536 + 64, /* no frame is longer, whatever the device's limit */
-    FRAMES_MOST = 16384,     /* under way in one direction; the next is lost */
+    FRAMES_MAX = 16384,      /* under way in one direction; the next is lost */
     BACKLOG_US = 200000,     /* what waits for a slow line before frames are lost, as in a router */
 };
 
@@ -40,7 +40,7 @@ struct direction {
     int from, to;
     int64_t free_at; /* when the line has sent what it was given */
     uint32_t first, last;
-    struct frame frames[FRAMES_MOST];
+    struct frame frames[FRAMES_MAX];
 };
 
 static int64_t now_us(void) {
@@ -69,14 +69,14 @@ static void take_frames(struct direction *direction, struct line *line, uint64_t
         int64_t now = now_us();
         int64_t start = direction->free_at > now ? direction->free_at : now;
         if ((loss > 0 && random_below(random, 1000000) < loss) ||
-            direction->last - direction->first == FRAMES_MOST || (rate > 0 && start - now > BACKLOG_US))
+            direction->last - direction->first == FRAMES_MAX || (rate > 0 && start - now > BACKLOG_US))
             continue;
         char *copy = malloc((size_t)length);
         if (copy == NULL)
             continue;
         memcpy(copy, bytes, (size_t)length);
         direction->free_at = rate > 0 ? start + length * 8000 / rate : start;
-        direction->frames[direction->last++ % FRAMES_MOST] =
+        direction->frames[direction->last++ % FRAMES_MAX] =
             (struct frame){.due = direction->free_at + atomic_load(&line->delay_us),
                            .length = (uint32_t)length,
                            .bytes = copy};
@@ -86,7 +86,7 @@ static void take_frames(struct direction *direction, struct line *line, uint64_t
 /* Gives on what is due. Returns the us until the next one, or LEAST. */
 static int64_t give_frames(struct direction *direction, int64_t least) {
     while (direction->first != direction->last) {
-        struct frame *frame = &direction->frames[direction->first % FRAMES_MOST];
+        struct frame *frame = &direction->frames[direction->first % FRAMES_MAX];
         int64_t left = frame->due - now_us();
         if (left > 0)
             return left < least ? left : least;

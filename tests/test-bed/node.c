@@ -289,7 +289,7 @@ static int hear(struct bed *bed, struct node *node, struct failure *failure) {
 int node_wait(struct bed *bed, struct node *nodes, int count, struct failure *failure) {
     struct timespec end = after_milliseconds(BED_NODE_WAIT_MS);
     for (;;) {
-        struct pollfd waits[SETTINGS_NODES_MOST + 1];
+        struct pollfd waits[SETTINGS_NODES_MAX + 1];
         int open = 0;
         for (int i = 0; i < count; i++) {
             waits[i] = (struct pollfd){.fd = nodes[i].report, .events = POLLIN};

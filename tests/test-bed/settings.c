@@ -67,20 +67,20 @@ static int take_other(struct settings *settings, const char *option, const char 
                       struct failure *failure) {
     long number;
     if (strcmp(option, "--share") == 0) {
-        if (settings->share_count == SETTINGS_SHARES_MOST || value[0] != '/' ||
+        if (settings->share_count == SETTINGS_SHARES_MAX || value[0] != '/' ||
             strlen(value) > SETTINGS_SHARE_LENGTH)
             return failure_set_kind(
                 failure, FAILURE_INPUT, -EINVAL,
                 "--share '%s': expected an absolute path of at most %d characters, %d times at most", value,
-                SETTINGS_SHARE_LENGTH, SETTINGS_SHARES_MOST);
+                SETTINGS_SHARE_LENGTH, SETTINGS_SHARES_MAX);
         settings->shares[settings->share_count++] = value;
         return 0;
     }
     if (strcmp(option, "--sshd") == 0) {
-        if (settings->sshd_count == SETTINGS_SSHD_MOST || strchr(value, '\n') != NULL)
+        if (settings->sshd_count == SETTINGS_SSHD_MAX || strchr(value, '\n') != NULL)
             return failure_set_kind(failure, FAILURE_INPUT, -EINVAL,
                                     "--sshd '%s': expected one line of sshd_config, %d at most", value,
-                                    SETTINGS_SSHD_MOST);
+                                    SETTINGS_SSHD_MAX);
         settings->sshd[settings->sshd_count++] = value;
         return 0;
     }
@@ -125,10 +125,10 @@ int settings_read(struct settings *settings, int count, char *const *arguments, 
     struct settings read = {
         .names = "node%", .user = "root", .disk_size = "512m", .tmp_size = "256m", .shm_size = "64m"};
     long nodes;
-    if (count < 1 || settings_number(arguments[0], 1, SETTINGS_NODES_MOST, &nodes) < 0)
+    if (count < 1 || settings_number(arguments[0], 1, SETTINGS_NODES_MAX, &nodes) < 0)
         return failure_set_kind(failure, FAILURE_INPUT, -EINVAL,
                                 "'%s' is not a number of nodes; expected 1 to %d",
-                                count < 1 ? "" : arguments[0], SETTINGS_NODES_MOST);
+                                count < 1 ? "" : arguments[0], SETTINGS_NODES_MAX);
     read.nodes = (int)nodes;
     for (int i = 1; i < count; i++) {
         int status = take_option(&read, &i, count, arguments, failure);

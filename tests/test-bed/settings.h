@@ -11,10 +11,10 @@
 #include <sys/types.h>
 
 enum {
-    SETTINGS_NODES_MOST = 1000,
-    SETTINGS_SHARES_MOST = 8,
+    SETTINGS_NODES_MAX = 1000,
+    SETTINGS_SHARES_MAX = 8,
     SETTINGS_SHARE_LENGTH = 115, /* characters of its path: mounts.c puts a node's folder before it */
-    SETTINGS_SSHD_MOST = 32,
+    SETTINGS_SSHD_MAX = 32,
     SETTINGS_WORD_SIZE = 128, /* bytes of a name, a size, one sshd option, with its NUL */
 };
 
@@ -28,9 +28,9 @@ struct settings {
     char disk_size[SETTINGS_WORD_SIZE], tmp_size[SETTINGS_WORD_SIZE], shm_size[SETTINGS_WORD_SIZE];
     bool home_read_only, home_noexec, tmp_noexec, no_compiler, key_each, no_quickack, loopback;
     const char
-        *shares[SETTINGS_SHARES_MOST]; /* folders of this machine that every node sees at the same place */
+        *shares[SETTINGS_SHARES_MAX]; /* folders of this machine that every node sees at the same place */
     int share_count;
-    const char *sshd[SETTINGS_SSHD_MOST]; /* "Keyword value" lines of every node's sshd_config */
+    const char *sshd[SETTINGS_SSHD_MAX]; /* "Keyword value" lines of every node's sshd_config */
     int sshd_count;
     const char *machine; /* of tests/machines, whose files the nodes have; NULL: plain files */
     pid_t owner;         /* the bed goes down when this process ends; 0: nobody's */

@@ -9,9 +9,9 @@
 #include <sys/random.h>
 
 #define RETRY_FIRST (EVENT_SECOND / 2)
-#define RETRY_MOST (10 * EVENT_SECOND)
+#define RETRY_MAX (10 * EVENT_SECOND)
 #define FAREWELL_NS (5 * EVENT_SECOND)  /* for LEAVE to be taken, by a broken link's one attempt too */
-#define FAREWELLS_MOST 6                /* so often longer, while the stream still takes what is before it */
+#define FAREWELLS_MAX 6                 /* so often longer, while the stream still takes what is before it */
 #define FIRST_LEASE (60 * EVENT_SECOND) /* of an agent that has been told no other */
 
 static bool is_session(const struct agent_link *link) {
@@ -152,7 +152,7 @@ static int64_t retry_delay(const struct link_session *session) {
     if (session->attempts == 0)
         return 0;
     unsigned doublings = session->attempts - 1;
-    int64_t delay = least(doublings < 20 ? session->retry_first_ns << doublings : RETRY_MOST, RETRY_MOST);
+    int64_t delay = least(doublings < 20 ? session->retry_first_ns << doublings : RETRY_MAX, RETRY_MAX);
     uint32_t chance = 0;
     (void)!getrandom(&chance, sizeof chance, GRND_NONBLOCK);
     return delay + (int64_t)((double)delay * 0.2 * ((double)chance / (double)UINT32_MAX));
@@ -250,7 +250,7 @@ static void on_retry(struct event_source *self, void *context) {
  */
 static bool farewell_goes_on(struct agent_link *link) {
     const struct link_session *session = &link->session;
-    int64_t last = session->closed_at + FAREWELLS_MOST * session->farewell_ns;
+    int64_t last = session->closed_at + FAREWELLS_MAX * session->farewell_ns;
     int64_t next = least(session->sent + session->farewell_ns, last);
     bool moves = session->sent >= session->closed_at && next > now(link);
     /* If it is us who were away, the stream may take more. */

@@ -14,9 +14,9 @@
 
 enum {
     TOOL_TIMEOUT_MS = 120 * 1000, /* taking 500 PUs away, one after the other, takes its time */
-    TEXT_MOST = NODE_TOOL_OUTPUT_MOST,
-    PUS_MOST = 8192,
-    EXPECTATIONS_MOST = 64 << 10,
+    TEXT_MAX = NODE_TOOL_OUTPUT_MAX,
+    PUS_MAX = 8192,
+    EXPECTATIONS_MAX = 64 << 10,
     SESSION_SIZE = 17,
 };
 
@@ -223,8 +223,8 @@ int node_controls_keep(struct node_group *group, const char *label, struct text 
 
 void node_change_init(struct node_change *change) {
     *change = (struct node_change){0};
-    text_init(&change->writes, TEXT_MOST);
-    text_init(&change->different, TEXT_MOST);
+    text_init(&change->writes, TEXT_MAX);
+    text_init(&change->different, TEXT_MAX);
 }
 
 void node_change_clear(struct node_change *change) {
@@ -262,8 +262,8 @@ static int take_setting(struct node_change *change, char *at, struct failure *fa
 
 static int expect(struct node_group *group, struct node_change *change, const char *path, const char *value,
                   struct failure *failure) {
-    if (change->expectation_count == EXPECTATIONS_MOST)
-        return failure_set(failure, -EPROTO, "the agent wrote more than %d files", EXPECTATIONS_MOST);
+    if (change->expectation_count == EXPECTATIONS_MAX)
+        return failure_set(failure, -EPROTO, "the agent wrote more than %d files", EXPECTATIONS_MAX);
     const char **place = one_more(&change->expectations, &change->expectation_count, sizeof *place);
     cleanup_free char *text = xformat("%s=%s", path, value);
     uint32_t number = text_set_add(&group->texts, text, strlen(text)); /* which may move the array */
@@ -376,7 +376,7 @@ static int take_spin(size_t node, const char *kind, char *at, void *context, str
     if (strcmp(kind, "spin") != 0)
         return 0;
     const char *number = tool_field_next(&at), *hz = tool_field_next(&at), *source = tool_field_next(&at);
-    if (!number_parse_uint64(number, strlen(number), &pu) || pu >= PUS_MOST || proof->count == PUS_MOST)
+    if (!number_parse_uint64(number, strlen(number), &pu) || pu >= PUS_MAX || proof->count == PUS_MAX)
         return failure_set(failure, -EPROTO, "the agent reported the frequency of a PU '%.32s'", number);
     size_t speeds = proof->count;
     *(unsigned *)one_more(&proof->pus, &proof->count, sizeof *proof->pus) = (unsigned)pu;

@@ -71,11 +71,11 @@ void node_group_free(struct node_group *group) {
 
 /* The name becomes part of the names of files. */
 static int check_name(const char *name, struct failure *failure) {
-    if (name[0] == '\0' || name[0] == '.' || strchr(name, '/') || strlen(name) > NODE_NAME_MOST)
+    if (name[0] == '\0' || name[0] == '.' || strchr(name, '/') || strlen(name) > NODE_NAME_MAX)
         return failure_input(failure, NULL, 0, 0,
                              "'%s' cannot be a node's name; expected 1 to %d bytes without '/' that do not "
                              "begin with '.'",
-                             name, NODE_NAME_MOST);
+                             name, NODE_NAME_MAX);
     return 0;
 }
 
@@ -84,9 +84,9 @@ int node_group_add(struct node_group *group, struct transport *transport,
     int r = check_name(transport->node, failure);
     if (r == 0)
         r = list_reserve(&group->members, &group->capacity, group->count + 1, sizeof *group->members,
-                         NODE_GROUP_MOST);
+                         NODE_GROUP_MAX);
     if (r == -EFBIG)
-        failure_input(failure, NULL, 0, 0, "there are more than %d nodes", NODE_GROUP_MOST);
+        failure_input(failure, NULL, 0, 0, "there are more than %d nodes", NODE_GROUP_MAX);
     if (r < 0) {
         transport_free(transport);
         return r;
@@ -309,7 +309,7 @@ static int describe_absent(const struct node_group *group, struct failure *failu
         return node_failure(failure, node_group_name(group, first_node), code, "%s", sentences[0]);
     }
     cleanup(text_clear) struct text words;
-    text_init(&words, NODE_SENTENCES_MOST);
+    text_init(&words, NODE_SENTENCES_MAX);
     node_group_fold_sentences(group, sentences, &words);
     return failure_set(failure, code, "%zu of %zu nodes cannot be reached: %s", absent, group->count,
                        words.bytes);

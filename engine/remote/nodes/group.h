@@ -38,8 +38,8 @@
 struct node_group;
 
 enum {
-    NODE_GROUP_MOST = 16384,
-    NODE_NAME_MOST = 200, /* bytes of a node's name, which becomes part of the names of files */
+    NODE_GROUP_MAX = 16384,
+    NODE_NAME_MAX = 200, /* bytes of a node's name, which becomes part of the names of files */
     NODE_OUTPUT_KEPT = 64 << 10,
 };
 

@@ -72,8 +72,8 @@ int node_group_complain_absent(const struct node_group *group, size_t node, stru
 
 /* Appends "names: sentence; names: sentence", those of equal sentences folded; the sentence of node i is
  * SENTENCES[i], NULL for those of which there is nothing to say. What would make it longer than
- * NODE_WORDS_MOST bytes is only counted. */
-enum { NODE_WORDS_MOST = 1200, NODE_SENTENCES_MOST = NODE_WORDS_MOST + 4 * FAILURE_TEXT_SIZE };
+ * NODE_WORDS_MAX bytes is only counted. */
+enum { NODE_WORDS_MAX = 1200, NODE_SENTENCES_MAX = NODE_WORDS_MAX + 4 * FAILURE_TEXT_SIZE };
 void node_group_fold_sentences(const struct node_group *group, const char *const *sentences,
                                struct text *ret);
 

@@ -17,7 +17,7 @@
 #include <unistd.h>
 
 enum {
-    PATH_BYTES_MOST = 4095,
+    PATH_BYTES_MAX = 4095,
     STAGED_SIZE = 32, /* of a name there, or of the folder's */
 };
 
@@ -45,7 +45,7 @@ const char *landing_problem(const char *path) {
         return "it is empty";
     if (*path == '/')
         return "it is absolute";
-    if (strlen(path) > PATH_BYTES_MOST)
+    if (strlen(path) > PATH_BYTES_MAX)
         return "it is too long";
     for (const char *part = path;; part++) {
         size_t length = strcspn(part, "/");
@@ -55,7 +55,7 @@ const char *landing_problem(const char *path) {
             return "it has a part '.' or '..'";
         if (length > NAME_MAX)
             return "a part of it is too long";
-        if (++depth > LANDING_DEPTH_MOST)
+        if (++depth > LANDING_DEPTH_MAX)
             return "it is too deep";
         part += length;
         if (!*part)
@@ -193,7 +193,7 @@ int landing_add(struct landing *landing, const char *path, unsigned mode, struct
     int r = parent < 0 ? parent : open_staging(landing);
     if (r == 0)
         r = list_reserve(&landing->paths, &landing->capacity, landing->count + 1, sizeof *landing->paths,
-                         LANDING_FILES_MOST);
+                         LANDING_FILES_MAX);
     if (r < 0)
         return complain(landing, path, r, failure);
     int file = openat(landing->staging, staged_name(landing->count, name),

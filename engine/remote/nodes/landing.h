@@ -15,7 +15,7 @@
 
 struct landing;
 
-enum { LANDING_DEPTH_MOST = 64, LANDING_FILES_MOST = 400000 };
+enum { LANDING_DEPTH_MAX = 64, LANDING_FILES_MAX = 400000 };
 
 /* FOLDER/NAME, both made if they are not there; FOLDER may be reached by links, NAME is none. */
 int landing_new(const char *folder, const char *name, struct landing **ret, struct failure *failure);

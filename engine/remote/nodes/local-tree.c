@@ -39,11 +39,11 @@ static int add(struct reading *reading, const char *path, const char *relative, 
     if (access(path, is_folder ? R_OK | X_OK : R_OK) < 0)
         return complain(failure, -errno, "read", path);
     int r = list_reserve(&tree->entries, &tree->capacity, tree->count + 1, sizeof *tree->entries,
-                         LOCAL_TREE_FILES_MOST);
+                         LOCAL_TREE_FILES_MAX);
     if (r == -EFBIG)
         return failure_set_kind(failure, FAILURE_INPUT, -EFBIG,
                                 "'%s' is one more than the limit of %d files and folders", path,
-                                LOCAL_TREE_FILES_MOST);
+                                LOCAL_TREE_FILES_MAX);
     if (r < 0)
         return failure_memory(failure);
     struct local_entry *entry = &tree->entries[tree->count];
@@ -84,9 +84,9 @@ static int read_entry(struct reading *reading, FTS *walk, FTSENT *at, const char
     reading->tree->left_out += !S_ISDIR(status->st_mode);
     if (!S_ISDIR(status->st_mode))
         return 0;
-    if (at->fts_level > LOCAL_TREE_DEPTH_MOST)
+    if (at->fts_level > LOCAL_TREE_DEPTH_MAX)
         return failure_set_kind(failure, FAILURE_INPUT, -ELOOP, "'%s' is nested deeper than %d folders",
-                                at->fts_path, LOCAL_TREE_DEPTH_MOST);
+                                at->fts_path, LOCAL_TREE_DEPTH_MAX);
     return add(reading, at->fts_path, is_top ? "" : below, status, failure);
 }
 

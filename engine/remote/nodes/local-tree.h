@@ -14,7 +14,7 @@
 #include <stdint.h>
 #include <sys/stat.h>
 
-enum { LOCAL_TREE_FILES_MOST = 200000, LOCAL_TREE_DEPTH_MOST = 64 };
+enum { LOCAL_TREE_FILES_MAX = 200000, LOCAL_TREE_DEPTH_MAX = 64 };
 
 struct local_entry {
     bool is_folder;

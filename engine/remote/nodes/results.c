@@ -12,8 +12,8 @@
 #include <string.h>
 
 enum {
-    NAMES_MOST = 400,      /* bytes of the names of one fold */
-    FIRST_LINE_MOST = 200, /* bytes of what a command said on stderr */
+    NAMES_MAX = 400,      /* bytes of the names of one fold */
+    FIRST_LINE_MAX = 200, /* bytes of what a command said on stderr */
 };
 
 static void clear_stream(struct node_stream *stream) {
@@ -166,9 +166,9 @@ static char *fold_names(const struct node_group *group, const struct node_answer
     cleanup(text_clear) struct text folded;
     text_init(&folded, SIZE_MAX / 2);
     (void)host_list_fold(names, answer->count, &folded);
-    if (folded.length <= NAMES_MOST)
+    if (folded.length <= NAMES_MAX)
         return text_take(&folded);
-    size_t end = NAMES_MOST;
+    size_t end = NAMES_MAX;
     while (end > 0 && folded.bytes[end] != ',')
         end--;
     return xformat("%.*s,... (%zu nodes)", (int)end, folded.bytes, answer->count);
@@ -192,7 +192,7 @@ void node_group_fold_sentences(const struct node_group *group, const char *const
         const char *sentence = answer->count == 1 ? sentences[first] : keys[first];
         cleanup_free char *names = fold_names(group, answer);
         /* The first is told however long it is: failure texts have an end of their own. */
-        if (left > 0 || (i > 0 && ret->length - start + strlen(names) + strlen(sentence) > NODE_WORDS_MOST))
+        if (left > 0 || (i > 0 && ret->length - start + strlen(names) + strlen(sentence) > NODE_WORDS_MAX))
             left += answer->count;
         else
             (void)text_printf(ret, "%s%s: %s", i > 0 ? "; " : "", names, sentence);
@@ -206,7 +206,7 @@ void node_group_fold_sentences(const struct node_group *group, const char *const
 
 static char *fold_to_text(const struct node_group *group, const char *const *sentences) {
     struct text words;
-    text_init(&words, NODE_SENTENCES_MOST);
+    text_init(&words, NODE_SENTENCES_MAX);
     node_group_fold_sentences(group, sentences, &words);
     return text_take(&words);
 }
@@ -232,12 +232,12 @@ int node_failures_merge(const struct node_group *group, const struct failure *fa
 }
 
 /* The first line of it that says something, cut. */
-static void first_line(const struct node_stream *stream, char ret[static FIRST_LINE_MOST + 1]) {
+static void first_line(const struct node_stream *stream, char ret[static FIRST_LINE_MAX + 1]) {
     const char *at = stream->bytes ? stream->bytes : "";
     at += strspn(at, " \t\r\n");
     size_t length = strcspn(at, "\r\n");
-    if (length > FIRST_LINE_MOST)
-        length = FIRST_LINE_MOST;
+    if (length > FIRST_LINE_MAX)
+        length = FIRST_LINE_MAX;
     while (length > 0 && ((unsigned char)at[length] & 0xc0) == 0x80)
         length--; /* not inside a character of UTF-8 */
     memcpy(ret, at, length);
@@ -247,7 +247,7 @@ static void first_line(const struct node_stream *stream, char ret[static FIRST_L
 static char *describe_result(const struct node_result *result) {
     if (result->outcome != NODE_DONE)
         return xstrdup(result->failure.text);
-    char how[128], line[FIRST_LINE_MOST + 1];
+    char how[128], line[FIRST_LINE_MAX + 1];
     remote_exit_describe(&result->exit, how, sizeof how);
     first_line(&result->error, line);
     return xformat("%s%s%s", how, line[0] ? ": " : "", line);

@@ -101,11 +101,11 @@ int ssh_node_check_name(const char *name, const char *destination, struct failur
     if (length == 0)
         return failure_input(failure, NULL, 0, 0, "'%s' names no host; expected [user@]host[:port]",
                              destination);
-    if (length > NODE_NAME_MOST)
+    if (length > NODE_NAME_MAX)
         return failure_input(failure, NULL, 0, 0,
                              "the host '%.60s...' has a name of %zu bytes; expected at most %d (an alias in "
                              "the ssh configuration gives a shorter one)",
-                             name, length, NODE_NAME_MOST);
+                             name, length, NODE_NAME_MAX);
     return 0;
 }
 

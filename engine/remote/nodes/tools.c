@@ -63,7 +63,7 @@ static int specify(size_t node, struct remote_command_specification *ret, void *
     run->arguments[0] = NODE_TOOL_PROGRAM;
     memcpy(run->arguments + 1, given, count * sizeof *given);
     *ret = (struct remote_command_specification){.arguments = run->arguments,
-                                                 .output_limit = NODE_TOOL_OUTPUT_MOST,
+                                                 .output_limit = NODE_TOOL_OUTPUT_MAX,
                                                  .error_limit = FAILURE_TEXT_SIZE,
                                                  .timeout_ms = tool->timeout_ms};
     return 0;
@@ -118,8 +118,7 @@ static void judge(struct tool_run *run, size_t node, const struct node_result *r
     if (exit->signalled || exit->timed_out || exit->code > 1 || (exit->code == 1 && exit->output_bytes == 0))
         complain(result, failure);
     else if (exit->output_cut)
-        failure_set(failure, -EFBIG, "the agent's tool printed more than %d MiB",
-                    NODE_TOOL_OUTPUT_MOST >> 20);
+        failure_set(failure, -EFBIG, "the agent's tool printed more than %d MiB", NODE_TOOL_OUTPUT_MAX >> 20);
     else if (failure->code == 0 && tool->is_told && !tool->is_told(node, exit->code, tool->context)) {
         if (exit->code == 0)
             failure_set(failure, -EPROTO, "the agent's tool left out what it was asked for");
@@ -135,7 +134,7 @@ int node_group_run_tool(struct node_group *group, const struct node_tool *tool, 
     struct tool_run run = {
         .tool = tool, .failures = failures, .lines = xcalloc(count + 1, sizeof *run.lines)};
     for (size_t i = 0; i < count; i++)
-        text_init(&run.lines[i], NODE_TOOL_OUTPUT_MOST);
+        text_init(&run.lines[i], NODE_TOOL_OUTPUT_MAX);
     struct node_result *results = NULL;
     int r =
         node_group_run(group,

@@ -12,7 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { NODE_TOOL_OUTPUT_MOST = 16 << 20 }; /* bytes that a tool may print on one node */
+enum { NODE_TOOL_OUTPUT_MAX = 16 << 20 }; /* bytes that a tool may print on one node */
 
 /* ---- lines */
 

@@ -109,9 +109,9 @@ static int take_options(struct ssh_client *client, const struct ssh_client_optio
     client->port = options->port;
     client->timeout_ns = options->timeout_ns;
     client->window = options->window ? options->window : SSH_WINDOW_DEFAULT;
-    if (client->window > SSH_WINDOW_MOST)
+    if (client->window > SSH_WINDOW_MAX)
         return failure_input(failure, NULL, 0, 0, "a window of %u connections is more than %d",
-                             client->window, SSH_WINDOW_MOST);
+                             client->window, SSH_WINDOW_MAX);
     if (options->port > 65535)
         return failure_input(failure, NULL, 0, 0, "%u is no port; expected 1 to 65535", options->port);
     client->user = options->user ? xstrdup(options->user) : NULL;
@@ -122,9 +122,9 @@ static int take_options(struct ssh_client *client, const struct ssh_client_optio
         if (r < 0)
             return r;
     }
-    if (options->identity_count > SSH_IDENTITIES_MOST)
+    if (options->identity_count > SSH_IDENTITIES_MAX)
         return failure_input(failure, NULL, 0, 0, "%zu keys are more than %d", options->identity_count,
-                             SSH_IDENTITIES_MOST);
+                             SSH_IDENTITIES_MAX);
     client->named = xcalloc(options->identity_count + 1, sizeof *client->named);
     for (size_t i = 0; i < options->identity_count; i++) {
         int r = take_identity(client, options->identities[i], failure);

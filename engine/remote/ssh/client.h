@@ -17,7 +17,7 @@
 
 struct ssh_client;
 
-enum { SSH_WINDOW_DEFAULT = 64, SSH_WINDOW_MOST = 1024 };
+enum { SSH_WINDOW_DEFAULT = 64, SSH_WINDOW_MAX = 1024 };
 #define SSH_TIMEOUT_DEFAULT_NS (20 * EVENT_SECOND)
 
 /* What the user says; NULL or 0 leaves it to the configuration files and then to the default. Copied. */
@@ -33,7 +33,7 @@ struct ssh_client_options {
      * were deployed a moment ago. NULL: a host whose key is unknown is refused. A key that has changed always
      * is. Keys noted there count beside those of known_hosts. */
     const char *accepted_hosts;
-    unsigned window;    /* connections being set up at once, SSH_WINDOW_MOST at most */
+    unsigned window;    /* connections being set up at once, SSH_WINDOW_MAX at most */
     int64_t timeout_ns; /* for each step: name, TCP, key exchange, login */
 };
 

@@ -7,7 +7,7 @@
 #include <stdint.h>
 #include <string.h>
 
-enum { USER_MOST = 255, HOST_MOST = 255 };
+enum { USER_MAX = 255, HOST_MAX = 255 };
 
 static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789";
 
@@ -44,7 +44,7 @@ static bool take_apart(const char *text, struct parts *ret) {
 static const char *why_none(const struct parts *parts) {
     size_t address_length = strcspn(parts->host, "%]");
     bool is_address = memchr(parts->host, ':', parts->host_length);
-    if (parts->user_length > USER_MOST || parts->host_length > HOST_MOST)
+    if (parts->user_length > USER_MAX || parts->host_length > HOST_MAX)
         return "a part is longer than 255 bytes";
     if ((parts->user_length && parts->user[0] == '-') || parts->host[0] == '-')
         return "a part begins with '-', as options do";

@@ -88,10 +88,10 @@ static int make_connection(struct ssh_gateway *gateway, struct failure *failure)
     struct ssh_connection_listener listener = {
         .on_ready = on_gateway_ready, .on_closed = on_gateway_closed, .context = gateway};
     struct ssh_client *client = gateway->client;
-    if (client->hops == SSH_HOPS_MOST)
+    if (client->hops == SSH_HOPS_MAX)
         return failure_set_kind(failure, FAILURE_INPUT, -ELOOP,
                                 "more than %d gateways lead to '%s': does the way go round in a circle?",
-                                SSH_HOPS_MOST, gateway->destination);
+                                SSH_HOPS_MAX, gateway->destination);
     client->hops++;
     int r =
         ssh_connection_make(client, gateway->destination, before, &listener, &gateway->connection, failure);

@@ -17,9 +17,9 @@
 #include <libssh/libssh.h>
 
 enum {
-    SSH_HOPS_MOST = 8,        /* gateways in a row */
-    SSH_GATEWAY_WINDOW = 10,  /* connections being set up behind one gateway: they accept 10 to 15 at once */
-    SSH_IDENTITIES_MOST = 32, /* key files of one login */
+    SSH_HOPS_MAX = 8,        /* gateways in a row */
+    SSH_GATEWAY_WINDOW = 10, /* connections being set up behind one gateway: they accept 10 to 15 at once */
+    SSH_IDENTITIES_MAX = 32, /* key files of one login */
     SSH_PORT_DEFAULT = 22,
     SSH_READ_SIZE = 4096, /* libssh takes so much from the socket at once */
 };
@@ -85,7 +85,7 @@ struct ssh_target {
     char *agent;    /* the socket of ssh-agent; NULL: none is asked */
     char *known_hosts[HOST_KEYS_FILES_MAX];
     size_t known_hosts_count;
-    struct ssh_identity *identities[SSH_IDENTITIES_MOST]; /* borrowed, in the order of trying */
+    struct ssh_identity *identities[SSH_IDENTITIES_MAX]; /* borrowed, in the order of trying */
     size_t identity_count;
     size_t agent_at; /* ssh-agent is asked before the identity of this index */
     int64_t timeout_ns;

@@ -9,8 +9,8 @@
 #include <string.h>
 
 enum {
-    WRITE_MOST = 64 << 10, /* bytes that libssh gets at once, and keeps until the network takes them */
-    HELD_LIMIT = 8 << 20,  /* more than any window that libssh gives */
+    WRITE_MAX = 64 << 10, /* bytes that libssh gets at once, and keeps until the network takes them */
+    HELD_LIMIT = 8 << 20, /* more than any window that libssh gives */
 };
 
 enum stream_state {
@@ -366,8 +366,8 @@ static ssize_t stream_write(struct remote_channel *channel, const void *bytes, s
     uint32_t window = ssh_channel_window_size(stream->channel);
     if (length > window)
         length = window;
-    if (length > WRITE_MOST)
-        length = WRITE_MOST;
+    if (length > WRITE_MAX)
+        length = WRITE_MAX;
     /* Writing may read too: what comes is noted, and served in a turn. */
     int sent = ssh_channel_write(stream->channel, bytes, (uint32_t)length);
     ssh_connection_look(stream->connection);

@@ -21,9 +21,9 @@ static int add_identity(struct ssh_target *target, struct ssh_client *client, co
     for (size_t i = 0; i < target->identity_count; i++)
         if (target->identities[i] == identity)
             return 0;
-    if (target->identity_count == SSH_IDENTITIES_MOST)
+    if (target->identity_count == SSH_IDENTITIES_MAX)
         return failure_set_kind(failure, FAILURE_INPUT, -E2BIG, "there are more than %d key files",
-                                SSH_IDENTITIES_MOST);
+                                SSH_IDENTITIES_MAX);
     target->identities[target->identity_count++] = identity;
     return 0;
 }
@@ -129,9 +129,9 @@ static int cut_jump(const char *jump, const char *name, unsigned default_port, u
             *ret = at == jump ? 0 : (size_t)(at - jump) - 1;
             return 0;
         }
-        if (++hops > SSH_HOPS_MOST)
+        if (++hops > SSH_HOPS_MAX)
             return failure_set_kind(failure, FAILURE_INPUT, -E2BIG, "'%s' are more than %d gateways", jump,
-                                    SSH_HOPS_MOST);
+                                    SSH_HOPS_MAX);
         at += length;
         at += *at == ',';
     }

@@ -154,7 +154,7 @@ int campaign_read(const char *path, const struct installation *installation,
                   struct failure *failure) {
     static const struct campaign_overrides no_overrides = {0};
     cleanup(campaign_cleanup) struct campaign *campaign = xcalloc(1, sizeof *campaign);
-    text_init(&campaign->bytes, CAMPAIGN_BYTES_MOST);
+    text_init(&campaign->bytes, CAMPAIGN_BYTES_MAX);
     overrides = overrides ? overrides : &no_overrides;
     campaign->path = xstrdup(overrides->written ? overrides->written : path);
     int r = folder_of(path, &campaign->folder, failure);

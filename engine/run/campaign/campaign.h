@@ -31,7 +31,7 @@
 #include "engine/run/campaign/settings.h"
 #include "engine/testbed/testbed.h"
 
-enum { CAMPAIGN_BYTES_MOST = DOCUMENT_BYTES_MOST };
+enum { CAMPAIGN_BYTES_MAX = DOCUMENT_BYTES_MAX };
 
 struct campaign {
     struct document *document;

@@ -44,7 +44,7 @@ static int copy_recorded_source(const struct experiment_source *source, const ch
         cleanup_free char *from = xformat("%s/%s", source->recorded, names[i]),
                           *to = xformat("%s/%s", folder, names[i]);
         cleanup(text_clear) struct text bytes;
-        text_init(&bytes, 2 * SOURCE_BYTES_MOST); /* and what a tar needs for names */
+        text_init(&bytes, 2 * SOURCE_BYTES_MAX); /* and what a tar needs for names */
         bool is_commit = i == 2;
         if (is_commit ? !source->git || !file_exists(from) : !source->folder)
             continue;

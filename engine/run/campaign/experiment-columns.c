@@ -262,7 +262,7 @@ const char *experiment_option_value(const struct experiment *experiment, const c
 
 static int refuse_option(const struct experiment *experiment, const char *name, const char *file, size_t line,
                          size_t column, struct failure *failure) {
-    const char *names[EXPERIMENT_NAMES_MOST];
+    const char *names[EXPERIMENT_NAMES_MAX];
     cleanup(text_clear) struct text known;
     text_init(&known, FAILURE_TEXT_SIZE / 2);
     for (size_t i = 0; i < experiment->option_count; i++) {
@@ -406,7 +406,7 @@ static int bind_table(const struct experiment_binding *binding, const struct doc
     static const struct item_kind kind = {.key = "columns",
                                           .one = "a column",
                                           .size = sizeof(struct experiment_response),
-                                          .most = EXPERIMENT_NAMES_MOST,
+                                          .most = EXPERIMENT_NAMES_MAX,
                                           .bind = bind_column,
                                           .items = offsetof(struct experiment_table, columns),
                                           .count = offsetof(struct experiment_table, column_count)};
@@ -456,16 +456,16 @@ static int bind_maximum(const struct experiment_binding *binding, const struct d
     .count = offsetof(struct experiment, count_)
 static const struct item_kind kinds[] = {
     [EXPERIMENT_FACTORS] = {"factors", "a factor", ITEMS(design_factor, factors, factor_count),
-                            .most = EXPERIMENT_NAMES_MOST, .bind = bind_factor},
+                            .most = EXPERIMENT_NAMES_MAX, .bind = bind_factor},
     [EXPERIMENT_TABLES] = {"tables", "a table", ITEMS(experiment_table, tables, table_count),
-                           .most = EXPERIMENT_TABLES_MOST, .bind = bind_table, .has_own_names = true},
+                           .most = EXPERIMENT_TABLES_MAX, .bind = bind_table, .has_own_names = true},
     [EXPERIMENT_RESPONSES] = {"responses", "a response",
                               ITEMS(experiment_response, responses, response_count), .least = 1,
-                              .most = EXPERIMENT_NAMES_MOST, .bind = bind_response},
+                              .most = EXPERIMENT_NAMES_MAX, .bind = bind_response},
     [EXPERIMENT_OPTIONS] = {"options", "an option", ITEMS(experiment_option, options, option_count),
-                            .most = EXPERIMENT_NAMES_MOST, .bind = bind_option},
+                            .most = EXPERIMENT_NAMES_MAX, .bind = bind_option},
     [EXPERIMENT_MAXIMA] = {"maxima", "a maximum", ITEMS(experiment_maximum, maxima, maximum_count),
-                           .most = EXPERIMENT_NAMES_MOST, .bind = bind_maximum},
+                           .most = EXPERIMENT_NAMES_MAX, .bind = bind_maximum},
 };
 
 int experiment_bind_items(const struct experiment_binding *binding, enum experiment_items items,

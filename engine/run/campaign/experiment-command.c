@@ -41,9 +41,9 @@ int experiment_commands_bind(const struct document *document, const struct docum
         return 0;
     /* One line may stand alone; a sequence is a sequence of commands. */
     size_t count = node->kind == DOCUMENT_SEQUENCE ? node->count : 1;
-    if (count > EXPERIMENT_COMMANDS_MOST)
+    if (count > EXPERIMENT_COMMANDS_MAX)
         return bind_refuse(document, node, failure, "'%s' has %zu commands, expected at most %d", what, count,
-                           EXPERIMENT_COMMANDS_MOST);
+                           EXPERIMENT_COMMANDS_MAX);
     struct experiment_command *commands = xcalloc(count + 1, sizeof *commands);
     *ret = commands;
     for (*ret_count = 0; *ret_count < count;) {
@@ -81,7 +81,7 @@ static int refuse_unknown(const struct experiment_command *command, const char *
 static int fill(const struct experiment_command *command, const char *argument, const char *file,
                 const struct experiment_values *values, char **ret, struct failure *failure) {
     cleanup(text_clear) struct text filled;
-    text_init(&filled, EXPERIMENT_ARGUMENT_MOST);
+    text_init(&filled, EXPERIMENT_ARGUMENT_MAX);
     int r = 0;
     for (const char *at = argument; r == 0 && *at; at++) {
         size_t length = strcspn(at + 1, "}");

@@ -14,8 +14,8 @@
 #include <stdint.h>
 
 enum {
-    EXPERIMENT_COMMANDS_MOST = 256,
-    EXPERIMENT_ARGUMENT_MOST = 64 << 10, /* bytes of one argument, values filled in */
+    EXPERIMENT_COMMANDS_MAX = 256,
+    EXPERIMENT_ARGUMENT_MAX = 64 << 10, /* bytes of one argument, values filled in */
 };
 
 struct experiment_command {

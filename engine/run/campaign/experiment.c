@@ -98,9 +98,9 @@ static int bind_conditions(const struct experiment_binding *binding, const struc
     cleanup_free const char **names = experiment_factor_names(experiment, 0);
     if (!node)
         return 0;
-    if (node->count > EXPERIMENT_NAMES_MOST)
+    if (node->count > EXPERIMENT_NAMES_MAX)
         return experiment_refuse(binding, node, "%zu conditions, expected at most %d", node->count,
-                                 EXPERIMENT_NAMES_MOST);
+                                 EXPERIMENT_NAMES_MAX);
     experiment->conditions = xcalloc(node->count + 1, sizeof *experiment->conditions);
     for (size_t i = 0; i < node->count; i++) {
         int r =

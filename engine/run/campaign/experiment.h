@@ -20,9 +20,9 @@
 #include <stdint.h>
 
 enum {
-    EXPERIMENT_NAMES_MOST = 256, /* factors, responses, options, maxima, and columns of a table, each */
-    EXPERIMENT_TABLES_MOST = 16,
-    EXPERIMENT_TEXT_MOST = 256, /* bytes of a response that is a text */
+    EXPERIMENT_NAMES_MAX = 256, /* factors, responses, options, maxima, and columns of a table, each */
+    EXPERIMENT_TABLES_MAX = 16,
+    EXPERIMENT_TEXT_MAX = 256, /* bytes of a response that is a text */
 };
 
 struct experiment_option {

@@ -130,7 +130,7 @@ static char *copy_of(const struct inputs *inputs, size_t original) {
 static int take_original(struct inputs *inputs, const char *folder, const char *file,
                          struct failure *failure) {
     cleanup(text_clear) struct text bytes;
-    text_init(&bytes, SOURCE_BYTES_MOST);
+    text_init(&bytes, SOURCE_BYTES_MAX);
     if (!file)
         return 0;
     cleanup_free char *path = file[0] == '/' ? xstrdup(file) : file_join(folder, file);

@@ -57,7 +57,7 @@ static int append_needs(const struct experiment *experiment, const char *runs, s
     struct source_choice own = {.folder = experiment->folder, .skip_hidden = true, .runs = runs},
                          other = {.folder = source->folder, .ignore = &source->ignore, .runs = runs};
     cleanup(text_clear) struct text software;
-    text_init(&software, EXPERIMENT_ARGUMENT_MOST);
+    text_init(&software, EXPERIMENT_ARGUMENT_MAX);
     for (size_t i = 0; i < experiment->packages.count; i++)
         text_printf(ret, "%-12s %s\n", i ? "" : "packages", experiment->packages.items[i]);
     software_settings_describe(&experiment->software, &software);

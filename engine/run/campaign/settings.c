@@ -96,11 +96,11 @@ static const char *const loss_names[] = {
 
 static const struct bind_field loss_fields[] = {
     {BIND_ROW("do", BIND_CHOICE, node_loss_settings, action), .choices = loss_names},
-    {BIND_RANGED("at-least", BIND_INTEGER, node_loss_settings, at_least, 1, NODE_GROUP_MOST)},
+    {BIND_RANGED("at-least", BIND_INTEGER, node_loss_settings, at_least, 1, NODE_GROUP_MAX)},
 };
 
 static const struct bind_field walltime_fields[] = {
-    {QUANTITY("limit", walltime_settings, limit_seconds, UNIT_TIME, 0.1, WALLTIME_SECONDS_MOST),
+    {QUANTITY("limit", walltime_settings, limit_seconds, UNIT_TIME, 0.1, WALLTIME_SECONDS_MAX),
      .words = none},
     {QUANTITY("margin", walltime_settings, margin_seconds, UNIT_TIME, 0, 86400), .words = automatic},
     {BIND_ROW("model", BIND_TEXT, walltime_settings, model)},

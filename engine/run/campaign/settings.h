@@ -208,7 +208,7 @@ struct walltime_settings {
 };
 
 /* The longest that is taken: of limits and of --until from now. */
-#define WALLTIME_SECONDS_MOST (400 * 86400.0)
+#define WALLTIME_SECONDS_MAX (400 * 86400.0)
 
 /*
  * Where an experiment's software comes from, beside Debian's packages: keys of the experiment, or of the

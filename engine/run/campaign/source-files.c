@@ -16,7 +16,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { MANIFEST_BYTES_MOST = 64 << 20, LINE_SHOWN = 120 };
+enum { MANIFEST_BYTES_MAX = 64 << 20, LINE_SHOWN = 120 };
 
 /* ---- What is left out ------------------------------------------------------------------------------------
  */
@@ -96,14 +96,14 @@ int source_files_read(const struct source_choice *choice, struct source_files *r
     ret->left_out[SOURCE_LINKS] = ret->tree.left_out;
     for (size_t i = 0; i < ret->tree.count; i++)
         ret->bytes += ret->tree.entries[i].size;
-    if (ret->bytes <= SOURCE_BYTES_MOST)
+    if (ret->bytes <= SOURCE_BYTES_MAX)
         return 0;
     char bytes[NUMBER_TEXT_SIZE], most[NUMBER_TEXT_SIZE];
     return failure_set_kind(failure, FAILURE_INPUT, -EFBIG,
                             "'%s' has %s in %zu files, which each archive would have; expected at most %s "
                             "('ignore' in an experiment's 'source' leaves files out)",
                             choice->folder, number_describe_bytes((double)ret->bytes, bytes), ret->tree.files,
-                            number_describe_bytes((double)SOURCE_BYTES_MOST, most));
+                            number_describe_bytes((double)SOURCE_BYTES_MAX, most));
 }
 
 void source_files_clear(struct source_files *files) {
@@ -157,7 +157,7 @@ int source_files_copy(const struct source_files *files, const char *folder, cons
         cleanup_free char *to = xformat("%s/%s", folder, entry->relative);
         cleanup_free char *name = xformat("%s/%s", archive_folder, entry->relative);
         cleanup(text_clear) struct text bytes;
-        text_init(&bytes, SOURCE_BYTES_MOST);
+        text_init(&bytes, SOURCE_BYTES_MAX);
         const char *problem = entry->is_folder ? NULL : archive_name_problem(name);
         if (problem)
             return failure_input(failure, entry->path, 0, 0, "this name cannot be kept in an archive: %s",
@@ -190,8 +190,8 @@ static char *describe_line(const struct text *before, const struct text *now, co
 
 int file_difference(const char *before, const char *now, char **ret, struct failure *failure) {
     cleanup(text_clear) struct text a, b;
-    text_init(&a, SOURCE_BYTES_MOST);
-    text_init(&b, SOURCE_BYTES_MOST);
+    text_init(&a, SOURCE_BYTES_MAX);
+    text_init(&b, SOURCE_BYTES_MAX);
     *ret = NULL;
     int r = file_read(before, &a, failure);
     if (r == 0)
@@ -222,7 +222,7 @@ int tree_difference(const char *before, const char *now, char **ret, struct fail
 int source_files_difference(const char *manifest, const char *folder, char **ret, struct failure *failure) {
     enum { DIGITS = HASH_HEX_SIZE - 1, BLANKS = 2 };
     cleanup(text_clear) struct text lines;
-    text_init(&lines, MANIFEST_BYTES_MOST);
+    text_init(&lines, MANIFEST_BYTES_MAX);
     *ret = NULL;
     int r = file_read(manifest, &lines, failure);
     size_t length;

@@ -17,7 +17,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define SOURCE_BYTES_MOST ((uint64_t)1 << 30) /* of one folder: each archive of the run has them */
+#define SOURCE_BYTES_MAX ((uint64_t)1 << 30) /* of one folder: each archive of the run has them */
 
 enum source_left_out {
     SOURCE_RUNS,

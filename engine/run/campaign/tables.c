@@ -137,7 +137,7 @@ int tables_write_package(const struct plan *plan, const char *folder, struct fai
          "failed)"}};
     struct archive_column repeat[TABLES_REPEAT_COLUMNS];
     tables_repeat_columns(plan, repeat);
-    struct archive_table tables[4 + EXPERIMENT_TABLES_MOST] = {
+    struct archive_table tables[4 + EXPERIMENT_TABLES_MAX] = {
         {"results/results.csv", "one line a unit that was measured, in the order of the answers", columns,
          count},
     };

@@ -55,7 +55,7 @@ static void note_cut(const struct lane *lane, const struct remote_exit *exit, bo
 static bool record_unit(struct lane *lane, const struct remote_exit *exit, const char *not_started) {
     struct measurement *measurement = lane->measurement;
     const struct lane_unit *unit = &lane->unit;
-    double responses[EXPERIMENT_NAMES_MOST];
+    double responses[EXPERIMENT_NAMES_MAX];
     char how[128];
     cleanup(text_clear) struct text why;
     text_init(&why, UNIT_OUTPUT_WHY_MAX);

@@ -18,7 +18,7 @@
 enum {
     COALESCE_MS = 50,      /* the agent wakes for answers this often: it shares the measured machine */
     ERRORS_KEPT = 4 << 10, /* of what the kernel writes to stderr */
-    FIELDS_MAX = EXPERIMENT_NAMES_MOST + 4,
+    FIELDS_MAX = EXPERIMENT_NAMES_MAX + 4,
     /* The protocol's limits of facts: they are a node's description, and searched one by one. */
     FACTS_MAX = 256, /* of one node, whichever of its kernels printed them */
     FACT_NAME_MAX = 256,
@@ -208,7 +208,7 @@ static void take_answer(struct lane *lane, const char *line, size_t length) {
     size_t count = split(line, length, fields);
     uint64_t unit = 0;
     struct unit_start start = {.monotonic_ns = -1};
-    double responses[EXPERIMENT_NAMES_MOST];
+    double responses[EXPERIMENT_NAMES_MAX];
     bool good = count == experiment->response_count + (lane->kernel.has_monotonic ? 3 : 2) &&
                 number_parse_uint64(fields[0].bytes, fields[0].length, &unit) &&
                 number_parse_int64(fields[1].bytes, fields[1].length, &start.wall_ns) && start.wall_ns >= 0;

@@ -35,7 +35,7 @@ bool unit_output_is_text(const char *bytes, size_t length) {
     for (size_t i = 0; i < length; i++)
         if (((unsigned char)bytes[i] < ' ' && bytes[i] != '\t') || bytes[i] == 0x7f)
             return false;
-    return length <= EXPERIMENT_TEXT_MOST;
+    return length <= EXPERIMENT_TEXT_MAX;
 }
 
 /* What the pattern found, as the response's value; or what was expected instead is appended to WHY. */
@@ -46,10 +46,10 @@ static bool take(const struct experiment_response *response, struct text_set *te
             return true;
         text_append_string(why, "a number");
     } else if (!unit_output_is_text(bytes, length)) {
-        text_printf(why, "one line of at most %d bytes", (int)EXPERIMENT_TEXT_MOST);
+        text_printf(why, "one line of at most %d bytes", (int)EXPERIMENT_TEXT_MAX);
     } else if (response->choices.count > 0 && !is_one_of(&response->choices, bytes, length)) {
         append_choices(&response->choices, why);
-    } else if (texts->count >= DESIGN_LABELS_MOST) {
+    } else if (texts->count >= DESIGN_LABELS_MAX) {
         text_append_string(why, "fewer different texts than there are");
     } else {
         *ret = text_set_add(texts, bytes, length);

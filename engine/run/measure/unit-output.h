@@ -26,7 +26,7 @@ char *unit_output_name(size_t order, const char *node, const char *core, unsigne
 bool unit_output_read(const struct experiment *experiment, const regex_t *patterns, struct text_set *texts,
                       const struct text *output, bool cut, double *responses, struct text *why);
 
-/* Whether BYTES may be a response that is a text: one line, of EXPERIMENT_TEXT_MOST bytes at most. */
+/* Whether BYTES may be a response that is a text: one line, of EXPERIMENT_TEXT_MAX bytes at most. */
 bool unit_output_is_text(const char *bytes, size_t length);
 
 #endif

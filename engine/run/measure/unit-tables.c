@@ -59,7 +59,7 @@ static int append_value(struct making *making, const struct experiment_response 
 /* Line NUMBER of the file NAME, if it matches. -EFBIG past a limit of size. */
 static int take_line(struct making *making, const char *name, size_t number, const char *line,
                      size_t length) {
-    regmatch_t groups[EXPERIMENT_NAMES_MOST + 1];
+    regmatch_t groups[EXPERIMENT_NAMES_MAX + 1];
     const struct experiment_table *table = making->table;
     if (length > UNIT_TABLE_LINE_MAX ||
         tre_regnexec(&making->pattern, line, length, table->column_count + 1, groups, 0) != REG_OK)
@@ -155,7 +155,7 @@ static void make_and_note(struct node_set *set, const struct experiment_table *t
     cleanup(clear) struct making making = {.set = set, .table = table, .began = clock()};
     cleanup_free char *path = record_path(set->record, table->file);
     struct failure failure = {0};
-    text_init(&making.unit, CSV_ROW_MOST);
+    text_init(&making.unit, CSV_ROW_MAX);
     text_init(&making.output, LANE_OUTPUT_MAX);
     text_init(&making.rows, UNIT_TABLE_BYTES_MAX);
     if (make(&making, path, &failure) < 0) {

@@ -15,9 +15,9 @@
 
 enum {
     QUESTION_TIMEOUT_MS = 60000, /* a command that only asks about the node must not hold up the run */
-    OUTPUT_MOST = 64 << 20,      /* of each stream of each node, kept; what is more is counted and dropped */
+    OUTPUT_MAX = 64 << 20,       /* of each stream of each node, kept; what is more is counted and dropped */
     TAIL_BYTES = 600,            /* of what it wrote, in a sentence */
-    LINE_BYTES_MOST = 64 << 10,
+    LINE_BYTES_MAX = 64 << 10,
 };
 
 struct issue {
@@ -40,7 +40,7 @@ static void clear_issue(struct issue *issue) {
 
 static char *describe(const char *const *arguments) {
     cleanup(text_clear) struct text line;
-    text_init(&line, LINE_BYTES_MOST);
+    text_init(&line, LINE_BYTES_MAX);
     text_append_command(&line, arguments);
     return xstrdup(line.bytes);
 }
@@ -66,7 +66,7 @@ static int specify(size_t node, struct remote_command_specification *ret, void *
         ret->folder = RUN_WORK_FOLDER;
     }
     ret->timeout_ms = command->name || command->shown ? 0 : QUESTION_TIMEOUT_MS;
-    ret->output_limit = ret->error_limit = OUTPUT_MOST;
+    ret->output_limit = ret->error_limit = OUTPUT_MAX;
     if (!issue->lines.items[node])
         issue->lines.items[node] = command->shown ? xstrdup(command->shown) : describe(ret->arguments);
     return 0;

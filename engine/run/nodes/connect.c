@@ -30,7 +30,7 @@ static const int64_t leave_timeout_ns = 30 * EVENT_SECOND;
 char *node_set_fold(const struct node_set *set, const size_t *nodes, size_t count) {
     cleanup_free const char **names = xcalloc(count, sizeof *names);
     cleanup(text_clear) struct text words;
-    text_init(&words, 16 << 20); /* more than NODE_GROUP_MOST names of NODE_NAME_MOST bytes */
+    text_init(&words, 16 << 20); /* more than NODE_GROUP_MAX names of NODE_NAME_MAX bytes */
     for (size_t i = 0; i < count; i++)
         names[i] = set->items[nodes[i]].name;
     (void)host_list_fold(names, count, &words);

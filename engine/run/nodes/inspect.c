@@ -49,7 +49,7 @@ static const struct {
     {"/sys/devices/system/clocksource/clocksource0/current_clocksource", "clocksource"},
     {"/sys/devices/system/cpu/vulnerabilities/spectre_v2", "vulnerability-spectre_v2"},
 };
-enum { RAW_FILE_MOST = 8 << 20 };
+enum { RAW_FILE_MAX = 8 << 20 };
 
 enum { RAW_FILES = sizeof raw_files / sizeof *raw_files };
 
@@ -108,7 +108,7 @@ static int take_raw_files(struct reading *reading, struct failure *failure) {
     for (size_t j = 0; j < RAW_FILES; j++) {
         cleanup_free struct failure *failures = NULL;
         reading->file = j;
-        int r = node_group_read(set->group, raw_files[j].path, RAW_FILE_MOST, take_raw_file, reading,
+        int r = node_group_read(set->group, raw_files[j].path, RAW_FILE_MAX, take_raw_file, reading,
                                 &failures, failure);
         if (r < 0)
             return r;
@@ -259,13 +259,13 @@ int node_set_check_units(const struct node_set *set, uint64_t lanes, struct fail
             attempts = 1 + (uint64_t)gates->repeats;
     uint64_t units = lanes * plan_positions(set->plan) * attempts;
     uint64_t apart = FILES_APART + (uint64_t)set->count * FILES_OF_A_NODE;
-    if (set->experiment->streamed || 2 * units + apart <= ARCHIVE_ENTRIES_MOST)
+    if (set->experiment->streamed || 2 * units + apart <= ARCHIVE_ENTRIES_MAX)
         return 0;
     return failure_set_kind(failure, FAILURE_INPUT, -EFBIG,
                             "%" PRIu64
                             " units would keep their output in more files than the %d of an archive; "
                             "expected fewer rows, repetitions, repeats or nodes",
-                            units, ARCHIVE_ENTRIES_MOST);
+                            units, ARCHIVE_ENTRIES_MAX);
 }
 
 /* What the measurements will be too many for is known now, and better said before hours of preparation. */

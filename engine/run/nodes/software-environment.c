@@ -13,8 +13,8 @@
 #include <string.h>
 
 enum {
-    ANSWER_MOST = 1 << 20, /* the environment twice, and what is known of the tools */
-    COMPLAINT_MOST = 600,
+    ANSWER_MAX = 1 << 20, /* the environment twice, and what is known of the tools */
+    COMPLAINT_MAX = 600,
 };
 
 /* Arguments: pairs of a kind and a name, which never become text of the shell. On standard output, records
@@ -197,7 +197,7 @@ static const char blank[] = " \t\r\n";
 static int complain(const struct run_node *node, const struct node_result *result, struct failure *failure) {
     char how[128];
     cleanup(text_clear) struct text said;
-    text_init(&said, COMPLAINT_MOST);
+    text_init(&said, COMPLAINT_MAX);
     const char *word = result->error.length ? result->error.bytes : "";
     word += strspn(word, blank);
     for (int r = 0; r == 0 && *word; word += strcspn(word, blank), word += strspn(word, blank))
@@ -272,7 +272,7 @@ static int judge(struct run_node *node, const struct node_result *result, struct
         return failure_set_kind(
             failure, FAILURE_EXPERIMENT, -E2BIG,
             "on node %s, the environment has %llu bytes with what is loaded; expected at most %d", node->name,
-            (unsigned long long)result->output.total / 2, ANSWER_MOST / 2);
+            (unsigned long long)result->output.total / 2, ANSWER_MAX / 2);
     take_answer(node, &result->output);
     return 0;
 }
@@ -287,7 +287,7 @@ int software_load(struct node_set *set, struct failure *failure) {
         return 0;
     cleanup_free const char **arguments = make_arguments(settings);
     struct node_command question = {
-        .arguments = arguments, .folder = RUN_WORK_FOLDER, .shown = shown.bytes, .kept = ANSWER_MOST};
+        .arguments = arguments, .folder = RUN_WORK_FOLDER, .shown = shown.bytes, .kept = ANSWER_MAX};
     struct node_result *results = NULL;
     int r = node_command_run(set, &question, &results, failure);
     if (r < 0)

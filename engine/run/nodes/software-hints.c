@@ -5,11 +5,11 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { NAMES_MOST = 8 };
+enum { NAMES_MAX = 8 };
 
 static const struct {
     const char *packages;
-    const char *names[NAMES_MOST]; /* of programs, headers, and libraries as the linker is given them */
+    const char *names[NAMES_MAX]; /* of programs, headers, and libraries as the linker is given them */
 } hints[] = {
     {"libopenmpi-dev or libmpich-dev", {"mpicc", "mpicxx", "mpic++", "mpif90", "mpifort", "mpi.h", "-lmpi"}},
     {"openmpi-bin or mpich", {"mpirun", "mpiexec"}},
@@ -62,7 +62,7 @@ static bool complains_of(const char *text, const char *name) {
 
 void software_add_hint(struct failure *failure) {
     for (size_t i = 0; i < sizeof hints / sizeof *hints; i++)
-        for (size_t k = 0; k < NAMES_MOST && hints[i].names[k]; k++)
+        for (size_t k = 0; k < NAMES_MAX && hints[i].names[k]; k++)
             if (complains_of(failure->text, hints[i].names[k])) {
                 size_t length = strlen(failure->text);
                 snprintf(failure->text + length, sizeof failure->text - length, " (%s: Debian's %s)",

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { ANSWER_MOST = 1 << 20, FIELDS = 3, PATH_MOST = 4 << 10 };
+enum { ANSWER_MAX = 1 << 20, FIELDS = 3, PATH_LENGTH_MAX = 4 << 10 };
 
 /* Arguments: pairs of a name ("-": none) and a word, which is a path or is looked up in PATH. Prints, with
  * symbolic links resolved, lines of three fields that are separated by tabs,
@@ -62,7 +62,7 @@ static const char list_script[] =
 
 /* Where LINE, which ends in "BETWEEN PATH", begins in TEXT; NULL: there is none. */
 static const char *find_line(const char *text, const char *between, const char *path) {
-    char end[PATH_MOST];
+    char end[PATH_LENGTH_MAX];
     snprintf(end, sizeof end, "%s%s\n", between, path);
     const char *at = path[0] ? strstr(text, end) : NULL;
     while (at && at > text && at[-1] != '\n')
@@ -159,7 +159,7 @@ static int ask_about_files(struct node_set *set, struct file_question *question,
                                    .in_software = true,
                                    .nodes = nodes,
                                    .shown = shown,
-                                   .kept = ANSWER_MOST};
+                                   .kept = ANSWER_MAX};
     struct node_result *results = NULL;
     int r = node_command_run(set, &command, &results, failure);
     free(take_pointer(question->arguments));

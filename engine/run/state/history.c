@@ -33,7 +33,7 @@ static void move(struct history *history, size_t from, size_t to) {
 
 /* Where many rows are forgotten, there is room at the front; a full history keeps every second row. */
 static void make_room(struct history *history) {
-    size_t most = HISTORY_BYTES_MOST / (sizeof(int64_t) + history->columns * sizeof(double));
+    size_t most = HISTORY_BYTES_MAX / (sizeof(int64_t) + history->columns * sizeof(double));
     size_t step = 1, kept = 0;
     if (history->first + history->count < history->capacity)
         return;

@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { HISTORY_BYTES_MOST = 4 << 20 };
+enum { HISTORY_BYTES_MAX = 4 << 20 };
 
 /* Zeroed memory has no columns and no rows. */
 struct history {

@@ -27,7 +27,7 @@
 #include <string.h>
 #include <sys/wait.h>
 
-enum { COPIES_MOST = 256 };
+enum { COPIES_MAX = 256 };
 
 static struct transport_ssh_options options = {
     .agent = {.folder = "transport-try", .remove_directory = true}};
@@ -36,7 +36,7 @@ static const char *identity, *prefix;
 static enum agent_kind kind = AGENT_AUTO;
 static size_t copies = 1, waiting;
 static struct event_loop *loop;
-static struct transport *transports[COPIES_MOST];
+static struct transport *transports[COPIES_MAX];
 static enum transport_state wanted;
 static int status;
 
@@ -140,10 +140,10 @@ static int take_step(const char *step) {
 
 /* Words are separated by blanks. */
 static const char *const *split(char *text) {
-    enum { WORDS_MOST = 32 };
-    const char **words = calloc(WORDS_MOST, sizeof *words);
+    enum { WORDS_MAX = 32 };
+    const char **words = calloc(WORDS_MAX, sizeof *words);
     size_t count = 0;
-    for (char *rest, *word = strtok_r(text, " ", &rest); words && word && count < WORDS_MOST - 1;
+    for (char *rest, *word = strtok_r(text, " ", &rest); words && word && count < WORDS_MAX - 1;
          word = strtok_r(NULL, " ", &rest))
         words[count++] = word;
     return words;
@@ -210,7 +210,7 @@ static int take_options(int count, char **words) {
         default:
             return -EINVAL;
         }
-    return copies >= 1 && copies <= COPIES_MOST ? 0 : -EINVAL;
+    return copies >= 1 && copies <= COPIES_MAX ? 0 : -EINVAL;
 }
 
 static int run_steps(char **steps) {

@@ -262,7 +262,7 @@ static void find_steps(void) {
     struct text lines;
     unsigned count = 0;
     step_count = 0;
-    text_init(&lines, OUTPUT_MOST);
+    text_init(&lines, OUTPUT_MAX);
     assert_int_equal(TOOL("--snapshot-controls"), 0);
     assert_int_equal(text_append(&lines, tool_output.bytes, tool_output.length), 0);
     for (char *at = lines.bytes, *line; count < sizeof steps / sizeof *steps && (line = strsep(&at, "\n"));)

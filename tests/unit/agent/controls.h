@@ -22,7 +22,7 @@
 
 #include <cmocka.h>
 
-enum { OUTPUT_MOST = 8 << 20 };
+enum { OUTPUT_MAX = 8 << 20 };
 
 static char machine_program[512], machine_root[64];
 static struct text tool_output, tool_words; /* of the last tool */
@@ -32,8 +32,8 @@ static inline int machine_setup(void **state) {
     /* In memory where that can be: a tree is made and compared often. */
     snprintf(machine_root, sizeof machine_root, "%s/assay-test-XXXXXX",
              access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp");
-    text_init(&tool_output, OUTPUT_MOST);
-    text_init(&tool_words, OUTPUT_MOST);
+    text_init(&tool_output, OUTPUT_MAX);
+    text_init(&tool_words, OUTPUT_MAX);
     return mkdtemp(machine_root) ? 0 : -1;
 }
 
@@ -82,7 +82,7 @@ static inline void machine_put(const char *path, const char *content) {
 
 static inline void machine_expect(const char *path, const char *content) {
     struct text now;
-    text_init(&now, OUTPUT_MOST);
+    text_init(&now, OUTPUT_MAX);
     assert_int_equal(file_read(on_machine(path), &now, NULL), 0);
     assert_string_equal(now.bytes, content);
     text_clear(&now);

@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { BUILD_MEMBERS_MOST = 32, BUILD_DATE = 0x5b74, BUILD_TIME = 0x5060 };
+enum { BUILD_MEMBERS_MAX = 32, BUILD_DATE = 0x5b74, BUILD_TIME = 0x5060 };
 
 /* What is 0 or NULL is as it should be. */
 struct build_member {
@@ -49,7 +49,7 @@ struct build_member {
 };
 
 struct build {
-    struct build_member members[BUILD_MEMBERS_MOST];
+    struct build_member members[BUILD_MEMBERS_MAX];
     size_t count;
     const char *manifest;     /* instead of a right one */
     const char *manifest_end; /* after a right one */
@@ -240,7 +240,7 @@ static inline void build_end(struct text *zip, const struct build *build, size_t
 
 /* The zip of BUILD's members as they are. */
 static inline void build_zip(const struct build *build, struct text *zip) {
-    struct built_place places[BUILD_MEMBERS_MOST];
+    struct built_place places[BUILD_MEMBERS_MAX];
     size_t count = 0;
     text_init(zip, 256 << 20);
     if (build->before)

@@ -29,15 +29,15 @@ TEST(cleaned) {
 }
 
 TEST(cut) {
-    char exact[SHOWN_MOST + 16];
+    char exact[SHOWN_MAX + 16];
     memset(exact, 'x', sizeof exact);
     exact[sizeof exact - 1] = '\0';
     struct shown cut = shown(exact);
-    assert_int_equal(strlen(cut.text), SHOWN_MOST - 1);
-    assert_string_equal(cut.text + SHOWN_MOST - 5, "x...");
+    assert_int_equal(strlen(cut.text), SHOWN_MAX - 1);
+    assert_string_equal(cut.text + SHOWN_MAX - 5, "x...");
     memset(exact, '\x1b', sizeof exact - 1);
     cut = shown(exact);
-    assert_true(strlen(cut.text) < SHOWN_MOST);
+    assert_true(strlen(cut.text) < SHOWN_MAX);
     assert_non_null(strstr(cut.text, "\\x1b..."));
 }
 

@@ -127,9 +127,9 @@ TEST(help_is_asked) {
 }
 
 TEST(text_keeps_the_width) {
-    for (size_t width = MANUAL_WIDTH_LEAST; width <= MANUAL_WIDTH_MOST; width++) {
+    for (size_t width = MANUAL_WIDTH_LEAST; width <= MANUAL_WIDTH_MAX; width++) {
         cleanup(text_clear) struct text text;
-        text_init(&text, MANUAL_BYTES_MOST);
+        text_init(&text, MANUAL_BYTES_MAX);
         struct failure failure = {0};
         assert_int_equal(manual_text(NULL, width, &text, &failure), 0);
         assert_int_equal(manual_text(&fit, width, &text, &failure), 0);
@@ -142,7 +142,7 @@ TEST(text_keeps_the_width) {
 
 TEST(roff_is_escaped) {
     cleanup(text_clear) struct text text;
-    text_init(&text, MANUAL_BYTES_MOST);
+    text_init(&text, MANUAL_BYTES_MAX);
     struct failure failure = {0};
     assert_int_equal(manual_roff(&fit, &text, &failure), 0);
     assert_non_null(strstr(text.bytes, ".TH ASSAY\\-FIT 1 "));

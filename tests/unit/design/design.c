@@ -422,12 +422,12 @@ TEST(write) {
 TEST(new_refusals) {
     struct design *design = NULL;
     struct failure failure = {0};
-    assert_int_equal(design_new((size_t)DESIGN_ROWS_MOST + 1, &design, &failure), -22);
+    assert_int_equal(design_new((size_t)DESIGN_ROWS_MAX + 1, &design, &failure), -22);
     assert_null(design);
     design = one_column("x", DESIGN_INTEGER, 1);
     struct design_column *column = NULL;
     char name[16];
-    for (int i = 1; i < DESIGN_COLUMNS_MOST; i++) {
+    for (int i = 1; i < DESIGN_COLUMNS_MAX; i++) {
         snprintf(name, sizeof name, "c%d", i);
         assert_int_equal(design_add_column(design, name, DESIGN_NUMBER, &column, &failure), 0);
     }

@@ -295,7 +295,7 @@ TEST(field_limit) {
             struct text csv;
             text_init(&csv, 64 << 20);
             text_append_string(&csv, quoted ? "a,b\n1,\"" : "a,b\n1,");
-            append_many(&csv, 'x', CSV_FIELD_MOST + extra);
+            append_many(&csv, 'x', CSV_FIELD_MAX + extra);
             text_append_string(&csv, quoted ? "\"\n" : "\n");
             check_big(&csv, "r.csv:2:3", extra ? "a field of more than 1048576 bytes" : NULL);
             text_clear(&csv);
@@ -320,7 +320,7 @@ TEST(row_and_column_limits) {
     }
     check_big(&csv, "r.csv:2", "a row of more than 16777216 bytes");
     text_reset(&csv);
-    for (int i = 0; i < CSV_COLUMNS_MOST; i++)
+    for (int i = 0; i < CSV_COLUMNS_MAX; i++)
         text_printf(&csv, "%sc%d", i ? "," : "", i);
     check_big(&csv, "", NULL);
     text_append_string(&csv, ",more");
@@ -505,8 +505,8 @@ static uint64_t draw(void) {
 
 /* Rows of random texts, made of what is awkward, come back as they were. */
 TEST(texts_round_trip) {
-    enum { ROWS = 5000, COLUMNS = 4, LENGTH_MOST = 12 };
-    static char texts[ROWS][COLUMNS][LENGTH_MOST + 1];
+    enum { ROWS = 5000, COLUMNS = 4, LENGTH_MAX = 12 };
+    static char texts[ROWS][COLUMNS][LENGTH_MAX + 1];
     static const char characters[] = "ab,\"\"\n\r \t1.\x01;'";
     struct text csv;
     text_init(&csv, 16 << 20);
@@ -514,7 +514,7 @@ TEST(texts_round_trip) {
     for (size_t row = 0; row < ROWS; row++) {
         for (size_t column = 0; column < COLUMNS; column++) {
             char *text = texts[row][column];
-            for (size_t length = draw() % (LENGTH_MOST + 1); length > 0; length--)
+            for (size_t length = draw() % (LENGTH_MAX + 1); length > 0; length--)
                 *text++ = characters[draw() % (sizeof characters - 1)];
             assert_int_equal(
                 csv_append_field(&csv, column == 0, texts[row][column], strlen(texts[row][column])), 0);

@@ -131,8 +131,8 @@ TEST(numbers_have_a_length) {
 
 TEST(depth) {
     cleanup_free char *json = calloc(1, 300000);
-    memset(json, '[', DOCUMENT_DEPTH_MOST);
-    memset(json + DOCUMENT_DEPTH_MOST, ']', DOCUMENT_DEPTH_MOST);
+    memset(json, '[', DOCUMENT_DEPTH_MAX);
+    memset(json + DOCUMENT_DEPTH_MAX, ']', DOCUMENT_DEPTH_MAX);
     document_free(parse(json));
     memset(json, '[', 200000); /* deeper than cJSON goes */
     refuse(json, "m.json:1:65: nested deeper than 64 levels");

@@ -220,9 +220,9 @@ TEST(depth) {
     struct text yaml;
     text_init(&yaml, 1 << 20);
     text_append_string(&yaml, "a: ");
-    for (int i = 0; i < DOCUMENT_DEPTH_MOST - 1; i++)
+    for (int i = 0; i < DOCUMENT_DEPTH_MAX - 1; i++)
         text_append_character(&yaml, '[');
-    for (int i = 0; i < DOCUMENT_DEPTH_MOST - 1; i++)
+    for (int i = 0; i < DOCUMENT_DEPTH_MAX - 1; i++)
         text_append_character(&yaml, ']');
     document_free(parse(yaml.bytes, yaml.length)); /* the root and 63 sequences */
     text_reset(&yaml);
@@ -260,7 +260,7 @@ TEST(billion_laughs) {
 TEST(anchors_have_a_limit) {
     struct text yaml;
     text_init(&yaml, 1 << 20);
-    for (int i = 0; i < DOCUMENT_ANCHORS_MOST; i++)
+    for (int i = 0; i < DOCUMENT_ANCHORS_MAX; i++)
         text_printf(&yaml, "- &a%d x\n", i);
     text_append_string(&yaml, "- &a7 again\n");
     document_free(parse(yaml.bytes, yaml.length));
@@ -270,7 +270,7 @@ TEST(anchors_have_a_limit) {
 }
 
 TEST(too_many_bytes) {
-    size_t length = (size_t)DOCUMENT_BYTES_MOST + 1;
+    size_t length = (size_t)DOCUMENT_BYTES_MAX + 1;
     cleanup_free char *bytes = malloc(length);
     memset(bytes, ' ', length);
     refuse_bytes(bytes, length, "c.yaml: 67108865 bytes, expected at most 67108864");

@@ -244,11 +244,11 @@ static void check_limit(const char *prefix, const char *suffix, size_t good, siz
 
 TEST(limits) {
     const char *deep = "more than 64 levels of nesting";
-    check_limit("(", ")", EXPRESSION_DEPTH_MOST - 1, EXPRESSION_DEPTH_MOST, deep);
-    check_limit("-", "", EXPRESSION_DEPTH_MOST - 1, 4000, deep);
-    check_limit("not ", "", EXPRESSION_DEPTH_MOST - 1, 1000, deep);
-    check_limit("1^", "", EXPRESSION_DEPTH_MOST - 1, 2000, deep);
-    check_limit("max(", ")", EXPRESSION_DEPTH_MOST - 1, 800, deep);
+    check_limit("(", ")", EXPRESSION_DEPTH_MAX - 1, EXPRESSION_DEPTH_MAX, deep);
+    check_limit("-", "", EXPRESSION_DEPTH_MAX - 1, 4000, deep);
+    check_limit("not ", "", EXPRESSION_DEPTH_MAX - 1, 1000, deep);
+    check_limit("1^", "", EXPRESSION_DEPTH_MAX - 1, 2000, deep);
+    check_limit("max(", ")", EXPRESSION_DEPTH_MAX - 1, 800, deep);
     /* Six values wait at each level: the stack is full before the nesting is. */
     check_limit("1 or 1 and 1 < 1 + 1 * (", ")", 50, 60, "too many unfinished operations");
     /* A long chain needs neither. */

@@ -123,22 +123,22 @@ TEST(limits) {
     expect_refused("n[1-257]m[1-256]", "more than 65536 hosts", 1);
     expect_refused("n[1-65536]m[1-65536]m[1-65536]m[1-65536]m[1-65536]", "more than 65536 hosts", 1);
     expect_refused("n[1-65535]", "more than 65536 hosts", 1); /* two are there already */
-    char name[2 * HOST_NAME_MOST];
+    char name[2 * HOST_BYTES_MAX];
     memset(name, 'n', sizeof name);
-    memcpy(name + HOST_NAME_MOST - 1, "[9]", 4);
+    memcpy(name + HOST_BYTES_MAX - 1, "[9]", 4);
     cleanup(host_list_clear) struct host_list list = {0};
     struct failure failure = {0};
     assert_int_equal(host_list_parse(&list, name, &failure), 0);
-    assert_int_equal(strlen(list.names[0]), HOST_NAME_MOST);
-    memcpy(name + HOST_NAME_MOST - 1, "[9-10]", 7);
+    assert_int_equal(strlen(list.names[0]), HOST_BYTES_MAX);
+    memcpy(name + HOST_BYTES_MAX - 1, "[9-10]", 7);
     expect_refused(name, "more than 255 bytes", 1);
-    memcpy(name + HOST_NAME_MOST - 1, "nnn", 4);
+    memcpy(name + HOST_BYTES_MAX - 1, "nnn", 4);
     expect_refused(name, "more than 255 bytes", 1);
     assert_int_equal(host_list_parse(&list, "n[1-65535]", &failure), 0);
-    assert_int_equal(list.count, HOST_LIST_MOST);
+    assert_int_equal(list.count, HOST_LIST_MAX);
     assert_int_equal(host_list_parse(&list, "n[500-600]", &failure), 0); /* there already: still fine */
     assert_int_equal(host_list_add(&list, "one-more", &failure), -EFBIG);
-    assert_int_equal(list.count, HOST_LIST_MOST);
+    assert_int_equal(list.count, HOST_LIST_MAX);
 }
 
 TEST(names_are_added) {
@@ -311,7 +311,7 @@ TEST(many_names) {
     size_t length = check_round_trip(&list);
     assert_int_equal(length, strlen("dahu-[1-10000].grenoble.grid5000.fr"));
     host_list_clear(&list);
-    for (unsigned i = 0; i < HOST_LIST_MOST; i++) { /* nothing to fold: the slow case */
+    for (unsigned i = 0; i < HOST_LIST_MAX; i++) { /* nothing to fold: the slow case */
         char name[64];
         snprintf(name, sizeof name, "r%uc%un%u", i % 251, i % 241, i);
         assert_int_equal(host_list_add(&list, name, &failure), 0);

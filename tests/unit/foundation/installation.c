@@ -136,7 +136,7 @@ TEST(list_is_sorted_and_unique) {
 TEST(too_many_folders) {
     cleanup(text_clear) struct text path;
     text_init(&path, 4096);
-    for (int i = 0; i <= INSTALLATION_FOLDERS_MOST; i++)
+    for (int i = 0; i <= INSTALLATION_FOLDERS_MAX; i++)
         assert_int_equal(text_printf(&path, "/f%d:", i), 0);
     struct installation installation = {0};
     struct failure failure = {0};

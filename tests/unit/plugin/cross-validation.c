@@ -121,7 +121,7 @@ TEST(by_hand) {
     char said[256] = "";
     struct heard heard = {0};
     struct residuals residuals;
-    fit(KEPT_ROWS_MOST, FOLDS, &heard, said, &residuals);
+    fit(KEPT_ROWS_MAX, FOLDS, &heard, said, &residuals);
     assert_string_equal(said, "");
     for (int g = 0; g < GROUPS; g++) {
         double squares = 0, sum = 0, count = 0;
@@ -164,7 +164,7 @@ TEST(not_at_all) {
     residuals_clear(&residuals);
     heard = (struct heard){.rmse = {-1, -1, -1}};
     said[0] = '\0';
-    fit(KEPT_ROWS_MOST, 0, &heard, said, &residuals);
+    fit(KEPT_ROWS_MAX, 0, &heard, said, &residuals);
     assert_true(heard.rmse[0] == -1 && said[0] == '\0');
     residuals_clear(&residuals);
 }

@@ -2,11 +2,11 @@
 #include "tests/test.h"
 #include "tests/unit/plugin/fit-library.h"
 
-enum { ROWS_MOST = 200 };
+enum { ROWS_MAX = 200 };
 enum form { IMPROVED, CLASSICAL };
 enum criterion { RELATIVE, TIME, LOG };
 
-static double flops[ROWS_MOST], bytes[ROWS_MOST], durations[ROWS_MOST], weights[ROWS_MOST];
+static double flops[ROWS_MAX], bytes[ROWS_MAX], durations[ROWS_MAX], weights[ROWS_MAX];
 
 static int set_up(void **state) {
     return fit_library_open("fit-roofline");
@@ -258,7 +258,7 @@ TEST(classical_is_told) {
 /* ---- Units and performance */
 
 TEST(units) {
-    static double giga[ROWS_MOST], mega[ROWS_MOST], rates[ROWS_MOST];
+    static double giga[ROWS_MAX], mega[ROWS_MAX], rates[ROWS_MAX];
     static const char *const words[] = {"peak_flops",
                                         "peak_bandwidth",
                                         "ridge_intensity",

@@ -3,12 +3,12 @@
 #include "tests/test.h"
 #include "tests/unit/plugin/fit-library.h"
 
-enum { ROWS_MOST = 400 };
+enum { ROWS_MAX = 400 };
 
 static struct plugin_library *linear_library;
 static const struct fit_operations *linear;
 static struct host_result other; /* large */
-static double sizes[ROWS_MOST], durations[ROWS_MOST], weights[ROWS_MOST];
+static double sizes[ROWS_MAX], durations[ROWS_MAX], weights[ROWS_MAX];
 
 static int set_up(void **state) {
     if (fit_library_open("fit-linear") < 0)
@@ -168,7 +168,7 @@ TEST(what_is_told) {
 
 /* The same transfers in other units, and as bandwidths: what is told is in SI units and does not change. */
 TEST(units) {
-    static double small[ROWS_MOST], milli[ROWS_MOST], rates[ROWS_MOST], bytes[ROWS_MOST];
+    static double small[ROWS_MAX], milli[ROWS_MAX], rates[ROWS_MAX], bytes[ROWS_MAX];
     test_seed = 7;
     make_rows(150, 0.3);
     for (size_t i = 0; i < 150; i++) {

@@ -51,7 +51,7 @@ static size_t count_settings(size_t count, const uint8_t *folds, size_t counts[s
 }
 
 TEST(settings_whole) {
-    static const size_t many[] = {3, 5, 23, 540, FOLDS_DEALT_MOST, SETTINGS_MANY};
+    static const size_t many[] = {3, 5, 23, 540, FOLDS_DEALT_MAX, SETTINGS_MANY};
     for (size_t i = 0; i < sizeof many / sizeof *many; i++) {
         cleanup(folds_cleanup) struct folds *folds = folds_new(FOLDS, 1);
         size_t counts[FOLDS], least = SIZE_MAX, most = 0;
@@ -62,7 +62,7 @@ TEST(settings_whole) {
             least = counts[f] < least ? counts[f] : least;
             most = counts[f] > most ? counts[f] : most;
         }
-        if (many[i] <= FOLDS_DEALT_MOST)
+        if (many[i] <= FOLDS_DEALT_MAX)
             assert_true(most - least <= 1);
         else
             assert_true(most - least < SETTINGS_MANY / FOLDS / 10);

@@ -84,15 +84,15 @@ TEST(places_end) {
     struct row_places places = {0};
     enum { BLOCK = 1024 };
     uint64_t lines[BLOCK];
-    for (uint64_t at = 0; at < (uint64_t)ROW_PLACES_MOST + 5 * BLOCK; at += BLOCK) {
+    for (uint64_t at = 0; at < (uint64_t)ROW_PLACES_MAX + 5 * BLOCK; at += BLOCK) {
         for (uint64_t i = 0; i < BLOCK; i++)
             lines[i] = 2 + 2 * (at + i);
         assert_int_equal(row_places_add(&places, 0, BLOCK, lines), 0);
     }
     place_is(&places, 12345, 0, 2 + 2 * 12345);
-    place_is(&places, ROW_PLACES_MOST - 1, 0, 2 + 2 * ((uint64_t)ROW_PLACES_MOST - 1));
+    place_is(&places, ROW_PLACES_MAX - 1, 0, 2 + 2 * ((uint64_t)ROW_PLACES_MAX - 1));
     uint32_t input;
     uint64_t line;
-    assert_false(row_places_find(&places, ROW_PLACES_MOST, &input, &line));
+    assert_false(row_places_find(&places, ROW_PLACES_MAX, &input, &line));
     row_places_clear(&places);
 }

@@ -66,7 +66,7 @@ static struct lack_of_fit fit(const char *rows, const char *terms, const char *w
 #define SIX "a,p,1,1,1\na,p,3,1,7\na,p,2,1,6\na,p,1,1,3\na,p,2,1,8\na,p,3,1,5\n"
 
 TEST(by_hand) {
-    struct lack_of_fit lack = fit(SIX, "1+x", NULL, KEPT_ROWS_MOST);
+    struct lack_of_fit lack = fit(SIX, "1+x", NULL, KEPT_ROWS_MAX);
     assert_int_equal(lack.rows, 6);
     assert_int_equal(lack.settings, 3);
     assert_true(near(lack.pure_squares, 6, 1e-12) && near(lack.squares, 12, 1e-12));
@@ -75,7 +75,7 @@ TEST(by_hand) {
     /* Of t = sqrt 6 with 3 degrees of freedom. */
     assert_true(near(exp(lack.log_p), 1 - 2 / acos(-1) * (atan(sqrt(2)) + sqrt(2) / 3), 1e-10));
     /* As many terms as settings leave nothing to test. */
-    lack = fit(SIX, "1+x+x^2", NULL, KEPT_ROWS_MOST);
+    lack = fit(SIX, "1+x+x^2", NULL, KEPT_ROWS_MAX);
     assert_true(near(lack.pure_error, sqrt(2), 1e-9) && lack.freedom == 0 && isnan(lack.ratio));
     assert_true(isnan(lack.log_p));
 }
@@ -84,30 +84,30 @@ TEST(by_hand) {
 TEST(settings) {
     struct lack_of_fit lack =
         fit(SIX "b,p,1,1,11\nb,p,1,1,13\nb,p,2,1,16\nb,p,2,1,18\nb,p,3,1,15\nb,p,3,1,17\n", "1+x", NULL,
-            KEPT_ROWS_MOST);
+            KEPT_ROWS_MAX);
     assert_int_equal(lack.settings, 6);
     assert_true(lack.pure_freedom == 6 && lack.freedom == 2);
     assert_true(near(lack.ratio, 6, 1e-10)); /* 24 / 2 over 12 / 6 */
     static const char texts[] =
         "a,p,1,1,1\na,q,1,1,3\na,p,2,1,5\na,q,2,1,4\na,p,3,1,6\na,q,3,1,9\na,q,3,1,8\n";
-    lack = fit(texts, "1+x", NULL, KEPT_ROWS_MOST);
+    lack = fit(texts, "1+x", NULL, KEPT_ROWS_MAX);
     assert_int_equal(lack.settings, 3);
-    lack = fit(texts, "1+x+category(c)", NULL, KEPT_ROWS_MOST);
+    lack = fit(texts, "1+x+category(c)", NULL, KEPT_ROWS_MAX);
     assert_int_equal(lack.settings, 6);
     assert_true(lack.pure_freedom == 1 && near(lack.pure_squares, 0.5, 1e-12));
     assert_true(lack.freedom == 3);
 }
 
 TEST(not_told) {
-    struct lack_of_fit lack = fit(SIX, "1+x", "w", KEPT_ROWS_MOST);
+    struct lack_of_fit lack = fit(SIX, "1+x", "w", KEPT_ROWS_MAX);
     assert_true(lack.settings == 0 && lack.pure_freedom == 0 && isnan(lack.ratio));
     lack = fit(SIX, "1+x", NULL, 4); /* every second row was kept */
     assert_true(lack.settings == 0);
-    lack = fit("a,p,1,1,1\na,p,2,1,6\na,p,3,1,7\na,p,4,1,7\n", "1+x", NULL, KEPT_ROWS_MOST);
+    lack = fit("a,p,1,1,1\na,p,2,1,6\na,p,3,1,7\na,p,4,1,7\n", "1+x", NULL, KEPT_ROWS_MAX);
     assert_true(lack.settings == 4 && lack.pure_freedom == 0 && isnan(lack.pure_error) && isnan(lack.ratio));
 /* Each row thrice: nothing scatters, and there is nothing to compare with. */
 #define THREE "a,p,1,1,0.1\na,p,2,1,0.7\na,p,3,1,0.9\n"
-    lack = fit(THREE THREE THREE, "1+x", NULL, KEPT_ROWS_MOST);
+    lack = fit(THREE THREE THREE, "1+x", NULL, KEPT_ROWS_MAX);
     assert_true(lack.pure_freedom == 6 && lack.squares > 0);
     assert_true(lack.pure_error == 0 && isnan(lack.ratio));
 }

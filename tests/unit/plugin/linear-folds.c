@@ -173,7 +173,7 @@ TEST(undefined) {
 
 /* Beyond so many groups folds are given up; what was summed stays as exact as it was. */
 TEST(given_up) {
-    enum { GROUPS = MOMENTS_FOLDS_GROUPS_MOST };
+    enum { GROUPS = MOMENTS_FOLDS_GROUPS_MAX };
     static struct formula formula;
     static const struct fit_column names[] = {{.name = "a"}, {.name = "y"}};
     const struct plugin_host host = {.size = sizeof host};

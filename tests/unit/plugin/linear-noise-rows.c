@@ -128,7 +128,7 @@ static void assert_near(double value, double expected, double size) {
 static void check_kernel(size_t width, size_t count, bool weighted) {
     enum { WIDTH = 6, COUNT = 704 };
     static double z[WIDTH * COUNT], y[COUNT], v[COUNT];
-    static double scratch[(WIDTH + 2 + NOISE_GRAMS_MOST) * NOISE_KERNEL_TILE] __attribute__((aligned(64)));
+    static double scratch[(WIDTH + 2 + NOISE_GRAMS_MAX) * NOISE_KERNEL_TILE] __attribute__((aligned(64)));
     double b[WIDTH], c[WIDTH];
     for (size_t q = 0; q < width; q++) {
         b[q] = test_random() - 0.5;
@@ -155,7 +155,7 @@ static void check_kernel(size_t width, size_t count, bool weighted) {
     assert_near(sums->objective, objective, size);
     for (size_t a = 0; a < width; a++)
         for (size_t q = 0; q <= a; q++) {
-            double expected[3 + NOISE_GRAMS_MOST] = {0}, sizes[3 + NOISE_GRAMS_MOST] = {0};
+            double expected[3 + NOISE_GRAMS_MAX] = {0}, sizes[3 + NOISE_GRAMS_MAX] = {0};
             for (size_t r = 0; r < count; r++) {
                 double s, t, w = weighted ? v[r] : 1;
                 noise_kernel_rows(&piece, r, 1, b, c, &t, &s);
@@ -175,7 +175,7 @@ static void check_kernel(size_t width, size_t count, bool weighted) {
             assert_near(sums->mean[a], expected[0], sizes[0]);
             assert_near(sums->spread[a], expected[1], sizes[1]);
             assert_near(sums->absolute[a], expected[2], sizes[2]);
-            for (size_t g = 0; g < NOISE_GRAMS_MOST; g++)
+            for (size_t g = 0; g < NOISE_GRAMS_MAX; g++)
                 assert_near(sums->grams[g][a * width + q], expected[3 + g], sizes[3 + g]);
         }
     /* The likelihood alone, and one gram alone, are the same numbers. */

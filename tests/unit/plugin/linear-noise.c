@@ -11,13 +11,13 @@
 
 #include <unistd.h>
 
-enum { ROWS_MOST = 40000 };
+enum { ROWS_MAX = 40000 };
 
 extern const struct assay_plugin assay_plugin;
 static const struct fit_operations *fit;
 static struct host_result result;
-static double columns[5][ROWS_MOST]; /* x, z, w, y ... */
-static uint32_t groups[ROWS_MOST];
+static double columns[5][ROWS_MAX]; /* x, z, w, y ... */
+static uint32_t groups[ROWS_MAX];
 static double random_normal(void) {
     return sqrt(-2 * log(test_random())) * cos(2 * M_PI * test_random());
 }
@@ -502,7 +502,7 @@ static size_t read_measurements(char names[HOST_GROUPS][64], uint32_t *ret_group
         uint32_t group = 0;
         while (group < *ret_groups && strcmp(names[group], name) != 0)
             group++;
-        assert_true(group < HOST_GROUPS && rows < ROWS_MOST);
+        assert_true(group < HOST_GROUPS && rows < ROWS_MAX);
         if (group == *ret_groups)
             memcpy(names[(*ret_groups)++], name, sizeof name);
         groups[rows] = group;
@@ -553,7 +553,7 @@ static void run_rule(const struct host_table *table, enum noise_rule rule, uint3
     for (size_t i = 0; i < instance->input_count; i++)
         inputs[i] = needed[instance->input_need[i]];
     struct noise_rows *rows = NULL;
-    static uint32_t folds[ROWS_MOST];
+    static uint32_t folds[ROWS_MAX];
     assert_int_equal(noise_rows_new(instance->formula.input_count, false, 1, NOISE_ROWS_MEMORY, &rows), 0);
     assert_int_equal(noise_rows_add(rows, table->rows, inputs, table->groups, folds), 0);
     struct settling *settling = settling_new(instance);

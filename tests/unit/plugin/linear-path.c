@@ -7,7 +7,7 @@
 
 #include <unistd.h>
 
-enum { ROWS_MOST = 256, LINE = 4096, FIELDS = 16 };
+enum { ROWS_MAX = 256, LINE = 4096, FIELDS = 16 };
 
 extern const struct assay_plugin assay_plugin;
 static const char *data;
@@ -15,8 +15,8 @@ static struct host_result result;
 static struct settled settled;
 
 struct csv {
-    char text[ROWS_MOST][LINE];
-    char *fields[ROWS_MOST][FIELDS];
+    char text[ROWS_MAX][LINE];
+    char *fields[ROWS_MAX][FIELDS];
     size_t rows, columns;
 };
 static struct csv table, path, final;
@@ -27,7 +27,7 @@ static void read_csv(const char *name, struct csv *ret) {
     snprintf(place, sizeof place, "%s/elimination/%s.csv", data, name);
     FILE *file = fopen(place, "re");
     assert_non_null(file);
-    for (ret->rows = 0; ret->rows < ROWS_MOST && fgets(ret->text[ret->rows], LINE, file); ret->rows++) {
+    for (ret->rows = 0; ret->rows < ROWS_MAX && fgets(ret->text[ret->rows], LINE, file); ret->rows++) {
         char *line = ret->text[ret->rows];
         line[strcspn(line, "\r\n")] = '\0';
         for (ret->columns = 0; line && ret->columns < FIELDS; ret->columns++) {
@@ -36,7 +36,7 @@ static void read_csv(const char *name, struct csv *ret) {
         }
     }
     fclose(file);
-    assert_true(ret->rows > 1 && ret->rows < ROWS_MOST);
+    assert_true(ret->rows > 1 && ret->rows < ROWS_MAX);
 }
 
 static const char *field(const struct csv *csv, size_t row, const char *column) {
@@ -122,7 +122,7 @@ static void compare_final(const char *name) {
 }
 
 static void check(const char *name, const char *response) {
-    static double columns[HOST_COLUMNS][ROWS_MOST];
+    static double columns[HOST_COLUMNS][ROWS_MAX];
     struct fit_operations operations = *(const struct fit_operations *)assay_plugin.operations;
     operations.finish = settle_and_finish;
     read_csv(name, &table);

@@ -4,7 +4,7 @@
 #include "tests/test.h"
 #include "tests/unit/plugin/fit-host.h"
 
-enum { ROWS = 901, TERMS = 3, PLAIN_MOST = 5000 };
+enum { ROWS = 901, TERMS = 3, PLAIN_MAX = 5000 };
 
 extern const struct assay_plugin assay_plugin;
 static struct host_result result;
@@ -70,7 +70,7 @@ static int plain(enum robust robust, bool weighted, long double b[TERMS], long d
     for (size_t i = 0; i < ROWS; i++)
         w[i] = weighted ? weights[i] : 1;
     solve(w, b);
-    for (int step = 1; step < PLAIN_MOST; step++) {
+    for (int step = 1; step < PLAIN_MAX; step++) {
         long double moved = 0;
         for (size_t i = 0; i < ROWS; i++) {
             fill(i, x);

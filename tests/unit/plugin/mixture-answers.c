@@ -7,7 +7,7 @@
 
 #include <unistd.h>
 
-enum { VALUES_MOST = 20000, ROWS_MOST = 64 };
+enum { VALUES_MAX = 20000, ROWS_MAX = 64 };
 
 static const char *data;
 
@@ -16,7 +16,7 @@ struct answer {
     double k, log_likelihood, bic;
     bool agreed;
 };
-static struct answer answers[ROWS_MOST];
+static struct answer answers[ROWS_MAX];
 static size_t answer_count;
 
 static int set_up(void **state) {
@@ -47,7 +47,7 @@ static void read_answers(void) {
     assert_int_equal(csv_open(path, &reader, &failure), 0);
     size_t k = column(reader, "k"), loglik = column(reader, "best_loglik"), bic = column(reader, "bic"),
            agree = column(reader, "agreed");
-    while (csv_next(reader, &fields, &failure) > 0 && answer_count < ROWS_MOST) {
+    while (csv_next(reader, &fields, &failure) > 0 && answer_count < ROWS_MAX) {
         struct answer *answer = &answers[answer_count++];
         copy(&fields[column(reader, "sample")], answer->sample, sizeof answer->sample);
         copy(&fields[column(reader, "weights")], answer->weights, sizeof answer->weights);
@@ -75,7 +75,7 @@ static size_t read_sample(const char *name, double *values) {
     close(descriptor);
     assert_int_equal(gzip_file_read(from, to), 0);
     assert_int_equal(csv_open(to, &reader, &failure), 0);
-    while (csv_next(reader, &fields, &failure) > 0 && count < VALUES_MOST)
+    while (csv_next(reader, &fields, &failure) > 0 && count < VALUES_MAX)
         assert_int_equal(csv_number(reader, 0, &values[count++], &failure), 0);
     csv_close(reader);
     unlink(to);
@@ -105,7 +105,7 @@ static void assert_components(const struct answer *answer, const struct host_par
 }
 
 TEST(never_below) {
-    static double values[VALUES_MOST];
+    static double values[VALUES_MAX];
     size_t rows = 0, equal = 0;
     read_answers();
     for (size_t i = 0; i < answer_count; i++) {

@@ -3,7 +3,7 @@
 #include "engine/design/random.h"
 #include "tests/test.h"
 
-enum { POINTS_MOST = 512, TERMS_MOST = 8 };
+enum { POINTS_MAX = 512, TERMS_MAX = 8 };
 
 static const struct optimal_group unknown = {.covariance = NULL, .sigma = 1, .share = 1};
 
@@ -49,7 +49,7 @@ static struct optimal_problem polynomial(size_t points, size_t degree, double *t
 /* ---- Designs that are known (Atkinson, Donev and Tobias, chapters 9 and 11) */
 
 TEST(d_line) {
-    double terms[POINTS_MOST * 2];
+    double terms[POINTS_MAX * 2];
     struct optimal_problem problem = polynomial(101, 1, terms, OPTIMAL_D, 10);
     struct optimal_rows rows = find(&problem);
     assert_int_equal(rows.count, 10);
@@ -59,7 +59,7 @@ TEST(d_line) {
 }
 
 TEST(d_quadratic) {
-    double terms[POINTS_MOST * 3];
+    double terms[POINTS_MAX * 3];
     struct optimal_problem problem = polynomial(201, 2, terms, OPTIMAL_D, 12);
     struct optimal_rows rows = find(&problem);
     assert_int_equal(times(&rows, 0), 4);
@@ -70,7 +70,7 @@ TEST(d_quadratic) {
 
 /* Cubic: -1, 1 and the roots of P3', +-1/sqrt(5) (Guest 1958; Hoel 1958), to the grid's width. */
 TEST(d_cubic) {
-    double terms[POINTS_MOST * 4];
+    double terms[POINTS_MAX * 4];
     struct optimal_problem problem = polynomial(401, 3, terms, OPTIMAL_D, 16);
     struct optimal_rows rows = find(&problem);
     assert_int_equal(times(&rows, 0), 4);
@@ -88,7 +88,7 @@ TEST(d_cubic) {
 
 /* A quarter, a half and a quarter at -1, 0 and 1. */
 TEST(i_quadratic) {
-    double terms[POINTS_MOST * 3];
+    double terms[POINTS_MAX * 3];
     struct optimal_problem problem = polynomial(401, 2, terms, OPTIMAL_I, 16);
     struct optimal_rows rows = find(&problem);
     assert_int_equal(times(&rows, 0), 4);
@@ -125,7 +125,7 @@ TEST(weights) {
 
 /* Gauss and Jordan, with pivots: nothing that the code under test uses. Returns the determinant. */
 static double invert(const double *matrix, size_t n, double *ret) {
-    double work[TERMS_MOST][2 * TERMS_MOST] = {{0}}, determinant = 1;
+    double work[TERMS_MAX][2 * TERMS_MAX] = {{0}}, determinant = 1;
     for (size_t i = 0; i < n; i++) {
         for (size_t j = 0; j < n; j++)
             work[i][j] = matrix[i * n + j];
@@ -161,7 +161,7 @@ static double recomputed(const struct optimal_problem *problem, size_t g, const 
                          double *ret) {
     const struct optimal_group *group = &problem->groups[g];
     size_t n = problem->term_count;
-    double information[TERMS_MOST * TERMS_MOST] = {0};
+    double information[TERMS_MAX * TERMS_MAX] = {0};
     invert(group->covariance, n, information);
     for (size_t r = 0; r < count; r++) {
         if (problem->kinds && problem->kinds[rows[r]] != group->kind)
@@ -180,7 +180,7 @@ static double value_of(const struct optimal_problem *problem, const size_t *rows
     size_t n = problem->term_count;
     double sum = 0, all = 0;
     for (size_t g = 0; g < problem->group_count; g++) {
-        double covariance[TERMS_MOST * TERMS_MOST], variance = 0, shares = 0;
+        double covariance[TERMS_MAX * TERMS_MAX], variance = 0, shares = 0;
         double log_det = recomputed(problem, g, rows, count, covariance);
         for (size_t c = 0; c < problem->candidate_count; c++) {
             if (problem->kinds && problem->kinds[c] != problem->groups[g].kind)
@@ -224,7 +224,7 @@ static double drawn(struct random_source *source) {
 
 /* A covariance: A A' of a random A, and a little more. */
 static void make_covariance(struct random_source *source, size_t n, double *ret) {
-    double a[TERMS_MOST * TERMS_MOST];
+    double a[TERMS_MAX * TERMS_MAX];
     for (size_t i = 0; i < n * n; i++)
         a[i] = drawn(source);
     for (size_t i = 0; i < n; i++)
@@ -284,7 +284,7 @@ static void check_figures(const struct optimal_problem *problem, const struct op
     assert_true(fabs(rows->cost - cost_of(problem, rows->items, rows->count)) < 1e-12);
     assert_true(rows->cost <= problem->budget * (1 + 1e-9));
     for (size_t g = 0; g < problem->group_count; g++) {
-        double covariance[TERMS_MOST * TERMS_MOST];
+        double covariance[TERMS_MAX * TERMS_MAX];
         size_t square = problem->term_count * problem->term_count;
         recomputed(problem, g, rows->items, rows->count, covariance);
         for (size_t i = 0; i < square; i++)
@@ -302,7 +302,7 @@ TEST(exhaustive) {
         const struct optimal_problem *problem = &drawn_one.problem;
         struct optimal_rows rows = find(problem);
         check_figures(problem, &rows);
-        size_t tried[OPTIMAL_ROWS_MOST];
+        size_t tried[OPTIMAL_ROWS_MAX];
         double none = value_of(problem, NULL, 0), best = none;
         search_all(problem, tried, 0, 0, &best);
         double share = best > none ? rows.gain / (best - none) : 1;
@@ -346,7 +346,7 @@ TEST(scales) {
 /* ---- Limits and priors */
 
 TEST(prior_counts) {
-    double terms[POINTS_MOST * 2];
+    double terms[POINTS_MAX * 2];
     struct optimal_problem problem = polynomial(101, 1, terms, OPTIMAL_D, 4);
     /* The information of 10 units at -1: what is missing is at 1. */
     const double covariance[4] = {1e4 + 0.05, 1e4 - 0.05, 1e4 - 0.05, 1e4 + 0.05};
@@ -358,7 +358,7 @@ TEST(prior_counts) {
 }
 
 TEST(budget) {
-    double terms[POINTS_MOST * 2], costs[POINTS_MOST];
+    double terms[POINTS_MAX * 2], costs[POINTS_MAX];
     struct optimal_problem problem = polynomial(101, 1, terms, OPTIMAL_I, 1000);
     for (size_t i = 0; i < 101; i++)
         costs[i] = i == 100 ? 10 : 1;
@@ -379,7 +379,7 @@ TEST(budget) {
 
 /* A coefficient that is known exactly, and two that are one: defined, and the second is said. */
 TEST(singular) {
-    double terms[POINTS_MOST * 2];
+    double terms[POINTS_MAX * 2];
     struct optimal_problem problem = polynomial(101, 1, terms, OPTIMAL_I, 3);
     const double known[4] = {0, 0, 0, 1};
     const struct optimal_group exact = {known, 1, 1, 0};
@@ -408,7 +408,7 @@ static void refused(struct optimal_problem problem, const char *part) {
 }
 
 TEST(refusals) {
-    double terms[POINTS_MOST * 2], costs[2] = {1, 0}, weights[2] = {-1, 1};
+    double terms[POINTS_MAX * 2], costs[2] = {1, 0}, weights[2] = {-1, 1};
     struct optimal_problem good = polynomial(2, 1, terms, OPTIMAL_D, 3), problem = good;
     problem.rows_most = 0;
     refused(problem, "expected 1 to");

@@ -160,7 +160,7 @@ TEST(smpi_refused) {
     add_protocol();
     refuse_network(parse_parts("smpi", "s"), NULL, &nothing, "two segments begin at 7 byte");
     begin_parts();
-    for (int i = 0; i < SIMGRID_SEGMENTS_MOST + 1; i++)
+    for (int i = 0; i < SIMGRID_SEGMENTS_MAX + 1; i++)
         add_part("PingPong", i, "\"lat_factor\":1,\"bw_factor\":2");
     add_protocol();
     refuse_network(parse_parts("smpi", "s"), NULL, &nothing, "more than 256 segments");
@@ -290,7 +290,7 @@ TEST(lists_and_trees) {
 }
 
 TEST(names_and_comments) {
-    char longer[SIMGRID_NAME_MOST + 2];
+    char longer[SIMGRID_NAME_MAX + 2];
     memset(longer, 'x', sizeof longer - 1);
     longer[sizeof longer - 1] = '\0';
     const char *const bad[] = {"a b", "a\n", "\x7f", "\xff", longer};

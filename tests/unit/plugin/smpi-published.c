@@ -10,7 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { PARTS_MOST = 64, FIELDS = 16 };
+enum { PARTS_MAX = 64, FIELDS = 16 };
 
 struct part {
     char name[32];
@@ -24,7 +24,7 @@ static char folder[] = "/tmp/assay-smpi-XXXXXX";
 static const char *data;
 static char table_path[8192];
 static struct installation installation;
-static struct part parts[PARTS_MOST];
+static struct part parts[PARTS_MAX];
 static size_t part_count;
 
 static const char *const segments[] = {"Small", "Medium", "Asynchronous", "Detached", "Large"};
@@ -76,7 +76,7 @@ static int hear_formula(void *context, const struct fit_formula *formula, struct
 }
 
 static int hear_group(void *context, const struct fit_group *group, struct failure *failure) {
-    assert_true(group->part_count <= PARTS_MOST);
+    assert_true(group->part_count <= PARTS_MAX);
     part_count = group->part_count;
     for (size_t i = 0; i < part_count; i++) {
         const struct fit_part *part = &group->parts[i];

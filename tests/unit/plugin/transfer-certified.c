@@ -28,8 +28,8 @@ struct answer {
     double n, latency, inverse, bandwidth, rss;
 };
 
-enum { ANSWERS_MOST = 64 };
-static struct answer answers[ANSWERS_MOST];
+enum { ANSWERS_MAX = 64 };
+static struct answer answers[ANSWERS_MAX];
 static size_t answer_count;
 
 static void read_answers(void) {
@@ -45,7 +45,7 @@ static void read_answers(void) {
     for (size_t i = 0; i < 7; i++)
         assert_int_equal(csv_find_column(reader, columns[i], &at[i], &failure), 0);
     while (csv_next(reader, &fields, &failure) > 0) {
-        assert_true(answer_count < ANSWERS_MOST);
+        assert_true(answer_count < ANSWERS_MAX);
         struct answer *answer = &answers[answer_count++];
         snprintf(answer->dataset, sizeof answer->dataset, "%.*s", (int)fields[at[0]].length,
                  fields[at[0]].bytes);

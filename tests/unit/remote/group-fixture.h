@@ -5,14 +5,14 @@
 #include "engine/remote/nodes/group.h"
 #include "tests/unit/remote/fixture.h"
 
-enum { GROUP_NODES_MOST = 64 };
+enum { GROUP_NODES_MAX = 64 };
 
 struct group_fixture {
     struct event_loop *loop;
     struct node_group *group;
     struct failure failure;
     char folder[64]; /* node k runs in FOLDER/nK */
-    char names[GROUP_NODES_MOST][24];
+    char names[GROUP_NODES_MAX][24];
 };
 
 static inline void group_add(struct group_fixture *fixture, size_t node, const char *agent) {

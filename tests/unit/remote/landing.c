@@ -81,10 +81,10 @@ TEST(paths) {
     assert_non_null(landing_problem(path));
     for (size_t i = 0; i + 1 < sizeof path; i += 2)
         path[i] = 'a', path[i + 1] = '/';
-    path[2 * LANDING_DEPTH_MOST - 1] = '\0';
+    path[2 * LANDING_DEPTH_MAX - 1] = '\0';
     assert_null(landing_problem(path));
-    path[2 * LANDING_DEPTH_MOST - 1] = '/';
-    path[2 * LANDING_DEPTH_MOST + 1] = '\0';
+    path[2 * LANDING_DEPTH_MAX - 1] = '/';
+    path[2 * LANDING_DEPTH_MAX + 1] = '\0';
     assert_non_null(landing_problem(path));
 }
 

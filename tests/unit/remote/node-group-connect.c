@@ -265,7 +265,7 @@ static long grown_kib(struct group_fixture *fixture, const char *script, uint64_
 
 TEST(memory_is_bounded_whatever_is_printed) {
     struct group_fixture fixture;
-    group_open(&fixture, GROUP_NODES_MOST);
+    group_open(&fixture, GROUP_NODES_MAX);
     long all = peak_kib("VmRSS:");
     long some = grown_kib(&fixture, "head -c 1048576 /dev/zero", 0, 1 << 20, true);
     long endless = grown_kib(&fixture, "yes | head -c 5000000", 300000, 300000, true);

@@ -69,7 +69,7 @@ TEST(bounded) {
     double values[1000] = {0};
     for (int i = 0; i < 2000; i++)
         history_add(&history, i, values);
-    assert_true(history.capacity * 1001 * sizeof(double) <= HISTORY_BYTES_MOST + 1001 * sizeof(double));
+    assert_true(history.capacity * 1001 * sizeof(double) <= HISTORY_BYTES_MAX + 1001 * sizeof(double));
     assert_int_equal(history_time(&history, history.count - 1), 1999);
     assert_int_equal(history_time(&history, 0), 0); /* however long ago that was */
     history_clear(&history);

@@ -3,7 +3,7 @@
 #include "engine/run/measure/stopping-rule.h"
 #include "tests/test.h"
 
-enum { ROWS = 6, NODES = 2, CORES = 2, ROUNDS = 12, TAKEN_MOST = ROWS * NODES * CORES * ROUNDS * 2 };
+enum { ROWS = 6, NODES = 2, CORES = 2, ROUNDS = 12, TAKEN_MAX = ROWS * NODES * CORES * ROUNDS * 2 };
 
 /* One measurement, in a few bits. */
 struct step {
@@ -13,7 +13,7 @@ struct step {
 };
 
 struct tape {
-    struct step steps[TAKEN_MOST];
+    struct step steps[TAKEN_MAX];
     size_t count;
 };
 

@@ -78,12 +78,12 @@ TEST(texts_are_codes_of_their_labels) {
 
 TEST(what_is_no_text_is_refused) {
     struct world world;
-    char output[EXPERIMENT_TEXT_MOST + 100], text[EXPERIMENT_TEXT_MOST + 2] = "";
+    char output[EXPERIMENT_TEXT_MAX + 100], text[EXPERIMENT_TEXT_MAX + 2] = "";
     begin(&world, NULL);
-    memset(text, 'x', EXPERIMENT_TEXT_MOST);
+    memset(text, 'x', EXPERIMENT_TEXT_MAX);
     snprintf(output, sizeof output, "said=%s;\nresidual 1\nverdict yes\n", text);
     assert_string_equal(look_at(&world, output, false), "");
-    text[EXPERIMENT_TEXT_MOST] = 'x';
+    text[EXPERIMENT_TEXT_MAX] = 'x';
     snprintf(output, sizeof output, "said=%s;\nresidual 1\nverdict yes\n", text);
     assert_non_null(strstr(look_at(&world, output, false), "xxx', expected one line of at most 256 bytes"));
     /* A line of the results is a line: resuming counts them. */
