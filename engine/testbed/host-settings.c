@@ -277,7 +277,10 @@ static int check_launcher(const struct testbed_settings *settings, const struct 
     struct launcher_words words;
     if (!node)
         return 0;
-    if (launcher->by ? launcher->start.count + launcher->attach.count > 0 : launcher->attach.count == 0)
+    size_t words_given = launcher->start.count + launcher->attach.count;
+    if (!launcher->by && words_given == 0)
+        return 0; /* as a resolved campaign has it: libssh */
+    if (launcher->by ? words_given > 0 : launcher->attach.count == 0)
         return bind_refuse(written->document, node, failure,
                            "'launcher' is ssh, srun or oarsh, or has 'attach' and maybe 'start'");
     const char *problem = NULL, *key = "attach";

@@ -43,12 +43,11 @@ static int compare(const void *a, const void *b) {
 /* A zone whose counter cannot be read is left out, with a note. */
 static void begin_zone(struct probing *probing, const struct zone *zone) {
     int64_t range = 0, counter = 0;
-    const char *path = machine_path(CLASS "/%s/max_energy_range_uj", zone->entry);
+    const char *path = machine_path(CLASS "/%s/max_energy_range_uj", zone->entry),
+               *counter_path = machine_path(CLASS "/%s/energy_uj", zone->entry);
     int r = machine_read_number(probing->machine, path, &range);
-    if (r == 0 && range > 0) {
-        path = machine_path(CLASS "/%s/energy_uj", zone->entry);
-        r = machine_read_number(probing->machine, path, &counter);
-    }
+    if (r == 0 && range > 0)
+        r = machine_read_number(probing->machine, path = counter_path, &counter);
     if (r < 0 || range <= 0 || counter < 0 || counter > range) {
         probing_note(probing, "%s: /%s: %s%s", zone->name, path, strerror(r < 0 ? -r : EINVAL),
                      r == -EACCES ? " (only root may read it)" : "");

@@ -34,10 +34,11 @@ static int set_up(void **state) {
     if (!(data = test_data()))
         exit(77);
     struct failure failure = {0};
-    char path[8192];
+    char path[8192], plugins[8192];
+    snprintf(plugins, sizeof plugins, "%s/tests/plugins", getenv("ASSAY_BUILD"));
     snprintf(path, sizeof path, "%s/dgemm/ols_exact.json", data);
     if (document_read_json(path, &answers, &failure) < 0 || !mkdtemp(folder) ||
-        installation_init(&installation, test_build(), NULL, &failure) < 0) {
+        installation_init(&installation, NULL, plugins, &failure) < 0) {
         fprintf(stderr, "%s\n", failure.text);
         return -1;
     }
