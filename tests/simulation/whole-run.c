@@ -453,7 +453,6 @@ static void check_records(int result, const struct failure *why) {
              status->failed == lines_failed,
          "run.json says %s, and the history %s with %" PRIu64 " units done of %" PRIu64, said,
          run_condition_name(status->condition), status->done, units_done);
-    document_free(document);
     run_counters->units += units_done;
     run_counters->units_missing += lines_missing;
     run_counters->units_failed += lines_failed;
@@ -461,6 +460,7 @@ static void check_records(int result, const struct failure *why) {
     run_counters->partial += strcmp(said, "partial") == 0;
     run_counters->failed += strcmp(said, "failed") == 0;
     run_counters->interrupted += strcmp(said, "interrupted") == 0;
+    document_free(document);
 }
 
 /* What was shown is on the disk and stays there; of a run that has ended, all of it. */
