@@ -1,10 +1,12 @@
 /* assay fit --methods, and assay fit METHOD --parameters: what fits there are, and what can be set. */
+#include "engine/command-line/fit-rows.h"
 #include "engine/command-line/fit-verbs.h"
 #include "engine/command-line/manual.h"
 #include "engine/command-line/shown.h"
 #include "engine/documents/json.h"
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/installation.h"
+#include "engine/foundation/memory.h"
 #include "engine/foundation/number.h"
 #include "engine/foundation/text.h"
 #include "engine/plugin/plugin-library.h"
@@ -31,22 +33,24 @@ static int print_list(cJSON *list, struct failure *failure) {
 /* ---- Methods */
 
 /* One that does not load is listed with the reason: it is there, and of no use. */
-static int tell_method(const struct installation *installation, const char *method, cJSON *list, bool json,
-                       struct failure *failure) {
+static int tell_method(const struct installation *installation, const char *method, cJSON *list, bool json) {
     cleanup(plugin_library_cleanup) struct plugin_library *library = NULL;
     struct failure own = {0};
-    bool loads = plugin_library_open(installation, ASSAY_PLUGIN_FIT, method, &library, &own) == 0;
-    const struct assay_plugin *plugin = loads ? plugin_library_plugin(library) : NULL;
+    cleanup_free char *version = NULL, *summary = fit_rows_describe(installation, method, &version);
+    if (!summary && plugin_library_open(installation, ASSAY_PLUGIN_FIT, method, &library, &own) == 0) {
+        version = xstrdup(plugin_library_plugin(library)->version);
+        summary = xstrdup(plugin_library_plugin(library)->summary);
+    }
     if (!json) {
-        printf("  %-14s %s\n", shown(method).text, shown(loads ? plugin->summary : own.text).text);
+        printf("  %-14s %s\n", shown(method).text, shown(summary ? summary : own.text).text);
         return 0;
     }
     cJSON *object = json_add_object(list, NULL);
-    bool good = object && json_add_string(object, "method", method) &&
-                json_add_string(object, "version", loads ? plugin->version : NULL) &&
-                json_add_string(object, "summary", loads ? plugin->summary : NULL) &&
-                json_add_string(object, "failure", loads ? NULL : own.text);
-    return good ? 0 : failure_memory(failure);
+    json_add_string(object, "method", method);
+    json_add_string(object, "version", version);
+    json_add_string(object, "summary", summary);
+    json_add_string(object, "failure", summary ? NULL : own.text);
+    return 0;
 }
 
 int fit_methods(const struct verb_arguments *arguments, struct failure *failure) {
@@ -60,7 +64,7 @@ int fit_methods(const struct verb_arguments *arguments, struct failure *failure)
     r = r < 0 ? r : installation_list(&installation, INSTALLATION_PLUGIN, &names, failure);
     for (size_t i = 0; r == 0 && i < names.count; i++)
         if (strncmp(names.items[i], prefix, strlen(prefix)) == 0)
-            r = tell_method(&installation, names.items[i] + strlen(prefix), list, json, failure);
+            r = tell_method(&installation, names.items[i] + strlen(prefix), list, json);
     installation_names_clear(&names);
     if (r < 0)
         return r;
@@ -169,6 +173,8 @@ int fit_parameters(const struct verb_arguments *arguments, struct failure *failu
                              "--parameters is of one method; expected 'assay fit METHOD --parameters'");
     bool json = verb_switch(arguments, "--json");
     int r = installation_init(&installation, NULL, getenv("ASSAY_PATH"), failure);
+    if (r == 0 && fit_rows_has(&installation, arguments->operands[0]))
+        return fit_rows_parameters(&installation, arguments->operands[0], json, failure);
     r = r < 0
             ? r
             : plugin_library_open(&installation, ASSAY_PLUGIN_FIT, arguments->operands[0], &library, failure);

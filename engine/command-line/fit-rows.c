@@ -19,6 +19,44 @@ bool fit_rows_has(const struct installation *installation, const char *method) {
     return library_open(installation, "fit", method, &library, NULL) == 0;
 }
 
+char *fit_rows_describe(const struct installation *installation, const char *method, char **ret_version) {
+    cleanup(library_cleanup) struct library *library = NULL;
+    if (library_open(installation, "fit", method, &library, NULL) < 0)
+        return NULL;
+    *ret_version = xstrdup(library->plugin->version);
+    return xstrdup(library->plugin->summary);
+}
+
+int fit_rows_parameters(const struct installation *installation, const char *method, bool json,
+                        struct failure *failure) {
+    static const struct report_column columns[] = {
+        {.name = "name"}, {.name = "default"}, {.name = "unit"}, {.name = "help"}};
+    cleanup(library_cleanup) struct library *library = NULL;
+    cleanup(report_cleanup) struct report *report = report_new();
+    int r = library_open(installation, "fit", method, &library, failure);
+    if (r < 0)
+        return r;
+    const struct plugin_parameter *parameter = library->fit->parameters;
+    report_text(report->root, "method", NULL, method, false);
+    report_text(report->root, "summary", NULL, library->plugin->summary, false);
+    struct report_table *table = report_table(report->root, "parameters", NULL, columns, 4);
+    for (; parameter && parameter->name; parameter++) {
+        report_cell_text(table, parameter->name);
+        report_cell_text(table, parameter->fallback ? parameter->fallback : "");
+        report_cell_text(table, parameter->unit ? parameter->unit : "");
+        report_cell_text(table, parameter->help);
+    }
+    if (!json) {
+        report_print(report, stdout, false);
+        return 0;
+    }
+    cleanup(text_clear) struct text text;
+    text_init(&text, 1 << 20);
+    r = report_print_json(report, &text, failure);
+    fputs(r < 0 ? "" : text.bytes, stdout);
+    return r;
+}
+
 /* The one column of numbers whose role is response; otherwise `duration`. */
 static const char *default_response(const struct table *table) {
     const char *role = NULL;
@@ -70,7 +108,13 @@ static int print(const struct fit *fit, bool json, struct failure *failure) {
     return 0;
 }
 
-static int refuse_empty(const struct model *model, struct failure *failure) {
+static int refuse_empty(const struct model *model, uint64_t flagged, struct failure *failure) {
+    if (flagged > 0)
+        return failure_input(
+            failure, NULL, 0, 0,
+            "%llu rows were flagged by gates and are left out, and the others cannot be fitted; "
+            "--with-flagged uses them",
+            (unsigned long long)flagged);
     return failure_input(failure, NULL, 0, 0, "no group could be fitted; the first (%s) because of %s",
                          model->skipped_count > 0 ? model->skipped[0].name : "all",
                          model->skipped_count > 0 ? model->skipped[0].reason : "no rows");
@@ -190,7 +234,7 @@ int fit_rows(const struct verb_arguments *arguments, const struct installation *
     if (r < 0)
         return r;
     if (fit->model->group_count == 0)
-        return refuse_empty(fit->model, failure);
+        return refuse_empty(fit->model, table->rows_flagged, failure);
     stamp(fit->model);
     r = output ? model_file_write(fit->model, output, failure) : 0;
     return r < 0 ? r : print(fit, json, failure);

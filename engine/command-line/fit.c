@@ -146,6 +146,8 @@ static int check_folds(const struct fitting_request *request, struct failure *fa
                          options->fold_columns[0]);
 }
 
+static const char *const rows_only[] = {"--where", "--with-flagged"};
+
 static int fit(const struct verb_arguments *arguments, struct failure *failure) {
     cleanup(installation_clear) struct installation installation = {0};
     cleanup(fitting_request_clear) struct fitting_request request = {0};
@@ -165,6 +167,11 @@ static int fit(const struct verb_arguments *arguments, struct failure *failure) 
     if (r == 0 && request.options.method && fit_rows_has(&installation, request.options.method))
         return fit_rows(arguments, &installation, request.options.method, request.inputs, request.input_count,
                         failure);
+    for (size_t i = 0; r == 0 && i < sizeof rows_only / sizeof *rows_only; i++)
+        if (verb_switch(arguments, rows_only[i]))
+            return failure_input(failure, NULL, 0, 0,
+                                 "'%s' is for methods that are functions on rows, which '%s' is not yet",
+                                 rows_only[i], request.options.method ? request.options.method : "linear");
     r = r < 0 ? r
               : table_open_member(request.inputs, request.input_count, request.member,
                                   request.output || request.json, &table, failure);

@@ -26,7 +26,8 @@ enum { LEASE_LEAST = 2, LEASE_MAX = 30 * 86400, TIMEOUT_MAX = 3600, LEASE_DEFAUL
 
 static const char *expect_launcher(const char *key, const char *value) {
     (void)key;
-    return strcmp(value, "ssh") == 0 || launcher_words_find(value) ? NULL : "ssh, srun or oarsh";
+    return strcmp(value, "ssh") == 0 || launcher_words_find(value) ? NULL
+                                                                   : "ssh, srun, oarsh, or {attach: [WORDS]}";
 }
 
 static const struct bind_field launcher_fields[] = {
@@ -278,11 +279,17 @@ static int check_launcher(const struct testbed_settings *settings, const struct 
     if (!node)
         return 0;
     size_t words_given = launcher->start.count + launcher->attach.count;
+    if (node->count == 0 && !launcher->by)
+        return bind_refuse(written->document, node, failure,
+                           "'launcher' is empty, expected ssh, srun, oarsh, or {attach: [WORDS]}");
     if (!launcher->by && words_given == 0)
         return 0; /* as a resolved campaign has it: libssh */
-    if (launcher->by ? words_given > 0 : launcher->attach.count == 0)
+    if (launcher->by && words_given > 0)
         return bind_refuse(written->document, node, failure,
-                           "'launcher' is ssh, srun or oarsh, or has 'attach' and maybe 'start'");
+                           "'launcher' has 'by' beside words, expected one of the two");
+    if (!launcher->by && launcher->attach.count == 0)
+        return bind_refuse(written->document, node, failure,
+                           "'launcher' has 'start' without 'attach', expected both, or 'attach' alone");
     const char *problem = NULL, *key = "attach";
     if (!launcher->by)
         problem = launcher_words_problem((const char *const *)launcher->attach.items);

@@ -138,15 +138,33 @@ static bool is_place_of_command(const char *word) {
     return strcmp(word, PLACE_OF_COMMAND) == 0 || strcmp(word, PLACE_OF_WORDS) == 0;
 }
 
+/* How many names of the node WORD has; -1: it has something else in braces. */
+static int count_names(const char *word) {
+    int names = 0;
+    for (const char *at = strchr(word, '{'); at; at = strchr(at + 1, '{')) {
+        if (strncmp(at, "{node}", 6) != 0 && strncmp(at, "{host}", 6) != 0)
+            return -1;
+        names++;
+    }
+    return names;
+}
+
 const char *launcher_words_problem(const char *const *words) {
     size_t places = 0;
+    int names = 0;
     if (!words[0] || !words[0][0] || words[0][0] == '{')
         return "a program first";
     for (size_t i = 0; words[i]; i++) {
-        if (!is_place_of_command(words[i]) && strstr(words[i], "{command"))
-            return PLACE_OF_COMMAND " and " PLACE_OF_WORDS " as words of their own";
+        int in_word = is_place_of_command(words[i]) ? 0 : count_names(words[i]);
+        if (in_word < 0)
+            return strstr(words[i], "{command")
+                       ? PLACE_OF_COMMAND " and " PLACE_OF_WORDS " as words of their own"
+                       : "nothing in braces but {node}, {host}, " PLACE_OF_COMMAND " and " PLACE_OF_WORDS;
         places += is_place_of_command(words[i]);
+        names += in_word;
     }
+    if (names == 0)
+        return "{node} or {host}, which says where";
     return places == 1 ? NULL : PLACE_OF_COMMAND " or " PLACE_OF_WORDS " once, where the command belongs";
 }
 
