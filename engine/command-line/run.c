@@ -92,7 +92,7 @@ static void tell_of(const struct inputs *inputs) {
                 inputs->run_folder);
 }
 
-/* A run of this campaign that did not end, in the same folder: it is gone on with, or told of. */
+/* A run of this campaign that did not end, in the same folder: it is continued, or named. */
 static int begin_or_go_on(const struct execution *execution, struct failure *failure) {
     cleanup(inputs_clear) struct inputs inputs = {0};
     cleanup(campaign_cleanup) struct campaign *campaign = NULL;
@@ -188,7 +188,7 @@ const struct verb verb_run = {
         "sealed before it is over, as is one that gets SIGUSR2 or SIGTERM. Unless all was done by then, its "
         "status is partial, the exit code 6, and results/missing.csv in its archive has the units that are "
         "not done.\n\n"
-        "A run that was killed, or that ended before all was measured, is gone on with by 'assay resume'. "
+        "A run that was killed, or that ended before all was measured, is continued by 'assay resume'. "
         "When such a run of the same campaign, with the same options, is in the folder, this says so before "
         "it "
         "begins a new one; with --resume it goes on with it instead, or refuses with the difference where "

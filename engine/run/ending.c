@@ -87,14 +87,15 @@ const char *run_status(const struct run *run) {
 /* Nodes that were lost may be why, beside the time or without it. */
 static void describe_partial(const struct run *run, char *buffer, size_t size) {
     cleanup_free char *out = node_set_lacks_units(&run->set) ? node_set_describe_out(&run->set) : NULL;
-    bool nothing = run->record.units->done == 0; /* then it is not clear where the time went */
-    const char *why = run->record.interrupted == RUN_DEADLINE && nothing
-                          ? "the time, less what is kept to restore and to seal, was up"
-                      : run->record.interrupted == RUN_DEADLINE   ? "the time was up"
+    bool is_deadline = run->record.interrupted == RUN_DEADLINE;
+    const char *why = is_deadline                                 ? "the time was up"
                       : run->record.interrupted == RUN_CHECKPOINT ? "asked to end"
                                                                   : "ended";
-    snprintf(buffer, size, "%s%s%s after %" PRIu64 " of %" PRIu64 " units; they are sealed", why,
-             out ? " " : "", out ? out : "", run->record.units->done, run->record.units_planned);
+    snprintf(buffer, size, "%s%s%s after %" PRIu64 " of %" PRIu64 " units; they are sealed%s", why,
+             out ? " " : "", out ? out : "", run->record.units->done, run->record.units_planned,
+             is_deadline && run->record.units->done == 0
+                 ? "; part of the time is kept for restoring and sealing"
+                 : "");
 }
 
 const char *run_describe_ending(const struct run *run, char *buffer, size_t size) {
