@@ -145,7 +145,8 @@ static struct document_node *make_scalar(struct yaml *yaml, const yaml_event_t *
 
 /* An anchor's node is complete, unless the same name was given to another node inside it. */
 static void close_anchor(struct yaml *yaml, const struct document_node *node) {
-    for (size_t i = 0; i < yaml->names.count; i++)
+    /* One name more than there may be was added before that was refused. */
+    for (size_t i = 0; i < yaml->names.count && i < DOCUMENT_ANCHORS_MAX; i++)
         if (yaml->anchors[i].node == node)
             yaml->anchors[i].open = false;
 }

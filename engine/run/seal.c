@@ -26,11 +26,14 @@ int run_record_design(struct run *run, struct failure *failure) {
     cleanup_free char *campaign = record_path(&run->record, CAMPAIGN_RESOLVED),
                       *design = record_path(&run->record, CAMPAIGN_DESIGN_COPY);
     text_init(&table, 1 << 30);
-    int r = json_write_file(campaign, resolved, failure);
-    if (r < 0 || run->set.plan->design->column_count == 0)
-        return r;
-    r = design_append(run->set.plan->design, NULL, &table, failure);
-    return r < 0 ? r : file_replace(design, table.bytes, table.length, 0666, failure);
+    /* The resolved campaign names the table, so it is replaced last: until then it has what makes the table.
+     */
+    int r = 0;
+    if (run->set.plan->design->column_count > 0)
+        r = design_append(run->set.plan->design, NULL, &table, failure);
+    if (r == 0 && table.length > 0)
+        r = file_replace(design, table.bytes, table.length, 0666, failure);
+    return r < 0 ? r : json_write_file(campaign, resolved, failure);
 }
 
 static int make_copies(struct run *run, struct failure *failure) {

@@ -140,7 +140,6 @@ static int bind_items(const struct experiment_binding *binding, const struct doc
 /* ---- Factors and options ---------------------------------------------------------------------------------
  */
 
-/* Units go into headers, tables and JSON of others. */
 /* What people write for a unit that UCUM writes otherwise. */
 static const struct {
     const char *written, *expected;
@@ -153,6 +152,7 @@ static const struct {
     {"C", "Cel"},        {"celsius", "Cel"},    {"percent", "%"},      {"watt", "W"},
 };
 
+/* Units go into headers, tables and JSON of others. */
 static const char *expect_unit(const char *key, const char *unit) {
     size_t length = 0;
     (void)key;

@@ -315,7 +315,7 @@ static void add_resolved(const struct plan *plan, cJSON *object) {
     char sha256[HASH_HEX_SIZE];
     json_add_string(object, "experiment", experiment->name);
     add_seed(plan, object);
-    if (plan->uses_facts) {
+    if (plan->uses_facts || plan->facts.known) {
         cJSON *facts = json_add_object(object, "facts");
         bind_resolve(plan_fact_fields, PLAN_FACTS, &plan->facts, facts);
         json_add_boolean(facts, "guessed", !plan->facts.known);

@@ -234,7 +234,7 @@ int node_set_reserve(struct node_set *set, struct failure *failure) {
     for (size_t i = 0; i < set->count; i++) {
         set->items[i].number = i;
         set->items[i].warm_temperature = NAN;
-        set->items[i].name = testbed->backend->node_name(set->testbed, i);
+        set->items[i].name = xstrdup(testbed->backend->node_name(set->testbed, i));
         node_set_enter(set, &set->items[i], i < count ? NODE_IN : NODE_SPARE);
         if (i < count)
             journal_note(record->journal, "node", "name", set->items[i].name);

@@ -56,7 +56,7 @@ struct node_control_record {
 };
 
 struct run_node {
-    const char *name;                  /* the testbed's */
+    const char *name;                  /* owned: it outlives the testbed */
     size_t number;                     /* its place in the set and in the group */
     struct agent_link *link;           /* the group's */
     const struct transport *transport; /* the link's first; looked at once, when it is ready; then NULL */

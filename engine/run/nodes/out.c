@@ -196,6 +196,7 @@ char *node_set_describe_out(const struct node_set *set) {
 }
 
 static void clear_node(struct run_node *node) {
+    free((char *)node->name);
     free(node->agent_path);
     free(node->news);
     node_facts_free(node->facts);

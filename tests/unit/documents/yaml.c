@@ -266,6 +266,11 @@ TEST(anchors_have_a_limit) {
     document_free(parse(yaml.bytes, yaml.length));
     text_append_string(&yaml, "- &more x\n");
     refuse(yaml.bytes, "c.yaml:1026:3: too many anchors");
+    text_reset(&yaml);
+    for (int i = 1; i < DOCUMENT_ANCHORS_MAX; i++)
+        text_printf(&yaml, "- &a%d x\n", i);
+    text_append_string(&yaml, "- &last [&more x]\n"); /* the collection around it is left, too */
+    refuse(yaml.bytes, "c.yaml:1024:10: too many anchors");
     text_clear(&yaml);
 }
 
