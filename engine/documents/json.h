@@ -25,6 +25,14 @@ bool json_add_boolean(cJSON *object, const char *key, bool value);
 /* STRING is any bytes: what is not UTF-8 is printed as U+FFFD, NULs too. NULL gives null. */
 bool json_add_string(cJSON *object, const char *key, const char *string);
 bool json_add_bytes(cJSON *object, const char *key, const char *bytes, size_t length);
+/* One line of JSON after the other, without an allocation for each value: a line's values lie in the arena,
+ * or on the heap where they do not fit, and are gone when it is deleted, which comes before the next. */
+struct json_arena {
+    size_t used;
+    _Alignas(16) char bytes[64 << 10];
+};
+cJSON *json_arena_parse(struct json_arena *in, const char *bytes, size_t length);
+void json_arena_delete(struct json_arena *in, cJSON *value);
 /* For the cleanup attribute: deletes what the variable points to. */
 void json_cleanup(cJSON **value);
 /* A new object or array inside, owned by OBJECT. */

@@ -42,9 +42,8 @@ bool journal_entry_is(const struct journal_entry *entry, const char *event) {
     return strcmp(entry->event, event) == 0;
 }
 
-bool journal_entry_integer(const struct journal_entry *entry, const char *key, int64_t *ret) {
+static bool integer_of(const cJSON *member, int64_t *ret) {
     static const double exact = 9007199254740992; /* 2^53 */
-    const cJSON *member = find_member(entry, key);
     if (!cJSON_IsNumber(member) || !(fabs(member->valuedouble) <= exact) ||
         floor(member->valuedouble) != member->valuedouble)
         return false;
@@ -52,9 +51,17 @@ bool journal_entry_integer(const struct journal_entry *entry, const char *key, i
     return true;
 }
 
+static bool time_of(const cJSON *member, int64_t *ret) {
+    const char *digits = cJSON_GetStringValue(member);
+    return digits ? number_parse_int64(digits, strlen(digits), ret) : integer_of(member, ret);
+}
+
+bool journal_entry_integer(const struct journal_entry *entry, const char *key, int64_t *ret) {
+    return integer_of(find_member(entry, key), ret);
+}
+
 bool journal_entry_time(const struct journal_entry *entry, const char *key, int64_t *ret) {
-    const char *digits = cJSON_GetStringValue(find_member(entry, key));
-    return digits ? number_parse_int64(digits, strlen(digits), ret) : journal_entry_integer(entry, key, ret);
+    return time_of(find_member(entry, key), ret);
 }
 
 bool journal_entry_text(const struct journal_entry *entry, const char *key, char *buffer, size_t size) {
@@ -73,16 +80,16 @@ bool journal_entry_text(const struct journal_entry *entry, const char *key, char
 /* Takes a whole LINE apart: an object that begins with the members of every entry, in their order. */
 static bool parse_entry(cJSON *members, struct journal_entry *ret) {
     static const char *const keys[] = {"seq", "t", "m", "event"};
-    const cJSON *member = cJSON_IsObject(members) ? members->child : NULL;
+    const cJSON *first[4], *member = cJSON_IsObject(members) ? members->child : NULL;
     int64_t sequence;
-    for (size_t i = 0; i < 4; i++, member = member->next)
+    for (size_t i = 0; i < 4; i++, member = member->next) {
         if (!member || strcmp(member->string, keys[i]) != 0)
             return false;
-    *ret = (struct journal_entry){.members = members};
-    ret->event = cJSON_GetStringValue(find_member(ret, "event"));
-    if (!ret->event || !journal_entry_integer(ret, "seq", &sequence) || sequence < 1 ||
-        !journal_entry_time(ret, "t", &ret->wall_ns) || !journal_entry_time(ret, "m", &ret->monotonic_ns) ||
-        ret->monotonic_ns < 0)
+        first[i] = member;
+    }
+    *ret = (struct journal_entry){.members = members, .event = cJSON_GetStringValue(first[3])};
+    if (!ret->event || !integer_of(first[0], &sequence) || sequence < 1 ||
+        !time_of(first[1], &ret->wall_ns) || !time_of(first[2], &ret->monotonic_ns) || ret->monotonic_ns < 0)
         return false;
     ret->sequence = (uint64_t)sequence;
     return true;
@@ -95,42 +102,48 @@ struct replay {
     void *context;
     struct journal_end end;
     bool torn; /* a line that is not whole was met */
+    struct json_arena *arena;
 };
 
 /* LINE without its newline. */
 static int take_line(struct replay *replay, const char *line, size_t length, struct failure *failure) {
     bool whole = length <= JOURNAL_LINE_BYTES_MAX && journal_line_is_whole(line, length);
-    cleanup(json_cleanup) cJSON *members =
-        whole && !replay->torn ? cJSON_ParseWithLength(line, length) : NULL;
+    cJSON *members = whole && !replay->torn ? json_arena_parse(replay->arena, line, length) : NULL;
     struct journal_entry entry;
+    int r = 0;
     if (parse_entry(members, &entry) && entry.sequence == replay->end.entries + 1) {
         replay->end.entries++;
         replay->end.bytes += length + 1;
-        return replay->take ? replay->take(&entry, replay->context, failure) : 0;
+        r = replay->take ? replay->take(&entry, replay->context, failure) : 0;
+    } else {
+        replay->end.whole_after += replay->torn && whole;
+        replay->torn = true;
     }
-    replay->end.whole_after += replay->torn && whole;
-    replay->torn = true;
-    return 0;
+    json_arena_delete(replay->arena, members);
+    return r;
 }
 
 int journal_replay_from(const struct journal_source *source, journal_taker *take, void *context,
                         struct journal_end *ret, struct failure *failure) {
-    struct replay replay = {.take = take, .context = context};
+    cleanup_free struct json_arena *arena = xmalloc(sizeof *arena);
+    struct replay replay = {.take = take, .context = context, .arena = arena};
     cleanup_free char *piece = xmalloc(READ_BYTES), *line = xmalloc(JOURNAL_LINE_BYTES_MAX + 1);
     size_t length = 0;
     int64_t got;
     while ((got = source->read(source->context, piece, READ_BYTES)) > 0) {
         replay.end.file_bytes += (uint64_t)got;
-        for (int64_t i = 0; i < got; i++) {
-            if (piece[i] != '\n') {
-                if (length <= JOURNAL_LINE_BYTES_MAX) /* one byte more shows that it is too long */
-                    line[length++] = piece[i];
-                continue;
-            }
-            int r = take_line(&replay, line, length, failure);
+        for (char *at = piece, *end = piece + got; at < end;) {
+            char *newline = memchr(at, '\n', (size_t)(end - at));
+            size_t more = (size_t)((newline ? newline : end) - at),
+                   room = JOURNAL_LINE_BYTES_MAX + 1 - length;
+            memcpy(line + length, at,
+                   more < room ? more : room); /* one byte more shows that it is too long */
+            length += more < room ? more : room;
+            at += more + 1;
+            int r = newline ? take_line(&replay, line, length, failure) : 0;
             if (r < 0)
                 return r;
-            length = 0;
+            length = newline ? 0 : length;
         }
     }
     if (got < 0)
