@@ -202,6 +202,8 @@ static int read_past(struct run *run, struct failure *failure) {
 static void take_past(struct run *run) {
     const struct run_history *past = &run->past;
     snprintf(run->record.id, sizeof run->record.id, "%.36s", past->run_id);
+    for (size_t i = 0; i < past->replacement_count; i++)
+        ledger_hand_over(run->record.ledger, past->replacements[i].node);
     run->record.part = (unsigned)past->part_count + 1;
     run->started_ns = past->parts[0].started_ns;
     run->progress.block_number = (size_t)past->last_block;

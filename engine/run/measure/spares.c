@@ -106,7 +106,7 @@ static void give_share(struct measurement *measurement, struct run_node *newcome
     node_set_enter(set, lost, NODE_REPLACED);
     if (measurement->noted && set->experiment->placement != EXPERIMENT_PLACEMENT_JOB)
         node_set_enter(set, newcomer, NODE_LATE);
-    node_set_note_entry(set, "node-replaced", lost, "by", newcomer->name);
+    node_set_note_replacement(set, lost, newcomer);
     record_note(set->record, "node %s takes the place of node %s, and measures its whole share",
                 newcomer->name, lost->name);
     if (measurement->speeds)

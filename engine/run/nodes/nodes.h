@@ -140,6 +140,9 @@ struct journal *node_set_begin_entry(const struct node_set *set, const char *eve
 /* One that has nothing else but KEY. */
 void node_set_note_entry(const struct node_set *set, const char *event, const struct run_node *node,
                          const char *key, const char *value);
+/* Journals that BY has the share of LOST now, which then counts no units that failed there. */
+void node_set_note_replacement(const struct node_set *set, const struct run_node *lost,
+                               const struct run_node *by);
 /* FILE in the folder of NODE, below the run's; the caller frees. */
 char *node_set_path(const struct node_set *set, const struct run_node *node, const char *file);
 

@@ -133,6 +133,15 @@ bool node_set_take_out_unreachable(struct node_set *set) {
     return true;
 }
 
+void node_set_note_replacement(const struct node_set *set, const struct run_node *lost,
+                               const struct run_node *by) {
+    ledger_hand_over(set->record->ledger, lost->name);
+    struct journal *journal = node_set_begin_entry(set, "node-replaced", lost);
+    journal_string(journal, "by", by->name);
+    journal_integer(journal, "units_failed", (int64_t)set->record->units->failed);
+    journal_end(journal);
+}
+
 void node_set_recall_spares(struct node_set *set) {
     const struct run_history *past = set->past;
     for (size_t i = 0; i < past->replacement_count; i++) {
@@ -145,7 +154,7 @@ void node_set_recall_spares(struct node_set *set) {
         node_set_enter(set, by, NODE_IN);
         node_set_enter(set, node, NODE_REPLACED);
         node->out = NODE_OUT_REPLACED;
-        node_set_note_entry(set, "node-replaced", node, "by", by->name);
+        node_set_note_replacement(set, node, by);
     }
 }
 

@@ -318,6 +318,7 @@ static const struct {
     {"run-resumed", "units_failed", COUNT(units_failed)},
     {"run-resumed", "lines_flagged", COUNT(lines_flagged)},
     {"run-resumed", "units_repeated", COUNT(units_repeated)},
+    {"node-replaced", "units_failed", COUNT(units_failed)},
     {"results", "units_done", COUNT(units_done)},
     {"results", "units_failed", COUNT(units_failed)},
     {"results", "lines_flagged", COUNT(lines_flagged)},

@@ -15,6 +15,7 @@ struct unit {
 
 struct place {
     char *node, *core;
+    bool is_handed_over;
     struct unit *units; /* one a position */
 };
 
@@ -54,8 +55,9 @@ size_t ledger_place(struct ledger *ledger, const char *node, const char *core) {
         ledger->capacity = number ? 2 * number : 1;
         ledger->places = xrealloc(ledger->places, ledger->capacity * sizeof *ledger->places);
     }
-    ledger->places[number] =
-        (struct place){xstrdup(node), xstrdup(core), xcalloc(ledger->positions + 1, sizeof(struct unit))};
+    ledger->places[number] = (struct place){.node = xstrdup(node),
+                                            .core = xstrdup(core),
+                                            .units = xcalloc(ledger->positions + 1, sizeof(struct unit))};
     return number;
 }
 
@@ -89,7 +91,17 @@ unsigned ledger_flags(const struct ledger *ledger, size_t place, size_t position
 
 bool ledger_has_failed(const struct ledger *ledger, size_t place, size_t position) {
     const struct unit *unit = find_unit(ledger, place, position);
-    return !unit->done && unit->attempts > 0;
+    return !unit->done && unit->attempts > 0 && !ledger->places[place].is_handed_over;
+}
+
+void ledger_hand_over(struct ledger *ledger, const char *node) {
+    for (size_t place = 0; place < ledger->names.count; place++) {
+        if (strcmp(ledger->places[place].node, node) != 0)
+            continue;
+        for (size_t position = 0; position < ledger->positions; position++)
+            ledger->totals.failed -= ledger_has_failed(ledger, place, position);
+        ledger->places[place].is_handed_over = true;
+    }
 }
 
 static void count_line(struct ledger_totals *totals, unsigned flags, bool again) {
@@ -102,7 +114,7 @@ static void count_line(struct ledger_totals *totals, unsigned flags, bool again)
 void ledger_take(struct ledger *ledger, const struct ledger_attempt *attempt) {
     struct ledger_totals *totals = &ledger->totals;
     struct unit *unit = &ledger->places[attempt->place].units[attempt->position];
-    bool had_failed = !unit->done && unit->attempts > 0;
+    bool had_failed = ledger_has_failed(ledger, attempt->place, attempt->position);
     if (attempt->attempt > unit->attempts)
         unit->attempts = (uint16_t)attempt->attempt;
     if (attempt->done) {
@@ -114,7 +126,7 @@ void ledger_take(struct ledger *ledger, const struct ledger_attempt *attempt) {
     } else if (unit->done) {
         totals->repeats_failed++;
     } else {
-        totals->failed += !had_failed;
+        totals->failed += ledger_has_failed(ledger, attempt->place, attempt->position) && !had_failed;
     }
 }
 

@@ -43,11 +43,14 @@ size_t ledger_place_count(const struct ledger *ledger);
 const char *ledger_place_node(const struct ledger *ledger, size_t place);
 const char *ledger_place_core(const struct ledger *ledger, size_t place);
 
+/* The share of NODE is another's from now on: what failed there is not missing, and counts as nothing. */
+void ledger_hand_over(struct ledger *ledger, const char *node);
+
 /* Its place and position are there. */
 void ledger_take(struct ledger *ledger, const struct ledger_attempt *attempt);
 
 bool ledger_is_done(const struct ledger *ledger, size_t place, size_t position);
-/* Has it ended, without ever being done? */
+/* Has it ended, without ever being done, and is it no other node's to do? */
 bool ledger_has_failed(const struct ledger *ledger, size_t place, size_t position);
 /* How many attempts have ended; the flags of the last one that was done. */
 unsigned ledger_attempts(const struct ledger *ledger, size_t place, size_t position);

@@ -93,6 +93,23 @@ TEST(repeats_have_lines_and_are_no_new_units) {
     ledger_free(ledger);
 }
 
+TEST(what_failed_on_a_node_whose_share_is_handed_over_is_not_missing) {
+    struct ledger *ledger = ledger_new(8);
+    size_t lost = ledger_place(ledger, "a", "0"), other = ledger_place(ledger, "b", "0");
+    take(ledger, lost, 0, 1, true, 0);
+    take(ledger, lost, 1, 1, false, 0);
+    take(ledger, other, 1, 1, false, 0);
+    assert_int_equal(ledger_totals(ledger)->failed, 2);
+    ledger_hand_over(ledger, "a");
+    take(ledger, lost, 2, 1, false, 0);
+    assert_int_equal(ledger_totals(ledger)->failed, 1);
+    assert_int_equal(ledger_totals(ledger)->done, 1);
+    assert_false(ledger_has_failed(ledger, lost, 1));
+    assert_false(ledger_has_failed(ledger, lost, 2));
+    assert_true(ledger_has_failed(ledger, other, 1));
+    ledger_free(ledger);
+}
+
 TEST(many_units) {
     enum { POSITIONS = 5000, PLACES = 4 };
     struct ledger *ledger = ledger_new(POSITIONS);
