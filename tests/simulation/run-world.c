@@ -124,7 +124,7 @@ static int reserve(const struct testbed_settings *settings, const struct testbed
     struct testbed *testbed = calloc(1, sizeof *testbed);
     *testbed = (struct testbed){.settings = settings, .first = run_world.part++ * MACHINES};
     world.actors[ENGINE].loop = request->loop;
-    run_world.lease_ns = llround(settings->lease * 1e9);
+    run_world.lease_ns = llround(settings->access.lease * 1e9);
     for (size_t i = 0; i < MACHINES; i++) {
         struct node *node = &world.nodes[testbed->first + i];
         *node = (struct node){.number = testbed->first + i,

@@ -80,12 +80,12 @@ TEST(hosts_have_defaults) {
     assert_string_equal(settings->hosts.names[1], "root@a-2.site:22");
     assert_string_equal(settings->names[1], "a-2.site");
     assert_string_equal(settings->names[2], "b");
-    assert_null(settings->user);
-    assert_int_equal(settings->port, 0);
-    assert_int_equal(settings->host_keys, HOST_KEYS_KNOWN);
-    assert_int_equal(settings->window, 64);
-    assert_int_equal(settings->agent, AGENT_AUTO);
-    assert_true(settings->timeout == 20 && settings->lease == 300);
+    assert_null(settings->access.user);
+    assert_int_equal(settings->access.port, 0);
+    assert_int_equal(settings->access.host_keys, HOST_KEYS_KNOWN);
+    assert_int_equal(settings->access.window, 64);
+    assert_int_equal(settings->access.agent, AGENT_AUTO);
+    assert_true(settings->access.timeout == 20 && settings->access.lease == 300);
     testbed_choice_clear(&choice);
 }
 
@@ -103,16 +103,16 @@ TEST(every_key_is_taken) {
     snprintf(path, sizeof path, "%s/id_b", folder);
     assert_int_equal(settings->hosts.count, 4);
     assert_string_equal(settings->names[3], "d");
-    assert_string_equal(settings->user, "me");
-    assert_int_equal(settings->port, 2222);
-    assert_int_equal(settings->identities.count, 2);
-    assert_string_equal(settings->identities.items[1], path);
-    assert_string_equal(settings->jump, "gate");
-    assert_string_equal(settings->known_hosts, "/home/somebody/keys");
-    assert_int_equal(settings->host_keys, HOST_KEYS_ACCEPT_NEW);
-    assert_int_equal(settings->window, 8);
-    assert_int_equal(settings->agent, AGENT_SOURCE);
-    assert_true(settings->timeout == 3 && settings->lease == 600);
+    assert_string_equal(settings->access.user, "me");
+    assert_int_equal(settings->access.port, 2222);
+    assert_int_equal(settings->access.identities.count, 2);
+    assert_string_equal(settings->access.identities.items[1], path);
+    assert_string_equal(settings->access.jump, "gate");
+    assert_string_equal(settings->access.known_hosts, "/home/somebody/keys");
+    assert_int_equal(settings->access.host_keys, HOST_KEYS_ACCEPT_NEW);
+    assert_int_equal(settings->access.window, 8);
+    assert_int_equal(settings->access.agent, AGENT_SOURCE);
+    assert_true(settings->access.timeout == 3 && settings->access.lease == 600);
     struct text words;
     text_init(&words, 1 << 16);
     assert_int_equal(choice.backend->describe(settings, &words), 0);
@@ -180,10 +180,10 @@ TEST(nodes_of_the_command_line_come_first) {
     /* The other keys stay, also those of a mapping that has no hosts of its own. */
     assert_int_equal(bind("testbed: {hosts: {file: nowhere}, user: me}\n", nodes, 1, &choice, &failure), 0);
     assert_int_equal(choice.settings->hosts.count, 2);
-    assert_string_equal(choice.settings->user, "me");
+    assert_string_equal(choice.settings->access.user, "me");
     testbed_choice_clear(&choice);
     assert_int_equal(bind("testbed: {user: me}\n", nodes, 1, &choice, &failure), 0);
-    assert_string_equal(choice.settings->user, "me");
+    assert_string_equal(choice.settings->access.user, "me");
     testbed_choice_clear(&choice);
     assert_int_equal(bind("testbed: hosts\n", nodes, 1, &choice, &failure), 0);
     testbed_choice_clear(&choice);

@@ -1,0 +1,309 @@
+#include "engine/testbed/access.h"
+
+#include "engine/foundation/cleanup.h"
+#include "engine/foundation/file.h"
+#include "engine/foundation/memory.h"
+#include "engine/foundation/number.h"
+#include "engine/remote/launch/agent-transport.h"
+#include "engine/remote/launch/package.h"
+#include "engine/remote/ssh/client.h"
+
+#include <errno.h>
+#include <math.h>
+#include <pwd.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static const char *const host_key_names[] = {
+    [HOST_KEYS_KNOWN] = "known", [HOST_KEYS_ACCEPT_NEW] = "accept-new", NULL};
+static const char *const agent_names[] = {
+    [AGENT_AUTO] = "auto", [AGENT_BINARY] = "binary", [AGENT_SOURCE] = "source", NULL};
+
+/* A lease is no shorter than what it takes to find a broken link again. */
+enum { LEASE_LEAST = 2, LEASE_MAX = 30 * 86400, TIMEOUT_MAX = 3600, LEASE_DEFAULT = 300 };
+
+static const char *expect_launcher(const char *key, const char *value) {
+    (void)key;
+    return strcmp(value, "ssh") == 0 || launcher_words_find(value) ? NULL
+                                                                   : "ssh, srun, oarsh, or {attach: [WORDS]}";
+}
+
+static const struct bind_field launcher_fields[] = {
+    {BIND_ROW("by", BIND_TEXT, access_launcher, by), .expect = expect_launcher},
+    {BIND_ROW("start", BIND_TEXTS, access_launcher, start)},
+    {BIND_ROW("attach", BIND_TEXTS, access_launcher, attach)},
+};
+
+#define ROW(key, type, member) BIND_ROW(key, type, access_settings, member)
+#define RANGED(key, type, member, least, most) BIND_RANGED(key, type, access_settings, member, least, most)
+
+const struct bind_field access_fields[ACCESS_FIELDS] = {
+    {ROW("user", BIND_TEXT, user)},
+    {RANGED("port", BIND_INTEGER, port, 1, 65535)},
+    {ROW("identity", BIND_TEXTS, identities)},
+    {ROW("jump", BIND_TEXT, jump)},
+    {ROW("ssh-config", BIND_TEXT, config)},
+    {ROW("known-hosts", BIND_TEXT, known_hosts)},
+    {ROW("host-keys", BIND_CHOICE, host_keys), .choices = host_key_names},
+    {RANGED("window", BIND_INTEGER, window, 1, SSH_WINDOW_MAX)},
+    {RANGED("timeout", BIND_QUANTITY, timeout, 1, TIMEOUT_MAX), .dimension = UNIT_TIME},
+    {ROW("agent", BIND_CHOICE, agent), .choices = agent_names},
+    {ROW("launcher", BIND_MAPPING, launcher), BIND_FIELDS(launcher_fields), .scalar = "by"},
+    {RANGED("lease", BIND_QUANTITY, lease, LEASE_LEAST, LEASE_MAX), .dimension = UNIT_TIME},
+};
+
+/* ---- Paths -----------------------------------------------------------------------------------------------
+ */
+
+static const char *home_folder(void) {
+    const char *home = getenv("HOME");
+    if (home && home[0])
+        return home;
+    const struct passwd *entry = getpwuid(getuid());
+    return entry && entry->pw_dir ? entry->pw_dir : "/";
+}
+
+/* Makes *PATH absolute: below the home folder, or that of the campaign. NULL stays. */
+static void place_path(char **path, const char *folder) {
+    if (!*path || (*path)[0] == '/')
+        return;
+    bool home = (*path)[0] == '~' && (*path)[1] == '/';
+    char *placed = home ? file_join(home_folder(), *path + 2) : file_join(folder, *path);
+    free(*path);
+    *path = placed;
+}
+
+static bool has_config(const struct access_settings *settings) {
+    return settings->config && strcmp(settings->config, "none") != 0;
+}
+
+static void place_paths(struct access_settings *settings, const char *folder) {
+    if (has_config(settings))
+        place_path(&settings->config, folder);
+    place_path(&settings->known_hosts, folder);
+    for (size_t i = 0; i < settings->identities.count; i++)
+        place_path(&settings->identities.items[i], folder);
+}
+
+/* A file that is named and is not there would surface as a login that is refused, on every node. */
+static int check_files(const struct access_settings *settings, const struct testbed_written *written,
+                       struct failure *failure) {
+    const struct document_node *node = written->node;
+    for (size_t i = 0; i < settings->identities.count; i++) {
+        const char *path = settings->identities.items[i];
+        const struct document_node *at = document_get(node, "identity");
+        if (at && at->kind == DOCUMENT_SEQUENCE)
+            at = at->items[i];
+        if (at && access(path, R_OK) < 0)
+            return bind_refuse(written->document, at, failure, "cannot read the key '%s': %s", path,
+                               strerror(errno));
+    }
+    const struct document_node *at = document_get(node, "ssh-config");
+    if (at && has_config(settings) && access(settings->config, R_OK) < 0)
+        return bind_refuse(written->document, at, failure, "cannot read '%s': %s", settings->config,
+                           strerror(errno));
+    return 0;
+}
+
+/* ---- The launcher ----------------------------------------------------------------------------------------
+ */
+
+const struct launcher_words *access_launcher(const struct access_settings *settings,
+                                             struct launcher_words *ret_words) {
+    const struct access_launcher *launcher = &settings->launcher;
+    if (launcher->by)
+        return launcher_words_find(launcher->by);
+    *ret_words = (struct launcher_words){.start = (const char *const *)launcher->start.items,
+                                         .attach = (const char *const *)launcher->attach.items};
+    return launcher->attach.count > 0 ? ret_words : NULL;
+}
+
+/* What is said of a connection that is not made would be passed over without a word. */
+static int check_launcher(const struct access_settings *settings, const struct testbed_written *written,
+                          struct failure *failure) {
+    static const char *const of_ssh[] = {"user",        "port",      "identity", "jump",   "ssh-config",
+                                         "known-hosts", "host-keys", "window",   "timeout"};
+    const struct document_node *node = written->node ? document_get(written->node, "launcher") : NULL;
+    const struct access_launcher *launcher = &settings->launcher;
+    struct launcher_words words;
+    if (!node)
+        return 0;
+    size_t words_given = launcher->start.count + launcher->attach.count;
+    if (node->count == 0 && !launcher->by)
+        return bind_refuse(written->document, node, failure,
+                           "'launcher' is empty, expected ssh, srun, oarsh, or {attach: [WORDS]}");
+    if (!launcher->by && words_given == 0)
+        return 0; /* as a resolved campaign has it: libssh */
+    if (launcher->by && words_given > 0)
+        return bind_refuse(written->document, node, failure,
+                           "'launcher' has 'by' beside words, expected one of the two");
+    if (!launcher->by && launcher->attach.count == 0)
+        return bind_refuse(written->document, node, failure,
+                           "'launcher' has 'start' without 'attach', expected both, or 'attach' alone");
+    const char *problem = NULL, *key = "attach";
+    if (!launcher->by)
+        problem = launcher_words_problem((const char *const *)launcher->attach.items);
+    if (!problem && launcher->start.count > 0) {
+        key = "start";
+        problem = launcher_words_problem((const char *const *)launcher->start.items);
+    }
+    if (problem)
+        return bind_refuse(written->document, document_get(node, key), failure,
+                           "'%s' lacks what it needs, expected %s", key, problem);
+    for (size_t i = 0; access_launcher(settings, &words) && i < sizeof of_ssh / sizeof *of_ssh; i++) {
+        const struct document_node *other = document_get(written->node, of_ssh[i]);
+        if (other)
+            return bind_refuse(
+                written->document, other, failure,
+                "'%s' is of connections by libssh, and 'launcher' names another way; expected it "
+                "among the words of the launcher, or in the configuration of its program",
+                of_ssh[i]);
+    }
+    return 0;
+}
+
+void access_init(struct access_settings *settings) {
+    settings->window = SSH_WINDOW_DEFAULT;
+    settings->timeout = (double)SSH_TIMEOUT_DEFAULT_NS / EVENT_SECOND;
+    settings->lease = LEASE_DEFAULT;
+}
+
+int access_check(struct access_settings *settings, const struct testbed_written *written,
+                 struct failure *failure) {
+    place_paths(settings, written->folder);
+    int r = check_files(settings, written, failure);
+    return r < 0 ? r : check_launcher(settings, written, failure);
+}
+
+/* ---- For people, and for programs */
+
+static void describe_words(const char *step, const char *const *words, struct text *ret) {
+    text_printf(ret, "%-12s %s by", "launcher", step);
+    for (size_t i = 0; words[i]; i++)
+        text_printf(ret, " %s", words[i]);
+    text_append_character(ret, '\n');
+}
+
+static void describe_login(const struct access_settings *settings, struct text *ret) {
+    struct launcher_words own;
+    const struct launcher_words *words = access_launcher(settings, &own);
+    if (words && words->start)
+        describe_words("started", words->start, ret);
+    if (words) {
+        describe_words("reached", words->attach, ret);
+        return;
+    }
+    text_printf(ret, "%-12s user %s, port ", "ssh", settings->user ? settings->user : "as configured");
+    if (settings->port)
+        text_printf(ret, "%lld", (long long)settings->port);
+    else
+        text_append_string(ret, "as configured");
+    for (size_t i = 0; i < settings->identities.count; i++)
+        text_printf(ret, "%s%s", i ? ", " : ", key ", settings->identities.items[i]);
+    if (settings->jump)
+        text_printf(ret, ", through %s", settings->jump);
+    text_printf(ret,
+                "\n%-12s host keys that nobody knows are %s; %lld connections set up at once, %g s a step\n",
+                "", settings->host_keys == HOST_KEYS_KNOWN ? "refused" : "noted with the run, then expected",
+                (long long)settings->window, settings->timeout);
+}
+
+int access_describe(const struct access_settings *settings, struct text *ret) {
+    static const char *const agents[] = {
+        [AGENT_AUTO] = "the binary where it runs, built from its source where it does not",
+        [AGENT_BINARY] = "the binary",
+        [AGENT_SOURCE] = "built from its source on every node"};
+    char lease[NUMBER_TEXT_SIZE];
+    struct launcher_words words;
+    describe_login(settings, ret);
+    text_printf(ret, "%-12s %s; it leaves when it has not heard from here for %s\n", "agent",
+                agents[settings->agent], number_describe_duration(settings->lease, lease));
+    return text_printf(ret, "%-12s on each: %slibc, and a folder that programs run from\n", "expected",
+                       access_launcher(settings, &words) ? ""
+                                                         : "sshd that lets the user in without a question, ");
+}
+
+/* ---- Nodes -----------------------------------------------------------------------------------------------
+ */
+
+struct access {
+    struct ssh_nodes *nodes;
+    char *accepted_hosts; /* a file of the run; NULL: unknown host keys are refused */
+};
+
+static int64_t nanoseconds(double seconds) {
+    return (int64_t)llround(seconds * 1e9);
+}
+
+static int64_t least(int64_t a, int64_t b) {
+    return a < b ? a : b;
+}
+
+/* An agent with a short lease must hear from us more often, and a link that is silent must be given up while
+ * there is time left to find the agent again. */
+static struct agent_link_policy make_policy(const struct access_settings *settings) {
+    int64_t lease = nanoseconds(settings->lease);
+    return (struct agent_link_policy){.lease_ns = lease,
+                                      .heartbeat_ns = least(AGENT_LINK_HEARTBEAT_NS, lease / 8),
+                                      .silence_ns = least(AGENT_LINK_SILENCE_NS, lease / 4)};
+}
+
+struct ssh_client_options access_ssh_options(const struct access_settings *settings,
+                                             const char *accepted_hosts) {
+    return (struct ssh_client_options){.user = settings->user,
+                                       .port = (unsigned)settings->port,
+                                       .identities = (const char *const *)settings->identities.items,
+                                       .identity_count = settings->identities.count,
+                                       .jump = settings->jump,
+                                       .config = settings->config,
+                                       .known_hosts = settings->known_hosts,
+                                       .accepted_hosts = accepted_hosts,
+                                       .window = (unsigned)settings->window,
+                                       .timeout_ns = nanoseconds(settings->timeout)};
+}
+
+static void close_pointer(struct access **access) {
+    access_close(*access);
+}
+
+int access_open(const struct access_settings *settings, const struct testbed_request *request,
+                const struct launcher_words *words, struct access **ret, struct failure *failure) {
+    cleanup(close_pointer) struct access *access = xcalloc(1, sizeof *access);
+    if (settings->host_keys == HOST_KEYS_ACCEPT_NEW)
+        access->accepted_hosts = file_join(request->folder, "known_hosts");
+    cleanup_free char *label = xformat("%s:%s", request->run_name, request->run_id);
+    cleanup_free char *prefix = xformat("assay-%s", request->run_id);
+    struct ssh_nodes_options options = {.ssh = access_ssh_options(settings, access->accepted_hosts),
+                                        .agent = (enum agent_kind)settings->agent,
+                                        .workspace = request->workspace,
+                                        .label = label,
+                                        .folder_prefix = prefix,
+                                        .remove_directory = true,
+                                        .launcher = words,
+                                        .policy = make_policy(settings)};
+    int r = ssh_nodes_new(request->loop, &options, request->installation, &access->nodes, failure);
+    if (r == 0)
+        *ret = take_pointer(access);
+    return r;
+}
+
+void access_close(struct access *access) {
+    if (!access)
+        return;
+    ssh_nodes_free(access->nodes);
+    free(access->accepted_hosts);
+    free(access);
+}
+
+struct ssh_nodes *access_nodes(const struct access *access) {
+    return access->nodes;
+}
+
+struct testbed_agent access_agent(const struct transport *transport) {
+    const struct agent_arrival *agent = agent_transport_arrival(transport);
+    if (!agent)
+        return (struct testbed_agent){0};
+    return (struct testbed_agent){
+        .path = agent->path, .delivered = agent->delivered, .built = agent->built, .damage = agent->damage};
+}
