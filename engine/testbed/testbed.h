@@ -2,8 +2,8 @@
  * A testbed says where nodes come from. One file a backend; a campaign names one by its `testbed:` key:
  *
  *     testbed: local
- *     testbed: {hosts: 'dahu-[1-32].grenoble', user: root}       the key that names the backend, and its
- * others
+ *     testbed: {hosts: 'dahu-[1-32].grenoble', user: root}     the key that names the backend, and others
+ *     testbed: {slurm: {nodes: 4, walltime: 2h}}
  *
  * A backend binds its own part of a campaign, reserves nodes and, for each, makes the transport over which an
  * agent is spoken to. Reserving and releasing may talk to the outside world; everything else about a node
@@ -47,6 +47,9 @@ struct testbed_request {
     const char *run_name;                    /* for people; letters, digits, '-', '_' and '.' */
     const char *folder;                      /* of the run: what is written into it is archived */
     const char *workspace; /* folder on a node in which the agent makes its own; NULL: the node's choice */
+    /* Reports what happens meanwhile, a sentence; NULL: nobody hears it. */
+    void (*report)(void *context, const char *sentence);
+    void *report_context;
 };
 
 /* How the agent came to be on a node. The texts live as long as the transport, or the testbed. */
@@ -80,9 +83,15 @@ struct testbed_backend {
 
     /* ---- the run's part */
 
-    /* Reserves; on success *RET is held until release. */
+    /* Reserves, or finds what an earlier part of the run has reserved and not given back; on success *RET is
+     * held until release. Where `wait` is there, the nodes are only asked for. */
     int (*reserve)(const struct testbed_settings *settings, const struct testbed_request *request,
                    struct testbed **ret, struct failure *failure);
+    /* What the reservation is called outside, to be journalled before waiting; NULL: nothing is reserved. */
+    const char *(*id)(const struct testbed *testbed);
+    /* Until the nodes are there, while the loop turns: -EINTR when it was stopped. Only then are nodes, names
+     * and deadline known. NULL: they are there at once. */
+    int (*wait)(struct testbed *testbed, struct failure *failure);
     size_t (*node_count)(const struct testbed *testbed); /* without the spares */
     /* Fit to name a folder of an archive; no two differ by upper and lower case only. */
     const char *(*node_name)(const struct testbed *testbed, size_t node);
@@ -119,6 +128,6 @@ void testbed_choice_clear(struct testbed_choice *choice);
  * (SLURM_JOB_END_TIME, seconds since 1970, of Slurm 22.05 and later); 0: it says nothing. */
 int64_t testbed_job_deadline(void);
 
-extern const struct testbed_backend testbed_local, testbed_hosts;
+extern const struct testbed_backend testbed_local, testbed_hosts, testbed_slurm, testbed_oar;
 
 #endif

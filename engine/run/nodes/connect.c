@@ -211,6 +211,24 @@ int node_set_check(struct node_set *set, struct failure *failure) {
 /* ---- Phases ----------------------------------------------------------------------------------------------
  */
 
+static void on_report(void *context, const char *sentence) {
+    const struct node_set *set = context;
+    record_note(set->record, "%s", sentence);
+}
+
+/* What the reservation is called is durable before anything is waited for. */
+static int wait_for_nodes(struct node_set *set, struct failure *failure) {
+    const struct testbed_backend *backend = set->campaign->testbed.backend;
+    const char *id = backend->id(set->testbed);
+    journal_begin(set->record->journal, "reservation");
+    journal_string(set->record->journal, "testbed", backend->name);
+    journal_string(set->record->journal, "id", id);
+    journal_end(set->record->journal);
+    record_note(set->record, "job %s of %s is submitted", id, backend->name);
+    int r = record_commit(set->record, failure);
+    return r < 0 ? r : backend->wait(set->testbed, failure);
+}
+
 int node_set_reserve(struct node_set *set, struct failure *failure) {
     const struct run_record *record = set->record;
     /* Agents of parts before may still be there, with folders that they will remove. */
@@ -223,9 +241,13 @@ int node_set_reserve(struct node_set *set, struct failure *failure) {
         .run_name = set->campaign->name,
         .folder = record->folder,
         .workspace = set->campaign->workspace,
+        .report = on_report,
+        .report_context = set,
     };
     const struct testbed_choice *testbed = &set->campaign->testbed;
     int r = testbed->backend->reserve(testbed->settings, &request, &set->testbed, failure);
+    if (r == 0 && testbed->backend->wait)
+        r = wait_for_nodes(set, failure);
     if (r < 0)
         return r;
     size_t count = testbed->backend->node_count(set->testbed);
@@ -240,7 +262,10 @@ int node_set_reserve(struct node_set *set, struct failure *failure) {
             journal_note(record->journal, "node", "name", set->items[i].name);
     }
     if (record->part > 1) {
-        r = node_set_check_names(set, failure);
+        if (testbed->backend->wait)
+            node_set_leave_old_nodes(set);
+        else
+            r = node_set_check_names(set, failure);
         node_set_recall_spares(set);
     }
     return r < 0 ? r : reservation_meet(set, failure);

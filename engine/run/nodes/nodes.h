@@ -202,6 +202,8 @@ void node_set_record_costs(struct node_set *set);
 
 /* Ends the agents of its earlier parts. */
 int node_set_end_old_agents(struct node_set *set, struct failure *failure);
+/* Of a testbed that lends: nodes of earlier parts that it does not give again owe nothing. */
+void node_set_leave_old_nodes(struct node_set *set);
 /* Refuses nodes that it did not have, and nodes that are not the machines that they were. */
 int node_set_check_names(const struct node_set *set, struct failure *failure);
 int node_set_check_same(struct node_set *set, struct failure *failure);

@@ -36,6 +36,21 @@ int node_set_check_names(const struct node_set *set, struct failure *failure) {
     return 0;
 }
 
+/* A node measures all units of the design: what one that is not given again has left undone is done by those
+ * that are. */
+void node_set_leave_old_nodes(struct node_set *set) {
+    const struct run_history *past = set->past;
+    for (size_t i = 0; i < past->node_count; i++) {
+        if (!past->nodes[i]->given || node_set_find(set, past->nodes[i]->name))
+            continue;
+        ledger_hand_over(set->record->ledger, past->nodes[i]->name);
+        record_note(
+            set->record,
+            "node %s is not given again; its results are kept, and the nodes of this part measure all units",
+            past->nodes[i]->name);
+    }
+}
+
 static char *facts_path(const struct node_set *set, const struct run_node *node, unsigned part) {
     cleanup_free char *folder = record_node_folder(node->name, part);
     return xformat("%s/%s/facts.json", set->record->folder, folder);

@@ -1,0 +1,189 @@
+#include "engine/testbed/frontend.h"
+
+#include "engine/foundation/cleanup.h"
+#include "engine/foundation/memory.h"
+#include "engine/remote/channel/child.h"
+#include "engine/remote/channel/run.h"
+#include "engine/remote/ssh/client.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const int64_t command_timeout_ns = 60 * EVENT_SECOND;
+
+struct frontend {
+    struct event_loop *loop;
+    struct ssh_client *client;
+    struct launcher *launcher; /* NULL: commands are children */
+    bool is_ready, is_lost;
+    struct failure why;
+};
+
+struct command {
+    struct text *output;
+    char *problem;
+    bool is_over;
+    int status; /* or a negative errno */
+    struct failure why;
+};
+
+/* ---- Waiting ---------------------------------------------------------------------------------------------
+ */
+
+static void on_timer(struct event_source *source, void *context) {
+    (void)source;
+    *(bool *)context = true;
+}
+
+/* Turns the loop until *DONE, which a callback sets. */
+static int turn_until(struct frontend *frontend, const bool *done, int64_t timeout_ns,
+                      struct failure *failure) {
+    bool is_late = false;
+    struct event_source *timer = event_loop_add_timer(frontend->loop, timeout_ns, 0, on_timer, &is_late);
+    int r = timer ? 0 : failure_memory(failure);
+    while (r >= 0 && !*done && !is_late && !event_loop_is_stopped(frontend->loop))
+        r = event_loop_run_once(frontend->loop, -1, failure);
+    event_source_remove(timer);
+    if (r < 0 || *done)
+        return r < 0 ? r : 0;
+    return is_late ? -ETIMEDOUT : failure_set_kind(failure, FAILURE_INTERRUPTED, -EINTR, "interrupted");
+}
+
+int frontend_wait(struct frontend *frontend, int64_t ns, struct failure *failure) {
+    static const bool never;
+    int r = turn_until(frontend, &never, ns, failure);
+    return r == -ETIMEDOUT ? 0 : r;
+}
+
+/* ---- The connection --------------------------------------------------------------------------------------
+ */
+
+static void on_ready(struct launcher *launcher, void *context) {
+    (void)launcher;
+    ((struct frontend *)context)->is_ready = true;
+}
+
+static void on_lost(struct launcher *launcher, const struct failure *why, void *context) {
+    (void)launcher;
+    struct frontend *frontend = context;
+    frontend->is_ready = frontend->is_lost = true;
+    frontend->why = *why;
+}
+
+/* Also again, after it broke: a reservation outlives many connections. */
+static int connect_login(struct frontend *frontend, struct failure *failure) {
+    struct launcher_listener listener = {.on_ready = on_ready, .on_lost = on_lost, .context = frontend};
+    if (!frontend->launcher || (frontend->is_ready && !frontend->is_lost))
+        return 0;
+    launcher_disconnect(frontend->launcher);
+    frontend->is_ready = frontend->is_lost = false;
+    int r = launcher_connect(frontend->launcher, &listener, failure);
+    if (r == 0)
+        r = turn_until(frontend, &frontend->is_ready, command_timeout_ns, failure);
+    if (r == -ETIMEDOUT)
+        return failure_set(failure, r, "the login node does not answer");
+    frontend->is_ready = r >= 0;
+    if (r >= 0 && frontend->is_lost) {
+        *failure = frontend->why;
+        return frontend->why.code;
+    }
+    return r < 0 ? r : 0;
+}
+
+int frontend_open(struct event_loop *loop, const struct access_settings *access, const char *login,
+                  struct frontend **ret, struct failure *failure) {
+    struct frontend *frontend = xcalloc(1, sizeof *frontend);
+    frontend->loop = loop;
+    int r = 0;
+    if (login) {
+        struct ssh_client_options options = access_ssh_options(access, NULL);
+        r = ssh_client_new(loop, &options, &frontend->client, failure);
+        if (r == 0) {
+            frontend->launcher = launcher_ssh_new(loop, frontend->client, login, login);
+            r = connect_login(frontend, failure);
+        }
+    }
+    if (r < 0)
+        frontend_close(frontend);
+    else
+        *ret = frontend;
+    return r;
+}
+
+void frontend_close(struct frontend *frontend) {
+    if (!frontend)
+        return;
+    launcher_free(frontend->launcher);
+    ssh_client_free(frontend->client);
+    free(frontend);
+}
+
+/* ---- Commands --------------------------------------------------------------------------------------------
+ */
+
+static void on_done(const struct channel_run_result *result, const struct failure *failure, void *context) {
+    struct command *command = context;
+    command->is_over = true;
+    if (!result) {
+        command->why = *failure;
+        command->status = failure->code < 0 ? failure->code : -EIO;
+        return;
+    }
+    command->status = result->end.exited ? result->end.code : 255;
+    (void)text_append(command->output, result->output, result->output_length);
+    snprintf(command->problem, FAILURE_TEXT_SIZE, "%.*s", (int)strcspn(result->error, "\n"), result->error);
+}
+
+/* Single quotes hold in every login shell; one inside is written between double quotes. */
+static int quote(const char *const *words, struct text *line, struct failure *failure) {
+    for (size_t i = 0; words[i]; i++) {
+        if (strpbrk(words[i], "\\\n!"))
+            return failure_set_kind(failure, FAILURE_INPUT, -EINVAL,
+                                    "'%s' cannot be handed to a login node's shell, expected no '\\', '!' or "
+                                    "line end",
+                                    words[i]);
+        text_append_string(line, i ? " '" : "'");
+        for (const char *c = words[i]; *c; c++)
+            *c == '\'' ? text_append_string(line, "'\"'\"'") : text_append_character(line, *c);
+        text_append_character(line, '\'');
+    }
+    return 0;
+}
+
+static int open_channel(struct frontend *frontend, const char *const *words,
+                        const struct remote_channel_listener *listener, struct remote_channel **ret,
+                        struct failure *failure) {
+    if (!frontend->launcher) {
+        struct child_channel_options options = {.arguments = words};
+        return child_channel_open(frontend->loop, &options, listener, ret, failure);
+    }
+    cleanup(text_clear) struct text line;
+    text_init(&line, 64 << 10);
+    int r = connect_login(frontend, failure);
+    if (r == 0)
+        r = quote(words, &line, failure);
+    return r < 0 ? r : launcher_open(frontend->launcher, LAUNCHER_ATTACH, line.bytes, listener, ret, failure);
+}
+
+int frontend_run(struct frontend *frontend, const char *const *words, struct text *output,
+                 char problem[static FAILURE_TEXT_SIZE], struct failure *failure) {
+    struct command command = {.output = output, .problem = problem};
+    struct remote_channel *channel = NULL;
+    problem[0] = '\0';
+    struct channel_run *run = channel_run_new(NULL, 0, output->limit, on_done, &command);
+    struct remote_channel_listener listener = channel_run_listener(run);
+    int r = open_channel(frontend, words, &listener, &channel, failure);
+    if (r == 0) {
+        channel_run_started(run, channel);
+        r = turn_until(frontend, &command.is_over, command_timeout_ns, failure);
+    }
+    if (!command.is_over)
+        channel_run_cancel(run);
+    if (r == -ETIMEDOUT)
+        failure_set(failure, r, "'%s' has not ended within a minute", words[0]);
+    if (r == 0 && command.status < 0)
+        *failure = command.why;
+    return r < 0 ? r : command.status;
+}

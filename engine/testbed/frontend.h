@@ -1,0 +1,26 @@
+/*
+ * Where a scheduler's commands run: this machine, or a login node that ssh reaches. A command is a list of
+ * words that no shell interprets; on a login node, whose shell it must pass, each word is quoted.
+ */
+#ifndef ASSAY_TESTBED_FRONTEND_H
+#define ASSAY_TESTBED_FRONTEND_H
+
+#include "engine/foundation/text.h"
+#include "engine/testbed/access.h"
+
+struct frontend;
+
+/* LOGIN: [user@]host[:port]; NULL: this machine. Connects at once, while the loop turns. */
+int frontend_open(struct event_loop *loop, const struct access_settings *access, const char *login,
+                  struct frontend **ret, struct failure *failure);
+void frontend_close(struct frontend *frontend); /* NULL is fine */
+
+/* Runs WORDS, ended by NULL, while the loop turns, and appends what it prints to OUTPUT. Its exit status, or
+ * negative with FAILURE: -EINTR when the loop was stopped, -ETIMEDOUT after a minute, -ENOENT when there is
+ * no such program. PROBLEM gets the first line that it printed to stderr, or "". */
+int frontend_run(struct frontend *frontend, const char *const *words, struct text *output,
+                 char problem[static FAILURE_TEXT_SIZE], struct failure *failure);
+/* Lets the loop turn for so long: 0, or -EINTR with FAILURE. */
+int frontend_wait(struct frontend *frontend, int64_t ns, struct failure *failure);
+
+#endif

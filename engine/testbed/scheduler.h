@@ -1,0 +1,101 @@
+/*
+ * Testbeds that are batch schedulers: a job is submitted, waited for, asked for its nodes, and deleted. What
+ * differs between Slurm and OAR is a struct scheduler; the rest is here.
+ *
+ * A job is found again by its name, which holds the run's identifier: an engine that died after submitting,
+ * whether or not it had time to write the job's number down, finds its job when the run is resumed.
+ */
+#ifndef ASSAY_TESTBED_SCHEDULER_H
+#define ASSAY_TESTBED_SCHEDULER_H
+
+#include "engine/foundation/host-list.h"
+#include "engine/testbed/access.h"
+
+/* What a campaign says under the scheduler's key; the scheduler's fields say which of them it has. */
+struct scheduler_resources {
+    int64_t nodes;
+    double walltime;     /* seconds */
+    double at_most_wait; /* seconds; 0: as long as it takes */
+    char *login;         /* [user@]host[:port] that the commands run on; NULL: this machine */
+    char *queue, *account, *constraint, *reservation, *cluster, *resources; /* NULL: not said */
+    struct bind_texts types, options;
+};
+
+struct testbed_settings {
+    const struct scheduler *scheduler;
+    struct access_settings access;
+    struct scheduler_resources resources;
+};
+
+/* Appends a word to a command. */
+void scheduler_word(struct bind_texts *words, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* Of several jobs of one name the last of these counts: those that are over stay listed for a while. */
+enum scheduler_job_state {
+    SCHEDULER_JOB_NONE,
+    SCHEDULER_JOB_OVER,
+    SCHEDULER_JOB_WAITING,
+    SCHEDULER_JOB_RUNNING
+};
+
+enum { SCHEDULER_ID_SIZE = 24 };
+
+struct scheduler_job {
+    char id[SCHEDULER_ID_SIZE];
+    enum scheduler_job_state state;
+    char reason[256]; /* why it waits or is over, in the scheduler's words; or "" */
+    int64_t end_s;    /* when its time is up, since 1970; 0: not known */
+    struct host_list nodes;
+};
+
+struct scheduler {
+    const char *key;                 /* "slurm" */
+    const char *name;                /* for people: "Slurm" */
+    const struct bind_field *fields; /* of struct scheduler_resources */
+    size_t field_count;
+    const char *expected; /* an example of its mapping, for messages */
+    void (*submit)(const struct scheduler_resources *resources, const char *name, struct bind_texts *words);
+    /* The job's number from what submitting printed; false: there is none. */
+    bool (*read_id)(const char *output, char id[static SCHEDULER_ID_SIZE]);
+    /* Asks for the job ID, or, where that is "", for those of this user. */
+    void (*query)(const char *id, struct bind_texts *words);
+    /* Finds, in what the query printed, the job ID, or the one called NAME where that is "". What is not
+     * there has the state SCHEDULER_JOB_NONE. -EBADMSG with FAILURE for what is no answer. */
+    int (*read_job)(const char *output, size_t length, const char *id, const char *name,
+                    struct scheduler_job *ret, struct failure *failure);
+    void (*cancel)(const char *id, struct bind_texts *words);
+    /* Of a launcher by the scheduler's own program: what leads into the job from outside of it. WORDS is
+     * changed in place. NULL: nothing is needed. */
+    void (*enter)(const char *id, struct bind_texts *words);
+};
+
+/* As the testbed's own functions of these names. */
+int scheduler_bind(const struct scheduler *scheduler, const struct testbed_written *written,
+                   struct testbed_settings **ret, struct failure *failure);
+void scheduler_free_settings(struct testbed_settings *settings);
+size_t scheduler_expected_nodes(const struct testbed_settings *settings);
+int scheduler_describe(const struct testbed_settings *settings, struct text *ret);
+void scheduler_resolve(const struct testbed_settings *settings, cJSON *object);
+int scheduler_reserve(const struct testbed_settings *settings, const struct testbed_request *request,
+                      struct testbed **ret, struct failure *failure);
+const char *scheduler_id(const struct testbed *testbed);
+int scheduler_wait(struct testbed *testbed, struct failure *failure);
+size_t scheduler_node_count(const struct testbed *testbed);
+const char *scheduler_node_name(const struct testbed *testbed, size_t node);
+int scheduler_connect(struct testbed *testbed, size_t node, struct transport **ret, struct failure *failure);
+struct agent_link_policy scheduler_policy(const struct testbed *testbed);
+struct testbed_agent scheduler_agent(const struct testbed *testbed, const struct transport *transport);
+int64_t scheduler_deadline(const struct testbed *testbed);
+int scheduler_release(struct testbed *testbed, struct failure *failure);
+
+#define SCHEDULER_BACKEND(NAME, SUMMARY, BIND)                                                               \
+    {                                                                                                        \
+        .name = (NAME), .summary = (SUMMARY), .bind = (BIND), .free_settings = scheduler_free_settings,      \
+        .expected_nodes = scheduler_expected_nodes, .describe = scheduler_describe,                          \
+        .resolve = scheduler_resolve, .reserve = scheduler_reserve, .id = scheduler_id,                      \
+        .wait = scheduler_wait, .node_count = scheduler_node_count, .node_name = scheduler_node_name,        \
+        .connect = scheduler_connect, .policy = scheduler_policy, .agent = scheduler_agent,                  \
+        .deadline = scheduler_deadline, .release = scheduler_release,                                        \
+    }
+
+#endif
