@@ -179,7 +179,7 @@ static void enter(const char *id, struct bind_texts *words) {
     *words = entered;
 }
 
-static const struct scheduler oar = {
+const struct scheduler scheduler_oar = {
     .key = "oar",
     .name = "OAR",
     .fields = fields,
@@ -195,7 +195,7 @@ static const struct scheduler oar = {
 
 static int bind(const struct testbed_written *written, struct testbed_settings **ret,
                 struct failure *failure) {
-    return scheduler_bind(&oar, written, ret, failure);
+    return scheduler_bind(&scheduler_oar, written, ret, failure);
 }
 
 const struct testbed_backend testbed_oar = SCHEDULER_BACKEND("oar", "nodes that OAR lends", bind);

@@ -69,6 +69,8 @@ struct scheduler {
     void (*enter)(const char *id, struct bind_texts *words);
 };
 
+extern const struct scheduler scheduler_slurm, scheduler_oar;
+
 /* As the testbed's own functions of these names. */
 int scheduler_bind(const struct scheduler *scheduler, const struct testbed_written *written,
                    struct testbed_settings **ret, struct failure *failure);

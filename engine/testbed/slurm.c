@@ -160,7 +160,7 @@ static void enter(const char *id, struct bind_texts *words) {
     *words = entered;
 }
 
-static const struct scheduler slurm = {
+const struct scheduler scheduler_slurm = {
     .key = "slurm",
     .name = "Slurm",
     .fields = fields,
@@ -176,7 +176,7 @@ static const struct scheduler slurm = {
 
 static int bind(const struct testbed_written *written, struct testbed_settings **ret,
                 struct failure *failure) {
-    return scheduler_bind(&slurm, written, ret, failure);
+    return scheduler_bind(&scheduler_slurm, written, ret, failure);
 }
 
 const struct testbed_backend testbed_slurm = SCHEDULER_BACKEND("slurm", "nodes that Slurm lends", bind);

@@ -1,3 +1,4 @@
+# shellcheck shell=bash
 # A real Slurm on the nodes of a test bed: munged and slurmctld on its front end, a slurmd on each node. Sourced after
 # test-bed.sh, with a bed up: `slurm_up || plan_skip "no Slurm"`, and `slurm_down` at the end. SLURM is its folder.
 
@@ -53,8 +54,11 @@ END
 slurm_put() { bed on "$1" sh -c "cat >/run/$2"; } # slurm_put NODE FILE: stdin as a file below /run
 slurm_is_idle() { [ "$(bed run sinfo -h -o '%t' | sort -u)" = idle ]; }
 
+slurm_is_away() { ! pgrep -F "$1" >/dev/null 2>&1; }
 slurm_down() {
     local file
-    for file in slurmctld munge; do kill "$(cat "$SLURM/$file.pid")"; done
+    for file in slurmctld munge; do
+        kill "$(cat "$SLURM/$file.pid")" && eventually slurm_is_away "$SLURM/$file.pid"
+    done
     rm -rf "$SLURM"
 }

@@ -1,0 +1,78 @@
+#!/bin/bash
+# Campaigns on `testbed: slurm`, by a real Slurm whose nodes are those of a test bed.
+. "$(dirname "$0")/../tap.sh"
+. "$ASSAY_SOURCE/tests/test-bed/test-bed.sh"
+. "$ASSAY_SOURCE/tests/integration/slurm-bed.sh"
+. "$ASSAY_SOURCE/tests/faults/killed-runs.sh"
+bed up 4 || plan_skip "no test bed"
+bed can nodes || plan_skip "nodes of their own need root"
+cleanup() { [ -z "${SLURM:-}" ] || slurm_down; }
+slurm_up || plan_skip "no Slurm"
+cd "$scratch" || exit
+export ASSAY_PATH=$scratch
+write_tick "$scratch"
+ssh="ssh-config: $BED/ssh_config"
+there() { bed run env HOME=/root "$ASSAY" "$@"; } # nodes share no home with the front end
+jobs() { bed run squeue -h -o '%T %j'; }
+no_jobs() { [ -z "$(jobs | grep -v COMPLETING)" ]; }
+lines() { "$ASSAY" archive cat "$1" results/results.csv | tail -n +2 | wc -l; }
+
+# ---- by ssh, and by steps of srun
+tick_campaign "$scratch/lent" 20 0 "{slurm: {nodes: 2, walltime: 10min, partition: test}, $ssh}"
+check "a campaign runs on nodes that Slurm lends" there run lent.yaml -o ssh
+is "each unit on each node" "$(lines ssh/*.zip)" 40
+check "and gives them back" eventually no_jobs
+check "when the job ends is the run's deadline" grep -q '"source":"testbed"' ssh/*/journal.jsonl
+check "what the job is called is journalled" grep -q '"reservation".*"id":"1"' ssh/*/journal.jsonl
+
+tick_campaign "$scratch/steps" 20 0 "{slurm: {nodes: 3, walltime: 10min}, launcher: srun}"
+check "where ssh is closed, by steps of srun" there run steps.yaml -o steps
+is "on each node" "$(lines steps/*.zip)" 60
+steps_of() { for node in $(cat "$BED/nodes"); do bed on "$node" grep "launch task StepId=$1\.[0-9]" /run/slurmd.log; done; }
+tick_campaign "$scratch/more" 500 0 "{slurm: {nodes: 3, walltime: 10min}, launcher: srun}"
+check "again, with more units" there run more.yaml -o steps
+is "two steps a node, however many units" "$(steps_of 3 | wc -l)" 6
+check "and gives them back" eventually no_jobs
+
+# ---- what is refused
+tick_campaign "$scratch/refused" 4 0 "{slurm: {nodes: 1, walltime: 10min, partition: nowhere}, $ssh}"
+refuse "a partition that is not there, in Slurm's words" 1 'sbatch ended with exit status 1: sbatch: error: .*invalid partition' \
+    there run refused.yaml -o refused
+tick_campaign "$scratch/many" 4 0 "{slurm: {nodes: 40, walltime: 10min, at-most-wait: 1s}, $ssh}"
+refuse "waiting is given up after what the campaign says" 1 'has waited for 1 s, and is given up' there run many.yaml -o many
+check "with the job" eventually no_jobs
+printf 'name: x\nexperiment: tick\ndesign: {file: lent.csv, seed: 1}\ntestbed: {slurm: {nodes: 1}}\n' >bad.yaml
+refuse "a job without walltime" 2 "bad.yaml:4:18: .*'walltime'" there run bad.yaml --dry-run
+printf 'name: x\nexperiment: tick\ndesign: {file: lent.csv, seed: 1}\ntestbed: slurm\n' >bad.yaml
+refuse "a testbed without a job" 2 'expected slurm: \{nodes: 4, walltime: 2h' there run bad.yaml --dry-run
+
+# ---- an engine that dies while its job waits
+bed run sbatch -Q --nodes=4 --exclusive --output=/dev/null --job-name=other --wrap='exec sleep 600'
+tick_campaign "$scratch/waits" 20 0 "{slurm: {nodes: 2, walltime: 10min}, $ssh}"
+export HOME=/root
+start_engine "$scratch/dead" run waits.yaml -o waits --json
+waits() { jobs | grep -q 'PENDING assay-'; }
+check "a job waits while others have the nodes" eventually waits
+kill -9 "$engine"
+wait "$shell_job"
+bed run scancel --name=other
+check "resuming takes over the job of an engine that was killed" there resume waits/*/
+is "... which is the one it had" "$(grep -oh '"reservation".*"id":"[0-9]*"' waits/*/journal.jsonl | sort -u | wc -l)" 1
+is "... and measures everything" "$(lines waits/*.zip)" 40
+check "... and gives it back" eventually no_jobs
+
+# ---- a job that ends under the engine, and a part on other nodes
+touch doomed
+tick_campaign "$scratch/killed" 200 20000 "{slurm: {nodes: 2, walltime: 10min}, $ssh}"
+start_engine "$scratch/engine" run killed.yaml -o killed --json
+measures() { [ "$(cat killed/*/results/results.csv 2>/dev/null | wc -l)" -gt 20 ]; }
+check "a campaign measures" eventually measures
+kill -INT "$engine"
+wait "$shell_job"
+check "an interrupted one gives the nodes back" eventually no_jobs
+bed run scontrol update nodename=node1 state=drain reason=test
+check "it is resumed on other nodes" there resume killed/*/
+check "which is said" grep -q 'node1 is not given again' killed/*/logs/engine.log
+nodes_of() { "$ASSAY" archive cat "$1" results/results.csv | awk -F, 'NR > 1 {n[$6]++} END {for (i in n) if (n[i] == 200) print i}' | sort | tr '\n' ' '; }
+is "the nodes of the last part have measured all units" "$(nodes_of "$(echo killed/*-2.zip)")" "node2 node3 "
+finish
