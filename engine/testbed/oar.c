@@ -70,6 +70,8 @@ static void submit(const struct scheduler_resources *resources, const char *name
     }
     for (size_t i = 0; i < resources->options.count; i++)
         scheduler_word(words, "%s", resources->options.items[i]);
+    /* It begins where every node has a folder, and leaves no files. */
+    scheduler_word(words, "--directory=/");
     scheduler_word(words, "--stdout=/dev/null");
     scheduler_word(words, "--stderr=/dev/null");
     if (!resources->reservation) /* a reservation has a time of its own, and starts nothing */
@@ -90,12 +92,12 @@ static bool read_id(const char *output, char id[static SCHEDULER_ID_SIZE]) {
 static void query(const char *id, struct bind_texts *words) {
     const char *user = getenv("USER");
     scheduler_word(words, "oarstat");
-    scheduler_word(words, "-J");
+    scheduler_word(words, "-fJ"); /* without -f there is no walltime */
     if (id[0]) {
         scheduler_word(words, "-j");
         scheduler_word(words, "%s", id);
     } else {
-        scheduler_word(words, user ? "-u%s" : "-f", user);
+        scheduler_word(words, "-u%s", user ? user : "");
     }
 }
 

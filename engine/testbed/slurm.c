@@ -41,6 +41,7 @@ static void submit(const struct scheduler_resources *resources, const char *name
     scheduler_word(words, "--time=%ld:%02ld", seconds / 60, seconds % 60);
     scheduler_word(words, "--exclusive");
     scheduler_word(words, "--no-requeue");
+    scheduler_word(words, "--chdir=/"); /* which every node has */
     scheduler_word(words, "--output=/dev/null");
     if (resources->queue)
         scheduler_word(words, "--partition=%s", resources->queue);
