@@ -56,8 +56,10 @@ static void add_panel(struct sum *sum, double count, double done, double width) 
         s->recursive ? recursive_work(sum, count, rows, width) : published_work(sum, count, rows, width);
     time->panels += count;
     time->factorisation += count * (work + width * rounds * (s->latency + s->word * 2 * width));
-    time->broadcast += count * (s->latency + s->word * width * rows / s->p);
-    time->swap += count * (s->latency * (rounds + s->p - 1) + 3 * s->word * rest * width / s->q);
+    if (s->q > 1)
+        time->broadcast += count * (s->latency + s->word * width * rows / s->p);
+    if (s->p > 1)
+        time->swap += count * (s->latency * (rounds + s->p - 1) + 3 * s->word * rest * width / s->q);
     if (rest > 0)
         time->update += count * (sum->dgemm(sum->context, count, true, rest / s->p, rest / s->q, width) +
                                  s->gamma * rest * width * width / s->q);
