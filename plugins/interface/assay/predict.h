@@ -16,6 +16,8 @@
 
 #include <errno.h>
 #include <math.h>
+#include <stdlib.h>
+#include <string.h>
 
 /* What a model is for: the user writes `assay predict hpl dgemm=dgemm.json network=smpi.json`; with one role,
  * or where only one role takes a model of its kind, the name may be left out. */
@@ -79,8 +81,9 @@ struct predict_output {
     void *context;
     /* How the numbers came about, or, where it is a WARNING, why they may be wrong: a sentence; copied. */
     void (*remark)(void *context, bool warning, const char *sentence);
-    int (*text)(void *context, const char *bytes,
-                size_t length); /* appends to the text; 0 or negative errno */
+    /* Appends to the text; 0 or negative errno. The host remembers the first that fails and refuses the
+     * result, so that run() need not look. */
+    int (*text)(void *context, const char *bytes, size_t length);
     /* A row more of the result, where a scenario has several; VALUES one a column, TEXTS likewise (NULL: no
      * column is a text). 0 or negative errno. */
     int (*row)(void *context, const double *values, const char *const *texts);
@@ -94,6 +97,43 @@ predict_remark(struct predict_output *output, bool warning, const char *format, 
     vsnprintf(sentence, sizeof sentence, format, arguments);
     va_end(arguments);
     output->remark(output->context, warning, sentence);
+}
+
+/* Appends to the text; what comes out is shorter than PLUGIN_MESSAGE_SIZE, as names of models need not be. */
+__attribute__((format(printf, 2, 3))) static inline void predict_print(struct predict_output *output,
+                                                                       const char *format, ...) {
+    char bytes[PLUGIN_MESSAGE_SIZE];
+    va_list arguments;
+    va_start(arguments, format);
+    int length = vsnprintf(bytes, sizeof bytes, format, arguments);
+    va_end(arguments);
+    output->text(output->context, bytes, length < (int)sizeof bytes ? (size_t)length : sizeof bytes - 1);
+}
+
+enum { PREDICT_DIGITS_SIZE = 40 };
+
+/* The shortest decimal that reads back as VALUE, of a whole number without an exponent: "0.1", "65536". */
+static inline const char *predict_digits(double value, char *buffer) {
+    bool is_whole = fabs(value) < 9007199254740992.0 && value == trunc(value);
+    snprintf(buffer, PREDICT_DIGITS_SIZE, "%.*f", 0, is_whole ? value : 0);
+    for (int digits = 15; !is_whole && digits <= 17; digits++) {
+        snprintf(buffer, PREDICT_DIGITS_SIZE, "%.*g", digits, value);
+        if (strtod(buffer, NULL) == value)
+            break;
+    }
+    return buffer;
+}
+
+/* Appends WORDS as a part of a comment of C or XML: what could end it, begin another or join lines becomes _.
+ */
+static inline void predict_print_comment(struct predict_output *output, const char *words) {
+    for (char before = '-'; *words; words++) {
+        bool good = (*words >= '0' && *words <= '9') || (*words >= 'A' && *words <= 'Z') ||
+                    (*words >= 'a' && *words <= 'z') || (*words && strchr(" .,:;_+=()[]%", *words)) ||
+                    (*words == '-' && before != '-');
+        before = good ? *words : '_';
+        output->text(output->context, &before, 1);
+    }
 }
 
 /* A column of the result. */
