@@ -1,0 +1,344 @@
+/* The result of a prediction as a table: for files, for programs, for people. */
+#include "engine/predict/prediction.h"
+
+#include "archive-format/datapackage.h"
+#include "engine/documents/csv.h"
+#include "engine/documents/unit.h"
+#include "engine/foundation/cleanup.h"
+#include "engine/foundation/file.h"
+#include "engine/foundation/memory.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { DIGITS = 5 }; /* that people see */
+
+enum source { NAME, PARAMETER, VALUE, MEAN, LOW, HIGH, REMARKS };
+
+/* A column of the table; texts are owned. */
+struct shape_column {
+    enum source source;
+    size_t index; /* of the parameter, or of the plugin's column */
+    char *name, *title;
+    const char *unit; /* UCUM; NULL: a text */
+    bool minor;       /* not in a table for people */
+};
+
+struct shape {
+    struct shape_column *columns;
+    size_t count;
+};
+
+struct cell {
+    const char *text; /* NULL: the number */
+    double number;
+    char *owned;
+};
+
+static void shape_clear(struct shape *shape) {
+    for (size_t i = 0; i < shape->count; i++)
+        free(shape->columns[i].name), free(shape->columns[i].title);
+    free(shape->columns);
+}
+
+static void add_column(struct shape *shape, enum source source, size_t index, char *name, char *title,
+                       const char *unit, bool minor) {
+    shape->columns = xrealloc(shape->columns, (shape->count + 1) * sizeof *shape->columns);
+    shape->columns[shape->count++] = (struct shape_column){source, index, name, title, unit, minor};
+}
+
+static struct shape shape_of(const struct prediction *prediction) {
+    struct shape shape = {0};
+    const struct predict_column *columns = prediction->plugin->columns;
+    const size_t first = prediction->scenarios.option_count;
+    bool is_main = true; /* the first column with an interval */
+    add_column(&shape, NAME, 0, xstrdup(SCENARIOS_NAME), xstrdup("of the scenario"), NULL, false);
+    for (size_t i = 0; i < prediction->scenarios.parameter_count; i++) {
+        const struct plugin_parameter *parameter = &prediction->scenarios.table[first + i];
+        const char *unit = parameter->unit ? parameter->unit : "1";
+        add_column(&shape, PARAMETER, first + i, xstrdup(parameter->name), xstrdup(parameter->help),
+                   parameter->type == PLUGIN_NUMBER ? unit : NULL, false);
+    }
+    for (size_t i = 0; i < prediction->column_count; i++) {
+        const char *name = columns[i].name, *unit = columns[i].unit;
+        add_column(&shape, VALUE, i, xstrdup(name), xstrdup(columns[i].help), unit, columns[i].minor);
+        if (prediction->draws == 0 || !unit || columns[i].no_draws)
+            continue;
+        add_column(&shape, MEAN, i, xformat("%s_mean", name), xformat("%s: mean of the draws", name), unit,
+                   true);
+        add_column(&shape, LOW, i, xformat("%s_low", name),
+                   xformat("%s: 2.5 %% of the draws are below", name), unit, !is_main);
+        add_column(&shape, HIGH, i, xformat("%s_high", name),
+                   xformat("%s: 2.5 %% of the draws are above", name), unit, !is_main);
+        is_main = false;
+    }
+    add_column(&shape, REMARKS, 0, xstrdup("remarks"), xstrdup("notes and warnings, separated by semicolons"),
+               NULL, true);
+    return shape;
+}
+
+static char *join_remarks(const struct prediction_result *result) {
+    cleanup(text_clear) struct text text;
+    text_init(&text, CSV_FIELD_MAX - 1);
+    for (size_t i = 0; i < result->remark_count; i++)
+        (void)text_printf(&text, "%s%s%s", i ? "; " : "", result->remarks[i].warning ? "warning: " : "",
+                          result->remarks[i].sentence); /* fits: there are few */
+    return xstrdup(text.bytes);
+}
+
+static struct cell cell_of(const struct prediction *prediction, const struct shape_column *column,
+                           size_t scenario, size_t row) {
+    const struct scenario *of = &prediction->scenarios.items[scenario];
+    const struct prediction_result *result = &prediction->results[scenario];
+    const struct prediction_row *values = &result->rows[row];
+    const struct prediction_interval *interval = values->intervals ? &values->intervals[column->index] : NULL;
+    char *remarks;
+    switch (column->source) {
+    case NAME:
+        return (struct cell){.text = of->name ? of->name : ""};
+    case PARAMETER:
+        if (column->unit)
+            return (struct cell){.number = of->parameters.values[column->index].number};
+        return (struct cell){.text = of->parameters.values[column->index].text
+                                         ? of->parameters.values[column->index].text
+                                         : ""};
+    case REMARKS:
+        remarks = join_remarks(result);
+        return (struct cell){.text = remarks, .owned = remarks};
+    case VALUE:
+        if (!column->unit)
+            return (struct cell){
+                .text = values->texts && values->texts[column->index] ? values->texts[column->index] : ""};
+        return (struct cell){.number = values->values[column->index]};
+    case MEAN:
+        return (struct cell){.number = interval ? interval->mean : NAN};
+    case LOW:
+        return (struct cell){.number = interval ? interval->low : NAN};
+    case HIGH:
+        break;
+    }
+    return (struct cell){.number = interval ? interval->high : NAN};
+}
+
+/* ---- Files
+ * ---------------------------------------------------------------------------------------------------- */
+
+static int append_row(const struct prediction *prediction, const struct shape *shape, size_t scenario,
+                      size_t row, struct text *text) {
+    int r = 0;
+    for (size_t c = 0; r == 0 && c < shape->count; c++) {
+        struct cell cell = cell_of(prediction, &shape->columns[c], scenario, row);
+        if (cell.text)
+            r = csv_append_field(text, c == 0, cell.text, strlen(cell.text));
+        else
+            r = csv_append_double(text, c == 0, cell.number);
+        free(cell.owned);
+    }
+    return r < 0 ? r : text_append_character(text, '\n');
+}
+
+int prediction_append_csv(const struct prediction *prediction, struct text *text, struct failure *failure) {
+    cleanup(shape_clear) struct shape shape = shape_of(prediction);
+    int r = 0;
+    for (size_t c = 0; r == 0 && c < shape.count; c++)
+        r = csv_append_field(text, c == 0, shape.columns[c].name, strlen(shape.columns[c].name));
+    r = r < 0 ? r : text_append_character(text, '\n');
+    for (size_t i = 0; r == 0 && i < prediction->scenarios.count; i++)
+        for (size_t row = 0; r == 0 && row < prediction->results[i].row_count; row++)
+            r = append_row(prediction, &shape, i, row, text);
+    return r < 0 ? failure_set(failure, r, "cannot write the table: %s", strerror(-r)) : 0;
+}
+
+int prediction_write_package(const struct prediction *prediction, const char *table,
+                             struct failure *failure) {
+    static const enum archive_column_role roles[] = {
+        [NAME] = ARCHIVE_ROLE_ID,       [PARAMETER] = ARCHIVE_ROLE_FACTOR, [VALUE] = ARCHIVE_ROLE_RESPONSE,
+        [MEAN] = ARCHIVE_ROLE_RESPONSE, [LOW] = ARCHIVE_ROLE_RESPONSE,     [HIGH] = ARCHIVE_ROLE_RESPONSE,
+        [REMARKS] = ARCHIVE_ROLE_NONE};
+    cleanup(shape_clear) struct shape shape = shape_of(prediction);
+    cleanup_free struct archive_column *columns = xcalloc(shape.count + 1, sizeof *columns);
+    cleanup_free char *path = xformat("%s.datapackage.json", table);
+    for (size_t i = 0; i < shape.count; i++) {
+        const struct shape_column *column = &shape.columns[i];
+        bool is_whole = column->source == PARAMETER && prediction->scenarios.table[column->index].whole;
+        columns[i] = (struct archive_column){.name = column->name,
+                                             .type = !column->unit ? ARCHIVE_STRING
+                                                     : is_whole    ? ARCHIVE_INTEGER
+                                                                   : ARCHIVE_NUMBER,
+                                             .unit = column->unit ? column->unit : "",
+                                             .role = roles[column->source],
+                                             .title = column->title};
+    }
+    const struct archive_table described = {
+        .path = file_base_name(table), .columns = columns, .column_count = shape.count};
+    return archive_write_datapackage(path, "prediction", &described, 1, failure);
+}
+
+/* ---- Reports
+ * -------------------------------------------------------------------------------------------------- */
+
+/* For people without what is minor, and with the unit as they write it. */
+static void add_table(const struct prediction *prediction, const struct shape *shape, bool is_for_people,
+                      struct report_section *in) {
+    cleanup_free struct report_column *columns = xcalloc(shape->count + 1, sizeof *columns);
+    size_t count = 0;
+    for (size_t c = 0; c < shape->count; c++) {
+        const struct shape_column *column = &shape->columns[c];
+        if (!is_for_people || !column->minor)
+            columns[count++] = (struct report_column){.name = column->name,
+                                                      .unit = column->unit,
+                                                      .digits = column->source == PARAMETER ? 0 : DIGITS};
+    }
+    struct report_table *table = report_table(in, "scenarios", NULL, columns, count);
+    for (size_t i = 0; i < prediction->scenarios.count; i++)
+        for (size_t row = 0; row < prediction->results[i].row_count; row++)
+            for (size_t c = 0; c < shape->count; c++) {
+                if (is_for_people && shape->columns[c].minor)
+                    continue;
+                struct cell cell = cell_of(prediction, &shape->columns[c], i, row);
+                if (cell.text)
+                    report_cell_text(table, cell.text);
+                else
+                    report_cell(table, cell.number);
+                free(cell.owned);
+            }
+}
+
+void prediction_describe(const struct prediction *prediction, struct report_section *in) {
+    static const struct report_column columns[] = {{.name = "role"}, {.name = "file"}, {.name = "sha256"}};
+    cleanup(shape_clear) struct shape shape = shape_of(prediction);
+    const struct scenarios *scenarios = &prediction->scenarios;
+    report_text(in, "plugin", NULL, prediction->library->plugin->name, false);
+    report_text(in, "version", NULL, prediction->library->plugin->version, false);
+    report_text(in, "engine", NULL, prediction->inputs.view.engine, false);
+    cleanup_free char *seed = xformat("%llu", (unsigned long long)prediction->inputs.seed);
+    report_text(in, "seed", NULL, seed, false); /* a text: JSON's numbers are exact up to 2^53 only */
+    report_number(in, "draws", NULL, (double)prediction->draws, NULL, 0, false);
+    struct report_table *models = report_table(in, "models", NULL, columns, 3);
+    for (size_t i = 0; i < prediction->inputs.count; i++) {
+        const struct input *input = &prediction->inputs.items[i];
+        report_cell_text(models, prediction->plugin->roles[input->role].name);
+        report_cell_text(models, input->source.file);
+        report_cell_text(models, input->source.sha256);
+    }
+    struct report_section *options = report_section(in, "options", NULL, false);
+    for (size_t i = 0; i < scenarios->option_count; i++)
+        if (scenarios->options.values[i].text)
+            report_text(options, scenarios->table[i].name, NULL, scenarios->options.values[i].text, false);
+    add_table(prediction, &shape, false, in);
+}
+
+static char *number_for_people(double value, const char *unit, const char *label) {
+    if (!isfinite(value))
+        return xstrdup("-");
+    return unit_find(unit) || !label ? report_format(value, unit, DIGITS)
+                                     : xformat("%.*g %s", DIGITS, value, label);
+}
+
+static void list_parameters(const struct prediction *prediction, struct report_section *in) {
+    static const struct report_column columns[] = {
+        {.name = "parameter"}, {.name = "value"}, {.name = "help"}};
+    const struct parameters *parameters = &prediction->scenarios.items[0].parameters;
+    struct report_table *table = report_table(in, "parameters", NULL, columns, 3);
+    for (size_t i = prediction->scenarios.option_count; i < parameters->count; i++) {
+        const struct plugin_value *value = &parameters->values[i];
+        bool is_number = parameters->table[i].type == PLUGIN_NUMBER && isfinite(value->number);
+        cleanup_free char *number =
+            is_number ? report_format(value->number, parameters->table[i].unit, 0) : NULL;
+        report_cell_text(table, parameters->table[i].name);
+        report_cell_text(table, number ? number : value->text ? value->text : "-");
+        report_cell_text(table, parameters->table[i].help);
+    }
+}
+
+/* One row: a line a column. */
+static void list_values(const struct prediction *prediction, struct report_section *in) {
+    static const struct report_column with[] = {{.name = "result"}, {.name = "value"},  {.name = "mean"},
+                                                {.name = "2.5 %"},  {.name = "97.5 %"}, {.name = "help"}};
+    static const struct report_column without[] = {{.name = "result"}, {.name = "value"}, {.name = "help"}};
+    const struct prediction_row *row = &prediction->results[0].rows[0];
+    bool has_draws = prediction->draws > 0;
+    struct report_table *table =
+        report_table(in, "results", "", has_draws ? with : without, has_draws ? 6 : 3);
+    for (size_t c = 0; c < prediction->column_count; c++) {
+        const struct predict_column *column = &prediction->plugin->columns[c];
+        double numbers[4] = {row->values[c], NAN, NAN, NAN};
+        if (row->intervals)
+            numbers[1] = row->intervals[c].mean, numbers[2] = row->intervals[c].low,
+            numbers[3] = row->intervals[c].high;
+        report_cell_text(table, column->name);
+        for (size_t k = 0; k < (has_draws ? 4 : 1); k++) {
+            cleanup_free char *number =
+                column->unit ? number_for_people(numbers[k], column->unit, column->label) : NULL;
+            const char *text = row->texts && row->texts[c] && k == 0 ? row->texts[c] : "-";
+            report_cell_text(table, number ? number : text);
+        }
+        report_cell_text(table, column->help);
+    }
+}
+
+void prediction_report(const struct prediction *prediction, struct report_section *in) {
+    cleanup(shape_clear) struct shape shape = shape_of(prediction);
+    bool is_list = prediction->scenarios.count == 1 && prediction->results[0].row_count == 1;
+    if (is_list) {
+        list_parameters(prediction, in);
+        list_values(prediction, in);
+    } else {
+        add_table(prediction, &shape, true, in);
+    }
+    for (size_t i = 0; i < prediction->scenarios.count; i++)
+        for (size_t k = 0; k < prediction->results[i].remark_count; k++) {
+            const struct prediction_remark *remark = &prediction->results[i].remarks[k];
+            const char *name = prediction->scenarios.items[i].name;
+            cleanup_free char *number = xformat("scenario %zu", i + 1);
+            report_note(in, remark->warning ? REPORT_WARNING : REPORT_NOTE, "%s%s%s",
+                        is_list           ? ""
+                        : name && name[0] ? name
+                                          : number,
+                        is_list ? "" : ": ", remark->sentence);
+        }
+}
+
+static char *range_of(const struct plugin_parameter *parameter) {
+    cleanup(text_clear) struct text text;
+    text_init(&text, 1 << 16);
+    for (size_t i = 0; parameter->words && parameter->words[i]; i++)
+        (void)text_printf(&text, "%s%s", i ? ", " : "", parameter->words[i]); /* too long: cut */
+    if (parameter->minimum != 0 || parameter->maximum != 0) {
+        cleanup_free char *low = report_format(parameter->minimum, parameter->unit, 0),
+                          *high = report_format(parameter->maximum, parameter->unit, 0);
+        (void)text_printf(&text, "%s to %s", low, high);
+    }
+    return xstrdup(text.bytes);
+}
+
+void prediction_report_parameters(const struct predict_plugin *plugin, struct report_section *in) {
+    static const struct report_column columns[] = {
+        {.name = "parameter"}, {.name = "unit"}, {.name = "default"}, {.name = "range"}, {.name = "help"}};
+    static const struct report_column role_columns[] = {
+        {.name = "role"}, {.name = "kinds"}, {.name = "help"}};
+    struct report_table *roles = report_table(in, "roles", NULL, role_columns, 3);
+    for (const struct predict_role *role = plugin->roles; role->name; role++) {
+        cleanup(text_clear) struct text kinds;
+        text_init(&kinds, 1 << 16);
+        for (size_t k = 0; role->kinds && role->kinds[k]; k++)
+            (void)text_printf(&kinds, "%s%s", k ? ", " : "", role->kinds[k]); /* too long: cut */
+        report_cell_text(roles, role->name);
+        report_cell_text(roles, role->kinds ? kinds.bytes : "any");
+        report_cell_text(roles, role->help);
+    }
+    const struct plugin_parameter *tables[] = {plugin->options, plugin->parameters};
+    struct report_table *table = report_table(in, "parameters", "", columns, 5);
+    for (size_t t = 0; t < 2; t++)
+        for (const struct plugin_parameter *at = tables[t]; at && at->name; at++) {
+            const struct unit *unit = at->unit ? unit_find(at->unit) : NULL;
+            cleanup_free char *range = range_of(at);
+            report_cell_text(table, at->name);
+            report_cell_text(table, unit ? unit->label : at->unit ? at->unit : "");
+            report_cell_text(table, at->fallback ? at->fallback : at->required ? "(required)" : "");
+            report_cell_text(table, range);
+            report_cell_text(table, at->help);
+        }
+}
