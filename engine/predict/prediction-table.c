@@ -212,16 +212,16 @@ void prediction_describe(const struct prediction *prediction, struct report_sect
     const struct scenarios *scenarios = &prediction->scenarios;
     report_text(in, "plugin", NULL, prediction->library->plugin->name, false);
     report_text(in, "version", NULL, prediction->library->plugin->version, false);
-    report_text(in, "engine", NULL, prediction->inputs.view.engine, false);
-    cleanup_free char *seed = xformat("%llu", (unsigned long long)prediction->inputs.seed);
+    report_text(in, "engine", NULL, prediction->models.view.engine, false);
+    cleanup_free char *seed = xformat("%llu", (unsigned long long)prediction->models.seed);
     report_text(in, "seed", NULL, seed, false); /* a text: JSON's numbers are exact up to 2^53 only */
     report_number(in, "draws", NULL, (double)prediction->draws, NULL, 0, false);
     struct report_table *models = report_table(in, "models", NULL, columns, 3);
-    for (size_t i = 0; i < prediction->inputs.count; i++) {
-        const struct input *input = &prediction->inputs.items[i];
-        report_cell_text(models, prediction->plugin->roles[input->role].name);
-        report_cell_text(models, input->source.file);
-        report_cell_text(models, input->source.sha256);
+    for (size_t i = 0; i < prediction->models.count; i++) {
+        const struct given_model *given = &prediction->models.items[i];
+        report_cell_text(models, prediction->plugin->roles[given->role].name);
+        report_cell_text(models, given->source.file);
+        report_cell_text(models, given->source.sha256);
     }
     struct report_section *options = report_section(in, "options", NULL, false);
     for (size_t i = 0; i < scenarios->option_count; i++)

@@ -83,17 +83,20 @@ static int run_scenario(struct prediction *prediction, size_t index, struct coll
     cleanup_free double *values = xcalloc(prediction->column_count + 1, sizeof *values);
     for (size_t c = 0; c < prediction->column_count; c++)
         values[c] = NAN;
-    inputs_begin(&prediction->inputs);
-    int r = prediction->plugin->run(prediction->state, &prediction->inputs.view,
+    models_begin(&prediction->models);
+    int r = prediction->plugin->run(prediction->state, &prediction->models.view,
                                     scenario->parameters.values + prediction->scenarios.option_count, values,
                                     &output, &message);
     if (r < 0 && (r != -EDOM || !prediction->plugin->columns)) {
         library_failure(prediction->library, r, &message, failure);
         return scenario->line ? failure_prefix(failure, "the scenario in line %zu", scenario->line) : r;
     }
+    if (prediction->text.error < 0) /* the plugin need not look at what each of its texts returned */
+        return failure_set(failure, prediction->text.error, "%s: the text is longer than %d bytes",
+                           prediction->library->plugin->name, (int)PREDICTION_TEXT_MAX);
     if (r < 0)
         predict_remark(&output, true, "no answer: %s", message.text);
-    inputs_warn(&prediction->inputs, &output);
+    models_warn(&prediction->models, &output);
     return collector->row_count == 0 ? hear_row(collector, r < 0 ? NULL : values, NULL) : 0;
 }
 
@@ -111,7 +114,7 @@ static int draw_all(struct prediction *prediction, double **values, struct failu
     size_t columns = prediction->column_count, draws = prediction->draws;
     int r = 0;
     for (size_t d = 0; r == 0 && d < draws; d++) {
-        inputs_draw(&prediction->inputs, d + 1);
+        models_draw(&prediction->models, d + 1);
         for (size_t i = 0; r == 0 && i < prediction->scenarios.count; i++) {
             struct collector collector = {.prediction = prediction, .is_draw = true};
             r = run_scenario(prediction, i, &collector, failure);
@@ -121,7 +124,7 @@ static int draw_all(struct prediction *prediction, double **values, struct failu
             free_rows(collector.rows, collector.row_count, columns);
         }
     }
-    inputs_draw(&prediction->inputs, 0);
+    models_draw(&prediction->models, 0);
     return r;
 }
 
@@ -235,8 +238,8 @@ static int open_plugin(struct prediction *prediction, struct failure *failure) {
     struct plugin_message message = {""};
     if (!prediction->plugin->open)
         return 0;
-    prediction->inputs.view.options = prediction->scenarios.options.values;
-    int r = prediction->plugin->open(&prediction->inputs.view, &prediction->state, &message);
+    prediction->models.view.options = prediction->scenarios.options.values;
+    int r = prediction->plugin->open(&prediction->models.view, &prediction->state, &message);
     return r < 0 ? library_failure(prediction->library, r, &message, failure) : 0;
 }
 
@@ -249,8 +252,8 @@ static int run_all(struct prediction *prediction, struct failure *failure) {
         struct collector collector = {.prediction = prediction, .result = result};
         warn_of_values(&prediction->scenarios.options, 0, prediction->scenarios.option_count, result);
         warn_of_values(parameters, prediction->scenarios.option_count, parameters->count, result);
-        for (size_t k = 0; k < prediction->inputs.note_count; k++)
-            add_remark(result, false, prediction->inputs.notes[k]);
+        for (size_t k = 0; k < prediction->models.note_count; k++)
+            add_remark(result, false, prediction->models.notes[k]);
         r = run_scenario(prediction, i, &collector, failure);
         result->rows = collector.rows;
         result->row_count = collector.row_count;
@@ -274,7 +277,7 @@ int prediction_make(const struct installation *installation, const char *prefix,
                        request->scenarios, failure);
     r = r < 0 ? r : check_request(prediction, request, failure);
     r = r < 0 ? r
-              : inputs_open(&prediction->inputs, prediction->library, request->models, request->model_count,
+              : models_open(&prediction->models, prediction->library, request->models, request->model_count,
                             request->seed, failure);
     r = r < 0 ? r : open_plugin(prediction, failure);
     r = r < 0 ? r : run_all(prediction, failure);
@@ -297,7 +300,7 @@ void prediction_free(struct prediction *prediction) {
         free(result->remarks);
     }
     free(prediction->results);
-    inputs_clear(&prediction->inputs);
+    models_clear(&prediction->models);
     scenarios_clear(&prediction->scenarios);
     text_clear(&prediction->text);
     library_close(prediction->library);

@@ -11,7 +11,7 @@
 
 #include "engine/foundation/installation.h"
 #include "engine/foundation/text.h"
-#include "engine/predict/inputs.h"
+#include "engine/predict/models.h"
 #include "engine/predict/scenarios.h"
 #include "engine/report/report.h"
 
@@ -24,7 +24,7 @@ enum {
 };
 
 struct prediction_request {
-    const char *const *models;   /* "ROLE=FILE", or "FILE" where one role takes its kind (inputs.h) */
+    const char *const *models;   /* "ROLE=FILE", or "FILE" where one role takes its kind (models.h) */
     const char *const *settings; /* "NAME=VALUE": options, and parameters for all scenarios (scenarios.h) */
     size_t model_count, setting_count;
     const char *scenarios; /* a CSV table; or NULL */
@@ -59,7 +59,7 @@ struct prediction_result {
 struct prediction {
     struct library *library;
     const struct predict_plugin *plugin;
-    struct inputs inputs;
+    struct models models;
     struct scenarios scenarios;
     struct prediction_result *results;
     size_t column_count; /* of the plugin */

@@ -2,16 +2,16 @@
  * The models of a prediction: each read, given to its role, and evaluated for the plugin; drawn from its
  * covariance, where the plugin is run for a draw. Used by this room alone.
  */
-#ifndef ASSAY_PREDICT_INPUTS_H
-#define ASSAY_PREDICT_INPUTS_H
+#ifndef ASSAY_PREDICT_MODELS_H
+#define ASSAY_PREDICT_MODELS_H
 
 #include "engine/model/evaluator.h"
 #include "engine/numerics/random.h"
 #include "engine/plugin/library.h"
 
-enum { INPUTS_MODELS_MAX = 4096 };
+enum { MODELS_MAX = 4096 };
 
-struct input {
+struct given_model {
     size_t role; /* of the plugin's */
     struct model *model, *drawn;
     struct predict_source source; /* texts are owned */
@@ -26,10 +26,10 @@ struct input {
     struct predict_value extrapolated;
 };
 
-struct inputs {
+struct models {
     const struct library *library;
     struct predict_inputs view; /* what the plugin gets */
-    struct input *items;        /* in the order of roles */
+    struct given_model *items;  /* in the order of roles */
     size_t count, role_count;
     uint64_t seed;
     struct random_stream noise;
@@ -38,17 +38,20 @@ struct inputs {
 };
 
 /* WORDS are "ROLE=FILE", "FILE" where one role alone takes a model of that kind, or "NAME=FILE" for a role
- * that takes many. FAILURE_INPUT: a model of a kind that no role takes, a role without a model, ... INPUTS is
+ * that takes many. FAILURE_INPUT: a model of a kind that no role takes, a role without a model, ... MODELS is
  * to be cleared after failures too. */
-int inputs_open(struct inputs *inputs, const struct library *library, const char *const *words, size_t count,
+int models_open(struct models *models, const struct library *library, const char *const *words, size_t count,
                 uint64_t seed, struct failure *failure);
-void inputs_clear(struct inputs *inputs);
+void models_clear(struct models *models);
+
+/* The path in such a word. */
+const char *models_path(const char *word);
 
 /* From now on all models are drawn: those of draw DRAW, from 1; 0: as they were read. */
-void inputs_draw(struct inputs *inputs, uint64_t draw);
+void models_draw(struct models *models, uint64_t draw);
 /* Before each run of the plugin. */
-void inputs_begin(struct inputs *inputs);
+void models_begin(struct models *models);
 /* After it: remarks to OUTPUT which models were extrapolated. */
-void inputs_warn(const struct inputs *inputs, struct predict_output *output);
+void models_warn(const struct models *models, struct predict_output *output);
 
 #endif
