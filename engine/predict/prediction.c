@@ -236,9 +236,9 @@ static int check_request(const struct prediction *prediction, const struct predi
 
 static int open_plugin(struct prediction *prediction, struct failure *failure) {
     struct plugin_message message = {""};
+    prediction->models.view.options = prediction->scenarios.options.values;
     if (!prediction->plugin->open)
         return 0;
-    prediction->models.view.options = prediction->scenarios.options.values;
     int r = prediction->plugin->open(&prediction->models.view, &prediction->state, &message);
     return r < 0 ? library_failure(prediction->library, r, &message, failure) : 0;
 }
