@@ -23,9 +23,12 @@ static const struct predict_role roles[] = {
 };
 
 static const char *const no_yes[] = {"no", "yes", NULL};
+static const char *const forms[] = {[HEADER] = "header", [HPL] = "hpl-smpi", NULL};
 static const struct plugin_parameter options[] = {
-    {"noise", PLUGIN_WORD, .words = no_yes, .fallback = "yes",
-     .help = "whether draws scatter about the mean"},
+    [NOISE] = {"noise", PLUGIN_WORD, .words = no_yes, .fallback = "yes",
+               .help = "whether draws scatter about the mean"},
+    [FORM] = {"form", PLUGIN_WORD, .words = forms, .fallback = "header",
+              .help = "a header, or of dgemm the file dgemm_model.c of HPL on SMPI"},
     {.name = NULL},
 };
 
@@ -362,7 +365,8 @@ static const char *random_of(const struct kernel *kernel) {
     const struct model_noise *noise = &kernel->model->groups[0].parts[0].noise;
     if (!kernel->noisy || noise->kind == MODEL_NOISE_NONE)
         return "";
-    return noise->half_normal ? " + random_halfnormal_shifted(0, deviation)" : " + deviation * random_normal()";
+    return noise->half_normal ? " + random_halfnormal_shifted(0, deviation)"
+                              : " + deviation * random_normal()";
 }
 
 static void put_word(const struct kernel *kernel, char word) {
