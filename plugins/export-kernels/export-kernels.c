@@ -11,7 +11,7 @@
 #include <ctype.h>
 #include <strings.h>
 
-enum { NAME_SIZE = 72, NUMBER_MAX = 100000000 };
+enum { NAME_SIZE = 72, NUMBER_MAX = 100000000, POWER_PRINTED = 3 /* as a product */ };
 enum option { NOISE, FORM };
 enum form { HEADER, HPL };
 
@@ -84,7 +84,7 @@ static const char *argument_of(const struct model *model, size_t column, char bu
 
 /* ---- What a header cannot have */
 
-/* Numbers, and for HPL no others than m, n and k, to powers that are not below 0. */
+/* Numbers, and for HPL, which need not include <math.h>, only products of m, n and k. */
 static int check_factors(const struct kernel *kernel) {
     const struct model *model = kernel->model;
     for (size_t t = 0; t < model->term_count; t++)
@@ -93,7 +93,7 @@ static int check_factors(const struct kernel *kernel) {
             bool good = !factor->level && find_column(model, factor->column) < model->column_count;
             if (kernel->form == HPL)
                 good = good && strlen(factor->column) == 1 && strchr("mnk", factor->column[0]) &&
-                       factor->power > 0 && !factor->function;
+                       factor->power > 0 && factor->power <= POWER_PRINTED && !factor->function;
             if (!good)
                 return plugin_refuse(kernel->message, -EINVAL,
                                      "the term '%.128s' of %.128s is not a product of %s",
@@ -173,17 +173,19 @@ static void put_value(const struct kernel *kernel, double value) {
 
 static void put_part(const struct kernel *kernel, const struct model_part *part) {
     const struct model_noise *noise = &part->noise;
+    double sigma = kernel->noisy ? kernel->seconds : 0;
     put(kernel, "    {");
-    put_value(kernel, part->from);
-    put_value(kernel, part->to);
-    put_value(kernel, kernel->noisy ? noise->constant * kernel->seconds : 0);
+    if (kernel->form == HEADER) {
+        put_value(kernel, part->from);
+        put_value(kernel, part->to);
+    }
+    put_value(kernel, noise->constant * sigma);
     put(kernel, "%g, {", noise->half_normal ? 1.0 : 0.0);
     for (size_t t = 0; t < kernel->model->term_count; t++) {
-        bool has_sigma = kernel->noisy && noise->coefficients;
-        put(kernel, "{");
+        put(kernel, t ? ", {" : "{");
         put_value(kernel, part->estimates[t].estimate * kernel->seconds);
-        put_value(kernel, has_sigma ? noise->coefficients[t] * kernel->seconds : 0);
-        put(kernel, "%g}, ", part->estimates[t].dropped ? 1.0 : 0.0);
+        put_value(kernel, noise->coefficients ? noise->coefficients[t] * sigma : 0);
+        put(kernel, "}");
     }
     put(kernel, "}},\n");
 }
@@ -221,12 +223,17 @@ static void put_terms(const struct kernel *kernel) {
     const struct model *model = kernel->model;
     char argument[NAME_SIZE];
     for (size_t t = 0; t < model->term_count; t++) {
+        put(kernel, t ? ", 1" : "1");
         for (size_t f = 0; f < model->terms[t].factor_count; f++) {
             const struct model_factor *factor = &model->terms[t].factors[f];
-            put(kernel, factor->function ? "%spow(log2(%s), %g)" : "%spow(%s, %g)", f ? " * " : "",
-                argument_of(model, find_column(model, factor->column), argument), (double)factor->power);
+            const char *name = argument_of(model, find_column(model, factor->column), argument);
+            if (factor->power < 0 || factor->power > POWER_PRINTED)
+                put(kernel, factor->function ? " * pow(log2(%s), %g)" : " * pow(%s, %g)", name,
+                    (double)factor->power);
+            else
+                for (int i = 0; i < factor->power; i++)
+                    put(kernel, factor->function ? " * log2(%s)" : " * %s", name);
         }
-        put(kernel, model->terms[t].factor_count ? ", " : "1, ");
     }
 }
 
@@ -249,21 +256,15 @@ static const char file_template[] =
     "#include <math.h>\n"
     "#include <string.h>\n";
 
-#define PART_TEMPLATE                                                                                        \
-    "struct {\n"                                                                                             \
-    "    double from, to, constant;\n"                                                                       \
-    "    int half_normal;\n"                                                                                 \
-    "    struct {\n"                                                                                         \
-    "        double mean, sigma;\n"                                                                          \
-    "        int dropped;\n"                                                                                 \
-    "    } terms[$T];\n"                                                                                     \
-    "} "
-
 static const char kernel_template[] =
     "\n/*\n * $k: $o\n$c */\n"
     "#define ASSAY_$K_GROUPS $G\n\n"
     "static const char *const assay_$k_names[ASSAY_$K_GROUPS] = {\n$n};\n\n"
-    "static const " PART_TEMPLATE "assay_$k_parts[] = {\n$p};\n\n"
+    "static const struct {\n"
+    "    double from, to, constant;\n"
+    "    int half_normal;\n"
+    "    struct { double mean, sigma; } terms[$T];\n"
+    "} assay_$k_parts[] = {\n$p};\n\n"
     "/* Where the parts of each group begin. */\n"
     "static const int assay_$k_first[] = {$f};\n\n"
     "static inline int assay_$k_group(const char *name) {\n"
@@ -272,9 +273,13 @@ static const char kernel_template[] =
     "            return i;\n"
     "    return -1;\n"
     "}\n\n"
-    "/* The part of GROUP that holds at X, or the nearest. */\n"
+    "/* The part of GROUP that holds at X, or the nearest; -1: there is no such group. */\n"
     "static inline int assay_$k_part(int group, double x) {\n"
-    "    int i = assay_$k_first[group], last = assay_$k_first[group + 1] - 1;\n"
+    "    int i, last;\n"
+    "    if (group < 0 || group >= ASSAY_$K_GROUPS || isnan(x))\n"
+    "        return -1;\n"
+    "    i = assay_$k_first[group];\n"
+    "    last = assay_$k_first[group + 1] - 1;\n"
     "    while (i < last && assay_$k_parts[i + 1].from <= x)\n"
     "        i++;\n"
     "    if (i < last && x >= assay_$k_parts[i].to &&\n"
@@ -284,28 +289,24 @@ static const char kernel_template[] =
     "}\n\n"
     "static inline double assay_$k_both(int group, double *sigma, int *half_normal$A) {\n"
     "    const double terms[$T] = {$t};\n"
-    "    double mean = $s, product, other;\n"
-    "    int i, part;\n"
+    "    double mean = 0, product, other;\n"
+    "    int i, part = assay_$k_part(group, $x);\n"
     "$v"
-    "    *sigma = group < -1 || group >= ASSAY_$K_GROUPS || isnan($x) ? NAN : 0;\n"
-    "    if (isnan(*sigma))\n"
-    "        return NAN;\n"
-    "    if (group == -1) {\n"
-    "        mean = 0;\n"
-    "        for (i = 0; i < ASSAY_$K_GROUPS; i++) {\n"
-    "            mean += assay_$k_both(i, &other, half_normal$a) / ASSAY_$K_GROUPS;\n"
-    "            *sigma += other / ASSAY_$K_GROUPS;\n"
-    "        }\n"
-    "        return mean;\n"
+    "    *sigma = 0;\n"
+    "    for (i = 0; group == -1 && i < ASSAY_$K_GROUPS; i++) {\n"
+    "        mean += assay_$k_both(i, &other, half_normal$a) / ASSAY_$K_GROUPS;\n"
+    "        *sigma += other / ASSAY_$K_GROUPS;\n"
     "    }\n"
-    "    part = assay_$k_part(group, $x);\n"
-    "    *sigma = assay_$k_parts[part].constant;\n"
-    "    *half_normal = assay_$k_parts[part].half_normal;\n"
-    "    for (i = 0; i < $T; i++) {\n"
+    "    if (group == -1)\n"
+    "        return mean;\n"
+    "    *sigma = part < 0 ? NAN : assay_$k_parts[part].constant;\n"
+    "    *half_normal = part >= 0 && assay_$k_parts[part].half_normal;\n"
+    "    mean = part < 0 ? NAN : $s;\n"
+    "    for (i = 0; part >= 0 && i < $T; i++) {\n"
     "        product = assay_$k_parts[part].terms[i].mean * terms[i];\n"
-    "        if (!assay_$k_parts[part].terms[i].dropped)\n"
+    "        if (assay_$k_parts[part].terms[i].mean != 0)\n"
     "            mean = $m;\n"
-    "        if (assay_$k_parts[part].terms[i].sigma < 0 || assay_$k_parts[part].terms[i].sigma > 0)\n"
+    "        if (assay_$k_parts[part].terms[i].sigma != 0)\n"
     "            *sigma += assay_$k_parts[part].terms[i].sigma * terms[i];\n"
     "    }\n"
     "    *sigma = *sigma < 0 ? 0 : *sigma;\n"
@@ -338,7 +339,11 @@ static const char kernel_template[] =
 static const char hpl_template[] =
     "/* The body of dgemm_time(M, N, K) of HPL on SMPI, in its src/blas/dgemm_model.c: seconds.\n * $o */\n"
     "static const int numbers[] = {$i};\n"
-    "static const " PART_TEMPLATE "parts[] = {\n$p};\n"
+    "static const struct {\n"
+    "    double constant;\n"
+    "    int half_normal;\n"
+    "    struct { double mean, sigma; } terms[$T];\n"
+    "} parts[] = {\n$p};\n"
     "const double x_m = M, x_n = N, x_k = K, terms[] = {$t};\n"
     "double mu, sigma, mean = 0, deviation = 0;\n"
     "int found = 0, number = get_$w();\n"
