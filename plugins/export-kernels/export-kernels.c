@@ -363,16 +363,10 @@ static const char hpl_template[] =
     "        }\n"
     "mean /= found;\n"
     "deviation /= found;\n"
-    "(void)deviation;\n"
-    "return mean$r;\n";
-
-static const char *random_of(const struct kernel *kernel) {
-    const struct model_noise *noise = &kernel->model->groups[0].parts[0].noise;
-    if (!kernel->noisy || noise->kind == MODEL_NOISE_NONE)
-        return "";
-    return noise->half_normal ? " + random_halfnormal_shifted(0, deviation)"
-                              : " + deviation * random_normal()";
-}
+    "if (deviation > 0)\n"
+    "    mean += parts[0].half_normal ? random_halfnormal_shifted(0, deviation) : deviation * "
+    "random_normal();\n"
+    "return mean;\n";
 
 static void put_word(const struct kernel *kernel, char word) {
     const struct model *model = kernel->model;
@@ -394,8 +388,6 @@ static void put_word(const struct kernel *kernel, char word) {
         put(kernel, greatest ? "-HUGE_VAL" : "0");
     else if (word == 'm')
         put(kernel, greatest ? "product > mean || isnan(product) ? product : mean" : "mean + product");
-    else if (word == 'r')
-        put(kernel, "%s", random_of(kernel));
     else if (word == 'w')
         put(kernel, model->by_count == 1 && !strcasestr(model->by[0], "cpu") ? "nodeid" : "cpuid");
     else if (strchr("nfpi", word))

@@ -267,12 +267,11 @@ static void put_zone(const struct platform *platform) {
 /* ---- All of it */
 
 static void put_head(const struct platform *platform, const struct predict_inputs *inputs) {
-    struct predict_output *output = platform->output;
     put(platform,
         "<?xml version=\"1.0\"?>\n<!DOCTYPE platform SYSTEM \"https://simgrid.org/simgrid.dtd\">\n");
     for (enum role role = NETWORK; role <= SPEEDS; role++)
         if (inputs->model_counts[role] > 0)
-            predict_print(output, predict_comment, "<!-- Written by %s from %s (SHA-256 %s). -->\n",
+            predict_print(platform->output, predict_comment, "<!-- Written by %s from %s (SHA-256 %s). -->\n",
                           inputs->engine, inputs->sources[role][0].file, inputs->sources[role][0].sha256);
     put(platform,
         "<platform version=\"4.1\">\n"
@@ -280,11 +279,6 @@ static void put_head(const struct platform *platform, const struct predict_input
         "  <!-- Speeds are flop/s of a core. Tables: size in bytes, then s and s/byte (os, ois, or), or a "
         "factor (lat, bw). -->\n",
         platform->network.latency, platform->network.bandwidth);
-    if (platform->speeds.count > 0)
-        predict_print(
-            output, predict_comment,
-            "  <!-- Speeds follow from what a unit of %s takes; smpi/host-speed is their mean. -->\n",
-            platform->speeds.term);
 }
 
 static int write(struct platform *platform, const struct predict_inputs *inputs) {

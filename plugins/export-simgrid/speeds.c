@@ -58,7 +58,6 @@ int speeds_read(const struct model *model, double flop, struct speeds *ret, stru
     r = r < 0 ? r : find_column(model, &by, message);
     if (r < 0)
         return r;
-    ret->term = model->terms[term].name;
     ret->hosts = calloc(model->group_count, sizeof *ret->hosts);
     if (!ret->hosts)
         return plugin_refuse(message, -ENOMEM, "out of memory");
@@ -69,7 +68,7 @@ int speeds_read(const struct model *model, double flop, struct speeds *ret, stru
             return plugin_refuse(message, -EINVAL,
                                  "the group '%.128s' of %.128s takes %g s for a unit of %.128s; expected "
                                  "more than 0",
-                                 group->name, model->file, seconds, ret->term);
+                                 group->name, model->file, seconds, model->terms[term].name);
         struct speeds_host *host = find_host(ret, group->labels[by]);
         host->seconds += seconds;
         host->groups++;

@@ -16,8 +16,7 @@ struct speeds_host {
 struct speeds {
     struct speeds_host *hosts; /* in the order of the model; owned */
     size_t count;
-    const char *term; /* the model's */
-    double mean;      /* flop/s */
+    double mean; /* flop/s */
 };
 
 /* The names of hosts are in the only column that forms groups, or in the one called node or host. FLOP:
