@@ -110,6 +110,8 @@ static long number_of(const struct model *model, const struct model_group *group
     size_t count = model->by_count;
     bool node = count > 0 && (strcasecmp(model->by[0], "node") == 0 || strcasecmp(model->by[0], "host") == 0),
          cpu = count > 0 && strcasestr(model->by[count - 1], "cpu");
+    if (!(count == 1 && (node || cpu)) && !(count == 2 && node && cpu))
+        return -1;
     for (size_t j = 0; j < count; j++) {
         const char *digits = strpbrk(group->labels[j], "0123456789");
         long own = digits ? strtol(digits, NULL, 10) : NUMBER_MAX;
@@ -117,35 +119,30 @@ static long number_of(const struct model *model, const struct model_group *group
             return -1;
         number = 2 * number + own;
     }
-    return (count == 1 && (node || cpu)) || (count == 2 && node && cpu) ? number : -1;
+    return number;
 }
 
-static int check_numbers(const struct kernel *kernel) {
+static int check_groups(const struct kernel *kernel) {
     const struct model *model = kernel->model;
-    for (size_t g = 0; kernel->form == HPL && g < model->group_count; g++) {
-        long number = number_of(model, &model->groups[g]);
-        bool is_known = number < 0;
-        for (size_t before = 0; before < g && !is_known; before++)
-            is_known = number_of(model, &model->groups[before]) == number;
-        if (is_known)
+    for (size_t g = 0; g < model->group_count; g++) {
+        const struct model_group *group = &model->groups[g];
+        bool bad = kernel->form == HPL && number_of(model, group) < 0;
+        for (size_t before = 0; kernel->form == HPL && before < g && !bad; before++)
+            bad = number_of(model, &model->groups[before]) == number_of(model, group);
+        if (bad)
             return plugin_refuse(kernel->message, -EINVAL,
                                  "the group '%.128s' of %.128s has no number of its own for HPL; expected "
                                  "groups by node, with a number in its name, by node and cpu, which is 0 or "
                                  "1, or by cpu",
-                                 model->groups[g].name, kernel->source->file);
+                                 group->name, kernel->source->file);
+        for (size_t p = 0; p < group->part_count; p++)
+            bad = bad || (kernel->noisy && group->parts[p].noise.kind == MODEL_NOISE_MIXTURE);
+        if (bad)
+            return plugin_refuse(kernel->message, -EINVAL,
+                                 "the noise of the group '%.128s' of %.128s is a mixture; expected N-1 or "
+                                 "N-2, or 'noise=no'",
+                                 group->name, kernel->source->file);
     }
-    return 0;
-}
-
-static int check_noise(const struct kernel *kernel) {
-    for (size_t g = 0; kernel->noisy && g < kernel->model->group_count; g++)
-        for (size_t p = 0; p < kernel->model->groups[g].part_count; p++)
-            if (kernel->model->groups[g].parts[p].noise.kind == MODEL_NOISE_MIXTURE)
-                return plugin_refuse(
-                    kernel->message, -EINVAL,
-                    "the noise of the group '%.128s' of %.128s is a mixture; expected N-1 or "
-                    "N-2, or 'noise=no'",
-                    kernel->model->groups[g].name, kernel->source->file);
     return 0;
 }
 
@@ -399,8 +396,7 @@ static void put_word(const struct kernel *kernel, char word) {
 static int write_kernel(struct kernel *kernel) {
     int r = name_kernel(kernel);
     r = r < 0 ? r : check_factors(kernel);
-    r = r < 0 ? r : check_noise(kernel);
-    r = r < 0 ? r : check_numbers(kernel);
+    r = r < 0 ? r : check_groups(kernel);
     for (const char *text = kernel->form == HPL ? hpl_template : kernel_template; r == 0 && *text;) {
         size_t plain = strcspn(text, "$");
         kernel->output->text(kernel->output->context, text, plain);
@@ -423,7 +419,7 @@ static int check_models(const struct predict_inputs *inputs, struct plugin_messa
                              inputs->model_counts[0], inputs->models[0][0]->kind);
     for (size_t i = 0; i < inputs->model_counts[0]; i++)
         for (size_t k = 0; k < i; k++)
-            if (strcmp(sources[k].name, sources[i].name) == 0)
+            if (strcasecmp(sources[k].name, sources[i].name) == 0)
                 return plugin_refuse(message, -EINVAL,
                                      "two kernels are called '%.64s'; expected another name for one, as in "
                                      "NAME=%.128s",

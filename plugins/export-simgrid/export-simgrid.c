@@ -7,7 +7,8 @@
  * half of the latency between two hosts.
  */
 #include "plugins/export-simgrid/network.h"
-#include "plugins/export-simgrid/speeds.h"
+
+#include <strings.h>
 
 enum {
     TEXT_MAX = 1000, /* bytes of an attribute */
@@ -81,6 +82,20 @@ static const struct plugin_parameter options[] = {
     {.name = NULL},
 };
 
+struct host {
+    const char *name; /* the model's */
+    double seconds;   /* that a unit of the term takes, summed over its groups */
+    size_t groups;
+    double speed; /* of a core, flop/s */
+};
+
+/* Hosts with speeds of their own. */
+struct speeds {
+    struct host *hosts; /* in the order of the model; owned */
+    size_t count;
+    double mean; /* flop/s */
+};
+
 /* The file being written. */
 struct platform {
     const struct plugin_value *options;
@@ -123,6 +138,85 @@ static int check_text(const struct platform *platform, const char *what, const c
                          "%s '%.128s' cannot be in a platform; expected %zu to %d characters of ASCII "
                          "without blanks",
                          what, text, least, (int)TEXT_MAX);
+}
+
+/* ---- Speeds, from a linear model of a kernel with a fit for each host: what a unit of the term of the
+ * highest degree (m*n*k of dgemm) takes is FLOP / speed. Groups of one host (its cores) are averaged: a host
+ * of SimGrid has one speed for all of its cores. */
+
+static int degree_of(const struct model_term *term) {
+    int degree = 0;
+    for (size_t f = 0; f < term->factor_count; f++)
+        degree += term->factors[f].level || term->factors[f].function ? 0 : term->factors[f].power;
+    return degree;
+}
+
+static int find_term(const struct model *model, size_t *ret, struct plugin_message *message) {
+    size_t as_high = 0;
+    *ret = 0;
+    for (size_t t = 0; t < model->term_count; t++)
+        if (degree_of(&model->terms[t]) > degree_of(&model->terms[*ret]))
+            *ret = t;
+    for (size_t t = 0; t < model->term_count; t++)
+        as_high += degree_of(&model->terms[t]) == degree_of(&model->terms[*ret]);
+    if (as_high == 1 && degree_of(&model->terms[*ret]) >= 1)
+        return 0;
+    return plugin_refuse(message, -EINVAL,
+                         "no term of %.128s gives the speed; expected one of a higher degree than all "
+                         "others, such as m*n*k",
+                         model->file);
+}
+
+static int find_column(const struct model *model, size_t *ret, struct plugin_message *message) {
+    *ret = 0;
+    for (size_t j = 0; j < model->by_count; j++)
+        if (strcasecmp(model->by[j], "node") == 0 || strcasecmp(model->by[j], "host") == 0) {
+            *ret = j;
+            return 0;
+        }
+    if (model->by_count == 1)
+        return 0;
+    return plugin_refuse(
+        message, -EINVAL, "%.128s has %s; expected one for each host ('assay fit --by node')", model->file,
+        model->by_count ? "fits for groups, of which no column is called node or host" : "one fit for all");
+}
+
+static struct host *find_host(struct speeds *speeds, const char *name) {
+    for (size_t i = speeds->count; i-- > 0;)
+        if (strcmp(speeds->hosts[i].name, name) == 0)
+            return &speeds->hosts[i];
+    speeds->hosts[speeds->count] = (struct host){.name = name};
+    return &speeds->hosts[speeds->count++];
+}
+
+static int read_speeds(const struct model *model, double flop, struct speeds *ret,
+                       struct plugin_message *message) {
+    size_t term = 0, by = 0;
+    int r = find_term(model, &term, message);
+    r = r < 0 ? r : find_column(model, &by, message);
+    if (r < 0)
+        return r;
+    ret->hosts = calloc(model->group_count, sizeof *ret->hosts);
+    if (!ret->hosts)
+        return plugin_refuse(message, -ENOMEM, "out of memory");
+    for (size_t g = 0; g < model->group_count; g++) {
+        const struct model_group *group = &model->groups[g];
+        double seconds = group->parts[0].estimates[term].estimate * model->response_seconds;
+        if (!(seconds > 0) || !isfinite(flop / seconds))
+            return plugin_refuse(message, -EINVAL,
+                                 "the group '%.128s' of %.128s takes %g s for a unit of %.128s; expected "
+                                 "more than 0",
+                                 group->name, model->file, seconds, model->terms[term].name);
+        struct host *host = find_host(ret, group->labels[by]);
+        host->seconds += seconds;
+        host->groups++;
+    }
+    for (size_t i = 0; i < ret->count; i++) {
+        struct host *host = &ret->hosts[i];
+        host->speed = flop / (host->seconds / (double)host->groups);
+        ret->mean += host->speed / (double)ret->count;
+    }
+    return 0;
 }
 
 /* ---- What cannot be simulated */
@@ -288,7 +382,7 @@ static int write(struct platform *platform, const struct predict_inputs *inputs)
         r = network_open(inputs->models[NETWORK][0], set[GROUP].text, set[ROUND_TRIP].number > 0,
                          &platform->network, platform->message);
     if (r == 0 && inputs->model_counts[SPEEDS] > 0)
-        r = speeds_read(inputs->models[SPEEDS][0], set[FLOP].number, &platform->speeds, platform->message);
+        r = read_speeds(inputs->models[SPEEDS][0], set[FLOP].number, &platform->speeds, platform->message);
     r = r < 0 ? r : check(platform);
     if (r < 0)
         return r;
@@ -310,7 +404,7 @@ static int run(void *state, const struct predict_inputs *inputs, const struct pl
     platform.network.latency = inputs->options[LATENCY].number;
     platform.network.bandwidth = inputs->options[BANDWIDTH].number;
     int r = write(&platform, inputs);
-    speeds_clear(&platform.speeds);
+    free(platform.speeds.hosts);
     return r;
 }
 

@@ -35,7 +35,7 @@ static const struct model_part *next_part(const struct network *network, const c
                                           const struct model_part *at) {
     const struct model_part *end = network->group->parts + network->group->part_count;
     for (at = at ? at + 1 : network->group->parts; at < end; at++)
-        if (strcmp(network->is_smpi && at->name ? at->name : "PingPong", name) == 0)
+        if (strcmp(!network->is_smpi ? "PingPong" : at->name ? at->name : "", name) == 0)
             return at;
     return NULL;
 }

@@ -348,7 +348,7 @@ smpi "segments out of order" "begins at 1000 byte, and the one before it at 1000
     }; s/PingPong 999.5/PingPong 999.5/'
 smpi "other terms" "the terms of bad.json are not those of a network" 's/size size 1 -/size size 2 -/'
 smpi "no time" "Hz" 's/^model smpi us/model smpi Hz/'
-refuse "another group" 2 "segments.json has 1 groups, and 'group' is b; expected the name of one, such as all|not those of a network" "$ASSAY" export simgrid segments.json --set group=b --set hosts=2
+refuse "another group" 2 "line.json has 1 groups, and 'group' is b; expected the name of one, such as all" "$ASSAY" export simgrid line.json --set group=b --set hosts=2
 refuse "another base" 2 "'latency' or 'bandwidth' is set" "$ASSAY" export simgrid smpi.json --set hosts=2 --set latency=20us
 refuse "no hosts" 2 "the number of hosts is not known" "$ASSAY" export simgrid smpi.json
 refuse "hosts twice" 2 "the number of hosts is set twice" "$ASSAY" export simgrid smpi.json --set hosts=2 --set radical=1
@@ -371,6 +371,9 @@ refuse "a population" 2 "of the kind 'population'; expected one of linear as the
 
 sed 's/"function": null/"function": null, "level": "a"/' dgemm.json >level.json
 refuse "a category" 2 "the term 'm\*n\*k' of level.json is not a product of numbers" "$ASSAY" export kernels level.json
+sed 's/"noise": {[^}]*}/"noise": {"kind": "mixture", "distribution": "normal", "components": [{"weight": 1, "mean": 0, "sigma": 1}]}/' dgemm.json >mixture.json
+refuse "a mixture" 2 "the noise of the group 'dahu-1.site/0' of mixture.json is a mixture; .* or 'noise=no'" "$ASSAY" export kernels mixture.json
+check "without its noise" export_to mixture.h kernels mixture.json --set noise=no
 refuse "SMPI's tables as a kernel" 2 "of the kind 'smpi'; expected kernel \(linear, piecewise, maximum\)" "$ASSAY" export kernels smpi.json
 refuse "a name that C cannot have" 2 "'2x' cannot be a part of names in C" "$ASSAY" export kernels 2x=dgemm.json
 refuse "two of a name" 2 "two kernels are called 'dgemm'" "$ASSAY" export kernels dgemm.json dgemm=cpus.json
