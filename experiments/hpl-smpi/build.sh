@@ -22,7 +22,7 @@ cp "$kernels" kernels.h
 # twice its operations; others without one take no time.
 awk '/^static inline double assay_[a-z0-9_]+_mean\(/ {
         kernel = $4; sub(/^assay_/, "", kernel); sub(/_mean.*/, "", kernel)
-        over = $0; sub(/^[^,]*/, "", over); sub(/\).*/, "", over); gsub(/double /, "", over); call[kernel] = over
+        over = $0; sub(/^[^,]*/, "", over); sub(/\).*/, "", over); gsub(/double x_/, "", over); call[kernel] = over
     }
     END {
         if (!("dgemm" in call)) { print "hpl-smpi: the header has no model called dgemm" > "/dev/stderr"; exit 1 }

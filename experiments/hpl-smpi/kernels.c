@@ -74,7 +74,7 @@ static void measure_memory(void) {
  * hosts. */
 static void spend(double seconds) {
     if (isnan(seconds)) {
-        fprintf(stderr, "hpl-smpi: a model in segments has no group for a host of the platform\n");
+        fprintf(stderr, "hpl-smpi: a model has no finite duration for a call\n");
         exit(1);
     }
     calls++;

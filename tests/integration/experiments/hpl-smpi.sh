@@ -19,7 +19,7 @@ awk 'BEGIN {
 }' >dgemm.csv
 check "a model of dgemm" "$ASSAY" fit dgemm.csv --terms m*n*k --by node --set noise=N-2 -o dgemm.json
 check "as a header" "$ASSAY" export kernels dgemm.json -o kernels.h
-platform() { "$ASSAY" export simgrid -o "$1.xml" --radical "$2" --latency "$3" --bandwidth "$4" --cores 4 -c smpi/iprobe=1e-6 -c smpi/test=1e-6; }
+platform() { "$ASSAY" export simgrid -o "$1.xml" --set radical="$2" --set latency="$3" --set bandwidth="$4" --set cores=4 --set config=smpi/iprobe=1e-6,smpi/test=1e-6; }
 check "a platform" platform fast 0-3 1us 10GB/s
 check "one with a slow network" platform slow 0-3 50us 200MB/s
 check "one with a slow host" platform lame 9 1us 10GB/s

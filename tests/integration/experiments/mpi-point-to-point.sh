@@ -138,7 +138,7 @@ if bed up 2 --names 'node-%' && bed can cut; then
     check "a fit" "$ASSAY" fit smpi calls.csv --by pair --set latency=1us --set bandwidth=10GB/s --set wtime-calls=100000 -o smpi.json
     is "has each pair's thresholds" "$(awk '/_thresh/ { print $2 }' .out | xargs)" "$(thresholds | sort -s -k1,1 | awk '{ print $3 }' | xargs)"
     is "and the cost of what finds nothing" "$(awk '$1 == "Iprobe" || $1 == "Test" { print $2 }' .out | xargs)" "1e-07 1e-07 1e-07 1e-07"
-    check "and is a platform" "$ASSAY" export simgrid smpi.json --hosts 2 --group remote
+    check "and is a platform" "$ASSAY" export simgrid smpi.json --set hosts=2 --set group=remote
     report $(grep -q "smpi/send-is-detached-thresh\" value=\"$(thresholds | awk '/remote Detached/ { print $3 }')\"" .out; echo $?) "with what was found"
 else
     skip "two nodes with two ranks each" "no test bed"

@@ -26,12 +26,4 @@ segment() { # segment FROM TO ESTIMATE
 echo "{\"assay_model\": 1, \"kind\": \"piecewise\", \"over\": \"size\", \"formula\": [{\"name\": \"1\", \"factors\": []}], $head,
     \"groups\": [{\"labels\": {}, \"n\": 9, \"notes\": [], \"parts\": [$(segment 1 2 1.7e308), $(segment 2 3 -1.7e308)]}]}" >curve.json
 check "a curve from end to end of the doubles" timeout 60 "$ASSAY" model show curve.json
-echo "{\"assay_model\": 1, \"kind\": \"smpi\", \"over\": \"size\", \"formula\": [], $head, \"groups\": [{\"labels\": {}, \"n\": 9, \"notes\": [], \"parts\": [
-    {\"kind\": \"segment\", \"name\": \"PingPong\", \"terms\": [], \"lat_factor\": 1, \"bw_factor\": 1, \"domain\": [], \"covariance\": null},
-    {\"kind\": \"segment\", \"name\": \"Send\", \"charged\": 1, \"terms\": [], \"domain\": [], \"covariance\": null},
-    {\"kind\": \"protocol\", \"name\": \"protocol\", \"latency\": 1e-6, \"bandwidth\": 1e9, \"terms\": [], \"domain\": [], \"covariance\": null}]}]}" >empty.json
-refuse "a network without the terms that its costs are read from" 2 "empty.json" "$ASSAY" export simgrid empty.json --hosts 2
-terms='"formula": [{"name": "1", "factors": []}, {"name": "size", "factors": [{"factor": "size", "power": 1}]}]'
-sed "s/\"formula\": \[\]/$terms/; s/\"terms\": \[\]/\"terms\": [{\"name\": \"1\", \"estimate\": -1}, {\"name\": \"size\", \"estimate\": 0}]/" empty.json >negative.json
-refuse "a call that costs less than nothing" 2 "the part 'Send' costs -1 s; expected 0 or more" "$ASSAY" export simgrid negative.json --hosts 2
 finish

@@ -1,0 +1,412 @@
+/*
+ * The plugin export-simgrid: a platform file of SimGrid (simgrid.dtd, version 4.1; what SimGrid 3.32 loads):
+ * hosts, the links between them, and SMPI's configuration. See README.md.
+ *
+ * Hosts that are alike are a <cluster>; hosts with a speed of their own are a <zone> of routing Cluster with
+ * a <host_link> each. Either way a message takes the sender's link up and the receiver's down, so each has
+ * half of the latency between two hosts.
+ */
+#include "plugins/export-simgrid/network.h"
+
+#include <strings.h>
+
+enum {
+    TEXT_MAX = 1000, /* bytes of an attribute */
+    HOSTS_MAX = 1000000,
+};
+
+enum role { NETWORK, SPEEDS };
+
+static const char *const network_kinds[] = {"smpi", "piecewise", "linear", NULL};
+static const char *const speed_kinds[] = {"linear", NULL};
+
+static const struct predict_role roles[] = {
+    [NETWORK] = {"network", network_kinds, .is_time = true, .optional = true,
+                 .help = "SMPI's tables, or the durations of messages over their size"},
+    [SPEEDS] = {"speeds", speed_kinds, .is_time = true, .optional = true,
+                .help = "durations of a kernel, with a fit for each host"},
+    {.name = NULL},
+};
+
+enum option {
+    HOSTS,
+    RADICAL,
+    PREFIX,
+    SUFFIX,
+    SPEED,
+    CORES,
+    FLOP,
+    GROUP,
+    LATENCY,
+    BANDWIDTH,
+    ROUND_TRIP,
+    LOOPBACK_LATENCY,
+    LOOPBACK_BANDWIDTH,
+    BACKBONE_LATENCY,
+    BACKBONE_BANDWIDTH,
+    FAT_TREE,
+    CONFIG
+};
+
+static const char *const no_yes[] = {"no", "yes", NULL};
+
+static const struct plugin_parameter options[] = {
+    [HOSTS] = {"hosts", PLUGIN_NUMBER, "1", .minimum = 1, .maximum = HOSTS_MAX, .whole = true,
+               .help = "so many hosts that are alike, numbered from 0"},
+    [RADICAL] = {"radical", PLUGIN_TEXT, .help = "the numbers of hosts that are alike: 1-16,20"},
+    [PREFIX] = {"prefix", PLUGIN_TEXT, .fallback = "node-", .help = "before the number of a host"},
+    [SUFFIX] = {"suffix", PLUGIN_TEXT, .fallback = "", .help = "after the number of a host"},
+    [SPEED] = {"speed", PLUGIN_NUMBER, "flop/s", .fallback = "1e9", .minimum = 1e-300, .maximum = 1e300,
+               .help = "of a core of hosts that are alike"},
+    [CORES] = {"cores", PLUGIN_NUMBER, "1", .fallback = "1", .minimum = 1, .maximum = 1 << 20, .whole = true,
+               .help = "of each host"},
+    [FLOP] = {"flop", PLUGIN_NUMBER, "1", .fallback = "2", .minimum = 1e-300, .maximum = 1e300,
+              .help = "operations that a unit of the highest term of the model of speeds stands for"},
+    [GROUP] = {"group", PLUGIN_TEXT, .help = "which group of the model of the network"},
+    [LATENCY] = {"latency", PLUGIN_NUMBER, "s", .minimum = 1e-15, .maximum = 1e9,
+                 .help = "between two hosts, where the model does not have it"},
+    [BANDWIDTH] = {"bandwidth", PLUGIN_NUMBER, "By/s", .minimum = 1e-3, .maximum = 1e30,
+                   .help = "between two hosts, where the model does not have it"},
+    [ROUND_TRIP] = {"round-trip", PLUGIN_WORD, .words = no_yes, .fallback = "no",
+                    .help = "whether durations of messages are of the way there and back"},
+    [LOOPBACK_LATENCY] = {"loopback-latency", PLUGIN_NUMBER, "s", .minimum = 0, .maximum = 1e9,
+                          .help = "within a host"},
+    [LOOPBACK_BANDWIDTH] = {"loopback-bandwidth", PLUGIN_NUMBER, "By/s", .minimum = 1e-3, .maximum = 1e30,
+                            .help = "within a host"},
+    [BACKBONE_LATENCY] = {"backbone-latency", PLUGIN_NUMBER, "s", .minimum = 0, .maximum = 1e9,
+                          .help = "of a link that all share, as a part of that between two hosts"},
+    [BACKBONE_BANDWIDTH] = {"backbone-bandwidth", PLUGIN_NUMBER, "By/s", .minimum = 1e-3, .maximum = 1e30,
+                            .help = "of a link that all share"},
+    [FAT_TREE] = {"fat-tree", PLUGIN_TEXT, .help = "LEVELS;BELOW;ABOVE;LINKS, such as 2;16,4;1,2;1,4"},
+    [CONFIG] = {"config", PLUGIN_TEXTS, .help = "more of SimGrid's configuration: smpi/iprobe=3e-7,..."},
+    {.name = NULL},
+};
+
+struct host {
+    const char *name; /* the model's */
+    double seconds;   /* that a unit of the term takes, summed over its groups */
+    size_t groups;
+    double speed; /* of a core, flop/s */
+};
+
+/* Hosts with speeds of their own. */
+struct speeds {
+    struct host *hosts; /* in the order of the model; owned */
+    size_t count;
+    double mean; /* flop/s */
+};
+
+/* The file being written. */
+struct platform {
+    const struct plugin_value *options;
+    struct predict_output *output;
+    struct network network;
+    struct speeds speeds;
+    double link_latency; /* of a host's link, s */
+    struct plugin_message *message;
+};
+
+static double number(const struct platform *platform, enum option option) {
+    return platform->options[option].number;
+}
+
+/* ---- Text */
+
+/* TEXT in an attribute. What is neither ASCII nor printable is in no file of XML. */
+static void escape(struct predict_output *output, const char *text) {
+    static const char special[] = "&<>\"'";
+    static const char *const entities[] = {"&amp;", "&lt;", "&gt;", "&quot;", "&apos;"};
+    for (; *text; text++) {
+        const char *found = strchr(special, *text);
+        if (found)
+            output->text(output->context, entities[found - special], strlen(entities[found - special]));
+        else
+            output->text(output->context, *text >= ' ' && *text < 127 ? text : "_", 1);
+    }
+}
+
+#define put(platform, ...) predict_print((platform)->output, escape, __VA_ARGS__)
+
+/* What may be a name of a host, and any attribute. */
+static int check_text(const struct platform *platform, const char *what, const char *text, size_t least) {
+    size_t length = 0;
+    while (text[length] > ' ' && text[length] < 127)
+        length++;
+    if (text[length] == '\0' && length >= least && length <= TEXT_MAX)
+        return 0;
+    return plugin_refuse(platform->message, -EINVAL,
+                         "%s '%.128s' cannot be in a platform; expected %zu to %d characters of ASCII "
+                         "without blanks",
+                         what, text, least, (int)TEXT_MAX);
+}
+
+/* ---- Speeds, from a linear model of a kernel with a fit for each host: what a unit of the term of the
+ * highest degree (m*n*k of dgemm) takes is FLOP / speed. Groups of one host (its cores) are averaged: a host
+ * of SimGrid has one speed for all of its cores. */
+
+static int degree_of(const struct model_term *term) {
+    int degree = 0;
+    for (size_t f = 0; f < term->factor_count; f++)
+        degree += term->factors[f].level || term->factors[f].function ? 0 : term->factors[f].power;
+    return degree;
+}
+
+static int find_term(const struct model *model, size_t *ret, struct plugin_message *message) {
+    size_t as_high = 0;
+    *ret = 0;
+    for (size_t t = 0; t < model->term_count; t++)
+        if (degree_of(&model->terms[t]) > degree_of(&model->terms[*ret]))
+            *ret = t;
+    for (size_t t = 0; t < model->term_count; t++)
+        as_high += degree_of(&model->terms[t]) == degree_of(&model->terms[*ret]);
+    if (as_high == 1 && degree_of(&model->terms[*ret]) >= 1)
+        return 0;
+    return plugin_refuse(message, -EINVAL,
+                         "no term of %.128s gives the speed; expected one of a higher degree than all "
+                         "others, such as m*n*k",
+                         model->file);
+}
+
+static int find_column(const struct model *model, size_t *ret, struct plugin_message *message) {
+    *ret = 0;
+    for (size_t j = 0; j < model->by_count; j++)
+        if (strcasecmp(model->by[j], "node") == 0 || strcasecmp(model->by[j], "host") == 0) {
+            *ret = j;
+            return 0;
+        }
+    if (model->by_count == 1)
+        return 0;
+    return plugin_refuse(
+        message, -EINVAL, "%.128s has %s; expected one for each host ('assay fit --by node')", model->file,
+        model->by_count ? "fits for groups, of which no column is called node or host" : "one fit for all");
+}
+
+static struct host *find_host(struct speeds *speeds, const char *name) {
+    for (size_t i = speeds->count; i-- > 0;)
+        if (strcmp(speeds->hosts[i].name, name) == 0)
+            return &speeds->hosts[i];
+    speeds->hosts[speeds->count] = (struct host){.name = name};
+    return &speeds->hosts[speeds->count++];
+}
+
+static int read_speeds(const struct model *model, double flop, struct speeds *ret,
+                       struct plugin_message *message) {
+    size_t term = 0, by = 0;
+    int r = find_term(model, &term, message);
+    r = r < 0 ? r : find_column(model, &by, message);
+    if (r < 0)
+        return r;
+    ret->hosts = calloc(model->group_count, sizeof *ret->hosts);
+    if (!ret->hosts)
+        return plugin_refuse(message, -ENOMEM, "out of memory");
+    for (size_t g = 0; g < model->group_count; g++) {
+        const struct model_group *group = &model->groups[g];
+        double seconds = group->parts[0].estimates[term].estimate * model->response_seconds;
+        if (!(seconds > 0) || !isfinite(flop / seconds))
+            return plugin_refuse(message, -EINVAL,
+                                 "the group '%.128s' of %.128s takes %g s for a unit of %.128s; expected "
+                                 "more than 0",
+                                 group->name, model->file, seconds, model->terms[term].name);
+        struct host *host = find_host(ret, group->labels[by]);
+        host->seconds += seconds;
+        host->groups++;
+    }
+    for (size_t i = 0; i < ret->count; i++) {
+        struct host *host = &ret->hosts[i];
+        host->speed = flop / (host->seconds / (double)host->groups);
+        ret->mean += host->speed / (double)ret->count;
+    }
+    return 0;
+}
+
+/* ---- What cannot be simulated */
+
+/* Hosts that are alike, or those of a model. */
+static int check_hosts(const struct platform *platform) {
+    static const enum option alike[] = {HOSTS, RADICAL, PREFIX, SUFFIX, SPEED, FAT_TREE};
+    const struct plugin_value *set = platform->options;
+    const struct speeds *speeds = &platform->speeds;
+    int r = 0;
+    for (size_t i = 0; speeds->count > 0 && i < sizeof alike / sizeof *alike; i++)
+        if (set[alike[i]].is_set)
+            return plugin_refuse(platform->message, -EINVAL,
+                                 "'%s' is for hosts that are alike, and the model of speeds has hosts of "
+                                 "their own; expected one or the other",
+                                 options[alike[i]].name);
+    for (size_t i = 0; r == 0 && i < speeds->count; i++)
+        r = check_text(platform, "the host", speeds->hosts[i].name, 1);
+    if (speeds->count == 0 && set[HOSTS].is_set == set[RADICAL].is_set)
+        return plugin_refuse(platform->message, -EINVAL,
+                             "the number of hosts is %s; expected 'hosts' or 'radical' to be set, or a model "
+                             "of speeds with a fit for each host",
+                             set[HOSTS].is_set ? "set twice" : "not known");
+    for (enum option option = RADICAL; r == 0 && option <= FAT_TREE; option++)
+        if (set[option].text && options[option].type == PLUGIN_TEXT)
+            r = check_text(platform, options[option].name, set[option].text, 0);
+    return r;
+}
+
+/* A latency and a bandwidth come together; FIRST is the option of the latency. */
+static int check_link(const struct platform *platform, enum option first) {
+    bool missing = isnan(number(platform, first));
+    if (missing == isnan(number(platform, first + 1)))
+        return 0;
+    return plugin_refuse(platform->message, -EINVAL, "'%s' is set without '%s'; expected both or neither",
+                         options[first + missing].name, options[first + !missing].name);
+}
+
+static int check(struct platform *platform) {
+    double latency = platform->network.latency, shared = number(platform, BACKBONE_LATENCY);
+    int r = check_hosts(platform);
+    r = r < 0 ? r : check_link(platform, LOOPBACK_LATENCY);
+    r = r < 0 ? r : check_link(platform, BACKBONE_LATENCY);
+    if (r < 0)
+        return r;
+    if (isnan(latency) || isnan(platform->network.bandwidth))
+        return plugin_refuse(platform->message, -EINVAL,
+                             "the %s between two hosts is not known; expected a model of the network, or "
+                             "'latency' and 'bandwidth' to be set",
+                             isnan(latency) ? "latency" : "bandwidth");
+    if (shared > latency || (shared >= 0 && platform->options[FAT_TREE].text))
+        return plugin_refuse(platform->message, -EINVAL,
+                             "the backbone has a latency of %g s; expected at most the %g s between two "
+                             "hosts, and none with a fat tree",
+                             shared, latency);
+    platform->link_latency = (latency - (shared >= 0 ? shared : 0)) / 2;
+    return 0;
+}
+
+/* ---- Configuration */
+
+/* "smpi/iprobe=3e-7", as the user sets it. */
+static int put_setting(const struct platform *platform, const char *setting) {
+    char name[TEXT_MAX + 1] = "";
+    const char *sign = strchr(setting, '=');
+    int r = check_text(platform, "the setting", setting, 1);
+    if (r < 0)
+        return r;
+    if (!sign || sign == setting)
+        return plugin_refuse(platform->message, -EINVAL, "the setting '%.128s' is not NAME=VALUE", setting);
+    memcpy(name, setting, (size_t)(sign - setting));
+    put(platform, "    <prop id=\"%s\" value=\"%s\"/>\n", name, sign + 1);
+    return 0;
+}
+
+static int put_configuration(const struct platform *platform) {
+    const struct plugin_value *config = &platform->options[CONFIG];
+    put(platform, "  <config id=\"General\">\n");
+    int r = network_print(&platform->network, config, platform->output, platform->message);
+    /* On a host of this speed MPI code takes as long as where it is run. */
+    if (!network_is_set(config, "smpi/host-speed"))
+        put(platform, "    <prop id=\"smpi/host-speed\" value=\"%gf\"/>\n",
+            platform->speeds.count > 0 ? platform->speeds.mean : number(platform, SPEED));
+    for (size_t i = 0; r == 0 && i < config->count; i++)
+        r = put_setting(platform, config->texts[i]);
+    put(platform, "  </config>\n");
+    return r;
+}
+
+/* ---- Hosts and links */
+
+static void put_cluster(const struct platform *platform) {
+    const struct plugin_value *set = platform->options;
+    char radical[32];
+    snprintf(radical, sizeof radical, "0-%.0f", set[HOSTS].number - 1);
+    put(platform,
+        "    <cluster id=\"cluster\" prefix=\"%s\" suffix=\"%s\" radical=\"%s\" speed=\"%gf\" "
+        "core=\"%g\"\n             bw=\"%gBps\" lat=\"%gs\" sharing_policy=\"SPLITDUPLEX\"",
+        set[PREFIX].text, set[SUFFIX].text, set[RADICAL].text ? set[RADICAL].text : radical,
+        set[SPEED].number, set[CORES].number, platform->network.bandwidth, platform->link_latency);
+    if (!isnan(set[LOOPBACK_LATENCY].number))
+        put(platform, " loopback_bw=\"%gBps\" loopback_lat=\"%gs\"", set[LOOPBACK_BANDWIDTH].number,
+            set[LOOPBACK_LATENCY].number);
+    if (!isnan(set[BACKBONE_LATENCY].number))
+        put(platform, " bb_bw=\"%gBps\" bb_lat=\"%gs\"", set[BACKBONE_BANDWIDTH].number,
+            set[BACKBONE_LATENCY].number);
+    if (set[FAT_TREE].text)
+        put(platform, " topology=\"FAT_TREE\" topo_parameters=\"%s\"", set[FAT_TREE].text);
+    put(platform, "/>\n");
+}
+
+/* A zone has its routes after all else. */
+static void put_zone(const struct platform *platform) {
+    const struct plugin_value *set = platform->options;
+    const struct speeds *speeds = &platform->speeds;
+    bool loops = !isnan(set[LOOPBACK_LATENCY].number);
+    put(platform, "    <zone id=\"cluster\" routing=\"Cluster\">\n");
+    for (size_t i = 0; i < speeds->count; i++) {
+        const char *name = speeds->hosts[i].name;
+        put(platform,
+            "      <host id=\"%s\" speed=\"%gf\" core=\"%g\"/>\n"
+            "      <link id=\"link-%s\" bandwidth=\"%gBps\" latency=\"%gs\" "
+            "sharing_policy=\"SPLITDUPLEX\"/>\n"
+            "      <host_link id=\"%s\" up=\"link-%s_UP\" down=\"link-%s_DOWN\"/>\n",
+            name, speeds->hosts[i].speed, set[CORES].number, name, platform->network.bandwidth,
+            platform->link_latency, name, name, name);
+        if (loops)
+            put(platform,
+                "      <link id=\"loopback-%s\" bandwidth=\"%gBps\" latency=\"%gs\" "
+                "sharing_policy=\"FATPIPE\"/>\n",
+                name, set[LOOPBACK_BANDWIDTH].number, set[LOOPBACK_LATENCY].number);
+    }
+    if (!isnan(set[BACKBONE_LATENCY].number))
+        put(platform, "      <backbone id=\"backbone\" bandwidth=\"%gBps\" latency=\"%gs\"/>\n",
+            set[BACKBONE_BANDWIDTH].number, set[BACKBONE_LATENCY].number);
+    for (size_t i = 0; loops && i < speeds->count; i++)
+        put(platform, "      <route src=\"%s\" dst=\"%s\"><link_ctn id=\"loopback-%s\"/></route>\n",
+            speeds->hosts[i].name, speeds->hosts[i].name, speeds->hosts[i].name);
+    put(platform, "    </zone>\n");
+}
+
+/* ---- All of it */
+
+static void put_head(const struct platform *platform, const struct predict_inputs *inputs) {
+    put(platform,
+        "<?xml version=\"1.0\"?>\n<!DOCTYPE platform SYSTEM \"https://simgrid.org/simgrid.dtd\">\n");
+    for (enum role role = NETWORK; role <= SPEEDS; role++)
+        if (inputs->model_counts[role] > 0)
+            predict_print(platform->output, predict_comment, "<!-- Written by %s from %s (SHA-256 %s). -->\n",
+                          inputs->engine, inputs->sources[role][0].file, inputs->sources[role][0].sha256);
+    put(platform,
+        "<platform version=\"4.1\">\n"
+        "  <!-- Between two hosts: %g s and %g byte/s, over two links of half the latency each. -->\n"
+        "  <!-- Speeds are flop/s of a core. Tables: size in bytes, then s and s/byte (os, ois, or), or a "
+        "factor (lat, bw). -->\n",
+        platform->network.latency, platform->network.bandwidth);
+}
+
+static int write(struct platform *platform, const struct predict_inputs *inputs) {
+    const struct plugin_value *set = platform->options;
+    int r = 0;
+    if (inputs->model_counts[NETWORK] > 0)
+        r = network_open(inputs->models[NETWORK][0], set[GROUP].text, set[ROUND_TRIP].number > 0,
+                         &platform->network, platform->message);
+    if (r == 0 && inputs->model_counts[SPEEDS] > 0)
+        r = read_speeds(inputs->models[SPEEDS][0], set[FLOP].number, &platform->speeds, platform->message);
+    r = r < 0 ? r : check(platform);
+    if (r < 0)
+        return r;
+    put_head(platform, inputs);
+    r = put_configuration(platform);
+    put(platform, "  <zone id=\"world\" routing=\"Full\">\n");
+    if (platform->speeds.count > 0)
+        put_zone(platform);
+    else
+        put_cluster(platform);
+    put(platform, "  </zone>\n</platform>\n");
+    return r;
+}
+
+static int run(void *state, const struct predict_inputs *inputs, const struct plugin_value *parameters,
+               double *ret_values, struct predict_output *output, struct plugin_message *message) {
+    (void)state, (void)parameters, (void)ret_values;
+    struct platform platform = {.options = inputs->options, .output = output, .message = message};
+    platform.network.latency = inputs->options[LATENCY].number;
+    platform.network.bandwidth = inputs->options[BANDWIDTH].number;
+    int r = write(&platform, inputs);
+    free(platform.speeds.hosts);
+    return r;
+}
+
+ASSAY_PREDICT_PLUGIN("simgrid", ASSAY_VERSION, "a platform of SimGrid, with SMPI's tables and hosts' speeds",
+                     .roles = roles, .options = options, .suffix = ".xml", .run = run);

@@ -1,0 +1,205 @@
+#include "plugins/export-simgrid/network.h"
+
+/* The properties of SMPI, and the part of the model that each comes from. */
+static const struct property {
+    const char *name, *part;
+    enum { COSTS, FACTORS, CALL, THRESHOLD } type;
+    const char *value; /* of the part; NULL: its estimates */
+} properties[] = {
+    {"smpi/os", "Send", COSTS, NULL},
+    {"smpi/ois", "Isend", COSTS, NULL},
+    {"smpi/or", "Recv", COSTS, NULL},
+    {"smpi/lat-factor", "PingPong", FACTORS, "lat_factor"},
+    {"smpi/bw-factor", "PingPong", FACTORS, "bw_factor"},
+    {"smpi/async-small-thresh", "protocol", THRESHOLD, "async_small_thresh"},
+    {"smpi/send-is-detached-thresh", "protocol", THRESHOLD, "send_is_detached_thresh"},
+    {"smpi/wtime", "Wtime", CALL, NULL},
+    {"smpi/iprobe", "Iprobe", CALL, NULL},
+    {"smpi/test", "Test", CALL, NULL},
+};
+
+static double value_of(const struct model_part *part, const char *name) {
+    for (size_t i = 0; i < part->value_count; i++)
+        if (strcmp(part->values[i].name, name) == 0)
+            return part->values[i].value;
+    return NAN;
+}
+
+static double seconds_of(const struct network *network, const struct model_part *part, size_t term) {
+    return part->estimates[term].estimate * network->share;
+}
+
+/* The first part called NAME after AT (NULL: from the beginning), or NULL. All parts of durations are those
+ * of the ping-pong, and there are no others. */
+static const struct model_part *next_part(const struct network *network, const char *name,
+                                          const struct model_part *at) {
+    const struct model_part *end = network->group->parts + network->group->part_count;
+    for (at = at ? at + 1 : network->group->parts; at < end; at++)
+        if (strcmp(!network->is_smpi ? "PingPong" : at->name ? at->name : "", name) == 0)
+            return at;
+    return NULL;
+}
+
+/* ---- Opening */
+
+static bool find_terms(const struct model *model, struct network *network) {
+    network->one = network->size = SIZE_MAX;
+    for (size_t t = 0; t < model->term_count && t < 2; t++) {
+        const struct model_term *term = &model->terms[t];
+        if (term->factor_count == 0)
+            network->one = t;
+        if (term->factor_count == 1 && term->factors[0].power == 1 && !term->factors[0].level &&
+            !term->factors[0].function)
+            network->size = t;
+    }
+    return model->term_count == 2 && network->one != SIZE_MAX && network->size != SIZE_MAX;
+}
+
+static int choose_group(struct network *network, const char *name, struct plugin_message *message) {
+    const struct model *model = network->model;
+    for (size_t g = 0; g < model->group_count; g++)
+        if (name ? strcmp(model->groups[g].name, name) == 0 : model->group_count == 1)
+            network->group = &model->groups[g];
+    if (network->group)
+        return 0;
+    return plugin_refuse(message, -EINVAL,
+                         "%.128s has %zu groups, and 'group' is %s%.128s; expected the name of one, such as "
+                         "%.128s",
+                         model->file, model->group_count, name ? "" : "not set", name ? name : "",
+                         model->groups[0].name);
+}
+
+/* The latency and bandwidth to which the factors are relative. */
+static int find_base(struct network *network, struct plugin_message *message) {
+    const struct model_part *first = next_part(network, "PingPong", NULL), *last = first,
+                            *protocol = next_part(network, "protocol", NULL);
+    if (!first || (network->is_smpi && !protocol))
+        return plugin_refuse(message, -EINVAL, "%.128s has no part '%s'; expected 'PingPong' and 'protocol'",
+                             network->model->file, first ? "protocol" : "PingPong");
+    if (network->is_smpi && !(isnan(network->latency) && isnan(network->bandwidth)))
+        return plugin_refuse(message, -EINVAL,
+                             "'latency' or 'bandwidth' is set, and the factors of %.128s are relative to its "
+                             "own; expected one or the other",
+                             network->model->file);
+    for (const struct model_part *at = first; at; at = next_part(network, "PingPong", at))
+        last = at;
+    if (isnan(network->latency))
+        network->latency =
+            protocol ? value_of(protocol, "latency") : seconds_of(network, first, network->one);
+    if (isnan(network->bandwidth))
+        network->bandwidth =
+            protocol ? value_of(protocol, "bandwidth") : 1 / seconds_of(network, last, network->size);
+    if (network->latency > 0 && network->bandwidth > 0 && isfinite(network->latency * network->bandwidth))
+        return 0;
+    return plugin_refuse(message, -EINVAL,
+                         "%.128s has a latency of %g s and a bandwidth of %g byte/s; expected both to be "
+                         "more than 0",
+                         network->model->file, network->latency, network->bandwidth);
+}
+
+int network_open(const struct model *model, const char *group, bool round_trip, struct network *ret,
+                 struct plugin_message *message) {
+    ret->model = model;
+    ret->is_smpi = strcmp(model->kind, "smpi") == 0;
+    ret->share = ret->is_smpi || !round_trip ? model->response_seconds : model->response_seconds / 2;
+    if (!find_terms(model, ret))
+        return plugin_refuse(message, -EINVAL,
+                             "the terms of %.128s are not those of a network; expected 1 and the size of a "
+                             "message",
+                             model->file);
+    int r = choose_group(ret, group, message);
+    return r < 0 ? r : find_base(ret, message);
+}
+
+/* ---- Printing */
+
+/* The first whole size of a segment. */
+static double start_of(const struct model_part *part) {
+    return part->from > 0 ? ceil(part->from) : 0;
+}
+
+static int check_number(const struct network *network, const struct property *property,
+                        const struct model_part *part, double value, struct plugin_message *message) {
+    bool may_be_0 = strcmp(property->name, "smpi/bw-factor") != 0;
+    if (isfinite(value) && (value > 0 || (may_be_0 && value == 0)))
+        return 0;
+    return plugin_refuse(message, -EINVAL, "%s by %.128s is %g from %.15g byte on; expected %s",
+                         property->name, network->model->file, value, start_of(part),
+                         may_be_0 ? "0 or more" : "more than 0");
+}
+
+/* The numbers of a property where the segment PART begins, and how many there are. Costs of an operation that
+ * SMPI is not to charge there are 0. */
+static size_t find_numbers(const struct network *network, const struct property *property,
+                           const struct model_part *part, double *ret) {
+    const struct model_part *cost = NULL;
+    ret[0] = ret[1] = 0;
+    if (property->type == THRESHOLD || (property->type == FACTORS && network->is_smpi))
+        ret[0] = value_of(part, property->value);
+    else if (property->type == CALL)
+        ret[0] = seconds_of(network, part, network->one);
+    else if (strcmp(property->name, "smpi/lat-factor") == 0)
+        ret[0] = seconds_of(network, part, network->one) / network->latency;
+    else if (property->type == FACTORS)
+        ret[0] = 1 / (seconds_of(network, part, network->size) * network->bandwidth);
+    if (property->type != COSTS)
+        return 1;
+    do
+        cost = next_part(network, property->part, cost);
+    while (cost && !(cost->from == part->from && value_of(cost, "charged") == 1));
+    for (size_t i = 0; cost && i < 2; i++)
+        ret[i] = seconds_of(network, cost, i == 0 ? network->one : network->size);
+    return 2;
+}
+
+/* A table has an entry where each segment of the ping-pong begins. */
+static int print_property(const struct network *network, const struct property *property,
+                          struct predict_output *output, struct plugin_message *message) {
+    bool is_table = property->type == COSTS || property->type == FACTORS;
+    const char *name = is_table ? "PingPong" : property->part;
+    const struct model_part *before = NULL;
+    for (const struct model_part *at = next_part(network, name, NULL); at;
+         at = next_part(network, name, at)) {
+        double numbers[2];
+        size_t count = find_numbers(network, property, at, numbers);
+        if (property->type == THRESHOLD && isnan(numbers[0]))
+            return 0;
+        predict_print(output, NULL, before ? ";" : "    <prop id=\"%s\" value=\"", property->name);
+        if (is_table)
+            predict_print(output, NULL, "%g", start_of(at));
+        for (size_t i = 0; i < count; i++) {
+            int r = check_number(network, property, at, numbers[i], message);
+            if (r < 0)
+                return r;
+            predict_print(output, NULL, is_table ? ":%g" : "%g", numbers[i]);
+        }
+        if (before && !(start_of(at) > start_of(before)))
+            return plugin_refuse(message, -EINVAL,
+                                 "a segment of %.128s begins at %.15g byte, and the one before it at %.15g; "
+                                 "expected later ones to begin later",
+                                 network->model->file, start_of(at), start_of(before));
+        before = at;
+        if (!is_table)
+            break;
+    }
+    if (before)
+        predict_print(output, NULL, "\"/>\n");
+    return 0;
+}
+
+bool network_is_set(const struct plugin_value *settings, const char *property) {
+    size_t length = strlen(property);
+    for (size_t i = 0; i < settings->count; i++)
+        if (strncmp(settings->texts[i], property, length) == 0 && settings->texts[i][length] == '=')
+            return true;
+    return false;
+}
+
+int network_print(const struct network *network, const struct plugin_value *settings,
+                  struct predict_output *output, struct plugin_message *message) {
+    int r = 0;
+    for (size_t i = 0; network->model && r == 0 && i < sizeof properties / sizeof *properties; i++)
+        if (next_part(network, properties[i].part, NULL) && !network_is_set(settings, properties[i].name))
+            r = print_property(network, &properties[i], output, message);
+    return r;
+}
