@@ -11,6 +11,7 @@ enum { CHUNK = 256, STEPS_MAX = 200, FEW_ROWS = 40 };
 
 static const double log_root_2pi = 0.91893853320467274178;
 static const double floor_share = 0x1p-30;
+static const double rounding = 1e-13; /* of a log likelihood, which is a sum */
 
 /* Coefficients of the deviation: of the constant, then of each column. */
 struct search {
@@ -23,6 +24,7 @@ struct search {
     double *before, *weights, *chunk; /* scratch: sigma of the step before; of each row; CHUNK x order */
     enum least_squares_role *roles;   /* of the coefficients */
     double floor;                     /* of the constant */
+    bool has_mean;                    /* some column has a part in the mean */
 };
 
 static int search_init(struct search *ret, const struct noise_problem *problem) {
@@ -54,6 +56,7 @@ static int search_init(struct search *ret, const struct noise_problem *problem) 
                                      : !problem->roles || problem->roles[j - 1] != LEAST_SQUARES_LEFT_OUT);
         bool parts = j == 0 || (least < most && (least >= 0 || most <= 0));
         ret->sign[j] = !wanted || !parts ? 0 : most > 0 ? 1 : -1;
+        ret->has_mean |= j > 0 && (!problem->roles || problem->roles[j - 1] != LEAST_SQUARES_LEFT_OUT);
         ret->roles[j] = ret->sign[j] != 0 ? LEAST_SQUARES_NONNEGATIVE : LEAST_SQUARES_LEFT_OUT;
     }
     return 0;
@@ -76,15 +79,25 @@ static double set_sigma(struct search *search, const double *coefficients) {
         if (coefficients[j] > 0)
             for (size_t i = 0; i < problem->rows; i++)
                 search->sigma[i] += coefficients[j] * fabs(problem->x[i + (j - 1) * problem->stride]);
-    for (size_t i = 0; i < problem->rows; i++)
-        sum -= log(search->sigma[i]) + search->square[i] / (2 * search->sigma[i] * search->sigma[i]);
-    return sum + search->mean.log_weights / 2 - (double)problem->rows * log_root_2pi;
+    double product = 1; /* of many deviations, in units of the constant's floor */
+    for (size_t i = 0; i < problem->rows; i++) {
+        sum -= search->square[i] / (2 * search->sigma[i] * search->sigma[i]);
+        product *= search->sigma[i] / search->floor;
+        if (!(product < 1e150)) {
+            sum -= log(product);
+            product = 1;
+        }
+    }
+    double n = (double)problem->rows;
+    return sum - log(product) - n * log(search->floor) + search->mean.log_weights / 2 - n * log_root_2pi;
 }
 
 /* The mean for the deviations in hand (all equal where WEIGHTED is false), and the squares of its residuals.
  */
 static int find_mean(struct search *search, bool weighted, struct least_squares_fit *fit) {
     const struct noise_problem *problem = search->problem;
+    if (weighted && !search->has_mean)
+        return 0;
     for (size_t i = 0; i < problem->rows; i++)
         search->weights[i] = (problem->weights ? problem->weights[i] : 1) /
                              (weighted ? search->sigma[i] * search->sigma[i] : 1);
@@ -158,7 +171,7 @@ static int climb(struct search *search, struct noise *ret) {
         for (double step = 1; step > 1e-9; step /= 2) {
             for (size_t j = 0; j < search->order; j++)
                 search->tried[j] = step < 1 ? (search->now[j] + search->tried[j]) / 2 : search->tried[j];
-            if (set_sigma(search, search->tried) >= reached)
+            if (set_sigma(search, search->tried) >= reached - rounding * (fabs(reached) + (double)n))
                 break;
         }
         moved = 0;
