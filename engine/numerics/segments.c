@@ -431,6 +431,8 @@ int segments_best(const struct segments_problem *problem, struct segments *ret) 
     int code = search_init(&search, problem);
     if (code == 0)
         code = hull_init(&search, &hull, 0);
+    if (code == 0 && search.best.count == 0) /* R is beyond the range of a double */
+        code = -EINVAL;
     while (code == 0) {
         size_t at = 0;
         double least = INFINITY;

@@ -15,7 +15,7 @@
  * that begins earlier; equal criteria: fewer breaks.
  *
  * Functions return 0, -ENOMEM or -EINVAL (points that do not ascend, values that are not finite, weights not
- * above 0, no room for the segments).
+ * above 0, no room for the segments, an R beyond the range of a double).
  */
 #ifndef ASSAY_NUMERICS_SEGMENTS_H
 #define ASSAY_NUMERICS_SEGMENTS_H
