@@ -84,6 +84,83 @@ static int take_sizes(struct request *request, struct failure *failure) {
                                request->library->plugin->name, size);
 }
 
+/* ---- Terms of a method that takes no formula: 'COLUMN [NAME] | BREAK [NAME] | BREAK [NAME] ...' */
+
+static size_t find_parameter(const struct parameters *parameters, const char *name) {
+    size_t i = 0;
+    while (i < parameters->count && strcmp(parameters->table[i].name, name) != 0)
+        i++;
+    return i;
+}
+
+static size_t first_column(const struct parameters *parameters) {
+    size_t i = 0;
+    while (i < parameters->count && !parameters_is_column(&parameters->table[i]) &&
+           !parameters_is_category(&parameters->table[i]))
+        i++;
+    return i;
+}
+
+/* Cuts the first word, or what is between backquotes, off *TEXT; "" where there is none. */
+static char *cut_word(char **text) {
+    char *word = *text + strspn(*text, " \t\n");
+    bool quoted = *word == '`';
+    word += quoted;
+    size_t length = strcspn(word, quoted ? "`" : " \t\n");
+    *text = word + length + (word[length] != '\0');
+    word[length] = '\0';
+    return word;
+}
+
+static int set_from_terms(struct request *request, size_t index, const char *text, struct failure *failure) {
+    struct parameters *parameters = &request->parameters;
+    const char *plugin = request->library->plugin->name;
+    if (index == parameters->count)
+        return failure_input(failure, NULL, 0, 0, "the terms have '%.100s', and %s takes none", text, plugin);
+    if (!parameters->values[index].is_set)
+        return parameters_set(parameters, index, text, NULL, 0, 0, failure);
+    if (request->options->suggested) /* the user's own goes before that of the archive */
+        return 0;
+    return failure_input(failure, NULL, 0, 0, "%s is set twice: '%.100s' in the terms, and --set",
+                         parameters->table[index].name, text);
+}
+
+/* They set the method's first column, its parameter `breaks`, and `names` where it has that; a segment
+ * without a name is called "-". */
+static int take_terms(struct request *request, struct failure *failure) {
+    struct parameters *parameters = &request->parameters;
+    cleanup_free char *copy = request->options->terms ? xstrdup(request->options->terms) : NULL;
+    cleanup_free char *breaks = NULL, *names = NULL;
+    bool has_names = false;
+    int r = 0;
+    if (request->library->fit->takes_terms)
+        return 0;
+    for (char *rest = copy, *piece; r == 0 && (piece = strsep(&rest, "|"));) {
+        char *word = cut_word(&piece), *name = cut_word(&piece);
+        bool is_column = !names;
+        if (*cut_word(&piece))
+            return failure_input(failure, NULL, 0, 0, "the terms have more than a name after '%.100s'", word);
+        if (!is_column && !*word)
+            return failure_input(failure, NULL, 0, 0, "the terms have nothing after a '|'; expected a break");
+        has_names = has_names || *name;
+        char *longer = is_column ? xstrdup(*name ? name : "-") : xformat("%s,%s", names, *name ? name : "-");
+        free(names);
+        names = longer;
+        if (is_column && *word)
+            r = set_from_terms(request, first_column(parameters), word, failure);
+        if (is_column)
+            continue;
+        longer = breaks ? xformat("%s,%s", breaks, word) : xstrdup(word);
+        free(breaks);
+        breaks = longer;
+    }
+    if (r == 0 && breaks)
+        r = set_from_terms(request, find_parameter(parameters, "breaks"), breaks, failure);
+    size_t index = find_parameter(parameters, "names");
+    return r < 0 || !has_names || index == parameters->count ? r
+                                                             : set_from_terms(request, index, names, failure);
+}
+
 /* The model has the column in the parameter's unit. */
 static void set_model_unit(struct request *request, const char *name, const char *unit) {
     size_t i = formula_find_column(request->model_columns, request->model_column_count, name);
@@ -120,6 +197,12 @@ static int add_parameter_column(struct request *request, const struct plugin_par
     if (r < 0)
         return r;
     set_model_unit(request, name, parameter->unit);
+    const struct table_column *column = table_find(request->table, name);
+    request->column_units =
+        xrealloc(request->column_units, (layout->column_count + 1) * sizeof *request->column_units);
+    request->column_units[layout->column_count] = parameter->unit ? parameter->unit
+                                                  : column        ? column->unit
+                                                                  : NULL;
     layout->column_scales =
         xrealloc((double *)layout->column_scales, (layout->column_count + 1) * sizeof(double));
     ((double *)layout->column_scales)[layout->column_count] = scale;
@@ -180,9 +263,7 @@ static int read_formula(struct request *request, struct failure *failure) {
                                       .sizes = options->sizes,
                                       .size_count = options->size_count};
     if (!plugin->takes_terms)
-        return options->terms
-                   ? failure_input(failure, NULL, 0, 0, "%s takes no terms", request->library->plugin->name)
-                   : 0;
+        return 0;
     int r = formula_read(text, &context, &request->written, failure);
     if (r < 0)
         return r;
@@ -284,6 +365,7 @@ static int bind_parameters(struct request *request, struct failure *failure) {
     int r = parameters_init(&request->parameters, request->library->fit->parameters, failure);
     for (size_t i = 0; r == 0 && i < options->setting_count; i++)
         r = parameters_set_pair(&request->parameters, options->settings[i], failure);
+    r = r < 0 ? r : take_terms(request, failure);
     r = r < 0 ? r : parameters_check(&request->parameters, failure);
     r = r < 0 ? r : take_sizes(request, failure);
     return r < 0 ? r : bind_columns(request, failure);
@@ -306,6 +388,7 @@ static void fill_view(struct request *request) {
     request->view.suggested = request->options->suggested || !request->options->terms;
     request->view.positive = is_cost(request->response_unit);
     request->view.levels = request->levels;
+    request->view.column_units = request->column_units;
     request->view.values = request->parameters.values;
     request->view.seed = request->options->seed;
 }
@@ -347,5 +430,6 @@ void request_clear(struct request *request) {
         free((size_t *)layout->categories);
     free((size_t *)layout->factors), free((size_t *)layout->factor_categories);
     free(request->by), free(request->fold_categories), free(request->levels), free(request->response_unit);
+    free(request->column_units);
     *request = (struct request){0};
 }

@@ -25,7 +25,8 @@ struct request {
 
     struct fit_request view; /* what fit() gets */
     struct fit_levels *levels;
-    char *response_unit; /* of the model */
+    char *response_unit;       /* of the model */
+    const char **column_units; /* of the plugin's columns */
 };
 
 /* Binds OPTIONS, reads the table, and makes the request. REQUEST is to be cleared after failures too. */

@@ -247,24 +247,43 @@ static void run_part(struct search *search, double price, size_t from, size_t to
 
 void segments_line(const struct segments_problem *problem, size_t begin, size_t end, struct segment *ret) {
     const double *x = problem->x, *y = problem->y, *weights = problem->weights;
-    double weight = 0, mean_x = 0, mean_y = 0, xx = 0, xy = 0;
-    *ret = (struct segment){.begin = begin, .end = end};
+    long double weight = 0, mean_x = 0, mean_y = 0, xx = 0, xy = 0, rss = 0;
     for (size_t i = begin; i < end; i++) {
-        double w = weights ? weights[i] : 1;
+        long double w = weights ? weights[i] : 1;
         weight += w;
-        mean_x += (x[i] - mean_x) * (w / weight);
-        mean_y += (y[i] - mean_y) * (w / weight);
+        mean_x += w * x[i];
+        mean_y += w * y[i];
     }
+    mean_x /= weight;
+    mean_y /= weight;
     for (size_t i = begin; i < end; i++) {
-        double w = weights ? weights[i] : 1;
+        long double w = weights ? weights[i] : 1;
         xx += w * (x[i] - mean_x) * (x[i] - mean_x);
         xy += w * (x[i] - mean_x) * (y[i] - mean_y);
     }
-    ret->slope = xx > 0 ? xy / xx : 0;
-    ret->intercept = mean_y - ret->slope * mean_x;
-    for (size_t i = begin; i < end; i++) {
-        double residual = (y[i] - mean_y) - ret->slope * (x[i] - mean_x);
-        ret->rss += (weights ? weights[i] : 1) * residual * residual;
+    long double slope = xx > 0 ? xy / xx : 0;
+    for (size_t i = begin; end - begin > 2 && i < end; i++) { /* two points leave nothing */
+        long double residual = (y[i] - mean_y) - slope * (x[i] - mean_x);
+        rss += (weights ? weights[i] : 1) * residual * residual;
+    }
+    *ret = (struct segment){.begin = begin,
+                            .end = end,
+                            .intercept = (double)(mean_y - slope * mean_x),
+                            .slope = (double)slope,
+                            .rss = (double)rss,
+                            .weight = (double)weight,
+                            .mean = (double)mean_x,
+                            .spread = (double)xx};
+}
+
+void segments_scan(const struct segments_problem *problem, size_t begin, size_t end, bool backwards,
+                   double *ret) {
+    double memory[6] = {0};
+    struct moments run = moments_at(memory, 1);
+    for (size_t k = 0; k < end - begin; k++) {
+        size_t i = backwards ? end - 1 - k : begin + k;
+        add_point(&run, 1, problem->x[i], problem->y[i], problem->weights ? problem->weights[i] : 1);
+        ret[k] = *run.rss;
     }
 }
 
@@ -412,6 +431,8 @@ int segments_best(const struct segments_problem *problem, struct segments *ret) 
     int code = search_init(&search, problem);
     if (code == 0)
         code = hull_init(&search, &hull, 0);
+    if (code == 0 && search.best.count == 0) /* R is beyond the range of a double */
+        code = -EINVAL;
     while (code == 0) {
         size_t at = 0;
         double least = INFINITY;

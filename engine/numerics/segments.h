@@ -15,11 +15,12 @@
  * that begins earlier; equal criteria: fewer breaks.
  *
  * Functions return 0, -ENOMEM or -EINVAL (points that do not ascend, values that are not finite, weights not
- * above 0, no room for the segments).
+ * above 0, no room for the segments, an R beyond the range of a double).
  */
 #ifndef ASSAY_NUMERICS_SEGMENTS_H
 #define ASSAY_NUMERICS_SEGMENTS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 enum { SEGMENTS_POINTS_MAX = 1 << 24 };
@@ -40,6 +41,10 @@ struct segment {
     size_t begin, end; /* points begin to end - 1 */
     double intercept, slope;
     double rss; /* sum w (y - intercept - slope x)^2 */
+    /* sum w; the mean of x; sum w (x - mean)^2: for a variance s^2 of weight 1 the variance of the slope is
+     * s^2 / spread, that of the intercept s^2 (1 / weight + mean^2 / spread), their covariance
+     * -s^2 mean / spread. */
+    double weight, mean, spread;
 };
 
 struct segments {
@@ -58,7 +63,13 @@ int segments_exactly(const struct segments_problem *problem, size_t count, struc
 
 void segments_clear(struct segments *segments);
 
-/* The line of points BEGIN to END - 1, at least one of them; a single point has slope 0. */
+/* The line of points BEGIN to END - 1, at least one of them; a single point has slope 0. The points may be in
+ * any order. Sums are long doubles: about 15 digits. */
 void segments_line(const struct segments_problem *problem, size_t begin, size_t end, struct segment *ret);
+
+/* What one line leaves of the first i + 1 of points BEGIN to END - 1, in RET[i], for all i; where BACKWARDS,
+ * of the last i + 1 of them. */
+void segments_scan(const struct segments_problem *problem, size_t begin, size_t end, bool backwards,
+                   double *ret);
 
 #endif

@@ -1,186 +1,217 @@
-#include "plugins/fit-smpi/tables.h"
+/* Where segments begin, and the lines of each. */
+#include "plugins/fit-smpi/smpi.h"
 
-#include <inttypes.h>
-#include <math.h>
-#include <stdarg.h>
-#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
-double tables_from(const struct tables_settings *settings, size_t segment) {
-    return segment == 0 ? 0 : settings->breaks[segment - 1];
+enum { MINIMUM_SIZES = 3, DETACHED_DEFAULT = 65536 };
+
+static const double per_break = 4; /* parameters that BIC takes a break for, as fit-piecewise */
+
+static bool is_old(const struct tables *tables) {
+    return smpi_number(tables->request, RULES) == RULES_2016_06;
 }
 
-double tables_to(const struct tables_settings *settings, size_t segment) {
-    return segment < settings->break_count ? settings->breaks[segment] : INFINITY;
+/* Whether SMPI charges OPERATION there, if there is a line. */
+static bool is_to_charge(const struct tables *tables, enum operation operation, size_t segment) {
+    double to = tables_to(tables, segment);
+    if (operation == PING_PONG)
+        return false;
+    if (is_old(tables))
+        return operation == RECV ? to < tables->detached_threshold : to <= tables->detached_threshold;
+    return to <= tables->detached_threshold || operation == ISEND;
 }
 
-__attribute__((format(printf, 2, 3))) static void add_note(struct tables *tables, const char *format, ...) {
-    if (tables->note_count == TABLES_NOTES_MAX)
-        return; /* what is left to say is more of the same */
-    va_list arguments;
-    va_start(arguments, format);
-    vsnprintf(tables->notes[tables->note_count++], TABLES_NOTE_SIZE, format, arguments);
-    va_end(arguments);
+bool tables_is_charged(const struct tables *tables, enum operation operation, size_t segment) {
+    return is_line(tables_line(tables, operation, segment)) && is_to_charge(tables, operation, segment);
 }
 
-/* "the segment from 1420 to 65536" */
-static const char *segment_name(const struct tables_settings *settings, size_t segment,
-                                char name[static 96]) {
-    double to = tables_to(settings, segment);
-    int length = snprintf(name, 96, "the segment from %.15g byte", tables_from(settings, segment));
-    if (isfinite(to))
-        snprintf(name + length, 96 - (size_t)length, " to %.15g", to);
-    return name;
+/* ---- Trimming */
+
+static void trim(const struct tables *tables, enum operation operation, struct calls *calls,
+                 double *scratch) {
+    const struct fit_request *request = tables->request;
+    double share = smpi_number(request, TRIM);
+    size_t block = (size_t)smpi_number(request, BLOCK), blocks = (calls->count + block - 1) / block;
+    size_t mixed = trim_mixed_blocks(calls, block);
+    enum trim_per per = (enum trim_per)smpi_number(request, TRIM_PER);
+    if (operation == PING_PONG) {
+        share = smpi_number(request, TRIM_PING_PONG);
+        if (share > 0)
+            trim_by_size(calls, share, is_old(tables), scratch);
+        return;
+    }
+    bool by_size = per == TRIM_PER_SIZE || (per == TRIM_PER_AUTO && 2 * mixed > blocks);
+    if (by_size)
+        trim_by_size(calls, share, is_old(tables), scratch);
+    else
+        trim_by_rows(calls, block, share, is_old(tables), scratch);
+    if (mixed > 0 && per != TRIM_PER_SIZE)
+        fit_result_note(tables->result,
+                        "%s is trimmed %s: %zu of its %zu blocks of %zu rows hold several sizes",
+                        operation_names[operation], by_size ? "size by size" : "by blocks (see trim-per)",
+                        mixed, blocks, block);
+}
+
+/* ---- Breaks that are found */
+
+/* The mean of each size of CALLS, sorted by size and trimmed, where it is above 0. */
+static size_t average(const struct calls *calls, double *x, double *y, double *weights) {
+    size_t count = 0;
+    for (size_t begin = 0, end; begin < calls->count; begin = end) {
+        long double sum = 0;
+        size_t rows = 0;
+        for (end = begin; end < calls->count && calls->sizes[end] == calls->sizes[begin]; end++)
+            if (calls->durations[end] > 0) { /* errors are relative */
+                sum += calls->durations[end];
+                rows++;
+            }
+        if (rows == 0)
+            continue;
+        x[count] = calls->sizes[begin];
+        y[count] = (double)(sum / (long double)rows);
+        weights[count] = 1 / (y[count] * y[count]);
+        count++;
+    }
+    return count;
+}
+
+/* Costs are charged by segments that end at the threshold, so that it is a break whatever is found, where
+ * both sides have points enough for a line. */
+static int find_in_points(struct tables *tables, const double *x, const double *y, const double *weights,
+                          size_t count, struct plugin_message *message) {
+    size_t border = 0;
+    struct segments segments;
+    while (border < count && x[border] < tables->detached_threshold)
+        border++;
+    bool has_border = border >= 2 && count - border >= 2;
+    struct segments_problem problem = {.points = count,
+                                       .x = x,
+                                       .y = y,
+                                       .weights = weights,
+                                       .minimum = MINIMUM_SIZES,
+                                       .given = &border,
+                                       .given_count = has_border,
+                                       .measurements = (double)count,
+                                       .penalty = per_break * log((double)count)};
+    int r = segments_best(&problem, &segments);
+    if (r == -EINVAL || (r == 0 && segments.count > SMPI_BREAKS_MAX + 1))
+        r = plugin_refuse(message, -EDOM,
+                          "no breaks can be found in PingPong's %zu sizes; expected breaks to be set", count);
+    for (size_t i = 1; r == 0 && i < segments.count; i++) {
+        size_t begin = segments.segments[i].begin;
+        tables->breaks[tables->break_count++] =
+            has_border && begin == border ? tables->detached_threshold : x[begin];
+    }
+    segments_clear(&segments);
+    return r;
+}
+
+static int find_breaks(struct tables *tables, const struct calls *ping_pong, double *scratch,
+                       struct plugin_message *message) {
+    size_t count = ping_pong->count, bytes = count * sizeof(double);
+    double *memory = malloc(5 * (count + 1) * sizeof *memory), *x = memory + 2 * count, *y = x + count;
+    struct calls calls = {memory, memory + count, count};
+    if (!memory)
+        return -ENOMEM;
+    memcpy(calls.sizes, ping_pong->sizes, bytes);
+    memcpy(calls.durations, ping_pong->durations, bytes);
+    trim_by_size(&calls, smpi_number(tables->request, TRIM), is_old(tables), scratch);
+    count = average(&calls, x, y, y + ping_pong->count);
+    int r = count < MINIMUM_SIZES ? 0 : find_in_points(tables, x, y, y + ping_pong->count, count, message);
+    free(memory);
+    return r;
+}
+
+static int choose_breaks(struct tables *tables, const struct calls *ping_pong, double *scratch,
+                         struct plugin_message *message) {
+    const struct plugin_value *given = &tables->request->values[BREAKS];
+    char list[1024] = "none";
+    size_t length = 0;
+    tables->break_count = given->count;
+    memcpy(tables->breaks, given->count ? given->numbers : tables->breaks,
+           given->count * sizeof *tables->breaks);
+    tables->are_found = given->count == 0 && smpi_number(tables->request, FIND_BREAKS) > 0;
+    int r = tables->are_found ? find_breaks(tables, ping_pong, scratch, message) : 0;
+    for (size_t i = 0; i < tables->break_count && length < sizeof list - 32; i++)
+        length += (size_t)snprintf(list + length, sizeof list - length, "%s%.15g", i ? ", " : "",
+                                   tables->breaks[i]);
+    const char *from = tables->are_found ? "found in PingPong: the best segments by BIC of relative errors"
+                       : given->count    ? "given"
+                                         : "find-breaks=no";
+    fit_result_note(tables->result, "breaks (By): %s; %s", list, from);
+    return r;
 }
 
 /* ---- Lines */
 
-static size_t trim_calls(const struct tables_settings *settings, enum operation operation, struct call *calls,
-                         size_t count, double *scratch, struct tables *tables) {
-    if (count == 0)
-        return 0;
-    size_t blocks = (count + settings->block - 1) / settings->block;
-    size_t mixed = trim_mixed_blocks(calls, count, settings->block);
-    bool by_size = settings->per == TRIM_SIZE || (settings->per == TRIM_AUTO && 2 * mixed > blocks);
-    if (by_size && settings->per == TRIM_AUTO)
-        add_note(tables, "%s is trimmed size by size: %zu of its %zu blocks of %zu rows hold several sizes",
-                 operation_names[operation], mixed, blocks, settings->block);
-    if (by_size)
-        return trim_by_size(calls, count, settings->trim, settings->rule, scratch);
-    if (mixed > 0)
-        add_note(tables,
-                 "%zu of the %zu blocks of %zu rows by which %s is trimmed hold several sizes; 'trim-per' "
-                 "can be size",
-                 mixed, blocks, settings->block, operation_names[operation]);
-    return trim_by_rows(calls, count, settings->block, settings->trim, settings->rule, scratch);
+/* What is set; else the least that was measured; else FALLBACK. */
+static double choose_threshold(const struct tables *tables, enum parameter parameter,
+                               const struct calls *measured, double fallback) {
+    double set = smpi_number(tables->request, parameter), least = INFINITY;
+    for (size_t i = 0; i < measured->count; i++)
+        least = fmin(least, measured->sizes[i]);
+    return !isnan(set) ? set : isfinite(least) ? fmin(least, INT32_MAX) : fallback;
 }
 
-static bool is_charged(const struct tables_settings *settings, enum operation operation, size_t segment) {
-    double to = tables_to(settings, segment);
-    if (operation == OPERATION_ISEND || operation == OPERATION_SEND)
-        return to <= settings->detached_threshold;
-    return operation == OPERATION_RECV && to < settings->detached_threshold;
+static const char *segment_name(const struct tables *tables, size_t segment, char name[static 96]) {
+    double to = tables_to(tables, segment);
+    snprintf(name, 96, isfinite(to) ? "from %.15g to %.15g byte" : "from %.15g byte",
+             tables_from(tables, segment), to);
+    return name;
 }
 
-static void fit_lines(const struct tables_settings *settings, enum operation operation,
-                      const struct call *calls, size_t count, struct tables *tables) {
-    struct straight_line_sums sums[TABLES_SEGMENTS_MAX] = {0};
-    for (size_t i = 0; i < count; i++) {
-        size_t segment = 0;
-        while (calls[i].size >= tables_to(settings, segment))
-            segment++;
-        straight_line_add(&sums[segment], calls[i].size, calls[i].duration);
-    }
-    for (size_t s = 0; s <= settings->break_count; s++) {
-        struct tables_line *line = &tables->lines[operation][s];
-        line->fitted = straight_line_fit(&sums[s], &line->line);
-        line->minimum = sums[s].x_minimum;
-        line->maximum = sums[s].x_maximum;
-        line->charged = line->fitted && is_charged(settings, operation, s);
-        char name[96];
-        if (count > 0 && !line->fitted && is_charged(settings, operation, s))
-            add_note(tables, "%s has fewer than two sizes in %s: nothing is charged there",
-                     operation_names[operation], segment_name(settings, s, name));
-        if (line->fitted)
-            tables->rows += line->line.count;
-    }
-}
-
-/* ---- Factors */
-
-static void make_factors(const struct tables_settings *settings, struct tables *tables, size_t segment) {
-    const struct straight_line *ping_pong = &tables->lines[OPERATION_PING_PONG][segment].line;
-    const struct tables_line *receive = &tables->lines[OPERATION_RECV][segment];
-    static const struct straight_line nothing;
-    const struct straight_line * or = receive->charged ? &receive->line : &nothing;
-    double delay = (ping_pong->intercept - or->intercept) / 2 * settings->seconds;
-    double pace = (ping_pong->slope - or->slope) / 2 * settings->seconds; /* s/byte */
-    double delay_error = hypot(ping_pong->intercept_error, or->intercept_error) / 2 * settings->seconds;
-    double pace_error = hypot(ping_pong->slope_error, or->slope_error) / 2 * settings->seconds;
-    tables->latency_factors[segment] = delay / settings->latency;
-    tables->latency_errors[segment] = delay_error / settings->latency;
-    tables->bandwidth_factors[segment] = 1 / (pace * settings->bandwidth);
-    tables->bandwidth_errors[segment] = fabs(pace_error / pace * tables->bandwidth_factors[segment]);
+static void fit_lines(struct tables *tables, enum operation operation, const struct calls *calls,
+                      double *room) {
+    double *x = room, *y = room + calls->count;
     char name[96];
-    if (!(delay >= 0))
-        add_note(tables, "the line of %s gives %s a negative latency", operation_names[OPERATION_PING_PONG],
-                 segment_name(settings, segment, name));
-    if (!(pace > 0))
-        add_note(tables, "the line of %s gives %s no bandwidth: its time does not grow with the size",
-                 operation_names[OPERATION_PING_PONG], segment_name(settings, segment, name));
-}
-
-static bool check_ping_pong(const struct tables_settings *settings, const struct group_calls *calls,
-                            const struct tables *tables, char reason[static TABLES_REASON_SIZE]) {
-    if (calls->counts[OPERATION_PING_PONG] == 0) {
-        snprintf(reason, TABLES_REASON_SIZE,
-                 "no PingPong, and no Send with its Recv in the next row: the factors come from it");
-        return false;
-    }
-    for (size_t s = 0; s <= settings->break_count; s++) {
-        char name[96];
-        if (tables->lines[OPERATION_PING_PONG][s].fitted)
-            continue;
-        snprintf(reason, TABLES_REASON_SIZE, "PingPong has fewer than two sizes in %s",
-                 segment_name(settings, s, name));
-        return false;
-    }
-    return true;
-}
-
-/* ---- All of it */
-
-static void make_costs(const struct tables_settings *settings, const struct group_calls *calls,
-                       double *scratch, struct tables *tables) {
-    for (size_t o = 0; o < OPERATION_COUNT; o++) {
-        size_t count = calls->counts[o];
-        bool cost = o == OPERATION_IPROBE || o == OPERATION_TEST || o == OPERATION_WTIME;
-        tables->costs[o] = tables->cost_sigmas[o] = NAN;
-        if (!cost || count == 0)
-            continue;
-        tables->cost_rows[o] = count;
-        tables->rows += count;
-        double share = o == OPERATION_WTIME ? 0 : settings->trim;
-        double together = o == OPERATION_WTIME ? settings->wtime_calls : 1;
-        tables->costs[o] = trim_mean(calls->calls[o], count, share, scratch) / together;
-        tables->cost_sigmas[o] = trim_deviation(calls->calls[o], count, share, scratch) / together;
+    for (size_t s = 0; s <= tables->break_count; s++) {
+        struct segments_problem problem = {.x = x, .y = y};
+        struct segment *line = &tables->lines[(size_t)operation * (tables->break_count + 1) + s];
+        size_t count = 0;
+        for (size_t i = 0; i < calls->count; i++)
+            if (calls->sizes[i] >= tables_from(tables, s) && calls->sizes[i] < tables_to(tables, s)) {
+                x[count] = calls->sizes[i];
+                y[count++] = calls->durations[i];
+            }
+        if (count > 0)
+            segments_line(&problem, 0, count, line);
+        tables->rows += is_line(line) ? count : 0;
+        if (!is_line(line) && calls->count > 0 && is_to_charge(tables, operation, s))
+            fit_result_note(tables->result, "%s has fewer than two sizes %s: nothing is charged there",
+                            operation_names[operation], segment_name(tables, s, name));
     }
 }
 
-static void note_absent(const struct group_calls *calls, struct tables *tables) {
-    static const struct {
-        enum operation operation;
-        const char *table;
-    } tables_of[] = {{OPERATION_SEND, "smpi/os"},   {OPERATION_ISEND, "smpi/ois"},
-                     {OPERATION_RECV, "smpi/or"},   {OPERATION_IPROBE, "smpi/iprobe"},
-                     {OPERATION_TEST, "smpi/test"}, {OPERATION_WTIME, "smpi/wtime"}};
-    for (size_t i = 0; i < sizeof tables_of / sizeof *tables_of; i++)
-        if (calls->counts[tables_of[i].operation] == 0)
-            add_note(tables, "no %s: %s is not known", operation_names[tables_of[i].operation],
-                     tables_of[i].table);
+static int check_ping_pong(const struct tables *tables, struct plugin_message *message) {
+    char name[96];
+    for (size_t s = 0; s <= tables->break_count; s++)
+        if (!is_line(tables_line(tables, PING_PONG, s)))
+            return plugin_refuse(message, -EDOM, "PingPong has fewer than two sizes %s",
+                                 segment_name(tables, s, name));
+    return 0;
 }
 
-bool tables_fit(const struct tables_settings *settings, struct group_calls *calls, double *scratch,
-                struct tables *ret, char reason[static TABLES_REASON_SIZE]) {
-    *ret = (struct tables){.rows = 0};
-    if (calls->incomplete > 0)
-        add_note(ret, "%" PRIu64 " row%s left out: the size or the duration is empty, negative or not finite",
-                 calls->incomplete, calls->incomplete == 1 ? "" : "s");
-    if (calls->other > 0)
-        add_note(ret, "%" PRIu64 " row%s of other operations left out", calls->other,
-                 calls->other == 1 ? "" : "s");
-    for (size_t o = 0; o < TABLES_LINES; o++) {
-        size_t count = calls->counts[o];
-        if (o != OPERATION_PING_PONG)
-            count = trim_calls(settings, (enum operation)o, calls->calls[o], count, scratch, ret);
-        else if (settings->trim_ping_pong > 0)
-            count = trim_by_size(calls->calls[o], count, settings->trim_ping_pong, settings->rule, scratch);
-        fit_lines(settings, (enum operation)o, calls->calls[o], count, ret);
+int tables_make(struct group *group, struct tables *tables, struct plugin_message *message) {
+    size_t longest = 0;
+    for (size_t o = 0; o < OPERATIONS; o++)
+        longest = group->calls[o].count > longest ? group->calls[o].count : longest;
+    double *room = malloc(2 * (longest + 1) * sizeof *room);
+    bool has_ping_pong = group->calls[PING_PONG].count > 0;
+    tables->async_threshold = choose_threshold(tables, ASYNC, &group->calls[ASYNCHRONOUS], 0);
+    tables->detached_threshold =
+        choose_threshold(tables, DETACHED, &group->calls[DETACHED_THRESHOLD], DETACHED_DEFAULT);
+    int r = room ? choose_breaks(tables, &group->calls[PING_PONG], room, message) : -ENOMEM;
+    tables->lines = calloc(LINES * (tables->break_count + 1), sizeof *tables->lines);
+    r = r == 0 && !tables->lines ? -ENOMEM : r;
+    for (enum operation o = 0; r == 0 && o < LINES; o++) {
+        trim(tables, o, &group->calls[o], room);
+        fit_lines(tables, o, &group->calls[o], room);
     }
-    if (!check_ping_pong(settings, calls, ret, reason))
-        return false;
-    for (size_t s = 0; s <= settings->break_count; s++)
-        make_factors(settings, ret, s);
-    make_costs(settings, calls, scratch, ret);
-    note_absent(calls, ret);
-    return true;
+    free(room);
+    return r == 0 && has_ping_pong ? check_ping_pong(tables, message) : r;
+}
+
+void tables_clear(struct tables *tables) {
+    free(tables->lines);
 }
