@@ -18,6 +18,8 @@ static const struct {
     [UNIT_POWER] = {"a power, such as 250W or 1.2 kW", "W"},
     [UNIT_TEMPERATURE] = {"a temperature, such as 75Cel or 75 °C", "Cel"},
     [UNIT_ENERGY] = {"an energy, such as 500J or 1.2 kWh", "J"},
+    [UNIT_WORK] = {"a number of operations, such as 2Gflop", "flop"},
+    [UNIT_PERFORMANCE] = {"a performance, such as 30 Gflop/s", "flop/s"},
 };
 enum { DIMENSION_COUNT = sizeof dimensions / sizeof *dimensions };
 
@@ -63,6 +65,14 @@ static const struct unit units[] = {
     {"kJ", QUDT "KiloJ", "kJ", 1e3, UNIT_ENERGY},
     {"W.h", QUDT "W-HR", "Wh", 3600, UNIT_ENERGY},
     {"kW.h", QUDT "KiloW-HR", "kWh", 3.6e6, UNIT_ENERGY},
+    {"flop", NULL, "flop", 1, UNIT_WORK},
+    {"Mflop", NULL, "Mflop", 1e6, UNIT_WORK},
+    {"Gflop", NULL, "Gflop", 1e9, UNIT_WORK},
+    {"Tflop", NULL, "Tflop", 1e12, UNIT_WORK},
+    {"flop/s", NULL, "flop/s", 1, UNIT_PERFORMANCE},
+    {"Mflop/s", NULL, "Mflop/s", 1e6, UNIT_PERFORMANCE},
+    {"Gflop/s", NULL, "Gflop/s", 1e9, UNIT_PERFORMANCE},
+    {"Tflop/s", NULL, "Tflop/s", 1e12, UNIT_PERFORMANCE},
 };
 
 enum { UNIT_COUNT = sizeof units / sizeof *units };
@@ -145,4 +155,4 @@ bool unit_conversion(const char *from, const char *to, double *ret_multiply, dou
     return true;
 }
 
-_Static_assert(DIMENSION_COUNT == UNIT_ENERGY + 1, "every dimension has its words");
+_Static_assert(DIMENSION_COUNT == UNIT_PERFORMANCE + 1, "every dimension has its words");

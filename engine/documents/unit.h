@@ -17,6 +17,8 @@ enum unit_dimension {
     UNIT_POWER,       /* W: mW, W, kW */
     UNIT_TEMPERATURE, /* Cel: Cel, C, °C */
     UNIT_ENERGY,      /* J: uJ, mJ, J, kJ, Wh, kWh */
+    UNIT_WORK,        /* flop: flop, Mflop, Gflop, Tflop */
+    UNIT_PERFORMANCE, /* flop/s: flop/s, Mflop/s, Gflop/s, Tflop/s */
 };
 
 /* "10min", "10 min", "2.4GHz", "64MiB", "3" -> the value in the dimension's SI unit. Case counts: "Mb" and

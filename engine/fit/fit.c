@@ -511,6 +511,19 @@ static void describe_origin(struct fitting *fitting) {
     }
 }
 
+/* In a kind of the plugin's own a term is no part of a sum, but a quantity itself. */
+static char *term_unit(const struct request *request, const struct model *model,
+                       const struct model_term *term) {
+    if (evaluator_knows(model->kind))
+        return formula_unit(term, model->response_unit, request->model_columns, request->model_column_count);
+    size_t i = term->factor_count == 1
+                   ? formula_find_column(request->model_columns, request->model_column_count,
+                                         term->factors[0].column)
+                   : request->model_column_count;
+    const char *unit = i < request->model_column_count ? request->model_columns[i].unit : NULL;
+    return unit ? xstrdup(unit) : NULL;
+}
+
 static void describe_model(struct fitting *fitting) {
     const struct request *request = &fitting->request;
     const struct fit_options *options = request->options;
@@ -524,11 +537,10 @@ static void describe_model(struct fitting *fitting) {
         model->by[model->by_count++] = xstrdup(options->by[i]);
     for (size_t g = 0; g < model->group_count; g++)
         result_widen(&model->groups[g], fitting->widths[g], model->term_count);
-    for (size_t t = 0; t < model->term_count; t++)
-        model->terms[t].unit = formula_unit(&model->terms[t], model->response_unit, request->model_columns,
-                                            request->model_column_count);
     if (!model->kind)
         set_kind(fitting);
+    for (size_t t = 0; t < model->term_count; t++)
+        model->terms[t].unit = term_unit(request, model, &model->terms[t]);
     describe_columns(fitting);
     describe_origin(fitting);
 }

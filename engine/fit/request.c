@@ -35,15 +35,21 @@ static void add_index(const size_t **list, size_t *count, size_t index) {
 
 /* ---- Columns that the plugin's parameters name */
 
-/* The first of the parameter's usual names that the table has; else the only column that is in its unit. */
-static const char *find_usual(const struct request *request, const struct plugin_parameter *parameter) {
+/* The first of the parameter's usual names that the table has (of a list all of them, with commas between);
+ * else the only column that is in its unit. NULL: there is none. The caller frees. */
+static char *find_usual(const struct request *request, const struct plugin_parameter *parameter) {
     const struct table *table = request->table;
+    bool is_list = parameter->type == PLUGIN_COLUMNS || parameter->type == PLUGIN_CATEGORIES;
     const char *found = NULL;
-    for (size_t i = 0; parameter->words && parameter->words[i]; i++)
-        if (table_find(table, parameter->words[i]))
-            return parameter->words[i];
-    for (size_t i = 0; parameter->unit && !parameters_is_category(parameter) && i < table->column_count;
-         i++) {
+    char *names = NULL;
+    for (size_t i = 0; parameter->words && parameter->words[i] && (is_list || !names); i++)
+        if (table_find(table, parameter->words[i])) {
+            char *longer = xformat("%s%s%s", names ? names : "", names ? "," : "", parameter->words[i]);
+            free(names);
+            names = longer;
+        }
+    for (size_t i = 0;
+         !names && parameter->unit && !parameters_is_category(parameter) && i < table->column_count; i++) {
         double multiply, divide;
         const struct table_column *column = &table->columns[i];
         if (!column->unit || strcmp(column->name, request->options->response) == 0 ||
@@ -53,7 +59,7 @@ static const char *find_usual(const struct request *request, const struct plugin
             return NULL;
         found = column->name;
     }
-    return found;
+    return names ? names : found ? xstrdup(found) : NULL;
 }
 
 static int refuse_missing(const struct plugin_parameter *parameter, struct failure *failure) {
@@ -218,7 +224,7 @@ static int bind_columns(struct request *request, struct failure *failure) {
         bool is_category = parameters_is_category(parameter);
         if (!is_category && !parameters_is_column(parameter))
             continue;
-        const char *usual = value->is_set ? NULL : find_usual(request, parameter);
+        cleanup_free char *usual = value->is_set ? NULL : find_usual(request, parameter);
         if (usual) {
             int r = parameters_set(parameters, i, usual, NULL, 0, 0, failure);
             if (r < 0)

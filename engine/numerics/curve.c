@@ -7,7 +7,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { CHUNK = 256, STEPS_MAX = 1000 };
+enum { CHUNK = 256, STEPS_MAX = 1000, STILL_STEPS_MAX = 50 };
 
 struct problem {
     size_t rows, parameters;
@@ -52,6 +52,20 @@ static int find_step(struct problem *problem, const struct least_squares *sums, 
     return code < 0 ? code : least_squares_solve(&problem->sums, NULL, ret);
 }
 
+/* How much STEP changes the fitted values, relative to what the parameters P contribute to them. A parameter
+ * whose best value is 0 has steps that are never small beside itself. */
+static double effect_of(const struct least_squares *sums, size_t n, const double *p, const double *step) {
+    double effect = 0, whole = 0;
+    for (size_t j = 0; j < n; j++) {
+        double square = 0;
+        for (size_t i = 0; i <= j; i++)
+            square += pow(sums->triangle[i + j * (n + 1)], 2);
+        effect = fmax(effect, fabs(step[j]) * sqrt(square));
+        whole = fmax(whole, fabs(p[j]) * sqrt(square));
+    }
+    return effect / whole;
+}
+
 int curve_fit(size_t rows, size_t parameters, curve_residual *residual, const void *context,
               const double *start, struct curve *ret) {
     *ret = (struct curve){0};
@@ -68,6 +82,7 @@ int curve_fit(size_t rows, size_t parameters, curve_residual *residual, const vo
         return code;
     memcpy(ret->estimate, start, parameters * sizeof *start);
     double damping = 1e-3;
+    size_t still = 0; /* steps that changed next to nothing */
     ret->rss = evaluate(&problem, start);
     code = isfinite(ret->rss) ? -EAGAIN : -EINVAL;
     least_squares_reset(&here);
@@ -83,6 +98,7 @@ int curve_fit(size_t rows, size_t parameters, curve_residual *residual, const vo
                 tried[j] = ret->estimate[j] + step.estimate[j];
                 length = fmax(length, fabs(step.estimate[j]) / fmax(fabs(tried[j]), fabs(ret->estimate[j])));
             }
+            still += effect_of(&here, parameters, ret->estimate, step.estimate) < 1e-12;
             double rss = evaluate(&problem, tried);
             /* Near the minimum the sum tells rounding from progress no more, but the step does. */
             if (rss <= ret->rss * (1 + (length < 1e-6 ? 1e-12 : 0))) {
@@ -96,6 +112,7 @@ int curve_fit(size_t rows, size_t parameters, curve_residual *residual, const vo
                 damping = damping > 0 ? 10 * damping : 1e-12;
                 code = length < 1e-14 ? 0 : code;
             }
+            code = still > STILL_STEPS_MAX ? 0 : code;
         }
         least_squares_fit_clear(&step);
     }

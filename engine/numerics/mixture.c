@@ -277,7 +277,7 @@ static void make_parts(struct search *search, const struct points *points, doubl
 static void swap(struct search *search, const struct points *points, struct state *state) {
     size_t p = search->p, c = (size_t)random_stream_below(&search->random, search->k);
     const double *x = points->at + p * draw_point(search, points, NULL);
-    double deviation = pow(search->request->floor, 0.05 + 0.75 * random_stream_uniform(&search->random));
+    double deviation = pow(search->request->floor, 0.05 + 0.95 * random_stream_uniform(&search->random));
     memcpy(state->mean + c * p, x, p * sizeof *x);
     for (size_t i = 0; !search->request->shared && i < p * p; i++)
         state->covariance[c * p * p + i] = i % p == i / p ? deviation * deviation : 0;
@@ -301,6 +301,8 @@ static int look(struct search *search, struct state *best) {
         } else if (isfinite(best->log_likelihood)) {
             state_copy(search, best, &tried);
             swap(search, points, &tried);
+            if (random_stream_below(&search->random, 4) == 0) /* some maxima are two swaps away */
+                swap(search, points, &tried);
         }
         if (climb(search, points, SHORT_STEPS, 1e-3, &tried) < 0)
             return -ENOMEM;

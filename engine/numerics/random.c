@@ -50,7 +50,7 @@ double random_stream_uniform(struct random_stream *stream) {
 }
 
 /* x = 2^e m, m in [sqrt(1/2), sqrt(2)); log m = 2 artanh((m - 1) / (m + 1)) by its series, for x > 0. */
-static double portable_log(double x) {
+double random_log(double x) {
     int exponent;
     double m = frexp(x, &exponent), sum = 0;
     if (m < 0x1.6a09e667f3bcdp-1) {
@@ -64,7 +64,7 @@ static double portable_log(double x) {
 }
 
 /* e^x = 2^k e^r, |r| <= log(2) / 2, by its series; x as far as a log-normal's are. */
-static double portable_exp(double x) {
+double random_exp(double x) {
     double k = floor(x * 0x1.71547652b82fep+0 + 0.5), sum = 1;
     double r = (x - k * 0x1.62e42feep-1) - k * 0x1.a39ef35793c76p-33; /* log 2 in two parts */
     for (int n = 14; n >= 1; n--)
@@ -79,12 +79,12 @@ double random_stream_normal(struct random_stream *stream) {
         v = 2 * random_stream_uniform(stream) - 1;
         s = u * u + v * v;
     } while (s >= 1 || s == 0);
-    return u * sqrt(-2 * portable_log(s) / s);
+    return u * sqrt(-2 * random_log(s) / s);
 }
 
 double random_stream_log_normal(struct random_stream *stream, double mean, double sigma) {
-    double variance = portable_log(1 + sigma / mean * (sigma / mean)); /* of the logarithm */
-    return mean * portable_exp(sqrt(variance) * random_stream_normal(stream) - variance / 2);
+    double variance = random_log(1 + sigma / mean * (sigma / mean)); /* of the logarithm */
+    return mean * random_exp(sqrt(variance) * random_stream_normal(stream) - variance / 2);
 }
 
 void random_stream_normals(struct random_stream *stream, size_t count, const double *mean,

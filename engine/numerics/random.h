@@ -31,4 +31,8 @@ double random_stream_log_normal(struct random_stream *stream, double mean, doubl
 void random_stream_normals(struct random_stream *stream, size_t count, const double *mean,
                            const double *factor, double *ret);
 
+/* log x for x > 0, and e^x: the same bits on every machine, right to an ulp or two. */
+double random_log(double x);
+double random_exp(double x);
+
 #endif

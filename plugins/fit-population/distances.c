@@ -1,203 +1,144 @@
-#include "plugins/fit-population/distances.h"
+/* Squares of Mahalanobis' distances, which are chi-squared with as many degrees of freedom as there are
+ * coefficients where all are normal. */
+#include "plugins/fit-population/population.h"
 
-#include <errno.h>
-#include <gsl/gsl_cdf.h>
-#include <gsl/gsl_linalg.h>
-#include <math.h>
+#include "engine/numerics/cholesky.h"
+#include "engine/numerics/distribution.h"
+
 #include <stdlib.h>
-#include <string.h>
 
-/* Of a variance, scaled to 1: below it a direction has none. */
-static const double flattest = 1e-12;
+enum { MACHINES_SHOWN = 1000, RUNS_SHOWN = 100, NAMED_MAX = 12, LABEL_SIZE = 512 };
 
-/* A covariance as its root, in units in which all variances are 1. */
-struct root {
-    size_t p;
-    bool good; /* it is not singular */
-    double scale[COEFFICIENTS_MAX], lower[COEFFICIENTS_MAX * COEFFICIENTS_MAX];
-    double log_determinant;
+/* Of what is normal so few are further (P. J. Rousseeuw, B. C. van Zomeren, J. Amer. Statist. Assoc. 85
+ * (1990), 633). */
+static const double distant = 0.025;
+
+struct distance {
+    double square, value, expected; /* the first coefficient's */
+    size_t machine, row;
 };
 
-static struct root root_of(size_t p, const double *covariance) {
-    struct root root = {.p = p, .good = true};
-    for (size_t i = 0; i < p; i++) {
-        root.good = root.good && covariance[i * p + i] > 0;
-        root.scale[i] = root.good ? sqrt(covariance[i * p + i]) : 1;
-    }
-    for (size_t i = 0; i < p * p; i++)
-        root.lower[i] = covariance[i] / root.scale[i / p] / root.scale[i % p];
-    gsl_matrix_view view = gsl_matrix_view_array(root.lower, p, p);
-    root.good = root.good && gsl_linalg_cholesky_decomp1(&view.matrix) == 0;
-    for (size_t i = 0; root.good && i < p; i++) {
-        root.good = root.lower[i * p + i] * root.lower[i * p + i] > flattest;
-        root.log_determinant += 2 * log(root.lower[i * p + i] * root.scale[i]);
-    }
-    return root;
+static int furthest_first(const void *a, const void *b) {
+    const struct distance *left = a, *right = b;
+    if (left->square != right->square)
+        return left->square > right->square ? -1 : 1;
+    return (left->row > right->row) - (left->row < right->row);
 }
 
-/* (at - mu)' covariance^-1 (at - mu) */
-static double square_of(const struct root *root, const double *at, const double *mu) {
-    double z[COEFFICIENTS_MAX], square = 0;
-    for (size_t i = 0; i < root->p; i++) {
-        z[i] = (at[i] - mu[i]) / root->scale[i];
-        for (size_t j = 0; j < i; j++)
-            z[i] -= root->lower[i * root->p + j] * z[j];
-        z[i] /= root->lower[i * root->p + i];
-        square += z[i] * z[i];
-    }
-    return square;
-}
-
-/* ---- Lists */
-
-void distances_clear(struct distances *distances) {
-    for (size_t s = 0; s < DISTANCES_SETS; s++)
-        free(distances->items[s]);
-    *distances = (struct distances){0};
-}
-
-static int add(struct distances *distances, enum distances_set set, const struct fit_distance *item) {
-    if (!isfinite(item->square)) {
-        distances->left_out[set]++;
-        return 0;
-    }
-    size_t count = distances->counts[set];
-    distances->too_many[set] |= count == FIT_DISTANCES_MAX;
-    if (distances->too_many[set])
-        return 0;
-    if (count == distances->capacities[set]) {
-        size_t capacity = count ? 2 * count : 256;
-        struct fit_distance *items = realloc(distances->items[set], capacity * sizeof *items);
-        if (!items)
-            return -ENOMEM;
-        distances->items[set] = items;
-        distances->capacities[set] = capacity;
-    }
-    distances->items[set][distances->counts[set]++] = *item;
-    return 0;
-}
-
-static int compare(const void *left, const void *right) {
-    const struct fit_distance *const *a = left, *const *b = right;
-    double x = (*a)->square, y = (*b)->square;
-    if (x != y)
-        return x < y ? -1 : 1;
-    return (*a)->row < (*b)->row ? -1 : (*a)->row > (*b)->row;
-}
-
-/* The probabilities, and the quantiles by rank, of what a group added from FIRST on. */
-static int rank(struct distances *distances, enum distances_set set, size_t first, size_t freedom) {
-    size_t count = distances->counts[set] - first;
-    struct fit_distance **sorted = malloc((count + 1) * sizeof *sorted);
-    if (!sorted)
-        return -ENOMEM;
-    for (size_t i = 0; i < count; i++)
-        sorted[i] = &distances->items[set][first + i];
-    qsort(sorted, count, sizeof *sorted, compare);
-    for (size_t i = 0; i < count; i++) {
-        sorted[i]->p = gsl_cdf_chisq_Q(sorted[i]->square, (double)freedom);
-        sorted[i]->quantile = gsl_cdf_chisq_Pinv(((double)i + 0.5) / (double)count, (double)freedom);
-    }
-    free(sorted);
-    return 0;
-}
-
-/* ---- Machines and runs */
-
-/* Which population the machine is most likely of; NaN in *RET_SQUARE where one of them is singular. */
-static size_t population_of(const struct components *components, const struct root *roots, const double *at,
-                            double *ret_square) {
-    size_t best = 0;
-    double most = -INFINITY;
-    *ret_square = NAN;
-    for (size_t k = 0; k < components->count; k++) {
-        if (!roots[k].good)
-            return 0;
-        double square = square_of(&roots[k], at, components->of[k].mu);
-        double likely = log(components->of[k].weight) - 0.5 * (roots[k].log_determinant + square);
-        if (likely <= most)
+/* Machines from the mean of their component; those of a singular covariance have none. */
+static size_t of_machines(const struct machines *machines, const struct population *population,
+                          struct distance *ret) {
+    size_t p = machines->p, count = 0;
+    double factor[COEFFICIENTS_MAX * COEFFICIENTS_MAX], away[COEFFICIENTS_MAX], scratch[COEFFICIENTS_MAX];
+    for (size_t k = 0; k < population->count; k++) {
+        const struct component *component = &population->of[k];
+        if (cholesky_factor(p, component->sigma, factor) < 0)
             continue;
-        most = likely;
-        best = k;
-        *ret_square = square;
+        for (size_t m = 0; m < machines->count; m++) {
+            if (population->component[m] != k)
+                continue;
+            for (size_t j = 0; j < p; j++)
+                away[j] = machines->means[m + j * machines->count] - component->mu[j];
+            double origin = machines->columns[0][0];
+            ret[count++] = (struct distance){.square = cholesky_mahalanobis(p, factor, away, scratch),
+                                             .value = machines->means[m] + origin,
+                                             .expected = component->mu[0] + origin,
+                                             .machine = m,
+                                             .row = machines->order[machines->starts[m]]};
+        }
     }
-    return best;
+    return count;
 }
 
-/* Where MACHINE is. */
-static void find_mean(const struct moments *moments, size_t machine, double *ret) {
-    for (size_t i = 0; i < moments->p; i++)
-        ret[i] = moments->mu[i] + moments->means[machine * moments->p + i];
-}
-
-static int add_machine(struct distances *distances, const struct moments *moments, size_t machine,
-                       const struct components *components, const struct root *roots,
-                       const char *const *parts, const struct distances_rows *rows) {
-    double mean[COEFFICIENTS_MAX];
-    find_mean(moments, machine, mean);
-    uint32_t code = rows->codes[machine];
-    struct fit_distance item = {
-        .row = rows->numbers[rows->starts[code]], .name = rows->names[code], .value = mean[0]};
-    size_t k = population_of(components, roots, mean, &item.square);
-    item.part = parts[k];
-    item.expected = components->of[k].mu[0];
-    return add(distances, DISTANCES_MACHINES, &item);
-}
-
-/* A run is nearer to the mean that it is a part of than to where its machine is: n / (n - 1) makes up for
- * that. */
-static int add_runs(struct distances *distances, const struct moments *moments, size_t machine,
-                    const struct root *days, const struct distances_rows *rows) {
-    double mean[COEFFICIENTS_MAX];
-    find_mean(moments, machine, mean);
-    uint32_t code = rows->codes[machine];
-    size_t first = rows->starts[code], end = rows->starts[code + 1];
-    double more = (double)(end - first) / (double)(end - first - 1); /* of one run infinite */
-    int r = 0;
-    for (size_t row = first; r == 0 && row < end; row++) {
-        double at[COEFFICIENTS_MAX];
-        for (size_t i = 0; i < moments->p; i++)
-            at[i] = rows->columns[i][row];
-        struct fit_distance item = {
-            .row = rows->numbers[row],
-            .name = rows->names[code],
-            .value = at[0],
-            .expected = mean[0],
-            .square = days->good && end - first > 1 ? square_of(days, at, mean) * more : NAN,
-        };
-        r = add(distances, DISTANCES_RUNS, &item);
+/* Runs from the mean of their machine, in which each has a share: n / (n - 1) makes up for it. */
+static size_t of_runs(const struct machines *machines, struct distance *ret) {
+    size_t p = machines->p, count = 0;
+    double factor[COEFFICIENTS_MAX * COEFFICIENTS_MAX], away[COEFFICIENTS_MAX], scratch[COEFFICIENTS_MAX];
+    if (machines->repeated == 0 || cholesky_factor(p, machines->within, factor) < 0)
+        return 0;
+    for (size_t m = 0; m < machines->count; m++) {
+        double days = (double)(machines->starts[m + 1] - machines->starts[m]);
+        for (size_t i = machines->starts[m]; days > 1 && i < machines->starts[m + 1]; i++) {
+            size_t row = machines->order[i];
+            for (size_t j = 0; j < p; j++)
+                away[j] = machines->columns[j][row] - machines->columns[j][0] -
+                          machines->means[m + j * machines->count];
+            ret[count++] = (struct distance){.square = cholesky_mahalanobis(p, factor, away, scratch) * days /
+                                                       (days - 1),
+                                             .value = machines->columns[0][row],
+                                             .expected = machines->means[m] + machines->columns[0][0],
+                                             .machine = m,
+                                             .row = row};
+        }
     }
-    return r;
+    return count;
 }
 
-int distances_add(struct distances *distances, const struct moments *moments,
-                  const struct components *components, const char *const *parts,
-                  const struct distances_rows *rows) {
-    struct root roots[POPULATIONS_MAX], days = root_of(moments->p, moments->days);
-    size_t machines = distances->counts[DISTANCES_MACHINES], runs = distances->counts[DISTANCES_RUNS];
-    for (size_t k = 0; k < components->count; k++)
-        roots[k] = root_of(moments->p, components->of[k].sigma);
-    int r = 0;
-    for (size_t i = 0; r == 0 && i < moments->machines; i++) {
-        r = add_machine(distances, moments, i, components, roots, parts, rows);
-        r = r < 0 ? r : add_runs(distances, moments, i, &days, rows);
+/* Counts those that are distant and lists the furthest. */
+static void give(const struct machines *machines, const struct population *population,
+                 const struct fit_rows *rows, const struct fit_request *request, struct distance *distances,
+                 size_t count, bool are_runs, struct fit_result *result) {
+    const char *const columns[] = {"distance", "p", request->response, "expected"};
+    const char *const units[] = {"1", "1", request->response_unit, request->response_unit};
+    size_t beyond = 0, shown = are_runs ? RUNS_SHOWN : MACHINES_SHOWN;
+    double freedom = (double)machines->p;
+    if (count == 0)
+        return;
+    qsort(distances, count, sizeof *distances, furthest_first);
+    fit_result_table(result, are_runs ? "runs" : "machines", columns, units, 4);
+    for (size_t i = 0; i < count; i++) {
+        char name[LABEL_SIZE / 2], label[LABEL_SIZE];
+        const struct distance *at = &distances[i];
+        double p = distribution_chi_squared_upper(at->square, freedom);
+        beyond += p < distant;
+        if (i >= shown)
+            continue;
+        machines_name(machines, at->machine, rows, request, name, sizeof name);
+        if (are_runs)
+            snprintf(label, sizeof label, "%s, row %llu", name,
+                     (unsigned long long)rows->numbers[at->row] + 1);
+        else
+            snprintf(label, sizeof label, "%s, %s", name,
+                     population->of[population->component[at->machine]].name);
+        fit_result_table_row(result, label, (const double[]){sqrt(at->square), p, at->value, at->expected});
     }
-    r = r < 0 ? r : rank(distances, DISTANCES_MACHINES, machines, moments->p);
-    return r < 0 ? r : rank(distances, DISTANCES_RUNS, runs, moments->p);
+    fit_result_group_value(result, are_runs ? "runs_distant" : "machines_distant", (double)beyond, "1");
+    fit_result_group_value(result, are_runs ? "runs_distant_expected" : "machines_distant_expected",
+                           distant * (double)count, "1");
 }
 
-void distances_tell(const struct distances *distances, enum distances_set set, size_t freedom,
-                    struct fit_distances *ret) {
-    bool machines = set == DISTANCES_MACHINES;
-    bool told = !distances->too_many[set];
-    *ret = (struct fit_distances){
-        .size = sizeof *ret,
-        .what = machines ? "machine" : "run",
-        .whats = machines ? "machines" : "runs",
-        .from = machines ? "their population's mean" : "their machine's mean",
-        .freedom = (uint32_t)freedom,
-        .left_out = distances->left_out[set] + (told ? 0 : distances->counts[set]),
-        .items = distances->items[set],
-        .count = told ? distances->counts[set] : 0,
-    };
+/* "slow: node 3, cpu 0; node 7, cpu 1 (2 of 40 machines)" */
+static void note_slow(const struct machines *machines, const struct population *population,
+                      const struct fit_rows *rows, const struct fit_request *request,
+                      struct fit_result *result) {
+    char list[NAMED_MAX * LABEL_SIZE / 4] = "";
+    size_t count = 0, length = 0;
+    for (size_t m = 0; m < machines->count; m++) {
+        char name[LABEL_SIZE / 2];
+        if (population->of[population->component[m]].name[0] != 's' || count++ >= NAMED_MAX)
+            continue;
+        machines_name(machines, m, rows, request, name, sizeof name);
+        if (length < sizeof list)
+            length += (size_t)snprintf(list + length, sizeof list - length, "%s%s", length ? "; " : "", name);
+    }
+    if (count > NAMED_MAX)
+        fit_result_note(result, "slow: %.900s; and %zu more (%zu of %zu machines)", list, count - NAMED_MAX,
+                        count, machines->count);
+    else if (count > 0)
+        fit_result_note(result, "slow: %.900s (%zu of %zu machines)", list, count, machines->count);
+}
+
+int distances_give(const struct machines *machines, const struct population *population,
+                   const struct fit_rows *rows, const struct fit_request *request,
+                   struct fit_result *result) {
+    struct distance *distances = malloc((machines->rows + 1) * sizeof *distances);
+    if (!distances)
+        return -ENOMEM;
+    size_t count = of_machines(machines, population, distances);
+    give(machines, population, rows, request, distances, count, false, result);
+    count = of_runs(machines, distances);
+    give(machines, population, rows, request, distances, count, true, result);
+    note_slow(machines, population, rows, request, result);
+    free(distances);
+    return 0;
 }

@@ -1,78 +1,97 @@
-#include "plugins/fit-population/machines.h"
+#include "plugins/fit-population/population.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-void machines_init(struct machines *machines, size_t columns) {
-    *machines = (struct machines){.columns = columns};
+/* By what the columns of the machines say, then by the table. */
+static int by_machine(const void *a, const void *b, void *context) {
+    const struct fit_rows *rows = ((void **)context)[0];
+    size_t count = *(const size_t *)((void **)context)[1], left = *(const size_t *)a,
+           right = *(const size_t *)b;
+    for (size_t c = 0; c < count; c++)
+        if (rows->categories[c][left] != rows->categories[c][right])
+            return rows->categories[c][left] < rows->categories[c][right] ? -1 : 1;
+    return (left > right) - (left < right);
+}
+
+static bool is_same_machine(const struct fit_rows *rows, size_t count, size_t a, size_t b) {
+    for (size_t c = 0; c < count; c++)
+        if (rows->categories[c][a] != rows->categories[c][b])
+            return false;
+    return true;
+}
+
+/* Means are of differences to the first row, so that they keep their digits far from zero. */
+static void find_means(struct machines *machines) {
+    for (size_t m = 0; m < machines->count; m++)
+        for (size_t j = 0; j < machines->p; j++) {
+            const double *column = machines->columns[j];
+            double sum = 0;
+            for (size_t i = machines->starts[m]; i < machines->starts[m + 1]; i++)
+                sum += column[machines->order[i]] - column[0];
+            machines->means[m + j * machines->count] =
+                sum / (double)(machines->starts[m + 1] - machines->starts[m]);
+        }
+}
+
+/* The covariance of the days about their machine's mean. */
+static void find_within(struct machines *machines, enum days rule) {
+    size_t p = machines->p, freedom = machines->rows - machines->count;
+    for (size_t i = 0; i < p * p; i++) {
+        const double *left = machines->columns[i / p], *right = machines->columns[i % p];
+        const double *means = machines->means;
+        double total = 0;
+        for (size_t m = 0; m < machines->count; m++) {
+            size_t days = machines->starts[m + 1] - machines->starts[m];
+            double sum = 0;
+            for (size_t k = machines->starts[m]; k < machines->starts[m + 1]; k++)
+                sum += (left[machines->order[k]] - left[0] - means[m + i / p * machines->count]) *
+                       (right[machines->order[k]] - right[0] - means[m + i % p * machines->count]);
+            total += rule == DAYS_POOLED ? sum : days > 1 ? sum / (double)(days - 1) : 0;
+        }
+        machines->within[i] = total / (double)(rule == DAYS_POOLED ? freedom : machines->repeated);
+    }
+}
+
+int machines_init(struct machines *machines, const struct fit_rows *rows, const struct fit_request *request) {
+    const struct plugin_value *coefficients = &request->values[COEFFICIENTS];
+    size_t n = rows->count, categories = request->values[MACHINE].count;
+    void *context[] = {(void *)rows, &categories};
+    *machines = (struct machines){.p = 1, .rows = n, .columns = {rows->response}};
+    for (size_t i = 0; i < coefficients->count; i++)
+        if (strcmp(coefficients->texts[i], request->response) != 0)
+            machines->columns[machines->p++] = rows->columns[coefficients->first + i];
+    machines->order = malloc((n + 1) * sizeof *machines->order);
+    machines->starts = malloc((n + 1) * sizeof *machines->starts);
+    machines->means = malloc((n * machines->p + 1) * sizeof *machines->means);
+    if (!machines->order || !machines->starts || !machines->means)
+        return -ENOMEM;
+    for (size_t i = 0; i < n; i++)
+        machines->order[i] = i;
+    qsort_r(machines->order, n, sizeof *machines->order, by_machine, context);
+    for (size_t i = 0; i < n; i++)
+        if (i == 0 || !is_same_machine(rows, categories, machines->order[i - 1], machines->order[i]))
+            machines->starts[machines->count++] = i;
+    machines->starts[machines->count] = n;
+    for (size_t m = 0; m < machines->count; m++)
+        machines->repeated += machines->starts[m + 1] - machines->starts[m] > 1;
+    find_means(machines);
+    find_within(machines, (enum days)request->values[DAYS].number);
+    return 0;
 }
 
 void machines_clear(struct machines *machines) {
-    free(machines->keys);
-    free(machines->slots);
-    *machines = (struct machines){0};
+    free(machines->order), free(machines->starts), free(machines->means);
 }
 
-uint32_t machines_group(const struct machines *machines, uint32_t machine) {
-    return machines->keys[machine * (machines->columns + 1)];
-}
-
-/* FNV-1a, word by word. */
-static size_t hash(const uint32_t *key, size_t length) {
-    uint64_t h = UINT64_C(0xcbf29ce484222325);
-    for (size_t i = 0; i < length; i++)
-        h = (h ^ key[i]) * UINT64_C(0x100000001b3);
-    return (size_t)(h ^ h >> 29);
-}
-
-static size_t find_slot(const struct machines *machines, const uint32_t *key) {
-    size_t length = machines->columns + 1, slot = hash(key, length) & (machines->slot_count - 1);
-    while (machines->slots[slot] &&
-           memcmp(machines->keys + (machines->slots[slot] - 1) * length, key, length * sizeof *key) != 0)
-        slot = (slot + 1) & (machines->slot_count - 1);
-    return slot;
-}
-
-/* Room for one machine more, the table at most half full. */
-static int grow(struct machines *machines) {
-    size_t length = machines->columns + 1;
-    if (machines->count == machines->key_capacity) {
-        size_t capacity = machines->key_capacity ? 2 * machines->key_capacity : 64;
-        uint32_t *keys = realloc(machines->keys, capacity * length * sizeof *keys);
-        if (!keys)
-            return -ENOMEM;
-        machines->keys = keys;
-        machines->key_capacity = capacity;
+void machines_name(const struct machines *machines, size_t machine, const struct fit_rows *rows,
+                   const struct fit_request *request, char *ret, size_t size) {
+    const struct plugin_value *columns = &request->values[MACHINE];
+    size_t row = machines->order[machines->starts[machine]], length = 0;
+    ret[0] = '\0';
+    for (size_t c = 0; c < columns->count && length < size; c++) {
+        const char *text = request->levels[columns->first + c].texts[rows->categories[c][row]];
+        length += (size_t)snprintf(ret + length, size - length, "%s%.40s %.60s", c ? ", " : "",
+                                   columns->texts[c], text);
     }
-    if (2 * ((size_t)machines->count + 1) <= machines->slot_count)
-        return 0;
-    size_t count = machines->slot_count ? 2 * machines->slot_count : 128;
-    uint32_t *slots = calloc(count, sizeof *slots);
-    if (!slots)
-        return -ENOMEM;
-    free(machines->slots);
-    machines->slots = slots;
-    machines->slot_count = count;
-    for (uint32_t i = 0; i < machines->count; i++)
-        slots[find_slot(machines, machines->keys + i * length)] = i + 1;
-    return 0;
-}
-
-int machines_find(struct machines *machines, uint32_t group, const uint32_t *codes, uint32_t *ret) {
-    int r = grow(machines);
-    if (r < 0)
-        return r;
-    size_t length = machines->columns + 1;
-    uint32_t *key = machines->keys + machines->count * length; /* there is room for one more */
-    key[0] = group;
-    memcpy(key + 1, codes, machines->columns * sizeof *codes);
-    size_t slot = find_slot(machines, key);
-    if (!machines->slots[slot]) {
-        if (machines->count == MACHINES_MAX)
-            return -EFBIG;
-        machines->slots[slot] = ++machines->count;
-    }
-    *ret = machines->slots[slot] - 1;
-    return 0;
 }

@@ -1,114 +1,74 @@
 #include "plugins/fit-roofline/roofline.h"
 
-#include <stdio.h>
-#include <string.h>
+#include "engine/numerics/least-squares.h"
 
-void improved_add(struct improved *improved, enum roofline_criterion criterion, bool overhead, double flops,
-                  double bytes, double duration, double w) {
-    const double columns[] = {flops, bytes, 1};
-    double share = criterion == ROOFLINE_RELATIVE ? w / duration / duration : w;
-    normal_sums_add(&improved->sums, overhead ? 3 : 2, columns, duration, share);
-    improved->log_weights = dd_add(improved->log_weights, dd_from(share == 1 ? 0 : log(share)));
-    improved->rows++;
+static int refuse_dependent(const struct kernels *kernels, size_t column, struct plugin_message *message) {
+    const char *const *names = kernels->names;
+    size_t terms = kernels->terms;
+    double most = 0;
+    for (size_t i = 0; i < kernels->count; i++)
+        most = fmax(most, column == FLOPS ? kernels->rows[i].flops : kernels->rows[i].bytes);
+    if (column == OVERHEAD)
+        return plugin_refuse(message, -EDOM,
+                             "rank 2 of 3: %.100s and %.100s leave no room for an overhead; overhead=none "
+                             "fits without one",
+                             names[FLOPS], names[BYTES]);
+    if (most == 0)
+        return plugin_refuse(message, -EDOM, "rank %zu of %zu: %.100s is always 0", terms - 1, terms,
+                             names[column]);
+    return plugin_refuse(message, -EDOM,
+                         "rank %zu of %zu: %.100s is a multiple of %.100s: one intensity cannot separate two "
+                         "peaks",
+                         terms - 1, terms, names[BYTES], names[FLOPS]);
 }
 
-static void say_dependent(const struct normal_sums *sums, size_t columns, size_t column,
-                          const char *const names[static 2], char *reason) {
-    bool never = normal_sum(sums, columns, column, column).high == 0;
-    if (column < ROOFLINE_OVERHEAD && never)
-        snprintf(reason, ROOFLINE_REASON_SIZE, "rank %zu of %zu: %.100s is always 0", columns - 1, columns,
-                 names[column]);
-    else if (column == ROOFLINE_OVERHEAD)
-        snprintf(
-            reason, ROOFLINE_REASON_SIZE,
-            "rank %zu of %zu: %.100s and %.100s leave no overhead to be told; overhead=none fits without",
-            columns - 1, columns, names[0], names[1]);
-    else
-        snprintf(reason, ROOFLINE_REASON_SIZE,
-                 "rank %zu of %zu: %.100s is a multiple of %.100s: one intensity does not tell two peaks",
-                 columns - 1, columns, names[1], names[0]);
+static void take_fit(const struct kernels *kernels, const struct least_squares *sums,
+                     const struct least_squares_fit *fit, struct roofline *ret) {
+    size_t p = kernels->terms;
+    for (size_t i = 0; i < p; i++) {
+        ret->estimates[i] = fit->estimate[i];
+        ret->found[i] = fit->state[i] == LEAST_SQUARES_FREE && fit->estimate[i] > 0;
+        for (size_t j = 0; j < p; j++)
+            ret->inverse[i * TERMS_MAX + j] = fit->covariance[i + j * p];
+    }
+    ret->total = p == TERMS_MAX && ret->found[OVERHEAD] ? sums->total : 0;
+    for (size_t i = 0; i < kernels->count; i++) {
+        const struct kernel *row = &kernels->rows[i];
+        double w = kernels->criterion == BY_RELATIVE ? row->w / row->duration / row->duration : row->w;
+        double away = row->duration - row->flops * ret->estimates[FLOPS] -
+                      row->bytes * ret->estimates[BYTES] - ret->estimates[OVERHEAD];
+        ret->rss += w * away * away;
+        if (!ret->found[OVERHEAD])
+            ret->total += w * row->duration * row->duration;
+    }
 }
 
-/* Non-negative least squares: its solution is the plain one over the columns that it does not set to 0, and
- * every plain one without a negative estimate is within its bounds. So the best of these is exact. Returns
- * the columns of the best as bits, 0 when there is none. */
-static unsigned choose(const struct normal_sums *sums, size_t columns, struct normal_fit *ret) {
-    unsigned best = 0;
-    for (unsigned selected = (1U << columns) - 1; selected > 0; selected--) {
-        struct normal_fit fit;
-        size_t column;
-        if (normal_solve(sums, columns, selected, &fit, &column) != NORMAL_FITTED)
-            continue;
-        bool inside = true;
-        for (size_t i = 0; i < columns; i++)
-            inside = inside && (!(selected & 1U << i) || fit.estimates[i] > 0);
-        if (!inside || (best && dd_subtract(fit.rss, ret->rss).high >= 0))
-            continue;
-        best = selected;
-        *ret = fit;
+int improved_fit(const struct kernels *kernels, struct roofline *ret, struct plugin_message *message) {
+    static const enum least_squares_role roles[TERMS_MAX] = {
+        LEAST_SQUARES_NONNEGATIVE, LEAST_SQUARES_NONNEGATIVE, LEAST_SQUARES_NONNEGATIVE};
+    struct least_squares sums = {0};
+    struct least_squares_fit fit = {0}, plain = {0};
+    *ret = (struct roofline){.bound = NAN};
+    if (kernels->count < kernels->terms)
+        return plugin_refuse(message, -EDOM, "%zu row%s for %zu terms", kernels->count,
+                             kernels->count == 1 ? "" : "s", kernels->terms);
+    int r = least_squares_init(&sums, kernels->terms);
+    for (size_t i = 0; r == 0 && i < kernels->count; i++) {
+        const struct kernel *row = &kernels->rows[i];
+        const double x[] = {row->flops, row->bytes, 1};
+        double w = kernels->criterion == BY_RELATIVE ? row->w / row->duration / row->duration : row->w;
+        r = least_squares_append(&sums, 1, x, 1, &row->duration, &w);
     }
-    return best;
-}
-
-static void judge(const struct improved *improved, size_t columns, unsigned selected,
-                  const struct normal_fit *fit, struct roofline *ret) {
-    double n = (double)improved->rows;
-    size_t count = 0;
-    for (size_t i = 0; i < columns; i++) {
-        ret->told[i] = selected & 1U << i;
-        ret->estimates[i] = fit->estimates[i];
-        count += ret->told[i];
-    }
-    struct dd raw = normal_sum(&improved->sums, columns, columns, columns), total = raw;
-    if (columns == 3 && ret->told[ROOFLINE_OVERHEAD]) { /* about the mean, as there is an intercept */
-        struct dd sum = normal_sum(&improved->sums, columns, ROOFLINE_OVERHEAD, columns);
-        struct dd weight = normal_sum(&improved->sums, columns, ROOFLINE_OVERHEAD, ROOFLINE_OVERHEAD);
-        total = dd_subtract(raw, dd_divide(dd_multiply(sum, sum), weight));
-    }
-    ret->rows = improved->rows;
-    ret->degrees = n - (double)count;
-    ret->saturated = improved->rows == count;
-    ret->perfect = fit->rss.high <= normal_perfect * raw.high;
-    ret->rss = ret->saturated || ret->perfect ? 0 : dd_to_double(fit->rss);
-    if (total.high > normal_perfect * raw.high)
-        ret->r2 = 1 - dd_to_double(dd_divide(dd_from(ret->rss), total));
-    if (ret->saturated)
-        return;
-    double variance = ret->rss / ret->degrees;
-    ret->sigma = sqrt(variance);
-    ret->has_covariance = true;
-    for (size_t i = 0; i < columns; i++)
-        for (size_t j = 0; j < columns; j++)
-            ret->covariance[3 * i + j] = variance * fit->inverse[i * columns + j];
-    if (ret->perfect)
-        return;
-    ret->log_likelihood =
-        0.5 * (dd_to_double(improved->log_weights) - n * (log(2 * M_PI) + 1 + log(ret->rss / n)));
-    double parameters = (double)count + 1; /* sigma is one */
-    ret->aic = 2 * parameters - 2 * ret->log_likelihood;
-    ret->bic = log(n) * parameters - 2 * ret->log_likelihood;
-}
-
-bool improved_fit(const struct improved *improved, bool overhead, const char *const names[static 2],
-                  struct roofline *ret, char reason[static ROOFLINE_REASON_SIZE]) {
-    size_t columns = overhead ? 3 : 2, column = 0;
-    struct normal_fit fit;
-    *ret = (struct roofline){
-        .sigma = NAN, .r2 = NAN, .log_likelihood = NAN, .aic = NAN, .bic = NAN, .bound = {NAN, NAN}};
-    if (improved->rows < columns) {
-        snprintf(reason, ROOFLINE_REASON_SIZE, "%llu row%s for %zu terms", (unsigned long long)improved->rows,
-                 improved->rows == 1 ? "" : "s", columns);
-        return false;
-    }
-    enum normal_outcome outcome = normal_solve(&improved->sums, columns, (1U << columns) - 1, &fit, &column);
-    unsigned selected = outcome == NORMAL_FITTED ? choose(&improved->sums, columns, &fit) : 0;
-    /* Weights that are too little for a double leave nothing of the durations. */
-    bool vanished = normal_sum(&improved->sums, columns, columns, columns).high == 0;
-    if (outcome == NORMAL_DEPENDENT && !vanished)
-        say_dependent(&improved->sums, columns, column, names, reason);
-    else if (selected == 0)
-        snprintf(reason, ROOFLINE_REASON_SIZE, "its sums are beyond the range of a double");
-    else
-        judge(improved, columns, selected, &fit, ret);
-    return selected != 0;
+    r = r < 0 ? r : least_squares_solve(&sums, NULL, &plain); /* bounds would hide what cannot be separated */
+    if (r == 0 && plain.dependent < kernels->terms)
+        r = refuse_dependent(kernels, plain.dependent, message);
+    r = r < 0 ? r : least_squares_solve(&sums, roles, &fit);
+    if (r == 0)
+        take_fit(kernels, &sums, &fit, ret);
+    if (r == -ERANGE || r == -EAGAIN || r == -EINVAL || (r == 0 && !isfinite(ret->rss)))
+        r = plugin_refuse(message, -EDOM, "its sums are beyond the range of a double");
+    least_squares_fit_clear(&plain);
+    least_squares_fit_clear(&fit);
+    least_squares_clear(&sums);
+    return r;
 }

@@ -1,66 +1,45 @@
 /*
- * Peaks of a machine from what kernels do and how long they take: flops F, bytes B, duration T; x = 1/Fpeak,
- * y = 1/Bpeak, a what is neither.
+ * Peaks of a machine from what kernels do and how long they take: flops F, bytes B, duration T.
  *
- *     improved    T = F x + B y + a        sums of products, group by group; x, y, a >= 0
- *     classical   T = max(F x, B y)        the rows of a group by their intensity F/B
+ *     improved    T = F x + B y + a        x = 1/Fpeak, y = 1/Bpeak, a what is neither; all at least 0
+ *     classical   T = max(F x, B y)
  *
- * Both give the least value there is of
+ * Both are the global minimum of
  *
- *     ROOFLINE_RELATIVE  sum w ((T - m)/T)^2      ROOFLINE_TIME  sum w (T - m)^2
- *     ROOFLINE_LOG       sum w (log T - log m)^2  (classical)
+ *     BY_RELATIVE  sum w ((T - m)/T)^2      BY_TIME  sum w (T - m)^2
+ *     BY_LOG       sum w (log T - log m)^2  (classical)
  */
 #ifndef ASSAY_FIT_ROOFLINE_ROOFLINE_H
 #define ASSAY_FIT_ROOFLINE_ROOFLINE_H
 
-#include "plugins/numerics/normal-equations.h"
+#include <assay/fit.h>
 
-#include <stdint.h>
+enum criterion { BY_RELATIVE, BY_TIME, BY_LOG };
+enum { FLOPS, BYTES, OVERHEAD, TERMS_MAX };
 
-enum { ROOFLINE_REASON_SIZE = 320, ROOFLINE_FLOPS = 0, ROOFLINE_BYTES = 1, ROOFLINE_OVERHEAD = 2 };
+struct kernel {
+    double flops, bytes, duration, w; /* flop, By, s; not both of the first are 0 */
+};
 
-enum roofline_criterion { ROOFLINE_RELATIVE, ROOFLINE_TIME, ROOFLINE_LOG };
+struct kernels {
+    enum criterion criterion;
+    size_t count, terms; /* terms: 2, or 3 with an overhead */
+    struct kernel *rows;
+    const char *names[2]; /* columns of flops and bytes, for messages */
+};
 
-/* All in By, s and flop. Values that are not defined are NaN. */
 struct roofline {
-    double estimates[3]; /* x, y, a; 0 of what is not told */
-    bool told[3];
-    double covariance[9];
-    bool has_covariance;
-    uint64_t rows;
-    double degrees, rss, sigma, r2, log_likelihood, aic, bic; /* rss in the criterion's own space */
-    bool saturated, perfect;
-    /* Of the classical form. */
-    uint64_t memory_bound, compute_bound; /* rows */
-    bool tied;                            /* the ridge is at a measured intensity */
-    double bound[2];                      /* of a peak that is not told, what it is at least; NaN otherwise */
+    double estimates[TERMS_MAX];           /* x, y, a; 0 where `found` is false */
+    bool found[TERMS_MAX];                 /* whether any row has a part in it */
+    double inverse[TERMS_MAX * TERMS_MAX]; /* covariance / sigma^2, TERMS_MAX a row */
+    double rss, total;                     /* of the criterion; total about the mean or about 0 */
+    size_t memory_bound;                   /* classical: rows */
+    bool tied;                             /* classical: the ridge is at a measured intensity */
+    double bound; /* classical: what a peak without rows is at least; NaN otherwise */
 };
 
-/* ---- Improved */
-
-struct improved {
-    uint64_t rows;
-    struct normal_sums sums; /* of F, B and, if wanted, 1 */
-    struct dd log_weights;   /* of the weights that the rows have in the sums */
-};
-
-void improved_add(struct improved *improved, enum roofline_criterion criterion, bool overhead, double flops,
-                  double bytes, double duration, double w);
-/* False when it cannot be fitted, and REASON says why; NAMES are the columns of flops and bytes. */
-bool improved_fit(const struct improved *improved, bool overhead, const char *const names[static 2],
-                  struct roofline *ret, char reason[static ROOFLINE_REASON_SIZE]);
-
-/* ---- Classical */
-
-struct classical_row {
-    double flops, bytes, duration, w; /* not both of flops and bytes are 0 */
-    uint32_t group;
-};
-
-/* By group, then by intensity. */
-void classical_sort(struct classical_row *rows, size_t count);
-/* The sorted rows of one group; as improved_fit. */
-bool classical_fit(const struct classical_row *rows, size_t count, enum roofline_criterion criterion,
-                   struct roofline *ret, char reason[static ROOFLINE_REASON_SIZE]);
+/* 0; -EDOM with the reason in MESSAGE; -ENOMEM. classical_fit sorts the rows by intensity. */
+int improved_fit(const struct kernels *kernels, struct roofline *ret, struct plugin_message *message);
+int classical_fit(struct kernels *kernels, struct roofline *ret, struct plugin_message *message);
 
 #endif

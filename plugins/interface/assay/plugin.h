@@ -83,7 +83,8 @@ struct plugin_parameter {
     const char *name;
     enum plugin_type type;
     const char *unit; /* UCUM ("1", "s", "By/s") of a number or column; NULL: any, as the table has it */
-    /* The words it may be; of a column the names that are taken where none is set, the first that there is.
+    /* The words it may be; of a column the names that are taken where none is set, the first that there is;
+     * of several columns all that there are.
      * Ended by NULL; NULL: none. */
     const char *const *words;
     /* As the user would write it; NULL: there is none. A number that is not set and has no default is NaN, a

@@ -1,0 +1,136 @@
+/* The plugin generate-cluster: see README.md for what it draws. */
+#include "plugins/generate-cluster/cluster.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { ROWS_MAX = 1 << 24 };
+enum option { AS, RESPONSE, FORM };
+enum parameter { NODES, CPUS, DAYS, GROUP };
+enum { FORM_MODEL, FORM_TABLE };
+
+static const char *const kinds[] = {"population", NULL};
+static const struct predict_role roles[] = {
+    {"population", kinds, .help = "the machines to draw from (assay fit population)"},
+    {0},
+};
+static const char *const forms[] = {"model", "table", NULL};
+static const struct plugin_parameter options[] = {
+    [AS] = {"as", PLUGIN_TEXTS,
+            .help = "NAME=TERM, ...: what coefficients are of, such as alpha=m*n*k, beta=1, "
+                    "gamma=sigma(m*n*k), or none to leave one out"},
+    [RESPONSE] = {"response", PLUGIN_TEXT, .fallback = "duration", .help = "what the model's terms explain"},
+    [FORM] = {"form", PLUGIN_WORD, .words = forms, .fallback = "model",
+              .help = "model: a model file with a group for each machine; table: CSV"},
+    {0},
+};
+static const struct plugin_parameter parameters[] = {
+    [NODES] = {"nodes", PLUGIN_NUMBER, "1", .minimum = 1, .maximum = ROWS_MAX, .whole = true,
+               .required = true, .help = "how many"},
+    [CPUS] = {"cpus", PLUGIN_NUMBER, "1", .fallback = "1", .minimum = 1, .maximum = ROWS_MAX, .whole = true,
+              .help = "of a node, each a machine of its own"},
+    [DAYS] = {"days", PLUGIN_NUMBER, "1", .fallback = "0", .maximum = ROWS_MAX, .whole = true,
+              .help = "on which each is seen; 0: what it is like in the long run"},
+    [GROUP] = {"group", PLUGIN_TEXT, .help = "of the model, where it has several"},
+    {0},
+};
+
+static int find_group(const struct model *model, const char *name, const struct model_group **ret,
+                      struct plugin_message *message) {
+    for (size_t g = 0; g < model->group_count; g++)
+        if (name ? strcmp(model->groups[g].name, name) == 0 : model->group_count == 1) {
+            *ret = &model->groups[g];
+            return 0;
+        }
+    if (name)
+        return plugin_refuse(message, -EINVAL, "the model has no group '%.200s'", name);
+    return plugin_refuse(message, -EINVAL, "the model has %zu groups; expected group=NAME%s%.200s",
+                         model->group_count, model->group_count ? ", such as " : "",
+                         model->group_count ? model->groups[0].name : "");
+}
+
+/* What the user says of coefficient NAME, or NULL. */
+static const char *as_of(const struct predict_inputs *inputs, const char *name) {
+    const struct plugin_value *as = &inputs->options[AS];
+    size_t length = strlen(name);
+    for (size_t i = 0; i < as->count; i++)
+        if (strncmp(as->texts[i], name, length) == 0 && as->texts[i][length] == '=')
+            return as->texts[i] + length + 1;
+    return NULL;
+}
+
+/* Every `as` is of a coefficient, each term once, and a sigma that of a term. */
+static int check_targets(const struct predict_inputs *inputs, const struct model *model,
+                         const struct target *targets, struct plugin_message *message) {
+    const struct plugin_value *as = &inputs->options[AS];
+    size_t count = model->term_count, means = 0;
+    for (size_t i = 0; i < as->count; i++) {
+        bool found = false;
+        for (size_t t = 0; t < count; t++)
+            found = found || as_of(inputs, cluster_coefficient(model, t)) == strchr(as->texts[i], '=') + 1;
+        if (!found)
+            return plugin_refuse(message, -EINVAL, "as: '%.200s' is of no coefficient; expected NAME=TERM",
+                                 as->texts[i]);
+    }
+    for (size_t i = 0; i < count; i++) {
+        bool found = targets[i].kind != TARGET_SIGMA || targets[i].factor_count == 0;
+        means += targets[i].kind == TARGET_MEAN;
+        for (size_t k = 0; k < count; k++) {
+            bool same = k != i && strcmp(targets[i].term, targets[k].term) == 0;
+            found = found || (same && targets[k].kind == TARGET_MEAN);
+            if (same && targets[i].kind == targets[k].kind && targets[i].kind != TARGET_NONE)
+                return plugin_refuse(message, -EINVAL, "'%.200s' and '%.200s' are both the %s of %.200s",
+                                     cluster_coefficient(model, i), cluster_coefficient(model, k),
+                                     targets[i].kind == TARGET_MEAN ? "coefficient" : "sigma",
+                                     targets[i].term);
+        }
+        if (!found)
+            return plugin_refuse(message, -EINVAL,
+                                 "'%.200s' is the sigma of %.200s, of which there is no "
+                                 "coefficient",
+                                 cluster_coefficient(model, i), targets[i].term);
+    }
+    return means > 0 ? 0 : plugin_refuse(message, -EINVAL, "no coefficient is that of a term");
+}
+
+static int write_model(struct cluster *cluster, struct predict_output *output,
+                       struct plugin_message *message) {
+    const struct predict_inputs *inputs = cluster->inputs;
+    struct target *targets = calloc(cluster->count + 1, sizeof *targets);
+    int r = targets ? 0 : -ENOMEM;
+    for (size_t i = 0; r == 0 && i < cluster->count; i++) {
+        const char *name = cluster_coefficient(cluster->model, i);
+        r = target_read(name, as_of(inputs, name), &targets[i], message);
+    }
+    r = r < 0 ? r : check_targets(inputs, cluster->model, targets, message);
+    r = r < 0 ? r : cluster_write_model(cluster, targets, inputs->options[RESPONSE].text, output, message);
+    free(targets);
+    return r;
+}
+
+static int cluster_run(void *state, const struct predict_inputs *inputs, const struct plugin_value *values,
+                       double *ret_values, struct predict_output *output, struct plugin_message *message) {
+    struct cluster cluster = {.model = inputs->models[0][0],
+                              .inputs = inputs,
+                              .nodes = (size_t)values[NODES].number,
+                              .cpus = (size_t)values[CPUS].number,
+                              .days = (size_t)values[DAYS].number};
+    double rows = values[NODES].number * values[CPUS].number * fmax(1, values[DAYS].number);
+    (void)state, (void)ret_values;
+    if (rows > ROWS_MAX)
+        return plugin_refuse(message, -EINVAL, "%.0f machines and days; expected at most %d", rows, ROWS_MAX);
+    int r = find_group(cluster.model, values[GROUP].text, &cluster.group, message);
+    r = r < 0 ? r : cluster_open(&cluster, message);
+    if (r == 0)
+        r = inputs->options[FORM].number == FORM_TABLE ? cluster_write_table(&cluster, output, message)
+                                                       : write_model(&cluster, output, message);
+    if (r == 0 && cluster.changed > 0)
+        predict_remark(output, true,
+                       "values above 0 cannot have the covariances of the population: the nearest ones were "
+                       "drawn");
+    return r;
+}
+
+ASSAY_PREDICT_PLUGIN("cluster", "0.2.0", "machines that no testbed has, drawn from a population",
+                     .roles = roles, .options = options, .parameters = parameters, .suffix = ".json",
+                     .run = cluster_run);
