@@ -101,7 +101,7 @@ static int print(const struct fit *fit, bool json, struct failure *failure) {
     cleanup(report_cleanup) struct report *report = report_new();
     for (size_t i = 0; i < fit->note_count; i++)
         report_note(report->root, REPORT_NOTE, "%s", fit->notes[i]);
-    model_report_verdict(report->root, fit->model);
+    model_report_verdict(report->root, fit->model, NULL);
     model_report_groups(report->root, fit->model);
     report_print(report, stdout, false);
     report_print(fit->tables, stdout, false);
