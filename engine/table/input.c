@@ -29,7 +29,8 @@ static int open_plain(struct input *input, const struct table_options *options, 
     input->device = status.st_dev;
     input->inode = status.st_ino;
     return csv_open_descriptor(descriptor, is_standard_input ? "standard input" : path, options->separator,
-                               &input->csv, failure);
+                               input->is_folder ? NULL : options->columns, options->column_count, &input->csv,
+                               failure);
 }
 
 /* ---- Archives */
