@@ -421,7 +421,7 @@ void model_report_groups(struct report_section *section, const struct model *mod
         model_report_group(in, model, &model->groups[g]);
     if (model->group_count > GROUPS_IN_FULL) {
         report_table_of_groups(in, model);
-        report_spreads(report_section(section, "spread", "", false), model);
+        report_spreads(report_section(section, "spread", NULL, false), model);
     }
     for (size_t i = 0; i < model->skipped_count && i < SKIPPED_SHOWN; i++)
         report_note(section, REPORT_WARNING, "%s: not fitted: %s", model->skipped[i].name,

@@ -7,6 +7,7 @@
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/memory.h"
 #include "engine/model/evaluator.h"
+#include "engine/model/hull.h"
 #include "engine/model/model.h"
 #include "engine/model/noise.h"
 #include "engine/table/folds.h"
@@ -400,6 +401,22 @@ static void set_domain(const struct fitting *fitting, struct model_part *part) {
     }
 }
 
+/* The rows of the group in hand count for the hull of all. */
+static void add_to_hull(struct fitting *fitting) {
+    const struct rows_layout *layout = &fitting->request.layout;
+    struct model *model = fitting->fit->model;
+    cleanup_free const char **names = xcalloc(layout->factor_count + 1, sizeof *names);
+    cleanup_free const double **columns = xcalloc(layout->factor_count + 1, sizeof *columns);
+    for (size_t i = 0; i < layout->factor_count; i++) {
+        names[i] = layout->table->numbers[layout->factors[i]].name;
+        columns[i] = fitting->all.factors[i].numbers;
+    }
+    if (!model->hull)
+        model->hull = model_hull_new(names, layout->factor_count);
+    if (model->hull)
+        model_hull_add(model->hull, fitting->all.view.count, columns);
+}
+
 static int fit_group(struct fitting *fitting, size_t g, struct failure *failure) {
     struct request *request = &fitting->request;
     const struct groups *groups = &fitting->groups;
@@ -433,6 +450,7 @@ static int fit_group(struct fitting *fitting, size_t g, struct failure *failure)
     note_left_out(fitting, group);
     for (size_t p = 0; p < group->part_count; p++)
         set_domain(fitting, &group->parts[p]);
+    add_to_hull(fitting);
     if (plugin->whole)
         return 0;
     r = judge(fitting, group, failure);
@@ -520,6 +538,10 @@ static void describe_model(struct fitting *fitting) {
                                             request->model_column_count);
     if (!model->kind)
         set_kind(fitting);
+    if (model->hull && !model_hull_is_known(model->hull)) {
+        model_hull_free(model->hull);
+        model->hull = NULL;
+    }
     describe_columns(fitting);
     describe_origin(fitting);
 }

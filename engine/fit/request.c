@@ -256,6 +256,11 @@ static bool is_cost(const char *unit) {
 
 /* ---- All of it */
 
+static void hear_rows(void *context, uint64_t rows) {
+    const struct fit_options *options = context;
+    options->progress(options->progress_context, "rows", rows, 0);
+}
+
 static int load(struct request *request, struct failure *failure) {
     const struct fit_options *options = request->options;
     return table_load(request->table,
@@ -264,7 +269,9 @@ static int load(struct request *request, struct failure *failure) {
                                                 .categories = request->categories,
                                                 .category_count = request->category_count,
                                                 .where = options->where,
-                                                .with_flagged = options->with_flagged},
+                                                .with_flagged = options->with_flagged,
+                                                .progress = options->progress ? hear_rows : NULL,
+                                                .progress_context = (void *)options},
                       failure);
 }
 

@@ -17,6 +17,12 @@ static void print_padded(FILE *stream, const char *text, int width, bool left) {
     fprintf(stream, "%s%*s%s", left ? text : "", blanks > 0 ? blanks : 0, "", left ? "" : text);
 }
 
+static void print_title(const char *title, FILE *stream) {
+    fputc('\n', stream);
+    shown_print(stream, title, false);
+    fputc('\n', stream);
+}
+
 /* ---- Tables */
 
 static char *cell_text(const struct report_table *table, size_t row, size_t column) {
@@ -83,7 +89,7 @@ static void print_table(const struct report_table *table, FILE *stream, bool det
     bool has_head;
     measure_columns(table, shown, detail, forms, &has_head);
     if (table->title)
-        shown_print(stream, table->title, false), fputc('\n', stream);
+        print_title(table->title, stream);
     for (size_t line = has_head ? 0 : 1; line <= shown; line++)
         print_line(table, forms, line, stream);
     if (shown < rows)
@@ -126,7 +132,7 @@ static void print_note(const struct item *item, FILE *stream) {
 
 static void print_section(const struct report_section *section, FILE *stream, bool detail) {
     if (section->title)
-        fputc('\n', stream), shown_print(stream, section->title, false), fputc('\n', stream);
+        print_title(section->title, stream);
     for (size_t i = 0; i < section->count; i++) {
         const struct item *item = &section->items[i];
         if (item->detail && !detail)
