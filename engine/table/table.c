@@ -136,6 +136,9 @@ int table_open(const char *const *paths, size_t count, const struct table_option
     int r = leave_repeats_out(table, failure);
     if (r < 0)
         return r;
+    for (size_t i = 0; i < table->input_count; i++)
+        if (table->private->inputs[i].damage)
+            add_note(table, "%s", table->private->inputs[i].damage);
     take_columns(table);
     table->inputs = xcalloc(table->input_count, sizeof *table->inputs);
     for (size_t i = table->input_count; i-- > 0;) {
@@ -172,8 +175,15 @@ static int check_column(struct table *table, const char *name, bool is_number, s
         if (!column)
             return no_column(inputs[i].about.path, inputs[i].columns, inputs[i].column_count,
                              is_number ? "number" : "text", name, failure);
+        if (!is_number && unit && column->unit && strcmp(column->unit, unit) != 0)
+            return failure_input(
+                failure, inputs[i].about.path, 0, 0,
+                "'%s' is in '%s'; expected '%s', as in '%s': groups are compared by their texts", name,
+                column->unit, unit, inputs[0].about.path);
         if (!unit || !is_number || (column->unit && strcmp(column->unit, unit) == 0))
             continue;
+        if (!column->unit && strcmp(unit, "1") == 0)
+            continue; /* a plain number either way */
         if (!column->unit) {
             unknown = unknown_count++ ? unknown : &inputs[i];
         } else if (unit_conversion(column->unit, unit, &multiply, &divide)) {

@@ -152,7 +152,7 @@ for method in linear transfer roofline; do
 done
 
 # Archives: a column that they do not have, and units that cannot be one.
-check "archives" "$ASSAY_BUILD/tests/unit/test-plugin-archive" --make "$scratch"
+check "archives" "$ASSAY_BUILD/tests/unit/test-table-archive" --make "$scratch"
 every "an archive without the columns" plain.zip --response flops
 refuse "... the nearest is named" 2 "there is no response column 'durations'; did you mean 'duration'" \
     "$ASSAY" fit plain.zip --response durations

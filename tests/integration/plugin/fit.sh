@@ -81,7 +81,7 @@ check "over several inputs too" "$ASSAY" fit passes many.csv calls.csv --json
 refuse "but not standard input" 2 "standard input cannot be; give a file" sh -c "'$ASSAY' fit passes - <many.csv"
 
 # An archive suggests its model and knows its units.
-check "archives to fit" "$ASSAY_BUILD/tests/unit/test-plugin-archive" --make "$scratch"
+check "archives to fit" "$ASSAY_BUILD/tests/unit/test-table-archive" --make "$scratch"
 check "an archive alone" "$ASSAY" fit dgemm.zip -o dgemm.json
 report $(output '^fit-linear: duration = 1 \+ m\*n\*k \+ m\*n \+ m\*k \+ n\*k; by node, core$'; echo $?) "the suggested model"
 report $(output '^120 rows from dgemm.zip; 4 groups$'; echo $?) "the suggested groups"

@@ -4,7 +4,7 @@
 # shellcheck disable=SC2046 # $(...; echo $?) is one number
 . "$(dirname "$0")/../tap.sh"
 cd "$scratch" || exit 1
-check "archives" "$ASSAY_BUILD/tests/unit/test-plugin-archive" --make "$scratch"
+check "archives" "$ASSAY_BUILD/tests/unit/test-table-archive" --make "$scratch"
 said() { [ "$(grep -c '^assay: note: the column' .err)" -eq "$1" ]; }
 # The estimates and standard errors of a model, in ten digits.
 numbers() { grep -oE '"(estimate|standard_error)": [^,]*' "$1" | awk '{printf "%.10g\n", $2}'; }
