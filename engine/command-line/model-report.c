@@ -101,8 +101,8 @@ static void append_domain(const struct model *model, struct text *text) {
         double low, high;
         if (model->columns[c].level_count > 0 || !find_range(model, model->columns[c].name, &low, &high))
             continue;
-        cleanup_free char *from = report_format(low, NULL, 6);
-        cleanup_free char *to = report_format(high, model->columns[c].unit, 6);
+        cleanup_free char *from = report_format(low, model->columns[c].unit, 4);
+        cleanup_free char *to = report_format(high, model->columns[c].unit, 4);
         (void)text_printf(text, "%s %s %s to %s", before, model->columns[c].name, from, to);
         before = ",";
     }
@@ -222,25 +222,26 @@ void model_report_speed(struct report_section *section, const struct model *mode
 /* ---- One group */
 
 static char *part_label(const struct model_part *part) {
-    if (part->name && (isfinite(part->from) || isfinite(part->to)))
-        return xformat("%s, %g to %g", part->name, part->from, part->to);
-    if (part->name)
-        return xstrdup(part->name);
-    if (isfinite(part->from) || isfinite(part->to))
-        return xformat("%g to %g", part->from, part->to);
-    return xstrdup(part->kind);
+    bool has_from = isfinite(part->from), has_to = isfinite(part->to);
+    cleanup_free char *from = has_from ? xformat("from %g", part->from) : NULL;
+    cleanup_free char *to = has_to ? xformat("%s %g", has_from ? " to" : "below", part->to) : NULL;
+    return xformat("%s%s%s%s",
+                   part->name           ? part->name
+                   : has_from || has_to ? ""
+                                        : part->kind,
+                   part->name && (has_from || has_to) ? ", " : "", from ? from : "", to ? to : "");
 }
 
 static void report_terms(struct report_section *section, const struct model *model,
                          const struct model_part *part) {
-    static const struct report_column columns[] = {
+    const struct report_column columns[] = {
         {.name = "term"},
         {.name = "estimate", .digits = 6},
         {.name = "standard_error", .label = "std error", .digits = 3},
         {.name = "unit"},
         {.name = "t", .digits = 4, .detail = true},
         {.name = "p", .digits = 3, .detail = true},
-        {.name = "noise", .digits = 4, .detail = true},
+        {.name = "noise", .digits = 4, .detail = !part->noise.coefficients},
         {.name = "remark", .label = ""},
     };
     struct report_table *table =
@@ -295,7 +296,7 @@ static void report_noise(struct report_section *in, const struct model *model,
     if (noise->kind != MODEL_NOISE_MIXTURE)
         report_number(in, "noise_constant",
                       noise->kind == MODEL_NOISE_HOMOSCEDASTIC ? "residual standard error"
-                                                               : "constant of noise",
+                                                               : "noise, constant",
                       noise->constant, model->response_unit, 4, false);
     if (noise->component_count == 0)
         return;

@@ -66,7 +66,8 @@ static void report_origin(struct report_section *in, const struct model *model) 
     text_init(&settings, SIZE_MAX / 4);
     for (size_t i = 0; i < origin->setting_count; i++)
         text_printf(&settings, "%s%s=%s", i ? " " : "", origin->settings[i], origin->setting_values[i]);
-    report_pair(section, "settings", settings.bytes, false);
+    if (origin->setting_count > 0)
+        report_text(section, "settings", NULL, settings.bytes, false);
     report_pair(section, "where", origin->where, false);
     report_pair(section, "weights", model->weights, false);
     report_pair(section, "folds_by", origin->folds_by, true);

@@ -484,6 +484,27 @@ static void describe_columns(struct fitting *fitting) {
     }
 }
 
+/* What makes a setting, or what the user named. */
+static void describe_folds(const struct request *request, struct model_origin *origin) {
+    const struct rows_layout *layout = &request->layout;
+    const struct fit_options *options = request->options;
+    size_t most = layout->factor_count + layout->column_count + layout->factor_category_count +
+                  layout->category_count + options->fold_column_count;
+    char **names = origin->folds_columns = xcalloc(most + 1, sizeof *names);
+    for (size_t i = 0; i < options->fold_column_count; i++)
+        names[origin->folds_column_count++] = xstrdup(options->fold_columns[i]);
+    if (options->folds_by != FIT_FOLDS_BY_SETTING)
+        return;
+    for (size_t i = 0; i < layout->factor_count; i++)
+        names[origin->folds_column_count++] = xstrdup(request->numbers[layout->factors[i]]);
+    for (size_t i = 0; i < layout->column_count; i++)
+        names[origin->folds_column_count++] = xstrdup(request->numbers[layout->columns[i]]);
+    for (size_t i = 0; i < layout->factor_category_count; i++)
+        names[origin->folds_column_count++] = xstrdup(request->categories[layout->factor_categories[i]]);
+    for (size_t i = 0; i < layout->category_count; i++)
+        names[origin->folds_column_count++] = xstrdup(request->categories[layout->categories[i]]);
+}
+
 static void describe_origin(struct fitting *fitting) {
     const struct request *request = &fitting->request;
     const struct fit_options *options = request->options;
@@ -496,9 +517,7 @@ static void describe_origin(struct fitting *fitting) {
     origin->rows = table->rows;
     origin->seed = options->seed;
     origin->folds_by = xstrdup(folds_by[options->folds_by]);
-    origin->folds_columns = xcalloc(options->fold_column_count + 1, sizeof *origin->folds_columns);
-    for (size_t i = 0; i < options->fold_column_count; i++)
-        origin->folds_columns[origin->folds_column_count++] = xstrdup(options->fold_columns[i]);
+    describe_folds(request, origin);
     origin->where = options->where ? xstrdup(options->where) : NULL;
     origin->settings = xcalloc(request->parameters.count + 1, sizeof *origin->settings);
     origin->setting_values = xcalloc(request->parameters.count + 1, sizeof *origin->setting_values);
