@@ -11,6 +11,7 @@
 #include "engine/model/model.h"
 #include "engine/model/write.h"
 #include "engine/plugin/library.h"
+#include "engine/report/shown.h"
 
 #include <errno.h>
 #include <math.h>
@@ -146,8 +147,11 @@ static int finish(const struct fit *fit, const struct table *table, const struct
         return failure_input(failure, NULL, 0, 0, "--plot: '%s' leaves no residuals that could be drawn",
                              arguments->method);
     r = r < 0 || !arguments->plot ? r : fit_residuals_plot(&residuals, arguments->plot, failure);
-    if (r == 0 && arguments->json)
+    if (r == 0 && arguments->json) {
+        for (size_t i = 0; i < fit->note_count; i++)
+            fprintf(stderr, "assay: note: %s\n", shown(fit->notes[i]).text);
         return print_model(fit->model, failure);
+    }
     if (r == 0)
         print_report(fit, table, library, arguments, residuals.count > 0 ? &residuals : NULL);
     return r;
