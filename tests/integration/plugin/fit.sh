@@ -164,7 +164,7 @@ an unknown response|2|'durations'.*did you mean 'duration'|calls.csv --response 
 no response to be guessed|2|name it by --response; there are: g, x|no.csv
 an unknown group column|2|there is no group column 'hosts'; did you mean 'host'|calls.csv --by hosts --terms 1
 a group column given twice|2|has 'host' twice|calls.csv --by host,host
-unknown weights|2|unknown name 'w'|calls.csv --weights w --terms 1
+unknown weights|2|there is no weights column 'w'|calls.csv --weights w --terms 1
 a weight below 0|2|negative.csv.*weight|negative.csv --weights w --terms 1
 a bad term|2|terms '1\+a\*\+b', column 5: '\+' where a column or 1 was expected|calls.csv --terms 1+a*+b
 sizes that are not there|2|M-2 is over the sizes m, n, k, and there is no column 'm'|calls.csv
