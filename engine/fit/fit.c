@@ -23,8 +23,10 @@ struct fitting {
     struct request request;
     struct groups groups;
     struct formula_names names;
-    size_t *widths;                /* of each fitted group: how many terms there were when it was */
-    struct rows all, some, others; /* of the group in hand: all its rows, those of a fold, the others */
+    size_t *widths;               /* of each fitted group: how many terms there were when it was */
+    struct rows all;              /* of the group in hand */
+    struct rows folded;           /* the same, fold by fold */
+    struct rows left_out, others; /* windows on these: one fold, and the others */
     struct fit *fit;
     /* What evaluates the terms that there are so far, over the columns of some rows. */
     struct evaluator *evaluator;
@@ -146,7 +148,8 @@ static void rate_rows(const struct fitting *fitting, const struct model_group *g
             evaluator_gather(evaluator, fitting->columns, i, inputs);
             part = evaluator_part(evaluator, group, inputs);
         }
-        ret[i] = part ? noise_density(&part->noise, sigma[i], rows->view.response[i] - mean[i]) : NAN;
+        double deviation = rows->view.weights ? sigma[i] / sqrt(rows->view.weights[i]) : sigma[i];
+        ret[i] = part ? noise_density(&part->noise, deviation, rows->view.response[i] - mean[i]) : NAN;
     }
 }
 
@@ -198,15 +201,6 @@ static int call_fit(struct fitting *fitting, const struct rows *rows, bool is_fo
     return r;
 }
 
-/* Rows that are left out together: what makes them one unit. */
-static const struct folds_columns *unit_columns(const struct fitting *fitting) {
-    static const struct folds_columns each_row = {0};
-    enum fit_folds_by by = fitting->request.options->folds_by;
-    return by == FIT_FOLDS_BY_ROW       ? &each_row
-           : by == FIT_FOLDS_BY_COLUMNS ? &fitting->all.fold_columns
-                                        : &fitting->all.setting;
-}
-
 /* What the fit of one group says of all its rows. */
 struct predictions {
     double *mean, *sigma, *log_density;
@@ -221,32 +215,26 @@ static void predictions_clear(struct predictions *predictions) {
     free(predictions->mean), free(predictions->sigma), free(predictions->log_density);
 }
 
-/* Predicts the rows of FOLD by a fit of the others. -EDOM: those cannot be fitted. */
-static int leave_out(struct fitting *fitting, const uint8_t *folds, uint8_t fold,
-                     struct predictions *predictions, struct failure *failure) {
+/* Predicts the folded rows from BEGIN to END - 1, a fold, by a fit of the others. -EDOM: those cannot be
+ * fitted. */
+static int leave_out(struct fitting *fitting, size_t begin, size_t end, struct predictions *predictions,
+                     struct failure *failure) {
     const struct rows_layout *layout = &fitting->request.layout;
     struct plugin_message message;
     struct result result;
-    rows_select(&fitting->others, layout, &fitting->all, folds, fold, true);
-    rows_select(&fitting->some, layout, &fitting->all, folds, fold, false);
+    rows_window(&fitting->others, layout, &fitting->folded, end, fitting->folded.view.count - (end - begin));
+    rows_window(&fitting->left_out, layout, &fitting->folded, begin, end - begin);
     if (fitting->others.view.count < fitting->request.library->fit->rows_min)
         return -EDOM;
     int r = call_fit(fitting, &fitting->others, true, NULL, &result, &message, failure);
     struct model_group group = {.rows = fitting->others.view.count};
-    struct predictions left_out = predictions_new(fitting->some.view.count);
     if (r == 0) {
         result_finish(&result, fitting->fit->model->term_count, &group);
-        r = predict_rows(fitting, &group, &fitting->some, left_out.mean, left_out.sigma, left_out.log_density,
-                         failure);
+        r = predict_rows(fitting, &group, &fitting->left_out, predictions->mean + begin,
+                         predictions->sigma + begin, predictions->log_density + begin, failure);
     }
-    for (size_t i = 0, k = 0; r == 0 && i < fitting->all.view.count; i++)
-        if (folds[i] == fold) {
-            predictions->mean[i] = left_out.mean[k];
-            predictions->log_density[i] = left_out.log_density[k++];
-        }
     result_clear(&result);
     model_group_clear(&group, 0);
-    predictions_clear(&left_out);
     return r;
 }
 
@@ -266,10 +254,42 @@ static void add_scores(struct model_group *group, const struct scores *scores) {
     add_score(group, "folds", (double)scores->folds, "1");
 }
 
-/* Leaves each fold of the group in hand out in turn. */
-static int cross_validate(struct fitting *fitting, struct model_group *group, struct failure *failure) {
+/* What is left out together, of each row, into UNITS; how many there are. */
+static size_t find_units(const struct fitting *fitting, uint32_t *units) {
     const struct rows *rows = &fitting->all;
-    size_t count = rows->view.count;
+    const struct folds_columns each_row = {0};
+    enum fit_folds_by by = fitting->request.options->folds_by;
+    if (by != FIT_FOLDS_BY_SETTING)
+        return folds_units(by == FIT_FOLDS_BY_ROW ? &each_row : &rows->fold_columns, rows->view.count, units);
+    memcpy(units, rows->view.settings, rows->view.count * sizeof *units);
+    return rows->view.setting_count;
+}
+
+/* Leaves each of FOLD_COUNT folds of the group in hand out in turn. */
+static int score_folds(struct fitting *fitting, const uint8_t *folds, const uint32_t *units,
+                       struct scores *scores, struct failure *failure) {
+    const struct rows *rows = &fitting->folded;
+    size_t count = fitting->all.view.count, first[FOLDS_MAX + 1];
+    cleanup_free uint32_t *order = xcalloc(count + 1, sizeof *order);
+    cleanup_free uint32_t *arranged = xcalloc(count + 1, sizeof *arranged);
+    struct predictions predictions = predictions_new(count);
+    rows_arrange(&fitting->folded, &fitting->request.layout, &fitting->all, folds, scores->folds, first,
+                 order);
+    int r = scores->folds < 2 ? -EDOM : 0;
+    for (size_t fold = 0; r == 0 && fold < scores->folds; fold++)
+        r = leave_out(fitting, first[fold], first[fold + 1], &predictions, failure);
+    for (size_t i = 0; i < count; i++)
+        arranged[i] = units[order[i]];
+    if (r == 0)
+        scores_compute(scores, count, rows->view.response, predictions.mean, predictions.log_density,
+                       rows->view.weights, arranged, scores->units);
+    predictions_clear(&predictions);
+    return r;
+}
+
+static int cross_validate(struct fitting *fitting, struct model_group *group, struct failure *failure) {
+    const struct fit_options *options = fitting->request.options;
+    size_t count = fitting->all.view.count;
     cleanup_free uint32_t *units = xcalloc(count + 1, sizeof *units);
     cleanup_free uint8_t *folds = xcalloc(count + 1, 1);
     struct scores scores = {.rmse = NAN,
@@ -278,18 +298,9 @@ static int cross_validate(struct fitting *fitting, struct model_group *group, st
                             .log_score = NAN,
                             .mse_error = NAN,
                             .log_score_error = NAN};
-    size_t unit_count = folds_units(unit_columns(fitting), count, units);
-    size_t fold_count = folds_deal(units, unit_count, count, fitting->request.options->folds,
-                                   fitting->request.options->seed, folds);
-    struct predictions predictions = predictions_new(count);
-    int r = fold_count < 2 ? -EDOM : 0;
-    for (size_t fold = 0; r == 0 && fold < fold_count; fold++)
-        r = leave_out(fitting, folds, (uint8_t)fold, &predictions, failure);
-    if (r == 0)
-        scores_compute(&scores, count, rows->view.response, predictions.mean, predictions.log_density,
-                       rows->view.weights, units, unit_count);
-    scores.folds = fold_count;
-    predictions_clear(&predictions);
+    scores.units = find_units(fitting, units);
+    scores.folds = folds_deal(units, scores.units, count, options->folds, options->seed, folds);
+    int r = score_folds(fitting, folds, units, &scores, failure);
     if (r < 0 && r != -EDOM)
         return r;
     add_scores(group, &scores);
@@ -307,13 +318,11 @@ static int judge(struct fitting *fitting, struct model_group *group, struct fail
     int r = predict_rows(fitting, group, rows, predictions.mean, predictions.sigma, predictions.log_density,
                          failure);
     if (r == 0) {
-        cleanup_free uint32_t *units = xcalloc(count + 1, sizeof *units);
-        size_t unit_count = folds_units(&rows->setting, count, units);
         for (size_t p = 0; p < group->part_count; p++)
             for (size_t t = 0; t < fit->model->term_count; t++)
                 parameters += !group->parts[p].estimates[t].dropped && !group->parts[p].estimates[t].at_bound;
-        lack_of_fit_test(&lack, count, rows->view.response, predictions.mean, rows->view.weights, units,
-                         unit_count, parameters);
+        lack_of_fit_test(&lack, count, rows->view.response, predictions.mean, rows->view.weights,
+                         rows->view.settings, rows->view.setting_count, parameters);
         for (size_t i = 0; i < count; i++)
             nonpositive += predictions.mean[i] <= 0;
         for (size_t i = 0; fit->mean && i < count; i++) {
@@ -394,8 +403,8 @@ static void set_domain(const struct fitting *fitting, struct model_part *part) {
                                            : rows->terms[t];
         struct model_range range = {.name = xstrdup(name), .minimum = INFINITY, .maximum = -INFINITY};
         for (size_t k = 0; k < rows->view.count; k++) {
-            range.minimum = fmin(range.minimum, values[k]);
-            range.maximum = fmax(range.maximum, values[k]);
+            range.minimum = values[k] < range.minimum ? values[k] : range.minimum;
+            range.maximum = values[k] > range.maximum ? values[k] : range.maximum;
         }
         part->domain[part->domain_count++] = range;
     }
@@ -584,7 +593,8 @@ static void fitting_clear(struct fitting *fitting) {
     request_clear(&fitting->request);
     groups_clear(&fitting->groups);
     formula_names_clear(&fitting->names);
-    rows_clear(&fitting->all), rows_clear(&fitting->some), rows_clear(&fitting->others);
+    rows_clear(&fitting->all), rows_clear(&fitting->folded);
+    rows_clear(&fitting->left_out), rows_clear(&fitting->others);
     free_evaluator(fitting);
     free(fitting->widths);
     fit_free(fitting->fit);

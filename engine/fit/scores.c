@@ -6,17 +6,38 @@
 #include <math.h>
 #include <stdlib.h>
 
-static int compare_doubles(const void *a, const void *b) {
-    double left = *(const double *)a, right = *(const double *)b;
-    return left < right ? -1 : left > right;
+/* The value of rank RANK, from 0; those before it become smaller, those after it greater (C. Hoare, Find,
+ * Comm. ACM 4 (1961), 321). */
+static double select_rank(double *values, size_t count, size_t rank) {
+    for (size_t low = 0, high = count - 1; low < high;) {
+        double pivot = values[low + (high - low) / 2];
+        size_t i = low, j = high + 1;
+        for (;; i++) {
+            while (values[i] < pivot)
+                i++;
+            do
+                j--;
+            while (values[j] > pivot);
+            if (i >= j)
+                break;
+            double swapped = values[i];
+            values[i] = values[j];
+            values[j] = swapped;
+        }
+        if (rank <= j)
+            high = j;
+        else
+            low = j + 1;
+    }
+    return values[rank];
 }
 
-/* Sorts VALUES. */
+/* Reorders VALUES. */
 static double median(double *values, size_t count) {
     if (count == 0)
         return NAN;
-    qsort(values, count, sizeof *values, compare_doubles);
-    return count % 2 ? values[count / 2] : (values[count / 2 - 1] + values[count / 2]) / 2;
+    double above = select_rank(values, count, count / 2);
+    return count % 2 ? above : (select_rank(values, count, count / 2 - 1) + above) / 2;
 }
 
 /* The standard error of the weighted mean of VALUES over all rows, when whole units are drawn: that of a

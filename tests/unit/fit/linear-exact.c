@@ -109,8 +109,13 @@ static void fit_one(const char *path, const char *table_name, size_t index, cons
     struct library *library = NULL;
     struct table *table = NULL;
     struct fit *fit = NULL;
-    const struct fit_options options = {
-        .response = "duration", .terms = models[index].terms, .by = by, .by_count = by_count};
+    static const char *const settings[] = {"noise=homoscedastic"};
+    const struct fit_options options = {.response = "duration",
+                                        .terms = models[index].terms,
+                                        .by = by,
+                                        .by_count = by_count,
+                                        .settings = settings,
+                                        .setting_count = 1};
     if (library_open(&installation, "fit", "linear", &library, &failure) < 0 ||
         table_open(&path, 1, NULL, &table, &failure) < 0 ||
         fit_run(library, table, &options, &fit, &failure) < 0)
