@@ -1,139 +1,219 @@
 #include "engine/command-line/fit-residuals.h"
 
-#include "engine/command-line/fit-print.h"
-#include "engine/command-line/residual-chart.h"
-#include "engine/command-line/shown.h"
-#include "engine/documents/unit.h"
+#include "engine/command-line/model-curve.h"
+#include "engine/command-line/output.h"
 #include "engine/foundation/cleanup.h"
-#include "engine/foundation/number.h"
+#include "engine/foundation/memory.h"
+#include "engine/foundation/text.h"
+#include "engine/report/chart.h"
 
 #include <inttypes.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
-enum {
-    WORST_ROWS = 5,
-    FACTORS_SHOWN = 8,
+enum { WORST_ROWS = 5, CURVES_MAX = 8 };
+
+/* A few rows spoil a fit: beyond FAR residual standard errors, of at most FEW of all rows, with at least MUCH
+ * of the squared error. */
+static const double far = 5, few = 0.02, much = 0.3;
+/* Residuals beyond this are drawn at the edge. */
+static const double reach = 8;
+
+/* ---- Residuals */
+
+struct far_row {
+    double distance;
+    size_t row;
 };
 
-/* From here down a test says that the model is not true. */
-static const double significant = 1e-3, least_p = 1e-300;
-
-static void print_head(FILE *stream, const struct fitting *fitting, const struct residuals *residuals) {
-    fprintf(stream, "\nresiduals of %zu row%s", residuals->count, residuals->count == 1 ? "" : "s");
-    if (residuals->stride > 1)
-        fprintf(stream, " (1 in %" PRIu64 ")", residuals->stride);
-    if (residuals->left_out > 0)
-        fprintf(stream, ", %zu left out", residuals->left_out);
-    const char *unit = fitting_unit(fitting, fitting_options(fitting)->response);
-    fprintf(stream, ": root mean square %.4g%s%s, %.3g %% beyond 2 sigma", residuals->rms, unit ? " " : "",
-            unit ? shown(unit).text : "", 100 * residuals_beyond(residuals, 2));
-    fprintf(stream, ", sigma that of %s\n",
-            residuals->noise ? "the model's noise" : "each group's residuals");
+static int compare_far(const void *a, const void *b) {
+    const struct far_row *left = a, *right = b;
+    return left->distance != right->distance ? (left->distance < right->distance ? 1 : -1)
+                                             : (left->row > right->row) - (left->row < right->row);
 }
 
-/* "calls.csv line 17"; in archives the line of their table. */
-void fit_residuals_print_place(FILE *stream, const struct fitting *fitting, uint64_t row) {
+void fit_residuals_init(struct fit_residuals *residuals, const struct fit *fit, const struct table *table) {
+    *residuals = (struct fit_residuals){.fit = fit, .table = table};
+    residuals->scaled = xcalloc(table->rows + 1, sizeof *residuals->scaled);
+    residuals->order = xcalloc(table->rows + 1, sizeof *residuals->order);
+    cleanup_free struct far_row *rows = xcalloc(table->rows + 1, sizeof *rows);
+    for (size_t row = 0; row < table->rows; row++) {
+        double z = (fit->response[row] - fit->mean[row]) / fit->sigma[row];
+        residuals->scaled[row] = isfinite(z) ? z : NAN;
+        if (isfinite(z))
+            rows[residuals->count++] = (struct far_row){fabs(z), row};
+    }
+    qsort(rows, residuals->count, sizeof *rows, compare_far);
+    for (size_t i = 0; i < residuals->count; i++)
+        residuals->order[i] = rows[i].row;
+}
+
+void fit_residuals_clear(struct fit_residuals *residuals) {
+    free(residuals->scaled), free(residuals->order);
+}
+
+char *fit_residuals_hint(const struct fit_residuals *residuals, bool has_outliers) {
+    double all = 0, outer = 0;
+    size_t count = 0;
+    for (size_t i = 0; i < residuals->count; i++) {
+        double z = residuals->scaled[residuals->order[i]];
+        all += z * z;
+        if (fabs(z) > far) {
+            outer += z * z;
+            count++;
+        }
+    }
+    if (count == 0 || (double)count > few * (double)residuals->count || outer < much * all)
+        return NULL;
+    return xformat("%zu of %zu rows make %.0f %% of the squared error%s", count, residuals->count,
+                   100 * outer / all,
+                   has_outliers ? ": --set outliers=3 leaves such rows out" : ": see them with --verbose");
+}
+
+/* ---- As text */
+
+static char *with_unit(const char *name, const char *unit) {
+    return xformat("%s%s%s%s", name, unit ? " (" : "", unit ? unit : "", unit ? ")" : "");
+}
+
+static const double sigma_marks[] = {-2, 0, 2};
+
+static struct chart residual_chart(const struct chart_series *points, const char *predicted) {
+    return (struct chart){.title = "residuals",
+                          .x_name = predicted,
+                          .y_name = "residuals in residual standard errors",
+                          .series = points,
+                          .series_count = 1,
+                          .y_marks = sigma_marks,
+                          .y_mark_count = sizeof sigma_marks / sizeof *sigma_marks,
+                          .y_reach = reach};
+}
+
+/* "calls.csv:17"; of archives the line of their table. */
+static char *place_of(const struct table *table, size_t row) {
     const struct table_input *input;
     uint64_t line;
-    if (table_stream_place(fitting_table(fitting), row, &input, &line))
-        fprintf(stream, "%s%s%s line %" PRIu64, shown(input->name).text, input->archive ? " " : "",
-                input->archive ? input->member : "", line);
-    else
-        fprintf(stream, "data row %" PRIu64, row + 1);
+    if (!table_place(table, row, &input, &line))
+        return xformat("row %zu", row + 1);
+    return xformat("%s%s%s:%" PRIu64, input->name, input->archive ? ":" : "",
+                   input->archive ? input->member : "", line);
 }
 
-static void print_labels(FILE *stream, const struct fitting *fitting, size_t row) {
-    const struct kept_rows *rows = fitting_kept_rows(fitting);
-    for (size_t j = 0; j < rows->label_count; j++)
-        fprintf(stream, ", %s %s", shown(fitting_label_column(fitting, j)).text,
-                shown(table_label(fitting_table(fitting), j, rows->labels[j][row])).text);
-}
-
-static void print_factors(FILE *stream, const struct fitting *fitting, size_t row) {
-    const struct fit_needs *needs = fitting_needs(fitting);
-    const char *response = fitting_options(fitting)->response;
-    size_t shown_count = 0;
-    for (size_t i = 0; i < needs->column_count && shown_count < FACTORS_SHOWN; i++) {
-        if (strcmp(needs->columns[i], response) == 0)
-            continue;
-        char value[NUMBER_TEXT_SIZE];
-        number_format_double(fitting_kept_rows(fitting)->columns[i][row], value);
-        fprintf(stream, ", %s %s", shown(needs->columns[i]).text, value);
-        shown_count++;
+static void report_worst(const struct fit_residuals *residuals, struct report_section *section) {
+    const struct table *table = residuals->table;
+    const struct model *model = residuals->fit->model;
+    size_t numbers = table->number_count, texts = table->category_count, count = numbers + texts + 3, c = 0;
+    cleanup_free struct report_column *columns = xcalloc(count, sizeof *columns);
+    columns[c++] = (struct report_column){.name = "place"};
+    for (size_t j = 0; j < texts; j++)
+        columns[c++] = (struct report_column){.name = table->categories[j].name};
+    for (size_t i = 1; i < numbers; i++) /* the first is the response */
+        columns[c++] = (struct report_column){
+            .name = table->numbers[i].name, .unit = table->numbers[i].unit, .digits = 6};
+    columns[c++] = (struct report_column){.name = "measured", .unit = model->response_unit, .digits = 5};
+    columns[c++] = (struct report_column){.name = "predicted", .unit = model->response_unit, .digits = 5};
+    columns[c++] = (struct report_column){.name = "scaled", .label = "residual std errors", .digits = 3};
+    struct report_table *rows = report_table(section, "worst", "furthest off", columns, c);
+    for (size_t k = 0; k < residuals->count && k < WORST_ROWS; k++) {
+        size_t row = residuals->order[k];
+        cleanup_free char *place = place_of(table, row);
+        report_cell_text(rows, place);
+        for (size_t j = 0; j < texts; j++)
+            report_cell_text(rows, table->categories[j].levels[table->categories[j].codes[row]]);
+        for (size_t i = 1; i < numbers; i++)
+            report_cell(rows, table->numbers[i].values[row]);
+        report_cell(rows, residuals->fit->response[row]);
+        report_cell(rows, residuals->fit->mean[row]);
+        report_cell(rows, residuals->scaled[row]);
     }
 }
 
-static void print_worst(FILE *stream, const struct fitting *fitting, const struct residuals *residuals) {
-    size_t worst[WORST_ROWS], count = residuals_worst(residuals, WORST_ROWS, worst);
-    uint64_t stride = fitting_kept_rows(fitting)->stride;
-    const char *unit = fitting_unit(fitting, fitting_options(fitting)->response);
-    if (count == 0)
-        return;
-    fprintf(stream, "the rows that are furthest off");
-    if (residuals->stride > 1)
-        fprintf(stream, ", of 1 in %" PRIu64 " rows", residuals->stride);
-    fprintf(stream, ":\n");
-    for (size_t i = 0; i < count; i++) {
-        size_t k = worst[i], row = residuals->rows[k];
-        fprintf(stream, "  ");
-        fit_residuals_print_place(stream, fitting, row * stride);
-        print_labels(stream, fitting, row);
-        print_factors(stream, fitting, row);
-        struct fit_comparison comparison;
-        fitting_compare(fitting, row, &comparison);
-        if (comparison.as)
-            fprintf(stream, ", with the row before it a %s", shown(comparison.as).text);
-        fprintf(stream, ": %.6g observed, %.6g predicted%s%s, %+.3g sigma\n",
-                residuals->predicted[k] + residuals->residual[k], residuals->predicted[k], unit ? " " : "",
-                unit ? shown(unit).text : "", residuals->standardised[k]);
+void fit_residuals_report(const struct fit_residuals *residuals, struct report_section *section, bool worst) {
+    const struct model *model = residuals->fit->model;
+    cleanup(text_clear) struct text text;
+    text_init(&text, SIZE_MAX / 4);
+    cleanup_free char *response = with_unit(model->response, model->response_unit);
+    cleanup_free char *predicted = xformat("predicted %s", response);
+    const struct chart_series points = {residuals->fit->mean, residuals->scaled, residuals->table->rows,
+                                        false};
+    const struct chart chart = residual_chart(&points, predicted);
+    chart_append_text(&chart, output_is_unicode(), &text);
+    if (text.length > 0) {
+        report_chart(section, "\n");
+        report_chart(section, text.bytes);
     }
+    if (worst && residuals->count > 0)
+        report_worst(residuals, section);
 }
 
-static void print_lack_of_fit(FILE *stream, const struct fitting *fitting, const struct lack_of_fit *lack) {
-    if (!(lack->pure_freedom > 0))
-        return;
-    const char *unit = fitting_unit(fitting, fitting_options(fitting)->response);
-    char count[FIT_PRINT_COUNT_MAX];
-    fprintf(stream, "rows repeat: %s setting%s, pure error %.3g%s%s", fit_print_count(lack->settings, count),
-            lack->settings == 1 ? "" : "s", lack->pure_error, unit ? " " : "", unit ? shown(unit).text : "");
-    if (!isnan(lack->ratio)) {
-        double p = exp(lack->log_p);
-        fprintf(stream, "; lack of fit F = %.*g (%.0f, %.0f), p %s %.2g", lack->ratio < 1000 ? 3 : 4,
-                lack->ratio, lack->freedom, lack->pure_freedom, p < least_p ? "<" : "=",
-                p < least_p ? least_p : p);
-        if (p < significant)
-            fprintf(stream, ": the standard errors above take rows for independent and the model for true");
-    }
-    fprintf(stream, "\n");
+/* ---- As SVG */
+
+static const struct table_numbers *find_numbers(const struct table *table, const char *name) {
+    for (size_t i = 0; i < table->number_count; i++)
+        if (strcmp(table->numbers[i].name, name) == 0)
+            return &table->numbers[i];
+    return NULL;
 }
 
-/* What cannot be: a time, or whatever else was observed above 0 everywhere, predicted to be 0 or less. */
-static void print_not_positive(FILE *stream, const struct fitting *fitting,
-                               const struct residuals *residuals) {
-    const char *code = fitting_unit(fitting, fitting_options(fitting)->response);
-    const struct unit *unit = code ? unit_find(code) : NULL;
-    bool is_time = unit && unit->dimension == UNIT_TIME;
-    size_t first = residuals_first_not_positive(residuals);
-    if (first == residuals->count || !(is_time || residuals->above_zero))
-        return;
-    char some[FIT_PRINT_COUNT_MAX], all[FIT_PRINT_COUNT_MAX];
-    fprintf(stream, "predicts 0%s%s or less for %s of %s rows, the first ", code ? " " : "",
-            code ? shown(code).text : "", fit_print_count(residuals->count - residuals->positive, some),
-            fit_print_count(residuals->count, all));
-    fit_residuals_print_place(stream, fitting, residuals->rows[first] * fitting_kept_rows(fitting)->stride);
-    fprintf(stream, "\n");
+static bool is_of_group(const struct table *table, const struct model *model, const struct model_group *group,
+                        size_t row) {
+    for (size_t j = 0; j < model->by_count; j++)
+        for (size_t c = 0; c < table->category_count; c++) {
+            const struct table_category *category = &table->categories[c];
+            if (strcmp(category->name, model->by[j]) == 0 &&
+                strcmp(category->levels[category->codes[row]], group->labels[j]) != 0)
+                return false;
+        }
+    return true;
 }
 
-void fit_residuals_print(FILE *stream, const struct fitting *fitting, const struct residuals *residuals,
-                         const struct lack_of_fit *lack) {
-    if (residuals->count == 0)
-        return;
-    const char *response = fitting_options(fitting)->response;
-    print_head(stream, fitting, residuals);
-    residual_chart_print(stream, residuals, residual_chart_unicode(), response,
-                         fitting_unit(fitting, response));
-    print_lack_of_fit(stream, fitting, lack);
-    print_not_positive(stream, fitting, residuals);
-    print_worst(stream, fitting, residuals);
+/* A group's data and its curve; owns what the chart borrows. */
+struct curve_panel {
+    struct model_curve curve;
+    struct chart_series series[2];
+    double *y;
+    char *x_name, *y_name;
+};
+
+static bool make_panel(const struct fit_residuals *residuals, const struct model_group *group,
+                       struct curve_panel *panel, struct chart *ret) {
+    const struct table *table = residuals->table;
+    const struct model *model = residuals->fit->model;
+    if (!model_curve(model, group, &panel->curve))
+        return false;
+    const struct table_numbers *x = find_numbers(table, panel->curve.column);
+    if (!x)
+        return false;
+    panel->y = xmalloc((table->rows + 1) * sizeof *panel->y);
+    for (size_t row = 0; row < table->rows; row++)
+        panel->y[row] = is_of_group(table, model, group, row) ? residuals->fit->response[row] : NAN;
+    panel->x_name = with_unit(x->name, x->unit);
+    panel->y_name = with_unit(model->response, model->response_unit);
+    panel->series[0] = (struct chart_series){x->values, panel->y, table->rows, false};
+    panel->series[1] = (struct chart_series){panel->curve.x, panel->curve.y, MODEL_CURVE_POINTS, true};
+    *ret = (struct chart){.title = group->name,
+                          .x_name = panel->x_name,
+                          .y_name = panel->y_name,
+                          .series = panel->series,
+                          .series_count = 2};
+    return true;
+}
+
+int fit_residuals_plot(const struct fit_residuals *residuals, const char *path, struct failure *failure) {
+    const struct model *model = residuals->fit->model;
+    struct chart charts[CURVES_MAX + 1];
+    cleanup_free struct curve_panel *panels = xcalloc(CURVES_MAX, sizeof *panels);
+    cleanup_free char *response = with_unit(model->response, model->response_unit);
+    cleanup_free char *predicted = xformat("predicted %s", response);
+    const struct chart_series points = {residuals->fit->mean, residuals->scaled, residuals->table->rows,
+                                        false};
+    size_t count = 1;
+    charts[0] = residual_chart(&points, predicted);
+    for (size_t g = 0; g < model->group_count && count <= CURVES_MAX; g++)
+        count += make_panel(residuals, &model->groups[g], &panels[count - 1], &charts[count]);
+    int r = chart_write_svg(charts, count, path, failure);
+    for (size_t i = 0; i < CURVES_MAX; i++)
+        free(panels[i].y), free(panels[i].x_name), free(panels[i].y_name);
+    return r;
 }

@@ -1,17 +1,27 @@
-/* What `assay fit` prints of the residuals: how they lie, what rows that repeat say of the model, whether it
- * predicts times that cannot be, and the rows that are furthest off. */
+/* What a fit leaves unexplained: the rows that spoil it, residuals as a chart, and the rows furthest off. */
 #ifndef ASSAY_COMMAND_LINE_FIT_RESIDUALS_H
 #define ASSAY_COMMAND_LINE_FIT_RESIDUALS_H
 
-#include "engine/plugin/lack-of-fit.h"
-#include "engine/plugin/residuals.h"
+#include "engine/fit/fit.h"
+#include "engine/table/table.h"
 
-#include <stdio.h>
+struct fit_residuals {
+    const struct fit *fit; /* with its predictions; borrowed, as the table */
+    const struct table *table;
+    double *scaled; /* of each row: (measured - predicted) / sigma; NaN: not known */
+    size_t *order;  /* rows, the furthest off first; `count` of them */
+    size_t count;
+};
 
-void fit_residuals_print(FILE *stream, const struct fitting *fitting, const struct residuals *residuals,
-                         const struct lack_of_fit *lack);
+void fit_residuals_init(struct fit_residuals *residuals, const struct fit *fit, const struct table *table);
+void fit_residuals_clear(struct fit_residuals *residuals);
 
-/* Where the ROW-th row of the table stands: "calls.csv line 17". */
-void fit_residuals_print_place(FILE *stream, const struct fitting *fitting, uint64_t row);
+/* "12 of 3264 rows make 83 % of the squared error: --set outliers=3 leaves such rows out", where a few rows
+ * do and the method HAS_OUTLIERS, a parameter of that name, not set; otherwise NULL. The caller frees. */
+char *fit_residuals_hint(const struct fit_residuals *residuals, bool has_outliers);
+/* The chart; with WORST also the rows that are furthest off. */
+void fit_residuals_report(const struct fit_residuals *residuals, struct report_section *section, bool worst);
+/* The same chart as SVG, with data and curves of a model over one column. */
+int fit_residuals_plot(const struct fit_residuals *residuals, const char *path, struct failure *failure);
 
 #endif

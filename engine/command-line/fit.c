@@ -1,187 +1,194 @@
 /* assay fit: tables in, a model out. */
-#include "engine/command-line/fit-distances.h"
-#include "engine/command-line/fit-progress.h"
-#include "engine/command-line/fit-report.h"
-#include "engine/command-line/fit-request.h"
+#include "engine/command-line/fit-arguments.h"
 #include "engine/command-line/fit-residuals.h"
-#include "engine/command-line/fit-rows.h"
 #include "engine/command-line/fit-verbs.h"
+#include "engine/command-line/model-report.h"
 #include "engine/command-line/output.h"
-#include "engine/command-line/shown.h"
-#include "engine/command-line/verb.h"
 #include "engine/foundation/cleanup.h"
-#include "engine/foundation/file.h"
-#include "engine/foundation/installation.h"
-#include "engine/foundation/number.h"
+#include "engine/foundation/clock.h"
+#include "engine/foundation/memory.h"
 #include "engine/foundation/text.h"
-#include "engine/plugin/cross-validation.h"
-#include "engine/plugin/distance-plot.h"
-#include "engine/plugin/evaluation.h"
-#include "engine/plugin/fitted-model.h"
-#include "engine/plugin/fitting.h"
-#include "engine/plugin/model-writer.h"
-#include "engine/plugin/residual-plot.h"
-#include "engine/plugin/table.h"
+#include "engine/model/model.h"
+#include "engine/model/write.h"
+#include "engine/plugin/library.h"
+#include "engine/report/shown.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
-/* ---- Doing it */
+/* ---- How far it is: a line on a terminal, once the command has taken 2 s */
 
-static int refuse_empty(const struct fit_report *report, const struct fitting *fitting,
-                        struct failure *failure) {
-    const char *reason = fit_report_first_reason(report);
-    uint32_t groups = fitting_group_count(fitting);
-    if (groups == 1)
-        return failure_input(failure, NULL, 0, 0, "the model could not be fitted: %s",
-                             reason ? reason : "no reason");
-    return failure_input(failure, NULL, 0, 0,
-                         "none of the %u groups could be fitted; the first because of %s", groups,
-                         reason ? reason : "no reason");
-}
+static const int64_t quiet_ns = 2000000000, period_ns = 100000000;
 
-/* The listeners of one fit. */
-struct results {
-    struct fit_report *table;
-    struct model_writer *file, *json;
-    struct fitted_model *model;
-    struct cross_validation *validation; /* before all of them */
+struct progress_line {
+    int64_t began_ns, shown_ns;
+    bool is_drawn;
 };
 
-static void results_clear(struct results *results) {
-    fit_report_free(results->table);
-    model_writer_free(results->file);
-    model_writer_free(results->json);
-    fitted_model_free(results->model);
-    cross_validation_free(results->validation);
-    *results = (struct results){0};
+static void progress_hear(void *context, const char *of, uint64_t done, uint64_t total) {
+    struct progress_line *line = context;
+    int64_t now_ns = clock_monotonic_ns();
+    if (!isatty(STDERR_FILENO) || now_ns - line->began_ns < quiet_ns || now_ns - line->shown_ns < period_ns)
+        return;
+    if (total > 0)
+        fprintf(stderr, "\r\033[K  %llu of %llu %s", (unsigned long long)done, (unsigned long long)total, of);
+    else
+        fprintf(stderr, "\r\033[K  %llu %s", (unsigned long long)done, of);
+    line->is_drawn = true;
+    line->shown_ns = now_ns;
 }
 
-/* The table for people, the model file and standard output, as asked. */
-static int open_results(const struct fitting *fitting, const struct fitting_request *request,
-                        struct results *ret, struct failure *failure) {
-    int r = fit_report_new(fitting, request->json ? NULL : stdout, &ret->table);
-    if (r == 0 && request->output)
-        r = model_writer_open(request->output, fitting, &ret->file, failure);
-    if (r == 0 && request->json)
-        r = model_writer_open_descriptor(STDOUT_FILENO, fitting, &ret->json, failure);
-    if (r == 0 && (request->plot || (!request->json && !request->brief)))
-        r = fitted_model_new(fitting_plugin(fitting)->name, request->options.response, &ret->model, failure);
-    return r;
+static void progress_end(struct progress_line *line) {
+    if (line->is_drawn)
+        fputs("\r\033[K", stderr);
+    line->is_drawn = false;
 }
 
-/* To people and into the plot, as asked. */
-static int show_residuals(const struct fitting *fitting, const struct fitted_model *model,
-                          const struct fitting_request *request, struct failure *failure) {
-    cleanup(residuals_clear) struct residuals residuals = {0};
-    const char *kind = fitted_model_view(model)->kind;
-    bool told = !request->json && !request->brief;
-    if (!evaluation_knows(kind)) {
-        if (told)
-            fit_distances_print(stdout, fitting);
-        return request->plot ? distance_plot_write(request->plot, fitting, failure) : 0;
-    }
-    int r = residuals_init(&residuals, fitting, model, failure);
-    if (r == 0 && told) {
-        struct lack_of_fit lack;
-        r = lack_of_fit_init(&lack, fitting, model, &residuals, failure);
-        if (r == 0)
-            fit_residuals_print(stdout, fitting, &residuals, &lack);
-    }
-    if (r == 0 && request->plot)
-        r = residual_plot_write(request->plot, fitting, model, &residuals, failure);
-    return r;
+/* ---- The result */
+
+static void stamp(struct model *model) {
+    char now[32];
+    time_t seconds = time(NULL);
+    struct tm parts;
+    strftime(now, sizeof now, "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&seconds, &parts));
+    model->origin.engine = xstrdup(ASSAY_VERSION);
+    model->origin.created = xstrdup(now);
 }
 
-static int report(struct fitting *fitting, const struct fitting_request *request, struct failure *failure) {
-    cleanup(results_clear) struct results results = {0};
-    int r = open_results(fitting, request, &results, failure);
-    if (r < 0)
-        return r;
-    const struct fitting_listener *listeners[4] = {fit_report_listener(results.table)};
-    size_t count = 1;
-    if (results.file)
-        listeners[count++] = model_writer_listener(results.file);
-    if (results.json)
-        listeners[count++] = model_writer_listener(results.json);
-    if (results.model)
-        listeners[count++] = fitted_model_listener(results.model);
-    const struct cross_validation_options folds = {request->folds, fitting_request_note, NULL};
-    r = cross_validation_new(fitting, &folds, listeners, count, &results.validation);
-    if (r < 0)
-        return r;
-    const struct fitting_listener *first = cross_validation_listener(results.validation);
-    r = fitting_finish(fitting, &first, 1, failure);
-    if (r < 0)
-        return r;
-    fit_report_spread(results.table);
-    if (fit_report_fitted(results.table) == 0) {
-        fit_report_end(results.table, NULL);
-        return refuse_empty(results.table, fitting, failure);
-    }
-    if (results.model)
-        r = show_residuals(fitting, results.model, request, failure);
-    r = r < 0 || !results.file ? r : model_writer_commit(results.file, failure);
-    r = r < 0 || !results.json ? r : model_writer_commit(results.json, failure);
-    if (r == 0)
-        fit_report_end(results.table, request->output);
-    return r;
-}
-
-/* A group that has one fold cannot be fitted without it. */
-static int check_folds(const struct fitting_request *request, struct failure *failure) {
-    const struct fitting_options *options = &request->options;
-    size_t within = 0;
-    for (size_t i = 0; i < options->fold_column_count; i++)
-        for (size_t j = 0; j < options->by_count; j++)
-            within += strcmp(options->fold_columns[i], options->by[j]) == 0;
-    if (request->folds == 0 || within == 0 || within < options->fold_column_count)
-        return 0;
+static int refuse_empty(const struct fit *fit, const struct table *table, struct failure *failure) {
+    const struct model *model = fit->model;
+    const char *reason = model->skipped_count > 0 ? model->skipped[0].reason : "no rows";
+    if (table->rows == 0 && table->rows_flagged > 0)
+        return failure_input(failure, NULL, 0, 0,
+                             "all %llu rows were flagged by gates and are left out; --with-flagged uses them",
+                             (unsigned long long)table->rows_flagged);
+    if (table->rows == 0 && table->rows_elsewhere > 0)
+        return failure_input(failure, NULL, 0, 0, "none of %llu rows meets --where",
+                             (unsigned long long)table->rows_elsewhere);
+    if (model->skipped_count <= 1)
+        return failure_input(failure, NULL, 0, 0, "the model could not be fitted: %s", reason);
     return failure_input(failure, NULL, 0, 0,
-                         "--folds-by %s: each group has one value of it, and without its rows there is "
-                         "nothing to fit; expected other columns than those of the groups, setting or row",
-                         options->fold_columns[0]);
+                         "none of the %zu groups could be fitted; the first (%s) because of %s",
+                         model->skipped_count, model->skipped[0].name, reason);
 }
 
-static const char *const rows_only[] = {"--where", "--with-flagged"};
+static bool has_parameter(const struct library *library, const struct fit_arguments *arguments,
+                          const char *name) {
+    const struct plugin_parameter *parameter = library->fit->parameters;
+    for (size_t i = 0; i < arguments->options.setting_count; i++)
+        if (strncmp(arguments->options.settings[i], name, strlen(name)) == 0)
+            return false; /* it is set already */
+    for (; parameter && parameter->name; parameter++)
+        if (strcmp(parameter->name, name) == 0)
+            return true;
+    return false;
+}
 
-static int fit(const struct verb_arguments *arguments, struct failure *failure) {
+static void report_notes(struct report_section *section, const struct fit *fit, const struct table *table,
+                         const struct fit_arguments *arguments) {
+    if (arguments->is_shadowed)
+        report_note(section, REPORT_NOTE, "'%s' is the method; the file of that name is given as ./%s",
+                    arguments->method, arguments->method);
+    for (size_t i = 0; i < fit->note_count; i++)
+        report_note(section, REPORT_NOTE, "%s", fit->notes[i]);
+    if (table->rows_elsewhere > 0)
+        report_note(section, REPORT_NOTE, "%llu rows do not meet --where and are left out",
+                    (unsigned long long)table->rows_elsewhere);
+    double missing = 0;
+    for (size_t g = 0; g < fit->model->group_count; g++) {
+        double here = model_group_value(&fit->model->groups[g], "rows_left_out");
+        missing += isnan(here) ? 0 : here;
+    }
+    if (missing > 0)
+        report_note(section, REPORT_NOTE, "%.0f rows are left out: a value is missing or not finite",
+                    missing);
+}
+
+static int print_model(const struct model *model, struct failure *failure) {
+    cleanup(text_clear) struct text text;
+    text_init(&text, SIZE_MAX / 4);
+    int r = model_file_append(model, &text, failure);
+    if (r == 0)
+        fwrite(text.bytes, 1, text.length, stdout); /* main reports why it failed */
+    return r;
+}
+
+static void print_report(const struct fit *fit, const struct table *table, const struct library *library,
+                         const struct fit_arguments *arguments, const struct fit_residuals *residuals) {
+    cleanup(report_cleanup) struct report *report = report_new(), *rest = report_new();
+    cleanup_free char *hint =
+        residuals ? fit_residuals_hint(residuals, has_parameter(library, arguments, "outliers")) : NULL;
+    model_report_verdict(report->root, fit->model, hint);
+    report_notes(report->root, fit, table, arguments);
+    model_report_speed(report->root, fit->model);
+    model_report_groups(report->root, fit->model);
+    report_print(report, stdout, arguments->verbose);
+    report_print(fit->tables, stdout, arguments->verbose);
+    if (residuals && !arguments->brief)
+        fit_residuals_report(residuals, rest->root, arguments->verbose || hint);
+    if (arguments->output)
+        report_note(rest->root, REPORT_LINE, "written to %s", arguments->output);
+    report_print(rest, stdout, arguments->verbose);
+}
+
+static int finish(const struct fit *fit, const struct table *table, const struct library *library,
+                  const struct fit_arguments *arguments, struct failure *failure) {
+    cleanup(fit_residuals_clear) struct fit_residuals residuals = {0};
+    if (fit->mean)
+        fit_residuals_init(&residuals, fit, table);
+    int r = arguments->output ? model_file_write(fit->model, arguments->output, failure) : 0;
+    if (r == 0 && arguments->plot && residuals.count == 0)
+        return failure_input(failure, NULL, 0, 0, "--plot: '%s' leaves no residuals that could be drawn",
+                             arguments->method);
+    r = r < 0 || !arguments->plot ? r : fit_residuals_plot(&residuals, arguments->plot, failure);
+    if (r == 0 && arguments->json) {
+        for (size_t i = 0; i < fit->note_count; i++)
+            fprintf(stderr, "assay: note: %s\n", shown(fit->notes[i]).text);
+        return print_model(fit->model, failure);
+    }
+    if (r == 0)
+        print_report(fit, table, library, arguments, residuals.count > 0 ? &residuals : NULL);
+    return r;
+}
+
+/* ---- The fit */
+
+static int fit(const struct verb_arguments *words, struct failure *failure) {
     cleanup(installation_clear) struct installation installation = {0};
-    cleanup(fitting_request_clear) struct fitting_request request = {0};
-    cleanup(table_stream_cleanup) struct table *table = NULL;
-    cleanup(fitting_cleanup) struct fitting *fitting = NULL; /* goes before what it borrows */
-    cleanup(fit_progress_end) struct fit_progress progress;
-    fit_progress_begin(&progress);
-    request.options.progress = fit_progress_hear;
-    request.options.progress_context = &progress;
+    cleanup(library_cleanup) struct library *library = NULL;
+    cleanup(table_cleanup) struct table *table = NULL;
+    cleanup(fit_arguments_clear) struct fit_arguments arguments = {0};
+    cleanup(fit_cleanup) struct fit *result = NULL;
+    cleanup(progress_end) struct progress_line progress = {.began_ns = clock_monotonic_ns()};
     int r = installation_init(&installation, NULL, getenv("ASSAY_PATH"), failure);
     r = r < 0 ? r
-              : fitting_request_read(arguments, arguments->operands, arguments->operand_count, &installation,
-                                     &request, failure);
-    r = r < 0 ? r : output_check(request.output, request.inputs, request.input_count, failure);
-    r = r < 0 ? r : output_check(request.plot, request.inputs, request.input_count, failure);
-    r = r < 0 ? r : output_check_apart(request.output, request.plot, failure);
-    if (r == 0 && request.options.method && fit_rows_has(&installation, request.options.method))
-        return fit_rows(arguments, &installation, request.options.method, request.inputs, request.input_count,
-                        failure);
-    for (size_t i = 0; r == 0 && i < sizeof rows_only / sizeof *rows_only; i++)
-        if (verb_switch(arguments, rows_only[i]))
-            return failure_input(failure, NULL, 0, 0,
-                                 "'%s' is for methods that are functions on rows, which '%s' is not yet",
-                                 rows_only[i], request.options.method ? request.options.method : "linear");
-    r = r < 0 ? r
-              : table_open_member(request.inputs, request.input_count, request.member,
-                                  request.output || request.json, &table, failure);
-    r = r < 0 ? r : fitting_request_complete(&request, arguments, table, failure);
-    r = r < 0 ? r : check_folds(&request, failure);
-    r = r < 0 ? r
-              : fitting_run(&installation, table, &request.options, fitting_request_note, NULL, &fitting,
-                            failure);
-    return r < 0 ? r : report(fitting, &request, failure);
+              : fit_arguments_read(words, words->operands, words->operand_count, &installation, &arguments,
+                                   failure);
+    r = r < 0 ? r : table_open(arguments.inputs, arguments.input_count, &arguments.table, &table, failure);
+    r = r < 0 ? r : fit_arguments_complete(&arguments, table, failure);
+    r = r < 0 ? r : library_open(&installation, "fit", arguments.method, &library, failure);
+    if (r < 0)
+        return r;
+    arguments.options.keep_predictions = !arguments.json || arguments.plot;
+    arguments.options.progress = progress_hear;
+    arguments.options.progress_context = &progress;
+    r = fit_run(library, table, &arguments.options, &result, failure);
+    progress_end(&progress);
+    if (r < 0)
+        return r;
+    if (result->model->group_count == 0)
+        return refuse_empty(result, table, failure);
+    stamp(result->model);
+    return finish(result, table, library, &arguments, failure);
 }
+
+/* ---- The actions */
 
 /* What can be done, and by which word or switch; a file of such a name is ./compare. */
 enum { FIT = 1, ALTERNATIVES = 2, COMPARE = 4, METHODS = 8, PARAMETERS = 16 };
@@ -211,15 +218,16 @@ static const struct {
     {"--seed", FIT | ALTERNATIVES},
     {"--folds", FIT | ALTERNATIVES},
     {"--folds-by", FIT | ALTERNATIVES},
-    {"--table", FIT},
-    {"--where", FIT},
-    {"--with-flagged", FIT},
+    {"--table", FIT | ALTERNATIVES},
+    {"--separator", FIT | ALTERNATIVES},
+    {"--columns", FIT | ALTERNATIVES},
+    {"--where", FIT | ALTERNATIVES | COMPARE},
+    {"--with-flagged", FIT | ALTERNATIVES | COMPARE},
     {"--output", FIT},
     {"--data", COMPARE},
     {"--plot", FIT},
-    {"--breaks", FIT},
-    {"--breaks-group", FIT},
     {"--brief", FIT},
+    {"--verbose", FIT | ALTERNATIVES | COMPARE},
     {"--methods", METHODS},
     {"--parameters", PARAMETERS},
 };
@@ -247,46 +255,45 @@ static int run(const struct verb_arguments *arguments, struct failure *failure) 
                              arguments->verb->synopsis);
     if (action->bit == METHODS && arguments->operand_count > 0)
         return failure_input(failure, arguments->verb->name, 0, 0,
-                             "unexpected operand '%s'; usage: "
-                             "assay fit --methods",
-                             arguments->operands[0]);
+                             "unexpected operand '%s'; usage: assay fit --methods", arguments->operands[0]);
     return action->run(arguments, failure);
 }
 
 static const struct verb_option options[] = {
-    {"--response", 'y', "COLUMN", "The column to be explained.", false},
-    {"--table", 0, "NAME",
-     "Read results/tables/NAME.csv of archives, a further table of their experiment, in place of "
-     "results/results.csv.",
+    {"--response", 'y', "COLUMN",
+     "What is explained: a column, or an expression such as 1/perf (what the archive suggests, or its only "
+     "response, or 'duration').",
      false},
-    {"--terms", 't', "TERMS",
-     "What explains it: M-0, M-1, M-2, or a sum of products such as 1+m*n*k+n*p^-1+log2(p); a column of "
-     "texts of an archive counts as a category, category(COLUMN) makes any column one, as a CSV needs.",
-     false},
-    {"--sizes", 0, "COLUMNS", "The columns that M-1 and M-2 are over (m,n,k).", false},
+    {"--terms", 't', "TERMS", "By what, for methods that take a formula: 1+m*n*k, M-2.", false},
+    {"--sizes", 0, "COLUMNS", "Columns that M-1 and M-2 are over (m,n,k), or that the method takes.", false},
     {"--by", 'b', "COLUMNS", "One fit for each combination of these columns' values; 'none' for one in all.",
      false},
-    {"--where", 0, "EXPRESSION", "Only rows for which this is true, such as 'm > 100 and n != 64'.", false},
+    {"--where", 0, "EXPRESSION", "Only rows for which this is true: \"m > 100 and op == 'recv'\".", false},
     {"--with-flagged", 0, NULL, "Also rows of archives that a gate flagged.", false},
-    {"--weights", 'w', "COLUMN", "Weights of the rows in the sum of squares; 0 leaves a row out.", false},
+    {"--weights", 'w', "COLUMN",
+     "Weights of the rows in the sum of squares, a column or an expression such as 1/(m*n*k)^2; 0 leaves a "
+     "row "
+     "out.",
+     false},
+    {"--table", 0, "NAME",
+     "Of archives: results/tables/NAME.csv instead of the table of the suggested model.", false},
+    {"--separator", 0, "CHARACTER", "Of CSV files, or 'tab' (found in the first lines).", false},
+    {"--columns", 0, "NAMES", "Names of the columns of CSV files without a header.", false},
     {"--set", 's', "NAME=VALUE", "A parameter of the method (see --parameters).", true},
-    {"--seed", 0, "NUMBER", "Of what the method draws at random; recorded in the model (1).", false},
+    {"--seed", 0, "NUMBER", "Of what is drawn at random; recorded in the model (1).", false},
     {"--folds", 0, "NUMBER", "Folds of the cross-validation (5); 0 for none.", false},
-    {"--breaks", 0, "MODEL", "smpi: segments begin where those of this model do (piecewise, or smpi).",
-     false},
-    {"--breaks-group", 0, "GROUP", "Of which group of that model; by default its only one, or PingPong's.",
-     false},
     {"--folds-by", 0, "UNIT",
      "What is in one fold together: 'setting', rows with equal factors (the default); 'row', each row by "
      "itself; or columns such as host,day, rows that are equal in these.",
      false},
     {"--output", 'o', "FILE", "Write the model, for prediction and as a record.", false},
     {"--data", 0, "INPUT", "compare: rows to judge the models on; may be given several times.", true},
-    {"--plot", 0, "FILE", "Draw the residuals, and the data of models over one column, as SVG.", false},
-    {"--brief", 0, NULL, "No residuals: neither their chart nor the rows that are furthest off.", false},
+    {"--plot", 0, "FILE", "Draw the residuals, and data and curve of models over one column, as SVG.", false},
+    {"--brief", 0, NULL, "No chart.", false},
+    {"--verbose", 'v', NULL, "All there is: AIC, BIC, t, p, ranges, the rows that are furthest off.", false},
     {"--methods", 0, NULL, "List the methods that are installed.", false},
     {"--parameters", 0, NULL, "List what can be set of a METHOD: values, ranges, defaults.", false},
-    {"--json", 0, NULL, "Print the model, or what is listed, as JSON instead of a table.", false},
+    {"--json", 0, NULL, "Print the model, or what is listed, as JSON.", false},
     {0},
 };
 
@@ -295,56 +302,55 @@ const struct verb verb_fit = {
     .summary = "fit a model to archives or CSV files",
     .synopsis = "assay fit [METHOD|alternatives] INPUT... [OPTIONS] | assay fit compare MODEL MODEL...",
     .description =
-        "Reads archives and CSV files, one after the other, and fits a model to every group of rows. An "
-        "archive "
-        "suggests its model: 'assay fit dgemm.zip' needs nothing else. What is given as an option goes "
-        "before what "
-        "the archive suggests. Of archives of one run the latest part is used, and of a file that is given "
-        "twice "
-        "one; what is left out is named. Numbers in other units than those of the first input are converted "
-        "to them, "
-        "or refused "
-        "when they cannot be. A number that is missing may be empty, blank, NA, nan or inf: its row is left "
-        "out "
-        "and counted.\n"
+        "Reads archives, folders of runs and CSV files, one after the other, and fits a model to every group "
+        "of "
+        "rows. An archive suggests its model: 'assay fit dgemm.zip' needs nothing else. What is given as an "
+        "option goes before what the archive suggests. Of archives of one run the latest part is used, and "
+        "of a "
+        "file that is given twice one; what is left out is named. Rows that a gate flagged are left out and "
+        "counted. Numbers in other units than those of the first input are converted to them, or refused "
+        "when "
+        "they cannot be. A number that is missing may be empty, blank, NA, nan or inf: its row is left out "
+        "and "
+        "counted. CSV may come from a pipe ('-' is standard input), be compressed by gzip, and be separated "
+        "by "
+        "commas, semicolons or tabs.\n"
         "\n"
         "METHOD is the name of a fit plugin without 'fit-'; 'linear', least squares on polynomial terms, is "
-        "the "
-        "default. Terms are products of columns: 1+m*n*k+m^2, where 1 is the intercept and mnk is short for "
-        "m*n*k "
-        "if no column has that name. Over the sizes m, n, k the named models are M-0: 1; M-1: 1+m*n*k; "
-        "M-2: 1+m*n*k+m*n+m*k+n*k, the default.\n"
+        "the default. A file with such a name is given as ./linear. Terms are products of columns: "
+        "1+m*n*k+m^2, "
+        "where 1 is the intercept and mnk is short for m*n*k if no column has that name. Over the sizes m, "
+        "n, k "
+        "the named models are M-0: 1; M-1: 1+m*n*k; M-2: 1+m*n*k+m*n+m*k+n*k, the default.\n"
+        "\n"
+        "The first line says whether the model can be used for prediction: the error on settings that were "
+        "left "
+        "out of the fit (K-fold cross-validation, seeded), as the root of its mean square over the mean, and "
+        "as "
+        "the median of the relative error; where it was measured; whether a formula lacks fit, by the F test "
+        "on "
+        "rows that repeat (Draper and Smith); whether a time of 0 or less is predicted; and what to do where "
+        "a "
+        "few rows spoil it. Of a matrix product the asymptotic speed follows, then coefficients, then "
+        "residuals "
+        "in standard deviations of the model's noise. --plot writes the same as SVG.\n"
         "\n"
         "Groups that cannot be fitted are named with the reason and do not stop the others; the command "
-        "fails, with "
-        "exit code 2, when no group could be fitted.\n"
-        "\n"
-        "Beside the estimates it prints what a statistician asks first: the error on rows that were left out "
-        "of the fit (K-fold cross-validation, seeded, settings left out as a whole unless --folds-by says "
-        "otherwise; not done, and said so, where the table has more than "
-        "262,144 rows or 16,384 groups), the residuals as a chart, in standard "
-        "deviations "
-        "of the model's noise, and the rows that are furthest off, with the line of their file. Where rows "
-        "repeat, those with equal factors tell by F whether the model lacks fit (Draper and Smith); a model "
-        "that predicts times of 0 or less for its own rows is told to. --plot "
-        "writes the same as SVG, with quantiles, and with data and curve of a model over one column. Of a "
-        "population distances of machines and runs stand in place of residuals: from their mean, against "
-        "chi-squared, and the furthest of them by name. On a "
-        "terminal, what takes more than 2 s says how far it is and when it will be done.\n"
+        "fails, with exit code 2, when no group could be fitted. On a terminal, what takes more than 2 s "
+        "says "
+        "how far it is.\n"
         "\n"
         "'alternatives' fits M-0, M-1 and M-2 with every kind of noise, pooled and by each first part of "
-        "--by, "
-        "and judges all on rows left out of their fits. The simplest that suffices is marked: of those whose "
-        "error is at most one standard error above the least the one with the fewest parameters, with the "
-        "simplest noise whose log score is within one standard error of the best. Rows of groups too small "
-        "for some of them are left out for all, and named, while they are at most half of the groups and a "
-        "tenth of the rows. 'compare' does the same with model files, on rows given with --data, and shows "
-        "how far their estimates are apart; without --data it judges only models of the same rows. A file "
-        "with such a name is given as ./compare.\n"
+        "--by, and judges all on rows left out of their fits. The simplest that suffices is marked. "
+        "'compare' "
+        "does the same with model files, on rows given with --data, and shows how far their estimates are "
+        "apart; without --data it judges only models of the same rows. A file with such a name is given as "
+        "./compare.\n"
         "\n"
         "    assay fit dgemm.zip -o dgemm-model.json\n"
         "    assay fit calls.csv --response duration --terms M-2 --by host,core\n"
-        "    assay fit linear a.csv b.csv --terms '1 + size + size^2' --weights w --json\n"
+        "    assay fit linear a.csv b.csv --terms '1 + size + size^2' --weights 1/size^2 --json\n"
+        "    zcat calls.csv.gz | assay fit - --columns size,duration --terms 1+size\n"
         "    assay fit alternatives dgemm.zip --by node,core\n"
         "    assay fit compare monday.json tuesday.json --data wednesday.zip\n",
     .options = options,

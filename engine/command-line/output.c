@@ -4,6 +4,7 @@
 #include "engine/foundation/file.h"
 
 #include <errno.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -35,6 +36,40 @@ int output_check_apart(const char *one, const char *other, struct failure *failu
     if (!one || !other || !(file_is_same(one, other) || would_be_same(one, other)))
         return 0;
     return failure_input(failure, NULL, 0, 0, "'%s' and '%s' are one file; expected two outputs", one, other);
+}
+
+int output_report(const struct report *report, bool json, bool verbose, struct failure *failure) {
+    cleanup(text_clear) struct text text = {0};
+    if (!json) {
+        report_print(report, stdout, verbose);
+        return 0;
+    }
+    text_init(&text, SIZE_MAX / 4);
+    int r = report_print_json(report, &text, failure);
+    if (r == 0)
+        fwrite(text.bytes, 1, text.length, stdout); /* main reports why it failed */
+    return r;
+}
+
+int output_table(const struct report_table *table, const char *output, struct failure *failure) {
+    cleanup(text_clear) struct text text = {0};
+    if (output)
+        return report_table_write(table, output, failure);
+    text_init(&text, SIZE_MAX / 4);
+    int r = report_table_append_csv(table, &text, failure);
+    if (r == 0)
+        fwrite(text.bytes, 1, text.length, stdout);
+    return r;
+}
+
+bool output_is_unicode(void) {
+    static const char *const names[] = {"LC_ALL", "LC_CTYPE", "LANG"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        const char *value = getenv(names[i]);
+        if (value && value[0])
+            return strcasestr(value, "utf-8") || strcasestr(value, "utf8");
+    }
+    return false;
 }
 
 int output_flush(void) {

@@ -3,6 +3,7 @@
 #define ASSAY_COMMAND_LINE_OUTPUT_H
 
 #include "engine/foundation/failure.h"
+#include "engine/report/report.h"
 
 #include <stddef.h>
 
@@ -13,6 +14,14 @@ int output_check(const char *output, const char *const *inputs, size_t count, st
 /* Refuses two outputs that are one file, by whatever name, whether it is there yet or not. NULL is nothing.
  */
 int output_check_apart(const char *one, const char *other, struct failure *failure);
+
+/* REPORT on standard output: as text, with VERBOSE all of it, or as JSON. */
+int output_report(const struct report *report, bool json, bool verbose, struct failure *failure);
+/* TABLE as CSV on standard output, or where OUTPUT is a name in that file, with units beside it. */
+int output_table(const struct report_table *table, const char *output, struct failure *failure);
+
+/* Whether the locale of the environment has more characters than ASCII. */
+bool output_is_unicode(void);
 
 /* fflush(stdout) that keeps the reason: stdio itself tells only once why a write failed. 0, or the negative
  * errno of the first failure that one of these calls met. */

@@ -379,6 +379,18 @@ static int skip_byte_order_mark(struct csv_reader *reader, struct failure *failu
     return r < 0 ? r : 0;
 }
 
+/* The names that a table without a header was given. */
+static int take_names(struct csv_reader *reader, const char *const *columns, size_t count,
+                      struct failure *failure) {
+    int r = skip_byte_order_mark(reader, failure);
+    r = r < 0 ? r : skip_comments(reader, failure);
+    for (size_t i = 0; r >= 0 && i < count; i++)
+        if (text_set_add(&reader->names, columns[i], strlen(columns[i])) < i)
+            return failure_input(failure, NULL, 0, 0, "two columns are called '%.64s'", columns[i]);
+    reader->column_count = count;
+    return r < 0 ? r : 0;
+}
+
 static int read_header(struct csv_reader *reader, struct failure *failure) {
     int r = skip_byte_order_mark(reader, failure);
     if (r < 0)
@@ -403,8 +415,9 @@ static int read_header(struct csv_reader *reader, struct failure *failure) {
     return 0;
 }
 
-int csv_reader_open(const char *name, csv_read_function read, void *context, size_t capacity, int separator,
-                    struct csv_reader **ret, struct failure *failure) {
+int csv_reader_open_named(const char *name, csv_read_function read, void *context, size_t capacity,
+                          int separator, const char *const *columns, size_t count, struct csv_reader **ret,
+                          struct failure *failure) {
     cleanup(csv_reader_cleanup) struct csv_reader *reader = xmalloc(sizeof *reader);
     *reader = (struct csv_reader){.name = xstrdup(name),
                                   .read = read,
@@ -415,9 +428,14 @@ int csv_reader_open(const char *name, csv_read_function read, void *context, siz
                                   .line = 1,
                                   .is_foreign = separator != CSV_STRICT,
                                   .separator = separator == CSV_STRICT ? ',' : (char)separator};
-    int r = read_header(reader, failure);
+    int r = columns ? take_names(reader, columns, count, failure) : read_header(reader, failure);
     if (r < 0)
         return r;
     *ret = take_pointer(reader);
     return 0;
+}
+
+int csv_reader_open(const char *name, csv_read_function read, void *context, size_t capacity, int separator,
+                    struct csv_reader **ret, struct failure *failure) {
+    return csv_reader_open_named(name, read, context, capacity, separator, NULL, 0, ret, failure);
 }

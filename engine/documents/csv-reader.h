@@ -38,6 +38,10 @@ struct csv_reader {
  * what csv_open_foreign() takes. */
 int csv_reader_open(const char *name, csv_read_function read, void *context, size_t capacity, int separator,
                     struct csv_reader **ret, struct failure *failure);
+/* The same; with COLUMNS the input has no header and these are its COUNT columns. */
+int csv_reader_open_named(const char *name, csv_read_function read, void *context, size_t capacity,
+                          int separator, const char *const *columns, size_t count, struct csv_reader **ret,
+                          struct failure *failure);
 void csv_reader_cleanup(struct csv_reader **reader);
 
 #endif

@@ -52,11 +52,12 @@ static void free_source(struct csv_source *source) {
 }
 
 /* Takes over what SOURCE has. */
-static int open_source(const char *name, struct csv_source source, int separator, struct csv_reader **ret,
-                       struct failure *failure) {
+static int open_source(const char *name, struct csv_source source, int separator, const char *const *columns,
+                       size_t count, struct csv_reader **ret, struct failure *failure) {
     struct csv_source *kept = xmalloc(sizeof *kept);
     *kept = source;
-    int r = csv_reader_open(name, read_source, kept, CSV_READER_BUFFER, separator, ret, failure);
+    int r = csv_reader_open_named(name, read_source, kept, CSV_READER_BUFFER, separator, columns, count, ret,
+                                  failure);
     if (r < 0)
         free_source(kept);
     else
@@ -65,8 +66,8 @@ static int open_source(const char *name, struct csv_source source, int separator
 }
 
 /* Takes DESCRIPTOR over; it is negative where it could not be opened. */
-static int open_descriptor(int descriptor, const char *name, int separator, struct csv_reader **ret,
-                           struct failure *failure) {
+static int open_descriptor(int descriptor, const char *name, int separator, const char *const *columns,
+                           size_t count, struct csv_reader **ret, struct failure *failure) {
     if (descriptor < 0) {
         int code = -errno;
         enum failure_kind kind = code == -ENOENT || code == -ENOTDIR ? FAILURE_INPUT : FAILURE_SYSTEM;
@@ -75,18 +76,19 @@ static int open_descriptor(int descriptor, const char *name, int separator, stru
     gzFile file = gzdopen(descriptor, "r");
     if (!file)
         memory_exhausted(); /* zlib fails for no other reason here */
-    return open_source(name, (struct csv_source){.file = file}, separator, ret, failure);
+    return open_source(name, (struct csv_source){.file = file}, separator, columns, count, ret, failure);
 }
 
-int csv_open_descriptor(int descriptor, const char *name, int separator, struct csv_reader **ret,
-                        struct failure *failure) {
-    return open_descriptor(fcntl(descriptor, F_DUPFD_CLOEXEC, 0), name, separator, ret, failure);
+int csv_open_descriptor(int descriptor, const char *name, int separator, const char *const *columns,
+                        size_t count, struct csv_reader **ret, struct failure *failure) {
+    return open_descriptor(fcntl(descriptor, F_DUPFD_CLOEXEC, 0), name, separator, columns, count, ret,
+                           failure);
 }
 
 int csv_open_foreign(const char *path, int separator, struct csv_reader **ret, struct failure *failure) {
     if (strcmp(path, "-") == 0)
-        return csv_open_descriptor(STDIN_FILENO, "standard input", separator, ret, failure);
-    return open_descriptor(open(path, O_RDONLY | O_CLOEXEC), path, separator, ret, failure);
+        return csv_open_descriptor(STDIN_FILENO, "standard input", separator, NULL, 0, ret, failure);
+    return open_descriptor(open(path, O_RDONLY | O_CLOEXEC), path, separator, NULL, 0, ret, failure);
 }
 
 int csv_open(const char *path, struct csv_reader **ret, struct failure *failure) {
@@ -95,7 +97,8 @@ int csv_open(const char *path, struct csv_reader **ret, struct failure *failure)
 
 int csv_open_memory(const char *name, const char *bytes, size_t length, struct csv_reader **ret,
                     struct failure *failure) {
-    return open_source(name, (struct csv_source){.bytes = bytes, .left = length}, CSV_STRICT, ret, failure);
+    return open_source(name, (struct csv_source){.bytes = bytes, .left = length}, CSV_STRICT, NULL, 0, ret,
+                       failure);
 }
 
 int csv_open_function(const char *name, csv_read_function read_more, void *context, struct csv_reader **ret,

@@ -50,9 +50,10 @@ int csv_open_function(const char *name, csv_read_function read, void *context, s
  * separators behind the last field of a row and of the header. The name of the first column may be empty, as
  * where row names are written. */
 int csv_open_foreign(const char *path, int separator, struct csv_reader **ret, struct failure *failure);
-/* The same from DESCRIPTOR, which stays the caller's and open. */
-int csv_open_descriptor(int descriptor, const char *name, int separator, struct csv_reader **ret,
-                        struct failure *failure);
+/* The same from DESCRIPTOR, which stays the caller's and open. With COLUMNS the table has no header, and
+ * these are the names of its COUNT columns. */
+int csv_open_descriptor(int descriptor, const char *name, int separator, const char *const *columns,
+                        size_t count, struct csv_reader **ret, struct failure *failure);
 /* NULL is fine. */
 void csv_close(struct csv_reader *reader);
 

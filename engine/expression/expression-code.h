@@ -14,6 +14,12 @@ struct expression_instruction {
 };
 #define EXPRESSION_NO_NAME SIZE_MAX
 
+/* NAME == "text", a value that the caller has: that behind the names, in order of appearance. */
+struct expression_comparison {
+    size_t name;
+    char *text; /* owned */
+};
+
 struct expression {
     char *text; /* owned */
     char *file; /* owned, or NULL */
@@ -21,6 +27,8 @@ struct expression {
     struct expression_instruction
         *code; /* owned; leaves one value, never holds more than EXPRESSION_STACK_MAX */
     size_t count;
+    struct expression_comparison *comparisons; /* owned */
+    size_t comparison_count;
 };
 
 #endif

@@ -20,8 +20,9 @@ struct parser {
     const char *at;
     const char *const *names;
     size_t name_count;
-    size_t depth; /* of recursion */
-    size_t held;  /* values on the stack where we are */
+    bool has_texts; /* names may be compared with texts */
+    size_t depth;   /* of recursion */
+    size_t held;    /* values on the stack where we are */
     struct failure *failure;
     int error; /* the first one; nothing is read behind it */
 };
@@ -384,6 +385,34 @@ static void parse_call(struct parser *parser, const char *at, const char *word) 
         emit_one(parser, function->one);
 }
 
+/* After the name NAME: == or != and a text, which is one value. False, with nothing taken: something else. */
+static bool parse_comparison(struct parser *parser, size_t name) {
+    struct expression *expression = parser->expression;
+    const char *from = parser->at;
+    skip_blanks(parser);
+    bool is_equal = strncmp(parser->at, "==", 2) == 0;
+    if (parser->has_texts && (is_equal || strncmp(parser->at, "!=", 2) == 0)) {
+        parser->at += 2;
+        skip_blanks(parser);
+        char quote = *parser->at;
+        const char *end = quote == '\'' || quote == '"' ? strchr(parser->at + 1, quote) : NULL;
+        if (end) {
+            size_t count = expression->comparison_count++;
+            expression->comparisons =
+                xrealloc(expression->comparisons, (count + 1) * sizeof *expression->comparisons);
+            expression->comparisons[count] = (struct expression_comparison){
+                name, xstrndup(parser->at + 1, (size_t)(end - parser->at - 1))};
+            parser->at = end + 1;
+            emit(parser, (struct expression_instruction){.name = parser->name_count + count});
+            if (!is_equal)
+                emit_one(parser, opposite);
+            return true;
+        }
+    }
+    parser->at = from;
+    return false;
+}
+
 static void parse_word(struct parser *parser) {
     const char *at = parser->at;
     cleanup_free char *word = xstrndup(at, word_length(at));
@@ -394,7 +423,8 @@ static void parse_word(struct parser *parser) {
     }
     for (size_t i = 0; i < parser->name_count; i++)
         if (strcmp(parser->names[i], word) == 0) {
-            emit(parser, (struct expression_instruction){.name = i});
+            if (!parse_comparison(parser, i))
+                emit(parser, (struct expression_instruction){.name = i});
             return;
         }
     refuse_name(parser, at, word);
@@ -492,8 +522,8 @@ static void parse_all(struct parser *parser) {
         refuse(parser, parser->at, "found %s, expected an operator or the end", found(parser, buffer));
 }
 
-int expression_parse(const char *text, const char *const *names, size_t count, const char *file, size_t line,
-                     size_t column, struct expression **ret, struct failure *failure) {
+static int parse(const char *text, const char *const *names, size_t count, bool has_texts, const char *file,
+                 size_t line, size_t column, struct expression **ret, struct failure *failure) {
     cleanup(expression_cleanup) struct expression *expression = xcalloc(1, sizeof *expression);
     expression->text = xstrdup(text);
     expression->file = file ? xstrdup(file) : NULL;
@@ -503,10 +533,21 @@ int expression_parse(const char *text, const char *const *names, size_t count, c
                             .at = expression->text,
                             .names = names,
                             .name_count = count,
+                            .has_texts = has_texts,
                             .failure = failure};
     parse_all(&parser);
     if (parser.error < 0)
         return parser.error;
     *ret = take_pointer(expression);
     return 0;
+}
+
+int expression_parse(const char *text, const char *const *names, size_t count, const char *file, size_t line,
+                     size_t column, struct expression **ret, struct failure *failure) {
+    return parse(text, names, count, false, file, line, column, ret, failure);
+}
+
+int expression_parse_condition(const char *text, const char *const *names, size_t count,
+                               struct expression **ret, struct failure *failure) {
+    return parse(text, names, count, true, NULL, 0, 0, ret, failure);
 }

@@ -30,6 +30,15 @@ bool expression_uses(const struct expression *expression, size_t name) {
     return false;
 }
 
+size_t expression_comparison_count(const struct expression *expression) {
+    return expression->comparison_count;
+}
+
+const char *expression_comparison(const struct expression *expression, size_t j, size_t *ret_name) {
+    *ret_name = expression->comparisons[j].name;
+    return expression->comparisons[j].text;
+}
+
 const char *expression_text(const struct expression *expression) {
     return expression->text;
 }
@@ -50,6 +59,9 @@ void expression_free(struct expression *expression) {
     free(expression->text);
     free(expression->file);
     free(expression->code);
+    for (size_t j = 0; j < expression->comparison_count; j++)
+        free(expression->comparisons[j].text);
+    free(expression->comparisons);
     free(expression);
 }
 

@@ -46,6 +46,14 @@ struct expression;
  * plain scalar on one line. Nothing is borrowed. */
 int expression_parse(const char *text, const char *const *names, size_t count, const char *file, size_t line,
                      size_t column, struct expression **ret, struct failure *failure);
+/* The same, where names may also be compared with texts: NAME == 'text', NAME != "text". The j-th of these
+ * comparisons is a value that the caller has: that of NAMES[COUNT + j], 1 where both are equal and 0
+ * elsewhere. */
+int expression_parse_condition(const char *text, const char *const *names, size_t count,
+                               struct expression **ret, struct failure *failure);
+size_t expression_comparison_count(const struct expression *expression);
+/* The text of comparison J, and which name is compared with it. */
+const char *expression_comparison(const struct expression *expression, size_t j, size_t *ret_name);
 /* NULL is fine. */
 void expression_free(struct expression *expression);
 void expression_cleanup(struct expression **expression); /* the same, for cleanup() */

@@ -7,6 +7,7 @@
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/memory.h"
 #include "engine/model/evaluator.h"
+#include "engine/model/hull.h"
 #include "engine/model/model.h"
 #include "engine/model/noise.h"
 #include "engine/table/folds.h"
@@ -409,6 +410,22 @@ static void set_domain(const struct fitting *fitting, struct model_part *part) {
     }
 }
 
+/* The rows of the group in hand count for the hull of all. */
+static void add_to_hull(struct fitting *fitting) {
+    const struct rows_layout *layout = &fitting->request.layout;
+    struct model *model = fitting->fit->model;
+    cleanup_free const char **names = xcalloc(layout->factor_count + 1, sizeof *names);
+    cleanup_free const double **columns = xcalloc(layout->factor_count + 1, sizeof *columns);
+    for (size_t i = 0; i < layout->factor_count; i++) {
+        names[i] = layout->table->numbers[layout->factors[i]].name;
+        columns[i] = fitting->all.factors[i].numbers;
+    }
+    if (!model->hull)
+        model->hull = model_hull_new(names, layout->factor_count);
+    if (model->hull)
+        model_hull_add(model->hull, fitting->all.view.count, columns);
+}
+
 static int fit_group(struct fitting *fitting, size_t g, struct failure *failure) {
     struct request *request = &fitting->request;
     const struct groups *groups = &fitting->groups;
@@ -442,6 +459,7 @@ static int fit_group(struct fitting *fitting, size_t g, struct failure *failure)
     note_left_out(fitting, group);
     for (size_t p = 0; p < group->part_count; p++)
         set_domain(fitting, &group->parts[p]);
+    add_to_hull(fitting);
     if (plugin->whole)
         return 0;
     r = judge(fitting, group, failure);
@@ -475,6 +493,27 @@ static void describe_columns(struct fitting *fitting) {
     }
 }
 
+/* What makes a setting, or what the user named. */
+static void describe_folds(const struct request *request, struct model_origin *origin) {
+    const struct rows_layout *layout = &request->layout;
+    const struct fit_options *options = request->options;
+    size_t most = layout->factor_count + layout->column_count + layout->factor_category_count +
+                  layout->category_count + options->fold_column_count;
+    char **names = origin->folds_columns = xcalloc(most + 1, sizeof *names);
+    for (size_t i = 0; i < options->fold_column_count; i++)
+        names[origin->folds_column_count++] = xstrdup(options->fold_columns[i]);
+    if (options->folds_by != FIT_FOLDS_BY_SETTING)
+        return;
+    for (size_t i = 0; i < layout->factor_count; i++)
+        names[origin->folds_column_count++] = xstrdup(request->numbers[layout->factors[i]]);
+    for (size_t i = 0; i < layout->column_count; i++)
+        names[origin->folds_column_count++] = xstrdup(request->numbers[layout->columns[i]]);
+    for (size_t i = 0; i < layout->factor_category_count; i++)
+        names[origin->folds_column_count++] = xstrdup(request->categories[layout->factor_categories[i]]);
+    for (size_t i = 0; i < layout->category_count; i++)
+        names[origin->folds_column_count++] = xstrdup(request->categories[layout->categories[i]]);
+}
+
 static void describe_origin(struct fitting *fitting) {
     const struct request *request = &fitting->request;
     const struct fit_options *options = request->options;
@@ -487,9 +526,7 @@ static void describe_origin(struct fitting *fitting) {
     origin->rows = table->rows;
     origin->seed = options->seed;
     origin->folds_by = xstrdup(folds_by[options->folds_by]);
-    origin->folds_columns = xcalloc(options->fold_column_count + 1, sizeof *origin->folds_columns);
-    for (size_t i = 0; i < options->fold_column_count; i++)
-        origin->folds_columns[origin->folds_column_count++] = xstrdup(options->fold_columns[i]);
+    describe_folds(request, origin);
     origin->where = options->where ? xstrdup(options->where) : NULL;
     origin->settings = xcalloc(request->parameters.count + 1, sizeof *origin->settings);
     origin->setting_values = xcalloc(request->parameters.count + 1, sizeof *origin->setting_values);
@@ -539,6 +576,10 @@ static void describe_model(struct fitting *fitting) {
         result_widen(&model->groups[g], fitting->widths[g], model->term_count);
     if (!model->kind)
         set_kind(fitting);
+    if (model->hull && !model_hull_is_known(model->hull)) {
+        model_hull_free(model->hull);
+        model->hull = NULL;
+    }
     for (size_t t = 0; t < model->term_count; t++)
         model->terms[t].unit = term_unit(request, model, &model->terms[t]);
     describe_columns(fitting);

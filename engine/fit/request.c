@@ -311,6 +311,15 @@ static int expand_formula(struct request *request, struct failure *failure) {
 
 /* ---- The response */
 
+/* TEXT is a column or an expression; a single word that is no column is a slip. */
+static int check_number(const struct request *request, const char *what, const char *text,
+                        struct failure *failure) {
+    static const char word[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.";
+    if (!text || table_find(request->table, text) || text[strspn(text, word)] || strspn(text, "0123456789."))
+        return 0;
+    return table_no_column(request->table, what, text, failure);
+}
+
 /* The first of the plugin's units of the response's dimension; without a unit it is in the first. */
 static int choose_response_unit(struct request *request, struct failure *failure) {
     const char *const *units = request->library->fit->response_units;
@@ -343,6 +352,11 @@ static bool is_cost(const char *unit) {
 
 /* ---- All of it */
 
+static void hear_rows(void *context, uint64_t rows) {
+    const struct fit_options *options = context;
+    options->progress(options->progress_context, "rows", rows, 0);
+}
+
 static int load(struct request *request, struct failure *failure) {
     const struct fit_options *options = request->options;
     return table_load(request->table,
@@ -351,7 +365,9 @@ static int load(struct request *request, struct failure *failure) {
                                                 .categories = request->categories,
                                                 .category_count = request->category_count,
                                                 .where = options->where,
-                                                .with_flagged = options->with_flagged},
+                                                .with_flagged = options->with_flagged,
+                                                .progress = options->progress ? hear_rows : NULL,
+                                                .progress_context = (void *)options},
                       failure);
 }
 
@@ -407,7 +423,9 @@ int request_make(struct request *request, const struct library *library, struct 
     layout->response = add_number(request, options->response);
     layout->weights = options->weights ? add_number(request, options->weights) : SIZE_MAX;
     take_model_columns(request);
-    int r = choose_response_unit(request, failure);
+    int r = check_number(request, "response", options->response, failure);
+    r = r < 0 ? r : check_number(request, "weights", options->weights, failure);
+    r = r < 0 ? r : choose_response_unit(request, failure);
     r = r < 0 ? r : bind_parameters(request, failure);
     r = r < 0 ? r : read_formula(request, failure);
     r = r < 0 ? r : add_groups(request, options->by, options->by_count, "group", &request->by, failure);

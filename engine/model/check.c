@@ -102,6 +102,23 @@ static void check_factor(struct check *check, const struct document_node *at,
     expect_column(check, at, factor->column, "terms");
 }
 
+static void check_names(struct check *check) {
+    const struct model *model = check->model;
+    for (size_t i = 0; i < model->by_count; i++)
+        for (size_t j = 0; j < i; j++)
+            if (strcmp(model->by[i], model->by[j]) == 0)
+                tell(check, document_get(check->root, "by"), "'by' has '%.64s' twice", model->by[i]);
+    for (size_t i = 0; i < model->column_count; i++)
+        for (size_t j = 0; j < i; j++)
+            if (strcmp(model->columns[i].name, model->columns[j].name) == 0)
+                tell(check, document_get(check->root, "columns")->items[i],
+                     "the column '%.64s' is there twice", model->columns[i].name);
+    for (size_t c = 0; model->hull && c < model->hull->column_count; c++)
+        if (!(model->hull->scale[c] > 0))
+            tell(check, document_get(check->root, "hull"), "the scale of '%.64s' is %.6g; expected above 0",
+                 model->hull->columns[c], model->hull->scale[c]);
+}
+
 static void check_head(struct check *check) {
     static const char *const types[] = {"integer", "number", "string", "boolean"};
     const struct model *model = check->model;
@@ -174,6 +191,54 @@ static void check_covariance(struct check *check, const struct model_part *part)
              "below 0");
 }
 
+/* ---- Values */
+
+/* What every model means by these names. */
+static const struct {
+    const char *name;
+    double least, most;
+} limits[] = {
+    {"sigma", 0, INFINITY},
+    {"rss", 0, INFINITY},
+    {"r2", -INFINITY, 1},
+    {"adjusted_r2", -INFINITY, 1},
+    {"pure_error", 0, INFINITY},
+    {"cv_rmse", 0, INFINITY},
+    {"cv_relative", 0, INFINITY},
+    {"lack_of_fit_p", 0, 1},
+    {"lack_of_fit_f", 0, INFINITY},
+    {"folds", 0, INFINITY},
+    {"settings", 0, INFINITY},
+    {"degrees_of_freedom", 0, INFINITY},
+    {"weight", 0, 1},
+    {"cv_median_relative", 0, INFINITY},
+};
+
+static void check_values(struct check *check, const struct document_node *at,
+                         const struct model_value *values, size_t count) {
+    for (size_t v = 0; v < count; v++)
+        for (size_t i = 0; i < sizeof limits / sizeof *limits; i++)
+            if (strcmp(values[v].name, limits[i].name) == 0 &&
+                (values[v].value < limits[i].least || values[v].value > limits[i].most))
+                tell(check, at, "'%s' is %.6g; expected %.3g to %.3g", limits[i].name, values[v].value,
+                     limits[i].least, limits[i].most);
+}
+
+/* The shares of the populations of a group. */
+static void check_weights(struct check *check, const struct document_node *node,
+                          const struct model_group *group) {
+    double sum = 0;
+    bool has_weights = false;
+    for (size_t p = 0; p < group->part_count; p++) {
+        const struct model_value *weight =
+            model_value_find(group->parts[p].values, group->parts[p].value_count, "weight");
+        has_weights |= weight != NULL;
+        sum += weight ? weight->value : 0;
+    }
+    if (has_weights && !(fabs(sum - 1) <= rounding))
+        tell(check, node, "the weights of the parts add up to %.9g; expected 1", sum);
+}
+
 /* ---- The domain */
 
 static void check_domain(struct check *check, const struct model_part *part) {
@@ -244,12 +309,15 @@ static void check_group(struct check *check, const struct document_node *node,
                         const struct model_group *group) {
     if (group->rows == 0)
         tell(check, node, "the group has 0 rows; expected at least 1");
+    check_values(check, node, group->values, group->value_count);
+    check_weights(check, node, group);
     for (size_t p = 0; p < group->part_count; p++) {
         struct model_part *part = &group->parts[p];
         check->node = item_of(node, "parts", p);
         for (size_t t = 0; t < check->model->term_count; t++)
             check_estimate(check, part, t);
         check_covariance(check, part);
+        check_values(check, check->node, part->values, part->value_count);
         check_domain(check, part);
         check_corners(check, part);
         if (check->evaluator && check->model->over && p > 0 && is_same(part->name, part[-1].name) &&
@@ -282,6 +350,7 @@ static int check_document(const struct document *document, struct model_findings
         evaluator_new(model, &check.evaluator, NULL);
     check_origin(&check);
     check_head(&check);
+    check_names(&check);
     for (size_t g = 0; g < model->group_count; g++)
         check_group(&check, item_of(check.root, "groups", g), &model->groups[g]);
     check_twins(&check);

@@ -1,47 +1,15 @@
 #include "engine/report/report.h"
 
-#include "engine/documents/json.h"
 #include "engine/documents/unit.h"
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/memory.h"
 #include "engine/foundation/number.h"
+#include "engine/report/report-tree.h"
 
 #include <math.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
-
-enum item_kind { ITEM_SECTION, ITEM_NUMBER, ITEM_TEXT, ITEM_NOTE, ITEM_CHART, ITEM_TABLE };
-
-struct report_section {
-    char *name, *title;
-    struct item *items;
-    size_t count;
-};
-
-struct cell {
-    char *text; /* NULL: a number */
-    double number;
-};
-
-struct report_table {
-    char *name, *title;
-    struct report_column *columns; /* texts owned */
-    size_t column_count;
-    struct cell *cells;
-    size_t cell_count, capacity;
-};
-
-struct item {
-    enum item_kind kind;
-    bool detail;
-    char *name, *label, *text, *unit; /* of numbers, texts, notes and charts */
-    double number;
-    int digits;
-    enum report_weight weight;
-    struct report_section *section;
-    struct report_table *table;
-};
 
 /* ---- Building */
 
@@ -175,16 +143,16 @@ void report_cleanup(struct report **report) {
 
 /* ---- Numbers */
 
-static bool is_unit(const char *unit) {
+bool report_has_unit(const char *unit) {
     return unit && unit[0] && strcmp(unit, "1") != 0;
 }
 
-static const char *unit_label(const char *unit) {
-    const struct unit *known = is_unit(unit) ? unit_find(unit) : NULL;
-    return known ? known->label : is_unit(unit) ? unit : "";
+const char *report_unit_label(const char *unit) {
+    const struct unit *known = report_has_unit(unit) ? unit_find(unit) : NULL;
+    return known ? known->label : report_has_unit(unit) ? unit : "";
 }
 
-static char *format_plain(double value, int digits) {
+char *report_format_plain(double value, int digits) {
     char exact[NUMBER_TEXT_SIZE];
     if (!isfinite(value))
         return xstrdup("-");
@@ -222,180 +190,10 @@ static double choose_prefix(double value, const char *unit, const char **ret) {
 char *report_format(double value, const char *unit, int digits) {
     const char *prefix;
     double scale = choose_prefix(value, unit, &prefix);
-    cleanup_free char *number = format_plain(value / scale, digits);
-    const char *label = scale == 1                  ? unit_label(unit)
+    cleanup_free char *number = report_format_plain(value / scale, digits);
+    const char *label = scale == 1                  ? report_unit_label(unit)
                         : strcmp(unit, "By") == 0   ? "B"
                         : strcmp(unit, "By/s") == 0 ? "B/s"
                                                     : unit;
     return xformat("%s%s%s%s", number, prefix[0] || label[0] ? " " : "", prefix, label);
-}
-
-/* ---- As text */
-
-static int width_of(const char *text) { /* characters of UTF-8 */
-    int width = 0;
-    for (; *text; text++)
-        width += ((unsigned char)*text & 0xc0) != 0x80;
-    return width;
-}
-
-static void print_padded(FILE *stream, const char *text, int width, bool left) {
-    int blanks = width - width_of(text);
-    fprintf(stream, "%s%*s%s", left ? text : "", blanks > 0 ? blanks : 0, "", left ? "" : text);
-}
-
-static char *cell_text(const struct report_table *table, size_t row, size_t column) {
-    const struct cell *cell = &table->cells[row * table->column_count + column];
-    return cell->text ? xstrdup(cell->text) : format_plain(cell->number, table->columns[column].digits);
-}
-
-static bool is_text_column(const struct report_table *table, size_t rows, size_t column) {
-    for (size_t row = 0; row < rows; row++)
-        if (table->cells[row * table->column_count + column].text)
-            return true;
-    return false;
-}
-
-/* "duration (s)" */
-static char *heading(const struct report_column *column) {
-    const char *unit = unit_label(column->unit);
-    return xformat("%s%s%s%s", column->label, unit[0] ? " (" : "", unit, unit[0] ? ")" : "");
-}
-
-static void print_table(const struct report_table *table, FILE *stream, bool detail) {
-    size_t rows = table->cell_count / table->column_count;
-    size_t shown = !detail && rows > REPORT_ROWS_SHOWN ? REPORT_ROWS_SHOWN : rows;
-    cleanup_free int *widths = xcalloc(table->column_count, sizeof *widths);
-    if (table->title)
-        fprintf(stream, "%s\n", table->title);
-    for (size_t c = 0; c < table->column_count; c++) {
-        cleanup_free char *head = heading(&table->columns[c]);
-        widths[c] = width_of(head);
-        for (size_t row = 0; row < shown; row++) {
-            cleanup_free char *text = cell_text(table, row, c);
-            widths[c] = width_of(text) > widths[c] ? width_of(text) : widths[c];
-        }
-    }
-    for (size_t line = 0; line <= shown; line++) {
-        const char *gap = "";
-        for (size_t c = 0; c < table->column_count; c++) {
-            if (table->columns[c].detail && !detail)
-                continue;
-            cleanup_free char *text = line ? cell_text(table, line - 1, c) : heading(&table->columns[c]);
-            bool is_left = is_text_column(table, shown, c);
-            fputs(gap, stream);
-            print_padded(stream, text, is_left && c + 1 == table->column_count ? 0 : widths[c], is_left);
-            gap = "  ";
-        }
-        fputc('\n', stream);
-    }
-    if (shown < rows)
-        fprintf(stream, "... and %zu more\n", rows - shown);
-}
-
-static bool is_pair(const struct item *item) {
-    return item->kind == ITEM_NUMBER || item->kind == ITEM_TEXT;
-}
-
-/* The labels of neighbouring numbers and texts are as wide as the widest of them. */
-static int label_width(const struct report_section *section, size_t i, bool detail) {
-    int width = 0;
-    while (i > 0 && is_pair(&section->items[i - 1]))
-        i--;
-    for (; i < section->count && is_pair(&section->items[i]); i++)
-        if ((detail || !section->items[i].detail) && width_of(section->items[i].label) > width)
-            width = width_of(section->items[i].label);
-    return width;
-}
-
-static void print_pair(const struct item *item, FILE *stream, int width) {
-    cleanup_free char *value =
-        item->kind == ITEM_TEXT ? xstrdup(item->text) : report_format(item->number, item->unit, item->digits);
-    print_padded(stream, item->label, width, true);
-    fprintf(stream, "  %s\n", value);
-}
-
-static void print_section(const struct report_section *section, FILE *stream, bool detail) {
-    if (section->title)
-        fprintf(stream, "\n%s\n", section->title);
-    for (size_t i = 0; i < section->count; i++) {
-        const struct item *item = &section->items[i];
-        if (item->detail && !detail)
-            continue;
-        if (is_pair(item))
-            print_pair(item, stream, label_width(section, i, detail));
-        else if (item->kind == ITEM_NOTE)
-            fprintf(stream, "%s%s\n",
-                    item->weight == REPORT_NOTE      ? "note: "
-                    : item->weight == REPORT_WARNING ? "warning: "
-                                                     : "",
-                    item->text);
-        else if (item->kind == ITEM_CHART)
-            fputs(item->text, stream);
-        else if (item->kind == ITEM_TABLE)
-            print_table(item->table, stream, detail);
-        else
-            print_section(item->section, stream, detail);
-    }
-}
-
-void report_print(const struct report *report, FILE *stream, bool detail) {
-    print_section(report->root, stream, detail);
-}
-
-/* ---- As JSON */
-
-static void add_unit(cJSON *object, const char *name, const char *unit) {
-    cJSON *units = cJSON_GetObjectItemCaseSensitive(object, "units");
-    if (is_unit(unit))
-        json_add_string(units ? units : json_add_object(object, "units"), name, unit);
-}
-
-static void add_sentence(cJSON *object, const char *key, const char *sentence) {
-    cJSON *list = cJSON_GetObjectItemCaseSensitive(object, key);
-    json_add_string(list ? list : json_add_array(object, key), NULL, sentence);
-}
-
-static void add_table(cJSON *object, const struct report_table *table) {
-    cJSON *list = json_add_array(object, table->name);
-    for (size_t i = 0; i + table->column_count <= table->cell_count; i += table->column_count) {
-        cJSON *row = json_add_object(list, NULL);
-        for (size_t c = 0; c < table->column_count; c++) {
-            const struct cell *cell = &table->cells[i + c];
-            if (cell->text)
-                json_add_string(row, table->columns[c].name, cell->text);
-            else
-                json_add_double(row, table->columns[c].name, cell->number);
-        }
-    }
-    for (size_t c = 0; c < table->column_count; c++) {
-        cleanup_free char *name = xformat("%s.%s", table->name, table->columns[c].name);
-        add_unit(object, name, table->columns[c].unit);
-    }
-}
-
-static void add_section(cJSON *object, const struct report_section *section) {
-    for (size_t i = 0; i < section->count; i++) {
-        const struct item *item = &section->items[i];
-        if (item->kind == ITEM_NUMBER) {
-            json_add_double(object, item->name, item->number);
-            add_unit(object, item->name, item->unit);
-        } else if (item->kind == ITEM_TEXT) {
-            json_add_string(object, item->name, item->text);
-        } else if (item->kind == ITEM_NOTE) {
-            add_sentence(object, item->weight == REPORT_WARNING ? "warnings" : "notes", item->text);
-        } else if (item->kind == ITEM_TABLE) {
-            add_table(object, item->table);
-        } else if (item->kind == ITEM_SECTION) {
-            add_section(json_add_object(object, item->section->name), item->section);
-        }
-    }
-}
-
-int report_print_json(const struct report *report, struct text *ret, struct failure *failure) {
-    cleanup(json_cleanup) cJSON *root = cJSON_CreateObject();
-    add_section(root, report->root);
-    int r = json_print(root, true, ret);
-    r = r < 0 ? r : text_append_character(ret, '\n');
-    return r < 0 ? failure_set(failure, r, "cannot print the report: %s", strerror(-r)) : 0;
 }

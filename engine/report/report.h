@@ -21,7 +21,7 @@ enum { REPORT_ROWS_SHOWN = 40 }; /* of a long table as text, without `detail`; J
 
 struct report_column {
     const char *name;  /* in JSON */
-    const char *label; /* for people; NULL: the name */
+    const char *label; /* for people; NULL: the name; where all are "" the table is printed without a head */
     const char *unit;  /* UCUM; NULL or "1": none, or a text */
     int digits;        /* significant ones; 0: a text, or as many as there are */
     bool detail;       /* printed only when details are asked for; in JSON always */
@@ -42,8 +42,8 @@ void report_cleanup(struct report **report);
  * NULL: the section is not set off. */
 struct report_section *report_section(struct report_section *in, const char *name, const char *title,
                                       bool detail);
-/* A number; what is not finite is "-" and null. With UNIT By, By/s, s, Hz, flop/s or flop it is printed with
- * a prefix: 57.1 Gflop/s. */
+/* LABEL NULL: the name; "": the value stands alone on its line. A number that is not finite is "-" and null.
+ * With UNIT By, By/s, s, Hz, flop/s or flop it is printed with a prefix: 57.1 Gflop/s. */
 void report_number(struct report_section *in, const char *name, const char *label, double value,
                    const char *unit, int digits, bool detail);
 void report_text(struct report_section *in, const char *name, const char *label, const char *value,
@@ -64,6 +64,11 @@ void report_cell_text(struct report_table *table, const char *text);
 void report_print(const struct report *report, FILE *stream, bool detail);
 /* Appends one JSON document and a newline; 0, or a negative errno with FAILURE. */
 int report_print_json(const struct report *report, struct text *ret, struct failure *failure);
+
+/* The table as CSV, all its columns. */
+int report_table_append_csv(const struct report_table *table, struct text *text, struct failure *failure);
+/* The same as the whole of the file PATH, with the columns' units in PATH.datapackage.json. */
+int report_table_write(const struct report_table *table, const char *path, struct failure *failure);
 
 /* VALUE with DIGITS significant digits, a prefix where UNIT takes one, and the unit's name for people. */
 char *report_format(double value, const char *unit, int digits);

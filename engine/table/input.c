@@ -29,7 +29,8 @@ static int open_plain(struct input *input, const struct table_options *options, 
     input->device = status.st_dev;
     input->inode = status.st_ino;
     return csv_open_descriptor(descriptor, is_standard_input ? "standard input" : path, options->separator,
-                               &input->csv, failure);
+                               input->is_folder ? NULL : options->columns, options->column_count, &input->csv,
+                               failure);
 }
 
 /* ---- Archives */
@@ -102,6 +103,24 @@ static void describe_run(struct input *input, const struct document_node *run) {
     suggestion->set = texts_of(model, "set", &suggestion->set_count);
 }
 
+/* Records beside the table are not used, but where one is damaged the user should know: the table itself is
+ * proved as it is read. */
+static void look_at_records(struct input *input) {
+    for (size_t i = 0; i < archive_member_count(input->archive) && !input->damage; i++) {
+        const char *name = archive_member_name(input->archive, i);
+        cleanup(text_clear) struct text bytes;
+        struct failure own = {0};
+        text_init(&bytes, ARCHIVE_RECORD_BYTES_MAX);
+        if (strcmp(name, input->about.member) == 0 ||
+            archive_member_size(input->archive, i) >= ARCHIVE_RECORD_BYTES_MAX)
+            continue;
+        if (archive_read_member(input->archive, name, &bytes, &own) < 0)
+            input->damage =
+                xformat("'%s' is damaged beside its table (%s); 'assay archive verify' has all of it",
+                        input->about.path, own.text);
+    }
+}
+
 static int describe_archive(struct input *input, struct failure *failure) {
     struct archive_columns columns = {0};
     int r = archive_hash(input->about.path, input->about.sha256, failure);
@@ -111,6 +130,7 @@ static int describe_archive(struct input *input, struct failure *failure) {
     describe_columns(input, &columns);
     archive_columns_clear(&columns);
     describe_run(input, archive_run(input->archive)->root);
+    look_at_records(input);
     size_t journal;
     if (archive_find(input->archive, "journal.jsonl", &journal)) {
         input->journal_bytes = archive_member_size(input->archive, journal);
@@ -278,6 +298,7 @@ void input_clear(struct input *input) {
     for (size_t i = 0; i < input->column_count; i++)
         free(input->columns[i].name), free(input->columns[i].unit), free(input->columns[i].type);
     free(input->columns);
+    free(input->damage);
     struct table_suggestion *suggestion = &input->suggestion;
     free(suggestion->method), free(suggestion->response), free(suggestion->terms);
     free_texts(suggestion->sizes, suggestion->size_count);

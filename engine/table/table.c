@@ -136,6 +136,9 @@ int table_open(const char *const *paths, size_t count, const struct table_option
     int r = leave_repeats_out(table, failure);
     if (r < 0)
         return r;
+    for (size_t i = 0; i < table->input_count; i++)
+        if (table->private->inputs[i].damage)
+            add_note(table, "%s", table->private->inputs[i].damage);
     take_columns(table);
     table->inputs = xcalloc(table->input_count, sizeof *table->inputs);
     for (size_t i = table->input_count; i-- > 0;) {
@@ -172,8 +175,15 @@ static int check_column(struct table *table, const char *name, bool is_number, s
         if (!column)
             return no_column(inputs[i].about.path, inputs[i].columns, inputs[i].column_count,
                              is_number ? "number" : "text", name, failure);
+        if (!is_number && unit && column->unit && strcmp(column->unit, unit) != 0)
+            return failure_input(
+                failure, inputs[i].about.path, 0, 0,
+                "'%s' is in '%s'; expected '%s', as in '%s': groups are compared by their texts", name,
+                column->unit, unit, inputs[0].about.path);
         if (!unit || !is_number || (column->unit && strcmp(column->unit, unit) == 0))
             continue;
+        if (!column->unit && strcmp(unit, "1") == 0)
+            continue; /* a plain number either way */
         if (!column->unit) {
             unknown = unknown_count++ ? unknown : &inputs[i];
         } else if (unit_conversion(column->unit, unit, &multiply, &divide)) {
@@ -201,7 +211,8 @@ struct loading {
     size_t *sources;                 /* of each kept number that is a column: which of `columns` */
     struct expression *where;
     const char **names;    /* of all columns of the table, as expressions see them */
-    double *values;        /* of one row, by the table's columns */
+    double *values;        /* of one row, by the table's columns; then comparisons with texts of `where` */
+    size_t comparisons;    /* how many of these there are */
     size_t *in_values;     /* where each of `columns` is in `values` */
     struct text_set *sets; /* of each category */
 };
@@ -226,7 +237,6 @@ static int plan(struct loading *loading, struct failure *failure) {
     struct table *table = loading->table;
     size_t count = table->column_count;
     loading->names = xcalloc(count + 1, sizeof *loading->names);
-    loading->values = xcalloc(count + 1, sizeof *loading->values);
     loading->in_values = xcalloc(count + 1, sizeof *loading->in_values);
     loading->columns = xcalloc(count + 1, sizeof *loading->columns);
     loading->expressions = xcalloc(selection->number_count + 1, sizeof *loading->expressions);
@@ -248,13 +258,18 @@ static int plan(struct loading *loading, struct failure *failure) {
         add_columns_of(loading, loading->expressions[i]);
     }
     if (selection->where) {
-        int r =
-            expression_parse(selection->where, loading->names, count, NULL, 0, 0, &loading->where, failure);
+        int r = expression_parse_condition(selection->where, loading->names, count, &loading->where, failure);
         if (r < 0)
             return r;
         add_columns_of(loading, loading->where);
+        loading->comparisons = expression_comparison_count(loading->where);
     }
+    loading->values = xcalloc(count + loading->comparisons + 1, sizeof *loading->values);
     int r = 0;
+    for (size_t j = 0, name; r == 0 && j < loading->comparisons; j++) {
+        expression_comparison(loading->where, j, &name);
+        r = check_column(table, loading->names[name], false, failure);
+    }
     for (size_t i = 0; r == 0 && i < loading->column_count; i++)
         r = check_column(table, loading->columns[i], true, failure);
     for (size_t j = 0; r == 0 && j < selection->category_count; j++)
@@ -284,8 +299,9 @@ struct reading {
     bool *converts;
     uint32_t **translations; /* of each text: the code in the table of each code of this input */
     size_t *translated;
-    size_t *labels; /* of each text, where the csv_columns have it; SIZE_MAX: it is the file's name */
-    size_t flags;   /* likewise of the flags; SIZE_MAX: there are none */
+    size_t *labels;   /* of each text, where the csv_columns have it; SIZE_MAX: it is the file's name */
+    size_t flags;     /* likewise of the flags; SIZE_MAX: there are none */
+    size_t *compared; /* likewise of each comparison with a text */
     const char *file;
 };
 
@@ -313,6 +329,17 @@ static void set_values(const struct loading *loading, const struct reading *read
         loading->values[loading->in_values[i]] = number_at(reading, block, i, row);
 }
 
+static void set_comparisons(const struct loading *loading, const struct reading *reading,
+                            const struct csv_block *block, size_t row) {
+    for (size_t j = 0, name; j < loading->comparisons; j++) {
+        const char *text = expression_comparison(loading->where, j, &name), *field = reading->file;
+        size_t label = reading->compared[j];
+        if (label != SIZE_MAX)
+            field = csv_label(reading->columns, label, block->labels[label][row]);
+        loading->values[loading->table->column_count + j] = strcmp(field, text) == 0;
+    }
+}
+
 static bool is_flagged(const struct reading *reading, const struct csv_block *block, size_t row) {
     return reading->flags != SIZE_MAX &&
            csv_label(reading->columns, reading->flags, block->labels[reading->flags][row])[0] != '\0';
@@ -329,6 +356,7 @@ static size_t choose_rows(const struct loading *loading, const struct reading *r
         }
         if (loading->where) {
             set_values(loading, reading, block, row);
+            set_comparisons(loading, reading, block, row);
             double truth = expression_value(loading->where, loading->values);
             if (isnan(truth) || truth == 0) {
                 loading->table->rows_elsewhere++;
@@ -413,7 +441,8 @@ static int open_columns(const struct loading *loading, const struct input *input
                         struct failure *failure) {
     const struct table_selection *selection = loading->selection;
     cleanup_free size_t *numbers = xcalloc(loading->column_count + 1, sizeof *numbers);
-    cleanup_free size_t *labels = xcalloc(selection->category_count + 1, sizeof *labels);
+    cleanup_free size_t *labels =
+        xcalloc(selection->category_count + loading->comparisons + 1, sizeof *labels);
     size_t label_count = 0;
     int r = 0;
     for (size_t i = 0; r == 0 && i < loading->column_count; i++)
@@ -424,6 +453,14 @@ static int open_columns(const struct loading *loading, const struct input *input
             continue; /* check_column has seen that it is the file's name */
         reading->labels[j] = label_count;
         r = csv_find_column(input->csv, selection->categories[j], &labels[label_count++], failure);
+    }
+    for (size_t j = 0, name; r == 0 && j < loading->comparisons; j++) {
+        expression_comparison(loading->where, j, &name);
+        reading->compared[j] = SIZE_MAX;
+        if (!input_find(input, loading->names[name]))
+            continue; /* likewise */
+        reading->compared[j] = label_count;
+        r = csv_find_column(input->csv, loading->names[name], &labels[label_count++], failure);
     }
     reading->flags = SIZE_MAX;
     if (r == 0 && input->about.archive && !selection->with_flagged && input_find(input, FLAGS_COLUMN)) {
@@ -465,6 +502,7 @@ static int load_input(const struct loading *loading, uint32_t index, struct fail
         .translations = xcalloc(texts, sizeof(uint32_t *)),
         .translated = xcalloc(texts, sizeof(size_t)),
         .labels = xcalloc(texts, sizeof(size_t)),
+        .compared = xcalloc(loading->comparisons + 1, sizeof(size_t)),
         .file = input->about.name,
     };
     int r = input_open(input, &table->private->options, failure);
@@ -478,7 +516,7 @@ static int load_input(const struct loading *loading, uint32_t index, struct fail
     for (size_t j = 0; j < texts; j++)
         free(reading.translations[j]);
     free(reading.multiply), free(reading.divide), free(reading.converts);
-    free(reading.translations), free(reading.translated), free(reading.labels);
+    free(reading.translations), free(reading.translated), free(reading.labels), free(reading.compared);
     return r;
 }
 

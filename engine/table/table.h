@@ -78,8 +78,9 @@ struct table_options {
 struct table_selection {
     const char *const *numbers, *const *categories; /* columns; numbers may be expressions */
     size_t number_count, category_count;
-    const char *where; /* only rows for which this expression is true; NULL: all */
-    bool with_flagged; /* rows of archives that a gate flagged too */
+    /* Only rows for which this expression is true, which may compare columns with texts; NULL: all. */
+    const char *where;
+    bool with_flagged;                              /* rows of archives that a gate flagged too */
     void (*progress)(void *context, uint64_t rows); /* now and then; or NULL */
     void *progress_context;
 };

@@ -1,8 +1,5 @@
 /* A fit plugin with one thing wrong: which one is said by the ODD_ macro that it is built with. */
-#include "plugins/interface/fit.h"
-
-#include <errno.h>
-#include <stdio.h>
+#include <assay/fit.h>
 
 #ifdef ODD_NO_SYMBOL
 #define SYMBOL something_else
@@ -14,56 +11,23 @@
 int nobody_has_this(void);
 #endif
 
-static int odd_open(const struct plugin_host *host, const struct fit_request *request, struct fit **ret,
-                    struct fit_needs *ret_needs, struct plugin_message *message) {
-    (void)host, (void)message;
-    static const char *needs[1];
-    needs[0] = request->response;
-    *ret = NULL;
-    *ret_needs = (struct fit_needs){.size = sizeof *ret_needs, .columns = needs, .column_count = 1};
+__attribute__((unused)) static int odd_fit(const struct fit_rows *rows, const struct fit_request *request,
+                                           struct fit_result *result, struct plugin_message *message) {
+    (void)request, (void)result;
 #ifdef ODD_UNRESOLVED
     return nobody_has_this();
-#else
-    return 0;
 #endif
+    return plugin_refuse(message, -EINVAL, "the first of %zu rows is odd", rows->count);
 }
 
-#ifndef ODD_BARE
-static int odd_block(struct fit *fit, const struct fit_block *block, struct plugin_message *message) {
-    (void)fit;
-    snprintf(message->text, sizeof message->text, "the first of %zu rows is odd", block->rows);
-    return -EINVAL;
-}
-#endif
-
-static int odd_end_of_pass(struct fit *fit, struct plugin_message *message) {
-    (void)fit, (void)message;
-    return FIT_DONE;
-}
-
-static int odd_finish(struct fit *fit, const struct fit_writer *writer, struct plugin_message *message) {
-    (void)fit, (void)writer, (void)message;
-    return 0;
-}
-
-static void odd_close(struct fit *fit) {
-    (void)fit;
-}
-
-static const struct fit_operations operations = {
+static const struct fit_plugin operations = {
     .size = sizeof operations,
-    .open = odd_open,
-#ifdef ODD_BARE
-    .block = NULL,
-#else
-    .block = odd_block,
+#ifndef ODD_BARE
+    .fit = odd_fit,
 #endif
-    .end_of_pass = odd_end_of_pass,
-    .finish = odd_finish,
-    .close = odd_close,
 };
 
-ASSAY_PLUGIN_EXPORT extern const struct assay_plugin SYMBOL;
+__attribute__((visibility("default"))) extern const struct assay_plugin SYMBOL;
 const struct assay_plugin SYMBOL = {
 #ifdef ODD_OTHER_ABI
     .abi = 7,
@@ -76,12 +40,12 @@ const struct assay_plugin SYMBOL = {
     .size = sizeof SYMBOL,
 #endif
 #ifdef ODD_PREDICTS
-    .kind = ASSAY_PLUGIN_PREDICT,
+    .kind = PLUGIN_PREDICT,
 #else
-    .kind = ASSAY_PLUGIN_FIT,
+    .kind = PLUGIN_FIT,
 #endif
 #ifdef ODD_MISNAMED
-    .name = "fit-otherwise",
+    .name = "otherwise",
 #elif !defined ODD_NAMELESS
     .name = ODD_NAME,
 #endif

@@ -6,14 +6,12 @@
 # shellcheck disable=SC2046 # $(...; echo $?) is one number
 . "$(dirname "$0")/../tap.sh"
 cd "$scratch" || exit 1
-methods=$(cd "$ASSAY_BUILD/lib/assay/plugins" && printf '%s\n' fit-*.so | sed 's/^fit-//; s/\.so$//')
-"$ASSAY" model --help >/dev/null 2>&1 && checks=yes || checks=no
+methods=$("$ASSAY" fit --methods | awk 'NR > 1 && NF && !/cannot use the plugin|lists what/ {print $1}')
 
 # options_of METHOD [OPTION...]: what a method must be told beside its input.
 options_of() {
     case $1 in
         linear) echo "--terms 1+size" ;;
-        mixture) echo "--set most=3 --set starts=2" ;; # what they are by default takes a second each
         piecewise) case $* in *--sizes*) ;; *) echo "--sizes size" ;; esac ;;
         smpi) echo "--set latency=1us --set bandwidth=1GB/s" ;;
     esac
@@ -28,13 +26,13 @@ answered() {
     case $status in
         0)
             if [ ! -s model.json ]; then why="no model was written"
-            elif ! why=$(! grep -wiE -- '[-+]?(nan|inf|infinity)' out model.json); then :
-            elif [ $checks = yes ] && ! why=$("$ASSAY" model check model.json 2>&1); then :
+            elif ! why=$(! grep -wiE -- "[-+]?(nan|infinity)" out model.json); then :
+            elif ! why=$("$ASSAY" model check model.json 2>&1); then :
             else return 0
             fi ;;
         2)
             if [ -e model.json ]; then why="refused, and a model was written"
-            elif [ "$(grep -vc '^assay: note:' err)" -ne 1 ]; then why="not one sentence: $(cat err)"
+            elif [ "$(wc -l <err)" -ne 1 ]; then why="not one sentence: $(cat err)"
             else return 0
             fi ;;
         *) why="exit $status: $(cat err)" ;;
@@ -145,6 +143,7 @@ every "rows in another order" case.csv
 # The order of the rows is nothing to those that add up.
 numbers() { grep -oE '"(estimate|rss)": [^,]*' "$1" | awk '{printf "%.9g\n", $2}'; }
 for method in linear transfer roofline; do
+    case " $methods " in *[[:space:]]$method[[:space:]]*) ;; *) continue ;; esac
     # shellcheck disable=SC2046
     "$ASSAY" fit $method sane.csv $(options_of $method) --json >sorted 2>err && "$ASSAY" fit $method case.csv $(options_of $method) --json >shuffled 2>err
     numbers sorted >1; numbers shuffled >2
@@ -152,7 +151,7 @@ for method in linear transfer roofline; do
 done
 
 # Archives: a column that they do not have, and units that cannot be one.
-check "archives" "$ASSAY_BUILD/tests/unit/test-plugin-archive" --make "$scratch"
+check "archives" "$ASSAY_BUILD/tests/unit/test-table-archive" --make "$scratch"
 every "an archive without the columns" plain.zip --response flops
 refuse "... the nearest is named" 2 "there is no response column 'durations'; did you mean 'duration'" \
     "$ASSAY" fit plain.zip --response durations

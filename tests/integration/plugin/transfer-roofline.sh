@@ -54,7 +54,7 @@ refuse "bandwidths taken for times where the unit is told" 2 "did you mean 'resp
 refuse "no size" 2 "which column is the size\?" sh -c "sed 1s/size/length/ link.csv >length.csv; '$ASSAY' fit transfer length.csv"
 refuse "a size that is not there" 2 "there is no size column 'lenght'; did you mean 'length'" "$ASSAY" fit transfer length.csv --sizes lenght
 refuse "terms" 2 "this method has its own" "$ASSAY" fit transfer link.csv --terms 1+size
-check "an archive knows its units" "$ASSAY_BUILD/tests/unit/test-plugin-archive" --make "$scratch"
+check "an archive knows its units" "$ASSAY_BUILD/tests/unit/test-table-archive" --make "$scratch"
 check "its bytes are the size" "$ASSAY" fit transfer ms.zip --sizes bytes --by none --set criterion=time -o milli.json
 "$ASSAY" fit transfer plain.zip --sizes bytes --by none --set criterion=time -o plain.json >out 2>&1
 report $(close "$(member milli.json bandwidth)" "$(member plain.json bandwidth)" 1e-9; echo $?) "what is told is in By/s, whatever the units"

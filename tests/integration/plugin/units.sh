@@ -4,34 +4,31 @@
 # shellcheck disable=SC2046 # $(...; echo $?) is one number
 . "$(dirname "$0")/../tap.sh"
 cd "$scratch" || exit 1
-check "archives" "$ASSAY_BUILD/tests/unit/test-plugin-archive" --make "$scratch"
-said() { [ "$(grep -c '^assay: note: the column' .err)" -eq "$1" ]; }
+check "archives" "$ASSAY_BUILD/tests/unit/test-table-archive" --make "$scratch"
+said() { [ "$(grep -c '^note: the column' .out)" -eq "$1" ]; }
+unit() { grep -q '"response": {"name": "duration", "unit": "'"$2"'"}' "$1"; }
 # The estimates and standard errors of a model, in ten digits.
 numbers() { grep -oE '"(estimate|standard_error)": [^,]*' "$1" | awk '{printf "%.10g\n", $2}'; }
 
 check "seconds twice" "$ASSAY" fit plain.zip dgemm.zip --terms '1+bytes+k' --by none -o seconds.json
 report $(said 0; echo $?) "nothing is said where nothing is to be said"
 check "seconds and milliseconds, bytes and KiB" "$ASSAY" fit plain.zip ms.zip --terms '1+bytes+k' --by none -o mixed.json
-report $(said 2; echo $?) "each column is spoken of once, whatever passes there are"
-report $(grep -q "^assay: note: the column 'duration' of 'ms.zip' is converted to 's', as in 'plain.zip'$" .err; echo $?) \
-    "with both files and the unit"
+report $(said 2 && grep -q "^note: the column 'duration' of 'ms.zip' is converted to 's'$" .out; echo $?) "each column is spoken of once, with its file and the unit"
 numbers seconds.json >1; numbers mixed.json >2
-report $([ -s 1 ] && cmp 1 2 >&2; echo $?) "the model is that of the same unit"
-report $(grep -q '"response": {"name": "duration", "unit": "s"}' mixed.json; echo $?) "it is in the first one's unit"
+report $([ -s 1 ] && cmp 1 2 >&2 && unit mixed.json s; echo $?) "the model is that of the same unit, the first one's"
 check "the other way round" "$ASSAY" fit ms.zip plain.zip dgemm.zip --terms '1+bytes' --by none -o milli.json
-report $(grep -q '"response": {"name": "duration", "unit": "ms"}' milli.json && said 2 &&
-    grep -q "of 'plain.zip' and 1 more is converted to 'ms'" .err; echo $?) "the first one's unit is another"
-
-refuse "a time and an energy" 2 "joule.zip: the column 'duration' is in 'J'; expected 's', as in 'plain.zip'" \
+report $(unit milli.json ms && said 2 && grep -q "of 'plain.zip' and 1 more is converted to 'ms'" .out; echo $?) "the first one's unit is another"
+refuse "a time and an energy" 2 "joule.zip: the column 'duration' is in 'J'; expected 's', as in the inputs before" \
     "$ASSAY" fit plain.zip joule.zip --terms 1+m --by none -o no.json
 report $([ ! -e no.json ]; echo $?) "leave no model"
-refuse "groups by numbers in different units" 2 "'bytes' is in 'KiBy'; expected 'By', as in 'plain.zip': groups are told by their texts" \
+refuse "groups by numbers in different units" 2 "'bytes' is in 'KiBy'; expected 'By', as in 'plain.zip': groups are compared by their texts" \
     "$ASSAY" fit plain.zip ms.zip --terms 1+m --by bytes
 printf 'm,bytes,duration\n64,4096,0.001\n65,8192,0.002\n99,100,0.004\n' >calls.csv
 check "a CSV beside an archive" "$ASSAY" fit calls.csv plain.zip --terms 1+bytes --by none -o beside.json
-report $(grep -q "the column 'duration' of 'calls.csv' has no unit; it is taken to be in 's', as in 'plain.zip'" .err; echo $?) \
+report $(grep -q "the column 'duration' of 'calls.csv' has no unit; it is taken to be in 's'" .out && unit beside.json s; echo $?) \
     "is taken to be in the archive's unit, aloud"
-report $(grep -q '"response": {"name": "duration", "unit": "s"}' beside.json; echo $?) "in which the model is"
 check "a CSV alone" "$ASSAY" fit calls.csv --terms 1+bytes
 report $(said 0; echo $?) "has no unit to speak of"
+check "new measurements in other units" "$ASSAY" model check seconds.json --data ms.zip
+report $(grep -qE '^all +120 ' .out; echo $?) "are compared in the model's"
 finish

@@ -229,7 +229,7 @@ static void check_pipe(const char *command, const char *failing) {
     struct failure failure = {0};
     const struct csv_field *fields;
     double value = 0, sum = 0;
-    int r = csv_open_descriptor(ends[0], "the pipe", 0, &reader, &failure);
+    int r = csv_open_descriptor(ends[0], "the pipe", 0, NULL, 0, &reader, &failure);
     while (r == 0 && (r = csv_next(reader, &fields, &failure)) == 1) {
         r = csv_number(reader, 1, &value, &failure);
         sum += value;

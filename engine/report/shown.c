@@ -1,4 +1,6 @@
-#include "engine/command-line/shown.h"
+#include "engine/report/shown.h"
+
+#include "engine/foundation/memory.h"
 
 #include <stddef.h>
 #include <string.h>
@@ -55,6 +57,18 @@ struct shown shown(const char *text) {
     }
     result.text[used] = '\0';
     return result;
+}
+
+char *shown_copy(const char *text) {
+    char *copy = xmalloc(4 * strlen(text) + sizeof "\\x1b."), *end = copy; /* a byte becomes at most four */
+    for (const unsigned char *at = (const unsigned char *)text; *at;) {
+        char piece[8];
+        size_t length = take(&at, false, piece);
+        memcpy(end, piece, length);
+        end += length;
+    }
+    *end = '\0';
+    return copy;
 }
 
 void shown_print(FILE *stream, const char *text, bool lines) {

@@ -1,0 +1,26 @@
+/* The axes of a chart. Used by this room alone. */
+#ifndef ASSAY_REPORT_CHART_AXIS_H
+#define ASSAY_REPORT_CHART_AXIS_H
+
+#include "engine/report/chart.h"
+
+struct chart_axis {
+    double low, high;
+    bool is_logarithmic;
+};
+
+struct chart_axes {
+    struct chart_axis x, y;
+    size_t points; /* that can be drawn */
+};
+
+struct chart_axes chart_axes_of(const struct chart *chart);
+/* Where VALUE is between the ends: 0 to 1, in the middle where these are one; NaN for what is not on the
+ * axis. */
+double chart_axis_place(const struct chart_axis *axis, double value);
+/* Y as it is drawn. */
+double chart_clip(const struct chart *chart, double y);
+/* Ticks of an axis: 1, 2 or 5 times a power of ten, or powers of ten alone. Returns how many, at most MAX. */
+size_t chart_axis_ticks(const struct chart_axis *axis, size_t max, double *ret);
+
+#endif

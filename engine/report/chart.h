@@ -1,0 +1,36 @@
+/*
+ * A chart of points and lines over two axes, as text for a terminal and as SVG. An axis over positive numbers
+ * of which the greatest is at least 100 times the least is logarithmic.
+ */
+#ifndef ASSAY_REPORT_CHART_H
+#define ASSAY_REPORT_CHART_H
+
+#include "engine/foundation/failure.h"
+#include "engine/foundation/text.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct chart_series {
+    const double *x, *y; /* what is not finite is not drawn */
+    size_t count;
+    bool is_line; /* points in order of x are joined; otherwise they stand alone */
+};
+
+/* Borrowed. */
+struct chart {
+    const char *title, *x_name, *y_name; /* names with units */
+    const struct chart_series *series;
+    size_t series_count;
+    const double *x_marks, *y_marks; /* where lines are drawn across */
+    size_t x_mark_count, y_mark_count;
+    double y_reach; /* y beyond this, above or below 0, is drawn at the edge; 0: nothing is */
+};
+
+/* Appends its lines; nothing where there is nothing to draw. With UNICODE in braille characters and blocks.
+ */
+void chart_append_text(const struct chart *chart, bool unicode, struct text *ret);
+/* Writes PATH with the charts below each other. */
+int chart_write_svg(const struct chart *charts, size_t count, const char *path, struct failure *failure);
+
+#endif

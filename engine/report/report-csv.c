@@ -1,0 +1,58 @@
+#include "engine/report/report.h"
+
+#include "archive-format/datapackage.h"
+#include "engine/documents/csv.h"
+#include "engine/foundation/cleanup.h"
+#include "engine/foundation/file.h"
+#include "engine/foundation/memory.h"
+#include "engine/report/report-tree.h"
+
+#include <errno.h>
+#include <string.h>
+
+static void append_cell(const struct cell *cell, bool first, struct text *text) {
+    if (cell->text)
+        csv_append_field(text, first, cell->text, strlen(cell->text));
+    else
+        csv_append_double(text, first, cell->number);
+}
+
+int report_table_append_csv(const struct report_table *table, struct text *text, struct failure *failure) {
+    for (size_t c = 0; c < table->column_count; c++)
+        csv_append_field(text, c == 0, table->columns[c].name, strlen(table->columns[c].name));
+    int r = text_append_character(text, '\n');
+    for (size_t i = 0; r == 0 && i + table->column_count <= table->cell_count; i += table->column_count) {
+        for (size_t c = 0; c < table->column_count; c++)
+            append_cell(&table->cells[i + c], c == 0, text);
+        r = text_append_character(text, '\n');
+    }
+    return r < 0 ? failure_set(failure, r, "cannot write the table: %s", strerror(-r)) : 0;
+}
+
+/* Units and types of the columns, beside the table. */
+static int write_package(const struct report_table *table, const char *path, struct failure *failure) {
+    cleanup_free struct archive_column *columns = xcalloc(table->column_count, sizeof *columns);
+    cleanup_free char *beside = xformat("%s.datapackage.json", path);
+    for (size_t c = 0; c < table->column_count; c++) {
+        bool is_text = c < table->cell_count && table->cells[c].text;
+        columns[c] = (struct archive_column){.name = table->columns[c].name,
+                                             .type = is_text ? ARCHIVE_STRING : ARCHIVE_NUMBER,
+                                             .unit = table->columns[c].unit ? table->columns[c].unit : "",
+                                             .role = is_text ? ARCHIVE_ROLE_ID : ARCHIVE_ROLE_NONE};
+    }
+    const struct archive_table described = {
+        .path = file_base_name(path), .columns = columns, .column_count = table->column_count};
+    return archive_write_datapackage(beside, table->name, &described, 1, failure);
+}
+
+int report_table_write(const struct report_table *table, const char *path, struct failure *failure) {
+    cleanup(file_output_clear) struct file_output file = FILE_OUTPUT_NONE;
+    cleanup(text_clear) struct text text;
+    text_init(&text, SIZE_MAX / 4);
+    int r = report_table_append_csv(table, &text, failure);
+    r = r < 0 ? r : file_output_open(path, 0666, &file, failure);
+    r = r < 0 ? r : file_output_write(&file, text.bytes, text.length, failure);
+    bool is_file = file_output_is_file(&file);
+    r = r < 0 ? r : file_output_commit(&file, failure);
+    return r < 0 || !is_file ? r : write_package(table, path, failure);
+}

@@ -1,0 +1,155 @@
+#include "engine/report/report.h"
+
+#include "engine/foundation/cleanup.h"
+#include "engine/foundation/memory.h"
+#include "engine/report/report-tree.h"
+#include "engine/report/shown.h"
+
+static int width_of(const char *text) { /* characters of UTF-8 */
+    int width = 0;
+    for (; *text; text++)
+        width += ((unsigned char)*text & 0xc0) != 0x80;
+    return width;
+}
+
+static void print_padded(FILE *stream, const char *text, int width, bool left) {
+    int blanks = width - width_of(text);
+    fprintf(stream, "%s%*s%s", left ? text : "", blanks > 0 ? blanks : 0, "", left ? "" : text);
+}
+
+static void print_title(const char *title, FILE *stream) {
+    fputc('\n', stream);
+    shown_print(stream, title, false);
+    fputc('\n', stream);
+}
+
+/* ---- Tables */
+
+static char *cell_text(const struct report_table *table, size_t row, size_t column) {
+    const struct cell *cell = &table->cells[row * table->column_count + column];
+    return cell->text ? shown_copy(cell->text)
+                      : report_format_plain(cell->number, table->columns[column].digits);
+}
+
+/* "duration (s)" */
+static char *heading(const struct report_column *column) {
+    const char *unit = report_unit_label(column->unit);
+    cleanup_free char *text =
+        xformat("%s%s%s%s", column->label, unit[0] ? " (" : "", unit, unit[0] ? ")" : "");
+    return shown_copy(text);
+}
+
+/* How a column is printed. */
+struct column_form {
+    int width;
+    bool is_text, is_hidden;
+};
+
+static void measure_columns(const struct report_table *table, size_t rows, bool detail,
+                            struct column_form *forms, bool *ret_has_head) {
+    *ret_has_head = false; /* a column of empty texts is not printed */
+    for (size_t c = 0; c < table->column_count; c++) {
+        cleanup_free char *head = heading(&table->columns[c]);
+        forms[c].is_hidden = table->columns[c].detail && !detail;
+        forms[c].width = width_of(head);
+        bool is_empty = rows > 0;
+        for (size_t row = 0; row < rows; row++) {
+            cleanup_free char *text = cell_text(table, row, c);
+            is_empty = is_empty && !text[0];
+            forms[c].is_text |= table->cells[row * table->column_count + c].text != NULL;
+            forms[c].width = width_of(text) > forms[c].width ? width_of(text) : forms[c].width;
+        }
+        forms[c].is_hidden |= is_empty;
+        *ret_has_head = *ret_has_head || (head[0] && !forms[c].is_hidden);
+    }
+}
+
+/* LINE 0 is the head. */
+static void print_line(const struct report_table *table, const struct column_form *forms, size_t line,
+                       FILE *stream) {
+    const char *gap = "";
+    size_t last = table->column_count;
+    while (last > 0 && forms[last - 1].is_hidden)
+        last--;
+    for (size_t c = 0; c < last; c++) {
+        if (forms[c].is_hidden)
+            continue;
+        cleanup_free char *text = line ? cell_text(table, line - 1, c) : heading(&table->columns[c]);
+        fputs(gap, stream);
+        print_padded(stream, text, forms[c].is_text && c + 1 == last ? 0 : forms[c].width, forms[c].is_text);
+        gap = "  ";
+    }
+    fputc('\n', stream);
+}
+
+static void print_table(const struct report_table *table, FILE *stream, bool detail) {
+    size_t rows = table->cell_count / table->column_count;
+    size_t shown = !detail && rows > REPORT_ROWS_SHOWN ? REPORT_ROWS_SHOWN : rows;
+    cleanup_free struct column_form *forms = xcalloc(table->column_count, sizeof *forms);
+    bool has_head;
+    measure_columns(table, shown, detail, forms, &has_head);
+    if (table->title)
+        print_title(table->title, stream);
+    for (size_t line = has_head ? 0 : 1; line <= shown; line++)
+        print_line(table, forms, line, stream);
+    if (shown < rows)
+        fprintf(stream, "... and %zu more\n", rows - shown);
+}
+
+/* ---- Numbers and texts */
+
+static bool is_pair(const struct item *item) {
+    return item->kind == ITEM_NUMBER || item->kind == ITEM_TEXT;
+}
+
+/* The labels of neighbouring numbers and texts are as wide as the widest of them. */
+static int label_width(const struct report_section *section, size_t i, bool detail) {
+    int width = 0;
+    while (i > 0 && is_pair(&section->items[i - 1]))
+        i--;
+    for (; i < section->count && is_pair(&section->items[i]); i++)
+        if ((detail || !section->items[i].detail) && width_of(section->items[i].label) > width)
+            width = width_of(section->items[i].label);
+    return width;
+}
+
+static void print_pair(const struct item *item, FILE *stream, int width) {
+    cleanup_free char *value = item->kind == ITEM_TEXT
+                                   ? shown_copy(item->text)
+                                   : report_format(item->number, item->unit, item->digits);
+    cleanup_free char *label = shown_copy(item->label);
+    if (label[0])
+        print_padded(stream, label, width, true);
+    fprintf(stream, "%s%s\n", label[0] ? "  " : "", value);
+}
+
+static void print_note(const struct item *item, FILE *stream) {
+    static const char *const before[] = {[REPORT_NOTE] = "note: ", [REPORT_WARNING] = "warning: "};
+    fputs(before[item->weight] ? before[item->weight] : "", stream);
+    shown_print(stream, item->text, false);
+    fputc('\n', stream);
+}
+
+static void print_section(const struct report_section *section, FILE *stream, bool detail) {
+    if (section->title)
+        print_title(section->title, stream);
+    for (size_t i = 0; i < section->count; i++) {
+        const struct item *item = &section->items[i];
+        if (item->detail && !detail)
+            continue;
+        if (is_pair(item))
+            print_pair(item, stream, label_width(section, i, detail));
+        else if (item->kind == ITEM_NOTE)
+            print_note(item, stream);
+        else if (item->kind == ITEM_CHART)
+            fputs(item->text, stream);
+        else if (item->kind == ITEM_TABLE)
+            print_table(item->table, stream, detail);
+        else
+            print_section(item->section, stream, detail);
+    }
+}
+
+void report_print(const struct report *report, FILE *stream, bool detail) {
+    print_section(report->root, stream, detail);
+}

@@ -1,0 +1,49 @@
+/* The tree behind a report. Used by this room alone. */
+#ifndef ASSAY_REPORT_REPORT_TREE_H
+#define ASSAY_REPORT_REPORT_TREE_H
+
+#include "engine/report/report.h"
+
+#include <stddef.h>
+
+enum item_kind { ITEM_SECTION, ITEM_NUMBER, ITEM_TEXT, ITEM_NOTE, ITEM_CHART, ITEM_TABLE };
+
+struct report_section {
+    char *name, *title;
+    struct item *items;
+    size_t count;
+};
+
+struct cell {
+    char *text; /* NULL: a number */
+    double number;
+};
+
+struct report_table {
+    char *name, *title;
+    struct report_column *columns; /* texts owned */
+    size_t column_count;
+    struct cell *cells;
+    size_t cell_count, capacity;
+};
+
+struct item {
+    enum item_kind kind;
+    bool detail;
+    char *name, *label, *text, *unit; /* of numbers, texts, notes and charts */
+    double number;
+    int digits;
+    enum report_weight weight;
+    struct report_section *section;
+    struct report_table *table;
+};
+
+/* Whether UNIT is one that people want to see. */
+bool report_has_unit(const char *unit);
+/* How people write it; "" where there is none. */
+const char *report_unit_label(const char *unit);
+/* A number with DIGITS significant digits, 0: with all of them; "-" for what is not finite. The caller frees.
+ */
+char *report_format_plain(double value, int digits);
+
+#endif

@@ -1,0 +1,82 @@
+/* Plugins that must be refused (tests/plugins), each in one sentence that says why; and one that must not. */
+#include "engine/plugin/library.h"
+#include "engine/foundation/cleanup.h"
+#include "engine/foundation/file.h"
+#include "tests/test.h"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+static struct installation installation;
+
+static int set_up(void **state) {
+    struct failure failure = {0};
+    char path[4096];
+    snprintf(path, sizeof path, "%s/tests/plugins", test_build());
+    return installation_init(&installation, test_build(), path, &failure);
+}
+
+static int tear_down(void **state) {
+    installation_clear(&installation);
+    return 0;
+}
+TEST_GROUP(set_up, tear_down)
+
+TEST(refusals) {
+    static const struct {
+        const char *prefix, *name, *reason;
+    } cases[] = {
+        {"fit", "other-abi", "it has ABI 7 and this assay has ABI 3"},
+        {"fit", "no-symbol", "it has no symbol 'assay_plugin'"},
+        {"fit", "short", "it does not say its name, version, summary and functions"},
+        {"fit", "nameless", "it does not say its name, version, summary and functions"},
+        {"fit", "predicts", "it is a plugin of kind 2; expected 1"},
+        {"fit", "misnamed", "it is called 'otherwise'; expected 'misnamed'"},
+        {"fit", "bare", "it has no fit()"},
+        {"fit", "unresolved", "undefined symbol"},
+        {"fit", "linaer", "did you mean 'fit-linear'?"},
+        {"fit", "zzzzzzzz", "fit-linear"},
+        {"fit", "../x", "is not the name of a plugin"},
+        {"predict", "slope", "there is no plugin 'predict-slope'"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct failure failure = {0};
+        cleanup(library_cleanup) struct library *library = NULL;
+        assert_true(library_open(&installation, cases[i].prefix, cases[i].name, &library, &failure) < 0);
+        assert_says(failure.text, cases[i].reason);
+        assert_int_equal(failure.kind, FAILURE_INPUT);
+        assert_null(library);
+    }
+}
+
+TEST(no_shared_object) {
+    char folder[] = "/tmp/assay-plugins-XXXXXX", path[64];
+    struct failure failure = {0};
+    struct installation own = {0};
+    cleanup(library_cleanup) struct library *library = NULL;
+    assert_non_null(mkdtemp(folder));
+    snprintf(path, sizeof path, "%s/plugins", folder);
+    assert_int_equal(mkdir(path, 0700), 0);
+    snprintf(path, sizeof path, "%s/plugins/fit-text.so", folder);
+    assert_int_equal(file_replace(path, "not an object\n", 14, 0644, &failure), 0);
+    assert_int_equal(installation_init(&own, test_build(), folder, &failure), 0);
+    assert_true(library_open(&own, "fit", "text", &library, &failure) < 0);
+    assert_says(failure.text, "cannot load the plugin '/tmp/assay-plugins-");
+    installation_clear(&own);
+    assert_int_equal(file_remove_tree(folder, &failure), 0);
+}
+
+TEST(a_good_one) {
+    struct failure failure = {0};
+    cleanup(library_cleanup) struct library *library = NULL;
+    assert_int_equal(library_open(&installation, "fit", "slope", &library, &failure), 0);
+    assert_string_equal(library->plugin->name, "slope");
+    assert_non_null(library->fit);
+    assert_null(library->predict);
+    const struct plugin_message message = {"the rows are odd"}, silent = {""};
+    assert_int_equal(library_failure(library, -EINVAL, &message, &failure), -EINVAL);
+    assert_string_equal(failure.text, "slope: the rows are odd");
+    assert_int_equal(failure.kind, FAILURE_INPUT);
+    assert_int_equal(library_failure(library, -EIO, &silent, &failure), -EIO);
+    assert_int_equal(failure.kind, FAILURE_SYSTEM);
+}
