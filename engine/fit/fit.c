@@ -1,9 +1,9 @@
 #include "engine/fit/fit.h"
 
+#include "engine/fit/lack-of-fit.h"
 #include "engine/fit/request.h"
 #include "engine/fit/result.h"
 #include "engine/fit/rows.h"
-#include "engine/fit/scores.h"
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/memory.h"
 #include "engine/model/evaluator.h"
@@ -221,31 +221,37 @@ static void predictions_clear(struct predictions *predictions) {
 }
 
 /* Predicts the rows of FOLD by a fit of the others. -EDOM: those cannot be fitted. */
-static int leave_out(struct fitting *fitting, const uint8_t *folds, uint8_t fold,
-                     struct predictions *predictions, struct failure *failure) {
+static int leave_out(struct fitting *fitting, const uint8_t *folds, uint8_t fold, struct score_row *held_out,
+                     struct failure *failure) {
     const struct rows_layout *layout = &fitting->request.layout;
     struct plugin_message message;
     struct result result;
     rows_select(&fitting->others, layout, &fitting->all, folds, fold, true);
     rows_select(&fitting->some, layout, &fitting->all, folds, fold, false);
-    if (fitting->others.view.count < fitting->request.library->fit->rows_min)
+    if (fitting->some.view.count == 0)
+        return 0;
+    if (fitting->others.view.count == 0 ||
+        fitting->others.view.count < fitting->request.library->fit->rows_min)
         return -EDOM;
     int r = call_fit(fitting, &fitting->others, true, NULL, &result, &message, failure);
     struct model_group group = {.rows = fitting->others.view.count};
-    struct predictions left_out = predictions_new(fitting->some.view.count);
+    struct predictions predictions = predictions_new(fitting->some.view.count);
     if (r == 0) {
         result_finish(&result, fitting->fit->model->term_count, &group);
-        r = predict_rows(fitting, &group, &fitting->some, left_out.mean, left_out.sigma, left_out.log_density,
-                         failure);
+        r = predict_rows(fitting, &group, &fitting->some, predictions.mean, predictions.sigma,
+                         predictions.log_density, failure);
     }
     for (size_t i = 0, k = 0; r == 0 && i < fitting->all.view.count; i++)
         if (folds[i] == fold) {
-            predictions->mean[i] = left_out.mean[k];
-            predictions->log_density[i] = left_out.log_density[k++];
+            held_out[i] = (struct score_row){.mean = predictions.mean[k],
+                                             .sigma = predictions.sigma[k],
+                                             .log_density = predictions.log_density[k],
+                                             .share = NAN};
+            k++;
         }
     result_clear(&result);
     model_group_clear(&group, 0);
-    predictions_clear(&left_out);
+    predictions_clear(&predictions);
     return r;
 }
 
@@ -255,43 +261,58 @@ static void add_score(struct model_group *group, const char *name, double value,
         (struct model_value){xstrdup(name), value, unit ? xstrdup(unit) : NULL};
 }
 
-static void add_scores(struct model_group *group, const struct scores *scores) {
-    add_score(group, "cv_rmse", scores->rmse, NULL);
-    add_score(group, "cv_relative", scores->relative, "1");
-    add_score(group, "cv_median_relative", scores->median_relative, "1");
-    add_score(group, "cv_log_score", scores->log_score, "1");
-    add_score(group, "cv_mse_error", scores->mse_error, NULL);
-    add_score(group, "cv_log_score_error", scores->log_score_error, "1");
-    add_score(group, "folds", (double)scores->folds, "1");
+/* Of a group that some fold cannot be left out of, or some row not be predicted, nothing is defined. */
+static void add_scores(struct model_group *group, const struct score_rows *rows,
+                       const struct score_row *held_out, size_t folds) {
+    struct score score = score_sum(rows, held_out, NULL, rows->count);
+    if (score.rows < rows->count)
+        score = score_sum(rows, held_out, NULL, 0);
+    add_score(group, "cv_rmse", score.rmse, NULL);
+    add_score(group, "cv_relative", score.relative, "1");
+    add_score(group, "cv_median_relative", score.median_relative, "1");
+    add_score(group, "cv_log_score", score.log_score, "1");
+    add_score(group, "cv_rmse_error", score.rmse_error, NULL);
+    add_score(group, "cv_log_score_error", score.log_score_error, "1");
+    add_score(group, "folds", (double)folds, "1");
+}
+
+/* The fold of each row of the group in hand into FOLDS, and its unit into UNITS: those that the caller has
+ * for the whole table, or dealt here. Returns how many folds there are. */
+static size_t deal_folds(const struct fitting *fitting, uint32_t *units, uint8_t *folds) {
+    const struct fit_options *options = fitting->request.options;
+    size_t count = fitting->all.view.count, unit_count = folds_units(unit_columns(fitting), count, units);
+    for (size_t i = 0; options->row_folds && i < count; i++)
+        folds[i] = options->row_folds[fitting->all.view.numbers[i]];
+    return options->row_folds ? options->folds
+                              : folds_deal(units, unit_count, count, options->folds, options->seed, folds);
 }
 
 /* Leaves each fold of the group in hand out in turn. */
 static int cross_validate(struct fitting *fitting, struct model_group *group, struct failure *failure) {
     const struct rows *rows = &fitting->all;
+    const struct fit_options *options = fitting->request.options;
     size_t count = rows->view.count;
     cleanup_free uint32_t *units = xcalloc(count + 1, sizeof *units);
     cleanup_free uint8_t *folds = xcalloc(count + 1, 1);
-    struct scores scores = {.rmse = NAN,
-                            .relative = NAN,
-                            .median_relative = NAN,
-                            .log_score = NAN,
-                            .mse_error = NAN,
-                            .log_score_error = NAN};
-    size_t unit_count = folds_units(unit_columns(fitting), count, units);
-    size_t fold_count = folds_deal(units, unit_count, count, fitting->request.options->folds,
-                                   fitting->request.options->seed, folds);
-    struct predictions predictions = predictions_new(count);
+    cleanup_free struct score_row *held_out = xcalloc(count + 1, sizeof *held_out);
+    size_t fold_count = deal_folds(fitting, units, folds);
     int r = fold_count < 2 ? -EDOM : 0;
     for (size_t fold = 0; r == 0 && fold < fold_count; fold++)
-        r = leave_out(fitting, folds, (uint8_t)fold, &predictions, failure);
-    if (r == 0)
-        scores_compute(&scores, count, rows->view.response, predictions.mean, predictions.log_density,
-                       rows->view.weights, units, unit_count);
-    scores.folds = fold_count;
-    predictions_clear(&predictions);
+        r = leave_out(fitting, folds, (uint8_t)fold, held_out, failure);
     if (r < 0 && r != -EDOM)
         return r;
-    add_scores(group, &scores);
+    for (size_t i = 0; i < count; i++) {
+        if (r == -EDOM)
+            held_out[i] = (struct score_row){.mean = NAN};
+        if (options->held_out)
+            options->held_out[rows->view.numbers[i]] = held_out[i];
+    }
+    add_scores(group,
+               &(struct score_rows){.count = count,
+                                    .response = rows->view.response,
+                                    .weights = rows->view.weights,
+                                    .settings = units},
+               held_out, fold_count);
     return 0;
 }
 
