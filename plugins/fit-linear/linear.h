@@ -1,80 +1,61 @@
 /*
- * What the files of this plugin share: the instance, and how its work is parted.
- *
- * One pass over the rows adds up all that estimates need, and keeps rows where outliers, robust weights or
- * the noise look at them again. Then every group is settled (settle.h): selection, outliers and robust
- * weights included, so that its estimates are the final ones; its noise is found (noise.h), and telling.h
- * writes both.
+ * Least squares on the terms of a formula, for one group: which terms stay, which rows are outliers, what the
+ * estimates and their errors are. README.md has the formulas.
  */
 #ifndef ASSAY_FIT_LINEAR_LINEAR_H
 #define ASSAY_FIT_LINEAR_LINEAR_H
 
-#include "plugins/fit-linear/cells.h"
-#include "plugins/fit-linear/expansion.h"
-#include "plugins/fit-linear/formula.h"
-#include "plugins/fit-linear/moments.h"
-#include "plugins/interface/fit.h"
-#include "plugins/numerics/grouped-rows.h"
+#include "engine/numerics/least-squares.h"
 
-#include <stddef.h>
-#include <stdint.h>
+#include <assay/fit.h>
 
-enum {
-    LINEAR_INPUTS_MAX = FORMULA_INPUTS_MAX + 2, /* of the formula, the response, the weights */
-    LINEAR_NEEDS_MAX = FORMULA_COLUMNS_MAX + 2,
-    LINEAR_HELD_MAX = 1 << 28, /* numbers: 2 GiB */
-    LINEAR_HELD_BESIDES = 3,   /* columns besides the inputs */
-};
-
-/* The entries of fit_operations.parameters (parameters.c), in their order. */
-enum parameter {
-    PARAMETER_SELECT,
-    PARAMETER_THRESHOLD,
-    PARAMETER_OUTLIERS,
-    PARAMETER_ROBUST,
-    PARAMETER_FOLDS,
-    PARAMETER_NOISE,
-    PARAMETER_DISTRIBUTION,
-    PARAMETER_COUNT,
-};
-extern const struct plugin_parameter linear_parameters[PARAMETER_COUNT];
-
-enum select { SELECT_AUTO, SELECT_NONE, SELECT_ELIMINATION, SELECT_BIC };
+enum parameter { SELECT, THRESHOLD, BOUNDS, OUTLIERS, ROBUST, NOISE, DISTRIBUTION };
+enum select { SELECT_NONE, SELECT_ELIMINATION };
+enum bounds { BOUNDS_AUTO, BOUNDS_NONE, BOUNDS_NONNEGATIVE };
 enum robust { ROBUST_NONE, ROBUST_HUBER, ROBUST_BISQUARE };
+enum noise { NOISE_AUTO, NOISE_N0, NOISE_N1, NOISE_N2, NOISE_RULE };
+enum distribution { NORMAL, HALF_NORMAL };
 
-struct fit {
-    const struct plugin_host *host;
+static inline double linear_number(const struct fit_request *request, enum parameter parameter) {
+    return request->values[parameter].number;
+}
+
+/* The terms X, the response y and weights w of the rows that take part. */
+struct problem {
+    size_t rows, terms, stride; /* of x, column by column */
+    const double *x, *y, *w;    /* w NULL: all are 1 */
     const struct fit_request *request;
-    struct formula formula;
-    struct cells *cells;
-    struct moments *moments; /* of the cells */
-    const char *needs[LINEAR_NEEDS_MAX];
-    size_t need_count;
-    /* Which need each input is, or is made of: one for each formula input, the response, the weights if there
-     * are. The same column may be several of them. */
-    size_t input_need[LINEAR_INPUTS_MAX];
-    size_t input_count;
-    double *derived[LINEAR_INPUTS_MAX]; /* room for a piece of those that are made */
-    uint32_t *cell_codes;               /* and for its rows' cells */
-    uint64_t rows;
-    /* Rows, where outliers or robust weights need to see them again: the inputs, the row's number in the
-     * table, its fold and its cell. */
-    bool holds;
-    struct grouped_rows held;
-    double *held_numbers, *held_folds, *held_cells; /* room for a piece */
-    struct expansion *expansion;                    /* when all rows were seen */
-    struct noise *noise;                            /* keeps rows where the noise needs them; or NULL */
+    struct least_squares sums; /* of these rows */
+    double *owned;             /* where x, y and w lie, if they are the problem's own; or NULL */
 };
 
-/* What the parameter is. */
-static inline double linear_parameter(const struct fit *fit, enum parameter parameter) {
-    return fit->request->parameters[parameter];
-}
+/* Sums the rows up; the other members are set. The caller clears PROBLEM, after failures too. */
+int problem_sum(struct problem *problem, struct plugin_message *message);
+void problem_clear(struct problem *problem);
 
-/* How many folds are asked for; 1: none. */
-static inline uint32_t linear_folds(const struct fit *fit) {
-    double folds = linear_parameter(fit, PARAMETER_FOLDS);
-    return folds > 1 ? (uint32_t)folds : 1;
-}
+/* A fit of a problem. */
+struct linear {
+    struct least_squares_fit fit;
+    double freedom; /* rows less estimated terms */
+    double rss, r2, adjusted_r2, sigma, log_likelihood, condition;
+    double total; /* about the mean with an intercept, about 0 without */
+};
+
+/* Fits PROBLEM with ROLES. -EDOM with the reason in MESSAGE: a term depends on those before it, or there are
+ * fewer rows than terms. The caller clears RET, after failures too. DESCRIBED: its members are filled in,
+ * which needs the rows once more; otherwise only `fit` is. */
+int linear_solve(const struct problem *problem, const enum least_squares_role *roles, bool described,
+                 struct linear *ret, struct plugin_message *message);
+void linear_clear(struct linear *linear);
+
+/* Backward elimination from ROLES on: as long as the term with the largest p is above THRESHOLD it goes (its
+ * role becomes LEFT_OUT). RESULT hears what went in which order. */
+int linear_eliminate(const struct problem *problem, double threshold, enum least_squares_role *roles,
+                     struct fit_result *result, struct plugin_message *message);
+
+/* The rows of PROBLEM whose externally studentised residual by LINEAR is at most LIMIT, as a problem of its
+ * own in *RET, which owns its arrays. Returns how many rows are not in it. */
+int outliers_delete(const struct problem *problem, const struct linear *linear, double limit,
+                    struct problem *ret, size_t *ret_deleted, struct plugin_message *message);
 
 #endif

@@ -1,131 +1,125 @@
-#include "plugins/fit-linear/selection.h"
+/* Which terms stay. */
+#include "plugins/fit-linear/linear.h"
 
-#include <gsl/gsl_cdf.h>
-#include <math.h>
+#include "engine/numerics/distribution.h"
 
-/* The columns of one term of the formula. */
-struct unit {
-    size_t term;
-    size_t columns[SUMS_COLUMNS_MAX];
-    size_t count;
-};
+#include <stdlib.h>
+#include <string.h>
 
-static const struct formula_term *formula_term(const struct sums_layout *layout, size_t term) {
-    return &layout->expansion->formula->terms[term];
+static bool is_same_column(const struct model_factor *a, const struct model_factor *b) {
+    return strcmp(a->column, b->column) == 0 && a->power == b->power && !a->level == !b->level &&
+           !a->function == !b->function;
 }
 
-static bool is_part(const struct formula_term *part, const struct formula_term *whole) {
-    size_t found = 0;
-    for (size_t i = 0; i < whole->category_count; i++)
-        found += found < part->category_count && part->categories[found] == whole->categories[i];
-    return part->product == whole->product && found == part->category_count &&
-           part->category_count < whole->category_count;
+/* Whether every factor of PART is one of WHOLE, whatever the levels. */
+static bool is_part(const struct model_term *part, const struct model_term *whole) {
+    for (size_t i = 0; i < part->factor_count; i++) {
+        bool found = false;
+        for (size_t k = 0; k < whole->factor_count; k++)
+            found = found || is_same_column(&part->factors[i], &whole->factors[k]);
+        if (!found)
+            return false;
+    }
+    return true;
 }
 
-static bool list_unit(const struct sums_layout *layout, const bool *kept, size_t term, struct unit *unit) {
-    unit->term = term;
-    unit->count = 0;
-    for (size_t a = 1; a + 1 < layout->width; a++)
-        if (kept[a] && layout->expansion->terms[layout->term_of[a]].term == term)
-            unit->columns[unit->count++] = a;
-    return unit->count > 0;
+/* The dummies of one category (or product of categories) are one unit. */
+static bool is_same_unit(const struct model_term *a, const struct model_term *b) {
+    return a->factor_count == b->factor_count && is_part(a, b);
 }
 
-/* Whether a term that is kept has the categories of this one and more. */
-static bool is_needed(const struct sums_layout *layout, const bool *kept, size_t term) {
-    for (size_t a = 1; a + 1 < layout->width; a++)
-        if (kept[a] && is_part(formula_term(layout, term),
-                               formula_term(layout, layout->expansion->terms[layout->term_of[a]].term)))
+/* Whether a term that is kept is this one times more categories: `host` beside `host*mode`. */
+static bool is_needed(const struct problem *problem, const enum least_squares_role *roles, size_t term) {
+    const struct model_term *terms = problem->request->terms;
+    for (size_t t = 0; t < problem->terms; t++) {
+        size_t levels = 0, own = 0;
+        for (size_t f = 0; f < terms[t].factor_count; f++)
+            levels += terms[t].factors[f].level != NULL;
+        for (size_t f = 0; f < terms[term].factor_count; f++)
+            own += terms[term].factors[f].level != NULL;
+        if (roles[t] != LEAST_SQUARES_LEFT_OUT && terms[t].factor_count > terms[term].factor_count &&
+            terms[t].factor_count - terms[term].factor_count == levels - own &&
+            is_part(&terms[term], &terms[t]))
             return true;
+    }
     return false;
 }
 
-/* b' C^-1 b / q of the unit's estimates b and their covariance C: t^2 of one column, F of several. By
- * Cholesky of the correlations. */
-static double statistic(const struct sums_layout *layout, const struct judged *judged,
-                        const struct unit *unit) {
-    size_t width = layout->width;
-    double lower[SUMS_COLUMNS_MAX][SUMS_COLUMNS_MAX], scaled[SUMS_COLUMNS_MAX], sum = 0;
-    for (size_t i = 0; i < unit->count; i++) {
-        size_t a = unit->columns[i];
-        double error = sqrt(judged->covariance[a * width + a]);
-        scaled[i] = judged->estimates[a] / error;
-        for (size_t j = 0; j <= i; j++) {
-            size_t b = unit->columns[j];
-            double value =
-                judged->covariance[a * width + b] / error / sqrt(judged->covariance[b * width + b]);
-            for (size_t k = 0; k < j; k++)
-                value -= lower[i][k] * lower[j][k];
-            lower[i][j] = i == j ? sqrt(value) : value / lower[j][j];
+/* Leaves the unit of TERM out of ROLES; returns how many terms that is. */
+static size_t leave_out(const struct problem *problem, enum least_squares_role *roles, size_t term) {
+    size_t count = 0;
+    for (size_t t = 0; t < problem->terms; t++)
+        if (roles[t] != LEAST_SQUARES_LEFT_OUT &&
+            is_same_unit(&problem->request->terms[t], &problem->request->terms[term])) {
+            roles[t] = LEAST_SQUARES_LEFT_OUT;
+            count++;
         }
-        for (size_t k = 0; k < i; k++)
-            scaled[i] -= lower[i][k] * scaled[k];
-        scaled[i] /= lower[i][i];
-        sum += scaled[i] * scaled[i];
-    }
-    return sum / (double)unit->count;
+    return count;
 }
 
-/* The larger, the sooner the unit is dropped. */
-static double badness(const struct selection *selection, const struct judged *judged, double f, double q) {
-    if (selection->rule == SELECT_BIC) {
-        double n = (double)judged->rows;
-        return q * log(n) - n * log1p(q * f / judged->degrees);
-    }
-    return q == 1 ? 2 * gsl_cdf_tdist_Q(sqrt(f), judged->degrees) : gsl_cdf_fdist_Q(f, q, judged->degrees);
+/* p of the hypothesis that the unit of TERM has no part in the response: F of the fit without it. */
+static int test_term(const struct problem *problem, const enum least_squares_role *roles, size_t term,
+                     const struct least_squares_fit *full, double *ret, struct plugin_message *message) {
+    enum least_squares_role *fewer = malloc((problem->terms + 1) * sizeof *fewer);
+    if (!fewer)
+        return -ENOMEM;
+    memcpy(fewer, roles, problem->terms * sizeof *roles);
+    double q = (double)leave_out(problem, fewer, term), freedom = (double)(problem->rows - full->rank);
+    struct linear without;
+    int r = linear_solve(problem, fewer, false, &without, message);
+    double f = (without.fit.rss - full->rss) / q / (full->rss / freedom);
+    *ret = freedom > 0 && full->rss > 0 ? distribution_f_upper(f > 0 ? f : 0, q, freedom) : NAN;
+    linear_clear(&without);
+    free(fewer);
+    return r;
 }
 
-/* The unit that should go first, into WORST, and how bad it is. False when there is none. */
-static bool find_worst(const struct selection *selection, const struct judged *judged, const bool *kept,
-                       struct unit *worst, double *ret) {
-    const struct sums_layout *layout = selection->layout;
-    bool found = false;
+static bool is_first_of_unit(const struct problem *problem, const enum least_squares_role *roles,
+                             size_t term) {
+    for (size_t t = 0; t < term; t++)
+        if (roles[t] != LEAST_SQUARES_LEFT_OUT &&
+            is_same_unit(&problem->request->terms[t], &problem->request->terms[term]))
+            return false;
+    return true;
+}
+
+/* The unit with the largest p: its first term in *RET_TERM, or the number of terms where none may go. The
+ * intercept stays, and so does a last term. */
+static int find_worst(const struct problem *problem, const enum least_squares_role *roles, size_t *ret_term,
+                      double *ret_p, struct plugin_message *message) {
+    struct linear full;
     size_t units = 0;
-    double least = INFINITY; /* statistic of one column: the least is the worst of all such */
-    for (size_t term = 0; term < layout->expansion->formula->term_count; term++) {
-        struct unit unit;
-        if (!list_unit(layout, kept, term, &unit))
+    *ret_term = problem->terms;
+    *ret_p = -1;
+    int r = linear_solve(problem, roles, false, &full, message);
+    for (size_t t = 0; r == 0 && t < problem->terms; t++) {
+        double p;
+        if (roles[t] == LEAST_SQUARES_LEFT_OUT || !is_first_of_unit(problem, roles, t))
             continue;
         units++;
-        if (is_needed(layout, kept, term))
+        if (problem->request->terms[t].factor_count == 0 || is_needed(problem, roles, t))
             continue;
-        double f = statistic(layout, judged, &unit);
-        if (!isfinite(f) || (unit.count == 1 && f >= least))
-            continue;
-        if (unit.count == 1)
-            least = f;
-        double bad = badness(selection, judged, f, (double)unit.count);
-        if (found && bad <= *ret)
-            continue;
-        found = true;
-        *worst = unit;
-        *ret = bad;
+        r = test_term(problem, roles, t, &full.fit, &p, message);
+        if (r == 0 && p > *ret_p) {
+            *ret_p = p;
+            *ret_term = t;
+        }
     }
-    return found && (units > 1 || layout->intercept);
+    linear_clear(&full);
+    if (units < 2)
+        *ret_term = problem->terms;
+    return r;
 }
 
-int selection_run(const struct selection *selection, selection_refit refit, void *context, bool *kept,
-                  struct judged *judged, struct selection_path *path) {
+int linear_eliminate(const struct problem *problem, double threshold, enum least_squares_role *roles,
+                     struct fit_result *result, struct plugin_message *message) {
     for (;;) {
-        struct unit worst;
-        double bad = 0;
-        int r = refit(context, kept, judged);
-        if (r <= 0 || judged->blank || selection->rule == SELECT_NONE ||
-            !find_worst(selection, judged, kept, &worst, &bad))
+        size_t worst;
+        double p;
+        int r = find_worst(problem, roles, &worst, &p, message);
+        if (r < 0 || worst == problem->terms || !(p > threshold))
             return r;
-        bool dropped = bad > (selection->rule == SELECT_BIC ? 0 : selection->threshold);
-        if (path && path->count < SELECTION_STEPS_MAX)
-            path->steps[path->count++] =
-                (struct selection_step){.round = path->round,
-                                        .rows = judged->rows,
-                                        .degrees = judged->degrees,
-                                        .rss = judged->rss,
-                                        .worst = worst.term,
-                                        .p = selection->rule == SELECT_BIC ? -bad : bad,
-                                        .dropped = dropped};
-        if (!dropped)
-            return r;
-        for (size_t i = 0; i < worst.count; i++)
-            kept[worst.columns[i]] = false;
+        leave_out(problem, roles, worst);
+        fit_result_note(result, "dropped %.200s: p = %.3g", problem->request->terms[worst].name, p);
     }
 }

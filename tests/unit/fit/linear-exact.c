@@ -12,7 +12,7 @@
 
 #include <unistd.h>
 
-static char folder[] = "/tmp/assay-ols-XXXXXX";
+static char folder[] = "/tmp/assay-linear-XXXXXX";
 static const char *data;
 static struct document *answers;
 static struct installation installation;
@@ -35,10 +35,10 @@ static int set_up(void **state) {
         exit(77);
     struct failure failure = {0};
     char path[8192], plugins[8192];
-    snprintf(plugins, sizeof plugins, "%s/tests/plugins", getenv("ASSAY_BUILD"));
+    snprintf(plugins, sizeof plugins, "%s", getenv("ASSAY_BUILD"));
     snprintf(path, sizeof path, "%s/dgemm/ols_exact.json", data);
     if (document_read_json(path, &answers, &failure) < 0 || !mkdtemp(folder) ||
-        installation_init(&installation, NULL, plugins, &failure) < 0) {
+        installation_init(&installation, plugins, NULL, &failure) < 0) {
         fprintf(stderr, "%s\n", failure.text);
         return -1;
     }
@@ -111,7 +111,7 @@ static void fit_one(const char *path, const char *table_name, size_t index, cons
     struct fit *fit = NULL;
     const struct fit_options options = {
         .response = "duration", .terms = models[index].terms, .by = by, .by_count = by_count};
-    if (library_open(&installation, "fit", "ols", &library, &failure) < 0 ||
+    if (library_open(&installation, "fit", "linear", &library, &failure) < 0 ||
         table_open(&path, 1, NULL, &table, &failure) < 0 ||
         fit_run(library, table, &options, &fit, &failure) < 0)
         fail_msg("%s", failure.text);

@@ -1,4 +1,4 @@
-#include "plugins/fit-ols/ols.h"
+#include "plugins/fit-linear/linear.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -18,46 +18,47 @@ static bool has_intercept(const struct problem *problem, const struct least_squa
 }
 
 /* sum w y^2, and the residuals' sum of squares again from the rows, where it has more digits. */
-static int sum_squares(const struct problem *problem, struct ols *ols, double *ret_squares) {
+static int sum_squares(const struct problem *problem, struct linear *linear, double *ret_squares) {
     double *residuals = malloc((problem->rows + 1) * sizeof *residuals);
     if (!residuals)
         return -ENOMEM;
-    least_squares_residuals(&ols->fit, problem->rows, problem->x, problem->stride, problem->y, residuals);
-    ols->rss = *ret_squares = 0;
+    least_squares_residuals(&linear->fit, problem->rows, problem->x, problem->stride, problem->y, residuals);
+    linear->rss = *ret_squares = 0;
     for (size_t i = 0; i < problem->rows; i++) {
         double w = problem->w ? problem->w[i] : 1;
-        ols->rss += w * residuals[i] * residuals[i];
+        linear->rss += w * residuals[i] * residuals[i];
         *ret_squares += w * problem->y[i] * problem->y[i];
     }
     free(residuals);
     return 0;
 }
 
-static int describe(const struct problem *problem, struct ols *ols) {
+static int describe(const struct problem *problem, struct linear *linear) {
     const struct least_squares *sums = &problem->sums;
     double squares = 0, n = (double)sums->rows;
-    int r = sum_squares(problem, ols, &squares);
+    int r = sum_squares(problem, linear, &squares);
     if (r < 0)
         return r;
-    bool intercept = has_intercept(problem, &ols->fit);
-    ols->freedom = n - (double)ols->fit.rank;
-    ols->total = intercept ? sums->total : squares;
-    bool is_perfect = ols->rss <= perfect * perfect * squares * n;
+    bool intercept = has_intercept(problem, &linear->fit);
+    linear->freedom = n - (double)linear->fit.rank;
+    linear->total = intercept ? sums->total : squares;
+    bool is_perfect = linear->rss <= perfect * perfect * squares * n;
     if (is_perfect)
-        ols->rss = 0;
-    ols->sigma = ols->freedom > 0 ? sqrt(ols->rss / ols->freedom) : NAN;
-    ols->r2 = ols->total > perfect * perfect * squares ? 1 - ols->rss / ols->total : NAN;
-    ols->adjusted_r2 = ols->freedom > 0 ? 1 - (1 - ols->r2) * (n - (intercept ? 1 : 0)) / ols->freedom : NAN;
-    ols->log_likelihood =
-        is_perfect ? NAN : (sums->log_weights - n * (log(2 * M_PI) + 1 + log(ols->rss / n))) / 2;
-    return least_squares_condition(sums, &ols->fit, &ols->condition);
+        linear->rss = 0;
+    linear->sigma = linear->freedom > 0 ? sqrt(linear->rss / linear->freedom) : NAN;
+    linear->r2 = linear->total > perfect * perfect * squares ? 1 - linear->rss / linear->total : NAN;
+    linear->adjusted_r2 =
+        linear->freedom > 0 ? 1 - (1 - linear->r2) * (n - (intercept ? 1 : 0)) / linear->freedom : NAN;
+    linear->log_likelihood =
+        is_perfect ? NAN : (sums->log_weights - n * (log(2 * M_PI) + 1 + log(linear->rss / n))) / 2;
+    return least_squares_condition(sums, &linear->fit, &linear->condition);
 }
 
-static int refuse_dependent(const struct problem *problem, const struct ols *ols,
+static int refuse_dependent(const struct problem *problem, const struct linear *linear,
                             struct plugin_message *message) {
-    const struct model_term *term = &problem->request->terms[ols->fit.dependent];
+    const struct model_term *term = &problem->request->terms[linear->fit.dependent];
     return plugin_refuse(message, -EDOM, "rank %zu of %zu: '%.200s' is a combination of the terms before it",
-                         ols->fit.rank, problem->terms, term->name);
+                         linear->fit.rank, problem->terms, term->name);
 }
 
 static size_t asked(const struct problem *problem, const enum least_squares_role *roles) {
@@ -67,10 +68,10 @@ static size_t asked(const struct problem *problem, const enum least_squares_role
     return count;
 }
 
-int ols_solve(const struct problem *problem, const enum least_squares_role *roles, bool described,
-              struct ols *ret, struct plugin_message *message) {
+int linear_solve(const struct problem *problem, const enum least_squares_role *roles, bool described,
+                 struct linear *ret, struct plugin_message *message) {
     size_t terms = asked(problem, roles);
-    *ret = (struct ols){0};
+    *ret = (struct linear){0};
     if (problem->rows < terms)
         return plugin_refuse(message, -EDOM, "%zu row%s for %zu terms", problem->rows,
                              problem->rows == 1 ? "" : "s", terms);
@@ -96,7 +97,7 @@ void problem_clear(struct problem *problem) {
     *problem = (struct problem){0};
 }
 
-void ols_clear(struct ols *ols) {
-    least_squares_fit_clear(&ols->fit);
-    *ols = (struct ols){0};
+void linear_clear(struct linear *linear) {
+    least_squares_fit_clear(&linear->fit);
+    *linear = (struct linear){0};
 }
