@@ -1,0 +1,180 @@
+#include "engine/fit/measured.h"
+
+#include "engine/documents/unit.h"
+#include "engine/foundation/cleanup.h"
+#include "engine/foundation/memory.h"
+#include "engine/model/model.h"
+#include "engine/table/folds.h"
+#include "engine/table/groups.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* What is read of the table: the response and the weights, then the inputs; texts of inputs, then labels. */
+struct selection {
+    const char **numbers, **categories;
+    size_t number_count, category_count, response_count;
+};
+
+static void selection_clear(struct selection *selection) {
+    free(selection->numbers), free(selection->categories);
+}
+
+static struct selection select_columns(const struct measured *measured, const struct model *model,
+                                       const struct measured_options *options) {
+    const struct evaluator *evaluator = measured->evaluator;
+    struct selection selection = {
+        .numbers = xcalloc(evaluator->input_count + 2, sizeof(char *)),
+        .categories = xcalloc(evaluator->input_count + model->by_count + 1, sizeof(char *)),
+    };
+    if (options->response)
+        selection.numbers[selection.number_count++] = model->response;
+    if (options->response && model->weights)
+        selection.numbers[selection.number_count++] = model->weights;
+    selection.response_count = selection.number_count;
+    for (size_t i = 0; i < evaluator->input_count; i++)
+        if (evaluator->inputs[i].is_text)
+            selection.categories[selection.category_count++] = evaluator->inputs[i].name;
+        else
+            selection.numbers[selection.number_count++] = evaluator->inputs[i].name;
+    for (size_t j = 0; j < model->by_count; j++)
+        selection.categories[selection.category_count++] = model->by[j];
+    return selection;
+}
+
+static int check_columns(const struct table *table, const struct selection *selection,
+                         struct failure *failure) {
+    for (size_t i = selection->response_count; i < selection->number_count; i++)
+        if (!table_find(table, selection->numbers[i]))
+            return table_no_column(table, "needed", selection->numbers[i], failure);
+    for (size_t j = 0; j < selection->category_count; j++)
+        if (!table_find(table, selection->categories[j]))
+            return table_no_column(table, "needed", selection->categories[j], failure);
+    return 0;
+}
+
+/* VALUES, which are the table's, become those of UNIT. */
+static int convert(const struct table *table, struct table_numbers *numbers, const char *unit,
+                   struct failure *failure) {
+    double multiply, divide;
+    if (!numbers->unit || !unit || strcmp(numbers->unit, unit) == 0)
+        return 0;
+    if (!unit_conversion(numbers->unit, unit, &multiply, &divide))
+        return failure_input(failure, table->inputs[0].path, 0, 0,
+                             "the column '%s' is in '%s'; expected '%s', as in the model", numbers->name,
+                             numbers->unit, unit);
+    for (size_t row = 0; row < table->rows; row++)
+        numbers->values[row] = numbers->values[row] * multiply / divide;
+    return 0;
+}
+
+/* The columns that the inputs are, texts by the codes of the evaluator. */
+static int bind_inputs(struct measured *measured, const struct model *model, const struct table *table,
+                       size_t number, struct failure *failure) {
+    const struct evaluator *evaluator = measured->evaluator;
+    size_t category = 0;
+    for (size_t i = 0; i < evaluator->input_count; i++) {
+        struct evaluator_column *column = &measured->columns[i];
+        if (!evaluator->inputs[i].is_text) {
+            struct table_numbers *numbers = &table->numbers[number++];
+            int r = convert(table, numbers, model_column_unit(model, numbers->name), failure);
+            if (r < 0)
+                return r;
+            column->numbers = numbers->values;
+            continue;
+        }
+        const struct table_category *texts = &table->categories[category++];
+        double *values = xcalloc(texts->level_count + 1, sizeof *values);
+        for (size_t level = 0; level < texts->level_count; level++)
+            values[level] = evaluator_code(evaluator, i, texts->levels[level]);
+        column->codes = texts->codes;
+        column->values = values;
+    }
+    return 0;
+}
+
+/* Which group of the model each row is of. */
+static const uint32_t *find_groups(const struct model *model, const struct table *table, size_t first) {
+    struct groups groups = {0};
+    uint32_t *ret = xcalloc(table->rows + 1, sizeof *ret);
+    cleanup_free size_t *by = xcalloc(model->by_count + 1, sizeof *by);
+    for (size_t j = 0; j < model->by_count; j++)
+        by[j] = first + j;
+    struct model_names *names = model_names_new(model);
+    groups_make(&groups, table, by, model->by_count);
+    for (size_t g = 0; g < groups.count; g++) {
+        cleanup_free char *name = groups_name(&groups, table, by, g);
+        size_t found = model->by_count ? model_names_find(names, name) : 0;
+        for (size_t i = groups.first[g]; i < groups.first[g + 1]; i++)
+            ret[groups.rows[i]] = found < model->group_count ? (uint32_t)found : UINT32_MAX;
+    }
+    groups_clear(&groups);
+    model_names_free(names);
+    return ret;
+}
+
+/* Rows that are equal in all inputs are one setting. */
+static const uint32_t *find_settings(const struct measured *measured, size_t count) {
+    size_t inputs = measured->evaluator->input_count;
+    cleanup_free const double **numbers = xcalloc(inputs + 1, sizeof *numbers);
+    cleanup_free const uint32_t **codes = xcalloc(inputs + 2, sizeof *codes);
+    uint32_t *ret = xcalloc(count + 1, sizeof *ret);
+    struct folds_columns columns = {.numbers = numbers, .codes = codes};
+    for (size_t i = 0; i < inputs; i++)
+        if (measured->columns[i].numbers)
+            numbers[columns.number_count++] = measured->columns[i].numbers;
+        else
+            codes[columns.code_count++] = measured->columns[i].codes;
+    codes[columns.code_count++] = measured->rows.groups;
+    folds_units(&columns, count, ret);
+    return ret;
+}
+
+int measured_read(const struct model *model, struct table *table, const struct measured_options *options,
+                  struct measured **ret, struct failure *failure) {
+    cleanup(measured_cleanup) struct measured *measured = xcalloc(1, sizeof *measured);
+    int r = evaluator_new(model, &measured->evaluator, failure);
+    if (r < 0)
+        return r;
+    cleanup(selection_clear) struct selection selection = select_columns(measured, model, options);
+    r = check_columns(table, &selection, failure);
+    r = r < 0 ? r
+              : table_load(table,
+                           &(struct table_selection){.numbers = selection.numbers,
+                                                     .categories = selection.categories,
+                                                     .number_count = selection.number_count,
+                                                     .category_count = selection.category_count,
+                                                     .where = options->where,
+                                                     .with_flagged = options->with_flagged},
+                           failure);
+    measured->columns = xcalloc(measured->evaluator->input_count + 1, sizeof *measured->columns);
+    r = r < 0 ? r : bind_inputs(measured, model, table, selection.response_count, failure);
+    if (r == 0 && options->response)
+        r = convert(table, &table->numbers[0], model->response_unit, failure);
+    if (r < 0)
+        return r;
+    measured->rows = (struct score_rows){
+        .count = table->rows,
+        .response = options->response ? table->numbers[0].values : NULL,
+        .weights = selection.response_count > 1 ? table->numbers[1].values : NULL,
+        .groups = find_groups(model, table, selection.category_count - model->by_count),
+        .columns = measured->columns,
+    };
+    measured->rows.settings = find_settings(measured, table->rows);
+    *ret = take_pointer(measured);
+    return 0;
+}
+
+void measured_free(struct measured *measured) {
+    if (!measured)
+        return;
+    for (size_t i = 0; measured->columns && i < measured->evaluator->input_count; i++)
+        free((double *)measured->columns[i].values);
+    evaluator_free(measured->evaluator);
+    free((uint32_t *)measured->rows.groups), free((uint32_t *)measured->rows.settings);
+    free(measured->columns), free(measured);
+}
+
+void measured_cleanup(struct measured **measured) {
+    measured_free(*measured);
+}
