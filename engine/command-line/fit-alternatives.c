@@ -75,11 +75,14 @@ static void report_items(struct report_section *in, const struct alternatives *a
     const struct choice *choice = &alternatives->choice;
     struct report_table *table =
         report_table(in, "alternatives", NULL, columns, sizeof columns / sizeof *columns);
-    double least = choice->least == SIZE_MAX ? NAN : alternatives->contenders[choice->least].score.rmse;
     for (size_t i = 0; i < alternatives->count; i++) {
         const struct alternative *item = &alternatives->items[i];
         const struct contender *contender = &alternatives->contenders[i];
-        bool is_judged = contender->is_judged;
+        bool is_judged = contender->is_judged && choice->least != SIZE_MAX;
+        double above_error = NAN,
+               above = is_judged ? contender_above(contender, &alternatives->contenders[choice->least],
+                                                   &above_error)
+                                 : NAN;
         cleanup_free char *by = by_label(options, item->by_count);
         report_cell_text(table, i == choice->sufficient ? "*" : i == choice->least ? "+" : "");
         report_cell_text(table, item->library->plugin->name);
@@ -91,9 +94,8 @@ static void report_items(struct report_section *in, const struct alternatives *a
         report_cell(table, is_judged ? contender->score.rmse : NAN);
         report_cell(table, is_judged ? contender->score.rmse_error : NAN);
         report_cell(table, is_judged ? contender->score.relative : NAN);
-        /* By the delta method, from mean squares. */
-        report_cell(table, is_judged && least > 0 ? contender->above.squares / (2 * least) : NAN);
-        report_cell(table, is_judged && least > 0 ? contender->above.squares_error / (2 * least) : NAN);
+        report_cell(table, above);
+        report_cell(table, above_error);
         report_cell(table, is_judged ? contender->score.log_score : NAN);
         report_cell(table, item->seconds);
     }

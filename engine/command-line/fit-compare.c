@@ -64,11 +64,11 @@ static int read_models(const struct verb_arguments *arguments, struct comparison
 /* What model I says of the rows, in the unit of the first model. */
 static int predict(struct comparison *comparison, size_t i, const char *const *inputs, size_t count,
                    struct failure *failure) {
-    static const struct table_options plain;
+    static const struct table_options hashed = {.hash = true};
     static const struct measured_options options = {.response = true};
     const struct model *model = comparison->models[i], *first = comparison->models[0];
     double multiply = 1, divide = 1;
-    int r = table_open(inputs, count, &plain, &comparison->tables[i], failure);
+    int r = table_open(inputs, count, &hashed, &comparison->tables[i], failure);
     r = r < 0 ? r : measured_read(model, comparison->tables[i], &options, &comparison->measured[i], failure);
     if (r < 0)
         return r;
@@ -165,6 +165,13 @@ static void report_models(struct report_section *in, const struct comparison *co
     }
 }
 
+static bool is_input(const struct model *model, const struct table_input *input) {
+    for (size_t i = 0; i < model->origin.input_count; i++)
+        if (input->sha256[0] && strcmp(model->origin.inputs[i].sha256, input->sha256) == 0)
+            return true;
+    return false;
+}
+
 static void report_data(struct report_section *in, const struct comparison *comparison) {
     const char *unit = comparison->models[0]->response_unit;
     const struct report_column columns[] = {
@@ -185,25 +192,28 @@ static void report_data(struct report_section *in, const struct comparison *comp
     report_number(in, "rows_beyond", "rows that some cannot predict", (double)choice->rows_beyond, NULL, 0,
                   choice->rows_beyond == 0);
     struct report_table *table = report_table(in, "data", NULL, columns, sizeof columns / sizeof *columns);
-    double least = choice->least == SIZE_MAX ? NAN : comparison->contenders[choice->least].score.rmse;
     for (size_t i = 0; i < comparison->count; i++) {
         const struct contender *contender = &comparison->contenders[i];
         const struct score *score = &contender->score;
+        bool is_judged = contender->is_judged && choice->least != SIZE_MAX;
+        double above_error = NAN,
+               above = is_judged
+                           ? contender_above(contender, &comparison->contenders[choice->least], &above_error)
+                           : NAN;
         report_cell_text(table, letter(i));
-        const double numbers[] = {score->rmse,
-                                  score->rmse_error,
-                                  score->relative,
-                                  score->median_relative,
-                                  score->bias,
-                                  contender->above.squares / (2 * least),
-                                  contender->above.squares_error / (2 * least),
-                                  score->log_score,
-                                  score->coverage,
-                                  (double)score->extrapolated};
+        const double numbers[] = {
+            score->rmse, score->rmse_error, score->relative, score->median_relative,     score->bias, above,
+            above_error, score->log_score,  score->coverage, (double)score->extrapolated};
         for (size_t k = 0; k < sizeof numbers / sizeof *numbers; k++)
-            report_cell(table, contender->is_judged ? numbers[k] : NAN);
+            report_cell(table, is_judged ? numbers[k] : NAN);
         report_cell(table, (double)contender->missing);
     }
+    for (size_t i = 0; i < comparison->count; i++)
+        for (size_t k = 0; k < comparison->tables[i]->input_count; k++)
+            if (is_input(comparison->models[i], &comparison->tables[i]->inputs[k]))
+                report_note(in, REPORT_WARNING,
+                            "%s was fitted to '%s': its errors there are not those of a prediction",
+                            letter(i), comparison->tables[i]->inputs[k].name);
     if (choice->sufficient == SIZE_MAX)
         report_note(in, REPORT_WARNING, "none of the models could be judged on these rows");
     else

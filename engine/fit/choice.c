@@ -37,6 +37,12 @@ void contender_count(const struct model *model, uint64_t *ret_of_mean, uint64_t 
         }
 }
 
+double contender_above(const struct contender *contender, const struct contender *least, double *ret_error) {
+    double sum = contender->score.rmse + least->score.rmse;
+    *ret_error = sum > 0 ? contender->above.squares_error / sum : 0;
+    return sum > 0 ? contender->above.squares / sum : 0;
+}
+
 /* ---- On which rows */
 
 static bool predicts(const struct contender *contender, size_t row) {

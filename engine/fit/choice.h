@@ -33,6 +33,9 @@ struct choice {
     uint64_t rows_beyond; /* left out: some judged contender does not predict them */
 };
 
+/* How far the root mean squared error of a judged contender is above that of the LEAST, in the response's
+ * unit, and the standard error of that: from the difference of the squares, a^2 - b^2 = (a - b)(a + b). */
+double contender_above(const struct contender *contender, const struct contender *least, double *ret_error);
 void contender_count(const struct model *model, uint64_t *ret_of_mean, uint64_t *ret_of_noise);
 void choice_make(struct contender *contenders, size_t count, const struct score_rows *rows,
                  struct choice *ret);
