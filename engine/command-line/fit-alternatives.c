@@ -32,13 +32,11 @@ static size_t count_methods(const struct installation *installation, const char 
 static size_t split_terms(char *text, const char **ret) {
     size_t count = 0;
     bool is_quoted = false;
-    for (char *at = text; *at; at++) {
-        if (count == 0 || (*at == ',' && !is_quoted)) {
-            *at = count == 0 ? *at : '\0';
-            ret[count] = count == 0 ? at : at + 1;
-            count++;
-        }
-        is_quoted = is_quoted != (*at == '`');
+    for (char *at = text; at && *at; count++) {
+        ret[count] = at += strspn(at, " ");
+        while (*at && (*at != ',' || is_quoted))
+            is_quoted = is_quoted != (*at++ == '`');
+        at = *at ? (*at = '\0', at + 1) : NULL;
     }
     return count;
 }
