@@ -195,6 +195,7 @@ static const struct {
     {"--fixed", IS_PRODUCT},
     {"--add", IS_PRODUCT},
     {"--from", IS_WRITTEN},
+    {"--seed", IS_WRITTEN},
     {"--order", IS_WRITTEN},
     {"--repetitions", IS_WRITTEN},
     {"--cross", IS_WRITTEN},
@@ -480,25 +481,16 @@ const struct verb verb_design = {
         "cubes to needles, and all their permutations are rows. 2048,2048,2048 and 1,1,1 to 4,4,4 are "
         "added.\n\n"
         "next MODEL closes the loop from a model, which 'assay fit' wrote, back to a design: it chooses the "
-        "rows that "
-        "would make the model surest. It starts from the covariance of the coefficients, draws some thousand "
-        "places "
-        "within the domain of the model (its factors' ranges and those of their products, and the "
-        "experiment's "
-        "bounds), its borders with them, and takes rows one by one, exchanging them until no exchange gains "
-        "anything. With --budget a row also has to be worth its time, by the model's own prediction, but no "
-        "less "
-        "than its sigma. Averages over the domain count every drawn place the same; a range over two decades "
-        "or "
-        "more is drawn evenly in the logarithm. A row is measured in all of the model's groups (cores, "
-        "nodes), and "
+        "rows that would make the model surest. It starts from the covariance of the coefficients and a grid "
+        "of some thousand places where the model was observed (within the ranges of its factors and of their "
+        "products, and the experiment's bounds), with the borders of that; it takes rows one by one, and "
+        "exchanges them until no exchange gains anything. With --budget a row also has to be worth its time, "
+        "by the model's own prediction, but no less than its sigma. A range over two decades or more is "
+        "divided evenly in its logarithm. A row is measured in all of the model's groups (cores, nodes), and "
         "the average over them counts; where groups are made by a factor or a control, that is a column, "
-        "too. The "
-        "table has the columns of the experiment and goes as it is into 'design:' of a campaign; rows may "
-        "come "
-        "several times, and those come first that gain most. On standard error: what it gains, in the "
-        "prediction's "
-        "average standard error, and the time it takes.\n\n"
+        "too. The table has the columns of the experiment and goes as it is into 'design:' of a campaign; "
+        "rows may come several times, and those that gain most come first. On standard error: the standard "
+        "error of the prediction before and after, and the time it takes.\n\n"
         "Columns called control.NAME are states of the node: turbo, hyperthreads, governor, frequency, "
         "energy-preference, idle-states, uncore-frequency, numa-balancing, transparent-huge-pages, daemons. "
         "Every "

@@ -9,6 +9,7 @@
 
 #include "engine/foundation/failure.h"
 #include "engine/foundation/installation.h"
+#include "engine/model/score.h"
 #include "engine/plugin/library.h"
 #include "engine/report/report.h"
 #include "engine/table/table.h"
@@ -37,6 +38,11 @@ struct fit_options {
     enum fit_folds_by folds_by;
     const char *const *fold_columns;
     size_t fold_column_count;
+    /* Of a cross-validation over the whole table, which is loaded then: the fold of each row, below `folds`,
+     * and room for what the fits without their folds say of the rows. NULL: each group has folds of its own.
+     */
+    const uint8_t *row_folds;
+    struct score_row *held_out;
     bool keep_predictions; /* fit->mean and fit->sigma are wanted */
     /* Hears how far it is, several times a second: "rows" or "groups". */
     void (*progress)(void *context, const char *of, uint64_t done, uint64_t total);
@@ -52,8 +58,8 @@ struct fit {
     double *mean, *sigma, *response; /* the response in the model's unit */
 };
 
-/* Reads TABLE, which was opened, and fits it. With no group fitted it still ends well: model->skipped has the
- * reasons. */
+/* Reads TABLE, which was opened, and fits it; a table that is loaded must have all columns. With no group
+ * fitted it still ends well: model->skipped has the reasons. */
 int fit_run(const struct library *library, struct table *table, const struct fit_options *options,
             struct fit **ret, struct failure *failure);
 void fit_free(struct fit *fit);     /* NULL is fine */

@@ -359,16 +359,19 @@ static void hear_rows(void *context, uint64_t rows) {
 
 static int load(struct request *request, struct failure *failure) {
     const struct fit_options *options = request->options;
-    return table_load(request->table,
-                      &(struct table_selection){.numbers = request->numbers,
-                                                .number_count = request->number_count,
-                                                .categories = request->categories,
-                                                .category_count = request->category_count,
-                                                .where = options->where,
-                                                .with_flagged = options->with_flagged,
-                                                .progress = options->progress ? hear_rows : NULL,
-                                                .progress_context = (void *)options},
-                      failure);
+    const struct table_selection selection = {.numbers = request->numbers,
+                                              .number_count = request->number_count,
+                                              .categories = request->categories,
+                                              .category_count = request->category_count,
+                                              .where = options->where,
+                                              .with_flagged = options->with_flagged,
+                                              .progress = options->progress ? hear_rows : NULL,
+                                              .progress_context = (void *)options};
+    if (!options->row_folds)
+        return table_load(request->table, &selection, failure);
+    return table_arrange(request->table, &selection)
+               ? 0
+               : failure_set(failure, -EPROTO, "a column is not loaded");
 }
 
 static int add_groups(struct request *request, const char *const *names, size_t count, const char *what,
@@ -415,7 +418,7 @@ static void fill_view(struct request *request) {
     request->view.seed = request->options->seed;
 }
 
-int request_make(struct request *request, const struct library *library, struct table *table,
+int request_bind(struct request *request, const struct library *library, struct table *table,
                  const struct fit_options *options, struct failure *failure) {
     *request = (struct request){.library = library, .table = table, .options = options};
     struct rows_layout *layout = &request->layout;
@@ -434,6 +437,12 @@ int request_make(struct request *request, const struct library *library, struct 
                            &request->fold_categories, failure);
     layout->fold_categories = request->fold_categories;
     layout->fold_category_count = options->fold_column_count;
+    return r;
+}
+
+int request_make(struct request *request, const struct library *library, struct table *table,
+                 const struct fit_options *options, struct failure *failure) {
+    int r = request_bind(request, library, table, options, failure);
     r = r < 0 ? r : load(request, failure);
     r = r < 0 ? r : expand_formula(request, failure);
     if (r < 0)

@@ -29,6 +29,9 @@ struct request {
     const char **column_units; /* of the plugin's columns */
 };
 
+/* Binds OPTIONS: what is read of the table is known then. REQUEST is to be cleared after failures too. */
+int request_bind(struct request *request, const struct library *library, struct table *table,
+                 const struct fit_options *options, struct failure *failure);
 /* Binds OPTIONS, reads the table, and makes the request. REQUEST is to be cleared after failures too. */
 int request_make(struct request *request, const struct library *library, struct table *table,
                  const struct fit_options *options, struct failure *failure);

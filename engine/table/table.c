@@ -574,6 +574,31 @@ int table_load(struct table *table, const struct table_selection *selection, str
     return 0;
 }
 
+bool table_arrange(struct table *table, const struct table_selection *selection) {
+    for (size_t i = 0; i < selection->number_count; i++) {
+        size_t found = i;
+        while (found < table->number_count && strcmp(table->numbers[found].name, selection->numbers[i]) != 0)
+            found++;
+        if (found == table->number_count)
+            return false;
+        struct table_numbers kept = table->numbers[i];
+        table->numbers[i] = table->numbers[found];
+        table->numbers[found] = kept;
+    }
+    for (size_t j = 0; j < selection->category_count; j++) {
+        size_t found = j;
+        while (found < table->category_count &&
+               strcmp(table->categories[found].name, selection->categories[j]) != 0)
+            found++;
+        if (found == table->category_count)
+            return false;
+        struct table_category kept = table->categories[j];
+        table->categories[j] = table->categories[found];
+        table->categories[found] = kept;
+    }
+    return true;
+}
+
 bool table_place(const struct table *table, size_t row, const struct table_input **ret_input,
                  uint64_t *ret_line) {
     uint32_t input;

@@ -112,6 +112,9 @@ int table_open(const char *const *paths, size_t count, const struct table_option
                struct table **ret, struct failure *failure);
 /* Reads all rows, once. */
 int table_load(struct table *table, const struct table_selection *selection, struct failure *failure);
+/* Puts the numbers and categories of SELECTION first, in its order; of what was loaded nothing else changes.
+ * False where it has one that was not loaded. */
+bool table_arrange(struct table *table, const struct table_selection *selection);
 void table_free(struct table *table);     /* NULL is fine */
 void table_cleanup(struct table **table); /* for cleanup() */
 

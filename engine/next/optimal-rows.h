@@ -6,8 +6,8 @@
  *
  * A unit measured at candidate x, a vector with an entry a term, has variance sigma^2 / w, w being the
  * candidate's weight, and adds w x x' / sigma^2 to the information, the inverse of the covariance C of the
- * estimates, which is where it begins. The same terms may be fitted in several groups (cores, nodes): a
- * row is measured in all groups of its kind, and what is best is best on the average of the groups.
+ * estimates, which is where it begins. Groups have estimates of their own; a candidate is measured in one of
+ * them, and what is best is best on the average of the groups.
  *
  *     D    the largest log det of the information: the smallest ellipsoid around the coefficients
  *     I    the smallest average over the candidates, by their shares, of w x'Cx: the variance of the
@@ -19,8 +19,8 @@
  * of J. Sherman and W. J. Morrison (Ann. Math. Stat. 21, 1950), terms and responses scaled before. The same
  * problem gives the same rows on every machine.
  */
-#ifndef ASSAY_PLUGIN_OPTIMAL_ROWS_H
-#define ASSAY_PLUGIN_OPTIMAL_ROWS_H
+#ifndef ASSAY_NEXT_OPTIMAL_ROWS_H
+#define ASSAY_NEXT_OPTIMAL_ROWS_H
 
 #include "engine/foundation/failure.h"
 
@@ -28,33 +28,25 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum {
-    OPTIMAL_CANDIDATES_MAX = 1 << 20,
-    OPTIMAL_TERMS_MAX = 256,
-    OPTIMAL_GROUPS_MAX = 1 << 16,
-    OPTIMAL_ROWS_MAX = 1000,
-};
+enum { OPTIMAL_ROWS_MAX = 1000 };
 
 enum optimal_criterion { OPTIMAL_D, OPTIMAL_I };
 
 struct optimal_group {
-    /* Of the estimates, TERMS x TERMS, row by row; NULL: nothing is known of them yet, which is taken for a
-     * covariance so large that a single row outweighs it a million times. */
-    const double *covariance;
-    double sigma;  /* standard deviation of a unit of weight 1; above 0 */
-    double share;  /* in the average over the groups; above 0 */
-    uint32_t kind; /* rows of this kind are measured in it */
+    const double *covariance; /* of the estimates, TERMS x TERMS, row by row */
+    double sigma;             /* standard deviation of a unit of weight 1; above 0 */
+    double share;             /* in the average over the groups; above 0 */
 };
 
-/* Borrowed, all of it. */
+/* Borrowed, all of it. Numbers are finite. */
 struct optimal_problem {
     size_t candidate_count, term_count, group_count;
-    const double *terms;   /* a row of TERM_COUNT values a candidate */
-    const double *weights; /* by candidate, above 0; NULL: all 1 */
-    const double *shares;  /* by candidate, 0 or more, in the average of I; NULL: all 1 */
-    const double *costs;   /* by candidate, above 0; NULL: all 1 */
-    const uint32_t *kinds; /* by candidate; NULL: all 0 */
-    const bool *barred;    /* by candidate: counts in the average, is never chosen; NULL: none */
+    const double *terms;       /* a row of TERM_COUNT values a candidate */
+    const double *weights;     /* by candidate, above 0; NULL: all 1 */
+    const double *shares;      /* by candidate, 0 or more, in the average of I; NULL: all 1 */
+    const double *costs;       /* by candidate, above 0; NULL: all 1 */
+    const uint32_t *groups_of; /* by candidate: where it is measured; NULL: in the first */
+    const bool *barred;        /* by candidate: counts in the average, is never chosen; NULL: none */
     const struct optimal_group *groups;
     enum optimal_criterion criterion;
     double budget;    /* the costs of the rows add up to no more; INFINITY: none */
@@ -70,16 +62,16 @@ struct optimal_rows {
     /* Gain: of D, by how much the log det of the information grew; of I, by how much the average variance
      * went down. Averages over the groups, by their shares. */
     double gain;
-    double *covariances; /* owned: of each group with the rows, like its first one */
-    size_t exchanges;    /* that improved it */
-    bool regularised;    /* a covariance was singular or, by rounding, worse, and was lifted a little */
+    bool regularised; /* a covariance was singular or, by rounding, worse, and was lifted a little */
 };
 
-/* Refused: sizes beyond the limits, a number that is not finite or not above 0 where it has to be, and a
- * covariance that is none. */
+/* Refused: a covariance that is not positive semidefinite. */
 int optimal_rows_find(const struct optimal_problem *problem, struct optimal_rows *ret,
                       struct failure *failure);
-/* Fine on zeroed memory. */
-void optimal_rows_clear(struct optimal_rows *rows);
+void optimal_rows_clear(struct optimal_rows *rows); /* fine on zeroed memory */
+
+/* Adds the information of a unit at Z, a vector of N numbers over the standard deviation there, to a
+ * covariance: C - C z z'C / (1 + z'C z). WORK has N numbers. */
+void optimal_rows_add(double *covariance, const double *z, size_t n, double *work);
 
 #endif

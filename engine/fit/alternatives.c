@@ -1,0 +1,294 @@
+#include "engine/fit/alternatives.h"
+
+#include "engine/fit/request.h"
+#include "engine/foundation/cleanup.h"
+#include "engine/foundation/memory.h"
+#include "engine/model/model.h"
+#include "engine/table/folds.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+/* What is read of the table for all of them, and what tells settings apart. */
+struct columns {
+    const char **numbers, **categories, **factors, **texts;
+    size_t number_count, category_count, factor_count, text_count;
+};
+
+static void columns_clear(struct columns *columns) {
+    free(columns->numbers), free(columns->categories), free(columns->factors), free(columns->texts);
+}
+
+static size_t find_name(const char *const *names, size_t count, const char *name) {
+    size_t i = 0;
+    while (i < count && strcmp(names[i], name) != 0)
+        i++;
+    return i;
+}
+
+static void add_name(const char ***names, size_t *count, const char *name) {
+    if (find_name(*names, *count, name) < *count)
+        return;
+    *names = xrealloc(*names, (*count + 1) * sizeof **names);
+    (*names)[(*count)++] = name;
+}
+
+/* ---- Which there are */
+
+static const char *const *noise_words(const struct library *library, const struct fit_options *options) {
+    for (size_t i = 0; i < options->setting_count; i++)
+        if (strncmp(options->settings[i], "noise=", strlen("noise=")) == 0)
+            return NULL;
+    for (const struct plugin_parameter *p = library->fit->parameters; p && p->name; p++)
+        if (strcmp(p->name, "noise") == 0 && p->type == PLUGIN_WORD)
+            return p->words;
+    return NULL;
+}
+
+static void add_items(struct alternatives *ret, const struct library *library, const char *terms,
+                      size_t by_count, const struct fit_options *options) {
+    const char *const *noises = noise_words(library, options), *const none[] = {NULL, NULL};
+    size_t i = 0;
+    for (noises = noises ? noises : none; i == 0 || noises[i]; i++) {
+        ret->items = xrealloc(ret->items, (ret->count + 1) * sizeof *ret->items);
+        ret->items[ret->count++] = (struct alternative){
+            .library = library, .terms = terms, .noise = noises[i], .by_count = by_count};
+    }
+}
+
+static int list_items(const struct installation *installation, const struct alternatives_request *request,
+                      struct alternatives *ret, struct failure *failure) {
+    static const char *const named[] = {"M-0", "M-1", "M-2"};
+    const char *const *terms = request->term_count ? request->terms : named;
+    size_t term_count = request->term_count ? request->term_count : sizeof named / sizeof *named;
+    ret->libraries = xcalloc(request->method_count + 1, sizeof *ret->libraries);
+    for (; ret->library_count < request->method_count; ret->library_count++) {
+        struct library **library = &ret->libraries[ret->library_count];
+        int r = library_open(installation, "fit", request->methods[ret->library_count], library, failure);
+        if (r < 0)
+            return r;
+        if ((*library)->fit->whole)
+            return failure_input(failure, NULL, 0, 0,
+                                 "the rows of '%s' mean something only together: no fold can be left out",
+                                 (*library)->plugin->name);
+    }
+    for (size_t by = 0; by <= request->options->by_count; by++)
+        for (size_t m = 0; m < ret->library_count; m++)
+            for (size_t t = 0; t < (ret->libraries[m]->fit->takes_terms ? term_count : 1); t++)
+                add_items(ret, ret->libraries[m], ret->libraries[m]->fit->takes_terms ? terms[t] : NULL, by,
+                          request->options);
+    return 0;
+}
+
+/* ---- The table */
+
+/* Names in COLUMNS are those of the table or of the options, which outlive the request. */
+static int add_columns(struct columns *columns, const struct alternative *item, struct table *table,
+                       const struct fit_options *options, struct failure *failure) {
+    cleanup(request_clear) struct request request;
+    struct fit_options own = *options;
+    own.terms = item->terms;
+    int r = request_bind(&request, item->library, table, &own, failure);
+    for (size_t i = 0; r == 0 && i < request.number_count; i++) {
+        const struct table_column *column = table_find(table, request.numbers[i]);
+        bool is_factor = i != request.layout.response && i != request.layout.weights;
+        add_name(&columns->numbers, &columns->number_count, column ? column->name : request.numbers[i]);
+        if (is_factor)
+            add_name(&columns->factors, &columns->factor_count, column->name);
+    }
+    for (size_t j = 0; r == 0 && j < request.category_count; j++) {
+        const char *name = table_find(table, request.categories[j])->name;
+        bool is_factor =
+            find_name(options->by, options->by_count, name) == options->by_count &&
+            find_name(options->fold_columns, options->fold_column_count, name) == options->fold_column_count;
+        add_name(&columns->categories, &columns->category_count, name);
+        if (is_factor)
+            add_name(&columns->texts, &columns->text_count, name);
+    }
+    return r;
+}
+
+static const double *find_numbers(const struct table *table, const char *name) {
+    for (size_t i = 0; name && i < table->number_count; i++)
+        if (strcmp(table->numbers[i].name, name) == 0)
+            return table->numbers[i].values;
+    return NULL;
+}
+
+/* The setting of each row into UNITS, by what the options say. Returns how many there are. */
+static size_t find_settings(const struct table *table, const struct columns *columns,
+                            const struct fit_options *options, uint32_t *units) {
+    bool by_columns = options->folds_by == FIT_FOLDS_BY_COLUMNS;
+    const char *const *texts = by_columns ? options->fold_columns : columns->texts;
+    struct folds_columns of = {0};
+    cleanup_free const double **numbers = xcalloc(columns->factor_count + 1, sizeof *numbers);
+    cleanup_free const uint32_t **codes = xcalloc(table->category_count + 1, sizeof *codes);
+    of.numbers = numbers, of.codes = codes;
+    if (options->folds_by == FIT_FOLDS_BY_ROW)
+        return folds_units(&of, table->rows, units);
+    for (size_t i = 0; !by_columns && i < columns->factor_count; i++)
+        numbers[of.number_count++] = find_numbers(table, columns->factors[i]);
+    for (size_t j = 0; j < (by_columns ? options->fold_column_count : columns->text_count); j++)
+        for (size_t k = 0; k < table->category_count; k++)
+            if (strcmp(table->categories[k].name, texts[j]) == 0)
+                codes[of.code_count++] = table->categories[k].codes;
+    return folds_units(&of, table->rows, units);
+}
+
+/* ---- One of them */
+
+static char *print_terms(const struct model *model) {
+    char *text = xstrdup("");
+    for (size_t t = 0; t < model->term_count; t++) {
+        cleanup_free char *before = text;
+        text = xformat("%s%s%s", before, t ? " + " : "", model->terms[t].name);
+    }
+    return text;
+}
+
+/* Held-out rows are in the unit of the model; they become the table's. */
+static void convert(const struct table *table, double scale, struct score_row *rows) {
+    for (size_t row = 0; scale != 1 && row < table->rows; row++) {
+        rows[row].mean /= scale, rows[row].sigma /= scale;
+        rows[row].log_density += log(scale);
+    }
+}
+
+static int fit_one(struct alternative *item, struct contender *contender, struct table *table,
+                   const struct fit_options *options, struct failure *failure) {
+    cleanup(fit_cleanup) struct fit *fit = NULL;
+    cleanup_free char *noise = item->noise ? xformat("noise=%s", item->noise) : NULL;
+    cleanup_free const char **settings = xcalloc(options->setting_count + 1, sizeof *settings);
+    struct fit_options own = *options;
+    struct failure why = {0};
+    for (size_t i = 0; i < options->setting_count; i++)
+        settings[i] = options->settings[i];
+    settings[own.setting_count] = noise;
+    own.setting_count += noise != NULL;
+    own.settings = settings;
+    own.terms = item->terms;
+    own.by_count = item->by_count;
+    own.progress = NULL;
+    item->held_out = xcalloc(table->rows + 1, sizeof *item->held_out);
+    for (size_t row = 0; row < table->rows; row++)
+        item->held_out[row].mean = NAN;
+    own.held_out = item->held_out;
+    clock_t start = clock();
+    int r = fit_run(item->library, table, &own, &fit, &why);
+    item->seconds = (double)(clock() - start) / CLOCKS_PER_SEC;
+    if (r < 0) {
+        if (why.kind != FAILURE_INPUT)
+            *failure = why;
+        item->reason = xstrdup(why.text);
+        return why.kind == FAILURE_INPUT ? 0 : r;
+    }
+    const struct model *model = fit->model;
+    item->groups = model->group_count;
+    item->formula = print_terms(model);
+    if (model->skipped_count > 0)
+        item->reason = xformat("%zu of %zu groups cannot be fitted: %s", model->skipped_count,
+                               model->skipped_count + model->group_count, model->skipped[0].reason);
+    contender_count(model, &contender->of_mean, &contender->of_noise);
+    contender->predicted = item->held_out;
+    struct failure none = {0};
+    struct request request;
+    if (request_bind(&request, item->library, table, &own, &none) == 0)
+        convert(table, request.layout.response_scale, item->held_out);
+    request_clear(&request);
+    return 0;
+}
+
+static void item_clear(struct alternative *item) {
+    free(item->formula), free(item->reason), free(item->held_out);
+}
+
+/* Whether the item AT is the same model as an earlier one: M-2 over one size is M-1. */
+static bool is_repeated(const struct alternatives *alternatives, size_t at) {
+    const struct alternative *one = &alternatives->items[at];
+    for (size_t i = 0; one->formula && i < at; i++) {
+        const struct alternative *other = &alternatives->items[i];
+        if (other->library == one->library && other->by_count == one->by_count &&
+            other->noise == one->noise && other->formula && strcmp(other->formula, one->formula) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* ---- All of them */
+
+static int fit_all(struct alternatives *ret, struct table *table, const struct fit_options *options,
+                   struct failure *failure) {
+    size_t all = ret->count, kept = 0;
+    ret->contenders = xcalloc(all + 1, sizeof *ret->contenders);
+    int r = 0;
+    for (size_t i = 0; r == 0 && i < all; i++) {
+        if (options->progress)
+            options->progress(options->progress_context, "alternatives", i, all);
+        if (kept < i) {
+            ret->items[kept] = ret->items[i];
+            ret->items[i] = (struct alternative){0};
+        }
+        r = fit_one(&ret->items[kept], &ret->contenders[kept], table, options, failure);
+        if (!is_repeated(ret, kept)) {
+            kept++;
+            continue;
+        }
+        item_clear(&ret->items[kept]);
+        ret->items[kept] = (struct alternative){0};
+        ret->contenders[kept] = (struct contender){0};
+    }
+    ret->count = r < 0 ? all : kept;
+    return r;
+}
+
+int alternatives_make(const struct installation *installation, struct table *table,
+                      const struct alternatives_request *request, struct alternatives *ret,
+                      struct failure *failure) {
+    cleanup(columns_clear) struct columns columns = {0};
+    struct fit_options options = *request->options;
+    *ret = (struct alternatives){0};
+    int r = list_items(installation, request, ret, failure);
+    for (size_t i = 0; r == 0 && i < ret->count; i++)
+        if (ret->items[i].by_count == options.by_count)
+            r = add_columns(&columns, &ret->items[i], table, &options, failure);
+    r = r < 0 ? r
+              : table_load(table,
+                           &(struct table_selection){.numbers = columns.numbers,
+                                                     .number_count = columns.number_count,
+                                                     .categories = columns.categories,
+                                                     .category_count = columns.category_count,
+                                                     .where = options.where,
+                                                     .with_flagged = options.with_flagged},
+                           failure);
+    if (r < 0)
+        return r;
+    cleanup_free uint32_t *settings = xcalloc(table->rows + 1, sizeof *settings);
+    cleanup_free uint8_t *folds = xcalloc(table->rows + 1, 1);
+    ret->settings = find_settings(table, &columns, &options, settings);
+    ret->folds = folds_deal(settings, ret->settings, table->rows, options.folds, options.seed, folds);
+    if (ret->folds < 2)
+        return failure_input(failure, NULL, 0, 0,
+                             "%zu setting%s in %zu rows; expected at least two, of which one can be left out",
+                             ret->settings, ret->settings == 1 ? "" : "s", table->rows);
+    options.folds = ret->folds;
+    options.row_folds = folds;
+    r = fit_all(ret, table, &options, failure);
+    const struct score_rows rows = {.count = table->rows,
+                                    .response = find_numbers(table, options.response),
+                                    .weights = find_numbers(table, options.weights),
+                                    .settings = settings};
+    if (r == 0)
+        choice_make(ret->contenders, ret->count, &rows, &ret->choice);
+    return r;
+}
+
+void alternatives_clear(struct alternatives *alternatives) {
+    for (size_t i = 0; i < alternatives->count; i++)
+        item_clear(&alternatives->items[i]);
+    for (size_t i = 0; i < alternatives->library_count; i++)
+        library_close(alternatives->libraries[i]);
+    free(alternatives->items), free(alternatives->contenders), free(alternatives->libraries);
+    *alternatives = (struct alternatives){0};
+}

@@ -1,0 +1,54 @@
+/*
+ * Models of one table side by side, each cross-validated on the same folds of it: methods, formulas, kinds of
+ * noise, pooled or by the first columns of `by`; and which of them suffices (choice.h).
+ *
+ * Folds leave whole settings out: rows that are equal in all columns that any of the alternatives uses, or in
+ * those that `folds_by` says. A method with a parameter `noise` of words is tried with each of them, unless
+ * the settings say which. Formulas that come to the same terms are tried once.
+ */
+#ifndef ASSAY_FIT_ALTERNATIVES_H
+#define ASSAY_FIT_ALTERNATIVES_H
+
+#include "engine/fit/choice.h"
+#include "engine/fit/fit.h"
+
+struct alternatives_request {
+    /* Response, sizes, groups (all columns of `by`), weights, settings, seed, folds. Terms are not looked at.
+     */
+    const struct fit_options *options;
+    const char *const *methods; /* at least one */
+    size_t method_count;
+    const char *const *terms; /* of methods that take terms; none: M-0, M-1, M-2 */
+    size_t term_count;
+};
+
+struct alternative {
+    const struct library *library;
+    const char *terms, *noise;  /* NULL: it has no such */
+    size_t by_count;            /* the first so many columns of by form its groups */
+    size_t groups;              /* that were fitted */
+    char *formula;              /* owned: its terms as the model has them */
+    char *reason;               /* owned: why it has no errors, or not of all groups; or NULL */
+    double seconds;             /* of processor time, for all of its fits */
+    struct score_row *held_out; /* owned; by row of the table */
+};
+
+struct alternatives {
+    struct alternative
+        *items; /* from simple to complex groups; then methods, terms, noise as they were given */
+    struct contender *contenders; /* one each */
+    size_t count;
+    struct choice choice;
+    size_t folds, settings;
+    struct library **libraries;
+    size_t library_count;
+};
+
+/* TABLE was opened. A failure is one of all alternatives; one that cannot be fitted has a reason. To be
+ * cleared after failures, too. */
+int alternatives_make(const struct installation *installation, struct table *table,
+                      const struct alternatives_request *request, struct alternatives *ret,
+                      struct failure *failure);
+void alternatives_clear(struct alternatives *alternatives);
+
+#endif

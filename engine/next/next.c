@@ -1,0 +1,489 @@
+#include "engine/next/next.h"
+
+#include "engine/foundation/cleanup.h"
+#include "engine/foundation/memory.h"
+#include "engine/foundation/number.h"
+#include "engine/foundation/text-set.h"
+#include "engine/model/model.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Noise that varies is at least so much of a group's sigma: rows where a fit of the noise comes to nothing
+ * are not worth all others together. */
+static const double noise_least = 1e-3;
+
+/* The groups in which the same candidates are measured, as one group. */
+struct class {
+    double *covariance;     /* owned: the mean of theirs */
+    double variance, count; /* the mean of their sigma^2; how many they are */
+};
+
+struct finding {
+    struct next *next;
+    struct text_set keys; /* of classes: the labels that candidates have columns of */
+    struct class *classes;
+    uint32_t *class_of, *class_of_group; /* by candidate; by served group */
+    double *responses;                   /* by candidate: the mean over the groups of its class */
+    double *slowest, *sigmas;            /* the greatest of them, and sigma in that group */
+    double *noise;                       /* by candidate: the weight by the noise of the groups, their mean */
+    bool varies;                         /* the noise is heteroscedastic in some group */
+};
+
+static void finding_clear(struct finding *finding) {
+    for (size_t i = 0; finding->classes && i < finding->keys.count; i++)
+        free(finding->classes[i].covariance);
+    text_set_clear(&finding->keys);
+    free(finding->classes), free(finding->class_of), free(finding->class_of_group);
+    free(finding->responses), free(finding->slowest), free(finding->sigmas), free(finding->noise);
+}
+
+void next_note(struct next *next, const char *format, ...) {
+    char sentence[FAILURE_TEXT_SIZE];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(sentence, sizeof sentence, format, arguments);
+    va_end(arguments);
+    next->notes = xrealloc(next->notes, (next->note_count + 1) * sizeof *next->notes);
+    next->notes[next->note_count++] = xstrdup(sentence);
+}
+
+static const struct model_group *group_at(const struct next *next, size_t i) {
+    return &next->request->model->groups[next->groups[i]];
+}
+
+/* The standard deviation of a unit of weight 1. */
+static double sigma_of(const struct model_group *group) {
+    return model_group_value(group, "sigma");
+}
+
+/* ---- The model */
+
+static int check_model(struct next *next, struct failure *failure) {
+    const struct model *model = next->request->model;
+    if (strcmp(model->kind, "linear") != 0)
+        return failure_input(failure, model->file, 0, 0,
+                             "the model is of the kind '%.64s'; expected 'linear', of which the covariance "
+                             "says where it is unsure",
+                             model->kind);
+    int r = evaluator_new(model, &next->evaluator, failure);
+    for (size_t i = 0; r == 0 && i < next->evaluator->input_count; i++)
+        if (next->evaluator->inputs[i].is_text)
+            r = failure_input(failure, model->file, 0, 0,
+                              "the model's terms use the category '%.64s'; expected terms of numbers alone, "
+                              "which rows can be chosen for",
+                              next->evaluator->inputs[i].name);
+    return r;
+}
+
+static int choose_groups(struct next *next, struct failure *failure) {
+    const struct model *model = next->request->model;
+    size_t only = SIZE_MAX, undefined = 0, exact = 0;
+    int r = next->request->group ? model_group_find(model, next->request->group, &only, failure) : 0;
+    next->groups = xcalloc(model->group_count + 1, sizeof *next->groups);
+    for (size_t g = 0; r == 0 && g < model->group_count; g++) {
+        if (only != SIZE_MAX && only != g)
+            continue;
+        bool is_known = model->groups[g].parts[0].covariance && sigma_of(&model->groups[g]) > 0;
+        if (is_known)
+            next->groups[next->group_count++] = g;
+        undefined += !is_known;
+        exact += model->groups[g].parts[0].covariance && sigma_of(&model->groups[g]) == 0;
+    }
+    if (r < 0 || next->group_count > 0) {
+        if (undefined > 0)
+            next_note(next, "%zu of %zu groups have no standard errors, and are left out", undefined,
+                      undefined + next->group_count);
+        return r;
+    }
+    return failure_input(
+        failure, model->file, 0, 0,
+        exact
+            ? "the model has no uncertainty to reduce: its terms explain every row to the last digit"
+            : "the model has no covariance of its coefficients, so that where it is unsure is not known; fit "
+              "it to more rows than it has terms");
+}
+
+/* ---- Classes of groups */
+
+/* The labels of a ROW of the candidates, or of a GROUP, in the columns that make groups and that candidates
+ * have. The same number is the same label, however it was written: 0.50 in a table of results, 0.5 in a
+ * design. */
+static char *key_of(const struct next *next, size_t row, const struct model_group *group) {
+    const struct model *model = next->request->model;
+    char *key = xstrdup("");
+    for (size_t j = 0; j < model->by_count; j++) {
+        size_t column = design_find(next->candidates, model->by[j]);
+        char written[NUMBER_TEXT_SIZE], plain[NUMBER_TEXT_SIZE];
+        double value;
+        if (column == SIZE_MAX)
+            continue;
+        const char *label = group ? group->labels[j] : design_value(next->candidates, row, column, written);
+        if (number_parse_double(label, strlen(label), &value)) {
+            number_format_double(value, plain);
+            label = plain;
+        }
+        cleanup_free char *before = key;
+        key = xformat("%s%s\n", before, label);
+    }
+    return key;
+}
+
+static void add_to_class(struct finding *finding, size_t i) {
+    const struct next *next = finding->next;
+    size_t n = next->request->model->term_count;
+    const struct model_group *group = group_at(next, i);
+    struct class *class = &finding->classes[finding->class_of_group[i]];
+    double sigma = sigma_of(group);
+    if (!class->covariance)
+        class->covariance = xcalloc(n * n, sizeof *class->covariance);
+    class->count++;
+    class->variance += (sigma * sigma - class->variance) / class->count;
+    for (size_t k = 0; k < n * n; k++)
+        class->covariance[k] += (group->parts[0].covariance[k] - class->covariance[k]) / class->count;
+}
+
+/* Rows of the grid that are in no group are barred; of a table they are refused. */
+static int find_classes(struct finding *finding, struct failure *failure) {
+    struct next *next = finding->next;
+    size_t rows = next->candidates->row_count;
+    finding->class_of = xcalloc(rows + 1, sizeof *finding->class_of);
+    finding->class_of_group = xcalloc(next->group_count + 1, sizeof *finding->class_of_group);
+    finding->classes = xcalloc(next->group_count + 1, sizeof *finding->classes);
+    for (size_t i = 0; i < next->group_count; i++) {
+        cleanup_free char *key = key_of(next, 0, group_at(next, i));
+        finding->class_of_group[i] = text_set_add(&finding->keys, key, strlen(key));
+        add_to_class(finding, i);
+    }
+    for (size_t row = 0; row < rows; row++) {
+        cleanup_free char *key = key_of(next, row, NULL);
+        if (text_set_find(&finding->keys, key, strlen(key), &finding->class_of[row]))
+            continue;
+        if (next->request->candidates && !next->barred[row])
+            return design_failure(next->candidates, row, failure,
+                                  "the model has no group with these values of the columns that make groups");
+        next->candidate_count -= !next->barred[row];
+        next->barred[row] = true;
+        next->shares[row] = 0;
+    }
+    return 0;
+}
+
+/* ---- What candidates are, cost and weigh */
+
+/* Which column of the candidates each factor is. */
+static int bind_columns(const struct next *next, size_t *ret, struct failure *failure) {
+    const struct design *design = next->candidates;
+    for (size_t i = 0; i < next->evaluator->input_count; i++) {
+        const char *name = next->evaluator->inputs[i].name;
+        ret[i] = design_find(design, name);
+        if (ret[i] == SIZE_MAX || design->columns[ret[i]].type == DESIGN_TEXT)
+            return failure_input(failure, design->file, design->lines ? 1 : 0, 0,
+                                 ret[i] == SIZE_MAX
+                                     ? "no column '%s', which the model's terms use"
+                                     : "the column '%s' has texts, and the model's terms use it as a number",
+                                 name);
+    }
+    return 0;
+}
+
+/* What the groups that candidate ROW is measured in say of it. */
+static int predict_row(struct finding *finding, size_t row, const double *inputs, struct failure *failure) {
+    const struct next *next = finding->next;
+    const struct model *model = next->request->model;
+    double groups = 0;
+    for (size_t i = 0; i < next->group_count; i++) {
+        const struct model_group *group = group_at(next, i);
+        double mean, sigma, own = sigma_of(group);
+        if (finding->class_of_group[i] != finding->class_of[row])
+            continue;
+        if (evaluator_row(next->evaluator, group, inputs, &mean, &sigma) < 0)
+            return design_failure(next->candidates, row, failure, "'%s' is beyond the range of a double here",
+                                  model->response);
+        bool varies = group->parts[0].noise.kind == MODEL_NOISE_HETEROSCEDASTIC;
+        finding->varies = finding->varies || varies;
+        sigma = varies && sigma > own * noise_least ? sigma : varies ? own * noise_least : own;
+        if (groups++ == 0 || mean > finding->slowest[row]) {
+            finding->slowest[row] = mean;
+            finding->sigmas[row] = sigma;
+        }
+        finding->noise[row] += (own * own / sigma / sigma - finding->noise[row]) / groups;
+        finding->responses[row] += (mean - finding->responses[row]) / groups;
+    }
+    return 0;
+}
+
+static int predict(struct finding *finding, struct failure *failure) {
+    struct next *next = finding->next;
+    size_t rows = next->candidates->row_count, count = next->request->model->term_count;
+    cleanup_free size_t *columns = xcalloc(next->evaluator->input_count + 1, sizeof *columns);
+    cleanup_free double *inputs = xcalloc(next->evaluator->input_count + 1, sizeof *inputs);
+    double shares = 0;
+    int r = bind_columns(next, columns, failure);
+    next->terms = xcalloc(rows * count + 1, sizeof *next->terms);
+    finding->responses = xcalloc(rows + 1, sizeof(double)),
+    finding->noise = xcalloc(rows + 1, sizeof(double));
+    finding->slowest = xcalloc(rows + 1, sizeof(double)), finding->sigmas = xcalloc(rows + 1, sizeof(double));
+    for (size_t row = 0; r == 0 && row < rows; row++) {
+        if (next->barred[row])
+            continue;
+        for (size_t i = 0; i < next->evaluator->input_count; i++)
+            inputs[i] = design_number(next->candidates, row, columns[i]);
+        evaluator_terms(next->evaluator, inputs, next->terms + row * count);
+        r = predict_row(finding, row, inputs, failure);
+        shares += next->shares[row];
+        next->response += next->shares[row] * fabs(finding->responses[row]);
+    }
+    next->response /= shares;
+    return r;
+}
+
+static void free_expression(struct expression **expression) {
+    expression_free(*expression);
+}
+
+/* An expression over the columns, and over the response, which is the prediction; above 0 everywhere. */
+static int evaluate(const struct finding *finding, const char *option, const char *text, double **ret,
+                    struct failure *failure) {
+    const struct design *design = finding->next->candidates;
+    const char *response = finding->next->request->model->response;
+    size_t count = design->column_count;
+    cleanup(free_expression) struct expression *expression = NULL;
+    cleanup_free const char **names = xcalloc(count + 1, sizeof *names);
+    cleanup_free double *values = xcalloc(count + 1, sizeof *values);
+    for (size_t i = 0; i < count; i++)
+        names[i] = design->columns[i].name;
+    names[count] = response;
+    int r = expression_parse(text, names, count + (design_find(design, response) == SIZE_MAX), option, 0, 0,
+                             &expression, failure);
+    for (size_t i = 0; r == 0 && i < count; i++)
+        if (design->columns[i].type == DESIGN_TEXT && expression_uses(expression, i))
+            r = expression_failure(expression, failure, "%s uses '%s', which is a text", option, names[i]);
+    *ret = xcalloc(design->row_count + 1, sizeof **ret);
+    for (size_t row = 0; r == 0 && row < design->row_count; row++) {
+        design_numbers(design, row, values);
+        values[count] = finding->responses[row];
+        double value = finding->next->barred[row] ? 1 : expression_value(expression, values);
+        (*ret)[row] = value;
+        if (!isfinite(value) || value <= 0)
+            r = design_failure(
+                design, row, failure,
+                "%s %.200s is %g here, where %s is predicted to be %g; expected a number above 0", option,
+                text, value, response, finding->responses[row]);
+    }
+    return r;
+}
+
+static int weigh(struct finding *finding, struct failure *failure) {
+    struct next *next = finding->next;
+    const struct model *model = next->request->model;
+    const char *weights = next->request->weights, *fitted = model->weights;
+    if (!weights && fitted && design_find(next->candidates, fitted) != SIZE_MAX)
+        weights = fitted;
+    if (!weights && fitted)
+        return failure_input(failure, model->file, 0, 0,
+                             "the model was fitted with the weights '%s'; say what they are elsewhere, with "
+                             "--weights EXPRESSION or a column of the candidates",
+                             fitted);
+    if (!weights) {
+        next->weights = finding->varies ? take_pointer(finding->noise) : NULL;
+        for (size_t row = 0; next->weights && row < next->candidates->row_count; row++)
+            next->weights[row] = next->barred[row] ? 1 : next->weights[row];
+        return 0;
+    }
+    double variance = 0, shares = 0;
+    int r = evaluate(finding, "--weights", weights, &next->weights, failure);
+    for (size_t row = 0; r == 0 && row < next->candidates->row_count; row++) {
+        variance += next->shares[row] / next->weights[row];
+        shares += next->shares[row];
+    }
+    for (size_t row = 0; r == 0 && !fitted && row < next->candidates->row_count; row++)
+        next->weights[row] *= variance / shares;
+    return r;
+}
+
+/* Rows that would take no time, by the model, are barred: where it is wrong for sure. */
+static int estimate_times(struct finding *finding, double seconds, struct failure *failure) {
+    struct next *next = finding->next;
+    size_t rows = next->candidates->row_count, nonpositive = 0;
+    next->costs = xcalloc(rows + 1, sizeof *next->costs);
+    next->times = xcalloc(rows + 1, sizeof *next->times);
+    for (size_t row = 0; row < rows; row++) {
+        bool is_impossible = !next->barred[row] && !(finding->slowest[row] > 0);
+        next->times[row] = finding->slowest[row] * seconds;
+        next->costs[row] = fmax(finding->slowest[row], finding->sigmas[row]) * seconds;
+        next->barred[row] = next->barred[row] || is_impossible;
+        nonpositive += is_impossible;
+    }
+    if (nonpositive == next->candidate_count)
+        return failure_input(failure, next->request->model->file, 0, 0,
+                             "the model predicts that each of %zu candidates takes 0 s or less; say what a "
+                             "row costs, with --cost EXPRESSION, or fit another model",
+                             nonpositive);
+    if (nonpositive > 0)
+        next_note(next,
+                  "%zu of %zu candidates are left out, since the model predicts that they take 0 s or less",
+                  nonpositive, next->candidate_count);
+    return 0;
+}
+
+static int estimate_costs(struct finding *finding, struct failure *failure) {
+    struct next *next = finding->next;
+    const struct model *model = next->request->model;
+    double seconds = model->response_seconds;
+    if (next->request->cost)
+        return evaluate(finding, "--cost", next->request->cost, &next->costs, failure);
+    if (isnan(seconds) && isfinite(next->request->budget))
+        return failure_input(failure, model->file, 0, 0,
+                             "the model predicts '%s' in %s, which is no time; say what a row costs in "
+                             "seconds, with --cost EXPRESSION",
+                             model->response, model->response_unit);
+    if (isnan(seconds))
+        return 0;
+    next->cost_is_time = true;
+    if (seconds == 0)
+        next_note(next, "the model does not say the unit of '%s'; taken for s", model->response);
+    return estimate_times(finding, seconds == 0 ? 1 : seconds, failure);
+}
+
+/* ---- The result */
+
+/* The average of x'Cx over the candidates of a class. */
+static double mean_variance(const struct finding *finding, const double *covariance, uint32_t class) {
+    const struct next *next = finding->next;
+    size_t n = next->request->model->term_count;
+    double sum = 0, shares = 0;
+    for (size_t row = 0; row < next->candidates->row_count; row++) {
+        const double *x = next->terms + row * n;
+        double variance = 0;
+        if (finding->class_of[row] != class || next->shares[row] == 0)
+            continue;
+        for (size_t i = 0; i < n * n; i++)
+            variance += x[i / n] * covariance[i] * x[i % n];
+        shares += next->shares[row];
+        sum += next->shares[row] * fmax(variance, 0);
+    }
+    return shares > 0 ? sum / shares : 0;
+}
+
+/* Of each group by itself: how sure it is, and will be. */
+static void judge(const struct finding *finding) {
+    struct next *next = finding->next;
+    size_t n = next->request->model->term_count;
+    cleanup_free double *covariance = xcalloc(n * n + 2 * n, sizeof *covariance);
+    double before = 0, after = 0, *z = covariance + n * n;
+    for (size_t g = 0; g < next->group_count; g++) {
+        uint32_t class = finding->class_of_group[g];
+        double sigma = sigma_of(group_at(next, g));
+        memcpy(covariance, group_at(next, g)->parts[0].covariance, n * n * sizeof *covariance);
+        before += mean_variance(finding, covariance, class);
+        for (size_t i = 0; i < next->rows.count; i++) {
+            size_t row = next->rows.items[i];
+            for (size_t t = 0; t < n; t++)
+                z[t] = next->terms[row * n + t] * sqrt(next->weights ? next->weights[row] : 1) / sigma;
+            if (finding->class_of[row] == class)
+                optimal_rows_add(covariance, z, n, z + n);
+        }
+        after += mean_variance(finding, covariance, class);
+    }
+    next->error_before = sqrt(before / (double)next->group_count);
+    next->error_after = sqrt(after / (double)next->group_count);
+    for (size_t i = 0; i < next->rows.count; i++)
+        next->cost += next_cost(next, i);
+}
+
+double next_cost(const struct next *next, size_t i) {
+    const double *costs = next->times ? next->times : next->costs;
+    return costs ? costs[next->rows.items[i]] : 1;
+}
+
+static int refuse_budget(const struct next *next, struct failure *failure) {
+    double least = INFINITY, budget = next->request->budget;
+    for (size_t row = 0; row < next->candidates->row_count; row++)
+        if (!next->barred[row])
+            least = fmin(least, next->costs ? next->costs[row] : 1);
+    if (!(least > budget))
+        return failure_input(failure, NULL, 0, 0, "there is no row that would make the model surer");
+    char given[NUMBER_TEXT_SIZE], needed[NUMBER_TEXT_SIZE];
+    return failure_input(failure, NULL, 0, 0,
+                         "the budget of %s is too small for one row: the %s of all takes %s",
+                         number_describe_duration(budget, given), next->cost_is_time ? "fastest" : "cheapest",
+                         number_describe_duration(least, needed));
+}
+
+static int solve(const struct finding *finding, struct failure *failure) {
+    struct next *next = finding->next;
+    const struct next_request *request = next->request;
+    size_t count = finding->keys.count;
+    cleanup_free struct optimal_group *groups = xcalloc(count + 1, sizeof *groups);
+    for (size_t i = 0; i < count; i++)
+        groups[i] = (struct optimal_group){finding->classes[i].covariance, sqrt(finding->classes[i].variance),
+                                           finding->classes[i].count};
+    for (size_t row = 0; row < next->candidates->row_count; row++)
+        if (next->barred[row] && next->shares[row] == 0)
+            finding->class_of[row] = 0; /* of no class, maybe; it is never looked at */
+    int r = optimal_rows_find(&(struct optimal_problem){.candidate_count = next->candidates->row_count,
+                                                        .term_count = request->model->term_count,
+                                                        .group_count = count,
+                                                        .terms = next->terms,
+                                                        .weights = next->weights,
+                                                        .shares = next->shares,
+                                                        .costs = next->costs,
+                                                        .groups_of = finding->class_of,
+                                                        .barred = next->barred,
+                                                        .groups = groups,
+                                                        .criterion = request->criterion,
+                                                        .budget = request->budget,
+                                                        .rows_most = request->rows_most,
+                                                        .distinct = request->distinct},
+                              &next->rows, failure);
+    return r == 0 && next->rows.count == 0 ? refuse_budget(next, failure) : r;
+}
+
+/* A model is not known to hold where nothing was measured. */
+static void note_choice(struct next *next, bool weighted) {
+    size_t same = 1;
+    while (same < next->rows.count && next->rows.items[same] == next->rows.items[0])
+        same++;
+    if (next->rows.regularised)
+        next_note(next, "the covariance of the coefficients is singular; it was lifted a little");
+    if (next->rows.count > 1 && same == next->rows.count)
+        next_note(
+            next, "all %zu rows are one point, which does not show whether the model holds elsewhere%s", same,
+            weighted ? ""
+                     : "; its noise is homoscedastic, a heteroscedastic one ('assay fit --set noise=N-2') "
+                       "says how it grows");
+}
+
+int next_find(const struct next_request *request, struct next *next, struct failure *failure) {
+    cleanup(finding_clear) struct finding finding = {.next = next};
+    *next = (struct next){.request = request};
+    int r = check_model(next, failure);
+    r = r < 0 ? r : choose_groups(next, failure);
+    r = r < 0 ? r : next_make_candidates(next, failure);
+    r = r < 0 ? r : find_classes(&finding, failure);
+    r = r < 0 ? r : predict(&finding, failure);
+    r = r < 0 ? r : weigh(&finding, failure);
+    r = r < 0 ? r : estimate_costs(&finding, failure);
+    r = r < 0 ? r : solve(&finding, failure);
+    if (r < 0)
+        return r;
+    judge(&finding);
+    note_choice(next, next->weights != NULL);
+    return 0;
+}
+
+void next_clear(struct next *next) {
+    evaluator_free(next->evaluator);
+    free(next->groups), free(next->ranges), free(next->domain);
+    design_free(next->candidates);
+    free(next->shares), free(next->barred), free(next->terms), free(next->weights), free(next->costs);
+    free(next->times);
+    optimal_rows_clear(&next->rows);
+    for (size_t i = 0; i < next->note_count; i++)
+        free(next->notes[i]);
+    free(next->notes);
+    *next = (struct next){0};
+}

@@ -1,0 +1,338 @@
+#include "engine/next/optimal-rows.h"
+
+#include "engine/foundation/cleanup.h"
+#include "engine/foundation/memory.h"
+#include "engine/foundation/portable-math.h"
+#include "engine/numerics/cholesky.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    SWEEPS_MAX = 100, /* of exchanges; each looks at every row */
+    ROUNDS_MAX = 20,  /* of exchanging and filling what became free */
+};
+
+/* An exchange must gain by so much: else rounding could go on for ever. */
+static const double least_improvement = 1e-9;
+
+/* Everything here is scaled: terms by powers of two, so that the largest value of each is about one, and with
+ * the root of the weight in them; covariances are in units of sigma^2. A unit then adds z z' to the
+ * information, whatever the units of measurement. */
+struct search {
+    const struct optimal_problem *problem;
+    size_t terms, square; /* TERMS x TERMS */
+    double *memory;       /* owned: all arrays of doubles */
+    double *scales;       /* by term: what it was multiplied by */
+    double *z;            /* by candidate */
+    double *priors;       /* by group */
+    double *now;          /* by group: the prior and the rows that were taken */
+    double *moments;      /* by group: the average of z z' over its candidates; of I */
+    double *work;         /* two squares */
+    double *factors;      /* by group: its share in the gain */
+    uint32_t *taken;      /* owned; by candidate: how often */
+    size_t count;
+    double cost, gain; /* of what was taken */
+    bool per_cost, regularised;
+};
+
+static void search_clear(struct search *search) {
+    free(search->memory);
+    free(search->taken);
+}
+
+static size_t group_of(const struct optimal_problem *problem, size_t candidate) {
+    return problem->groups_of ? problem->groups_of[candidate] : 0;
+}
+
+static double cost_of(const struct optimal_problem *problem, size_t candidate) {
+    return problem->costs ? problem->costs[candidate] : 1;
+}
+
+/* ---- Small symmetric matrices, row by row */
+
+/* M v into RET. Returns v' M v, no less than 0 whatever rounding does. */
+static double multiply(const double *matrix, const double *vector, size_t n, double *ret) {
+    double sum = 0;
+    for (size_t i = 0; i < n; i++) {
+        ret[i] = 0;
+        for (size_t j = 0; j < n; j++)
+            ret[i] += matrix[i * n + j] * vector[j];
+        sum += vector[i] * ret[i];
+    }
+    return sum > 0 ? sum : 0;
+}
+
+/* The correlations of a covariance into RET. False where it cannot be one: variances that are negative, and
+ * covariances that are not the same both ways, within rounding, or larger than the variances allow. */
+static bool correlate(double *matrix, size_t n, double *ret) {
+    static const double rounding = 1e-6;
+    for (size_t i = 0; i < n; i++)
+        for (size_t j = 0; j <= i; j++) {
+            double scale = sqrt(matrix[i * n + i]) * sqrt(matrix[j * n + j]), one = matrix[i * n + j];
+            if (!isfinite(scale) || !isfinite(one) || !(fabs(one) <= (1 + rounding) * scale) ||
+                !(fabs(one - matrix[j * n + i]) <= rounding * scale))
+                return false;
+            matrix[j * n + i] = one;
+            ret[i * n + j] = ret[j * n + i] = scale > 0 ? one / scale : 0;
+        }
+    return true;
+}
+
+/* Makes sure that rounding has left a covariance positive; false when it never was. WORK is two squares. */
+static bool regularise(double *matrix, size_t n, double *work, bool *regularised) {
+    if (!correlate(matrix, n, work))
+        return false;
+    for (double lift = 0; lift <= 1.1e-6; lift = lift > 0 ? 10 * lift : 1e-12) {
+        for (size_t i = 0; i < n; i++)
+            work[i * n + i] = 1 + lift;
+        if (cholesky_factor(n, work, work + n * n) < 0)
+            continue;
+        for (size_t i = 0; i < n; i++)
+            matrix[i * n + i] *= 1 + lift;
+        *regularised = *regularised || lift > 0;
+        return true;
+    }
+    return false;
+}
+
+void optimal_rows_add(double *covariance, const double *z, size_t n, double *work) {
+    double factor = 1 / (1 + multiply(covariance, z, n, work));
+    for (size_t i = 0; i < n; i++)
+        for (size_t j = 0; j < n; j++)
+            covariance[i * n + j] -= factor * work[i] * work[j];
+}
+
+/* ---- Taking rows */
+
+/* Of D log(1 + z'C z); of I z'C W C z / (1 + z'C z), W being the moments. */
+static double gain_of(const struct search *search, size_t candidate) {
+    size_t group = group_of(search->problem, candidate), n = search->terms;
+    double *along = search->work,
+           known = multiply(search->now + group * search->square, search->z + candidate * n, n, along);
+    double gain = search->problem->criterion == OPTIMAL_D
+                      ? portable_log(1 + known)
+                      : multiply(search->moments + group * search->square, along, n, along + n) / (1 + known);
+    return gain * search->factors[group];
+}
+
+static void add_unit(struct search *search, size_t candidate) {
+    search->count++;
+    search->cost += cost_of(search->problem, candidate);
+    search->gain += gain_of(search, candidate);
+    optimal_rows_add(search->now + group_of(search->problem, candidate) * search->square,
+                     search->z + candidate * search->terms, search->terms, search->work);
+}
+
+static void take(struct search *search, size_t candidate) {
+    search->taken[candidate]++;
+    add_unit(search, candidate);
+}
+
+/* The covariances of what is taken, from the beginning: no rounding is carried along. */
+static void recompute(struct search *search) {
+    const struct optimal_problem *problem = search->problem;
+    memcpy(search->now, search->priors, problem->group_count * search->square * sizeof *search->now);
+    search->count = 0;
+    search->cost = search->gain = 0;
+    for (size_t i = 0; i < problem->candidate_count; i++)
+        for (uint32_t k = 0; k < search->taken[i]; k++)
+            add_unit(search, i);
+}
+
+static bool fits(const struct search *search, size_t candidate) {
+    const struct optimal_problem *problem = search->problem;
+    return search->count < problem->rows_most && !(problem->barred && problem->barred[candidate]) &&
+           search->cost + cost_of(problem, candidate) <= problem->budget * (1 + 1e-12) &&
+           !(problem->distinct && search->taken[candidate]);
+}
+
+/* The candidate that gains most among those that fit, or SIZE_MAX; of equal ones the first. */
+static size_t find_best(const struct search *search, bool per_cost, double *ret_gain) {
+    size_t best = SIZE_MAX;
+    double best_score = 0;
+    for (size_t i = 0; i < search->problem->candidate_count; i++) {
+        if (!fits(search, i))
+            continue;
+        double gain = gain_of(search, i), score = per_cost ? gain / cost_of(search->problem, i) : gain;
+        if (!(score > best_score))
+            continue;
+        best = i;
+        best_score = score;
+        *ret_gain = gain;
+    }
+    return best;
+}
+
+static bool fill(struct search *search) {
+    bool filled = false;
+    double gain;
+    for (size_t i; (i = find_best(search, search->per_cost, &gain)) != SIZE_MAX; filled = true)
+        take(search, i);
+    return filled;
+}
+
+/* Each row for the candidate that gains most in its place. */
+static bool exchange_each(struct search *search) {
+    bool improved = false;
+    for (size_t i = 0; i < search->problem->candidate_count; i++) {
+        if (search->taken[i] == 0)
+            continue;
+        search->taken[i]--;
+        recompute(search);
+        double own = gain_of(search, i), gain = 0;
+        size_t best = find_best(search, false, &gain);
+        bool better = best != SIZE_MAX && best != i && gain > own * (1 + least_improvement);
+        take(search, better ? best : i);
+        improved = improved || better;
+    }
+    return improved;
+}
+
+static void improve(struct search *search) {
+    recompute(search);
+    for (size_t round = 0; round < ROUNDS_MAX && fill(search); round++)
+        for (size_t sweep = 0; sweep < SWEEPS_MAX && exchange_each(search); sweep++)
+            ;
+    recompute(search);
+}
+
+/* ---- Scaling */
+
+static void scale_terms(struct search *search) {
+    const struct optimal_problem *problem = search->problem;
+    size_t n = search->terms;
+    for (size_t t = 0; t < n; t++) {
+        double largest = 0;
+        int exponent = 0;
+        for (size_t i = 0; i < problem->candidate_count; i++) {
+            double *z = &search->z[i * n + t];
+            *z = problem->terms[i * n + t] * (problem->weights ? sqrt(problem->weights[i]) : 1);
+            largest = fmax(largest, fabs(*z));
+        }
+        frexp(largest, &exponent);
+        search->scales[t] = ldexp(1, largest > 0 ? -exponent : 0);
+        for (size_t i = 0; i < problem->candidate_count; i++)
+            search->z[i * n + t] *= search->scales[t];
+    }
+}
+
+static int scale_priors(struct search *search, struct failure *failure) {
+    const struct optimal_problem *problem = search->problem;
+    size_t n = search->terms;
+    double shares = 0;
+    for (size_t g = 0; g < problem->group_count; g++)
+        shares += problem->groups[g].share;
+    for (size_t g = 0; g < problem->group_count; g++) {
+        const struct optimal_group *group = &problem->groups[g];
+        double *prior = search->priors + g * search->square;
+        for (size_t i = 0; i < search->square; i++)
+            prior[i] = group->covariance[i] / group->sigma / search->scales[i / n] / group->sigma /
+                       search->scales[i % n];
+        if (!regularise(prior, n, search->work, &search->regularised))
+            return failure_input(failure, NULL, 0, 0,
+                                 "the covariance of group %zu is not positive semidefinite", g + 1);
+        search->factors[g] = group->share / shares;
+        if (problem->criterion == OPTIMAL_I)
+            search->factors[g] *= group->sigma * group->sigma;
+    }
+    return 0;
+}
+
+static void measure_moments(struct search *search) {
+    const struct optimal_problem *problem = search->problem;
+    size_t n = search->terms;
+    cleanup_free double *sums = xcalloc(problem->group_count + 1, sizeof *sums);
+    for (size_t i = 0; i < problem->candidate_count; i++) {
+        double *moments = search->moments + group_of(problem, i) * search->square, *z = search->z + i * n,
+               share = problem->shares ? problem->shares[i] : 1;
+        sums[group_of(problem, i)] += share;
+        for (size_t j = 0; j < search->square; j++)
+            moments[j] += share * z[j / n] * z[j % n];
+    }
+    for (size_t i = 0; i < problem->group_count * search->square; i++)
+        if (sums[i / search->square] > 0)
+            search->moments[i] /= sums[i / search->square];
+}
+
+static double *carve(double **memory, size_t count) {
+    double *piece = *memory;
+    *memory += count;
+    return piece;
+}
+
+static int search_init(struct search *search, const struct optimal_problem *problem,
+                       struct failure *failure) {
+    size_t n = problem->term_count, square = n * n, groups = problem->group_count,
+           candidates = problem->candidate_count;
+    double *at = xcalloc(n + candidates * n + (3 * groups + 2) * square + 2 * n + groups, sizeof *at);
+    *search = (struct search){.problem = problem, .terms = n, .square = square, .memory = at};
+    search->taken = xcalloc(candidates + 1, sizeof *search->taken);
+    search->scales = carve(&at, n);
+    search->z = carve(&at, candidates * n);
+    search->priors = carve(&at, groups * square);
+    search->now = carve(&at, groups * square);
+    search->moments = carve(&at, groups * square);
+    search->work = carve(&at, 2 * square + 2 * n);
+    search->factors = carve(&at, groups);
+    scale_terms(search);
+    measure_moments(search);
+    return scale_priors(search, failure);
+}
+
+/* ---- The result */
+
+/* Takes the rows again, the one first that gains most, and so on. */
+static void write_result(struct search *search, struct optimal_rows *ret) {
+    size_t candidates = search->problem->candidate_count, best = 0;
+    cleanup_free uint32_t *left = search->taken;
+    *ret = (struct optimal_rows){.items = xcalloc(search->count + 1, sizeof *ret->items),
+                                 .gains = xcalloc(search->count + 1, sizeof *ret->gains),
+                                 .count = search->count,
+                                 .regularised = search->regularised};
+    search->taken = xcalloc(candidates + 1, sizeof *search->taken);
+    recompute(search);
+    for (size_t at = 0; at < ret->count; at++) {
+        double most = -1;
+        for (size_t i = 0; i < candidates; i++) {
+            double gain = left[i] ? gain_of(search, i) : -1;
+            best = gain > most ? i : best;
+            most = fmax(gain, most);
+        }
+        left[best]--;
+        ret->items[at] = best;
+        ret->gains[at] = most;
+        take(search, best);
+    }
+    ret->gain = search->gain;
+    ret->cost = search->cost;
+}
+
+int optimal_rows_find(const struct optimal_problem *problem, struct optimal_rows *ret,
+                      struct failure *failure) {
+    cleanup(search_clear) struct search search = {0};
+    int r = search_init(&search, problem, failure);
+    if (r < 0)
+        return r;
+    improve(&search);
+    if (isfinite(problem->budget)) {
+        cleanup_free uint32_t *first = search.taken;
+        size_t size = problem->candidate_count * sizeof *first;
+        double gain = search.gain;
+        search.taken = xcalloc(problem->candidate_count + 1, sizeof *first);
+        search.per_cost = true;
+        improve(&search);
+        if (search.gain <= gain)
+            memcpy(search.taken, first, size);
+        recompute(&search);
+    }
+    write_result(&search, ret);
+    return 0;
+}
+
+void optimal_rows_clear(struct optimal_rows *rows) {
+    free(rows->items);
+    free(rows->gains);
+    *rows = (struct optimal_rows){0};
+}

@@ -1,0 +1,85 @@
+#!/bin/bash
+# assay fit alternatives and assay fit compare: which model suffices.
+# shellcheck disable=SC2046 # $(...; echo $?) is one number
+. "$(dirname "$0")/../tap.sh"
+cd "$scratch" || exit 1
+contains() { grep -qE -- "$2" "$1" || { echo "# '$1' does not match: $2"; sed 's/^/# /' "$1" | head -40; return 1; } >&2; }
+output() { contains "$scratch/.out" "$1"; } # of the last `check`
+fit() { "$ASSAY" fit linear "$@" >/dev/null || exit 1; }
+
+# ---- Alternatives: the truth is M-1 by host.
+awk 'BEGIN {print "host,core,m,n,k,duration"; for (i = 0; i < 600; i++) {m = i * 37 % 91 + 9; n = i * 53 % 97 + 3; k = i * 29 % 89 + 11; h = i % 2
+    printf "n%d,%d,%d,%d,%d,%.9g\n", h, i % 3, m, n, k, 1 + (2 + h) * m * n * k / 1e4 + (i * 7919 % 101 - 50) / 500}}' >gemm.csv
+check "alternatives" "$ASSAY" fit alternatives linear gemm.csv --by host,core
+report $(output '^\* +linear +M-1 +host +2 ' && [ "$(grep -c '^\* .*linear' .out)" -eq 1 ]; echo $?) "the simplest that suffices is the true one"
+report $(output '^   linear +M-0 +\(pooled\) +1 ' && output '^   linear +M-2 +host,core +6 '; echo $?) "from pooled to every group"
+grep -E '^command ' .out | sed "s|^command *assay|$ASSAY|" >command
+report $(sh ./command >.out 2>.err && contains model.json '"by": \["host"\]'; echo $?) "its command can be copied"
+check "as JSON" "$ASSAY" fit alternatives linear gemm.csv --by host,core --json
+report $(output '"command": "assay fit linear gemm.csv --response duration --terms M-1 .*--by host' && output '"rmse_error": [0-9]'; echo $?) "with the command"
+cp .out first
+"$ASSAY" fit alternatives linear gemm.csv --by host,core --json >.out
+report $(diff <(grep -v '"time"' first) <(grep -v '"time"' .out) >&2; echo $?) "the same seed, the same numbers"
+check "formulas of one's own" "$ASSAY" fit alternatives linear gemm.csv --by host --terms '1 + m*n*k, M-1, 1 + m*n*k + m, `m`'
+report $(output '^\* +linear +1 \+ m\*n\*k  +host ' && [ "$(grep -c ' linear  *M-1' .out)" -eq 0 ] && [ "$(grep -cE '^(\*|\+| )  linear' .out)" -eq 6 ]; echo $?) \
+    "are tried, each once"
+sed '$a x,0,10,10,10,2' gemm.csv >straggler.csv
+check "a group of one row" "$ASSAY" fit alternatives linear straggler.csv --by host,core
+report $(output '^rows judged +600$' && output '^rows that some cannot predict +1$' && output '^\* +linear +M-1 +host ' && output '^note: linear M-1 by host: 1 of 3 groups'; echo $?) \
+    "is left out for all of them, and named"
+awk -F, 'NR == 1 || ++rows[$1] < ($1 == "n0" ? 60 : 3)' gemm.csv | sed 's/^n1,/x,/; $a y,1,9,9,9,7' >few.csv
+check "groups of a few rows" "$ASSAY" fit alternatives linear few.csv --by host --terms M-1
+awk 'NR == 1 || NR % 5 == 0' gemm.csv | awk -F, -v OFS=, 'NR == 1 {print; next} {$1 = "h" int(NR / 4); print}' >many.csv
+check "many groups too small for M-2" "$ASSAY" fit alternatives linear many.csv --by host
+report $(output '^note: linear M-2 by host: not judged: '; echo $?) "is not judged, and says why"
+awk 'BEGIN {print "n,duration"; for (i = 0; i < 90; i++) print i % 9 "," (i * 7919 % 101) ^ 6}' >wild.csv
+check "rows that nothing explains" "$ASSAY" fit alternatives linear wild.csv --sizes n
+report $(output '^warning: none of the alternatives predicts well: the error of this one is [0-9.]+ % of the mean$'; echo $?) "are warned of"
+
+# Twelve settings, forty repetitions, an offset of each that no line explains: errors are those of twelve.
+awk 'BEGIN {print "host,size,y"; for (i = 0; i < 480; i++) { s = i * 7 % 12
+    printf "h%d,%d,%.6f\n", i % 3, s * s, 5 + s * s + (s * 7919 % 13 - 6) * 4 + i % 3 * 30 + (i * 31 % 101) / 500}}' >sizes.csv
+check "settings" "$ASSAY" fit alternatives linear sizes.csv --response y --sizes size --terms M-1 --json
+report $(output '"settings": 12,'; echo $?) "are twelve"
+error() { grep -oE '"rmse_error": [0-9.e-]+' .out | head -1 | cut -d' ' -f2; }
+settings=$(error)
+check "rows" "$ASSAY" fit alternatives linear sizes.csv --response y --sizes size --terms M-1 --folds-by row --json
+report $(awk -v s="$settings" -v r="$(error)" 'BEGIN {exit !(s > 2 * r)}'; echo $?) "its standard error is that of settings, not of rows"
+check "hosts" "$ASSAY" fit alternatives linear sizes.csv --response y --sizes size --by host --folds-by host
+report $(output '^left out together +columns$' && output '^settings +3$' && output '^\* +linear +M-1 +\(pooled\)'; echo $?) \
+    "only a model of all hosts says something of another one"
+check "over one size" "$ASSAY" fit alternatives linear sizes.csv --response y --sizes size
+report $(! grep -q 'M-2' .out; echo $?) "M-2 is M-1"
+refuse "one setting" 2 "1 setting in 40 rows; expected at least two" sh -c 'awk -F, "NR == 1 || \$2 == 0" sizes.csv >one.csv
+    "$ASSAY" fit alternatives linear one.csv --response y --sizes size'
+refuse "no input" 2 "'alternatives' is given no input" "$ASSAY" fit alternatives
+refuse "no folds" 2 "expected 2 or more" "$ASSAY" fit alternatives linear gemm.csv --folds 0
+
+# ---- Models side by side, on other rows.
+line() { awk -v seed="$1" 'BEGIN {print "x,y"; for (i = 1; i <= 120; i++) {x = i % 40 + 1; printf "%d,%.9g\n", x, 2 + 3 * x + (i * seed % 101 - 50) / 50}}'; }
+line 7919 >line.csv
+line 7907 >other.csv
+for terms in 1 1+x 1+x+x^2; do fit line.csv --response y --terms $terms -o "$terms.json"; done
+fit other.csv --response y --terms 1+x -o other.json
+check "compare" "$ASSAY" fit compare 1.json 1+x.json other.json
+report $(output '^A +1.json +linear +1 +120 +1 +2 +N-1$' && output '^note: which suffices is judged on measurements' && ! grep -q suffices: .out; echo $?) "what they are, without a verdict"
+report $(output '^1 +[0-9.]+ .* - +[0-9.]+ +[0-9.]+ +-[0-9.]+$' && output '^note: A and B were fitted to the same data'; echo $?) \
+    "estimates are so many standard errors apart only where data differ"
+check "on data" "$ASSAY" fit compare 1+x+x^2.json 1+x.json 1.json --data other.csv
+report $(output '^rows of the data +120$' && output '^B suffices: '; echo $?) "the simplest that suffices"
+check "as JSON" "$ASSAY" fit compare 1.json 1+x.json --data other.csv --json
+awk -F, 'NR > 1 {n++; d = $2 - m; q += d * d} END {printf "%.6g\n", sqrt(q / n)}' \
+    m="$(grep -oE '"estimate": [0-9.e]+' 1.json | cut -d' ' -f2)" other.csv >1
+grep -oE '"rmse": [0-9.e]+' .out | head -1 | awk '{printf "%.6g\n", $2}' >2
+report $(cmp 1 2 >&2; echo $?) "the error is right"
+sed 's/"response": {"name": "y", "unit": null}/"response": {"name": "y", "unit": "ms"}/' 1+x.json >ms.json
+sed 's/"response": {"name": "y", "unit": null}/"response": {"name": "y", "unit": "s"}/' 1+x.json >s.json
+check "units" "$ASSAY" fit compare ms.json s.json --data other.csv
+report $(output 'error \(ms\)' && [ "$(awk '/^B / && !f {f = 1; next} /^B / {print ($2 > 1000)}' .out | head -1)" = 1 ]; echo $?) "models in other units are converted"
+check "its own data" "$ASSAY" fit compare 1.json 1+x.json --data line.csv
+report $(output "^warning: A was fitted to 'line.csv'"; echo $?) "are warned of"
+sed 's/"name": "y"/"name": "z"/' 1+x.json >z.json
+refuse "another response" 2 "the model is of 'z'; expected 'y'" "$ASSAY" fit compare 1.json z.json --data line.csv
+refuse "one model" 2 "'compare' is given 1 model; expected 2 to 16" "$ASSAY" fit compare 1.json
+refuse "an option of another action" 2 "'assay fit compare' has no option '--plot'" "$ASSAY" fit compare 1.json 1.json --plot x.svg
+finish
