@@ -6,6 +6,7 @@
 #include "engine/model/check.h"
 #include "engine/model/evaluator.h"
 #include "engine/model/write.h"
+#include "engine/next/next.h"
 
 #include <math.h>
 
@@ -56,6 +57,20 @@ static void write_again(const struct model *model) {
     text_clear(&second);
 }
 
+/* The next rows that would make it surer are found, or refused. */
+static void find_rows(const struct model *model) {
+    const struct next_request request = {
+        .model = model, .criterion = OPTIMAL_D, .budget = INFINITY, .rows_most = 3};
+    struct next next = {0};
+    struct failure failure = {0};
+    if (model->columns && model->column_count > 3)
+        return; /* a grid of many columns takes long */
+    int r = next_find(&request, &next, &failure);
+    must(r == 0 || failure.text[0] != '\0');
+    must(r < 0 || (next.rows.count <= 3 && !(next.error_after > next.error_before * (1 + 1e-6))));
+    next_clear(&next);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length) {
     struct model *model = NULL, *checked = NULL;
     struct failure failure = {0};
@@ -77,6 +92,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length) {
     struct model *drawn = model_draw(model, draw, &streams);
     must(drawn->group_count == model->group_count);
     model_draw_free(drawn);
+    find_rows(model);
     model_file_free(model);
     return 0;
 }
