@@ -241,52 +241,42 @@ void prediction_describe(const struct prediction *prediction, struct report_sect
     add_table(prediction, &shape, false, in);
 }
 
-static char *number_for_people(double value, const char *unit, const char *label) {
+/* "17.01 s", "469.4 Gflop/s". */
+static char *number_for_people(const struct prediction *prediction, const struct shape_column *column,
+                               double value) {
+    const char *label = column->source == VALUE ? prediction->plugin->columns[column->index].label : NULL;
+    int digits = column->source == PARAMETER ? 0 : DIGITS;
     if (!isfinite(value))
         return xstrdup("-");
-    return unit_find(unit) || !label ? report_format(value, unit, DIGITS)
-                                     : xformat("%.*g %s", DIGITS, value, label);
+    return unit_find(column->unit) || !label ? report_format(value, column->unit, digits)
+                                             : xformat("%.*g %s", digits, value, label);
 }
 
-static void list_parameters(const struct prediction *prediction, struct report_section *in) {
+/* One row: a line a column, with its interval. */
+static void add_list(const struct prediction *prediction, const struct shape *shape,
+                     struct report_section *in) {
     static const struct report_column columns[] = {
-        {.name = "parameter"}, {.name = "value"}, {.name = "help"}};
-    const struct parameters *parameters = &prediction->scenarios.items[0].parameters;
-    struct report_table *table = report_table(in, "parameters", NULL, columns, 3);
-    for (size_t i = prediction->scenarios.option_count; i < parameters->count; i++) {
-        const struct plugin_value *value = &parameters->values[i];
-        bool is_number = parameters->table[i].type == PLUGIN_NUMBER && isfinite(value->number);
-        cleanup_free char *number =
-            is_number ? report_format(value->number, parameters->table[i].unit, 0) : NULL;
-        report_cell_text(table, parameters->table[i].name);
-        report_cell_text(table, number ? number : value->text ? value->text : "-");
-        report_cell_text(table, parameters->table[i].help);
-    }
-}
-
-/* One row: a line a column. */
-static void list_values(const struct prediction *prediction, struct report_section *in) {
-    static const struct report_column with[] = {{.name = "result"}, {.name = "value"},  {.name = "mean"},
-                                                {.name = "2.5 %"},  {.name = "97.5 %"}, {.name = "help"}};
-    static const struct report_column without[] = {{.name = "result"}, {.name = "value"}, {.name = "help"}};
-    const struct prediction_row *row = &prediction->results[0].rows[0];
-    bool has_draws = prediction->draws > 0;
-    struct report_table *table =
-        report_table(in, "results", "", has_draws ? with : without, has_draws ? 6 : 3);
-    for (size_t c = 0; c < prediction->column_count; c++) {
-        const struct predict_column *column = &prediction->plugin->columns[c];
-        double numbers[4] = {row->values[c], NAN, NAN, NAN};
-        if (row->intervals)
-            numbers[1] = row->intervals[c].mean, numbers[2] = row->intervals[c].low,
-            numbers[3] = row->intervals[c].high;
+        {.name = "name"}, {.name = "value"}, {.name = "95 % of draws"}, {.name = "help"}};
+    struct report_table *table = NULL;
+    for (size_t c = 0; c < shape->count; c++) {
+        const struct shape_column *column = &shape->columns[c];
+        const struct prediction_interval *intervals = prediction->results[0].rows[0].intervals;
+        if (column->source != PARAMETER && column->source != VALUE)
+            continue;
+        bool has_interval = column->source == VALUE && intervals && isfinite(intervals[column->index].low);
+        struct cell cell = cell_of(prediction, column, 0, 0);
+        cleanup_free char *number = cell.text ? NULL : number_for_people(prediction, column, cell.number);
+        cleanup_free char *low =
+            has_interval ? number_for_people(prediction, column, intervals[column->index].low) : NULL;
+        cleanup_free char *high =
+            has_interval ? number_for_people(prediction, column, intervals[column->index].high) : NULL;
+        cleanup_free char *interval = has_interval ? xformat("%s to %s", low, high) : xstrdup("");
+        if (!table || (column->source == VALUE && column->index == 0))
+            table = report_table(in, "list", table ? "" : NULL, columns, 4);
         report_cell_text(table, column->name);
-        for (size_t k = 0; k < (has_draws ? 4 : 1); k++) {
-            cleanup_free char *number =
-                column->unit ? number_for_people(numbers[k], column->unit, column->label) : NULL;
-            const char *text = row->texts && row->texts[c] && k == 0 ? row->texts[c] : "-";
-            report_cell_text(table, number ? number : text);
-        }
-        report_cell_text(table, column->help);
+        report_cell_text(table, number ? number : cell.text);
+        report_cell_text(table, interval);
+        report_cell_text(table, column->title);
     }
 }
 
@@ -320,12 +310,10 @@ static void report_remarks(const struct prediction *prediction, bool has_many, s
 void prediction_report(const struct prediction *prediction, struct report_section *in) {
     cleanup(shape_clear) struct shape shape = shape_of(prediction);
     bool is_list = prediction->scenarios.count == 1 && prediction->results[0].row_count == 1;
-    if (is_list) {
-        list_parameters(prediction, in);
-        list_values(prediction, in);
-    } else {
+    if (is_list)
+        add_list(prediction, &shape, in);
+    else
         add_table(prediction, &shape, true, in);
-    }
     report_remarks(prediction, !is_list, in);
 }
 

@@ -207,7 +207,7 @@ TEST(refusals) {
         {{"time=smpi.json"},
          {"size=1"},
          NULL,
-         "the kind 'smpi'; expected one of linear, piecewise as the role"},
+         "the kind 'smpi', which the role 'time' does not take; expected the role time (linear, "},
         {{"bytes.json"}, {"size=1"}, NULL, "time"},
         {{"nothing.json"}, {"size=1"}, NULL, "nothing.json"},
         {{"time.json"}, {"sice=1"}, NULL, "did you mean 'size'"},
