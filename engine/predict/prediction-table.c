@@ -327,6 +327,11 @@ static char *range_of(const struct plugin_parameter *parameter) {
                           *high = report_format(parameter->maximum, parameter->unit, 0);
         (void)text_printf(&text, "%s to %s", low, high);
     }
+    if (parameter->plausible_minimum != 0 || parameter->plausible_maximum != 0) {
+        cleanup_free char *low = report_format(parameter->plausible_minimum, parameter->unit, 0),
+                          *high = report_format(parameter->plausible_maximum, parameter->unit, 0);
+        (void)text_printf(&text, "%splausible %s to %s", text.length ? "; " : "", low, high);
+    }
     return xstrdup(text.bytes);
 }
 
