@@ -67,8 +67,9 @@ int prediction_command_parameters(const char *prefix, const char *name, struct f
     r = r < 0 ? r : library_open(&installation, prefix, name, &library, failure);
     if (r < 0)
         return r;
-    report_note(report->root, REPORT_LINE, "%s-%s %s: %s", prefix, name, library->plugin->version,
-                library->plugin->summary);
+    const char *suffix = library->predict->suffix;
+    report_note(report->root, REPORT_LINE, "%s-%s %s: %s%s%s%s", prefix, name, library->plugin->version,
+                library->plugin->summary, suffix ? " (" : "", suffix ? suffix : "", suffix ? ")" : "");
     prediction_report_parameters(library->predict, report->root);
     report_print(report, stdout, false);
     return 0;

@@ -27,65 +27,6 @@ static bool takes(const struct predict_role *role, const char *kind) {
     return !role->kinds;
 }
 
-/* "dgemm (linear, piecewise), network (smpi)". */
-static void list_roles(const struct predict_role *roles, struct text *list) {
-    for (size_t i = 0; roles[i].name; i++) {
-        (void)text_printf(list, "%s%s (", i ? ", " : "", roles[i].name); /* too long: cut */
-        for (size_t k = 0; roles[i].kinds && roles[i].kinds[k]; k++)
-            (void)text_printf(list, "%s%s", k ? ", " : "", roles[i].kinds[k]);
-        (void)text_append_string(list, roles[i].kinds ? ")" : "any kind)");
-    }
-}
-
-/* The only role that takes models of this kind, with MANY several of them; there may be none, or several. */
-static int find_role_of_kind(const struct models *models, const struct model *model, bool many, size_t *ret,
-                             struct failure *failure) {
-    const struct predict_role *roles = models->library->predict->roles;
-    size_t found = 0;
-    for (size_t i = 0; i < models->role_count; i++)
-        if (takes(&roles[i], model->kind) && (!many || roles[i].many)) {
-            *ret = found == 0 ? i : *ret;
-            found++;
-        }
-    if (found == 1)
-        return 0;
-    cleanup(text_clear) struct text list;
-    text_init(&list, FAILURE_TEXT_SIZE / 2);
-    list_roles(roles, &list);
-    if (found > 1)
-        return failure_input(failure, model->file, 0, 0,
-                             "the model may have one of several roles; expected ROLE=FILE, with one of %s",
-                             list.bytes);
-    return failure_input(failure, model->file, 0, 0, "the model is of the kind '%.64s'; expected %s",
-                         model->kind, list.bytes);
-}
-
-/* The role called WORD (LENGTH bytes), or role_count. */
-static size_t find_role(const struct models *models, const char *word, size_t length) {
-    const struct predict_role *roles = models->library->predict->roles;
-    size_t i = 0;
-    while (i < models->role_count &&
-           (strlen(roles[i].name) != length || strncmp(roles[i].name, word, length) != 0))
-        i++;
-    return i;
-}
-
-static int refuse_word(const struct models *models, const char *word, size_t length,
-                       struct failure *failure) {
-    const struct predict_role *roles = models->library->predict->roles;
-    cleanup_free char *name = xstrndup(word, length);
-    cleanup_free const char **names = xcalloc(models->role_count + 1, sizeof *names);
-    for (size_t i = 0; i < models->role_count; i++)
-        names[i] = roles[i].name;
-    const char *nearest = text_nearest(name, names, models->role_count);
-    cleanup(text_clear) struct text list;
-    text_init(&list, FAILURE_TEXT_SIZE / 2);
-    list_roles(roles, &list);
-    return failure_input(failure, NULL, 0, 0, "'%.128s': there is no role '%.64s'%s%s%s", word, name,
-                         nearest ? "; did you mean '" : "; expected one of ", nearest ? nearest : list.bytes,
-                         nearest ? "'?" : "");
-}
-
 /* What stands before the first '=' of WORD, where that is no part of a path; 0: nothing. */
 static size_t name_length(const char *word) {
     size_t length = strcspn(word, "=/");
@@ -97,26 +38,47 @@ const char *models_path(const char *word) {
     return length ? word + length + 1 : word;
 }
 
+/* "REASON; expected dgemm (linear, piecewise), network (smpi)". */
+static int refuse_role(const struct predict_role *roles, const char *file, const char *reason,
+                       struct failure *failure) {
+    cleanup(text_clear) struct text list;
+    text_init(&list, FAILURE_TEXT_SIZE / 2);
+    for (size_t i = 0; roles[i].name; i++) { /* what is too long is cut */
+        (void)text_printf(&list, "%s%s (%s", i ? ", " : "", roles[i].name, roles[i].kinds ? "" : "any kind");
+        text_append_words(&list, roles[i].kinds);
+        (void)text_append_character(&list, ')');
+    }
+    return failure_input(failure, file, 0, 0, "%s; expected the role %s", reason, list.bytes);
+}
+
+/* The role that WORD names, or, where it names none, the only one that takes models of this kind. */
 static int choose_role(const struct models *models, const char *word, struct given_model *given,
                        struct failure *failure) {
     const struct predict_role *roles = models->library->predict->roles;
-    size_t length = name_length(word);
-    if (length == 0)
-        return find_role_of_kind(models, given->model, false, &given->role, failure);
-    given->role = find_role(models, word, length);
-    if (given->role == models->role_count)
-        return find_role_of_kind(models, given->model, true, &given->role, NULL) == 0
-                   ? 0
-                   : refuse_word(models, word, length, failure);
-    if (takes(&roles[given->role], given->model->kind))
+    const char *kind = given->model->kind, *file = given->source.file;
+    size_t length = name_length(word), called = models->role_count, fitting = 0;
+    for (size_t i = 0; i < models->role_count; i++) {
+        if (length > 0 && strlen(roles[i].name) == length && strncmp(roles[i].name, word, length) == 0)
+            called = i;
+        if (takes(&roles[i], kind) && (length == 0 || roles[i].many)) {
+            given->role = i;
+            fitting++;
+        }
+    }
+    bool is_called = called < models->role_count;
+    if (is_called)
+        given->role = called;
+    given->source.name =
+        length > 0 && !is_called ? xstrndup(word, length) : xstrndup(file, strcspn(file, "."));
+    if (is_called ? takes(&roles[called], kind) : fitting == 1)
         return 0;
-    cleanup(text_clear) struct text list;
-    text_init(&list, FAILURE_TEXT_SIZE / 2);
-    for (size_t i = 0; roles[given->role].kinds[i]; i++)
-        (void)text_printf(&list, "%s%s", i ? ", " : "", roles[given->role].kinds[i]); /* too long: cut */
-    return failure_input(failure, given->model->file, 0, 0,
-                         "the model is of the kind '%.64s'; expected one of %s as the role '%s'",
-                         given->model->kind, list.bytes, roles[given->role].name);
+    cleanup_free char *reason =
+        is_called     ? xformat("the model is of the kind '%.64s', which the role '%s' does not take", kind,
+                                roles[called].name)
+        : length > 0  ? xformat("there is no role '%.*s'", (int)(length < 64 ? length : 64), word)
+        : fitting > 1 ? xformat("the model may have one of several roles; name it by ROLE=FILE")
+                      : xformat("the model is of the kind '%.64s'", kind);
+    return refuse_role(roles, given->model->file, reason, failure);
 }
 
 /* A response that should be a time, and whose unit is not known, is taken for seconds. */
@@ -139,36 +101,19 @@ static int check_time(struct models *models, struct given_model *given, struct f
 
 static int read_given(struct models *models, const char *word, struct failure *failure) {
     struct given_model *given = &models->items[models->count++];
-    size_t length = name_length(word);
-    const char *path = models_path(word), *file = file_base_name(path);
+    const char *path = models_path(word);
     char *sha256 = xcalloc(1, HASH_HEX_SIZE);
-    given->source = (struct predict_source){.file = xstrdup(file), .sha256 = sha256};
-    bool is_name = length > 0 && find_role(models, word, length) == models->role_count;
-    given->source.name = is_name ? xstrndup(word, length) : xstrndup(file, strcspn(file, "."));
+    given->source = (struct predict_source){.file = xstrdup(file_base_name(path)), .sha256 = sha256};
     int r = model_file_read(path, &given->model, failure);
     r = r < 0 ? r : hash_file(path, sha256, NULL, failure);
     r = r < 0 ? r : choose_role(models, word, given, failure);
     r = r < 0 ? r : check_time(models, given, failure);
-    if (r < 0 || !evaluator_knows(given->model->kind))
+    if (r == 0 && evaluator_knows(given->model->kind))
+        r = evaluator_new(given->model, &given->evaluator, failure);
+    if (r < 0 || !given->evaluator)
         return r;
-    r = evaluator_new(given->model, &given->evaluator, failure);
-    if (r < 0)
-        return r;
-    size_t count = given->evaluator->input_count + 1;
-    given->bound = xcalloc(count, sizeof *given->bound);
-    given->codes = xcalloc(count, sizeof *given->codes);
-    given->row = xcalloc(count, sizeof *given->row);
+    given->row = xcalloc(given->evaluator->input_count + 1, sizeof *given->row);
     return 0;
-}
-
-/* In the order of roles; within one as they were given. */
-static void sort_by_role(struct models *models) {
-    for (size_t i = 1; i < models->count; i++)
-        for (size_t k = i; k > 0 && models->items[k - 1].role > models->items[k].role; k--) {
-            struct given_model other = models->items[k];
-            models->items[k] = models->items[k - 1];
-            models->items[k - 1] = other;
-        }
 }
 
 static int check_counts(const struct models *models, const size_t *counts, struct failure *failure) {
@@ -185,21 +130,23 @@ static int check_counts(const struct models *models, const size_t *counts, struc
     return 0;
 }
 
-/* The lists that the plugin sees; the models in them change with each draw. */
+/* The lists that the plugin sees, by role; the models in them change with each draw. */
 static int make_lists(struct models *models, struct failure *failure) {
-    size_t *counts = xcalloc(models->role_count + 1, sizeof *counts);
+    size_t *counts = xcalloc(models->role_count + 1, sizeof *counts), k = 0;
     const struct model *const **lists = xcalloc(models->role_count + 1, sizeof *lists);
     const struct predict_source **sources = xcalloc(models->role_count + 1, sizeof *sources);
-    const struct model **pointers = xcalloc(models->count + 1, sizeof *models);
+    const struct model **pointers = xcalloc(models->count + 1, sizeof *pointers);
     struct predict_source *origins = xcalloc(models->count + 1, sizeof *origins);
-    for (size_t i = 0; i < models->count; i++) {
-        counts[models->items[i].role]++;
-        pointers[i] = models->items[i].model;
-        origins[i] = models->items[i].source;
-    }
-    for (size_t role = 0, i = 0; role <= models->role_count; i += counts[role], role++) {
-        lists[role] = pointers + i; /* that of role 0 is the start of them all */
-        sources[role] = origins + i;
+    for (size_t role = 0; role <= models->role_count; role++) {
+        lists[role] = pointers + k; /* that of role 0 is the start of them all */
+        sources[role] = origins + k;
+        for (size_t i = 0; role < models->role_count && i < models->count; i++)
+            if (models->items[i].role == role) {
+                pointers[k] = models->items[i].model;
+                origins[k] = models->items[i].source;
+                models->items[i].seen = &pointers[k++];
+                counts[role]++;
+            }
     }
     models->view.models = lists;
     models->view.model_counts = counts;
@@ -217,27 +164,9 @@ static struct given_model *find_given(struct models *models, const struct model 
     return NULL;
 }
 
-static bool is_bound(const struct given_model *given, const char *const *names, size_t count) {
-    if (!given->names || given->name_count != count)
-        return false;
-    for (size_t i = 0; i < count; i++)
-        if (strcmp(given->names[i], names[i]) != 0)
-            return false;
-    return true;
-}
-
-static void forget_names(struct given_model *given) {
-    for (size_t i = 0; given->names && i < given->name_count; i++)
-        free(given->names[i]);
-    free(take_pointer(given->names));
-}
-
-/* Finds the columns of the evaluator among NAMES: "m", or "operation=Send" for one of texts. */
-static int bind_names(struct given_model *given, const char *const *names, size_t count,
-                      struct plugin_message *message) {
-    if (is_bound(given, names, count))
-        return 0;
-    forget_names(given);
+/* Sets the row of the evaluator from the columns NAMES: "m", or "operation=Send" for one of texts. */
+static int set_row(struct given_model *given, const char *const *names, const double *values, size_t count,
+                   struct plugin_message *message) {
     for (size_t i = 0; i < given->evaluator->input_count; i++) {
         const struct evaluator_input *column = &given->evaluator->inputs[i];
         size_t length = strlen(column->name), k = 0;
@@ -248,13 +177,9 @@ static int bind_names(struct given_model *given, const char *const *names, size_
             return plugin_refuse(message, -EINVAL,
                                  "the model '%s' needs the column '%.128s'%s, which is not known here",
                                  given->source.file, column->name, column->is_text ? ", a text" : "");
-        given->bound[i] = k;
-        given->codes[i] = column->is_text ? evaluator_code(given->evaluator, i, names[k] + length + 1) : NAN;
+        given->row[i] =
+            column->is_text ? evaluator_code(given->evaluator, i, names[k] + length + 1) : values[k];
     }
-    given->names = xcalloc(count + 1, sizeof *given->names);
-    given->name_count = count;
-    for (size_t i = 0; i < count; i++)
-        given->names[i] = xstrdup(names[i]);
     return 0;
 }
 
@@ -290,11 +215,9 @@ static int evaluate(void *context, const struct model *model, size_t group, cons
         return plugin_refuse(message, -EINVAL,
                              "the model '%s' is of the kind '%s', which is not evaluated row by row",
                              given->source.file, model->kind);
-    int r = bind_names(given, names, count, message);
+    int r = set_row(given, names, values, count, message);
     if (r < 0)
         return r;
-    for (size_t i = 0; i < given->evaluator->input_count; i++)
-        given->row[i] = given->evaluator->inputs[i].is_text ? given->codes[i] : values[given->bound[i]];
     const struct model_group *of = &(given->drawn ? given->drawn : given->model)->groups[group];
     if (given->drawn)
         r = evaluator_row(given->evaluator, of, given->row, &ret->mean, &ret->sigma);
@@ -316,10 +239,15 @@ static double uniform(void *context, const char *name, uint64_t index) {
     return random_stream_uniform(&stream);
 }
 
-static double normal(void *context, const char *name, uint64_t index) {
+/* For model_draw() too, whose context is a seed. */
+static double normal_of_seed(void *seed, const char *name, uint64_t index) {
     struct random_stream stream;
-    random_stream_init(&stream, ((struct models *)context)->view.seed, name, index);
+    random_stream_init(&stream, *(uint64_t *)seed, name, index);
     return random_stream_normal(&stream);
+}
+
+static double normal(void *context, const char *name, uint64_t index) {
+    return normal_of_seed(&((struct models *)context)->view.seed, name, index);
 }
 
 int models_open(struct models *models, const struct library *library, const char *const *words, size_t count,
@@ -343,7 +271,6 @@ int models_open(struct models *models, const struct library *library, const char
         if (r < 0)
             return r;
     }
-    sort_by_role(models);
     models_begin(models);
     return make_lists(models, failure);
 }
@@ -354,8 +281,7 @@ void models_clear(struct models *models) {
         model_draw_free(given->drawn);
         evaluator_free(given->evaluator);
         model_file_free(given->model);
-        forget_names(given);
-        free(given->bound), free(given->codes), free(given->row);
+        free(given->row);
         free((char *)given->source.file), free((char *)given->source.sha256),
             free((char *)given->source.name);
     }
@@ -374,14 +300,7 @@ void models_clear(struct models *models) {
 /* ---- Draws
  * ---------------------------------------------------------------------------------------------------- */
 
-static double draw_coefficient(void *context, const char *name, uint64_t index) {
-    struct random_stream stream;
-    random_stream_init(&stream, *(uint64_t *)context, name, index);
-    return random_stream_normal(&stream);
-}
-
 void models_draw(struct models *models, uint64_t draw) {
-    const struct model **pointers = (const struct model **)models->view.models[0];
     struct random_stream stream;
     random_stream_init(&stream, models->seed, "draw", draw);
     models->view.is_draw = draw > 0;
@@ -391,8 +310,8 @@ void models_draw(struct models *models, uint64_t draw) {
         uint64_t seed = random_stream_bits(&stream);
         model_draw_free(take_pointer(given->drawn));
         if (draw > 0)
-            given->drawn = model_draw(given->model, draw_coefficient, &seed);
-        pointers[i] = draw > 0 ? given->drawn : given->model;
+            given->drawn = model_draw(given->model, normal_of_seed, &seed);
+        *given->seen = draw > 0 ? given->drawn : given->model;
     }
 }
 

@@ -14,12 +14,10 @@ enum { MODELS_MAX = 4096 };
 struct given_model {
     size_t role; /* of the plugin's */
     struct model *model, *drawn;
+    const struct model **seen;    /* where the plugin sees one of the two */
     struct predict_source source; /* texts are owned */
     struct evaluator *evaluator;  /* NULL: the kind is not evaluated row by row */
-    /* Which of the names of the last call each input of the evaluator is, and the codes of texts. */
-    char **names;
-    size_t name_count, *bound;
-    double *codes, *row;
+    double *row;                  /* its inputs */
     /* In the scenario in hand: the sum of the means, in all and extrapolated, and the extrapolated row with
      * the largest mean. */
     double all, outside, largest;
@@ -29,7 +27,7 @@ struct given_model {
 struct models {
     const struct library *library;
     struct predict_inputs view; /* what the plugin gets */
-    struct given_model *items;  /* in the order of roles */
+    struct given_model *items;  /* as they were given */
     size_t count, role_count;
     uint64_t seed;
     struct random_stream noise;

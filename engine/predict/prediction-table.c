@@ -22,6 +22,7 @@ struct shape_column {
     enum source source;
     size_t index; /* of the parameter, or of the plugin's column */
     char *name, *title;
+    char *label;      /* with a unit that only the plugin knows how to write: "gflops (Gflop/s)"; or NULL */
     const char *unit; /* UCUM; NULL: a text */
     bool minor;       /* not in a table for people */
 };
@@ -34,19 +35,18 @@ struct shape {
 struct cell {
     const char *text; /* NULL: the number */
     double number;
-    char *owned;
 };
 
 static void shape_clear(struct shape *shape) {
     for (size_t i = 0; i < shape->count; i++)
-        free(shape->columns[i].name), free(shape->columns[i].title);
+        free(shape->columns[i].name), free(shape->columns[i].title), free(shape->columns[i].label);
     free(shape->columns);
 }
 
 static void add_column(struct shape *shape, enum source source, size_t index, char *name, char *title,
                        const char *unit, bool minor) {
     shape->columns = xrealloc(shape->columns, (shape->count + 1) * sizeof *shape->columns);
-    shape->columns[shape->count++] = (struct shape_column){source, index, name, title, unit, minor};
+    shape->columns[shape->count++] = (struct shape_column){source, index, name, title, NULL, unit, minor};
 }
 
 static struct shape shape_of(const struct prediction *prediction) {
@@ -75,69 +75,70 @@ static struct shape shape_of(const struct prediction *prediction) {
                    xformat("%s: 2.5 %% of the draws are above", name), unit, !is_main);
         is_main = false;
     }
+    for (size_t i = 0; i < shape.count; i++) {
+        struct shape_column *column = &shape.columns[i];
+        if (column->source >= VALUE && column->unit && !unit_find(column->unit))
+            column->label = xformat("%s (%s)", column->name, columns[column->index].label);
+    }
     add_column(&shape, REMARKS, 0, xstrdup("remarks"), xstrdup("notes and warnings, separated by semicolons"),
                NULL, true);
     return shape;
 }
 
-static char *join_remarks(const struct prediction_result *result) {
-    cleanup(text_clear) struct text text;
-    text_init(&text, CSV_FIELD_MAX - 1);
+static void join_remarks(const struct prediction_result *result, struct text *text) {
+    text_reset(text);
     for (size_t i = 0; i < result->remark_count; i++)
-        (void)text_printf(&text, "%s%s%s", i ? "; " : "", result->remarks[i].warning ? "warning: " : "",
+        (void)text_printf(text, "%s%s%s", i ? "; " : "", result->remarks[i].warning ? "warning: " : "",
                           result->remarks[i].sentence); /* fits: there are few */
-    return xstrdup(text.bytes);
 }
 
 static struct cell cell_of(const struct prediction *prediction, const struct shape_column *column,
-                           size_t scenario, size_t row) {
+                           size_t scenario, const struct prediction_row *row, const char *remarks) {
     const struct scenario *of = &prediction->scenarios.items[scenario];
-    const struct prediction_result *result = &prediction->results[scenario];
-    const struct prediction_row *values = &result->rows[row];
-    const struct prediction_interval *interval = values->intervals ? &values->intervals[column->index] : NULL;
-    char *remarks;
-    switch (column->source) {
-    case NAME:
-        return (struct cell){.text = of->name ? of->name : ""};
-    case PARAMETER:
-        if (column->unit)
-            return (struct cell){.number = of->parameters.values[column->index].number};
-        return (struct cell){.text = of->parameters.values[column->index].text
-                                         ? of->parameters.values[column->index].text
-                                         : ""};
-    case REMARKS:
-        remarks = join_remarks(result);
-        return (struct cell){.text = remarks, .owned = remarks};
-    case VALUE:
-        if (!column->unit)
-            return (struct cell){
-                .text = values->texts && values->texts[column->index] ? values->texts[column->index] : ""};
-        return (struct cell){.number = values->values[column->index]};
-    case MEAN:
-        return (struct cell){.number = interval ? interval->mean : NAN};
-    case LOW:
-        return (struct cell){.number = interval ? interval->low : NAN};
-    case HIGH:
-        break;
+    const char *text = NULL;
+    double number = NAN;
+    if (column->source == NAME)
+        text = of->name;
+    else if (column->source == REMARKS)
+        text = remarks;
+    else if (column->source == PARAMETER) {
+        text = of->parameters.values[column->index].text;
+        number = of->parameters.values[column->index].number;
+    } else if (column->source == VALUE) {
+        text = row->texts ? row->texts[column->index] : NULL;
+        number = row->values[column->index];
+    } else if (row->intervals) {
+        number = row->intervals[column->index][column->source - MEAN];
     }
-    return (struct cell){.number = interval ? interval->high : NAN};
+    return (struct cell){.text = column->unit ? NULL : text ? text : "", .number = number};
+}
+
+/* Calls TAKE with every cell of the table, row by row, until it fails. */
+static int each_cell(const struct prediction *prediction, const struct shape *shape,
+                     int (*take)(void *context, const struct shape_column *column, struct cell cell),
+                     void *context) {
+    int r = 0;
+    cleanup(text_clear) struct text remarks;
+    text_init(&remarks, CSV_FIELD_MAX - 1);
+    for (size_t i = 0; i < prediction->scenarios.count; i++) {
+        join_remarks(&prediction->results[i], &remarks);
+        for (size_t row = 0; row < prediction->results[i].row_count; row++)
+            for (size_t c = 0; r == 0 && c < shape->count; c++)
+                r = take(context, &shape->columns[c],
+                         cell_of(prediction, &shape->columns[c], i, &prediction->results[i].rows[row],
+                                 remarks.bytes));
+    }
+    return r;
 }
 
 /* ---- Files
  * ---------------------------------------------------------------------------------------------------- */
 
-static int append_row(const struct prediction *prediction, const struct shape *shape, size_t scenario,
-                      size_t row, struct text *text) {
-    int r = 0;
-    for (size_t c = 0; r == 0 && c < shape->count; c++) {
-        struct cell cell = cell_of(prediction, &shape->columns[c], scenario, row);
-        if (cell.text)
-            r = csv_append_field(text, c == 0, cell.text, strlen(cell.text));
-        else
-            r = csv_append_double(text, c == 0, cell.number);
-        free(cell.owned);
-    }
-    return r < 0 ? r : text_append_character(text, '\n');
+static int append_cell(void *context, const struct shape_column *column, struct cell cell) {
+    struct text *text = context;
+    int r = cell.text ? csv_append_field(text, column->source == NAME, cell.text, strlen(cell.text))
+                      : csv_append_double(text, false, cell.number);
+    return r < 0 || column->source != REMARKS ? r : text_append_character(text, '\n');
 }
 
 int prediction_append_csv(const struct prediction *prediction, struct text *text, struct failure *failure) {
@@ -146,9 +147,7 @@ int prediction_append_csv(const struct prediction *prediction, struct text *text
     for (size_t c = 0; r == 0 && c < shape.count; c++)
         r = csv_append_field(text, c == 0, shape.columns[c].name, strlen(shape.columns[c].name));
     r = r < 0 ? r : text_append_character(text, '\n');
-    for (size_t i = 0; r == 0 && i < prediction->scenarios.count; i++)
-        for (size_t row = 0; r == 0 && row < prediction->results[i].row_count; row++)
-            r = append_row(prediction, &shape, i, row, text);
+    r = r < 0 ? r : each_cell(prediction, &shape, append_cell, text);
     return r < 0 ? failure_set(failure, r, "cannot write the table: %s", strerror(-r)) : 0;
 }
 
@@ -180,41 +179,38 @@ int prediction_write_package(const struct prediction *prediction, const char *ta
 /* ---- Reports
  * -------------------------------------------------------------------------------------------------- */
 
-/* For people without what is minor, and with the unit as they write it. */
+struct filling {
+    struct report_table *table;
+    bool is_for_people; /* without what is minor, and with units as they write them */
+};
+
+static int report_one_cell(void *context, const struct shape_column *column, struct cell cell) {
+    const struct filling *filling = context;
+    if (filling->is_for_people && column->minor)
+        return 0;
+    if (cell.text)
+        report_cell_text(filling->table, cell.text);
+    else
+        report_cell(filling->table, cell.number);
+    return 0;
+}
+
 static void add_table(const struct prediction *prediction, const struct shape *shape, bool is_for_people,
                       struct report_section *in) {
     cleanup_free struct report_column *columns = xcalloc(shape->count + 1, sizeof *columns);
-    cleanup_free char **labels = xcalloc(shape->count + 1, sizeof *labels);
     size_t count = 0;
     for (size_t c = 0; c < shape->count; c++) {
         const struct shape_column *column = &shape->columns[c];
+        bool has_label = is_for_people && column->label;
         if (is_for_people && column->minor)
             continue;
-        bool is_known =
-            !is_for_people || column->source == PARAMETER || !column->unit || unit_find(column->unit);
-        const char *label = is_known ? NULL : prediction->plugin->columns[column->index].label;
-        labels[count] = label ? xformat("%s (%s)", column->name, label) : NULL;
-        columns[count] = (struct report_column){.name = column->name,
-                                                .label = labels[count],
-                                                .unit = label ? NULL : column->unit,
-                                                .digits = column->source == PARAMETER ? 0 : DIGITS};
-        count++;
+        columns[count++] = (struct report_column){.name = column->name,
+                                                  .label = has_label ? column->label : NULL,
+                                                  .unit = has_label ? NULL : column->unit,
+                                                  .digits = column->source == PARAMETER ? 0 : DIGITS};
     }
-    struct report_table *table = report_table(in, "scenarios", NULL, columns, count);
-    for (size_t c = 0; c < count; c++)
-        free(labels[c]);
-    for (size_t i = 0; i < prediction->scenarios.count; i++)
-        for (size_t row = 0; row < prediction->results[i].row_count; row++)
-            for (size_t c = 0; c < shape->count; c++) {
-                if (is_for_people && shape->columns[c].minor)
-                    continue;
-                struct cell cell = cell_of(prediction, &shape->columns[c], i, row);
-                if (cell.text)
-                    report_cell_text(table, cell.text);
-                else
-                    report_cell(table, cell.number);
-                free(cell.owned);
-            }
+    struct filling filling = {report_table(in, "scenarios", NULL, columns, count), is_for_people};
+    (void)each_cell(prediction, shape, report_one_cell, &filling); /* it cannot fail */
 }
 
 void prediction_describe(const struct prediction *prediction, struct report_section *in) {
@@ -241,52 +237,46 @@ void prediction_describe(const struct prediction *prediction, struct report_sect
     add_table(prediction, &shape, false, in);
 }
 
-static char *number_for_people(double value, const char *unit, const char *label) {
+/* "17.01 s", "469.4 Gflop/s". */
+static char *number_for_people(const struct prediction *prediction, const struct shape_column *column,
+                               double value) {
+    int digits = column->source == PARAMETER ? 0 : DIGITS;
     if (!isfinite(value))
         return xstrdup("-");
-    return unit_find(unit) || !label ? report_format(value, unit, DIGITS)
-                                     : xformat("%.*g %s", DIGITS, value, label);
+    return column->label ? xformat("%.*g %s", digits, value, prediction->plugin->columns[column->index].label)
+                         : report_format(value, column->unit, digits);
 }
 
-static void list_parameters(const struct prediction *prediction, struct report_section *in) {
-    static const struct report_column columns[] = {
-        {.name = "parameter"}, {.name = "value"}, {.name = "help"}};
-    const struct parameters *parameters = &prediction->scenarios.items[0].parameters;
-    struct report_table *table = report_table(in, "parameters", NULL, columns, 3);
-    for (size_t i = prediction->scenarios.option_count; i < parameters->count; i++) {
-        const struct plugin_value *value = &parameters->values[i];
-        bool is_number = parameters->table[i].type == PLUGIN_NUMBER && isfinite(value->number);
-        cleanup_free char *number =
-            is_number ? report_format(value->number, parameters->table[i].unit, 0) : NULL;
-        report_cell_text(table, parameters->table[i].name);
-        report_cell_text(table, number ? number : value->text ? value->text : "-");
-        report_cell_text(table, parameters->table[i].help);
-    }
-}
-
-/* One row: a line a column. */
-static void list_values(const struct prediction *prediction, struct report_section *in) {
-    static const struct report_column with[] = {{.name = "result"}, {.name = "value"},  {.name = "mean"},
-                                                {.name = "2.5 %"},  {.name = "97.5 %"}, {.name = "help"}};
-    static const struct report_column without[] = {{.name = "result"}, {.name = "value"}, {.name = "help"}};
+/* "16.9 s to 17.2 s", or "". */
+static char *interval_for_people(const struct prediction *prediction, const struct shape_column *column) {
     const struct prediction_row *row = &prediction->results[0].rows[0];
-    bool has_draws = prediction->draws > 0;
-    struct report_table *table =
-        report_table(in, "results", "", has_draws ? with : without, has_draws ? 6 : 3);
-    for (size_t c = 0; c < prediction->column_count; c++) {
-        const struct predict_column *column = &prediction->plugin->columns[c];
-        double numbers[4] = {row->values[c], NAN, NAN, NAN};
-        if (row->intervals)
-            numbers[1] = row->intervals[c].mean, numbers[2] = row->intervals[c].low,
-            numbers[3] = row->intervals[c].high;
+    if (column->source != VALUE || !row->intervals || isnan(row->intervals[column->index][PREDICTION_LOW]))
+        return xstrdup("");
+    const double *interval = row->intervals[column->index];
+    cleanup_free char *low = number_for_people(prediction, column, interval[PREDICTION_LOW]);
+    cleanup_free char *high = number_for_people(prediction, column, interval[PREDICTION_HIGH]);
+    return xformat("%s to %s", low, high);
+}
+
+/* One row: a line a column, with its interval. */
+static void add_list(const struct prediction *prediction, const struct shape *shape,
+                     struct report_section *in) {
+    static const struct report_column columns[] = {
+        {.name = "name"}, {.name = "value"}, {.name = "95 % of draws"}, {.name = "help"}};
+    struct report_table *table = NULL;
+    for (size_t c = 0; c < shape->count; c++) {
+        const struct shape_column *column = &shape->columns[c];
+        if (column->source != PARAMETER && column->source != VALUE)
+            continue;
+        struct cell cell = cell_of(prediction, column, 0, &prediction->results[0].rows[0], "");
+        cleanup_free char *number = cell.text ? NULL : number_for_people(prediction, column, cell.number);
+        cleanup_free char *interval = interval_for_people(prediction, column);
+        if (!table || (column->source == VALUE && column->index == 0))
+            table = report_table(in, "list", table ? "" : NULL, columns, 4);
         report_cell_text(table, column->name);
-        for (size_t k = 0; k < (has_draws ? 4 : 1); k++) {
-            cleanup_free char *number =
-                column->unit ? number_for_people(numbers[k], column->unit, column->label) : NULL;
-            const char *text = row->texts && row->texts[c] && k == 0 ? row->texts[c] : "-";
-            report_cell_text(table, number ? number : text);
-        }
-        report_cell_text(table, column->help);
+        report_cell_text(table, number ? number : cell.text);
+        report_cell_text(table, interval);
+        report_cell_text(table, column->title);
     }
 }
 
@@ -320,24 +310,26 @@ static void report_remarks(const struct prediction *prediction, bool has_many, s
 void prediction_report(const struct prediction *prediction, struct report_section *in) {
     cleanup(shape_clear) struct shape shape = shape_of(prediction);
     bool is_list = prediction->scenarios.count == 1 && prediction->results[0].row_count == 1;
-    if (is_list) {
-        list_parameters(prediction, in);
-        list_values(prediction, in);
-    } else {
+    if (is_list)
+        add_list(prediction, &shape, in);
+    else
         add_table(prediction, &shape, true, in);
-    }
     report_remarks(prediction, !is_list, in);
 }
 
 static char *range_of(const struct plugin_parameter *parameter) {
     cleanup(text_clear) struct text text;
     text_init(&text, 1 << 16);
-    for (size_t i = 0; parameter->words && parameter->words[i]; i++)
-        (void)text_printf(&text, "%s%s", i ? ", " : "", parameter->words[i]); /* too long: cut */
+    text_append_words(&text, parameter->words);
     if (parameter->minimum != 0 || parameter->maximum != 0) {
         cleanup_free char *low = report_format(parameter->minimum, parameter->unit, 0),
                           *high = report_format(parameter->maximum, parameter->unit, 0);
         (void)text_printf(&text, "%s to %s", low, high);
+    }
+    if (parameter->plausible_minimum != 0 || parameter->plausible_maximum != 0) {
+        cleanup_free char *low = report_format(parameter->plausible_minimum, parameter->unit, 0),
+                          *high = report_format(parameter->plausible_maximum, parameter->unit, 0);
+        (void)text_printf(&text, "%splausible %s to %s", text.length ? "; " : "", low, high);
     }
     return xstrdup(text.bytes);
 }
@@ -351,8 +343,7 @@ void prediction_report_parameters(const struct predict_plugin *plugin, struct re
     for (const struct predict_role *role = plugin->roles; role->name; role++) {
         cleanup(text_clear) struct text kinds;
         text_init(&kinds, 1 << 16);
-        for (size_t k = 0; role->kinds && role->kinds[k]; k++)
-            (void)text_printf(&kinds, "%s%s", k ? ", " : "", role->kinds[k]); /* too long: cut */
+        text_append_words(&kinds, role->kinds);
         report_cell_text(roles, role->name);
         report_cell_text(roles, role->kinds ? kinds.bytes : "any");
         report_cell_text(roles, role->help);

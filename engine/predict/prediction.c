@@ -141,40 +141,43 @@ static double quantile(const double *sorted, size_t count, double share) {
     return sorted[below] + (at - (double)below) * (next - sorted[below]);
 }
 
-/* Of the draws that have an answer; there is no interval where half or more have none. */
-static struct prediction_interval summarise(double *draws, size_t count, size_t *lost) {
+/* Of the draws that have an answer; there is no interval where half or more have none. Returns how many have
+ * none. */
+static size_t summarise(double *draws, size_t count, double ret[PREDICTION_INTERVAL]) {
     size_t kept = 0;
     double mean = 0;
     for (size_t d = 0; d < count; d++)
         if (isfinite(draws[d]))
             draws[kept++] = draws[d];
-    *lost = count - kept > *lost ? count - kept : *lost;
     if (2 * kept <= count)
-        return (struct prediction_interval){NAN, NAN, NAN};
+        return count - kept;
     qsort(draws, kept, sizeof *draws, compare);
     for (size_t d = 0; d < kept; d++)
         mean += (draws[d] - mean) / (double)(d + 1);
-    return (struct prediction_interval){mean, quantile(draws, kept, 0.025), quantile(draws, kept, 0.975)};
+    ret[PREDICTION_MEAN] = mean;
+    ret[PREDICTION_LOW] = quantile(draws, kept, 0.025);
+    ret[PREDICTION_HIGH] = quantile(draws, kept, 0.975);
+    return count - kept;
 }
 
 static void summarise_scenario(struct prediction *prediction, struct prediction_result *result,
                                double *values) {
-    size_t columns = prediction->column_count, lost = 0;
+    size_t columns = prediction->column_count, draws = prediction->draws, lost = 0;
     for (size_t i = 0; i < result->row_count; i++) {
         struct prediction_row *row = &result->rows[i];
         row->intervals = xcalloc(columns + 1, sizeof *row->intervals);
-        for (size_t c = 0; c < columns; c++)
-            if (is_drawn(prediction, c) && isfinite(row->values[c]))
-                row->intervals[c] =
-                    summarise(&values[(i * columns + c) * prediction->draws], prediction->draws, &lost);
-            else
-                row->intervals[c] = (struct prediction_interval){NAN, NAN, NAN};
+        for (size_t c = 0; c < columns; c++) {
+            row->intervals[c][PREDICTION_MEAN] = row->intervals[c][PREDICTION_LOW] =
+                row->intervals[c][PREDICTION_HIGH] = NAN;
+            size_t without = is_drawn(prediction, c) && isfinite(row->values[c])
+                                 ? summarise(&values[(i * columns + c) * draws], draws, row->intervals[c])
+                                 : 0;
+            lost = without > lost ? without : lost;
+        }
     }
-    if (lost == 0)
-        return;
-    cleanup_free char *sentence =
-        xformat("%zu of %zu draws have no answer, and are left out", lost, prediction->draws);
-    add_remark(result, true, sentence);
+    cleanup_free char *sentence = xformat("%zu of %zu draws have no answer, and are left out", lost, draws);
+    if (lost > 0)
+        add_remark(result, true, sentence);
 }
 
 static int find_intervals(struct prediction *prediction, struct failure *failure) {

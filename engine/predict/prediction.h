@@ -38,14 +38,12 @@ struct prediction_remark {
 };
 
 /* What the draws of a number say: their mean, and the quantiles between which 95 % of them lie. */
-struct prediction_interval {
-    double mean, low, high; /* NaN: not known */
-};
+enum { PREDICTION_MEAN, PREDICTION_LOW, PREDICTION_HIGH, PREDICTION_INTERVAL };
 
 struct prediction_row {
-    double *values;                        /* one a column */
-    char **texts;                          /* likewise, NULL where it is a number; or NULL: all are numbers */
-    struct prediction_interval *intervals; /* NULL: without draws */
+    double *values; /* one a column */
+    char **texts;   /* likewise, NULL where it is a number; or NULL: all are numbers */
+    double (*intervals)[PREDICTION_INTERVAL]; /* likewise, NaN: not known; NULL: without draws */
 };
 
 /* What came of a scenario, which is item I of prediction->scenarios. */

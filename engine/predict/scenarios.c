@@ -104,10 +104,6 @@ static int bind_column(struct reading *reading, size_t c, struct failure *failur
             return failure_input(
                 failure, file, 1, 0,
                 "'%.128s' is a column here and set on the command line; expected one of both", name);
-    for (size_t i = 0; i < c; i++)
-        if (!reading->columns[i].is_name && reading->columns[i].parameter == column->parameter)
-            return failure_input(failure, file, 1, 0, "there are two columns of '%s'",
-                                 reading->scenarios->table[column->parameter].name);
     return 0;
 }
 

@@ -131,7 +131,8 @@ struct machine {
     double gamma;
     double *means, *sigmas; /* of each group */
     /* Sums over all dgemm of one process, s: also of what is extrapolated, and of those whose time was not
-     * positive. */
+     * positive; over those of updates the variance, s^2: the noise of a model need not hold for the small
+     * calls of a panel, and these are many. */
     double all, outside, replaced, variance;
 };
 
@@ -214,7 +215,7 @@ static double dgemm(void *context, double count, bool is_update, double m, doubl
         mean += seconds / (double)machine->count;
         variance += pow(machine->sigmas[i] / (double)machine->count, 2);
     }
-    machine->variance += count * variance;
+    machine->variance += is_update ? count * variance : 0;
     return is_update && machine->wait > 0 && machine->error == 0 ? slowest_call(machine) : mean;
 }
 

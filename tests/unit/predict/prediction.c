@@ -160,15 +160,18 @@ TEST(moments_of_draws) {
         snprintf(size, sizeof size, "size=%g", cases[i].size);
         cleanup(prediction_cleanup) struct prediction *prediction =
             predict(WORDS(size, cases[i].noise), NULL, DRAWS);
-        const struct prediction_interval *interval = prediction->results[0].rows[0].intervals;
+        double(*interval)[PREDICTION_INTERVAL] = prediction->results[0].rows[0].intervals;
         double mean = 2 + 3 * cases[i].size, sigma = sqrt(cases[i].variance);
         assert_close(value_of(prediction, 0, 0), mean, 1e-15, "time");
-        assert_true(fabs(interval[0].mean - mean) < 4 * sigma / sqrt(DRAWS));
+        assert_true(fabs(interval[0][PREDICTION_MEAN] - mean) < 4 * sigma / sqrt(DRAWS));
         /* The standard error of this quantile is 2.67 sigma / sqrt(n). */
-        assert_true(fabs(interval[0].low - (mean - 1.95996 * sigma)) < 4 * 2.67 * sigma / sqrt(DRAWS));
-        assert_true(fabs(interval[0].high - (mean + 1.95996 * sigma)) < 4 * 2.67 * sigma / sqrt(DRAWS));
-        assert_true(isnan(interval[1].mean));                              /* no_draws */
-        assert_true(fabs(interval[2].high - (3 + 1.95996 * 0.1)) < 0.011); /* the models are drawn ones */
+        assert_true(fabs(interval[0][PREDICTION_LOW] - (mean - 1.95996 * sigma)) <
+                    4 * 2.67 * sigma / sqrt(DRAWS));
+        assert_true(fabs(interval[0][PREDICTION_HIGH] - (mean + 1.95996 * sigma)) <
+                    4 * 2.67 * sigma / sqrt(DRAWS));
+        assert_true(isnan(interval[1][PREDICTION_MEAN])); /* no_draws */
+        assert_true(fabs(interval[2][PREDICTION_HIGH] - (3 + 1.95996 * 0.1)) <
+                    0.011); /* the models are drawn ones */
     }
 }
 
@@ -180,7 +183,7 @@ TEST(determinism) {
             predict_as("predict", WORDS("time.json"), WORDS("noise=one"),
                        i == 1 ? "size\n3\n7\n" : "size\n7\n", 50, i < 3 ? 5 : 6, NULL);
         size_t scenario = i == 1;
-        found[i][0] = prediction->results[scenario].rows[0].intervals[0].low;
+        found[i][0] = prediction->results[scenario].rows[0].intervals[0][PREDICTION_LOW];
         found[i][1] = value_of(prediction, scenario, 3);
     }
     for (int i = 1; i < 4; i++) {
@@ -207,7 +210,7 @@ TEST(refusals) {
         {{"time=smpi.json"},
          {"size=1"},
          NULL,
-         "the kind 'smpi'; expected one of linear, piecewise as the role"},
+         "the kind 'smpi', which the role 'time' does not take; expected the role time (linear, "},
         {{"bytes.json"}, {"size=1"}, NULL, "time"},
         {{"nothing.json"}, {"size=1"}, NULL, "nothing.json"},
         {{"time.json"}, {"sice=1"}, NULL, "did you mean 'size'"},
