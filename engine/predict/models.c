@@ -143,7 +143,8 @@ static int read_given(struct models *models, const char *word, struct failure *f
     const char *path = models_path(word), *file = file_base_name(path);
     char *sha256 = xcalloc(1, HASH_HEX_SIZE);
     given->source = (struct predict_source){.file = xstrdup(file), .sha256 = sha256};
-    given->source.name = length ? xstrndup(word, length) : xstrndup(file, strcspn(file, "."));
+    bool is_name = length > 0 && find_role(models, word, length) == models->role_count;
+    given->source.name = is_name ? xstrndup(word, length) : xstrndup(file, strcspn(file, "."));
     int r = model_file_read(path, &given->model, failure);
     r = r < 0 ? r : hash_file(path, sha256, NULL, failure);
     r = r < 0 ? r : choose_role(models, word, given, failure);

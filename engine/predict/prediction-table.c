@@ -54,7 +54,8 @@ static struct shape shape_of(const struct prediction *prediction) {
     const struct predict_column *columns = prediction->plugin->columns;
     const size_t first = prediction->scenarios.option_count;
     bool is_main = true; /* the first column with an interval */
-    add_column(&shape, NAME, 0, xstrdup(SCENARIOS_NAME), xstrdup("of the scenario"), NULL, false);
+    bool is_named = prediction->scenarios.items[0].name != NULL;
+    add_column(&shape, NAME, 0, xstrdup(SCENARIOS_NAME), xstrdup("of the scenario"), NULL, !is_named);
     for (size_t i = 0; i < prediction->scenarios.parameter_count; i++) {
         const struct plugin_parameter *parameter = &prediction->scenarios.table[first + i];
         const char *unit = parameter->unit ? parameter->unit : "1";
@@ -183,15 +184,25 @@ int prediction_write_package(const struct prediction *prediction, const char *ta
 static void add_table(const struct prediction *prediction, const struct shape *shape, bool is_for_people,
                       struct report_section *in) {
     cleanup_free struct report_column *columns = xcalloc(shape->count + 1, sizeof *columns);
+    cleanup_free char **labels = xcalloc(shape->count + 1, sizeof *labels);
     size_t count = 0;
     for (size_t c = 0; c < shape->count; c++) {
         const struct shape_column *column = &shape->columns[c];
-        if (!is_for_people || !column->minor)
-            columns[count++] = (struct report_column){.name = column->name,
-                                                      .unit = column->unit,
-                                                      .digits = column->source == PARAMETER ? 0 : DIGITS};
+        if (is_for_people && column->minor)
+            continue;
+        bool is_known =
+            !is_for_people || column->source == PARAMETER || !column->unit || unit_find(column->unit);
+        const char *label = is_known ? NULL : prediction->plugin->columns[column->index].label;
+        labels[count] = label ? xformat("%s (%s)", column->name, label) : NULL;
+        columns[count] = (struct report_column){.name = column->name,
+                                                .label = labels[count],
+                                                .unit = label ? NULL : column->unit,
+                                                .digits = column->source == PARAMETER ? 0 : DIGITS};
+        count++;
     }
     struct report_table *table = report_table(in, "scenarios", NULL, columns, count);
+    for (size_t c = 0; c < count; c++)
+        free(labels[c]);
     for (size_t i = 0; i < prediction->scenarios.count; i++)
         for (size_t row = 0; row < prediction->results[i].row_count; row++)
             for (size_t c = 0; c < shape->count; c++) {
@@ -279,6 +290,33 @@ static void list_values(const struct prediction *prediction, struct report_secti
     }
 }
 
+static bool has_remark(const struct prediction_result *result, const char *sentence) {
+    for (size_t k = 0; k < result->remark_count; k++)
+        if (strcmp(result->remarks[k].sentence, sentence) == 0)
+            return true;
+    return false;
+}
+
+/* What neighbouring scenarios have in common is printed once. */
+static void report_remarks(const struct prediction *prediction, bool has_many, struct report_section *in) {
+    const struct prediction_result *results = prediction->results;
+    for (size_t i = 0; i < prediction->scenarios.count; i++)
+        for (size_t k = 0; k < results[i].remark_count; k++) {
+            const struct prediction_remark *remark = &results[i].remarks[k];
+            const char *name = prediction->scenarios.items[i].name;
+            size_t end = i + 1;
+            if (i > 0 && has_remark(&results[i - 1], remark->sentence))
+                continue;
+            while (end < prediction->scenarios.count && has_remark(&results[end], remark->sentence))
+                end++;
+            cleanup_free char *number = end > i + 1       ? xformat("scenarios %zu to %zu", i + 1, end)
+                                        : name && name[0] ? xstrdup(name)
+                                                          : xformat("scenario %zu", i + 1);
+            report_note(in, remark->warning ? REPORT_WARNING : REPORT_NOTE, "%s%s%s", has_many ? number : "",
+                        has_many ? ": " : "", remark->sentence);
+        }
+}
+
 void prediction_report(const struct prediction *prediction, struct report_section *in) {
     cleanup(shape_clear) struct shape shape = shape_of(prediction);
     bool is_list = prediction->scenarios.count == 1 && prediction->results[0].row_count == 1;
@@ -288,17 +326,7 @@ void prediction_report(const struct prediction *prediction, struct report_sectio
     } else {
         add_table(prediction, &shape, true, in);
     }
-    for (size_t i = 0; i < prediction->scenarios.count; i++)
-        for (size_t k = 0; k < prediction->results[i].remark_count; k++) {
-            const struct prediction_remark *remark = &prediction->results[i].remarks[k];
-            const char *name = prediction->scenarios.items[i].name;
-            cleanup_free char *number = xformat("scenario %zu", i + 1);
-            report_note(in, remark->warning ? REPORT_WARNING : REPORT_NOTE, "%s%s%s",
-                        is_list           ? ""
-                        : name && name[0] ? name
-                                          : number,
-                        is_list ? "" : ": ", remark->sentence);
-        }
+    report_remarks(prediction, !is_list, in);
 }
 
 static char *range_of(const struct plugin_parameter *parameter) {
