@@ -69,20 +69,30 @@ static int choose_group(struct network *network, const char *name, struct plugin
                          model->groups[0].name);
 }
 
+/* The first whole size of a segment. */
+static double start_of(const struct model_part *part) {
+    return part->from > 0 ? ceil(part->from) : 0;
+}
+
 /* The latency and bandwidth to which the factors are relative. */
 static int find_base(struct network *network, struct plugin_message *message) {
-    const struct model_part *first = next_part(network, "PingPong", NULL), *last = first,
+    const char *file = network->model->file;
+    const struct model_part *first = next_part(network, "PingPong", NULL), *last = first, *at = first,
                             *protocol = next_part(network, "protocol", NULL);
     if (!first || (network->is_smpi && !protocol))
         return plugin_refuse(message, -EINVAL, "%.128s has no part '%s'; expected 'PingPong' and 'protocol'",
-                             network->model->file, first ? "protocol" : "PingPong");
+                             file, first ? "protocol" : "PingPong");
     if (network->is_smpi && !(isnan(network->latency) && isnan(network->bandwidth)))
         return plugin_refuse(message, -EINVAL,
                              "'latency' or 'bandwidth' is set, and the factors of %.128s are relative to its "
                              "own; expected one or the other",
-                             network->model->file);
-    for (const struct model_part *at = first; at; at = next_part(network, "PingPong", at))
-        last = at;
+                             file);
+    for (; (at = next_part(network, "PingPong", at)); last = at)
+        if (!(start_of(at) > start_of(last)))
+            return plugin_refuse(message, -EINVAL,
+                                 "a segment of %.128s begins at %.15g byte, and the one before it at %.15g; "
+                                 "expected later ones to begin later",
+                                 file, start_of(at), start_of(last));
     if (isnan(network->latency))
         network->latency =
             protocol ? value_of(protocol, "latency") : seconds_of(network, first, network->one);
@@ -94,7 +104,7 @@ static int find_base(struct network *network, struct plugin_message *message) {
     return plugin_refuse(message, -EINVAL,
                          "%.128s has a latency of %g s and a bandwidth of %g byte/s; expected both to be "
                          "more than 0",
-                         network->model->file, network->latency, network->bandwidth);
+                         file, network->latency, network->bandwidth);
 }
 
 int network_open(const struct model *model, const char *group, bool round_trip, struct network *ret,
@@ -113,77 +123,49 @@ int network_open(const struct model *model, const char *group, bool round_trip, 
 
 /* ---- Printing */
 
-/* The first whole size of a segment. */
-static double start_of(const struct model_part *part) {
-    return part->from > 0 ? ceil(part->from) : 0;
-}
-
-static int check_number(const struct network *network, const struct property *property,
-                        const struct model_part *part, double value, struct plugin_message *message) {
-    bool may_be_0 = strcmp(property->name, "smpi/bw-factor") != 0;
-    if (isfinite(value) && (value > 0 || (may_be_0 && value == 0)))
-        return 0;
-    return plugin_refuse(message, -EINVAL, "%s by %.128s is %g from %.15g byte on; expected %s",
-                         property->name, network->model->file, value, start_of(part),
-                         may_be_0 ? "0 or more" : "more than 0");
-}
-
-/* The numbers of a property where the segment PART begins, and how many there are. Costs of an operation that
- * SMPI is not to charge there are 0. */
-static size_t find_numbers(const struct network *network, const struct property *property,
-                           const struct model_part *part, double *ret) {
+/* The number of a property where the segment PART begins; of COSTS those in s (INDEX 0) and in s/By (1), 0
+ * where SMPI is not to charge the operation. */
+static double find_number(const struct network *network, const struct property *property,
+                          const struct model_part *part, size_t index) {
     const struct model_part *cost = NULL;
-    ret[0] = ret[1] = 0;
-    if (property->type == THRESHOLD || (property->type == FACTORS && network->is_smpi))
-        ret[0] = value_of(part, property->value);
-    else if (property->type == CALL)
-        ret[0] = seconds_of(network, part, network->one);
-    else if (strcmp(property->name, "smpi/lat-factor") == 0)
-        ret[0] = seconds_of(network, part, network->one) / network->latency;
-    else if (property->type == FACTORS)
-        ret[0] = 1 / (seconds_of(network, part, network->size) * network->bandwidth);
-    if (property->type != COSTS)
-        return 1;
+    if (property->value && network->is_smpi)
+        return value_of(part, property->value);
+    if (property->type == CALL)
+        return seconds_of(network, part, network->one);
+    if (property->type == FACTORS)
+        return strcmp(property->value, "lat_factor") == 0
+                   ? seconds_of(network, part, network->one) / network->latency
+                   : 1 / (seconds_of(network, part, network->size) * network->bandwidth);
     do
         cost = next_part(network, property->part, cost);
     while (cost && !(cost->from == part->from && value_of(cost, "charged") == 1));
-    for (size_t i = 0; cost && i < 2; i++)
-        ret[i] = seconds_of(network, cost, i == 0 ? network->one : network->size);
-    return 2;
+    return cost ? seconds_of(network, cost, index == 0 ? network->one : network->size) : 0;
 }
 
 /* A table has an entry where each segment of the ping-pong begins. */
 static int print_property(const struct network *network, const struct property *property,
                           struct predict_output *output, struct plugin_message *message) {
-    bool is_table = property->type == COSTS || property->type == FACTORS;
-    const char *name = is_table ? "PingPong" : property->part;
-    const struct model_part *before = NULL;
-    for (const struct model_part *at = next_part(network, name, NULL); at;
-         at = next_part(network, name, at)) {
-        double numbers[2];
-        size_t count = find_numbers(network, property, at, numbers);
-        if (property->type == THRESHOLD && isnan(numbers[0]))
-            return 0;
-        predict_print(output, NULL, before ? ";" : "    <prop id=\"%s\" value=\"", property->name);
+    bool is_table = property->type == COSTS || property->type == FACTORS,
+         may_be_0 = strcmp(property->name, "smpi/bw-factor") != 0;
+    const char *name = is_table ? "PingPong" : property->part, *before = "\" value=\"";
+    const struct model_part *at = next_part(network, name, NULL);
+    if (property->type == THRESHOLD && isnan(find_number(network, property, at, 0)))
+        return 0; /* not known */
+    predict_print(output, NULL, "    <prop id=\"%s", property->name);
+    for (; at; at = is_table ? next_part(network, name, at) : NULL, before = ";") {
+        predict_print(output, NULL, "%s", before);
         if (is_table)
-            predict_print(output, NULL, "%g", start_of(at));
-        for (size_t i = 0; i < count; i++) {
-            int r = check_number(network, property, at, numbers[i], message);
-            if (r < 0)
-                return r;
-            predict_print(output, NULL, is_table ? ":%g" : "%g", numbers[i]);
+            predict_print(output, NULL, "%g:", start_of(at));
+        for (size_t i = 0; i < (property->type == COSTS ? 2 : 1); i++) {
+            double number = find_number(network, property, at, i);
+            if (!isfinite(number) || number < 0 || (number == 0 && !may_be_0))
+                return plugin_refuse(message, -EINVAL, "%s by %.128s is %g from %.15g byte on; expected %s",
+                                     property->name, network->model->file, number, start_of(at),
+                                     may_be_0 ? "0 or more" : "more than 0");
+            predict_print(output, NULL, i == 0 ? "%g" : ":%g", number);
         }
-        if (before && !(start_of(at) > start_of(before)))
-            return plugin_refuse(message, -EINVAL,
-                                 "a segment of %.128s begins at %.15g byte, and the one before it at %.15g; "
-                                 "expected later ones to begin later",
-                                 network->model->file, start_of(at), start_of(before));
-        before = at;
-        if (!is_table)
-            break;
     }
-    if (before)
-        predict_print(output, NULL, "\"/>\n");
+    predict_print(output, NULL, "\"/>\n");
     return 0;
 }
 

@@ -17,7 +17,7 @@ awk 'BEGIN {
         printf "node-%d,%d,%d,%d,%.17g\n", h < 4 ? h : 9, m, n, k, (1 + 0.03 * e) * 2 * m * n * k / (h < 4 ? 1e10 : 5e9)
     }
 }' >dgemm.csv
-check "a model of dgemm" "$ASSAY" fit dgemm.csv --terms m*n*k --by node --set noise=N-2 -o dgemm.json
+check "a model of dgemm" "$ASSAY" fit dgemm.csv --terms m*n*k --by node --set noise=heteroscedastic -o dgemm.json
 check "as a header" "$ASSAY" export kernels dgemm.json -o kernels.h
 platform() { "$ASSAY" export simgrid -o "$1.xml" --set radical="$2" --set latency="$3" --set bandwidth="$4" --set cores=4 --set config=smpi/iprobe=1e-6,smpi/test=1e-6; }
 check "a platform" platform fast 0-3 1us 10GB/s
