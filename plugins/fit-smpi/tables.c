@@ -60,18 +60,12 @@ static size_t average(const struct calls *calls, double *x, double *y, double *w
     size_t count = 0;
     for (size_t begin = 0, end; begin < calls->count; begin = end) {
         long double sum = 0;
-        size_t rows = 0;
-        for (end = begin; end < calls->count && calls->sizes[end] == calls->sizes[begin]; end++)
-            if (calls->durations[end] > 0) { /* errors are relative */
-                sum += calls->durations[end];
-                rows++;
-            }
-        if (rows == 0)
-            continue;
-        x[count] = calls->sizes[begin];
-        y[count] = (double)(sum / (long double)rows);
+        for (end = begin; end < calls->count && calls->calls[end].size == calls->calls[begin].size; end++)
+            sum += calls->calls[end].duration;
+        x[count] = calls->calls[begin].size;
+        y[count] = (double)(sum / (long double)(end - begin));
         weights[count] = 1 / (y[count] * y[count]);
-        count++;
+        count += y[count] > 0; /* errors are relative */
     }
     return count;
 }
@@ -109,17 +103,18 @@ static int find_in_points(struct tables *tables, const double *x, const double *
 
 static int find_breaks(struct tables *tables, const struct calls *ping_pong, double *scratch,
                        struct plugin_message *message) {
-    size_t count = ping_pong->count, bytes = count * sizeof(double);
-    double *memory = malloc(5 * (count + 1) * sizeof *memory), *x = memory + 2 * count, *y = x + count;
-    struct calls calls = {memory, memory + count, count};
-    if (!memory)
-        return -ENOMEM;
-    memcpy(calls.sizes, ping_pong->sizes, bytes);
-    memcpy(calls.durations, ping_pong->durations, bytes);
-    trim_by_size(&calls, smpi_number(tables->request, TRIM), is_old(tables), scratch);
-    count = average(&calls, x, y, y + ping_pong->count);
-    int r = count < MINIMUM_SIZES ? 0 : find_in_points(tables, x, y, y + ping_pong->count, count, message);
-    free(memory);
+    size_t all = ping_pong->count;
+    double *x = malloc(3 * (all + 1) * sizeof *x), *y = x + all, *weights = y + all;
+    struct calls calls = {malloc((all + 1) * sizeof *calls.calls), all};
+    int r = x && calls.calls ? 0 : -ENOMEM;
+    if (r == 0) {
+        memcpy(calls.calls, ping_pong->calls, all * sizeof *calls.calls);
+        trim_by_size(&calls, smpi_number(tables->request, TRIM), is_old(tables), scratch);
+        size_t count = average(&calls, x, y, weights);
+        r = count < MINIMUM_SIZES ? 0 : find_in_points(tables, x, y, weights, count, message);
+    }
+    free(x);
+    free(calls.calls);
     return r;
 }
 
@@ -150,7 +145,7 @@ static double choose_threshold(const struct tables *tables, enum parameter param
                                const struct calls *measured, double fallback) {
     double set = smpi_number(tables->request, parameter), least = INFINITY;
     for (size_t i = 0; i < measured->count; i++)
-        least = fmin(least, measured->sizes[i]);
+        least = fmin(least, measured->calls[i].size);
     return !isnan(set) ? set : isfinite(least) ? fmin(least, INT32_MAX) : fallback;
 }
 
@@ -170,9 +165,10 @@ static void fit_lines(struct tables *tables, enum operation operation, const str
         struct segment *line = &tables->lines[(size_t)operation * (tables->break_count + 1) + s];
         size_t count = 0;
         for (size_t i = 0; i < calls->count; i++)
-            if (calls->sizes[i] >= tables_from(tables, s) && calls->sizes[i] < tables_to(tables, s)) {
-                x[count] = calls->sizes[i];
-                y[count++] = calls->durations[i];
+            if (calls->calls[i].size >= tables_from(tables, s) &&
+                calls->calls[i].size < tables_to(tables, s)) {
+                x[count] = calls->calls[i].size;
+                y[count++] = calls->calls[i].duration;
             }
         if (count > 0)
             segments_line(&problem, 0, count, line);
