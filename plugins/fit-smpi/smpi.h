@@ -100,14 +100,18 @@ void trim_mean(const struct calls *calls, double share, double *scratch, double 
 
 /* ---- Tables */
 
+struct cost {
+    double mean, sigma; /* s a call; NaN: not known */
+};
+
 struct tables {
     const struct fit_request *request;
     struct fit_result *result; /* takes notes */
     double async_threshold, detached_threshold;
     double breaks[SMPI_BREAKS_MAX]; /* ascending */
     size_t break_count;
-    bool are_found;
-    size_t rows; /* that entered a line or a mean */
+    struct cost costs[WTIME - LINES + 1]; /* of Iprobe, Test, Wtime */
+    size_t rows;                          /* that entered a line or a mean */
     struct segment
         *lines; /* of each operation, by segment; begin and end count calls; fewer than 2 sizes: no line */
 };

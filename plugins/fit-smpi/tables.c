@@ -31,22 +31,19 @@ bool tables_is_charged(const struct tables *tables, enum operation operation, si
 static void trim(const struct tables *tables, enum operation operation, struct calls *calls,
                  double *scratch) {
     const struct fit_request *request = tables->request;
-    double share = smpi_number(request, TRIM);
+    double share = smpi_number(request, operation == PING_PONG ? TRIM_PING_PONG : TRIM);
     size_t block = (size_t)smpi_number(request, BLOCK), blocks = (calls->count + block - 1) / block;
     size_t mixed = trim_mixed_blocks(calls, block);
     enum trim_per per = (enum trim_per)smpi_number(request, TRIM_PER);
-    if (operation == PING_PONG) {
-        share = smpi_number(request, TRIM_PING_PONG);
-        if (share > 0)
-            trim_by_size(calls, share, is_old(tables), scratch);
+    bool by_size =
+        operation == PING_PONG || per == TRIM_PER_SIZE || (per == TRIM_PER_AUTO && 2 * mixed > blocks);
+    if (share == 0)
         return;
-    }
-    bool by_size = per == TRIM_PER_SIZE || (per == TRIM_PER_AUTO && 2 * mixed > blocks);
     if (by_size)
         trim_by_size(calls, share, is_old(tables), scratch);
     else
         trim_by_rows(calls, block, share, is_old(tables), scratch);
-    if (mixed > 0 && per != TRIM_PER_SIZE)
+    if (mixed > 0 && per != TRIM_PER_SIZE && operation != PING_PONG)
         fit_result_note(tables->result,
                         "%s is trimmed %s: %zu of its %zu blocks of %zu rows hold several sizes",
                         operation_names[operation], by_size ? "size by size" : "by blocks (see trim-per)",
@@ -124,16 +121,16 @@ static int choose_breaks(struct tables *tables, const struct calls *ping_pong, d
     char list[1024] = "none";
     size_t length = 0;
     tables->break_count = given->count;
-    memcpy(tables->breaks, given->count ? given->numbers : tables->breaks,
-           given->count * sizeof *tables->breaks);
-    tables->are_found = given->count == 0 && smpi_number(tables->request, FIND_BREAKS) > 0;
-    int r = tables->are_found ? find_breaks(tables, ping_pong, scratch, message) : 0;
+    for (size_t i = 0; i < given->count; i++)
+        tables->breaks[i] = given->numbers[i];
+    bool are_found = given->count == 0 && smpi_number(tables->request, FIND_BREAKS) > 0;
+    int r = are_found ? find_breaks(tables, ping_pong, scratch, message) : 0;
     for (size_t i = 0; i < tables->break_count && length < sizeof list - 32; i++)
         length += (size_t)snprintf(list + length, sizeof list - length, "%s%.15g", i ? ", " : "",
                                    tables->breaks[i]);
-    const char *from = tables->are_found ? "found in PingPong: the best segments by BIC of relative errors"
-                       : given->count    ? "given"
-                                         : "find-breaks=no";
+    const char *from = are_found      ? "found in PingPong: the best segments by BIC of relative errors"
+                       : given->count ? "given"
+                                      : "find-breaks=no";
     fit_result_note(tables->result, "breaks (By): %s; %s", list, from);
     return r;
 }
@@ -204,7 +201,19 @@ int tables_make(struct group *group, struct tables *tables, struct plugin_messag
         trim(tables, o, &group->calls[o], room);
         fit_lines(tables, o, &group->calls[o], room);
     }
+    for (enum operation o = IPROBE; r == 0 && o <= WTIME; o++) {
+        struct cost *cost = &tables->costs[o - LINES];
+        double calls = o == WTIME ? smpi_number(tables->request, WTIME_CALLS) : 1;
+        double share = o == WTIME ? 0 : smpi_number(tables->request, TRIM);
+        trim_mean(&group->calls[o], share, room, &cost->mean, &cost->sigma);
+        cost->mean /= calls;
+        cost->sigma /= calls;
+        tables->rows += group->calls[o].count;
+    }
     free(room);
+    if (r == 0 && tables->rows == 0)
+        return plugin_refuse(message, -EDOM,
+                             "no operation has two sizes, and there is no Iprobe, Test or Wtime");
     return r == 0 && has_ping_pong ? check_ping_pong(tables, message) : r;
 }
 

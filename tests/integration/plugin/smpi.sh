@@ -34,5 +34,5 @@ report $(contains platform.xml 'smpi/lat-factor.*1000:.*40000:'; echo $?) "has t
 refuse "no base" 2 "latency" "$ASSAY" fit smpi calls.csv
 grep -v PingPong calls.csv >costs.csv
 check "without PingPong" "$ASSAY" fit smpi costs.csv --set latency=10us --set bandwidth=1GB/s --set breaks=1000,40000
-report $(output 'no PingPong: smpi/lat-factor and smpi/bw-factor not known'; echo $?) "costs are computed, and what is missing is said"
+report $(output 'no PingPong: smpi/lat-factor and smpi/bw-factor are not known'; echo $?) "costs are computed, and what is missing is said"
 finish
