@@ -18,7 +18,7 @@ breaks() { grep -F "$2" "$1" | grep -oE '"from": [^,]*' | cut -d' ' -f2 | paste 
     echo "recv,8,1"; echo "recv,8,2"
 } >calls.csv
 
-check "segmented lines" "$ASSAY" fit piecewise calls.csv --response duration --by operation -o model.json
+check "segmented lines" "$ASSAY" fit piecewise calls.csv --response duration --by operation --set criterion=bic -o model.json
 report $(contains model.json '"kind": "piecewise"' && contains model.json '"over": "size"'; echo $?) "the model is of this kind, over size"
 is "the break is found" "$(breaks model.json '"operation": "send"')" 50
 report $(contains model.json '"break_low": 49, "break_high": 50'; echo $?) "and its interval"
@@ -32,8 +32,8 @@ report $(contains given.json '"name": "rendezvous"'; echo $?) "segments have the
 refuse "breaks out of order" 2 "the break 40 comes after 50" \
     "$ASSAY" fit piecewise calls.csv --response duration --terms 'size | 50 | 40' --by operation
 check "shuffled rows" bash -c '{ head -1 calls.csv; tail -n +2 calls.csv | sort -t, -k3; } >sorted.csv'
-check "... give the same model" "$ASSAY" fit piecewise sorted.csv --response duration --by operation --folds 0 -o sorted.json
-"$ASSAY" fit piecewise calls.csv --response duration --by operation --folds 0 -o model.json >/dev/null
+check "... give the same model" "$ASSAY" fit piecewise sorted.csv --response duration --by operation --set criterion=bic --folds 0 -o sorted.json
+"$ASSAY" fit piecewise calls.csv --response duration --by operation --set criterion=bic --folds 0 -o model.json >/dev/null
 estimates() { grep -oE '"(estimate|standard_error|rss|bic)": [^,}]*' "$1"; }
 is "to the last digit" "$(estimates sorted.json)" "$(estimates model.json)"
 finish
