@@ -29,7 +29,7 @@ check "a row" "$ASSAY" model eval smpi.json operation=mpi_pingpong size=100
 report $(output '(3\.9|4\.0)[0-9]*e-05'; echo $?) "is evaluated by the part that its operation names"
 check "a table" "$ASSAY" model table smpi.json
 report $(output 'lat_factor.*bw_factor'; echo $?) "has the factors"
-check "a platform" "$ASSAY" export simgrid smpi.json -n 2 -o platform.xml
+check "a platform" "$ASSAY" export simgrid smpi.json --set hosts=2 -o platform.xml
 report $(contains platform.xml 'smpi/lat-factor.*1000:.*40000:'; echo $?) "has the factors too"
 refuse "no base" 2 "latency" "$ASSAY" fit smpi calls.csv
 { head -1 calls.csv; tail -n +2 calls.csv | grep -v PingPong | sort -s -t, -k1,1; } >costs.csv # no Send with its Recv behind it
