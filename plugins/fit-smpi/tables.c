@@ -146,17 +146,9 @@ static double choose_threshold(const struct tables *tables, enum parameter param
     return !isnan(set) ? set : isfinite(least) ? fmin(least, INT32_MAX) : fallback;
 }
 
-static const char *segment_name(const struct tables *tables, size_t segment, char name[static 96]) {
-    double to = tables_to(tables, segment);
-    snprintf(name, 96, isfinite(to) ? "from %.15g to %.15g byte" : "from %.15g byte",
-             tables_from(tables, segment), to);
-    return name;
-}
-
 static void fit_lines(struct tables *tables, enum operation operation, const struct calls *calls,
                       double *room) {
     double *x = room, *y = room + calls->count;
-    char name[96];
     for (size_t s = 0; s <= tables->break_count; s++) {
         struct segments_problem problem = {.x = x, .y = y};
         struct segment *line = &tables->lines[(size_t)operation * (tables->break_count + 1) + s];
@@ -171,18 +163,10 @@ static void fit_lines(struct tables *tables, enum operation operation, const str
             segments_line(&problem, 0, count, line);
         tables->rows += is_line(line) ? count : 0;
         if (!is_line(line) && calls->count > 0 && is_to_charge(tables, operation, s))
-            fit_result_note(tables->result, "%s has fewer than two sizes %s: nothing is charged there",
-                            operation_names[operation], segment_name(tables, s, name));
+            fit_result_note(tables->result,
+                            "%s has fewer than two sizes from %.15g byte on: nothing is charged there",
+                            operation_names[operation], tables_from(tables, s));
     }
-}
-
-static int check_ping_pong(const struct tables *tables, struct plugin_message *message) {
-    char name[96];
-    for (size_t s = 0; s <= tables->break_count; s++)
-        if (!is_line(tables_line(tables, PING_PONG, s)))
-            return plugin_refuse(message, -EDOM, "PingPong has fewer than two sizes %s",
-                                 segment_name(tables, s, name));
-    return 0;
 }
 
 int tables_make(struct group *group, struct tables *tables, struct plugin_message *message) {
@@ -214,7 +198,12 @@ int tables_make(struct group *group, struct tables *tables, struct plugin_messag
     if (r == 0 && tables->rows == 0)
         return plugin_refuse(message, -EDOM,
                              "no operation has two sizes, and there is no Iprobe, Test or Wtime");
-    return r == 0 && has_ping_pong ? check_ping_pong(tables, message) : r;
+    for (size_t s = 0; r == 0 && has_ping_pong && s <= tables->break_count; s++)
+        if (!is_line(tables_line(tables, PING_PONG, s)))
+            return plugin_refuse(message, -EDOM,
+                                 "PingPong has fewer than two sizes in the segment from %.15g byte on",
+                                 tables_from(tables, s));
+    return r;
 }
 
 void tables_clear(struct tables *tables) {
