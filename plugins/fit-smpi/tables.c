@@ -174,7 +174,6 @@ int tables_make(struct group *group, struct tables *tables, struct plugin_messag
     for (size_t o = 0; o < OPERATIONS; o++)
         longest = group->calls[o].count > longest ? group->calls[o].count : longest;
     double *room = malloc(2 * (longest + 1) * sizeof *room);
-    bool has_ping_pong = group->calls[PING_PONG].count > 0;
     tables->async_threshold = choose_threshold(tables, ASYNC, &group->calls[ASYNCHRONOUS], 0);
     tables->detached_threshold =
         choose_threshold(tables, DETACHED, &group->calls[DETACHED_THRESHOLD], DETACHED_DEFAULT);
@@ -198,7 +197,7 @@ int tables_make(struct group *group, struct tables *tables, struct plugin_messag
     if (r == 0 && tables->rows == 0)
         return plugin_refuse(message, -EDOM,
                              "no operation has two sizes, and there is no Iprobe, Test or Wtime");
-    for (size_t s = 0; r == 0 && has_ping_pong && s <= tables->break_count; s++)
+    for (size_t s = 0; r == 0 && group->calls[PING_PONG].count > 0 && s <= tables->break_count; s++)
         if (!is_line(tables_line(tables, PING_PONG, s)))
             return plugin_refuse(message, -EDOM,
                                  "PingPong has fewer than two sizes in the segment from %.15g byte on",
