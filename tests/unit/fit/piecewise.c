@@ -365,7 +365,7 @@ TEST(bad_input) {
     static const struct {
         const char *rows, *terms, *settings, *refused, *skipped, *noted;
     } cases[] = {
-        {"1,2\n2,4\n3,5\n4,8\n", "sise", "", "unknown name 'sise', did you mean 'size'", 0, 0},
+        {"1,2\n2,4\n3,5\n4,8\n", "sise", "", "there is no size column 'sise'; did you mean 'size'?", 0, 0},
         {"1,2\n2,4\n3,5\n4,8\n", "size |", "", "nothing after a '|'", 0, 0},
         {"1,2\n2,4\n3,5\n4,8\n", "size | 5 | 4", "", "the break 4 comes after 5", 0, 0},
         {"1,2\n2,4\n3,5\n4,8\n", "size | 5 a b", "", "more than a name after '5'", 0, 0},

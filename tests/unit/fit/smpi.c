@@ -301,7 +301,8 @@ TEST(bad_input) {
         {3e-5, 3e-9, "breaks=1000,1000", 0, "the break 1000 comes after 1000", 0, 0},
         {3e-5, 3e-9, "breaks=1e6", 0, 0,
          "PingPong has fewer than two sizes in the segment from 1000000 byte on", 0},
-        {3e-5, 3e-9, "trim=0", "operatoin", "operatoin", 0, 0},
+        {3e-5, 3e-9, "trim=0", "operatoin",
+         "there is no operation column 'operatoin'; did you mean 'operation'?", 0, 0},
         {3e-5, 3e-9, "trim=0", "operation | 7", "breaks is set twice", 0, 0},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
