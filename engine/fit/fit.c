@@ -363,6 +363,24 @@ static int judge(struct fitting *fitting, struct model_group *group, struct fail
     return r;
 }
 
+/* Of a method whose rows mean something only together: what it says of each, and no scores. */
+static int show_rows(struct fitting *fitting, struct model_group *group, struct failure *failure) {
+    struct fit *fit = fitting->fit;
+    const struct rows *rows = &fitting->all;
+    if (!fit->mean || !fitting->request.library->fit->predict)
+        return 0;
+    struct predictions predictions = predictions_new(rows->view.count);
+    int r = predict_rows(fitting, group, rows, predictions.mean, predictions.sigma, predictions.log_density,
+                         failure);
+    for (size_t i = 0; r == 0 && i < rows->view.count; i++) {
+        fit->mean[rows->view.numbers[i]] = predictions.mean[i];
+        fit->sigma[rows->view.numbers[i]] = predictions.sigma[i];
+        fit->response[rows->view.numbers[i]] = rows->view.response[i];
+    }
+    predictions_clear(&predictions);
+    return r;
+}
+
 static char **labels_of(const struct fitting *fitting, size_t g) {
     const struct request *request = &fitting->request;
     size_t count = fitting->groups.label_count;
@@ -483,7 +501,7 @@ static int fit_group(struct fitting *fitting, size_t g, struct failure *failure)
         set_domain(fitting, &group->parts[p]);
     add_to_hull(fitting);
     if (plugin->whole)
-        return 0;
+        return show_rows(fitting, group, failure);
     r = judge(fitting, group, failure);
     return r < 0 || request->options->folds < 2 ? r : cross_validate(fitting, group, failure);
 }

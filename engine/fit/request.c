@@ -137,6 +137,7 @@ static int take_terms(struct request *request, struct failure *failure) {
     struct parameters *parameters = &request->parameters;
     cleanup_free char *copy = request->options->terms ? xstrdup(request->options->terms) : NULL;
     cleanup_free char *breaks = NULL, *names = NULL;
+    size_t column = first_column(parameters);
     bool has_names = false;
     int r = 0;
     if (request->library->fit->takes_terms)
@@ -152,8 +153,10 @@ static int take_terms(struct request *request, struct failure *failure) {
         char *longer = is_column ? xstrdup(*name ? name : "-") : xformat("%s,%s", names, *name ? name : "-");
         free(names);
         names = longer;
+        if (is_column && *word && column < parameters->count && !table_find(request->table, word))
+            return table_no_column(request->table, parameters->table[column].name, word, failure);
         if (is_column && *word)
-            r = set_from_terms(request, first_column(parameters), word, failure);
+            r = set_from_terms(request, column, word, failure);
         if (is_column)
             continue;
         longer = breaks ? xformat("%s,%s", breaks, word) : xstrdup(word);

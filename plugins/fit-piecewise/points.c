@@ -98,7 +98,7 @@ static void merge(struct points *points, enum equal equal) {
 
 int points_make(const struct fit_rows *rows, const struct fit_request *request, struct points *ret) {
     const double *x = rows->columns[request->values[SIZE].first];
-    bool relative = is_relative(request), sorted = true;
+    bool relative = is_relative(request);
     *ret = (struct points){0};
     if (make_room(ret, rows->count) < 0)
         return -ENOMEM;
@@ -107,10 +107,7 @@ int points_make(const struct fit_rows *rows, const struct fit_request *request, 
             ret->rows[ret->used++] =
                 (struct row){x[i], rows->response[i], rows->weights ? rows->weights[i] : 1};
     ret->not_positive = rows->count - ret->used;
-    for (size_t i = 1; sorted && i < ret->used; i++)
-        sorted = compare_rows(&ret->rows[i - 1], &ret->rows[i]) <= 0;
-    if (!sorted) /* the order of the table does not matter */
-        qsort(ret->rows, ret->used, sizeof *ret->rows, compare_rows);
+    qsort(ret->rows, ret->used, sizeof *ret->rows, compare_rows); /* the order of the table does not matter */
     ret->row_count = ret->used;
     merge(ret, (enum equal)piecewise_number(request, EQUAL));
     ret->problem = (struct segments_problem){.points = ret->count,

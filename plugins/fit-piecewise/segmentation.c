@@ -13,7 +13,6 @@ struct work {
     const struct fit_request *request;
     struct segmentation *result;
     size_t *borders; /* breaks that are given, as points; those beside all points are none */
-    size_t *names;   /* of each zone between borders: which of the given breaks it begins with, plus 1 */
     double price;    /* what a break more costs in the criterion */
     bool are_joined;
     struct plugin_message *message;
@@ -26,15 +25,12 @@ static void find_borders(struct work *work) {
     const struct points *points = &work->result->points;
     size_t at = 0, count = 0;
     for (size_t i = 0; i < given->count; i++) {
-        size_t before = count ? work->borders[count - 1] : 0;
         while (at < points->count && points->x[at] < given->numbers[i])
             at++;
-        bool is_outside = at == before || at == points->count;
-        if (!is_outside)
+        if (at == (count ? work->borders[count - 1] : 0) || at == points->count)
+            work->result->breaks_outside++;
+        else
             work->borders[count++] = at;
-        if (at < points->count)
-            work->names[count] = i + 1;
-        work->result->breaks_outside += is_outside;
     }
     work->result->points.problem.given = work->borders;
     work->result->points.problem.given_count = count;
@@ -83,31 +79,27 @@ static int find_breaks(const struct work *work, struct segments *ret) {
                         : r;
 }
 
+/* Sets new parts; the old ones are the caller's. */
 static int set_parts(struct work *work, const struct segments *segments) {
     struct segmentation *result = work->result;
     const struct plugin_value *given = &work->request->values[BREAKS], *names = &work->request->values[NAMES];
-    struct part *parts = realloc(result->parts, segments->count * sizeof *parts);
-    size_t zone = 0;
-    if (!parts)
-        return -ENOMEM;
-    result->parts = parts;
+    const double *x = result->points.x;
+    size_t zone = 0; /* how many given breaks there are up to here */
+    result->parts = calloc(segments->count, sizeof *result->parts);
     result->count = segments->count;
-    for (size_t i = 0; i < result->count; i++) {
-        size_t begin = segments->segments[i].begin;
-        bool is_given = zone < result->points.problem.given_count && work->borders[zone] == begin;
-        zone += is_given;
-        const char *name = names->count > 0 ? names->texts[work->names[zone]] : "-";
-        parts[i] =
-            (struct part){.begin = begin,
-                          .end = segments->segments[i].end,
-                          .from = is_given ? given->numbers[work->names[zone] - 1] : result->points.x[begin],
-                          .name = strcmp(name, "-") == 0 ? NULL : name,
-                          .is_given = is_given,
-                          .low = NAN,
-                          .high = NAN,
-                          .noise = NAN};
+    for (size_t i = 0; result->parts && i < result->count; i++) {
+        struct part *part = &result->parts[i];
+        part->begin = segments->segments[i].begin;
+        part->end = segments->segments[i].end;
+        while (zone < given->count && given->numbers[zone] <= x[part->begin])
+            zone++;
+        part->is_given = part->begin > 0 && zone > 0 && x[part->begin - 1] < given->numbers[zone - 1];
+        part->from = part->is_given ? given->numbers[zone - 1] : x[part->begin];
+        if (names->count > 0 && strcmp(names->texts[zone], "-") != 0)
+            part->name = names->texts[zone];
+        part->low = part->high = part->noise = NAN;
     }
-    return 0;
+    return result->parts ? 0 : -ENOMEM;
 }
 
 static bool has_breaks(const struct segmentation *result, const struct segments *segments) {
@@ -169,25 +161,27 @@ static int converge(struct work *work, double *about) {
     return r;
 }
 
-/* BEFORE keeps the parts of the round before: points are enough room. */
-static int log_rounds(struct work *work, double *about, struct part *before) {
+static int log_rounds(struct work *work, double *about) {
     struct segmentation *result = work->result;
     double least = INFINITY;
     for (int round = 0; round < ROUNDS_MAX; round++) {
-        bool same;
+        struct part *before = result->parts, *worse = NULL;
         size_t count = result->count;
-        memcpy(before, result->parts ? result->parts : before, count * sizeof *before);
+        bool same;
         int r = fit_once(work, &same);
         r = r < 0 ? r : converge(work, about);
         double value = r < 0 ? NAN : rate(work);
-        if (r < 0 || same)
-            return r;
-        if (value >= least) {
-            memcpy(result->parts, before, count * sizeof *before);
+        if (value >= least && !same) {
+            worse = result->parts;
+            result->parts = before;
             result->count = count;
             (void)take_lines(result, about);
-            return 0;
+        } else if (before != result->parts) {
+            worse = before;
         }
+        free(worse);
+        if (r < 0 || same || value >= least)
+            return r;
         least = value;
     }
     return 0;
@@ -196,12 +190,10 @@ static int log_rounds(struct work *work, double *about, struct part *before) {
 static int fit_log(struct work *work) {
     size_t count = work->result->points.count;
     double *about = malloc(count * sizeof *about);
-    struct part *before = malloc(count * sizeof *before);
     for (size_t i = 0; about && i < count; i++)
         about[i] = NAN;
-    int r = about && before ? log_rounds(work, about, before) : -ENOMEM;
+    int r = about ? log_rounds(work, about) : -ENOMEM;
     free(about);
-    free(before);
     return r;
 }
 
@@ -248,28 +240,19 @@ static int judge(struct work *work) {
     return room ? 0 : -ENOMEM;
 }
 
-/* How far the table's rows are from the line of their part, squared; in units of the line where errors are
- * relative, or of the mean of their x where the line is below a hundredth of it: one x that a line misses so
- * far is not to be the noise of all others. */
-static void measure_noise(struct work *work) {
-    struct segmentation *result = work->result;
-    const struct points *points = &result->points;
-    double all = 0, freedom = (double)points->used - (double)result->count - 1;
-    for (size_t i = 0; i < result->count; i++) {
-        struct part *part = &result->parts[i];
-        double squares = 0, rows = 0;
-        for (size_t k = part->begin; k < part->end; k++) {
-            double line = part_at(part, points->x[k]), mean = points->mean[k];
-            double unit = !is_relative(work->request) ? 1 : line > mean / 100 ? line : mean;
-            double distance = part->rss > 0 ? mean - line : 0; /* else it is rounding */
-            squares += (points->within[k] + points->copies[k] * distance * distance) / unit / unit;
-            rows += points->copies[k];
-        }
-        part->noise = rows > 2 ? sqrt(squares / (rows - 2)) : NAN;
-        all += squares;
+/* How far the table's rows are from the line of their part; in units of the line where errors are relative,
+ * or of the mean of their x where the line is below a hundredth of it: one x that a line misses so far is not
+ * to be the noise of all others. */
+static void measure_noise(const struct points *points, bool relative, struct part *part) {
+    double squares = 0, rows = 0;
+    for (size_t k = part->begin; k < part->end; k++) {
+        double line = part_at(part, points->x[k]), mean = points->mean[k];
+        double unit = !relative ? 1 : line > mean / 100 ? line : mean;
+        double distance = part->rss > 0 ? mean - line : 0; /* else it is rounding */
+        squares += (points->within[k] + points->copies[k] * distance * distance) / unit / unit;
+        rows += points->copies[k];
     }
-    for (size_t i = 0; work->are_joined && i < result->count; i++)
-        result->parts[i].noise = freedom > 0 ? sqrt(all / freedom) : NAN;
+    part->noise = rows > 2 ? sqrt(squares / (rows - 2)) : NAN;
 }
 
 /* ---- Altogether */
@@ -279,7 +262,7 @@ int segmentation_fit(const struct fit_rows *rows, const struct fit_request *requ
     *ret = (struct segmentation){0};
     struct work work = {.request = request,
                         .result = ret,
-                        .borders = calloc(2 * request->values[BREAKS].count + 2, sizeof *work.borders),
+                        .borders = calloc(request->values[BREAKS].count + 1, sizeof *work.borders),
                         .are_joined = piecewise_number(request, CONTINUOUS) > 0,
                         .message = message};
     bool same, is_aic = piecewise_number(request, CRITERION) == CRITERION_AIC;
@@ -287,7 +270,6 @@ int segmentation_fit(const struct fit_rows *rows, const struct fit_request *requ
     double per_break = fmax(piecewise_number(request, PER_BREAK) - work.are_joined, 0);
     int r = work.borders ? points_make(rows, request, &ret->points) : -ENOMEM;
     if (r == 0) {
-        work.names = work.borders + request->values[BREAKS].count;
         work.price = per_break * (is_aic ? 2 : log(ret->points.problem.measurements));
         find_borders(&work);
         r = check_points(&work);
@@ -296,8 +278,8 @@ int segmentation_fit(const struct fit_rows *rows, const struct fit_request *requ
         r = piecewise_number(request, CRITERION) == CRITERION_LOG ? fit_log(&work) : fit_once(&work, &same);
     r = r < 0 ? r : judge(&work);
     ret->parameters = 3 + per_break * ((double)ret->count - 1);
-    if (r == 0 && !rows->weights)
-        measure_noise(&work);
+    for (size_t i = 0; r == 0 && !rows->weights && i < ret->count; i++)
+        measure_noise(&ret->points, is_relative(request), &ret->parts[i]);
     free(work.borders);
     return r;
 }

@@ -17,68 +17,57 @@ enum operation operation_find(const char *text) {
     return (enum operation)i;
 }
 
-/* What each row is: probes that found something are none of the operations. */
-static enum operation *name_rows(const struct fit_rows *rows, const struct fit_request *request,
-                                 struct group *group) {
-    enum operation *operations = malloc((rows->count + 1) * sizeof *operations);
-    const struct plugin_value *value = request->values;
-    size_t operation = value[OPERATION].first, found = value[FOUND].first;
-    for (size_t i = 0; operations && i < rows->count; i++) {
+static bool is_true(const char *flag) {
+    return flag[0] != '\0' && strcmp(flag, "0") != 0 && strcmp(flag, "false") != 0;
+}
+
+void calls_classify(const struct fit_rows *rows, const struct fit_request *request, enum operation *ret,
+                    struct group *group) {
+    size_t operation = request->values[OPERATION].first, found = request->values[FOUND].first;
+    const double *sizes = rows->columns[request->values[SIZE].first], *durations = rows->response;
+    bool has_flags = request->values[FOUND].count > 0, is_raw = true;
+    for (size_t i = 0; i < rows->count; i++) {
         const char *text = request->levels[operation].texts[rows->categories[operation][i]];
-        const char *flag =
-            value[FOUND].count > 0 ? request->levels[found].texts[rows->categories[found][i]] : "";
-        operations[i] = operation_find(text);
-        if (operations[i] == OPERATIONS && group->other++ == 0)
+        bool is_found = has_flags && is_true(request->levels[found].texts[rows->categories[found][i]]);
+        ret[i] = operation_find(text);
+        if (ret[i] == OPERATIONS && group->stranger[0] == '\0')
             snprintf(group->stranger, sizeof group->stranger, "%s", text);
-        if (operations[i] != OPERATIONS && flag[0] != '\0' && strcmp(flag, "0") != 0 &&
-            strcmp(flag, "false") != 0) {
-            operations[i] = OPERATIONS;
-            group->other++;
-        }
+        ret[i] = is_found ? OPERATIONS : ret[i];
+        group->other += ret[i] == OPERATIONS;
+        is_raw = is_raw && ret[i] != PING_PONG;
     }
-    return operations;
-}
-
-static void add(struct calls *calls, double size, double duration) {
-    calls->sizes[calls->count] = size;
-    calls->durations[calls->count++] = duration;
-}
-
-/* Each operation gets its part of the memory: PingPong as many as there are, or as there are Sends. */
-static int lay_out(const enum operation *operations, size_t count, struct group *group) {
-    size_t most[OPERATIONS + 1] = {0}, at = 0;
-    for (size_t i = 0; i < count; i++)
-        most[operations[i]]++;
-    if (most[PING_PONG] == 0)
-        most[PING_PONG] = most[SEND];
-    group->memory = malloc(4 * (count + 1) * sizeof *group->memory);
-    for (size_t o = 0; group->memory && o < OPERATIONS; at += 2 * most[o], o++)
-        group->calls[o] = (struct calls){group->memory + at, group->memory + at + most[o], 0};
-    return group->memory ? 0 : -ENOMEM;
+    for (size_t i = 1; is_raw && i < rows->count; i++)
+        if (ret[i] == RECV && ret[i - 1] == SEND && sizes[i] == sizes[i - 1])
+            ret[i] = PAIRED;
+    for (size_t i = rows->count; i-- > 0;) {
+        bool is_negative = sizes[i] < 0 || durations[i] < 0 || (ret[i] == PAIRED && durations[i - 1] < 0);
+        group->negative += is_negative && ret[i] != OPERATIONS;
+        ret[i] = is_negative ? OPERATIONS : ret[i];
+    }
 }
 
 int group_read(const struct fit_rows *rows, const struct fit_request *request, struct group *ret) {
+    size_t starts[PAIRED + 2] = {0};
     *ret = (struct group){0};
-    enum operation *operations = name_rows(rows, request, ret);
-    const double *sizes = rows->columns[request->values[SIZE].first], *durations = rows->response;
-    bool is_raw = true;
-    int r = operations ? lay_out(operations, rows->count, ret) : -ENOMEM;
+    enum operation *operations = malloc((rows->count + 1) * sizeof *operations);
+    ret->memory = malloc((rows->count + 1) * sizeof *ret->memory);
+    int r = operations && ret->memory ? 0 : -ENOMEM;
+    if (r == 0)
+        calls_classify(rows, request, operations, ret);
     for (size_t i = 0; r == 0 && i < rows->count; i++)
-        is_raw = is_raw && operations[i] != PING_PONG;
+        starts[(operations[i] == PAIRED ? PING_PONG : operations[i]) + 1]++;
+    for (size_t o = 0; r == 0 && o < OPERATIONS; o++) {
+        starts[o + 1] += starts[o];
+        ret->calls[o].calls = ret->memory + starts[o];
+    }
     for (size_t i = 0; r == 0 && i < rows->count; i++) {
-        bool is_pair =
-            is_raw && i > 0 && operations[i] == RECV && operations[i - 1] == SEND && sizes[i] == sizes[i - 1];
-        if (operations[i] == OPERATIONS)
-            continue;
-        if (sizes[i] < 0 || durations[i] < 0 || (is_pair && durations[i - 1] < 0)) {
-            ret->negative++;
-            continue;
-        }
-        if (is_pair) /* it waited for the message: it is none for `or` */
-            add(&ret->calls[PING_PONG], sizes[i], durations[i] + durations[i - 1]);
-        else
-            add(&ret->calls[operations[i]], sizes[i], durations[i]);
-        ret->paired += is_pair;
+        bool is_pair = operations[i] == PAIRED; /* its Recv waited for the message: it is none for `or` */
+        struct calls *calls =
+            operations[i] == OPERATIONS ? NULL : &ret->calls[is_pair ? PING_PONG : operations[i]];
+        if (calls)
+            calls->calls[calls->count++] =
+                (struct call){rows->columns[request->values[SIZE].first][i],
+                              rows->response[i] + (is_pair ? rows->response[i - 1] : 0)};
     }
     free(operations);
     return r;

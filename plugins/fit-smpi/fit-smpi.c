@@ -95,17 +95,17 @@ static void give_factors(const struct tables *tables, size_t segment, const doub
     const struct fit_request *request = tables->request;
     const struct segment *ping_pong = tables_line(tables, PING_PONG, segment);
     static const struct segment nothing;
-    const struct segment * or = tables_is_charged(tables, RECV, segment) ? tables_line(tables, RECV, segment)
-                                                                         : &nothing;
+    bool has_receive = tables_is_charged(tables, RECV, segment);
+    const struct segment *receive = has_receive ? tables_line(tables, RECV, segment) : &nothing;
     double latency = smpi_number(request, LATENCY), bandwidth = smpi_number(request, BANDWIDTH);
-    double delay = (ping_pong->intercept - or->intercept) / 2, pace = (ping_pong->slope - or->slope) / 2;
-    double delay_error = sqrt(variances[0]) / 2, pace_error = sqrt(variances[1]) / 2;
+    double delay = (ping_pong->intercept - receive->intercept) / 2,
+           pace = (ping_pong->slope - receive->slope) / 2;
     double lat_factor = delay / latency, bw_factor = 1 / (pace * bandwidth);
     bool is_clamped = smpi_number(request, CLAMP) > 0;
     fit_result_value(result, "lat_factor", is_clamped ? fmax(lat_factor, 1) : lat_factor, "1");
-    fit_result_value(result, "lat_factor_error", delay_error / latency, "1");
+    fit_result_value(result, "lat_factor_error", sqrt(variances[0]) / 2 / latency, "1");
     fit_result_value(result, "bw_factor", is_clamped ? fmin(bw_factor, 1) : bw_factor, "1");
-    fit_result_value(result, "bw_factor_error", fabs(pace_error / pace * bw_factor), "1");
+    fit_result_value(result, "bw_factor_error", fabs(sqrt(variances[1]) / 2 / pace * bw_factor), "1");
     if (!(delay >= 0))
         fit_result_note(result, "PingPong has a negative latency from %.15g byte on",
                         tables_from(tables, segment));
@@ -126,7 +126,7 @@ static void find_variances(const struct segment *line, double ret[static 3]) {
 static void give_line(const struct tables *tables, enum operation operation, size_t segment,
                       struct fit_result *result) {
     const struct segment *line = tables_line(tables, operation, segment);
-    double v[3], n = (double)(line->end - line->begin), sigma = sqrt(line->rss / (n - 2)), or [3] = {0};
+    double v[3], n = (double)(line->end - line->begin), sigma = sqrt(line->rss / (n - 2)), receive[3] = {0};
     double explained = line->slope * line->slope * line->spread;
     char size[512];
     snprintf(size, sizeof size, "`%.500s`", tables->request->values[SIZE].text);
@@ -141,8 +141,8 @@ static void give_line(const struct tables *tables, enum operation operation, siz
     }
     if (operation == PING_PONG) {
         if (tables_is_charged(tables, RECV, segment))
-            find_variances(tables_line(tables, RECV, segment), or);
-        give_factors(tables, segment, (const double[]){v[0] + or [0], v[1] + or [1]}, result);
+            find_variances(tables_line(tables, RECV, segment), receive);
+        give_factors(tables, segment, (const double[]){v[0] + receive[0], v[1] + receive[1]}, result);
     } else {
         fit_result_value(result, "charged", tables_is_charged(tables, operation, segment), "1");
     }
@@ -156,48 +156,29 @@ static void give_line(const struct tables *tables, enum operation operation, siz
 }
 
 /* What a call costs whatever its size. */
-static int give_costs(struct tables *tables, const struct group *group, struct fit_result *result) {
-    for (enum operation o = IPROBE; o <= WTIME; o++) {
-        const struct calls *calls = &group->calls[o];
-        double mean, sigma, together = o == WTIME ? smpi_number(tables->request, WTIME_CALLS) : 1;
-        double *scratch = calls->count > 0 ? malloc(calls->count * sizeof *scratch) : NULL;
-        if (calls->count == 0)
-            continue;
-        if (!scratch)
-            return -ENOMEM;
-        trim_mean(calls, o == WTIME ? 0 : smpi_number(tables->request, TRIM), scratch, &mean, &sigma);
-        free(scratch);
-        fit_result_part(result, "whole", operation_names[o], -INFINITY, INFINITY);
-        fit_result_term(result, "1", mean / together, NAN);
-        give_noise(result, sigma / together);
-        fit_result_value(result, "rows", (double)calls->count, "1");
-        fit_result_value(result, "sigma", sigma / together, NULL);
-        tables->rows += calls->count;
-    }
-    return 0;
+static void give_cost(const struct tables *tables, enum operation operation, size_t rows,
+                      struct fit_result *result) {
+    const struct cost *cost = &tables->costs[operation - LINES];
+    fit_result_part(result, "whole", operation_names[operation], -INFINITY, INFINITY);
+    fit_result_term(result, "1", cost->mean, NAN);
+    give_noise(result, cost->sigma);
+    fit_result_value(result, "rows", (double)rows, "1");
+    fit_result_value(result, "sigma", cost->sigma, NULL);
 }
 
 static void note(const struct group *group, struct fit_result *result) {
-    static const struct {
-        enum operation operation;
-        const char *tables;
-    } needs[] = {{PING_PONG, "smpi/lat-factor and smpi/bw-factor"},
-                 {SEND, "smpi/os"},
-                 {ISEND, "smpi/ois"},
-                 {RECV, "smpi/or"},
-                 {IPROBE, "smpi/iprobe"},
-                 {TEST, "smpi/test"},
-                 {WTIME, "smpi/wtime"}};
+    static const char *const of[LINES + 3] = {
+        "smpi/ois is",    "smpi/os is",   "smpi/or is",   "smpi/lat-factor and smpi/bw-factor are",
+        "smpi/iprobe is", "smpi/test is", "smpi/wtime is"};
+    bool is_named = group->stranger[0] != '\0';
     if (group->negative > 0)
         fit_result_note(result, "rows left out, with a negative size or duration: %zu", group->negative);
     if (group->other > 0)
-        fit_result_note(result, "rows left out, of other operations%s%s%s: %zu",
-                        group->stranger[0] ? " such as '" : "", group->stranger,
-                        group->stranger[0] ? "'" : " or of probes that found something", group->other);
-    for (size_t i = 0; i < sizeof needs / sizeof *needs; i++)
-        if (group->calls[needs[i].operation].count == 0)
-            fit_result_note(result, "no %s: %s not known", operation_names[needs[i].operation],
-                            needs[i].tables);
+        fit_result_note(result, "rows left out, of other operations%s%s%s: %zu", is_named ? " such as '" : "",
+                        group->stranger, is_named ? "'" : " or of probes that found something", group->other);
+    for (size_t o = 0; o < LINES + 3; o++)
+        if (group->calls[o].count == 0)
+            fit_result_note(result, "no %s: %s not known", operation_names[o], of[o]);
 }
 
 static int fit_smpi(const struct fit_rows *rows, const struct fit_request *request, struct fit_result *result,
@@ -216,12 +197,9 @@ static int fit_smpi(const struct fit_rows *rows, const struct fit_request *reque
             for (size_t s = 0; s <= tables.break_count; s++)
                 if (is_line(tables_line(&tables, o, s)))
                     give_line(&tables, o, s, result);
-        r = give_costs(&tables, &group, result);
-    }
-    if (r == 0 && tables.rows == 0)
-        r = plugin_refuse(message, -EDOM,
-                          "no operation has two sizes, and none of Iprobe, Test and Wtime is there");
-    if (r == 0) {
+        for (enum operation o = IPROBE; o <= WTIME; o++)
+            if (group.calls[o].count > 0)
+                give_cost(&tables, o, group.calls[o].count, result);
         fit_result_part(result, "protocol", "protocol", -INFINITY, INFINITY);
         fit_result_value(result, "latency", smpi_number(request, LATENCY), "s");
         fit_result_value(result, "bandwidth", smpi_number(request, BANDWIDTH), "By/s");
@@ -234,6 +212,43 @@ static int fit_smpi(const struct fit_rows *rows, const struct fit_request *reque
     return r;
 }
 
+/* ---- What the model says of rows */
+
+static const struct model_part *find_part(const struct model_group *group, enum operation operation,
+                                          double size) {
+    for (size_t i = 0; operation < OPERATIONS && i < group->part_count; i++) {
+        const struct model_part *part = &group->parts[i];
+        if (strcmp(part->name, operation_names[operation]) == 0 && size >= part->from && size < part->to)
+            return part;
+    }
+    return NULL;
+}
+
+/* The Recv of a raw ping-pong is what its Send leaves of it; a Wtime row is many calls. */
+static int predict_smpi(const struct model *model, const struct model_group *group,
+                        const struct fit_rows *rows, const struct fit_request *request, double *mean,
+                        double *sigma, struct plugin_message *message) {
+    struct group counts = {0};
+    enum operation *each = malloc((rows->count + 1) * sizeof *each);
+    (void)message;
+    if (!each)
+        return -ENOMEM;
+    calls_classify(rows, request, each, &counts);
+    for (size_t i = 0; i < rows->count; i++) {
+        enum operation operation = each[i] == PAIRED ? PING_PONG : each[i];
+        double size = rows->columns[request->values[SIZE].first][i];
+        double calls = operation == WTIME ? smpi_number(request, WTIME_CALLS) : 1;
+        const struct model_part *part = find_part(group, operation, size);
+        double slope =
+            part && model->term_count > 1 ? part->estimates[1].estimate : 0; /* costs alone have none */
+        mean[i] = part ? calls * (part->estimates[0].estimate + slope * size) : NAN;
+        sigma[i] = part && part->noise.kind == MODEL_NOISE_HOMOSCEDASTIC ? calls * part->noise.constant : NAN;
+        mean[i] -= each[i] == PAIRED ? rows->response[i - 1] : 0;
+    }
+    free(each);
+    return 0;
+}
+
 ASSAY_FIT_PLUGIN("smpi", "0.2.0", "SMPI's factor tables from point-to-point calls of MPI", .fit = fit_smpi,
-                 .check = check_smpi, .parameters = parameters, .response_units = times, .rows_min = 1,
-                 .whole = true);
+                 .predict = predict_smpi, .check = check_smpi, .parameters = parameters,
+                 .response_units = times, .rows_min = 1, .whole = true);

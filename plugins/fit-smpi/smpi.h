@@ -49,6 +49,7 @@ enum operation {
     ASYNCHRONOUS, /* no call: the size is a threshold that was measured */
     DETACHED_THRESHOLD,
     OPERATIONS,
+    PAIRED, /* a Recv that is with the Send before it a PingPong */
 };
 
 extern const char *const operation_names[OPERATIONS]; /* "Isend" */
@@ -56,21 +57,29 @@ extern const char *const operation_names[OPERATIONS]; /* "Isend" */
 /* The operation that TEXT names, with or without "MPI_" and in any case; OPERATIONS where it names none. */
 enum operation operation_find(const char *text);
 
+struct call {
+    double size, duration; /* bytes, s */
+};
+
 /* Of one operation, in the order of the table. */
 struct calls {
-    double *sizes, *durations; /* bytes, s */
+    struct call *calls;
     size_t count;
 };
 
 struct group {
     struct calls calls[OPERATIONS];
-    double *memory;
-    size_t negative, other, paired; /* rows left out: of negative sizes or durations, of other operations */
-    char stranger[64];              /* the first of these, "" where they are probes that found something */
+    struct call *memory;
+    size_t negative, other; /* rows left out: of negative sizes or durations, of other operations */
+    char stranger[64];      /* the first of these, "" where they are probes that found something */
 };
 
-/* A group with no PingPong may be raw data of both ends: there a Send whose next row is a Recv of the same
- * size is a ping-pong that took both durations together, and its Recv is none for itself. 0 or -ENOMEM. */
+/* What each of ROWS is, in RET: OPERATIONS where it is to be left out. A group with no PingPong may be raw
+ * data of both ends: there a Send whose next row is a Recv of the same size is a ping-pong that took both
+ * durations together, and its Recv is PAIRED. */
+void calls_classify(const struct fit_rows *rows, const struct fit_request *request, enum operation *ret,
+                    struct group *group);
+/* 0 or -ENOMEM. */
 int group_read(const struct fit_rows *rows, const struct fit_request *request, struct group *ret);
 void group_clear(struct group *group);
 
@@ -91,14 +100,18 @@ void trim_mean(const struct calls *calls, double share, double *scratch, double 
 
 /* ---- Tables */
 
+struct cost {
+    double mean, sigma; /* s a call; NaN: not known */
+};
+
 struct tables {
     const struct fit_request *request;
     struct fit_result *result; /* takes notes */
     double async_threshold, detached_threshold;
     double breaks[SMPI_BREAKS_MAX]; /* ascending */
     size_t break_count;
-    bool are_found;
-    size_t rows; /* that entered a line or a mean */
+    struct cost costs[WTIME - LINES + 1]; /* of Iprobe, Test, Wtime */
+    size_t rows;                          /* that entered a line or a mean */
     struct segment
         *lines; /* of each operation, by segment; begin and end count calls; fewer than 2 sizes: no line */
 };

@@ -31,22 +31,19 @@ bool tables_is_charged(const struct tables *tables, enum operation operation, si
 static void trim(const struct tables *tables, enum operation operation, struct calls *calls,
                  double *scratch) {
     const struct fit_request *request = tables->request;
-    double share = smpi_number(request, TRIM);
+    double share = smpi_number(request, operation == PING_PONG ? TRIM_PING_PONG : TRIM);
     size_t block = (size_t)smpi_number(request, BLOCK), blocks = (calls->count + block - 1) / block;
     size_t mixed = trim_mixed_blocks(calls, block);
     enum trim_per per = (enum trim_per)smpi_number(request, TRIM_PER);
-    if (operation == PING_PONG) {
-        share = smpi_number(request, TRIM_PING_PONG);
-        if (share > 0)
-            trim_by_size(calls, share, is_old(tables), scratch);
+    bool by_size =
+        operation == PING_PONG || per == TRIM_PER_SIZE || (per == TRIM_PER_AUTO && 2 * mixed > blocks);
+    if (share == 0)
         return;
-    }
-    bool by_size = per == TRIM_PER_SIZE || (per == TRIM_PER_AUTO && 2 * mixed > blocks);
     if (by_size)
         trim_by_size(calls, share, is_old(tables), scratch);
     else
         trim_by_rows(calls, block, share, is_old(tables), scratch);
-    if (mixed > 0 && per != TRIM_PER_SIZE)
+    if (mixed > 0 && per != TRIM_PER_SIZE && operation != PING_PONG)
         fit_result_note(tables->result,
                         "%s is trimmed %s: %zu of its %zu blocks of %zu rows hold several sizes",
                         operation_names[operation], by_size ? "size by size" : "by blocks (see trim-per)",
@@ -60,18 +57,12 @@ static size_t average(const struct calls *calls, double *x, double *y, double *w
     size_t count = 0;
     for (size_t begin = 0, end; begin < calls->count; begin = end) {
         long double sum = 0;
-        size_t rows = 0;
-        for (end = begin; end < calls->count && calls->sizes[end] == calls->sizes[begin]; end++)
-            if (calls->durations[end] > 0) { /* errors are relative */
-                sum += calls->durations[end];
-                rows++;
-            }
-        if (rows == 0)
-            continue;
-        x[count] = calls->sizes[begin];
-        y[count] = (double)(sum / (long double)rows);
+        for (end = begin; end < calls->count && calls->calls[end].size == calls->calls[begin].size; end++)
+            sum += calls->calls[end].duration;
+        x[count] = calls->calls[begin].size;
+        y[count] = (double)(sum / (long double)(end - begin));
         weights[count] = 1 / (y[count] * y[count]);
-        count++;
+        count += y[count] > 0; /* errors are relative */
     }
     return count;
 }
@@ -109,17 +100,18 @@ static int find_in_points(struct tables *tables, const double *x, const double *
 
 static int find_breaks(struct tables *tables, const struct calls *ping_pong, double *scratch,
                        struct plugin_message *message) {
-    size_t count = ping_pong->count, bytes = count * sizeof(double);
-    double *memory = malloc(5 * (count + 1) * sizeof *memory), *x = memory + 2 * count, *y = x + count;
-    struct calls calls = {memory, memory + count, count};
-    if (!memory)
-        return -ENOMEM;
-    memcpy(calls.sizes, ping_pong->sizes, bytes);
-    memcpy(calls.durations, ping_pong->durations, bytes);
-    trim_by_size(&calls, smpi_number(tables->request, TRIM), is_old(tables), scratch);
-    count = average(&calls, x, y, y + ping_pong->count);
-    int r = count < MINIMUM_SIZES ? 0 : find_in_points(tables, x, y, y + ping_pong->count, count, message);
-    free(memory);
+    size_t all = ping_pong->count;
+    double *x = malloc(3 * (all + 1) * sizeof *x), *y = x + all, *weights = y + all;
+    struct calls calls = {malloc((all + 1) * sizeof *calls.calls), all};
+    int r = x && calls.calls ? 0 : -ENOMEM;
+    if (r == 0) {
+        memcpy(calls.calls, ping_pong->calls, all * sizeof *calls.calls);
+        trim_by_size(&calls, smpi_number(tables->request, TRIM), is_old(tables), scratch);
+        size_t count = average(&calls, x, y, weights);
+        r = count < MINIMUM_SIZES ? 0 : find_in_points(tables, x, y, weights, count, message);
+    }
+    free(x);
+    free(calls.calls);
     return r;
 }
 
@@ -129,16 +121,16 @@ static int choose_breaks(struct tables *tables, const struct calls *ping_pong, d
     char list[1024] = "none";
     size_t length = 0;
     tables->break_count = given->count;
-    memcpy(tables->breaks, given->count ? given->numbers : tables->breaks,
-           given->count * sizeof *tables->breaks);
-    tables->are_found = given->count == 0 && smpi_number(tables->request, FIND_BREAKS) > 0;
-    int r = tables->are_found ? find_breaks(tables, ping_pong, scratch, message) : 0;
+    for (size_t i = 0; i < given->count; i++)
+        tables->breaks[i] = given->numbers[i];
+    bool are_found = given->count == 0 && smpi_number(tables->request, FIND_BREAKS) > 0;
+    int r = are_found ? find_breaks(tables, ping_pong, scratch, message) : 0;
     for (size_t i = 0; i < tables->break_count && length < sizeof list - 32; i++)
         length += (size_t)snprintf(list + length, sizeof list - length, "%s%.15g", i ? ", " : "",
                                    tables->breaks[i]);
-    const char *from = tables->are_found ? "found in PingPong: the best segments by BIC of relative errors"
-                       : given->count    ? "given"
-                                         : "find-breaks=no";
+    const char *from = are_found      ? "found in PingPong: the best segments by BIC of relative errors"
+                       : given->count ? "given"
+                                      : "find-breaks=no";
     fit_result_note(tables->result, "breaks (By): %s; %s", list, from);
     return r;
 }
@@ -150,46 +142,31 @@ static double choose_threshold(const struct tables *tables, enum parameter param
                                const struct calls *measured, double fallback) {
     double set = smpi_number(tables->request, parameter), least = INFINITY;
     for (size_t i = 0; i < measured->count; i++)
-        least = fmin(least, measured->sizes[i]);
+        least = fmin(least, measured->calls[i].size);
     return !isnan(set) ? set : isfinite(least) ? fmin(least, INT32_MAX) : fallback;
-}
-
-static const char *segment_name(const struct tables *tables, size_t segment, char name[static 96]) {
-    double to = tables_to(tables, segment);
-    snprintf(name, 96, isfinite(to) ? "from %.15g to %.15g byte" : "from %.15g byte",
-             tables_from(tables, segment), to);
-    return name;
 }
 
 static void fit_lines(struct tables *tables, enum operation operation, const struct calls *calls,
                       double *room) {
     double *x = room, *y = room + calls->count;
-    char name[96];
     for (size_t s = 0; s <= tables->break_count; s++) {
         struct segments_problem problem = {.x = x, .y = y};
         struct segment *line = &tables->lines[(size_t)operation * (tables->break_count + 1) + s];
         size_t count = 0;
         for (size_t i = 0; i < calls->count; i++)
-            if (calls->sizes[i] >= tables_from(tables, s) && calls->sizes[i] < tables_to(tables, s)) {
-                x[count] = calls->sizes[i];
-                y[count++] = calls->durations[i];
+            if (calls->calls[i].size >= tables_from(tables, s) &&
+                calls->calls[i].size < tables_to(tables, s)) {
+                x[count] = calls->calls[i].size;
+                y[count++] = calls->calls[i].duration;
             }
         if (count > 0)
             segments_line(&problem, 0, count, line);
         tables->rows += is_line(line) ? count : 0;
         if (!is_line(line) && calls->count > 0 && is_to_charge(tables, operation, s))
-            fit_result_note(tables->result, "%s has fewer than two sizes %s: nothing is charged there",
-                            operation_names[operation], segment_name(tables, s, name));
+            fit_result_note(tables->result,
+                            "%s has fewer than two sizes from %.15g byte on: nothing is charged there",
+                            operation_names[operation], tables_from(tables, s));
     }
-}
-
-static int check_ping_pong(const struct tables *tables, struct plugin_message *message) {
-    char name[96];
-    for (size_t s = 0; s <= tables->break_count; s++)
-        if (!is_line(tables_line(tables, PING_PONG, s)))
-            return plugin_refuse(message, -EDOM, "PingPong has fewer than two sizes %s",
-                                 segment_name(tables, s, name));
-    return 0;
 }
 
 int tables_make(struct group *group, struct tables *tables, struct plugin_message *message) {
@@ -197,7 +174,6 @@ int tables_make(struct group *group, struct tables *tables, struct plugin_messag
     for (size_t o = 0; o < OPERATIONS; o++)
         longest = group->calls[o].count > longest ? group->calls[o].count : longest;
     double *room = malloc(2 * (longest + 1) * sizeof *room);
-    bool has_ping_pong = group->calls[PING_PONG].count > 0;
     tables->async_threshold = choose_threshold(tables, ASYNC, &group->calls[ASYNCHRONOUS], 0);
     tables->detached_threshold =
         choose_threshold(tables, DETACHED, &group->calls[DETACHED_THRESHOLD], DETACHED_DEFAULT);
@@ -208,8 +184,25 @@ int tables_make(struct group *group, struct tables *tables, struct plugin_messag
         trim(tables, o, &group->calls[o], room);
         fit_lines(tables, o, &group->calls[o], room);
     }
+    for (enum operation o = IPROBE; r == 0 && o <= WTIME; o++) {
+        struct cost *cost = &tables->costs[o - LINES];
+        double calls = o == WTIME ? smpi_number(tables->request, WTIME_CALLS) : 1;
+        double share = o == WTIME ? 0 : smpi_number(tables->request, TRIM);
+        trim_mean(&group->calls[o], share, room, &cost->mean, &cost->sigma);
+        cost->mean /= calls;
+        cost->sigma /= calls;
+        tables->rows += group->calls[o].count;
+    }
     free(room);
-    return r == 0 && has_ping_pong ? check_ping_pong(tables, message) : r;
+    if (r == 0 && tables->rows == 0)
+        return plugin_refuse(message, -EDOM,
+                             "no operation has two sizes, and there is no Iprobe, Test or Wtime");
+    for (size_t s = 0; r == 0 && group->calls[PING_PONG].count > 0 && s <= tables->break_count; s++)
+        if (!is_line(tables_line(tables, PING_PONG, s)))
+            return plugin_refuse(message, -EDOM,
+                                 "PingPong has fewer than two sizes in the segment from %.15g byte on",
+                                 tables_from(tables, s));
+    return r;
 }
 
 void tables_clear(struct tables *tables) {

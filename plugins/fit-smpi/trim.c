@@ -2,11 +2,6 @@
 #include "plugins/fit-smpi/smpi.h"
 
 #include <stdlib.h>
-#include <string.h>
-
-struct call {
-    double size, duration;
-};
 
 static int compare_numbers(const void *a, const void *b) {
     double x = *(const double *)a, y = *(const double *)b;
@@ -28,18 +23,21 @@ static double quantile(const double *sorted, size_t count, double p, bool old_r)
     return (1 - rest) * sorted[low] + rest * sorted[low + 1];
 }
 
-/* Of calls BEGIN to END - 1 those that are kept go to the end of CALLS, which has fewer than BEGIN yet. */
+static void sort_durations(const struct call *calls, size_t count, double *ret) {
+    for (size_t i = 0; i < count; i++)
+        ret[i] = calls[i].duration;
+    qsort(ret, count, sizeof *ret, compare_numbers);
+}
+
+/* Of calls BEGIN to END - 1 those that are kept go to the end of CALLS, which has at most BEGIN yet. */
 static void keep_block(struct calls *calls, size_t begin, size_t end, double share, bool old_r,
                        double *scratch) {
     size_t count = end - begin;
-    memcpy(scratch, calls->durations + begin, count * sizeof *scratch);
-    qsort(scratch, count, sizeof *scratch, compare_numbers);
+    sort_durations(calls->calls + begin, count, scratch);
     double least = quantile(scratch, count, share, old_r), most = quantile(scratch, count, 1 - share, old_r);
     for (size_t i = begin; i < end; i++)
-        if (!(calls->durations[i] < least || calls->durations[i] > most)) {
-            calls->sizes[calls->count] = calls->sizes[i];
-            calls->durations[calls->count++] = calls->durations[i];
-        }
+        if (!(calls->calls[i].duration < least || calls->calls[i].duration > most))
+            calls->calls[calls->count++] = calls->calls[i];
 }
 
 void trim_by_rows(struct calls *calls, size_t block, double share, bool old_r, double *scratch) {
@@ -51,20 +49,10 @@ void trim_by_rows(struct calls *calls, size_t block, double share, bool old_r, d
 
 void trim_by_size(struct calls *calls, double share, bool old_r, double *scratch) {
     size_t count = calls->count;
-    struct call *sorted = malloc((count + 1) * sizeof *sorted);
-    if (!sorted)
-        return; /* nothing is cut; what comes next wants as much memory */
-    for (size_t i = 0; i < count; i++)
-        sorted[i] = (struct call){calls->sizes[i], calls->durations[i]};
-    qsort(sorted, count, sizeof *sorted, compare_calls);
-    for (size_t i = 0; i < count; i++) {
-        calls->sizes[i] = sorted[i].size;
-        calls->durations[i] = sorted[i].duration;
-    }
-    free(sorted);
+    qsort(calls->calls, count, sizeof *calls->calls, compare_calls);
     calls->count = 0;
     for (size_t begin = 0, end; begin < count; begin = end) {
-        for (end = begin + 1; end < count && calls->sizes[end] == calls->sizes[begin];)
+        for (end = begin + 1; end < count && calls->calls[end].size == calls->calls[begin].size;)
             end++;
         keep_block(calls, begin, end, end - begin < 3 ? 0 : share, old_r,
                    scratch); /* of two both would be cut */
@@ -76,7 +64,7 @@ size_t trim_mixed_blocks(const struct calls *calls, size_t block) {
     for (size_t begin = 0; begin < calls->count; begin += block) {
         bool differ = false;
         for (size_t i = begin + 1; i < calls->count && i < begin + block; i++)
-            differ = differ || calls->sizes[i] != calls->sizes[begin];
+            differ = differ || calls->calls[i].size != calls->calls[begin].size;
         mixed += differ;
     }
     return mixed;
@@ -86,8 +74,7 @@ void trim_mean(const struct calls *calls, double share, double *scratch, double 
                double *ret_sigma) {
     size_t first = (size_t)floor((double)calls->count * share), kept = calls->count - 2 * first;
     long double sum = 0, squares = 0;
-    memcpy(scratch, calls->durations, calls->count * sizeof *scratch);
-    qsort(scratch, calls->count, sizeof *scratch, compare_numbers);
+    sort_durations(calls->calls, calls->count, scratch);
     for (size_t i = 0; i < kept; i++)
         sum += scratch[first + i];
     *ret_mean = kept > 0 ? (double)(sum / (long double)kept) : NAN;

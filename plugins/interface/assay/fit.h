@@ -161,8 +161,8 @@ struct fit_plugin {
      */
     int (*fit)(const struct fit_rows *rows, const struct fit_request *request, struct fit_result *result,
                struct plugin_message *message);
-    /* Optional: what GROUP says of each of ROWS, for a kind of model that the host cannot evaluate. NaN:
-     * nothing. MEAN and SIGMA have rows->count entries. */
+    /* Optional: what GROUP says of each of ROWS, for a kind of model that the host cannot evaluate, or a
+     * `whole` method. NaN: nothing. MEAN and SIGMA have rows->count entries. */
     int (*predict)(const struct model *model, const struct model_group *group, const struct fit_rows *rows,
                    const struct fit_request *request, double *mean, double *sigma,
                    struct plugin_message *message);

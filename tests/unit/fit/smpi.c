@@ -133,7 +133,7 @@ TEST(no_ping_pong) {
     begin();
     add_costs();
     ask();
-    assert_noted("no PingPong: smpi/lat-factor and smpi/bw-factor not known");
+    assert_noted("no PingPong: smpi/lat-factor and smpi/bw-factor are not known");
     assert_null(find_part("PingPong", 0));
     assert_near(part_of("Send", 0)->estimates[0].estimate, 3e-6);
     assert_charged("Recv", 1, 0);
@@ -145,7 +145,7 @@ TEST(no_ping_pong) {
     add("PingPong", 100, -1e-6);
     assert_int_equal(text_append_string(&table_text, "PingPong,,1\nPingPong,100,inf\n"), 0);
     ask();
-    assert_noted("no Isend: smpi/ois not known");
+    assert_noted("no Isend: smpi/ois is not known");
     assert_noted("such as 'Barrier': 1");
     assert_noted("a negative size or duration: 2");
     assert_true(model_group_value(fitted(), "rows_left_out") == 2);
@@ -170,7 +170,28 @@ TEST(pairs_and_groups) {
     assert_near(value_of(part_of("PingPong", 0), "lat_factor"), 3e-6 / 2 / 1e-5);
     assert_near(value_of(part_of("PingPong", 1000), "bw_factor"), 1 / (1e9 * 4e-9 / 2));
     assert_true(is_noted(&fit->model->groups[1], "no PingPong"));
-    assert_noted("no Isend: smpi/ois not known");
+    assert_noted("no Isend: smpi/ois is not known");
+}
+
+/* What the model says of each row: of the Recv of a raw pair what its Send leaves of the ping-pong, of a
+ * Wtime row what so many calls cost, of other operations nothing. */
+TEST(rows) {
+    begin();
+    for (int i = 0; i < 40; i++) {
+        double size = i < 20 ? 100 + 10 * i : 2000 + 100 * i;
+        add("Send", size, 1e-6 + 1e-9 * size);
+        add("Recv", size, 2e-6 + 3e-9 * size + (i == 3 ? 1e-4 : 0));
+    }
+    add("Wtime", 0, 0.5);
+    add("Barrier", 1, 1);
+    set("trim-per=size");
+    (void)try_fit("smpi", NULL, (struct fit_options){.keep_predictions = true, .folds = 5});
+    assert_true(isnan(model_group_value(fitted(), "folds")));
+    for (size_t i = 60; i < 80; i++)
+        assert_near(fit->mean[i], fit->response[i]);
+    assert_true(fit->response[7] - fit->mean[7] > 5e-5);
+    assert_near(fit->mean[80], 0.5);
+    assert_true(isnan(fit->mean[81]));
 }
 
 /* Thresholds that were measured, and probes that found something, in the same table. */
@@ -278,8 +299,10 @@ TEST(bad_input) {
         {3e-5, 0, "trim=0", 0, 0, 0, "no bandwidth from 0 byte on"},
         {-1e-9, 3e-9, "trim=0", 0, 0, 0, "negative latency from 0 byte on"},
         {3e-5, 3e-9, "breaks=1000,1000", 0, "the break 1000 comes after 1000", 0, 0},
-        {3e-5, 3e-9, "breaks=1e6", 0, 0, "PingPong has fewer than two sizes from 1000000 byte", 0},
-        {3e-5, 3e-9, "trim=0", "operatoin", "operatoin", 0, 0},
+        {3e-5, 3e-9, "breaks=1e6", 0, 0,
+         "PingPong has fewer than two sizes in the segment from 1000000 byte on", 0},
+        {3e-5, 3e-9, "trim=0", "operatoin",
+         "there is no operation column 'operatoin'; did you mean 'operation'?", 0, 0},
         {3e-5, 3e-9, "trim=0", "operation | 7", "breaks is set twice", 0, 0},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
