@@ -2,12 +2,13 @@
 
 #include "engine/command-line/output.h"
 #include "engine/command-line/progress.h"
-#include "engine/command-line/unit-prediction.h"
+#include "engine/command-line/shown.h"
 #include "engine/command-line/until.h"
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/clock.h"
 #include "engine/foundation/file.h"
 #include "engine/foundation/memory.h"
+#include "engine/model/durations.h"
 #include "engine/run/run.h"
 
 #include <errno.h>
@@ -115,6 +116,16 @@ static int check_resubmit(const struct execution *execution, struct failure *fai
     return 0;
 }
 
+int execution_predict(void *context, const struct plan *plan, double *ret_seconds, struct failure *failure) {
+    (void)context;
+    char warning[EXTRAPOLATION_SENTENCE_SIZE];
+    const char *file = plan->campaign->walltime.model;
+    int r = durations_predict(file, plan->design, ret_seconds, warning, failure);
+    if (r == 0 && warning[0])
+        fprintf(stderr, "assay: warning: %s: %s\n", shown(file).text, shown(warning).text);
+    return r;
+}
+
 int execution_carry_out(const struct execution *execution, struct failure *failure) {
     struct progress progress;
     const struct verb_arguments *arguments = execution->arguments;
@@ -141,7 +152,7 @@ int execution_carry_out(const struct execution *execution, struct failure *failu
         .observer = progress_observer(&progress),
         .command = command,
         .until_ns = until_ns,
-        .predict = unit_prediction_make,
+        .predict = execution_predict,
     };
     r = carry_out_part(&request, execution->inputs, failure);
     if (verb_switch(arguments, "--resubmit"))

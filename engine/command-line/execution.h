@@ -6,6 +6,7 @@
 #include "engine/command-line/verb.h"
 #include "engine/run/campaign/campaign.h"
 #include "engine/run/campaign/inputs.h"
+#include "engine/run/campaign/plan.h"
 
 /* Options of both, for their tables. */
 #define EXECUTION_OPTION_UNTIL                                                                               \
@@ -39,6 +40,9 @@ struct execution {
 };
 
 int execution_carry_out(const struct execution *execution, struct failure *failure);
+
+/* For struct run_request: how long the units of each row take, by the campaign's model (durations.h). */
+int execution_predict(void *context, const struct plan *plan, double *ret_seconds, struct failure *failure);
 
 /* Refuses a run whose originals have changed since, with the difference; only reports it, with AS_RECORDED.
  */

@@ -86,8 +86,12 @@ static int run_verb(const struct verb *verb, size_t count, const char *const *wo
                     struct failure *failure) {
     cleanup(verb_arguments_clear) struct verb_arguments arguments = {0};
     int r = verb_parse(verb, count, words, &arguments, failure);
-    if (r > 0)
-        return print_help(verb, failure);
+    if (r > 0) {
+        r = print_help(verb, failure);
+        if (r == 0 && verb->help && words[0][0] != '-')
+            verb->help(words[0]);
+        return r;
+    }
     return r < 0 ? r : verb->run(&arguments, failure);
 }
 

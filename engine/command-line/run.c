@@ -1,10 +1,10 @@
 /* assay run: executes a campaign, or shows what it would do. */
 #include "engine/command-line/execution.h"
 #include "engine/command-line/recorded-run.h"
-#include "engine/command-line/unit-prediction.h"
 #include "engine/command-line/verb.h"
 
 #include "engine/foundation/cleanup.h"
+#include "engine/foundation/memory.h"
 #include "engine/run/campaign/campaign.h"
 #include "engine/run/campaign/plan-describe.h"
 #include "engine/run/campaign/unfinished.h"
@@ -42,8 +42,8 @@ static const struct verb_option options[] = {
 
 /* A model that would be refused is so before the run, too. */
 static int check_model(const struct plan *plan, struct failure *failure) {
-    cleanup_free double *seconds = calloc(plan->design->row_count + 1, sizeof *seconds);
-    return seconds ? unit_prediction_make(NULL, plan, seconds, failure) : failure_memory(failure);
+    cleanup_free double *seconds = xcalloc(plan->design->row_count + 1, sizeof *seconds);
+    return execution_predict(NULL, plan, seconds, failure);
 }
 
 static int dry_run(const struct campaign *campaign, const char *runs, bool json, struct failure *failure) {

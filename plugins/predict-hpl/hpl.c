@@ -2,75 +2,89 @@
 
 #include <math.h>
 
-static double power(double base, int exponent) {
-    double result = 1;
-    for (int i = 0; i < exponent; i++)
-        result *= base;
-    return result;
-}
-
-static double term_value(const struct hpl_term *term, double m, double n, double k) {
-    return power(m, term->m) * power(n, term->n) * power(k, term->k);
-}
-
-double hpl_evaluate(const struct hpl_term *terms, const double *coefficients, size_t count, double m,
-                    double n, double k) {
-    double seconds = 0;
-    for (size_t t = 0; t < count; t++)
-        seconds += coefficients[t] * term_value(&terms[t], m, n, k);
-    return seconds;
-}
+struct sum {
+    const struct hpl_scenario *scenario;
+    hpl_dgemm dgemm;
+    void *context;
+    struct hpl_time time;
+};
 
 double hpl_flops(double n) {
     return (2.0 / 3.0 * n + 1.5) * n * n;
 }
 
 /* gamma 2N^3/(3PQ) + beta N^2 (3P+Q)/(2PQ) + alpha N ((NB+1) log2 P + P)/NB */
-static double closed_form(const struct hpl_scenario *s, double gamma) {
-    return gamma * 2 * s->n * s->n * s->n / (3 * s->p * s->q) +
+static double closed_form(const struct hpl_scenario *s) {
+    return s->gamma * 2 * s->n * s->n * s->n / (3 * s->p * s->q) +
            s->word * s->n * s->n * (3 * s->p + s->q) / (2 * s->p * s->q) +
            s->latency * s->n * ((s->nb + 1) * log2(s->p) + s->p) / s->nb;
 }
 
-struct hpl_time hpl_predict(const struct hpl_scenario *s, const struct hpl_dgemm *dgemm, hpl_visit visit,
-                            void *context) {
-    struct hpl_time time = {.closed = closed_form(s, dgemm->gamma)};
-    double rounds = log2(s->p);
-    for (double done = 0; done < s->n; done += s->nb) {
-        double width = s->n - done < s->nb ? s->n - done : s->nb;
-        double rows = s->n - done, rest = rows - width; /* of the panel; of the trailing matrix */
-        time.panels++;
-        double work = (rows / s->p - width / 3) * width * width * dgemm->gamma;
-        if (3 * rows < s->p * width) { /* a process has fewer rows than the term takes away */
-            time.clamped++;
-            time.hidden -= work;
-            work = 0;
-        }
-        time.factorisation += work + width * rounds * (s->latency + s->word * 2 * width);
-        time.broadcast += s->latency + s->word * width * rows / s->p;
-        time.swap += s->latency * (rounds + s->p - 1) + 3 * s->word * rest * width / s->q;
-        if (rest <= 0)
-            continue;
-        double m = rest / s->p, n = rest / s->q;
-        double seconds = hpl_evaluate(dgemm->terms, dgemm->coefficients, dgemm->term_count, m, n, width);
-        if (!(seconds > 0)) {
-            seconds = 2 * m * n * width * dgemm->gamma;
-            time.replaced++;
-        }
-        time.update += seconds + dgemm->gamma * rest * width * width / s->q;
-        if (visit)
-            visit(context, m, n, width, seconds);
-    }
-    return time;
+/* (rows/P - width/3) width^2 gamma: negative where a process has fewer rows than the term takes away. */
+static double published_work(struct sum *sum, double count, double rows, double width) {
+    const struct hpl_scenario *s = sum->scenario;
+    double work = (rows / s->p - width / 3) * width * width * s->gamma;
+    if (3 * rows >= s->p * width)
+        return work;
+    sum->time.clamped += count;
+    sum->time.hidden -= count * work;
+    return 0;
 }
 
-void hpl_sum_terms(const struct hpl_scenario *s, const struct hpl_term *terms, size_t count, double *sums) {
-    for (size_t t = 0; t < count; t++)
-        sums[t] = 0;
-    for (double done = 0; done < s->n; done += s->nb) {
-        double width = s->n - done < s->nb ? s->n - done : s->nb;
-        double rest = s->n - done - width;
-        for (size_t t = 0; rest > 0 && t < count; t++)
-            sums[t] += term_value(&terms[t], rest / s->p, rest / s->q, width);
+/* A panel is factored by halves: the left one, dtrsm, dgemm with as many columns as the half has, the right
+ * one. At a level there are CALLS dgemm of (rows/P - width/2 on average) x half x half. All levels together
+ * are the flops of the source. */
+static double recursive_work(struct sum *sum, double count, double rows, double width) {
+    const struct hpl_scenario *s = sum->scenario;
+    double work = 0, below = fmax(rows / s->p - width / 2, 0), calls = 1, half = width / 2;
+    for (; half >= s->least_half; half /= 2, calls *= 2)
+        work += calls * (sum->dgemm(sum->context, count * calls, false, below, half, half) +
+                         s->gamma * half * half * half);
+    /* What is left: below width^2 / calls + width^3 / (6 calls^2) flops. */
+    double least = s->least_half;
+    return work + sum->dgemm(sum->context, 0, false, below, least, least) * width * half / (least * least) +
+           s->gamma * width * 4 * half * half / 6;
+}
+
+/* Adds the panel that begins at column DONE and has WIDTH columns, COUNT times. */
+static void add_panel(struct sum *sum, double count, double done, double width) {
+    const struct hpl_scenario *s = sum->scenario;
+    struct hpl_time *time = &sum->time;
+    double rows = s->n - done, rest = rows - width; /* of the panel; of the trailing matrix */
+    double rounds = log2(s->p);
+    double work =
+        s->recursive ? recursive_work(sum, count, rows, width) : published_work(sum, count, rows, width);
+    time->panels += count;
+    time->factorisation += count * (work + width * rounds * (s->latency + s->word * 2 * width));
+    if (s->q > 1)
+        time->broadcast += count * (s->latency + s->word * width * rows / s->p);
+    if (s->p > 1)
+        time->swap += count * (s->latency * (rounds + s->p - 1) + 3 * s->word * rest * width / s->q);
+    if (rest > 0)
+        time->update += count * (sum->dgemm(sum->context, count, true, rest / s->p, rest / s->q, width) +
+                                 s->gamma * rest * width * width / s->q);
+}
+
+/* The sum of a function of the panel over COUNT neighbouring panels about number CENTRE is COUNT/2 times its
+ * sum over CENTRE +- sqrt((COUNT^2 - 1)/12), exactly for polynomials of third degree. */
+static void add_block(struct sum *sum, double count, double centre) {
+    double nb = sum->scenario->nb, off = sqrt((count * count - 1) / 12);
+    add_panel(sum, count / 2, (centre - off) * nb, nb);
+    add_panel(sum, count / 2, (centre + off) * nb, nb);
+}
+
+struct hpl_time hpl_predict(const struct hpl_scenario *s, hpl_dgemm dgemm, void *context) {
+    struct sum sum = {.scenario = s, .dgemm = dgemm, .context = context, .time = {.closed = closed_form(s)}};
+    double whole = ceil(s->n / s->nb) - 1, blocks = (double)(s->nodes_max / 2);
+    if (whole <= (double)s->nodes_max) {
+        for (double i = 0; i < whole; i++)
+            add_panel(&sum, 1, i * s->nb, s->nb);
+    } else {
+        for (double b = 0; b < blocks; b++) {
+            double from = floor(whole * b / blocks), to = floor(whole * (b + 1) / blocks);
+            add_block(&sum, to - from, (from + to - 1) / 2);
+        }
     }
+    add_panel(&sum, 1, whole * s->nb, s->n - whole * s->nb); /* the last leaves nothing to update */
+    return sum.time;
 }

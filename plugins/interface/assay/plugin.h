@@ -93,6 +93,8 @@ struct plugin_parameter {
     bool whole;              /* the number must be whole */
     bool required;           /* it must be set, or a column be found */
     const char *help;        /* one line */
+    /* Of a number: outside of these the user is warned, with the unit; both 0: any is plausible. */
+    double plausible_minimum, plausible_maximum;
 };
 
 /* The value of a parameter. */

@@ -39,25 +39,38 @@ struct predict_value {
     double outside_hull;       /* how far beyond the hull of all rows, in widths of the hull; 0 inside */
 };
 
+/* Where a model came from. */
+struct predict_source {
+    const char *file;   /* base name of its file */
+    const char *sha256; /* of the file, in hex */
+    /* What the user called it (`assay export kernels dtrsm=calls.json`: of a role that takes many, any word
+     * may stand where the role does), or its file's name up to the first point. */
+    const char *name;
+};
+
 /* The models of a plugin, and what the host does for it. The host's memory, valid until close. */
 struct predict_inputs {
     uint32_t size;
     void *context;
-    const struct model *const *const *models; /* by role: a list of models */
+    const struct model *const *const *models; /* by role: a list of models; in a draw, drawn ones */
     const size_t *model_counts;               /* by role; 0: none was given */
     const struct plugin_value *options;       /* of each of predict_plugin.options */
     uint64_t seed;
-    /* The mean and noise that GROUP of MODEL has where the columns named NAMES have these VALUES. In a draw
-     * the coefficients are drawn once a draw, and DRAW_NOISE adds the noise of one measurement to the mean.
-     * -EDOM: the model is not defined there. */
+    /* The mean and noise that GROUP of MODEL has where the columns named NAMES have these VALUES; a name
+     * "operation=Send" is of a column of texts, and its value is ignored. The host warns, once a scenario,
+     * where more than 1 % of all that a model said, as a share of the means, is extrapolated. In a draw the
+     * coefficients are drawn once a draw, DRAW_NOISE adds the noise of one measurement to the mean, and
+     * standard error and extrapolation are not found. -EDOM: the model is not defined there. */
     int (*evaluate)(void *context, const struct model *model, size_t group, const char *const *names,
                     const double *values, size_t count, bool draw_noise, struct predict_value *ret,
                     struct plugin_message *message);
-    /* Numbers in [0, 1) and standard normal ones from the stream STREAM of this seed and draw; the same
-     * wherever and whenever they are asked for. */
+    /* Number INDEX, in [0, 1) or standard normal, of the stream STREAM of this seed and draw; the same
+     * wherever and whenever it is asked for, and in all scenarios. */
     double (*uniform)(void *context, const char *stream, uint64_t index);
     double (*normal)(void *context, const char *stream, uint64_t index);
     bool is_draw; /* one of many whose values are summarised: remarks are not looked at */
+    const struct predict_source *const *sources; /* by role, one a model */
+    const char *engine;                          /* "assay 1.0", for what is written */
 };
 
 /* Takes what run() found. */
@@ -68,7 +81,8 @@ struct predict_output {
     void (*remark)(void *context, bool warning, const char *sentence);
     int (*text)(void *context, const char *bytes,
                 size_t length); /* appends to the text; 0 or negative errno */
-    /* A row more of the result, where a scenario has several; VALUES one a column. */
+    /* A row more of the result, where a scenario has several; VALUES one a column, TEXTS likewise (NULL: no
+     * column is a text). 0 or negative errno. */
     int (*row)(void *context, const double *values, const char *const *texts);
 };
 
@@ -100,8 +114,10 @@ struct predict_plugin {
     const struct predict_column *columns;      /* likewise; NULL: the result is a text */
     const char *suffix;                        /* of the text's file: ".xml" */
     int (*open)(const struct predict_inputs *inputs, void **ret_state, struct plugin_message *message);
-    /* PARAMETERS: a value for each. RET_VALUES: one a column, NaN for undefined; of a plugin whose scenarios
-     * have several rows each goes through output->row instead. -EDOM: this scenario has no answer. */
+    /* PARAMETERS: a value for each. RET_VALUES: one a column, NaN at first and for undefined; of a plugin
+     * whose scenarios have several rows each goes through output->row instead. INPUTS has the same context as
+     * those of open(). -EDOM: this scenario has no answer, for the reason in MESSAGE, and the others are
+     * still run; other errors end all. */
     int (*run)(void *state, const struct predict_inputs *inputs, const struct plugin_value *parameters,
                double *ret_values, struct predict_output *output, struct plugin_message *message);
     void (*close)(void *state); /* NULL is fine */

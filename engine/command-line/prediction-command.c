@@ -1,0 +1,104 @@
+#include "engine/command-line/prediction-command.h"
+
+#include "engine/command-line/output.h"
+#include "engine/command-line/shown.h"
+#include "engine/foundation/cleanup.h"
+#include "engine/foundation/file.h"
+#include "engine/foundation/memory.h"
+#include "engine/foundation/number.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+const struct verb_option prediction_command_options[] = {
+    {"--set", 0, "NAME=VALUE", "An option of the plugin, with its unit.", true},
+    {"--output", 'o', "FILE", "Write the result to FILE instead of standard output.", false},
+    {"--seed", 0, "SEED", "Of what is drawn: the same seed gives the same result on every machine (1).",
+     false},
+    {"--parameters", 0, NULL, "Print which models and options the plugin takes.", false},
+    {0},
+};
+
+static int read_whole(const struct verb_arguments *arguments, const char *option, uint64_t fallback,
+                      uint64_t *ret, struct failure *failure) {
+    const char *text = verb_value(arguments, option);
+    *ret = fallback;
+    return !text || number_parse_uint64(text, strlen(text), ret)
+               ? 0
+               : failure_input(failure, NULL, 0, 0, "%s '%.64s'; expected a whole number", option, text);
+}
+
+/* No input may be overwritten. */
+static int check_output(const struct verb_arguments *arguments, const struct prediction_request *request,
+                        struct failure *failure) {
+    cleanup_free const char **paths = xcalloc(request->model_count + 1, sizeof *paths);
+    for (size_t i = 0; i < request->model_count; i++)
+        paths[i] = models_path(request->models[i]);
+    paths[request->model_count] = request->scenarios;
+    return output_check(verb_value(arguments, "--output"), paths, request->model_count + 1, failure);
+}
+
+int prediction_command_make(const struct verb_arguments *arguments, const char *prefix,
+                            struct prediction **ret, struct failure *failure) {
+    cleanup(installation_clear) struct installation installation = {0};
+    struct prediction_request request = {.models = arguments->operands + 1,
+                                         .model_count = arguments->operand_count - 1,
+                                         .scenarios = verb_value(arguments, "--scenario")};
+    cleanup_free const char **settings = verb_values(arguments, "--set", &request.setting_count);
+    uint64_t draws;
+    request.settings = settings;
+    int r = verb_check_settings(arguments, "--set", failure);
+    r = r < 0 ? r : read_whole(arguments, "--seed", 1, &request.seed, failure);
+    r = r < 0 ? r : read_whole(arguments, "--draws", 0, &draws, failure);
+    r = r < 0 ? r : check_output(arguments, &request, failure);
+    r = r < 0 ? r : installation_init(&installation, NULL, getenv("ASSAY_PATH"), failure);
+    if (r < 0)
+        return r;
+    request.draws = (size_t)draws;
+    return prediction_make(&installation, prefix, arguments->operands[0], &request, ret, failure);
+}
+
+int prediction_command_parameters(const char *prefix, const char *name, struct failure *failure) {
+    cleanup(installation_clear) struct installation installation = {0};
+    cleanup(library_cleanup) struct library *library = NULL;
+    cleanup(report_cleanup) struct report *report = report_new();
+    int r = installation_init(&installation, NULL, getenv("ASSAY_PATH"), failure);
+    r = r < 0 ? r : library_open(&installation, prefix, name, &library, failure);
+    if (r < 0)
+        return r;
+    const char *suffix = library->predict->suffix;
+    report_note(report->root, REPORT_LINE, "%s-%s %s: %s%s%s%s", prefix, name, library->plugin->version,
+                library->plugin->summary, suffix ? " (" : "", suffix ? suffix : "", suffix ? ")" : "");
+    prediction_report_parameters(library->predict, report->root);
+    report_print(report, stdout, false);
+    return 0;
+}
+
+void prediction_command_help(const char *prefix, const char *name) {
+    printf("\n");
+    (void)prediction_command_parameters(prefix, name, NULL); /* no such plugin: the command's help is all */
+}
+
+int prediction_command_write(const struct verb_arguments *arguments, const char *prefix,
+                             struct failure *failure) {
+    cleanup(prediction_cleanup) struct prediction *prediction = NULL;
+    const char *output = verb_value(arguments, "--output");
+    if (verb_switch(arguments, "--parameters"))
+        return prediction_command_parameters(prefix, arguments->operands[0], failure);
+    int r = prediction_command_make(arguments, prefix, &prediction, failure);
+    if (r == 0 && prediction->plugin->columns)
+        r = prediction_append_csv(prediction, &prediction->text, failure);
+    if (r == 0 && output)
+        r = file_write_output(output, prediction->text.bytes, prediction->text.length, failure);
+    if (r == 0 && output && prediction->plugin->columns)
+        r = prediction_write_package(prediction, output, failure);
+    if (r < 0)
+        return r;
+    if (!output)
+        fwrite(prediction->text.bytes, 1, prediction->text.length, stdout);
+    for (size_t i = 0; i < prediction->results[0].remark_count; i++)
+        fprintf(stderr, "assay: %s: %s\n", prediction->results[0].remarks[i].warning ? "warning" : "note",
+                shown(prediction->results[0].remarks[i].sentence).text);
+    return 0;
+}

@@ -1,0 +1,367 @@
+#include "engine/predict/models.h"
+
+#include "engine/foundation/cleanup.h"
+#include "engine/foundation/file.h"
+#include "engine/foundation/hash.h"
+#include "engine/foundation/memory.h"
+#include "engine/foundation/text.h"
+#include "engine/model/extrapolation.h"
+#include "engine/model/model.h"
+#include "engine/model/noise.h"
+#include "engine/model/read.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* A part of what a model said that is smaller than this may be extrapolated without a warning. */
+static const double noteworthy = 0.01;
+
+/* ---- Roles
+ * ---------------------------------------------------------------------------------------------------- */
+
+static bool takes(const struct predict_role *role, const char *kind) {
+    for (size_t i = 0; role->kinds && role->kinds[i]; i++)
+        if (strcmp(role->kinds[i], kind) == 0)
+            return true;
+    return !role->kinds;
+}
+
+/* What stands before the first '=' of WORD, where that is no part of a path; 0: nothing. */
+static size_t name_length(const char *word) {
+    size_t length = strcspn(word, "=/");
+    return word[length] == '=' && !file_exists(word) ? length : 0;
+}
+
+const char *models_path(const char *word) {
+    size_t length = name_length(word);
+    return length ? word + length + 1 : word;
+}
+
+/* "REASON; expected dgemm (linear, piecewise), network (smpi)". */
+static int refuse_role(const struct predict_role *roles, const char *file, const char *reason,
+                       struct failure *failure) {
+    cleanup(text_clear) struct text list;
+    text_init(&list, FAILURE_TEXT_SIZE / 2);
+    for (size_t i = 0; roles[i].name; i++) { /* what is too long is cut */
+        (void)text_printf(&list, "%s%s (", i ? ", " : "", roles[i].name);
+        for (size_t k = 0; roles[i].kinds && roles[i].kinds[k]; k++)
+            (void)text_printf(&list, "%s%s", k ? ", " : "", roles[i].kinds[k]);
+        (void)text_append_string(&list, roles[i].kinds ? ")" : "any kind)");
+    }
+    return failure_input(failure, file, 0, 0, "%s; expected the role %s", reason, list.bytes);
+}
+
+/* The role that WORD names, or, where it names none, the only one that takes models of this kind. */
+static int choose_role(const struct models *models, const char *word, struct given_model *given,
+                       struct failure *failure) {
+    const struct predict_role *roles = models->library->predict->roles;
+    const char *kind = given->model->kind, *file = given->source.file;
+    size_t length = name_length(word), called = models->role_count, fitting = 0;
+    for (size_t i = 0; i < models->role_count; i++) {
+        if (length > 0 && strlen(roles[i].name) == length && strncmp(roles[i].name, word, length) == 0)
+            called = i;
+        if (takes(&roles[i], kind) && (length == 0 || roles[i].many)) {
+            given->role = i;
+            fitting++;
+        }
+    }
+    bool is_called = called < models->role_count;
+    if (is_called)
+        given->role = called;
+    given->source.name =
+        length > 0 && !is_called ? xstrndup(word, length) : xstrndup(file, strcspn(file, "."));
+    if (is_called ? takes(&roles[called], kind) : fitting == 1)
+        return 0;
+    cleanup_free char *reason =
+        is_called     ? xformat("the model is of the kind '%.64s', which the role '%s' does not take", kind,
+                                roles[called].name)
+        : length > 0  ? xformat("there is no role '%.*s'", (int)(length < 64 ? length : 64), word)
+        : fitting > 1 ? xformat("the model may have one of several roles; name it by ROLE=FILE")
+                      : xformat("the model is of the kind '%.64s'", kind);
+    return refuse_role(roles, given->model->file, reason, failure);
+}
+
+/* A response that should be a time, and whose unit is not known, is taken for seconds. */
+static int check_time(struct models *models, struct given_model *given, struct failure *failure) {
+    double seconds;
+    if (!models->library->predict->roles[given->role].is_time)
+        return 0;
+    int r = model_response_seconds(given->model, &seconds, failure);
+    if (r < 0 || given->model->response_seconds != 0)
+        return r;
+    given->model->response_seconds = 1;
+    models->notes = xrealloc(models->notes, (models->note_count + 1) * sizeof *models->notes);
+    models->notes[models->note_count++] = xformat("the unit of '%s' in '%s' is not known; it is taken as s",
+                                                  given->model->response, given->source.file);
+    return 0;
+}
+
+/* ---- Opening
+ * -------------------------------------------------------------------------------------------------- */
+
+static int read_given(struct models *models, const char *word, struct failure *failure) {
+    struct given_model *given = &models->items[models->count++];
+    const char *path = models_path(word);
+    char *sha256 = xcalloc(1, HASH_HEX_SIZE);
+    given->source = (struct predict_source){.file = xstrdup(file_base_name(path)), .sha256 = sha256};
+    int r = model_file_read(path, &given->model, failure);
+    r = r < 0 ? r : hash_file(path, sha256, NULL, failure);
+    r = r < 0 ? r : choose_role(models, word, given, failure);
+    r = r < 0 ? r : check_time(models, given, failure);
+    if (r < 0 || !evaluator_knows(given->model->kind))
+        return r;
+    r = evaluator_new(given->model, &given->evaluator, failure);
+    if (r < 0)
+        return r;
+    size_t count = given->evaluator->input_count + 1;
+    given->bound = xcalloc(count, sizeof *given->bound);
+    given->codes = xcalloc(count, sizeof *given->codes);
+    given->row = xcalloc(count, sizeof *given->row);
+    return 0;
+}
+
+static int check_counts(const struct models *models, const size_t *counts, struct failure *failure) {
+    const struct predict_role *roles = models->library->predict->roles;
+    for (size_t i = 0; i < models->role_count; i++) {
+        if (counts[i] == 0 && !roles[i].optional)
+            return failure_input(failure, NULL, 0, 0,
+                                 "there is no model for the role '%s' (%s); give %s=FILE", roles[i].name,
+                                 roles[i].help, roles[i].name);
+        if (counts[i] > 1 && !roles[i].many)
+            return failure_input(failure, NULL, 0, 0, "%zu models have the role '%s'; expected one",
+                                 counts[i], roles[i].name);
+    }
+    return 0;
+}
+
+/* The lists that the plugin sees, by role; the models in them change with each draw. */
+static int make_lists(struct models *models, struct failure *failure) {
+    size_t *counts = xcalloc(models->role_count + 1, sizeof *counts), k = 0;
+    const struct model *const **lists = xcalloc(models->role_count + 1, sizeof *lists);
+    const struct predict_source **sources = xcalloc(models->role_count + 1, sizeof *sources);
+    const struct model **pointers = xcalloc(models->count + 1, sizeof *pointers);
+    struct predict_source *origins = xcalloc(models->count + 1, sizeof *origins);
+    for (size_t role = 0; role <= models->role_count; role++) {
+        lists[role] = pointers + k; /* that of role 0 is the start of them all */
+        sources[role] = origins + k;
+        for (size_t i = 0; role < models->role_count && i < models->count; i++)
+            if (models->items[i].role == role) {
+                pointers[k] = models->items[i].model;
+                origins[k] = models->items[i].source;
+                models->items[i].seen = &pointers[k++];
+                counts[role]++;
+            }
+    }
+    models->view.models = lists;
+    models->view.model_counts = counts;
+    models->view.sources = sources;
+    return check_counts(models, counts, failure);
+}
+
+/* ---- What the plugin calls
+ * ------------------------------------------------------------------------------------ */
+
+static struct given_model *find_given(struct models *models, const struct model *model) {
+    for (size_t i = 0; i < models->count; i++)
+        if (models->items[i].model == model || models->items[i].drawn == model)
+            return &models->items[i];
+    return NULL;
+}
+
+static bool is_bound(const struct given_model *given, const char *const *names, size_t count) {
+    if (!given->names || given->name_count != count)
+        return false;
+    for (size_t i = 0; i < count; i++)
+        if (strcmp(given->names[i], names[i]) != 0)
+            return false;
+    return true;
+}
+
+static void forget_names(struct given_model *given) {
+    for (size_t i = 0; given->names && i < given->name_count; i++)
+        free(given->names[i]);
+    free(take_pointer(given->names));
+}
+
+/* Finds the columns of the evaluator among NAMES: "m", or "operation=Send" for one of texts. */
+static int bind_names(struct given_model *given, const char *const *names, size_t count,
+                      struct plugin_message *message) {
+    if (is_bound(given, names, count))
+        return 0;
+    forget_names(given);
+    for (size_t i = 0; i < given->evaluator->input_count; i++) {
+        const struct evaluator_input *column = &given->evaluator->inputs[i];
+        size_t length = strlen(column->name), k = 0;
+        while (k < count && (strncmp(names[k], column->name, length) != 0 ||
+                             names[k][length] != (column->is_text ? '=' : '\0')))
+            k++;
+        if (k == count)
+            return plugin_refuse(message, -EINVAL,
+                                 "the model '%s' needs the column '%.128s'%s, which is not known here",
+                                 given->source.file, column->name, column->is_text ? ", a text" : "");
+        given->bound[i] = k;
+        given->codes[i] = column->is_text ? evaluator_code(given->evaluator, i, names[k] + length + 1) : NAN;
+    }
+    given->names = xcalloc(count + 1, sizeof *given->names);
+    given->name_count = count;
+    for (size_t i = 0; i < count; i++)
+        given->names[i] = xstrdup(names[i]);
+    return 0;
+}
+
+static void count_extrapolation(struct given_model *given, const struct predict_value *value) {
+    double weight = fabs(value->mean);
+    given->all += weight;
+    if (!extrapolation_is_outside(value))
+        return;
+    given->outside += weight;
+    if (given->extrapolated.extrapolated_by == 0 || weight > given->largest) {
+        given->largest = weight;
+        given->extrapolated = *value;
+    }
+}
+
+static double draw_noise_of(struct models *models, const struct given_model *given,
+                            const struct model_group *group, double sigma) {
+    double normal = random_stream_normal(&models->noise), uniform = random_stream_uniform(&models->noise);
+    const struct model_part *part = evaluator_part(given->evaluator, group, given->row);
+    double offset = part ? noise_draw(&part->noise, sigma, normal, uniform) : NAN;
+    return isfinite(offset) ? offset : 0;
+}
+
+static int evaluate(void *context, const struct model *model, size_t group, const char *const *names,
+                    const double *values, size_t count, bool draw_noise, struct predict_value *ret,
+                    struct plugin_message *message) {
+    struct models *models = context;
+    struct given_model *given = find_given(models, model);
+    *ret = (struct predict_value){NAN, NAN, .standard_error = NAN, .extrapolated_by = 1};
+    if (!given || group >= given->model->group_count)
+        return plugin_refuse(message, -EINVAL, "the plugin evaluates a model or group that it was not given");
+    if (!given->evaluator)
+        return plugin_refuse(message, -EINVAL,
+                             "the model '%s' is of the kind '%s', which is not evaluated row by row",
+                             given->source.file, model->kind);
+    int r = bind_names(given, names, count, message);
+    if (r < 0)
+        return r;
+    for (size_t i = 0; i < given->evaluator->input_count; i++)
+        given->row[i] = given->evaluator->inputs[i].is_text ? given->codes[i] : values[given->bound[i]];
+    const struct model_group *of = &(given->drawn ? given->drawn : given->model)->groups[group];
+    if (given->drawn)
+        r = evaluator_row(given->evaluator, of, given->row, &ret->mean, &ret->sigma);
+    else
+        r = evaluator_predict(given->evaluator, of, given->row, ret);
+    if (r < 0)
+        return plugin_refuse(message, r, "the model '%s' has no value at %s = %g%s", given->source.file,
+                             count ? names[0] : "1", count ? values[0] : 1, count > 1 ? ", ..." : "");
+    if (!given->drawn)
+        count_extrapolation(given, ret);
+    else if (draw_noise)
+        ret->mean += draw_noise_of(models, given, of, ret->sigma);
+    return 0;
+}
+
+static double uniform(void *context, const char *name, uint64_t index) {
+    struct random_stream stream;
+    random_stream_init(&stream, ((struct models *)context)->view.seed, name, index);
+    return random_stream_uniform(&stream);
+}
+
+/* For model_draw() too, whose context is a seed. */
+static double normal_of_seed(void *seed, const char *name, uint64_t index) {
+    struct random_stream stream;
+    random_stream_init(&stream, *(uint64_t *)seed, name, index);
+    return random_stream_normal(&stream);
+}
+
+static double normal(void *context, const char *name, uint64_t index) {
+    return normal_of_seed(&((struct models *)context)->view.seed, name, index);
+}
+
+int models_open(struct models *models, const struct library *library, const char *const *words, size_t count,
+                uint64_t seed, struct failure *failure) {
+    *models = (struct models){.library = library, .seed = seed};
+    models->view = (struct predict_inputs){.size = sizeof models->view,
+                                           .context = models,
+                                           .seed = seed,
+                                           .evaluate = evaluate,
+                                           .uniform = uniform,
+                                           .normal = normal,
+                                           .engine = "assay " ASSAY_VERSION};
+    while (library->predict->roles[models->role_count].name)
+        models->role_count++;
+    if (count > MODELS_MAX)
+        return failure_input(failure, NULL, 0, 0, "%zu models were given; expected at most %d", count,
+                             (int)MODELS_MAX);
+    models->items = xcalloc(count + 1, sizeof *models->items);
+    for (size_t i = 0; i < count; i++) {
+        int r = read_given(models, words[i], failure);
+        if (r < 0)
+            return r;
+    }
+    models_begin(models);
+    return make_lists(models, failure);
+}
+
+void models_clear(struct models *models) {
+    for (size_t i = 0; i < models->count; i++) {
+        struct given_model *given = &models->items[i];
+        model_draw_free(given->drawn);
+        evaluator_free(given->evaluator);
+        model_file_free(given->model);
+        forget_names(given);
+        free(given->bound), free(given->codes), free(given->row);
+        free((char *)given->source.file), free((char *)given->source.sha256),
+            free((char *)given->source.name);
+    }
+    for (size_t i = 0; i < models->note_count; i++)
+        free(models->notes[i]);
+    if (models->view.models) {
+        free((const struct model **)models->view.models[0]);
+        free((struct predict_source *)models->view.sources[0]);
+    }
+    free((const struct model *const **)models->view.models), free((size_t *)models->view.model_counts);
+    free((const struct predict_source **)models->view.sources);
+    free(models->items), free(models->notes);
+    *models = (struct models){0};
+}
+
+/* ---- Draws
+ * ---------------------------------------------------------------------------------------------------- */
+
+void models_draw(struct models *models, uint64_t draw) {
+    struct random_stream stream;
+    random_stream_init(&stream, models->seed, "draw", draw);
+    models->view.is_draw = draw > 0;
+    models->view.seed = draw > 0 ? random_stream_bits(&stream) : models->seed;
+    for (size_t i = 0; i < models->count; i++) {
+        struct given_model *given = &models->items[i];
+        uint64_t seed = random_stream_bits(&stream);
+        model_draw_free(take_pointer(given->drawn));
+        if (draw > 0)
+            given->drawn = model_draw(given->model, normal_of_seed, &seed);
+        *given->seen = draw > 0 ? given->drawn : given->model;
+    }
+}
+
+void models_begin(struct models *models) {
+    random_stream_init(&models->noise, models->view.seed, "noise", 0);
+    for (size_t i = 0; i < models->count; i++) {
+        struct given_model *given = &models->items[i];
+        given->all = given->outside = given->largest = 0;
+        given->extrapolated = (struct predict_value){0};
+    }
+}
+
+void models_warn(const struct models *models, struct predict_output *output) {
+    for (size_t i = 0; i < models->count; i++) {
+        const struct given_model *given = &models->items[i];
+        char reason[EXTRAPOLATION_SENTENCE_SIZE];
+        if (given->outside > noteworthy * given->all)
+            predict_remark(output, true,
+                           "%.0f %% of what '%s' says here is extrapolated; where it is most, %s",
+                           100 * given->outside / given->all, given->source.file,
+                           extrapolation_describe(&given->extrapolated, reason));
+    }
+}

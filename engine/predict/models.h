@@ -1,0 +1,58 @@
+/*
+ * The models of a prediction: each read, given to its role, and evaluated for the plugin; drawn from its
+ * covariance, where the plugin is run for a draw. Used by this room alone.
+ */
+#ifndef ASSAY_PREDICT_MODELS_H
+#define ASSAY_PREDICT_MODELS_H
+
+#include "engine/model/evaluator.h"
+#include "engine/numerics/random.h"
+#include "engine/plugin/library.h"
+
+enum { MODELS_MAX = 4096 };
+
+struct given_model {
+    size_t role; /* of the plugin's */
+    struct model *model, *drawn;
+    const struct model **seen;    /* where the plugin sees one of the two */
+    struct predict_source source; /* texts are owned */
+    struct evaluator *evaluator;  /* NULL: the kind is not evaluated row by row */
+    /* Which of the names of the last call each input of the evaluator is, and the codes of texts. */
+    char **names;
+    size_t name_count, *bound;
+    double *codes, *row;
+    /* In the scenario in hand: the sum of the means, in all and extrapolated, and the extrapolated row with
+     * the largest mean. */
+    double all, outside, largest;
+    struct predict_value extrapolated;
+};
+
+struct models {
+    const struct library *library;
+    struct predict_inputs view; /* what the plugin gets */
+    struct given_model *items;  /* as they were given */
+    size_t count, role_count;
+    uint64_t seed;
+    struct random_stream noise;
+    char **notes; /* what the user must know of the models: sentences */
+    size_t note_count;
+};
+
+/* WORDS are "ROLE=FILE", "FILE" where one role alone takes a model of that kind, or "NAME=FILE" for a role
+ * that takes many. FAILURE_INPUT: a model of a kind that no role takes, a role without a model, ... MODELS is
+ * to be cleared after failures too. */
+int models_open(struct models *models, const struct library *library, const char *const *words, size_t count,
+                uint64_t seed, struct failure *failure);
+void models_clear(struct models *models);
+
+/* The path in such a word. */
+const char *models_path(const char *word);
+
+/* From now on all models are drawn: those of draw DRAW, from 1; 0: as they were read. */
+void models_draw(struct models *models, uint64_t draw);
+/* Before each run of the plugin. */
+void models_begin(struct models *models);
+/* After it: remarks to OUTPUT which models were extrapolated. */
+void models_warn(const struct models *models, struct predict_output *output);
+
+#endif

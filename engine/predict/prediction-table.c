@@ -1,0 +1,365 @@
+/* The result of a prediction as a table: for files, for programs, for people. */
+#include "engine/predict/prediction.h"
+
+#include "archive-format/datapackage.h"
+#include "engine/documents/csv.h"
+#include "engine/documents/unit.h"
+#include "engine/foundation/cleanup.h"
+#include "engine/foundation/file.h"
+#include "engine/foundation/memory.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { DIGITS = 5 }; /* that people see */
+
+enum source { NAME, PARAMETER, VALUE, MEAN, LOW, HIGH, REMARKS };
+
+/* A column of the table; texts are owned. */
+struct shape_column {
+    enum source source;
+    size_t index; /* of the parameter, or of the plugin's column */
+    char *name, *title;
+    char *label;      /* with a unit that only the plugin knows how to write: "gflops (Gflop/s)"; or NULL */
+    const char *unit; /* UCUM; NULL: a text */
+    bool minor;       /* not in a table for people */
+};
+
+struct shape {
+    struct shape_column *columns;
+    size_t count;
+};
+
+struct cell {
+    const char *text; /* NULL: the number */
+    double number;
+};
+
+static void shape_clear(struct shape *shape) {
+    for (size_t i = 0; i < shape->count; i++)
+        free(shape->columns[i].name), free(shape->columns[i].title), free(shape->columns[i].label);
+    free(shape->columns);
+}
+
+static void add_column(struct shape *shape, enum source source, size_t index, char *name, char *title,
+                       const char *unit, bool minor) {
+    shape->columns = xrealloc(shape->columns, (shape->count + 1) * sizeof *shape->columns);
+    shape->columns[shape->count++] = (struct shape_column){source, index, name, title, NULL, unit, minor};
+}
+
+static struct shape shape_of(const struct prediction *prediction) {
+    struct shape shape = {0};
+    const struct predict_column *columns = prediction->plugin->columns;
+    const size_t first = prediction->scenarios.option_count;
+    bool is_main = true; /* the first column with an interval */
+    bool is_named = prediction->scenarios.items[0].name != NULL;
+    add_column(&shape, NAME, 0, xstrdup(SCENARIOS_NAME), xstrdup("of the scenario"), NULL, !is_named);
+    for (size_t i = 0; i < prediction->scenarios.parameter_count; i++) {
+        const struct plugin_parameter *parameter = &prediction->scenarios.table[first + i];
+        const char *unit = parameter->unit ? parameter->unit : "1";
+        add_column(&shape, PARAMETER, first + i, xstrdup(parameter->name), xstrdup(parameter->help),
+                   parameter->type == PLUGIN_NUMBER ? unit : NULL, false);
+    }
+    for (size_t i = 0; i < prediction->column_count; i++) {
+        const char *name = columns[i].name, *unit = columns[i].unit;
+        add_column(&shape, VALUE, i, xstrdup(name), xstrdup(columns[i].help), unit, columns[i].minor);
+        if (prediction->draws == 0 || !unit || columns[i].no_draws)
+            continue;
+        add_column(&shape, MEAN, i, xformat("%s_mean", name), xformat("%s: mean of the draws", name), unit,
+                   true);
+        add_column(&shape, LOW, i, xformat("%s_low", name),
+                   xformat("%s: 2.5 %% of the draws are below", name), unit, !is_main);
+        add_column(&shape, HIGH, i, xformat("%s_high", name),
+                   xformat("%s: 2.5 %% of the draws are above", name), unit, !is_main);
+        is_main = false;
+    }
+    for (size_t i = 0; i < shape.count; i++) {
+        struct shape_column *column = &shape.columns[i];
+        if (column->source >= VALUE && column->unit && !unit_find(column->unit))
+            column->label = xformat("%s (%s)", column->name, columns[column->index].label);
+    }
+    add_column(&shape, REMARKS, 0, xstrdup("remarks"), xstrdup("notes and warnings, separated by semicolons"),
+               NULL, true);
+    return shape;
+}
+
+static void join_remarks(const struct prediction_result *result, struct text *text) {
+    text_reset(text);
+    for (size_t i = 0; i < result->remark_count; i++)
+        (void)text_printf(text, "%s%s%s", i ? "; " : "", result->remarks[i].warning ? "warning: " : "",
+                          result->remarks[i].sentence); /* fits: there are few */
+}
+
+static struct cell cell_of(const struct prediction *prediction, const struct shape_column *column,
+                           size_t scenario, const struct prediction_row *row, const char *remarks) {
+    const struct scenario *of = &prediction->scenarios.items[scenario];
+    const char *text = NULL;
+    double number = NAN;
+    if (column->source == NAME)
+        text = of->name;
+    else if (column->source == REMARKS)
+        text = remarks;
+    else if (column->source == PARAMETER) {
+        text = of->parameters.values[column->index].text;
+        number = of->parameters.values[column->index].number;
+    } else if (column->source == VALUE) {
+        text = row->texts ? row->texts[column->index] : NULL;
+        number = row->values[column->index];
+    } else if (row->intervals) {
+        number = row->intervals[column->index][column->source - MEAN];
+    }
+    return (struct cell){.text = column->unit ? NULL : text ? text : "", .number = number};
+}
+
+/* Calls TAKE with every cell of the table, row by row, until it fails. */
+static int each_cell(const struct prediction *prediction, const struct shape *shape,
+                     int (*take)(void *context, const struct shape_column *column, struct cell cell),
+                     void *context) {
+    int r = 0;
+    cleanup(text_clear) struct text remarks;
+    text_init(&remarks, CSV_FIELD_MAX - 1);
+    for (size_t i = 0; i < prediction->scenarios.count; i++) {
+        join_remarks(&prediction->results[i], &remarks);
+        for (size_t row = 0; row < prediction->results[i].row_count; row++)
+            for (size_t c = 0; r == 0 && c < shape->count; c++)
+                r = take(context, &shape->columns[c],
+                         cell_of(prediction, &shape->columns[c], i, &prediction->results[i].rows[row],
+                                 remarks.bytes));
+    }
+    return r;
+}
+
+/* ---- Files
+ * ---------------------------------------------------------------------------------------------------- */
+
+static int append_cell(void *context, const struct shape_column *column, struct cell cell) {
+    struct text *text = context;
+    int r = cell.text ? csv_append_field(text, column->source == NAME, cell.text, strlen(cell.text))
+                      : csv_append_double(text, false, cell.number);
+    return r < 0 || column->source != REMARKS ? r : text_append_character(text, '\n');
+}
+
+int prediction_append_csv(const struct prediction *prediction, struct text *text, struct failure *failure) {
+    cleanup(shape_clear) struct shape shape = shape_of(prediction);
+    int r = 0;
+    for (size_t c = 0; r == 0 && c < shape.count; c++)
+        r = csv_append_field(text, c == 0, shape.columns[c].name, strlen(shape.columns[c].name));
+    r = r < 0 ? r : text_append_character(text, '\n');
+    r = r < 0 ? r : each_cell(prediction, &shape, append_cell, text);
+    return r < 0 ? failure_set(failure, r, "cannot write the table: %s", strerror(-r)) : 0;
+}
+
+int prediction_write_package(const struct prediction *prediction, const char *table,
+                             struct failure *failure) {
+    static const enum archive_column_role roles[] = {
+        [NAME] = ARCHIVE_ROLE_ID,       [PARAMETER] = ARCHIVE_ROLE_FACTOR, [VALUE] = ARCHIVE_ROLE_RESPONSE,
+        [MEAN] = ARCHIVE_ROLE_RESPONSE, [LOW] = ARCHIVE_ROLE_RESPONSE,     [HIGH] = ARCHIVE_ROLE_RESPONSE,
+        [REMARKS] = ARCHIVE_ROLE_NONE};
+    cleanup(shape_clear) struct shape shape = shape_of(prediction);
+    cleanup_free struct archive_column *columns = xcalloc(shape.count + 1, sizeof *columns);
+    cleanup_free char *path = xformat("%s.datapackage.json", table);
+    for (size_t i = 0; i < shape.count; i++) {
+        const struct shape_column *column = &shape.columns[i];
+        bool is_whole = column->source == PARAMETER && prediction->scenarios.table[column->index].whole;
+        columns[i] = (struct archive_column){.name = column->name,
+                                             .type = !column->unit ? ARCHIVE_STRING
+                                                     : is_whole    ? ARCHIVE_INTEGER
+                                                                   : ARCHIVE_NUMBER,
+                                             .unit = column->unit ? column->unit : "",
+                                             .role = roles[column->source],
+                                             .title = column->title};
+    }
+    const struct archive_table described = {
+        .path = file_base_name(table), .columns = columns, .column_count = shape.count};
+    return archive_write_datapackage(path, "prediction", &described, 1, failure);
+}
+
+/* ---- Reports
+ * -------------------------------------------------------------------------------------------------- */
+
+struct filling {
+    struct report_table *table;
+    bool is_for_people; /* without what is minor, and with units as they write them */
+};
+
+static int report_one_cell(void *context, const struct shape_column *column, struct cell cell) {
+    const struct filling *filling = context;
+    if (filling->is_for_people && column->minor)
+        return 0;
+    if (cell.text)
+        report_cell_text(filling->table, cell.text);
+    else
+        report_cell(filling->table, cell.number);
+    return 0;
+}
+
+static void add_table(const struct prediction *prediction, const struct shape *shape, bool is_for_people,
+                      struct report_section *in) {
+    cleanup_free struct report_column *columns = xcalloc(shape->count + 1, sizeof *columns);
+    size_t count = 0;
+    for (size_t c = 0; c < shape->count; c++) {
+        const struct shape_column *column = &shape->columns[c];
+        bool has_label = is_for_people && column->label;
+        if (is_for_people && column->minor)
+            continue;
+        columns[count++] = (struct report_column){.name = column->name,
+                                                  .label = has_label ? column->label : NULL,
+                                                  .unit = has_label ? NULL : column->unit,
+                                                  .digits = column->source == PARAMETER ? 0 : DIGITS};
+    }
+    struct filling filling = {report_table(in, "scenarios", NULL, columns, count), is_for_people};
+    (void)each_cell(prediction, shape, report_one_cell, &filling); /* it cannot fail */
+}
+
+void prediction_describe(const struct prediction *prediction, struct report_section *in) {
+    static const struct report_column columns[] = {{.name = "role"}, {.name = "file"}, {.name = "sha256"}};
+    cleanup(shape_clear) struct shape shape = shape_of(prediction);
+    const struct scenarios *scenarios = &prediction->scenarios;
+    report_text(in, "plugin", NULL, prediction->library->plugin->name, false);
+    report_text(in, "version", NULL, prediction->library->plugin->version, false);
+    report_text(in, "engine", NULL, prediction->models.view.engine, false);
+    cleanup_free char *seed = xformat("%llu", (unsigned long long)prediction->models.seed);
+    report_text(in, "seed", NULL, seed, false); /* a text: JSON's numbers are exact up to 2^53 only */
+    report_number(in, "draws", NULL, (double)prediction->draws, NULL, 0, false);
+    struct report_table *models = report_table(in, "models", NULL, columns, 3);
+    for (size_t i = 0; i < prediction->models.count; i++) {
+        const struct given_model *given = &prediction->models.items[i];
+        report_cell_text(models, prediction->plugin->roles[given->role].name);
+        report_cell_text(models, given->source.file);
+        report_cell_text(models, given->source.sha256);
+    }
+    struct report_section *options = report_section(in, "options", NULL, false);
+    for (size_t i = 0; i < scenarios->option_count; i++)
+        if (scenarios->options.values[i].text)
+            report_text(options, scenarios->table[i].name, NULL, scenarios->options.values[i].text, false);
+    add_table(prediction, &shape, false, in);
+}
+
+/* "17.01 s", "469.4 Gflop/s". */
+static char *number_for_people(const struct prediction *prediction, const struct shape_column *column,
+                               double value) {
+    int digits = column->source == PARAMETER ? 0 : DIGITS;
+    if (!isfinite(value))
+        return xstrdup("-");
+    return column->label ? xformat("%.*g %s", digits, value, prediction->plugin->columns[column->index].label)
+                         : report_format(value, column->unit, digits);
+}
+
+/* "16.9 s to 17.2 s", or "". */
+static char *interval_for_people(const struct prediction *prediction, const struct shape_column *column) {
+    const struct prediction_row *row = &prediction->results[0].rows[0];
+    if (column->source != VALUE || !row->intervals || isnan(row->intervals[column->index][PREDICTION_LOW]))
+        return xstrdup("");
+    const double *interval = row->intervals[column->index];
+    cleanup_free char *low = number_for_people(prediction, column, interval[PREDICTION_LOW]);
+    cleanup_free char *high = number_for_people(prediction, column, interval[PREDICTION_HIGH]);
+    return xformat("%s to %s", low, high);
+}
+
+/* One row: a line a column, with its interval. */
+static void add_list(const struct prediction *prediction, const struct shape *shape,
+                     struct report_section *in) {
+    static const struct report_column columns[] = {
+        {.name = "name"}, {.name = "value"}, {.name = "95 % of draws"}, {.name = "help"}};
+    struct report_table *table = NULL;
+    for (size_t c = 0; c < shape->count; c++) {
+        const struct shape_column *column = &shape->columns[c];
+        if (column->source != PARAMETER && column->source != VALUE)
+            continue;
+        struct cell cell = cell_of(prediction, column, 0, &prediction->results[0].rows[0], "");
+        cleanup_free char *number = cell.text ? NULL : number_for_people(prediction, column, cell.number);
+        cleanup_free char *interval = interval_for_people(prediction, column);
+        if (!table || (column->source == VALUE && column->index == 0))
+            table = report_table(in, "list", table ? "" : NULL, columns, 4);
+        report_cell_text(table, column->name);
+        report_cell_text(table, number ? number : cell.text);
+        report_cell_text(table, interval);
+        report_cell_text(table, column->title);
+    }
+}
+
+static bool has_remark(const struct prediction_result *result, const char *sentence) {
+    for (size_t k = 0; k < result->remark_count; k++)
+        if (strcmp(result->remarks[k].sentence, sentence) == 0)
+            return true;
+    return false;
+}
+
+/* What neighbouring scenarios have in common is printed once. */
+static void report_remarks(const struct prediction *prediction, bool has_many, struct report_section *in) {
+    const struct prediction_result *results = prediction->results;
+    for (size_t i = 0; i < prediction->scenarios.count; i++)
+        for (size_t k = 0; k < results[i].remark_count; k++) {
+            const struct prediction_remark *remark = &results[i].remarks[k];
+            const char *name = prediction->scenarios.items[i].name;
+            size_t end = i + 1;
+            if (i > 0 && has_remark(&results[i - 1], remark->sentence))
+                continue;
+            while (end < prediction->scenarios.count && has_remark(&results[end], remark->sentence))
+                end++;
+            cleanup_free char *number = end > i + 1       ? xformat("scenarios %zu to %zu", i + 1, end)
+                                        : name && name[0] ? xstrdup(name)
+                                                          : xformat("scenario %zu", i + 1);
+            report_note(in, remark->warning ? REPORT_WARNING : REPORT_NOTE, "%s%s%s", has_many ? number : "",
+                        has_many ? ": " : "", remark->sentence);
+        }
+}
+
+void prediction_report(const struct prediction *prediction, struct report_section *in) {
+    cleanup(shape_clear) struct shape shape = shape_of(prediction);
+    bool is_list = prediction->scenarios.count == 1 && prediction->results[0].row_count == 1;
+    if (is_list)
+        add_list(prediction, &shape, in);
+    else
+        add_table(prediction, &shape, true, in);
+    report_remarks(prediction, !is_list, in);
+}
+
+static char *range_of(const struct plugin_parameter *parameter) {
+    cleanup(text_clear) struct text text;
+    text_init(&text, 1 << 16);
+    for (size_t i = 0; parameter->words && parameter->words[i]; i++)
+        (void)text_printf(&text, "%s%s", i ? ", " : "", parameter->words[i]); /* too long: cut */
+    if (parameter->minimum != 0 || parameter->maximum != 0) {
+        cleanup_free char *low = report_format(parameter->minimum, parameter->unit, 0),
+                          *high = report_format(parameter->maximum, parameter->unit, 0);
+        (void)text_printf(&text, "%s to %s", low, high);
+    }
+    if (parameter->plausible_minimum != 0 || parameter->plausible_maximum != 0) {
+        cleanup_free char *low = report_format(parameter->plausible_minimum, parameter->unit, 0),
+                          *high = report_format(parameter->plausible_maximum, parameter->unit, 0);
+        (void)text_printf(&text, "%splausible %s to %s", text.length ? "; " : "", low, high);
+    }
+    return xstrdup(text.bytes);
+}
+
+void prediction_report_parameters(const struct predict_plugin *plugin, struct report_section *in) {
+    static const struct report_column columns[] = {
+        {.name = "parameter"}, {.name = "unit"}, {.name = "default"}, {.name = "range"}, {.name = "help"}};
+    static const struct report_column role_columns[] = {
+        {.name = "role"}, {.name = "kinds"}, {.name = "help"}};
+    struct report_table *roles = report_table(in, "roles", NULL, role_columns, 3);
+    for (const struct predict_role *role = plugin->roles; role->name; role++) {
+        cleanup(text_clear) struct text kinds;
+        text_init(&kinds, 1 << 16);
+        for (size_t k = 0; role->kinds && role->kinds[k]; k++)
+            (void)text_printf(&kinds, "%s%s", k ? ", " : "", role->kinds[k]); /* too long: cut */
+        report_cell_text(roles, role->name);
+        report_cell_text(roles, role->kinds ? kinds.bytes : "any");
+        report_cell_text(roles, role->help);
+    }
+    const struct plugin_parameter *tables[] = {plugin->options, plugin->parameters};
+    struct report_table *table = report_table(in, "parameters", "", columns, 5);
+    for (size_t t = 0; t < 2; t++)
+        for (const struct plugin_parameter *at = tables[t]; at && at->name; at++) {
+            const struct unit *unit = at->unit ? unit_find(at->unit) : NULL;
+            cleanup_free char *range = range_of(at);
+            report_cell_text(table, at->name);
+            report_cell_text(table, unit ? unit->label : at->unit ? at->unit : "");
+            report_cell_text(table, at->fallback ? at->fallback : at->required ? "(required)" : "");
+            report_cell_text(table, range);
+            report_cell_text(table, at->help);
+        }
+}

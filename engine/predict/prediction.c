@@ -1,0 +1,315 @@
+#include "engine/predict/prediction.h"
+
+#include "engine/documents/unit.h"
+#include "engine/foundation/cleanup.h"
+#include "engine/foundation/memory.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Where what the plugin says of one scenario goes: remarks and text into PREDICTION, unless it is a draw. */
+struct collector {
+    struct prediction *prediction;
+    struct prediction_result *result;
+    struct prediction_row *rows; /* of this run */
+    size_t row_count;
+    bool is_draw;
+};
+
+/* ---- What the plugin says
+ * ------------------------------------------------------------------------------------- */
+
+static void add_remark(struct prediction_result *result, bool warning, const char *sentence) {
+    size_t count = result->remark_count;
+    if (count >= PREDICTION_REMARKS_MAX)
+        return;
+    for (size_t i = 0; i < count; i++)
+        if (strcmp(result->remarks[i].sentence, sentence) == 0)
+            return;
+    result->remarks = xrealloc(result->remarks, (count + 1) * sizeof *result->remarks);
+    result->remarks[result->remark_count++] = (struct prediction_remark){warning, xstrdup(sentence)};
+}
+
+static void hear_remark(void *context, bool warning, const char *sentence) {
+    struct collector *collector = context;
+    if (!collector->is_draw)
+        add_remark(collector->result, warning, sentence);
+}
+
+static int hear_text(void *context, const char *bytes, size_t length) {
+    struct collector *collector = context;
+    return collector->is_draw ? 0 : text_append(&collector->prediction->text, bytes, length);
+}
+
+static int hear_row(void *context, const double *values, const char *const *texts) {
+    struct collector *collector = context;
+    size_t count = collector->prediction->column_count, rows = collector->row_count;
+    if (rows >= PREDICTION_ROWS_MAX)
+        return -EFBIG;
+    if ((rows & (rows - 1)) == 0) /* 0, or a power of two: it is full */
+        collector->rows = xrealloc(collector->rows, (rows ? 2 * rows : 1) * sizeof *collector->rows);
+    struct prediction_row *row = &collector->rows[collector->row_count++];
+    *row = (struct prediction_row){.values = xcalloc(count + 1, sizeof *row->values)};
+    for (size_t c = 0; c < count; c++)
+        row->values[c] = values ? values[c] : NAN;
+    row->texts = texts ? xcalloc(count + 1, sizeof *row->texts) : NULL;
+    for (size_t c = 0; texts && c < count; c++)
+        row->texts[c] = texts[c] ? xstrdup(texts[c]) : NULL;
+    return 0;
+}
+
+static void free_rows(struct prediction_row *rows, size_t count, size_t columns) {
+    for (size_t i = 0; i < count; i++) {
+        for (size_t c = 0; rows[i].texts && c < columns; c++)
+            free(rows[i].texts[c]);
+        free(rows[i].values), free(rows[i].texts), free(rows[i].intervals);
+    }
+    free(rows);
+}
+
+/* Runs the plugin on a scenario; the rows are the caller's. A scenario without an answer has one row of NaN,
+ * and the reason as a warning. */
+static int run_scenario(struct prediction *prediction, size_t index, struct collector *collector,
+                        struct failure *failure) {
+    const struct scenario *scenario = &prediction->scenarios.items[index];
+    struct predict_output output = {.size = sizeof output,
+                                    .context = collector,
+                                    .remark = hear_remark,
+                                    .text = hear_text,
+                                    .row = hear_row};
+    struct plugin_message message = {""};
+    cleanup_free double *values = xcalloc(prediction->column_count + 1, sizeof *values);
+    for (size_t c = 0; c < prediction->column_count; c++)
+        values[c] = NAN;
+    models_begin(&prediction->models);
+    int r = prediction->plugin->run(prediction->state, &prediction->models.view,
+                                    scenario->parameters.values + prediction->scenarios.option_count, values,
+                                    &output, &message);
+    if (r < 0 && (r != -EDOM || !prediction->plugin->columns)) {
+        library_failure(prediction->library, r, &message, failure);
+        return scenario->line ? failure_prefix(failure, "the scenario in line %zu", scenario->line) : r;
+    }
+    if (prediction->text.error < 0) /* the plugin need not look at what each of its texts returned */
+        return failure_set(failure, prediction->text.error, "%s: the text is longer than %d bytes",
+                           prediction->library->plugin->name, (int)PREDICTION_TEXT_MAX);
+    if (r < 0)
+        predict_remark(&output, true, "no answer: %s", message.text);
+    models_warn(&prediction->models, &output);
+    return collector->row_count == 0 ? hear_row(collector, r < 0 ? NULL : values, NULL) : 0;
+}
+
+/* ---- Draws
+ * ---------------------------------------------------------------------------------------------------- */
+
+static bool is_drawn(const struct prediction *prediction, size_t column) {
+    const struct predict_column *of = &prediction->plugin->columns[column];
+    return of->unit && !of->no_draws;
+}
+
+/* The numbers of all draws: of row R and column C of a scenario, draw D is
+ * values[scenario][(R x columns + C) x draws + D]. */
+static int draw_all(struct prediction *prediction, double **values, struct failure *failure) {
+    size_t columns = prediction->column_count, draws = prediction->draws;
+    int r = 0;
+    for (size_t d = 0; r == 0 && d < draws; d++) {
+        models_draw(&prediction->models, d + 1);
+        for (size_t i = 0; r == 0 && i < prediction->scenarios.count; i++) {
+            struct collector collector = {.prediction = prediction, .is_draw = true};
+            r = run_scenario(prediction, i, &collector, failure);
+            bool is_alike = collector.row_count == prediction->results[i].row_count;
+            for (size_t k = 0; k < prediction->results[i].row_count * columns; k++)
+                values[i][k * draws + d] = is_alike ? collector.rows[k / columns].values[k % columns] : NAN;
+            free_rows(collector.rows, collector.row_count, columns);
+        }
+    }
+    models_draw(&prediction->models, 0);
+    return r;
+}
+
+static int compare(const void *a, const void *b) {
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+/* By linear interpolation between order statistics (R. Hyndman, Y. Fan, Sample Quantiles, 1996: type 7). */
+static double quantile(const double *sorted, size_t count, double share) {
+    double at = share * (double)(count - 1);
+    size_t below = (size_t)at;
+    double next = below + 1 < count ? sorted[below + 1] : sorted[below];
+    return sorted[below] + (at - (double)below) * (next - sorted[below]);
+}
+
+/* Of the draws that have an answer; there is no interval where half or more have none. Returns how many have
+ * none. */
+static size_t summarise(double *draws, size_t count, double ret[PREDICTION_INTERVAL]) {
+    size_t kept = 0;
+    double mean = 0;
+    for (size_t d = 0; d < count; d++)
+        if (isfinite(draws[d]))
+            draws[kept++] = draws[d];
+    if (2 * kept <= count)
+        return count - kept;
+    qsort(draws, kept, sizeof *draws, compare);
+    for (size_t d = 0; d < kept; d++)
+        mean += (draws[d] - mean) / (double)(d + 1);
+    ret[PREDICTION_MEAN] = mean;
+    ret[PREDICTION_LOW] = quantile(draws, kept, 0.025);
+    ret[PREDICTION_HIGH] = quantile(draws, kept, 0.975);
+    return count - kept;
+}
+
+static void summarise_scenario(struct prediction *prediction, struct prediction_result *result,
+                               double *values) {
+    size_t columns = prediction->column_count, draws = prediction->draws, lost = 0;
+    for (size_t i = 0; i < result->row_count; i++) {
+        struct prediction_row *row = &result->rows[i];
+        row->intervals = xcalloc(columns + 1, sizeof *row->intervals);
+        for (size_t c = 0; c < columns; c++) {
+            row->intervals[c][PREDICTION_MEAN] = row->intervals[c][PREDICTION_LOW] =
+                row->intervals[c][PREDICTION_HIGH] = NAN;
+            size_t without = is_drawn(prediction, c) && isfinite(row->values[c])
+                                 ? summarise(&values[(i * columns + c) * draws], draws, row->intervals[c])
+                                 : 0;
+            lost = without > lost ? without : lost;
+        }
+    }
+    cleanup_free char *sentence = xformat("%zu of %zu draws have no answer, and are left out", lost, draws);
+    if (lost > 0)
+        add_remark(result, true, sentence);
+}
+
+static int find_intervals(struct prediction *prediction, struct failure *failure) {
+    size_t count = prediction->scenarios.count, draws = prediction->draws, numbers = 0;
+    for (size_t i = 0; i < count; i++)
+        numbers += prediction->results[i].row_count * prediction->column_count;
+    if (numbers > PREDICTION_NUMBERS_MAX / draws)
+        return failure_input(failure, NULL, 0, 0,
+                             "%zu draws of %zu numbers are more than %d; expected fewer draws or scenarios",
+                             draws, numbers, (int)PREDICTION_NUMBERS_MAX);
+    cleanup_free double *memory = xcalloc(numbers * draws + 1, sizeof *memory);
+    cleanup_free double **values = xcalloc(count + 1, sizeof *values);
+    for (size_t i = 0, at = 0; i < count; i++) {
+        values[i] = memory + at;
+        at += prediction->results[i].row_count * prediction->column_count * draws;
+    }
+    int r = draw_all(prediction, values, failure);
+    for (size_t i = 0; r == 0 && i < count; i++)
+        summarise_scenario(prediction, &prediction->results[i], values[i]);
+    return r;
+}
+
+/* ---- All of it
+ * ------------------------------------------------------------------------------------------------ */
+
+/* A number that is of no plausible order has most likely another unit than the user thinks. */
+static void warn_of_values(const struct parameters *parameters, size_t first, size_t end,
+                           struct prediction_result *result) {
+    for (size_t i = first; i < end; i++) {
+        const struct plugin_parameter *parameter = &parameters->table[i];
+        double value = parameters->values[i].number, minimum = parameter->plausible_minimum,
+               maximum = parameter->plausible_maximum;
+        bool is_number = parameter->type == PLUGIN_NUMBER && isfinite(value);
+        if (!is_number || (minimum == 0 && maximum == 0) || (value >= minimum && value <= maximum))
+            continue;
+        cleanup_free char *found = report_format(value, parameter->unit, 0),
+                          *low = report_format(minimum, parameter->unit, 0),
+                          *high = report_format(maximum, parameter->unit, 0),
+                          *sentence =
+                              xformat("%s is %s; plausible are %s to %s", parameter->name, found, low, high);
+        add_remark(result, true, sentence);
+    }
+}
+
+static int check_request(const struct prediction *prediction, const struct prediction_request *request,
+                         struct failure *failure) {
+    bool is_text = !prediction->plugin->columns;
+    if (request->draws > PREDICTION_DRAWS_MAX)
+        return failure_input(failure, NULL, 0, 0, "%zu draws; expected at most %d", request->draws,
+                             (int)PREDICTION_DRAWS_MAX);
+    if (is_text && request->draws > 0)
+        return failure_input(failure, NULL, 0, 0, "%s writes a text, which has no intervals by draws",
+                             prediction->library->plugin->name);
+    if (is_text && prediction->scenarios.count > 1)
+        return failure_input(failure, NULL, 0, 0, "%s writes one text; expected one scenario, found %zu",
+                             prediction->library->plugin->name, prediction->scenarios.count);
+    return 0;
+}
+
+static int open_plugin(struct prediction *prediction, struct failure *failure) {
+    struct plugin_message message = {""};
+    prediction->models.view.options = prediction->scenarios.options.values;
+    if (!prediction->plugin->open)
+        return 0;
+    int r = prediction->plugin->open(&prediction->models.view, &prediction->state, &message);
+    return r < 0 ? library_failure(prediction->library, r, &message, failure) : 0;
+}
+
+static int run_all(struct prediction *prediction, struct failure *failure) {
+    int r = 0;
+    prediction->results = xcalloc(prediction->scenarios.count + 1, sizeof *prediction->results);
+    for (size_t i = 0; r == 0 && i < prediction->scenarios.count; i++) {
+        struct prediction_result *result = &prediction->results[i];
+        const struct parameters *parameters = &prediction->scenarios.items[i].parameters;
+        struct collector collector = {.prediction = prediction, .result = result};
+        warn_of_values(&prediction->scenarios.options, 0, prediction->scenarios.option_count, result);
+        warn_of_values(parameters, prediction->scenarios.option_count, parameters->count, result);
+        for (size_t k = 0; k < prediction->models.note_count; k++)
+            add_remark(result, false, prediction->models.notes[k]);
+        r = run_scenario(prediction, i, &collector, failure);
+        result->rows = collector.rows;
+        result->row_count = collector.row_count;
+    }
+    return r < 0 || prediction->draws == 0 ? r : find_intervals(prediction, failure);
+}
+
+int prediction_make(const struct installation *installation, const char *prefix, const char *name,
+                    const struct prediction_request *request, struct prediction **ret,
+                    struct failure *failure) {
+    cleanup(prediction_cleanup) struct prediction *prediction = xcalloc(1, sizeof *prediction);
+    text_init(&prediction->text, PREDICTION_TEXT_MAX);
+    prediction->draws = request->draws;
+    int r = library_open(installation, prefix, name, &prediction->library, failure);
+    if (r < 0)
+        return r;
+    prediction->plugin = prediction->library->predict;
+    while (prediction->plugin->columns && prediction->plugin->columns[prediction->column_count].name)
+        prediction->column_count++;
+    r = scenarios_read(&prediction->scenarios, prediction->plugin, request->settings, request->setting_count,
+                       request->scenarios, failure);
+    r = r < 0 ? r : check_request(prediction, request, failure);
+    r = r < 0 ? r
+              : models_open(&prediction->models, prediction->library, request->models, request->model_count,
+                            request->seed, failure);
+    r = r < 0 ? r : open_plugin(prediction, failure);
+    r = r < 0 ? r : run_all(prediction, failure);
+    if (r < 0)
+        return r;
+    *ret = take_pointer(prediction);
+    return 0;
+}
+
+void prediction_free(struct prediction *prediction) {
+    if (!prediction)
+        return;
+    if (prediction->plugin && prediction->plugin->close)
+        prediction->plugin->close(prediction->state);
+    for (size_t i = 0; prediction->results && i < prediction->scenarios.count; i++) {
+        struct prediction_result *result = &prediction->results[i];
+        free_rows(result->rows, result->row_count, prediction->column_count);
+        for (size_t k = 0; k < result->remark_count; k++)
+            free(result->remarks[k].sentence);
+        free(result->remarks);
+    }
+    free(prediction->results);
+    models_clear(&prediction->models);
+    scenarios_clear(&prediction->scenarios);
+    text_clear(&prediction->text);
+    library_close(prediction->library);
+    free(prediction);
+}
+
+void prediction_cleanup(struct prediction **prediction) {
+    prediction_free(*prediction);
+}

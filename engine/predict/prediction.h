@@ -1,0 +1,89 @@
+/*
+ * The host of predictors, exporters and generators (plugins of <assay/predict.h>): opens the plugin, gives
+ * the models to its roles, runs every scenario, and runs them again with models drawn from their covariance,
+ * so that each number that comes of the models has an interval.
+ *
+ *     prediction_make(installation, "predict", "hpl", request) ; prediction_append_csv or _report, ... ;
+ *     prediction_free
+ */
+#ifndef ASSAY_PREDICT_PREDICTION_H
+#define ASSAY_PREDICT_PREDICTION_H
+
+#include "engine/foundation/installation.h"
+#include "engine/foundation/text.h"
+#include "engine/predict/models.h"
+#include "engine/predict/scenarios.h"
+#include "engine/report/report.h"
+
+enum {
+    PREDICTION_DRAWS_MAX = 100000,
+    PREDICTION_REMARKS_MAX = 32,      /* of a scenario; more are dropped */
+    PREDICTION_NUMBERS_MAX = 1 << 26, /* rows x columns x draws of all scenarios */
+    PREDICTION_ROWS_MAX = 1 << 24,    /* of one scenario */
+    PREDICTION_TEXT_MAX = 1 << 30,    /* bytes */
+};
+
+struct prediction_request {
+    const char *const *models;   /* "ROLE=FILE", or "FILE" where one role takes its kind (models.h) */
+    const char *const *settings; /* "NAME=VALUE": options, and parameters for all scenarios (scenarios.h) */
+    size_t model_count, setting_count;
+    const char *scenarios; /* a CSV table; or NULL */
+    uint64_t seed;
+    size_t draws; /* 0: no intervals */
+};
+
+struct prediction_remark {
+    bool warning;
+    char *sentence;
+};
+
+/* What the draws of a number say: their mean, and the quantiles between which 95 % of them lie. */
+enum { PREDICTION_MEAN, PREDICTION_LOW, PREDICTION_HIGH, PREDICTION_INTERVAL };
+
+struct prediction_row {
+    double *values; /* one a column */
+    char **texts;   /* likewise, NULL where it is a number; or NULL: all are numbers */
+    double (*intervals)[PREDICTION_INTERVAL]; /* likewise, NaN: not known; NULL: without draws */
+};
+
+/* What came of a scenario, which is item I of prediction->scenarios. */
+struct prediction_result {
+    struct prediction_row *rows;
+    size_t row_count; /* 1, or as many as the plugin gave */
+    struct prediction_remark *remarks;
+    size_t remark_count;
+};
+
+struct prediction {
+    struct library *library;
+    const struct predict_plugin *plugin;
+    struct models models;
+    struct scenarios scenarios;
+    struct prediction_result *results;
+    size_t column_count; /* of the plugin */
+    size_t draws;
+    struct text text; /* of plugins whose result is a text */
+    void *state;      /* the plugin's */
+};
+
+/* PREFIX: "predict", "export" or "generate". Does all of it. */
+int prediction_make(const struct installation *installation, const char *prefix, const char *name,
+                    const struct prediction_request *request, struct prediction **ret,
+                    struct failure *failure);
+void prediction_free(struct prediction *prediction); /* NULL is fine */
+void prediction_cleanup(struct prediction **prediction);
+
+/* ---- The result as a table: name, parameters, columns, intervals, remarks */
+
+/* As CSV; units and what the columns are: in a data package beside the file TABLE. */
+int prediction_append_csv(const struct prediction *prediction, struct text *text, struct failure *failure);
+int prediction_write_package(const struct prediction *prediction, const char *table, struct failure *failure);
+/* For programs: all that the CSV has, and of what it was made. */
+void prediction_describe(const struct prediction *prediction, struct report_section *in);
+/* For people: a list of one scenario, a table of many. */
+void prediction_report(const struct prediction *prediction, struct report_section *in);
+/* What the user may set: a table of options and parameters with units, defaults and ranges; and the roles of
+ * models. */
+void prediction_report_parameters(const struct predict_plugin *plugin, struct report_section *in);
+
+#endif

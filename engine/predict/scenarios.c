@@ -1,0 +1,226 @@
+#include "engine/predict/scenarios.h"
+
+#include "engine/documents/csv.h"
+#include "engine/foundation/cleanup.h"
+#include "engine/foundation/memory.h"
+
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* What NAME=VALUE gave a parameter of scenarios. */
+struct sweep {
+    size_t parameter;
+    char *text;
+    const char **values; /* pieces of the text */
+    size_t count;
+};
+
+/* A column of the table: the parameter that it is, and the unit that its header says. */
+struct bound_column {
+    size_t parameter;
+    bool is_name;
+    char *unit; /* NULL: none */
+};
+
+struct reading {
+    struct scenarios *scenarios;
+    struct sweep *sweeps;
+    size_t sweep_count;
+    struct csv_reader *csv;
+    struct bound_column *columns;
+};
+
+static void reading_clear(struct reading *reading) {
+    for (size_t i = 0; i < reading->sweep_count; i++)
+        free(reading->sweeps[i].text), free(reading->sweeps[i].values);
+    for (size_t i = 0; reading->columns && i < csv_column_count(reading->csv); i++)
+        free(reading->columns[i].unit);
+    free(reading->sweeps), free(reading->columns);
+    csv_close(reading->csv);
+}
+
+/* ---- NAME=VALUE
+ * ----------------------------------------------------------------------------------------------- */
+
+static void split(struct sweep *sweep, const char *text, bool is_list) {
+    sweep->text = xstrdup(text);
+    sweep->values = xcalloc(strlen(text) + 1, sizeof *sweep->values);
+    char *at = sweep->text;
+    do {
+        sweep->values[sweep->count++] = at + strspn(at, " ");
+        at = is_list ? strchr(at, ',') : NULL;
+        if (at)
+            *at++ = '\0';
+    } while (at);
+}
+
+static int read_setting(struct reading *reading, const char *pair, struct failure *failure) {
+    struct scenarios *scenarios = reading->scenarios;
+    const char *sign = strchr(pair, '=');
+    if (!sign)
+        return failure_input(failure, NULL, 0, 0, "'%.200s' sets nothing; expected NAME=VALUE", pair);
+    int found = parameters_find(&scenarios->options, pair, (size_t)(sign - pair), failure);
+    if (found < 0)
+        return found;
+    size_t index = (size_t)found;
+    const struct plugin_parameter *parameter = &scenarios->table[index];
+    bool is_twice = scenarios->options.values[index].is_set;
+    for (size_t i = 0; i < reading->sweep_count; i++)
+        is_twice |= reading->sweeps[i].parameter == index;
+    if (is_twice)
+        return failure_input(failure, NULL, 0, 0, "the parameter '%s' is set twice", parameter->name);
+    if (index < scenarios->option_count)
+        return parameters_set(&scenarios->options, index, sign + 1, NULL, 0, 0, failure);
+    reading->sweeps = xrealloc(reading->sweeps, (reading->sweep_count + 1) * sizeof *reading->sweeps);
+    struct sweep *sweep = &reading->sweeps[reading->sweep_count++];
+    *sweep = (struct sweep){.parameter = index};
+    split(sweep, sign + 1, parameter->type == PLUGIN_NUMBER || parameter->type == PLUGIN_WORD);
+    return 0;
+}
+
+/* ---- The table
+ * ------------------------------------------------------------------------------------------------ */
+
+static int bind_column(struct reading *reading, size_t c, struct failure *failure) {
+    const char *file = csv_file(reading->csv), *name = csv_column_name(reading->csv, c);
+    struct bound_column *column = &reading->columns[c];
+    size_t length = strcspn(name, "["), end = length;
+    if ((column->is_name = strcmp(name, SCENARIOS_NAME) == 0))
+        return 0;
+    while (end > 0 && name[end - 1] == ' ')
+        end--;
+    if (name[length])
+        column->unit = xstrndup(name + length + 1, strcspn(name + length + 1, "]"));
+    int found = parameters_find(&reading->scenarios->options, name, end, failure);
+    if (found < 0)
+        return failure_place(failure, found, file, 1, 0);
+    column->parameter = (size_t)found;
+    if (column->parameter < reading->scenarios->option_count)
+        return failure_input(failure, file, 1, 0,
+                             "'%.128s' is the same for all scenarios; set it on the command line", name);
+    for (size_t i = 0; i < reading->sweep_count; i++)
+        if (reading->sweeps[i].parameter == column->parameter)
+            return failure_input(
+                failure, file, 1, 0,
+                "'%.128s' is a column here and set on the command line; expected one of both", name);
+    return 0;
+}
+
+/* A field that is empty was not given. */
+static int read_field(const struct reading *reading, const struct csv_field *field, size_t c,
+                      struct scenario *scenario, struct failure *failure) {
+    const struct bound_column *column = &reading->columns[c];
+    const struct plugin_parameter *parameter = &reading->scenarios->table[column->parameter];
+    if (column->is_name) {
+        free(scenario->name);
+        scenario->name = xstrndup(field->bytes, field->length);
+        return 0;
+    }
+    if (field->length == 0 && !parameter->required)
+        return 0;
+    if (field->length == 0 || field->length > SCENARIOS_VALUE_MAX)
+        return csv_failure(reading->csv, c, failure, "%s: %s", parameter->name,
+                           field->length ? "the value is too long" : "there is no value");
+    bool is_bare = column->unit && isdigit((unsigned char)field->bytes[field->length - 1]);
+    cleanup_free char *value =
+        xformat("%.*s%s", (int)field->length, field->bytes, is_bare ? column->unit : "");
+    return parameters_set(&scenario->parameters, column->parameter, value, csv_file(reading->csv),
+                          csv_line(reading->csv), field->column, failure);
+}
+
+/* ---- All of them
+ * ---------------------------------------------------------------------------------------------- */
+
+/* One scenario: FIELDS (NULL: there is no table) and the value of each sweep that NUMBER says, the last sweep
+ * being the fastest. */
+static int add_scenario(struct reading *reading, const struct csv_field *fields, size_t number,
+                        struct failure *failure) {
+    struct scenarios *scenarios = reading->scenarios;
+    size_t count = scenarios->count;
+    if (count >= SCENARIOS_MAX)
+        return failure_input(failure, NULL, 0, 0, "there are more than %d scenarios", (int)SCENARIOS_MAX);
+    if ((count & (count - 1)) == 0) /* 0, or a power of two: it is full */
+        scenarios->items = xrealloc(scenarios->items, (count ? 2 * count : 1) * sizeof *scenarios->items);
+    struct scenario *scenario = &scenarios->items[scenarios->count++];
+    *scenario = (struct scenario){.line = fields ? csv_line(reading->csv) : 0};
+    int r = parameters_init(&scenario->parameters, scenarios->table, failure);
+    for (size_t i = reading->sweep_count; r == 0 && i-- > 0;) {
+        const struct sweep *sweep = &reading->sweeps[i];
+        r = parameters_set(&scenario->parameters, sweep->parameter, sweep->values[number % sweep->count],
+                           NULL, 0, 0, failure);
+        number /= sweep->count;
+    }
+    for (size_t c = 0; r == 0 && fields && c < csv_column_count(reading->csv); c++)
+        r = read_field(reading, &fields[c], c, scenario, failure);
+    for (size_t i = 0; r == 0 && i < scenarios->option_count; i++) /* for the check: they are set elsewhere */
+        scenario->parameters.values[i].is_set = scenarios->options.values[i].is_set;
+    r = r < 0 ? r : parameters_check(&scenario->parameters, failure);
+    return r < 0 && fields ? failure_place(failure, r, csv_file(reading->csv), scenario->line, 0) : r;
+}
+
+static int add_scenarios(struct reading *reading, const struct csv_field *fields, struct failure *failure) {
+    size_t combinations = 1;
+    int r = 0;
+    for (size_t i = 0; i < reading->sweep_count; i++)
+        combinations *= combinations <= SCENARIOS_MAX ? reading->sweeps[i].count : 1;
+    for (size_t i = 0; r == 0 && i < combinations; i++)
+        r = add_scenario(reading, fields, i, failure);
+    return r;
+}
+
+static int read_table(struct reading *reading, const char *file, struct failure *failure) {
+    const struct csv_field *fields;
+    int r = csv_open(file, &reading->csv, failure);
+    if (r < 0)
+        return r;
+    reading->columns = xcalloc(csv_column_count(reading->csv) + 1, sizeof *reading->columns);
+    for (size_t c = 0; r == 0 && c < csv_column_count(reading->csv); c++)
+        r = bind_column(reading, c, failure);
+    while (r == 0 && (r = csv_next(reading->csv, &fields, failure)) > 0)
+        r = add_scenarios(reading, fields, failure);
+    if (r == 0 && reading->scenarios->count == 0)
+        return failure_input(failure, csv_file(reading->csv), 0, 0,
+                             "there are no scenarios; expected at least one row");
+    return r;
+}
+
+/* Both tables of the plugin, one after the other. */
+static void join_tables(struct scenarios *scenarios, const struct predict_plugin *plugin) {
+    size_t options = 0, parameters = 0;
+    while (plugin->options && plugin->options[options].name)
+        options++;
+    while (plugin->parameters && plugin->parameters[parameters].name)
+        parameters++;
+    scenarios->table = xcalloc(options + parameters + 1, sizeof *scenarios->table);
+    if (options > 0)
+        memcpy(scenarios->table, plugin->options, options * sizeof *scenarios->table);
+    if (parameters > 0)
+        memcpy(scenarios->table + options, plugin->parameters, parameters * sizeof *scenarios->table);
+    scenarios->option_count = options;
+    scenarios->parameter_count = parameters;
+}
+
+int scenarios_read(struct scenarios *scenarios, const struct predict_plugin *plugin,
+                   const char *const *settings, size_t setting_count, const char *file,
+                   struct failure *failure) {
+    cleanup(reading_clear) struct reading reading = {.scenarios = scenarios};
+    *scenarios = (struct scenarios){0};
+    join_tables(scenarios, plugin);
+    int r = parameters_init(&scenarios->options, scenarios->table, failure);
+    for (size_t i = 0; r == 0 && i < setting_count; i++)
+        r = read_setting(&reading, settings[i], failure);
+    if (r < 0)
+        return r;
+    return file ? read_table(&reading, file, failure) : add_scenarios(&reading, NULL, failure);
+}
+
+void scenarios_clear(struct scenarios *scenarios) {
+    for (size_t i = 0; i < scenarios->count; i++) {
+        parameters_clear(&scenarios->items[i].parameters);
+        free(scenarios->items[i].name);
+    }
+    parameters_clear(&scenarios->options);
+    free(scenarios->items), free(scenarios->table);
+    *scenarios = (struct scenarios){0};
+}

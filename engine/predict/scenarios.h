@@ -1,0 +1,40 @@
+/*
+ * The scenarios of a prediction: values for the parameters of the plugin, from NAME=VALUE, of which a number
+ * or word may have several, and from a table whose columns are parameters. Every row of the table is combined
+ * with every combination of the values. Used by this room alone.
+ */
+#ifndef ASSAY_PREDICT_SCENARIOS_H
+#define ASSAY_PREDICT_SCENARIOS_H
+
+#include "engine/plugin/library.h"
+#include "engine/plugin/parameters.h"
+
+enum {
+    SCENARIOS_MAX = 100000,
+    SCENARIOS_VALUE_MAX = 4096, /* bytes of one field of the table */
+};
+/* The column of the table that names scenarios. */
+#define SCENARIOS_NAME "name"
+
+struct scenario {
+    char *name;                   /* NULL: the table has no such column */
+    size_t line;                  /* of the table; 0: there is none */
+    struct parameters parameters; /* of the plugin, options first */
+};
+
+struct scenarios {
+    struct plugin_parameter *table; /* options, then parameters */
+    size_t option_count, parameter_count;
+    struct parameters options; /* all of the table, of which the options are set */
+    struct scenario *items;
+    size_t count;
+};
+
+/* FILE: a CSV table, "-" for standard input, or NULL. A name in its header may be followed by the unit of its
+ * numbers: "latency [us]". SCENARIOS is to be cleared after failures too. */
+int scenarios_read(struct scenarios *scenarios, const struct predict_plugin *plugin,
+                   const char *const *settings, size_t setting_count, const char *file,
+                   struct failure *failure);
+void scenarios_clear(struct scenarios *scenarios);
+
+#endif

@@ -1,0 +1,165 @@
+#!/bin/bash
+# assay predict, export and generate: models and scenarios in; tables with intervals, JSON, texts out.
+# shellcheck disable=SC2046 # $(...; echo $?) is one number
+. "$(dirname "$0")/../tap.sh"
+cd "$scratch" || exit 1
+contains() { grep -qE -- "$2" "$1" || { echo "# '$1' does not match: $2"; sed 's/^/# /' "$1" | head -20; return 1; } >&2; }
+output() { contains "$scratch/.out" "$1"; }
+export ASSAY_PATH=$ASSAY_BUILD/tests/plugins
+
+# model UNIT LARGEST TERMS BY ROWS: a model of dgemm by the terms TERMS; a line of ROWS is a label, the estimates, the
+# coefficients of sigma, and the standard error of the first estimate.
+model() {
+    awk -v unit="$1" -v largest="$2" -v terms="$3" '
+        BEGIN {
+            count = split(terms, name, " ")
+            printf "{\"assay_model\": 2, \"kind\": \"linear\", \"response\": {\"name\": \"duration\", \"unit\": %s}, ", unit
+            printf "\"weights\": null, \"by\": [\"core\"], \"terms\": ["
+            for (t = 1; t <= count; t++) {
+                printf "%s{\"name\": \"%s\", \"unit\": null, \"factors\": [", (t > 1) ? ", " : "", name[t]
+                n = name[t] == "1" ? 0 : split(name[t], factor, "*")
+                for (f = 1; f <= n; f++) printf "%s{\"column\": \"%s\", \"power\": 1}", (f > 1) ? ", " : "", factor[f]
+                printf "]}"
+            }
+            printf "], \"columns\": [], \"origin\": {\"plugin\": \"fit-linear\", \"version\": \"1\", \"engine\": \"1\", "
+            printf "\"created\": \"2020-01-01T00:00:00Z\", \"rows\": 9, \"seed\": 1, \"settings\": {}, \"inputs\": []}, "
+            printf "\"units\": {}, \"skipped\": [], \"groups\": ["
+        }
+        {
+            printf "%s\n{\"labels\": {\"core\": \"%s\"}, \"rows\": 9, \"values\": {}, \"notes\": [], \"parts\": [{\"kind\": \"whole\", \"estimates\": [", (NR > 1) ? "," : "", $1
+            for (t = 1; t <= count; t++)
+                printf "%s{\"term\": \"%s\", \"estimate\": %s, \"standard_error\": null, \"t\": null, \"p\": null}", (t > 1) ? ", " : "", name[t], $(t + 1)
+            printf "], \"covariance\": ["
+            for (i = 1; i <= count; i++) {
+                printf "%s[", (i > 1) ? ", " : ""
+                for (j = 1; j <= count; j++) printf "%s%.17g", (j > 1) ? ", " : "", i == 1 && j == 1 ? $NF * $NF : 0
+                printf "]"
+            }
+            printf "], \"noise\": {\"kind\": \"N-2\", \"distribution\": \"normal\", \"constant\": 0, \"coefficients\": ["
+            for (t = 1; t <= count; t++) printf "%s%s", (t > 1) ? ", " : "", name[t] == "1" ? 0 : $(count + t + 1)
+            printf "]}, \"values\": {}, \"domain\": {\"m\": [1, %s], \"n\": [1, %s], \"k\": [1, %s]}}]}", largest, largest, largest
+        }
+        END { print "]}" }'
+}
+# Two cores whose dgemm is 6.25e-11 mnk and half as fast, exactly; the first is known to 1 %.
+two='1 6.25e-11 0 6.25e-13
+2 12.5e-11 0 0'
+model null 5000 'm*n*k' <<<"$two" >model.json
+
+# The limit in which only gamma3 counts: 2/3 N^3 gamma3, for the mean of 6.25e-11 and 12.5e-11.
+set -- predict hpl dgemm=model.json --set N=4096 --set NB=64 --set P=1 --set Q=1
+check "one scenario" "$ASSAY" "$@" --set speed=mean
+report $(output '^time +2\.1475 s'; echo $?) "two thirds of N cubed times gamma3"
+report $(output '^time_closed +2\.1475 s'; echo $?) "the closed form says the same"
+report $(output '^note: every process is the mean of 2 groups$'; echo $?) "it says which speed was used"
+report $(output "^note: the unit of 'duration' in 'model.json' is not known; it is taken as s"; echo $?) "and which unit"
+check "the slowest" "$ASSAY" "$@"
+report $(output '^time +2\.8633 s'; echo $?) "is a third slower than the mean"
+report $(output "as slow as '2', the slowest of 2 groups"; echo $?) "and named"
+check "the model's role may be left out" "$ASSAY" predict hpl model.json "${@:4}"
+check "a plugin says what it takes" "$ASSAY" predict hpl --parameters
+report $(output '^bandwidth +B/s' && output '^dgemm +linear +the time of dgemm' && output '^speed .*slowest +mean, slowest, waiting'; echo $?) \
+    "with units, defaults and ranges"
+check "--help has it too" "$ASSAY" predict hpl --help
+report $(output '^Usage: assay predict' && output '^bandwidth +B/s'; echo $?) "after the command's own"
+check "a thousand million panels" timeout 5 "$ASSAY" predict hpl model.json --set N=1e9 --set NB=1 --set P=1 --set Q=1
+check "an implausible number" "$ASSAY" predict hpl model.json --set N=4096 --set NB=64 --set P=1 --set Q=2 \
+    --set latency=1us --set bandwidth=10
+report $(output '^warning: bandwidth is 10 B/s; plausible are 1 MB/s to 10 TB/s'; echo $?) "is warned of, with its unit"
+
+# Draws: time is 2/3 N^3 gamma3, and gamma3 of the first core normal with a deviation of 1 %.
+model '"s"' 5000 'm*n*k' <<<"${two%%$'\n'*}" >one.json
+check "an interval" "$ASSAY" predict hpl one.json "${@:4}" --draws 400 -o drawn.csv
+report $(awk -F, 'NR == 1 { for (i = 1; i <= NF; i++) at[$i] = i }
+    NR == 2 { t = $at["time"]; low = ($at["time_low"] / t - 1) / -0.0196; high = ($at["time_high"] / t - 1) / 0.0196
+              exit !(low > 0.8 && low < 1.2 && high > 0.8 && high < 1.2 && !("swap_low" in at)) }' drawn.csv; echo $?) "is that of the coefficient"
+check "the same seed" "$ASSAY" predict hpl one.json "${@:4}" --draws 400 --seed 1 -o again.csv
+report $(cmp -s drawn.csv again.csv; echo $?) "gives the same interval"
+
+printf 'name,N,NB,P,Q,latency,bandwidth [GB/s]\nsmall,8000,128,2,2,1us,10\n"large, ""far""",40000,128,2,4,1.5e-6,12.5GB/s\n' >scenarios.csv
+check "a table of scenarios" "$ASSAY" predict hpl model.json --scenario scenarios.csv -o prediction.csv
+report $([ "$(wc -l <prediction.csv)" -eq 3 ]; echo $?) "a line each"
+report $(contains prediction.csv '^name,N,NB,P,Q,latency,bandwidth,speed,panels,time,gflops,'; echo $?) "its columns"
+report $(contains prediction.csv '^small,8000,128,2,2,1e-06,10000000000,slowest,'; echo $?) "units are understood in fields and names"
+report $(contains prediction.csv '^"large, ""far""",40000'; echo $?) "names are quoted"
+report $(contains prediction.csv "warning: .* % of what 'model.json' says here is extrapolated; .* 'm' is 3.99 times the greatest"; echo $?) \
+    "leaving the domain is said, with the factor"
+report $(! grep '^small' prediction.csv | grep -q warning; echo $?) "and only where it is left"
+names=$(grep -o '"name": *"[^"]*"' prediction.csv.datapackage.json | sed 's/.*"\([^"]*\)"$/\1/' | tail -n +3 | paste -sd,)
+is "a data package beside it describes it, column by column" "$names" "$(head -1 prediction.csv)"
+report $(tr -d '\n' <prediction.csv.datapackage.json | grep -q '"gamma3",[^}]*"s/{flop}"'; echo $?) "with units"
+check "JSON" "$ASSAY" predict hpl model.json --scenario scenarios.csv --json
+report $(output '"sha256": "'"$(sha256sum model.json | cut -d' ' -f1)"'"'; echo $?) "JSON names the model by its hash"
+report $(output '"name": "large, \\"far\\""' && output '"scenarios.time": "s"'; echo $?) "and has the scenarios, with units"
+check "several values" sh -c "printf 'N,NB,P\\n8000,128,2\\n' | '$ASSAY' predict hpl model.json --scenario - \
+    --set Q=2,4 --set latency=1us,2us,3us --set bandwidth=1GB/s"
+report $([ "$(grep -c '^8000\|^ *8000' "$scratch/.out")" -eq 6 ]; echo $?) "are all combined with the table on standard input"
+
+set -- predict hpl model.json --set N=1000 --set NB=100 --set P=2 --set Q=2
+printf 'N,NB,P,Q\n100,10,1,1\n100,10,2,1\n' >network.csv
+printf 'N,NB,P,Q\n100,10,1,1\n100,1O,1,1\n' >typo.csv
+echo '{"a": 1}' >other.json
+model '"s"' 5000 '1 m n' <<<'1 1 1 1 0 0 0 0' >sums.json
+model '"s"' 5000 'x*n*k m*n*k' <<<'1 1 1 0 0 0' >x.json
+model '"By"' 5000 'm*n*k' <<<"$two" >bytes.json
+model '"ms"' 5000 'm*n*k' <<<"$two" >ms.json
+model '"s"' 5000 'm*n*k' <<<'1 -1 0 0' >negative.json
+refuse "a network that is not given" 2 "the latency is not given; a grid of 2 x 2 processes needs" "$ASSAY" "$@"
+refuse "a parameter that is missing" 2 "the parameter 'Q' is not set" "$ASSAY" predict hpl model.json --set N=9 --set NB=1 --set P=2
+refuse "a wrong unit" 2 "latency: '1GB' is not a time" "$ASSAY" "$@" --set latency=1GB
+refuse "blocks larger than the matrix" 2 "NB = 200 is larger than N = 100" \
+    "$ASSAY" predict hpl model.json --set N=100 --set NB=200 --set P=1 --set Q=1
+refuse "a number with junk" 2 "typo.csv:3:5: NB: '1O' is not" "$ASSAY" predict hpl model.json --scenario typo.csv
+refuse "a scenario that the plugin refuses" 2 "the scenario in line 3: .*the latency is not given" \
+    "$ASSAY" predict hpl model.json --scenario network.csv
+refuse "a method that does not exist" 2 "there is no plugin 'predict-hlp'; did you mean 'predict-hpl'" "$ASSAY" predict hlp model.json
+refuse "no model" 2 "there is no model for the role 'dgemm' .*; give dgemm=FILE" "$ASSAY" predict hpl "${@:4}"
+refuse "a missing model" 2 "nothing.json" "$ASSAY" "$@" dgemm=nothing.json
+refuse "a JSON that is no model" 2 "other.json" "$ASSAY" predict hpl other.json "${@:4}"
+refuse "a model without m*n*k" 2 "the model 'sums.json' has no term m\*n\*k" "$ASSAY" predict hpl sums.json "${@:4}"
+refuse "a model of something else" 2 "the model 'x.json' needs the column 'x'" "$ASSAY" predict hpl x.json "${@:4}" \
+    --set latency=1us --set bandwidth=1GB/s
+refuse "a model of no time" 2 "bytes.json.*time" "$ASSAY" predict hpl bytes.json "${@:4}"
+refuse "a negative speed" 2 "the coefficient of m\*n\*k of the group '1' in 'negative.json' is -1" "$ASSAY" predict hpl negative.json \
+    "${@:4}" --set latency=1us --set bandwidth=1GB/s
+refuse "an output that is an input" 2 "model.json" "$ASSAY" "$@" -o model.json
+check "a model in milliseconds" "$ASSAY" predict hpl ms.json --set N=4096 --set NB=64 --set P=1 --set Q=1 --set speed=mean
+report $(output '^time +2\.1475 ms'; echo $?) "is understood"
+
+# A grid that is too tall for the matrix.
+check "a panel that no process has its share of" "$ASSAY" predict hpl model.json --set N=1000 --set NB=1000 \
+    --set P=8 --set Q=1 --set latency=0s --set bandwidth=1e15B/s --set panels=asymptotic
+report $(output '^warning: the published factorisation term is negative for 1 of 1 panels'; echo $?) "is said"
+report $(output '^warning: some processes have no rows or columns: the matrix has 1 x 1 blocks, the grid 8 x 1 processes'; echo $?) \
+    "and so are processes with nothing to do"
+
+# A text, from a plugin of the tests.
+model null 100 '1 size' <<<'1 2 3 0 0 0' >travel.json
+check "a text on standard output" "$ASSAY" export travel travel.json --set size=1kB
+report $(output '^travel: 3002 s by travel.json' && contains .err "note: the unit of 'duration'"; echo $?) "with notes beside it"
+check "and into a file" "$ASSAY" export travel time=travel.json --set size=10 -o travel.txt
+report $(contains travel.txt '^travel: 32 s'; echo $?) "which has it"
+refuse "an exporter that is not there" 2 "there is no plugin 'export-trawel'; did you mean" "$ASSAY" export trawel travel.json
+refuse "a generator that is not there" 2 "there is no plugin 'generate-nothing'" "$ASSAY" generate nothing travel.json
+
+# HPL on 32 nodes of dahu in March 2019: the formulas have no look-ahead, imbalance or contention, and what the slowest
+# of 64 cpus does is nearer to what was measured than the mean; recursive panels are nearer than asymptotic ones.
+if [ -f "$data/hpl/matrix_size_reality.csv" ]; then
+    tail -n +3 "$data/hpl/dahu_dgemm_polynomial_2019.csv" | tr , ' ' | sed 's/$/ 0/' | model '"s"' 9990 '1 m*n*k m*n m*k n*k' >dahu.json
+    awk -F, 'BEGIN { print "name,N" } $5 == "2019-03" { time[$1] += $3; runs[$1]++ }
+        END { for (n in time) print time[n] / runs[n] "," n }' "$data/hpl/matrix_size_reality.csv" >sizes.csv
+    errors() { # errors SETTINGS...: in per cent, and without sign, the mean over the sizes
+        "$ASSAY" predict hpl dahu.json -s sizes.csv --set NB=128 --set P=32 --set Q=32 --set latency=1us --set bandwidth=10GB/s \
+            "$@" -o errors.csv >/dev/null
+        awk -F, 'NR == 1 { for (i = 1; i <= NF; i++) at[$i] = i; next }
+            { error = $at["time"] / $1 - 1; sum += error < 0 ? -error : error }
+            END { printf "%.1f\n", 100 * sum / (NR - 1) }' errors.csv
+    }
+    is "dahu: the mean of the cpus" "$(errors --set speed=mean --set panels=asymptotic)" 28.5
+    is "dahu: the slowest of them" "$(errors --set panels=asymptotic)" 14.8
+    is "dahu: recursive panels" "$(errors)" 13.0
+    is "dahu: waiting for the slowest call" "$(errors --set speed=waiting)" 7.8
+else
+    skip "HPL on dahu" "$data/hpl is absent"
+fi
+finish

@@ -1,0 +1,93 @@
+/* How long messages travel: what the host of predictors does for roles, parameters, draws and rows. As
+ * export-travel it writes a text. */
+#include <assay/predict.h>
+
+static const char *const linear[] = {"linear", "piecewise", NULL}, *const smpi[] = {"smpi", NULL};
+static const struct predict_role roles[] = {
+    {"time", linear, .is_time = true, .help = "of a message over its size"},
+    {"network", smpi, .optional = true, .many = true, .help = "ignored"},
+    {0},
+};
+static const struct plugin_parameter options[] = {
+    {"scale", PLUGIN_NUMBER, "1", .fallback = "1", .minimum = 0.5, .maximum = 4, .help = "of all times"},
+    {0},
+};
+static const char *const noises[] = {"none", "one", NULL};
+static const struct plugin_parameter parameters[] = {
+    {"size", PLUGIN_NUMBER, "By", .required = true, .plausible_minimum = 1, .plausible_maximum = 1e9,
+     .help = "of the message"},
+    {"wait", PLUGIN_NUMBER, "s", .fallback = "0", .maximum = 1e9, .help = "before it"},
+    {"noise", PLUGIN_WORD, .words = noises, .fallback = "none", .help = "of one message"},
+    {"hops", PLUGIN_NUMBER, "1", .fallback = "0", .maximum = 10, .whole = true, .help = "0: one row"},
+    {0},
+};
+enum { SIZE, WAIT, NOISE, HOPS };
+
+static int travel_open(const struct predict_inputs *inputs, void **ret_state,
+                       struct plugin_message *message) {
+    if (inputs->options[0].number == 3)
+        return plugin_refuse(message, -EINVAL, "scale 3 is refused");
+    *ret_state = (void *)inputs->models[0][0]; /* as it was read: stands for the drawn one in a draw */
+    return 0;
+}
+
+static int travel_time(const struct model *model, const struct predict_inputs *inputs,
+                       const struct plugin_value *values, double *ret, struct predict_value *value,
+                       struct plugin_message *message) {
+    static const char *const names[] = {"size"};
+    int r = inputs->evaluate(inputs->context, model, 0, names, &values[SIZE].number, 1,
+                             values[NOISE].number == 1, value, message);
+    *ret = inputs->options[0].number * value->mean + values[WAIT].number;
+    return r;
+}
+
+#ifndef TRAVEL_TEXT
+static const struct predict_column columns[] = {
+    {"time", "s", "s", .help = "of the message"},
+    {"error", "s", "s", .help = "standard error", .no_draws = true},
+    {"slope", "s/By", "s/byte", .help = "of the model that is drawn", .minor = true},
+    {"stream", "1", "", .help = "a number of a stream", .no_draws = true},
+    {"where", NULL, "", .help = "which hop"},
+    {0},
+};
+
+static int travel_run(void *state, const struct predict_inputs *inputs, const struct plugin_value *values,
+                      double *ret, struct predict_output *output, struct plugin_message *message) {
+    struct predict_value value;
+    int r = travel_time(state, inputs, values, &ret[0], &value, message);
+    if (r < 0)
+        return r;
+    if (values[SIZE].number == 13)
+        return plugin_refuse(message, -EDOM, "13 has no answer");
+    ret[1] = value.standard_error;
+    ret[2] = inputs->models[0][0]->groups[0].parts[0].estimates[1].estimate;
+    ret[3] = inputs->uniform(inputs->context, "travel", 7);
+    predict_remark(output, false, "a note");
+    for (int hop = 1; hop <= (int)values[HOPS].number; hop++) {
+        const char *const texts[] = {NULL, NULL, NULL, NULL, hop == 1 ? "first" : "later"};
+        ret[0] *= hop;
+        if ((r = output->row(output->context, ret, texts)) < 0)
+            return r;
+    }
+    return 0;
+}
+ASSAY_PREDICT_PLUGIN("travel", "1.0", "how long messages travel", .roles = roles, .options = options,
+                     .parameters = parameters, .columns = columns, .open = travel_open, .run = travel_run);
+#else
+static int travel_run(void *state, const struct predict_inputs *inputs, const struct plugin_value *values,
+                      double *ret, struct predict_output *output, struct plugin_message *message) {
+    struct predict_value value;
+    double time;
+    char text[256];
+    (void)ret;
+    int r = travel_time(state, inputs, values, &time, &value, message);
+    if (r < 0)
+        return r;
+    int length = snprintf(text, sizeof text, "%s: %g s by %s (%.8s)\n", inputs->sources[0]->name, time,
+                          inputs->sources[0]->file, inputs->sources[0]->sha256);
+    return output->text(output->context, text, (size_t)length);
+}
+ASSAY_PREDICT_PLUGIN("travel", "1.0", "how long a message travels, as a text", .roles = roles,
+                     .options = options, .parameters = parameters, .suffix = ".txt", .open = travel_open,
+                     .run = travel_run);
+#endif

@@ -1,0 +1,82 @@
+/* How long a campaign's units take by a model: the longest of its groups, in seconds. */
+#include "engine/model/durations.h"
+#include "engine/foundation/cleanup.h"
+#include "tests/test.h"
+
+#include <unistd.h>
+
+static char path[] = "/tmp/assay-test-durations-XXXXXX";
+
+static void write_model(const char *kind, const char *unit, const char *column) {
+    FILE *file = fopen(path, "w");
+    fprintf(file,
+            "{\"assay_model\": 2, \"kind\": \"%s\", \"response\": {\"name\": \"duration\", \"unit\": %s}, "
+            "\"weights\": null, \"by\": [\"node\"], \"terms\": [{\"name\": \"size\", \"unit\": null, "
+            "\"factors\": [{\"column\": \"%s\", \"power\": 1}]}], \"columns\": [], \"origin\": {\"plugin\": "
+            "\"fit-linear\", \"version\": \"1\", \"engine\": \"1\", \"created\": \"2020-01-01T00:00:00Z\", "
+            "\"rows\": 9, \"seed\": 1, \"settings\": {}, \"inputs\": []}, \"units\": {}, \"skipped\": [], "
+            "\"groups\": [",
+            kind, unit, column);
+    for (int g = 0; g < 2; g++)
+        fprintf(file,
+                "%s{\"labels\": {\"node\": \"%d\"}, \"rows\": 9, \"values\": {}, \"notes\": [], \"parts\": "
+                "[{\"kind\": \"whole\", \"estimates\": [{\"term\": \"size\", \"estimate\": %d, "
+                "\"standard_error\": null, \"t\": null, \"p\": null}], \"covariance\": null, \"values\": {}, "
+                "\"domain\": {\"%s\": [1, 10]}}]}",
+                g > 0 ? ", " : "", g, g == 0 ? 30 : 20, column);
+    fputs("]}\n", file);
+    fclose(file);
+}
+
+static int make(void **state) {
+    close(mkstemp(path));
+    return 0;
+}
+
+static int clear(void **state) {
+    return unlink(path);
+}
+TEST_GROUP(make, clear)
+
+static struct design *make_design(void) {
+    static const double sizes[] = {1, 5, 40, -3};
+    struct design *design = NULL;
+    struct design_column *column = NULL;
+    assert_int_equal(design_new(4, &design, NULL), 0);
+    assert_int_equal(design_add_column(design, "size", DESIGN_NUMBER, &column, NULL), 0);
+    memcpy(column->numbers, sizes, sizeof sizes);
+    assert_int_equal(design_add_column(design, "kind", DESIGN_TEXT, &column, NULL), 0);
+    return design;
+}
+
+TEST(longest_group) {
+    cleanup(design_cleanup) struct design *design = make_design();
+    char warning[EXTRAPOLATION_SENTENCE_SIZE];
+    double seconds[4];
+    write_model("linear", "\"ms\"", "size");
+    assert_int_equal(durations_predict(path, design, seconds, warning, NULL), 0);
+    assert_close(seconds[0], 0.03, 1e-15, "seconds");
+    assert_close(seconds[1], 0.15, 1e-15, "seconds");
+    assert_close(seconds[2], 1.2, 1e-15, "seconds");
+    assert_true(isnan(seconds[3]));
+    assert_says(warning, "2 of 4 rows are outside of what the model was fitted to");
+}
+
+TEST(refusals) {
+    static const struct {
+        const char *kind, *unit, *column, *expected;
+    } cases[] = {{"population", "\"s\"", "size", "not evaluated row by row"},
+                 {"linear", "\"By\"", "size", "has the unit 'By'; expected a time"},
+                 {"linear", "null", "size", "has the unit ''; expected a time"},
+                 {"linear", "\"s\"", "sise", "the model needs 'sise', which is no column of the design"},
+                 {"linear", "\"s\"", "kind", "the model needs 'kind', which is a text there"}};
+    cleanup(design_cleanup) struct design *design = make_design();
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char warning[EXTRAPOLATION_SENTENCE_SIZE];
+        struct failure failure = {0};
+        double seconds[4];
+        write_model(cases[i].kind, cases[i].unit, cases[i].column);
+        assert_true(durations_predict(path, design, seconds, warning, &failure) < 0);
+        assert_says(failure.text, cases[i].expected);
+    }
+}

@@ -1,0 +1,258 @@
+/* The host of predictors: roles, units, scenarios, draws against closed forms. */
+#include "engine/predict/prediction.h"
+
+#include "engine/foundation/cleanup.h"
+#include "tests/test.h"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#pragma GCC diagnostic ignored "-Wmissing-field-initializers" /* of cases */
+
+static struct installation installation;
+static char folder[] = "/tmp/assay-test-predict-XXXXXX";
+
+static void write_text(const char *name, const char *text) {
+    FILE *file = fopen(name, "w");
+    assert_non_null(file);
+    fputs(text, file);
+    fclose(file);
+}
+
+/* time = 2 + 3 size, of size 1 to 100; the variances are 0.04 and 0.01, the covariance -0.01. */
+static void write_model(const char *name, const char *kind, const char *unit, const char *noise) {
+    cleanup_free char *text = NULL;
+    assert_true(
+        asprintf(
+            &text,
+            "{\"assay_model\": 2, \"kind\": \"%s\", %s"
+            "\"response\": {\"name\": \"duration\", \"unit\": %s}, \"weights\": null, \"by\": [], "
+            "\"terms\": [{\"name\": \"1\", \"unit\": null, \"factors\": []},"
+            "{\"name\": \"size\", \"unit\": null, \"factors\": [{\"column\": \"size\", \"power\": 1}]}],"
+            "\"columns\": [{\"name\": \"size\", \"unit\": \"By\", \"type\": \"number\"}],"
+            "\"origin\": {\"plugin\": \"fit-linear\", \"version\": \"1\", \"engine\": \"1\", \"created\": "
+            "\"2020-01-01T00:00:00Z\", \"rows\": 9, \"seed\": 1, \"settings\": {}, \"inputs\": []},"
+            "\"units\": {}, \"skipped\": [], \"groups\": [{\"labels\": {}, \"rows\": 9, \"values\": {}, "
+            "\"notes\": [], \"parts\": [{\"kind\": \"whole\", \"estimates\": ["
+            "{\"term\": \"1\", \"estimate\": 2, \"standard_error\": 0.2, \"t\": 1, \"p\": 0},"
+            "{\"term\": \"size\", \"estimate\": 3, \"standard_error\": 0.1, \"t\": 1, \"p\": 0}],"
+            "\"covariance\": [[0.04, -0.01], [-0.01, 0.01]], %s \"values\": {},"
+            "\"domain\": {\"size\": [1, 100]}}]}]}\n",
+            kind, strcmp(kind, "smpi") == 0 ? "\"over\": \"size\", \"named_by\": \"operation\", " : "", unit,
+            noise) > 0);
+    write_text(name, text);
+}
+
+#define NOISE "\"noise\": {\"kind\": \"N-1\", \"distribution\": \"normal\", \"constant\": 0.5},"
+
+static int set_up(void **state) {
+    char path[512];
+    struct failure failure = {0};
+    if (!mkdtemp(folder) || chdir(folder) < 0)
+        return -1;
+    write_model("time.json", "linear", "\"s\"", NOISE);
+    write_model("plain.json", "linear", "null", "");
+    write_model("bytes.json", "linear", "\"By\"", "");
+    write_model("smpi.json", "smpi", "\"s\"", "");
+    snprintf(path, sizeof path, "%s/tests/plugins", getenv("ASSAY_BUILD"));
+    return installation_init(&installation, NULL, path, &failure);
+}
+
+static int tear_down(void **state) {
+    static const char *const files[] = {"time.json", "plain.json", "bytes.json",
+                                        "smpi.json", "table.csv",  "out.csv.datapackage.json"};
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++)
+        unlink(files[i]);
+    installation_clear(&installation);
+    return rmdir(folder);
+}
+TEST_GROUP(set_up, tear_down)
+
+#define WORDS(...)                                                                                           \
+    (const char *const[]) {                                                                                  \
+        __VA_ARGS__, NULL                                                                                    \
+    }
+
+static struct prediction *predict_as(const char *prefix, const char *const *models,
+                                     const char *const *settings, const char *table, size_t draws,
+                                     uint64_t seed, struct failure *refusal) {
+    struct prediction_request request = {
+        .models = models, .settings = settings, .draws = draws, .seed = seed};
+    struct prediction *prediction = NULL;
+    struct failure failure = {0};
+    while (models[request.model_count])
+        request.model_count++;
+    while (settings[request.setting_count])
+        request.setting_count++;
+    if (table)
+        write_text("table.csv", table);
+    request.scenarios = table ? "table.csv" : NULL;
+    int r = prediction_make(&installation, prefix, "travel", &request, &prediction, &failure);
+    if (r < 0 && !refusal)
+        fail_msg("%s: %s", failure.place, failure.text);
+    if (refusal)
+        *refusal = failure;
+    return prediction;
+}
+
+static struct prediction *predict(const char *const *settings, const char *table, size_t draws) {
+    return predict_as("predict", WORDS("time.json"), settings, table, draws, 1, NULL);
+}
+
+static double value_of(const struct prediction *prediction, size_t scenario, size_t column) {
+    return prediction->results[scenario].rows[0].values[column];
+}
+
+TEST(one_scenario) {
+    cleanup(prediction_cleanup) struct prediction *prediction =
+        predict(WORDS("size=2kB", "wait=1ms", "scale=2"), NULL, 0);
+    assert_int_equal(prediction->scenarios.count, 1);
+    assert_close(value_of(prediction, 0, 0), 2 * 6002 + 0.001, 1e-15, "time");
+    assert_close(value_of(prediction, 0, 1), sqrt(0.04 - 0.02 * 2000 + 0.01 * 4e6), 1e-12, "error");
+    assert_null(prediction->results[0].rows[0].intervals);
+    const struct prediction_result *result = &prediction->results[0];
+    assert_int_equal(result->remark_count, 2);
+    assert_string_equal(result->remarks[0].sentence, "a note");
+    assert_says(result->remarks[1].sentence, "100 % of what 'time.json' says here is extrapolated; where it "
+                                             "is most, 'size' is 20 times the greatest value");
+}
+
+TEST(units_and_plausible_values) {
+    cleanup(prediction_cleanup) struct prediction *prediction =
+        predict_as("predict", WORDS("time=plain.json"), WORDS("size=1e10"), NULL, 0, 1, NULL);
+    const struct prediction_result *result = &prediction->results[0];
+    assert_string_equal(result->remarks[0].sentence, "size is 10 GB; plausible are 1 byte to 1 GB");
+    assert_true(result->remarks[0].warning);
+    assert_says(result->remarks[1].sentence, "the unit of 'duration' in 'plain.json' is not known");
+}
+
+/* Rows of the table times values of the command line. */
+TEST(tables_and_sweeps) {
+    cleanup(prediction_cleanup) struct prediction *prediction =
+        predict(WORDS("wait=1us,2us,3us"), "name,size,hops\na,10,\n\"b,c\",1kB,2\n,13,0\n", 0);
+    assert_int_equal(prediction->scenarios.count, 9);
+    assert_string_equal(prediction->scenarios.items[3].name, "b,c");
+    assert_int_equal(prediction->scenarios.items[3].line, 3);
+    assert_close(value_of(prediction, 1, 0), 32 + 2e-6, 1e-15, "time");
+    assert_int_equal(prediction->results[5].row_count, 2);
+    assert_close(prediction->results[5].rows[1].values[0], 2 * (3002 + 3e-6), 1e-15, "time");
+    assert_string_equal(prediction->results[5].rows[1].texts[4], "later");
+    assert_true(isnan(value_of(prediction, 8, 0)));
+    assert_string_equal(prediction->results[8].remarks[0].sentence, "no answer: 13 has no answer");
+}
+
+TEST(units_in_the_header) {
+    cleanup(prediction_cleanup) struct prediction *prediction =
+        predict(WORDS("scale=1"), "size [kB],wait [ms]\n1,5\n2MB,7s\n", 0);
+    assert_close(value_of(prediction, 0, 0), 3002.005, 1e-15, "time");
+    assert_close(value_of(prediction, 1, 0), 6000009, 1e-15, "time");
+}
+
+/* The time at size x is normal with the variance 0.04 - 0.02 x + 0.01 x^2, and 0.25 more with noise. */
+TEST(moments_of_draws) {
+    static const struct {
+        const char *noise;
+        double size, variance;
+    } cases[] = {{"noise=none", 1, 0.03}, {"noise=none", 10, 0.84}, {"noise=one", 10, 1.09}};
+    enum { DRAWS = 10000 };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char size[32];
+        snprintf(size, sizeof size, "size=%g", cases[i].size);
+        cleanup(prediction_cleanup) struct prediction *prediction =
+            predict(WORDS(size, cases[i].noise), NULL, DRAWS);
+        double(*interval)[PREDICTION_INTERVAL] = prediction->results[0].rows[0].intervals;
+        double mean = 2 + 3 * cases[i].size, sigma = sqrt(cases[i].variance);
+        assert_close(value_of(prediction, 0, 0), mean, 1e-15, "time");
+        assert_true(fabs(interval[0][PREDICTION_MEAN] - mean) < 4 * sigma / sqrt(DRAWS));
+        /* The standard error of this quantile is 2.67 sigma / sqrt(n). */
+        assert_true(fabs(interval[0][PREDICTION_LOW] - (mean - 1.95996 * sigma)) <
+                    4 * 2.67 * sigma / sqrt(DRAWS));
+        assert_true(fabs(interval[0][PREDICTION_HIGH] - (mean + 1.95996 * sigma)) <
+                    4 * 2.67 * sigma / sqrt(DRAWS));
+        assert_true(isnan(interval[1][PREDICTION_MEAN])); /* no_draws */
+        assert_true(fabs(interval[2][PREDICTION_HIGH] - (3 + 1.95996 * 0.1)) <
+                    0.011); /* the models are drawn ones */
+    }
+}
+
+/* Equal seeds give equal bits, whatever other scenarios there are; other seeds other ones. */
+TEST(determinism) {
+    double found[4][2];
+    for (int i = 0; i < 4; i++) {
+        cleanup(prediction_cleanup) struct prediction *prediction =
+            predict_as("predict", WORDS("time.json"), WORDS("noise=one"),
+                       i == 1 ? "size\n3\n7\n" : "size\n7\n", 50, i < 3 ? 5 : 6, NULL);
+        size_t scenario = i == 1;
+        found[i][0] = prediction->results[scenario].rows[0].intervals[0][PREDICTION_LOW];
+        found[i][1] = value_of(prediction, scenario, 3);
+    }
+    for (int i = 1; i < 4; i++) {
+        assert_int_equal(found[0][0] == found[i][0], i < 3);
+        assert_int_equal(found[0][1] == found[i][1], i < 3);
+    }
+}
+
+TEST(texts) {
+    cleanup(prediction_cleanup) struct prediction *prediction =
+        predict_as("export", WORDS("time.json"), WORDS("size=1"), NULL, 0, 1, NULL);
+    assert_true(strncmp(prediction->text.bytes, "time: 5 s by time.json (", 24) == 0);
+}
+
+TEST(refusals) {
+    static const struct {
+        const char *models[4], *settings[4], *table, *expected;
+        size_t draws;
+        bool is_text;
+    } cases[] = {
+        {{NULL}, {"size=1"}, NULL, "there is no model for the role 'time' (of a message over its size)"},
+        {{"time.json", "plain.json"}, {"size=1"}, NULL, "2 models have the role 'time'; expected one"},
+        {{"tiem=time.json"}, {"size=1"}, NULL, "there is no role"},
+        {{"time=smpi.json"},
+         {"size=1"},
+         NULL,
+         "the kind 'smpi', which the role 'time' does not take; expected the role time (linear, "},
+        {{"bytes.json"}, {"size=1"}, NULL, "time"},
+        {{"nothing.json"}, {"size=1"}, NULL, "nothing.json"},
+        {{"time.json"}, {"sice=1"}, NULL, "did you mean 'size'"},
+        {{"time.json"}, {"size"}, NULL, "expected NAME=VALUE"},
+        {{"time.json"}, {"size=1s"}, NULL, "size: '1s' is not a size"},
+        {{"time.json"}, {"size=1", "size=2"}, NULL, "set twice"},
+        {{"time.json"}, {"scale=9"}, NULL, "out of range"},
+        {{"time.json"}, {"scale=3", "size=1"}, NULL, "travel: scale 3 is refused"},
+        {{"time.json"}, {"wait=1s"}, NULL, "the parameter 'size' is not set"},
+        {{"time.json"}, {"size=1"}, "size\n1\n", "a column here and set on the command line"},
+        {{"time.json"}, {NULL}, "size,siez\n1,1\n", "did you mean 'size'"},
+        {{"time.json"}, {NULL}, "size,scale\n1,1\n", "the same for all scenarios"},
+        {{"time.json"}, {NULL}, "size\n", "there are no scenarios"},
+        {{"time.json"}, {NULL}, "size\n1\n\"\"\n", "there is no value"},
+        {{"time.json"}, {"size=1"}, NULL, "draws; expected at most", 1000000},
+        {{"time.json"}, {"size=1,2"}, NULL, "one text; expected one scenario, found 2", 0, true},
+        {{"time.json"}, {"size=1"}, NULL, "has no intervals", 5, true},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct failure failure = {0};
+        struct prediction *prediction =
+            predict_as(cases[i].is_text ? "export" : "predict", cases[i].models, cases[i].settings,
+                       cases[i].table, cases[i].draws, 1, &failure);
+        assert_null(prediction);
+        assert_says(failure.text, cases[i].expected);
+    }
+}
+
+TEST(files_and_reports) {
+    cleanup(prediction_cleanup) struct prediction *prediction =
+        predict(WORDS("wait=0,1"), "name,size\nx,2\n", 20);
+    cleanup(report_cleanup) struct report *report = report_new();
+    cleanup(text_clear) struct text text;
+    text_init(&text, 1 << 20);
+    assert_int_equal(prediction_append_csv(prediction, &text, NULL), 0);
+    assert_says(text.bytes,
+                "name,size,wait,noise,hops,time,time_mean,time_low,time_high,error,slope,slope_mean,"
+                "slope_low,slope_high,stream,where,remarks\nx,2,0,none,0,8,");
+    assert_int_equal(prediction_write_package(prediction, "out.csv", NULL), 0);
+    text_reset(&text);
+    prediction_describe(prediction, report->root);
+    assert_int_equal(report_print_json(report, &text, NULL), 0);
+    assert_says(text.bytes, "\"sha256\"");
+    assert_says(text.bytes, "\"time_low\"");
+}
