@@ -40,7 +40,7 @@ struct chart_axes chart_axes_of(const struct chart *chart) {
 double chart_axis_place(const struct chart_axis *axis, double value) {
     if (!(axis->high > axis->low))
         return 0.5;
-    double place = axis->is_logarithmic ? log(value / axis->low) / log(axis->high / axis->low)
+    double place = axis->is_logarithmic ? (log(value) - log(axis->low)) / (log(axis->high) - log(axis->low))
                                         : (value / 2 - axis->low / 2) / (axis->high / 2 - axis->low / 2);
     return place >= -1e-9 && place <= 1 + 1e-9 ? fmin(fmax(place, 0), 1) : NAN;
 }

@@ -56,6 +56,21 @@ TEST(as_json) {
     assert_says(text.bytes, "\"warnings\"");
 }
 
+TEST(tables_as_csv_and_without_a_head) {
+    static const struct report_column columns[] = {{.name = "place", .label = ""},
+                                                   {.name = "nothing", .label = ""},
+                                                   {.name = "n", .label = "", .unit = "s", .detail = true}};
+    cleanup(report_cleanup) struct report *report = report_new();
+    struct report_table *table = report_table(report->root, "rows", NULL, columns, 3);
+    report_cell_text(table, "a,\033b"), report_cell_text(table, ""), report_cell(table, 0.1);
+    cleanup(text_clear) struct text csv;
+    text_init(&csv, 1 << 16);
+    assert_int_equal(report_table_append_csv(table, &csv, NULL), 0);
+    assert_string_equal(csv.bytes, "place,nothing,n\n\"a,\033b\",,0.1\n");
+    cleanup_free char *text = print(report, false);
+    assert_string_equal(text, "a,\\x1bb\n");
+}
+
 TEST(numbers_with_prefixes) {
     static const struct {
         double value;

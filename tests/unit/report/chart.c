@@ -1,0 +1,67 @@
+/* Charts: where points fall, axes that are logarithmic, numbers at the ends of doubles, SVG that is whole. */
+#include "engine/report/chart.h"
+#include "engine/foundation/cleanup.h"
+#include "engine/foundation/file.h"
+#include "tests/test.h"
+
+#include <unistd.h>
+
+static const double zero = 0;
+
+static struct chart make(const struct chart_series *series) {
+    return (struct chart){.title = "a < b",
+                          .x_name = "x",
+                          .y_name = "y\n",
+                          .series = series,
+                          .series_count = 1,
+                          .y_marks = &zero,
+                          .y_mark_count = 1,
+                          .y_reach = 8};
+}
+
+TEST(as_text) {
+    const double x[] = {1, 10, 1000, NAN, 100}, y[] = {-1, 0, 1, 5, 1e9};
+    const struct chart_series series = {x, y, 5, false};
+    const struct chart chart = make(&series);
+    cleanup(text_clear) struct text ascii, braille;
+    text_init(&ascii, 1 << 20);
+    text_init(&braille, 1 << 20);
+    chart_append_text(&chart, false, &ascii);
+    chart_append_text(&chart, true, &braille);
+    assert_says(ascii.bytes, "y\\x0a\n");
+    assert_says(ascii.bytes, "        8 |                                          *\n"); /* at the edge */
+    assert_says(ascii.bytes, "x, logarithmic\n");
+    assert_says(ascii.bytes, "       -1 |*\n");
+    for (size_t i = 0; i < ascii.length; i++)
+        assert_true((unsigned char)ascii.bytes[i] < 0x80);
+    assert_true(strstr(braille.bytes, "\u2502") != NULL);
+}
+
+TEST(nothing_to_draw_and_too_much) {
+    static const struct {
+        double x[2], y[2];
+        bool is_drawn;
+    } cases[] = {{{NAN, 1}, {1, INFINITY}, false},
+                 {{1, 1}, {2, 2}, true},
+                 {{-1.7e308, 1.7e308}, {-1.7e308, 1.7e308}, true},
+                 {{5e-324, 1.7e308}, {0, 0}, true}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const struct chart_series series = {cases[i].x, cases[i].y, 2, i % 2};
+        struct chart chart = make(&series);
+        char path[] = "/tmp/assay-chart-XXXXXX";
+        struct failure failure = {0};
+        cleanup(text_clear) struct text text, svg;
+        text_init(&text, 1 << 20);
+        text_init(&svg, 1 << 20);
+        chart.y_reach = 0;
+        chart_append_text(&chart, true, &text);
+        assert_true(cases[i].is_drawn == (text.length > 0));
+        close(mkstemp(path));
+        assert_int_equal(chart_write_svg(&chart, 1, path, &failure), 0);
+        assert_int_equal(file_read(path, &svg, &failure), 0);
+        assert_says(svg.bytes, "a &lt; b");
+        assert_true(strstr(svg.bytes, "nan") == NULL && strstr(svg.bytes, "inf") == NULL);
+        assert_string_equal(svg.bytes + svg.length - 7, "</svg>\n");
+        unlink(path);
+    }
+}
