@@ -24,13 +24,10 @@ struct alternatives_request {
 
 struct alternative {
     const struct library *library;
-    const char *terms, *noise;  /* NULL: it has no such */
-    size_t by_count;            /* the first so many columns of by form its groups */
-    size_t groups;              /* that were fitted */
-    char *formula;              /* owned: its terms as the model has them */
-    char *reason;               /* owned: why it has no errors, or not of all groups; or NULL */
-    double seconds;             /* of processor time, for all of its fits */
-    struct score_row *held_out; /* owned; by row of the table */
+    const char *terms, *noise; /* NULL: it has no such */
+    size_t by_count;           /* the first so many columns of by form its groups */
+    bool is_repeated;          /* an earlier one has the same terms, groups and noise: it is not judged */
+    char *reason;              /* owned: why some or all of its groups have no fit; or NULL */
 };
 
 struct alternatives {

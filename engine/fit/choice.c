@@ -1,7 +1,9 @@
 #include "engine/fit/choice.h"
 
+#include "engine/documents/unit.h"
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/memory.h"
+#include "engine/model/formula.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -25,16 +27,41 @@ static uint64_t count_noise(const struct model_noise *noise, size_t terms) {
 }
 
 /* Breaks between segments count as coefficients do. */
-void contender_count(const struct model *model, uint64_t *ret_of_mean, uint64_t *ret_of_noise) {
-    *ret_of_mean = *ret_of_noise = 0;
-    for (size_t g = 0; g < model->group_count; g++)
+void contender_describe(struct contender *contender, const struct model *model) {
+    static const char *const noises[] = {[MODEL_NOISE_NONE] = "N-0",
+                                         [MODEL_NOISE_HOMOSCEDASTIC] = "N-1",
+                                         [MODEL_NOISE_HETEROSCEDASTIC] = "N-2",
+                                         [MODEL_NOISE_MIXTURE] = "mixture"};
+    contender->groups = model->group_count;
+    contender->noise = model->group_count > 0 ? noises[model->groups[0].parts[0].noise.kind] : "";
+    contender->formula =
+        formula_print(&(struct formula){.terms = model->terms, .term_count = model->term_count});
+    for (size_t g = 0; g < model->group_count; g++) {
+        contender->rows += model->groups[g].rows;
         for (size_t p = 0; p < model->groups[g].part_count; p++) {
             const struct model_part *part = &model->groups[g].parts[p];
             for (size_t t = 0; t < model->term_count; t++)
-                *ret_of_mean += !part->estimates[t].dropped && !part->estimates[t].at_bound;
-            *ret_of_mean += model->over && isfinite(part->from) && p > 0;
-            *ret_of_noise += count_noise(&part->noise, model->term_count);
+                contender->of_mean += !part->estimates[t].dropped && !part->estimates[t].at_bound;
+            contender->of_mean += model->over && isfinite(part->from) && p > 0;
+            contender->of_noise += count_noise(&part->noise, model->term_count);
         }
+    }
+}
+
+bool contender_convert(struct contender *contender, size_t count, const char *from, const char *to) {
+    double multiply = 1, divide = 1;
+    if (from && to && !unit_conversion(from, to, &multiply, &divide))
+        return false;
+    for (size_t row = 0; row < count; row++) {
+        contender->predicted[row].mean *= multiply / divide;
+        contender->predicted[row].sigma *= multiply / divide;
+        contender->predicted[row].log_density -= log(multiply / divide);
+    }
+    return true;
+}
+
+void contender_clear(struct contender *contender) {
+    free(contender->formula), free(contender->predicted);
 }
 
 double contender_above(const struct contender *contender, const struct contender *least, double *ret_error) {
