@@ -9,8 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The share of rows that a contender must predict. */
-static const double share_needed = 0.9;
+enum { MISSING_MOST = 10 }; /* one row of so many is the most that a contender need not predict */
 
 static uint64_t count_noise(const struct model_noise *noise, size_t terms) {
     uint64_t count = noise->constant != 0;
@@ -80,6 +79,8 @@ static bool predicts(const struct contender *contender, size_t row) {
 static size_t find_rows(struct contender *contenders, size_t count, size_t rows, uint32_t *ret_rows,
                         uint64_t *ret_beyond) {
     size_t any = 0, common = 0;
+    for (size_t i = 0; i < count; i++)
+        contenders[i].missing = 0;
     for (size_t row = 0; row < rows; row++) {
         bool by_some = false;
         for (size_t i = 0; i < count; i++)
@@ -89,8 +90,8 @@ static size_t find_rows(struct contender *contenders, size_t count, size_t rows,
         any += by_some;
     }
     for (size_t i = 0; i < count; i++)
-        contenders[i].is_judged = any > 0 && contenders[i].predicted &&
-                                  (double)contenders[i].missing <= (1 - share_needed) * (double)any;
+        contenders[i].is_judged =
+            any > 0 && contenders[i].predicted && contenders[i].missing <= any / MISSING_MOST;
     for (size_t row = 0; row < rows; row++) {
         bool by_all = any > 0;
         for (size_t i = 0; by_all && i < count; i++)
