@@ -135,5 +135,5 @@ int fit_alternatives(const struct verb_arguments *given, struct failure *failure
     if (r < 0)
         return r;
     cleanup(report_cleanup) struct report *report = make_report(&alternatives, table, &arguments);
-    return fit_print(report, arguments.json, failure);
+    return fit_print(report, arguments.json, arguments.verbose, failure);
 }

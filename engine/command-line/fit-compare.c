@@ -61,13 +61,12 @@ static int read_models(const struct verb_arguments *arguments, struct comparison
 
 /* What model I says of the rows, in the unit of the first model. */
 static int predict(struct comparison *comparison, size_t i, const char *const *inputs, size_t count,
-                   struct failure *failure) {
+                   const struct measured_options *options, struct failure *failure) {
     static const struct table_options hashed = {.hash = true};
-    static const struct measured_options options = {.response = true};
     const struct model *model = comparison->models[i], *first = comparison->models[0];
     struct contender *contender = &comparison->contenders[i];
     int r = table_open(inputs, count, &hashed, &comparison->tables[i], failure);
-    r = r < 0 ? r : measured_read(model, comparison->tables[i], &options, &comparison->measured[i], failure);
+    r = r < 0 ? r : measured_read(model, comparison->tables[i], options, &comparison->measured[i], failure);
     if (r < 0)
         return r;
     const struct score_rows *rows = &comparison->measured[i]->rows;
@@ -98,11 +97,14 @@ static void choose(struct comparison *comparison) {
 
 static int try_models(const struct verb_arguments *arguments, struct comparison *comparison,
                       struct failure *failure) {
+    const struct measured_options options = {.response = true,
+                                             .where = verb_value(arguments, "--where"),
+                                             .with_flagged = verb_switch(arguments, "--with-flagged")};
     size_t count = 0;
     cleanup_free const char **inputs = verb_values(arguments, "--data", &count);
     int r = 0;
     for (size_t i = 0; r == 0 && count > 0 && i < comparison->count; i++)
-        r = predict(comparison, i, inputs, count, failure);
+        r = predict(comparison, i, inputs, count, &options, failure);
     if (r == 0 && count > 0)
         choose(comparison);
     return r;
@@ -228,9 +230,9 @@ static void report_estimates(struct report_section *in, const struct comparison 
                         letter(i));
 }
 
-int fit_print(const struct report *report, bool json, struct failure *failure) {
+int fit_print(const struct report *report, bool json, bool verbose, struct failure *failure) {
     if (!json) {
-        report_print(report, stdout, false);
+        report_print(report, stdout, verbose);
         return 0;
     }
     cleanup(text_clear) struct text text;
@@ -249,5 +251,5 @@ int fit_compare(const struct verb_arguments *arguments, struct failure *failure)
         return r;
     report_models(report->root, &comparison);
     report_estimates(report->root, &comparison);
-    return fit_print(report, verb_switch(arguments, "--json"), failure);
+    return fit_print(report, verb_switch(arguments, "--json"), verb_switch(arguments, "--verbose"), failure);
 }
