@@ -80,14 +80,26 @@ static int list_items(const struct installation *installation, const struct alte
     return 0;
 }
 
+/* What is asked of one of them. Sizes that a method has no columns for are those of others. */
+static struct fit_options options_of(const struct alternative *item, const struct fit_options *options) {
+    struct fit_options own = *options;
+    size_t sizes = 0;
+    own.terms = item->terms;
+    own.by_count = item->by_count;
+    for (const struct plugin_parameter *p = item->library->fit->parameters; p && p->name; p++)
+        sizes += parameters_is_column(p);
+    if (!item->library->fit->takes_terms && own.size_count > sizes)
+        own.size_count = sizes;
+    return own;
+}
+
 /* ---- The table */
 
 /* Names in COLUMNS are those of the table or of the options, which outlive the request. */
 static int add_columns(struct columns *columns, const struct alternative *item, struct table *table,
                        const struct fit_options *options, struct failure *failure) {
     cleanup(request_clear) struct request request;
-    struct fit_options own = *options;
-    own.terms = item->terms;
+    struct fit_options own = options_of(item, options);
     int r = request_bind(&request, item->library, table, &own, failure);
     for (size_t i = 0; r == 0 && i < request.number_count; i++) {
         const struct table_column *column = table_find(table, request.numbers[i]);
@@ -161,15 +173,13 @@ static int fit_one(struct alternatives *ret, size_t at, struct table *table,
     cleanup_free const char **settings = xcalloc(options->setting_count + 1, sizeof *settings);
     cleanup_free struct score_row *held_out = xcalloc(table->rows + 1, sizeof *held_out);
     const struct table_column *response = table_find(table, options->response);
-    struct fit_options own = *options;
+    struct fit_options own = options_of(item, options);
     struct failure why = {0};
     for (size_t i = 0; i < options->setting_count; i++)
         settings[i] = options->settings[i];
     settings[own.setting_count] = noise;
     own.setting_count += noise != NULL;
     own.settings = settings;
-    own.terms = item->terms;
-    own.by_count = item->by_count;
     own.held_out = held_out;
     for (size_t row = 0; row < table->rows; row++)
         held_out[row].mean = NAN;

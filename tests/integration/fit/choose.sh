@@ -48,6 +48,8 @@ report $(output '^left out together +columns$' && output '^settings +3$' && outp
     "only a model of all hosts says something of another one"
 check "over one size" "$ASSAY" fit alternatives linear sizes.csv --response y --sizes size
 report $(! grep -q 'M-2' .out; echo $?) "M-2 is M-1"
+check "several methods" sh -c 'ASSAY_PATH=$ASSAY_BUILD/tests/plugins "$ASSAY" fit alternatives linear mean sizes.csv --response y --sizes size --terms M-1'
+report $(output '^\* +linear +M-1 +\(pooled\)' && output '^ +mean +\(pooled\) '; echo $?) "are judged on the same rows"
 refuse "one setting" 2 "1 setting in 40 rows; expected at least two" sh -c 'awk -F, "NR == 1 || \$2 == 0" sizes.csv >one.csv
     "$ASSAY" fit alternatives linear one.csv --response y --sizes size'
 refuse "no input" 2 "'alternatives' is given no input" "$ASSAY" fit alternatives
