@@ -447,6 +447,10 @@ static void note_choice(struct next *next, bool weighted) {
     size_t same = 1;
     while (same < next->rows.count && next->rows.items[same] == next->rows.items[0])
         same++;
+    double times = floor(next->request->budget / next->cost);
+    if (next->rows.count == OPTIMAL_ROWS_MAX && isfinite(times) && times > 1)
+        next_note(next, "%d rows are the most there can be; the budget has room for %.0f repetitions of them",
+                  OPTIMAL_ROWS_MAX, times);
     if (next->rows.regularised)
         next_note(next, "the covariance of the coefficients is singular; it was lifted a little");
     if (next->rows.count > 1 && same == next->rows.count)
