@@ -35,6 +35,7 @@ static void add_name(const char ***names, size_t *count, const char *name) {
 
 /* ---- Which there are */
 
+/* The words of the parameter `noise` that the user has not set; NULL: there are none. */
 static const char *const *noise_words(const struct library *library, const struct fit_options *options) {
     for (size_t i = 0; i < options->setting_count; i++)
         if (strncmp(options->settings[i], "noise=", strlen("noise=")) == 0)
@@ -45,15 +46,23 @@ static const char *const *noise_words(const struct library *library, const struc
     return NULL;
 }
 
+static void add_item(struct alternatives *ret, const struct library *library, const char *terms,
+                     const char *noise, size_t by_count) {
+    ret->items = xrealloc(ret->items, (ret->count + 1) * sizeof *ret->items);
+    ret->items[ret->count++] =
+        (struct alternative){.library = library, .terms = terms, .noise = noise, .by_count = by_count};
+}
+
+/* With each kind of noise, homoscedastic and heteroscedastic, that the method lets one choose. */
 static void add_items(struct alternatives *ret, const struct library *library, const char *terms,
                       size_t by_count, const struct fit_options *options) {
-    const char *const *noises = noise_words(library, options), *const none[] = {NULL, NULL};
-    size_t i = 0;
-    for (noises = noises ? noises : none; i == 0 || noises[i]; i++) {
-        ret->items = xrealloc(ret->items, (ret->count + 1) * sizeof *ret->items);
-        ret->items[ret->count++] = (struct alternative){
-            .library = library, .terms = terms, .noise = noises[i], .by_count = by_count};
-    }
+    const char *const *noises = noise_words(library, options);
+    size_t before = ret->count;
+    for (size_t i = 0; noises && noises[i]; i++)
+        if (strcmp(noises[i], "homoscedastic") == 0 || strcmp(noises[i], "heteroscedastic") == 0)
+            add_item(ret, library, terms, noises[i], by_count);
+    if (ret->count == before)
+        add_item(ret, library, terms, NULL, by_count);
 }
 
 static int list_items(const struct installation *installation, const struct alternatives_request *request,
@@ -152,12 +161,13 @@ static size_t find_settings(const struct table *table, const struct columns *col
 /* Whether an earlier one comes to the same: M-2 over one size is M-1. */
 static bool is_repeated(const struct alternatives *alternatives, size_t at) {
     const struct alternative *one = &alternatives->items[at];
-    const char *formula = alternatives->contenders[at].formula;
-    for (size_t i = 0; formula && i < at; i++) {
+    const struct contender *of_one = &alternatives->contenders[at];
+    for (size_t i = 0; i < at; i++) {
         const struct alternative *other = &alternatives->items[i];
-        if (other->library == one->library && other->by_count == one->by_count &&
-            other->noise == one->noise && alternatives->contenders[i].formula &&
-            strcmp(alternatives->contenders[i].formula, formula) == 0)
+        const struct contender *of_other = &alternatives->contenders[i];
+        if (other->library == one->library && other->by_count == one->by_count && of_other->formula &&
+            strcmp(of_other->formula, of_one->formula) == 0 && of_other->noise == of_one->noise &&
+            of_other->of_noise == of_one->of_noise)
             return true;
     }
     return false;

@@ -3,8 +3,9 @@
  * noise, pooled or by the first columns of `by`; and which of them suffices (choice.h).
  *
  * Folds leave whole settings out: rows that are equal in all columns that any of the alternatives uses, or in
- * those that `folds_by` says. A method with a parameter `noise` of words is tried with each of them, unless
- * the settings say which. Formulas that come to the same terms are tried once.
+ * those that `folds_by` says. A method with a parameter `noise` is tried with its words `homoscedastic` and
+ * `heteroscedastic`, unless the settings say which. Of those that come to the same terms and noise the first
+ * is judged.
  */
 #ifndef ASSAY_FIT_ALTERNATIVES_H
 #define ASSAY_FIT_ALTERNATIVES_H

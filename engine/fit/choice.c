@@ -9,6 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Errors that differ by less, relatively, differ by rounding. */
+static const double rounding = 1e-9;
+
 enum { MISSING_MOST = 10 }; /* one row of so many is the most that a contender need not predict */
 
 static uint64_t count_noise(const struct model_noise *noise, size_t terms) {
@@ -125,11 +128,11 @@ static void choose_noise(const struct contender *contenders, size_t count, const
         if (ret->best_score != SIZE_MAX && i != ret->best_score) {
             struct score_difference below = score_compare(
                 rows, one->predicted, contenders[ret->best_score].predicted, rows_of, (size_t)ret->rows);
-            if (!(below.log_score <= below.log_score_error))
+            if (!(below.log_score <= fmax(below.log_score_error, rounding)))
                 continue;
         }
         if (!other || one->of_noise < other->of_noise ||
-            (one->of_noise == other->of_noise && one->score.rmse < other->score.rmse))
+            (one->of_noise == other->of_noise && one->score.rmse < other->score.rmse * (1 - rounding)))
             ret->sufficient = i;
     }
 }
@@ -154,7 +157,9 @@ void choice_make(struct contender *contenders, size_t count, const struct score_
             continue;
         contenders[i].above = score_compare(rows, contenders[i].predicted, contenders[ret->least].predicted,
                                             rows_of, (size_t)ret->rows);
-        near[i] = contenders[i].above.squares <= contenders[i].above.squares_error;
+        double least = contenders[ret->least].score.rmse;
+        near[i] =
+            contenders[i].above.squares <= fmax(contenders[i].above.squares_error, rounding * least * least);
     }
     near[ret->least] = true;
     choose_noise(contenders, count, near, rows, rows_of, ret);

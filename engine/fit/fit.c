@@ -1,9 +1,9 @@
 #include "engine/fit/fit.h"
 
-#include "engine/fit/lack-of-fit.h"
 #include "engine/fit/request.h"
 #include "engine/fit/result.h"
 #include "engine/fit/rows.h"
+#include "engine/fit/scores.h"
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/memory.h"
 #include "engine/model/evaluator.h"
@@ -22,8 +22,10 @@ struct fitting {
     struct request request;
     struct groups groups;
     struct formula_names names;
-    size_t *widths;                /* of each fitted group: how many terms there were when it was */
-    struct rows all, some, others; /* of the group in hand: all its rows, those of a fold, the others */
+    size_t *widths;               /* of each fitted group: how many terms there were when it was */
+    struct rows all;              /* of the group in hand */
+    struct rows folded;           /* the same, fold by fold */
+    struct rows left_out, others; /* windows on these: one fold, and the others */
     struct fit *fit;
     /* What evaluates the terms that there are so far, over the columns of some rows. */
     struct evaluator *evaluator;
@@ -145,7 +147,8 @@ static void rate_rows(const struct fitting *fitting, const struct model_group *g
             evaluator_gather(evaluator, fitting->columns, i, inputs);
             part = evaluator_part(evaluator, group, inputs);
         }
-        ret[i] = part ? noise_density(&part->noise, sigma[i], rows->view.response[i] - mean[i]) : NAN;
+        double deviation = rows->view.weights ? sigma[i] / sqrt(rows->view.weights[i]) : sigma[i];
+        ret[i] = part ? noise_density(&part->noise, deviation, rows->view.response[i] - mean[i]) : NAN;
     }
 }
 
@@ -197,15 +200,6 @@ static int call_fit(struct fitting *fitting, const struct rows *rows, bool is_fo
     return r;
 }
 
-/* Rows that are left out together: what makes them one unit. */
-static const struct folds_columns *unit_columns(const struct fitting *fitting) {
-    static const struct folds_columns each_row = {0};
-    enum fit_folds_by by = fitting->request.options->folds_by;
-    return by == FIT_FOLDS_BY_ROW       ? &each_row
-           : by == FIT_FOLDS_BY_COLUMNS ? &fitting->all.fold_columns
-                                        : &fitting->all.setting;
-}
-
 /* What the fit of one group says of all its rows. */
 struct predictions {
     double *mean, *sigma, *log_density;
@@ -220,38 +214,27 @@ static void predictions_clear(struct predictions *predictions) {
     free(predictions->mean), free(predictions->sigma), free(predictions->log_density);
 }
 
-/* Predicts the rows of FOLD by a fit of the others. -EDOM: those cannot be fitted. */
-static int leave_out(struct fitting *fitting, const uint8_t *folds, uint8_t fold, struct score_row *held_out,
+/* Predicts the folded rows from BEGIN to END - 1, a fold, by a fit of the others. -EDOM: those cannot be
+ * fitted. */
+static int leave_out(struct fitting *fitting, size_t begin, size_t end, struct predictions *predictions,
                      struct failure *failure) {
     const struct rows_layout *layout = &fitting->request.layout;
     struct plugin_message message;
     struct result result;
-    rows_select(&fitting->others, layout, &fitting->all, folds, fold, true);
-    rows_select(&fitting->some, layout, &fitting->all, folds, fold, false);
-    if (fitting->some.view.count == 0)
-        return 0;
+    rows_window(&fitting->others, layout, &fitting->folded, end, fitting->folded.view.count - (end - begin));
+    rows_window(&fitting->left_out, layout, &fitting->folded, begin, end - begin);
     if (fitting->others.view.count == 0 ||
         fitting->others.view.count < fitting->request.library->fit->rows_min)
         return -EDOM;
     int r = call_fit(fitting, &fitting->others, true, NULL, &result, &message, failure);
     struct model_group group = {.rows = fitting->others.view.count};
-    struct predictions predictions = predictions_new(fitting->some.view.count);
     if (r == 0) {
         result_finish(&result, fitting->fit->model->term_count, &group);
-        r = predict_rows(fitting, &group, &fitting->some, predictions.mean, predictions.sigma,
-                         predictions.log_density, failure);
+        r = predict_rows(fitting, &group, &fitting->left_out, predictions->mean + begin,
+                         predictions->sigma + begin, predictions->log_density + begin, failure);
     }
-    for (size_t i = 0, k = 0; r == 0 && i < fitting->all.view.count; i++)
-        if (folds[i] == fold) {
-            held_out[i] = (struct score_row){.mean = predictions.mean[k],
-                                             .sigma = predictions.sigma[k],
-                                             .log_density = predictions.log_density[k],
-                                             .share = NAN};
-            k++;
-        }
     result_clear(&result);
     model_group_clear(&group, 0);
-    predictions_clear(&predictions);
     return r;
 }
 
@@ -261,58 +244,77 @@ static void add_score(struct model_group *group, const char *name, double value,
         (struct model_value){xstrdup(name), value, unit ? xstrdup(unit) : NULL};
 }
 
-/* Of a group that some fold cannot be left out of, or some row not be predicted, nothing is defined. */
-static void add_scores(struct model_group *group, const struct score_rows *rows,
-                       const struct score_row *held_out, size_t folds) {
-    struct score score = score_sum(rows, held_out, NULL, rows->count);
-    if (score.rows < rows->count)
-        score = score_sum(rows, held_out, NULL, 0);
-    add_score(group, "cv_rmse", score.rmse, NULL);
-    add_score(group, "cv_relative", score.relative, "1");
-    add_score(group, "cv_median_relative", score.median_relative, "1");
-    add_score(group, "cv_log_score", score.log_score, "1");
-    add_score(group, "cv_rmse_error", score.rmse_error, NULL);
-    add_score(group, "cv_log_score_error", score.log_score_error, "1");
-    add_score(group, "folds", (double)folds, "1");
+static void add_scores(struct model_group *group, const struct scores *scores) {
+    add_score(group, "cv_rmse", scores->rmse, NULL);
+    add_score(group, "cv_relative", scores->relative, "1");
+    add_score(group, "cv_median_relative", scores->median_relative, "1");
+    add_score(group, "cv_log_score", scores->log_score, "1");
+    add_score(group, "cv_mse_error", scores->mse_error, NULL);
+    add_score(group, "cv_log_score_error", scores->log_score_error, "1");
+    add_score(group, "folds", (double)scores->folds, "1");
 }
 
-/* The fold of each row of the group in hand into FOLDS, and its unit into UNITS: those that the caller has
- * for the whole table, or dealt here. Returns how many folds there are. */
-static size_t deal_folds(const struct fitting *fitting, uint32_t *units, uint8_t *folds) {
-    const struct fit_options *options = fitting->request.options;
-    size_t count = fitting->all.view.count, unit_count = folds_units(unit_columns(fitting), count, units);
-    for (size_t i = 0; options->row_folds && i < count; i++)
-        folds[i] = options->row_folds[fitting->all.view.numbers[i]];
-    return options->row_folds ? options->folds
-                              : folds_deal(units, unit_count, count, options->folds, options->seed, folds);
-}
-
-/* Leaves each fold of the group in hand out in turn. */
-static int cross_validate(struct fitting *fitting, struct model_group *group, struct failure *failure) {
+/* What is left out together, of each row, into UNITS; how many there are. */
+static size_t find_units(const struct fitting *fitting, uint32_t *units) {
     const struct rows *rows = &fitting->all;
+    const struct folds_columns each_row = {0};
+    enum fit_folds_by by = fitting->request.options->folds_by;
+    if (by != FIT_FOLDS_BY_SETTING)
+        return folds_units(by == FIT_FOLDS_BY_ROW ? &each_row : &rows->fold_columns, rows->view.count, units);
+    memcpy(units, rows->view.settings, rows->view.count * sizeof *units);
+    return rows->view.setting_count;
+}
+
+/* Leaves each of FOLD_COUNT folds of the group in hand out in turn. */
+static int score_folds(struct fitting *fitting, const uint8_t *folds, const uint32_t *units,
+                       struct scores *scores, struct failure *failure) {
+    const struct rows *rows = &fitting->folded;
+    size_t count = fitting->all.view.count, first[FOLDS_MAX + 1];
+    cleanup_free uint32_t *order = xcalloc(count + 1, sizeof *order);
+    cleanup_free uint32_t *arranged = xcalloc(count + 1, sizeof *arranged);
+    struct predictions predictions = predictions_new(count);
+    rows_arrange(&fitting->folded, &fitting->request.layout, &fitting->all, folds, scores->folds, first,
+                 order);
+    int r = scores->folds < 2 ? -EDOM : 0;
+    for (size_t fold = 0; r == 0 && fold < scores->folds; fold++)
+        if (first[fold] < first[fold + 1]) /* folds of a whole table may have no row of this group */
+            r = leave_out(fitting, first[fold], first[fold + 1], &predictions, failure);
+    for (size_t i = 0; r == 0 && fitting->request.options->held_out && i < count; i++)
+        fitting->request.options->held_out[rows->view.numbers[i]] =
+            (struct score_row){.mean = predictions.mean[i],
+                               .sigma = predictions.sigma[i],
+                               .log_density = predictions.log_density[i],
+                               .share = NAN};
+    for (size_t i = 0; i < count; i++)
+        arranged[i] = units[order[i]];
+    if (r == 0)
+        scores_compute(scores, count, rows->view.response, predictions.mean, predictions.log_density,
+                       rows->view.weights, arranged, scores->units);
+    predictions_clear(&predictions);
+    return r;
+}
+
+static int cross_validate(struct fitting *fitting, struct model_group *group, struct failure *failure) {
     const struct fit_options *options = fitting->request.options;
-    size_t count = rows->view.count;
+    size_t count = fitting->all.view.count;
     cleanup_free uint32_t *units = xcalloc(count + 1, sizeof *units);
     cleanup_free uint8_t *folds = xcalloc(count + 1, 1);
-    cleanup_free struct score_row *held_out = xcalloc(count + 1, sizeof *held_out);
-    size_t fold_count = deal_folds(fitting, units, folds);
-    int r = fold_count < 2 ? -EDOM : 0;
-    for (size_t fold = 0; r == 0 && fold < fold_count; fold++)
-        r = leave_out(fitting, folds, (uint8_t)fold, held_out, failure);
+    struct scores scores = {.rmse = NAN,
+                            .relative = NAN,
+                            .median_relative = NAN,
+                            .log_score = NAN,
+                            .mse_error = NAN,
+                            .log_score_error = NAN};
+    scores.units = find_units(fitting, units);
+    for (size_t i = 0; options->row_folds && i < count; i++)
+        folds[i] = options->row_folds[fitting->all.view.numbers[i]];
+    scores.folds = options->row_folds
+                       ? options->folds
+                       : folds_deal(units, scores.units, count, options->folds, options->seed, folds);
+    int r = score_folds(fitting, folds, units, &scores, failure);
     if (r < 0 && r != -EDOM)
         return r;
-    for (size_t i = 0; i < count; i++) {
-        if (r == -EDOM)
-            held_out[i] = (struct score_row){.mean = NAN};
-        if (options->held_out)
-            options->held_out[rows->view.numbers[i]] = held_out[i];
-    }
-    add_scores(group,
-               &(struct score_rows){.count = count,
-                                    .response = rows->view.response,
-                                    .weights = rows->view.weights,
-                                    .settings = units},
-               held_out, fold_count);
+    add_scores(group, &scores);
     return 0;
 }
 
@@ -327,13 +329,11 @@ static int judge(struct fitting *fitting, struct model_group *group, struct fail
     int r = predict_rows(fitting, group, rows, predictions.mean, predictions.sigma, predictions.log_density,
                          failure);
     if (r == 0) {
-        cleanup_free uint32_t *units = xcalloc(count + 1, sizeof *units);
-        size_t unit_count = folds_units(&rows->setting, count, units);
         for (size_t p = 0; p < group->part_count; p++)
             for (size_t t = 0; t < fit->model->term_count; t++)
                 parameters += !group->parts[p].estimates[t].dropped && !group->parts[p].estimates[t].at_bound;
-        lack_of_fit_test(&lack, count, rows->view.response, predictions.mean, rows->view.weights, units,
-                         unit_count, parameters);
+        lack_of_fit_test(&lack, count, rows->view.response, predictions.mean, rows->view.weights,
+                         rows->view.settings, rows->view.setting_count, parameters);
         for (size_t i = 0; i < count; i++)
             nonpositive += predictions.mean[i] <= 0;
         for (size_t i = 0; fit->mean && i < count; i++) {
@@ -414,8 +414,8 @@ static void set_domain(const struct fitting *fitting, struct model_part *part) {
                                            : rows->terms[t];
         struct model_range range = {.name = xstrdup(name), .minimum = INFINITY, .maximum = -INFINITY};
         for (size_t k = 0; k < rows->view.count; k++) {
-            range.minimum = fmin(range.minimum, values[k]);
-            range.maximum = fmax(range.maximum, values[k]);
+            range.minimum = values[k] < range.minimum ? values[k] : range.minimum;
+            range.maximum = values[k] > range.maximum ? values[k] : range.maximum;
         }
         part->domain[part->domain_count++] = range;
     }
@@ -564,7 +564,8 @@ static void fitting_clear(struct fitting *fitting) {
     request_clear(&fitting->request);
     groups_clear(&fitting->groups);
     formula_names_clear(&fitting->names);
-    rows_clear(&fitting->all), rows_clear(&fitting->some), rows_clear(&fitting->others);
+    rows_clear(&fitting->all), rows_clear(&fitting->folded);
+    rows_clear(&fitting->left_out), rows_clear(&fitting->others);
     free_evaluator(fitting);
     free(fitting->widths);
     fit_free(fitting->fit);

@@ -45,8 +45,7 @@ static struct formula_column name_codes(struct rows *rows, const struct rows_lay
 /* The columns by name: the formula's first, which formula_values() reads. */
 static void name_columns(struct rows *rows, const struct rows_layout *layout) {
     size_t columns = 2 + layout->term_count, factors = columns + layout->column_count, count = 0;
-    struct formula_column *named =
-        xcalloc(layout->factor_count + layout->column_count + code_count(layout) + 1, sizeof *named);
+    struct formula_column *named = rows->factors;
     for (size_t i = 0; i < layout->factor_count; i++)
         named[count++] = name_numbers(rows, layout, layout->factors[i], factors + i);
     for (size_t i = 0; i < layout->factor_category_count; i++)
@@ -57,14 +56,11 @@ static void name_columns(struct rows *rows, const struct rows_layout *layout) {
     for (size_t i = 0; i < layout->category_count; i++)
         named[count++] = name_codes(rows, layout, i);
     rows->named_count = count;
-    rows->factors = named;
 }
 
 /* What folds_units() reads. */
 static void name_settings(struct rows *rows, const struct rows_layout *layout) {
     size_t numbers = layout->column_count + layout->factor_count, codes = code_count(layout);
-    rows->setting_numbers = xcalloc(numbers + 1, sizeof *rows->setting_numbers);
-    rows->setting_codes = xcalloc(codes + 1, sizeof *rows->setting_codes);
     for (size_t i = 0; i < numbers; i++)
         rows->setting_numbers[i] = array(rows, 2 + layout->term_count + i);
     for (size_t i = 0; i < codes; i++)
@@ -78,6 +74,41 @@ static void name_settings(struct rows *rows, const struct rows_layout *layout) {
                                                 .code_count = layout->fold_category_count};
 }
 
+static void make_lists(struct rows *rows, const struct rows_layout *layout) {
+    size_t numbers = layout->column_count + layout->factor_count, codes = code_count(layout);
+    rows->terms = xcalloc(layout->term_count + 1, sizeof *rows->terms);
+    rows->columns = xcalloc(layout->column_count + 1, sizeof *rows->columns);
+    rows->categories = xcalloc(layout->category_count + 1, sizeof *rows->categories);
+    rows->factors = xcalloc(numbers + codes + 1, sizeof *rows->factors);
+    rows->setting_numbers = xcalloc(numbers + 1, sizeof *rows->setting_numbers);
+    rows->setting_codes = xcalloc(codes + 1, sizeof *rows->setting_codes);
+}
+
+/* Sets all that points into the arrays. */
+static void point(struct rows *rows, const struct rows_layout *layout) {
+    if (!rows->terms)
+        make_lists(rows, layout);
+    for (size_t t = 0; t < layout->term_count; t++)
+        rows->terms[t] = array(rows, 2 + t);
+    for (size_t c = 0; c < layout->column_count; c++)
+        rows->columns[c] = array(rows, 2 + layout->term_count + c);
+    for (size_t c = 0; c < layout->category_count; c++)
+        rows->categories[c] = rows->codes + c * rows->capacity;
+    rows->view = (struct fit_rows){
+        .size = sizeof rows->view,
+        .response = rows->numbers,
+        .weights = layout->weights == SIZE_MAX ? NULL : array(rows, 1),
+        .terms = rows->terms,
+        .term_stride = rows->capacity,
+        .columns = rows->columns,
+        .categories = rows->categories,
+        .numbers = rows->places,
+        .settings = rows->codes + code_count(layout) * rows->capacity,
+    };
+    name_columns(rows, layout);
+    name_settings(rows, layout);
+}
+
 /* Room for COUNT rows; what was in it is lost. */
 static void make_room(struct rows *rows, const struct rows_layout *layout, size_t count) {
     if (count <= rows->capacity && rows->terms)
@@ -87,27 +118,7 @@ static void make_room(struct rows *rows, const struct rows_layout *layout, size_
     rows->numbers = xmalloc(array_count(layout) * rows->capacity * sizeof *rows->numbers);
     rows->codes = xmalloc((code_count(layout) + 1) * rows->capacity * sizeof *rows->codes);
     rows->places = xmalloc(rows->capacity * sizeof *rows->places);
-    rows->terms = xcalloc(layout->term_count + 1, sizeof *rows->terms);
-    rows->columns = xcalloc(layout->column_count + 1, sizeof *rows->columns);
-    rows->categories = xcalloc(layout->category_count + 1, sizeof *rows->categories);
-    for (size_t t = 0; t < layout->term_count; t++)
-        rows->terms[t] = rows->numbers + (2 + t) * rows->capacity;
-    for (size_t c = 0; c < layout->column_count; c++)
-        rows->columns[c] = rows->numbers + (2 + layout->term_count + c) * rows->capacity;
-    for (size_t c = 0; c < layout->category_count; c++)
-        rows->categories[c] = rows->codes + c * rows->capacity;
-    rows->view = (struct fit_rows){
-        .size = sizeof rows->view,
-        .response = rows->numbers,
-        .weights = layout->weights == SIZE_MAX ? NULL : rows->numbers + rows->capacity,
-        .terms = rows->terms,
-        .term_stride = rows->capacity,
-        .columns = rows->columns,
-        .categories = rows->categories,
-        .numbers = rows->places,
-    };
-    name_columns(rows, layout);
-    name_settings(rows, layout);
+    point(rows, layout);
 }
 
 static void gather(double *to, const double *from, double scale, const uint32_t *numbers, size_t count) {
@@ -205,33 +216,63 @@ int rows_gather(struct rows *rows, const struct rows_layout *layout, const uint3
     gather_all(rows, layout, numbers, count);
     int r = drop_rows(rows, layout, &count, failure);
     rows->view.count = count;
+    rows->view.setting_count =
+        folds_units(&rows->setting, count, rows->codes + code_count(layout) * rows->capacity);
     return r;
 }
 
-void rows_select(struct rows *rows, const struct rows_layout *layout, const struct rows *from,
-                 const uint8_t *folds, uint8_t fold, bool outside) {
-    size_t count = 0;
-    make_room(rows, layout, from->view.count);
-    uint32_t *chosen = xmalloc((from->view.count + 1) * sizeof *chosen);
-    for (size_t i = 0; i < from->view.count; i++) {
-        chosen[count] = (uint32_t)i;
-        count += (folds[i] == fold) != outside;
-    }
+/* FIRST and ORDER; the number of rows with those that are repeated. */
+static size_t order_rows(const uint8_t *folds, size_t count, size_t fold_count, size_t *first,
+                         uint32_t *order) {
+    memset(first, 0, (fold_count + 1) * sizeof *first);
+    for (size_t i = 0; i < count; i++)
+        first[folds[i] + 1]++;
+    size_t last = first[fold_count];
+    for (size_t f = 0; f < fold_count; f++)
+        first[f + 1] += first[f];
+    for (size_t i = 0; i < count; i++)
+        order[first[folds[i]]++] = (uint32_t)i;
+    memmove(first + 1, first, fold_count * sizeof *first); /* each was moved on to where the next begins */
+    first[0] = 0;
+    return 2 * count - last;
+}
+
+void rows_arrange(struct rows *rows, const struct rows_layout *layout, const struct rows *from,
+                  const uint8_t *folds, size_t fold_count, size_t *first, uint32_t *order) {
+    size_t count = from->view.count, all = order_rows(folds, count, fold_count, first, order);
+    make_room(rows, layout, all);
     for (size_t a = 0; a < array_count(layout); a++) {
         if (a == 1 && layout->weights == SIZE_MAX)
             continue;
         double *to = array(rows, a);
         const double *source = from->numbers + a * from->capacity;
         for (size_t k = 0; k < count; k++)
-            to[k] = source[chosen[k]];
+            to[k] = source[order[k]];
+        memcpy(to + count, to, (all - count) * sizeof *to);
     }
-    for (size_t c = 0; c < code_count(layout); c++)
+    for (size_t c = 0; c < code_count(layout) + 1; c++) {
+        uint32_t *to = rows->codes + c * rows->capacity;
         for (size_t k = 0; k < count; k++)
-            rows->codes[c * rows->capacity + k] = from->codes[c * from->capacity + chosen[k]];
+            to[k] = from->codes[c * from->capacity + order[k]];
+        memcpy(to + count, to, (all - count) * sizeof *to);
+    }
     for (size_t k = 0; k < count; k++)
-        rows->places[k] = from->places[chosen[k]];
+        rows->places[k] = from->places[order[k]];
+    memcpy(rows->places + count, rows->places, (all - count) * sizeof *rows->places);
     rows->view.count = count;
-    free(chosen);
+    rows->view.setting_count = from->view.setting_count;
+}
+
+void rows_window(struct rows *rows, const struct rows_layout *layout, const struct rows *from, size_t begin,
+                 size_t count) {
+    rows->is_window = true;
+    rows->capacity = from->capacity;
+    rows->numbers = from->numbers + begin;
+    rows->codes = from->codes + begin;
+    rows->places = from->places + begin;
+    point(rows, layout);
+    rows->view.count = count;
+    rows->view.setting_count = from->view.setting_count;
 }
 
 const struct formula_column *rows_find(const struct rows *rows, const char *name) {
@@ -242,7 +283,8 @@ const struct formula_column *rows_find(const struct rows *rows, const char *name
 }
 
 void rows_clear(struct rows *rows) {
-    free(rows->numbers), free(rows->codes), free(rows->places);
+    if (!rows->is_window)
+        free(rows->numbers), free(rows->codes), free(rows->places);
     free(rows->terms), free(rows->columns), free(rows->categories), free(rows->factors);
     free(rows->setting_numbers), free(rows->setting_codes);
     *rows = (struct rows){0};

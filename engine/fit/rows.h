@@ -27,13 +27,14 @@ struct rows_layout {
     size_t term_count;
 };
 
-/* Arrays that are used for one group after the other, and for subsets of it. */
+/* Arrays that are used for one group after the other; or a window on those of others. */
 struct rows {
     struct fit_rows view; /* what fit() gets */
     size_t capacity;
     double *numbers; /* response, weights, terms, columns, factors: one array of `capacity` after the other */
-    uint32_t *codes; /* categories, those of the formula, those of the folds: likewise */
+    uint32_t *codes; /* categories, those of the formula, those of the folds, settings: likewise */
     uint64_t *places;
+    bool is_window; /* numbers, codes and places are those of other rows */
     const double **terms, **columns;
     const uint32_t **categories;
     struct formula_column
@@ -49,9 +50,14 @@ struct rows {
 /* -EINVAL with FAILURE for a weight below 0. ROWS is zeroed memory or was used before. */
 int rows_gather(struct rows *rows, const struct rows_layout *layout, const uint32_t *numbers, size_t count,
                 struct failure *failure);
-/* Those rows of FROM whose FOLDS entry is FOLD, or is not (OUTSIDE), in the same order. */
-void rows_select(struct rows *rows, const struct rows_layout *layout, const struct rows *from,
-                 const uint8_t *folds, uint8_t fold, bool outside);
+/* The rows of FROM fold by fold, and after them all but the last fold once more: the rows outside of any fold
+ * lie together too, without copies for each. FIRST (fold_count + 1) is where each fold begins, ORDER which
+ * row of FROM each is, the repeated ones left out. */
+void rows_arrange(struct rows *rows, const struct rows_layout *layout, const struct rows *from,
+                  const uint8_t *folds, size_t fold_count, size_t *first, uint32_t *order);
+/* COUNT of the arranged rows from BEGIN on; they belong to FROM. */
+void rows_window(struct rows *rows, const struct rows_layout *layout, const struct rows *from, size_t begin,
+                 size_t count);
 /* The column called NAME, of the formula or of the parameters; NULL: there is none. */
 const struct formula_column *rows_find(const struct rows *rows, const char *name);
 void rows_clear(struct rows *rows);

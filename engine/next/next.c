@@ -456,9 +456,9 @@ static void note_choice(struct next *next, bool weighted) {
     if (next->rows.count > 1 && same == next->rows.count)
         next_note(
             next, "all %zu rows are one point, which does not show whether the model holds elsewhere%s", same,
-            weighted ? ""
-                     : "; its noise is homoscedastic, a heteroscedastic one ('assay fit --set noise=N-2') "
-                       "says how it grows");
+            weighted
+                ? ""
+                : "; its noise is homoscedastic; 'assay fit --set noise=heteroscedastic' finds how it grows");
 }
 
 int next_find(const struct next_request *request, struct next *next, struct failure *failure) {

@@ -18,7 +18,7 @@ _Static_assert((int)LEAST_SQUARES_COLUMNS_MAX < (int)BLOCK_ROWS,
 
 static const double dependence = 1e-7; /* R's lm */
 
-static double dot(const double *restrict a, const double *restrict b) {
+static inline double dot(const double *restrict a, const double *restrict b) {
     double lanes[LANES] = {0}, sum = 0;
     for (size_t i = 0; i < BLOCK_ROWS; i += LANES)
         for (size_t l = 0; l < LANES; l++)
@@ -29,18 +29,21 @@ static double dot(const double *restrict a, const double *restrict b) {
 }
 
 /* Folds a block of ORDER columns, BLOCK_ROWS apart, into the upper triangle by Householder reflections; of a
- * reflection only one row of the triangle and the block's column are not 0. */
-static void fold(double *triangle, size_t order, double *block) {
+ * reflection only one row of the triangle and the block's column are not 0. Wider vectors, where
+ * the machine has them, add in the same order: the same bits. */
+__attribute__((target_clones("avx2", "default"))) static void fold(double *triangle, size_t order,
+                                                                   double *block) {
     for (size_t j = 0; j < order; j++) {
         double *column = block + j * BLOCK_ROWS, *diagonal = &triangle[j + j * order];
         double below = dot(column, column);
         if (below == 0)
             continue;
         double reflected = -copysign(sqrt(*diagonal * *diagonal + below), *diagonal);
-        double head = *diagonal - reflected, factor = -head / reflected;
+        double head = *diagonal - reflected, factor = -head / reflected, inverse = 1 / head;
         *diagonal = reflected;
+        bool is_normal = isfinite(inverse);
         for (size_t i = 0; i < BLOCK_ROWS; i++)
-            column[i] /= head;
+            column[i] = is_normal ? column[i] * inverse : column[i] / head;
         for (size_t k = j + 1; k < order; k++) {
             double *restrict other = block + k * BLOCK_ROWS;
             double share = factor * (triangle[j + k * order] + dot(column, other));
@@ -86,35 +89,66 @@ static void add_total(struct least_squares *sums, double weight, double mean, do
     sums->weight += weight;
 }
 
+/* The sum of the logarithms of those weights that are above 0, by products of many. */
+static double sum_logarithms(const double *weights, size_t count) {
+    double sum = 0, product = 1;
+    for (size_t i = 0; i < count; i++) {
+        if (!(weights[i] > 1e-100 && weights[i] < 1e100)) {
+            sum += weights[i] > 0 ? log(weights[i]) : 0;
+            continue;
+        }
+        product *= weights[i];
+        if (!(product > 1e-200 && product < 1e200)) {
+            sum += log(product);
+            product = 1;
+        }
+    }
+    return sum + log(product);
+}
+
+/* sqrt(w) of some rows to ROOTS; what the sums have of their weights. -EINVAL: one is no weight. */
+static int add_weights(struct least_squares *sums, size_t count, const double *weights, double *roots) {
+    size_t above = 0, valid = 0;
+    for (size_t i = 0; i < count; i++) {
+        roots[i] = weights ? sqrt(weights[i]) : 1;
+        valid += roots[i] < INFINITY;
+        above += roots[i] > 0;
+    }
+    sums->rows += above;
+    sums->log_weights += weights ? sum_logarithms(weights, count) : 0;
+    return valid == count ? 0 : -EINVAL;
+}
+
+/* sqrt(W) [X y] of some rows; those of weight 0, which may have any values, are 0. */
+static void fill_block(struct least_squares *sums, size_t count, const double *x, size_t stride,
+                       const double *y, const double *roots) {
+    for (size_t j = 0; j <= sums->columns; j++) {
+        const double *from = j < sums->columns ? x + j * stride : y;
+        double *restrict column = sums->block + j * BLOCK_ROWS;
+        for (size_t i = 0; i < count; i++)
+            column[i] = roots[i] > 0 ? roots[i] * from[i] : 0;
+        memset(column + count, 0, (BLOCK_ROWS - count) * sizeof *column);
+    }
+}
+
 int least_squares_append(struct least_squares *sums, size_t rows, const double *x, size_t stride,
                          const double *y, const double *weights) {
-    size_t order = sums->columns + 1;
     for (size_t begin = 0; begin < rows; begin += BLOCK_ROWS) {
         size_t count = rows - begin < BLOCK_ROWS ? rows - begin : BLOCK_ROWS;
         double roots[BLOCK_ROWS], weight = 0, sum = 0, total = 0;
+        if (add_weights(sums, count, weights ? weights + begin : NULL, roots) < 0)
+            return -EINVAL;
+        fill_block(sums, count, x + begin, stride, y + begin, roots);
+        const double *scaled = sums->block + sums->columns * BLOCK_ROWS; /* sqrt(w) y */
         for (size_t i = 0; i < count; i++) {
-            double w = weights ? weights[begin + i] : 1;
-            if (!(w >= 0 && isfinite(w)))
-                return -EINVAL;
-            roots[i] = sqrt(w);
-            weight += w;
-            sum += w > 0 ? w * y[begin + i] : 0;
-            sums->rows += w > 0;
-            sums->log_weights += w > 0 && w != 1 ? log(w) : 0;
+            weight += roots[i] * roots[i];
+            sum += roots[i] * scaled[i];
         }
         double mean = weight > 0 ? sum / weight : 0;
-        memset(sums->block, 0, order * BLOCK_ROWS * sizeof *sums->block);
-        for (size_t j = 0; j < order; j++) {
-            const double *from = j < sums->columns ? x + j * stride + begin : y + begin;
-            for (size_t i = 0; i < count; i++)
-                if (roots[i] > 0)
-                    sums->block[i + j * BLOCK_ROWS] = roots[i] * from[i];
-        }
         for (size_t i = 0; i < count; i++)
-            if (roots[i] > 0)
-                total += pow(roots[i] * (y[begin + i] - mean), 2);
+            total += (scaled[i] - roots[i] * mean) * (scaled[i] - roots[i] * mean);
         add_total(sums, weight, mean, total);
-        fold(sums->triangle, order, sums->block);
+        fold(sums->triangle, sums->columns + 1, sums->block);
     }
     return 0;
 }

@@ -11,6 +11,10 @@ enum { CHUNK = 256, STEPS_MAX = 200, FEW_ROWS = 40 };
 
 static const double log_root_2pi = 0.91893853320467274178;
 static const double floor_share = 0x1p-30;
+/* Of -log likelihood by s, times s^2: 3 (u/s)^2 - 1, in the mean 2. Where the mean is not found too, so may
+ * be far off, that of each row is taken, but at least this much. */
+static const double least_curvature = 0.5;
+static const double rounding = 1e-13; /* of a log likelihood, which is a sum */
 
 /* Coefficients of the deviation: of the constant, then of each column. */
 struct search {
@@ -23,6 +27,7 @@ struct search {
     double *before, *weights, *chunk; /* scratch: sigma of the step before; of each row; CHUNK x order */
     enum least_squares_role *roles;   /* of the coefficients */
     double floor;                     /* of the constant */
+    bool has_mean;                    /* some column has a part in the mean */
 };
 
 static int search_init(struct search *ret, const struct noise_problem *problem) {
@@ -54,6 +59,7 @@ static int search_init(struct search *ret, const struct noise_problem *problem) 
                                      : !problem->roles || problem->roles[j - 1] != LEAST_SQUARES_LEFT_OUT);
         bool parts = j == 0 || (least < most && (least >= 0 || most <= 0));
         ret->sign[j] = !wanted || !parts ? 0 : most > 0 ? 1 : -1;
+        ret->has_mean |= j > 0 && (!problem->roles || problem->roles[j - 1] != LEAST_SQUARES_LEFT_OUT);
         ret->roles[j] = ret->sign[j] != 0 ? LEAST_SQUARES_NONNEGATIVE : LEAST_SQUARES_LEFT_OUT;
     }
     return 0;
@@ -76,15 +82,25 @@ static double set_sigma(struct search *search, const double *coefficients) {
         if (coefficients[j] > 0)
             for (size_t i = 0; i < problem->rows; i++)
                 search->sigma[i] += coefficients[j] * fabs(problem->x[i + (j - 1) * problem->stride]);
-    for (size_t i = 0; i < problem->rows; i++)
-        sum -= log(search->sigma[i]) + search->square[i] / (2 * search->sigma[i] * search->sigma[i]);
-    return sum + search->mean.log_weights / 2 - (double)problem->rows * log_root_2pi;
+    double product = 1; /* of many deviations, in units of the constant's floor */
+    for (size_t i = 0; i < problem->rows; i++) {
+        sum -= search->square[i] / (2 * search->sigma[i] * search->sigma[i]);
+        product *= search->sigma[i] / search->floor;
+        if (!(product < 1e150)) {
+            sum -= log(product);
+            product = 1;
+        }
+    }
+    double n = (double)problem->rows;
+    return sum - log(product) - n * log(search->floor) + search->mean.log_weights / 2 - n * log_root_2pi;
 }
 
 /* The mean for the deviations in hand (all equal where WEIGHTED is false), and the squares of its residuals.
  */
 static int find_mean(struct search *search, bool weighted, struct least_squares_fit *fit) {
     const struct noise_problem *problem = search->problem;
+    if (weighted && !search->has_mean)
+        return 0;
     for (size_t i = 0; i < problem->rows; i++)
         search->weights[i] = (problem->weights ? problem->weights[i] : 1) /
                              (weighted ? search->sigma[i] * search->sigma[i] : 1);
@@ -108,7 +124,7 @@ static int find_mean(struct search *search, bool weighted, struct least_squares_
 }
 
 /* Coefficients to `tried`: regression of TARGETS (of a row; from `weights`) on 1 and the columns, with
- * weights 1/s^2. */
+ * weights curvature/s^2, the curvatures from `before`. */
 static int regress(struct search *search, const double *targets) {
     const struct noise_problem *problem = search->problem;
     double y[CHUNK], w[CHUNK];
@@ -117,7 +133,7 @@ static int regress(struct search *search, const double *targets) {
         size_t count = problem->rows - begin < CHUNK ? problem->rows - begin : CHUNK;
         for (size_t i = 0; i < count; i++) {
             y[i] = targets[begin + i] - search->floor;
-            w[i] = 1 / (search->sigma[begin + i] * search->sigma[begin + i]);
+            w[i] = search->before[begin + i] / (search->sigma[begin + i] * search->sigma[begin + i]);
             search->chunk[i] = 1;
             for (size_t j = 1; j < search->order; j++)
                 search->chunk[i + j * CHUNK] = fabs(problem->x[begin + i + (j - 1) * problem->stride]);
@@ -149,8 +165,11 @@ static int climb(struct search *search, struct noise *ret) {
             ret->log_likelihood = reached;
             return isfinite(reached) ? 0 : -ERANGE;
         }
-        for (size_t i = 0; i < n; i++)
-            targets[i] = (search->sigma[i] + search->square[i] / search->sigma[i]) / 2;
+        for (size_t i = 0; i < n; i++) {
+            double square = search->square[i] / (search->sigma[i] * search->sigma[i]);
+            search->before[i] = search->has_mean ? 2 : fmax(3 * square - 1, least_curvature);
+            targets[i] = search->sigma[i] * (1 + (square - 1) / search->before[i]);
+        }
         code = regress(search, targets);
         if (code < 0)
             return code;
@@ -158,7 +177,7 @@ static int climb(struct search *search, struct noise *ret) {
         for (double step = 1; step > 1e-9; step /= 2) {
             for (size_t j = 0; j < search->order; j++)
                 search->tried[j] = step < 1 ? (search->now[j] + search->tried[j]) / 2 : search->tried[j];
-            if (set_sigma(search, search->tried) >= reached)
+            if (set_sigma(search, search->tried) >= reached - rounding * (fabs(reached) + (double)n))
                 break;
         }
         moved = 0;
@@ -184,8 +203,10 @@ static int begin(struct search *search, size_t start, double deviation) {
     double *targets = search->weights;
     for (size_t round = 0; start == 0 && round < 3; round++) {
         set_sigma(search, search->now);
-        for (size_t i = 0; i < problem->rows; i++)
+        for (size_t i = 0; i < problem->rows; i++) {
             targets[i] = sqrt(search->square[i] * 1.57079632679489661923);
+            search->before[i] = 1;
+        }
         int code = regress(search, targets);
         if (code < 0)
             return code;

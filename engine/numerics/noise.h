@@ -6,6 +6,9 @@
  * weights 1/s^2, u = sqrt(w) (y - x b), and is shortened until the likelihood rises (M. Davidian, R. Carroll,
  * J. Amer. Statist. Assoc. 82 (1987), 1079).
  *
+ * Without a column in the mean (all are LEFT_OUT, and `scatters` says which have a part in the deviation), u
+ * is sqrt(w) y, and the step is Newton's where the likelihood is convex.
+ *
  * A column that is constant, or has both signs, has no part in the deviation. c_0 is at least 2^-30 of the
  * deviation that least squares leaves, for a row on its mean would make the likelihood infinite.
  */

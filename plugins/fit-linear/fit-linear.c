@@ -6,6 +6,9 @@
 
 static const char *const select_words[] = {"none", "elimination", NULL};
 static const char *const bounds_words[] = {"auto", "none", "nonnegative", NULL};
+static const char *const robust_words[] = {"none", "huber", "bisquare", NULL};
+static const char *const noise_words[] = {"auto", "none", "homoscedastic", "heteroscedastic", "rule", NULL};
+static const char *const distribution_words[] = {"normal", "half-normal", NULL};
 
 static const struct plugin_parameter parameters[] = {
     [SELECT] = {"select", PLUGIN_WORD, .words = select_words, .fallback = "none",
@@ -17,6 +20,12 @@ static const struct plugin_parameter parameters[] = {
                     "whether coefficients are at least 0: auto is nonnegative for times of suggested terms"},
     [OUTLIERS] = {"outliers", PLUGIN_NUMBER, "1", .fallback = "0", .minimum = 0, .maximum = 1e9,
                   .help = "deletes rows whose studentised residual is greater; 0: none"},
+    [ROBUST] = {"robust", PLUGIN_WORD, .words = robust_words, .fallback = "none",
+                .help = "gives rows that are far from the fit less weight"},
+    [NOISE] = {"noise", PLUGIN_WORD, .words = noise_words, .fallback = "auto",
+               .help = "how rows scatter: auto is heteroscedastic where that predicts rows left out better"},
+    [DISTRIBUTION] = {"distribution", PLUGIN_WORD, .words = distribution_words, .fallback = "normal",
+                      .help = "of the noise"},
     {0},
 };
 
@@ -60,7 +69,7 @@ static int fit_without_outliers(struct problem *problem, enum least_squares_role
         int r = fit_problem(problem, roles, ret, result, message);
         if (r < 0 || limit == 0 || round == OUTLIER_ROUNDS_MAX)
             return r;
-        r = outliers_delete(problem, ret, limit, &fewer, &deleted, message);
+        r = outliers_delete(problem, ret, limit, &fewer, &deleted);
         if (r < 0 || deleted == 0) {
             problem_clear(&fewer);
             fit_result_value(result, "outliers_deleted", (double)(all - problem->rows), "1");
@@ -83,12 +92,12 @@ static void give_terms(const struct problem *problem, const struct linear *linea
             continue;
         }
         bool at_bound = linear->fit.state[t] == LEAST_SQUARES_BOUND;
-        double variance = linear->fit.covariance[t * p + t] * linear->sigma * linear->sigma;
-        struct model_estimate estimate = {.estimate = linear->fit.estimate[t],
-                                          .standard_error = at_bound ? NAN : sqrt(variance),
-                                          .t = NAN,
-                                          .p = NAN,
-                                          .at_bound = at_bound};
+        struct model_estimate estimate = {
+            .estimate = linear->fit.estimate[t],
+            .standard_error = at_bound ? NAN : sqrt(linear->fit.covariance[t * p + t] * linear->variance),
+            .t = NAN,
+            .p = NAN,
+            .at_bound = at_bound};
         result->term(result->context, name, &estimate);
     }
 }
@@ -96,35 +105,46 @@ static void give_terms(const struct problem *problem, const struct linear *linea
 static int give_covariance(const struct problem *problem, const struct linear *linear,
                            struct fit_result *result) {
     size_t size = problem->terms * problem->terms;
-    if (!(linear->sigma >= 0))
+    if (!(linear->variance >= 0))
         return 0;
     double *covariance = malloc((size + 1) * sizeof *covariance);
     if (!covariance)
         return -ENOMEM;
     for (size_t i = 0; i < size; i++)
-        covariance[i] = linear->fit.covariance[i] * linear->sigma * linear->sigma;
+        covariance[i] = linear->fit.covariance[i] * linear->variance;
     fit_result_covariance(result, covariance);
     free(covariance);
     return 0;
 }
 
+/* What is of the group's fit alone, and how sure it is. */
 static void give_values(const struct problem *problem, const struct linear *linear,
                         struct fit_result *result) {
-    static char method[] = "least-squares";
-    double parameters_counted = (double)linear->fit.rank + 1, n = (double)problem->sums.rows;
+    double count = (double)(linear->fit.rank + linear->scale_parameters), n = (double)problem->sums.rows;
     fit_result_value(result, "rss", linear->rss, NULL);
     fit_result_value(result, "degrees_of_freedom", linear->freedom, "1");
     fit_result_value(result, "sigma", linear->sigma, NULL);
     fit_result_value(result, "r2", linear->r2, "1");
     fit_result_value(result, "adjusted_r2", linear->adjusted_r2, "1");
     fit_result_value(result, "log_likelihood", linear->log_likelihood, "1");
-    fit_result_value(result, "aic", 2 * parameters_counted - 2 * linear->log_likelihood, "1");
-    fit_result_value(result, "bic", log(n) * parameters_counted - 2 * linear->log_likelihood, "1");
+    fit_result_value(result, "aic", 2 * count - 2 * linear->log_likelihood, "1");
+    fit_result_value(result, "bic", log(n) * count - 2 * linear->log_likelihood, "1");
     fit_result_value(result, "condition", linear->condition, "1");
-    if (linear->sigma > 0)
-        fit_result_noise_model(result, &(struct model_noise){.kind = MODEL_NOISE_HOMOSCEDASTIC,
-                                                             .constant = linear->sigma,
-                                                             .method = method});
+    if (linear->noise.kind != MODEL_NOISE_NONE)
+        fit_result_noise_model(result, &linear->noise);
+}
+
+static void give_notes(const struct linear *linear, struct fit_result *result) {
+    enum { CONDITION_MAX = 30 };
+    if (linear->freedom == 0)
+        fit_result_note(result, "as many rows as terms: neither sigma nor standard errors");
+    else if (linear->rss == 0)
+        fit_result_note(result, "no residuals but rounding: neither noise nor likelihood");
+    if (isnan(linear->r2))
+        fit_result_note(result, "the response does not vary: R2 is not defined");
+    if (linear->condition >= CONDITION_MAX)
+        fit_result_note(result, "condition number %.3g: some terms are nearly a combination of others",
+                        linear->condition);
 }
 
 static int fit_linear(const struct fit_rows *rows, const struct fit_request *request,
@@ -135,15 +155,22 @@ static int fit_linear(const struct fit_rows *rows, const struct fit_request *req
                               .x = rows->terms[0],
                               .y = rows->response,
                               .w = rows->weights,
+                              .settings = rows->settings,
+                              .setting_count = rows->setting_count,
                               .request = request};
     struct linear linear = {0};
+    enum robust_choice robust = (enum robust_choice)linear_number(request, ROBUST);
     enum least_squares_role *roles = calloc(request->term_count + 1, sizeof *roles);
-    int r = roles ? problem_sum(&problem, message) : -ENOMEM;
+    int r = roles ? problem_sum(&problem) : -ENOMEM;
     r = r < 0 ? r : fit_without_outliers(&problem, roles, &linear, result, message);
+    if (r == 0)
+        r = robust != ROBUST_NONE ? linear_reweight(&problem, robust, roles, &linear, result, message)
+                                  : scatter_find(&problem, roles, &linear, result, message);
     if (r == 0) {
         give_terms(&problem, &linear, result);
         r = give_covariance(&problem, &linear, result);
         give_values(&problem, &linear, result);
+        give_notes(&linear, result);
         fit_result_rows(result, problem.rows);
     }
     linear_clear(&linear);
@@ -153,7 +180,18 @@ static int fit_linear(const struct fit_rows *rows, const struct fit_request *req
 }
 
 static int check_linear(const struct fit_request *request, struct plugin_message *message) {
-    return request->term_count == 0 ? plugin_refuse(message, -EINVAL, "there are no terms") : 0;
+    double noise = linear_number(request, NOISE);
+    bool other = linear_number(request, OUTLIERS) > 0 || linear_number(request, SELECT) != SELECT_NONE ||
+                 linear_number(request, DISTRIBUTION) != NORMAL || noise == NOISE_HETEROSCEDASTIC ||
+                 noise == NOISE_RULE;
+    if (request->term_count == 0)
+        return plugin_refuse(message, -EINVAL, "there are no terms");
+    return linear_number(request, ROBUST) != ROBUST_NONE && other
+               ? plugin_refuse(message, -EINVAL,
+                               "robust=%s together with outliers, select=elimination, noise=heteroscedastic, "
+                               "noise=rule or distribution=half-normal; expected it without these",
+                               request->values[ROBUST].text)
+               : 0;
 }
 
 ASSAY_FIT_PLUGIN("linear", "0.2.0", "least squares on sums of products of columns", .fit = fit_linear,

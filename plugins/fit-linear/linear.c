@@ -1,18 +1,27 @@
 #include "plugins/fit-linear/linear.h"
 
+#include "engine/numerics/robust.h"
+
 #include <stdlib.h>
 #include <string.h>
 
 /* A fit whose residuals are this much of the response, and less, has none but rounding. */
 static const double perfect = 1e-12;
+/* Squares of values below it, and the rounding of their sums, are below the range of a double. */
+static const double tiny = 1e-140;
 
-static bool is_constant(const struct model_term *term) {
-    return term->factor_count == 0;
+static void find_range(size_t count, const double *values, double *ret_least, double *ret_most) {
+    *ret_least = INFINITY;
+    *ret_most = -INFINITY;
+    for (size_t i = 0; i < count; i++) {
+        *ret_least = fmin(*ret_least, values[i]);
+        *ret_most = fmax(*ret_most, values[i]);
+    }
 }
 
 static bool has_intercept(const struct problem *problem, const struct least_squares_fit *fit) {
     for (size_t t = 0; t < problem->terms; t++)
-        if (is_constant(&problem->request->terms[t]) && fit->state[t] == LEAST_SQUARES_FREE)
+        if (problem->request->terms[t].factor_count == 0 && fit->state[t] == LEAST_SQUARES_FREE)
             return true;
     return false;
 }
@@ -33,32 +42,71 @@ static int sum_squares(const struct problem *problem, struct linear *linear, dou
     return 0;
 }
 
-static int describe(const struct problem *problem, struct linear *linear) {
+/* -EDOM where all of VALUES are so near 0 that their squares are none. */
+static int refuse_tiny(size_t count, const double *values, const char *name, struct plugin_message *message) {
+    double least, most;
+    find_range(count, values, &least, &most);
+    most = fmax(most, -least);
+    return most > 0 && most < tiny
+               ? plugin_refuse(message, -EDOM, "'%.200s' is at most %g; expected %g or more", name, most,
+                               tiny)
+               : 0;
+}
+
+/* Some sum is not a normal double. */
+static int refuse_range(const struct problem *problem, struct plugin_message *message) {
+    for (size_t t = 0; t < problem->terms; t++)
+        if (refuse_tiny(problem->rows, problem->x + t * problem->stride, problem->request->terms[t].name,
+                        message) < 0)
+            return -EDOM;
+    return plugin_refuse(message, -EDOM, "its sums are beyond the range of a double");
+}
+
+int linear_describe(const struct problem *problem, struct linear *linear, struct plugin_message *message) {
+    static char method[] = "least-squares";
     const struct least_squares *sums = &problem->sums;
     double squares = 0, n = (double)sums->rows;
     int r = sum_squares(problem, linear, &squares);
+    r = r == 0 && squares < 1 ? refuse_tiny(problem->rows, problem->y, problem->request->response, message)
+                              : r;
     if (r < 0)
         return r;
     bool intercept = has_intercept(problem, &linear->fit);
+    double total = intercept ? sums->total : squares;
     linear->freedom = n - (double)linear->fit.rank;
-    linear->total = intercept ? sums->total : squares;
     bool is_perfect = linear->rss <= perfect * perfect * squares * n;
     if (is_perfect)
         linear->rss = 0;
     linear->sigma = linear->freedom > 0 ? sqrt(linear->rss / linear->freedom) : NAN;
-    linear->r2 = linear->total > perfect * perfect * squares ? 1 - linear->rss / linear->total : NAN;
+    linear->variance = linear->sigma * linear->sigma;
+    linear->r2 = total > perfect * perfect * squares ? 1 - linear->rss / total : NAN;
     linear->adjusted_r2 =
         linear->freedom > 0 ? 1 - (1 - linear->r2) * (n - (intercept ? 1 : 0)) / linear->freedom : NAN;
     linear->log_likelihood =
         is_perfect ? NAN : (sums->log_weights - n * (log(2 * M_PI) + 1 + log(linear->rss / n))) / 2;
-    return least_squares_condition(sums, &linear->fit, &linear->condition);
+    linear->scale_parameters = 1;
+    linear->noise =
+        (struct model_noise){.kind = linear->sigma > 0 ? MODEL_NOISE_HOMOSCEDASTIC : MODEL_NOISE_NONE,
+                             .constant = linear->sigma,
+                             .method = method};
+    return problem->request->is_fold ? 0 : least_squares_condition(sums, &linear->fit, &linear->condition);
 }
 
 static int refuse_dependent(const struct problem *problem, const struct linear *linear,
                             struct plugin_message *message) {
-    const struct model_term *term = &problem->request->terms[linear->fit.dependent];
-    return plugin_refuse(message, -EDOM, "rank %zu of %zu: '%.200s' is a combination of the terms before it",
-                         linear->fit.rank, problem->terms, term->name);
+    size_t t = linear->fit.dependent;
+    const char *name = problem->request->terms[t].name;
+    double least, most;
+    find_range(problem->rows, problem->x + t * problem->stride, &least, &most);
+    if (least == most)
+        return plugin_refuse(message, -EDOM, "rank %zu of %zu: '%.200s' is always %.9g", linear->fit.rank,
+                             problem->terms, name, least);
+    if (fmax(most, -least) < tiny)
+        return refuse_range(problem, message);
+    return plugin_refuse(
+        message, -EDOM,
+        "rank %zu of %zu: '%.200s' is a combination of the terms before it, to 1e-7 of its size",
+        linear->fit.rank, problem->terms, name);
 }
 
 static size_t asked(const struct problem *problem, const enum least_squares_role *roles) {
@@ -78,26 +126,86 @@ int linear_solve(const struct problem *problem, const enum least_squares_role *r
     int r = least_squares_solve(&problem->sums, roles, &ret->fit);
     if (r == 0 && ret->fit.dependent < problem->terms)
         r = refuse_dependent(problem, ret, message);
-    if (r == -ERANGE || r == -EAGAIN)
-        r = plugin_refuse(message, -EDOM, "its sums are beyond the range of a double");
-    return r < 0 || !described ? r : describe(problem, ret);
+    if (r == -EAGAIN)
+        r = plugin_refuse(message, -EDOM,
+                          "which coefficients are 0 does not settle; bounds=none has no bounds");
+    if (r == -ERANGE)
+        r = refuse_range(problem, message);
+    return r < 0 || !described ? r : linear_describe(problem, ret, message);
 }
 
-int problem_sum(struct problem *problem, struct plugin_message *message) {
+int linear_reweight(const struct problem *problem, enum robust_choice kind,
+                    const enum least_squares_role *roles, struct linear *linear, struct fit_result *result,
+                    struct plugin_message *message) {
+    static char method[] = "robust";
+    struct robust robust;
+    if (!(linear->sigma > 0)) /* all rows are on the fit */
+        return 0;
+    int r =
+        robust_fit(kind == ROBUST_BY_HUBER ? ROBUST_HUBER : ROBUST_BISQUARE, problem->rows, problem->terms,
+                   problem->x, problem->stride, problem->y, problem->w, roles, NULL, &robust);
+    if (r == -EDOM)
+        fit_result_note(result, "more than half of the rows are on the fit: its scale is 0");
+    else if (r == -EAGAIN)
+        fit_result_note(result, "the weights did not settle within %zu iterations", robust.iterations);
+    else if (r < 0) {
+        least_squares_fit_clear(&robust.fit);
+        return r == -ERANGE ? refuse_range(problem, message) : r;
+    }
+    least_squares_fit_clear(&linear->fit);
+    linear->fit = robust.fit;
+    r = linear_describe(problem, linear, message);
+    linear->sigma = linear->noise.constant = robust.scale;
+    linear->variance = robust.covariance;
+    linear->log_likelihood = NAN;
+    linear->noise.kind = robust.scale > 0 ? MODEL_NOISE_HOMOSCEDASTIC : MODEL_NOISE_NONE;
+    linear->noise.method = method;
+    fit_result_value(result, "robust_iterations", (double)robust.iterations, "1");
+    fit_result_value(result, "rows_weighted_down", (double)robust.weighted_down, "1");
+    return r;
+}
+
+void linear_clear(struct linear *linear) {
+    least_squares_fit_clear(&linear->fit);
+    free(linear->noise.coefficients);
+    *linear = (struct linear){0};
+}
+
+/* ---- Problems */
+
+int problem_sum(struct problem *problem) {
     int r = least_squares_init(&problem->sums, problem->terms);
-    r = r < 0 ? r
-              : least_squares_append(&problem->sums, problem->rows, problem->x, problem->stride, problem->y,
-                                     problem->w);
-    return r == -ERANGE ? plugin_refuse(message, -EDOM, "its sums are beyond the range of a double") : r;
+    return r < 0 ? r
+                 : least_squares_append(&problem->sums, problem->rows, problem->x, problem->stride,
+                                        problem->y, problem->w);
+}
+
+int problem_select(const struct problem *problem, const size_t *rows, size_t count, struct problem *ret) {
+    size_t p = problem->terms;
+    double *numbers = malloc(((p + 3) * count + 1) * sizeof *numbers), *y = numbers + p * count;
+    uint32_t *settings = (uint32_t *)(y + 2 * count);
+    *ret = *problem;
+    ret->sums = (struct least_squares){0};
+    ret->rows = ret->stride = count;
+    ret->x = ret->owned = numbers;
+    ret->y = y;
+    ret->w = problem->w ? y + count : NULL;
+    ret->settings = settings;
+    if (!numbers)
+        return -ENOMEM;
+    for (size_t t = 0; t < p; t++)
+        for (size_t i = 0; i < count; i++)
+            numbers[t * count + i] = problem->x[t * problem->stride + rows[i]];
+    for (size_t i = 0; i < count; i++) {
+        y[i] = problem->y[rows[i]];
+        y[count + i] = problem->w ? problem->w[rows[i]] : 1;
+        settings[i] = problem->settings[rows[i]];
+    }
+    return problem_sum(ret);
 }
 
 void problem_clear(struct problem *problem) {
     least_squares_clear(&problem->sums);
     free(problem->owned);
     *problem = (struct problem){0};
-}
-
-void linear_clear(struct linear *linear) {
-    least_squares_fit_clear(&linear->fit);
-    *linear = (struct linear){0};
 }

@@ -1,6 +1,8 @@
 /*
  * Least squares on the terms of a formula, for one group: which terms stay, which rows are outliers, what the
- * estimates and their errors are. README.md has the formulas.
+ * estimates and their errors are, and how rows scatter about the mean. README.md has the formulas.
+ *
+ * Functions return 0, -ENOMEM, or what they say; a refusal's sentence is in MESSAGE.
  */
 #ifndef ASSAY_FIT_LINEAR_LINEAR_H
 #define ASSAY_FIT_LINEAR_LINEAR_H
@@ -12,8 +14,8 @@
 enum parameter { SELECT, THRESHOLD, BOUNDS, OUTLIERS, ROBUST, NOISE, DISTRIBUTION };
 enum select { SELECT_NONE, SELECT_ELIMINATION };
 enum bounds { BOUNDS_AUTO, BOUNDS_NONE, BOUNDS_NONNEGATIVE };
-enum robust { ROBUST_NONE, ROBUST_HUBER, ROBUST_BISQUARE };
-enum noise { NOISE_AUTO, NOISE_N0, NOISE_N1, NOISE_N2, NOISE_RULE };
+enum robust_choice { ROBUST_NONE, ROBUST_BY_HUBER, ROBUST_BY_BISQUARE };
+enum noise_choice { NOISE_AUTO, NOISE_NONE, NOISE_HOMOSCEDASTIC, NOISE_HETEROSCEDASTIC, NOISE_RULE };
 enum distribution { NORMAL, HALF_NORMAL };
 
 static inline double linear_number(const struct fit_request *request, enum parameter parameter) {
@@ -24,28 +26,41 @@ static inline double linear_number(const struct fit_request *request, enum param
 struct problem {
     size_t rows, terms, stride; /* of x, column by column */
     const double *x, *y, *w;    /* w NULL: all are 1 */
+    const uint32_t *settings;   /* which setting each is of, below setting_count */
+    size_t setting_count;
     const struct fit_request *request;
     struct least_squares sums; /* of these rows */
-    double *owned;             /* where x, y and w lie, if they are the problem's own; or NULL */
+    double *owned;             /* where x, y, w and settings lie, if they are the problem's own; or NULL */
 };
 
 /* Sums the rows up; the other members are set. The caller clears PROBLEM, after failures too. */
-int problem_sum(struct problem *problem, struct plugin_message *message);
+int problem_sum(struct problem *problem);
+/* Those COUNT rows of PROBLEM that ROWS lists, in that order, as a problem with arrays of its own. */
+int problem_select(const struct problem *problem, const size_t *rows, size_t count, struct problem *ret);
 void problem_clear(struct problem *problem);
 
-/* A fit of a problem. */
+/* A fit of a problem, and how rows scatter about it. */
 struct linear {
     struct least_squares_fit fit;
     double freedom; /* rows less estimated terms */
-    double rss, r2, adjusted_r2, sigma, log_likelihood, condition;
-    double total; /* about the mean with an intercept, about 0 without */
+    double rss, r2, adjusted_r2, sigma, condition;
+    double variance;          /* the estimates' covariance is this times fit.covariance */
+    struct model_noise noise; /* its coefficients are owned */
+    double log_likelihood;    /* NaN: not defined */
+    size_t scale_parameters;  /* of the noise: what AIC and BIC count besides the estimates */
 };
 
 /* Fits PROBLEM with ROLES. -EDOM with the reason in MESSAGE: a term depends on those before it, or there are
  * fewer rows than terms. The caller clears RET, after failures too. DESCRIBED: its members are filled in,
- * which needs the rows once more; otherwise only `fit` is. */
+ * with homoscedastic noise, which needs the rows once more; otherwise only `fit` is. */
 int linear_solve(const struct problem *problem, const enum least_squares_role *roles, bool described,
                  struct linear *ret, struct plugin_message *message);
+/* Fills the members in from `fit` and the rows; with homoscedastic noise. */
+int linear_describe(const struct problem *problem, struct linear *linear, struct plugin_message *message);
+/* Replaces the fit by an M-estimate with the same terms, and its members. */
+int linear_reweight(const struct problem *problem, enum robust_choice kind,
+                    const enum least_squares_role *roles, struct linear *linear, struct fit_result *result,
+                    struct plugin_message *message);
 void linear_clear(struct linear *linear);
 
 /* Backward elimination from ROLES on: as long as the term with the largest p is above THRESHOLD it goes (its
@@ -54,8 +69,37 @@ int linear_eliminate(const struct problem *problem, double threshold, enum least
                      struct fit_result *result, struct plugin_message *message);
 
 /* The rows of PROBLEM whose externally studentised residual by LINEAR is at most LIMIT, as a problem of its
- * own in *RET, which owns its arrays. Returns how many rows are not in it. */
+ * own in *RET. *RET_DELETED: how many rows are not in it. */
 int outliers_delete(const struct problem *problem, const struct linear *linear, double limit,
-                    struct problem *ret, size_t *ret_deleted, struct plugin_message *message);
+                    struct problem *ret, size_t *ret_deleted);
+
+/* The rows of a problem, setting by setting: those of one are equal in all columns of the terms. */
+struct settings {
+    size_t *rows;  /* all rows of the problem, setting by setting */
+    size_t *first; /* count + 1: where each setting begins in `rows` */
+    size_t count;  /* some may be empty */
+};
+
+/* The settings are in an order that the request's seed alone decides. The caller clears RET, after failures
+ * too. */
+int settings_find(const struct problem *problem, struct settings *ret);
+void settings_clear(struct settings *settings);
+
+/* The moment estimator of an N-2's deviation (T. Cornebize, High Performance Computing: Towards Better
+ * Performance Predictions and Experiments, thesis, Grenoble 2021, chapter 4; the engine peanut's
+ * generate_model, cashew's head_mnk_mk_nk): of each setting that has two rows or more the standard deviation
+ * (n - 1); the constant is the mean of those whose volume, the first of the terms with most factors, is at
+ * most 100 times the least, or 0 where that is negative; the coefficients are those of least squares, without
+ * a constant, of what is left of the deviations on the terms. ROLES leaves out the terms that have no part.
+ * COEFFICIENTS has one for each term, 0 for a constant. -EDOM: it cannot be followed, for *RET_REASON. */
+int rule_follow(const struct problem *problem, const enum least_squares_role *roles, double *ret_constant,
+                double *coefficients, const char **ret_reason);
+
+/* Gives LINEAR, the described fit of PROBLEM with ROLES, the noise that the request asks for: the same
+ * everywhere, or by the terms of the mean (N-1 and N-2 of the same chapter). With that of greatest likelihood
+ * the estimates become those which are found with it. What cannot be found is homoscedastic instead, with a
+ * note. */
+int scatter_find(const struct problem *problem, const enum least_squares_role *roles, struct linear *linear,
+                 struct fit_result *result, struct plugin_message *message);
 
 #endif

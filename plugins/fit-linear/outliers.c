@@ -11,32 +11,24 @@ static double studentised(const struct linear *linear, double residual, double w
 }
 
 int outliers_delete(const struct problem *problem, const struct linear *linear, double limit,
-                    struct problem *ret, size_t *ret_deleted, struct plugin_message *message) {
-    size_t n = problem->rows, p = problem->terms, kept = 0;
-    double *numbers = malloc(((p + 4) * n + 1) * sizeof *numbers);
+                    struct problem *ret, size_t *ret_deleted) {
+    size_t n = problem->rows, count = 0;
+    double *residuals = malloc((2 * n + 1) * sizeof *residuals), *leverages = residuals + n;
+    size_t *kept = malloc((n + 1) * sizeof *kept);
+    int r = residuals && kept ? 0 : -ENOMEM;
     *ret = (struct problem){0};
-    if (!numbers)
-        return -ENOMEM;
-    double *x = numbers, *y = x + p * n, *w = y + n, *residuals = w + n, *leverages = residuals + n;
-    least_squares_residuals(&linear->fit, n, problem->x, problem->stride, problem->y, residuals);
-    least_squares_leverages(&linear->fit, n, problem->x, problem->stride, problem->w, leverages);
-    for (size_t i = 0; i < n; i++) {
-        double weight = problem->w ? problem->w[i] : 1;
-        if (linear->freedom > 1 && studentised(linear, residuals[i], weight, leverages[i]) > limit)
-            continue;
-        for (size_t t = 0; t < p; t++)
-            x[t * n + kept] = problem->x[t * problem->stride + i];
-        y[kept] = problem->y[i];
-        w[kept++] = weight;
+    if (r == 0) {
+        least_squares_residuals(&linear->fit, n, problem->x, problem->stride, problem->y, residuals);
+        least_squares_leverages(&linear->fit, n, problem->x, problem->stride, problem->w, leverages);
     }
-    *ret = (struct problem){.rows = kept,
-                            .terms = p,
-                            .stride = n,
-                            .x = x,
-                            .y = y,
-                            .w = problem->w ? w : NULL,
-                            .request = problem->request,
-                            .owned = numbers};
-    *ret_deleted = n - kept;
-    return problem_sum(ret, message);
+    for (size_t i = 0; r == 0 && i < n; i++) {
+        double w = problem->w ? problem->w[i] : 1;
+        if (!(linear->freedom > 1 && studentised(linear, residuals[i], w, leverages[i]) > limit))
+            kept[count++] = i;
+    }
+    *ret_deleted = n - count;
+    r = r < 0 ? r : problem_select(problem, kept, count, ret);
+    free(residuals);
+    free(kept);
+    return r;
 }

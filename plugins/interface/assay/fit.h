@@ -24,8 +24,8 @@
 #include <errno.h>
 #include <math.h>
 
-/* The rows of one group, column by column, in the order of the table. Arrays have `count` entries; no number
- * is missing or infinite. The host's memory, valid during the call. */
+/* The rows of one group, column by column, in the order of the table (in any order where it is a fold's).
+ * Arrays have `count` entries; no number is missing or infinite. The host's memory, valid during the call. */
 struct fit_rows {
     uint32_t size;
     size_t count;
@@ -38,6 +38,10 @@ struct fit_rows {
     const double *const *columns;      /* of the parameters of type column, in their order */
     const uint32_t *const *categories; /* of those of type category: indices into request->levels */
     const uint64_t *numbers;           /* which row of the table each is, from 0: for messages */
+    /* Which setting each row is of, from 0 to setting_count - 1: the rows of one are equal in every column of
+     * the terms and the parameters. Some may have no rows. */
+    const uint32_t *settings;
+    size_t setting_count;
 };
 
 struct fit_levels {

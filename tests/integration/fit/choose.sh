@@ -19,7 +19,7 @@ cp .out first
 "$ASSAY" fit alternatives linear gemm.csv --by host,core --json >.out
 report $(diff first .out >&2; echo $?) "the same seed, the same numbers"
 check "formulas of one's own" "$ASSAY" fit alternatives linear gemm.csv --by host --terms '1 + m*n*k, M-1, 1 + m*n*k + m, `m`'
-report $(output '^\* +linear +1 \+ m\*n\*k  +host ' && [ "$(grep -c ' linear  *M-1' .out)" -eq 0 ] && [ "$(grep -cE '^. +linear' .out)" -eq 6 ]; echo $?) \
+report $(output '^\* +linear +1 \+ m\*n\*k  +host ' && [ "$(grep -c ' linear  *M-1' .out)" -eq 0 ] && [ "$(grep -cE '^. +linear .* N-1 ' .out)" -eq 6 ]; echo $?) \
     "are tried, each once"
 sed '$a x,0,10,10,10,2' gemm.csv >straggler.csv
 check "a group of one row" "$ASSAY" fit alternatives linear straggler.csv --by host,core
