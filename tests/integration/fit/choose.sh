@@ -78,6 +78,18 @@ check "units" "$ASSAY" fit compare ms.json s.json --data other.csv
 report $(output 'error \(ms\)' && output 'B +s.json +linear +120 +1 +N-1 +3 +[0-9.]+e\+04 '; echo $?) "models in other units are converted"
 check "its own data" "$ASSAY" fit compare 1.json 1+x.json --data line.csv
 report $(output "^warning: A was fitted to 'line.csv'"; echo $?) "are warned of"
+# Of the same mean the log score decides, in whatever order.
+scattered() { awk -v grows=$1 -v by=$2 'BEGIN {print "x,y"; for (i = 1; i <= 400; i++) {x = i % 80 + 1
+    printf "%d,%.9g\n", x, 2 + 3 * x + (grows ? x / 10 : 4) * (i * by % 101 - 50) / 50}}'; }
+for grows in 0 1; do
+    scattered $grows 7919 >fitted.csv
+    scattered $grows 7907 >judged$grows.csv
+    for noise in homoscedastic heteroscedastic; do fit fitted.csv --response y --terms 1+x --set noise=$noise -o $noise$grows.json; done
+done
+check "noise that grows" "$ASSAY" fit compare homoscedastic1.json heteroscedastic1.json --data judged1.csv
+report $(output '^\* +B .* N-2 '; echo $?) "is heteroscedastic"
+check "noise that does not" "$ASSAY" fit compare heteroscedastic0.json homoscedastic0.json --data judged0.csv
+report $(output '^\* +B .* N-1 '; echo $?) "is homoscedastic"
 sed 's/"name": "y"/"name": "z"/' 1+x.json >z.json
 refuse "another response" 2 "the model is of 'z'; expected 'y'" "$ASSAY" fit compare 1.json z.json --data line.csv
 refuse "one model" 2 "'compare' is given 1 model; expected 2 to 16" "$ASSAY" fit compare 1.json
