@@ -1,7 +1,6 @@
 /* assay fit compare: models side by side, and on measurements that they have not seen. */
+#include "engine/command-line/fit-choice.h"
 #include "engine/command-line/fit-verbs.h"
-#include "engine/documents/unit.h"
-#include "engine/fit/choice.h"
 #include "engine/fit/measured.h"
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/memory.h"
@@ -13,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MODELS_MAX = 16, GROUPS_SHOWN = 4 };
+enum { MODELS_MAX = 16 };
 
 struct comparison {
     struct model *models[MODELS_MAX];
@@ -22,13 +21,12 @@ struct comparison {
     /* With --data: a table for each model, which is converted to its units; of the same rows. */
     struct table *tables[MODELS_MAX];
     struct measured *measured[MODELS_MAX];
-    struct score_row *predicted[MODELS_MAX]; /* in the response's unit of the first */
-    struct choice choice;
+    struct choice choice; /* rows 0: there is no data */
 };
 
 static void comparison_clear(struct comparison *comparison) {
     for (size_t i = 0; i < comparison->count; i++) {
-        free(comparison->predicted[i]);
+        contender_clear(&comparison->contenders[i]);
         measured_free(comparison->measured[i]);
         table_free(comparison->tables[i]);
         model_file_free(comparison->models[i]);
@@ -50,7 +48,7 @@ static int read_models(const struct verb_arguments *arguments, struct comparison
             r = failure_input(failure, (*model)->file, 0, 0,
                               "the model is of '%s'; expected '%s', as in '%s'", (*model)->response,
                               ret->models[0]->response, ret->models[0]->file);
-        contender_count(*model, &ret->contenders[ret->count].of_mean, &ret->contenders[ret->count].of_noise);
+        contender_describe(&ret->contenders[ret->count], *model);
         if (r < 0) {
             ret->count++;
             return r;
@@ -63,29 +61,22 @@ static int read_models(const struct verb_arguments *arguments, struct comparison
 
 /* What model I says of the rows, in the unit of the first model. */
 static int predict(struct comparison *comparison, size_t i, const char *const *inputs, size_t count,
-                   struct failure *failure) {
+                   const struct measured_options *options, struct failure *failure) {
     static const struct table_options hashed = {.hash = true};
-    static const struct measured_options options = {.response = true};
     const struct model *model = comparison->models[i], *first = comparison->models[0];
-    double multiply = 1, divide = 1;
+    struct contender *contender = &comparison->contenders[i];
     int r = table_open(inputs, count, &hashed, &comparison->tables[i], failure);
-    r = r < 0 ? r : measured_read(model, comparison->tables[i], &options, &comparison->measured[i], failure);
+    r = r < 0 ? r : measured_read(model, comparison->tables[i], options, &comparison->measured[i], failure);
     if (r < 0)
         return r;
-    if (model->response_unit && first->response_unit &&
-        !unit_conversion(model->response_unit, first->response_unit, &multiply, &divide))
-        return failure_input(failure, model->file, 0, 0, "'%s' is in '%s'; expected '%s', as in '%s'",
-                             model->response, model->response_unit, first->response_unit, first->file);
     const struct score_rows *rows = &comparison->measured[i]->rows;
-    struct score_row *predicted = xcalloc(rows->count + 1, sizeof *predicted);
-    score_predict(comparison->measured[i]->evaluator, model->groups, rows, NULL, rows->count, predicted);
-    for (size_t row = 0; row < rows->count; row++) {
-        predicted[row].mean *= multiply / divide;
-        predicted[row].sigma *= multiply / divide;
-        predicted[row].log_density -= log(multiply / divide);
-    }
-    comparison->contenders[i].predicted = comparison->predicted[i] = predicted;
-    return 0;
+    contender->predicted = xcalloc(rows->count + 1, sizeof *contender->predicted);
+    score_predict(comparison->measured[i]->evaluator, model->groups, rows, NULL, rows->count,
+                  contender->predicted);
+    return contender_convert(contender, rows->count, model->response_unit, first->response_unit)
+               ? 0
+               : failure_input(failure, model->file, 0, 0, "'%s' is in '%s'; expected '%s', as in '%s'",
+                               model->response, model->response_unit, first->response_unit, first->file);
 }
 
 /* Rows are weighted as the first model with weights has them; rows that are one setting to all models are
@@ -106,11 +97,14 @@ static void choose(struct comparison *comparison) {
 
 static int try_models(const struct verb_arguments *arguments, struct comparison *comparison,
                       struct failure *failure) {
+    const struct measured_options options = {.response = true,
+                                             .where = verb_value(arguments, "--where"),
+                                             .with_flagged = verb_switch(arguments, "--with-flagged")};
     size_t count = 0;
     cleanup_free const char **inputs = verb_values(arguments, "--data", &count);
     int r = 0;
     for (size_t i = 0; r == 0 && count > 0 && i < comparison->count; i++)
-        r = predict(comparison, i, inputs, count, failure);
+        r = predict(comparison, i, inputs, count, &options, failure);
     if (r == 0 && count > 0)
         choose(comparison);
     return r;
@@ -125,46 +119,6 @@ static const char *letter(size_t i) {
     return letters[i];
 }
 
-static const char *noise_of(const struct model *model) {
-    static const char *const words[] = {[MODEL_NOISE_NONE] = "N-0",
-                                        [MODEL_NOISE_HOMOSCEDASTIC] = "N-1",
-                                        [MODEL_NOISE_HETEROSCEDASTIC] = "N-2",
-                                        [MODEL_NOISE_MIXTURE] = "mixture"};
-    return model->group_count ? words[model->groups[0].parts[0].noise.kind] : "";
-}
-
-static void report_models(struct report_section *in, const struct comparison *comparison) {
-    static const struct report_column columns[] = {{.name = "model", .label = ""},
-                                                   {.name = "file"},
-                                                   {.name = "kind"},
-                                                   {.name = "terms"},
-                                                   {.name = "rows"},
-                                                   {.name = "groups"},
-                                                   {.name = "parameters"},
-                                                   {.name = "noise"}};
-    struct report_table *table = report_table(in, "models", NULL, columns, sizeof columns / sizeof *columns);
-    for (size_t i = 0; i < comparison->count; i++) {
-        const struct model *model = comparison->models[i];
-        const struct contender *contender = &comparison->contenders[i];
-        uint64_t rows = 0;
-        for (size_t g = 0; g < model->group_count; g++)
-            rows += model->groups[g].rows;
-        cleanup_free char *terms = xstrdup("");
-        for (size_t t = 0; t < model->term_count; t++) {
-            cleanup_free char *before = terms;
-            terms = xformat("%s%s%s", before, t ? " + " : "", model->terms[t].name);
-        }
-        report_cell_text(table, letter(i));
-        report_cell_text(table, model->file);
-        report_cell_text(table, model->kind);
-        report_cell_text(table, terms);
-        report_cell(table, (double)rows);
-        report_cell(table, (double)model->group_count);
-        report_cell(table, (double)(contender->of_mean + contender->of_noise));
-        report_cell_text(table, noise_of(model));
-    }
-}
-
 static bool is_input(const struct model *model, const struct table_input *input) {
     for (size_t i = 0; i < model->origin.input_count; i++)
         if (input->sha256[0] && strcmp(model->origin.inputs[i].sha256, input->sha256) == 0)
@@ -172,57 +126,30 @@ static bool is_input(const struct model *model, const struct table_input *input)
     return false;
 }
 
-static void report_data(struct report_section *in, const struct comparison *comparison) {
-    const char *unit = comparison->models[0]->response_unit;
-    const struct report_column columns[] = {
-        {.name = "model", .label = ""},
-        {.name = "rmse", .label = "error", .unit = unit, .digits = 5},
-        {.name = "rmse_error", .label = "std error", .unit = unit, .digits = 2},
-        {.name = "relative", .label = "of mean", .digits = 4},
-        {.name = "median_relative", .label = "median relative", .digits = 4},
-        {.name = "bias", .unit = unit, .digits = 3},
-        {.name = "above_least", .label = "above least", .unit = unit, .digits = 2},
-        {.name = "above_least_error", .label = "std error", .unit = unit, .digits = 2},
-        {.name = "log_score", .label = "log score", .digits = 6},
-        {.name = "coverage", .label = "in 95 % interval", .digits = 3},
-        {.name = "extrapolated", .label = "rows extrapolated"},
-        {.name = "missing", .label = "rows missing"}};
-    const struct choice *choice = &comparison->choice;
-    report_number(in, "rows", "rows of the data", (double)choice->rows, NULL, 0, false);
-    report_number(in, "rows_beyond", "rows that some cannot predict", (double)choice->rows_beyond, NULL, 0,
-                  choice->rows_beyond == 0);
-    struct report_table *table = report_table(in, "data", NULL, columns, sizeof columns / sizeof *columns);
+static void report_models(struct report_section *in, const struct comparison *comparison) {
+    static const struct report_column columns[] = {{.name = "model"}, {.name = "file"}, {.name = "kind"}};
+    const char *labels[MODELS_MAX * 3];
     for (size_t i = 0; i < comparison->count; i++) {
-        const struct contender *contender = &comparison->contenders[i];
-        const struct score *score = &contender->score;
-        bool is_judged = contender->is_judged && choice->least != SIZE_MAX;
-        double above_error = NAN,
-               above = is_judged
-                           ? contender_above(contender, &comparison->contenders[choice->least], &above_error)
-                           : NAN;
-        report_cell_text(table, letter(i));
-        const double numbers[] = {
-            score->rmse, score->rmse_error, score->relative, score->median_relative,     score->bias, above,
-            above_error, score->log_score,  score->coverage, (double)score->extrapolated};
-        for (size_t k = 0; k < sizeof numbers / sizeof *numbers; k++)
-            report_cell(table, is_judged ? numbers[k] : NAN);
-        report_cell(table, (double)contender->missing);
-    }
-    for (size_t i = 0; i < comparison->count; i++)
-        for (size_t k = 0; k < comparison->tables[i]->input_count; k++)
+        labels[3 * i] = letter(i);
+        labels[3 * i + 1] = comparison->models[i]->file;
+        labels[3 * i + 2] = comparison->models[i]->kind;
+        for (size_t k = 0; comparison->tables[i] && k < comparison->tables[i]->input_count; k++)
             if (is_input(comparison->models[i], &comparison->tables[i]->inputs[k]))
                 report_note(in, REPORT_WARNING,
                             "%s was fitted to '%s': its errors there are not those of a prediction",
                             letter(i), comparison->tables[i]->inputs[k].name);
-    if (choice->sufficient == SIZE_MAX)
-        report_note(in, REPORT_WARNING, "none of the models could be judged on these rows");
-    else
-        report_note(
-            in, REPORT_LINE,
-            "%s suffices: of those whose error is at most one standard error above the least (%s), it "
-            "has the fewest parameters of the mean, and the simplest noise within one of the best log "
-            "score",
-            letter(choice->sufficient), letter(choice->least));
+    }
+    report_number(in, "rows", "rows of the data", (double)comparison->choice.rows, NULL, 0,
+                  !comparison->tables[0]);
+    report_number(in, "rows_beyond", "rows that some cannot predict", (double)comparison->choice.rows_beyond,
+                  NULL, 0, comparison->choice.rows_beyond == 0);
+    fit_choice_report(in, columns, labels, 3, comparison->contenders, comparison->count, &comparison->choice,
+                      comparison->models[0]->response_unit);
+    if (!comparison->tables[0])
+        report_note(in, REPORT_NOTE,
+                    "which suffices is judged on measurements that all predict: --data INPUT");
+    else if (comparison->choice.rows == 0)
+        report_note(in, REPORT_WARNING, "there is no row that the models can be judged on");
 }
 
 /* ---- Estimates */
@@ -254,56 +181,47 @@ static const struct model_estimate *find_estimate(const struct model *model, con
     return estimate->dropped ? NULL : estimate;
 }
 
-/* Each term that the first model has, then those that another one adds. */
-static void report_group(struct report_section *in, const struct comparison *comparison, const char *group,
-                         bool detail) {
-    struct report_column columns[2 + 3 * MODELS_MAX] = {{.name = "term"}, {.name = "unit"}};
-    char names[MODELS_MAX][3][24];
-    size_t count = 2;
-    for (size_t i = 0; i < comparison->count; i++) {
-        snprintf(names[i][0], sizeof names[i][0], "%s", letter(i));
-        snprintf(names[i][1], sizeof names[i][1], "%s_standard_error", letter(i));
-        snprintf(names[i][2], sizeof names[i][2], "%s_minus_A_z", letter(i));
-        columns[count++] = (struct report_column){.name = names[i][0], .digits = 6};
-        columns[count++] = (struct report_column){.name = names[i][1], .label = "std error", .digits = 3};
-        if (i > 0)
-            columns[count++] =
-                (struct report_column){.name = names[i][2], .label = "apart (std errors)", .digits = 3};
-    }
-    struct report_table *table =
-        report_table(report_section(in, group, group, detail), "terms", NULL, columns, count);
+/* A line for each model that has the term: terms of the first model, then those that another one adds. */
+static void report_group(struct report_table *table, const struct comparison *comparison, const char *group) {
+    const struct model *first = comparison->models[0];
     for (size_t i = 0; i < comparison->count; i++)
         for (size_t t = 0; t < comparison->models[i]->term_count; t++) {
             const struct model_term *term = &comparison->models[i]->terms[t];
+            const struct model_estimate *of_first = find_estimate(first, group, term);
             bool is_listed = false;
             for (size_t k = 0; k < i; k++)
                 is_listed = is_listed || find_estimate(comparison->models[k], group, term);
-            if (is_listed)
-                continue;
-            const struct model_estimate *first = find_estimate(comparison->models[0], group, term);
-            report_cell_text(table, term->name);
-            report_cell_text(table, term->unit ? term->unit : "");
-            for (size_t k = 0; k < comparison->count; k++) {
+            for (size_t k = i; !is_listed && k < comparison->count; k++) {
                 const struct model_estimate *own = find_estimate(comparison->models[k], group, term);
-                bool is_known =
-                    k > 0 && first && own && !is_shared(comparison->models[0], comparison->models[k]);
-                report_cell(table, own ? own->estimate : NAN);
-                report_cell(table, own ? own->standard_error : NAN);
-                if (k > 0)
-                    report_cell(table, is_known ? (own->estimate - first->estimate) /
-                                                      hypot(own->standard_error, first->standard_error)
-                                                : NAN);
+                if (!own)
+                    continue;
+                bool is_known = k > 0 && of_first && !is_shared(first, comparison->models[k]);
+                report_cell_text(table, group);
+                report_cell_text(table, term->name);
+                report_cell_text(table, letter(k));
+                report_cell(table, own->estimate);
+                report_cell(table, own->standard_error);
+                report_cell_text(table, term->unit ? term->unit : "");
+                report_cell(table, is_known ? (own->estimate - of_first->estimate) /
+                                                  hypot(own->standard_error, of_first->standard_error)
+                                            : NAN);
             }
         }
 }
 
 static void report_estimates(struct report_section *in, const struct comparison *comparison) {
+    static const struct report_column columns[] = {
+        {.name = "group"},
+        {.name = "term"},
+        {.name = "model"},
+        {.name = "estimate", .digits = 6},
+        {.name = "standard_error", .label = "std error", .digits = 3},
+        {.name = "unit"},
+        {.name = "from_a", .label = "from A (std errors)", .digits = 3}};
     const struct model *first = comparison->models[0];
-    struct report_section *section = report_section(in, "estimates", NULL, false);
+    struct report_table *table = report_table(in, "estimates", "", columns, sizeof columns / sizeof *columns);
     for (size_t g = 0; g < first->group_count; g++)
-        report_group(section, comparison, first->groups[g].name, g >= GROUPS_SHOWN);
-    if (first->group_count > GROUPS_SHOWN)
-        report_note(in, REPORT_LINE, "... and %zu more groups (--json)", first->group_count - GROUPS_SHOWN);
+        report_group(table, comparison, first->groups[g].name);
     for (size_t i = 1; i < comparison->count; i++)
         if (is_shared(first, comparison->models[i]))
             report_note(in, REPORT_NOTE,
@@ -312,9 +230,9 @@ static void report_estimates(struct report_section *in, const struct comparison 
                         letter(i));
 }
 
-int fit_print(const struct report *report, bool json, struct failure *failure) {
+int fit_print(const struct report *report, bool json, bool verbose, struct failure *failure) {
     if (!json) {
-        report_print(report, stdout, false);
+        report_print(report, stdout, verbose);
         return 0;
     }
     cleanup(text_clear) struct text text;
@@ -332,11 +250,6 @@ int fit_compare(const struct verb_arguments *arguments, struct failure *failure)
     if (r < 0)
         return r;
     report_models(report->root, &comparison);
-    if (comparison.tables[0])
-        report_data(report->root, &comparison);
-    else
-        report_note(report->root, REPORT_NOTE,
-                    "which suffices is judged on measurements that all predict: --data INPUT");
     report_estimates(report->root, &comparison);
-    return fit_print(report, verb_switch(arguments, "--json"), failure);
+    return fit_print(report, verb_switch(arguments, "--json"), verb_switch(arguments, "--verbose"), failure);
 }

@@ -3,13 +3,11 @@
 #include "engine/fit/request.h"
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/memory.h"
-#include "engine/model/model.h"
 #include "engine/table/folds.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 /* What is read of the table for all of them, and what tells settings apart. */
 struct columns {
@@ -37,6 +35,7 @@ static void add_name(const char ***names, size_t *count, const char *name) {
 
 /* ---- Which there are */
 
+/* The words of the parameter `noise` that the user has not set; NULL: there are none. */
 static const char *const *noise_words(const struct library *library, const struct fit_options *options) {
     for (size_t i = 0; i < options->setting_count; i++)
         if (strncmp(options->settings[i], "noise=", strlen("noise=")) == 0)
@@ -47,15 +46,23 @@ static const char *const *noise_words(const struct library *library, const struc
     return NULL;
 }
 
+static void add_item(struct alternatives *ret, const struct library *library, const char *terms,
+                     const char *noise, size_t by_count) {
+    ret->items = xrealloc(ret->items, (ret->count + 1) * sizeof *ret->items);
+    ret->items[ret->count++] =
+        (struct alternative){.library = library, .terms = terms, .noise = noise, .by_count = by_count};
+}
+
+/* With each kind of noise, homoscedastic and heteroscedastic, that the method lets one choose. */
 static void add_items(struct alternatives *ret, const struct library *library, const char *terms,
                       size_t by_count, const struct fit_options *options) {
-    const char *const *noises = noise_words(library, options), *const none[] = {NULL, NULL};
-    size_t i = 0;
-    for (noises = noises ? noises : none; i == 0 || noises[i]; i++) {
-        ret->items = xrealloc(ret->items, (ret->count + 1) * sizeof *ret->items);
-        ret->items[ret->count++] = (struct alternative){
-            .library = library, .terms = terms, .noise = noises[i], .by_count = by_count};
-    }
+    const char *const *noises = noise_words(library, options);
+    size_t before = ret->count;
+    for (size_t i = 0; noises && noises[i]; i++)
+        if (strcmp(noises[i], "homoscedastic") == 0 || strcmp(noises[i], "heteroscedastic") == 0)
+            add_item(ret, library, terms, noises[i], by_count);
+    if (ret->count == before)
+        add_item(ret, library, terms, NULL, by_count);
 }
 
 static int list_items(const struct installation *installation, const struct alternatives_request *request,
@@ -82,14 +89,26 @@ static int list_items(const struct installation *installation, const struct alte
     return 0;
 }
 
+/* What is asked of one of them. Sizes that a method has no columns for are those of others. */
+static struct fit_options options_of(const struct alternative *item, const struct fit_options *options) {
+    struct fit_options own = *options;
+    size_t sizes = 0;
+    own.terms = item->terms;
+    own.by_count = item->by_count;
+    for (const struct plugin_parameter *p = item->library->fit->parameters; p && p->name; p++)
+        sizes += parameters_is_column(p);
+    if (!item->library->fit->takes_terms && own.size_count > sizes)
+        own.size_count = sizes;
+    return own;
+}
+
 /* ---- The table */
 
 /* Names in COLUMNS are those of the table or of the options, which outlive the request. */
 static int add_columns(struct columns *columns, const struct alternative *item, struct table *table,
                        const struct fit_options *options, struct failure *failure) {
     cleanup(request_clear) struct request request;
-    struct fit_options own = *options;
-    own.terms = item->terms;
+    struct fit_options own = options_of(item, options);
     int r = request_bind(&request, item->library, table, &own, failure);
     for (size_t i = 0; r == 0 && i < request.number_count; i++) {
         const struct table_column *column = table_find(table, request.numbers[i]);
@@ -139,109 +158,61 @@ static size_t find_settings(const struct table *table, const struct columns *col
 
 /* ---- One of them */
 
-static char *print_terms(const struct model *model) {
-    char *text = xstrdup("");
-    for (size_t t = 0; t < model->term_count; t++) {
-        cleanup_free char *before = text;
-        text = xformat("%s%s%s", before, t ? " + " : "", model->terms[t].name);
+/* Whether an earlier one comes to the same: M-2 over one size is M-1. */
+static bool is_repeated(const struct alternatives *alternatives, size_t at) {
+    const struct alternative *one = &alternatives->items[at];
+    const struct contender *of_one = &alternatives->contenders[at];
+    for (size_t i = 0; i < at; i++) {
+        const struct alternative *other = &alternatives->items[i];
+        const struct contender *of_other = &alternatives->contenders[i];
+        if (other->library == one->library && other->by_count == one->by_count && of_other->formula &&
+            strcmp(of_other->formula, of_one->formula) == 0 && of_other->noise == of_one->noise &&
+            of_other->of_noise == of_one->of_noise)
+            return true;
     }
-    return text;
+    return false;
 }
 
-/* Held-out rows are in the unit of the model; they become the table's. */
-static void convert(const struct table *table, double scale, struct score_row *rows) {
-    for (size_t row = 0; scale != 1 && row < table->rows; row++) {
-        rows[row].mean /= scale, rows[row].sigma /= scale;
-        rows[row].log_density += log(scale);
-    }
-}
-
-static int fit_one(struct alternative *item, struct contender *contender, struct table *table,
+/* Held-out rows are in the unit of the model; they become those of the table. */
+static int fit_one(struct alternatives *ret, size_t at, struct table *table,
                    const struct fit_options *options, struct failure *failure) {
+    struct alternative *item = &ret->items[at];
+    struct contender *contender = &ret->contenders[at];
     cleanup(fit_cleanup) struct fit *fit = NULL;
     cleanup_free char *noise = item->noise ? xformat("noise=%s", item->noise) : NULL;
     cleanup_free const char **settings = xcalloc(options->setting_count + 1, sizeof *settings);
-    struct fit_options own = *options;
+    cleanup_free struct score_row *held_out = xcalloc(table->rows + 1, sizeof *held_out);
+    const struct table_column *response = table_find(table, options->response);
+    struct fit_options own = options_of(item, options);
     struct failure why = {0};
     for (size_t i = 0; i < options->setting_count; i++)
         settings[i] = options->settings[i];
     settings[own.setting_count] = noise;
     own.setting_count += noise != NULL;
     own.settings = settings;
-    own.terms = item->terms;
-    own.by_count = item->by_count;
-    own.progress = NULL;
-    item->held_out = xcalloc(table->rows + 1, sizeof *item->held_out);
+    own.held_out = held_out;
     for (size_t row = 0; row < table->rows; row++)
-        item->held_out[row].mean = NAN;
-    own.held_out = item->held_out;
-    clock_t start = clock();
+        held_out[row].mean = NAN;
     int r = fit_run(item->library, table, &own, &fit, &why);
-    item->seconds = (double)(clock() - start) / CLOCKS_PER_SEC;
     if (r < 0) {
-        if (why.kind != FAILURE_INPUT)
-            *failure = why;
+        *failure = why;
         item->reason = xstrdup(why.text);
         return why.kind == FAILURE_INPUT ? 0 : r;
     }
     const struct model *model = fit->model;
-    item->groups = model->group_count;
-    item->formula = print_terms(model);
     if (model->skipped_count > 0)
         item->reason = xformat("%zu of %zu groups cannot be fitted: %s", model->skipped_count,
                                model->skipped_count + model->group_count, model->skipped[0].reason);
-    contender_count(model, &contender->of_mean, &contender->of_noise);
-    contender->predicted = item->held_out;
-    struct failure none = {0};
-    struct request request;
-    if (request_bind(&request, item->library, table, &own, &none) == 0)
-        convert(table, request.layout.response_scale, item->held_out);
-    request_clear(&request);
+    contender_describe(contender, model);
+    item->is_repeated = is_repeated(ret, at);
+    if (item->is_repeated)
+        return 0;
+    contender->predicted = take_pointer(held_out);
+    contender_convert(contender, table->rows, model->response_unit, response ? response->unit : NULL);
     return 0;
 }
 
-static void item_clear(struct alternative *item) {
-    free(item->formula), free(item->reason), free(item->held_out);
-}
-
-/* Whether the item AT is the same model as an earlier one: M-2 over one size is M-1. */
-static bool is_repeated(const struct alternatives *alternatives, size_t at) {
-    const struct alternative *one = &alternatives->items[at];
-    for (size_t i = 0; one->formula && i < at; i++) {
-        const struct alternative *other = &alternatives->items[i];
-        if (other->library == one->library && other->by_count == one->by_count &&
-            other->noise == one->noise && other->formula && strcmp(other->formula, one->formula) == 0)
-            return true;
-    }
-    return false;
-}
-
 /* ---- All of them */
-
-static int fit_all(struct alternatives *ret, struct table *table, const struct fit_options *options,
-                   struct failure *failure) {
-    size_t all = ret->count, kept = 0;
-    ret->contenders = xcalloc(all + 1, sizeof *ret->contenders);
-    int r = 0;
-    for (size_t i = 0; r == 0 && i < all; i++) {
-        if (options->progress)
-            options->progress(options->progress_context, "alternatives", i, all);
-        if (kept < i) {
-            ret->items[kept] = ret->items[i];
-            ret->items[i] = (struct alternative){0};
-        }
-        r = fit_one(&ret->items[kept], &ret->contenders[kept], table, options, failure);
-        if (!is_repeated(ret, kept)) {
-            kept++;
-            continue;
-        }
-        item_clear(&ret->items[kept]);
-        ret->items[kept] = (struct alternative){0};
-        ret->contenders[kept] = (struct contender){0};
-    }
-    ret->count = r < 0 ? all : kept;
-    return r;
-}
 
 int alternatives_make(const struct installation *installation, struct table *table,
                       const struct alternatives_request *request, struct alternatives *ret,
@@ -274,7 +245,13 @@ int alternatives_make(const struct installation *installation, struct table *tab
                              ret->settings, ret->settings == 1 ? "" : "s", table->rows);
     options.folds = ret->folds;
     options.row_folds = folds;
-    r = fit_all(ret, table, &options, failure);
+    options.progress = NULL;
+    ret->contenders = xcalloc(ret->count + 1, sizeof *ret->contenders);
+    for (size_t i = 0; r == 0 && i < ret->count; i++) {
+        if (request->options->progress)
+            request->options->progress(request->options->progress_context, "alternatives", i, ret->count);
+        r = fit_one(ret, i, table, &options, failure);
+    }
     const struct score_rows rows = {.count = table->rows,
                                     .response = find_numbers(table, options.response),
                                     .weights = find_numbers(table, options.weights),
@@ -285,8 +262,11 @@ int alternatives_make(const struct installation *installation, struct table *tab
 }
 
 void alternatives_clear(struct alternatives *alternatives) {
-    for (size_t i = 0; i < alternatives->count; i++)
-        item_clear(&alternatives->items[i]);
+    for (size_t i = 0; i < alternatives->count; i++) {
+        free(alternatives->items[i].reason);
+        if (alternatives->contenders)
+            contender_clear(&alternatives->contenders[i]);
+    }
     for (size_t i = 0; i < alternatives->library_count; i++)
         library_close(alternatives->libraries[i]);
     free(alternatives->items), free(alternatives->contenders), free(alternatives->libraries);

@@ -3,8 +3,9 @@
  * noise, pooled or by the first columns of `by`; and which of them suffices (choice.h).
  *
  * Folds leave whole settings out: rows that are equal in all columns that any of the alternatives uses, or in
- * those that `folds_by` says. A method with a parameter `noise` of words is tried with each of them, unless
- * the settings say which. Formulas that come to the same terms are tried once.
+ * those that `folds_by` says. A method with a parameter `noise` is tried with its words `homoscedastic` and
+ * `heteroscedastic`, unless the settings say which. Of those that come to the same terms and noise the first
+ * is judged.
  */
 #ifndef ASSAY_FIT_ALTERNATIVES_H
 #define ASSAY_FIT_ALTERNATIVES_H
@@ -24,13 +25,10 @@ struct alternatives_request {
 
 struct alternative {
     const struct library *library;
-    const char *terms, *noise;  /* NULL: it has no such */
-    size_t by_count;            /* the first so many columns of by form its groups */
-    size_t groups;              /* that were fitted */
-    char *formula;              /* owned: its terms as the model has them */
-    char *reason;               /* owned: why it has no errors, or not of all groups; or NULL */
-    double seconds;             /* of processor time, for all of its fits */
-    struct score_row *held_out; /* owned; by row of the table */
+    const char *terms, *noise; /* NULL: it has no such */
+    size_t by_count;           /* the first so many columns of by form its groups */
+    bool is_repeated;          /* an earlier one has the same terms, groups and noise: it is not judged */
+    char *reason;              /* owned: why some or all of its groups have no fit; or NULL */
 };
 
 struct alternatives {

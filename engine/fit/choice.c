@@ -1,14 +1,18 @@
 #include "engine/fit/choice.h"
 
+#include "engine/documents/unit.h"
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/memory.h"
+#include "engine/model/formula.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* The share of rows that a contender must predict. */
-static const double share_needed = 0.9;
+/* Errors that differ by less, relatively, differ by rounding. */
+static const double rounding = 1e-9;
+
+enum { MISSING_MOST = 10 }; /* one row of so many is the most that a contender need not predict */
 
 static uint64_t count_noise(const struct model_noise *noise, size_t terms) {
     uint64_t count = noise->constant != 0;
@@ -25,16 +29,41 @@ static uint64_t count_noise(const struct model_noise *noise, size_t terms) {
 }
 
 /* Breaks between segments count as coefficients do. */
-void contender_count(const struct model *model, uint64_t *ret_of_mean, uint64_t *ret_of_noise) {
-    *ret_of_mean = *ret_of_noise = 0;
-    for (size_t g = 0; g < model->group_count; g++)
+void contender_describe(struct contender *contender, const struct model *model) {
+    static const char *const noises[] = {[MODEL_NOISE_NONE] = "N-0",
+                                         [MODEL_NOISE_HOMOSCEDASTIC] = "N-1",
+                                         [MODEL_NOISE_HETEROSCEDASTIC] = "N-2",
+                                         [MODEL_NOISE_MIXTURE] = "mixture"};
+    contender->groups = model->group_count;
+    contender->noise = model->group_count > 0 ? noises[model->groups[0].parts[0].noise.kind] : "";
+    contender->formula =
+        formula_print(&(struct formula){.terms = model->terms, .term_count = model->term_count});
+    for (size_t g = 0; g < model->group_count; g++) {
+        contender->rows += model->groups[g].rows;
         for (size_t p = 0; p < model->groups[g].part_count; p++) {
             const struct model_part *part = &model->groups[g].parts[p];
             for (size_t t = 0; t < model->term_count; t++)
-                *ret_of_mean += !part->estimates[t].dropped && !part->estimates[t].at_bound;
-            *ret_of_mean += model->over && isfinite(part->from) && p > 0;
-            *ret_of_noise += count_noise(&part->noise, model->term_count);
+                contender->of_mean += !part->estimates[t].dropped && !part->estimates[t].at_bound;
+            contender->of_mean += model->over && isfinite(part->from) && p > 0;
+            contender->of_noise += count_noise(&part->noise, model->term_count);
         }
+    }
+}
+
+bool contender_convert(struct contender *contender, size_t count, const char *from, const char *to) {
+    double multiply = 1, divide = 1;
+    if (from && to && !unit_conversion(from, to, &multiply, &divide))
+        return false;
+    for (size_t row = 0; row < count; row++) {
+        contender->predicted[row].mean *= multiply / divide;
+        contender->predicted[row].sigma *= multiply / divide;
+        contender->predicted[row].log_density -= log(multiply / divide);
+    }
+    return true;
+}
+
+void contender_clear(struct contender *contender) {
+    free(contender->formula), free(contender->predicted);
 }
 
 double contender_above(const struct contender *contender, const struct contender *least, double *ret_error) {
@@ -53,6 +82,8 @@ static bool predicts(const struct contender *contender, size_t row) {
 static size_t find_rows(struct contender *contenders, size_t count, size_t rows, uint32_t *ret_rows,
                         uint64_t *ret_beyond) {
     size_t any = 0, common = 0;
+    for (size_t i = 0; i < count; i++)
+        contenders[i].missing = 0;
     for (size_t row = 0; row < rows; row++) {
         bool by_some = false;
         for (size_t i = 0; i < count; i++)
@@ -62,8 +93,8 @@ static size_t find_rows(struct contender *contenders, size_t count, size_t rows,
         any += by_some;
     }
     for (size_t i = 0; i < count; i++)
-        contenders[i].is_judged = any > 0 && contenders[i].predicted &&
-                                  (double)contenders[i].missing <= (1 - share_needed) * (double)any;
+        contenders[i].is_judged =
+            any > 0 && contenders[i].predicted && contenders[i].missing <= any / MISSING_MOST;
     for (size_t row = 0; row < rows; row++) {
         bool by_all = any > 0;
         for (size_t i = 0; by_all && i < count; i++)
@@ -97,11 +128,11 @@ static void choose_noise(const struct contender *contenders, size_t count, const
         if (ret->best_score != SIZE_MAX && i != ret->best_score) {
             struct score_difference below = score_compare(
                 rows, one->predicted, contenders[ret->best_score].predicted, rows_of, (size_t)ret->rows);
-            if (!(below.log_score <= below.log_score_error))
+            if (!(below.log_score <= fmax(below.log_score_error, rounding)))
                 continue;
         }
         if (!other || one->of_noise < other->of_noise ||
-            (one->of_noise == other->of_noise && one->score.rmse < other->score.rmse))
+            (one->of_noise == other->of_noise && one->score.rmse < other->score.rmse * (1 - rounding)))
             ret->sufficient = i;
     }
 }
@@ -126,7 +157,9 @@ void choice_make(struct contender *contenders, size_t count, const struct score_
             continue;
         contenders[i].above = score_compare(rows, contenders[i].predicted, contenders[ret->least].predicted,
                                             rows_of, (size_t)ret->rows);
-        near[i] = contenders[i].above.squares <= contenders[i].above.squares_error;
+        double least = contenders[ret->least].score.rmse;
+        near[i] =
+            contenders[i].above.squares <= fmax(contenders[i].above.squares_error, rounding * least * least);
     }
     near[ret->least] = true;
     choose_noise(contenders, count, near, rows, rows_of, ret);

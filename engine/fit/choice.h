@@ -15,8 +15,11 @@
 #include "engine/model/score.h"
 
 struct contender {
-    const struct score_row *predicted; /* of each row; NULL: it is not judged */
-    uint64_t of_mean, of_noise;        /* parameters of the model: contender_count() */
+    /* What its model is: contender_describe(). */
+    uint64_t rows, groups, of_mean, of_noise; /* parameters of the mean, and of the noise */
+    const char *noise;                        /* "N-1"; of its first part */
+    char *formula;                            /* owned */
+    struct score_row *predicted;              /* owned: of each row; NULL: it is not judged */
     /* Filled by choice_make(), over the rows that all judged ones predict: */
     bool is_judged;                /* it predicts nine tenths of the rows that any predicts */
     uint64_t missing;              /* rows that another predicts and it does not */
@@ -33,10 +36,16 @@ struct choice {
     uint64_t rows_beyond; /* left out: some judged contender does not predict them */
 };
 
+void contender_describe(struct contender *contender, const struct model *model);
+/* Converts what it says of COUNT rows from the unit FROM to the unit TO; false where they have different
+ * dimensions. NULL is any unit. */
+bool contender_convert(struct contender *contender, size_t count, const char *from, const char *to);
+void contender_clear(struct contender *contender);
+
 /* How far the root mean squared error of a judged contender is above that of the LEAST, in the response's
  * unit, and the standard error of that: from the difference of the squares, a^2 - b^2 = (a - b)(a + b). */
 double contender_above(const struct contender *contender, const struct contender *least, double *ret_error);
-void contender_count(const struct model *model, uint64_t *ret_of_mean, uint64_t *ret_of_noise);
+
 void choice_make(struct contender *contenders, size_t count, const struct score_rows *rows,
                  struct choice *ret);
 

@@ -1,9 +1,9 @@
 #include "engine/fit/fit.h"
 
-#include "engine/fit/lack-of-fit.h"
 #include "engine/fit/request.h"
 #include "engine/fit/result.h"
 #include "engine/fit/rows.h"
+#include "engine/fit/scores.h"
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/memory.h"
 #include "engine/model/evaluator.h"
@@ -220,14 +220,12 @@ static void predictions_clear(struct predictions *predictions) {
 static int leave_out(struct fitting *fitting, size_t begin, size_t end, struct predictions *predictions,
                      struct failure *failure) {
     const struct rows_layout *layout = &fitting->request.layout;
-    size_t least = fitting->request.library->fit->rows_min;
     struct plugin_message message;
     struct result result;
-    if (begin == end)
-        return 0;
     rows_window(&fitting->others, layout, &fitting->folded, end, fitting->folded.view.count - (end - begin));
     rows_window(&fitting->left_out, layout, &fitting->folded, begin, end - begin);
-    if (fitting->others.view.count < (least ? least : 1))
+    if (fitting->others.view.count == 0 ||
+        fitting->others.view.count < fitting->request.library->fit->rows_min)
         return -EDOM;
     int r = call_fit(fitting, &fitting->others, true, NULL, &result, &message, failure);
     struct model_group group = {.rows = fitting->others.view.count};
@@ -247,19 +245,14 @@ static void add_score(struct model_group *group, const char *name, double value,
         (struct model_value){xstrdup(name), value, unit ? xstrdup(unit) : NULL};
 }
 
-/* Of a group that some fold cannot be left out of, or some row not be predicted, nothing is defined. */
-static void add_scores(struct model_group *group, const struct score_rows *rows,
-                       const struct score_row *held_out, size_t folds) {
-    struct score score = score_sum(rows, held_out, NULL, rows->count);
-    if (score.rows < rows->count)
-        score = score_sum(rows, held_out, NULL, 0);
-    add_score(group, "cv_rmse", score.rmse, NULL);
-    add_score(group, "cv_relative", score.relative, "1");
-    add_score(group, "cv_median_relative", score.median_relative, "1");
-    add_score(group, "cv_log_score", score.log_score, "1");
-    add_score(group, "cv_rmse_error", score.rmse_error, NULL);
-    add_score(group, "cv_log_score_error", score.log_score_error, "1");
-    add_score(group, "folds", (double)folds, "1");
+static void add_scores(struct model_group *group, const struct scores *scores) {
+    add_score(group, "cv_rmse", scores->rmse, NULL);
+    add_score(group, "cv_relative", scores->relative, "1");
+    add_score(group, "cv_median_relative", scores->median_relative, "1");
+    add_score(group, "cv_log_score", scores->log_score, "1");
+    add_score(group, "cv_mse_error", scores->mse_error, NULL);
+    add_score(group, "cv_log_score_error", scores->log_score_error, "1");
+    add_score(group, "folds", (double)scores->folds, "1");
 }
 
 /* What is left out together, of each row, into UNITS; how many there are. */
@@ -273,59 +266,56 @@ static size_t find_units(const struct fitting *fitting, uint32_t *units) {
     return rows->view.setting_count;
 }
 
-/* The fold of each row of the group in hand into FOLDS, and its unit into UNITS: those that the caller has
- * for the whole table, or dealt here. Returns how many folds there are. */
-static size_t deal_folds(const struct fitting *fitting, uint32_t *units, uint8_t *folds) {
-    const struct fit_options *options = fitting->request.options;
-    size_t count = fitting->all.view.count, unit_count = find_units(fitting, units);
-    for (size_t i = 0; options->row_folds && i < count; i++)
-        folds[i] = options->row_folds[fitting->all.view.numbers[i]];
-    return options->row_folds ? options->folds
-                              : folds_deal(units, unit_count, count, options->folds, options->seed, folds);
-}
-
 /* Leaves each of FOLD_COUNT folds of the group in hand out in turn. */
-static int leave_folds_out(struct fitting *fitting, const uint8_t *folds, size_t fold_count,
-                           struct score_row *held_out, struct failure *failure) {
+static int score_folds(struct fitting *fitting, const uint8_t *folds, const uint32_t *units,
+                       struct scores *scores, struct failure *failure) {
+    const struct rows *rows = &fitting->folded;
     size_t count = fitting->all.view.count, first[FOLDS_MAX + 1];
     cleanup_free uint32_t *order = xcalloc(count + 1, sizeof *order);
+    cleanup_free uint32_t *arranged = xcalloc(count + 1, sizeof *arranged);
     struct predictions predictions = predictions_new(count);
-    rows_arrange(&fitting->folded, &fitting->request.layout, &fitting->all, folds, fold_count, first, order);
-    int r = fold_count < 2 ? -EDOM : 0;
-    for (size_t fold = 0; r == 0 && fold < fold_count; fold++)
-        r = leave_out(fitting, first[fold], first[fold + 1], &predictions, failure);
-    for (size_t i = 0; r == 0 && i < count; i++)
-        held_out[order[i]] = (struct score_row){.mean = predictions.mean[i],
-                                                .sigma = predictions.sigma[i],
-                                                .log_density = predictions.log_density[i],
-                                                .share = NAN};
+    rows_arrange(&fitting->folded, &fitting->request.layout, &fitting->all, folds, scores->folds, first,
+                 order);
+    int r = scores->folds < 2 ? -EDOM : 0;
+    for (size_t fold = 0; r == 0 && fold < scores->folds; fold++)
+        if (first[fold] < first[fold + 1]) /* folds of a whole table may have no row of this group */
+            r = leave_out(fitting, first[fold], first[fold + 1], &predictions, failure);
+    for (size_t i = 0; r == 0 && fitting->request.options->held_out && i < count; i++)
+        fitting->request.options->held_out[rows->view.numbers[i]] =
+            (struct score_row){.mean = predictions.mean[i],
+                               .sigma = predictions.sigma[i],
+                               .log_density = predictions.log_density[i],
+                               .share = NAN};
+    for (size_t i = 0; i < count; i++)
+        arranged[i] = units[order[i]];
+    if (r == 0)
+        scores_compute(scores, count, rows->view.response, predictions.mean, predictions.log_density,
+                       rows->view.weights, arranged, scores->units);
     predictions_clear(&predictions);
     return r;
 }
 
 static int cross_validate(struct fitting *fitting, struct model_group *group, struct failure *failure) {
     const struct fit_options *options = fitting->request.options;
-    const struct rows *rows = &fitting->all;
-    size_t count = rows->view.count;
+    size_t count = fitting->all.view.count;
     cleanup_free uint32_t *units = xcalloc(count + 1, sizeof *units);
     cleanup_free uint8_t *folds = xcalloc(count + 1, 1);
-    cleanup_free struct score_row *held_out = xcalloc(count + 1, sizeof *held_out);
-    size_t fold_count = deal_folds(fitting, units, folds);
-    int r = leave_folds_out(fitting, folds, fold_count, held_out, failure);
+    struct scores scores = {.rmse = NAN,
+                            .relative = NAN,
+                            .median_relative = NAN,
+                            .log_score = NAN,
+                            .mse_error = NAN,
+                            .log_score_error = NAN};
+    scores.units = find_units(fitting, units);
+    for (size_t i = 0; options->row_folds && i < count; i++)
+        folds[i] = options->row_folds[fitting->all.view.numbers[i]];
+    scores.folds = options->row_folds
+                       ? options->folds
+                       : folds_deal(units, scores.units, count, options->folds, options->seed, folds);
+    int r = score_folds(fitting, folds, units, &scores, failure);
     if (r < 0 && r != -EDOM)
         return r;
-    for (size_t i = 0; i < count; i++) {
-        if (r == -EDOM)
-            held_out[i] = (struct score_row){.mean = NAN};
-        if (options->held_out)
-            options->held_out[rows->view.numbers[i]] = held_out[i];
-    }
-    add_scores(group,
-               &(struct score_rows){.count = count,
-                                    .response = rows->view.response,
-                                    .weights = rows->view.weights,
-                                    .settings = units},
-               held_out, fold_count);
+    add_scores(group, &scores);
     return 0;
 }
 

@@ -362,19 +362,16 @@ static void hear_rows(void *context, uint64_t rows) {
 
 static int load(struct request *request, struct failure *failure) {
     const struct fit_options *options = request->options;
-    const struct table_selection selection = {.numbers = request->numbers,
-                                              .number_count = request->number_count,
-                                              .categories = request->categories,
-                                              .category_count = request->category_count,
-                                              .where = options->where,
-                                              .with_flagged = options->with_flagged,
-                                              .progress = options->progress ? hear_rows : NULL,
-                                              .progress_context = (void *)options};
-    if (!options->row_folds)
-        return table_load(request->table, &selection, failure);
-    return table_arrange(request->table, &selection)
-               ? 0
-               : failure_set(failure, -EPROTO, "a column is not loaded");
+    return table_load(request->table,
+                      &(struct table_selection){.numbers = request->numbers,
+                                                .number_count = request->number_count,
+                                                .categories = request->categories,
+                                                .category_count = request->category_count,
+                                                .where = options->where,
+                                                .with_flagged = options->with_flagged,
+                                                .progress = options->progress ? hear_rows : NULL,
+                                                .progress_context = (void *)options},
+                      failure);
 }
 
 static int add_groups(struct request *request, const char *const *names, size_t count, const char *what,
@@ -443,10 +440,21 @@ int request_bind(struct request *request, const struct library *library, struct 
     return r;
 }
 
+/* Of a table that is loaded for several fits. */
+static int arrange(struct request *request, struct failure *failure) {
+    const struct table_selection selection = {.numbers = request->numbers,
+                                              .number_count = request->number_count,
+                                              .categories = request->categories,
+                                              .category_count = request->category_count};
+    return table_arrange(request->table, &selection)
+               ? 0
+               : failure_set(failure, -EPROTO, "a column is not loaded");
+}
+
 int request_make(struct request *request, const struct library *library, struct table *table,
                  const struct fit_options *options, struct failure *failure) {
     int r = request_bind(request, library, table, options, failure);
-    r = r < 0 ? r : load(request, failure);
+    r = r < 0 ? r : options->row_folds ? arrange(request, failure) : load(request, failure);
     r = r < 0 ? r : expand_formula(request, failure);
     if (r < 0)
         return r;

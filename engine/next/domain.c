@@ -222,24 +222,6 @@ static int spread(struct next *next, struct failure *failure) {
     return 0;
 }
 
-/* Rows that leave the model's domain are the user's choice; each factor is named once. */
-static void note_outside(struct next *next) {
-    const struct design *design = next->candidates;
-    for (size_t i = 0; i < next->evaluator->input_count; i++) {
-        const struct candidate_range *domain = &next->domain[i];
-        size_t column = design_find(design, domain->name), count = 0;
-        for (size_t row = 0; column != SIZE_MAX && row < design->row_count; row++) {
-            double value = design_number(design, row, column);
-            count += value < domain->low || value > domain->high;
-        }
-        if (count)
-            next_note(next,
-                      "%zu of the %zu candidates leave the domain of the model by '%s', which was observed "
-                      "from %.6g to %.6g",
-                      count, design->row_count, domain->name, domain->low, domain->high);
-    }
-}
-
 static int read_table(struct next *next, struct failure *failure) {
     if (next->request->setting_count > 0)
         return failure_input(failure, NULL, 0, 0,
@@ -247,27 +229,28 @@ static int read_table(struct next *next, struct failure *failure) {
     int r = design_read(next->request->candidates, next->request->factors, &next->candidates, failure);
     if (r < 0)
         return r;
-    note_outside(next);
     next->shares = xcalloc(next->candidates->row_count + 1, sizeof *next->shares);
     for (size_t i = 0; i < next->candidates->row_count; i++)
         next->shares[i] = 1;
     return 0;
 }
 
-/* Whether a row may be measured: the experiment's conditions; of a table's rows the ranges that the user
- * gave, too. */
-static bool is_possible(const struct next *next, const double *values) {
+/* Whether a row of these VALUES may be measured: by the experiment's conditions, and, of a table's rows,
+ * where the user lets factors be. Of these RET_OUTSIDE is set where the model was not observed. */
+static bool is_possible(const struct next *next, const double *values, bool *ret_outside) {
     for (size_t i = 0; i < next->request->condition_count; i++) {
         double holds = expression_value(next->request->conditions[i], values);
         if (!(holds != 0) || isnan(holds))
             return false;
     }
     for (size_t i = 0; next->request->candidates && i < next->evaluator->input_count; i++) {
-        size_t column = design_find(next->candidates, next->domain[i].name);
-        const struct candidate_range *range = &next->ranges[i];
-        bool asked = range->low != next->domain[i].low || range->high != next->domain[i].high;
-        if (asked && column != SIZE_MAX && !(values[column] >= range->low && values[column] <= range->high))
+        const struct candidate_range *range = &next->ranges[i], *domain = &next->domain[i];
+        size_t column = design_find(next->candidates, range->name);
+        double value = column == SIZE_MAX ? range->low : values[column];
+        bool asked = range->low != domain->low || range->high != domain->high;
+        if (asked && !(value >= range->low && value <= range->high))
             return false;
+        *ret_outside = *ret_outside || value < domain->low || value > domain->high;
     }
     return true;
 }
@@ -276,14 +259,19 @@ static bool is_possible(const struct next *next, const double *values) {
 static int bar_impossible(struct next *next, struct failure *failure) {
     const struct design *design = next->candidates;
     cleanup_free double *values = xcalloc(design->column_count + 1, sizeof *values);
+    size_t outside = 0;
     next->barred = xcalloc(design->row_count + 1, sizeof *next->barred);
     for (size_t row = 0; row < design->row_count; row++) {
+        bool is_outside = false;
         design_numbers(design, row, values);
-        next->barred[row] = !is_possible(next, values);
+        next->barred[row] = !is_possible(next, values, &is_outside);
         next->candidate_count += !next->barred[row];
-        if (next->barred[row])
-            next->shares[row] = 0;
+        next->shares[row] = next->barred[row] ? 0 : next->shares[row];
+        outside += is_outside && !next->barred[row];
     }
+    if (outside > 0)
+        next_note(next, "%zu of the %zu candidates leave the domain of the model", outside,
+                  design->row_count);
     if (next->candidate_count > 0)
         return 0;
     return failure_input(

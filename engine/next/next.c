@@ -27,7 +27,6 @@ struct finding {
     struct class *classes;
     uint32_t *class_of, *class_of_group; /* by candidate; by served group */
     double *responses;                   /* by candidate: the mean over the groups of its class */
-    double *slowest, *sigmas;            /* the greatest of them, and sigma in that group */
     double *noise;                       /* by candidate: the weight by the noise of the groups, their mean */
     bool varies;                         /* the noise is heteroscedastic in some group */
 };
@@ -37,7 +36,7 @@ static void finding_clear(struct finding *finding) {
         free(finding->classes[i].covariance);
     text_set_clear(&finding->keys);
     free(finding->classes), free(finding->class_of), free(finding->class_of_group);
-    free(finding->responses), free(finding->slowest), free(finding->sigmas), free(finding->noise);
+    free(finding->responses), free(finding->noise);
 }
 
 void next_note(struct next *next, const char *format, ...) {
@@ -191,7 +190,7 @@ static int bind_columns(const struct next *next, size_t *ret, struct failure *fa
 
 /* What the groups that candidate ROW is measured in say of it. */
 static int predict_row(struct finding *finding, size_t row, const double *inputs, struct failure *failure) {
-    const struct next *next = finding->next;
+    struct next *next = finding->next;
     const struct model *model = next->request->model;
     double groups = 0;
     for (size_t i = 0; i < next->group_count; i++) {
@@ -205,9 +204,9 @@ static int predict_row(struct finding *finding, size_t row, const double *inputs
         bool varies = group->parts[0].noise.kind == MODEL_NOISE_HETEROSCEDASTIC;
         finding->varies = finding->varies || varies;
         sigma = varies && sigma > own * noise_least ? sigma : varies ? own * noise_least : own;
-        if (groups++ == 0 || mean > finding->slowest[row]) {
-            finding->slowest[row] = mean;
-            finding->sigmas[row] = sigma;
+        if (groups++ == 0 || mean > next->times[row]) {
+            next->times[row] = mean;
+            next->costs[row] = fmax(mean, sigma);
         }
         finding->noise[row] += (own * own / sigma / sigma - finding->noise[row]) / groups;
         finding->responses[row] += (mean - finding->responses[row]) / groups;
@@ -225,7 +224,7 @@ static int predict(struct finding *finding, struct failure *failure) {
     next->terms = xcalloc(rows * count + 1, sizeof *next->terms);
     finding->responses = xcalloc(rows + 1, sizeof(double)),
     finding->noise = xcalloc(rows + 1, sizeof(double));
-    finding->slowest = xcalloc(rows + 1, sizeof(double)), finding->sigmas = xcalloc(rows + 1, sizeof(double));
+    next->times = xcalloc(rows + 1, sizeof(double)), next->costs = xcalloc(rows + 1, sizeof(double));
     for (size_t row = 0; r == 0 && row < rows; row++) {
         if (next->barred[row])
             continue;
@@ -305,15 +304,12 @@ static int weigh(struct finding *finding, struct failure *failure) {
 }
 
 /* Rows that would take no time, by the model, are barred: where it is wrong for sure. */
-static int estimate_times(struct finding *finding, double seconds, struct failure *failure) {
-    struct next *next = finding->next;
+static int estimate_times(struct next *next, double seconds, struct failure *failure) {
     size_t rows = next->candidates->row_count, nonpositive = 0;
-    next->costs = xcalloc(rows + 1, sizeof *next->costs);
-    next->times = xcalloc(rows + 1, sizeof *next->times);
     for (size_t row = 0; row < rows; row++) {
-        bool is_impossible = !next->barred[row] && !(finding->slowest[row] > 0);
-        next->times[row] = finding->slowest[row] * seconds;
-        next->costs[row] = fmax(finding->slowest[row], finding->sigmas[row]) * seconds;
+        bool is_impossible = !next->barred[row] && !(next->times[row] > 0);
+        next->times[row] *= seconds;
+        next->costs[row] *= seconds;
         next->barred[row] = next->barred[row] || is_impossible;
         nonpositive += is_impossible;
     }
@@ -333,6 +329,11 @@ static int estimate_costs(struct finding *finding, struct failure *failure) {
     struct next *next = finding->next;
     const struct model *model = next->request->model;
     double seconds = model->response_seconds;
+    next->cost_is_time = !next->request->cost && !isnan(seconds);
+    if (!next->cost_is_time) {
+        free(take_pointer(next->times));
+        free(take_pointer(next->costs));
+    }
     if (next->request->cost)
         return evaluate(finding, "--cost", next->request->cost, &next->costs, failure);
     if (isnan(seconds) && isfinite(next->request->budget))
@@ -342,10 +343,9 @@ static int estimate_costs(struct finding *finding, struct failure *failure) {
                              model->response, model->response_unit);
     if (isnan(seconds))
         return 0;
-    next->cost_is_time = true;
     if (seconds == 0)
         next_note(next, "the model does not say the unit of '%s'; taken for s", model->response);
-    return estimate_times(finding, seconds == 0 ? 1 : seconds, failure);
+    return estimate_times(next, seconds == 0 ? 1 : seconds, failure);
 }
 
 /* ---- The result */
@@ -447,14 +447,18 @@ static void note_choice(struct next *next, bool weighted) {
     size_t same = 1;
     while (same < next->rows.count && next->rows.items[same] == next->rows.items[0])
         same++;
+    double times = floor(next->request->budget / next->cost);
+    if (next->rows.count == OPTIMAL_ROWS_MAX && isfinite(times) && times > 1)
+        next_note(next, "%d rows are the most there can be; the budget has room for %.0f repetitions of them",
+                  OPTIMAL_ROWS_MAX, times);
     if (next->rows.regularised)
         next_note(next, "the covariance of the coefficients is singular; it was lifted a little");
     if (next->rows.count > 1 && same == next->rows.count)
         next_note(
             next, "all %zu rows are one point, which does not show whether the model holds elsewhere%s", same,
-            weighted ? ""
-                     : "; its noise is homoscedastic, a heteroscedastic one ('assay fit --set noise=N-2') "
-                       "says how it grows");
+            weighted
+                ? ""
+                : "; its noise is homoscedastic; 'assay fit --set noise=heteroscedastic' finds how it grows");
 }
 
 int next_find(const struct next_request *request, struct next *next, struct failure *failure) {

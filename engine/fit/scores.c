@@ -1,0 +1,121 @@
+#include "engine/fit/scores.h"
+
+#include "engine/foundation/memory.h"
+#include "engine/numerics/distribution.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+/* The value of rank RANK, from 0; those before it become smaller, those after it greater (C. Hoare, Find,
+ * Comm. ACM 4 (1961), 321). */
+static double select_rank(double *values, size_t count, size_t rank) {
+    for (size_t low = 0, high = count - 1; low < high;) {
+        double pivot = values[low + (high - low) / 2];
+        size_t i = low, j = high + 1;
+        for (;; i++) {
+            while (values[i] < pivot)
+                i++;
+            do
+                j--;
+            while (values[j] > pivot);
+            if (i >= j)
+                break;
+            double swapped = values[i];
+            values[i] = values[j];
+            values[j] = swapped;
+        }
+        if (rank <= j)
+            high = j;
+        else
+            low = j + 1;
+    }
+    return values[rank];
+}
+
+/* Reorders VALUES. */
+static double median(double *values, size_t count) {
+    if (count == 0)
+        return NAN;
+    double above = select_rank(values, count, count / 2);
+    return count % 2 ? above : (select_rank(values, count, count / 2 - 1) + above) / 2;
+}
+
+/* The standard error of the weighted mean of VALUES over all rows, when whole units are drawn: that of a
+ * ratio of unit totals (W. Cochran, Sampling Techniques, 3rd ed. 1977, 6.4). */
+static double clustered_error(size_t count, const double *values, double mean, const double *weights,
+                              const uint32_t *units, size_t unit_count) {
+    if (unit_count < 2)
+        return NAN;
+    double *totals = xcalloc(unit_count, sizeof *totals), weight = 0, squares = 0;
+    for (size_t i = 0; i < count; i++) {
+        double w = weights ? weights[i] : 1;
+        totals[units[i]] += w * (values[i] - mean);
+        weight += w;
+    }
+    for (size_t u = 0; u < unit_count; u++)
+        squares += totals[u] * totals[u];
+    free(totals);
+    return sqrt(squares * (double)unit_count / (double)(unit_count - 1)) / weight;
+}
+
+static double weighted_mean(size_t count, const double *values, const double *weights) {
+    double sum = 0, weight = 0;
+    for (size_t i = 0; i < count; i++) {
+        double w = weights ? weights[i] : 1;
+        sum += w * values[i];
+        weight += w;
+    }
+    return sum / weight;
+}
+
+void scores_compute(struct scores *scores, size_t count, const double *response, const double *mean,
+                    const double *log_density, const double *weights, const uint32_t *units,
+                    size_t unit_count) {
+    double *squares = xmalloc((count + 1) * sizeof *squares), *shares = xmalloc((count + 1) * sizeof *shares);
+    double *sizes = xmalloc((count + 1) * sizeof *sizes);
+    size_t share_count = 0;
+    for (size_t i = 0; i < count; i++) {
+        double error = response[i] - mean[i];
+        squares[i] = error * error;
+        sizes[i] = fabs(response[i]);
+        if (response[i] != 0)
+            shares[share_count++] = fabs(error / response[i]);
+    }
+    double mse = weighted_mean(count, squares, weights);
+    scores->units = unit_count;
+    scores->rmse = sqrt(mse);
+    scores->relative = scores->rmse / weighted_mean(count, sizes, weights);
+    scores->median_relative = isnan(mse) ? NAN : median(shares, share_count);
+    scores->mse_error = clustered_error(count, squares, mse, weights, units, unit_count);
+    scores->log_score = log_density ? weighted_mean(count, log_density, NULL) : NAN;
+    scores->log_score_error =
+        log_density ? clustered_error(count, log_density, scores->log_score, NULL, units, unit_count) : NAN;
+    free(squares), free(shares), free(sizes);
+}
+
+void lack_of_fit_test(struct lack_of_fit *lack, size_t count, const double *response, const double *mean,
+                      const double *weights, const uint32_t *units, size_t unit_count, size_t parameters) {
+    double *means = xcalloc(unit_count + 1, sizeof *means), *sums = xcalloc(unit_count + 1, sizeof *sums);
+    double rss = 0, pure = 0;
+    for (size_t i = 0; i < count; i++) { /* of each setting, updated row by row: no cancellation */
+        double w = weights ? weights[i] : 1;
+        sums[units[i]] += w;
+        means[units[i]] += w / sums[units[i]] * (response[i] - means[units[i]]);
+    }
+    for (size_t i = 0; i < count; i++) {
+        double w = weights ? weights[i] : 1;
+        double scatter = response[i] - means[units[i]], residual = response[i] - mean[i];
+        pure += w * scatter * scatter;
+        rss += w * residual * residual;
+    }
+    double of_fit = (double)unit_count - (double)parameters, of_error = (double)count - (double)unit_count;
+    *lack = (struct lack_of_fit){
+        .settings = unit_count, .pure_error = NAN, .f = NAN, .p = NAN, .freedom = {of_fit, of_error}};
+    if (of_error > 0)
+        lack->pure_error = sqrt(pure / of_error);
+    if (of_error > 0 && of_fit > 0 && pure > 0 && rss >= pure) {
+        lack->f = (rss - pure) / of_fit / (pure / of_error);
+        lack->p = distribution_f_upper(lack->f, of_fit, of_error);
+    }
+    free(means), free(sums);
+}
