@@ -219,6 +219,7 @@ static void report_estimates(struct report_section *in, const struct comparison 
         {.name = "unit"},
         {.name = "from_a", .label = "from A (std errors)", .digits = 3}};
     const struct model *first = comparison->models[0];
+    struct report_section *section = report_section(in, "estimates", "estimates", false);
     struct report_table *table =
         report_table(section, "terms", NULL, columns, sizeof columns / sizeof *columns);
     for (size_t g = 0; g < first->group_count; g++)
