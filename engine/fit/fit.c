@@ -4,6 +4,7 @@
 #include "engine/fit/result.h"
 #include "engine/fit/rows.h"
 #include "engine/fit/scores.h"
+#include "engine/fit/sums.h"
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/memory.h"
 #include "engine/model/evaluator.h"
@@ -139,8 +140,8 @@ static int prepare_evaluator(struct fitting *fitting, const struct rows *rows, s
 /* The log density of each row's response. */
 static void rate_rows(const struct fitting *fitting, const struct model_group *group, const struct rows *rows,
                       const double *mean, const double *sigma, double *ret) {
-    const struct evaluator *evaluator = fitting->evaluator;
-    cleanup_free double *inputs = xcalloc(evaluator->input_count + 1, sizeof *inputs);
+    const struct evaluator *evaluator = fitting->evaluator; /* NULL: not needed */
+    cleanup_free double *inputs = xcalloc((evaluator ? evaluator->input_count : 0) + 1, sizeof *inputs);
     for (size_t i = 0; i < rows->view.count; i++) {
         const struct model_part *part = &group->parts[0];
         if (group->part_count > 1) {
@@ -168,10 +169,12 @@ static int predict_rows(struct fitting *fitting, const struct model_group *group
             log_density[i] = noise_density(&normal, sigma[i], rows->view.response[i] - mean[i]);
         return 0;
     }
-    r = prepare_evaluator(fitting, rows, failure);
-    if (r < 0)
-        return r;
-    evaluator_rows(fitting->evaluator, group, NULL, rows->view.count, fitting->columns, mean, sigma);
+    if (!sums_predict(model, group, &fitting->request.formula, &rows->view, mean, sigma)) {
+        r = prepare_evaluator(fitting, rows, failure);
+        if (r < 0)
+            return r;
+        evaluator_rows(fitting->evaluator, group, NULL, rows->view.count, fitting->columns, mean, sigma);
+    }
     rate_rows(fitting, group, rows, mean, sigma, log_density);
     return 0;
 }
