@@ -220,15 +220,15 @@ static void predictions_clear(struct predictions *predictions) {
 /* Predicts the folded rows from BEGIN to END - 1, a fold, by a fit of the others. -EDOM: those cannot be
  * fitted. */
 static int leave_out(struct fitting *fitting, size_t begin, size_t end, struct predictions *predictions,
-                     struct failure *failure) {
+                     struct plugin_message *message, struct failure *failure) {
     const struct rows_layout *layout = &fitting->request.layout;
-    struct plugin_message message;
     struct result result;
     rows_window(&fitting->others, layout, &fitting->folded, end, fitting->folded.view.count - (end - begin));
     rows_window(&fitting->left_out, layout, &fitting->folded, begin, end - begin);
     if (fitting->others.view.count < fitting->request.library->fit->rows_min)
-        return -EDOM;
-    int r = call_fit(fitting, &fitting->others, true, NULL, &result, &message, failure);
+        return plugin_refuse(message, -EDOM, "%zu rows; expected at least %zu", fitting->others.view.count,
+                             fitting->request.library->fit->rows_min);
+    int r = call_fit(fitting, &fitting->others, true, NULL, &result, message, failure);
     struct model_group group = {.rows = fitting->others.view.count};
     if (r == 0) {
         result_finish(&result, fitting->fit->model->term_count, &group);
@@ -269,7 +269,7 @@ static size_t find_units(const struct fitting *fitting, uint32_t *units) {
 
 /* Leaves each of FOLD_COUNT folds of the group in hand out in turn. */
 static int score_folds(struct fitting *fitting, const uint8_t *folds, const uint32_t *units,
-                       struct scores *scores, struct failure *failure) {
+                       struct scores *scores, struct plugin_message *message, struct failure *failure) {
     const struct rows *rows = &fitting->folded;
     size_t count = fitting->all.view.count, first[FOLDS_MAX + 1];
     cleanup_free uint32_t *order = xcalloc(count + 1, sizeof *order);
@@ -277,9 +277,9 @@ static int score_folds(struct fitting *fitting, const uint8_t *folds, const uint
     struct predictions predictions = predictions_new(count);
     rows_arrange(&fitting->folded, &fitting->request.layout, &fitting->all, folds, scores->folds, first,
                  order);
-    int r = scores->folds < 2 ? -EDOM : 0;
+    int r = scores->folds < 2 ? plugin_refuse(message, -EDOM, "there are none") : 0;
     for (size_t fold = 0; r == 0 && fold < scores->folds; fold++)
-        r = leave_out(fitting, first[fold], first[fold + 1], &predictions, failure);
+        r = leave_out(fitting, first[fold], first[fold + 1], &predictions, message, failure);
     for (size_t i = 0; i < count; i++)
         arranged[i] = units[order[i]];
     if (r == 0)
@@ -302,9 +302,15 @@ static int cross_validate(struct fitting *fitting, struct model_group *group, st
                             .log_score_error = NAN};
     scores.units = find_units(fitting, units);
     scores.folds = folds_deal(units, scores.units, count, options->folds, options->seed, folds);
-    int r = score_folds(fitting, folds, units, &scores, failure);
+    struct plugin_message message = {""};
+    int r = score_folds(fitting, folds, units, &scores, &message, failure);
     if (r < 0 && r != -EDOM)
         return r;
+    if (r < 0) {
+        group->notes = xrealloc(group->notes, (group->note_count + 1) * sizeof *group->notes);
+        group->notes[group->note_count++] =
+            xformat("no cross-validation: the rows outside of a fold cannot be fitted: %s", message.text);
+    }
     add_scores(group, &scores);
     return 0;
 }
