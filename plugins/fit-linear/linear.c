@@ -109,16 +109,11 @@ static int refuse_dependent(const struct problem *problem, const struct linear *
         linear->fit.rank, problem->terms, name);
 }
 
-static size_t asked(const struct problem *problem, const enum least_squares_role *roles) {
-    size_t count = 0;
-    for (size_t t = 0; t < problem->terms; t++)
-        count += roles[t] != LEAST_SQUARES_LEFT_OUT;
-    return count;
-}
-
 int linear_solve(const struct problem *problem, const enum least_squares_role *roles, bool described,
                  struct linear *ret, struct plugin_message *message) {
-    size_t terms = asked(problem, roles);
+    size_t terms = 0;
+    for (size_t t = 0; t < problem->terms; t++)
+        terms += roles[t] != LEAST_SQUARES_LEFT_OUT;
     *ret = (struct linear){0};
     if (problem->rows < terms)
         return plugin_refuse(message, -EDOM, "%zu row%s for %zu terms", problem->rows,

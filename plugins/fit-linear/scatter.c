@@ -8,16 +8,12 @@
 /* A half-normal's edge is moved by rounding, so that its least row is not beyond it. */
 static const double edge = 1 + 1e-12;
 
-static double weight_of(const struct problem *problem, size_t row) {
-    return problem->w ? problem->w[row] : 1;
-}
-
 /* The standard deviation of a row; NaN where the sum is not above 0. */
 static double sigma_of(const struct problem *problem, const struct model_noise *noise, size_t row) {
     double sigma = noise->constant;
     for (size_t t = 0; noise->coefficients && t < problem->terms; t++)
         sigma += noise->coefficients[t] * problem->x[t * problem->stride + row];
-    return sigma > 0 ? sigma / sqrt(weight_of(problem, row)) : NAN;
+    return sigma > 0 ? sigma / (problem->w ? sqrt(problem->w[row]) : 1) : NAN;
 }
 
 static double residual_of(const struct problem *problem, const struct least_squares_fit *fit, size_t row) {
@@ -36,16 +32,18 @@ static double log_density(const struct problem *problem, const struct least_squa
 
 /* ---- Of greatest likelihood */
 
-/* The fit and noise of greatest likelihood, with the scatter of each term that the mean has. */
-static int fit_likelihood(const struct problem *problem, const enum least_squares_role *roles,
-                          struct noise *ret) {
+/* The mean, of the terms of ROLES, and the noise that make Y likeliest. SCATTERS: the terms that may have a
+ * part in the noise; NULL: those of the mean. */
+static int fit_noise(const struct problem *problem, const double *y, const enum least_squares_role *roles,
+                     const bool *scatters, struct noise *ret) {
     const struct noise_problem search = {.rows = problem->rows,
                                          .columns = problem->terms,
                                          .x = problem->x,
                                          .stride = problem->stride,
-                                         .y = problem->y,
+                                         .y = y,
                                          .weights = problem->w,
-                                         .roles = roles};
+                                         .roles = roles,
+                                         .scatters = scatters};
     int r = noise_fit(&search, ret);
     return r == 0 && ret->mean.dependent < problem->terms ? -EDOM : r;
 }
@@ -71,16 +69,10 @@ static void take_noise(const struct problem *problem, struct noise *found, struc
         linear->scale_parameters += linear->noise.coefficients[t] != 0;
 }
 
-static const char *why_not(int code) {
-    return code == -EDOM     ? "there are no residuals"
-           : code == -EAGAIN ? "its search does not settle"
-                             : "a sum is beyond the range of a double";
-}
-
 static int find_likelihood(const struct problem *problem, const enum least_squares_role *roles,
                            struct linear *linear, struct fit_result *result, struct plugin_message *message) {
     struct noise found = {0};
-    int r = linear->sigma > 0 ? fit_likelihood(problem, roles, &found) : -EDOM;
+    int r = linear->sigma > 0 ? fit_noise(problem, problem->y, roles, NULL, &found) : -EDOM;
     if (r == 0) {
         double condition = linear->condition;
         least_squares_fit_clear(&linear->fit);
@@ -91,7 +83,8 @@ static int find_likelihood(const struct problem *problem, const enum least_squar
         linear->variance = 1;
         take_noise(problem, &found, linear);
     } else if (r != -ENOMEM) {
-        fit_result_note(result, "the noise is homoscedastic, not heteroscedastic: %s", why_not(r));
+        fit_result_note(result, "the noise is homoscedastic, not heteroscedastic: %s",
+                        r == -EDOM ? "there are no residuals" : "its search does not settle");
         r = 0;
     }
     noise_clear(&found);
@@ -103,28 +96,18 @@ static int find_likelihood(const struct problem *problem, const enum least_squar
 /* The noise of greatest likelihood about FIT, which stays as it is: the residuals' own, with a mean of 0. */
 static int fit_scale(const struct problem *problem, const struct least_squares_fit *fit, struct noise *ret) {
     double *residuals = malloc((problem->rows + 1) * sizeof *residuals);
-    enum least_squares_role *roles = malloc((problem->terms + 1) * sizeof *roles);
-    bool *scatters = malloc((problem->terms + 1) * sizeof *scatters);
-    int r = residuals && roles && scatters ? 0 : -ENOMEM;
-    for (size_t t = 0; r == 0 && t < problem->terms; t++) {
+    enum least_squares_role roles[LEAST_SQUARES_COLUMNS_MAX];
+    bool scatters[LEAST_SQUARES_COLUMNS_MAX];
+    if (!residuals)
+        return -ENOMEM;
+    for (size_t t = 0; t < problem->terms; t++) {
         roles[t] = LEAST_SQUARES_LEFT_OUT;
         scatters[t] = fit->state[t] != LEAST_SQUARES_LEFT_OUT;
     }
-    for (size_t i = 0; r == 0 && i < problem->rows; i++)
+    for (size_t i = 0; i < problem->rows; i++)
         residuals[i] = residual_of(problem, fit, i);
-    if (r == 0)
-        r = noise_fit(&(struct noise_problem){.rows = problem->rows,
-                                              .columns = problem->terms,
-                                              .x = problem->x,
-                                              .stride = problem->stride,
-                                              .y = residuals,
-                                              .weights = problem->w,
-                                              .roles = roles,
-                                              .scatters = scatters},
-                      ret);
+    int r = fit_noise(problem, residuals, roles, scatters, ret);
     free(residuals);
-    free(roles);
-    free(scatters);
     return r;
 }
 
@@ -229,8 +212,7 @@ static int find_rule(const struct problem *problem, const enum least_squares_rol
     if (r < 0) {
         free(coefficients);
         if (r != -ENOMEM)
-            fit_result_note(result, "the noise is homoscedastic, not by the rule: %s",
-                            r == -EDOM ? reason : why_not(r));
+            fit_result_note(result, "the noise is homoscedastic, not by the rule: %s", reason);
         return r == -ENOMEM ? r : 0;
     }
     linear->noise = (struct model_noise){.kind = MODEL_NOISE_HETEROSCEDASTIC,
@@ -276,8 +258,7 @@ int scatter_find(const struct problem *problem, const enum least_squares_role *r
     if (r < 0)
         return r;
     bool by_rule = choice == NOISE_RULE && linear->noise.coefficients;
-    if (choice == NOISE_NONE)
-        linear->noise.kind = MODEL_NOISE_NONE;
+    linear->noise.kind = choice == NOISE_NONE ? MODEL_NOISE_NONE : linear->noise.kind;
     if (linear->noise.kind == MODEL_NOISE_NONE || !(half_normal || by_rule))
         return 0;
     linear->noise.half_normal = half_normal;
