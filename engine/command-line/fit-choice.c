@@ -28,9 +28,10 @@ static void report_verdict(struct report_section *in, const struct contender *co
         return;
     }
     double relative = contenders[choice->sufficient].score.relative;
-    report_note(in, REPORT_LINE,
-                "* suffices: of those whose error is at most one standard error above the least (+), it has "
-                "the fewest parameters of the mean, and the simplest noise within one of the best log score");
+    report_note(
+        in, REPORT_LINE,
+        "* suffices: it has the fewest parameters of the mean of those whose error is at most one standard "
+        "error above the least (+), and the simplest noise whose log score is within one of the best");
     if (relative > relative_most)
         report_note(in, REPORT_WARNING,
                     "none of them predicts well: the error of this one is %.3g %% of the mean",

@@ -219,12 +219,14 @@ static void report_estimates(struct report_section *in, const struct comparison 
         {.name = "unit"},
         {.name = "from_a", .label = "from A (std errors)", .digits = 3}};
     const struct model *first = comparison->models[0];
-    struct report_table *table = report_table(in, "estimates", "", columns, sizeof columns / sizeof *columns);
+    struct report_section *section = report_section(in, "estimates", "estimates", false);
+    struct report_table *table =
+        report_table(section, "terms", NULL, columns, sizeof columns / sizeof *columns);
     for (size_t g = 0; g < first->group_count; g++)
         report_group(table, comparison, first->groups[g].name);
     for (size_t i = 1; i < comparison->count; i++)
         if (is_shared(first, comparison->models[i]))
-            report_note(in, REPORT_NOTE,
+            report_note(section, REPORT_NOTE,
                         "A and %s were fitted to the same data: their estimates err together, so that the "
                         "standard error of their difference is not known",
                         letter(i));

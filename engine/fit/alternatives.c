@@ -235,6 +235,12 @@ int alternatives_make(const struct installation *installation, struct table *tab
                            failure);
     if (r < 0)
         return r;
+    if (table->rows > ALTERNATIVES_ROWS_MAX / ret->count)
+        return failure_input(
+            failure, NULL, 0, 0,
+            "%zu rows for each of %zu alternatives; expected at most %zu in all: --where leaves "
+            "rows out",
+            table->rows, ret->count, ALTERNATIVES_ROWS_MAX);
     cleanup_free uint32_t *settings = xcalloc(table->rows + 1, sizeof *settings);
     cleanup_free uint8_t *folds = xcalloc(table->rows + 1, 1);
     ret->settings = find_settings(table, &columns, &options, settings);

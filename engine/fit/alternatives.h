@@ -13,6 +13,9 @@
 #include "engine/fit/choice.h"
 #include "engine/fit/fit.h"
 
+/* Rows times alternatives: what each says of each row is kept, 40 bytes. */
+#define ALTERNATIVES_ROWS_MAX ((size_t)1 << 27)
+
 struct alternatives_request {
     /* Response, sizes, groups (all columns of `by`), weights, settings, seed, folds. Terms are not looked at.
      */

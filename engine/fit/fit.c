@@ -4,6 +4,7 @@
 #include "engine/fit/result.h"
 #include "engine/fit/rows.h"
 #include "engine/fit/scores.h"
+#include "engine/fit/sums.h"
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/memory.h"
 #include "engine/model/evaluator.h"
@@ -140,8 +141,8 @@ static int prepare_evaluator(struct fitting *fitting, const struct rows *rows, s
 /* The log density of each row's response. */
 static void rate_rows(const struct fitting *fitting, const struct model_group *group, const struct rows *rows,
                       const double *mean, const double *sigma, double *ret) {
-    const struct evaluator *evaluator = fitting->evaluator;
-    cleanup_free double *inputs = xcalloc(evaluator->input_count + 1, sizeof *inputs);
+    const struct evaluator *evaluator = fitting->evaluator; /* NULL: not needed */
+    cleanup_free double *inputs = xcalloc((evaluator ? evaluator->input_count : 0) + 1, sizeof *inputs);
     for (size_t i = 0; i < rows->view.count; i++) {
         const struct model_part *part = &group->parts[0];
         if (group->part_count > 1) {
@@ -169,10 +170,12 @@ static int predict_rows(struct fitting *fitting, const struct model_group *group
             log_density[i] = noise_density(&normal, sigma[i], rows->view.response[i] - mean[i]);
         return 0;
     }
-    r = prepare_evaluator(fitting, rows, failure);
-    if (r < 0)
-        return r;
-    evaluator_rows(fitting->evaluator, group, NULL, rows->view.count, fitting->columns, mean, sigma);
+    if (!sums_predict(model, group, &fitting->request.formula, &rows->view, mean, sigma)) {
+        r = prepare_evaluator(fitting, rows, failure);
+        if (r < 0)
+            return r;
+        evaluator_rows(fitting->evaluator, group, NULL, rows->view.count, fitting->columns, mean, sigma);
+    }
     rate_rows(fitting, group, rows, mean, sigma, log_density);
     return 0;
 }
@@ -218,16 +221,16 @@ static void predictions_clear(struct predictions *predictions) {
 /* Predicts the folded rows from BEGIN to END - 1, a fold, by a fit of the others. -EDOM: those cannot be
  * fitted. */
 static int leave_out(struct fitting *fitting, size_t begin, size_t end, struct predictions *predictions,
-                     struct failure *failure) {
+                     struct plugin_message *message, struct failure *failure) {
     const struct rows_layout *layout = &fitting->request.layout;
-    struct plugin_message message;
     struct result result;
     rows_window(&fitting->others, layout, &fitting->folded, end, fitting->folded.view.count - (end - begin));
     rows_window(&fitting->left_out, layout, &fitting->folded, begin, end - begin);
-    if (fitting->others.view.count == 0 ||
-        fitting->others.view.count < fitting->request.library->fit->rows_min)
-        return -EDOM;
-    int r = call_fit(fitting, &fitting->others, true, NULL, &result, &message, failure);
+    size_t rows_min = fitting->request.library->fit->rows_min;
+    if (fitting->others.view.count < (rows_min > 0 ? rows_min : 1))
+        return plugin_refuse(message, -EDOM, "%zu rows; expected at least %zu", fitting->others.view.count,
+                             rows_min > 0 ? rows_min : 1);
+    int r = call_fit(fitting, &fitting->others, true, NULL, &result, message, failure);
     struct model_group group = {.rows = fitting->others.view.count};
     if (r == 0) {
         result_finish(&result, fitting->fit->model->term_count, &group);
@@ -268,7 +271,7 @@ static size_t find_units(const struct fitting *fitting, uint32_t *units) {
 
 /* Leaves each of FOLD_COUNT folds of the group in hand out in turn. */
 static int score_folds(struct fitting *fitting, const uint8_t *folds, const uint32_t *units,
-                       struct scores *scores, struct failure *failure) {
+                       struct scores *scores, struct plugin_message *message, struct failure *failure) {
     const struct rows *rows = &fitting->folded;
     size_t count = fitting->all.view.count, first[FOLDS_MAX + 1];
     cleanup_free uint32_t *order = xcalloc(count + 1, sizeof *order);
@@ -276,10 +279,10 @@ static int score_folds(struct fitting *fitting, const uint8_t *folds, const uint
     struct predictions predictions = predictions_new(count);
     rows_arrange(&fitting->folded, &fitting->request.layout, &fitting->all, folds, scores->folds, first,
                  order);
-    int r = scores->folds < 2 ? -EDOM : 0;
+    int r = scores->folds < 2 ? plugin_refuse(message, -EDOM, "there are none") : 0;
     for (size_t fold = 0; r == 0 && fold < scores->folds; fold++)
         if (first[fold] < first[fold + 1]) /* folds of a whole table may have no row of this group */
-            r = leave_out(fitting, first[fold], first[fold + 1], &predictions, failure);
+            r = leave_out(fitting, first[fold], first[fold + 1], &predictions, message, failure);
     for (size_t i = 0; r == 0 && fitting->request.options->held_out && i < count; i++)
         fitting->request.options->held_out[rows->view.numbers[i]] =
             (struct score_row){.mean = predictions.mean[i],
@@ -312,9 +315,15 @@ static int cross_validate(struct fitting *fitting, struct model_group *group, st
     scores.folds = options->row_folds
                        ? options->folds
                        : folds_deal(units, scores.units, count, options->folds, options->seed, folds);
-    int r = score_folds(fitting, folds, units, &scores, failure);
+    struct plugin_message message = {""};
+    int r = score_folds(fitting, folds, units, &scores, &message, failure);
     if (r < 0 && r != -EDOM)
         return r;
+    if (r < 0) {
+        group->notes = xrealloc(group->notes, (group->note_count + 1) * sizeof *group->notes);
+        group->notes[group->note_count++] =
+            xformat("no cross-validation: the rows outside of a fold cannot be fitted: %s", message.text);
+    }
     add_scores(group, &scores);
     return 0;
 }

@@ -15,27 +15,35 @@
  * are not worth all others together. */
 static const double noise_least = 1e-3;
 
-/* The groups in which the same candidates are measured, as one group. */
+enum { CLASSES_MAX = 16 }; /* each row that is chosen looks at each of them */
+
+/* Covariances over sigma^2 that differ by less, relative to their diagonal, are the same. */
+static const double same_covariance = 1e-6;
+
+/* Groups that are as sure as each other, as one group. */
 struct class {
+    size_t group;           /* the first of them */
+    uint32_t kind;          /* of the candidates that are measured in them */
     double *covariance;     /* owned: the mean of theirs */
     double variance, count; /* the mean of their sigma^2; how many they are */
 };
 
 struct finding {
     struct next *next;
-    struct text_set keys; /* of classes: the labels that candidates have columns of */
+    struct text_set keys; /* of kinds: the labels that candidates have columns of */
     struct class *classes;
-    uint32_t *class_of, *class_of_group; /* by candidate; by served group */
-    double *responses;                   /* by candidate: the mean over the groups of its class */
-    double *noise;                       /* by candidate: the weight by the noise of the groups, their mean */
-    bool varies;                         /* the noise is heteroscedastic in some group */
+    size_t class_count;
+    uint32_t *kind_of, *kind_of_group; /* by candidate; by served group */
+    double *responses;                 /* by candidate: the mean over the groups of its kind */
+    double *noise;                     /* by candidate: the weight by the noise of the groups, their mean */
+    bool varies;                       /* the noise is heteroscedastic in some group */
 };
 
 static void finding_clear(struct finding *finding) {
-    for (size_t i = 0; finding->classes && i < finding->keys.count; i++)
+    for (size_t i = 0; i < finding->class_count; i++)
         free(finding->classes[i].covariance);
     text_set_clear(&finding->keys);
-    free(finding->classes), free(finding->class_of), free(finding->class_of_group);
+    free(finding->classes), free(finding->kind_of), free(finding->kind_of_group);
     free(finding->responses), free(finding->noise);
 }
 
@@ -130,35 +138,58 @@ static char *key_of(const struct next *next, size_t row, const struct model_grou
     return key;
 }
 
+/* Whether a group is as sure as CLASS, but for sigma. */
+static bool is_same(const struct next *next, const struct class *class, size_t i) {
+    const struct model_group *one = group_at(next, i), *two = group_at(next, class->group);
+    const double *a = one->parts[0].covariance, *b = two->parts[0].covariance;
+    double by_a = pow(sigma_of(one), 2), by_b = pow(sigma_of(two), 2);
+    size_t n = next->request->model->term_count;
+    for (size_t k = 0; k < n * n; k++) {
+        double scale = sqrt(b[k / n * (n + 1)]) * sqrt(b[k % n * (n + 1)]) / by_b;
+        if (!(fabs(a[k] / by_a - b[k] / by_b) <= same_covariance * scale))
+            return false;
+    }
+    return true;
+}
+
+/* Where there are too many classes, the last one of its kind is of all that are left. */
 static void add_to_class(struct finding *finding, size_t i) {
     const struct next *next = finding->next;
-    size_t n = next->request->model->term_count;
-    const struct model_group *group = group_at(next, i);
-    struct class *class = &finding->classes[finding->class_of_group[i]];
-    double sigma = sigma_of(group);
-    if (!class->covariance)
-        class->covariance = xcalloc(n * n, sizeof *class->covariance);
+    size_t n = next->request->model->term_count, last = SIZE_MAX, found = SIZE_MAX;
+    double sigma = sigma_of(group_at(next, i));
+    for (size_t c = 0; c < finding->class_count && found == SIZE_MAX; c++) {
+        last = finding->classes[c].kind == finding->kind_of_group[i] ? c : last;
+        found = last == c && is_same(next, &finding->classes[c], i) ? c : SIZE_MAX;
+    }
+    if (found == SIZE_MAX && last != SIZE_MAX && finding->class_count >= CLASSES_MAX)
+        found = last;
+    struct class *class = &finding->classes[found == SIZE_MAX ? finding->class_count++ : found];
+    if (found == SIZE_MAX)
+        *class = (struct class){.group = i,
+                                .kind = finding->kind_of_group[i],
+                                .covariance = xcalloc(n * n, sizeof *class->covariance)};
     class->count++;
     class->variance += (sigma * sigma - class->variance) / class->count;
     for (size_t k = 0; k < n * n; k++)
-        class->covariance[k] += (group->parts[0].covariance[k] - class->covariance[k]) / class->count;
+        class->covariance[k] +=
+            (group_at(next, i)->parts[0].covariance[k] - class->covariance[k]) / class->count;
 }
 
 /* Rows of the grid that are in no group are barred; of a table they are refused. */
-static int find_classes(struct finding *finding, struct failure *failure) {
+static int find_kinds(struct finding *finding, struct failure *failure) {
     struct next *next = finding->next;
     size_t rows = next->candidates->row_count;
-    finding->class_of = xcalloc(rows + 1, sizeof *finding->class_of);
-    finding->class_of_group = xcalloc(next->group_count + 1, sizeof *finding->class_of_group);
+    finding->kind_of = xcalloc(rows + 1, sizeof *finding->kind_of);
+    finding->kind_of_group = xcalloc(next->group_count + 1, sizeof *finding->kind_of_group);
     finding->classes = xcalloc(next->group_count + 1, sizeof *finding->classes);
     for (size_t i = 0; i < next->group_count; i++) {
         cleanup_free char *key = key_of(next, 0, group_at(next, i));
-        finding->class_of_group[i] = text_set_add(&finding->keys, key, strlen(key));
+        finding->kind_of_group[i] = text_set_add(&finding->keys, key, strlen(key));
         add_to_class(finding, i);
     }
     for (size_t row = 0; row < rows; row++) {
         cleanup_free char *key = key_of(next, row, NULL);
-        if (text_set_find(&finding->keys, key, strlen(key), &finding->class_of[row]))
+        if (text_set_find(&finding->keys, key, strlen(key), &finding->kind_of[row]))
             continue;
         if (next->request->candidates && !next->barred[row])
             return design_failure(next->candidates, row, failure,
@@ -196,7 +227,7 @@ static int predict_row(struct finding *finding, size_t row, const double *inputs
     for (size_t i = 0; i < next->group_count; i++) {
         const struct model_group *group = group_at(next, i);
         double mean, sigma, own = sigma_of(group);
-        if (finding->class_of_group[i] != finding->class_of[row])
+        if (finding->kind_of_group[i] != finding->kind_of[row])
             continue;
         if (evaluator_row(next->evaluator, group, inputs, &mean, &sigma) < 0)
             return design_failure(next->candidates, row, failure, "'%s' is beyond the range of a double here",
@@ -350,15 +381,15 @@ static int estimate_costs(struct finding *finding, struct failure *failure) {
 
 /* ---- The result */
 
-/* The average of x'Cx over the candidates of a class. */
-static double mean_variance(const struct finding *finding, const double *covariance, uint32_t class) {
+/* The average of x'Cx over the candidates of a kind. */
+static double mean_variance(const struct finding *finding, const double *covariance, uint32_t kind) {
     const struct next *next = finding->next;
     size_t n = next->request->model->term_count;
     double sum = 0, shares = 0;
     for (size_t row = 0; row < next->candidates->row_count; row++) {
         const double *x = next->terms + row * n;
         double variance = 0;
-        if (finding->class_of[row] != class || next->shares[row] == 0)
+        if (finding->kind_of[row] != kind || next->shares[row] == 0)
             continue;
         for (size_t i = 0; i < n * n; i++)
             variance += x[i / n] * covariance[i] * x[i % n];
@@ -375,18 +406,18 @@ static void judge(const struct finding *finding) {
     cleanup_free double *covariance = xcalloc(n * n + 2 * n, sizeof *covariance);
     double before = 0, after = 0, *z = covariance + n * n;
     for (size_t g = 0; g < next->group_count; g++) {
-        uint32_t class = finding->class_of_group[g];
+        uint32_t kind = finding->kind_of_group[g];
         double sigma = sigma_of(group_at(next, g));
         memcpy(covariance, group_at(next, g)->parts[0].covariance, n * n * sizeof *covariance);
-        before += mean_variance(finding, covariance, class);
+        before += mean_variance(finding, covariance, kind);
         for (size_t i = 0; i < next->rows.count; i++) {
             size_t row = next->rows.items[i];
             for (size_t t = 0; t < n; t++)
                 z[t] = next->terms[row * n + t] * sqrt(next->weights ? next->weights[row] : 1) / sigma;
-            if (finding->class_of[row] == class)
+            if (finding->kind_of[row] == kind)
                 optimal_rows_add(covariance, z, n, z + n);
         }
-        after += mean_variance(finding, covariance, class);
+        after += mean_variance(finding, covariance, kind);
     }
     next->error_before = sqrt(before / (double)next->group_count);
     next->error_after = sqrt(after / (double)next->group_count);
@@ -416,14 +447,11 @@ static int refuse_budget(const struct next *next, struct failure *failure) {
 static int solve(const struct finding *finding, struct failure *failure) {
     struct next *next = finding->next;
     const struct next_request *request = next->request;
-    size_t count = finding->keys.count;
+    size_t count = finding->class_count;
     cleanup_free struct optimal_group *groups = xcalloc(count + 1, sizeof *groups);
     for (size_t i = 0; i < count; i++)
         groups[i] = (struct optimal_group){finding->classes[i].covariance, sqrt(finding->classes[i].variance),
-                                           finding->classes[i].count};
-    for (size_t row = 0; row < next->candidates->row_count; row++)
-        if (next->barred[row] && next->shares[row] == 0)
-            finding->class_of[row] = 0; /* of no class, maybe; it is never looked at */
+                                           finding->classes[i].count, finding->classes[i].kind};
     int r = optimal_rows_find(&(struct optimal_problem){.candidate_count = next->candidates->row_count,
                                                         .term_count = request->model->term_count,
                                                         .group_count = count,
@@ -431,7 +459,7 @@ static int solve(const struct finding *finding, struct failure *failure) {
                                                         .weights = next->weights,
                                                         .shares = next->shares,
                                                         .costs = next->costs,
-                                                        .groups_of = finding->class_of,
+                                                        .kinds = finding->kind_of,
                                                         .barred = next->barred,
                                                         .groups = groups,
                                                         .criterion = request->criterion,
@@ -467,7 +495,7 @@ int next_find(const struct next_request *request, struct next *next, struct fail
     int r = check_model(next, failure);
     r = r < 0 ? r : choose_groups(next, failure);
     r = r < 0 ? r : next_make_candidates(next, failure);
-    r = r < 0 ? r : find_classes(&finding, failure);
+    r = r < 0 ? r : find_kinds(&finding, failure);
     r = r < 0 ? r : predict(&finding, failure);
     r = r < 0 ? r : weigh(&finding, failure);
     r = r < 0 ? r : estimate_costs(&finding, failure);

@@ -8,9 +8,11 @@
  * experiment that will measure them, and as the user asks with `within`; or they are the rows of a table.
  *
  * Groups. A row is measured in every group, on all cores and nodes at once, and what counts is the average
- * over the groups: rows are chosen for one group that has the mean covariance and the mean sigma^2 of all.
- * Where a column of the candidates is one that the model has groups by (a factor, or control.turbo), a row is
- * measured in the groups that have its value. Errors are those of every group by itself, averaged.
+ * over the groups. Groups whose covariances over sigma^2 are the same, as those of the cores of one run are,
+ * count as one; of more than 16 different ones the last stands for the rest, with the mean of their
+ * covariances. Where a column of the candidates is one that the model has groups by (a factor, or
+ * control.turbo), a row is measured in the groups that have its value. Errors are those of every group by
+ * itself, averaged.
  *
  * Cost. Of a row, the time that the slowest of its groups needs, by the model, and no less than that group's
  * sigma: shorter times the model cannot tell from nothing. A row whose predicted time is 0 or less is not

@@ -42,8 +42,9 @@ static void search_clear(struct search *search) {
     free(search->taken);
 }
 
-static size_t group_of(const struct optimal_problem *problem, size_t candidate) {
-    return problem->groups_of ? problem->groups_of[candidate] : 0;
+/* Whether a candidate is measured in group G. */
+static bool is_measured(const struct optimal_problem *problem, size_t candidate, size_t g) {
+    return problem->groups[g].kind == (problem->kinds ? problem->kinds[candidate] : 0);
 }
 
 static double cost_of(const struct optimal_problem *problem, size_t candidate) {
@@ -108,21 +109,29 @@ void optimal_rows_add(double *covariance, const double *z, size_t n, double *wor
 
 /* Of D log(1 + z'C z); of I z'C W C z / (1 + z'C z), W being the moments. */
 static double gain_of(const struct search *search, size_t candidate) {
-    size_t group = group_of(search->problem, candidate), n = search->terms;
-    double *along = search->work,
-           known = multiply(search->now + group * search->square, search->z + candidate * n, n, along);
-    double gain = search->problem->criterion == OPTIMAL_D
-                      ? portable_log(1 + known)
-                      : multiply(search->moments + group * search->square, along, n, along + n) / (1 + known);
-    return gain * search->factors[group];
+    const struct optimal_problem *problem = search->problem;
+    size_t n = search->terms;
+    double *along = search->work, gain = 0;
+    for (size_t g = 0; g < problem->group_count; g++) {
+        if (!is_measured(problem, candidate, g))
+            continue;
+        double known = multiply(search->now + g * search->square, search->z + candidate * n, n, along);
+        gain += search->factors[g] *
+                (problem->criterion == OPTIMAL_D
+                     ? portable_log(1 + known)
+                     : multiply(search->moments + g * search->square, along, n, along + n) / (1 + known));
+    }
+    return gain;
 }
 
 static void add_unit(struct search *search, size_t candidate) {
     search->count++;
     search->cost += cost_of(search->problem, candidate);
     search->gain += gain_of(search, candidate);
-    optimal_rows_add(search->now + group_of(search->problem, candidate) * search->square,
-                     search->z + candidate * search->terms, search->terms, search->work);
+    for (size_t g = 0; g < search->problem->group_count; g++)
+        if (is_measured(search->problem, candidate, g))
+            optimal_rows_add(search->now + g * search->square, search->z + candidate * search->terms,
+                             search->terms, search->work);
 }
 
 static void take(struct search *search, size_t candidate) {
@@ -243,17 +252,19 @@ static int scale_priors(struct search *search, struct failure *failure) {
 static void measure_moments(struct search *search) {
     const struct optimal_problem *problem = search->problem;
     size_t n = search->terms;
-    cleanup_free double *sums = xcalloc(problem->group_count + 1, sizeof *sums);
-    for (size_t i = 0; i < problem->candidate_count; i++) {
-        double *moments = search->moments + group_of(problem, i) * search->square, *z = search->z + i * n,
-               share = problem->shares ? problem->shares[i] : 1;
-        sums[group_of(problem, i)] += share;
-        for (size_t j = 0; j < search->square; j++)
-            moments[j] += share * z[j / n] * z[j % n];
+    for (size_t g = 0; g < problem->group_count; g++) {
+        double *moments = search->moments + g * search->square, sum = 0;
+        for (size_t i = 0; i < problem->candidate_count; i++) {
+            const double *z = search->z + i * n, share = problem->shares ? problem->shares[i] : 1;
+            if (!is_measured(problem, i, g))
+                continue;
+            sum += share;
+            for (size_t j = 0; j < search->square; j++)
+                moments[j] += share * z[j / n] * z[j % n];
+        }
+        for (size_t j = 0; sum > 0 && j < search->square; j++)
+            moments[j] /= sum;
     }
-    for (size_t i = 0; i < problem->group_count * search->square; i++)
-        if (sums[i / search->square] > 0)
-            search->moments[i] /= sums[i / search->square];
 }
 
 static double *carve(double **memory, size_t count) {

@@ -6,8 +6,8 @@
  *
  * A unit measured at candidate x, a vector with an entry a term, has variance sigma^2 / w, w being the
  * candidate's weight, and adds w x x' / sigma^2 to the information, the inverse of the covariance C of the
- * estimates, which is where it begins. Groups have estimates of their own; a candidate is measured in one of
- * them, and what is best is best on the average of the groups.
+ * estimates, which is where it begins. Groups have estimates of their own; a candidate is measured in all
+ * groups of its kind, and what is best is best on the average of the groups.
  *
  *     D    the largest log det of the information: the smallest ellipsoid around the coefficients
  *     I    the smallest average over the candidates, by their shares, of w x'Cx: the variance of the
@@ -36,17 +36,18 @@ struct optimal_group {
     const double *covariance; /* of the estimates, TERMS x TERMS, row by row */
     double sigma;             /* standard deviation of a unit of weight 1; above 0 */
     double share;             /* in the average over the groups; above 0 */
+    uint32_t kind;            /* candidates of this kind are measured in it */
 };
 
 /* Borrowed, all of it. Numbers are finite. */
 struct optimal_problem {
     size_t candidate_count, term_count, group_count;
-    const double *terms;       /* a row of TERM_COUNT values a candidate */
-    const double *weights;     /* by candidate, above 0; NULL: all 1 */
-    const double *shares;      /* by candidate, 0 or more, in the average of I; NULL: all 1 */
-    const double *costs;       /* by candidate, above 0; NULL: all 1 */
-    const uint32_t *groups_of; /* by candidate: where it is measured; NULL: in the first */
-    const bool *barred;        /* by candidate: counts in the average, is never chosen; NULL: none */
+    const double *terms;   /* a row of TERM_COUNT values a candidate */
+    const double *weights; /* by candidate, above 0; NULL: all 1 */
+    const double *shares;  /* by candidate, 0 or more, in the average of I; NULL: all 1 */
+    const double *costs;   /* by candidate, above 0; NULL: all 1 */
+    const uint32_t *kinds; /* by candidate; NULL: all 0 */
+    const bool *barred;    /* by candidate: counts in the average, is never chosen; NULL: none */
     const struct optimal_group *groups;
     enum optimal_criterion criterion;
     double budget;    /* the costs of the rows add up to no more; INFINITY: none */

@@ -42,18 +42,8 @@ static void choose_roles(const struct fit_request *request, enum least_squares_r
     }
 }
 
-/* Selection and fit of PROBLEM from ROLES on, which are changed. */
-static int fit_problem(const struct problem *problem, enum least_squares_role *roles, struct linear *ret,
-                       struct fit_result *result, struct plugin_message *message) {
-    const struct fit_request *request = problem->request;
-    int r = 0;
-    if ((enum select)linear_number(request, SELECT) == SELECT_ELIMINATION)
-        r = linear_eliminate(problem, linear_number(request, THRESHOLD), roles, result, message);
-    return r < 0 ? r : linear_solve(problem, roles, true, ret, message);
-}
-
-/* The same; then rows that are outliers go, and it begins again, until there is none. PROBLEM becomes that of
- * the rows that stay. */
+/* Selects terms, in ROLES, and fits PROBLEM; then rows that are outliers go, and it begins again, until there
+ * is none. PROBLEM becomes that of the rows that stay. */
 static int fit_without_outliers(struct problem *problem, enum least_squares_role *roles, struct linear *ret,
                                 struct fit_result *result, struct plugin_message *message) {
     const struct fit_request *request = problem->request;
@@ -63,7 +53,10 @@ static int fit_without_outliers(struct problem *problem, enum least_squares_role
         size_t deleted = 0;
         struct problem fewer;
         choose_roles(request, roles);
-        int r = fit_problem(problem, roles, ret, result, message);
+        int r = linear_number(request, SELECT) == SELECT_ELIMINATION
+                    ? linear_eliminate(problem, linear_number(request, THRESHOLD), roles, result, message)
+                    : 0;
+        r = r < 0 ? r : linear_solve(problem, roles, true, ret, message);
         if (r < 0 || limit == 0 || round == OUTLIER_ROUNDS_MAX)
             return r;
         r = outliers_delete(problem, ret, limit, &fewer, &deleted);

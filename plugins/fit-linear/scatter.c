@@ -8,16 +8,12 @@
 /* A half-normal's edge is moved by rounding, so that its least row is not beyond it. */
 static const double edge = 1 + 1e-12;
 
-static double weight_of(const struct problem *problem, size_t row) {
-    return problem->w ? problem->w[row] : 1;
-}
-
 /* The standard deviation of a row; NaN where the sum is not above 0. */
 static double sigma_of(const struct problem *problem, const struct model_noise *noise, size_t row) {
     double sigma = noise->constant;
     for (size_t t = 0; noise->coefficients && t < problem->terms; t++)
         sigma += noise->coefficients[t] * problem->x[t * problem->stride + row];
-    return sigma > 0 ? sigma / sqrt(weight_of(problem, row)) : NAN;
+    return sigma > 0 ? sigma / (problem->w ? sqrt(problem->w[row]) : 1) : NAN;
 }
 
 static double residual_of(const struct problem *problem, const struct least_squares_fit *fit, size_t row) {
@@ -36,16 +32,18 @@ static double log_density(const struct problem *problem, const struct least_squa
 
 /* ---- Of greatest likelihood */
 
-/* The fit and noise of greatest likelihood, with the scatter of each term that the mean has. */
-static int fit_likelihood(const struct problem *problem, const enum least_squares_role *roles,
-                          struct noise *ret) {
+/* The mean, of the terms of ROLES, and the noise that make Y likeliest. SCATTERS: the terms that may have a
+ * part in the noise; NULL: those of the mean. */
+static int fit_noise(const struct problem *problem, const double *y, const enum least_squares_role *roles,
+                     const bool *scatters, struct noise *ret) {
     const struct noise_problem search = {.rows = problem->rows,
                                          .columns = problem->terms,
                                          .x = problem->x,
                                          .stride = problem->stride,
-                                         .y = problem->y,
+                                         .y = y,
                                          .weights = problem->w,
-                                         .roles = roles};
+                                         .roles = roles,
+                                         .scatters = scatters};
     int r = noise_fit(&search, ret);
     return r == 0 && ret->mean.dependent < problem->terms ? -EDOM : r;
 }
@@ -74,7 +72,7 @@ static void take_noise(const struct problem *problem, struct noise *found, struc
 static int find_likelihood(const struct problem *problem, const enum least_squares_role *roles,
                            struct linear *linear, struct fit_result *result, struct plugin_message *message) {
     struct noise found = {0};
-    int r = linear->sigma > 0 ? fit_likelihood(problem, roles, &found) : -EDOM;
+    int r = linear->sigma > 0 ? fit_noise(problem, problem->y, roles, NULL, &found) : -EDOM;
     if (r == 0) {
         double condition = linear->condition;
         least_squares_fit_clear(&linear->fit);
@@ -108,15 +106,7 @@ static int fit_scale(const struct problem *problem, const struct least_squares_f
     }
     for (size_t i = 0; i < problem->rows; i++)
         residuals[i] = residual_of(problem, fit, i);
-    int r = noise_fit(&(struct noise_problem){.rows = problem->rows,
-                                              .columns = problem->terms,
-                                              .x = problem->x,
-                                              .stride = problem->stride,
-                                              .y = residuals,
-                                              .weights = problem->w,
-                                              .roles = roles,
-                                              .scatters = scatters},
-                      ret);
+    int r = fit_noise(problem, residuals, roles, scatters, ret);
     free(residuals);
     return r;
 }
@@ -268,8 +258,7 @@ int scatter_find(const struct problem *problem, const enum least_squares_role *r
     if (r < 0)
         return r;
     bool by_rule = choice == NOISE_RULE && linear->noise.coefficients;
-    if (choice == NOISE_NONE)
-        linear->noise.kind = MODEL_NOISE_NONE;
+    linear->noise.kind = choice == NOISE_NONE ? MODEL_NOISE_NONE : linear->noise.kind;
     if (linear->noise.kind == MODEL_NOISE_NONE || !(half_normal || by_rule))
         return 0;
     linear->noise.half_normal = half_normal;

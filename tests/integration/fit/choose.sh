@@ -62,7 +62,7 @@ line 7907 >other.csv
 for terms in 1 1+x 1+x+x^2; do fit line.csv --response y --terms $terms -o "$terms.json"; done
 fit other.csv --response y --terms 1+x -o other.json
 check "compare" "$ASSAY" fit compare 1.json 1+x.json other.json
-report $(output '^ +A +1.json +linear +120 +1 +N-1 +2$' && output '^note: which suffices is judged on measurements' && ! grep -q '[*] suffices' .out; echo $?) "what they are, without a verdict"
+report $(output '^ *A +1.json +linear +120 +1 +N-1 +2$' && output '^note: which suffices is judged on measurements' && ! grep -q '[*] suffices' .out; echo $?) "what they are, without a verdict"
 report $(output '^all +1 +C +[0-9.]+ +[0-9.]+ +-[0-9.]+$' && output '^all +1 +B +[0-9.]+ +[0-9.]+ +-$' && output '^note: A and B were fitted to the same data'; echo $?) \
     "estimates are so many standard errors apart only where data differ"
 check "on data" "$ASSAY" fit compare 1+x+x^2.json 1+x.json 1.json --data other.csv

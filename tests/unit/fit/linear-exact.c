@@ -246,9 +246,9 @@ TEST(rule) {
                     continue;
                 compare(noise->constant, number_of("intercept_residual"), 1e-9, "constant", group->name);
                 for (size_t t = 1; t < fit->model->term_count; t++) {
-                    char name[80];
-                    spell(fit->model->terms[t].name, name);
-                    strcat(name, "_residual");
+                    char term[64], name[80];
+                    spell(fit->model->terms[t].name, term);
+                    snprintf(name, sizeof name, "%s_residual", term);
                     compare(noise->coefficients[t], number_of(name), 1e-9, name, group->name);
                 }
                 matched++;

@@ -173,7 +173,7 @@ static double recomputed(const struct optimal_problem *problem, size_t g, const 
     double information[TERMS_MAX * TERMS_MAX] = {0};
     invert(group->covariance, n, information);
     for (size_t r = 0; r < count; r++) {
-        if (problem->groups_of && problem->groups_of[rows[r]] != g)
+        if (problem->kinds && problem->kinds[rows[r]] != group->kind)
             continue;
         double weight = (problem->weights ? problem->weights[rows[r]] : 1) / (group->sigma * group->sigma);
         for (size_t i = 0; i < n; i++)
@@ -192,7 +192,7 @@ static double value_of(const struct optimal_problem *problem, const size_t *rows
         double covariance[TERMS_MAX * TERMS_MAX], variance = 0, shares = 0;
         double log_det = recomputed(problem, g, rows, count, covariance);
         for (size_t c = 0; c < problem->candidate_count; c++) {
-            if (problem->groups_of && problem->groups_of[c] != g)
+            if (problem->kinds && problem->kinds[c] != problem->groups[g].kind)
                 continue;
             double share = problem->shares ? problem->shares[c] : 1;
             shares += share;
@@ -246,7 +246,7 @@ static void make_covariance(struct random_source *source, size_t n, double *ret)
 
 struct drawn_problem {
     double terms[10 * 3], weights[10], shares[10], costs[10], covariances[2][9];
-    uint32_t groups_of[10];
+    uint32_t kinds[10];
     struct optimal_group groups[2];
     struct optimal_problem problem;
 };
@@ -261,22 +261,22 @@ static void draw_problem(uint64_t seed, struct drawn_problem *ret) {
         ret->weights[i] = 0.2 + random_fraction(&source);
         ret->shares[i] = (double)random_below(&source, 4) + (i < 2);
         ret->costs[i] = 0.2 + random_fraction(&source);
-        ret->groups_of[i] = (uint32_t)(i % 2);
+        ret->kinds[i] = (uint32_t)(i % 2);
     }
     for (size_t g = 0; g < 2; g++) {
         make_covariance(&source, 3, ret->covariances[g]);
-        ret->groups[g] =
-            (struct optimal_group){ret->covariances[g], 0.3 + random_fraction(&source), 1 + (double)g};
+        ret->groups[g] = (struct optimal_group){ret->covariances[g], 0.3 + random_fraction(&source),
+                                                1 + (double)g, seed & 16 ? (uint32_t)g : 0};
     }
     ret->problem = (struct optimal_problem){
         .candidate_count = 10,
         .term_count = 3,
-        .group_count = seed & 2 && seed & 16 ? 2 : 1,
+        .group_count = seed & 2 ? 2 : 1,
         .terms = ret->terms,
         .weights = seed & 4 ? ret->weights : NULL,
         .shares = seed & 8 ? ret->shares : NULL,
         .costs = seed & 32 ? ret->costs : NULL,
-        .groups_of = seed & 2 && seed & 16 ? ret->groups_of : NULL,
+        .kinds = seed & 2 && seed & 16 ? ret->kinds : NULL,
         .groups = ret->groups,
         .criterion = seed & 1 ? OPTIMAL_I : OPTIMAL_D,
         .budget = seed & 32 ? 2.0 : INFINITY,
@@ -352,7 +352,7 @@ TEST(prior_counts) {
     struct optimal_problem problem = polynomial(101, 1, terms, OPTIMAL_D, 4);
     /* The information of 10 units at -1: what is missing is at 1. */
     const double covariance[4] = {1e4 + 0.05, 1e4 - 0.05, 1e4 - 0.05, 1e4 + 0.05};
-    const struct optimal_group group = {covariance, 1, 1};
+    const struct optimal_group group = {covariance, 1, 1, 0};
     problem.groups = &group;
     struct optimal_rows rows = find(&problem);
     assert_int_equal(times(&rows, 100), 4);
@@ -384,7 +384,7 @@ TEST(singular) {
     double terms[POINTS_MAX * 2];
     struct optimal_problem problem = polynomial(101, 1, terms, OPTIMAL_I, 3);
     const double known[4] = {0, 0, 0, 1};
-    const struct optimal_group exact = {known, 1, 1};
+    const struct optimal_group exact = {known, 1, 1, 0};
     problem.groups = &exact;
     struct optimal_rows rows = find(&problem);
     assert_int_equal(times(&rows, 0) + times(&rows, 100), 3);
@@ -392,7 +392,7 @@ TEST(singular) {
     assert_true(fabs(rows.gain - 0.75 * 0.34) < 1e-12); /* 1 to 1/4, times the mean of x^2 */
     optimal_rows_clear(&rows);
     const double one[4] = {1, 1, 1, 1};
-    const struct optimal_group collinear = {one, 1, 1};
+    const struct optimal_group collinear = {one, 1, 1, 0};
     problem.groups = &collinear;
     rows = find(&problem);
     assert_true(rows.regularised);
@@ -405,7 +405,7 @@ TEST(no_covariance) {
     struct optimal_problem problem = polynomial(2, 1, terms, OPTIMAL_D, 3);
     const double bad[][4] = {{1, 2, 2, 1}, {1, 0, 0, INFINITY}, {1, 0.5, 0, 1}, {0, 0.5, 0.5, 1}};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
-        const struct optimal_group group = {bad[i], 1, 1};
+        const struct optimal_group group = {bad[i], 1, 1, 0};
         struct optimal_rows rows = {0};
         struct failure failure = {0};
         problem.groups = &group;
@@ -421,7 +421,7 @@ TEST(adding) {
     random_start(&source, 1, RANDOM_STREAM_TABLE);
     double covariance[9], expected[9], terms[3] = {1, -2, 0.5}, z[3], work[3];
     make_covariance(&source, 3, covariance);
-    const struct optimal_group group = {covariance, 0.5, 1};
+    const struct optimal_group group = {covariance, 0.5, 1, 0};
     const struct optimal_problem problem = {.term_count = 3, .terms = terms, .groups = &group};
     recomputed(&problem, 0, (size_t[]){0, 0}, 2, expected);
     for (size_t i = 0; i < 3; i++)
