@@ -372,8 +372,25 @@ static double least_between(const struct search *search, const struct corner *a,
     return least;
 }
 
+/* The greatest price below that of A at which a run that still finds A shows that no corner between A and B
+ * is better; the SLOPE from A to B where there is none above it. */
+static double closing_price(const struct search *search, const struct corner *a, const struct corner *b,
+                            double slope) {
+    struct corner next = *a;
+    double low = slope, high = fmin(a->low, a->rss);
+    while (high > low * 1.001) {
+        next.low = low + (high - low) / 2;
+        if (least_between(search, &next, b) + 1e-9 >= search->criterion)
+            low = next.low;
+        else
+            high = next.low;
+    }
+    return low;
+}
+
 /* Runs with a price between those of corners I and I + 1: what the criterion would pay for a break at its
- * best, else the slope between the two, which finds a corner between them or shows that there is none. */
+ * best, else the greatest that may do, at least the slope between the two, which finds a corner between them
+ * or shows that there is none. */
 static int look_between(struct search *search, struct hull *hull, size_t i, size_t wanted) {
     const struct segments_problem *problem = search->problem;
     struct corner *a = &hull->corners[i], *b = a + 1, found;
@@ -381,7 +398,8 @@ static int look_between(struct search *search, struct hull *hull, size_t i, size
     double price = problem->penalty * (search->best.rss + problem->scatter) / problem->measurements;
     bool chord = wanted || !(price > b->high && price < a->low);
     if (chord)
-        price = slope;
+        price = wanted ? slope : closing_price(search, a, b, slope);
+    chord = chord && price == slope;
     int code = run(search, price, wanted, &found);
     if (code < 0)
         return code;

@@ -54,7 +54,9 @@ static int check_piecewise(const struct fit_request *request, struct plugin_mess
 
 /* ---- Results */
 
-static void note(const struct segmentation *segmentation, const char *size, struct fit_result *result) {
+static void note(const struct segmentation *segmentation, const struct fit_request *request,
+                 struct fit_result *result) {
+    const char *size = request->values[SIZE].text;
     const struct points *points = &segmentation->points;
     size_t below = 0;
     for (size_t i = 0; i < segmentation->count; i++)
@@ -66,7 +68,8 @@ static void note(const struct segmentation *segmentation, const char *size, stru
     if (segmentation->breaks_outside > 0)
         fit_result_note(result, "%zu of the given breaks left out: nothing was measured on one side",
                         segmentation->breaks_outside);
-    if (segmentation->is_full)
+    if (segmentation->count > 1 && !(piecewise_number(request, SEGMENTS) > 0) &&
+        request->values[BREAKS].count == 0 && segmentation->count == points->count / points->problem.minimum)
         fit_result_note(result, "as many segments as there is room for: the criterion overfits; expected "
                                 "criterion=relative, a greater minimum, or segments=N");
     if (!(segmentation->rss > 0))
@@ -122,21 +125,13 @@ static void give_part(const struct fit_request *request, const struct segmentati
     }
 }
 
-static bool is_finite(const struct part *part) {
-    bool finite = isfinite(part->estimates[0]) && isfinite(part->estimates[1]) && isfinite(part->rss);
-    for (size_t k = 0; k < 4; k++)
-        finite = finite && (!(part->freedom > 0) || isfinite(part->covariance[k]));
-    return finite;
-}
-
 static int fit_piecewise(const struct fit_rows *rows, const struct fit_request *request,
                          struct fit_result *result, struct plugin_message *message) {
     struct segmentation segmentation;
     const char *size = request->values[SIZE].text;
     int r = segmentation_fit(rows, request, &segmentation, message);
-    for (size_t i = 0; r == 0 && i < segmentation.count; i++)
-        if (!is_finite(&segmentation.parts[i]))
-            r = plugin_refuse(message, -EDOM, "its lines are beyond the range of a double");
+    if (r == 0 && !isfinite(segmentation.rss))
+        r = plugin_refuse(message, -EDOM, "its lines are beyond the range of a double");
     if (r == 0) {
         fit_result_kind(result, "piecewise", size, NULL);
         for (size_t i = 0; i < segmentation.count; i++)
@@ -153,7 +148,7 @@ static int fit_piecewise(const struct fit_rows *rows, const struct fit_request *
                                "1");
     }
     if (r == 0 && !request->is_fold)
-        note(&segmentation, size, result);
+        note(&segmentation, request, result);
     segmentation_clear(&segmentation);
     return r;
 }

@@ -103,9 +103,11 @@ static int fit_joined(struct segmentation *segmentation) {
     return r;
 }
 
-int lines_fit(struct segmentation *segmentation, bool are_joined) {
+int lines_fit(struct segmentation *segmentation, bool are_joined, struct plugin_message *message) {
     for (size_t i = 0; i < segmentation->count; i++)
         fit_apart(&segmentation->points, &segmentation->parts[i]);
     int r = are_joined && segmentation->count > 1 ? fit_joined(segmentation) : 0;
-    return r < 0 && r != -ENOMEM ? -EDOM : r;
+    return r == 0 || r == -ENOMEM
+               ? r
+               : plugin_refuse(message, -EDOM, "too few values between the breaks for lines that meet");
 }

@@ -77,7 +77,6 @@ struct segmentation {
     size_t count;
     double rss, log_likelihood, parameters;
     size_t breaks_outside; /* given ones beside all points */
-    bool is_full;          /* as many segments as there is room for */
     size_t not_above;      /* points at which the log error's line is not above 0 */
 };
 
@@ -91,6 +90,6 @@ int segmentation_fit(const struct fit_rows *rows, const struct fit_request *requ
 void segmentation_clear(struct segmentation *segmentation);
 
 /* The lines of the parts, whose places are set. -EDOM: lines that meet need more points. */
-int lines_fit(struct segmentation *segmentation, bool are_joined);
+int lines_fit(struct segmentation *segmentation, bool are_joined, struct plugin_message *message);
 
 #endif

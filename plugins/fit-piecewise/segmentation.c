@@ -73,8 +73,6 @@ static int find_breaks(const struct work *work, struct segments *ret) {
         work->request->values[BREAKS].count > 0 && piecewise_number(work->request, BETWEEN) == 0;
     problem.penalty = only_given ? INFINITY : work->price;
     int r = segments > 0 ? segments_exactly(&problem, segments, ret) : segments_best(&problem, ret);
-    work->result->is_full = r == 0 && segments == 0 && !only_given && ret->count > 1 &&
-                            ret->count == problem.points / problem.minimum;
     return r == -EINVAL ? plugin_refuse(work->message, -EDOM, "its sums are beyond the range of a double")
                         : r;
 }
@@ -117,12 +115,7 @@ static int fit_once(struct work *work, bool *ret_same) {
     *ret_same = r == 0 && has_breaks(work->result, &segments);
     r = r < 0 || *ret_same ? r : set_parts(work, &segments);
     segments_clear(&segments);
-    r = r < 0 ? r : lines_fit(work->result, work->are_joined);
-    return r != -EDOM || work->message->text[0]
-               ? r
-               : plugin_refuse(work->message, -EDOM,
-                               "too few values of %.100s between the breaks for lines that meet",
-                               work->request->values[SIZE].text);
+    return r < 0 ? r : lines_fit(work->result, work->are_joined, work->message);
 }
 
 /* R of all parts by their lines, and the criterion. */
@@ -157,7 +150,7 @@ static bool take_lines(struct segmentation *result, double *about) {
 static int converge(struct work *work, double *about) {
     int r = 0;
     for (int step = 0; step < STEPS_MAX && r == 0 && take_lines(work->result, about); step++)
-        r = lines_fit(work->result, work->are_joined);
+        r = lines_fit(work->result, work->are_joined, work->message);
     return r;
 }
 

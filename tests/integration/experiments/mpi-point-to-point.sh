@@ -112,12 +112,13 @@ printf '%s\n' 'experiment: mpi-point-to-point' 'options: {mpicc: mpicc.openmpi, 
 check "a run" "$ASSAY" run run.yaml -q -o runs
 check "has the list as a table" "$ASSAY" archive cat runs/*.zip results/tables/messages.csv
 is "in its order" "$(tail -n +2 .out | tr , ' ' | awk '{ print $13, $17, $20 }' | grep -v '^[AD]')" "$(cat first)"
-check "its fit needs nothing else" "$ASSAY" fit runs/*.zip --brief -o fitted.json
-report $(near "$(awk '/send_is_detached_thresh/ { print $2 }' .out)" "$limit"; echo $?) "has its thresholds"
-is "and the settings of the experiment" "$(awk '$1 == "latency" { print $2 }' .out)" 1e-06
-check "unless others are given" "$ASSAY" fit runs/*.zip --brief --set latency=2us
-is "as here" "$(awk '$1 == "latency" { print $2 }' .out)" 2e-06
-check "another table is read as it is" "$ASSAY" fit smpi runs/*.zip --table warm_up --set latency=1us --set bandwidth=1GB/s --brief
+value() { grep -oE "\"$1\": [-+.0-9e]+" "$2" | cut -d' ' -f2 | xargs; }
+check "its fit needs nothing else" "$ASSAY" fit runs/*.zip -o fitted.json
+report $(near "$(value send_is_detached_thresh fitted.json)" "$limit"; echo $?) "has its thresholds"
+is "and the settings of the experiment" "$(value latency fitted.json)" 1e-06
+check "unless others are given" "$ASSAY" fit runs/*.zip --set latency=2us -o other.json
+is "as here" "$(value latency other.json)" 2e-06
+check "another table is read as it is" "$ASSAY" fit smpi runs/*.zip --table warm_up --set latency=1us --set bandwidth=1GB/s
 
 # ---- Two nodes ----
 if bed up 2 --names 'node-%' && bed can cut; then
@@ -136,8 +137,9 @@ if bed up 2 --names 'node-%' && bed can cut; then
     awk 'BEGIN { print "operation,pair,size,duration,found" }
         $1 == "message" { s = $6; print $2 "," $3 "," s "," ($2 ~ /e[cn]d/ ? 1e-6 + 1e-10 * s : $2 == "PingPong" ? 1e-5 + 2e-9 * s : $9 ? 1e-3 : 1e-7) "," $9 }' out >calls.csv
     check "a fit" "$ASSAY" fit smpi calls.csv --by pair --set latency=1us --set bandwidth=10GB/s --set wtime-calls=100000 -o smpi.json
-    is "has each pair's thresholds" "$(awk '/_thresh/ { print $2 }' .out | xargs)" "$(thresholds | sort -s -k1,1 | awk '{ print $3 }' | xargs)"
-    is "and the cost of what finds nothing" "$(awk '$1 == "Iprobe" || $1 == "Test" { print $2 }' .out | xargs)" "1e-07 1e-07 1e-07 1e-07"
+    is "has each pair's thresholds" "$(value '[a-z_]*_thresh' smpi.json)" "$(thresholds | sort -s -k1,1 | awk '{ print $3 }' | xargs)"
+    is "and the cost of what finds nothing" \
+        "$(grep -oE '"name": "(Iprobe|Test)", "estimates": [^,]*, "estimate": [^,]*' smpi.json | awk '{ print $NF }' | xargs)" "1e-07 1e-07 1e-07 1e-07"
     check "and is a platform" "$ASSAY" export simgrid smpi.json --set hosts=2 --set group=remote
     report $(grep -q "smpi/send-is-detached-thresh\" value=\"$(thresholds | awk '/remote Detached/ { print $3 }')\"" .out; echo $?) "with what was found"
 else

@@ -194,7 +194,7 @@ TEST(many_points) {
     struct segments found, other;
     assert_int_equal(segments_best(&problem, &found), 0);
     assert_int_equal(found.count, 5);
-    assert_true(found.runs < 30);
+    assert_true(found.runs < 10);
     double least = N * log(found.rss) + 4 * problem.penalty;
     for (size_t count = 1; count < 9; count++) {
         assert_int_equal(segments_exactly(&problem, count, &other), 0);
