@@ -122,23 +122,76 @@ static void fill_block(struct least_squares *sums, size_t count, const double *x
     }
 }
 
+/* Some rows to the block, and what the sums have of them besides the triangle. */
+static int take_block(struct least_squares *sums, size_t count, const double *x, size_t stride,
+                      const double *y, const double *weights) {
+    double roots[BLOCK_ROWS], scatter[BLOCK_ROWS];
+    size_t before = sums->rows;
+    if (add_weights(sums, count, weights, roots) < 0)
+        return -EINVAL;
+    fill_block(sums, count, x, stride, y, roots, sums->rows - before < count);
+    const double *scaled = sums->block + sums->columns * BLOCK_ROWS; /* sqrt(w) y */
+    double weight = dot(roots, roots), mean = weight > 0 ? dot(roots, scaled) / weight : 0;
+    for (size_t i = 0; i < BLOCK_ROWS; i++)
+        scatter[i] = scaled[i] - roots[i] * mean;
+    add_total(sums, weight, mean, dot(scatter, scatter));
+    return 0;
+}
+
 int least_squares_append(struct least_squares *sums, size_t rows, const double *x, size_t stride,
                          const double *y, const double *weights) {
     for (size_t begin = 0; begin < rows; begin += BLOCK_ROWS) {
         size_t count = rows - begin < BLOCK_ROWS ? rows - begin : BLOCK_ROWS;
-        double roots[BLOCK_ROWS], scatter[BLOCK_ROWS];
-        size_t before = sums->rows;
-        if (add_weights(sums, count, weights ? weights + begin : NULL, roots) < 0)
-            return -EINVAL;
-        fill_block(sums, count, x + begin, stride, y + begin, roots, sums->rows - before < count);
-        const double *scaled = sums->block + sums->columns * BLOCK_ROWS; /* sqrt(w) y */
-        double weight = dot(roots, roots), mean = weight > 0 ? dot(roots, scaled) / weight : 0;
-        for (size_t i = 0; i < BLOCK_ROWS; i++)
-            scatter[i] = scaled[i] - roots[i] * mean;
-        double total = dot(scatter, scatter);
-        add_total(sums, weight, mean, total);
+        int code = take_block(sums, count, x + begin, stride, y + begin, weights ? weights + begin : NULL);
+        if (code < 0)
+            return code;
         fold(sums->triangle, sums->columns + 1, sums->block);
     }
+    return 0;
+}
+
+/* Adds the products of the block's columns to the upper triangle of PRODUCTS. */
+__attribute__((target_clones("avx2", "default"))) static void add_products(double *products, size_t order,
+                                                                           const double *block) {
+    for (size_t k = 0; k < order; k++)
+        for (size_t j = 0; j <= k; j++)
+            products[j + k * order] += dot(block + j * BLOCK_ROWS, block + k * BLOCK_ROWS);
+}
+
+/* The upper triangle R of R'R, in its place; rows of 0 where a column depends on those before it. */
+static void factorise_products(double *products, size_t order) {
+    for (size_t k = 0; k < order; k++) {
+        double whole = products[k + k * order];
+        for (size_t j = 0; j <= k; j++) {
+            double *element = &products[j + k * order], pivot = products[j + j * order];
+            for (size_t i = 0; i < j; i++)
+                *element -= products[i + j * order] * products[i + k * order];
+            if (j < k)
+                *element = pivot > 0 ? *element / pivot : 0;
+            else
+                *element = *element > dependence * dependence * whole ? sqrt(*element) : 0;
+        }
+    }
+}
+
+int least_squares_append_products(struct least_squares *sums, size_t rows, const double *x, size_t stride,
+                                  const double *y, const double *weights) {
+    size_t order = sums->columns + 1;
+    cleanup_free double *products = calloc(order * order, sizeof *products);
+    if (!products)
+        return -ENOMEM;
+    for (size_t begin = 0; begin < rows; begin += BLOCK_ROWS) {
+        size_t count = rows - begin < BLOCK_ROWS ? rows - begin : BLOCK_ROWS;
+        int code = take_block(sums, count, x + begin, stride, y + begin, weights ? weights + begin : NULL);
+        if (code < 0)
+            return code;
+        add_products(products, order, sums->block);
+    }
+    factorise_products(products, order);
+    memset(sums->block, 0, order * BLOCK_ROWS * sizeof *sums->block);
+    for (size_t j = 0; j < order; j++)
+        memcpy(sums->block + j * BLOCK_ROWS, products + j * order, (j + 1) * sizeof *products);
+    fold(sums->triangle, order, sums->block);
     return 0;
 }
 
