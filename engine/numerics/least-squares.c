@@ -19,9 +19,10 @@ _Static_assert((int)LEAST_SQUARES_COLUMNS_MAX < (int)BLOCK_ROWS,
 
 static const double dependence = 1e-7; /* R's lm */
 
-static inline double dot(const double *restrict a, const double *restrict b) {
+/* COUNT is a multiple of LANES. */
+static inline double dot(size_t count, const double *restrict a, const double *restrict b) {
     double lanes[LANES] = {0}, sum = 0;
-    for (size_t i = 0; i < BLOCK_ROWS; i += LANES)
+    for (size_t i = 0; i < count; i += LANES)
         for (size_t l = 0; l < LANES; l++)
             lanes[l] += a[i + l] * b[i + l];
     for (size_t l = 0; l < LANES; l++)
@@ -29,33 +30,48 @@ static inline double dot(const double *restrict a, const double *restrict b) {
     return sum;
 }
 
-/* Folds a block of ORDER columns, BLOCK_ROWS apart, into the upper triangle by Householder reflections; of a
- * reflection only one row of the triangle and the block's column are not 0. Wider vectors, where
- * the machine has them, add in the same order: the same bits. */
+/* Folds the first ROWS rows (a multiple of LANES) of a block of ORDER columns, BLOCK_ROWS apart, into the
+ * upper triangle by Householder reflections; of a reflection only one row of the triangle and the block's
+ * column are not 0. Wider vectors, where the machine has them, add in the same order: the same bits. */
 __attribute__((target_clones("avx2", "default"))) static void fold(double *triangle, size_t order,
-                                                                   double *block) {
+                                                                   size_t rows, double *block) {
     for (size_t j = 0; j < order; j++) {
         double *column = block + j * BLOCK_ROWS, *diagonal = &triangle[j + j * order];
-        double below = dot(column, column);
+        double below = dot(rows, column, column);
         if (below == 0)
             continue;
         double reflected = -copysign(sqrt(*diagonal * *diagonal + below), *diagonal);
         double head = *diagonal - reflected, factor = -head / reflected, inverse = 1 / head;
         *diagonal = reflected;
         if (isfinite(inverse))
-            for (size_t i = 0; i < BLOCK_ROWS; i++)
+            for (size_t i = 0; i < rows; i++)
                 column[i] *= inverse;
         else
-            for (size_t i = 0; i < BLOCK_ROWS; i++)
+            for (size_t i = 0; i < rows; i++)
                 column[i] /= head;
         for (size_t k = j + 1; k < order; k++) {
             double *restrict other = block + k * BLOCK_ROWS;
-            double share = factor * (triangle[j + k * order] + dot(column, other));
+            double share = factor * (triangle[j + k * order] + dot(rows, column, other));
             triangle[j + k * order] -= share;
-            for (size_t i = 0; i < BLOCK_ROWS; i++)
+            for (size_t i = 0; i < rows; i++)
                 other[i] -= share * column[i];
         }
     }
+}
+
+/* The rows of an upper triangle of ORDER columns, in a block: the others are 0. */
+static size_t triangle_rows(size_t order) {
+    return (order + LANES - 1) / LANES * LANES;
+}
+
+/* Folds the upper triangle OTHER, of as many columns, into TRIANGLE. */
+static void fold_triangle(double *triangle, size_t order, const double *other, double *block) {
+    size_t rows = triangle_rows(order);
+    for (size_t j = 0; j < order; j++) {
+        memcpy(block + j * BLOCK_ROWS, other + j * order, (j + 1) * sizeof *block);
+        memset(block + j * BLOCK_ROWS + j + 1, 0, (rows - j - 1) * sizeof *block);
+    }
+    fold(triangle, order, rows, block);
 }
 
 int least_squares_init(struct least_squares *ret, size_t columns) {
@@ -122,23 +138,74 @@ static void fill_block(struct least_squares *sums, size_t count, const double *x
     }
 }
 
+/* Some rows to the block, and what the sums have of them besides the triangle. */
+static int take_block(struct least_squares *sums, size_t count, const double *x, size_t stride,
+                      const double *y, const double *weights) {
+    double roots[BLOCK_ROWS], scatter[BLOCK_ROWS];
+    size_t before = sums->rows;
+    if (add_weights(sums, count, weights, roots) < 0)
+        return -EINVAL;
+    fill_block(sums, count, x, stride, y, roots, sums->rows - before < count);
+    const double *scaled = sums->block + sums->columns * BLOCK_ROWS; /* sqrt(w) y */
+    double weight = dot(BLOCK_ROWS, roots, roots),
+           mean = weight > 0 ? dot(BLOCK_ROWS, roots, scaled) / weight : 0;
+    for (size_t i = 0; i < BLOCK_ROWS; i++)
+        scatter[i] = scaled[i] - roots[i] * mean;
+    add_total(sums, weight, mean, dot(BLOCK_ROWS, scatter, scatter));
+    return 0;
+}
+
 int least_squares_append(struct least_squares *sums, size_t rows, const double *x, size_t stride,
                          const double *y, const double *weights) {
     for (size_t begin = 0; begin < rows; begin += BLOCK_ROWS) {
         size_t count = rows - begin < BLOCK_ROWS ? rows - begin : BLOCK_ROWS;
-        double roots[BLOCK_ROWS], scatter[BLOCK_ROWS];
-        size_t before = sums->rows;
-        if (add_weights(sums, count, weights ? weights + begin : NULL, roots) < 0)
-            return -EINVAL;
-        fill_block(sums, count, x + begin, stride, y + begin, roots, sums->rows - before < count);
-        const double *scaled = sums->block + sums->columns * BLOCK_ROWS; /* sqrt(w) y */
-        double weight = dot(roots, roots), mean = weight > 0 ? dot(roots, scaled) / weight : 0;
-        for (size_t i = 0; i < BLOCK_ROWS; i++)
-            scatter[i] = scaled[i] - roots[i] * mean;
-        double total = dot(scatter, scatter);
-        add_total(sums, weight, mean, total);
-        fold(sums->triangle, sums->columns + 1, sums->block);
+        int code = take_block(sums, count, x + begin, stride, y + begin, weights ? weights + begin : NULL);
+        if (code < 0)
+            return code;
+        fold(sums->triangle, sums->columns + 1, BLOCK_ROWS, sums->block);
     }
+    return 0;
+}
+
+/* Adds the products of the block's columns to the upper triangle of PRODUCTS. */
+__attribute__((target_clones("avx2", "default"))) static void add_products(double *products, size_t order,
+                                                                           const double *block) {
+    for (size_t k = 0; k < order; k++)
+        for (size_t j = 0; j <= k; j++)
+            products[j + k * order] += dot(BLOCK_ROWS, block + j * BLOCK_ROWS, block + k * BLOCK_ROWS);
+}
+
+/* The upper triangle R of R'R, in its place; rows of 0 where a column depends on those before it. */
+static void factorise_products(double *products, size_t order) {
+    for (size_t k = 0; k < order; k++) {
+        double whole = products[k + k * order];
+        for (size_t j = 0; j <= k; j++) {
+            double *element = &products[j + k * order], pivot = products[j + j * order];
+            for (size_t i = 0; i < j; i++)
+                *element -= products[i + j * order] * products[i + k * order];
+            if (j < k)
+                *element = pivot > 0 ? *element / pivot : 0;
+            else
+                *element = *element > dependence * dependence * whole ? sqrt(*element) : 0;
+        }
+    }
+}
+
+int least_squares_append_products(struct least_squares *sums, size_t rows, const double *x, size_t stride,
+                                  const double *y, const double *weights) {
+    size_t order = sums->columns + 1;
+    cleanup_free double *products = calloc(order * order, sizeof *products);
+    if (!products)
+        return -ENOMEM;
+    for (size_t begin = 0; begin < rows; begin += BLOCK_ROWS) {
+        size_t count = rows - begin < BLOCK_ROWS ? rows - begin : BLOCK_ROWS;
+        int code = take_block(sums, count, x + begin, stride, y + begin, weights ? weights + begin : NULL);
+        if (code < 0)
+            return code;
+        add_products(products, order, sums->block);
+    }
+    factorise_products(products, order);
+    fold_triangle(sums->triangle, order, products, sums->block);
     return 0;
 }
 
@@ -146,10 +213,7 @@ int least_squares_merge(struct least_squares *sums, const struct least_squares *
     size_t order = sums->columns + 1;
     if (other->columns != sums->columns)
         return -EINVAL;
-    memset(sums->block, 0, order * BLOCK_ROWS * sizeof *sums->block);
-    for (size_t j = 0; j < order; j++)
-        memcpy(sums->block + j * BLOCK_ROWS, other->triangle + j * order, order * sizeof *sums->block);
-    fold(sums->triangle, order, sums->block);
+    fold_triangle(sums->triangle, order, other->triangle, sums->block);
     add_total(sums, other->weight, other->mean, other->total);
     sums->rows += other->rows;
     sums->log_weights += other->log_weights;
@@ -182,19 +246,19 @@ static void solver_clear(struct solver *solver) {
 /* The triangle of the columns whose state is FREE, and y. */
 static void factorise(struct solver *solver, const enum least_squares_role *state) {
     const struct least_squares *sums = solver->sums;
-    size_t order = sums->columns + 1;
+    size_t order = sums->columns + 1, rows = triangle_rows(order);
     solver->count = 0;
-    memset(solver->block, 0, order * BLOCK_ROWS * sizeof *solver->block);
     for (size_t j = 0; j < order; j++) {
         if (j < sums->columns && state[j] != LEAST_SQUARES_FREE)
             continue;
-        memcpy(solver->block + solver->count * BLOCK_ROWS, sums->triangle + j * order,
-               order * sizeof *solver->block);
+        double *column = solver->block + solver->count * BLOCK_ROWS;
+        memcpy(column, sums->triangle + j * order, order * sizeof *column);
+        memset(column + order, 0, (rows - order) * sizeof *column);
         if (j < sums->columns)
             solver->set[solver->count++] = j;
     }
     memset(solver->triangle, 0, (solver->count + 1) * (solver->count + 1) * sizeof *solver->triangle);
-    fold(solver->triangle, solver->count + 1, solver->block);
+    fold(solver->triangle, solver->count + 1, rows, solver->block);
 }
 
 static double length(const double *column, size_t count) {

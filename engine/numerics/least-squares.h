@@ -45,6 +45,11 @@ void least_squares_clear(struct least_squares *sums);
 int least_squares_append(struct least_squares *sums, size_t rows, const double *x, size_t stride,
                          const double *y, const double *weights);
 
+/* The same by sums of products, in about half of the time: the condition number is squared. For the steps of
+ * a search. */
+int least_squares_append_products(struct least_squares *sums, size_t rows, const double *x, size_t stride,
+                                  const double *y, const double *weights);
+
 /* Adds the rows of OTHER, which has as many columns. */
 int least_squares_merge(struct least_squares *sums, const struct least_squares *other);
 

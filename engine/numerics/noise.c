@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { CHUNK = 256, STEPS_MAX = 200, FEW_ROWS = 40 };
+enum { CHUNK = 2048, STEPS_MAX = 200, FEW_ROWS = 40 };
 
 static const double log_root_2pi = 0.91893853320467274178;
 static const double floor_share = 0x1p-30;
@@ -16,7 +16,11 @@ static const double floor_share = 0x1p-30;
  * be far off, that of each row is taken, but at least this much. */
 static const double least_curvature = 0.5;
 static const double settled = 1e-10;  /* mean square of the relative change of the deviations */
+static const double tame = 1e4;       /* a condition number whose square costs half of the digits */
 static const double rounding = 1e-13; /* of a log likelihood, which is a sum */
+
+typedef int (*append_function)(struct least_squares *sums, size_t rows, const double *x, size_t stride,
+                               const double *y, const double *weights);
 
 /* Coefficients of the deviation: of the constant, then of each column. */
 struct search {
@@ -30,6 +34,7 @@ struct search {
     enum least_squares_role *roles;   /* of the coefficients */
     double floor;                     /* of the constant */
     double logarithms;                /* sum log sigma */
+    bool is_tame;                     /* well conditioned: sums of products do for the steps */
     bool has_mean;                    /* some column has a part in the mean */
 };
 
@@ -98,8 +103,9 @@ static double set_sigma(struct search *search, const double *coefficients) {
 
 /* The mean for the deviations in hand (all equal where WEIGHTED is false), and the squares of its residuals.
  */
-static int find_mean(struct search *search, bool weighted, struct least_squares_fit *fit) {
+static int find_mean(struct search *search, bool weighted, bool last, struct least_squares_fit *fit) {
     const struct noise_problem *problem = search->problem;
+    append_function append = search->is_tame && !last ? least_squares_append_products : least_squares_append;
     if (weighted && !search->has_mean)
         return 0;
     for (size_t i = 0; i < problem->rows; i++)
@@ -107,8 +113,7 @@ static int find_mean(struct search *search, bool weighted, struct least_squares_
                              (weighted ? search->sigma[i] * search->sigma[i] : 1);
     least_squares_fit_clear(fit);
     least_squares_reset(&search->mean);
-    int code = least_squares_append(&search->mean, problem->rows, problem->x, problem->stride, problem->y,
-                                    search->weights);
+    int code = append(&search->mean, problem->rows, problem->x, problem->stride, problem->y, search->weights);
     if (code == 0)
         code = least_squares_solve(&search->mean, problem->roles, fit);
     if (code < 0)
@@ -127,6 +132,7 @@ static int find_mean(struct search *search, bool weighted, struct least_squares_
 /* Coefficients to `tried`: regression of TARGETS (of a row; from `weights`) on 1 and the columns, with
  * weights curvature/s^2, the curvatures from `before`. */
 static int regress(struct search *search, const double *targets) {
+    append_function append = search->is_tame ? least_squares_append_products : least_squares_append;
     const struct noise_problem *problem = search->problem;
     double y[CHUNK], w[CHUNK];
     least_squares_reset(&search->size);
@@ -139,7 +145,7 @@ static int regress(struct search *search, const double *targets) {
             for (size_t j = 1; j < search->order; j++)
                 search->chunk[i + j * CHUNK] = fabs(problem->x[begin + i + (j - 1) * problem->stride]);
         }
-        int code = least_squares_append(&search->size, count, search->chunk, CHUNK, y, w);
+        int code = append(&search->size, count, search->chunk, CHUNK, y, w);
         if (code < 0)
             return code;
     }
@@ -158,7 +164,7 @@ static int climb(struct search *search, struct noise *ret) {
     size_t n = search->problem->rows;
     double *targets = search->weights, reached = set_sigma(search, search->now), moved = INFINITY;
     for (ret->steps = 1; ret->steps <= STEPS_MAX; ret->steps++) {
-        int code = find_mean(search, true, &ret->mean);
+        int code = find_mean(search, true, moved < settled * (double)n, &ret->mean);
         if (code < 0)
             return code;
         reached = likelihood(search);
@@ -223,12 +229,17 @@ int noise_fit(const struct noise_problem *problem, struct noise *ret) {
     cleanup(least_squares_fit_clear) struct least_squares_fit plain = {0};
     int code = search_init(&search, problem);
     if (code == 0)
-        code = find_mean(&search, false, &plain);
+        code = find_mean(&search, false, true, &plain);
     if (code < 0)
         return code;
     double squares = search.mean.total + search.mean.weight * search.mean.mean * search.mean.mean;
     if (search.mean.rows < problem->rows)
         return -EINVAL;
+    double condition;
+    code = least_squares_condition(&search.mean, &plain, &condition);
+    if (code == -ENOMEM)
+        return code;
+    search.is_tame = code == 0 && search.has_mean && condition < tame;
     if (problem->rows <= plain.rank || plain.rss <= 1e-24 * squares)
         return -EDOM;
     double deviation = sqrt(plain.rss / (double)(problem->rows - plain.rank));
@@ -243,7 +254,7 @@ int noise_fit(const struct noise_problem *problem, struct noise *ret) {
         if (start >= 2 && search.sign[start - 1] == 0)
             continue;
         struct noise found = {0};
-        code = find_mean(&search, false, &found.mean);
+        code = find_mean(&search, false, true, &found.mean);
         if (code == 0)
             code = begin(&search, start, deviation);
         if (code == 0)
