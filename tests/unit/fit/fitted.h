@@ -123,7 +123,8 @@ static inline bool group_notes(const struct model_group *group, const char *text
 }
 
 static inline double drawn_normal(void) {
-    return sqrt(-2 * log(test_random())) * cos(2 * M_PI * test_random());
+    double u = test_random(), v = test_random();
+    return sqrt(-2 * log(u)) * cos(2 * M_PI * v);
 }
 
 #endif
