@@ -42,7 +42,7 @@ static int fitted_tear_down(void **state) {
     return 0;
 }
 
-static void fitted_write(const struct table_of *of, const char *path) {
+static inline void fitted_write(const struct table_of *of, const char *path) {
     FILE *file = fopen(path, "w");
     assert_non_null(file);
     for (size_t c = 0; of->names[c]; c++)
@@ -57,7 +57,7 @@ static void fitted_write(const struct table_of *of, const char *path) {
 }
 
 /* The fit of the rows of PATH, or NULL with `fitted_failure`. */
-static struct fit *fitted_file(const char *path, const struct table_of *of) {
+static inline struct fit *fitted_file(const char *path, const struct table_of *of) {
     struct library *library = NULL;
     cleanup(table_cleanup) struct table *table = NULL;
     struct fit_options options = {.response = of->names[0],
@@ -83,7 +83,7 @@ static struct fit *fitted_file(const char *path, const struct table_of *of) {
     return fitted;
 }
 
-static struct fit *fitted_table(const struct table_of *of) {
+static inline struct fit *fitted_table(const struct table_of *of) {
     char path[] = "/tmp/assay-test-fit-XXXXXX";
     close(mkstemp(path));
     fitted_write(of, path);
@@ -93,7 +93,7 @@ static struct fit *fitted_table(const struct table_of *of) {
 }
 
 /* Its first group. */
-static const struct model_group *fitted_group(const struct table_of *of) {
+static inline const struct model_group *fitted_group(const struct table_of *of) {
     if (!fitted_table(of))
         fail_msg("%s: %s", of->method, fitted_failure.text);
     if (fitted->model->group_count == 0)
