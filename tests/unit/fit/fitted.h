@@ -32,11 +32,13 @@ static struct installation installation;
 static struct failure fitted_failure;
 static struct fit *fitted; /* the last one; NULL: it was refused, see the failure */
 
-static int fitted_set_up(void **state) {
+static inline int fitted_set_up(void **state) {
+    (void)state;
     return installation_init(&installation, test_build(), NULL, &fitted_failure);
 }
 
-static int fitted_tear_down(void **state) {
+static inline int fitted_tear_down(void **state) {
+    (void)state;
     fit_free(fitted);
     installation_clear(&installation);
     return 0;

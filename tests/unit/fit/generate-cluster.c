@@ -6,7 +6,8 @@
 #include "engine/plugin/parameters.h"
 #include "tests/unit/fit/fitted.h"
 
-#pragma GCC diagnostic ignored "-Wdiscarded-qualifiers" /* the texts of a model are not const, and not changed */
+#pragma GCC diagnostic ignored                                                                               \
+    "-Wdiscarded-qualifiers" /* the texts of a model are not const, and not changed */
 
 enum { P = 3, NODES = 4000 };
 
