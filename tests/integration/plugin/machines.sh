@@ -7,7 +7,7 @@ cd "$scratch" || exit 1
 # close FOUND EXPECTED TOLERANCE, relative
 close() { awk -v a="$1" -v b="$2" -v t="$3" 'BEGIN { exit !(a != "" && (a - b) ^ 2 <= (t * b) ^ 2) }' || { echo "# '$1', expected $2"; return 1; } >&2; }
 contains() { tr '\n' ' ' <"$1" | grep -qE -- "$2" || { echo "# $1 does not have: $2"; return 1; } >&2; }
-member() { grep -oE "\"$2\": [^,}]*" "$1" | head -1 | cut -d' ' -f2; } # member FILE NAME: the first number of that name
+member() { grep -oE "\"$2\": -?[0-9][^,}]*" "$1" | head -1 | cut -d" " -f2; } # member FILE NAME: the first number of that name
 
 # ---- A link of 6.34 GB/s and 41.5 us, measured to some 5 %; one group of one size, one of one row
 awk 'BEGIN {
@@ -69,7 +69,7 @@ awk 'BEGIN {
 }' >days.csv
 population=("$ASSAY" fit population days.csv --response mnk --set coefficients=intercept,mnk_residual)
 check "a population" "${population[@]}" -o one.json
-report $(contains one.json '"machines": 40.*"repeated": 40.*"kind": "days"|"kind": "days".*'; echo $?) "of 40 machines, two columns naming them"
+report $(contains one.json '"machines": 40, "repeated": 40'; echo $?) "of 40 machines, two columns naming them"
 check "with slow nodes" "${population[@]}" --set components=0 -o slow.json
 report $(contains slow.json 'slow: node 0, cpu 0; node 4, cpu 0; node 8, cpu 0; node 12, cpu 0; node 16, cpu 0 \(5 of 40 machines\)'; echo $?) "by name"
 report $(contains slow.json '"name": "typical".*"weight": 0\.87.*"name": "slow".*"weight": 0\.12'; echo $?) "one in eight"
