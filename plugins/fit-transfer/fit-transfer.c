@@ -198,8 +198,12 @@ static void give_terms(const struct fit_request *request, const struct estimates
         slopes[0] = -1 / e->inverse / e->inverse, slopes[1] = -1 / e->latency / e->latency;
         v = (const double[]){v[2], v[1], v[0]};
     }
-    fit_result_term(result, "1", values[0], sqrt(v[0]) * fabs(slopes[0]));
-    fit_result_term(result, size, values[1], sqrt(v[2]) * fabs(slopes[1]));
+    const char *const names[] = {"1", size};
+    for (size_t i = 0; i < 2; i++)
+        if (isfinite(values[i]))
+            fit_result_term(result, names[i], values[i], sqrt(v[2 * i]) * fabs(slopes[i]));
+        else
+            fit_result_dropped(result, names[i]); /* it takes no time */
     for (size_t i = 0; i < 4; i++)
         covariance[i] = v[i / 2 + i % 2] * slopes[i / 2] * slopes[i % 2];
     if (isfinite(v[0]) && isfinite(covariance[0]) && isfinite(covariance[3]))
