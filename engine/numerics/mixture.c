@@ -9,7 +9,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { COARSE_POINTS = 1024, SHORT_STEPS = 60, LONG_STEPS = 20000, SWAPS_A_START = 20, REPEATS_MAX = 16 };
+enum {
+    COARSE_POINTS = 1024,
+    SHORT_STEPS = 60,
+    LONG_STEPS = 20000,
+    SWAPS_A_START = 20,
+    CHAINS = 5,
+    REPEATS_MAX = 16
+};
 
 static const double log_root_2pi = 0.91893853320467274178;
 
@@ -277,37 +284,53 @@ static void make_parts(struct search *search, const struct points *points, doubl
 static void swap(struct search *search, const struct points *points, struct state *state) {
     size_t p = search->p, c = (size_t)random_stream_below(&search->random, search->k);
     const double *x = points->at + p * draw_point(search, points, NULL);
-    double deviation = pow(search->request->floor, 0.05 + 0.95 * random_stream_uniform(&search->random));
+    double deviation =
+        pow(search->request->floor, fmin(1, 0.05 + 1.25 * random_stream_uniform(&search->random)));
     memcpy(state->mean + c * p, x, p * sizeof *x);
     for (size_t i = 0; !search->request->shared && i < p * p; i++)
         state->covariance[c * p * p + i] = i % p == i / p ? deviation * deviation : 0;
     factorise_all(search, state);
 }
 
+/* A few starts, and swaps from the best of them. */
+static int look_once(struct search *search, const struct points *points, size_t starts, size_t swaps,
+                     double *distances, struct state *tried, struct state *here) {
+    here->log_likelihood = -INFINITY;
+    for (size_t i = 0; i <= starts + swaps; i++) {
+        if (i <= starts) {
+            make_parts(search, points, i ? distances : NULL);
+            if (!from_parts(search, points, tried))
+                continue;
+        } else if (isfinite(here->log_likelihood)) {
+            state_copy(search, here, tried);
+            swap(search, points, tried);
+            if (random_stream_below(&search->random, 4) == 0) /* some maxima are two swaps away */
+                swap(search, points, tried);
+        }
+        if (climb(search, points, SHORT_STEPS, 1e-3, tried) < 0)
+            return -ENOMEM;
+        if (tried->log_likelihood > here->log_likelihood)
+            state_copy(search, tried, here);
+    }
+    return 0;
+}
+
 static int look(struct search *search, struct state *best) {
     const struct points *points = search->coarse.count ? &search->coarse : &search->all;
     cleanup_free double *distances = malloc((points->count + 1) * sizeof *distances);
-    cleanup(state_clear) struct state tried = {0};
-    if (!distances || state_init(search, &tried) < 0)
+    cleanup(state_clear) struct state tried = {0}, here = {0};
+    if (!distances || state_init(search, &tried) < 0 || state_init(search, &here) < 0)
         return -ENOMEM;
     size_t starts = search->k > 1 ? search->request->starts : 0;
     size_t repeats = COARSE_POINTS / points->count; /* few points are quick to try */
     size_t swaps = starts * SWAPS_A_START * (repeats < 1 ? 1 : repeats > REPEATS_MAX ? REPEATS_MAX : repeats);
-    for (size_t i = 0; i <= starts + swaps; i++) {
-        if (i <= starts) {
-            make_parts(search, points, i ? distances : NULL);
-            if (!from_parts(search, points, &tried))
-                continue;
-        } else if (isfinite(best->log_likelihood)) {
-            state_copy(search, best, &tried);
-            swap(search, points, &tried);
-            if (random_stream_below(&search->random, 4) == 0) /* some maxima are two swaps away */
-                swap(search, points, &tried);
-        }
-        if (climb(search, points, SHORT_STEPS, 1e-3, &tried) < 0)
+    size_t chains =
+        starts < 2 * CHAINS ? 1 : CHAINS; /* a chain of swaps may end in a maximum that none leads out of */
+    for (size_t chain = 0; chain < chains; chain++) {
+        if (look_once(search, points, starts / chains, swaps / chains, distances, &tried, &here) < 0)
             return -ENOMEM;
-        if (tried.log_likelihood > best->log_likelihood)
-            state_copy(search, &tried, best);
+        if (here.log_likelihood > best->log_likelihood)
+            state_copy(search, &here, best);
     }
     if (!isfinite(best->log_likelihood))
         return -EDOM;

@@ -7,7 +7,7 @@
 
 #include <stdlib.h>
 
-enum { MACHINES_SHOWN = 1000, RUNS_SHOWN = 100, NAMED_MAX = 12, LABEL_SIZE = 512 };
+enum { SHOWN_LEAST = 5, SHOWN_MAX = 1000, NAMED_MAX = 12, LABEL_SIZE = 512 };
 
 /* Of what is normal so few are further (P. J. Rousseeuw, B. C. van Zomeren, J. Amer. Statist. Assoc. 85
  * (1990), 633). */
@@ -74,13 +74,13 @@ static size_t of_runs(const struct machines *machines, struct distance *ret) {
     return count;
 }
 
-/* Counts those that are distant and lists the furthest. */
+/* Counts those that are distant, and lists them; the furthest five in any case. */
 static void give(const struct machines *machines, const struct population *population,
                  const struct fit_rows *rows, const struct fit_request *request, struct distance *distances,
                  size_t count, bool are_runs, struct fit_result *result) {
     const char *const columns[] = {"distance", "p", request->response, "expected"};
     const char *const units[] = {"1", "1", request->response_unit, request->response_unit};
-    size_t beyond = 0, shown = are_runs ? RUNS_SHOWN : MACHINES_SHOWN;
+    size_t beyond = 0;
     double freedom = (double)machines->p;
     if (count == 0)
         return;
@@ -91,7 +91,7 @@ static void give(const struct machines *machines, const struct population *popul
         const struct distance *at = &distances[i];
         double p = distribution_chi_squared_upper(at->square, freedom);
         beyond += p < distant;
-        if (i >= shown)
+        if (i >= SHOWN_MAX || (i >= SHOWN_LEAST && p >= distant))
             continue;
         machines_name(machines, at->machine, rows, request, name, sizeof name);
         if (are_runs)

@@ -189,17 +189,21 @@ static void estimate(const struct transfers *transfers, const struct curve *curv
 static void give_terms(const struct fit_request *request, const struct estimates *e,
                        struct fit_result *result) {
     char size[512];
-    const double *v = e->covariance;
+    const double *v = e->covariance, reversed[] = {v[2], v[1], v[0]};
     double values[2] = {e->latency, e->inverse}, slopes[2] = {1, 1}, covariance[4];
     snprintf(size, sizeof size, "`%s`", request->values[SIZE].text);
     if (request->response_choice == RESPONSE_BANDWIDTH) {
         fit_result_kind(result, "harmonic", NULL, NULL);
         values[0] = 1 / e->inverse, values[1] = 1 / e->latency;
         slopes[0] = -1 / e->inverse / e->inverse, slopes[1] = -1 / e->latency / e->latency;
-        v = (const double[]){v[2], v[1], v[0]};
+        v = reversed;
     }
-    fit_result_term(result, "1", values[0], sqrt(v[0]) * fabs(slopes[0]));
-    fit_result_term(result, size, values[1], sqrt(v[2]) * fabs(slopes[1]));
+    const char *const names[] = {"1", size};
+    for (size_t i = 0; i < 2; i++)
+        if (isfinite(values[i]))
+            fit_result_term(result, names[i], values[i], sqrt(v[2 * i]) * fabs(slopes[i]));
+        else
+            fit_result_dropped(result, names[i]); /* it takes no time */
     for (size_t i = 0; i < 4; i++)
         covariance[i] = v[i / 2 + i % 2] * slopes[i / 2] * slopes[i % 2];
     if (isfinite(v[0]) && isfinite(covariance[0]) && isfinite(covariance[3]))

@@ -185,7 +185,7 @@ static void put_group(struct writing *writing, const void *context, size_t machi
         put(writing, ", \"cpu\": \"%zu\"", machine % cluster->cpus);
     if (cluster->days > 1)
         put(writing, ", \"day\": \"%zu\"", day);
-    put(writing, "}, \"rows\": 0, \"values\": {}, \"parts\": [{\"kind\": \"whole\", \"estimates\": [");
+    put(writing, "}, \"rows\": 1, \"values\": {}, \"parts\": [{\"kind\": \"whole\", \"estimates\": [");
     for (size_t i = 0, count = 0; i < cluster->count; i++)
         if (targets[i].kind == TARGET_MEAN)
             put(writing,

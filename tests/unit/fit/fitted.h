@@ -32,17 +32,19 @@ static struct installation installation;
 static struct failure fitted_failure;
 static struct fit *fitted; /* the last one; NULL: it was refused, see the failure */
 
-static int fitted_set_up(void **state) {
+static inline int fitted_set_up(void **state) {
+    (void)state;
     return installation_init(&installation, test_build(), NULL, &fitted_failure);
 }
 
-static int fitted_tear_down(void **state) {
+static inline int fitted_tear_down(void **state) {
+    (void)state;
     fit_free(fitted);
     installation_clear(&installation);
     return 0;
 }
 
-static void fitted_write(const struct table_of *of, const char *path) {
+static inline void fitted_write(const struct table_of *of, const char *path) {
     FILE *file = fopen(path, "w");
     assert_non_null(file);
     for (size_t c = 0; of->names[c]; c++)
@@ -57,7 +59,7 @@ static void fitted_write(const struct table_of *of, const char *path) {
 }
 
 /* The fit of the rows of PATH, or NULL with `fitted_failure`. */
-static struct fit *fitted_file(const char *path, const struct table_of *of) {
+static inline struct fit *fitted_file(const char *path, const struct table_of *of) {
     struct library *library = NULL;
     cleanup(table_cleanup) struct table *table = NULL;
     struct fit_options options = {.response = of->names[0],
@@ -83,7 +85,7 @@ static struct fit *fitted_file(const char *path, const struct table_of *of) {
     return fitted;
 }
 
-static struct fit *fitted_table(const struct table_of *of) {
+static inline struct fit *fitted_table(const struct table_of *of) {
     char path[] = "/tmp/assay-test-fit-XXXXXX";
     close(mkstemp(path));
     fitted_write(of, path);
@@ -93,7 +95,7 @@ static struct fit *fitted_table(const struct table_of *of) {
 }
 
 /* Its first group. */
-static const struct model_group *fitted_group(const struct table_of *of) {
+static inline const struct model_group *fitted_group(const struct table_of *of) {
     if (!fitted_table(of))
         fail_msg("%s: %s", of->method, fitted_failure.text);
     if (fitted->model->group_count == 0)
@@ -123,7 +125,8 @@ static inline bool group_notes(const struct model_group *group, const char *text
 }
 
 static inline double drawn_normal(void) {
-    return sqrt(-2 * log(test_random())) * cos(2 * M_PI * test_random());
+    double u = test_random(), v = test_random();
+    return sqrt(-2 * log(u)) * cos(2 * M_PI * v);
 }
 
 #endif

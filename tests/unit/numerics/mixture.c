@@ -1,10 +1,8 @@
-/* Mixtures of normals: closed forms, made-up populations in one and two dimensions, and real samples against
- * the best that the usual tools find (data/README.md, mixture/; skipped, aloud, where that is not). */
+/* Mixtures of normals: closed forms, and made-up populations in one and two dimensions; unit/fit/mixture.c
+ * has real samples. */
 #include "engine/numerics/mixture.h"
 
-#include "engine/documents/csv.h"
 #include "tests/test.h"
-#include "tests/unit/plugin/gzip-file.h"
 
 enum { ROWS_MAX = 20000 };
 
@@ -149,56 +147,4 @@ TEST(floor_and_refusals) {
     x[3] = NAN;
     assert_int_equal(mixture_fit(300, 1, x, 300, NULL, &request, &mixture), -EINVAL);
     mixture_clear(&mixture);
-}
-
-/* ---- Real samples */
-
-static size_t read_sample(const char *name) {
-    char from[8192], to[] = "/tmp/assay-mixture-XXXXXX";
-    struct csv_reader *reader = NULL;
-    struct failure failure = {0};
-    const struct csv_field *fields;
-    size_t count = 0;
-    snprintf(from, sizeof from, "%s/mixture/%.200s.csv.gz", test_data(), name);
-    int descriptor = mkstemp(to);
-    assert_true(descriptor >= 0);
-    close(descriptor);
-    assert_int_equal(gzip_file_read(from, to), 0);
-    assert_int_equal(csv_open(to, &reader, &failure), 0);
-    while (csv_next(reader, &fields, &failure) > 0 && count < ROWS_MAX)
-        assert_int_equal(csv_number(reader, 0, &x[count++], &failure), 0);
-    csv_close(reader);
-    unlink(to);
-    return count;
-}
-
-/* Never below the best that is known; where it is higher no spike is what makes it so. */
-TEST(best_known) {
-    char path[8192], text[2048], sample[128], last[128] = "";
-    size_t rows = 0, n, k, answers = 0;
-    double expected;
-    if (!test_data())
-        skip();
-    snprintf(path, sizeof path, "%s/mixture/best_known.csv", test_data());
-    FILE *file = fopen(path, "r");
-    assert_non_null(file);
-    assert_non_null(fgets(text, sizeof text, file));
-    while (fgets(text, sizeof text, file)) {
-        assert_int_equal(sscanf(text, "%127[^,],%zu,%zu,%lf", sample, &n, &k, &expected), 4);
-        if (strcmp(sample, last) != 0)
-            rows = read_sample(sample);
-        memcpy(last, sample, sizeof last);
-        assert_int_equal(rows, n);
-        const struct mixture_request request = request_of(k);
-        struct mixture mixture;
-        assert_int_equal(mixture_fit(rows, 1, x, rows, NULL, &request, &mixture), 0);
-        if (!(mixture.log_likelihood > expected - 1e-3) || mixture.floored)
-            fail_msg("%s, %zu components: %.10g (%zu at the floor); the best known is %.10g", sample, k,
-                     mixture.log_likelihood, mixture.floored, expected);
-        assert_close(log_likelihood(&mixture, rows, NULL), mixture.log_likelihood, 1e-9, "log likelihood");
-        mixture_clear(&mixture);
-        answers++;
-    }
-    fclose(file);
-    assert_true(answers >= 10);
 }
