@@ -45,4 +45,3 @@ void fit_print_fold_units(FILE *stream, const struct fitting *fitting) {
     for (size_t i = 0; by == FOLDS_BY_COLUMNS && i < fitting_fold_column_count(fitting); i++)
         fprintf(stream, "%s%s", i ? ", " : "values of ", shown(fitting_fold_column(fitting, i)).text);
 }
-
