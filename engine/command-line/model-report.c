@@ -236,7 +236,7 @@ static void report_terms(struct report_section *section, const struct model *mod
                          const struct model_part *part) {
     const struct report_column columns[] = {
         {.name = "term"},
-        {.name = "estimate", .digits = 6},
+        {.name = "estimate", .digits = 7},
         {.name = "standard_error", .label = "std error", .digits = 3},
         {.name = "unit"},
         {.name = "t", .digits = 4, .detail = true},
@@ -328,7 +328,8 @@ static void report_domain(struct report_section *section, const struct model *mo
 void model_report_group(struct report_section *in, const struct model *model,
                         const struct model_group *group) {
     bool is_alone = model->group_count == 1;
-    struct report_section *section = report_section(in, group->name, is_alone ? NULL : group->name, false);
+    const char *title = is_alone ? NULL : group->name[0] ? group->name : "(empty)";
+    struct report_section *section = report_section(in, group->name, title, false);
     report_number(section, "rows", NULL, (double)group->rows, NULL, 0, false);
     for (size_t p = 0; p < group->part_count; p++) {
         const struct model_part *part = &group->parts[p];
