@@ -224,6 +224,12 @@ const char *text_nearest(const char *word, const char *const *names, size_t coun
     return best;
 }
 
+void text_append_words(struct text *text, const char *const *words) {
+    for (size_t i = 0; words && words[i]; i++)
+        if (text_printf(text, "%s%s", i ? ", " : "", words[i]) < 0)
+            return;
+}
+
 void text_append_command(struct text *text, const char *const *arguments) {
     static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./=:,+@%";
     for (size_t i = 0; arguments[i]; i++) {

@@ -33,6 +33,8 @@ int text_vprintf(struct text *text, const char *format, va_list arguments)
     __attribute__((format(printf, 2, 0)));
 /* Any bytes as UTF-8: what is not valid, and NULs, become U+FFFD each. */
 int text_append_utf8(struct text *text, const char *bytes, size_t length);
+/* "a, b, c" of WORDS, NULL-ended; NULL: nothing. What is too long for a list that people read is cut. */
+void text_append_words(struct text *text, const char *const *words);
 /* The words of a command, NULL-ended, as a person would type them for a shell: each quoted if it must be. */
 void text_append_command(struct text *text, const char *const *arguments);
 /* Makes room for LENGTH more bytes and returns where they go in RET; text->length is the caller's to raise.

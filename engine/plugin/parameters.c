@@ -43,13 +43,12 @@ static int parse_word(const struct plugin_parameter *parameter, const char *text
                       double *ret, struct failure *failure) {
     cleanup(text_clear) struct text list;
     text_init(&list, FAILURE_TEXT_SIZE / 2);
-    for (size_t i = 0; parameter->words[i]; i++) {
+    for (size_t i = 0; parameter->words[i]; i++)
         if (strcmp(parameter->words[i], text) == 0) {
             *ret = (double)i;
             return 0;
         }
-        (void)text_printf(&list, "%s%s", i ? ", " : "", parameter->words[i]); /* too long: cut */
-    }
+    text_append_words(&list, parameter->words);
     return failure_input(failure, place.file, place.line, place.column,
                          "%s: there is no '%.200s'; expected one of %s", parameter->name, text, list.bytes);
 }

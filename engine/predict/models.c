@@ -44,10 +44,9 @@ static int refuse_role(const struct predict_role *roles, const char *file, const
     cleanup(text_clear) struct text list;
     text_init(&list, FAILURE_TEXT_SIZE / 2);
     for (size_t i = 0; roles[i].name; i++) { /* what is too long is cut */
-        (void)text_printf(&list, "%s%s (", i ? ", " : "", roles[i].name);
-        for (size_t k = 0; roles[i].kinds && roles[i].kinds[k]; k++)
-            (void)text_printf(&list, "%s%s", k ? ", " : "", roles[i].kinds[k]);
-        (void)text_append_string(&list, roles[i].kinds ? ")" : "any kind)");
+        (void)text_printf(&list, "%s%s (%s", i ? ", " : "", roles[i].name, roles[i].kinds ? "" : "any kind");
+        text_append_words(&list, roles[i].kinds);
+        (void)text_append_character(&list, ')');
     }
     return failure_input(failure, file, 0, 0, "%s; expected the role %s", reason, list.bytes);
 }
@@ -109,15 +108,11 @@ static int read_given(struct models *models, const char *word, struct failure *f
     r = r < 0 ? r : hash_file(path, sha256, NULL, failure);
     r = r < 0 ? r : choose_role(models, word, given, failure);
     r = r < 0 ? r : check_time(models, given, failure);
-    if (r < 0 || !evaluator_knows(given->model->kind))
+    if (r == 0 && evaluator_knows(given->model->kind))
+        r = evaluator_new(given->model, &given->evaluator, failure);
+    if (r < 0 || !given->evaluator)
         return r;
-    r = evaluator_new(given->model, &given->evaluator, failure);
-    if (r < 0)
-        return r;
-    size_t count = given->evaluator->input_count + 1;
-    given->bound = xcalloc(count, sizeof *given->bound);
-    given->codes = xcalloc(count, sizeof *given->codes);
-    given->row = xcalloc(count, sizeof *given->row);
+    given->row = xcalloc(given->evaluator->input_count + 1, sizeof *given->row);
     return 0;
 }
 
@@ -169,27 +164,9 @@ static struct given_model *find_given(struct models *models, const struct model 
     return NULL;
 }
 
-static bool is_bound(const struct given_model *given, const char *const *names, size_t count) {
-    if (!given->names || given->name_count != count)
-        return false;
-    for (size_t i = 0; i < count; i++)
-        if (strcmp(given->names[i], names[i]) != 0)
-            return false;
-    return true;
-}
-
-static void forget_names(struct given_model *given) {
-    for (size_t i = 0; given->names && i < given->name_count; i++)
-        free(given->names[i]);
-    free(take_pointer(given->names));
-}
-
-/* Finds the columns of the evaluator among NAMES: "m", or "operation=Send" for one of texts. */
-static int bind_names(struct given_model *given, const char *const *names, size_t count,
-                      struct plugin_message *message) {
-    if (is_bound(given, names, count))
-        return 0;
-    forget_names(given);
+/* Sets the row of the evaluator from the columns NAMES: "m", or "operation=Send" for one of texts. */
+static int set_row(struct given_model *given, const char *const *names, const double *values, size_t count,
+                   struct plugin_message *message) {
     for (size_t i = 0; i < given->evaluator->input_count; i++) {
         const struct evaluator_input *column = &given->evaluator->inputs[i];
         size_t length = strlen(column->name), k = 0;
@@ -200,13 +177,9 @@ static int bind_names(struct given_model *given, const char *const *names, size_
             return plugin_refuse(message, -EINVAL,
                                  "the model '%s' needs the column '%.128s'%s, which is not known here",
                                  given->source.file, column->name, column->is_text ? ", a text" : "");
-        given->bound[i] = k;
-        given->codes[i] = column->is_text ? evaluator_code(given->evaluator, i, names[k] + length + 1) : NAN;
+        given->row[i] =
+            column->is_text ? evaluator_code(given->evaluator, i, names[k] + length + 1) : values[k];
     }
-    given->names = xcalloc(count + 1, sizeof *given->names);
-    given->name_count = count;
-    for (size_t i = 0; i < count; i++)
-        given->names[i] = xstrdup(names[i]);
     return 0;
 }
 
@@ -242,11 +215,9 @@ static int evaluate(void *context, const struct model *model, size_t group, cons
         return plugin_refuse(message, -EINVAL,
                              "the model '%s' is of the kind '%s', which is not evaluated row by row",
                              given->source.file, model->kind);
-    int r = bind_names(given, names, count, message);
+    int r = set_row(given, names, values, count, message);
     if (r < 0)
         return r;
-    for (size_t i = 0; i < given->evaluator->input_count; i++)
-        given->row[i] = given->evaluator->inputs[i].is_text ? given->codes[i] : values[given->bound[i]];
     const struct model_group *of = &(given->drawn ? given->drawn : given->model)->groups[group];
     if (given->drawn)
         r = evaluator_row(given->evaluator, of, given->row, &ret->mean, &ret->sigma);
@@ -310,8 +281,7 @@ void models_clear(struct models *models) {
         model_draw_free(given->drawn);
         evaluator_free(given->evaluator);
         model_file_free(given->model);
-        forget_names(given);
-        free(given->bound), free(given->codes), free(given->row);
+        free(given->row);
         free((char *)given->source.file), free((char *)given->source.sha256),
             free((char *)given->source.name);
     }

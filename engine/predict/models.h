@@ -17,10 +17,7 @@ struct given_model {
     const struct model **seen;    /* where the plugin sees one of the two */
     struct predict_source source; /* texts are owned */
     struct evaluator *evaluator;  /* NULL: the kind is not evaluated row by row */
-    /* Which of the names of the last call each input of the evaluator is, and the codes of texts. */
-    char **names;
-    size_t name_count, *bound;
-    double *codes, *row;
+    double *row;                  /* its inputs */
     /* In the scenario in hand: the sum of the means, in all and extrapolated, and the extrapolated row with
      * the largest mean. */
     double all, outside, largest;

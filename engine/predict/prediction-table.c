@@ -320,8 +320,7 @@ void prediction_report(const struct prediction *prediction, struct report_sectio
 static char *range_of(const struct plugin_parameter *parameter) {
     cleanup(text_clear) struct text text;
     text_init(&text, 1 << 16);
-    for (size_t i = 0; parameter->words && parameter->words[i]; i++)
-        (void)text_printf(&text, "%s%s", i ? ", " : "", parameter->words[i]); /* too long: cut */
+    text_append_words(&text, parameter->words);
     if (parameter->minimum != 0 || parameter->maximum != 0) {
         cleanup_free char *low = report_format(parameter->minimum, parameter->unit, 0),
                           *high = report_format(parameter->maximum, parameter->unit, 0);
@@ -344,8 +343,7 @@ void prediction_report_parameters(const struct predict_plugin *plugin, struct re
     for (const struct predict_role *role = plugin->roles; role->name; role++) {
         cleanup(text_clear) struct text kinds;
         text_init(&kinds, 1 << 16);
-        for (size_t k = 0; role->kinds && role->kinds[k]; k++)
-            (void)text_printf(&kinds, "%s%s", k ? ", " : "", role->kinds[k]); /* too long: cut */
+        text_append_words(&kinds, role->kinds);
         report_cell_text(roles, role->name);
         report_cell_text(roles, role->kinds ? kinds.bytes : "any");
         report_cell_text(roles, role->help);

@@ -190,3 +190,16 @@ TEST(any_bytes_as_utf8) {
     assert_int_equal(text_append_utf8(&text, "\xff", 1), -EFBIG);
     text_clear(&text);
 }
+
+TEST(words) {
+    static const char *const words[] = {"linear", "piecewise", NULL};
+    struct text text;
+    text_init(&text, 18);
+    text_append_words(&text, NULL);
+    assert_string_equal(text.bytes, "");
+    text_append_words(&text, words);
+    assert_string_equal(text.bytes, "linear, piecewise");
+    text_append_words(&text, words); /* too long: cut before the word that does not fit */
+    assert_string_equal(text.bytes, "linear, piecewise");
+    text_clear(&text);
+}
