@@ -2,6 +2,7 @@
 
 #include "engine/foundation/cleanup.h"
 #include "engine/numerics/gsl.h"
+#include "engine/numerics/logarithm.h"
 
 #include <errno.h>
 #include <gsl/gsl_linalg.h>
@@ -12,7 +13,7 @@
 /* Rows of a block: few enough that a block of some columns stays in the first cache, and more than a triangle
  * has. LANES sums run beside each other, so that the compiler uses vectors without changing the order of
  * additions. */
-enum { BLOCK_ROWS = 256, LANES = 8 };
+enum { BLOCK_ROWS = 256, LANES = 16 };
 _Static_assert((int)LEAST_SQUARES_COLUMNS_MAX < (int)BLOCK_ROWS,
                "a triangle must fit into a block, to be merged");
 
@@ -41,9 +42,12 @@ __attribute__((target_clones("avx2", "default"))) static void fold(double *trian
         double reflected = -copysign(sqrt(*diagonal * *diagonal + below), *diagonal);
         double head = *diagonal - reflected, factor = -head / reflected, inverse = 1 / head;
         *diagonal = reflected;
-        bool is_normal = isfinite(inverse);
-        for (size_t i = 0; i < BLOCK_ROWS; i++)
-            column[i] = is_normal ? column[i] * inverse : column[i] / head;
+        if (isfinite(inverse))
+            for (size_t i = 0; i < BLOCK_ROWS; i++)
+                column[i] *= inverse;
+        else
+            for (size_t i = 0; i < BLOCK_ROWS; i++)
+                column[i] /= head;
         for (size_t k = j + 1; k < order; k++) {
             double *restrict other = block + k * BLOCK_ROWS;
             double share = factor * (triangle[j + k * order] + dot(column, other));
@@ -89,44 +93,31 @@ static void add_total(struct least_squares *sums, double weight, double mean, do
     sums->weight += weight;
 }
 
-/* The sum of the logarithms of those weights that are above 0, by products of many. */
-static double sum_logarithms(const double *weights, size_t count) {
-    double sum = 0, product = 1;
-    for (size_t i = 0; i < count; i++) {
-        if (!(weights[i] > 1e-100 && weights[i] < 1e100)) {
-            sum += weights[i] > 0 ? log(weights[i]) : 0;
-            continue;
-        }
-        product *= weights[i];
-        if (!(product > 1e-200 && product < 1e200)) {
-            sum += log(product);
-            product = 1;
-        }
-    }
-    return sum + log(product);
-}
-
 /* sqrt(w) of some rows to ROOTS; what the sums have of their weights. -EINVAL: one is no weight. */
 static int add_weights(struct least_squares *sums, size_t count, const double *weights, double *roots) {
     size_t above = 0, valid = 0;
-    for (size_t i = 0; i < count; i++) {
+    memset(roots, 0, BLOCK_ROWS * sizeof *roots);
+    for (size_t i = 0; i < count; i++)
         roots[i] = weights ? sqrt(weights[i]) : 1;
-        valid += roots[i] < INFINITY;
-        above += roots[i] > 0;
+    for (size_t i = 0; i < count; i++) {
+        valid += roots[i] < INFINITY ? 1 : 0;
+        above += roots[i] > 0 ? 1 : 0;
     }
     sums->rows += above;
-    sums->log_weights += weights ? sum_logarithms(weights, count) : 0;
+    sums->log_weights += weights ? logarithm_sum(weights, count) : 0;
     return valid == count ? 0 : -EINVAL;
 }
 
 /* sqrt(W) [X y] of some rows; those of weight 0, which may have any values, are 0. */
 static void fill_block(struct least_squares *sums, size_t count, const double *x, size_t stride,
-                       const double *y, const double *roots) {
+                       const double *y, const double *roots, bool has_zeros) {
     for (size_t j = 0; j <= sums->columns; j++) {
         const double *from = j < sums->columns ? x + j * stride : y;
         double *restrict column = sums->block + j * BLOCK_ROWS;
         for (size_t i = 0; i < count; i++)
-            column[i] = roots[i] > 0 ? roots[i] * from[i] : 0;
+            column[i] = roots[i] * from[i];
+        for (size_t i = 0; has_zeros && i < count; i++)
+            column[i] = roots[i] > 0 ? column[i] : 0;
         memset(column + count, 0, (BLOCK_ROWS - count) * sizeof *column);
     }
 }
@@ -135,18 +126,16 @@ int least_squares_append(struct least_squares *sums, size_t rows, const double *
                          const double *y, const double *weights) {
     for (size_t begin = 0; begin < rows; begin += BLOCK_ROWS) {
         size_t count = rows - begin < BLOCK_ROWS ? rows - begin : BLOCK_ROWS;
-        double roots[BLOCK_ROWS], weight = 0, sum = 0, total = 0;
+        double roots[BLOCK_ROWS], scatter[BLOCK_ROWS];
+        size_t before = sums->rows;
         if (add_weights(sums, count, weights ? weights + begin : NULL, roots) < 0)
             return -EINVAL;
-        fill_block(sums, count, x + begin, stride, y + begin, roots);
+        fill_block(sums, count, x + begin, stride, y + begin, roots, sums->rows - before < count);
         const double *scaled = sums->block + sums->columns * BLOCK_ROWS; /* sqrt(w) y */
-        for (size_t i = 0; i < count; i++) {
-            weight += roots[i] * roots[i];
-            sum += roots[i] * scaled[i];
-        }
-        double mean = weight > 0 ? sum / weight : 0;
-        for (size_t i = 0; i < count; i++)
-            total += (scaled[i] - roots[i] * mean) * (scaled[i] - roots[i] * mean);
+        double weight = dot(roots, roots), mean = weight > 0 ? dot(roots, scaled) / weight : 0;
+        for (size_t i = 0; i < BLOCK_ROWS; i++)
+            scatter[i] = scaled[i] - roots[i] * mean;
+        double total = dot(scatter, scatter);
         add_total(sums, weight, mean, total);
         fold(sums->triangle, sums->columns + 1, sums->block);
     }

@@ -1,6 +1,7 @@
 #include "engine/numerics/noise.h"
 
 #include "engine/foundation/cleanup.h"
+#include "engine/numerics/logarithm.h"
 
 #include <errno.h>
 #include <math.h>
@@ -14,6 +15,7 @@ static const double floor_share = 0x1p-30;
 /* Of -log likelihood by s, times s^2: 3 (u/s)^2 - 1, in the mean 2. Where the mean is not found too, so may
  * be far off, that of each row is taken, but at least this much. */
 static const double least_curvature = 0.5;
+static const double settled = 1e-10;  /* mean square of the relative change of the deviations */
 static const double rounding = 1e-13; /* of a log likelihood, which is a sum */
 
 /* Coefficients of the deviation: of the constant, then of each column. */
@@ -27,6 +29,7 @@ struct search {
     double *before, *weights, *chunk; /* scratch: sigma of the step before; of each row; CHUNK x order */
     enum least_squares_role *roles;   /* of the coefficients */
     double floor;                     /* of the constant */
+    double logarithms;                /* sum log sigma */
     bool has_mean;                    /* some column has a part in the mean */
 };
 
@@ -72,27 +75,25 @@ static void search_clear(struct search *search) {
     least_squares_clear(&search->size);
 }
 
-/* Deviations by COEFFICIENTS, and the log likelihood with the squares in hand. */
+/* The log likelihood with the deviations and squares in hand. */
+static double likelihood(const struct search *search) {
+    double sum = search->mean.log_weights / 2 - search->logarithms;
+    for (size_t i = 0; i < search->problem->rows; i++)
+        sum -= search->square[i] / (2 * search->sigma[i] * search->sigma[i]);
+    return sum - (double)search->problem->rows * log_root_2pi;
+}
+
+/* Deviations by COEFFICIENTS, and the log likelihood. */
 static double set_sigma(struct search *search, const double *coefficients) {
     const struct noise_problem *problem = search->problem;
-    double sum = 0;
     for (size_t i = 0; i < problem->rows; i++)
         search->sigma[i] = coefficients[0];
     for (size_t j = 1; j < search->order; j++)
         if (coefficients[j] > 0)
             for (size_t i = 0; i < problem->rows; i++)
                 search->sigma[i] += coefficients[j] * fabs(problem->x[i + (j - 1) * problem->stride]);
-    double product = 1; /* of many deviations, in units of the constant's floor */
-    for (size_t i = 0; i < problem->rows; i++) {
-        sum -= search->square[i] / (2 * search->sigma[i] * search->sigma[i]);
-        product *= search->sigma[i] / search->floor;
-        if (!(product < 1e150)) {
-            sum -= log(product);
-            product = 1;
-        }
-    }
-    double n = (double)problem->rows;
-    return sum - log(product) - n * log(search->floor) + search->mean.log_weights / 2 - n * log_root_2pi;
+    search->logarithms = logarithm_sum(search->sigma, problem->rows);
+    return likelihood(search);
 }
 
 /* The mean for the deviations in hand (all equal where WEIGHTED is false), and the squares of its residuals.
@@ -160,8 +161,8 @@ static int climb(struct search *search, struct noise *ret) {
         int code = find_mean(search, true, &ret->mean);
         if (code < 0)
             return code;
-        reached = set_sigma(search, search->now);
-        if (moved < 1e-12) {
+        reached = likelihood(search);
+        if (moved < settled * (double)n) {
             ret->log_likelihood = reached;
             return isfinite(reached) ? 0 : -ERANGE;
         }
@@ -201,7 +202,7 @@ static int begin(struct search *search, size_t start, double deviation) {
         search->now[start - 1] = deviation / mean;
     }
     double *targets = search->weights;
-    for (size_t round = 0; start == 0 && round < 3; round++) {
+    for (size_t round = 0; start == 0 && round < 2; round++) {
         set_sigma(search, search->now);
         for (size_t i = 0; i < problem->rows; i++) {
             targets[i] = sqrt(search->square[i] * 1.57079632679489661923);

@@ -1,9 +1,6 @@
 /* The plugin fit-linear: see README.md for what it computes. */
 #include "plugins/fit-linear/linear.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 static const char *const select_words[] = {"none", "elimination", NULL};
 static const char *const bounds_words[] = {"auto", "none", "nonnegative", NULL};
 static const char *const robust_words[] = {"none", "huber", "bisquare", NULL};
@@ -85,6 +82,8 @@ static void give_terms(const struct problem *problem, const struct linear *linea
                        struct fit_result *result) {
     const struct fit_request *request = problem->request;
     size_t p = problem->terms;
+    for (size_t i = 0; i < p * p; i++)
+        linear->fit.covariance[i] *= linear->variance;
     for (size_t t = 0; t < p; t++) {
         const char *name = request->terms[t].name;
         if (linear->fit.state[t] == LEAST_SQUARES_LEFT_OUT) {
@@ -92,29 +91,16 @@ static void give_terms(const struct problem *problem, const struct linear *linea
             continue;
         }
         bool at_bound = linear->fit.state[t] == LEAST_SQUARES_BOUND;
-        struct model_estimate estimate = {
-            .estimate = linear->fit.estimate[t],
-            .standard_error = at_bound ? NAN : sqrt(linear->fit.covariance[t * p + t] * linear->variance),
-            .t = NAN,
-            .p = NAN,
-            .at_bound = at_bound};
+        struct model_estimate estimate = {.estimate = linear->fit.estimate[t],
+                                          .standard_error =
+                                              at_bound ? NAN : sqrt(linear->fit.covariance[t * p + t]),
+                                          .t = NAN,
+                                          .p = NAN,
+                                          .at_bound = at_bound};
         result->term(result->context, name, &estimate);
     }
-}
-
-static int give_covariance(const struct problem *problem, const struct linear *linear,
-                           struct fit_result *result) {
-    size_t size = problem->terms * problem->terms;
-    if (!(linear->variance >= 0))
-        return 0;
-    double *covariance = malloc((size + 1) * sizeof *covariance);
-    if (!covariance)
-        return -ENOMEM;
-    for (size_t i = 0; i < size; i++)
-        covariance[i] = linear->fit.covariance[i] * linear->variance;
-    fit_result_covariance(result, covariance);
-    free(covariance);
-    return 0;
+    if (linear->variance >= 0)
+        fit_result_covariance(result, linear->fit.covariance);
 }
 
 /* What is of the group's fit alone, and how sure it is. */
@@ -160,22 +146,20 @@ static int fit_linear(const struct fit_rows *rows, const struct fit_request *req
                               .request = request};
     struct linear linear = {0};
     enum robust_choice robust = (enum robust_choice)linear_number(request, ROBUST);
-    enum least_squares_role *roles = calloc(request->term_count + 1, sizeof *roles);
-    int r = roles ? problem_sum(&problem) : -ENOMEM;
+    enum least_squares_role roles[LEAST_SQUARES_COLUMNS_MAX];
+    int r = problem_sum(&problem);
     r = r < 0 ? r : fit_without_outliers(&problem, roles, &linear, result, message);
     if (r == 0)
         r = robust != ROBUST_NONE ? linear_reweight(&problem, robust, roles, &linear, result, message)
                                   : scatter_find(&problem, roles, &linear, result, message);
     if (r == 0) {
         give_terms(&problem, &linear, result);
-        r = give_covariance(&problem, &linear, result);
         give_values(&problem, &linear, result);
         give_notes(&linear, result);
         fit_result_rows(result, problem.rows);
     }
     linear_clear(&linear);
     problem_clear(&problem);
-    free(roles);
     return r;
 }
 
@@ -186,6 +170,9 @@ static int check_linear(const struct fit_request *request, struct plugin_message
                  noise == NOISE_RULE;
     if (request->term_count == 0)
         return plugin_refuse(message, -EINVAL, "there are no terms");
+    if (request->term_count > LEAST_SQUARES_COLUMNS_MAX)
+        return plugin_refuse(message, -EINVAL, "%zu terms with all levels; expected at most %d",
+                             request->term_count, (int)LEAST_SQUARES_COLUMNS_MAX);
     return linear_number(request, ROBUST) != ROBUST_NONE && other
                ? plugin_refuse(message, -EINVAL,
                                "robust=%s together with outliers, select=elimination, noise=heteroscedastic, "

@@ -10,8 +10,6 @@ static const double perfect = 1e-12;
 /* Squares of values below it, and the rounding of their sums, are below the range of a double. */
 static const double tiny = 1e-140;
 
-static const char beyond[] = "its sums are beyond the range of a double";
-
 static void find_range(size_t count, const double *values, double *ret_least, double *ret_most) {
     *ret_least = INFINITY;
     *ret_most = -INFINITY;
@@ -44,14 +42,24 @@ static int sum_squares(const struct problem *problem, struct linear *linear, dou
     return 0;
 }
 
-static int refuse_tiny(const struct problem *problem, struct plugin_message *message) {
+/* -EDOM where all of VALUES are so near 0 that their squares are none. */
+static int refuse_tiny(size_t count, const double *values, const char *name, struct plugin_message *message) {
     double least, most;
-    find_range(problem->rows, problem->y, &least, &most);
+    find_range(count, values, &least, &most);
     most = fmax(most, -least);
     return most > 0 && most < tiny
-               ? plugin_refuse(message, -EDOM, "the response is at most %g; expected %g or more, or 0", most,
+               ? plugin_refuse(message, -EDOM, "'%.200s' is at most %g; expected %g or more", name, most,
                                tiny)
                : 0;
+}
+
+/* Some sum is not a normal double. */
+static int refuse_range(const struct problem *problem, struct plugin_message *message) {
+    for (size_t t = 0; t < problem->terms; t++)
+        if (refuse_tiny(problem->rows, problem->x + t * problem->stride, problem->request->terms[t].name,
+                        message) < 0)
+            return -EDOM;
+    return plugin_refuse(message, -EDOM, "its sums are beyond the range of a double");
 }
 
 int linear_describe(const struct problem *problem, struct linear *linear, struct plugin_message *message) {
@@ -59,7 +67,8 @@ int linear_describe(const struct problem *problem, struct linear *linear, struct
     const struct least_squares *sums = &problem->sums;
     double squares = 0, n = (double)sums->rows;
     int r = sum_squares(problem, linear, &squares);
-    r = r == 0 && squares < 1 ? refuse_tiny(problem, message) : r;
+    r = r == 0 && squares < 1 ? refuse_tiny(problem->rows, problem->y, problem->request->response, message)
+                              : r;
     if (r < 0)
         return r;
     bool intercept = has_intercept(problem, &linear->fit);
@@ -93,24 +102,18 @@ static int refuse_dependent(const struct problem *problem, const struct linear *
         return plugin_refuse(message, -EDOM, "rank %zu of %zu: '%.200s' is always %.9g", linear->fit.rank,
                              problem->terms, name, least);
     if (fmax(most, -least) < tiny)
-        return plugin_refuse(message, -EDOM, "'%.200s' is at most %g; expected %g or more", name,
-                             fmax(most, -least), tiny);
+        return refuse_range(problem, message);
     return plugin_refuse(
         message, -EDOM,
         "rank %zu of %zu: '%.200s' is a combination of the terms before it, to 1e-7 of its size",
         linear->fit.rank, problem->terms, name);
 }
 
-static size_t asked(const struct problem *problem, const enum least_squares_role *roles) {
-    size_t count = 0;
-    for (size_t t = 0; t < problem->terms; t++)
-        count += roles[t] != LEAST_SQUARES_LEFT_OUT;
-    return count;
-}
-
 int linear_solve(const struct problem *problem, const enum least_squares_role *roles, bool described,
                  struct linear *ret, struct plugin_message *message) {
-    size_t terms = asked(problem, roles);
+    size_t terms = 0;
+    for (size_t t = 0; t < problem->terms; t++)
+        terms += roles[t] != LEAST_SQUARES_LEFT_OUT;
     *ret = (struct linear){0};
     if (problem->rows < terms)
         return plugin_refuse(message, -EDOM, "%zu row%s for %zu terms", problem->rows,
@@ -122,7 +125,7 @@ int linear_solve(const struct problem *problem, const enum least_squares_role *r
         r = plugin_refuse(message, -EDOM,
                           "which coefficients are 0 does not settle; bounds=none has no bounds");
     if (r == -ERANGE)
-        r = plugin_refuse(message, -EDOM, beyond);
+        r = refuse_range(problem, message);
     return r < 0 || !described ? r : linear_describe(problem, ret, message);
 }
 
@@ -142,7 +145,7 @@ int linear_reweight(const struct problem *problem, enum robust_choice kind,
         fit_result_note(result, "the weights did not settle within %zu iterations", robust.iterations);
     else if (r < 0) {
         least_squares_fit_clear(&robust.fit);
-        return r == -ERANGE ? plugin_refuse(message, -EDOM, beyond) : r;
+        return r == -ERANGE ? refuse_range(problem, message) : r;
     }
     least_squares_fit_clear(&linear->fit);
     linear->fit = robust.fit;

@@ -67,12 +67,10 @@ static int fit_slopes(struct problem *rows, const enum least_squares_role *roles
     struct least_squares_fit fit = {0};
     for (size_t i = 0; i < rows->rows; i++)
         rows->owned[rows->terms * rows->stride + i] -= constant;
+    *ret_reason = "the terms depend on each other over the settings that have two rows";
     int r = problem_sum(rows);
     r = r < 0 ? r : least_squares_solve(&rows->sums, roles, &fit);
-    if (r == 0 && fit.dependent < rows->terms) {
-        *ret_reason = "the terms depend on each other over the settings that have two rows";
-        r = -EDOM;
-    }
+    r = r == 0 && fit.dependent < rows->terms ? -EDOM : r;
     if (r == 0)
         memcpy(coefficients, fit.estimate, rows->terms * sizeof *coefficients);
     least_squares_fit_clear(&fit);
@@ -93,10 +91,10 @@ static size_t choose_terms(const struct problem *problem, const enum least_squar
 
 int rule_follow(const struct problem *problem, const enum least_squares_role *roles, double *ret_constant,
                 double *coefficients, const char **ret_reason) {
-    struct settings settings = {0};
+    struct settings settings;
     struct problem rows = {0};
-    enum least_squares_role *of_terms = malloc((problem->terms + 1) * sizeof *of_terms);
-    int r = of_terms ? settings_find(problem, &settings) : -ENOMEM;
+    enum least_squares_role of_terms[LEAST_SQUARES_COLUMNS_MAX];
+    int r = settings_find(problem, &settings);
     r = r == 0 ? gather(problem, &settings, &rows) : r;
     size_t terms = r == 0 ? choose_terms(problem, roles, of_terms) : 0;
     *ret_reason = terms == 0 ? "there is no term but the constant"
@@ -110,6 +108,5 @@ int rule_follow(const struct problem *problem, const enum least_squares_role *ro
     }
     problem_clear(&rows);
     settings_clear(&settings);
-    free(of_terms);
     return r;
 }

@@ -71,12 +71,6 @@ static void take_noise(const struct problem *problem, struct noise *found, struc
         linear->scale_parameters += linear->noise.coefficients[t] != 0;
 }
 
-static const char *why_not(int code) {
-    return code == -EDOM     ? "there are no residuals"
-           : code == -EAGAIN ? "its search does not settle"
-                             : "a sum is beyond the range of a double";
-}
-
 static int find_likelihood(const struct problem *problem, const enum least_squares_role *roles,
                            struct linear *linear, struct fit_result *result, struct plugin_message *message) {
     struct noise found = {0};
@@ -91,7 +85,8 @@ static int find_likelihood(const struct problem *problem, const enum least_squar
         linear->variance = 1;
         take_noise(problem, &found, linear);
     } else if (r != -ENOMEM) {
-        fit_result_note(result, "the noise is homoscedastic, not heteroscedastic: %s", why_not(r));
+        fit_result_note(result, "the noise is homoscedastic, not heteroscedastic: %s",
+                        r == -EDOM ? "there are no residuals" : "its search does not settle");
         r = 0;
     }
     noise_clear(&found);
@@ -103,17 +98,17 @@ static int find_likelihood(const struct problem *problem, const enum least_squar
 /* The noise of greatest likelihood about FIT, which stays as it is: the residuals' own, with a mean of 0. */
 static int fit_scale(const struct problem *problem, const struct least_squares_fit *fit, struct noise *ret) {
     double *residuals = malloc((problem->rows + 1) * sizeof *residuals);
-    enum least_squares_role *roles = malloc((problem->terms + 1) * sizeof *roles);
-    bool *scatters = malloc((problem->terms + 1) * sizeof *scatters);
-    int r = residuals && roles && scatters ? 0 : -ENOMEM;
-    for (size_t t = 0; r == 0 && t < problem->terms; t++) {
+    enum least_squares_role roles[LEAST_SQUARES_COLUMNS_MAX];
+    bool scatters[LEAST_SQUARES_COLUMNS_MAX];
+    if (!residuals)
+        return -ENOMEM;
+    for (size_t t = 0; t < problem->terms; t++) {
         roles[t] = LEAST_SQUARES_LEFT_OUT;
         scatters[t] = fit->state[t] != LEAST_SQUARES_LEFT_OUT;
     }
-    for (size_t i = 0; r == 0 && i < problem->rows; i++)
+    for (size_t i = 0; i < problem->rows; i++)
         residuals[i] = residual_of(problem, fit, i);
-    if (r == 0)
-        r = noise_fit(&(struct noise_problem){.rows = problem->rows,
+    int r = noise_fit(&(struct noise_problem){.rows = problem->rows,
                                               .columns = problem->terms,
                                               .x = problem->x,
                                               .stride = problem->stride,
@@ -123,8 +118,6 @@ static int fit_scale(const struct problem *problem, const struct least_squares_f
                                               .scatters = scatters},
                       ret);
     free(residuals);
-    free(roles);
-    free(scatters);
     return r;
 }
 
@@ -229,8 +222,7 @@ static int find_rule(const struct problem *problem, const enum least_squares_rol
     if (r < 0) {
         free(coefficients);
         if (r != -ENOMEM)
-            fit_result_note(result, "the noise is homoscedastic, not by the rule: %s",
-                            r == -EDOM ? reason : why_not(r));
+            fit_result_note(result, "the noise is homoscedastic, not by the rule: %s", reason);
         return r == -ENOMEM ? r : 0;
     }
     linear->noise = (struct model_noise){.kind = MODEL_NOISE_HETEROSCEDASTIC,

@@ -3,7 +3,6 @@
 
 #include "engine/numerics/distribution.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 static bool is_same_column(const struct model_factor *a, const struct model_factor *b) {
@@ -60,9 +59,7 @@ static size_t leave_out(const struct problem *problem, enum least_squares_role *
 /* p of the hypothesis that the unit of TERM has no part in the response: F of the fit without it. */
 static int test_term(const struct problem *problem, const enum least_squares_role *roles, size_t term,
                      const struct least_squares_fit *full, double *ret, struct plugin_message *message) {
-    enum least_squares_role *fewer = malloc((problem->terms + 1) * sizeof *fewer);
-    if (!fewer)
-        return -ENOMEM;
+    enum least_squares_role fewer[LEAST_SQUARES_COLUMNS_MAX];
     memcpy(fewer, roles, problem->terms * sizeof *roles);
     double q = (double)leave_out(problem, fewer, term), freedom = (double)(problem->rows - full->rank);
     struct linear without;
@@ -70,7 +67,6 @@ static int test_term(const struct problem *problem, const enum least_squares_rol
     double f = (without.fit.rss - full->rss) / q / (full->rss / freedom);
     *ret = freedom > 0 && full->rss > 0 ? distribution_f_upper(f > 0 ? f : 0, q, freedom) : NAN;
     linear_clear(&without);
-    free(fewer);
     return r;
 }
 
