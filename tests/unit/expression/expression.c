@@ -270,7 +270,7 @@ TEST(questions) {
 }
 
 TEST(comparisons_with_texts) {
-    static const char *const names[] = {"host", "size"};
+    static const char *const columns[] = {"host", "size"};
     /* size, then whether each comparison holds, and what the condition then is */
     static const struct {
         const char *text;
@@ -285,7 +285,7 @@ TEST(comparisons_with_texts) {
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         cleanup(expression_cleanup) struct expression *condition = NULL;
         size_t name = 9;
-        assert_int_equal(expression_parse_condition(cases[i].text, names, 2, &condition, &failure), 0);
+        assert_int_equal(expression_parse_condition(cases[i].text, columns, 2, &condition, &failure), 0);
         assert_true(expression_comparison_count(condition) == (i == 2 ? 2 : 1));
         assert_string_equal(expression_comparison(condition, 0, &name), i == 1 ? "it's" : "a");
         assert_int_equal(name, 0);
@@ -295,8 +295,8 @@ TEST(comparisons_with_texts) {
     static const char *const refused[] = {"host == 'a", "'a' == host", "host < 'a'"};
     for (size_t i = 0; i < sizeof refused / sizeof *refused; i++) {
         struct expression *condition = NULL;
-        assert_true(expression_parse_condition(refused[i], names, 2, &condition, &failure) < 0);
+        assert_true(expression_parse_condition(refused[i], columns, 2, &condition, &failure) < 0);
     }
     struct expression *other = NULL;
-    assert_true(expression_parse("host == 'a'", names, 2, NULL, 0, 0, &other, &failure) < 0);
+    assert_true(expression_parse("host == 'a'", columns, 2, NULL, 0, 0, &other, &failure) < 0);
 }
