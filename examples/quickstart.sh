@@ -67,13 +67,7 @@ show "$assay" archive verify "$archive"
 
 step "Fit the model that the experiment suggests${terms[*]:+, with fewer terms}"
 model=${archive%.zip}-model.json
-if ! show "$assay" fit "$archive" "${terms[@]}" -o "$model" 2>"$model.refused"; then
-    # On a machine that does other work meanwhile the gate on load has flagged every row.
-    grep -q -- --with-flagged "$model.refused" || { cat "$model.refused" >&2; exit 2; }
-    echo "this machine was busy all the time: the model is of it as it was"
-    show "$assay" fit "$archive" "${terms[@]}" --with-flagged -o "$model"
-fi
-rm -f "$model.refused"
+show "$assay" fit "$archive" "${terms[@]}" -o "$model"
 
 step "Predict HPL on this machine"
 # One process a physical core, on a grid as square as it can be. The network here is memory: the two figures for it are

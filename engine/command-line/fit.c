@@ -64,10 +64,6 @@ static void stamp(struct model *model) {
 static int refuse_empty(const struct fit *fit, const struct table *table, struct failure *failure) {
     const struct model *model = fit->model;
     const char *reason = model->skipped_count > 0 ? model->skipped[0].reason : "no rows";
-    if (table->rows == 0 && table->rows_flagged > 0)
-        return failure_input(failure, NULL, 0, 0,
-                             "all %llu rows were flagged by gates and are left out; --with-flagged uses them",
-                             (unsigned long long)table->rows_flagged);
     if (table->rows == 0 && table->rows_elsewhere > 0)
         return failure_input(failure, NULL, 0, 0, "none of %llu rows meets --where",
                              (unsigned long long)table->rows_elsewhere);
@@ -124,7 +120,10 @@ static void print_report(const struct fit *fit, const struct table *table, const
     cleanup(report_cleanup) struct report *report = report_new(), *rest = report_new();
     cleanup_free char *hint =
         residuals ? fit_residuals_hint(residuals, has_parameter(library, arguments, "outliers")) : NULL;
-    model_report_verdict(report->root, fit->model, hint);
+    const char *flags = table->ignores_flags ? "the machine was disturbed all the time" : NULL;
+    cleanup_free char *both =
+        xformat("%s%s%s", flags ? flags : "", flags && hint ? "; " : "", hint ? hint : "");
+    model_report_verdict(report->root, fit->model, both[0] ? both : NULL);
     report_notes(report->root, fit, table, arguments);
     model_report_speed(report->root, fit->model);
     model_report_groups(report->root, fit->model);

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { GROUPS_IN_FULL = 3, SKIPPED_SHOWN = 10, HEAD_BYTES_MAX = 1 << 16 };
+enum { GROUPS_IN_FULL = 3, PARTS_IN_FULL = 3, SKIPPED_SHOWN = 10, HEAD_BYTES_MAX = 1 << 16 };
 
 /* A model whose cross-validated error is above these is not for prediction. */
 static const double usable_relative = 0.10, usable_median = 0.05;
@@ -236,7 +236,7 @@ static void report_terms(struct report_section *section, const struct model *mod
                          const struct model_part *part) {
     const struct report_column columns[] = {
         {.name = "term"},
-        {.name = "estimate", .digits = 6},
+        {.name = "estimate", .digits = 7},
         {.name = "standard_error", .label = "std error", .digits = 3},
         {.name = "unit"},
         {.name = "t", .digits = 4, .detail = true},
@@ -263,9 +263,9 @@ static void report_terms(struct report_section *section, const struct model *mod
 
 /* Those that are printed without --verbose. */
 static bool is_shown(const char *name) {
-    static const char *const shown[] = {"r2",         "bandwidth",  "latency",         "half_size",
-                                        "peak_flops", "peak_speed", "peak_bandwidth",  "lat_factor",
-                                        "bw_factor",  "weight",     "outliers_deleted"};
+    static const char *const shown[] = {"r2",         "bandwidth",  "latency",        "half_size",
+                                        "peak_flops", "peak_speed", "peak_bandwidth", "lat_factor",
+                                        "bw_factor",  "charged",    "weight",         "outliers_deleted"};
     for (size_t k = 0; k < sizeof shown / sizeof *shown; k++)
         if (strcmp(name, shown[k]) == 0)
             return true;
@@ -325,12 +325,66 @@ static void report_domain(struct report_section *section, const struct model *mo
     }
 }
 
+/* The values of all parts, the first of each name; the caller frees. */
+static const struct model_value **collect_values(const struct model_group *group, size_t *ret_count) {
+    const struct model_value **values = NULL;
+    *ret_count = 0;
+    for (size_t p = 0; p < group->part_count; p++)
+        for (size_t v = 0; v < group->parts[p].value_count; v++) {
+            size_t known = 0;
+            while (known < *ret_count && strcmp(values[known]->name, group->parts[p].values[v].name) != 0)
+                known++;
+            if (known < *ret_count)
+                continue;
+            values = xrealloc(values, (known + 1) * sizeof *values);
+            values[(*ret_count)++] = &group->parts[p].values[v];
+        }
+    return values;
+}
+
+/* A line each. */
+static void report_table_of_parts(struct report_section *section, const struct model *model,
+                                  const struct model_group *group) {
+    size_t value_count, count = 0;
+    cleanup_free const struct model_value **values = collect_values(group, &value_count);
+    cleanup_free struct report_column *columns =
+        xcalloc(2 + model->term_count + value_count, sizeof *columns);
+    columns[count++] = (struct report_column){.name = "part"};
+    for (size_t t = 0; t < model->term_count; t++)
+        columns[count++] =
+            (struct report_column){.name = model->terms[t].name, .unit = model->terms[t].unit, .digits = 5};
+    columns[count++] = (struct report_column){.name = "noise", .unit = model->response_unit, .digits = 3};
+    for (size_t v = 0; v < value_count; v++)
+        columns[count++] =
+            (struct report_column){.name = values[v]->name,
+                                   .unit = values[v]->unit ? values[v]->unit : model->response_unit,
+                                   .digits = 5,
+                                   .detail = !is_shown(values[v]->name)};
+    struct report_table *table = report_table(section, "parts", NULL, columns, count);
+    for (size_t p = 0; p < group->part_count; p++) {
+        const struct model_part *part = &group->parts[p];
+        cleanup_free char *label = part_label(part);
+        report_cell_text(table, label);
+        for (size_t t = 0; t < model->term_count; t++)
+            report_cell(table, part->estimates[t].dropped ? NAN : part->estimates[t].estimate);
+        report_cell(table, part->noise.kind == MODEL_NOISE_NONE ? NAN : part->noise.constant);
+        for (size_t v = 0; v < value_count; v++) {
+            const struct model_value *value =
+                model_value_find(part->values, part->value_count, values[v]->name);
+            report_cell(table, value ? value->value : NAN);
+        }
+    }
+}
+
 void model_report_group(struct report_section *in, const struct model *model,
                         const struct model_group *group) {
     bool is_alone = model->group_count == 1;
-    struct report_section *section = report_section(in, group->name, is_alone ? NULL : group->name, false);
+    const char *title = is_alone ? NULL : group->name[0] ? group->name : "(empty)";
+    struct report_section *section = report_section(in, group->name, title, false);
     report_number(section, "rows", NULL, (double)group->rows, NULL, 0, false);
-    for (size_t p = 0; p < group->part_count; p++) {
+    if (group->part_count > PARTS_IN_FULL)
+        report_table_of_parts(section, model, group);
+    for (size_t p = 0; group->part_count <= PARTS_IN_FULL && p < group->part_count; p++) {
         const struct model_part *part = &group->parts[p];
         cleanup_free char *label = part_label(part);
         struct report_section *of_part =

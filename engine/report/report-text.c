@@ -20,7 +20,7 @@ static void print_padded(FILE *stream, const char *text, int width, bool left) {
 static void print_title(const char *title, FILE *stream) {
     fputc('\n', stream);
     shown_print(stream, title, false);
-    fputc('\n', stream);
+    fputs(title[0] ? "\n" : "", stream);
 }
 
 /* ---- Tables */

@@ -39,7 +39,7 @@ void report_free(struct report *report); /* NULL is fine */
 void report_cleanup(struct report **report);
 
 /* All texts are copied. A DETAIL is printed only when details are asked for, and in JSON always. TITLE may be
- * NULL: the section is not set off. */
+ * NULL: the section is not set off; "": by a blank line alone. */
 struct report_section *report_section(struct report_section *in, const char *name, const char *title,
                                       bool detail);
 /* LABEL NULL: the name; "": the value stands alone on its line. A number that is not finite is "-" and null.

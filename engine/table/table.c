@@ -558,17 +558,34 @@ static void loading_clear(struct loading *loading) {
     free(loading->values), free(loading->in_values), free(loading->sets);
 }
 
+static int load_inputs(const struct loading *loading, struct failure *failure) {
+    struct table *table = loading->table;
+    int r = 0;
+    table->rows_flagged = table->rows_elsewhere = 0;
+    for (size_t i = 0; r == 0 && i < table->input_count; i++) {
+        table->private->inputs[i].about.rows = 0;
+        r = load_input(loading, (uint32_t)i, failure);
+    }
+    return r;
+}
+
 int table_load(struct table *table, const struct table_selection *selection, struct failure *failure) {
     cleanup(loading_clear) struct loading loading = {.table = table, .selection = selection};
+    struct table_selection all = *selection;
     int r = plan(&loading, failure);
     if (r < 0)
         return r;
     prepare_results(table, selection);
-    for (size_t i = 0; i < table->input_count; i++) {
-        r = load_input(&loading, (uint32_t)i, failure);
-        if (r < 0)
-            return r;
+    r = load_inputs(&loading, failure);
+    if (r == 0 && table->rows == 0 && table->rows_flagged > 0) {
+        table->ignores_flags = all.with_flagged = true;
+        loading.selection = &all;
+        r = load_inputs(&loading, failure);
+        add_note(table, "all %zu rows were flagged by gates and are used all the same", table->rows);
     }
+    loading.selection = selection;
+    if (r < 0)
+        return r;
     for (size_t j = 0; j < selection->category_count; j++)
         sort_levels(table, j, &loading.sets[j]);
     return 0;

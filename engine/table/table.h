@@ -96,7 +96,9 @@ struct table {
     /* After table_load: */
     size_t rows;
     uint64_t rows_flagged, rows_elsewhere; /* left out: by gates, by the condition */
-    struct table_numbers *numbers;         /* of the selection, in its order */
+    bool
+        ignores_flags; /* every row was flagged, which leaves nothing to choose by: all are used, and noted */
+    struct table_numbers *numbers; /* of the selection, in its order */
     size_t number_count;
     struct table_category *categories;
     size_t category_count;

@@ -38,7 +38,8 @@ refuse "an unknown option" 2 "unknown option '--root'" "$agent" --stress --root 
 
 spin() { "$agent" --spin --milliseconds 200 >"$scratch/spin" && [ "$(wc -l <"$scratch/spin")" -eq "$pus" ] &&
     ! grep -vE "^spin$tab[0-9]+$tab[0-9]{9,10}$tab(aperf|cpufreq|cycles)$tab[0-9]*$" "$scratch/spin"; }
-check "every PU says how fast it was" spin
+# Beside others a PU may not be kept for long enough to know, which is said: it is asked again.
+check "every PU says how fast it was" eventually spin
 possible() { awk -F"$tab" '$3 < 2e8 || $3 > 8e9 {exit 1}' "$scratch/spin"; }
 check "as fast as processors are" possible
 "$ASSAY_BUILD/tests/machines/machine-tree" intel-pstate:cores=2 "$scratch/machine" || exit 1

@@ -80,10 +80,10 @@ is "... beside those that are" "$(member results/tables/odd.csv | cut -d, -f1,12
 "$ASSAY" fit linear "$archive" --table panels --response time --terms work --brief >"$scratch/fit" 2>&1
 check "assay fit reads it, with its units: the time of an operation is 1 / RATE" grep -qE '^ *work +4e-10 .* s$' "$scratch/fit"
 "$ASSAY" fit linear "$archive" --table panels --response time --terms 'N^2*column + N*column^2 + column^3' --by remark --brief >"$scratch/fit" 2>&1
-is "... by its texts: (N^3 - (N - column)^3) 2/3 / RATE" "$(grep -A6 '^remark : 28 rows' "$scratch/fit" | awk '/column/ {print $2}' | xargs)" "8e-10 -8e-10 2.666667e-10"
+is "... by its texts: (N^3 - (N - column)^3) 2/3 / RATE" "$(awk '/^rows +28$/ {on = 1} on && $1 ~ /column/ {print $2} /^$/ {on = 0}' "$scratch/fit" | xargs)" "8e-10 -8e-10 2.666667e-10"
 "$ASSAY" fit linear "$archive" --response time --terms N^3 --by checks --brief -o "$scratch/cubic.json" >/dev/null
 is "a model of the results knows N, and groups by a text" \
-    "$("$ASSAY" model eval "$scratch/cubic.json" N=3000 checks=unchecked 2>/dev/null | grep -o 'unchecked: time = [^,]*')" "unchecked: time = 7.2 s"
+    "$("$ASSAY" model eval "$scratch/cubic.json" N=3000 checks=unchecked 2>/dev/null | awk 'NR == 1 {print $3, $4} NR == 2 {print $1, $2, $3}' | xargs)" "time (s) 3000 unchecked 7.2"
 refuse "a table that is not there is refused" 2 "no member 'results/tables/panel.csv'" "$ASSAY" fit "$archive" --table panel
 
 # Going on: the tables are made anew, of all parts.

@@ -268,3 +268,35 @@ TEST(questions) {
     expression_free(expression);
     expression_free(NULL);
 }
+
+TEST(comparisons_with_texts) {
+    static const char *const columns[] = {"host", "size"};
+    /* size, then whether each comparison holds, and what the condition then is */
+    static const struct {
+        const char *text;
+        double values[4], expected;
+    } cases[] = {
+        {"host == 'a'", {NAN, 0, 1}, 1},
+        {"host != \"it's\" and size > 2", {NAN, 3, 0}, 1},
+        {"host == 'a' or host=='b'", {NAN, 3, 0, 1}, 1},
+        {"not host == 'a'", {NAN, 3, 1}, 0},
+    };
+    struct failure failure = {0};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        cleanup(expression_cleanup) struct expression *condition = NULL;
+        size_t name = 9;
+        assert_int_equal(expression_parse_condition(cases[i].text, columns, 2, &condition, &failure), 0);
+        assert_true(expression_comparison_count(condition) == (i == 2 ? 2 : 1));
+        assert_string_equal(expression_comparison(condition, 0, &name), i == 1 ? "it's" : "a");
+        assert_int_equal(name, 0);
+        assert_false(expression_uses(condition, 0));
+        assert_true(expression_value(condition, cases[i].values) == cases[i].expected);
+    }
+    static const char *const refused[] = {"host == 'a", "'a' == host", "host < 'a'"};
+    for (size_t i = 0; i < sizeof refused / sizeof *refused; i++) {
+        struct expression *condition = NULL;
+        assert_true(expression_parse_condition(refused[i], columns, 2, &condition, &failure) < 0);
+    }
+    struct expression *other = NULL;
+    assert_true(expression_parse("host == 'a'", columns, 2, NULL, 0, 0, &other, &failure) < 0);
+}

@@ -133,7 +133,8 @@ TEST(refusals) {
     } cases[] = {
         {"slope", "x,time\n1,2\n", "which column is the size", {.response = "time"}},
         {"slope", "size,time\n1,2\n", "there is no size column '1'", {.response = "time", .terms = "1"}},
-        {"mean", "x\n1\n", "unknown name", {.response = "y"}},
+        {"mean", "x\n1\n", "there is no response column 'y'", {.response = "y"}},
+        {"mean", "x\n1\n", "unknown name 'y'", {.response = "1 / y"}},
         {"meen", "x\n1\n", "did you mean", {.response = "x"}},
         {"slope", "size,time,w\n1,2,-1\n1,3,1\n", "the weight is -1", {.response = "time", .weights = "w"}},
     };
