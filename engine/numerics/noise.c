@@ -19,9 +19,6 @@ static const double settled = 1e-10;  /* mean square of the relative change of t
 static const double tame = 1e4;       /* a condition number whose square costs half of the digits */
 static const double rounding = 1e-13; /* of a log likelihood, which is a sum */
 
-typedef int (*append_function)(struct least_squares *sums, size_t rows, const double *x, size_t stride,
-                               const double *y, const double *weights);
-
 /* Coefficients of the deviation: of the constant, then of each column. */
 struct search {
     const struct noise_problem *problem;
@@ -34,8 +31,8 @@ struct search {
     enum least_squares_role *roles;   /* of the coefficients */
     double floor;                     /* of the constant */
     double logarithms;                /* sum log sigma */
-    bool is_tame;                     /* well conditioned: sums of products do for the steps */
-    bool has_mean;                    /* some column has a part in the mean */
+    bool is_tame;  /* well conditioned: sums of products do for the mean of all steps but the LAST */
+    bool has_mean; /* some column has a part in the mean */
 };
 
 static int search_init(struct search *ret, const struct noise_problem *problem) {
@@ -102,10 +99,10 @@ static double set_sigma(struct search *search, const double *coefficients) {
 }
 
 /* The mean for the deviations in hand (all equal where WEIGHTED is false), and the squares of its residuals.
- */
+ * LAST: not a step on the way, so with all digits. */
 static int find_mean(struct search *search, bool weighted, bool last, struct least_squares_fit *fit) {
     const struct noise_problem *problem = search->problem;
-    append_function append = search->is_tame && !last ? least_squares_append_products : least_squares_append;
+    bool by_products = search->is_tame && !last;
     if (weighted && !search->has_mean)
         return 0;
     for (size_t i = 0; i < problem->rows; i++)
@@ -113,7 +110,8 @@ static int find_mean(struct search *search, bool weighted, bool last, struct lea
                              (weighted ? search->sigma[i] * search->sigma[i] : 1);
     least_squares_fit_clear(fit);
     least_squares_reset(&search->mean);
-    int code = append(&search->mean, problem->rows, problem->x, problem->stride, problem->y, search->weights);
+    int code = (by_products ? least_squares_append_products : least_squares_append)(
+        &search->mean, problem->rows, problem->x, problem->stride, problem->y, search->weights);
     if (code == 0)
         code = least_squares_solve(&search->mean, problem->roles, fit);
     if (code < 0)
@@ -130,9 +128,9 @@ static int find_mean(struct search *search, bool weighted, bool last, struct lea
 }
 
 /* Coefficients to `tried`: regression of TARGETS (of a row; from `weights`) on 1 and the columns, with
- * weights curvature/s^2, the curvatures from `before`. */
+ * weights curvature/s^2, the curvatures from `before`. Products do: what they lose is lost in coefficients
+ * that hardly change the deviations. */
 static int regress(struct search *search, const double *targets) {
-    append_function append = search->is_tame ? least_squares_append_products : least_squares_append;
     const struct noise_problem *problem = search->problem;
     double y[CHUNK], w[CHUNK];
     least_squares_reset(&search->size);
@@ -145,7 +143,7 @@ static int regress(struct search *search, const double *targets) {
             for (size_t j = 1; j < search->order; j++)
                 search->chunk[i + j * CHUNK] = fabs(problem->x[begin + i + (j - 1) * problem->stride]);
         }
-        int code = append(&search->size, count, search->chunk, CHUNK, y, w);
+        int code = least_squares_append_products(&search->size, count, search->chunk, CHUNK, y, w);
         if (code < 0)
             return code;
     }

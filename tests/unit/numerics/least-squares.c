@@ -1,6 +1,7 @@
 /* Least squares against certified answers (NIST, Longley), against all active sets tried one by one, and
  * where columns depend on each other. */
 #include "engine/numerics/least-squares.h"
+#include "engine/numerics/logarithm.h"
 
 #include "tests/test.h"
 
@@ -122,6 +123,47 @@ TEST(weights_blocks_and_parts) {
     least_squares_clear(&parts[0]);
     least_squares_clear(&parts[1]);
     least_squares_clear(&repeated);
+}
+
+/* By products: the same with half of the digits; a column that depends is found. */
+TEST(products) {
+    struct least_squares sums;
+    struct least_squares_fit fit, exact;
+    make_rows();
+    exact = solve(ROWS, COLUMNS, weights, NULL);
+    assert_int_equal(least_squares_init(&sums, COLUMNS), 0);
+    assert_int_equal(least_squares_append_products(&sums, 300, x, ROWS, y, weights), 0);
+    assert_int_equal(least_squares_append_products(&sums, ROWS - 300, x + 300, ROWS, y + 300, weights + 300),
+                     0);
+    assert_int_equal(least_squares_solve(&sums, NULL, &fit), 0);
+    for (size_t j = 0; j < COLUMNS; j++)
+        assert_close(fit.estimate[j], exact.estimate[j], 1e-8, "estimate");
+    assert_close(fit.rss, exact.rss, 1e-8, "rss");
+    least_squares_fit_clear(&fit);
+    least_squares_reset(&sums);
+    for (size_t i = 0; i < ROWS; i++)
+        x[i + 3 * ROWS] = 2 * x[i + 2 * ROWS];
+    assert_int_equal(least_squares_append_products(&sums, ROWS, x, ROWS, y, NULL), 0);
+    assert_int_equal(least_squares_solve(&sums, NULL, &fit), 0);
+    assert_int_equal(fit.dependent, 3);
+    least_squares_fit_clear(&fit);
+    least_squares_fit_clear(&exact);
+    least_squares_clear(&sums);
+}
+
+TEST(logarithms) {
+    static double values[ROWS];
+    double sum = 0;
+    for (size_t i = 0; i < ROWS; i++) {
+        values[i] = i % 100 == 3 ? 0 : i == 650 ? 4e-320 : exp(300 * (test_random() - 0.5));
+        sum += values[i] > 0 ? log(values[i]) : 0;
+    }
+    assert_close(logarithm_sum(values, ROWS), sum, 1e-12, "all");
+    assert_close(logarithm_sum(values + 4, 90),
+                 logarithm_sum(values, 94) - log(values[0]) - log(values[1]) - log(values[2]), 1e-12, "some");
+    for (size_t i = 0; i < ROWS; i++)
+        values[i] = 1e300;
+    assert_close(logarithm_sum(values, 512), 512 * log(1e300), 1e-14, "large ones");
 }
 
 TEST(residuals_and_leverages) {
