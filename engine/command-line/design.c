@@ -234,11 +234,10 @@ static int find_kind(const char *name, enum design_kind *ret, struct failure *fa
     if (nearest)
         return failure_input(failure, NULL, 0, 0, "there is no kind of design '%.64s'; did you mean '%s'?",
                              name, nearest);
-    return failure_input(
-        failure, NULL, 0, 0,
-        "there is no kind of design '%.64s', expected factorial, uniform, log-uniform, latin-hypercube, "
-        "uniform-product or next",
-        name);
+    return failure_input(failure, NULL, 0, 0,
+                         "there is no kind of design '%.64s', expected factorial, uniform, log-uniform, "
+                         "latin-hypercube, uniform-product or next",
+                         name);
 }
 
 static int specify_kind(const struct verb_arguments *arguments, struct design_specification **ret,
@@ -382,7 +381,7 @@ static int run(const struct verb_arguments *arguments, struct failure *failure) 
     if (specification->repeat.wanted)
         fprintf(stderr,
                 "%" PRIu64 " repetitions, as 'repeat' has at most: a run stops when a row is known well "
-                "enough, a table cannot (--repetitions R writes another number)\n",
+                           "enough, a table cannot (--repetitions R writes another number)\n",
                 specification->repetitions);
     return write_design(design, order, output, failure);
 }
@@ -390,18 +389,15 @@ static int run(const struct verb_arguments *arguments, struct failure *failure) 
 static const struct verb_option options[] = {
     {"--from", 0, "FILE",
      "take the design from the 'design:' of a campaign or experiment, or from a table in a file that ends in "
-     ".csv (- is "
-     "standard input)",
+     ".csv (- is standard input)",
      false},
     {"--rows", 0, "N",
      "rows to draw, for uniform, log-uniform and latin-hypercube; next: to choose, at most 1000 (default 20, "
-     "or as "
-     "many as the budget has room for)",
+     "or as many as the budget has room for)",
      false},
     {"--seed", 0, "SEED",
      "a whole number from 0 to 18446744073709551615; the same seed gives the same file on every machine "
-     "(default: drawn "
-     "from the system, and printed)",
+     "(default: drawn from the system, and printed)",
      false},
     {"--order", 0, "ORDER",
      "random (default): all lines shuffled as one, or those of each block; or as-written", false},
@@ -430,8 +426,7 @@ static const struct verb_option options[] = {
      true},
     {"--experiment", 0, "WHAT",
      "next: whose factors the rows must have: a name, an experiment.yaml, a campaign or an archive; none: "
-     "the "
-     "columns of the model (default: that of the archive which the model was fitted to)",
+     "the columns of the model (default: that of the archive which the model was fitted to)",
      false},
     {"--candidates", 0, "FILE", "next: choose from the rows of this CSV file", false},
     {"--group", 0, "NAME", "next: serve this group of the model, such as dahu-3/0, and not all of them",
@@ -441,8 +436,7 @@ static const struct verb_option options[] = {
      "next: seconds that a row takes, over factors and response, where the model predicts no time", false},
     {"--weights", 0, "EXPRESSION",
      "next: of a unit, over factors and response, in place of the model's noise: where it is in proportion "
-     "to "
-     "the time, '1 / max(duration, 1e-4)^2'",
+     "to the time, '1 / max(duration, 1e-4)^2'",
      false},
     {"--json", 0, NULL, "next: print the rows and what they gain as JSON, on standard output", false},
     {"--output", 'o', "FILE", "write to FILE, whole or not at all, instead of standard output", false},
@@ -455,81 +449,58 @@ const struct verb verb_design = {
     .synopsis = "assay design (KIND FACTOR... | --from FILE | next MODEL) [OPTIONS]",
     .description =
         "Writes a design as CSV: a line for each measurement, a column for each factor. The lines stand in "
-        "the order in "
-        "which they are to be measured, random unless told otherwise. A campaign takes such a file with "
-        "'design: {file: FILE, order: as-written}'; it takes the same generators itself, as 'design: "
-        "{generate: ...}'.\n\n"
+        "the order in which they are to be measured, random unless told otherwise. A campaign takes such a "
+        "file with 'design: {file: FILE, order: as-written}'; it takes the same generators itself, as "
+        "'design: {generate: ...}'.\n\n"
         "A FACTOR is NAME=LOW..HIGH, NAME=LOW..HIGH:STEP, or a list, NAME=A,B,C. A range whose ends are "
-        "written without a "
-        "decimal point is one of whole numbers: x=0..1 has two values, x=0.0..1.0 all that lie between. "
-        "Sizes may have "
-        "units, as in size=1..64MiB.\n\n"
+        "written without a decimal point is one of whole numbers: x=0..1 has two values, x=0.0..1.0 all that "
+        "lie between. Sizes may have units, as in size=1..64MiB.\n\n"
         "The kinds are:\n\n"
         "factorial: every combination of the factors' values; the last factor changes fastest.\n\n"
         "uniform: --rows independent rows, every value of a factor as likely as any other.\n\n"
         "log-uniform: the same, uniform in the logarithm: as many values from 1 to 10 as from 1000 to 10000. "
-        "Usual for the "
-        "sizes of messages. Whole numbers are rounded down.\n\n"
+        "Usual for the sizes of messages. Whole numbers are rounded down.\n\n"
         "latin-hypercube: --rows rows that fill the space more evenly: each factor's range is cut in as many "
-        "parts as there "
-        "are rows, and every part has one row.\n\n"
+        "parts as there are rows, and every part has one row.\n\n"
         "uniform-product: sizes of matrices (factors m, n and k unless named) whose product goes down from "
-        "--max-product in "
-        "even steps, each with a jitter of a thousandth of --max-product. For each product, --batch sizes "
-        "are drawn, from "
-        "cubes to needles, and all their permutations are rows. 2048,2048,2048 and 1,1,1 to 4,4,4 are "
-        "added.\n\n"
+        "--max-product in even steps, each with a jitter of a thousandth of --max-product. For each product, "
+        "--batch sizes are drawn, from cubes to needles, and all their permutations are rows. 2048,2048,2048 "
+        "and 1,1,1 to 4,4,4 are added.\n\n"
         "next MODEL closes the loop from a model, which 'assay fit' wrote, back to a design: it chooses the "
-        "rows that "
-        "would make the model surest. It starts from the covariance of the coefficients, draws some thousand "
-        "places "
-        "within the domain of the model (its factors' ranges and those of their products, and the "
-        "experiment's "
-        "bounds), its borders with them, and takes rows one by one, exchanging them until no exchange gains "
-        "anything. With --budget a row also has to be worth its time, by the model's own prediction, but no "
-        "less "
-        "than its sigma. Averages over the domain count every drawn place the same; a range over two decades "
-        "or "
-        "more is drawn evenly in the logarithm. A row is measured in all of the model's groups (cores, "
-        "nodes), and "
-        "the average over them counts; where groups are made by a factor or a control, that is a column, "
-        "too. The "
-        "table has the columns of the experiment and goes as it is into 'design:' of a campaign; rows may "
-        "come "
-        "several times, and those come first that gain most. On standard error: what it gains, in the "
-        "prediction's "
-        "average standard error, and the time it takes.\n\n"
+        "rows that would make the model surest. It starts from the covariance of the coefficients, draws "
+        "some thousand places within the domain of the model (its factors' ranges and those of their "
+        "products, and the experiment's bounds), its borders with them, and takes rows one by one, "
+        "exchanging them until no exchange gains anything. With --budget a row also has to be worth its "
+        "time, by the model's own prediction, but no less than its sigma. Averages over the domain count "
+        "every drawn place the same; a range over two decades or more is drawn evenly in the logarithm. A "
+        "row is measured in all of the model's groups (cores, nodes), and the average over them counts; "
+        "where groups are made by a factor or a control, that is a column, too. The table has the columns of "
+        "the experiment and goes as it is into 'design:' of a campaign; rows may come several times, and "
+        "those come first that gain most. On standard error: what it gains, in the prediction's average "
+        "standard error, and the time it takes.\n\n"
         "Columns called control.NAME are states of the node: turbo, hyperthreads, governor, frequency, "
         "energy-preference, idle-states, uncore-frequency, numa-balancing, transparent-huge-pages, daemons. "
-        "Every "
-        "design may have them, and no experiment needs to know them; their values are texts. The lines are "
-        "then in "
-        "blocks of one state, since setting it takes time: a block of every state, in random order, random "
-        "within "
-        "the block; with --blocks N, N rounds of such blocks, each with its share of the repetitions.\n\n"
+        "Every design may have them, and no experiment needs to know them; their values are texts. The lines "
+        "are then in blocks of one state, since setting it takes time: a block of every state, in random "
+        "order, random within the block; with --blocks N, N rounds of such blocks, each with its share of "
+        "the repetitions.\n\n"
         "The random numbers are those of xoshiro256**, seeded by splitmix64. The table and the order of its "
-        "lines are drawn "
-        "from two independent streams of the one seed: a table that was written with '--order as-written' "
-        "and is shuffled "
-        "later, with '--from FILE.csv --seed SEED', gets the order that it would have had.\n\n"
+        "lines are drawn from two independent streams of the one seed: a table that was written with "
+        "'--order as-written' and is shuffled later, with '--from FILE.csv --seed SEED', gets the order that "
+        "it would have had.\n\n"
         "Expressions have + - * / % ^, comparisons, and, or, not, and the functions min, max, ceil, floor, "
-        "sqrt, cbrt, "
-        "abs, log2, gcd, lcm, round_down(x, multiple) and grid_rows(n), the largest divisor of n up to its "
-        "square root, over the columns before them.\n\n"
+        "sqrt, cbrt, abs, log2, gcd, lcm, round_down(x, multiple) and grid_rows(n), the largest divisor of n "
+        "up to its square root, over the columns before them.\n\n"
         "In a campaign or an experiment, 'design:' takes the same in YAML: the path of a CSV file; or a "
-        "mapping "
-        "with 'file' or 'generate', and 'factors', 'rows', 'compute', the options of uniform-product by "
-        "their "
-        "names ('max-product', 'max-size', 'products', 'batch', 'fixed', 'add'), and for every kind 'cross', "
-        "'seed', "
-        "'order', 'repetitions' or 'repeat', and 'blocks', which belong inside 'design' and not beside it. A "
-        "factor of a "
-        "factorial "
-        "is a list of values; one that is drawn, [low, high] or {choices: [...]}; either may be "
-        "{from: LOW, to: HIGH, step: STEP}, or {from: LOW, to: HIGH, steps: COUNT, scale: log}, COUNT values "
-        "with both ends, in equal ratios (scale: linear: at equal distances). Without 'generate', 'factors' "
-        "are those of a factorial. Where the experiment says what they mean, values may be shares and times, "
-        "as in N: [20000, 80%, 10min]; they become numbers when the nodes are known:\n\n"
+        "mapping with 'file' or 'generate', and 'factors', 'rows', 'compute', the options of uniform-product "
+        "by their names ('max-product', 'max-size', 'products', 'batch', 'fixed', 'add'), and for every kind "
+        "'cross', 'seed', 'order', 'repetitions' or 'repeat', and 'blocks', which belong inside 'design' and "
+        "not beside it. A factor of a factorial is a list of values; one that is drawn, [low, high] or "
+        "{choices: [...]}; either may be {from: LOW, to: HIGH, step: STEP}, or {from: LOW, to: HIGH, steps: "
+        "COUNT, scale: log}, COUNT values with both ends, in equal ratios (scale: linear: at equal "
+        "distances). Without 'generate', 'factors' are those of a factorial. Where the experiment says what "
+        "they mean, values may be shares and times, as in N: [20000, 80%, 10min]; they become numbers when "
+        "the nodes are known:\n\n"
         "  design: {file: sizes.csv, order: as-written, repetitions: 10}\n"
         "  design: {generate: factorial,\n"
         "           factors: {n: {from: 1000, to: 9000, step: 1000}, nb: [64, 128]}}\n"
@@ -546,12 +517,10 @@ const struct verb verb_design = {
         "  design: {file: sizes.csv, repeat: {until: {ci: 2%, at-most: 50}}}\n\n"
         "'repeat' has a run measure each row until the confidence interval of its mean is narrow enough: to "
         "either side, 'ci' (relative to the mean) at the 'confidence' given (95%), after 'at-least' (2) "
-        "repetitions, and no more than 'at-most'. The mean of 'response' is taken over means of "
-        "measurements 'between: [node, block]' (the default: one for each node in each repetition), [node] "
-        "or "
-        "[block], and never over measurements of one process. Each repetition has blocks and processes of "
-        "its "
-        "own. A table that is written has all repetitions.\n\n"
+        "repetitions, and no more than 'at-most'. The mean of 'response' is taken over means of measurements "
+        "'between: [node, block]' (the default: one for each node in each repetition), [node] or [block], "
+        "and never over measurements of one process. Each repetition has blocks and processes of its own. A "
+        "table that is written has all repetitions.\n\n"
         "Examples:\n\n"
         "  assay design uniform-product --compute 'lda=max(m, n, k)' -o sizes.csv\n"
         "  assay design uniform-product m n k --fixed k=128 --products 20 --seed 42\n"

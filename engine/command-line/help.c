@@ -68,8 +68,7 @@ const struct verb verb_help = {
         "    assay help --man fit | man -l -\n"
         "\n"
         "'assay help campaign' prints the reference of the campaign file, and so on: experiments of your "
-        "own, "
-        "testbeds, runs and archives, models. These are also assay-campaign(7) and its like.\n",
+        "own, testbeds, runs and archives, models. These are also assay-campaign(7) and its like.\n",
     .options = options,
     .operands_least = 0,
     .operands_most = 1,

@@ -11,12 +11,9 @@ static const char program_summary[] = "reproducible calibration campaigns for HP
 
 static const char program_description[] =
     "assay runs calibration campaigns. One command prepares an experiment on the nodes of a testbed, records "
-    "what "
-    "they are, measures in randomised order from a design, and seals everything that is needed to trust and "
-    "repeat "
-    "the result into one archive. Fit plugins turn archives into models, and prediction plugins turn models "
-    "into "
-    "predicted times.\n"
+    "what they are, measures in randomised order from a design, and seals everything that is needed to trust "
+    "and repeat the result into one archive. Fit plugins turn archives into models, and prediction plugins "
+    "turn models into predicted times.\n"
     "\n"
     "    assay run campaign.yaml        runs a campaign and seals its archive\n"
     "    assay nodes run -w LIST -- ... runs a command on many nodes\n"
@@ -36,9 +33,8 @@ static const struct {
     {FAILURE_EXPERIMENT, "the experiment ran and failed; its archive says so"},
     {FAILURE_INTERRUPTED, "interrupted by the user or a signal; what there was is sealed"},
     {FAILURE_VERIFICATION, "an archive is damaged, hostile, or not what its manifest says"},
-    {FAILURE_PARTIAL,
-     "a run ended in good order before every unit was done (its deadline, SIGUSR2, SIGTERM); "
-     "what there is was sealed"},
+    {FAILURE_PARTIAL, "a run ended in good order before every unit was done (its deadline, SIGUSR2, "
+                      "SIGTERM); what there is was sealed"},
 };
 
 static const struct {

@@ -1,8 +1,12 @@
 /* assay nodes: commands and files on many nodes at once, over ssh. */
 #include "engine/command-line/nodes.h"
 
+#include "engine/foundation/cleanup.h"
+#include "engine/foundation/memory.h"
+
 #include <errno.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* Which of them takes an option. */
@@ -12,25 +16,30 @@ static const struct action {
     const char *name;
     unsigned bit;
     size_t least, most; /* operands, without the action's own name */
-    const char *expected;
-    int (*run)(const struct verb_arguments *arguments, struct failure *failure);
+    const char *expected, *doing;
+    bool leave_controls;
+    int (*check)(const struct verb_arguments *arguments, struct failure *failure); /* before connecting */
+    /* NULL: CHECK does it all. */
+    int (*act)(struct nodes *nodes, const struct verb_arguments *arguments, struct failure *failure);
 } actions[] = {
-    {"run", RUN, 1, SIZE_MAX, "-- and a command", nodes_run},
-    {"put", PUT, 2, SIZE_MAX, "files, and where they go", nodes_put},
-    {"get", GET, 2, 2, "a path on the nodes, and a folder here", nodes_get},
-    {"show", SHOW, 0, 0, "none", nodes_show},
-    {"clean", CLEAN, 0, 0, "none", nodes_clean},
-    {"controls", CONTROLS, 0, 0, "none", nodes_controls},
-    {"restore", RESTORE, 0, 0, "none", nodes_restore},
-    {"capture", CAPTURE, 0, 0, "none", nodes_capture},
+    {"run", RUN, 1, SIZE_MAX, "-- and a command", "running", false, nodes_run, NULL},
+    {"put", PUT, 2, SIZE_MAX, "files, and where they go", "put", false, nodes_put_check, nodes_put},
+    {"get", GET, 2, 2, "a path on the nodes, and a folder here", "get", false, nodes_get_check, nodes_get},
+    {"show", SHOW, 0, 0, "none", "looking", false, NULL, nodes_show},
+    {"clean", CLEAN, 0, 0, "none", "cleaning", false, NULL, nodes_clean},
+    {"controls", CONTROLS, 0, 0, "none", "looking", true, NULL, nodes_controls},
+    /* Our own agents are not to restore by themselves: what the tool does is reported, and nothing else is
+     * done. */
+    {"restore", RESTORE, 0, 0, "none", "restoring", true, NULL, nodes_restore},
+    {"capture", CAPTURE, 0, 0, "none", "capturing", true, nodes_capture_check, nodes_capture},
 };
 enum { ACTION_COUNT = sizeof actions / sizeof *actions };
 
 static const struct verb_option options[] = {
     {"--nodes", 'w', "LIST",
      "the nodes: names or [user@]name[:port], parted by commas, with ranges as in dahu-[1-32,40]; @FILE "
-     "reads "
-     "them from a file, any number a line. May be given several times. Without it, the variable ASSAY_NODES.",
+     "reads them from a file, any number a line. May be given several times. Without it, the variable "
+     "ASSAY_NODES.",
      true},
     {"--user", 'l', "USER", "the user on the nodes, where LIST does not say", false},
     {"--port", 'p', "PORT", "the port of their ssh servers, where LIST does not say", false},
@@ -42,8 +51,7 @@ static const struct verb_option options[] = {
     {"--known-hosts", 0, "FILE", "the host keys that are known, in place of ~/.ssh/known_hosts", false},
     {"--accept-new", 0, "FILE",
      "accept host keys that nobody knows, note them in FILE, and expect them from then on. Without it, a "
-     "node "
-     "whose key is not known is refused; one whose key has changed always is.",
+     "node whose key is not known is refused; one whose key has changed always is.",
      false},
     {"--window", 0, "N", "connections that are being set up at once; default: 64", false},
     {"--timeout", 0, "TIME", "for each step of connecting, such as 10s; default: 20s", false},
@@ -51,13 +59,11 @@ static const struct verb_option options[] = {
      "an agent that has not heard from here for so long ends its commands and leaves; default: 5min", false},
     {"--agent", 0, "KIND",
      "auto: the binary that comes with assay, or where that does not run one built there from source; "
-     "binary; "
-     "source",
+     "binary; source",
      false},
     {"--workspace", 0, "FOLDER",
      "where on the nodes the run directory is made, which is gone afterwards; default: TMPDIR, /tmp, "
-     "/var/tmp, "
-     "~/.cache/assay or /dev/shm, the first that will do",
+     "/var/tmp, ~/.cache/assay or /dev/shm, the first that will do",
      false},
     {"--json", 0, NULL,
      "run: a JSON object a node, one a line, and one about all; show, controls, restore: one JSON object",
@@ -79,8 +85,7 @@ static const struct verb_option options[] = {
     {"--dry-run", 'n', NULL, "clean, restore: only list what is left over", false},
     {"--force", 0, NULL,
      "clean: end agents too that somebody is connected to, that have been alone for less than 30 s, or that "
-     "do "
-     "not answer; restore: put back too what an agent that is there has changed",
+     "do not answer; restore: put back too what an agent that is there has changed",
      false},
     {NULL, 0, NULL, NULL, false},
 };
@@ -116,10 +121,105 @@ static const struct action *find_action(const char *name, struct failure *failur
     return NULL;
 }
 
-static int run(const struct verb_arguments *arguments, struct failure *failure) {
-    const struct action *action = find_action(arguments->operands[0], failure);
-    if (!action)
-        return -EINVAL;
+/* ---- answers */
+
+static const char **names_of(const struct nodes *nodes) {
+    size_t count = node_group_count(nodes->group);
+    const char **names = xcalloc(count + 1, sizeof *names);
+    for (size_t i = 0; i < count; i++)
+        names[i] = node_group_name(nodes->group, i);
+    return names;
+}
+
+char *nodes_fold(const struct nodes *nodes, const size_t *numbers, size_t count) {
+    cleanup_free const char **names = xcalloc(count + 1, sizeof *names);
+    for (size_t i = 0; i < count; i++)
+        names[i] = node_group_name(nodes->group, numbers[i]);
+    struct text text;
+    text_init(&text, (size_t)HOST_LIST_MAX * (HOST_BYTES_MAX + 1));
+    host_list_fold(names, count, &text);
+    return text_take(&text);
+}
+
+void nodes_report_sections(struct nodes *nodes) {
+    size_t count = node_group_count(nodes->group);
+    nodes->sections = xcalloc(count + 1, sizeof *nodes->sections);
+    for (size_t i = 0; i < count; i++) {
+        nodes->sections[i] = report_section(nodes->answers, "node", NULL, true);
+        report_text(nodes->sections[i], "node", NULL, node_group_name(nodes->group, i), true);
+    }
+}
+
+void nodes_report_known(struct nodes *nodes) {
+    size_t count = node_group_count(nodes->group), known = 0;
+    cleanup_free size_t *numbers = xcalloc(count + 1, sizeof *numbers);
+    nodes_report_sections(nodes);
+    for (size_t i = 0; i < count; i++) {
+        bool is_known = nodes->failures[i].code == 0;
+        report_truth(nodes->sections[i], "known", NULL, is_known, true);
+        numbers[known] = i;
+        known += is_known;
+    }
+    cleanup_free char *names = nodes_fold(nodes, numbers, known), *line = xformat("%s   (%zu)", names, known);
+    report_text(nodes->report->root, NULL, known == 1 ? "node" : "nodes", known == 1 ? names : line, false);
+}
+
+void nodes_add_failures(struct nodes *nodes, const struct failure *failures) {
+    for (size_t i = 0; failures && i < node_group_count(nodes->group); i++)
+        if (nodes->failures[i].code == 0)
+            nodes->failures[i] = failures[i];
+}
+
+size_t nodes_count_good(const struct nodes *nodes) {
+    size_t good = 0;
+    for (size_t i = 0; i < node_group_count(nodes->group); i++)
+        good += nodes->failures[i].code == 0;
+    return good;
+}
+
+static int print_answers(const struct nodes *nodes, bool json, struct failure *failure) {
+    cleanup_free const char **names = names_of(nodes);
+    if (json) {
+        for (size_t i = 0; nodes->sections && i < node_group_count(nodes->group); i++)
+            if (nodes->failures[i].code < 0)
+                report_text(nodes->sections[i], "failure", NULL, nodes->failures[i].text, true);
+        cleanup(text_clear) struct text text;
+        text_init(&text, SIZE_MAX / 2);
+        int r = report_print_json(nodes->report, &text, failure);
+        fputs(r == 0 ? text.bytes : "", stdout);
+        return r;
+    }
+    report_fold(nodes->report->root, nodes->answers, names);
+    report_print(nodes->report, stdout, false);
+    return 0;
+}
+
+/* ---- the actions */
+
+/* One failure about all nodes that have one, FAILURE_SYSTEM and so exit code 1; 0 if there is none. */
+static int merge_failures(const struct nodes *nodes, const char *what, struct failure *failure) {
+    int r = nodes->failures ? node_failures_merge(nodes->group, nodes->failures, what, failure) : 0;
+    if (r < 0 && failure->kind != FAILURE_INTERRUPTED)
+        failure->kind = FAILURE_SYSTEM;
+    return r;
+}
+
+static int act(const struct action *action, struct nodes *nodes, const struct verb_arguments *arguments,
+               struct failure *failure) {
+    nodes->report = report_new();
+    nodes->answers = report_list(nodes->report->root, "nodes");
+    nodes_doing(nodes, action->doing);
+    int r = action->act(nodes, arguments, failure);
+    nodes_doing(nodes, NULL);
+    /* What was done before a failure of all is worth to be known too. */
+    int printed = print_answers(nodes, verb_switch(arguments, "--json"), r < 0 ? NULL : failure);
+    r = r < 0 ? r : printed;
+    return r < 0 ? r : merge_failures(nodes, action->doing, failure);
+}
+
+/* Does ACTION take what it is given? */
+static int check(const struct action *action, const struct verb_arguments *arguments,
+                 struct failure *failure) {
     size_t count = arguments->operand_count - 1;
     if (count < action->least || count > action->most)
         return failure_input(failure, NULL, 0, 0, "'assay nodes %s' has %zu operands; expected %s",
@@ -128,7 +228,19 @@ static int run(const struct verb_arguments *arguments, struct failure *failure) 
         if (verb_switch(arguments, taken_by[i].name) && !(taken_by[i].actions & action->bit))
             return failure_input(failure, NULL, 0, 0, "'assay nodes %s' has no option '%s'", action->name,
                                  taken_by[i].name);
-    return action->run(arguments, failure);
+    return action->check ? action->check(arguments, failure) : 0;
+}
+
+static int run(const struct verb_arguments *arguments, struct failure *failure) {
+    const struct action *action = find_action(arguments->operands[0], failure);
+    int r = action ? check(action, arguments, failure) : -EINVAL;
+    if (r < 0 || !action->act)
+        return r;
+    struct nodes nodes = {0};
+    r = nodes_open(&nodes, arguments, action->leave_controls, failure);
+    if (r == 0)
+        r = act(action, &nodes, arguments, failure);
+    return nodes_close(&nodes, r, failure);
 }
 
 const struct verb verb_nodes = {
@@ -143,8 +255,7 @@ const struct verb verb_nodes = {
         "the exit code is 1.\n"
         "\n"
         "run runs a command on each, and prints equal answers once. The command's words reach it as they "
-        "are, "
-        "never through a shell; a shell has to be asked for. The exit code is 3 when it failed on some "
+        "are, never through a shell; a shell has to be asked for. The exit code is 3 when it failed on some "
         "node:\n"
         "\n"
         "    assay nodes run -w 'dahu-[1-32].grenoble' -- uname -r\n"
@@ -173,15 +284,13 @@ const struct verb verb_nodes = {
         "    assay nodes clean -w @hosts --dry-run\n"
         "\n"
         "controls tells what a campaign can set on the nodes: how it stands, what it may be, by which "
-        "driver, "
-        "or why it cannot be set; and who has the controls now. What is equal is printed once. It changes "
-        "nothing:\n"
+        "driver, or why it cannot be set; and who has the controls now. What is equal is printed once. It "
+        "changes nothing:\n"
         "\n"
         "    assay nodes controls -w @hosts --probes\n"
         "\n"
         "restore puts back what a run has changed whose agent is gone, killed together with its guardian: "
-        "the "
-        "node kept what there was. Every agent does that when it starts, and show tells of it; those of "
+        "the node kept what there was. Every agent does that when it starts, and show tells of it; those of "
         "controls, restore and capture leave all as it is, so that it can be seen. After a restart of the "
         "node there is nothing to do. Files that do not take what they held are named, and the exit code is "
         "1:\n"
@@ -189,9 +298,8 @@ const struct verb verb_nodes = {
         "    assay nodes restore -w @hosts --dry-run\n"
         "\n"
         "capture fetches the files of /sys and /proc in which each node shows itself, as FOLDER/NODE.tar. "
-        "Such "
-        "a capture, unpacked, stands for the node wherever the agent is asked about one, with no node at "
-        "hand:\n"
+        "Such a capture, unpacked, stands for the node wherever the agent is asked about one, with no node "
+        "at hand:\n"
         "\n"
         "    assay nodes capture -w @hosts -o captures\n"
         "    mkdir dahu-3 && tar -xf captures/dahu-3.tar -C dahu-3\n"

@@ -144,10 +144,9 @@ static int run(const struct verb_arguments *arguments, struct failure *failure) 
     cleanup(campaign_cleanup) struct campaign *campaign = NULL;
     r = recorded_run_open(arguments->operands[0], &recorded, failure);
     if (r == 0 && recorded.is_recorded && verb_switch(arguments, "--resume"))
-        return failure_input(
-            failure, arguments->operands[0], 0, 0,
-            "what was run before is run again from its beginning; to continue a run that has "
-            "ended early give 'assay resume' its folder");
+        return failure_input(failure, arguments->operands[0], 0, 0,
+                             "what was run before is run again from its beginning; to continue a run that "
+                             "has ended early give 'assay resume' its folder");
     overrides.written = recorded.written;
     if (r == 0)
         r = campaign_read(recorded.campaign, &installation, &overrides, &campaign, failure);
@@ -169,49 +168,37 @@ const struct verb verb_run = {
     .name = "run",
     .summary = "run a campaign and seal its archive",
     .synopsis = "assay run CAMPAIGN.yaml|ARCHIVE.zip [-o FOLDER] [--set NAME=VALUE]... [--seed SEED] "
-                "[--nodes LIST]... "
-                "[--spares LIST]... "
-                "[--until WHEN] [--resubmit] [--resume] [--dry-run]",
+                "[--nodes LIST]... [--spares LIST]... [--until WHEN] [--resubmit] [--resume] [--dry-run]",
     .description =
-        "Runs the campaign: reserves its nodes, prepares the experiment on them, measures every "
-        "unit of the design in "
-        "the order that the design says (random unless it says otherwise), and seals results and "
-        "provenance into one "
-        "archive, whose path is printed on standard output.\n\n"
-        "A unit that is shown as done is on disk. Ctrl-C ends the measurements and seals what "
-        "there is; a run that "
-        "fails is sealed too, and its archive says so. The run's folder, beside the archive, "
-        "keeps the same files.\n\n"
+        "Runs the campaign: reserves its nodes, prepares the experiment on them, measures every unit of the "
+        "design in the order that the design says (random unless it says otherwise), and seals results and "
+        "provenance into one archive, whose path is printed on standard output.\n\n"
+        "A unit that is shown as done is on disk. Ctrl-C ends the measurements and seals what there is; a "
+        "run that fails is sealed too, and its archive says so. The run's folder, beside the archive, keeps "
+        "the same files.\n\n"
         "A run whose time is limited (--until, the campaign's walltime, the end of the Slurm job that this "
         "program runs in; the earliest counts) begins no unit that could not end in time, and is restored "
-        "and "
-        "sealed before it is over, as is one that gets SIGUSR2 or SIGTERM. Unless all was done by then, its "
-        "status is partial, the exit code 6, and results/missing.csv in its archive has the units that are "
-        "not done.\n\n"
-        "A run that was killed, or that ended before all was measured, is continued by 'assay resume'. "
-        "When such a run of the same campaign, with the same options, is in the folder, this says so before "
-        "it "
+        "and sealed before it is over, as is one that gets SIGUSR2 or SIGTERM. Unless all was done by then, "
+        "its status is partial, the exit code 6, and results/missing.csv in its archive has the units that "
+        "are not done.\n\n"
+        "A run that was killed, or that ended before all was measured, is continued by 'assay resume'. When "
+        "such a run of the same campaign, with the same options, is in the folder, this says so before it "
         "begins a new one; with --resume it goes on with it instead, or refuses with the difference where "
-        "the "
-        "campaign was changed since.\n\n"
+        "the campaign was changed since.\n\n"
         "An archive is run again: its campaign, with the experiment, the source, the design and the seed "
-        "that "
-        "it has, on the nodes that it names; --set, --seed and --nodes count over what it was run with. So "
-        "is "
-        "the campaign.yaml of an archive that was extracted, or of a run's folder, unless it was edited.\n\n"
-        "Without a seed, in the campaign or by --seed, one is drawn from the system; it is "
-        "printed and recorded, and "
-        "giving it again gives the same design in the same order.\n\n"
-        "Nodes come from the campaign's testbed. With --nodes the same campaign runs on the "
-        "machines of a list, over ssh; "
-        "they need nothing but sshd and libc.\n\n"
+        "that it has, on the nodes that it names; --set, --seed and --nodes count over what it was run with. "
+        "So is the campaign.yaml of an archive that was extracted, or of a run's folder, unless it was "
+        "edited.\n\n"
+        "Without a seed, in the campaign or by --seed, one is drawn from the system; it is printed and "
+        "recorded, and giving it again gives the same design in the same order.\n\n"
+        "Nodes come from the campaign's testbed. With --nodes the same campaign runs on the machines of a "
+        "list, over ssh; they need nothing but sshd and libc.\n\n"
         "How the nodes are set, watched and judged is the campaign's: controls (turbo, hyperthreads, "
         "governor, frequency, energy-preference, idle-states, uncore-frequency, numa-balancing, "
-        "transparent-huge-pages, daemons; mismatch, unavailable, proof, tolerance), probes (a period, or "
-        "one for each), warm-up (a time, or steady) and gates (none, flag, repeat, drop or stop, or "
-        "one for each). 'assay nodes controls' says what nodes can do. Whatever was set is put back as it "
-        "was "
-        "found, at the end, on Ctrl-C, and by the nodes themselves when this program is killed.\n\n"
+        "transparent-huge-pages, daemons; mismatch, unavailable, proof, tolerance), probes (a period, or one "
+        "for each), warm-up (a time, or steady) and gates (none, flag, repeat, drop or stop, or one for "
+        "each). 'assay nodes controls' says what nodes can do. Whatever was set is put back as it was found, "
+        "at the end, on Ctrl-C, and by the nodes themselves when this program is killed.\n\n"
         "A node that is lost is taken out, and the others go on; with node-loss: abort the run ends, with "
         "replace one of the testbed's spares measures its share. A run that lacks units is partial.\n\n"
         "  assay run examples/quickstart.yaml\n"

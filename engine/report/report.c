@@ -5,43 +5,13 @@
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/memory.h"
 #include "engine/foundation/number.h"
+#include "engine/report/shown.h"
+#include "engine/report/tree.h"
 
 #include <math.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
-
-enum item_kind { ITEM_SECTION, ITEM_NUMBER, ITEM_TEXT, ITEM_NOTE, ITEM_CHART, ITEM_TABLE };
-
-struct report_section {
-    char *name, *title;
-    struct item *items;
-    size_t count;
-};
-
-struct cell {
-    char *text; /* NULL: a number */
-    double number;
-};
-
-struct report_table {
-    char *name, *title;
-    struct report_column *columns; /* texts owned */
-    size_t column_count;
-    struct cell *cells;
-    size_t cell_count, capacity;
-};
-
-struct item {
-    enum item_kind kind;
-    bool detail;
-    char *name, *label, *text, *unit; /* of numbers, texts, notes and charts */
-    double number;
-    int digits;
-    enum report_weight weight;
-    struct report_section *section;
-    struct report_table *table;
-};
 
 /* ---- Building */
 
@@ -71,11 +41,23 @@ struct report_section *report_section(struct report_section *in, const char *nam
     return section;
 }
 
+struct report_section *report_list(struct report_section *in, const char *name) {
+    struct report_section *list = report_section(in, name, NULL, true);
+    list->is_list = true;
+    return list;
+}
+
+static struct item *add_pair(struct report_section *in, enum item_kind kind, const char *name,
+                             const char *label, bool detail) {
+    struct item *item = add(in, kind, detail);
+    item->name = copy(name);
+    item->label = xstrdup(label ? label : name);
+    return item;
+}
+
 void report_number(struct report_section *in, const char *name, const char *label, double value,
                    const char *unit, int digits, bool detail) {
-    struct item *item = add(in, ITEM_NUMBER, detail);
-    item->name = xstrdup(name);
-    item->label = xstrdup(label ? label : name);
+    struct item *item = add_pair(in, ITEM_NUMBER, name, label, detail);
     item->unit = copy(unit);
     item->number = value;
     item->digits = digits;
@@ -83,10 +65,11 @@ void report_number(struct report_section *in, const char *name, const char *labe
 
 void report_text(struct report_section *in, const char *name, const char *label, const char *value,
                  bool detail) {
-    struct item *item = add(in, ITEM_TEXT, detail);
-    item->name = xstrdup(name);
-    item->label = xstrdup(label ? label : name);
-    item->text = xstrdup(value);
+    add_pair(in, ITEM_TEXT, name, label, detail)->text = copy(value);
+}
+
+void report_truth(struct report_section *in, const char *name, const char *label, bool value, bool detail) {
+    add_pair(in, ITEM_TRUTH, name, label, detail)->number = value;
 }
 
 void report_note(struct report_section *in, enum report_weight weight, const char *format, ...) {
@@ -107,13 +90,13 @@ void report_chart(struct report_section *in, const char *lines) {
 struct report_table *report_table(struct report_section *in, const char *name, const char *title,
                                   const struct report_column *columns, size_t count) {
     struct report_table *table = xcalloc(1, sizeof *table);
-    table->name = xstrdup(name);
+    table->name = copy(name);
     table->title = copy(title);
     table->columns = xcalloc(count, sizeof *table->columns);
     table->column_count = count;
     for (size_t i = 0; i < count; i++) {
         table->columns[i] = columns[i];
-        table->columns[i].name = xstrdup(columns[i].name);
+        table->columns[i].name = copy(columns[i].name);
         table->columns[i].label = xstrdup(columns[i].label ? columns[i].label : columns[i].name);
         table->columns[i].unit = copy(columns[i].unit);
     }
@@ -134,7 +117,11 @@ void report_cell(struct report_table *table, double value) {
 }
 
 void report_cell_text(struct report_table *table, const char *text) {
-    *next_cell(table) = (struct cell){.text = xstrdup(text)};
+    *next_cell(table) = (struct cell){.text = copy(text), .number = NAN};
+}
+
+void report_cell_none(struct report_table *table) {
+    *next_cell(table) = (struct cell){.number = NAN, .none = true};
 }
 
 static void section_free(struct report_section *section);
@@ -244,9 +231,26 @@ static void print_padded(FILE *stream, const char *text, int width, bool left) {
     fprintf(stream, "%s%*s%s", left ? text : "", blanks > 0 ? blanks : 0, "", left ? "" : text);
 }
 
+bool tree_is_pair(const struct item *item) {
+    return item->kind == ITEM_NUMBER || item->kind == ITEM_TEXT || item->kind == ITEM_TRUTH;
+}
+
+char *tree_pair_text(const struct item *item) {
+    if (item->kind == ITEM_NUMBER)
+        return report_format(item->number, item->unit, item->digits);
+    if (item->kind == ITEM_TRUTH)
+        return xstrdup(item->number != 0 ? "yes" : "no");
+    return xstrdup(item->text ? item->text : "-");
+}
+
+char *tree_cell_text(const struct report_column *column, const struct cell *cell) {
+    return cell->text ? xstrdup(cell->text) : format_plain(cell->number, column->digits);
+}
+
 static char *cell_text(const struct report_table *table, size_t row, size_t column) {
     const struct cell *cell = &table->cells[row * table->column_count + column];
-    return cell->text ? xstrdup(cell->text) : format_plain(cell->number, table->columns[column].digits);
+    cleanup_free char *text = tree_cell_text(&table->columns[column], cell);
+    return shown_copy(text);
 }
 
 static bool is_text_column(const struct report_table *table, size_t rows, size_t column) {
@@ -262,10 +266,19 @@ static char *heading(const struct report_column *column) {
     return xformat("%s%s%s%s", column->label, unit[0] ? " (" : "", unit, unit[0] ? ")" : "");
 }
 
+static bool has_column_for_all(const struct report_table *table) {
+    for (size_t c = 0; c < table->column_count; c++)
+        if (!table->columns[c].detail)
+            return true;
+    return false;
+}
+
 static void print_table(const struct report_table *table, FILE *stream, bool detail) {
     size_t rows = table->cell_count / table->column_count;
-    size_t shown = !detail && rows > REPORT_ROWS_SHOWN ? REPORT_ROWS_SHOWN : rows;
+    size_t shown = !detail && !table->is_whole && rows > REPORT_ROWS_SHOWN ? REPORT_ROWS_SHOWN : rows;
     cleanup_free int *widths = xcalloc(table->column_count, sizeof *widths);
+    if (!detail && !has_column_for_all(table))
+        return;
     if (table->title)
         fprintf(stream, "%s\n", table->title);
     for (size_t c = 0; c < table->column_count; c++) {
@@ -273,7 +286,8 @@ static void print_table(const struct report_table *table, FILE *stream, bool det
         widths[c] = width_of(head);
         for (size_t row = 0; row < shown; row++) {
             cleanup_free char *text = cell_text(table, row, c);
-            widths[c] = width_of(text) > widths[c] ? width_of(text) : widths[c];
+            int width = width_of(text);
+            widths[c] = width > widths[c] && width <= REPORT_WIDTH_MAX ? width : widths[c];
         }
     }
     for (size_t line = 0; line <= shown; line++) {
@@ -293,26 +307,28 @@ static void print_table(const struct report_table *table, FILE *stream, bool det
         fprintf(stream, "... and %zu more\n", rows - shown);
 }
 
-static bool is_pair(const struct item *item) {
-    return item->kind == ITEM_NUMBER || item->kind == ITEM_TEXT;
-}
-
 /* The labels of neighbouring numbers and texts are as wide as the widest of them. */
 static int label_width(const struct report_section *section, size_t i, bool detail) {
     int width = 0;
-    while (i > 0 && is_pair(&section->items[i - 1]))
+    while (i > 0 && tree_is_pair(&section->items[i - 1]))
         i--;
-    for (; i < section->count && is_pair(&section->items[i]); i++)
+    for (; i < section->count && tree_is_pair(&section->items[i]); i++)
         if ((detail || !section->items[i].detail) && width_of(section->items[i].label) > width)
             width = width_of(section->items[i].label);
     return width;
 }
 
 static void print_pair(const struct item *item, FILE *stream, int width) {
-    cleanup_free char *value =
-        item->kind == ITEM_TEXT ? xstrdup(item->text) : report_format(item->number, item->unit, item->digits);
+    cleanup_free char *text = tree_pair_text(item), *value = shown_copy(text);
     print_padded(stream, item->label, width, true);
     fprintf(stream, "  %s\n", value);
+}
+
+static void print_note(const struct item *item, FILE *stream) {
+    static const char *const heads[] = {[REPORT_NOTE] = "note: ", [REPORT_WARNING] = "warning: "};
+    fputs(heads[item->weight] ? heads[item->weight] : "", stream);
+    shown_print(stream, item->text, true);
+    fputc('\n', stream);
 }
 
 static void print_section(const struct report_section *section, FILE *stream, bool detail) {
@@ -322,14 +338,10 @@ static void print_section(const struct report_section *section, FILE *stream, bo
         const struct item *item = &section->items[i];
         if (item->detail && !detail)
             continue;
-        if (is_pair(item))
+        if (tree_is_pair(item))
             print_pair(item, stream, label_width(section, i, detail));
         else if (item->kind == ITEM_NOTE)
-            fprintf(stream, "%s%s\n",
-                    item->weight == REPORT_NOTE      ? "note: "
-                    : item->weight == REPORT_WARNING ? "warning: "
-                                                     : "",
-                    item->text);
+            print_note(item, stream);
         else if (item->kind == ITEM_CHART)
             fputs(item->text, stream);
         else if (item->kind == ITEM_TABLE)
@@ -341,6 +353,17 @@ static void print_section(const struct report_section *section, FILE *stream, bo
 
 void report_print(const struct report *report, FILE *stream, bool detail) {
     print_section(report->root, stream, detail);
+}
+
+char *report_render(const struct report *report, bool detail) {
+    char *bytes = NULL;
+    size_t length = 0;
+    FILE *stream = open_memstream(&bytes, &length);
+    if (!stream)
+        memory_exhausted();
+    report_print(report, stream, detail);
+    fclose(stream);
+    return bytes;
 }
 
 /* ---- As JSON */
@@ -356,17 +379,30 @@ static void add_sentence(cJSON *object, const char *key, const char *sentence) {
     json_add_string(list ? list : json_add_array(object, key), NULL, sentence);
 }
 
+static void add_words(cJSON *array, const char *text) {
+    for (const char *at = text; at && *(at += strspn(at, " ")); at += strcspn(at, " "))
+        json_add_bytes(array, NULL, at, strcspn(at, " "));
+}
+
+static void add_cell(cJSON *row, const struct report_column *column, const struct cell *cell) {
+    if (!column->name || cell->none)
+        return;
+    if (column->words)
+        add_words(json_add_array(row, column->name), cell->text);
+    else if (cell->text)
+        json_add_string(row, column->name, cell->text);
+    else
+        json_add_double(row, column->name, cell->number);
+}
+
 static void add_table(cJSON *object, const struct report_table *table) {
+    if (!table->name)
+        return;
     cJSON *list = json_add_array(object, table->name);
     for (size_t i = 0; i + table->column_count <= table->cell_count; i += table->column_count) {
         cJSON *row = json_add_object(list, NULL);
-        for (size_t c = 0; c < table->column_count; c++) {
-            const struct cell *cell = &table->cells[i + c];
-            if (cell->text)
-                json_add_string(row, table->columns[c].name, cell->text);
-            else
-                json_add_double(row, table->columns[c].name, cell->number);
-        }
+        for (size_t c = 0; c < table->column_count; c++)
+            add_cell(row, &table->columns[c], &table->cells[i + c]);
     }
     for (size_t c = 0; c < table->column_count; c++) {
         cleanup_free char *name = xformat("%s.%s", table->name, table->columns[c].name);
@@ -374,10 +410,27 @@ static void add_table(cJSON *object, const struct report_table *table) {
     }
 }
 
+static void add_section(cJSON *object, const struct report_section *section);
+
+/* A section, or a list of them. */
+static void add_member(cJSON *object, const struct report_section *section) {
+    if (!section->is_list) {
+        add_section(json_add_object(object, section->name), section);
+        return;
+    }
+    cJSON *array = json_add_array(object, section->name);
+    for (size_t i = 0; i < section->count; i++)
+        add_section(json_add_object(array, NULL), section->items[i].section);
+}
+
 static void add_section(cJSON *object, const struct report_section *section) {
     for (size_t i = 0; i < section->count; i++) {
         const struct item *item = &section->items[i];
-        if (item->kind == ITEM_NUMBER) {
+        if (tree_is_pair(item) && !item->name) {
+            continue;
+        } else if (item->kind == ITEM_TRUTH) {
+            json_add_boolean(object, item->name, item->number != 0);
+        } else if (item->kind == ITEM_NUMBER) {
             json_add_double(object, item->name, item->number);
             add_unit(object, item->name, item->unit);
         } else if (item->kind == ITEM_TEXT) {
@@ -387,14 +440,19 @@ static void add_section(cJSON *object, const struct report_section *section) {
         } else if (item->kind == ITEM_TABLE) {
             add_table(object, item->table);
         } else if (item->kind == ITEM_SECTION) {
-            add_section(json_add_object(object, item->section->name), item->section);
+            add_member(object, item->section);
         }
     }
 }
 
-int report_print_json(const struct report *report, struct text *ret, struct failure *failure) {
-    cleanup(json_cleanup) cJSON *root = cJSON_CreateObject();
+cJSON *report_json(const struct report *report) {
+    cJSON *root = cJSON_CreateObject();
     add_section(root, report->root);
+    return root;
+}
+
+int report_print_json(const struct report *report, struct text *ret, struct failure *failure) {
+    cleanup(json_cleanup) cJSON *root = report_json(report);
     int r = json_print(root, true, ret);
     r = r < 0 ? r : text_append_character(ret, '\n');
     return r < 0 ? failure_set(failure, r, "cannot print the report: %s", strerror(-r)) : 0;

@@ -1,4 +1,6 @@
-#include "engine/command-line/shown.h"
+#include "engine/report/shown.h"
+
+#include "engine/foundation/memory.h"
 
 #include <stddef.h>
 #include <string.h>
@@ -62,4 +64,16 @@ void shown_print(FILE *stream, const char *text, bool lines) {
         char piece[8];
         fwrite(piece, 1, take(&at, lines, piece), stream);
     }
+}
+
+char *shown_copy(const char *text) {
+    char *copy = xmalloc(4 * strlen(text) + sizeof "\\x00"), *to = copy; /* a byte becomes four at most */
+    for (const unsigned char *at = (const unsigned char *)text; *at;) {
+        char piece[8];
+        size_t length = take(&at, false, piece);
+        memcpy(to, piece, length);
+        to += length;
+    }
+    *to = '\0';
+    return copy;
 }

@@ -1,5 +1,5 @@
 /* What a terminal is shown of texts that anybody wrote. */
-#include "engine/command-line/shown.h"
+#include "engine/report/shown.h"
 #include "tests/test.h"
 
 TEST(cleaned) {

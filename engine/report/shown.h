@@ -1,0 +1,27 @@
+/*
+ * Text from files, archives and plugins as people get to see it: names there can hold anything, and nothing
+ * of it may steer the terminal, break a table's lines, or turn the direction of reading around.
+ */
+#ifndef ASSAY_REPORT_SHOWN_H
+#define ASSAY_REPORT_SHOWN_H
+
+#include <stdbool.h>
+#include <stdio.h>
+
+enum { SHOWN_MAX = 1024 };
+
+struct shown {
+    char text[SHOWN_MAX];
+};
+
+/* TEXT with every byte of a control character (C0, DEL, C1, marks of direction) and of what is not UTF-8 as
+ * \x1b; cut, with "...", where it is too long for the structure. shown(name).text lives until the statement
+ * ends. */
+struct shown shown(const char *text);
+
+/* All of TEXT, to STREAM; LINES keeps newlines and tabs as they are. */
+void shown_print(FILE *stream, const char *text, bool lines);
+/* All of TEXT in fresh memory, on one line; the caller frees. */
+char *shown_copy(const char *text);
+
+#endif

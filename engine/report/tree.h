@@ -1,0 +1,47 @@
+/* The tree of a report, for the files of this room. */
+#ifndef ASSAY_REPORT_TREE_H
+#define ASSAY_REPORT_TREE_H
+
+#include "engine/report/report.h"
+
+enum item_kind { ITEM_SECTION, ITEM_NUMBER, ITEM_TRUTH, ITEM_TEXT, ITEM_NOTE, ITEM_CHART, ITEM_TABLE };
+
+struct report_section {
+    char *name, *title;
+    bool is_list; /* in JSON an array of the sections in it */
+    struct item *items;
+    size_t count;
+};
+
+struct cell {
+    char *text; /* NULL: a number */
+    double number;
+    bool none; /* not in JSON */
+};
+
+struct report_table {
+    char *name, *title;
+    struct report_column *columns; /* texts owned */
+    size_t column_count;
+    struct cell *cells;
+    size_t cell_count, capacity;
+    bool is_whole; /* printed with all its rows */
+};
+
+struct item {
+    enum item_kind kind;
+    bool detail;
+    char *name, *label, *text, *unit; /* of numbers, texts, notes and charts */
+    double number;                    /* of truths 0 or 1 */
+    int digits;
+    enum report_weight weight;
+    struct report_section *section;
+    struct report_table *table;
+};
+
+bool tree_is_pair(const struct item *item);
+/* As people see it, but not yet made safe for a terminal; the caller frees. */
+char *tree_pair_text(const struct item *item);
+char *tree_cell_text(const struct report_column *column, const struct cell *cell);
+
+#endif
