@@ -10,26 +10,22 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { OUTPUT_MAX = 16 << 20 };
-
 static void free_experiment(struct experiment **experiment) {
     experiment_free(*experiment);
 }
 
-static int print_json(const cJSON *value, struct failure *failure) {
+static void print_json(const cJSON *value) {
     cleanup(text_clear) struct text text;
-    text_init(&text, OUTPUT_MAX);
-    if (!value || json_print(value, true, &text) < 0)
-        return failure_memory(failure);
-    printf("%s\n", text.bytes);
-    return 0;
+    text_init(&text, SIZE_MAX / 2);
+    json_print(value, true, &text);
+    puts(text.bytes);
 }
 
 /* ---- The list */
 
 /* One that cannot be read is listed with the reason: it is there, and of no use. */
-static int list_one(const struct installation *installation, const char *name, const char *folder,
-                    struct page *page, cJSON *list, struct failure *failure) {
+static void list_one(const struct installation *installation, const char *name, const char *folder,
+                     struct page *page, cJSON *list) {
     cleanup(free_experiment) struct experiment *experiment = NULL;
     struct failure own = {0};
     char sentence[FAILURE_PLACE_SIZE + FAILURE_TEXT_SIZE + 4];
@@ -39,11 +35,10 @@ static int list_one(const struct installation *installation, const char *name, c
     page_say(page, "%s", why ? why : summary);
     page_entry(page, name);
     cJSON *object = json_add_object(list, NULL);
-    bool good = object && json_add_string(object, "name", name) &&
-                json_add_string(object, "folder", folder) &&
-                json_add_string(object, "summary", experiment ? experiment->summary : NULL) &&
-                json_add_string(object, "failure", why);
-    return good ? 0 : failure_memory(failure);
+    json_add_string(object, "name", name);
+    json_add_string(object, "folder", folder);
+    json_add_string(object, "summary", experiment ? experiment->summary : NULL);
+    json_add_string(object, "failure", why);
 }
 
 /* Those of NAMES that are found in FOLDER, under its name. */
@@ -61,9 +56,7 @@ static int list_folder(const struct installation *installation, const struct ins
         if (!begun)
             page_line(page, "%s%s:", page->text.length ? "\n" : "", folder);
         begun = true;
-        r = list_one(installation, names->items[i], path, page, list, failure);
-        if (r < 0)
-            return r;
+        list_one(installation, names->items[i], path, page, list);
     }
     return 0;
 }
@@ -74,8 +67,6 @@ static int list_all(const struct verb_arguments *arguments, struct failure *fail
     cleanup(page_clear) struct page page;
     cleanup(json_cleanup) cJSON *list = cJSON_CreateArray();
     page_init(&page, 22);
-    if (!list)
-        return failure_memory(failure);
     int r = installation_init(&installation, NULL, getenv("ASSAY_PATH"), failure);
     if (r == 0)
         r = installation_list(&installation, INSTALLATION_EXPERIMENT, &names, failure);
@@ -84,11 +75,14 @@ static int list_all(const struct verb_arguments *arguments, struct failure *fail
         r = list_folder(&installation, &names, folders->items[i], &page, list, failure);
     if (r < 0)
         return r;
-    if (verb_switch(arguments, "--json"))
-        return print_json(list, failure);
+    if (verb_switch(arguments, "--json")) {
+        print_json(list);
+        return 0;
+    }
     page_line(&page, "%s",
               names.count ? "\n'assay experiments show NAME' prints what one declares." : "no experiments");
-    return page_print(&page, failure);
+    page_print(&page);
+    return 0;
 }
 
 /* ---- One of them */
@@ -103,12 +97,14 @@ static int show(const struct verb_arguments *arguments, struct failure *failure)
         r = experiment_resolve(experiment, failure);
     if (r < 0)
         return r;
-    if (!verb_switch(arguments, "--json"))
-        return experiments_print(experiment, failure);
-    cleanup(json_cleanup) cJSON *object = json_from_node(experiment->document->root);
-    if (!object || !json_add_string(object, "folder", experiment->folder))
-        return failure_memory(failure);
-    return print_json(object, failure);
+    if (verb_switch(arguments, "--json")) {
+        cleanup(json_cleanup) cJSON *object = json_from_node(experiment->document->root);
+        json_add_string(object, "folder", experiment->folder);
+        print_json(object);
+    } else {
+        experiments_print(experiment);
+    }
+    return 0;
 }
 
 /* ---- The command */

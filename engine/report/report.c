@@ -307,14 +307,20 @@ static void print_table(const struct report_table *table, FILE *stream, bool det
         fprintf(stream, "... and %zu more\n", rows - shown);
 }
 
-/* The labels of neighbouring numbers and texts are as wide as the widest of them. */
+/* The labels of neighbouring pairs are as wide as the widest of them; what is not printed lies not between.
+ */
 static int label_width(const struct report_section *section, size_t i, bool detail) {
     int width = 0;
-    while (i > 0 && tree_is_pair(&section->items[i - 1]))
+    while (i > 0 && (tree_is_pair(&section->items[i - 1]) || (section->items[i - 1].detail && !detail)))
         i--;
-    for (; i < section->count && tree_is_pair(&section->items[i]); i++)
-        if ((detail || !section->items[i].detail) && width_of(section->items[i].label) > width)
-            width = width_of(section->items[i].label);
+    for (; i < section->count; i++) {
+        const struct item *item = &section->items[i];
+        if (item->detail && !detail)
+            continue;
+        if (!tree_is_pair(item))
+            break;
+        width = width_of(item->label) > width ? width_of(item->label) : width;
+    }
     return width;
 }
 
