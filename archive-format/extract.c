@@ -211,7 +211,7 @@ static int refuse_name(const char *folder, const char *name) {
 }
 
 static int remove_name(const char *folder, const char *name) {
-    cleanup_free char *path = file_join(folder, name);
+    cleanup_free char *path = xformat("%s/%s", folder, name);
     if (path)
         file_remove_tree(path, NULL);
     return 0;

@@ -109,43 +109,18 @@ static int show(const struct verb_arguments *arguments, struct failure *failure)
 
 /* ---- The command */
 
-enum { LIST = 1, SHOW = 2, NEW = 4 };
-
-static const struct action {
-    const char *name;
-    unsigned bit;
-    int (*run)(const struct verb_arguments *arguments, struct failure *failure);
-} actions[] = {{"list", LIST, list_all}, {"show", SHOW, show}, {"new", NEW, experiments_new}};
-enum { ACTION_COUNT = sizeof actions / sizeof *actions };
-
-static const struct {
-    const char *name;
-    unsigned actions;
-} taken_by[] = {{"--json", LIST | SHOW}, {"--output", NEW}, {"--mpi", NEW}};
+static const struct verb_action actions[] = {
+    {"list", 0, 0, "none", "--json", list_all},
+    {"show", 1, 1, "the name of an experiment, or its folder with a slash", "--json", show},
+    {"new", 1, 1, "a name for the experiment", "--output --mpi", experiments_new},
+    {0},
+};
 
 static int run(const struct verb_arguments *arguments, struct failure *failure) {
-    const char *word = arguments->operand_count ? arguments->operands[0] : "list";
-    const struct action *action = NULL;
-    for (size_t i = 0; i < ACTION_COUNT; i++)
-        if (strcmp(actions[i].name, word) == 0)
-            action = &actions[i];
-    if (!action)
-        return failure_input(failure, NULL, 0, 0,
-                             "'%.64s' is not what can be done with experiments; expected list, show or new",
-                             word);
-    if (action->bit != LIST && arguments->operand_count < 2)
-        return failure_input(failure, NULL, 0, 0, "'assay experiments %s' has no operand; expected %s", word,
-                             action->bit == SHOW ? "the name of an experiment, or its folder with a slash"
-                                                 : "a name for the experiment");
-    if (action->bit == LIST && arguments->operand_count > 1)
-        return failure_input(failure, NULL, 0, 0,
-                             "'assay experiments list' has the operand '%.64s'; expected none",
-                             arguments->operands[1]);
-    for (size_t i = 0; i < sizeof taken_by / sizeof *taken_by; i++)
-        if (verb_switch(arguments, taken_by[i].name) && !(taken_by[i].actions & action->bit))
-            return failure_input(failure, NULL, 0, 0, "'assay experiments %s' has no option '%s'", word,
-                                 taken_by[i].name);
-    return action->run(arguments, failure);
+    const char *name = arguments->operand_count ? arguments->operands[0] : "list";
+    const struct verb_action *action = NULL;
+    int r = verb_choose(arguments, actions, name, &action, failure);
+    return r < 0 ? r : action->run(arguments, failure);
 }
 
 static const struct verb_option options[] = {

@@ -106,10 +106,11 @@ static void print_table(const struct table *table) {
     cleanup(report_cleanup) struct report *report = report_new();
     struct report_table *lines =
         report_table(report->root, NULL, NULL, columns, sizeof columns / sizeof *columns);
+    report_print_whole(lines);
     for (size_t i = 0; i < table->count; i++)
         if (!is_superseded(table, i))
             add_line(lines, &table->rows[i]);
-    report_print(report, stdout, true);
+    report_print(report, stdout, false);
 }
 
 static void print_json(const struct table *table) {

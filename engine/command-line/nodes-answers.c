@@ -75,23 +75,10 @@ static void print_result_json(const struct nodes *nodes, size_t node, const stru
 
 /* ---- for people */
 
-/* Any bytes, of which none steers the terminal; a newline at the end. */
-static void print_bytes(const char *bytes, size_t length) {
-    for (size_t at = 0; at < length;) {
-        size_t piece = strlen(bytes + at); /* there is a NUL after the last */
-        shown_print(stdout, bytes + at, true);
-        at += piece;
-        if (at < length) {
-            fputs("\\x00", stdout);
-            at++;
-        }
-    }
-    if (length > 0 && bytes[length - 1] != '\n')
-        putchar('\n');
-}
-
 static void print_stream(const struct node_stream *stream) {
-    print_bytes(stream->bytes, stream->length);
+    shown_write(stdout, stream->bytes, stream->length);
+    if (stream->length > 0 && stream->bytes[stream->length - 1] != '\n')
+        putchar('\n');
     if (stream->length < stream->total) {
         printf("[... %" PRIu64 " of %" PRIu64 " bytes are not shown", stream->total - stream->length,
                stream->total);

@@ -9,31 +9,38 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Which of them takes an option. */
-enum { RUN = 1, PUT = 2, GET = 4, SHOW = 8, CLEAN = 16, CONTROLS = 32, RESTORE = 64, CAPTURE = 128 };
+static int run_action(const struct verb_arguments *arguments, struct failure *failure);
 
-static const struct action {
-    const char *name;
-    unsigned bit;
-    size_t least, most; /* operands, without the action's own name */
-    const char *expected, *doing;
+static const struct verb_action actions[] = {
+    {"run", 1, SIZE_MAX, "-- and a command",
+     "--json --output --limit --input --env --repeat --apart --time-limit", nodes_run},
+    {"put", 2, SIZE_MAX, "files, and where they go", NULL, run_action},
+    {"get", 2, 2, "a path on the nodes, and a folder here", NULL, run_action},
+    {"show", 0, 0, "none", "--json", run_action},
+    {"clean", 0, 0, "none", "--dry-run --force", run_action},
+    {"controls", 0, 0, "none", "--json --probes", run_action},
+    {"restore", 0, 0, "none", "--json --dry-run --force", run_action},
+    {"capture", 0, 0, "none", "--output", run_action},
+    {0},
+};
+
+/* What those do that share opening, answers and closing. */
+static const struct frame {
+    const char *name, *doing;
     bool leave_controls;
     int (*check)(const struct verb_arguments *arguments, struct failure *failure); /* before connecting */
-    /* NULL: CHECK does it all. */
     int (*act)(struct nodes *nodes, const struct verb_arguments *arguments, struct failure *failure);
-} actions[] = {
-    {"run", RUN, 1, SIZE_MAX, "-- and a command", "running", false, nodes_run, NULL},
-    {"put", PUT, 2, SIZE_MAX, "files, and where they go", "put", false, nodes_put_check, nodes_put},
-    {"get", GET, 2, 2, "a path on the nodes, and a folder here", "get", false, nodes_get_check, nodes_get},
-    {"show", SHOW, 0, 0, "none", "looking", false, NULL, nodes_show},
-    {"clean", CLEAN, 0, 0, "none", "cleaning", false, NULL, nodes_clean},
-    {"controls", CONTROLS, 0, 0, "none", "looking", true, NULL, nodes_controls},
+} frames[] = {
+    {"put", "put", false, nodes_put_check, nodes_put},
+    {"get", "get", false, nodes_get_check, nodes_get},
+    {"show", "looking", false, NULL, nodes_show},
+    {"clean", "cleaning", false, NULL, nodes_clean},
+    {"controls", "looking", true, NULL, nodes_controls},
     /* Our own agents are not to restore by themselves: what the tool does is reported, and nothing else is
      * done. */
-    {"restore", RESTORE, 0, 0, "none", "restoring", true, NULL, nodes_restore},
-    {"capture", CAPTURE, 0, 0, "none", "capturing", true, nodes_capture_check, nodes_capture},
+    {"restore", "restoring", true, NULL, nodes_restore},
+    {"capture", "capturing", true, nodes_capture_check, nodes_capture},
 };
-enum { ACTION_COUNT = sizeof actions / sizeof *actions };
 
 static const struct verb_option options[] = {
     {"--nodes", 'w', "LIST",
@@ -89,37 +96,6 @@ static const struct verb_option options[] = {
      false},
     {NULL, 0, NULL, NULL, false},
 };
-
-static const struct {
-    const char *name;
-    unsigned actions;
-} taken_by[] = {
-    {"--json", RUN | SHOW | CONTROLS | RESTORE},
-    {"--output", RUN | CAPTURE},
-    {"--limit", RUN},
-    {"--input", RUN},
-    {"--env", RUN},
-    {"--repeat", RUN},
-    {"--apart", RUN},
-    {"--time-limit", RUN},
-    {"--probes", CONTROLS},
-    {"--dry-run", CLEAN | RESTORE},
-    {"--force", CLEAN | RESTORE},
-};
-
-static const struct action *find_action(const char *name, struct failure *failure) {
-    const char *names[ACTION_COUNT];
-    for (size_t i = 0; i < ACTION_COUNT; i++) {
-        names[i] = actions[i].name;
-        if (strcmp(name, names[i]) == 0)
-            return &actions[i];
-    }
-    const char *nearest = text_nearest(name, names, ACTION_COUNT);
-    failure_input(failure, NULL, 0, 0, "'%s' is not what can be done with nodes; expected %s%s%s", name,
-                  nearest ? "'" : "run, put, get, show, clean, controls, restore or capture",
-                  nearest ? nearest : "", nearest ? "'" : "");
-    return NULL;
-}
 
 /* ---- answers */
 
@@ -204,43 +180,37 @@ static int merge_failures(const struct nodes *nodes, const char *what, struct fa
     return r;
 }
 
-static int act(const struct action *action, struct nodes *nodes, const struct verb_arguments *arguments,
+static int act(const struct frame *frame, struct nodes *nodes, const struct verb_arguments *arguments,
                struct failure *failure) {
     nodes->report = report_new();
     nodes->answers = report_list(nodes->report->root, "nodes");
-    nodes_doing(nodes, action->doing);
-    int r = action->act(nodes, arguments, failure);
+    nodes_doing(nodes, frame->doing);
+    int r = frame->act(nodes, arguments, failure);
     nodes_doing(nodes, NULL);
     /* What was done before a failure of all is worth to be known too. */
     int printed = print_answers(nodes, verb_switch(arguments, "--json"), r < 0 ? NULL : failure);
     r = r < 0 ? r : printed;
-    return r < 0 ? r : merge_failures(nodes, action->doing, failure);
+    return r < 0 ? r : merge_failures(nodes, frame->doing, failure);
 }
 
-/* Does ACTION take what it is given? */
-static int check(const struct action *action, const struct verb_arguments *arguments,
-                 struct failure *failure) {
-    size_t count = arguments->operand_count - 1;
-    if (count < action->least || count > action->most)
-        return failure_input(failure, NULL, 0, 0, "'assay nodes %s' has %zu operands; expected %s",
-                             action->name, count, action->expected);
-    for (size_t i = 0; i < sizeof taken_by / sizeof *taken_by; i++)
-        if (verb_switch(arguments, taken_by[i].name) && !(taken_by[i].actions & action->bit))
-            return failure_input(failure, NULL, 0, 0, "'assay nodes %s' has no option '%s'", action->name,
-                                 taken_by[i].name);
-    return action->check ? action->check(arguments, failure) : 0;
+static int run_action(const struct verb_arguments *arguments, struct failure *failure) {
+    const struct frame *frame = frames;
+    while (strcmp(frame->name, arguments->operands[0]) != 0)
+        frame++;
+    int r = frame->check ? frame->check(arguments, failure) : 0;
+    if (r < 0)
+        return r;
+    struct nodes nodes = {0};
+    r = nodes_open(&nodes, arguments, frame->leave_controls, failure);
+    if (r == 0)
+        r = act(frame, &nodes, arguments, failure);
+    return nodes_close(&nodes, r, failure);
 }
 
 static int run(const struct verb_arguments *arguments, struct failure *failure) {
-    const struct action *action = find_action(arguments->operands[0], failure);
-    int r = action ? check(action, arguments, failure) : -EINVAL;
-    if (r < 0 || !action->act)
-        return r;
-    struct nodes nodes = {0};
-    r = nodes_open(&nodes, arguments, action->leave_controls, failure);
-    if (r == 0)
-        r = act(action, &nodes, arguments, failure);
-    return nodes_close(&nodes, r, failure);
+    const struct verb_action *action = NULL;
+    int r = verb_choose(arguments, actions, arguments->operands[0], &action, failure);
+    return r < 0 ? r : action->run(arguments, failure);
 }
 
 const struct verb verb_nodes = {

@@ -161,7 +161,7 @@ static void fold_tables(struct report_section *into, const struct report_section
     if (count == 0 || folding.values.count == 0)
         return;
     struct report_table *table = report_table(into, NULL, like->title, columns, count);
-    table->is_whole = true;
+    report_print_whole(table);
     for (size_t i = 0; i < folding.values.count; i++)
         add_row(table, &folding, i);
 }

@@ -124,6 +124,10 @@ void report_cell_none(struct report_table *table) {
     *next_cell(table) = (struct cell){.number = NAN, .none = true};
 }
 
+void report_print_whole(struct report_table *table) {
+    table->is_whole = true;
+}
+
 static void section_free(struct report_section *section);
 
 static void table_free(struct report_table *table) {

@@ -72,6 +72,9 @@ void report_cell(struct report_table *table, double value);
 void report_cell_text(struct report_table *table, const char *text);
 void report_cell_none(struct report_table *table); /* "-", and not in JSON */
 
+/* As text all rows of TABLE are printed, however many. */
+void report_print_whole(struct report_table *table);
+
 /* Adds to INTO, for people only, what the sections of LIST say, one section of each of NAMES: texts of the
  * same label, notes, and rows of tables of the same name and first cell. What is equal is there once: the
  * most common first, then in the order of NAMES; where not all say the same, with the names of those who do,

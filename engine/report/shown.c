@@ -66,6 +66,15 @@ void shown_print(FILE *stream, const char *text, bool lines) {
     }
 }
 
+void shown_write(FILE *stream, const char *bytes, size_t length) {
+    for (size_t at = 0; at < length; at++) {
+        shown_print(stream, bytes + at, true);
+        at += strlen(bytes + at);
+        if (at < length)
+            fputs("\\x00", stream);
+    }
+}
+
 char *shown_copy(const char *text) {
     char *copy = xmalloc(4 * strlen(text) + sizeof "\\x00"), *to = copy; /* a byte becomes four at most */
     for (const unsigned char *at = (const unsigned char *)text; *at;) {

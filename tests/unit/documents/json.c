@@ -203,7 +203,9 @@ static void check_literal(const char *bytes, size_t length, const char *expected
 TEST(string_literals) {
     check_literal("", 0, "\"\"");
     check_literal("a\"b\\c/", 6, "\"a\\\"b\\\\c/\"");
-    check_literal("\b\t\n\f\r\x01\x1f\x7f", 8, "\"\\b\\t\\n\\f\\r\\u0001\\u001f\x7f\"");
+    check_literal("\b\t\n\f\r\x01\x1f\x7f", 8, "\"\\b\\t\\n\\f\\r\\u0001\\u001f\\u007f\"");
+    check_literal("\xc2\x9b\xc2\xa0\xc2", 5,
+                  "\"\\u009b\xc2\xa0\xef\xbf\xbd\""); /* a terminal takes U+009B for ESC [ */
     check_literal("é€😀", 9, "\"é€😀\"");
     check_literal("a\0b", 3,
                   "\"a\xef\xbf\xbd"
