@@ -60,7 +60,7 @@ static const struct meaning file_meanings[] = {
     {"results/repeat.csv", "How well rows are known",
      "One row for each of the design: how often it was repeated, and how narrow its mean's interval is"},
     {"journal.jsonl", "Journal", "What the engine did, in order, one JSON object a line"},
-    {"logs/engine.log", "Engine log", "What the engine told its user"},
+    {"logs/engine.log", "Engine log", "What the engine printed for its user"},
     {"software/versions.json", "Software versions",
      "Compiler, libraries and programs that the experiment used"},
 };

@@ -163,7 +163,7 @@ static int check_room(const struct extraction *extraction) {
         if (is_wanted(extraction, &extraction->archive->zip.entries[i]))
             needed += extraction->archive->zip.entries[i].size;
     if (fstatvfs(extraction->root, &room) < 0 || room.f_blocks == 0)
-        return 0; /* unknown: writing will tell */
+        return 0; /* unknown: writing will show */
     uint64_t free_bytes = (uint64_t)room.f_bavail * room.f_frsize;
     if (needed > free_bytes)
         return failure_set(extraction->failure, -ENOSPC,

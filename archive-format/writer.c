@@ -44,7 +44,7 @@ static time_t stamp(const struct seal *seal) {
 
 /* ---- Packing */
 
-/* libarchive's sink. It takes everything: told of a failed write, libarchive 3.6 forgets the memory of the
+/* libarchive's sink. It takes everything: after a failed write, libarchive 3.6 forgets the memory of the
  * deflate stream. What failed is kept, and pack_content looks. */
 static la_ssize_t take(struct archive *packer, void *context, const void *bytes, size_t length) {
     struct seal *seal = context;

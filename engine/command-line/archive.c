@@ -268,7 +268,7 @@ const struct verb verb_archive = {
                    "describes it. An archive may come from anybody: one that is damaged, hostile or not what "
                    "its manifest says is refused with the reason, before anything is written (exit code 5). "
                    "extract and verify check every byte, cat every byte of what it prints; list checks the "
-                   "zip's directory and the names, and tells what the archive says of itself.\n"
+                   "zip's directory and the names, and prints what the archive says of itself.\n"
                    "\n"
                    "list shows which run it is and every file with its size and SHA-256:\n"
                    "\n"

@@ -61,20 +61,13 @@ static void parts_clear(struct parts *parts) {
     free((void *)parts->items);
 }
 
-static int split(const char *text, struct parts *ret, struct failure *failure) {
+static void split(const char *text, struct parts *ret) {
     size_t count = 1;
     for (const char *at = text; *at; at++)
         count += *at == ',';
-    struct parts parts = {.copy = strdup(text), .items = calloc(count, sizeof *parts.items)};
-    if (!parts.copy || !parts.items) {
-        parts_clear(&parts);
-        return failure_memory(failure);
-    }
-    char *rest = parts.copy;
-    while (rest)
-        parts.items[parts.count++] = strsep(&rest, ",");
-    *ret = parts;
-    return 0;
+    *ret = (struct parts){.copy = xstrdup(text), .items = xcalloc(count, sizeof *ret->items)};
+    for (char *at = ret->copy; at;)
+        ret->items[ret->count++] = strsep(&at, ",");
 }
 
 /* What stands after the = of NAME=LOW..HIGH[:STEP] or NAME=A,B,C. */
@@ -82,17 +75,15 @@ static int read_levels(const char *name, const char *text, struct levels *ret, s
     const struct levels_place nowhere = {0};
     const char *dots = strstr(text, "..");
     if (dots && !control_of_column(name)) { /* of a frequency, it is one of its texts */
-        cleanup_free char *low = strndup(text, (size_t)(dots - text)), *high = strdup(dots + 2);
-        if (!low || !high)
-            return failure_memory(failure);
+        cleanup_free char *low = xstrndup(text, (size_t)(dots - text)), *high = xstrdup(dots + 2);
         char *colon = strchr(high, ':');
         if (colon)
             *colon = '\0';
         return levels_from_range(name, low, high, colon ? colon + 1 : NULL, nowhere, ret, failure);
     }
     cleanup(parts_clear) struct parts parts = {0};
-    int r = split(text, &parts, failure);
-    return r < 0 ? r : levels_from_list(name, parts.items, parts.count, nowhere, ret, failure);
+    split(text, &parts);
+    return levels_from_list(name, parts.items, parts.count, nowhere, ret, failure);
 }
 
 /* The NAME of "NAME=VALUE", which the caller frees, and the VALUE, a pointer into TEXT. */
@@ -115,18 +106,14 @@ static int read_factor(const char *text, struct levels *ret, struct failure *fai
     return r < 0 ? r : read_levels(name, value, ret, failure);
 }
 
-static int take_factor(struct design_specification *specification, const char *text,
+typedef int add_levels(struct design_specification *specification, struct levels *levels,
+                       struct failure *failure);
+
+static int take_factor(struct design_specification *specification, const char *text, add_levels *add_to,
                        struct failure *failure) {
     cleanup(levels_clear) struct levels levels = {0};
     int r = read_factor(text, &levels, failure);
-    return r < 0 ? r : design_specification_add_levels(specification, &levels, failure);
-}
-
-static int take_crossed(struct design_specification *specification, const char *text,
-                        struct failure *failure) {
-    cleanup(levels_clear) struct levels levels = {0};
-    int r = read_factor(text, &levels, failure);
-    return r < 0 ? r : design_specification_add_crossed(specification, &levels, failure);
+    return r < 0 ? r : add_to(specification, &levels, failure);
 }
 
 /* ---- Uniform product */
@@ -149,12 +136,16 @@ static int take_product(const struct verb_arguments *arguments, struct uniform_p
         if (!number_parse_double(text, strlen(text), &product->max_product))
             r = failure_input(failure, NULL, 0, 0, "--max-product %.64s, expected a number", text);
     }
-    if (r == 0 && (text = verb_value(arguments, "--max-size")))
-        r = read_count("--max-size", text, (double)DESIGN_INTEGER_MAX, &product->max_size, failure);
-    if (r == 0 && (text = verb_value(arguments, "--products")))
-        r = read_count("--products", text, DESIGN_ROWS_MAX, &product->products, failure);
-    if (r == 0 && (text = verb_value(arguments, "--batch")))
-        r = read_count("--batch", text, DESIGN_ROWS_MAX, &product->batch, failure);
+    const struct {
+        const char *option;
+        double most;
+        int64_t *to;
+    } counts[] = {{"--max-size", (double)DESIGN_INTEGER_MAX, &product->max_size},
+                  {"--products", DESIGN_ROWS_MAX, &product->products},
+                  {"--batch", DESIGN_ROWS_MAX, &product->batch}};
+    for (size_t i = 0; r == 0 && i < sizeof counts / sizeof *counts; i++)
+        if ((text = verb_value(arguments, counts[i].option)))
+            r = read_count(counts[i].option, text, counts[i].most, counts[i].to, failure);
     for (size_t i = 0; r == 0 && (text = verb_value_at(arguments, "--fixed", i)); i++) {
         cleanup_free char *name = NULL;
         const char *size = NULL;
@@ -164,10 +155,9 @@ static int take_product(const struct verb_arguments *arguments, struct uniform_p
     }
     for (size_t i = 0; r == 0 && (text = verb_value_at(arguments, "--add", i)); i++) {
         cleanup(parts_clear) struct parts parts = {0};
-        r = strcmp(text, "none") == 0 ? uniform_product_add_row(product, NULL, 0, failure)
-                                      : split(text, &parts, failure);
-        if (r == 0 && parts.count)
-            r = uniform_product_add_row(product, parts.items, parts.count, failure);
+        if (strcmp(text, "none") != 0)
+            split(text, &parts);
+        r = uniform_product_add_row(product, parts.items, parts.count, failure);
     }
     return r;
 }
@@ -265,7 +255,7 @@ static int specify_kind(const struct verb_arguments *arguments, struct design_sp
                           design_kind_names[kind]);
     else
         for (size_t i = 1; r == 0 && i < arguments->operand_count; i++)
-            r = take_factor(specification, arguments->operands[i], failure);
+            r = take_factor(specification, arguments->operands[i], design_specification_add_levels, failure);
     if (r < 0)
         return r;
     *ret = take_pointer(specification);
@@ -299,6 +289,14 @@ static int specify_from(const char *file, struct design_specification **ret, str
     return design_specification_from_node(document, node, folder, ret, failure);
 }
 
+static const struct {
+    const char *option;
+    int (*set)(struct design_specification *specification, const char *text, struct failure *failure);
+} setters[] = {{"--seed", design_specification_set_seed},
+               {"--order", design_specification_set_order},
+               {"--repetitions", design_specification_set_repetitions},
+               {"--blocks", design_specification_set_blocks}};
+
 static int specify(const struct verb_arguments *arguments, struct design_specification **ret,
                    struct failure *failure) {
     const char *from = verb_value(arguments, "--from");
@@ -313,16 +311,11 @@ static int specify(const struct verb_arguments *arguments, struct design_specifi
         r = from ? specify_from(from, &specification, failure)
                  : specify_kind(arguments, &specification, failure);
     const char *text;
-    if (r == 0 && (text = verb_value(arguments, "--seed")))
-        r = design_specification_set_seed(specification, text, failure);
-    if (r == 0 && (text = verb_value(arguments, "--order")))
-        r = design_specification_set_order(specification, text, failure);
-    if (r == 0 && (text = verb_value(arguments, "--repetitions")))
-        r = design_specification_set_repetitions(specification, text, failure);
-    if (r == 0 && (text = verb_value(arguments, "--blocks")))
-        r = design_specification_set_blocks(specification, text, failure);
+    for (size_t i = 0; r == 0 && i < sizeof setters / sizeof *setters; i++)
+        if ((text = verb_value(arguments, setters[i].option)))
+            r = setters[i].set(specification, text, failure);
     for (size_t i = 0; r == 0 && (text = verb_value_at(arguments, "--cross", i)); i++)
-        r = take_crossed(specification, text, failure);
+        r = take_factor(specification, text, design_specification_add_crossed, failure);
     for (size_t i = 0; r == 0 && (text = verb_value_at(arguments, "--compute", i)); i++) {
         cleanup_free char *name = NULL;
         const char *expression = NULL;
@@ -381,7 +374,7 @@ static int run(const struct verb_arguments *arguments, struct failure *failure) 
     if (specification->repeat.wanted)
         fprintf(stderr,
                 "%" PRIu64 " repetitions, as 'repeat' has at most: a run stops when a row is known well "
-                           "enough, a table cannot (--repetitions R writes another number)\n",
+                "enough, a table cannot (--repetitions R writes another number)\n",
                 specification->repetitions);
     return write_design(design, order, output, failure);
 }
@@ -449,7 +442,8 @@ const struct verb verb_design = {
     .synopsis = "assay design (KIND FACTOR... | --from FILE | next MODEL) [OPTIONS]",
     .description =
         "Writes a design as CSV: a line for each measurement, a column for each factor. The lines stand in "
-        "the order in which they are to be measured, random unless told otherwise. A campaign takes such a "
+        "the order in which they are to be measured, random unless --order says otherwise. A campaign takes "
+        "such a "
         "file with 'design: {file: FILE, order: as-written}'; it takes the same generators itself, as "
         "'design: {generate: ...}'.\n\n"
         "A FACTOR is NAME=LOW..HIGH, NAME=LOW..HIGH:STEP, or a list, NAME=A,B,C. A range whose ends are "

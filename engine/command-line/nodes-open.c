@@ -189,7 +189,7 @@ static void say(struct nodes *nodes, size_t node, const char *what, const struct
             why ? ": " : "", why ? shown(why->text).text : "");
 }
 
-/* A stream that breaks and comes back is worth a word: what was waited for took longer by that. Those that
+/* A stream that breaks and comes back is reported: what was waited for took longer by that. Those that
  * were never there, or are lost, are named at the end. */
 static void on_node(struct node_group *group, size_t node, enum agent_link_state state,
                     const struct failure *why, void *context) {

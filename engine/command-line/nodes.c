@@ -44,21 +44,21 @@ static const struct frame {
 
 static const struct verb_option options[] = {
     {"--nodes", 'w', "LIST",
-     "the nodes: names or [user@]name[:port], parted by commas, with ranges as in dahu-[1-32,40]; @FILE "
+     "the nodes: names or [user@]name[:port], separated by commas, with ranges as in dahu-[1-32,40]; @FILE "
      "reads them from a file, any number a line. May be given several times. Without it, the variable "
      "ASSAY_NODES.",
      true},
     {"--user", 'l', "USER", "the user on the nodes, where LIST does not say", false},
     {"--port", 'p', "PORT", "the port of their ssh servers, where LIST does not say", false},
     {"--identity", 'i', "FILE", "a private key to try before all others; may be given several times", true},
-    {"--jump", 'J', "LIST", "gateways, [user@]host[:port] parted by commas, the first first; 'none' for none",
-     false},
+    {"--jump", 'J', "LIST",
+     "gateways, [user@]host[:port] separated by commas, the first first; 'none' for none", false},
     {"--ssh-config", 'F', "FILE",
      "read this in place of ~/.ssh/config and /etc/ssh/ssh_config; 'none' for none", false},
     {"--known-hosts", 0, "FILE", "the host keys that are known, in place of ~/.ssh/known_hosts", false},
     {"--accept-new", 0, "FILE",
-     "accept host keys that nobody knows, note them in FILE, and expect them from then on. Without it, a "
-     "node whose key is not known is refused; one whose key has changed always is.",
+     "accept unknown host keys, record them in FILE, and expect them from then on. Without it, a node whose "
+     "key is not known is refused; one whose key has changed always is.",
      false},
     {"--window", 0, "N", "connections that are being set up at once; default: 64", false},
     {"--timeout", 0, "TIME", "for each step of connecting, such as 10s; default: 20s", false},
@@ -219,10 +219,10 @@ const struct verb verb_nodes = {
     .synopsis = "assay nodes run|put|get|show|clean|controls|restore|capture -w LIST [OPTIONS] [OPERANDS]",
     .description =
         "Reaches all nodes of the list over ssh, as the user's own configuration says (aliases, gateways, "
-        "keys, known hosts), and puts an agent on each, which runs what it is told and leaves nothing behind "
-        "but its own file in ~/.cache/assay. A connection that breaks is found again without the command "
-        "noticing. A node that cannot be reached keeps no other from answering; it is named at the end, and "
-        "the exit code is 1.\n"
+        "keys, known hosts), and puts an agent on each, which runs commands for this one and leaves nothing "
+        "behind but its own file in ~/.cache/assay. A connection that breaks is found again without the "
+        "command noticing. A node that cannot be reached keeps no other from answering; it is named at the "
+        "end, and the exit code is 1.\n"
         "\n"
         "run runs a command on each, and prints equal answers once. The command's words reach it as they "
         "are, never through a shell; a shell has to be asked for. The exit code is 3 when it failed on some "
@@ -243,7 +243,7 @@ const struct verb verb_nodes = {
         "\n"
         "    assay nodes get -w @hosts /var/log/mcelog logs\n"
         "\n"
-        "show tells what the nodes are: what is common to most is printed once, and who differs is named:\n"
+        "show says what the nodes are: what is common to most is printed once, and who differs is named:\n"
         "\n"
         "    assay nodes show -w @hosts\n"
         "\n"
@@ -253,17 +253,18 @@ const struct verb verb_nodes = {
         "\n"
         "    assay nodes clean -w @hosts --dry-run\n"
         "\n"
-        "controls tells what a campaign can set on the nodes: how it stands, what it may be, by which "
-        "driver, or why it cannot be set; and who has the controls now. What is equal is printed once. It "
-        "changes nothing:\n"
+        "controls says what a campaign can set on the nodes: how it stands, what it may be, by which driver, "
+        "or why it cannot be set; and who has the controls now. What is equal is printed once. It changes "
+        "nothing:\n"
         "\n"
         "    assay nodes controls -w @hosts --probes\n"
         "\n"
         "restore puts back what a run has changed whose agent is gone, killed together with its guardian: "
-        "the node kept what there was. Every agent does that when it starts, and show tells of it; those of "
+        "the node kept what there was. Every agent does that when it starts, and show reports it; those of "
         "controls, restore and capture leave all as it is, so that it can be seen. After a restart of the "
-        "node there is nothing to do. Files that do not take what they held are named, and the exit code is "
-        "1:\n"
+        "node there is nothing to do. Files that do not take what they held are named, and so are nodes that "
+        "an agent which is there holds: they are left alone without --force. In both cases the exit code is "
+        "1; with --dry-run, which only looks, it is 0:\n"
         "\n"
         "    assay nodes restore -w @hosts --dry-run\n"
         "\n"

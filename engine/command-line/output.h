@@ -1,4 +1,4 @@
-/* Where results go: standard output, and the file that a command is told to write with --output. */
+/* Where results go: standard output, and the file of --output. */
 #ifndef ASSAY_COMMAND_LINE_OUTPUT_H
 #define ASSAY_COMMAND_LINE_OUTPUT_H
 
@@ -14,7 +14,7 @@ int output_check(const char *output, const char *const *inputs, size_t count, st
  */
 int output_check_apart(const char *one, const char *other, struct failure *failure);
 
-/* fflush(stdout) that keeps the reason: stdio itself tells only once why a write failed. 0, or the negative
+/* fflush(stdout) that keeps the reason: stdio itself says only once why a write failed. 0, or the negative
  * errno of the first failure that one of these calls met. */
 int output_flush(void);
 

@@ -4,6 +4,7 @@
 
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/file.h"
+#include "engine/foundation/memory.h"
 #include "engine/run/record/status.h"
 
 #include <errno.h>
@@ -29,7 +30,7 @@ static const struct verb_option options[] = {
 
 /* RUN's folder: itself, or what an archive of it was sealed from. */
 static int find_folder(const char *run, char **ret, struct failure *failure) {
-    cleanup_free char *beside = file_is_folder(run) ? strdup(run) : run_status_folder_of(run);
+    cleanup_free char *beside = file_is_folder(run) ? xstrdup(run) : run_status_folder_of(run);
     if (!beside || !file_is_folder(beside))
         return failure_set_kind(failure, FAILURE_INPUT, -ENOENT,
                                 "there is no folder of a run '%s'; expected the folder, or an archive with "
@@ -74,7 +75,8 @@ const struct verb verb_resume = {
         "part has left on the nodes is ended and put back first, and the nodes must be the same machines.\n\n"
         "A run whose campaign, design, experiment, source or list of hosts has changed since is refused with "
         "the difference, and stays as it is; files that are new do not matter. --as-recorded continues with "
-        "the copies in the run's folder. Two programs cannot work on one run: the second is told who has "
+        "the copies in the run's folder. Two programs cannot work on one run: the second is refused, with "
+        "who has "
         "it.\n\n"
         "A node that is gone for good can be replaced: --spares names others, of the same cores, and one of "
         "them measures the whole share of each node that cannot be reached.\n\n"

@@ -37,7 +37,7 @@ static char *describe(const struct run_status *status, bool json, bool follow) {
     return words;
 }
 
-/* Waits for MILLISECONDS; false when nobody reads any more. */
+/* Waits for MILLISECONDS; false when the reader has closed the output. */
 static bool wait_for(int milliseconds) {
     struct pollfd output = {.fd = STDOUT_FILENO};
     return clock_poll(&output, milliseconds * INT64_C(1000000)) <= 0 ||
@@ -66,7 +66,7 @@ static int follow(const char *path, bool json, struct failure *failure) {
         bool is_new = first || strcmp(page, last) != 0;
         if (is_new && !first && !json && !in_place)
             putchar('\n');
-        /* main tells why standard output failed */
+        /* main says why standard output failed */
         if ((is_new && print_page(page, in_place) < 0) || status->condition != RUN_IS_RUNNING)
             return 0;
         free(last);

@@ -34,7 +34,7 @@ struct verb {
     const char *name;
     const char *summary;  /* one line */
     const char *synopsis; /* "assay fit [METHOD] INPUT... [OPTIONS]" */
-    /* Paragraphs, parted by blank lines and wrapped when printed; a line that begins with a blank is an
+    /* Paragraphs, separated by blank lines and wrapped when printed; a line that begins with a blank is an
      * example and stays as it is. */
     const char *description;
     const struct verb_option *options;
