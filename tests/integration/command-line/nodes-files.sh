@@ -56,6 +56,7 @@ bed on 3 rm -r /tmp/inway; bed on 4 rm /tmp/inway
 bed fill 5 /tmp
 refuse "a full disk on one" 1 'put failed on 1 of 16 nodes: gros-5: .*[Nn]o space left' put "$scratch/tree/sub/random" /tmp/big
 check "is none on the others" [ "$(bed on 16 sh -c 'sha256sum </tmp/big')" = "$(sha256sum <"$scratch/tree/sub/random")" ]
+check "and no half of it is left there" [ "$(bed on 5 sh -c 'ls -A /tmp | grep -c big')" = 0 ]
 bed empty 5 /tmp
 
 # ---- get

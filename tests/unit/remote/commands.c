@@ -120,13 +120,6 @@ TEST(descriptors_are_enough_for_many_programs) {
     assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
 }
 
-TEST(arguments_are_never_a_shell_line) {
-    const char *const arguments[] = {"printf", "%s|", "a b", "$(id)", "*", "'\"", "", "x\ny", NULL};
-    struct remote_result result = run(arguments, NULL);
-    assert_string_equal(result.output, "a b|$(id)|*|'\"||x\ny|");
-    remote_result_clear(&result);
-}
-
 TEST(the_environment_is_added_to) {
     setenv("ASSAY_TEST_GONE", "1", 1);
     fixture_close(&f);
@@ -263,16 +256,6 @@ static struct remote_result run_past_limit(const char *script, uint32_t grace_ms
         assert_true(limit_ms < WAIT_LIMIT_MS);
         remote_result_clear(&result);
     }
-}
-
-TEST(a_time_limit_ends_it) {
-    struct remote_result result = run_past_limit("echo set; exec sleep 60", 60000);
-    assert_true(result.exit.signalled);
-    assert_int_equal(result.exit.code, SIGTERM);
-    char text[128];
-    assert_string_equal(remote_exit_describe(&result.exit, text, sizeof text),
-                        "ran past its time limit and was killed by signal 15 (Terminated)");
-    remote_result_clear(&result);
 }
 
 TEST(who_ignores_sigterm_gets_sigkill_after_the_grace) {
@@ -439,17 +422,6 @@ TEST(a_freed_command_is_killed_and_silent) {
 }
 
 /* ---- output */
-
-TEST(output_over_its_limit_is_counted_and_dropped) {
-    struct remote_result result = RUN_AS(.arguments = SHELL("head -c 1000000 /dev/zero; printf abc >&2"),
-                                         .output_limit = 1000, .error_limit = 3);
-    assert_int_equal(result.output_length, 1000);
-    assert_int_equal(result.exit.output_bytes, 1000000);
-    assert_true(result.exit.output_cut);
-    assert_int_equal(result.error_length, 3);
-    assert_false(result.exit.error_cut);
-    remote_result_clear(&result);
-}
 
 TEST(streams_can_be_merged_and_dropped) {
     static const char script[] = "echo one; echo two >&2; echo three";

@@ -343,61 +343,6 @@ TEST(files_go_and_come) {
     assert_int_equal(entries, 3); /* ".", "..", "one" */
 }
 
-TEST(a_large_file_comes_and_goes) {
-    enum { SIZE = 20 << 20 };
-    char *bytes = malloc(SIZE);
-    for (size_t i = 0; i < SIZE; i++)
-        bytes[i] = (char)(i * 2654435761u >> 13);
-    assert_done(&f, agent_link_write_file_and_wait(f.link, "copy", bytes, SIZE, 0755, &f.failure));
-    struct text text;
-    text_init(&text, SIZE);
-    assert_done(&f, agent_link_read_file_and_wait(f.link, "copy", &text, &f.failure));
-    assert_int_equal(text.length, SIZE);
-    assert_memory_equal(text.bytes, bytes, SIZE);
-    text_clear(&text);
-    free(bytes);
-    text_init(&text, SIZE - 1);
-    assert_failure(-EFBIG, agent_link_read_file_and_wait(f.link, "copy", &text, &f.failure),
-                   "'copy' has 20971520 bytes; at most 20971519 were asked for");
-    text_clear(&text);
-    text_init(&text, 1 << 20);
-    assert_failure(-EFBIG, agent_link_read_file_and_wait(f.link, "copy", &text, &f.failure),
-                   "'copy' has more than the 1048576 bytes that were asked for");
-    assert_int_equal(text.length, 0);
-    text_clear(&text);
-}
-
-static void on_written(struct agent_link *link, const struct failure *failure, void *context) {
-    (void)link;
-    if (failure)
-        print_error("%s\n", failure->text);
-    else
-        ++*(int *)context;
-}
-
-TEST(many_files_at_once) {
-    enum { FILES = 200 };
-    int written = 0;
-    char name[32], bytes[32];
-    for (int i = 0; i < FILES; i++) {
-        snprintf(name, sizeof name, "file-%d", i);
-        int length = snprintf(bytes, sizeof bytes, "bytes of %d", i);
-        assert_done(&f, agent_link_write_file(f.link, name, bytes, (size_t)length, 0600, on_written, &written,
-                                              &f.failure));
-    }
-    while (written < FILES)
-        assert_true(event_loop_run_once(f.loop, WAIT_LIMIT_MS * EVENT_MILLISECOND, NULL) > 0);
-    for (int i = 0; i < FILES; i++) {
-        snprintf(name, sizeof name, "file-%d", i);
-        snprintf(bytes, sizeof bytes, "bytes of %d", i);
-        struct text text;
-        text_init(&text, 100);
-        assert_int_equal(file_read(fixture_path(&f, name), &text, NULL), 0);
-        assert_string_equal(text.bytes, bytes);
-        text_clear(&text);
-    }
-}
-
 TEST(folders_are_made) {
     assert_done(&f, agent_link_make_folder_and_wait(f.link, "a/b/c", &f.failure));
     assert_done(&f, agent_link_make_folder_and_wait(f.link, "a/b/c", &f.failure));
