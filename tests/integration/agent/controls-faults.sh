@@ -6,8 +6,7 @@
 
 agent=$ASSAY_BUILD/libexec/assay/assay-agent
 up() { # up MACHINE [OPTION...]: one node of it
-    bed up 1 --machine "$@" --share "$ASSAY_BUILD/libexec" || exit 1
-    bed can nodes || plan_skip "nodes of their own need root"
+    bed_first 1 --machine "$@" --share "$ASSAY_BUILD/libexec"
     bed can kernel-files || plan_skip "no FUSE here"
     bed files 1 >"$scratch/before"
 }

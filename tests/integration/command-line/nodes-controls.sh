@@ -4,8 +4,7 @@
 . "$(dirname "$0")/../tap.sh"
 . "$ASSAY_SOURCE/tests/test-bed/test-bed.sh"
 move_clock
-bed up 5 --machine intel-pstate --names 'paradoxe-%' || exit 1
-bed can nodes || plan_skip "nodes of their own need root"
+bed_first 5 --machine intel-pstate --names 'paradoxe-%'
 bed can kernel-files || plan_skip "no FUSE here"
 all='paradoxe-[1-5]'
 cpu=/sys/devices/system/cpu

@@ -3,8 +3,7 @@
 . "$(dirname "$0")/../tap.sh"
 . "$ASSAY_SOURCE/tests/test-bed/test-bed.sh"
 move_clock
-bed up 16 --names 'gros-%' || plan_skip "no test bed"
-bed can nodes || plan_skip "nodes of their own need root"
+bed_first 16 --names 'gros-%'
 all='gros-[1-16]'
 nodes() { # keeps what it prints for `said` and `complained`
     bed run "$ASSAY" nodes "$@" >"$scratch/out" 2>"$scratch/err"

@@ -74,22 +74,6 @@ TEST(closing_in_order_ends_commands_and_leaves_files) {
     remote_command_free(command);
 }
 
-TEST(freeing_a_link_ends_everything) {
-    static const struct remote_command_callbacks none = {0};
-    struct remote_command *command;
-    assert_done(&f, remote_command_start(
-                        f.link, &(struct remote_command_specification){.arguments = SHELL("sleep 72")}, &none,
-                        NULL, &command, &f.failure));
-    while (!remote_command_pid(command))
-        event_loop_run_once(f.loop, -1, NULL);
-    pid_t pid = remote_command_pid(command);
-    agent_link_free(f.link);
-    f.link = NULL;
-    assert_false(process_lives(pid));
-    assert_int_equal(remote_command_write(command, "x", 1, NULL, NULL), -EPIPE);
-    remote_command_free(command);
-}
-
 static void on_any_output(struct remote_command *command, enum remote_stream stream, const char *bytes,
                           size_t length, void *context) {
     (void)command;

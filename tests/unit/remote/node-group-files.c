@@ -264,40 +264,6 @@ TEST(get_names_those_that_have_it_not) {
     group_close(&fixture);
 }
 
-/* What lies where the files are to go is replaced or in the way, and never followed. */
-TEST(get_follows_no_link_here) {
-    struct group_fixture fixture;
-    group_open(&fixture, 3);
-    for (size_t i = 0; i < 3; i++) {
-        assert_int_equal(file_make_folders(on_node(&fixture, i, "r/sub"), NULL), 0);
-        write_whole(on_node(&fixture, i, "r/sub/file"), "from the node", 13);
-    }
-    make(&fixture, "victim");
-    write_file(&fixture, "victim/file", "mine");
-    make(&fixture, "got/n1/r/sub");
-    make(&fixture, "got/n2/r");
-    assert_int_equal(symlink("../../../../victim/file", group_path(&fixture, "got/n1/r/sub/file")), 0);
-    assert_int_equal(symlink("../../../victim", group_path(&fixture, "got/n2/r/sub")), 0);
-    assert_int_equal(symlink("../victim", group_path(&fixture, "got/n3")), 0);
-    struct failure *failures = get(&fixture, "r");
-    assert_int_equal(failures[0].code, 0);
-    assert_true(failures[1].code < 0);
-    assert_true(failures[2].code < 0);
-    free(failures);
-    assert_content(group_path(&fixture, "victim/file"), "mine", 4);
-    assert_content(group_path(&fixture, "got/n1/r/sub/file"), "from the node", 13);
-    struct stat status;
-    assert_int_equal(lstat(group_path(&fixture, "got/n1/r/sub/file"), &status), 0);
-    assert_true(S_ISREG(status.st_mode));
-    /* Nothing staged is left lying. */
-    DIR *folder = opendir(group_path(&fixture, "got/n1"));
-    assert_non_null(folder);
-    for (struct dirent *entry; (entry = readdir(folder));)
-        assert_null(strstr(entry->d_name, ".assay-"));
-    closedir(folder);
-    group_close(&fixture);
-}
-
 TEST(get_a_file_that_changes) {
     struct group_fixture fixture;
     group_open(&fixture, 2);

@@ -256,16 +256,6 @@ TEST(files_behind_links) {
     group_close(&fixture);
 }
 
-/* A file in the way of a folder of the same archive. */
-TEST(a_file_that_is_a_folder) {
-    struct group_fixture fixture;
-    tar_open();
-    tar_add(TAR_FILE, "a", "content", "content");
-    tar_add(TAR_FILE, "a/b", "content", "content");
-    assert_true(get_what_it_sends(&fixture) < 0);
-    group_close(&fixture);
-}
-
 TEST(a_hash_that_does_not_fit) {
     struct group_fixture fixture;
     tar_open();
