@@ -545,8 +545,8 @@ TEST(flipped) {
     }
     print_message("# %zu of %zu flipped bits taken, with the same names and contents\n", taken,
                   8 * zip.length);
-    /* Bits of a member, and of the manifest, that may go: the version that made it 16, the hint that it is text 1, permissions
-     * 9, no type 2, attributes of DOS 16. */
+    /* Bits of a member, and of the manifest, that may go: the version that made it 16, the hint that it is
+     * text 1, permissions 9, no type 2, attributes of DOS 16. */
     print_message("# %zu members\n", build.count);
     assert_true(taken <= (build.count + 1) * (16 + 1 + 9 + 2 + 16));
 }
