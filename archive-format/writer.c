@@ -281,7 +281,7 @@ static int verify_part(const struct seal *seal, char sha256[static HASH_HEX_SIZE
     cleanup(archive_close_reader) struct archive_reader *archive = NULL;
     int r = archive_open(seal->part, &archive, seal->failure);
     if (r == 0)
-        r = archive_verify(archive, NULL, NULL, seal->failure);
+        r = archive_verify(archive, seal->failure);
     for (size_t i = 0; r == 0 && i < seal->staging.count; i++) {
         const struct staged_file *file = &seal->staging.files[i];
         const struct zip_entry *entry = archive_entry_called(archive, file->name);

@@ -209,7 +209,7 @@ static int verify_one(const char *path, bool json, struct failure *failure) {
     cleanup(archive_close_reader) struct archive_reader *archive = NULL;
     int r = archive_open(path, &archive, failure);
     if (r == 0)
-        r = archive_verify(archive, NULL, NULL, failure);
+        r = archive_verify(archive, failure);
     return r < 0 ? r : print_verified(archive, json, failure);
 }
 
