@@ -11,7 +11,7 @@ struct pieces {
 
 static int64_t read_piece(void *context, char *buffer, size_t room) {
     struct pieces *pieces = context;
-    size_t size = pieces->size ? pieces->size : 1 + test_bits() % 7;
+    size_t size = pieces->size ? pieces->size : 1 + test_random_bits() % 7;
     size_t step = size < room ? size : room;
     step = step < pieces->left ? step : pieces->left;
     memcpy(buffer, pieces->bytes, step);
@@ -93,30 +93,30 @@ static void append_number(struct text *text) {
     char literal[64];
     int length;
     double value;
-    uint64_t bits = test_bits();
+    uint64_t bits = test_random_bits();
     static const char *const missing[] = {"NaN", "NA",    "-inf",       "\" Infinity\"",
                                           "\t",  "   83", "\" 1.5\t\"", "7 "};
-    switch (test_bits() % 13) {
+    switch (test_random_bits() % 13) {
     case 12:
         length = snprintf(literal, sizeof literal, "%s",
-                          missing[test_bits() % (sizeof missing / sizeof *missing)]);
+                          missing[test_random_bits() % (sizeof missing / sizeof *missing)]);
         break;
     case 0:
         return; /* empty */
     case 1:
-        length =
-            snprintf(literal, sizeof literal, "%llu", (unsigned long long)(test_bits() >> test_bits() % 64));
+        length = snprintf(literal, sizeof literal, "%llu",
+                          (unsigned long long)(test_random_bits() >> test_random_bits() % 64));
         break;
     case 2:
-        length =
-            snprintf(literal, sizeof literal, "-%llu", (unsigned long long)(test_bits() >> test_bits() % 64));
+        length = snprintf(literal, sizeof literal, "-%llu",
+                          (unsigned long long)(test_random_bits() >> test_random_bits() % 64));
         break;
     case 3:
-        length = snprintf(literal, sizeof literal, "%.9e", (double)(int64_t)test_bits() * 1e-19);
+        length = snprintf(literal, sizeof literal, "%.9e", (double)(int64_t)test_random_bits() * 1e-19);
         break;
     case 4:
-        length = snprintf(literal, sizeof literal, "%.*f", (int)(test_bits() % 20),
-                          (double)(test_bits() % 100000) * 1e-3);
+        length = snprintf(literal, sizeof literal, "%.*f", (int)(test_random_bits() % 20),
+                          (double)(test_random_bits() % 100000) * 1e-3);
         break;
     case 5:
         memcpy(&value, &bits, sizeof value);
@@ -124,22 +124,22 @@ static void append_number(struct text *text) {
         break;
     case 6:
         length = snprintf(literal, sizeof literal, "%llu.%llu",
-                          (unsigned long long)(test_bits() >> test_bits() % 64),
-                          (unsigned long long)(test_bits() >> test_bits() % 64));
+                          (unsigned long long)(test_random_bits() >> test_random_bits() % 64),
+                          (unsigned long long)(test_random_bits() >> test_random_bits() % 64));
         break;
     case 7:
-        length =
-            snprintf(literal, sizeof literal, "%s%03d%s%s", test_bits() % 2 ? "+" : "",
-                     (int)(test_bits() % 1000), test_bits() % 2 ? "." : "", test_bits() % 2 ? "E+07" : "e-3");
+        length = snprintf(literal, sizeof literal, "%s%03d%s%s", test_random_bits() % 2 ? "+" : "",
+                          (int)(test_random_bits() % 1000), test_random_bits() % 2 ? "." : "",
+                          test_random_bits() % 2 ? "E+07" : "e-3");
         break;
     case 8:
-        length = snprintf(literal, sizeof literal, "\"%d\"", (int)(test_bits() % 1000));
+        length = snprintf(literal, sizeof literal, "\"%d\"", (int)(test_random_bits() % 1000));
         break;
     case 9:
-        length = snprintf(literal, sizeof literal, ".%d", (int)(test_bits() % 1000));
+        length = snprintf(literal, sizeof literal, ".%d", (int)(test_random_bits() % 1000));
         break;
     default:
-        length = snprintf(literal, sizeof literal, "%d", (int)(test_bits() % 10000));
+        length = snprintf(literal, sizeof literal, "%d", (int)(test_random_bits() % 10000));
     }
     text_append(text, literal, (size_t)length);
 }
@@ -159,8 +159,8 @@ static void append_label(struct text *text) {
                                          "two\nlines",
                                          "ünïcödé of some length",
                                          "\r\n"};
-    const char *label = labels[test_bits() % (test_bits() % 4 ? 7 : 14)];
-    if (test_bits() % 8 == 0 && *label && !strpbrk(label, ",\"\n\r")) {
+    const char *label = labels[test_random_bits() % (test_random_bits() % 4 ? 7 : 14)];
+    if (test_random_bits() % 8 == 0 && *label && !strpbrk(label, ",\"\n\r")) {
         text_printf(text, "\"%s\"", label); /* quoted without need */
         return;
     }
@@ -176,7 +176,7 @@ static void append_row(struct text *text) {
         else
             append_label(text);
     }
-    text_append_string(text, test_bits() % 3 ? "\n" : "\r\n");
+    text_append_string(text, test_random_bits() % 3 ? "\n" : "\r\n");
 }
 
 TEST(awkward_files_at_every_boundary) {
@@ -185,13 +185,13 @@ TEST(awkward_files_at_every_boundary) {
     for (int file = 0; file < 60; file++) {
         text_reset(&csv);
         text_append_string(&csv, file % 3 ? "a,b,c,d,e,f\n" : "\xef\xbb\xbf\"a\",b,c,d,e,f\r\n");
-        for (size_t rows = test_bits() % 40; rows > 0; rows--)
+        for (size_t rows = test_random_bits() % 40; rows > 0; rows--)
             append_row(&csv);
         if (file % 4 == 0 && csv.bytes[csv.length - 1] == '\n')
             csv.length -= csv.bytes[csv.length - 2] == '\r' ? 2 : 1; /* no newline at the end */
         for (size_t piece = 0; piece <= 7; piece++)
-            compare(csv.bytes, csv.length, piece, 1 + test_bits() % 300);
-        for (size_t capacity = 1; capacity <= 200; capacity += 1 + test_bits() % 3)
+            compare(csv.bytes, csv.length, piece, 1 + test_random_bits() % 300);
+        for (size_t capacity = 1; capacity <= 200; capacity += 1 + test_random_bits() % 3)
             compare(csv.bytes, csv.length, SIZE_MAX, capacity);
     }
     text_clear(&csv);
@@ -206,9 +206,10 @@ TEST(broken_files) {
         text_append_string(&csv, "a,b,c,d,e,f\n");
         for (int row = 0; row < 20; row++)
             append_row(&csv);
-        for (size_t spoilt = 1 + test_bits() % 2; spoilt > 0; spoilt--)
-            csv.bytes[12 + test_bits() % (csv.length - 12)] = "x,\"\n\r\0\xff\xc3 -"[test_bits() % 10];
-        compare(csv.bytes, csv.length, test_bits() % 8, 1 + test_bits() % 400);
+        for (size_t spoilt = 1 + test_random_bits() % 2; spoilt > 0; spoilt--)
+            csv.bytes[12 + test_random_bits() % (csv.length - 12)] =
+                "x,\"\n\r\0\xff\xc3 -"[test_random_bits() % 10];
+        compare(csv.bytes, csv.length, test_random_bits() % 8, 1 + test_random_bits() % 400);
         compare(csv.bytes, csv.length, SIZE_MAX, CSV_READER_BUFFER);
     }
     text_clear(&csv);
@@ -383,7 +384,7 @@ TEST(doubles_round_trip) {
     for (size_t i = 0; i < COUNT; i++) {
         double value;
         do {
-            expected[i] = test_bits();
+            expected[i] = test_random_bits();
             memcpy(&value, &expected[i], sizeof value);
         } while (!isfinite(value));
         if (i % 2) { /* and numbers of everyday size */
@@ -391,7 +392,7 @@ TEST(doubles_round_trip) {
             memcpy(&expected[i], &value, sizeof value);
         }
         csv_append_double(&csv, true, value);
-        csv_append_int64(&csv, false, (int64_t)(test_bits() >> test_bits() % 64));
+        csv_append_int64(&csv, false, (int64_t)(test_random_bits() >> test_random_bits() % 64));
         text_append_character(&csv, '\n');
     }
     struct csv_reader *reader = NULL;

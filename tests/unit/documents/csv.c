@@ -506,8 +506,8 @@ TEST(texts_round_trip) {
     for (size_t row = 0; row < ROWS; row++) {
         for (size_t column = 0; column < COLUMNS; column++) {
             char *text = texts[row][column];
-            for (size_t length = test_bits() % (LENGTH_MAX + 1); length > 0; length--)
-                *text++ = characters[test_bits() % (sizeof characters - 1)];
+            for (size_t length = test_random_bits() % (LENGTH_MAX + 1); length > 0; length--)
+                *text++ = characters[test_random_bits() % (sizeof characters - 1)];
             assert_int_equal(
                 csv_append_field(&csv, column == 0, texts[row][column], strlen(texts[row][column])), 0);
         }

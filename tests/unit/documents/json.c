@@ -261,7 +261,7 @@ TEST(doubles_round_trip) {
         for (int i = 0; i < BATCH; i++) {
             double value;
             do {
-                expected[i] = test_bits();
+                expected[i] = test_random_bits();
                 memcpy(&value, &expected[i], sizeof value);
             } while (!isfinite(value));
             assert_true(json_add_double(list, NULL, value));

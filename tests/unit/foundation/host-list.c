@@ -281,13 +281,14 @@ TEST(round_trip_of_random_names) {
     for (int round = 0; round < 400; round++) {
         cleanup(host_list_clear) struct host_list list = {0};
         struct failure failure = {0};
-        unsigned count = 1 + (unsigned)(test_bits() % 120), longest = 1 + (unsigned)(test_bits() % 7);
+        unsigned count = 1 + (unsigned)(test_random_bits() % 120),
+                 longest = 1 + (unsigned)(test_random_bits() % 7);
         for (unsigned i = 0; i < count; i++) {
             char name[64] = "h";
             size_t length = 1;
-            for (unsigned j = 0, most = 1 + (unsigned)(test_bits() % longest); j < most; j++)
+            for (unsigned j = 0, most = 1 + (unsigned)(test_random_bits() % longest); j < most; j++)
                 length += (size_t)snprintf(name + length, sizeof name - length, "%s",
-                                           parts[test_bits() % (sizeof parts / sizeof *parts)]);
+                                           parts[test_random_bits() % (sizeof parts / sizeof *parts)]);
             assert_int_equal(host_list_add(&list, name, &failure), 0);
         }
         check_round_trip(&list);
