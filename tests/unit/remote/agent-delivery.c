@@ -37,7 +37,6 @@ struct test_launcher {
 static int open_here(struct launcher *launcher, enum launcher_step step, const char *command,
                      const struct remote_channel_listener *listener, struct remote_channel **ret,
                      struct failure *failure) {
-    (void)step;
     struct test_launcher *self = (struct test_launcher *)launcher;
     snprintf(self->last_command, sizeof self->last_command, "%s", command);
     self->runs++;

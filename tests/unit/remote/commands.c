@@ -85,8 +85,6 @@ TEST(credentials_of_the_engine_are_not_handed_to_programs) {
 }
 
 static void count_started(struct remote_command *command, const struct remote_start *start, void *context) {
-    (void)command;
-    (void)start;
     ++*(unsigned *)context;
 }
 
@@ -317,8 +315,6 @@ static void on_started(struct remote_command *command, const struct remote_start
 
 static void on_output(struct remote_command *command, enum remote_stream stream, const char *bytes,
                       size_t length, void *context) {
-    (void)command;
-    (void)stream;
     struct watch *watch = context;
     assert_int_equal(text_append(&watch->output, bytes, length), 0);
 }
@@ -336,7 +332,6 @@ static void on_exit_of(struct remote_command *command, const struct remote_exit 
 }
 
 static void on_drain(struct remote_command *command, void *context) {
-    (void)command;
     struct watch *watch = context;
     watch->drained++;
 }
@@ -542,25 +537,16 @@ static void free_when(struct remote_command *command, int now) {
 }
 
 static void on_started_free(struct remote_command *command, const struct remote_start *start, void *context) {
-    (void)start;
-    (void)context;
     free_when(command, 1);
 }
 
 static void on_output_free(struct remote_command *command, enum remote_stream stream, const char *bytes,
                            size_t length, void *context) {
-    (void)stream;
-    (void)bytes;
-    (void)length;
-    (void)context;
     free_when(command, 2);
 }
 
 static void on_exit_free(struct remote_command *command, const struct remote_exit *exit,
                          const struct failure *failure, void *context) {
-    (void)exit;
-    (void)failure;
-    (void)context;
     free_when(command, 3);
 }
 

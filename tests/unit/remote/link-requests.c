@@ -39,7 +39,6 @@ TEST(a_clock_is_measured_within_its_error) {
 
 static void note_clock(struct agent_link *link, const struct agent_clock *clock,
                        const struct failure *failure, void *context) {
-    (void)link;
     assert_true(!clock == !!failure);
     ++((int *)context)[failure != NULL];
 }
@@ -56,10 +55,6 @@ TEST(a_clock_whose_agent_dies_is_told_once) {
 
 static void note_bytes(struct agent_link *link, const char *bytes, size_t length,
                        const struct failure *failure, void *context) {
-    (void)link;
-    (void)bytes;
-    (void)length;
-    (void)failure;
     ++*(int *)context;
 }
 

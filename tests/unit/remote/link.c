@@ -9,13 +9,11 @@
 static struct fixture f;
 
 static int set_up(void **state) {
-    (void)state;
     fixture_open(&f, NULL);
     return 0;
 }
 
 static int tear_down(void **state) {
-    (void)state;
     fixture_close(&f);
     return 0;
 }
@@ -76,10 +74,6 @@ TEST(closing_in_order_ends_commands_and_leaves_files) {
 
 static void on_any_output(struct remote_command *command, enum remote_stream stream, const char *bytes,
                           size_t length, void *context) {
-    (void)command;
-    (void)stream;
-    (void)bytes;
-    (void)length;
     ++*(int *)context;
 }
 
@@ -117,7 +111,6 @@ struct ends {
 
 static void on_facts(struct agent_link *link, struct node_facts *facts, const struct failure *failure,
                      void *context) {
-    (void)link;
     struct ends *ends = context;
     assert_null(facts);
     ends->facts += failure != NULL;
@@ -132,8 +125,6 @@ static void on_done(struct agent_link *link, const struct failure *failure, void
 
 static void on_bytes(struct agent_link *link, const char *bytes, size_t length, const struct failure *failure,
                      void *context) {
-    (void)link;
-    (void)length;
     struct ends *ends = context;
     assert_null(bytes);
     ends->bytes += failure != NULL;
@@ -141,7 +132,6 @@ static void on_bytes(struct agent_link *link, const char *bytes, size_t length, 
 
 static void on_exit_of(struct remote_command *command, const struct remote_exit *exit,
                        const struct failure *failure, void *context) {
-    (void)command;
     struct ends *ends = context;
     assert_null(exit);
     ends->why = *failure;

@@ -89,7 +89,6 @@ TEST(one_that_does_not_leave_is_named) {
 }
 
 static void stop_it(struct event_source *self, void *context) {
-    (void)self;
     event_loop_stop(context);
 }
 

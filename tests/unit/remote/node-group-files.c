@@ -86,7 +86,6 @@ TEST(put_refuses_what_is_wrong_here) {
 }
 
 static void kill_it(struct event_source *self, void *context) {
-    (void)self;
     kill(*(pid_t *)context, SIGKILL);
 }
 

@@ -59,7 +59,6 @@ static void answer(struct liar *liar, const struct protocol_frame *frame) {
 }
 
 static void on_turn(struct event_source *self, void *context) {
-    (void)self;
     struct liar *liar = context;
     size_t length;
     if (!liar->told_open) {
@@ -73,7 +72,6 @@ static void on_turn(struct event_source *self, void *context) {
 }
 
 static int liar_start(struct transport *transport, struct failure *failure) {
-    (void)failure;
     event_source_defer(((struct liar *)transport)->turn);
     return 0;
 }

@@ -289,7 +289,6 @@ struct awaited {
 
 /* What the node has printed beyond what is kept is in its output's file as soon as it is here. */
 static void kill_what_has_begun(struct event_source *self, void *context) {
-    (void)self;
     const struct awaited *awaited = context;
     struct stat status;
     char path[128]; /* group_path() has few, which the test needs meanwhile */
@@ -337,7 +336,6 @@ TEST(an_agent_dies_in_mid_command) {
 }
 
 static void run_within(struct event_source *self, void *context) {
-    (void)self;
     struct awaited *awaited = context;
     struct node_result *results;
     struct numbered numbered = {.script = "true", .refused = SIZE_MAX};
