@@ -140,6 +140,9 @@ static void other_local_flags(struct build *b) {
 static void other_local_time(struct build *b) {
     member_named(b, "x.csv", "x")->local_time_flip = 1;
 }
+static void begins_behind_all(struct build *b) {
+    member_named(b, "x.csv", "x")->header_off = INT64_C(1) << 30;
+}
 static void other_local_version(struct build *b) {
     member_named(b, "x.csv", "x")->local_needed_flip = 1;
 }
@@ -176,6 +179,9 @@ static void manifest_long_line(struct build *b) {
     static char line[2048];
     memset(line, 'a', sizeof line - 1);
     b->manifest = line;
+}
+static void manifest_lists_signature(struct build *b) {
+    member_named(b, "manifest-sha256.txt.sig", "x");
 }
 static void manifest_lists_itself(struct build *b) {
     b->manifest_end =
@@ -343,6 +349,7 @@ static const struct sample samples[] = {
     {"local-stored-size", "is described differently before its data", other_local_stored_size},
     {"local-method", "is described differently before its data", other_local_method},
     {"local-flags", "is described differently before its data", other_local_flags},
+    {"offset-behind-all", "is said to begin where there are no members", begins_behind_all},
     {"local-version-needed", "is described differently before its data", other_local_version},
     {"local-time", "is described differently before its data", other_local_time},
     {"descriptor-crc", "is described differently after its data", other_descriptor},
@@ -352,6 +359,7 @@ static const struct sample samples[] = {
     {"member-missing", "the manifest names 'x.csv', but there is no such member", missing_member},
     {"manifest-names-twice", "the manifest names 'results/results.csv' twice", manifest_twice},
     {"manifest-names-itself", "the manifest names 'manifest-sha256.txt', but", manifest_lists_itself},
+    {"manifest-names-signature", "but neither it nor its signature can be in it", manifest_lists_signature},
     {"manifest-garbage", "line 1 of the manifest is not a sha256", manifest_garbage},
     {"manifest-upper-case", "line 1 of the manifest is not a sha256", manifest_upper_case},
     {"manifest-torn", "line 4 of the manifest has no end", manifest_torn},

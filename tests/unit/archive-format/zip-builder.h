@@ -33,6 +33,7 @@ struct build_member {
     uint32_t crc_flip;                        /* in the directory and before the data */
     uint32_t local_crc_flip;                  /* before the data only */
     int64_t size_off, stored_off;             /* added to what both headers say */
+    int64_t header_off;                       /* added to where the directory says that the member begins */
     int64_t local_size_off, local_stored_off; /* added before the data only */
     bool descriptor;                          /* CRC-32 and sizes after the data */
     uint32_t descriptor_crc_flip;
@@ -195,7 +196,7 @@ static inline void build_central(struct text *zip, const struct build_member *me
     build_number(zip, 2, 0);
     build_number(zip, 2, member->internal);
     build_number(zip, 4, mode << 16 | member->dos_attributes);
-    build_number(zip, 4, place->header);
+    build_number(zip, 4, place->header + (uint64_t)member->header_off);
     text_append(zip, member->name, name_length);
     if (member->wide)
         build_wide_field(zip, member, place->stored, false);
