@@ -4,6 +4,7 @@
 #include "engine/documents/json.h"
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/clock.h"
+#include "engine/foundation/memory.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -19,36 +20,23 @@ struct crate {
     cJSON *graph;
     char *run;    /* @id of the action */
     char *engine; /* @id of the instrument */
-    bool failed;  /* out of memory somewhere */
 };
 
 /* ---- Entities */
 
-/* The object may be NULL after a failure: these take it, so that callers need no test of their own. */
-static void set(struct crate *crate, cJSON *object, const char *key, const char *value) {
-    if (crate->failed || !object || !json_add_string(object, key, value))
-        crate->failed = true;
-}
-
-static void refer(struct crate *crate, cJSON *object, const char *key, const char *id) {
-    set(crate, object ? json_add_object(object, key) : NULL, "@id", id);
-}
-
-static cJSON *array(struct crate *crate, cJSON *object, const char *key) {
-    cJSON *made = object ? json_add_array(object, key) : NULL;
-    crate->failed = crate->failed || !made;
-    return made;
+static void refer(cJSON *object, const char *key, const char *id) {
+    json_add_string(json_add_object(object, key), "@id", id);
 }
 
 static cJSON *entity(struct crate *crate, const char *id, const char *type, const char *name,
                      const char *description) {
     cJSON *object = json_add_object(crate->graph, NULL);
-    set(crate, object, "@id", id);
-    set(crate, object, "@type", type);
+    json_add_string(object, "@id", id);
+    json_add_string(object, "@type", type);
     if (name)
-        set(crate, object, "name", name);
+        json_add_string(object, "name", name);
     if (description)
-        set(crate, object, "description", description);
+        json_add_string(object, "description", description);
     return object;
 }
 
@@ -72,7 +60,7 @@ static const struct meaning file_meanings[] = {
     {"results/repeat.csv", "How well rows are known",
      "One row for each of the design: how often it was repeated, and how narrow its mean's interval is"},
     {"journal.jsonl", "Journal", "What the engine did, in order, one JSON object a line"},
-    {"logs/engine.log", "Engine log", "What the engine told its user"},
+    {"logs/engine.log", "Engine log", "What the engine printed for its user"},
     {"software/versions.json", "Software versions",
      "Compiler, libraries and programs that the experiment used"},
 };
@@ -144,12 +132,12 @@ static void describe_file(struct crate *crate, const struct staged_file *file) {
         entity(crate, file->name, "File", meaning ? meaning->name : file->name,
                meaning ? meaning->description
                        : (facts ? "What this node is: processor, memory, kernel" : "File of the run"));
-    set(crate, object, "encodingFormat", encoding_of(file->name));
-    set(crate, object, "contentSize", size);
+    json_add_string(object, "encodingFormat", encoding_of(file->name));
+    json_add_string(object, "contentSize", size);
     if (file->sha256[0] != '\0')
-        set(crate, object, "sha256", file->sha256);
+        json_add_string(object, "sha256", file->sha256);
     if (strcmp(file->name, "journal.jsonl") == 0 || strncmp(file->name, "logs/", 5) == 0)
-        refer(crate, object, "about", crate->run);
+        refer(object, "about", crate->run);
 }
 
 static void describe_folder(struct crate *crate, const struct staged_file *folder) {
@@ -160,7 +148,7 @@ static void describe_folder(struct crate *crate, const struct staged_file *folde
     const char *other = node  ? "What this node is"
                         : raw ? "Files as they were found; the manifest lists each"
                               : "Folder of the run";
-    cleanup_free char *id = text_format("%s/", folder->name);
+    cleanup_free char *id = xformat("%s/", folder->name);
     entity(crate, id, "Dataset", meaning ? meaning->name : folder->name,
            meaning ? meaning->description : other);
 }
@@ -182,17 +170,15 @@ static struct staged_file foresee_manifest(const struct staging *staging) {
 /* The folder that FILE is in; NULL for the root. */
 static struct staged_file *folder_of(const struct staging *staging, const struct staged_file *file) {
     const char *slash = strrchr(file->name, '/');
-    cleanup_free char *folder = slash ? strndup(file->name, (size_t)(slash - file->name)) : NULL;
+    cleanup_free char *folder = slash ? xstrndup(file->name, (size_t)(slash - file->name)) : NULL;
     return folder ? staging_find(staging, folder) : NULL;
 }
 
 /* Marks in DESCRIBED the files and folders that get an entity of their own: those that are not below a folder
  * called "raw", and files only where there are few. */
-static int choose(const struct staging *staging, bool *described) {
-    cleanup_free size_t *files_in = calloc(staging->count + 1, sizeof *files_in);
+static void choose(const struct staging *staging, bool *described) {
+    cleanup_free size_t *files_in = xcalloc(staging->count + 1, sizeof *files_in);
     size_t chosen = 0;
-    if (!files_in)
-        return -ENOMEM;
     for (size_t i = 0; i < staging->count; i++) {
         struct staged_file *folder = folder_of(staging, &staging->files[i]);
         if (folder && !staging->files[i].folder)
@@ -207,7 +193,6 @@ static int choose(const struct staging *staging, bool *described) {
         described[i] = !many && !strstr(file->name, "/raw/") && chosen < CRATE_ENTITIES_MAX;
         chosen += described[i];
     }
-    return 0;
 }
 
 /* ---- The run */
@@ -217,10 +202,8 @@ static void refer_to_parts(struct crate *crate, cJSON *parts, const char *const 
         const struct staged_file *part = staging_find(crate->staging, names[i]);
         if (!part)
             continue;
-        cleanup_free char *id = text_format(part->folder ? "%s/" : "%s", names[i]);
-        if (id)
-            refer(crate, parts, NULL, id);
-        crate->failed = crate->failed || !id;
+        cleanup_free char *id = xformat(part->folder ? "%s/" : "%s", names[i]);
+        refer(parts, NULL, id);
     }
 }
 
@@ -232,22 +215,23 @@ static void describe_run(struct crate *crate) {
     const struct archive_description *description = crate->description;
     bool completed = strcmp(description->status, "completed") == 0;
     char time[CLOCK_TEXT_SIZE];
-    cleanup_free char *name = text_format("Run of %s", description->name);
+    cleanup_free char *name = xformat("Run of %s", description->name);
     cJSON *run = entity(crate, crate->run, "CreateAction", name, description->command);
-    set(crate, run, "startTime", clock_format(description->started_ns, time));
-    set(crate, run, "endTime", clock_format(description->ended_ns, time));
-    refer(crate, run, "instrument", crate->engine);
+    json_add_string(run, "startTime", clock_format(description->started_ns, time));
+    json_add_string(run, "endTime", clock_format(description->ended_ns, time));
+    refer(run, "instrument", crate->engine);
     if (description->agent)
-        refer(crate, run, "agent", "#agent");
-    refer_to_parts(crate, array(crate, run, "object"), objects, sizeof objects / sizeof *objects);
-    refer_to_parts(crate, array(crate, run, "result"), results, sizeof results / sizeof *results);
+        refer(run, "agent", "#agent");
+    refer_to_parts(crate, json_add_array(run, "object"), objects, sizeof objects / sizeof *objects);
+    refer_to_parts(crate, json_add_array(run, "result"), results, sizeof results / sizeof *results);
     /* A plain string: the profile's checks do not take a reference here. */
-    set(crate, run, "actionStatus",
-        completed ? "http://schema.org/CompletedActionStatus" : "http://schema.org/FailedActionStatus");
+    json_add_string(run, "actionStatus",
+                    completed ? "http://schema.org/CompletedActionStatus"
+                              : "http://schema.org/FailedActionStatus");
     if (!completed) {
-        cleanup_free char *error = description->error ? strdup(description->error)
-                                                      : text_format("the run is %s", description->status);
-        set(crate, run, "error", error);
+        cleanup_free char *error =
+            description->error ? xstrdup(description->error) : xformat("the run is %s", description->status);
+        json_add_string(run, "error", error);
     }
 }
 
@@ -256,14 +240,14 @@ static void describe_others(struct crate *crate) {
     const char *license = description->license ? description->license : ARCHIVE_DEFAULT_LICENSE;
     bool by = strcmp(license, ARCHIVE_DEFAULT_LICENSE) == 0;
     cJSON *profile = entity(crate, PROCESS_PROFILE, "CreativeWork", "Process Run Crate", NULL);
-    set(crate, profile, "version", "0.5");
+    json_add_string(profile, "version", "0.5");
     entity(crate, license, "CreativeWork", by ? "CC BY 4.0" : license,
            by ? "Creative Commons Attribution 4.0 International" : "The licence of this archive");
     cJSON *engine = entity(crate, crate->engine, "SoftwareApplication", "assay",
                            "Runs calibration campaigns on machines and archives them");
-    set(crate, engine, "version", description->engine_version);
+    json_add_string(engine, "version", description->engine_version);
     if (description->engine_url)
-        set(crate, engine, "url", description->engine_url);
+        json_add_string(engine, "url", description->engine_url);
     if (description->agent)
         entity(crate, "#agent", "Person", description->agent, NULL);
 }
@@ -274,49 +258,38 @@ static void describe_root(struct crate *crate, const bool *described) {
     char time[CLOCK_TEXT_SIZE];
     clock_format(description->ended_ns, time);
     cJSON *metadata = entity(crate, ARCHIVE_CRATE, "CreativeWork", NULL, NULL);
-    refer(crate, metadata, "about", "./");
-    refer(crate, metadata, "conformsTo", "https://w3id.org/ro/crate/1.1");
+    refer(metadata, "about", "./");
+    refer(metadata, "conformsTo", "https://w3id.org/ro/crate/1.1");
     cJSON *root = entity(crate, "./", "Dataset", description->name, description->text);
-    set(crate, root, "datePublished", time);
-    set(crate, root, "dateCreated", time);
-    refer(crate, root, "license", description->license ? description->license : ARCHIVE_DEFAULT_LICENSE);
+    json_add_string(root, "datePublished", time);
+    json_add_string(root, "dateCreated", time);
+    refer(root, "license", description->license ? description->license : ARCHIVE_DEFAULT_LICENSE);
     if (description->agent)
-        refer(crate, root, "author", "#agent");
-    refer(crate, array(crate, root, "conformsTo"), NULL, PROCESS_PROFILE);
-    set(crate, root, "identifier", crate->run);
-    refer(crate, array(crate, root, "mentions"), NULL, crate->run);
-    cJSON *parts = array(crate, root, "hasPart");
-    refer(crate, parts, NULL, ARCHIVE_MANIFEST);
-    for (size_t i = 0; i < staging->count; i++) {
-        cleanup_free char *id =
-            described[i] ? text_format(staging->files[i].folder ? "%s/" : "%s", staging->files[i].name)
-                         : NULL;
+        refer(root, "author", "#agent");
+    refer(json_add_array(root, "conformsTo"), NULL, PROCESS_PROFILE);
+    json_add_string(root, "identifier", crate->run);
+    refer(json_add_array(root, "mentions"), NULL, crate->run);
+    cJSON *parts = json_add_array(root, "hasPart");
+    refer(parts, NULL, ARCHIVE_MANIFEST);
+    for (size_t i = 0; i < staging->count; i++)
         if (described[i])
-            refer(crate, parts, NULL, id);
-    }
-}
-
-static void free_object(cJSON **object) {
-    cJSON_Delete(*object);
+            refer_to_parts(crate, parts, (const char *const[]){staging->files[i].name}, 1);
 }
 
 int crate_print(const struct staging *staging, const struct archive_description *description,
                 struct text *ret, struct failure *failure) {
-    cleanup(free_object) cJSON *document = cJSON_CreateObject();
-    cleanup_free bool *described = calloc(staging->count + 1, sizeof *described);
-    cleanup_free char *run = text_format("urn:uuid:%s", description->run_id);
-    cleanup_free char *engine =
-        description->engine_url ? text_format("%s#%s", description->engine_url, description->engine_version)
-                                : text_format("#assay-%s", description->engine_version);
-    if (!document || !described || !run || !engine || choose(staging, described) < 0)
-        return failure_memory(failure);
+    cleanup(json_cleanup) cJSON *document = cJSON_CreateObject();
+    cleanup_free bool *described = xcalloc(staging->count + 1, sizeof *described);
+    cleanup_free char *run = xformat("urn:uuid:%s", description->run_id);
+    cleanup_free char *engine = description->engine_url
+                                    ? xformat("%s#%s", description->engine_url, description->engine_version)
+                                    : xformat("#assay-%s", description->engine_version);
+    choose(staging, described);
     struct crate crate = {.staging = staging, .description = description, .run = run, .engine = engine};
-    cJSON *context = array(&crate, document, "@context");
-    set(&crate, context, NULL, "https://w3id.org/ro/crate/1.1/context");
-    set(&crate, context, NULL, "https://w3id.org/ro/terms/workflow-run/context"); /* has sha256 */
-    crate.graph = array(&crate, document, "@graph");
-    if (crate.failed)
-        return failure_memory(failure);
+    cJSON *context = json_add_array(document, "@context");
+    json_add_string(context, NULL, "https://w3id.org/ro/crate/1.1/context");
+    json_add_string(context, NULL, "https://w3id.org/ro/terms/workflow-run/context"); /* has sha256 */
+    crate.graph = json_add_array(document, "@graph");
     struct staged_file manifest = foresee_manifest(staging);
     describe_root(&crate, described);
     describe_others(&crate);
@@ -327,8 +300,6 @@ int crate_print(const struct staging *staging, const struct archive_description 
             describe_folder(&crate, &staging->files[i]);
         else if (described[i])
             describe_file(&crate, &staging->files[i]);
-    if (crate.failed)
-        return failure_memory(failure);
     int r = json_print(document, true, ret);
     if (r == 0)
         r = text_append_character(ret, '\n');

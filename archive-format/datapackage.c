@@ -46,23 +46,26 @@ static bool is_given(const char *text) {
     return text && text[0] != '\0';
 }
 
-static bool add_field(cJSON *fields, const struct archive_column *column) {
+static void add_given(cJSON *object, const char *key, const char *text) {
+    if (is_given(text))
+        json_add_string(object, key, text);
+}
+
+static void add_field(cJSON *fields, const struct archive_column *column) {
     cJSON *field = json_add_object(fields, NULL);
     const struct unit *unit = is_given(column->unit) ? unit_find(column->unit) : NULL;
-    return field && json_add_string(field, "name", column->name) &&
-           json_add_string(field, "type", type_names[column->type]) &&
-           (!is_given(column->title) || json_add_string(field, "title", column->title)) &&
-           (!is_given(column->description) || json_add_string(field, "description", column->description)) &&
-           (!is_given(column->unit) || json_add_string(field, "unit", column->unit)) &&
-           (!unit || !unit->qudt || json_add_string(field, "unitQudt", unit->qudt)) &&
-           (column->role == ARCHIVE_ROLE_NONE || json_add_string(field, "role", role_names[column->role]));
+    json_add_string(field, "name", column->name);
+    json_add_string(field, "type", type_names[column->type]);
+    add_given(field, "title", column->title);
+    add_given(field, "description", column->description);
+    add_given(field, "unit", column->unit);
+    add_given(field, "unitQudt", unit ? unit->qudt : NULL);
+    add_given(field, "role", role_names[column->role]);
 }
 
 /* "results/raw/a.csv" -> "results-raw-a": a resource's name may not have slashes. */
 static char *resource_name(const char *path) {
-    char *name = strdup(path);
-    if (!name)
-        return NULL;
+    char *name = xstrdup(path);
     size_t length = strlen(name);
     if (length > 4 && strcmp(name + length - 4, ".csv") == 0)
         name[length - 4] = '\0';
@@ -74,24 +77,20 @@ static char *resource_name(const char *path) {
     return name;
 }
 
-static bool add_table(cJSON *resources, const struct archive_table *table) {
+static void add_table(cJSON *resources, const struct archive_table *table) {
     cJSON *resource = json_add_object(resources, NULL);
     cleanup_free char *name = resource_name(table->path);
-    if (!resource || !name || !json_add_string(resource, "name", name) ||
-        !json_add_string(resource, "path", table->path) || !json_add_string(resource, "type", "table") ||
-        (is_given(table->description) && !json_add_string(resource, "description", table->description)) ||
-        !json_add_string(resource, "format", "csv") || !json_add_string(resource, "mediatype", "text/csv") ||
-        !json_add_string(resource, "encoding", "utf-8"))
-        return false;
-    cJSON *schema = json_add_object(resource, "schema");
-    cJSON *fields = schema ? json_add_array(schema, "fields") : NULL;
-    if (!fields)
-        return false;
+    json_add_string(resource, "name", name);
+    json_add_string(resource, "path", table->path);
+    json_add_string(resource, "type", "table");
+    add_given(resource, "description", table->description);
+    json_add_string(resource, "format", "csv");
+    json_add_string(resource, "mediatype", "text/csv");
+    json_add_string(resource, "encoding", "utf-8");
+    cJSON *schema = json_add_object(resource, "schema"), *fields = json_add_array(schema, "fields");
     for (size_t i = 0; i < table->column_count; i++)
-        if (!add_field(fields, &table->columns[i]))
-            return false;
-    cJSON *missing = json_add_array(schema, "missingValues");
-    return missing && json_add_string(missing, NULL, "");
+        add_field(fields, &table->columns[i]);
+    json_add_string(json_add_array(schema, "missingValues"), NULL, "");
 }
 
 static int check_table(const struct archive_table *table, struct failure *failure) {
@@ -107,26 +106,19 @@ static int check_table(const struct archive_table *table, struct failure *failur
     return 0;
 }
 
-static void free_object(cJSON **object) {
-    cJSON_Delete(*object);
-}
-
 int archive_write_datapackage(const char *path, const char *name, const struct archive_table *tables,
                               size_t count, struct failure *failure) {
-    cleanup(free_object) cJSON *package = cJSON_CreateObject();
+    cleanup(json_cleanup) cJSON *package = cJSON_CreateObject();
     cleanup(text_clear) struct text text;
     text_init(&text, ARCHIVE_RECORD_BYTES_MAX);
-    if (!package ||
-        !json_add_string(package, "$schema", "https://datapackage.org/profiles/2.0/datapackage.json") ||
-        !json_add_string(package, "name", name))
-        return failure_memory(failure);
+    json_add_string(package, "$schema", "https://datapackage.org/profiles/2.0/datapackage.json");
+    json_add_string(package, "name", name);
     cJSON *resources = json_add_array(package, "resources");
     for (size_t i = 0; i < count; i++) {
         int r = check_table(&tables[i], failure);
         if (r < 0)
             return r;
-        if (!resources || !add_table(resources, &tables[i]))
-            return failure_memory(failure);
+        add_table(resources, &tables[i]);
     }
     int r = json_print(package, true, &text);
     if (r == 0)
@@ -162,18 +154,17 @@ static const char *text_of(const struct document_node *node, const char *key) {
 }
 
 /* Types and roles of later versions are taken for what every reader can do with them: text, and no role. */
-static int take_field(const struct document_node *node, struct archive_column *ret) {
+static void take_field(const struct document_node *node, struct archive_column *ret) {
     enum { TYPES = ARCHIVE_TIME, ROLES = sizeof role_names / sizeof *role_names };
     *ret = (struct archive_column){
-        .name = strdup(text_of(node, "name")),
+        .name = xstrdup(text_of(node, "name")),
         .type = (enum archive_column_type)index_of(text_of(node, "type"), type_names, TYPES, ARCHIVE_STRING),
-        .unit = strdup(text_of(node, "unit")),
+        .unit = xstrdup(text_of(node, "unit")),
         .role =
             (enum archive_column_role)index_of(text_of(node, "role"), role_names, ROLES, ARCHIVE_ROLE_NONE),
-        .title = strdup(text_of(node, "title")),
-        .description = strdup(text_of(node, "description")),
+        .title = xstrdup(text_of(node, "title")),
+        .description = xstrdup(text_of(node, "description")),
     };
-    return ret->name && ret->unit && ret->title && ret->description ? 0 : -ENOMEM;
 }
 
 static int refuse_at(const struct document *document, const struct document_node *node,
@@ -195,8 +186,7 @@ static int take_fields(const struct document *document, const struct document_no
     for (size_t i = 0; i < fields->count; i++) {
         if (text_of(fields->items[i], "name")[0] == '\0')
             return refuse_at(document, fields->items[i], failure, "the column has no name");
-        if (take_field(fields->items[i], &columns.items[columns.count++]) < 0)
-            return failure_memory(failure);
+        take_field(fields->items[i], &columns.items[columns.count++]);
     }
     *ret = columns;
     columns = (struct archive_columns){0};

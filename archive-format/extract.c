@@ -19,41 +19,26 @@ enum { BUFFER_SIZE = 128 << 10 };
 
 /* ---- Verifying */
 
-struct verification {
-    archive_progress progress;
-    void *context;
-    uint64_t done;
-};
-
-static int verify_member(struct archive_reader *archive, const struct zip_entry *entry, char *buffer,
-                         struct verification *verification, struct failure *failure) {
+/* Inflates ENTRY to its end, with all checks; into FILE, unless that is negative. */
+static int read_entry(struct archive_reader *archive, const struct zip_entry *entry, char *buffer, int file,
+                      struct failure *failure) {
     cleanup(archive_close_member) struct archive_member *member = NULL;
     int r = archive_entry_stream(archive, entry, &member, failure);
-    if (r < 0)
-        return r;
-    for (;;) {
-        int64_t got = archive_member_read(member, buffer, BUFFER_SIZE);
-        if (got <= 0)
-            return archive_member_status(member, failure);
-        verification->done += (uint64_t)got;
-        if (verification->progress &&
-            !verification->progress(verification->context, verification->done, archive->zip.total))
-            return failure_set_kind(failure, FAILURE_INTERRUPTED, -ECANCELED, "stopped while verifying '%s'",
-                                    archive->path);
+    int64_t got = 0;
+    while (r == 0 && (got = archive_member_read(member, buffer, BUFFER_SIZE)) > 0) {
+        int written = file < 0 ? 0 : file_write_all(file, buffer, (size_t)got);
+        if (written < 0)
+            return failure_set(failure, written, "cannot write '%s': %s", entry->name, strerror(-written));
     }
+    return r < 0 ? r : archive_member_status(member, failure);
 }
 
-int archive_verify(struct archive_reader *archive, archive_progress progress, void *context,
-                   struct failure *failure) {
-    struct verification verification = {.progress = progress, .context = context};
+int archive_verify(struct archive_reader *archive, struct failure *failure) {
     cleanup_free char *buffer = xmalloc(BUFFER_SIZE);
-    for (size_t i = 0; i < archive->member_count; i++) {
-        int r = verify_member(archive, &archive->zip.entries[archive->members[i]], buffer, &verification,
-                              failure);
-        if (r < 0)
-            return r;
-    }
-    return 0;
+    int r = 0;
+    for (size_t i = 0; r == 0 && i < archive->member_count; i++)
+        r = read_entry(archive, &archive->zip.entries[archive->members[i]], buffer, -1, failure);
+    return r;
 }
 
 /* ---- Extracting */
@@ -102,25 +87,12 @@ static int open_parent(const struct extraction *extraction, const char *name, in
 
 static int write_file(const struct extraction *extraction, const struct zip_entry *entry, int folder,
                       const char *last) {
-    cleanup(archive_close_member) struct archive_member *member = NULL;
     cleanup_close int file = openat(folder, last, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
     if (file < 0)
         return fail_at(extraction, "create", entry->name);
-    int r = archive_entry_stream(extraction->archive, entry, &member, extraction->failure);
+    int r = read_entry(extraction->archive, entry, extraction->buffer, file, extraction->failure);
     if (r < 0)
         return r;
-    for (;;) {
-        int64_t got = archive_member_read(member, extraction->buffer, BUFFER_SIZE);
-        if (got < 0)
-            return archive_member_status(member, extraction->failure);
-        if (got == 0)
-            break;
-        r = file_write_all(file, extraction->buffer, (size_t)got);
-        if (r < 0) {
-            errno = -r;
-            return fail_at(extraction, "write", entry->name);
-        }
-    }
     return close(take_descriptor(file)) < 0 ? fail_at(extraction, "write", entry->name) : 0;
 }
 
@@ -163,7 +135,7 @@ static int check_room(const struct extraction *extraction) {
         if (is_wanted(extraction, &extraction->archive->zip.entries[i]))
             needed += extraction->archive->zip.entries[i].size;
     if (fstatvfs(extraction->root, &room) < 0 || room.f_blocks == 0)
-        return 0; /* unknown: writing will tell */
+        return 0; /* unknown: writing will show */
     uint64_t free_bytes = (uint64_t)room.f_bavail * room.f_frsize;
     if (needed > free_bytes)
         return failure_set(extraction->failure, -ENOSPC,
@@ -211,7 +183,7 @@ static int refuse_name(const char *folder, const char *name) {
 }
 
 static int remove_name(const char *folder, const char *name) {
-    cleanup_free char *path = file_join(folder, name);
+    cleanup_free char *path = xformat("%s/%s", folder, name);
     if (path)
         file_remove_tree(path, NULL);
     return 0;
@@ -248,7 +220,7 @@ int archive_extract(struct archive_reader *archive, const char *folder, const ch
                                 strerror(-r));
     r = check_wanted(&extraction);
     if (r == 0)
-        r = archive_verify(archive, NULL, NULL, failure);
+        r = archive_verify(archive, failure);
     if (r == 0 && !was_there)
         r = file_make_folders(folder, failure);
     if (r < 0)

@@ -118,15 +118,13 @@ static int start(struct archive_member *member) {
 
 int archive_entry_stream(struct archive_reader *archive, const struct zip_entry *entry,
                          struct archive_member **ret, struct failure *failure) {
-    cleanup(archive_close_member) struct archive_member *member = calloc(1, sizeof *member);
-    if (!member)
-        return failure_memory(failure);
+    cleanup(archive_close_member) struct archive_member *member = xcalloc(1, sizeof *member);
     member->reader = archive;
     member->entry = entry;
     member->hash = hash_new();
     member->unpacker = archive_read_new();
-    if (!member->hash || !member->unpacker)
-        return failure_memory(failure);
+    if (!member->unpacker)
+        memory_exhausted();
     make_header(member->header, entry);
     if (start(member) < 0)
         return archive_member_status(member, failure);
@@ -167,7 +165,7 @@ int64_t archive_member_read(void *context, char *buffer, size_t size) {
         if (member->status < 0)
             return member->status;
         if (archive_errno(member->unpacker) == ENOMEM)
-            return member->status = failure_memory(&member->failure);
+            memory_exhausted();
         const char *reason = archive_error_string(member->unpacker);
         char what[256];
         snprintf(what, sizeof what, "is damaged: %s", reason ? reason : "it cannot be unpacked");
@@ -193,7 +191,7 @@ static int append_member(struct archive_member *member, struct text *ret, struct
         size_t step = left < CHUNK_SIZE ? (size_t)left : CHUNK_SIZE;
         char beyond, *end = &beyond; /* when all is there, one more read meets the end and its checks */
         if (step > 0 && text_reserve(ret, step, &end) < 0)
-            return failure_memory(failure);
+            memory_exhausted(); /* the limit was looked at before */
         int64_t got = archive_member_read(member, end, step > 0 ? step : 1);
         if (got <= 0)
             return archive_member_status(member, failure);

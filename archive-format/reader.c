@@ -69,20 +69,17 @@ static int check_content(struct archive_reader *archive, struct failure *failure
     return check_names(archive, failure);
 }
 
-static int index_entries(struct archive_reader *archive) {
+static void index_entries(struct archive_reader *archive) {
     const struct zip_directory *zip = &archive->zip;
-    archive->by_name = calloc(zip->count + 1, sizeof *archive->by_name);
-    archive->members = calloc(zip->count + 1, sizeof *archive->members);
-    archive->sha256 = calloc(zip->count + 1, sizeof *archive->sha256);
-    if (!archive->by_name || !archive->members || !archive->sha256)
-        return -ENOMEM;
+    archive->by_name = xcalloc(zip->count + 1, sizeof *archive->by_name);
+    archive->members = xcalloc(zip->count + 1, sizeof *archive->members);
+    archive->sha256 = xcalloc(zip->count + 1, sizeof *archive->sha256);
     for (size_t i = 0; i < zip->count; i++) {
         archive->by_name[i] = (uint32_t)i;
         if (!zip->entries[i].folder)
             archive->members[archive->member_count++] = (uint32_t)i;
     }
     qsort_r(archive->by_name, zip->count, sizeof *archive->by_name, compare_indices, zip->entries);
-    return 0;
 }
 
 const struct zip_entry *archive_entry_called(const struct archive_reader *archive, const char *name) {
@@ -120,7 +117,10 @@ static int take_line(struct archive_reader *archive, const char *line, size_t le
     char shown[ARCHIVE_NAME_SHOWN_SIZE];
     archive_name_show(name, shown);
     const struct zip_entry *entry = archive_entry_called(archive, name);
-    if (!entry || !in_manifest(entry))
+    if (entry && !entry->folder && !in_manifest(entry))
+        return refuse(archive, failure,
+                      "the manifest names '%s', but neither it nor its signature can be in it", shown);
+    if (!entry || entry->folder)
         return refuse(archive, failure, "the manifest names '%s', but there is no such member", shown);
     char *sha256 = archive->sha256[entry - archive->zip.entries];
     if (sha256[0] != '\0')
@@ -137,8 +137,7 @@ static int take_bytes(struct archive_reader *archive, const char *bytes, size_t 
         size_t step = end ? (size_t)(end - bytes) : length;
         if (line->length + step > MANIFEST_LINE_MAX)
             return refuse(archive, failure, "line %zu of the manifest is too long", *number);
-        if (text_append(line, bytes, step) < 0)
-            return failure_memory(failure);
+        text_append(line, bytes, step);
         if (end) {
             int r = take_line(archive, line->bytes, line->length, *number, failure);
             if (r < 0)
@@ -240,16 +239,13 @@ void archive_close_reader(struct archive_reader **archive) {
 int archive_open_descriptor(int given, const char *name, struct archive_reader **ret,
                             struct failure *failure) {
     cleanup_close int descriptor = given;
-    cleanup(archive_close_reader) struct archive_reader *archive = calloc(1, sizeof *archive);
-    if (!archive)
-        return failure_memory(failure);
+    cleanup(archive_close_reader) struct archive_reader *archive = xcalloc(1, sizeof *archive);
     archive->descriptor = take_descriptor(descriptor);
     archive->path = xstrdup(name);
     int r = zip_directory_read(archive->descriptor, name, &archive->zip, failure);
     if (r < 0)
         return r;
-    if (index_entries(archive) < 0)
-        return failure_memory(failure);
+    index_entries(archive);
     r = check_content(archive, failure);
     if (r == 0)
         r = read_manifest(archive, failure);

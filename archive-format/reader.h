@@ -102,13 +102,8 @@ int archive_read_member(struct archive_reader *archive, const char *name, struct
 int archive_read_document(struct archive_reader *archive, const char *name, struct document **ret,
                           struct failure *failure);
 
-/* Called now and then with the bytes of content checked so far and in all; false stops the work with
- * -ECANCELED and FAILURE_INTERRUPTED. */
-typedef bool (*archive_progress)(void *context, uint64_t done, uint64_t all);
-
-/* Inflates and hashes every member. PROGRESS may be NULL. */
-int archive_verify(struct archive_reader *archive, archive_progress progress, void *context,
-                   struct failure *failure);
+/* Inflates and hashes every member. */
+int archive_verify(struct archive_reader *archive, struct failure *failure);
 
 /* Verifies the whole archive, then writes the members NAMES (a member, or a folder and all below it; COUNT 0:
  * all) into FOLDER, which must be absent or empty. Links are not followed; files get mode 0666 less the

@@ -5,6 +5,7 @@
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/file.h"
 #include "engine/foundation/list.h"
+#include "engine/foundation/memory.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -31,12 +32,10 @@ static int add(struct staging *staging, const char *name, bool folder, uint64_t 
     if (r == -EFBIG)
         return failure_set(failure, r, "'%s' has more than %d files and folders, more than an archive takes",
                            staging->folder, ARCHIVE_ENTRIES_MAX);
-    char *copy = strdup(name);
-    if (r < 0 || !copy) {
-        free(copy);
-        return failure_memory(failure);
-    }
-    staging->files[staging->count++] = (struct staged_file){.name = copy, .folder = folder, .size = size};
+    if (r < 0)
+        memory_exhausted();
+    staging->files[staging->count++] =
+        (struct staged_file){.name = xstrdup(name), .folder = folder, .size = size};
     return 0;
 }
 
@@ -88,8 +87,8 @@ static int scan_folder(struct staging *staging, int parent, const char *name, co
             break;
         if (entry->d_name[0] == '.')
             continue;
-        cleanup_free char *below = *path ? file_join(path, entry->d_name) : strdup(entry->d_name);
-        int r = below ? scan_name(staging, here, entry->d_name, below, failure) : failure_memory(failure);
+        cleanup_free char *below = *path ? xformat("%s/%s", path, entry->d_name) : xstrdup(entry->d_name);
+        int r = scan_name(staging, here, entry->d_name, below, failure);
         if (r < 0)
             return r;
     }
@@ -124,9 +123,8 @@ struct staged_file *staging_find(const struct staging *staging, const char *name
 int staging_put(struct staging *staging, const char *name, const char *bytes, size_t length,
                 struct failure *failure) {
     char sha256[HASH_HEX_SIZE];
-    cleanup_free char *path = file_join(staging->folder, name);
-    if (!path || hash_bytes(bytes, length, sha256) < 0)
-        return failure_memory(failure);
+    cleanup_free char *path = xformat("%s/%s", staging->folder, name);
+    hash_bytes(bytes, length, sha256);
     int r = file_replace(path, bytes, length, 0644, failure);
     if (r < 0)
         return r;
@@ -149,7 +147,7 @@ int staging_hash(struct staging *staging, struct failure *failure) {
         uint64_t size;
         if (file->folder || file->sha256[0] != '\0')
             continue;
-        cleanup_free char *path = file_join(staging->folder, file->name);
+        cleanup_free char *path = xformat("%s/%s", staging->folder, file->name);
         if (!path)
             return failure_memory(failure);
         int r = hash_file(path, file->sha256, &size, failure);

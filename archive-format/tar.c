@@ -2,6 +2,7 @@
 
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/file.h"
+#include "engine/foundation/memory.h"
 
 #include <archive.h>
 #include <archive_entry.h>
@@ -45,17 +46,15 @@ void tar_free(struct tar_writer **tar) {
 }
 
 int tar_create(const char *path, struct tar_writer **ret, struct failure *failure) {
-    cleanup(tar_free) struct tar_writer *tar = calloc(1, sizeof *tar);
-    if (!tar)
-        return failure_memory(failure);
-    tar->path = strdup(path);
+    cleanup(tar_free) struct tar_writer *tar = xcalloc(1, sizeof *tar);
+    tar->path = xstrdup(path);
     tar->packer = archive_write_new();
     tar->hash = hash_new();
     tar->descriptor = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0666);
     if (tar->descriptor < 0)
         return failure_set(failure, -errno, "cannot create '%s': %s", path, strerror(errno));
-    if (!tar->path || !tar->packer || !tar->hash)
-        return failure_memory(failure);
+    if (!tar->packer)
+        memory_exhausted();
     /* GNU's form keeps names as bytes; that of POSIX converts them, which depends on the locale. */
     if (archive_write_set_format_gnutar(tar->packer) != ARCHIVE_OK ||
         archive_write_open_fd(tar->packer, tar->descriptor) != ARCHIVE_OK)
@@ -68,7 +67,7 @@ static int add_header(struct tar_writer *tar, const char *name, unsigned type, u
                       struct failure *failure) {
     cleanup(free_entry) struct archive_entry *entry = archive_entry_new();
     if (!entry)
-        return failure_memory(failure);
+        memory_exhausted();
     archive_entry_set_pathname(entry, name);
     archive_entry_set_filetype(entry, type);
     archive_entry_set_perm(entry, mode & 0777);
@@ -156,9 +155,7 @@ static int extract_entry(struct archive *unpacker, struct archive_entry *entry, 
     if (!name || leads_out(name) || archive_entry_hardlink(entry) || (type != AE_IFREG && type != AE_IFDIR))
         return failure_verification(failure, tar, "'%s' in it is no file or folder below its top",
                                     name ? name : "");
-    cleanup_free char *path = file_join(folder, name);
-    if (!path)
-        return failure_memory(failure);
+    cleanup_free char *path = xformat("%s/%s", folder, name);
     /* What is in a folder that its owner may not write could not be written, nor removed later. */
     if (type == AE_IFDIR)
         return mkdir(path, (archive_entry_perm(entry) & 0777) | 0700) < 0
@@ -171,7 +168,7 @@ int tar_extract(const char *path, const char *folder, struct failure *failure) {
     cleanup(free_unpacker) struct archive *unpacker = archive_read_new();
     struct archive_entry *entry;
     if (!unpacker || archive_read_support_format_tar(unpacker) != ARCHIVE_OK)
-        return failure_memory(failure);
+        memory_exhausted();
     if (archive_read_open_filename(unpacker, path, BUFFER_SIZE) != ARCHIVE_OK)
         return fail_reading(unpacker, path, failure);
     int r = 0, next;

@@ -6,6 +6,7 @@
 #include "archive-format/staging.h"
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/file.h"
+#include "engine/foundation/memory.h"
 
 #include <archive.h>
 #include <archive_entry.h>
@@ -43,7 +44,7 @@ static time_t stamp(const struct seal *seal) {
 
 /* ---- Packing */
 
-/* libarchive's sink. It takes everything: told of a failed write, libarchive 3.6 forgets the memory of the
+/* libarchive's sink. It takes everything: after a failed write, libarchive 3.6 forgets the memory of the
  * deflate stream. What failed is kept, and pack_content looks. */
 static la_ssize_t take(struct archive *packer, void *context, const void *bytes, size_t length) {
     struct seal *seal = context;
@@ -71,7 +72,7 @@ static void free_entry(struct archive_entry **entry) {
 static int pack_header(const struct seal *seal, const struct staged_file *file) {
     cleanup(free_entry) struct archive_entry *entry = archive_entry_new();
     if (!entry)
-        return failure_memory(seal->failure);
+        memory_exhausted();
     archive_entry_set_pathname(entry, file->name);
     archive_entry_set_filetype(entry, file->folder ? AE_IFDIR : AE_IFREG);
     archive_entry_set_perm(entry, file->folder ? 0755 : 0644);
@@ -109,9 +110,7 @@ static int pack_content(const struct seal *seal, const struct staged_file *file,
 }
 
 static int pack(const struct seal *seal, const struct staged_file *file) {
-    cleanup_free char *path = file_join(seal->staging.folder, file->name);
-    if (!path)
-        return failure_memory(seal->failure);
+    cleanup_free char *path = xformat("%s/%s", seal->staging.folder, file->name);
     int r = pack_header(seal, file);
     if (r == 0 && !file->folder)
         r = pack_content(seal, file, path);
@@ -148,7 +147,7 @@ static int write_zip(struct seal *seal) {
         return fail_writing(seal, -errno);
     seal->packer = archive_write_new();
     if (!seal->packer)
-        return failure_memory(seal->failure);
+        memory_exhausted();
     int r = 0;
     if (archive_write_set_format_zip(seal->packer) != ARCHIVE_OK ||
         (seal->stored ? archive_write_zip_set_compression_store(seal->packer)
@@ -220,9 +219,8 @@ static int put_manifest(struct seal *seal) {
     text_init(&text, (size_t)ARCHIVE_ENTRIES_MAX * (HASH_HEX_SIZE + 2 + ARCHIVE_NAME_MAX));
     for (size_t i = 0; i < seal->staging.count; i++) {
         const struct staged_file *file = &seal->staging.files[i];
-        if (!file->folder && strcmp(file->name, ARCHIVE_MANIFEST) != 0 &&
-            text_printf(&text, "%s  %s\n", file->sha256, file->name) < 0)
-            return failure_memory(seal->failure);
+        if (!file->folder && strcmp(file->name, ARCHIVE_MANIFEST) != 0)
+            text_printf(&text, "%s  %s\n", file->sha256, file->name);
     }
     return staging_put(&seal->staging, ARCHIVE_MANIFEST, text.bytes, text.length, seal->failure);
 }
@@ -283,7 +281,7 @@ static int verify_part(const struct seal *seal, char sha256[static HASH_HEX_SIZE
     cleanup(archive_close_reader) struct archive_reader *archive = NULL;
     int r = archive_open(seal->part, &archive, seal->failure);
     if (r == 0)
-        r = archive_verify(archive, NULL, NULL, seal->failure);
+        r = archive_verify(archive, seal->failure);
     for (size_t i = 0; r == 0 && i < seal->staging.count; i++) {
         const struct staged_file *file = &seal->staging.files[i];
         const struct zip_entry *entry = archive_entry_called(archive, file->name);
@@ -351,15 +349,13 @@ int archive_seal(const char *staging_folder, const char *target_path,
                  const struct archive_description *description, char sha256[static HASH_HEX_SIZE],
                  struct failure *failure) {
     char found[HASH_HEX_SIZE];
-    cleanup_free char *part = text_format("%s.part", target_path);
+    cleanup_free char *part = xformat("%s.part", target_path);
     cleanup(seal_clear) struct seal seal = {.target = target_path,
                                             .part = part,
                                             .description = description,
                                             .failure = failure,
                                             .descriptor = -1,
-                                            .buffer = malloc(BUFFER_SIZE)};
-    if (!part || !seal.buffer)
-        return failure_memory(failure);
+                                            .buffer = xmalloc(BUFFER_SIZE)};
     int r = staging_scan(staging_folder, &seal.staging, failure);
     if (r == 0)
         r = check_staging(&seal);

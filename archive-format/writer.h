@@ -26,7 +26,7 @@ struct archive_description {
     const char *engine_version; /* "0.1.0" */
     const char *engine_url;     /* where the engine is to be had; NULL when it has no address */
     const char *command;        /* the command line, for people */
-    const char *agent;          /* who ran it; NULL when it is not to be told */
+    const char *agent;          /* who ran it; NULL when that is not to be recorded */
 };
 
 /*

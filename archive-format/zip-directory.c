@@ -4,6 +4,7 @@
 #include "archive-format/reader.h"
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/failure.h"
+#include "engine/foundation/memory.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -24,6 +25,7 @@ enum {
     EMPTY_PACKED_MAX = 5,
     FLAGS_TAKEN = 1 << 1 | 1 << 2 | FLAG_DESCRIPTOR | 1 << 11, /* and: deflate effort, names are UTF-8 */
     DOS_FOLDER = 0x10,
+    INTERNAL_TEXT = 1 << 0, /* some writers guess whether a member is text */
 };
 #define MAX32 UINT32_C(0xffffffff)
 
@@ -41,7 +43,7 @@ static uint64_t get64(const unsigned char *at) {
 
 /* What a header says, from the directory or from before the data; sizes widened by Zip64. */
 struct header {
-    uint16_t flags, method, time, date;
+    uint16_t needed, flags, method, time, date; /* NEEDED: the version of the format that reads it */
     uint32_t crc32;
     uint64_t size, stored_size, offset;
     bool wide; /* has a Zip64 extra field */
@@ -210,6 +212,10 @@ static const char *judge_kind(const unsigned char *central, bool folder) {
     mode_t mode = attributes >> 16; /* whatever system the entry says it is from: some programs do not ask */
     if (S_ISLNK(mode))
         return "is a symbolic link";
+    if (mode & (S_ISUID | S_ISGID | S_ISVTX))
+        return "has a set-user-ID, set-group-ID or sticky bit";
+    if (get16(central + 36) & ~INTERNAL_TEXT)
+        return "has internal attributes that are not taken";
     if ((mode & S_IFMT) != 0 && !S_ISREG(mode) && !S_ISDIR(mode))
         return "is neither a file nor a folder";
     if (((mode & S_IFMT) != 0 && S_ISDIR(mode) != folder) || ((attributes & DOS_FOLDER) && !folder))
@@ -255,7 +261,8 @@ static int read_central(struct scan *scan, const unsigned char *at, size_t left,
         return refuse_entry(scan, name, "has a NUL byte in its name");
     bool folder = name[name_length - 1] == '/';
     *names += name_length + 1;
-    *header = (struct header){.flags = get16(at + 8),
+    *header = (struct header){.needed = get16(at + 6),
+                              .flags = get16(at + 8),
                               .method = get16(at + 10),
                               .time = get16(at + 12),
                               .date = get16(at + 14),
@@ -324,7 +331,8 @@ static int check_local(struct scan *scan, struct zip_entry *entry, const struct 
     if (LOCAL_SIZE + name_length + extra_length > room || extra_length > EXTRA_MAX || name_length != length ||
         memcmp(bytes + LOCAL_SIZE, entry->name, length) != 0)
         return refuse_entry(scan, entry->name, "has another name before its data than in the directory");
-    struct header local = {.flags = get16(bytes + 6),
+    struct header local = {.needed = get16(bytes + 4),
+                           .flags = get16(bytes + 6),
                            .method = get16(bytes + 8),
                            .time = get16(bytes + 10),
                            .date = get16(bytes + 12),
@@ -335,8 +343,9 @@ static int check_local(struct scan *scan, struct zip_entry *entry, const struct 
     if (wrong)
         return refuse_entry(scan, entry->name, wrong);
     bool later = local.flags & FLAG_DESCRIPTOR; /* then the header may leave CRC-32 and sizes at 0 */
-    if (local.flags != central->flags || local.method != central->method || local.time != central->time ||
-        local.date != central->date || (local.crc32 != central->crc32 && !(later && local.crc32 == 0)) ||
+    if (local.needed != central->needed || local.flags != central->flags || local.method != central->method ||
+        local.time != central->time || local.date != central->date ||
+        (local.crc32 != central->crc32 && !(later && local.crc32 == 0)) ||
         (local.stored_size != central->stored_size && !(later && local.stored_size == 0)) ||
         (local.size != central->size && !(later && local.size == 0)))
         return refuse_entry(scan, entry->name,
@@ -398,13 +407,11 @@ static int read_directory(struct scan *scan) {
     int r = read_end(scan);
     if (r < 0)
         return r;
-    cleanup_free unsigned char *bytes = malloc((size_t)scan->directory_size + 1);
-    cleanup_free struct found *found = calloc(scan->count + 1, sizeof *found);
-    directory->entries = calloc(scan->count + 1, sizeof *directory->entries);
+    cleanup_free unsigned char *bytes = xmalloc((size_t)scan->directory_size + 1);
+    cleanup_free struct found *found = xcalloc(scan->count + 1, sizeof *found);
+    directory->entries = xcalloc(scan->count + 1, sizeof *directory->entries);
     directory->names =
-        malloc((size_t)scan->directory_size + 1); /* a name and a NUL are shorter than an entry */
-    if (!bytes || !found || !directory->entries || !directory->names)
-        return failure_memory(scan->failure);
+        xmalloc((size_t)scan->directory_size + 1); /* a name and a NUL are shorter than an entry */
     scan->bytes = bytes;
     r = read_at(scan, scan->directory_offset, bytes, (size_t)scan->directory_size);
     if (r == 0)
@@ -414,6 +421,9 @@ static int read_directory(struct scan *scan) {
     qsort(found, scan->count, sizeof *found, compare_places);
     if (scan->count > 0 ? found[0].entry.header != 0 : scan->directory_offset != 0)
         return refuse(scan, "the zip has bytes before its first member");
+    const struct zip_entry *last = &found[scan->count ? scan->count - 1 : 0].entry;
+    if (scan->count > 0 && last->header >= scan->directory_offset)
+        return refuse_entry(scan, last->name, "is said to begin where there are no members");
     for (size_t i = 0; i < scan->count; i++) {
         uint64_t next = i + 1 < scan->count ? found[i + 1].entry.header : scan->directory_offset;
         r = check_local(scan, &found[i].entry, &found[i].header, next);

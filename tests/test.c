@@ -60,11 +60,15 @@ void test_says(const char *file, int line, const char *text, const char *expecte
 
 uint64_t test_seed = 1;
 
-double test_random(void) {
+uint64_t test_random_bits(void) {
     uint64_t z = (test_seed += UINT64_C(0x9e3779b97f4a7c15));
     z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
     z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
-    return ((double)((z ^ (z >> 31)) >> 11) + 0.5) * 0x1p-53;
+    return z ^ (z >> 31);
+}
+
+double test_random(void) {
+    return ((double)(test_random_bits() >> 11) + 0.5) * 0x1p-53;
 }
 
 const char *test_build(void) {

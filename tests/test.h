@@ -58,6 +58,7 @@ void test_says(const char *file, int line, const char *text, const char *expecte
 /* A number in (0, 1), by splitmix64 (Steele, Lea and Flood 2014) from the seed: the same in every run. */
 extern uint64_t test_seed;
 double test_random(void);
+uint64_t test_random_bits(void); /* the 64 that it is made of */
 
 /* The build that is tested. */
 const char *test_build(void);

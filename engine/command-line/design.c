@@ -61,20 +61,13 @@ static void parts_clear(struct parts *parts) {
     free((void *)parts->items);
 }
 
-static int split(const char *text, struct parts *ret, struct failure *failure) {
+static void split(const char *text, struct parts *ret) {
     size_t count = 1;
     for (const char *at = text; *at; at++)
         count += *at == ',';
-    struct parts parts = {.copy = strdup(text), .items = calloc(count, sizeof *parts.items)};
-    if (!parts.copy || !parts.items) {
-        parts_clear(&parts);
-        return failure_memory(failure);
-    }
-    char *rest = parts.copy;
-    while (rest)
-        parts.items[parts.count++] = strsep(&rest, ",");
-    *ret = parts;
-    return 0;
+    *ret = (struct parts){.copy = xstrdup(text), .items = xcalloc(count, sizeof *ret->items)};
+    for (char *at = ret->copy; at;)
+        ret->items[ret->count++] = strsep(&at, ",");
 }
 
 /* What stands after the = of NAME=LOW..HIGH[:STEP] or NAME=A,B,C. */
@@ -82,17 +75,15 @@ static int read_levels(const char *name, const char *text, struct levels *ret, s
     const struct levels_place nowhere = {0};
     const char *dots = strstr(text, "..");
     if (dots && !control_of_column(name)) { /* of a frequency, it is one of its texts */
-        cleanup_free char *low = strndup(text, (size_t)(dots - text)), *high = strdup(dots + 2);
-        if (!low || !high)
-            return failure_memory(failure);
+        cleanup_free char *low = xstrndup(text, (size_t)(dots - text)), *high = xstrdup(dots + 2);
         char *colon = strchr(high, ':');
         if (colon)
             *colon = '\0';
         return levels_from_range(name, low, high, colon ? colon + 1 : NULL, nowhere, ret, failure);
     }
     cleanup(parts_clear) struct parts parts = {0};
-    int r = split(text, &parts, failure);
-    return r < 0 ? r : levels_from_list(name, parts.items, parts.count, nowhere, ret, failure);
+    split(text, &parts);
+    return levels_from_list(name, parts.items, parts.count, nowhere, ret, failure);
 }
 
 /* The NAME of "NAME=VALUE", which the caller frees, and the VALUE, a pointer into TEXT. */
@@ -115,18 +106,14 @@ static int read_factor(const char *text, struct levels *ret, struct failure *fai
     return r < 0 ? r : read_levels(name, value, ret, failure);
 }
 
-static int take_factor(struct design_specification *specification, const char *text,
+typedef int add_levels(struct design_specification *specification, struct levels *levels,
+                       struct failure *failure);
+
+static int take_factor(struct design_specification *specification, const char *text, add_levels *add_to,
                        struct failure *failure) {
     cleanup(levels_clear) struct levels levels = {0};
     int r = read_factor(text, &levels, failure);
-    return r < 0 ? r : design_specification_add_levels(specification, &levels, failure);
-}
-
-static int take_crossed(struct design_specification *specification, const char *text,
-                        struct failure *failure) {
-    cleanup(levels_clear) struct levels levels = {0};
-    int r = read_factor(text, &levels, failure);
-    return r < 0 ? r : design_specification_add_crossed(specification, &levels, failure);
+    return r < 0 ? r : add_to(specification, &levels, failure);
 }
 
 /* ---- Uniform product */
@@ -149,12 +136,16 @@ static int take_product(const struct verb_arguments *arguments, struct uniform_p
         if (!number_parse_double(text, strlen(text), &product->max_product))
             r = failure_input(failure, NULL, 0, 0, "--max-product %.64s, expected a number", text);
     }
-    if (r == 0 && (text = verb_value(arguments, "--max-size")))
-        r = read_count("--max-size", text, (double)DESIGN_INTEGER_MAX, &product->max_size, failure);
-    if (r == 0 && (text = verb_value(arguments, "--products")))
-        r = read_count("--products", text, DESIGN_ROWS_MAX, &product->products, failure);
-    if (r == 0 && (text = verb_value(arguments, "--batch")))
-        r = read_count("--batch", text, DESIGN_ROWS_MAX, &product->batch, failure);
+    const struct {
+        const char *option;
+        double most;
+        int64_t *to;
+    } counts[] = {{"--max-size", (double)DESIGN_INTEGER_MAX, &product->max_size},
+                  {"--products", DESIGN_ROWS_MAX, &product->products},
+                  {"--batch", DESIGN_ROWS_MAX, &product->batch}};
+    for (size_t i = 0; r == 0 && i < sizeof counts / sizeof *counts; i++)
+        if ((text = verb_value(arguments, counts[i].option)))
+            r = read_count(counts[i].option, text, counts[i].most, counts[i].to, failure);
     for (size_t i = 0; r == 0 && (text = verb_value_at(arguments, "--fixed", i)); i++) {
         cleanup_free char *name = NULL;
         const char *size = NULL;
@@ -164,10 +155,9 @@ static int take_product(const struct verb_arguments *arguments, struct uniform_p
     }
     for (size_t i = 0; r == 0 && (text = verb_value_at(arguments, "--add", i)); i++) {
         cleanup(parts_clear) struct parts parts = {0};
-        r = strcmp(text, "none") == 0 ? uniform_product_add_row(product, NULL, 0, failure)
-                                      : split(text, &parts, failure);
-        if (r == 0 && parts.count)
-            r = uniform_product_add_row(product, parts.items, parts.count, failure);
+        if (strcmp(text, "none") != 0)
+            split(text, &parts);
+        r = uniform_product_add_row(product, parts.items, parts.count, failure);
     }
     return r;
 }
@@ -235,11 +225,10 @@ static int find_kind(const char *name, enum design_kind *ret, struct failure *fa
     if (nearest)
         return failure_input(failure, NULL, 0, 0, "there is no kind of design '%.64s'; did you mean '%s'?",
                              name, nearest);
-    return failure_input(
-        failure, NULL, 0, 0,
-        "there is no kind of design '%.64s', expected factorial, uniform, log-uniform, latin-hypercube, "
-        "uniform-product or next",
-        name);
+    return failure_input(failure, NULL, 0, 0,
+                         "there is no kind of design '%.64s', expected factorial, uniform, log-uniform, "
+                         "latin-hypercube, uniform-product or next",
+                         name);
 }
 
 static int specify_kind(const struct verb_arguments *arguments, struct design_specification **ret,
@@ -267,7 +256,7 @@ static int specify_kind(const struct verb_arguments *arguments, struct design_sp
                           design_kind_names[kind]);
     else
         for (size_t i = 1; r == 0 && i < arguments->operand_count; i++)
-            r = take_factor(specification, arguments->operands[i], failure);
+            r = take_factor(specification, arguments->operands[i], design_specification_add_levels, failure);
     if (r < 0)
         return r;
     *ret = take_pointer(specification);
@@ -301,6 +290,14 @@ static int specify_from(const char *file, struct design_specification **ret, str
     return design_specification_from_node(document, node, folder, ret, failure);
 }
 
+static const struct {
+    const char *option;
+    int (*set)(struct design_specification *specification, const char *text, struct failure *failure);
+} setters[] = {{"--seed", design_specification_set_seed},
+               {"--order", design_specification_set_order},
+               {"--repetitions", design_specification_set_repetitions},
+               {"--blocks", design_specification_set_blocks}};
+
 static int specify(const struct verb_arguments *arguments, struct design_specification **ret,
                    struct failure *failure) {
     const char *from = verb_value(arguments, "--from");
@@ -315,16 +312,11 @@ static int specify(const struct verb_arguments *arguments, struct design_specifi
         r = from ? specify_from(from, &specification, failure)
                  : specify_kind(arguments, &specification, failure);
     const char *text;
-    if (r == 0 && (text = verb_value(arguments, "--seed")))
-        r = design_specification_set_seed(specification, text, failure);
-    if (r == 0 && (text = verb_value(arguments, "--order")))
-        r = design_specification_set_order(specification, text, failure);
-    if (r == 0 && (text = verb_value(arguments, "--repetitions")))
-        r = design_specification_set_repetitions(specification, text, failure);
-    if (r == 0 && (text = verb_value(arguments, "--blocks")))
-        r = design_specification_set_blocks(specification, text, failure);
+    for (size_t i = 0; r == 0 && i < sizeof setters / sizeof *setters; i++)
+        if ((text = verb_value(arguments, setters[i].option)))
+            r = setters[i].set(specification, text, failure);
     for (size_t i = 0; r == 0 && (text = verb_value_at(arguments, "--cross", i)); i++)
-        r = take_crossed(specification, text, failure);
+        r = take_factor(specification, text, design_specification_add_crossed, failure);
     for (size_t i = 0; r == 0 && (text = verb_value_at(arguments, "--compute", i)); i++) {
         cleanup_free char *name = NULL;
         const char *expression = NULL;
@@ -391,18 +383,15 @@ static int run(const struct verb_arguments *arguments, struct failure *failure) 
 static const struct verb_option options[] = {
     {"--from", 0, "FILE",
      "take the design from the 'design:' of a campaign or experiment, or from a table in a file that ends in "
-     ".csv (- is "
-     "standard input)",
+     ".csv (- is standard input)",
      false},
     {"--rows", 0, "N",
      "rows to draw, for uniform, log-uniform and latin-hypercube; next: to choose, at most 1000 (default 20, "
-     "or as "
-     "many as the budget has room for)",
+     "or as many as the budget has room for)",
      false},
     {"--seed", 0, "SEED",
      "a whole number from 0 to 18446744073709551615; the same seed gives the same file on every machine "
-     "(default: drawn "
-     "from the system, and printed)",
+     "(default: drawn from the system, and printed)",
      false},
     {"--order", 0, "ORDER",
      "random (default): all lines shuffled as one, or those of each block; or as-written", false},
@@ -431,8 +420,7 @@ static const struct verb_option options[] = {
      true},
     {"--experiment", 0, "WHAT",
      "next: whose factors the rows must have: a name, an experiment.yaml, a campaign or an archive; none: "
-     "the "
-     "columns of the model (default: that of the archive which the model was fitted to)",
+     "the columns of the model (default: that of the archive which the model was fitted to)",
      false},
     {"--candidates", 0, "FILE", "next: choose from the rows of this CSV file", false},
     {"--group", 0, "NAME", "next: serve this group of the model, such as dahu-3/0, and not all of them",
@@ -442,8 +430,7 @@ static const struct verb_option options[] = {
      "next: seconds that a row takes, over factors and response, where the model predicts no time", false},
     {"--weights", 0, "EXPRESSION",
      "next: of a unit, over factors and response, in place of the model's noise: where it is in proportion "
-     "to "
-     "the time, '1 / max(duration, 1e-4)^2'",
+     "to the time, '1 / max(duration, 1e-4)^2'",
      false},
     {"--json", 0, NULL, "next: print the rows and what they gain as JSON, on standard output", false},
     {"--output", 'o', "FILE", "write to FILE, whole or not at all, instead of standard output", false},
@@ -456,30 +443,24 @@ const struct verb verb_design = {
     .synopsis = "assay design (KIND FACTOR... | --from FILE | next MODEL) [OPTIONS]",
     .description =
         "Writes a design as CSV: a line for each measurement, a column for each factor. The lines stand in "
-        "the order in "
-        "which they are to be measured, random unless told otherwise. A campaign takes such a file with "
-        "'design: {file: FILE, order: as-written}'; it takes the same generators itself, as 'design: "
-        "{generate: ...}'.\n\n"
+        "the order in which they are to be measured, random unless --order says otherwise. A campaign takes "
+        "such a "
+        "file with 'design: {file: FILE, order: as-written}'; it takes the same generators itself, as "
+        "'design: {generate: ...}'.\n\n"
         "A FACTOR is NAME=LOW..HIGH, NAME=LOW..HIGH:STEP, or a list, NAME=A,B,C. A range whose ends are "
-        "written without a "
-        "decimal point is one of whole numbers: x=0..1 has two values, x=0.0..1.0 all that lie between. "
-        "Sizes may have "
-        "units, as in size=1..64MiB.\n\n"
+        "written without a decimal point is one of whole numbers: x=0..1 has two values, x=0.0..1.0 all that "
+        "lie between. Sizes may have units, as in size=1..64MiB.\n\n"
         "The kinds are:\n\n"
         "factorial: every combination of the factors' values; the last factor changes fastest.\n\n"
         "uniform: --rows independent rows, every value of a factor as likely as any other.\n\n"
         "log-uniform: the same, uniform in the logarithm: as many values from 1 to 10 as from 1000 to 10000. "
-        "Usual for the "
-        "sizes of messages. Whole numbers are rounded down.\n\n"
+        "Usual for the sizes of messages. Whole numbers are rounded down.\n\n"
         "latin-hypercube: --rows rows that fill the space more evenly: each factor's range is cut in as many "
-        "parts as there "
-        "are rows, and every part has one row.\n\n"
+        "parts as there are rows, and every part has one row.\n\n"
         "uniform-product: sizes of matrices (factors m, n and k unless named) whose product goes down from "
-        "--max-product in "
-        "even steps, each with a jitter of a thousandth of --max-product. For each product, --batch sizes "
-        "are drawn, from "
-        "cubes to needles, and all their permutations are rows. 2048,2048,2048 and 1,1,1 to 4,4,4 are "
-        "added.\n\n"
+        "--max-product in even steps, each with a jitter of a thousandth of --max-product. For each product, "
+        "--batch sizes are drawn, from cubes to needles, and all their permutations are rows. 2048,2048,2048 "
+        "and 1,1,1 to 4,4,4 are added.\n\n"
         "next MODEL closes the loop from a model, which 'assay fit' wrote, back to a design: it chooses the "
         "rows that would make the model surest. It starts from the covariance of the coefficients and a grid "
         "of some thousand places where the model was observed (within the ranges of its factors and of their "
@@ -493,35 +474,27 @@ const struct verb verb_design = {
         "error of the prediction before and after, and the time it takes.\n\n"
         "Columns called control.NAME are states of the node: turbo, hyperthreads, governor, frequency, "
         "energy-preference, idle-states, uncore-frequency, numa-balancing, transparent-huge-pages, daemons. "
-        "Every "
-        "design may have them, and no experiment needs to know them; their values are texts. The lines are "
-        "then in "
-        "blocks of one state, since setting it takes time: a block of every state, in random order, random "
-        "within "
-        "the block; with --blocks N, N rounds of such blocks, each with its share of the repetitions.\n\n"
+        "Every design may have them, and no experiment needs to know them; their values are texts. The lines "
+        "are then in blocks of one state, since setting it takes time: a block of every state, in random "
+        "order, random within the block; with --blocks N, N rounds of such blocks, each with its share of "
+        "the repetitions.\n\n"
         "The random numbers are those of xoshiro256**, seeded by splitmix64. The table and the order of its "
-        "lines are drawn "
-        "from two independent streams of the one seed: a table that was written with '--order as-written' "
-        "and is shuffled "
-        "later, with '--from FILE.csv --seed SEED', gets the order that it would have had.\n\n"
+        "lines are drawn from two independent streams of the one seed: a table that was written with "
+        "'--order as-written' and is shuffled later, with '--from FILE.csv --seed SEED', gets the order that "
+        "it would have had.\n\n"
         "Expressions have + - * / % ^, comparisons, and, or, not, and the functions min, max, ceil, floor, "
-        "sqrt, cbrt, "
-        "abs, log2, gcd, lcm, round_down(x, multiple) and grid_rows(n), the largest divisor of n up to its "
-        "square root, over the columns before them.\n\n"
+        "sqrt, cbrt, abs, log2, gcd, lcm, round_down(x, multiple) and grid_rows(n), the largest divisor of n "
+        "up to its square root, over the columns before them.\n\n"
         "In a campaign or an experiment, 'design:' takes the same in YAML: the path of a CSV file; or a "
-        "mapping "
-        "with 'file' or 'generate', and 'factors', 'rows', 'compute', the options of uniform-product by "
-        "their "
-        "names ('max-product', 'max-size', 'products', 'batch', 'fixed', 'add'), and for every kind 'cross', "
-        "'seed', "
-        "'order', 'repetitions' or 'repeat', and 'blocks', which belong inside 'design' and not beside it. A "
-        "factor of a "
-        "factorial "
-        "is a list of values; one that is drawn, [low, high] or {choices: [...]}; either may be "
-        "{from: LOW, to: HIGH, step: STEP}, or {from: LOW, to: HIGH, steps: COUNT, scale: log}, COUNT values "
-        "with both ends, in equal ratios (scale: linear: at equal distances). Without 'generate', 'factors' "
-        "are those of a factorial. Where the experiment says what they mean, values may be shares and times, "
-        "as in N: [20000, 80%, 10min]; they become numbers when the nodes are known:\n\n"
+        "mapping with 'file' or 'generate', and 'factors', 'rows', 'compute', the options of uniform-product "
+        "by their names ('max-product', 'max-size', 'products', 'batch', 'fixed', 'add'), and for every kind "
+        "'cross', 'seed', 'order', 'repetitions' or 'repeat', and 'blocks', which belong inside 'design' and "
+        "not beside it. A factor of a factorial is a list of values; one that is drawn, [low, high] or "
+        "{choices: [...]}; either may be {from: LOW, to: HIGH, step: STEP}, or {from: LOW, to: HIGH, steps: "
+        "COUNT, scale: log}, COUNT values with both ends, in equal ratios (scale: linear: at equal "
+        "distances). Without 'generate', 'factors' are those of a factorial. Where the experiment says what "
+        "they mean, values may be shares and times, as in N: [20000, 80%, 10min]; they become numbers when "
+        "the nodes are known:\n\n"
         "  design: {file: sizes.csv, order: as-written, repetitions: 10}\n"
         "  design: {generate: factorial,\n"
         "           factors: {n: {from: 1000, to: 9000, step: 1000}, nb: [64, 128]}}\n"
@@ -538,12 +511,10 @@ const struct verb verb_design = {
         "  design: {file: sizes.csv, repeat: {until: {ci: 2%, at-most: 50}}}\n\n"
         "'repeat' has a run measure each row until the confidence interval of its mean is narrow enough: to "
         "either side, 'ci' (relative to the mean) at the 'confidence' given (95%), after 'at-least' (2) "
-        "repetitions, and no more than 'at-most'. The mean of 'response' is taken over means of "
-        "measurements 'between: [node, block]' (the default: one for each node in each repetition), [node] "
-        "or "
-        "[block], and never over measurements of one process. Each repetition has blocks and processes of "
-        "its "
-        "own. A table that is written has all repetitions.\n\n"
+        "repetitions, and no more than 'at-most'. The mean of 'response' is taken over means of measurements "
+        "'between: [node, block]' (the default: one for each node in each repetition), [node] or [block], "
+        "and never over measurements of one process. Each repetition has blocks and processes of its own. A "
+        "table that is written has all repetitions.\n\n"
         "Examples:\n\n"
         "  assay design uniform-product --compute 'lda=max(m, n, k)' -o sizes.csv\n"
         "  assay design uniform-product m n k --fixed k=128 --products 20 --seed 42\n"

@@ -92,8 +92,6 @@ static int resubmit(const struct run_request *request, struct run_outcome *outco
             return failure_set_kind(failure, FAILURE_PARTIAL, -ECANCELED,
                                     "no unit could be done within the walltime, so no other part is begun");
         cleanup_free char *folder = take_pointer(outcome->folder);
-        if (!folder)
-            return failure_memory(failure);
         *outcome = (struct run_outcome){0};
         *failure = (struct failure){0};
         result = carry_out_again(request, folder, outcome, failure);
@@ -101,10 +99,14 @@ static int resubmit(const struct run_request *request, struct run_outcome *outco
     return result;
 }
 
-static int check_resubmit(const struct execution *execution, struct failure *failure) {
-    if (!verb_switch(execution->arguments, "--resubmit"))
-        return 0;
-    if (verb_value(execution->arguments, "--until"))
+int execution_check_limits(const struct execution *execution, int64_t *ret_until_ns,
+                           struct failure *failure) {
+    const char *until = verb_value(execution->arguments, "--until");
+    *ret_until_ns = 0;
+    int r = until ? until_parse(until, clock_wall_ns(), ret_until_ns, failure) : 0;
+    if (r < 0 || !verb_switch(execution->arguments, "--resubmit"))
+        return r;
+    if (until)
         return failure_input(
             failure, NULL, 0, 0,
             "--resubmit continues after the walltime, and --until limits all parts together; "
@@ -133,13 +135,10 @@ int execution_carry_out(const struct execution *execution, struct failure *failu
     cleanup(text_clear) struct text bytes;
     text_init(&bytes, 4 << 20);
     cleanup_free const char **command = NULL;
-    const char *until = verb_value(arguments, "--until");
-    int64_t until_ns = 0;
+    int64_t until_ns;
     int r = read_command(&bytes, &command, failure);
     if (r == 0)
-        r = check_resubmit(execution, failure);
-    if (r == 0 && until)
-        r = until_parse(until, clock_wall_ns(), &until_ns, failure);
+        r = execution_check_limits(execution, &until_ns, failure);
     if (r < 0)
         return r;
     struct run_outcome outcome = {0};

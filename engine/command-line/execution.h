@@ -21,8 +21,8 @@
 #define EXECUTION_OPTION_RESUBMIT                                                                            \
     {                                                                                                        \
         "--resubmit", 0, NULL,                                                                               \
-            "when the walltime is over and units are left: gives the nodes back, reserves anew and goes "    \
-            "on, until "                                                                                     \
+            "when the walltime is over and units are left: gives the nodes back, reserves anew and "         \
+            "continues, until "                                                                              \
             "all is done, or a part has done nothing",                                                       \
             false                                                                                            \
     }
@@ -38,6 +38,9 @@ struct execution {
     const struct inputs *inputs;
     const char *folder; /* in which a new run's folder is made */
 };
+
+/* Refuses --until and --resubmit that make no sense; *RET_UNTIL_NS is 0 without --until. */
+int execution_check_limits(const struct execution *execution, int64_t *ret_until_ns, struct failure *failure);
 
 int execution_carry_out(const struct execution *execution, struct failure *failure);
 

@@ -3,9 +3,11 @@
 #include "engine/command-line/shown.h"
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/file.h"
+#include "engine/foundation/memory.h"
 
 #include <dirent.h>
 #include <errno.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -19,19 +21,17 @@ static const char placeholder[] = "new-experiment";
 static int copy_file(const char *from, const char *to, const char *name, struct failure *failure) {
     cleanup(text_clear) struct text text, filled;
     text_init(&text, TEMPLATE_FILE_MAX);
-    text_init(&filled, 2 * TEMPLATE_FILE_MAX);
+    text_init(&filled, SIZE_MAX / 2);
     int r = file_read(from, &text, failure);
     if (r < 0)
         return r;
     const char *at = text.bytes, *next;
-    for (; r == 0 && (next = strstr(at, placeholder)); at = next + strlen(placeholder)) {
-        r = text_append(&filled, at, (size_t)(next - at));
-        if (r == 0)
-            r = text_append_string(&filled, name);
+    for (; (next = strstr(at, placeholder)); at = next + strlen(placeholder)) {
+        text_append(&filled, at, (size_t)(next - at));
+        text_append_string(&filled, name);
     }
-    if (r == 0)
-        r = text_append_string(&filled, at);
-    return r < 0 ? failure_memory(failure) : file_write_output(to, filled.bytes, filled.length, failure);
+    text_append_string(&filled, at);
+    return file_write_output(to, filled.bytes, filled.length, failure);
 }
 
 static int copy_files(const char *from, const char *to, const char *name, struct failure *failure) {
@@ -41,10 +41,9 @@ static int copy_files(const char *from, const char *to, const char *name, struct
     struct dirent *entry;
     int r = 0;
     while (r == 0 && (entry = readdir(entries))) {
-        cleanup_free char *source = file_join(from, entry->d_name), *target = file_join(to, entry->d_name);
-        if (!source || !target)
-            r = failure_memory(failure);
-        else if (entry->d_name[0] != '.' && !file_is_folder(source))
+        cleanup_free char *source = xformat("%s/%s", from, entry->d_name);
+        cleanup_free char *target = xformat("%s/%s", to, entry->d_name);
+        if (entry->d_name[0] != '.' && !file_is_folder(source))
             r = copy_file(source, target, name, failure);
     }
     closedir(entries);
@@ -62,10 +61,8 @@ int experiments_new(const struct verb_arguments *arguments, struct failure *fail
     if (r < 0)
         return r;
     cleanup_free char *from =
-        text_format("%s/templates/%s", installation.folders[INSTALLATION_EXPERIMENT].items[0],
-                    verb_switch(arguments, "--mpi") ? "mpi" : "command");
-    if (!from)
-        return failure_memory(failure);
+        xformat("%s/templates/%s", installation.folders[INSTALLATION_EXPERIMENT].items[0],
+                verb_switch(arguments, "--mpi") ? "mpi" : "command");
     if (mkdir(folder, 0777) < 0) {
         int error = errno;
         return error == EEXIST

@@ -7,18 +7,17 @@
 #include "engine/foundation/number.h"
 
 #include <stdarg.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
 /* ---- Pages */
 
-enum { PAGE_MAX = 16 << 20 };
-
 void page_init(struct page *page, size_t indent) {
     *page = (struct page){.indent = indent, .width = manual_width(STDOUT_FILENO)};
-    text_init(&page->text, PAGE_MAX);
-    text_init(&page->paragraph, PAGE_MAX);
+    text_init(&page->text, SIZE_MAX / 2);
+    text_init(&page->paragraph, SIZE_MAX / 2);
 }
 
 void page_clear(struct page *page) {
@@ -29,42 +28,27 @@ void page_clear(struct page *page) {
 void page_say(struct page *page, const char *format, ...) {
     va_list arguments;
     va_start(arguments, format);
-    page->failed |= page->paragraph.length && text_append_string(&page->paragraph, "; ") < 0;
-    page->failed |= text_vprintf(&page->paragraph, format, arguments) < 0;
+    if (page->paragraph.length)
+        text_append_string(&page->paragraph, "; ");
+    text_vprintf(&page->paragraph, format, arguments);
     va_end(arguments);
 }
 
 void page_line(struct page *page, const char *format, ...) {
     va_list arguments;
     va_start(arguments, format);
-    page->failed |= text_vprintf(&page->text, format, arguments) < 0;
-    page->failed |= text_append_character(&page->text, '\n') < 0;
+    text_vprintf(&page->text, format, arguments);
+    text_append_character(&page->text, '\n');
     va_end(arguments);
 }
 
 void page_entry(struct page *page, const char *name) {
-    size_t column = 2 + strlen(name);
-    page->failed |= text_printf(&page->text, "  %s", name) < 0;
-    const char *start = page->paragraph.bytes + strspn(page->paragraph.bytes, " \n");
-    for (const char *at = start; *at;) {
-        size_t length = strcspn(at, " \n");
-        bool first = at == start, breaks = first ? column >= page->indent : column + 1 + length > page->width;
-        size_t blanks = breaks ? page->indent : column < page->indent ? page->indent - column : 1;
-        page->failed |=
-            text_printf(&page->text, "%s%*s%.*s", breaks ? "\n" : "", (int)blanks, "", (int)length, at) < 0;
-        column = (breaks ? 0 : column) + blanks + length;
-        at += length;
-        at += strspn(at, " \n");
-    }
-    page->failed |= text_append_character(&page->text, '\n') < 0;
+    manual_append_entry(&page->text, name, page->paragraph.bytes, page->indent, page->width);
     text_reset(&page->paragraph);
 }
 
-int page_print(const struct page *page, struct failure *failure) {
-    if (page->failed)
-        return failure_memory(failure);
+void page_print(const struct page *page) {
     shown_print(stdout, page->text.bytes, true);
-    return 0;
 }
 
 /* ---- Values */
@@ -129,8 +113,7 @@ static void print_table(struct page *page, const struct experiment_table *table)
         unit_text(column->unit, unit);
         if (i == 0)
             page_say(page, "columns");
-        page->failed |= text_printf(&page->paragraph, "%s %s%s%s", i ? "," : "", column->name,
-                                    unit[0] ? " in" : "", unit) < 0;
+        text_printf(&page->paragraph, "%s %s%s%s", i ? "," : "", column->name, unit[0] ? " in" : "", unit);
     }
     page_entry(page, table->name);
 }
@@ -148,17 +131,17 @@ static void print_option(struct page *page, const struct experiment_option *opti
 static void append_node(struct page *page, const struct document_node *node, bool keys) {
     bool mapping = node->kind == DOCUMENT_MAPPING;
     if (!mapping && node->kind != DOCUMENT_SEQUENCE) {
-        page->failed |= text_append_string(&page->paragraph, node->text ? node->text : "null") < 0;
+        text_append_string(&page->paragraph, node->text ? node->text : "null");
         return;
     }
-    page->failed |= text_append_character(&page->paragraph, mapping && !keys ? '{' : '[') < 0;
+    text_append_character(&page->paragraph, mapping && !keys ? '{' : '[');
     for (size_t i = 0; i < node->count; i++) {
-        page->failed |= text_printf(&page->paragraph, "%s%s%s", i ? ", " : "",
-                                    mapping ? node->keys[i]->text : "", mapping && !keys ? ": " : "") < 0;
+        text_printf(&page->paragraph, "%s%s%s", i ? ", " : "", mapping ? node->keys[i]->text : "",
+                    mapping && !keys ? ": " : "");
         if (!keys)
             append_node(page, node->items[i], false);
     }
-    page->failed |= text_append_character(&page->paragraph, mapping && !keys ? '}' : ']') < 0;
+    text_append_character(&page->paragraph, mapping && !keys ? '}' : ']');
 }
 
 static void print_node(struct page *page, const char *name, const struct document_node *node,
@@ -226,7 +209,7 @@ static void print_rest(struct page *page, const struct document_node *root) {
 
 /* ---- The whole */
 
-int experiments_print(const struct experiment *experiment, struct failure *failure) {
+void experiments_print(const struct experiment *experiment) {
     cleanup(page_clear) struct page page;
     page_init(&page, 18);
     page_line(&page, "%s%s%s", experiment->name, experiment->summary ? ": " : "",
@@ -251,5 +234,5 @@ int experiments_print(const struct experiment *experiment, struct failure *failu
     print_title(&page, "A unit", 1);
     print_run(&page, experiment, document_get(experiment->document->root, "run"));
     print_rest(&page, experiment->document->root);
-    return page_print(&page, failure);
+    page_print(&page);
 }

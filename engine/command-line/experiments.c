@@ -10,26 +10,22 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { OUTPUT_MAX = 16 << 20 };
-
 static void free_experiment(struct experiment **experiment) {
     experiment_free(*experiment);
 }
 
-static int print_json(const cJSON *value, struct failure *failure) {
+static void print_json(const cJSON *value) {
     cleanup(text_clear) struct text text;
-    text_init(&text, OUTPUT_MAX);
-    if (!value || json_print(value, true, &text) < 0)
-        return failure_memory(failure);
-    printf("%s\n", text.bytes);
-    return 0;
+    text_init(&text, SIZE_MAX / 2);
+    json_print(value, true, &text);
+    puts(text.bytes);
 }
 
 /* ---- The list */
 
 /* One that cannot be read is listed with the reason: it is there, and of no use. */
-static int list_one(const struct installation *installation, const char *name, const char *folder,
-                    struct page *page, cJSON *list, struct failure *failure) {
+static void list_one(const struct installation *installation, const char *name, const char *folder,
+                     struct page *page, cJSON *list) {
     cleanup(free_experiment) struct experiment *experiment = NULL;
     struct failure own = {0};
     char sentence[FAILURE_PLACE_SIZE + FAILURE_TEXT_SIZE + 4];
@@ -39,11 +35,10 @@ static int list_one(const struct installation *installation, const char *name, c
     page_say(page, "%s", why ? why : summary);
     page_entry(page, name);
     cJSON *object = json_add_object(list, NULL);
-    bool good = object && json_add_string(object, "name", name) &&
-                json_add_string(object, "folder", folder) &&
-                json_add_string(object, "summary", experiment ? experiment->summary : NULL) &&
-                json_add_string(object, "failure", why);
-    return good ? 0 : failure_memory(failure);
+    json_add_string(object, "name", name);
+    json_add_string(object, "folder", folder);
+    json_add_string(object, "summary", experiment ? experiment->summary : NULL);
+    json_add_string(object, "failure", why);
 }
 
 /* Those of NAMES that are found in FOLDER, under its name. */
@@ -61,9 +56,7 @@ static int list_folder(const struct installation *installation, const struct ins
         if (!begun)
             page_line(page, "%s%s:", page->text.length ? "\n" : "", folder);
         begun = true;
-        r = list_one(installation, names->items[i], path, page, list, failure);
-        if (r < 0)
-            return r;
+        list_one(installation, names->items[i], path, page, list);
     }
     return 0;
 }
@@ -74,8 +67,6 @@ static int list_all(const struct verb_arguments *arguments, struct failure *fail
     cleanup(page_clear) struct page page;
     cleanup(json_cleanup) cJSON *list = cJSON_CreateArray();
     page_init(&page, 22);
-    if (!list)
-        return failure_memory(failure);
     int r = installation_init(&installation, NULL, getenv("ASSAY_PATH"), failure);
     if (r == 0)
         r = installation_list(&installation, INSTALLATION_EXPERIMENT, &names, failure);
@@ -84,11 +75,14 @@ static int list_all(const struct verb_arguments *arguments, struct failure *fail
         r = list_folder(&installation, &names, folders->items[i], &page, list, failure);
     if (r < 0)
         return r;
-    if (verb_switch(arguments, "--json"))
-        return print_json(list, failure);
+    if (verb_switch(arguments, "--json")) {
+        print_json(list);
+        return 0;
+    }
     page_line(&page, "%s",
               names.count ? "\n'assay experiments show NAME' prints what one declares." : "no experiments");
-    return page_print(&page, failure);
+    page_print(&page);
+    return 0;
 }
 
 /* ---- One of them */
@@ -103,53 +97,30 @@ static int show(const struct verb_arguments *arguments, struct failure *failure)
         r = experiment_resolve(experiment, failure);
     if (r < 0)
         return r;
-    if (!verb_switch(arguments, "--json"))
-        return experiments_print(experiment, failure);
-    cleanup(json_cleanup) cJSON *object = json_from_node(experiment->document->root);
-    if (!object || !json_add_string(object, "folder", experiment->folder))
-        return failure_memory(failure);
-    return print_json(object, failure);
+    if (verb_switch(arguments, "--json")) {
+        cleanup(json_cleanup) cJSON *object = json_from_node(experiment->document->root);
+        json_add_string(object, "folder", experiment->folder);
+        print_json(object);
+    } else {
+        experiments_print(experiment);
+    }
+    return 0;
 }
 
 /* ---- The command */
 
-enum { LIST = 1, SHOW = 2, NEW = 4 };
-
-static const struct action {
-    const char *name;
-    unsigned bit;
-    int (*run)(const struct verb_arguments *arguments, struct failure *failure);
-} actions[] = {{"list", LIST, list_all}, {"show", SHOW, show}, {"new", NEW, experiments_new}};
-enum { ACTION_COUNT = sizeof actions / sizeof *actions };
-
-static const struct {
-    const char *name;
-    unsigned actions;
-} taken_by[] = {{"--json", LIST | SHOW}, {"--output", NEW}, {"--mpi", NEW}};
+static const struct verb_action actions[] = {
+    {"list", 0, 0, "none", "--json", list_all},
+    {"show", 1, 1, "the name of an experiment, or its folder with a slash", "--json", show},
+    {"new", 1, 1, "a name for the experiment", "--output --mpi", experiments_new},
+    {0},
+};
 
 static int run(const struct verb_arguments *arguments, struct failure *failure) {
-    const char *word = arguments->operand_count ? arguments->operands[0] : "list";
-    const struct action *action = NULL;
-    for (size_t i = 0; i < ACTION_COUNT; i++)
-        if (strcmp(actions[i].name, word) == 0)
-            action = &actions[i];
-    if (!action)
-        return failure_input(failure, NULL, 0, 0,
-                             "'%.64s' is not what can be done with experiments; expected list, show or new",
-                             word);
-    if (action->bit != LIST && arguments->operand_count < 2)
-        return failure_input(failure, NULL, 0, 0, "'assay experiments %s' has no operand; expected %s", word,
-                             action->bit == SHOW ? "the name of an experiment, or its folder with a slash"
-                                                 : "a name for the experiment");
-    if (action->bit == LIST && arguments->operand_count > 1)
-        return failure_input(failure, NULL, 0, 0,
-                             "'assay experiments list' has the operand '%.64s'; expected none",
-                             arguments->operands[1]);
-    for (size_t i = 0; i < sizeof taken_by / sizeof *taken_by; i++)
-        if (verb_switch(arguments, taken_by[i].name) && !(taken_by[i].actions & action->bit))
-            return failure_input(failure, NULL, 0, 0, "'assay experiments %s' has no option '%s'", word,
-                                 taken_by[i].name);
-    return action->run(arguments, failure);
+    const char *name = arguments->operand_count ? arguments->operands[0] : "list";
+    const struct verb_action *action = NULL;
+    int r = verb_choose(arguments, actions, name, &action, failure);
+    return r < 0 ? r : action->run(arguments, failure);
 }
 
 static const struct verb_option options[] = {
@@ -165,22 +136,20 @@ const struct verb verb_experiments = {
     .synopsis = "assay experiments [list|show NAME|new NAME] [OPTIONS]",
     .description =
         "Without an operand, or with list, lists the experiments that a campaign can name, by the folder "
-        "that "
-        "they are in: those of the folders in ASSAY_PATH, which come first, and the installed ones. What "
-        "cannot be read is listed with the reason.\n"
+        "that they are in: those of the folders in ASSAY_PATH, which come first, and the installed ones. "
+        "What cannot be read is listed with the reason.\n"
         "\n"
         "show prints what an experiment declares: its factors, responses, tables and options with units, "
         "bounds and defaults, how a unit is run, what a node needs, what 'assay fit' does with its archives, "
-        "and its default design. A NAME with a slash is a folder. With --json, all of experiment.yaml "
-        "and its folder:\n"
+        "and its default design. A NAME with a slash is a folder. With --json, all of experiment.yaml and "
+        "its folder:\n"
         "\n"
         "    assay experiments show hpl\n"
         "    assay experiments show ./mine --json\n"
         "\n"
         "new makes a folder with an experiment that runs as it is: experiment.yaml, with comments, a small "
         "program in C, a campaign on this machine, and a README. With --mpi its ranks run on all cores of "
-        "all "
-        "nodes. The templates are in experiments/templates, beside the installed experiments:\n"
+        "all nodes. The templates are in experiments/templates, beside the installed experiments:\n"
         "\n"
         "    assay experiments new mine && assay run mine/campaign.yaml\n",
     .options = options,

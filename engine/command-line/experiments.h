@@ -6,7 +6,6 @@
 #include "engine/foundation/text.h"
 #include "engine/run/campaign/experiment.h"
 
-#include <stdbool.h>
 #include <stddef.h>
 
 /* A page of entries: a name, and a paragraph that is wrapped beside it. The paragraph of the entry that comes
@@ -14,7 +13,6 @@
 struct page {
     struct text text, paragraph;
     size_t indent, width;
-    bool failed; /* out of memory: page_print says so */
 };
 
 void page_init(struct page *page, size_t indent);
@@ -23,11 +21,11 @@ void page_say(struct page *page, const char *format, ...) __attribute__((format(
 void page_entry(struct page *page, const char *name);
 /* A line of its own. */
 void page_line(struct page *page, const char *format, ...) __attribute__((format(printf, 2, 3)));
-int page_print(const struct page *page, struct failure *failure);
+void page_print(const struct page *page);
 
 /* What the experiment, which has a document of its own, declares, but for patterns, descriptions of columns
  * and the content of input files. */
-int experiments_print(const struct experiment *experiment, struct failure *failure);
+void experiments_print(const struct experiment *experiment);
 
 /* `assay experiments new NAME`. */
 int experiments_new(const struct verb_arguments *arguments, struct failure *failure);

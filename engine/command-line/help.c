@@ -10,6 +10,8 @@
 #include <string.h>
 #include <unistd.h>
 
+enum { TOPIC_BYTES_MAX = 16 << 20 };
+
 /* The references that are no command's; CMakeLists.txt says of what they are made. */
 static const char *const topics[] = {"campaign", "experiment", "testbed", "runs", "models"};
 
@@ -27,7 +29,7 @@ static int print_topic(const char *topic, struct failure *failure) {
         return r;
     cleanup_free char *path = xformat("%s/share/assay/manual/%s.md", installation.prefix, topic);
     cleanup(text_clear) struct text text;
-    text_init(&text, MANUAL_BYTES_MAX);
+    text_init(&text, TOPIC_BYTES_MAX);
     r = file_read(path, &text, failure);
     if (r == 0)
         fwrite(text.bytes, 1, text.length, stdout);
@@ -43,13 +45,10 @@ static int run(const struct verb_arguments *arguments, struct failure *failure) 
         if (r < 0)
             return r;
     }
-    cleanup(text_clear) struct text text;
-    text_init(&text, MANUAL_BYTES_MAX);
-    int r = verb_switch(arguments, "--man") ? manual_roff(verb, &text, failure)
-                                            : manual_text(verb, manual_width(STDOUT_FILENO), &text, failure);
-    if (r == 0)
-        fwrite(text.bytes, 1, text.length, stdout);
-    return r;
+    cleanup_free char *page =
+        verb_switch(arguments, "--man") ? manual_roff(verb) : manual_text(verb, manual_width(STDOUT_FILENO));
+    fputs(page, stdout);
+    return 0;
 }
 
 static const struct verb_option options[] = {
@@ -59,7 +58,7 @@ static const struct verb_option options[] = {
 
 const struct verb verb_help = {
     .name = "help",
-    .summary = "tell about assay or one of its commands",
+    .summary = "print the manual of assay or of one of its commands",
     .synopsis = "assay help [COMMAND | campaign | experiment | testbed | runs | models] [OPTIONS]",
     .description =
         "Prints the manual of a command, or with none that of assay itself. The same text is in the pages "
@@ -68,8 +67,7 @@ const struct verb verb_help = {
         "    assay help --man fit | man -l -\n"
         "\n"
         "'assay help campaign' prints the reference of the campaign file, and so on: experiments of your "
-        "own, "
-        "testbeds, runs and archives, models. These are also assay-campaign(7) and its like.\n",
+        "own, testbeds, runs and archives, models. These are also assay-campaign(7) and its like.\n",
     .options = options,
     .operands_least = 0,
     .operands_most = 1,

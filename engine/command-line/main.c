@@ -49,7 +49,7 @@ static bool is_broken_pipe(int descriptor) {
 }
 
 /* What was printed may still be in a buffer, and the disk under it may be full. When the reader of a pipe has
- * gone it has seen enough: then only the exit code tells. */
+ * gone it has seen enough: then only the exit code says so. */
 static int close_standard_output(void) {
     int code = output_flush();
     bool failed = code < 0 || ferror(stdout);
@@ -73,13 +73,10 @@ static void print_failure(const struct failure *failure) {
     fputc('\n', stderr);
 }
 
-static int print_help(const struct verb *verb, struct failure *failure) {
-    cleanup(text_clear) struct text text;
-    text_init(&text, MANUAL_BYTES_MAX);
-    int r = manual_text(verb, manual_width(STDOUT_FILENO), &text, failure);
-    if (r == 0)
-        fwrite(text.bytes, 1, text.length, stdout);
-    return r;
+static int print_help(const struct verb *verb) {
+    cleanup_free char *page = manual_text(verb, manual_width(STDOUT_FILENO));
+    fputs(page, stdout);
+    return 0;
 }
 
 static int run_verb(const struct verb *verb, size_t count, const char *const *words,
@@ -87,7 +84,7 @@ static int run_verb(const struct verb *verb, size_t count, const char *const *wo
     cleanup(verb_arguments_clear) struct verb_arguments arguments = {0};
     int r = verb_parse(verb, count, words, &arguments, failure);
     if (r > 0) {
-        r = print_help(verb, failure);
+        r = print_help(verb);
         if (r == 0 && verb->help && words[0][0] != '-')
             verb->help(words[0]);
         return r;
@@ -99,7 +96,7 @@ static int run_program(size_t count, const char *const *words, struct failure *f
     if (count == 0)
         return failure_input(failure, NULL, 0, 0, "no command given; 'assay --help' lists them");
     if (strcmp(words[0], "--help") == 0 || strcmp(words[0], "-h") == 0)
-        return print_help(NULL, failure);
+        return print_help(NULL);
     if (strcmp(words[0], "--version") == 0) {
         puts("assay " ASSAY_VERSION);
         return 0;

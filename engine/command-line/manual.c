@@ -1,8 +1,8 @@
 #include "engine/command-line/manual.h"
 
 #include <ctype.h>
-#include <stdarg.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -11,12 +11,9 @@ static const char program_summary[] = "reproducible calibration campaigns for HP
 
 static const char program_description[] =
     "assay runs calibration campaigns. One command prepares an experiment on the nodes of a testbed, records "
-    "what "
-    "they are, measures in randomised order from a design, and seals everything that is needed to trust and "
-    "repeat "
-    "the result into one archive. Fit plugins turn archives into models, and prediction plugins turn models "
-    "into "
-    "predicted times.\n"
+    "what they are, measures in randomised order from a design, and seals everything that is needed to trust "
+    "and repeat the result into one archive. Fit plugins turn archives into models, and prediction plugins "
+    "turn models into predicted times.\n"
     "\n"
     "    assay run campaign.yaml        runs a campaign and seals its archive\n"
     "    assay nodes run -w LIST -- ... runs a command on many nodes\n"
@@ -36,9 +33,8 @@ static const struct {
     {FAILURE_EXPERIMENT, "the experiment ran and failed; its archive says so"},
     {FAILURE_INTERRUPTED, "interrupted by the user or a signal; what there was is sealed"},
     {FAILURE_VERIFICATION, "an archive is damaged, hostile, or not what its manifest says"},
-    {FAILURE_PARTIAL,
-     "a run ended in good order before every unit was done (its deadline, SIGUSR2, SIGTERM); "
-     "what there is was sealed"},
+    {FAILURE_PARTIAL, "a run ended in good order before every unit was done (its deadline, SIGUSR2, "
+                      "SIGTERM); what there is was sealed"},
 };
 
 static const struct {
@@ -46,39 +42,75 @@ static const struct {
     const char *meaning;
 } environment[] = {
     {"ASSAY_PATH",
-     "Folders, parted by colons, whose plugins/ and experiments/ are searched before the installed ones."},
+     "Folders separated by colons, whose plugins/ and experiments/ are searched before the installed ones."},
     {"ASSAY_NODES", "The nodes of 'assay nodes' where -w does not name them."},
 };
 
-static const struct verb_option help_option = {"--help", 'h', NULL, "Print this help.", false};
-
-static bool has_help_letter(const struct verb *verb) {
-    for (const struct verb_option *option = verb->options; option && option->name; option++)
-        if (option->letter == 'h')
-            return true;
-    return false;
-}
-
-/* A page in the making. The first append that fails is kept, and all later ones do nothing. */
-struct page {
-    struct text *text;
-    size_t width;
-    int status;
+/* What a list explains: a command, an option, an exit code or a variable. */
+struct term {
+    bool is_option;
+    char letter; /* of an option, or 0 */
+    const char *name, *argument, *meaning;
 };
 
-__attribute__((format(printf, 2, 3))) static void put(struct page *page, const char *format, ...) {
-    if (page->status < 0)
-        return;
-    va_list arguments;
-    va_start(arguments, format);
-    page->status = text_vprintf(page->text, format, arguments);
-    va_end(arguments);
+struct page {
+    struct text text;
+    size_t width;
+};
+
+/* How a page is written. */
+struct sink {
+    void (*begin)(struct page *page, const struct verb *verb, const char *synopsis);
+    void (*describe)(struct page *page, const char *paragraphs);
+    void (*list)(struct page *page, const char *title);
+    void (*item)(struct page *page, const struct term *term);
+    void (*end)(struct page *page, const struct verb *verb);
+};
+
+/* ---- What a page has */
+
+static void visit_options(struct page *page, const struct sink *sink, const struct verb *verb) {
+    bool is_help_letter_free = true;
+    sink->list(page, "Options");
+    for (const struct verb_option *option = verb ? verb->options : NULL; option && option->name; option++) {
+        sink->item(page, &(struct term){true, option->letter, option->name, option->argument, option->help});
+        is_help_letter_free = is_help_letter_free && option->letter != 'h';
+    }
+    char letter = is_help_letter_free ? 'h' : '\0';
+    sink->item(page, &(struct term){true, letter, "--help", NULL, "Print this help."});
+    if (!verb)
+        sink->item(page, &(struct term){true, 0, "--version", NULL, "Print the version."});
 }
 
-static int page_finish(const struct page *page, struct failure *failure) {
-    if (page->status == 0)
-        return 0;
-    return failure_set(failure, page->status, "cannot compose the manual: %s", strerror(-page->status));
+static void visit_exit_codes(struct page *page, const struct sink *sink) {
+    sink->list(page, "Exit codes");
+    for (size_t i = 0; i < sizeof exit_codes / sizeof *exit_codes; i++) {
+        char code[16];
+        snprintf(code, sizeof code, "%d", (int)exit_codes[i].kind);
+        sink->item(page, &(struct term){.name = code, .meaning = exit_codes[i].meaning});
+    }
+}
+
+/* VERB NULL: the program's. */
+static char *visit(const struct verb *verb, const struct sink *sink, size_t width) {
+    struct page page = {.width = width};
+    text_init(&page.text, SIZE_MAX / 2);
+    sink->begin(&page, verb, verb ? verb->synopsis : "assay COMMAND [ARGUMENTS]");
+    sink->describe(&page, verb ? verb->description : program_description);
+    if (!verb) {
+        sink->list(&page, "Commands");
+        for (const struct verb *const *at = verb_table; *at; at++)
+            sink->item(&page, &(struct term){.name = (*at)->name, .meaning = (*at)->summary});
+    }
+    visit_options(&page, sink, verb);
+    if (!verb) {
+        sink->list(&page, "Environment");
+        for (size_t i = 0; i < sizeof environment / sizeof *environment; i++)
+            sink->item(&page, &(struct term){.name = environment[i].name, .meaning = environment[i].meaning});
+    }
+    visit_exit_codes(&page, sink);
+    sink->end(&page, verb);
+    return text_take(&page.text);
 }
 
 /* The next line of *AT without its newline; *AT is moved past it. False at the end. */
@@ -102,8 +134,9 @@ static size_t columns_of(const char *bytes, size_t length) {
     return columns;
 }
 
-/* Writes the words of BYTES[0..LENGTH) at column *COLUMN, breaking before the page's width to INDENT. */
-static void put_words(struct page *page, const char *bytes, size_t length, size_t indent, size_t *column) {
+/* Writes the words of BYTES[0..LENGTH) at column *COLUMN, breaking before WIDTH to INDENT. */
+static void append_words(struct text *text, const char *bytes, size_t length, size_t indent, size_t width,
+                         size_t *column) {
     for (size_t at = 0; at < length;) {
         size_t end = at;
         while (end < length && bytes[end] != ' ')
@@ -111,126 +144,90 @@ static void put_words(struct page *page, const char *bytes, size_t length, size_
         size_t columns = columns_of(bytes + at, end - at);
         if (columns > 0) {
             bool first = *column <= indent;
-            if (!first && *column + 1 + columns > page->width) {
-                put(page, "\n");
+            if (!first && *column + 1 + columns > width) {
+                text_append_character(text, '\n');
                 *column = 0;
                 first = true;
             }
             size_t blanks = *column < indent ? indent - *column : !first;
-            put(page, "%*s%.*s", (int)blanks, "", (int)(end - at), bytes + at);
+            text_printf(text, "%*s%.*s", (int)blanks, "", (int)(end - at), bytes + at);
             *column += blanks + columns;
         }
         at = end + 1;
     }
 }
 
-/* Paragraphs at INDENT: lines are joined and wrapped, those that begin with a blank are kept. */
-static void put_paragraphs(struct page *page, const char *text, size_t indent) {
-    const char *line;
-    size_t length, column = 0;
-    while (next_line(&text, &line, &length)) {
-        bool keep = length > 0 && line[0] == ' ';
-        if ((keep || length == 0) && column > 0) {
-            put(page, "\n");
-            column = 0;
-        }
-        if (keep)
-            put(page, "%*s%.*s\n", (int)indent, "", (int)length, line);
-        else if (length == 0)
-            put(page, "\n");
-        else
-            put_words(page, line, length, indent, &column);
-    }
-    if (column > 0)
-        put(page, "\n");
-}
-
-enum { TERM_INDENT = 2, MEANING_INDENT = 26, MEANING_INDENT_NARROW = 10, NARROW_WIDTH = 60 };
-
-/* "  TERM      what it means, wrapped"; a long term has its line to itself. */
-static void put_item(struct page *page, const char *term, const char *meaning) {
-    size_t indent = page->width < NARROW_WIDTH ? MEANING_INDENT_NARROW : MEANING_INDENT;
-    put(page, "%*s%s", TERM_INDENT, "", term);
-    size_t column = TERM_INDENT + columns_of(term, strlen(term));
+void manual_append_entry(struct text *text, const char *term, const char *meaning, size_t indent,
+                         size_t width) {
+    text_printf(text, "  %s", term);
+    size_t column = 2 + columns_of(term, strlen(term));
     if (column + 2 > indent) {
-        put(page, "\n");
+        text_append_character(text, '\n');
         column = 0;
     }
-    put_words(page, meaning, strlen(meaning), indent, &column);
-    put(page, "\n");
+    append_words(text, meaning, strlen(meaning), indent, width, &column);
+    text_append_character(text, '\n');
 }
 
-static void put_option(struct page *page, const struct verb_option *option, bool with_letter) {
-    char term[128];
-    char letter[] = "    ";
-    if (option->letter && with_letter)
-        snprintf(letter, sizeof letter, "-%c, ", option->letter);
-    snprintf(term, sizeof term, "%s%s%s%s", letter, option->name, option->argument ? " " : "",
-             option->argument ? option->argument : "");
-    put_item(page, term, option->help);
-}
-
-static void put_exit_codes(struct page *page) {
-    put(page, "\nExit codes:\n");
-    for (size_t i = 0; i < sizeof exit_codes / sizeof *exit_codes; i++) {
-        char code[16];
-        snprintf(code, sizeof code, "%d", (int)exit_codes[i].kind);
-        put_item(page, code, exit_codes[i].meaning);
+/* Lines are joined and wrapped, those that begin with a blank are kept. */
+static void describe_in_text(struct page *page, const char *paragraphs) {
+    const char *line;
+    size_t length, column = 0;
+    while (next_line(&paragraphs, &line, &length)) {
+        bool keep = length == 0 || line[0] == ' ';
+        if (keep && column > 0)
+            text_append_character(&page->text, '\n');
+        if (keep)
+            text_printf(&page->text, "%.*s\n", (int)length, line);
+        else
+            append_words(&page->text, line, length, 0, page->width, &column);
+        column = keep ? 0 : column;
     }
+    if (column > 0)
+        text_append_character(&page->text, '\n');
 }
 
-static void put_title(struct page *page, const char *what, const char *summary) {
-    size_t column = 0;
-    put_words(page, "assay", strlen("assay"), 0, &column);
-    put_words(page, what, strlen(what), 0, &column);
-    put_words(page, "-", 1, 0, &column);
-    put_words(page, summary, strlen(summary), 0, &column);
-    put(page, "\n\n");
-}
-
-static void put_program(struct page *page) {
-    put_title(page, ASSAY_VERSION, program_summary);
-    put(page, "Usage: assay COMMAND [ARGUMENTS]\n\n");
-    put_paragraphs(page, program_description, 0);
-    put(page, "\nCommands:\n");
-    for (const struct verb *const *at = verb_table; *at; at++)
-        put_item(page, (*at)->name, (*at)->summary);
-    put(page, "\nOptions:\n");
-    put_option(page, &help_option, true);
-    put_item(page, "    --version", "Print the version.");
-    put(page, "\nEnvironment:\n");
-    for (size_t i = 0; i < sizeof environment / sizeof *environment; i++)
-        put_item(page, environment[i].name, environment[i].meaning);
-    put_exit_codes(page);
-    put(page, "\n");
-    size_t column = 0;
-    static const char more[] = "'assay COMMAND --help' tells more about a command.";
-    put_words(page, more, strlen(more), 0, &column);
-    put(page, "\n");
-}
-
-static void put_verb(struct page *page, const struct verb *verb) {
-    put_title(page, verb->name, verb->summary);
+static void begin_text(struct page *page, const struct verb *verb, const char *synopsis) {
     static const char usage[] = "Usage:";
-    put(page, "%s", usage);
-    size_t column = strlen(usage);
-    put_words(page, verb->synopsis, strlen(verb->synopsis), strlen(usage) + 1, &column);
-    put(page, "\n\n");
-    put_paragraphs(page, verb->description, 0);
-    put(page, "\nOptions:\n");
-    for (const struct verb_option *option = verb->options; option && option->name; option++)
-        put_option(page, option, true);
-    put_option(page, &help_option, !has_help_letter(verb));
-    put_exit_codes(page);
+    char title[256];
+    size_t column = 0;
+    snprintf(title, sizeof title, "assay %s - %s", verb ? verb->name : ASSAY_VERSION,
+             verb ? verb->summary : program_summary);
+    append_words(&page->text, title, strlen(title), 0, page->width, &column);
+    text_printf(&page->text, "\n\n%s", usage);
+    column = strlen(usage);
+    append_words(&page->text, synopsis, strlen(synopsis), strlen(usage) + 1, page->width, &column);
+    text_append_string(&page->text, "\n\n");
 }
 
-int manual_text(const struct verb *verb, size_t width, struct text *ret, struct failure *failure) {
-    struct page page = {.text = ret, .width = width};
+static void list_in_text(struct page *page, const char *title) {
+    text_printf(&page->text, "\n%s:\n", title);
+}
+
+static void item_in_text(struct page *page, const struct term *term) {
+    enum { INDENT = 26, INDENT_NARROW = 10, NARROW_WIDTH = 60 };
+    char words[128], letter[] = "    ";
+    if (term->letter)
+        snprintf(letter, sizeof letter, "-%c, ", term->letter);
+    snprintf(words, sizeof words, "%s%s%s%s", term->is_option ? letter : "", term->name,
+             term->argument ? " " : "", term->argument ? term->argument : "");
+    manual_append_entry(&page->text, words, term->meaning,
+                        page->width < NARROW_WIDTH ? INDENT_NARROW : INDENT, page->width);
+}
+
+static void end_text(struct page *page, const struct verb *verb) {
+    static const char more[] = "'assay COMMAND --help' says more about a command.";
+    size_t column = 0;
     if (verb)
-        put_verb(&page, verb);
-    else
-        put_program(&page);
-    return page_finish(&page, failure);
+        return;
+    text_append_character(&page->text, '\n');
+    append_words(&page->text, more, strlen(more), 0, page->width, &column);
+    text_append_character(&page->text, '\n');
+}
+
+char *manual_text(const struct verb *verb, size_t width) {
+    static const struct sink sink = {begin_text, describe_in_text, list_in_text, item_in_text, end_text};
+    return visit(verb, &sink, width);
 }
 
 size_t manual_width(int descriptor) {
@@ -248,129 +245,81 @@ size_t manual_width(int descriptor) {
 
 /* BYTES as they are to be read: hyphens stay hyphens that can be copied, backslashes are none of roff's, and
  * a point or quote at the start of a line is no request. */
-static void put_escaped(struct page *page, const char *bytes, size_t length) {
-    bool at_start = page->text->length == 0 || page->text->bytes[page->text->length - 1] == '\n';
+static void append_escaped(struct text *text, const char *bytes, size_t length) {
+    bool at_start = text->length == 0 || text->bytes[text->length - 1] == '\n';
     if (at_start && length > 0 && (bytes[0] == '.' || bytes[0] == '\''))
-        put(page, "\\&");
+        text_append_string(text, "\\&");
     for (size_t i = 0; i < length; i++) {
         if (bytes[i] == '\\')
-            put(page, "\\e");
+            text_append_string(text, "\\e");
         else if (bytes[i] == '-')
-            put(page, "\\-");
+            text_append_string(text, "\\-");
         else
-            put(page, "%c", bytes[i]);
+            text_append_character(text, bytes[i]);
     }
 }
 
-static void put_escaped_string(struct page *page, const char *string) {
-    put_escaped(page, string, strlen(string));
+/* STRING escaped, between two that are roff. */
+static void append_field(struct page *page, const char *before, const char *string, const char *after) {
+    text_append_string(&page->text, before);
+    append_escaped(&page->text, string, strlen(string));
+    text_append_string(&page->text, after);
 }
 
-static void put_roff_paragraphs(struct page *page, const char *text) {
+static void describe_in_roff(struct page *page, const char *paragraphs) {
     const char *line;
     size_t length;
-    bool example = false;
-    while (next_line(&text, &line, &length)) {
+    bool is_example = false;
+    text_append_string(&page->text, ".SH DESCRIPTION\n");
+    while (next_line(&paragraphs, &line, &length)) {
         bool keep = length > 0 && line[0] == ' ';
-        if (keep && !example)
-            put(page, ".PP\n.EX\n");
-        else if (!keep && example)
-            put(page, ".EE\n");
-        example = keep;
+        if (keep != is_example)
+            text_append_string(&page->text, keep ? ".PP\n.EX\n" : ".EE\n");
+        is_example = keep;
         if (length == 0)
-            put(page, ".PP\n");
-        else
-            put_escaped(page, line, length), put(page, "\n");
+            text_append_string(&page->text, ".PP");
+        append_escaped(&page->text, line, length);
+        text_append_character(&page->text, '\n');
     }
-    if (example)
-        put(page, ".EE\n");
+    if (is_example)
+        text_append_string(&page->text, ".EE\n");
 }
 
-static void put_roff_option(struct page *page, const struct verb_option *option, bool with_letter) {
-    put(page, ".TP\n");
-    if (option->letter && with_letter)
-        put(page, "\\fB\\-%c\\fR, ", option->letter);
-    put(page, "\\fB");
-    put_escaped_string(page, option->name);
-    put(page, "\\fR");
-    if (option->argument) {
-        put(page, " \\fI");
-        put_escaped_string(page, option->argument);
-        put(page, "\\fR");
-    }
-    put(page, "\n");
-    put_escaped_string(page, option->help);
-    put(page, "\n");
+/* .TH has no date: the same sources give the same page. */
+static void begin_roff(struct page *page, const struct verb *verb, const char *synopsis) {
+    text_append_string(&page->text, ".TH ASSAY");
+    for (const char *at = verb ? verb->name : ""; *at; at++)
+        text_printf(&page->text, "%s%c", at == verb->name ? "\\-" : "", toupper((unsigned char)*at));
+    text_printf(&page->text, " 1 \"\" \"assay %s\" \"User Commands\"\n.SH NAME\nassay%s%s \\- ",
+                ASSAY_VERSION, verb ? "\\-" : "", verb ? verb->name : "");
+    append_field(page, "", verb ? verb->summary : program_summary, "\n");
+    append_field(page, ".SH SYNOPSIS\n", synopsis, "\n");
 }
 
-static void put_roff_item(struct page *page, const char *term, const char *meaning) {
-    put(page, ".TP\n\\fB");
-    put_escaped_string(page, term);
-    put(page, "\\fR\n");
-    put_escaped_string(page, meaning);
-    put(page, "\n");
+static void list_in_roff(struct page *page, const char *title) {
+    text_append_string(&page->text, ".SH ");
+    for (const char *at = strcmp(title, "Exit codes") == 0 ? "Exit status" : title; *at; at++)
+        text_append_character(&page->text, (char)toupper((unsigned char)*at));
+    text_append_character(&page->text, '\n');
 }
 
-/* .TH and .SH NAME. No date: the same sources give the same page. */
-static void put_roff_head(struct page *page, const char *verb, const char *summary) {
-    put(page, ".TH ASSAY");
-    for (const char *at = verb; at && *at; at++)
-        put(page, "%s%c", at == verb ? "\\-" : "", toupper((unsigned char)*at));
-    put(page, " 1 \"\" \"assay %s\" \"User Commands\"\n.SH NAME\nassay%s%s \\- ", ASSAY_VERSION,
-        verb ? "\\-" : "", verb ? verb : "");
-    put_escaped_string(page, summary);
-    put(page, "\n");
+static void item_in_roff(struct page *page, const struct term *term) {
+    text_append_string(&page->text, ".TP\n");
+    if (term->letter)
+        text_printf(&page->text, "\\fB\\-%c\\fR, ", term->letter);
+    append_field(page, "\\fB", term->name, "\\fR");
+    if (term->argument)
+        append_field(page, " \\fI", term->argument, "\\fR");
+    append_field(page, "\n", term->meaning, "\n");
 }
 
-static void put_roff_tail(struct page *page, const char *verb) {
-    put(page, ".SH EXIT STATUS\n");
-    for (size_t i = 0; i < sizeof exit_codes / sizeof *exit_codes; i++) {
-        char code[16];
-        snprintf(code, sizeof code, "%d", (int)exit_codes[i].kind);
-        put_roff_item(page, code, exit_codes[i].meaning);
-    }
-    put(page, ".SH ENVIRONMENT\n");
-    for (size_t i = 0; i < sizeof environment / sizeof *environment; i++)
-        put_roff_item(page, environment[i].name, environment[i].meaning);
-    put(page, ".SH SEE ALSO\n");
-    if (verb) {
-        put(page, ".BR assay (1)\n");
-        return;
-    }
-    for (const struct verb *const *at = verb_table; *at; at++)
-        put(page, ".BR assay\\-%s (1)%s\n", (*at)->name, at[1] ? "," : "");
+static void end_roff(struct page *page, const struct verb *verb) {
+    text_append_string(&page->text, verb ? ".SH SEE ALSO\n.BR assay (1)\n" : ".SH SEE ALSO\n");
+    for (const struct verb *const *at = verb_table; !verb && *at; at++)
+        text_printf(&page->text, ".BR assay\\-%s (1)%s\n", (*at)->name, at[1] ? "," : "");
 }
 
-static void put_roff_program(struct page *page) {
-    put_roff_head(page, NULL, program_summary);
-    put(page, ".SH SYNOPSIS\n.B assay\n.I COMMAND\n.RI [ ARGUMENTS ]\n.SH DESCRIPTION\n");
-    put_roff_paragraphs(page, program_description);
-    put(page, ".SH COMMANDS\n");
-    for (const struct verb *const *at = verb_table; *at; at++)
-        put_roff_item(page, (*at)->name, (*at)->summary);
-    put(page, ".SH OPTIONS\n");
-    put_roff_option(page, &help_option, true);
-    put_roff_item(page, "--version", "Print the version.");
-}
-
-static void put_roff_verb(struct page *page, const struct verb *verb) {
-    put_roff_head(page, verb->name, verb->summary);
-    put(page, ".SH SYNOPSIS\n");
-    put_escaped_string(page, verb->synopsis);
-    put(page, "\n.SH DESCRIPTION\n");
-    put_roff_paragraphs(page, verb->description);
-    put(page, ".SH OPTIONS\n");
-    for (const struct verb_option *option = verb->options; option && option->name; option++)
-        put_roff_option(page, option, true);
-    put_roff_option(page, &help_option, !has_help_letter(verb));
-}
-
-int manual_roff(const struct verb *verb, struct text *ret, struct failure *failure) {
-    struct page page = {.text = ret};
-    if (verb)
-        put_roff_verb(&page, verb);
-    else
-        put_roff_program(&page);
-    put_roff_tail(&page, verb ? verb->name : NULL);
-    return page_finish(&page, failure);
+char *manual_roff(const struct verb *verb) {
+    static const struct sink sink = {begin_roff, describe_in_roff, list_in_roff, item_in_roff, end_roff};
+    return visit(verb, &sink, 0);
 }

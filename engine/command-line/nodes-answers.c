@@ -12,16 +12,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { JSON_BYTES_MAX = 256 << 20 };
-
-int nodes_print_json(const cJSON *value, struct failure *failure) {
+void nodes_print_json(const cJSON *value) {
     cleanup(text_clear) struct text text;
-    text_init(&text, JSON_BYTES_MAX);
-    int r = json_print(value, false, &text);
-    if (r < 0)
-        return failure_set(failure, r, "cannot print the result: %s", strerror(-r));
-    printf("%s\n", text.bytes);
-    return 0;
+    text_init(&text, SIZE_MAX / 2);
+    json_print(value, false, &text);
+    puts(text.bytes);
 }
 
 static double seconds_of(const struct node_result *result) {
@@ -38,61 +33,52 @@ static const char *const outcome_names[] = {[NODE_NOT_ASKED] = "not asked",
                                             [NODE_DONE] = "done",
                                             [NODE_FAILED] = "failed"};
 
-static bool add_stream(cJSON *object, const char *name, const struct node_stream *stream) {
+static void add_stream(cJSON *object, const char *name, const struct node_stream *stream) {
     cJSON *member = json_add_object(object, name);
-    return member && json_add_bytes(member, "kept", stream->bytes, stream->length) &&
-           json_add_uint64(member, "bytes", stream->total) &&
-           json_add_uint64(member, "received", stream->received) &&
-           json_add_string(member, "sha256", stream->hash) &&
-           (!stream->file || json_add_string(member, "file", stream->file));
+    json_add_bytes(member, "kept", stream->bytes, stream->length);
+    json_add_uint64(member, "bytes", stream->total);
+    json_add_uint64(member, "received", stream->received);
+    json_add_string(member, "sha256", stream->hash);
+    if (stream->file)
+        json_add_string(member, "file", stream->file);
 }
 
-static bool add_end(cJSON *object, const struct node_result *result) {
+static void add_end(cJSON *object, const struct node_result *result) {
     char started[CLOCK_TEXT_SIZE];
     const struct remote_exit *exit = &result->exit;
-    return json_add_int64(object, exit->signalled ? "signal" : "exit", exit->code) &&
-           json_add_boolean(object, "timed_out", exit->timed_out) &&
-           json_add_string(object, "started", clock_format(result->start.wall_ns, started)) &&
-           json_add_double(object, "seconds", seconds_of(result)) &&
-           json_add_double(object, "user_seconds", (double)exit->user_us / 1e6) &&
-           json_add_double(object, "system_seconds", (double)exit->system_us / 1e6) &&
-           json_add_uint64(object, "peak_resident_bytes", exit->rss_peak_bytes);
+    json_add_int64(object, exit->signalled ? "signal" : "exit", exit->code);
+    json_add_boolean(object, "timed_out", exit->timed_out);
+    json_add_string(object, "started", clock_format(result->start.wall_ns, started));
+    json_add_double(object, "seconds", seconds_of(result));
+    json_add_double(object, "user_seconds", (double)exit->user_us / 1e6);
+    json_add_double(object, "system_seconds", (double)exit->system_us / 1e6);
+    json_add_uint64(object, "peak_resident_bytes", exit->rss_peak_bytes);
 }
 
-static int print_result_json(const struct nodes *nodes, size_t node, const struct node_result *result,
-                             size_t round, struct failure *failure) {
+static void print_result_json(const struct nodes *nodes, size_t node, const struct node_result *result,
+                              size_t round) {
     cleanup(json_cleanup) cJSON *object = cJSON_CreateObject();
-    bool added = object && json_add_string(object, "node", node_group_name(nodes->group, node)) &&
-                 (round == 0 || json_add_uint64(object, "round", round)) &&
-                 json_add_string(object, "outcome", outcome_names[result->outcome]);
-    if (added && result->outcome == NODE_DONE)
-        added = add_end(object, result);
-    else if (added)
-        added = json_add_string(object, "failure", result->failure.text);
-    if (added && result->outcome != NODE_SKIPPED)
-        added = add_stream(object, "stdout", &result->output) && add_stream(object, "stderr", &result->error);
-    return added ? nodes_print_json(object, failure) : failure_memory(failure);
+    json_add_string(object, "node", node_group_name(nodes->group, node));
+    if (round > 0)
+        json_add_uint64(object, "round", round);
+    json_add_string(object, "outcome", outcome_names[result->outcome]);
+    if (result->outcome == NODE_DONE)
+        add_end(object, result);
+    else
+        json_add_string(object, "failure", result->failure.text);
+    if (result->outcome != NODE_SKIPPED) {
+        add_stream(object, "stdout", &result->output);
+        add_stream(object, "stderr", &result->error);
+    }
+    nodes_print_json(object);
 }
 
 /* ---- for people */
 
-/* Any bytes, of which none steers the terminal; a newline at the end. */
-static void print_bytes(const char *bytes, size_t length) {
-    for (size_t at = 0; at < length;) {
-        size_t piece = strlen(bytes + at); /* there is a NUL after the last */
-        shown_print(stdout, bytes + at, true);
-        at += piece;
-        if (at < length) {
-            fputs("\\x00", stdout);
-            at++;
-        }
-    }
-    if (length > 0 && bytes[length - 1] != '\n')
-        putchar('\n');
-}
-
 static void print_stream(const struct node_stream *stream) {
-    print_bytes(stream->bytes, stream->length);
+    shown_write(stdout, stream->bytes, stream->length);
+    if (stream->length > 0 && stream->bytes[stream->length - 1] != '\n')
+        putchar('\n');
     if (stream->length < stream->total) {
         printf("[... %" PRIu64 " of %" PRIu64 " bytes are not shown", stream->total - stream->length,
                stream->total);
@@ -102,7 +88,7 @@ static void print_stream(const struct node_stream *stream) {
     }
 }
 
-/* "0.0123 s", or the least and the most of many. */
+/* "0.0123 s", or the shortest and the longest of many. */
 static void print_duration(const struct node_result *results, const struct node_answer *answer) {
     double least = seconds_of(&results[answer->nodes[0]]), most = least;
     for (size_t i = 1; i < answer->count; i++) {
@@ -140,12 +126,10 @@ static void print_head(const char *names, const struct node_result *results, con
     putchar('\n');
 }
 
-static int print_answer(const struct nodes *nodes, const struct node_result *results,
-                        const struct node_answer *answer, size_t round, struct failure *failure) {
+static void print_answer(const struct nodes *nodes, const struct node_result *results,
+                         const struct node_answer *answer, size_t round) {
     const struct node_result *result = &results[answer->nodes[0]];
     cleanup_free char *names = nodes_fold(nodes, answer->nodes, answer->count);
-    if (!names)
-        return failure_memory(failure);
     print_head(names, results, answer, round);
     print_stream(&result->output);
     if (result->error.total > 0) {
@@ -153,48 +137,34 @@ static int print_answer(const struct nodes *nodes, const struct node_result *res
         puts(", stderr:");
         print_stream(&result->error);
     }
-    return 0;
 }
 
-/* GOOD: those that are good, or those that are not. */
-static int print_answers(const struct nodes *nodes, const struct node_result *results,
-                         const struct node_answer *answers, size_t count, bool good, size_t round,
-                         struct failure *failure) {
-    int r = 0;
-    for (size_t i = 0; i < count && r == 0; i++) {
-        const struct node_result *result = &results[answers[i].nodes[0]];
-        if (result->outcome != NODE_SKIPPED && node_result_is_good(result) == good)
-            r = print_answer(nodes, results, &answers[i], round, failure);
-    }
-    return r;
-}
-
-static int print_apart(const struct nodes *nodes, const struct node_result *results, bool quiet, size_t round,
-                       struct failure *failure) {
-    int r = 0;
-    for (size_t i = 0; i < node_group_count(nodes->group) && r == 0; i++) {
-        struct node_answer answer = {.nodes = &i, .count = 1};
+static void print_apart(const struct nodes *nodes, const struct node_result *results, bool quiet,
+                        size_t round) {
+    for (size_t i = 0; i < node_group_count(nodes->group); i++)
         if (results[i].outcome != NODE_SKIPPED && !(quiet && node_result_is_good(&results[i])))
-            r = print_answer(nodes, results, &answer, round, failure);
-    }
-    return r;
+            print_answer(nodes, results, &(struct node_answer){.nodes = &i, .count = 1}, round);
 }
 
-int nodes_answers_print(const struct nodes *nodes, const struct node_result *results, size_t round,
-                        const struct nodes_answers_style *style, struct failure *failure) {
-    int r = 0;
-    for (size_t i = 0; style->json && i < node_group_count(nodes->group) && r == 0; i++)
-        r = print_result_json(nodes, i, &results[i], round, failure);
-    if (style->json)
-        return r;
-    if (style->apart)
-        return print_apart(nodes, results, style->quiet, round, failure);
+static void print_folded(const struct nodes *nodes, const struct node_result *results, bool quiet,
+                         size_t round) {
     struct node_answer *answers;
     size_t count = node_results_fold(nodes->group, results, &answers);
-    if (!style->quiet)
-        r = print_answers(nodes, results, answers, count, true, round, failure);
-    if (r == 0)
-        r = print_answers(nodes, results, answers, count, false, round, failure);
+    for (int good = !quiet; good >= 0; good--)
+        for (size_t i = 0; i < count; i++) {
+            const struct node_result *result = &results[answers[i].nodes[0]];
+            if (result->outcome != NODE_SKIPPED && node_result_is_good(result) == good)
+                print_answer(nodes, results, &answers[i], round);
+        }
     node_answers_free(answers, count);
-    return r;
+}
+
+void nodes_answers_print(const struct nodes *nodes, const struct node_result *results, size_t round,
+                         const struct nodes_answers_style *style) {
+    for (size_t i = 0; style->json && i < node_group_count(nodes->group); i++)
+        print_result_json(nodes, i, &results[i], round);
+    if (!style->json && style->apart)
+        print_apart(nodes, results, style->quiet, round);
+    else if (!style->json)
+        print_folded(nodes, results, style->quiet, round);
 }

@@ -13,10 +13,10 @@ struct nodes_answers_style {
 
 /* To standard output: equal answers once, the good ones first. ROUND counts from 1; 0: there is only one.
  * Nodes that were not there are not shown: the failure at the end names them. */
-int nodes_answers_print(const struct nodes *nodes, const struct node_result *results, size_t round,
-                        const struct nodes_answers_style *style, struct failure *failure);
+void nodes_answers_print(const struct nodes *nodes, const struct node_result *results, size_t round,
+                         const struct nodes_answers_style *style);
 
 /* VALUE on a line. */
-int nodes_print_json(const cJSON *value, struct failure *failure);
+void nodes_print_json(const cJSON *value);
 
 #endif

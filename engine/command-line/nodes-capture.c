@@ -4,11 +4,10 @@
  */
 #include "engine/command-line/nodes.h"
 
-#include "engine/command-line/nodes-values.h"
-#include "engine/command-line/shown.h"
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/file.h"
 #include "engine/foundation/hash.h"
+#include "engine/foundation/memory.h"
 #include "engine/foundation/number.h"
 #include "engine/remote/nodes/tools.h"
 
@@ -32,8 +31,6 @@ struct capturing {
     const char *folder;
     char *staging; /* where they come to; NULL: not made */
     struct node_result *results;
-    struct failure *failures;
-    uint64_t *sizes; /* of those that are there */
 };
 
 static void clear_capturing(struct capturing *capturing) {
@@ -42,8 +39,6 @@ static void clear_capturing(struct capturing *capturing) {
     if (capturing->staging)
         (void)file_remove_tree(capturing->staging, NULL);
     free(capturing->staging);
-    free(capturing->failures);
-    free(capturing->sizes);
 }
 
 /* ---- one archive */
@@ -92,121 +87,73 @@ static int check_result(const struct node_result *result, struct failure *failur
     return 0;
 }
 
-/* It is on the disk already (node_group_run); what is there must be what came. */
-static int land(struct capturing *capturing, size_t node, struct failure *failure) {
-    const struct node_stream *output = &capturing->results[node].output;
-    int r = check_result(&capturing->results[node], failure);
-    if (r < 0)
-        return r;
+/* It is on the disk already (node_group_run), and becomes PATH if what is there is what came. */
+static int land(const struct node_result *result, const char *path, uint64_t *ret_size,
+                struct failure *failure) {
+    const struct node_stream *output = &result->output;
     char hash[HASH_HEX_SIZE];
-    uint64_t size = 0;
-    r = hash_file(output->file, hash, &size, failure);
-    if (r == 0 && (size != output->received || strcmp(hash, output->hash) != 0))
+    int r = check_result(result, failure);
+    if (r == 0)
+        r = hash_file(output->file, hash, ret_size, failure);
+    if (r == 0 && (*ret_size != output->received || strcmp(hash, output->hash) != 0))
         r = failure_set(failure, -EIO, "'%s' is not what came; is the disk full?", output->file);
     if (r == 0)
-        r = check_tar(output->file, size, failure);
-    if (r < 0)
-        return r;
-    cleanup_free char *name = text_format("%s.tar", node_group_name(capturing->nodes->group, node));
-    cleanup_free char *path = name ? file_join(capturing->folder, name) : NULL;
-    if (!path)
-        return failure_memory(failure);
-    if (rename(output->file, path) < 0)
-        return failure_set(failure, -errno, "cannot write '%s': %s", path, strerror(errno));
-    capturing->sizes[node] = size;
-    return 0;
-}
-
-/* One of an earlier time must not pass for one of now. */
-static void remove_old(const struct capturing *capturing, size_t node) {
-    cleanup_free char *name = text_format("%s.tar", node_group_name(capturing->nodes->group, node));
-    cleanup_free char *path = name ? file_join(capturing->folder, name) : NULL;
-    if (path)
-        (void)unlink(path);
-}
-
-static int land_all(struct capturing *capturing, struct failure *failure) {
-    int r = 0;
-    bool any = false;
-    for (size_t i = 0; i < node_group_count(capturing->nodes->group); i++) {
-        if (land(capturing, i, &capturing->failures[i]) < 0)
-            remove_old(capturing, i);
-        else
-            any = true;
-    }
-    if (any)
-        r = file_sync_folder_of(capturing->staging, failure);
+        r = check_tar(output->file, *ret_size, failure);
+    if (r == 0 && rename(output->file, path) < 0)
+        r = failure_set(failure, -errno, "cannot write '%s': %s", path, strerror(errno));
     return r;
 }
 
-/* ---- words */
-
-static int print_sizes(const struct capturing *capturing, struct failure *failure) {
-    cleanup(nodes_table_clear) struct nodes_table table;
-    nodes_table_init(&table, capturing->nodes);
-    int r = 0;
-    for (size_t i = 0; i < node_group_count(capturing->nodes->group) && r == 0; i++) {
-        char size[NUMBER_TEXT_SIZE];
-        if (capturing->failures[i].code == 0)
-            r = nodes_table_add(&table, i, "",
-                                text_format("%" PRIu64 " bytes (%s)", capturing->sizes[i],
-                                            number_describe_bytes((double)capturing->sizes[i], size)),
-                                failure);
+static int land_all(const struct capturing *capturing, struct failure *failure) {
+    struct nodes *nodes = capturing->nodes;
+    size_t count = node_group_count(nodes->group);
+    nodes->failures = xcalloc(count + 1, sizeof *nodes->failures);
+    nodes_report_sections(nodes);
+    for (size_t i = 0; i < count; i++) {
+        uint64_t size = 0;
+        char words[NUMBER_TEXT_SIZE];
+        cleanup_free char *path = xformat("%s/%s.tar", capturing->folder, node_group_name(nodes->group, i));
+        if (land(&capturing->results[i], path, &size, &nodes->failures[i]) < 0)
+            (void)unlink(path); /* one of an earlier time must not pass for one of now */
+        else if (!nodes->quiet)
+            report_note(nodes->sections[i], REPORT_LINE, "%" PRIu64 " bytes (%s)", size,
+                        number_describe_bytes((double)size, words));
     }
-    if (r == 0)
-        r = nodes_table_print_row(&table, "", failure);
-    if (r < 0 || table.count == 0)
-        return r;
-    printf("A capture, %s/NODE.tar, stands for its node once it is unpacked into a folder of its own:\n"
-           "    mkdir DIR && tar -xf NODE.tar -C DIR && assay-agent --controls --root DIR\n",
-           shown(capturing->folder).text);
-    return 0;
+    return nodes_count_good(nodes) > 0 ? file_sync_folder_of(capturing->staging, failure) : 0;
 }
 
 /* ---- the action */
 
-static int capture(struct capturing *capturing, struct failure *failure) {
-    static const char *const arguments[] = {NODE_TOOL_PROGRAM, "--capture", NULL};
-    const struct remote_command_specification specification = {.arguments = arguments,
-                                                               .output_limit = CAPTURE_MAX,
-                                                               .error_limit = FAILURE_TEXT_SIZE,
-                                                               .timeout_ms = CAPTURE_TIMEOUT * 1000};
-    const struct node_group_command command = {.specification = &specification, .folder = capturing->staging};
-    return node_group_run(capturing->nodes->group, &command, &capturing->results, failure);
-}
-
-static int capture_all(struct nodes *nodes, const char *folder, struct failure *failure) {
-    cleanup(clear_capturing) struct capturing capturing = {.nodes = nodes, .folder = folder};
-    size_t count = node_group_count(nodes->group);
-    capturing.failures = calloc(count + 1, sizeof *capturing.failures);
-    capturing.sizes = calloc(count + 1, sizeof *capturing.sizes);
-    cleanup_free char *staging = file_join(folder, ".capture-XXXXXX");
-    if (!capturing.failures || !capturing.sizes || !staging)
-        return failure_memory(failure);
-    if (!mkdtemp(staging))
-        return failure_set(failure, -errno, "cannot make a folder in '%s': %s", folder, strerror(errno));
-    capturing.staging = take_pointer(staging);
-    nodes_doing(nodes, "capturing");
-    int r = capture(&capturing, failure);
-    if (r == 0)
-        r = land_all(&capturing, failure);
-    nodes_doing(nodes, NULL);
-    if (r == 0 && !nodes->quiet)
-        r = print_sizes(&capturing, failure);
-    return r < 0 ? r : nodes_failures(nodes, capturing.failures, "capturing", failure);
-}
-
-int nodes_capture(const struct verb_arguments *arguments, struct failure *failure) {
+int nodes_capture_check(const struct verb_arguments *arguments, struct failure *failure) {
     const char *folder = verb_value(arguments, "--output");
     if (!folder)
         return failure_input(failure, NULL, 0, 0,
                              "'assay nodes capture' needs a folder for the captures; expected -o FOLDER");
-    int r = file_make_folders(folder, failure);
-    if (r < 0)
-        return r;
-    cleanup(nodes_clear) struct nodes nodes = {0};
-    r = nodes_open(&nodes, arguments, NODES_LEAVE_CONTROLS, failure);
+    return file_make_folders(folder, failure);
+}
+
+int nodes_capture(struct nodes *nodes, const struct verb_arguments *arguments, struct failure *failure) {
+    static const char *const words[] = {NODE_TOOL_PROGRAM, "--capture", NULL};
+    const struct remote_command_specification specification = {.arguments = words,
+                                                               .output_limit = CAPTURE_MAX,
+                                                               .error_limit = FAILURE_TEXT_SIZE,
+                                                               .timeout_ms = CAPTURE_TIMEOUT * 1000};
+    cleanup(clear_capturing) struct capturing capturing = {.nodes = nodes,
+                                                           .folder = verb_value(arguments, "--output")};
+    cleanup_free char *staging = file_join(capturing.folder, ".capture-XXXXXX");
+    if (!mkdtemp(staging))
+        return failure_set(failure, -errno, "cannot make a folder in '%s': %s", capturing.folder,
+                           strerror(errno));
+    capturing.staging = take_pointer(staging);
+    const struct node_group_command command = {.specification = &specification, .folder = capturing.staging};
+    int r = node_group_run(nodes->group, &command, &capturing.results, failure);
     if (r == 0)
-        r = capture_all(&nodes, folder, failure);
-    return nodes_close(&nodes, r, failure);
+        r = land_all(&capturing, failure);
+    if (r == 0 && nodes_count_good(nodes) > 0 && !nodes->quiet)
+        report_note(
+            nodes->report->root, REPORT_LINE,
+            "A capture, %s/NODE.tar, stands for its node once it is unpacked into a folder of its own:\n"
+            "    mkdir DIR && tar -xf NODE.tar -C DIR && assay-agent --controls --root DIR",
+            capturing.folder);
+    return r;
 }

@@ -1,349 +1,183 @@
 /* assay nodes controls: what can be set on the nodes, how it stands, who has it, and what can be sampled. */
 #include "engine/command-line/nodes.h"
 
-#include "engine/command-line/nodes-answers.h"
-#include "engine/command-line/nodes-values.h"
-#include "engine/documents/json.h"
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/clock.h"
-#include "engine/foundation/list.h"
 #include "engine/foundation/memory.h"
 #include "engine/remote/nodes/controls.h"
 #include "engine/remote/nodes/tools.h"
 
 #include <errno.h>
-#include <stdio.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum {
-    KEY_WIDTH = 22,
-    COLUMN_MAX = 32,    /* what is longer moves its line's rest to the right */
     PROBES_MAX = 256,   /* lines about probes, of one node */
     PROBE_TIMEOUT = 60, /* s */
     COLUMNS_SHOWN = 8,  /* of a probe; --json has all */
 };
 
-/* What a node says of a probe: what it would sample, or why it cannot. */
-struct sampled {
-    char *name;
-    char *columns; /* "NAME:UNIT NAME:UNIT ..."; NULL: it is missing, or a part of it is */
-    char *words;   /* where from; or why not */
-};
+/* ---- controls */
 
-struct node_sampled {
-    struct sampled *items;
-    size_t count, capacity;
-};
-
-/* What is known of all of them. */
-struct view {
-    const struct nodes *nodes;
-    size_t count;
-    struct node_control_state *states;
-    struct node_sampled *probes; /* NULL: not asked for */
-    struct failure *failures;
-};
-
-static void clear_view(struct view *view) {
-    node_control_states_free(view->states, view->count);
-    for (size_t i = 0; view->probes && i < view->count; i++) {
-        for (size_t k = 0; k < view->probes[i].count; k++) {
-            free(view->probes[i].items[k].name);
-            free(view->probes[i].items[k].columns);
-            free(view->probes[i].items[k].words);
-        }
-        free(view->probes[i].items);
-    }
-    free(view->probes);
-    free(view->failures);
+static void report_machine(struct report_section *to, const struct node_control_state *state) {
+    const char *driver = state->driver && *state->driver ? state->driver : "no frequency driver";
+    cleanup_free char *base = xformat(", base %.6g GHz", state->base_hz / 1e9);
+    cleanup_free char *most = xformat(", at most %.6g GHz", state->max_hz / 1e9);
+    cleanup_free char *line =
+        xformat("%s%s%s", driver, state->base_hz > 0 ? base : "", state->max_hz > 0 ? most : "");
+    report_text(to, NULL, "cpu driver", line, false);
+    report_text(to, "boot_id", NULL, state->boot_id, true);
+    report_text(to, "driver", NULL, state->driver, true);
+    report_number(to, "base_hertz", NULL, state->base_hz > 0 ? state->base_hz : NAN, "Hz", 0, true);
+    report_number(to, "maximum_hertz", NULL, state->max_hz > 0 ? state->max_hz : NAN, "Hz", 0, true);
 }
 
-/* ---- looking */
+/* People do not see since when, which differs from node to node. */
+static void report_holder(struct report_section *to, const struct node_control_state *state) {
+    if (!state->holder) {
+        report_text(to, NULL, "held by", "nobody", false);
+        report_text(to, "held", NULL, NULL, true);
+        return;
+    }
+    char since[CLOCK_TEXT_SIZE];
+    cleanup_free char *line =
+        xformat("%s, %s", state->holder,
+                state->holder_alive ? "whose agent is there"
+                                    : "whose agent is gone: 'assay nodes restore' puts them back");
+    report_text(to, NULL, "held by", line, false);
+    struct report_section *held = report_section(to, "held", NULL, true);
+    report_text(held, "by", NULL, state->holder, true);
+    report_truth(held, "alive", NULL, state->holder_alive, true);
+    report_text(held, "since", NULL,
+                state->holder_since_ns > 0 ? clock_format(state->holder_since_ns, since) : NULL, true);
+}
+
+static const char *or_null(const char *text) {
+    return *text ? text : NULL;
+}
+
+static void report_controls(struct report_section *to, const struct node_control_state *state) {
+    static const struct report_column columns[] = {
+        {.name = "name", .label = "control"},
+        {.name = "status", .detail = true},
+        {.name = "value", .label = "present"},
+        {.name = "possible", .detail = true, .words = true},
+        {.name = "driver"},
+        {.label = "possible"},
+        {.name = "why", .detail = true},
+    };
+    struct report_table *table = report_table(to, "controls", "", columns, sizeof columns / sizeof *columns);
+    for (size_t i = 0; i < state->count; i++) {
+        const struct node_control *control = &state->controls[i];
+        const char *status = node_control_status_name(control->status), *possible = control->possible;
+        cleanup_free char *refusal =
+            xformat("%s%s%s%s", *possible ? "; " : "", status, *control->why ? ": " : "", control->why);
+        bool is_available = control->status == NODE_CONTROL_AVAILABLE;
+        cleanup_free char *words = xformat("%s%s", possible, is_available ? "" : refusal);
+        const char *const cells[] = {control->name,
+                                     status,
+                                     or_null(control->value),
+                                     possible,
+                                     or_null(control->driver),
+                                     or_null(words),
+                                     or_null(control->why)};
+        for (size_t k = 0; k < sizeof cells / sizeof *cells; k++)
+            report_cell_text(table, cells[k]);
+    }
+}
+
+/* ---- probes: what each would sample, or why it cannot */
+
+struct probes {
+    struct report_table *table;
+    size_t count;
+};
+
+/* "busy foreign interrupts (/proc/stat)": names without their units. COLUMNS: "NAME:UNIT NAME:UNIT ...". */
+static char *sampled_text(const char *columns, const char *source) {
+    struct text text;
+    text_init(&text, NODE_TOOL_OUTPUT_MAX);
+    size_t count = 0;
+    for (const char *at = columns; *(at += strspn(at, " ")); at += strcspn(at, " "))
+        if (*at != ':' && count++ < COLUMNS_SHOWN)
+            text_printf(&text, "%.*s ", (int)strcspn(at, ": "), at);
+    if (count > COLUMNS_SHOWN)
+        text_printf(&text, "and %zu more ", count - COLUMNS_SHOWN);
+    text_printf(&text, "(%s)", source);
+    return text_take(&text);
+}
 
 static int take_probe(size_t node, const char *kind, char *at, void *context, struct failure *failure) {
-    struct node_sampled *probes = &((struct node_sampled *)context)[node];
-    bool here = strcmp(kind, "probe") == 0;
-    if (!here && strcmp(kind, "missing") != 0)
+    struct probes *probes = &((struct probes *)context)[node];
+    bool is_here = strcmp(kind, "probe") == 0;
+    if (!is_here && strcmp(kind, "missing") != 0)
         return 0;
-    int r =
-        list_reserve(&probes->items, &probes->capacity, probes->count + 1, sizeof *probes->items, PROBES_MAX);
-    if (r < 0)
-        return r == -EFBIG
-                   ? failure_set(failure, -EPROTO, "the agent told of more than %d probes", PROBES_MAX)
-                   : failure_memory(failure);
-    struct sampled *item = &probes->items[probes->count++];
-    item->name = strdup(tool_field_next(&at));
-    if (here)
-        item->columns = strdup(tool_field_next(&at));
-    item->words = strdup(tool_field_next(&at));
-    return item->name && (!here || item->columns) && item->words ? 0 : failure_memory(failure);
+    if (probes->count++ == PROBES_MAX)
+        return failure_set(failure, -EPROTO, "the agent lists more than %d probes", PROBES_MAX);
+    const char *name = tool_field_next(&at), *columns = is_here ? tool_field_next(&at) : NULL;
+    const char *words = tool_field_next(&at);
+    cleanup_free char *line = is_here ? sampled_text(columns, words) : xformat("missing: %s", words);
+    report_cell_text(probes->table, name);
+    report_cell_text(probes->table, line);
+    for (int i = 0; i < 3; i++) {
+        const char *values[] = {columns, is_here ? words : NULL, is_here ? NULL : words};
+        if (values[i])
+            report_cell_text(probes->table, values[i]);
+        else
+            report_cell_none(probes->table);
+    }
+    return 0;
 }
 
 static bool is_listed(size_t node, int status, void *context) {
-    return status == 0 && ((const struct node_sampled *)context)[node].count > 0;
+    return status == 0 && ((const struct probes *)context)[node].count > 0;
 }
 
-static int look_at_probes(struct nodes *nodes, struct view *view, struct failure *failure) {
+static int report_probes(struct nodes *nodes, struct failure *failure) {
+    static const struct report_column columns[] = {
+        {.name = "name", .label = "probe"},
+        {.label = "columns (source)"},
+        {.name = "columns", .detail = true, .words = true},
+        {.name = "source", .detail = true},
+        {.name = "missing", .detail = true},
+    };
     static const char *const arguments[] = {"--probes", NULL};
+    size_t count = node_group_count(nodes->group);
+    cleanup_free struct probes *probes = xcalloc(count + 1, sizeof *probes);
+    cleanup_free bool *known = xcalloc(count + 1, sizeof *known);
+    for (size_t i = 0; i < count; i++) {
+        known[i] = nodes->failures[i].code == 0;
+        if (known[i])
+            probes[i].table = report_table(nodes->sections[i], "probes", "", columns, 5);
+    }
     cleanup_free struct failure *failures = NULL;
-    view->probes = xcalloc(view->count + 1, sizeof *view->probes);
     int r = node_group_run_tool(nodes->group,
                                 &(struct node_tool){.arguments = arguments,
+                                                    .nodes = known,
                                                     .timeout_ms = PROBE_TIMEOUT * 1000,
                                                     .take = take_probe,
                                                     .is_told = is_listed,
-                                                    .context = view->probes},
+                                                    .context = probes},
                                 &failures, failure);
-    for (size_t i = 0; r == 0 && i < view->count; i++)
-        if (view->failures[i].code == 0)
-            view->failures[i] = failures[i];
+    nodes_add_failures(nodes, failures);
     return r;
 }
 
-static int look(struct nodes *nodes, bool probes, struct view *view, struct failure *failure) {
-    view->nodes = nodes;
-    view->count = node_group_count(nodes->group);
-    int r = node_controls_show(nodes->group, &view->states, &view->failures, failure);
-    return r < 0 || !probes ? r : look_at_probes(nodes, view, failure);
-}
-
-static bool is_known(const struct view *view, size_t node) {
-    return view->failures[node].code == 0;
-}
-
-/* ---- for people */
-
-static const char *or_dash(const char *text) {
-    return *text ? text : "-";
-}
-
-static char *machine_text(const struct node_control_state *state) {
-    char base[48] = "", most[48] = "";
-    if (state->base_hz > 0)
-        snprintf(base, sizeof base, ", base %.6g GHz", state->base_hz / 1e9);
-    if (state->max_hz > 0)
-        snprintf(most, sizeof most, ", at most %.6g GHz", state->max_hz / 1e9);
-    const char *driver = state->driver && *state->driver ? state->driver : "no frequency driver";
-    return text_format("%s%s%s", driver, base, most);
-}
-
-/* Not since when, which differs from node to node. */
-static char *holder_text(const struct node_control_state *state) {
-    if (!state->holder)
-        return strdup("nobody");
-    return text_format("%s, %s", state->holder,
-                       state->holder_alive ? "whose agent is there"
-                                           : "whose agent is gone: 'assay nodes restore' puts them back");
-}
-
-/* How wide a column is, over all nodes. */
-static void widen(size_t *width, const char *text) {
-    size_t length = strlen(text);
-    *width = length > *width && length <= COLUMN_MAX ? length : *width;
-}
-
-struct widths {
-    size_t present, driver;
-};
-
-static struct widths measure(const struct view *view) {
-    struct widths widths = {.present = strlen("present"), .driver = strlen("driver")};
-    for (size_t i = 0; i < view->count; i++)
-        for (size_t k = 0; is_known(view, i) && k < view->states[i].count; k++) {
-            widen(&widths.present, view->states[i].controls[k].value);
-            widen(&widths.driver, view->states[i].controls[k].driver);
-        }
-    return widths;
-}
-
-static char *control_text(const struct node_control *control, const struct widths *widths) {
-    bool available = control->status == NODE_CONTROL_AVAILABLE;
-    const char *possible = control->possible;
-    return text_format("%-*s  %-*s  %s%s%s%s%s", (int)widths->present, or_dash(control->value),
-                       (int)widths->driver, or_dash(control->driver),
-                       *possible || !available ? possible : "-", *possible && !available ? "; " : "",
-                       available ? "" : node_control_status_name(control->status),
-                       available || !*control->why ? "" : ": ", available ? "" : control->why);
-}
-
-static int print_machines(const struct view *view, struct failure *failure) {
-    cleanup(nodes_table_clear) struct nodes_table table;
-    nodes_table_init(&table, view->nodes);
-    int r = 0;
-    for (size_t i = 0; i < view->count && r == 0; i++) {
-        if (!is_known(view, i))
+int nodes_controls(struct nodes *nodes, const struct verb_arguments *arguments, struct failure *failure) {
+    size_t count = node_group_count(nodes->group);
+    struct node_control_state *states = NULL;
+    int r = node_controls_show(nodes->group, &states, &nodes->failures, failure);
+    if (r < 0)
+        return r;
+    nodes_report_known(nodes);
+    for (size_t i = 0; i < count; i++) {
+        if (nodes->failures[i].code < 0)
             continue;
-        r = nodes_table_add(&table, i, "cpu driver", machine_text(&view->states[i]), failure);
-        if (r == 0)
-            r = nodes_table_add(&table, i, "held by", holder_text(&view->states[i]), failure);
+        report_machine(nodes->sections[i], &states[i]);
+        report_holder(nodes->sections[i], &states[i]);
+        report_controls(nodes->sections[i], &states[i]);
     }
-    return r < 0 ? r : nodes_table_print(&table, KEY_WIDTH, failure);
-}
-
-static int print_controls(const struct view *view, struct failure *failure) {
-    cleanup(nodes_table_clear) struct nodes_table table;
-    nodes_table_init(&table, view->nodes);
-    struct widths widths = measure(view);
-    int r = 0;
-    for (size_t i = 0; i < view->count; i++)
-        for (size_t k = 0; r == 0 && is_known(view, i) && k < view->states[i].count; k++) {
-            const struct node_control *control = &view->states[i].controls[k];
-            r = nodes_table_add(&table, i, control->name, control_text(control, &widths), failure);
-        }
-    if (r < 0 || table.count == 0)
-        return r;
-    printf("\n%-*s  %-*s  %-*s  %s\n", KEY_WIDTH, "control", (int)widths.present, "present",
-           (int)widths.driver, "driver", "possible");
-    return nodes_table_print(&table, KEY_WIDTH, failure);
-}
-
-/* "busy foreign interrupts (/proc/stat)": names without their units. */
-static char *sampled_text(const struct sampled *sampled) {
-    if (!sampled->columns)
-        return text_format("missing: %s", sampled->words);
-    cleanup_free char *columns = strdup(sampled->columns);
-    cleanup(text_clear) struct text text;
-    text_init(&text, NODE_TOOL_OUTPUT_MAX);
-    size_t count = 0;
-    int r = columns ? 0 : -ENOMEM;
-    for (char *at = columns, *column; r == 0 && (column = strsep(&at, " "));) {
-        column[strcspn(column, ":")] = '\0';
-        if (*column && count++ < COLUMNS_SHOWN)
-            r = text_printf(&text, "%s ", column);
-    }
-    if (r == 0 && count > COLUMNS_SHOWN)
-        r = text_printf(&text, "and %zu more ", count - COLUMNS_SHOWN);
-    if (r == 0)
-        r = text_printf(&text, "(%s)", sampled->words);
-    return r < 0 ? NULL : text_take(&text);
-}
-
-static int print_probes(const struct view *view, struct failure *failure) {
-    cleanup(nodes_table_clear) struct nodes_table table;
-    nodes_table_init(&table, view->nodes);
-    int r = 0;
-    for (size_t i = 0; i < view->count; i++)
-        for (size_t k = 0; r == 0 && is_known(view, i) && k < view->probes[i].count; k++)
-            r = nodes_table_add(&table, i, view->probes[i].items[k].name,
-                                sampled_text(&view->probes[i].items[k]), failure);
-    if (r < 0 || table.count == 0)
-        return r;
-    printf("\n%-*s  %s\n", KEY_WIDTH, "probe", "columns (source)");
-    return nodes_table_print(&table, KEY_WIDTH, failure);
-}
-
-static int print_text(const struct view *view, struct failure *failure) {
-    cleanup_free bool *known = xcalloc(view->count + 1, sizeof *known);
-    for (size_t i = 0; i < view->count; i++)
-        known[i] = is_known(view, i);
-    int r = nodes_print_known(view->nodes, known, KEY_WIDTH, failure);
-    if (r == 0)
-        r = print_machines(view, failure);
-    if (r == 0)
-        r = print_controls(view, failure);
-    if (r == 0 && view->probes)
-        r = print_probes(view, failure);
-    return r;
-}
-
-/* ---- for programs */
-
-/* TEXT's words, parted by blanks. */
-static bool add_words(cJSON *object, const char *name, const char *text) {
-    cJSON *array = json_add_array(object, name);
-    bool added = array;
-    for (const char *at = text; added && *(at += strspn(at, " "));) {
-        size_t length = strcspn(at, " ");
-        added = json_add_bytes(array, NULL, at, length);
-        at += length;
-    }
-    return added;
-}
-
-static bool add_control(cJSON *array, const struct node_control *control) {
-    cJSON *item = json_add_object(array, NULL);
-    return item && json_add_string(item, "name", control->name) &&
-           json_add_string(item, "status", node_control_status_name(control->status)) &&
-           json_add_string(item, "value", *control->value ? control->value : NULL) &&
-           add_words(item, "possible", control->possible) &&
-           json_add_string(item, "driver", *control->driver ? control->driver : NULL) &&
-           json_add_string(item, "why", *control->why ? control->why : NULL);
-}
-
-static bool add_frequency(cJSON *object, const char *name, double hz) {
-    return hz > 0 ? json_add_double(object, name, hz) : json_add_string(object, name, NULL);
-}
-
-static bool add_holder(cJSON *object, const struct node_control_state *state) {
-    if (!state->holder)
-        return json_add_string(object, "held", NULL);
-    char since[CLOCK_TEXT_SIZE];
-    cJSON *held = json_add_object(object, "held");
-    return held && json_add_string(held, "by", state->holder) &&
-           json_add_boolean(held, "alive", state->holder_alive) &&
-           json_add_string(held, "since",
-                           state->holder_since_ns > 0 ? clock_format(state->holder_since_ns, since) : NULL);
-}
-
-static bool add_state(cJSON *object, const struct node_control_state *state) {
-    bool added = json_add_string(object, "boot_id", state->boot_id) &&
-                 json_add_string(object, "driver", state->driver) &&
-                 add_frequency(object, "base_hertz", state->base_hz) &&
-                 add_frequency(object, "maximum_hertz", state->max_hz) && add_holder(object, state);
-    cJSON *array = added ? json_add_array(object, "controls") : NULL;
-    added = array;
-    for (size_t i = 0; i < state->count && added; i++)
-        added = add_control(array, &state->controls[i]);
-    return added;
-}
-
-static bool add_probes(cJSON *object, const struct node_sampled *probes) {
-    cJSON *array = json_add_array(object, "probes");
-    bool added = array;
-    for (size_t i = 0; i < probes->count && added; i++) {
-        const struct sampled *sampled = &probes->items[i];
-        cJSON *item = json_add_object(array, NULL);
-        added = item && json_add_string(item, "name", sampled->name) &&
-                (!sampled->columns || add_words(item, "columns", sampled->columns)) &&
-                json_add_string(item, sampled->columns ? "source" : "missing", sampled->words);
-    }
-    return added;
-}
-
-static int print_json(const struct view *view, struct failure *failure) {
-    cleanup(json_cleanup) cJSON *object = cJSON_CreateObject();
-    cJSON *array = object ? json_add_array(object, "nodes") : NULL;
-    bool added = array;
-    for (size_t i = 0; i < view->count && added; i++) {
-        cJSON *item = json_add_object(array, NULL);
-        added = item && json_add_string(item, "node", node_group_name(view->nodes->group, i)) &&
-                json_add_boolean(item, "known", is_known(view, i));
-        if (added && is_known(view, i))
-            added =
-                add_state(item, &view->states[i]) && (!view->probes || add_probes(item, &view->probes[i]));
-        else if (added)
-            added = json_add_string(item, "failure", view->failures[i].text);
-    }
-    return added ? nodes_print_json(object, failure) : failure_memory(failure);
-}
-
-/* ---- the action */
-
-static int show_all(struct nodes *nodes, bool probes, bool json, struct failure *failure) {
-    cleanup(clear_view) struct view view = {0};
-    nodes_doing(nodes, "looking");
-    int r = look(nodes, probes, &view, failure);
-    nodes_doing(nodes, NULL);
-    if (r == 0)
-        r = json ? print_json(&view, failure) : print_text(&view, failure);
-    return r < 0 ? r : nodes_failures(nodes, view.failures, "looking", failure);
-}
-
-int nodes_controls(const struct verb_arguments *arguments, struct failure *failure) {
-    cleanup(nodes_clear) struct nodes nodes = {0};
-    int r = nodes_open(&nodes, arguments, NODES_LEAVE_CONTROLS, failure);
-    if (r == 0)
-        r = show_all(&nodes, verb_switch(arguments, "--probes"), verb_switch(arguments, "--json"), failure);
-    return nodes_close(&nodes, r, failure);
+    node_control_states_free(states, count);
+    return verb_switch(arguments, "--probes") ? report_probes(nodes, failure) : 0;
 }

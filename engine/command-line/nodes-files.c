@@ -23,28 +23,12 @@ static int check_absolute(const char *path, struct failure *failure) {
                          path);
 }
 
-static size_t count_good(const struct nodes *nodes, const struct failure *failures) {
-    size_t good = 0;
-    for (size_t i = 0; i < node_group_count(nodes->group); i++)
-        good += failures[i].code == 0;
-    return good;
-}
-
-static void print_done(const struct nodes *nodes, const struct failure *failures, const char *what,
-                       int64_t start_ns) {
-    if (nodes->quiet)
-        return;
-    size_t good = count_good(nodes, failures);
+static void report_done(const struct nodes *nodes, const char *what, int64_t start_ns) {
     char duration[NUMBER_TEXT_SIZE];
     number_describe_duration((double)(clock_monotonic_ns() - start_ns) / (double)EVENT_SECOND, duration);
-    printf("%s: %zu of %zu nodes, verified, in %s\n", what, good, node_group_count(nodes->group), duration);
-}
-
-/* The first failure of each node counts. */
-static void collect(const struct nodes *nodes, struct failure *all, const struct failure *failures) {
-    for (size_t i = 0; i < node_group_count(nodes->group); i++)
-        if (all[i].code == 0)
-            all[i] = failures[i];
+    if (!nodes->quiet)
+        report_note(nodes->report->root, REPORT_LINE, "%s: %zu of %zu nodes, verified, in %s", what,
+                    nodes_count_good(nodes), node_group_count(nodes->group), duration);
 }
 
 /* ---- put */
@@ -66,7 +50,7 @@ static int name_there(const char *file, const char *destination, bool into, char
                              "'%s' does not end in a name, which it needs in '%s'; expected its name too",
                              file, destination);
     *ret = file_join(destination, name);
-    return *ret ? 0 : failure_memory(failure);
+    return 0;
 }
 
 static int check_files(const struct verb_arguments *arguments, struct failure *failure) {
@@ -98,8 +82,15 @@ static int check_names(const struct verb_arguments *arguments, struct failure *f
     return r;
 }
 
+int nodes_put_check(const struct verb_arguments *arguments, struct failure *failure) {
+    int r = check_absolute(arguments->operands[arguments->operand_count - 1], failure);
+    if (r == 0)
+        r = check_files(arguments, failure);
+    return r < 0 ? r : check_names(arguments, failure);
+}
+
 static int put_one(struct nodes *nodes, const char *file, const char *destination, bool into,
-                   struct failure *all, struct failure *failure) {
+                   struct failure *failure) {
     cleanup_free char *remote = NULL;
     int r = name_there(file, destination, into, &remote, failure);
     if (r < 0)
@@ -108,70 +99,39 @@ static int put_one(struct nodes *nodes, const char *file, const char *destinatio
     cleanup_free struct failure *failures = NULL;
     r = node_group_put(nodes->group, &(struct node_put){.local = file, .remote = remote}, &failures,
                        &left_out, failure);
-    if (r < 0)
-        return r;
-    collect(nodes, all, failures);
-    if (left_out > 0 && !nodes->quiet)
+    nodes_add_failures(nodes, failures);
+    if (r == 0 && left_out > 0 && !nodes->quiet)
         fprintf(stderr, "assay: %zu links and special files of '%s' were left out\n", left_out,
                 shown(file).text);
-    return 0;
+    return r;
 }
 
-static int put_all(struct nodes *nodes, const struct verb_arguments *arguments, struct failure *failure) {
-    cleanup_free struct failure *all = xcalloc(node_group_count(nodes->group) + 1, sizeof *all);
+int nodes_put(struct nodes *nodes, const struct verb_arguments *arguments, struct failure *failure) {
+    nodes->failures = xcalloc(node_group_count(nodes->group) + 1, sizeof *nodes->failures);
     size_t last = arguments->operand_count - 1;
     const char *destination = arguments->operands[last];
     bool into = last > 2 || destination[strlen(destination) - 1] == '/';
     int64_t start = clock_monotonic_ns();
-    nodes_doing(nodes, "putting");
     int r = 0;
     for (size_t i = 1; i < last && r == 0; i++)
-        r = put_one(nodes, arguments->operands[i], destination, into, all, failure);
-    nodes_doing(nodes, NULL);
-    if (r < 0)
-        return r;
-    print_done(nodes, all, "put", start);
-    return nodes_failures(nodes, all, "put", failure);
-}
-
-int nodes_put(const struct verb_arguments *arguments, struct failure *failure) {
-    int r = check_absolute(arguments->operands[arguments->operand_count - 1], failure);
+        r = put_one(nodes, arguments->operands[i], destination, into, failure);
     if (r == 0)
-        r = check_files(arguments, failure);
-    if (r == 0)
-        r = check_names(arguments, failure);
-    if (r < 0)
-        return r;
-    cleanup(nodes_clear) struct nodes nodes = {0};
-    r = nodes_open(&nodes, arguments, 0, failure);
-    if (r == 0)
-        r = put_all(&nodes, arguments, failure);
-    return nodes_close(&nodes, r, failure);
+        report_done(nodes, "put", start);
+    return r;
 }
 
 /* ---- get */
 
-static int get_all(struct nodes *nodes, const struct verb_arguments *arguments, struct failure *failure) {
-    int64_t start = clock_monotonic_ns();
-    cleanup_free struct failure *failures = NULL;
-    nodes_doing(nodes, "getting");
-    int r = node_group_get(nodes->group, arguments->operands[1], arguments->operands[2], &failures, failure);
-    nodes_doing(nodes, NULL);
-    if (r < 0)
-        return r;
-    print_done(nodes, failures, "get", start);
-    return nodes_failures(nodes, failures, "get", failure);
+int nodes_get_check(const struct verb_arguments *arguments, struct failure *failure) {
+    int r = check_absolute(arguments->operands[1], failure);
+    return r < 0 ? r : file_make_folders(arguments->operands[2], failure);
 }
 
-int nodes_get(const struct verb_arguments *arguments, struct failure *failure) {
-    int r = check_absolute(arguments->operands[1], failure);
+int nodes_get(struct nodes *nodes, const struct verb_arguments *arguments, struct failure *failure) {
+    int64_t start = clock_monotonic_ns();
+    int r = node_group_get(nodes->group, arguments->operands[1], arguments->operands[2], &nodes->failures,
+                           failure);
     if (r == 0)
-        r = file_make_folders(arguments->operands[2], failure);
-    if (r < 0)
-        return r;
-    cleanup(nodes_clear) struct nodes nodes = {0};
-    r = nodes_open(&nodes, arguments, 0, failure);
-    if (r == 0)
-        r = get_all(&nodes, arguments, failure);
-    return nodes_close(&nodes, r, failure);
+        report_done(nodes, "get", start);
+    return r;
 }

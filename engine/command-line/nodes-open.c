@@ -5,6 +5,8 @@
 #include "engine/documents/unit.h"
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/clock.h"
+#include "engine/foundation/installation.h"
+#include "engine/foundation/memory.h"
 #include "engine/foundation/number.h"
 #include "engine/remote/launch/agent-transport.h"
 
@@ -116,20 +118,17 @@ static int read_agent_kind(const struct verb_arguments *arguments, enum agent_ki
     return 0;
 }
 
-/* IDENTITIES: room for all options. */
-static int read_ssh_options(const struct verb_arguments *arguments, const char **identities,
-                            struct ssh_client_options *ret, struct failure *failure) {
+static int read_ssh_options(const struct verb_arguments *arguments, struct ssh_client_options *ret,
+                            struct failure *failure) {
     uint64_t port = 0, window = 0;
     int r = nodes_count_option(arguments, "--port", 1, 65535, &port, failure);
     if (r == 0)
         r = nodes_count_option(arguments, "--window", 1, SSH_WINDOW_MAX, &window, failure);
     if (r == 0)
         r = nodes_time_option(arguments, "--timeout", &ret->timeout_ns, failure);
-    while ((identities[ret->identity_count] = verb_value_at(arguments, "--identity", ret->identity_count)))
-        ret->identity_count++;
     ret->user = verb_value(arguments, "--user");
     ret->port = (unsigned)port;
-    ret->identities = identities;
+    ret->identities = verb_values(arguments, "--identity", &ret->identity_count);
     ret->jump = verb_value(arguments, "--jump");
     ret->config = verb_value(arguments, "--ssh-config");
     ret->known_hosts = verb_value(arguments, "--known-hosts");
@@ -146,22 +145,22 @@ static char *make_label(void) {
         if (!((*at >= 'a' && *at <= 'z') || (*at >= 'A' && *at <= 'Z') || (*at >= '0' && *at <= '9') ||
               *at == '.' || *at == '-'))
             *at = '_';
-    return text_format("nodes@%s:%ld", host, (long)getpid());
+    return xformat("nodes@%s:%ld", host, (long)getpid());
 }
 
 static char *make_folder_prefix(void) {
     uint64_t random = 0;
     if (getrandom(&random, sizeof random, 0) != (ssize_t)sizeof random)
         random = (uint64_t)clock_wall_ns() ^ ((uint64_t)getpid() << 40);
-    return text_format("assay-nodes-%016" PRIx64, random);
+    return xformat("assay-nodes-%016" PRIx64, random);
 }
 
 /* ---- progress */
 
 static void clear_line(struct nodes *nodes) {
-    if (nodes->line_drawn)
+    if (nodes->is_line_drawn)
         fputs("\r\033[K", stderr);
-    nodes->line_drawn = false;
+    nodes->is_line_drawn = false;
 }
 
 void nodes_doing(struct nodes *nodes, const char *doing) {
@@ -175,13 +174,13 @@ static void on_progress(struct node_group *group, size_t done, size_t total, voi
     (void)group;
     struct nodes *nodes = context;
     int64_t now = clock_monotonic_ns();
-    int64_t period = nodes->terminal ? terminal_period_ns : plain_period_ns;
+    int64_t period = nodes->is_terminal ? terminal_period_ns : plain_period_ns;
     if (nodes->quiet || !nodes->doing || now - nodes->last_shown_ns < period)
         return;
     nodes->last_shown_ns = now;
-    fprintf(stderr, "%s%s: %zu of %zu nodes%s", nodes->terminal ? "\r\033[K" : "", shown(nodes->doing).text,
-            done, total, nodes->terminal ? "" : "\n");
-    nodes->line_drawn = nodes->terminal;
+    fprintf(stderr, "%s%s: %zu of %zu nodes%s", nodes->is_terminal ? "\r\033[K" : "",
+            shown(nodes->doing).text, done, total, nodes->is_terminal ? "" : "\n");
+    nodes->is_line_drawn = nodes->is_terminal;
 }
 
 static void say(struct nodes *nodes, size_t node, const char *what, const struct failure *why) {
@@ -190,7 +189,7 @@ static void say(struct nodes *nodes, size_t node, const char *what, const struct
             why ? ": " : "", why ? shown(why->text).text : "");
 }
 
-/* A stream that breaks and comes back is worth a word: what was waited for took longer by that. Those that
+/* A stream that breaks and comes back is reported: what was waited for took longer by that. Those that
  * were never there, or are lost, are named at the end. */
 static void on_node(struct node_group *group, size_t node, enum agent_link_state state,
                     const struct failure *why, void *context) {
@@ -218,11 +217,9 @@ static void on_signal(struct event_source *self, int signal_number, void *contex
 
 static int watch_signals(struct nodes *nodes, struct failure *failure) {
     static const int numbers[] = {SIGINT, SIGTERM, SIGHUP};
-    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
-        nodes->signals[i] = event_loop_add_signal(nodes->loop, numbers[i], on_signal, nodes->loop);
-        if (!nodes->signals[i])
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
+        if (!event_loop_add_signal(nodes->loop, numbers[i], on_signal, nodes->loop))
             return failure_set(failure, -errno, "cannot watch for signals: %s", strerror(errno));
-    }
     return 0;
 }
 
@@ -237,18 +234,16 @@ static void raise_descriptor_limit(void) {
     (void)setrlimit(RLIMIT_NOFILE, &limit);
 }
 
-static int open_ssh(struct nodes *nodes, const struct verb_arguments *arguments, unsigned flags,
+static int open_ssh(struct nodes *nodes, const struct verb_arguments *arguments, bool leave_controls,
                     struct failure *failure) {
-    cleanup_free const char **identities = calloc(arguments->option_count + 1, sizeof *identities);
     cleanup_free char *label = make_label(), *prefix = make_folder_prefix();
-    if (!identities || !label || !prefix)
-        return failure_memory(failure);
     struct ssh_nodes_options options = {.workspace = verb_value(arguments, "--workspace"),
                                         .label = label,
                                         .folder_prefix = prefix,
-                                        .leave_controls = flags & NODES_LEAVE_CONTROLS,
+                                        .leave_controls = leave_controls,
                                         .remove_directory = true};
-    int r = read_ssh_options(arguments, identities, &options.ssh, failure);
+    int r = read_ssh_options(arguments, &options.ssh, failure);
+    cleanup_free const char *const *identities = options.ssh.identities;
     if (r == 0)
         r = read_agent_kind(arguments, &options.agent, failure);
     if (r == 0)
@@ -278,20 +273,20 @@ static bool any_is_there(const struct node_group *group) {
     return false;
 }
 
-int nodes_open(struct nodes *nodes, const struct verb_arguments *arguments, unsigned flags,
+int nodes_open(struct nodes *nodes, const struct verb_arguments *arguments, bool leave_controls,
                struct failure *failure) {
     nodes->quiet = verb_switch(arguments, "--quiet");
-    nodes->terminal = isatty(STDERR_FILENO);
+    nodes->is_terminal = isatty(STDERR_FILENO);
     int r = read_list(&nodes->list, arguments, failure);
     if (r < 0)
         return r;
     raise_descriptor_limit();
     nodes->loop = event_loop_new(failure);
     if (!nodes->loop)
-        return failure ? failure->code : -ENOMEM;
+        return failure->code;
     r = watch_signals(nodes, failure);
     if (r == 0)
-        r = open_ssh(nodes, arguments, flags, failure);
+        r = open_ssh(nodes, arguments, leave_controls, failure);
     if (r == 0)
         r = add_all(nodes, failure);
     if (r < 0)
@@ -307,19 +302,15 @@ int nodes_open(struct nodes *nodes, const struct verb_arguments *arguments, unsi
 
 /* ---- closing */
 
-void nodes_clear(struct nodes *nodes) {
+static void clear_nodes(struct nodes *nodes) {
     clear_line(nodes);
     node_group_free(nodes->group);
     ssh_nodes_free(nodes->ssh);
     event_loop_free(nodes->loop); /* and its signals */
     host_list_clear(&nodes->list);
-    *nodes = (struct nodes){0};
-}
-
-/* There is already a failure that the whole is known by; this one must not be lost. */
-static void say_too(const struct failure *failure) {
-    fprintf(stderr, "assay: %s%s%s\n", shown(failure->place).text, failure->place[0] ? ": " : "",
-            shown(failure->text).text);
+    report_free(nodes->report);
+    free(nodes->sections);
+    free(nodes->failures);
 }
 
 int nodes_close(struct nodes *nodes, int r, struct failure *failure) {
@@ -328,31 +319,11 @@ int nodes_close(struct nodes *nodes, int r, struct failure *failure) {
     if (nodes->loop)
         event_loop_resume(nodes->loop); /* a second signal ends the waiting */
     int closed = nodes->group ? node_group_close(nodes->group, leave_ns, &own) : 0;
-    if (r == 0 && closed < 0 && failure)
+    clear_nodes(nodes); /* the line of progress too */
+    if (r == 0 && closed < 0)
         *failure = own;
-    nodes_clear(nodes); /* the line of progress too */
-    if (r < 0 && closed < 0)
-        say_too(&own);
+    else if (closed < 0) /* the whole is known by another failure; this one must not be lost */
+        fprintf(stderr, "assay: %s%s%s\n", shown(own.place).text, own.place[0] ? ": " : "",
+                shown(own.text).text);
     return r < 0 ? r : closed;
-}
-
-/* ---- words */
-
-char *nodes_fold(const struct nodes *nodes, const size_t *numbers, size_t count) {
-    cleanup_free const char **names = calloc(count + 1, sizeof *names);
-    if (!names)
-        return NULL;
-    for (size_t i = 0; i < count; i++)
-        names[i] = node_group_name(nodes->group, numbers[i]);
-    cleanup(text_clear) struct text text;
-    text_init(&text, (size_t)HOST_LIST_MAX * (HOST_BYTES_MAX + 1));
-    return host_list_fold(names, count, &text) < 0 ? NULL : text_take(&text);
-}
-
-int nodes_failures(const struct nodes *nodes, const struct failure *failures, const char *what,
-                   struct failure *failure) {
-    int r = node_failures_merge(nodes->group, failures, what, failure);
-    if (r < 0 && failure && failure->kind != FAILURE_INTERRUPTED)
-        failure->kind = FAILURE_SYSTEM;
-    return r;
 }

@@ -101,8 +101,7 @@ static int read_request(const struct verb_arguments *arguments, struct request *
 struct rounds {
     double *seconds; /* owned; of those that are done */
     size_t count;
-    bool failed;            /* in one of them, somewhere */
-    struct failure failure; /* of the first that did */
+    struct failure failure; /* of the first that failed somewhere; code 0: none */
 };
 
 static void clear_rounds(struct rounds *rounds) {
@@ -129,28 +128,21 @@ static enum failure_kind kind_of(const struct nodes *nodes, const struct node_re
 static int run_round(struct nodes *nodes, const struct request *request, struct rounds *rounds,
                      struct failure *failure) {
     struct node_result *results = NULL;
+    struct failure bad = {0};
     int64_t start = clock_monotonic_ns();
     int r = node_group_run(nodes->group, &request->command, &results, failure);
-    if (r < 0 && results) { /* interrupted: what has come is shown */
-        nodes_doing(nodes, NULL);
-        (void)nodes_answers_print(nodes, results, request->repeat > 1 ? rounds->count + 1 : 0,
-                                  &request->style, NULL);
-        node_results_free(nodes->group, results);
-    }
-    if (r < 0)
+    if (r < 0 && !results)
         return r;
     rounds->seconds[rounds->count++] = (double)(clock_monotonic_ns() - start) / (double)EVENT_SECOND;
-    struct failure bad = {0};
-    bool failed = node_results_failure(nodes->group, results, &bad) < 0;
-    if (failed && !rounds->failed) {
-        bad.kind = kind_of(nodes, results);
-        rounds->failed = true;
+    bool failed = r == 0 && node_results_failure(nodes->group, results, &bad) < 0;
+    if (failed && rounds->failure.code == 0) {
         rounds->failure = bad;
+        rounds->failure.kind = kind_of(nodes, results);
     }
-    if (rounds->count == request->repeat || failed || request->style.json) {
+    /* When it was interrupted, what has come is shown. */
+    if (r < 0 || rounds->count == request->repeat || failed || request->style.json) {
         nodes_doing(nodes, NULL);
-        r = nodes_answers_print(nodes, results, request->repeat > 1 ? rounds->count : 0, &request->style,
-                                failure);
+        nodes_answers_print(nodes, results, request->repeat > 1 ? rounds->count : 0, &request->style);
         nodes_doing(nodes, "running");
     }
     node_results_free(nodes->group, results);
@@ -172,34 +164,31 @@ static size_t count_there(const struct nodes *nodes) {
     return there;
 }
 
-static int print_summary_json(const struct nodes *nodes, const struct rounds *rounds, double connect,
-                              struct failure *failure) {
+static void print_summary_json(const struct nodes *nodes, const struct rounds *rounds, double connect) {
     cleanup(json_cleanup) cJSON *line = cJSON_CreateObject();
-    cJSON *object = line ? json_add_object(line, "summary") : NULL;
-    bool added = object && json_add_uint64(object, "nodes", node_group_count(nodes->group)) &&
-                 json_add_uint64(object, "there", count_there(nodes)) &&
-                 json_add_boolean(object, "good", !rounds->failed) &&
-                 json_add_double(object, "connect_seconds", connect) &&
-                 json_add_uint64(object, "rounds", rounds->count) &&
-                 json_add_double(object, "median_seconds", median_of(rounds)) &&
-                 json_add_double(object, "least_seconds", rounds->seconds[0]) &&
-                 json_add_double(object, "most_seconds", rounds->seconds[rounds->count - 1]);
-    if (added && rounds->failed)
-        added = json_add_string(object, "failure", rounds->failure.text);
-    return added ? nodes_print_json(line, failure) : failure_memory(failure);
+    cJSON *object = json_add_object(line, "summary");
+    json_add_uint64(object, "nodes", node_group_count(nodes->group));
+    json_add_uint64(object, "there", count_there(nodes));
+    json_add_boolean(object, "good", rounds->failure.code == 0);
+    json_add_double(object, "connect_seconds", connect);
+    json_add_uint64(object, "rounds", rounds->count);
+    json_add_double(object, "median_seconds", median_of(rounds));
+    json_add_double(object, "least_seconds", rounds->seconds[0]);
+    json_add_double(object, "most_seconds", rounds->seconds[rounds->count - 1]);
+    if (rounds->failure.code < 0)
+        json_add_string(object, "failure", rounds->failure.text);
+    nodes_print_json(line);
 }
 
-static int print_summary(const struct nodes *nodes, const struct request *request, struct rounds *rounds,
-                         struct failure *failure) {
+static void print_summary(const struct nodes *nodes, const struct request *request, struct rounds *rounds) {
     double connect = (double)nodes->connect_ns / (double)EVENT_SECOND;
     qsort(rounds->seconds, rounds->count, sizeof *rounds->seconds, compare_seconds);
     if (request->style.json)
-        return print_summary_json(nodes, rounds, connect, failure);
-    if (request->repeat > 1)
+        print_summary_json(nodes, rounds, connect);
+    else if (request->repeat > 1)
         printf("connected %zu of %zu nodes in %.4g s; %zu rounds: median %.4g s, least %.4g s, most %.4g s\n",
                count_there(nodes), node_group_count(nodes->group), connect, rounds->count, median_of(rounds),
                rounds->seconds[0], rounds->seconds[rounds->count - 1]);
-    return 0;
 }
 
 /* Answers are printed at the end, so that a reader who has gone (`| head`) would not be noticed before. */
@@ -216,11 +205,9 @@ static void on_look(struct event_source *self, void *context) {
 }
 
 static int run_all(struct nodes *nodes, const struct request *request, struct failure *failure) {
-    cleanup(clear_rounds) struct rounds rounds = {.seconds = calloc(request->repeat, sizeof(double))};
+    cleanup(clear_rounds) struct rounds rounds = {.seconds = xcalloc(request->repeat, sizeof(double))};
     struct event_source *look =
         event_loop_add_timer(nodes->loop, EVENT_SECOND / 2, EVENT_SECOND / 2, on_look, nodes);
-    if (!rounds.seconds || !look)
-        return failure_memory(failure);
     nodes_doing(nodes, "running");
     int r = 0;
     while (r == 0 && rounds.count < request->repeat)
@@ -228,12 +215,12 @@ static int run_all(struct nodes *nodes, const struct request *request, struct fa
     event_source_remove(look);
     nodes_doing(nodes, NULL);
     if (r == -EINTR && reader_is_gone())
-        r = failure_set(failure, -EPIPE, "cannot write standard output: nobody reads it any more");
+        r = failure_set(failure, -EPIPE, "cannot write standard output: its reader has closed it");
     if (r == 0)
-        r = print_summary(nodes, request, &rounds, failure);
-    if (r == 0 && rounds.failed) {
-        r = rounds.failure.code;
+        print_summary(nodes, request, &rounds);
+    if (r == 0 && rounds.failure.code < 0) {
         *failure = rounds.failure;
+        r = failure->code;
     }
     return r;
 }
@@ -243,8 +230,8 @@ int nodes_run(const struct verb_arguments *arguments, struct failure *failure) {
     int r = read_request(arguments, &request, failure);
     if (r < 0)
         return r;
-    cleanup(nodes_clear) struct nodes nodes = {0};
-    r = nodes_open(&nodes, arguments, 0, failure);
+    struct nodes nodes = {0};
+    r = nodes_open(&nodes, arguments, false, failure);
     if (r == 0)
         r = run_all(&nodes, &request, failure);
     return nodes_close(&nodes, r, failure);

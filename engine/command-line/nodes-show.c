@@ -1,48 +1,36 @@
 /* assay nodes show: what the nodes are, and who differs. */
 #include "engine/command-line/nodes.h"
 
-#include "engine/command-line/nodes-answers.h"
-#include "engine/command-line/nodes-values.h"
-#include "engine/command-line/shown.h"
-#include "engine/documents/json.h"
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/memory.h"
 #include "engine/foundation/number.h"
 #include "engine/remote/link/facts.h"
 
-#include <errno.h>
-#include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum {
     CPUINFO_MAX = 4 << 20, /* bytes of /proc/cpuinfo; 1,500 per logical CPU is much */
     CPU_NAME_MAX = 200,
-    KEY_WIDTH = 14,
 };
 
 /* What is known of all of them. */
 struct view {
-    const struct nodes *nodes;
     size_t count;
     struct node_facts **facts; /* NULL where they are not known */
     char **cpus;               /* models; NULL where not known */
     struct agent_clock *clocks;
-    struct failure *failures; /* of the facts: why they are not known */
 };
 
 static void clear_view(struct view *view) {
     for (size_t i = 0; i < view->count; i++) {
         if (view->facts)
             node_facts_free(view->facts[i]);
-        if (view->cpus)
-            free(view->cpus[i]);
+        free(view->cpus[i]);
     }
     free((void *)view->facts);
     free(view->cpus);
     free(view->clocks);
-    free(view->failures);
 }
 
 /* ---- CPU models: what /proc/cpuinfo calls them differs from machine to machine */
@@ -59,8 +47,8 @@ static char *find_value(const char *bytes, size_t length, const char *key) {
             const char *value = colon + 1;
             while (value < at + line && (*value == ' ' || *value == '\t'))
                 value++;
-            size_t rest = (size_t)(at + line - value);
-            return strndup(value, rest < CPU_NAME_MAX ? rest : CPU_NAME_MAX);
+            size_t left = (size_t)(at + line - value);
+            return xstrndup(value, left < CPU_NAME_MAX ? left : CPU_NAME_MAX);
         }
         at += line + 1;
     }
@@ -77,17 +65,14 @@ static void take_cpu(size_t node, const char *bytes, size_t length, void *contex
         cleanup_free char *maker = find_value(bytes, length, "CPU implementer");
         cleanup_free char *part = find_value(bytes, length, "CPU part");
         if (maker && part)
-            name = text_format("implementer %s, part %s", maker, part);
+            name = xformat("implementer %s, part %s", maker, part);
     }
     view->cpus[node] = name;
 }
 
 static int look(struct nodes *nodes, struct view *view, struct failure *failure) {
-    view->nodes = nodes;
-    view->count = node_group_count(nodes->group);
-    view->cpus = xcalloc(view->count + 1, sizeof *view->cpus);
     cleanup_free struct failure *unread = NULL;
-    int r = node_group_inspect(nodes->group, &view->facts, &view->failures, failure);
+    int r = node_group_inspect(nodes->group, &view->facts, &nodes->failures, failure);
     if (r == 0)
         r = node_group_read(nodes->group, "/proc/cpuinfo", CPUINFO_MAX, take_cpu, view, &unread, failure);
     if (r == 0)
@@ -95,98 +80,83 @@ static int look(struct nodes *nodes, struct view *view, struct failure *failure)
     return r;
 }
 
-/* ---- properties as text: one line of the table each */
-
-struct shape {
-    size_t packages, cores, pus;
-};
-
-static struct shape shape_of(const struct node_facts *facts) {
-    struct shape shape = {.pus = facts->pu_count};
-    int last_package = -1;
-    for (size_t i = 0; i < facts->pu_count; i++) {
-        shape.cores += facts->pus[i].first_sibling;
-        if (facts->pus[i].package > last_package) {
-            last_package = facts->pus[i].package;
-            shape.packages++;
-        }
-    }
-    return shape;
-}
+/* ---- one node */
 
 static const char *plural(size_t count) {
     return count == 1 ? "" : "s";
 }
 
-static char *topology_text(const struct view *view, size_t node) {
-    const struct node_facts *facts = view->facts[node];
-    struct shape shape = shape_of(facts);
-    return text_format("%zu socket%s, %zu core%s, %zu thread%s, %zu NUMA node%s", shape.packages,
-                       plural(shape.packages), shape.cores, plural(shape.cores), shape.pus, plural(shape.pus),
-                       facts->memory_count, plural(facts->memory_count));
-}
-
 /* Nodes are mostly called what they call themselves, or by its first part. */
-static char *host_text(const struct view *view, size_t node) {
-    const char *name = node_group_name(view->nodes->group, node), *host = view->facts[node]->host_name;
+static const char *host_text(const char *name, const char *host) {
     size_t first = strcspn(name, ".");
     bool same = strcmp(name, host) == 0 ||
                 (strncmp(name, host, first) == 0 && (host[first] == '\0' || host[first] == '.'));
-    return strdup(same ? "as listed" : host);
+    return same ? "as listed" : host;
 }
 
-static char *kernel_text(const struct view *view, size_t node) {
-    const struct node_facts *facts = view->facts[node];
-    return text_format("%s %s", facts->kernel_name, facts->kernel_release);
+static void report_topology(struct report_section *to, const struct node_facts *facts) {
+    size_t packages = 0, cores = 0;
+    int last_package = -1;
+    for (size_t i = 0; i < facts->pu_count; i++) {
+        cores += facts->pus[i].first_sibling;
+        if (facts->pus[i].package > last_package) {
+            last_package = facts->pus[i].package;
+            packages++;
+        }
+    }
+    cleanup_free char *words =
+        xformat("%zu socket%s, %zu core%s, %zu thread%s, %zu NUMA node%s", packages, plural(packages), cores,
+                plural(cores), facts->pu_count, plural(facts->pu_count), facts->memory_count,
+                plural(facts->memory_count));
+    report_text(to, NULL, "topology", words, false);
+    report_number(to, "sockets", NULL, (double)packages, NULL, 0, true);
+    report_number(to, "cores", NULL, (double)cores, NULL, 0, true);
+    report_number(to, "threads", NULL, (double)facts->pu_count, NULL, 0, true);
 }
 
-static char *machine_text(const struct view *view, size_t node) {
-    return strdup(view->facts[node]->machine);
-}
-
-static char *cpu_text(const struct view *view, size_t node) {
-    return strdup(view->cpus[node] ? view->cpus[node] : "unknown");
-}
-
-static char *memory_text(const struct view *view, size_t node) {
+static void report_memory(struct report_section *to, const struct node_facts *facts) {
+    static const struct report_column columns[] = {{.name = "number", .detail = true},
+                                                   {.name = "memory_bytes", .unit = "By", .detail = true}};
     char bytes[NUMBER_TEXT_SIZE];
-    return strdup(number_describe_bytes((double)view->facts[node]->memory_total, bytes));
+    report_text(to, NULL, "memory", number_describe_bytes((double)facts->memory_total, bytes), false);
+    report_number(to, "memory_bytes", NULL, (double)facts->memory_total, "By", 0, true);
+    report_number(to, "memory_available_bytes", NULL, (double)facts->memory_available, "By", 0, true);
+    struct report_table *table = report_table(to, "numa_nodes", NULL, columns, 2);
+    for (size_t i = 0; i < facts->memory_count; i++) {
+        report_cell(table, (double)facts->memories[i].numa_node);
+        report_cell(table, (double)facts->memories[i].total);
+    }
 }
 
 /* The folder's name has the node's in it. */
-static char *directory_text(const struct view *view, size_t node) {
-    const char *path = view->facts[node]->run_directory, *name = node_group_name(view->nodes->group, node);
-    if (!path)
-        return strdup("unknown");
-    size_t length = strlen(path), size = strlen(name);
-    if (length > size && strcmp(path + length - size, name) == 0)
-        return text_format("%.*sNODE", (int)(length - size), path);
-    return strdup(path);
+static void report_directory(struct report_section *to, const char *path, const char *name) {
+    size_t length = path ? strlen(path) : 0, size = strlen(name);
+    bool ends_in_name = length > size && strcmp(path + length - size, name) == 0;
+    cleanup_free char *common = ends_in_name ? xformat("%.*sNODE", (int)(length - size), path) : NULL;
+    report_text(to, NULL, "run directory", common ? common : path ? path : "unknown", false);
+    report_text(to, "run_directory", NULL, path, true);
 }
 
-static const struct {
-    const char *name;
-    char *(*text)(const struct view *view, size_t node);
-} properties[] = {
-    {"host name", host_text},          {"kernel", kernel_text},
-    {"machine", machine_text},         {"cpu", cpu_text},
-    {"topology", topology_text},       {"memory", memory_text},
-    {"run directory", directory_text},
-};
-
-/* ---- for people */
-
-static int print_properties(const struct view *view, struct failure *failure) {
-    cleanup(nodes_table_clear) struct nodes_table table;
-    nodes_table_init(&table, view->nodes);
-    int r = 0;
-    for (size_t i = 0; i < sizeof properties / sizeof *properties; i++)
-        for (size_t node = 0; r == 0 && node < view->count; node++)
-            if (view->facts[node])
-                r = nodes_table_add(&table, node, properties[i].name, properties[i].text(view, node),
-                                    failure);
-    return r < 0 ? r : nodes_table_print(&table, KEY_WIDTH, failure);
+static void report_facts(struct report_section *to, const char *name, const struct node_facts *facts,
+                         const char *cpu) {
+    cleanup_free char *kernel = xformat("%s %s", facts->kernel_name, facts->kernel_release);
+    report_text(to, NULL, "host name", host_text(name, facts->host_name), false);
+    report_text(to, "host_name", NULL, facts->host_name, true);
+    report_text(to, NULL, "kernel", kernel, false);
+    report_text(to, "kernel", NULL, facts->kernel_name, true);
+    report_text(to, "kernel_release", NULL, facts->kernel_release, true);
+    report_text(to, "kernel_version", NULL, facts->kernel_version, true);
+    report_text(to, "machine", NULL, facts->machine, false);
+    report_text(to, "boot_id", NULL, facts->boot_id, true);
+    report_text(to, "cpu", NULL, cpu, false);
+    report_topology(to, facts);
+    report_memory(to, facts);
+    report_directory(to, facts->run_directory, name);
+    for (size_t i = 0; i < facts->note_count; i++) /* what our own agent found to do before it served */
+        report_note(to, REPORT_LINE, "%s", facts->notes[i]);
 }
+
+/* ---- clocks */
 
 static double offset_of(const struct agent_clock *clock) {
     int64_t ns; /* the node may say anything */
@@ -200,137 +170,53 @@ static double error_of(const struct agent_clock *clock) {
     return (double)clock->round_trip_ns / 2 / (double)EVENT_SECOND;
 }
 
-static void print_clock(const struct view *view, size_t node, const char *name) {
-    printf("%-*s  %+.6f s, give or take %.6f s   %s\n", KEY_WIDTH, name, offset_of(&view->clocks[node]),
-           error_of(&view->clocks[node]), shown(node_group_name(view->nodes->group, node)).text);
+static void report_offset(const struct nodes *nodes, const struct view *view, size_t node,
+                          const char *label) {
+    const struct agent_clock *clock = &view->clocks[node];
+    cleanup_free char *line = xformat("%+.6f s, give or take %.6f s   %s", offset_of(clock), error_of(clock),
+                                      node_group_name(nodes->group, node));
+    report_text(nodes->report->root, NULL, label, line, false);
 }
 
-/* The nodes whose clocks are furthest behind and ahead of this machine's. */
-static void print_clocks(const struct view *view) {
-    size_t least = SIZE_MAX, most = SIZE_MAX, slowest = SIZE_MAX, fastest = SIZE_MAX;
+/* The nodes whose clocks are furthest behind and ahead of this machine's, and the least and longest trips. */
+static void report_clocks(const struct nodes *nodes, const struct view *view) {
+    size_t least = SIZE_MAX, most = SIZE_MAX;
+    double fastest = 0, slowest = 0;
     for (size_t i = 0; i < view->count; i++) {
-        if (view->clocks[i].exchanges == 0)
+        const struct agent_clock *clock = &view->clocks[i];
+        if (clock->exchanges == 0)
             continue;
-        double offset = offset_of(&view->clocks[i]);
-        int64_t trip = view->clocks[i].round_trip_ns;
-        least = least == SIZE_MAX || offset < offset_of(&view->clocks[least]) ? i : least;
-        most = most == SIZE_MAX || offset > offset_of(&view->clocks[most]) ? i : most;
-        fastest = fastest == SIZE_MAX || trip < view->clocks[fastest].round_trip_ns ? i : fastest;
-        slowest = slowest == SIZE_MAX || trip > view->clocks[slowest].round_trip_ns ? i : slowest;
+        double offset = offset_of(clock), trip = 2 * error_of(clock);
+        bool is_first = least == SIZE_MAX;
+        least = is_first || offset < offset_of(&view->clocks[least]) ? i : least;
+        most = is_first || offset > offset_of(&view->clocks[most]) ? i : most;
+        fastest = is_first || trip < fastest ? trip : fastest;
+        slowest = is_first || trip > slowest ? trip : slowest;
+        struct report_section *section = nodes->sections[i];
+        report_number(section, "clock_offset_seconds", NULL, offset, "s", 0, true);
+        report_number(section, "clock_error_seconds", NULL, error_of(clock), "s", 0, true);
+        report_number(section, "round_trip_seconds", NULL, trip, "s", 0, true);
     }
     if (least == SIZE_MAX)
         return;
-    print_clock(view, least, "clock offset");
+    report_offset(nodes, view, least, "clock offset");
     if (most != least)
-        print_clock(view, most, "  to");
-    printf("%-*s  %.6f s", KEY_WIDTH, "round trip", 2 * error_of(&view->clocks[fastest]));
-    if (slowest != fastest)
-        printf(" to %.6f s", 2 * error_of(&view->clocks[slowest]));
-    putchar('\n');
+        report_offset(nodes, view, most, "  to");
+    cleanup_free char *one = xformat("%.6f s", fastest), *two = xformat("%.6f s to %.6f s", fastest, slowest);
+    report_text(nodes->report->root, NULL, "round trip", slowest > fastest ? two : one, false);
 }
 
-/* What our own agents found to do before they served. */
-static int print_notes(const struct view *view, struct failure *failure) {
-    cleanup(nodes_table_clear) struct nodes_table table;
-    nodes_table_init(&table, view->nodes);
-    int r = 0;
-    for (size_t node = 0; node < view->count; node++)
-        for (size_t i = 0; r == 0 && view->facts[node] && i < view->facts[node]->note_count; i++)
-            r = nodes_table_add(&table, node, "", strdup(view->facts[node]->notes[i]), failure);
-    return r < 0 ? r : nodes_table_print_row(&table, "", failure);
-}
-
-static int print_text(const struct view *view, struct failure *failure) {
-    cleanup_free bool *known = xcalloc(view->count + 1, sizeof *known);
-    for (size_t i = 0; i < view->count; i++)
-        known[i] = view->facts[i];
-    int r = nodes_print_known(view->nodes, known, KEY_WIDTH, failure);
-    if (r == 0)
-        r = print_properties(view, failure);
-    if (r == 0)
-        print_clocks(view);
-    return r == 0 ? print_notes(view, failure) : r;
-}
-
-/* ---- for programs */
-
-static bool add_memories(cJSON *object, const struct node_facts *facts) {
-    cJSON *array = json_add_array(object, "numa_nodes");
-    bool added = array;
-    for (size_t i = 0; i < facts->memory_count && added; i++) {
-        cJSON *item = json_add_object(array, NULL);
-        added = item && json_add_uint64(item, "number", facts->memories[i].numa_node) &&
-                json_add_uint64(item, "memory_bytes", facts->memories[i].total);
-    }
-    return added;
-}
-
-static bool add_notes(cJSON *object, const struct node_facts *facts) {
-    cJSON *array = json_add_array(object, "notes");
-    bool added = array;
-    for (size_t i = 0; i < facts->note_count && added; i++)
-        added = json_add_string(array, NULL, facts->notes[i]);
-    return added;
-}
-
-static bool add_facts(cJSON *object, const struct view *view, size_t node) {
-    const struct node_facts *facts = view->facts[node];
-    struct shape shape = shape_of(facts);
-    return json_add_string(object, "host_name", facts->host_name) &&
-           json_add_string(object, "kernel", facts->kernel_name) &&
-           json_add_string(object, "kernel_release", facts->kernel_release) &&
-           json_add_string(object, "kernel_version", facts->kernel_version) &&
-           json_add_string(object, "machine", facts->machine) &&
-           json_add_string(object, "boot_id", facts->boot_id) &&
-           json_add_string(object, "cpu", view->cpus[node]) &&
-           json_add_uint64(object, "sockets", shape.packages) &&
-           json_add_uint64(object, "cores", shape.cores) && json_add_uint64(object, "threads", shape.pus) &&
-           json_add_uint64(object, "memory_bytes", facts->memory_total) &&
-           json_add_uint64(object, "memory_available_bytes", facts->memory_available) &&
-           add_memories(object, facts) && add_notes(object, facts) &&
-           json_add_string(object, "run_directory", facts->run_directory);
-}
-
-static bool add_clock(cJSON *object, const struct agent_clock *clock) {
-    return json_add_double(object, "clock_offset_seconds", offset_of(clock)) &&
-           json_add_double(object, "clock_error_seconds", error_of(clock)) &&
-           json_add_double(object, "round_trip_seconds", 2 * error_of(clock));
-}
-
-static int print_json(const struct view *view, struct failure *failure) {
-    cleanup(json_cleanup) cJSON *object = cJSON_CreateObject();
-    cJSON *array = object ? json_add_array(object, "nodes") : NULL;
-    bool added = array;
-    for (size_t i = 0; i < view->count && added; i++) {
-        cJSON *item = json_add_object(array, NULL);
-        added = item && json_add_string(item, "node", node_group_name(view->nodes->group, i)) &&
-                json_add_boolean(item, "known", view->facts[i]);
-        if (added && view->facts[i])
-            added = add_facts(item, view, i);
-        else if (added)
-            added = json_add_string(item, "failure", view->failures[i].text);
-        if (added && view->clocks[i].exchanges > 0)
-            added = add_clock(item, &view->clocks[i]);
-    }
-    return added ? nodes_print_json(object, failure) : failure_memory(failure);
-}
-
-/* ---- the action */
-
-static int show_all(struct nodes *nodes, bool json, struct failure *failure) {
-    cleanup(clear_view) struct view view = {0};
-    nodes_doing(nodes, "looking");
+int nodes_show(struct nodes *nodes, const struct verb_arguments *arguments, struct failure *failure) {
+    (void)arguments;
+    size_t count = node_group_count(nodes->group);
+    cleanup(clear_view) struct view view = {.count = count, .cpus = xcalloc(count + 1, sizeof *view.cpus)};
     int r = look(nodes, &view, failure);
-    nodes_doing(nodes, NULL);
-    if (r == 0)
-        r = json ? print_json(&view, failure) : print_text(&view, failure);
-    return r < 0 ? r : nodes_failures(nodes, view.failures, "looking", failure);
-}
-
-int nodes_show(const struct verb_arguments *arguments, struct failure *failure) {
-    cleanup(nodes_clear) struct nodes nodes = {0};
-    int r = nodes_open(&nodes, arguments, 0, failure);
-    if (r == 0)
-        r = show_all(&nodes, verb_switch(arguments, "--json"), failure);
-    return nodes_close(&nodes, r, failure);
+    if (r < 0)
+        return r;
+    nodes_report_known(nodes);
+    for (size_t i = 0; i < count; i++)
+        if (nodes->failures[i].code == 0)
+            report_facts(nodes->sections[i], node_group_name(nodes->group, i), view.facts[i], view.cpus[i]);
+    report_clocks(nodes, &view);
+    return 0;
 }

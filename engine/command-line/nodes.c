@@ -1,49 +1,64 @@
 /* assay nodes: commands and files on many nodes at once, over ssh. */
 #include "engine/command-line/nodes.h"
 
+#include "engine/foundation/cleanup.h"
+#include "engine/foundation/memory.h"
+
 #include <errno.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 
-/* Which of them takes an option. */
-enum { RUN = 1, PUT = 2, GET = 4, SHOW = 8, CLEAN = 16, CONTROLS = 32, RESTORE = 64, CAPTURE = 128 };
+static int run_action(const struct verb_arguments *arguments, struct failure *failure);
 
-static const struct action {
-    const char *name;
-    unsigned bit;
-    size_t least, most; /* operands, without the action's own name */
-    const char *expected;
-    int (*run)(const struct verb_arguments *arguments, struct failure *failure);
-} actions[] = {
-    {"run", RUN, 1, SIZE_MAX, "-- and a command", nodes_run},
-    {"put", PUT, 2, SIZE_MAX, "files, and where they go", nodes_put},
-    {"get", GET, 2, 2, "a path on the nodes, and a folder here", nodes_get},
-    {"show", SHOW, 0, 0, "none", nodes_show},
-    {"clean", CLEAN, 0, 0, "none", nodes_clean},
-    {"controls", CONTROLS, 0, 0, "none", nodes_controls},
-    {"restore", RESTORE, 0, 0, "none", nodes_restore},
-    {"capture", CAPTURE, 0, 0, "none", nodes_capture},
+static const struct verb_action actions[] = {
+    {"run", 1, SIZE_MAX, "-- and a command",
+     "--json --output --limit --input --env --repeat --apart --time-limit", nodes_run},
+    {"put", 2, SIZE_MAX, "files, and where they go", NULL, run_action},
+    {"get", 2, 2, "a path on the nodes, and a folder here", NULL, run_action},
+    {"show", 0, 0, "none", "--json", run_action},
+    {"clean", 0, 0, "none", "--dry-run --force", run_action},
+    {"controls", 0, 0, "none", "--json --probes", run_action},
+    {"restore", 0, 0, "none", "--json --dry-run --force", run_action},
+    {"capture", 0, 0, "none", "--output", run_action},
+    {0},
 };
-enum { ACTION_COUNT = sizeof actions / sizeof *actions };
+
+/* What those do that share opening, answers and closing. */
+static const struct frame {
+    const char *name, *doing;
+    bool leave_controls;
+    int (*check)(const struct verb_arguments *arguments, struct failure *failure); /* before connecting */
+    int (*act)(struct nodes *nodes, const struct verb_arguments *arguments, struct failure *failure);
+} frames[] = {
+    {"put", "put", false, nodes_put_check, nodes_put},
+    {"get", "get", false, nodes_get_check, nodes_get},
+    {"show", "looking", false, NULL, nodes_show},
+    {"clean", "cleaning", false, NULL, nodes_clean},
+    {"controls", "looking", true, NULL, nodes_controls},
+    /* Our own agents are not to restore by themselves: what the tool does is reported, and nothing else is
+     * done. */
+    {"restore", "restoring", true, NULL, nodes_restore},
+    {"capture", "capturing", true, nodes_capture_check, nodes_capture},
+};
 
 static const struct verb_option options[] = {
     {"--nodes", 'w', "LIST",
-     "the nodes: names or [user@]name[:port], parted by commas, with ranges as in dahu-[1-32,40]; @FILE "
-     "reads "
-     "them from a file, any number a line. May be given several times. Without it, the variable ASSAY_NODES.",
+     "the nodes: names or [user@]name[:port], separated by commas, with ranges as in dahu-[1-32,40]; @FILE "
+     "reads them from a file, any number a line. May be given several times. Without it, the variable "
+     "ASSAY_NODES.",
      true},
     {"--user", 'l', "USER", "the user on the nodes, where LIST does not say", false},
     {"--port", 'p', "PORT", "the port of their ssh servers, where LIST does not say", false},
     {"--identity", 'i', "FILE", "a private key to try before all others; may be given several times", true},
-    {"--jump", 'J', "LIST", "gateways, [user@]host[:port] parted by commas, the first first; 'none' for none",
-     false},
+    {"--jump", 'J', "LIST",
+     "gateways, [user@]host[:port] separated by commas, the first first; 'none' for none", false},
     {"--ssh-config", 'F', "FILE",
      "read this in place of ~/.ssh/config and /etc/ssh/ssh_config; 'none' for none", false},
     {"--known-hosts", 0, "FILE", "the host keys that are known, in place of ~/.ssh/known_hosts", false},
     {"--accept-new", 0, "FILE",
-     "accept host keys that nobody knows, note them in FILE, and expect them from then on. Without it, a "
-     "node "
-     "whose key is not known is refused; one whose key has changed always is.",
+     "accept unknown host keys, record them in FILE, and expect them from then on. Without it, a node whose "
+     "key is not known is refused; one whose key has changed always is.",
      false},
     {"--window", 0, "N", "connections that are being set up at once; default: 64", false},
     {"--timeout", 0, "TIME", "for each step of connecting, such as 10s; default: 20s", false},
@@ -51,13 +66,11 @@ static const struct verb_option options[] = {
      "an agent that has not heard from here for so long ends its commands and leaves; default: 5min", false},
     {"--agent", 0, "KIND",
      "auto: the binary that comes with assay, or where that does not run one built there from source; "
-     "binary; "
-     "source",
+     "binary; source",
      false},
     {"--workspace", 0, "FOLDER",
      "where on the nodes the run directory is made, which is gone afterwards; default: TMPDIR, /tmp, "
-     "/var/tmp, "
-     "~/.cache/assay or /dev/shm, the first that will do",
+     "/var/tmp, ~/.cache/assay or /dev/shm, the first that will do",
      false},
     {"--json", 0, NULL,
      "run: a JSON object a node, one a line, and one about all; show, controls, restore: one JSON object",
@@ -79,56 +92,125 @@ static const struct verb_option options[] = {
     {"--dry-run", 'n', NULL, "clean, restore: only list what is left over", false},
     {"--force", 0, NULL,
      "clean: end agents too that somebody is connected to, that have been alone for less than 30 s, or that "
-     "do "
-     "not answer; restore: put back too what an agent that is there has changed",
+     "do not answer; restore: put back too what an agent that is there has changed",
      false},
     {NULL, 0, NULL, NULL, false},
 };
 
-static const struct {
-    const char *name;
-    unsigned actions;
-} taken_by[] = {
-    {"--json", RUN | SHOW | CONTROLS | RESTORE},
-    {"--output", RUN | CAPTURE},
-    {"--limit", RUN},
-    {"--input", RUN},
-    {"--env", RUN},
-    {"--repeat", RUN},
-    {"--apart", RUN},
-    {"--time-limit", RUN},
-    {"--probes", CONTROLS},
-    {"--dry-run", CLEAN | RESTORE},
-    {"--force", CLEAN | RESTORE},
-};
+/* ---- answers */
 
-static const struct action *find_action(const char *name, struct failure *failure) {
-    const char *names[ACTION_COUNT];
-    for (size_t i = 0; i < ACTION_COUNT; i++) {
-        names[i] = actions[i].name;
-        if (strcmp(name, names[i]) == 0)
-            return &actions[i];
+static const char **names_of(const struct nodes *nodes) {
+    size_t count = node_group_count(nodes->group);
+    const char **names = xcalloc(count + 1, sizeof *names);
+    for (size_t i = 0; i < count; i++)
+        names[i] = node_group_name(nodes->group, i);
+    return names;
+}
+
+char *nodes_fold(const struct nodes *nodes, const size_t *numbers, size_t count) {
+    cleanup_free const char **names = xcalloc(count + 1, sizeof *names);
+    for (size_t i = 0; i < count; i++)
+        names[i] = node_group_name(nodes->group, numbers[i]);
+    struct text text;
+    text_init(&text, (size_t)HOST_LIST_MAX * (HOST_BYTES_MAX + 1));
+    host_list_fold(names, count, &text);
+    return text_take(&text);
+}
+
+void nodes_report_sections(struct nodes *nodes) {
+    size_t count = node_group_count(nodes->group);
+    nodes->sections = xcalloc(count + 1, sizeof *nodes->sections);
+    for (size_t i = 0; i < count; i++) {
+        nodes->sections[i] = report_section(nodes->answers, "node", NULL, true);
+        report_text(nodes->sections[i], "node", NULL, node_group_name(nodes->group, i), true);
     }
-    const char *nearest = text_nearest(name, names, ACTION_COUNT);
-    failure_input(failure, NULL, 0, 0, "'%s' is not what can be done with nodes; expected %s%s%s", name,
-                  nearest ? "'" : "run, put, get, show, clean, controls, restore or capture",
-                  nearest ? nearest : "", nearest ? "'" : "");
-    return NULL;
+}
+
+void nodes_report_known(struct nodes *nodes) {
+    size_t count = node_group_count(nodes->group), known = 0;
+    cleanup_free size_t *numbers = xcalloc(count + 1, sizeof *numbers);
+    nodes_report_sections(nodes);
+    for (size_t i = 0; i < count; i++) {
+        bool is_known = nodes->failures[i].code == 0;
+        report_truth(nodes->sections[i], "known", NULL, is_known, true);
+        numbers[known] = i;
+        known += is_known;
+    }
+    cleanup_free char *names = nodes_fold(nodes, numbers, known), *line = xformat("%s   (%zu)", names, known);
+    report_text(nodes->report->root, NULL, known == 1 ? "node" : "nodes", known == 1 ? names : line, false);
+}
+
+void nodes_add_failures(struct nodes *nodes, const struct failure *failures) {
+    for (size_t i = 0; failures && i < node_group_count(nodes->group); i++)
+        if (nodes->failures[i].code == 0)
+            nodes->failures[i] = failures[i];
+}
+
+size_t nodes_count_good(const struct nodes *nodes) {
+    size_t good = 0;
+    for (size_t i = 0; i < node_group_count(nodes->group); i++)
+        good += nodes->failures[i].code == 0;
+    return good;
+}
+
+static int print_answers(const struct nodes *nodes, bool json, struct failure *failure) {
+    cleanup_free const char **names = names_of(nodes);
+    if (json) {
+        for (size_t i = 0; nodes->sections && i < node_group_count(nodes->group); i++)
+            if (nodes->failures[i].code < 0)
+                report_text(nodes->sections[i], "failure", NULL, nodes->failures[i].text, true);
+        cleanup(text_clear) struct text text;
+        text_init(&text, SIZE_MAX / 2);
+        int r = report_print_json(nodes->report, &text, failure);
+        fputs(r == 0 ? text.bytes : "", stdout);
+        return r;
+    }
+    report_fold(nodes->report->root, nodes->answers, names);
+    report_print(nodes->report, stdout, false);
+    return 0;
+}
+
+/* ---- the actions */
+
+/* One failure about all nodes that have one, FAILURE_SYSTEM and so exit code 1; 0 if there is none. */
+static int merge_failures(const struct nodes *nodes, const char *what, struct failure *failure) {
+    int r = nodes->failures ? node_failures_merge(nodes->group, nodes->failures, what, failure) : 0;
+    if (r < 0 && failure->kind != FAILURE_INTERRUPTED)
+        failure->kind = FAILURE_SYSTEM;
+    return r;
+}
+
+static int act(const struct frame *frame, struct nodes *nodes, const struct verb_arguments *arguments,
+               struct failure *failure) {
+    nodes->report = report_new();
+    nodes->answers = report_list(nodes->report->root, "nodes");
+    nodes_doing(nodes, frame->doing);
+    int r = frame->act(nodes, arguments, failure);
+    nodes_doing(nodes, NULL);
+    /* What was done before a failure of all is worth to be known too. */
+    int printed = print_answers(nodes, verb_switch(arguments, "--json"), r < 0 ? NULL : failure);
+    r = r < 0 ? r : printed;
+    return r < 0 ? r : merge_failures(nodes, frame->doing, failure);
+}
+
+static int run_action(const struct verb_arguments *arguments, struct failure *failure) {
+    const struct frame *frame = frames;
+    while (strcmp(frame->name, arguments->operands[0]) != 0)
+        frame++;
+    int r = frame->check ? frame->check(arguments, failure) : 0;
+    if (r < 0)
+        return r;
+    struct nodes nodes = {0};
+    r = nodes_open(&nodes, arguments, frame->leave_controls, failure);
+    if (r == 0)
+        r = act(frame, &nodes, arguments, failure);
+    return nodes_close(&nodes, r, failure);
 }
 
 static int run(const struct verb_arguments *arguments, struct failure *failure) {
-    const struct action *action = find_action(arguments->operands[0], failure);
-    if (!action)
-        return -EINVAL;
-    size_t count = arguments->operand_count - 1;
-    if (count < action->least || count > action->most)
-        return failure_input(failure, NULL, 0, 0, "'assay nodes %s' has %zu operands; expected %s",
-                             action->name, count, action->expected);
-    for (size_t i = 0; i < sizeof taken_by / sizeof *taken_by; i++)
-        if (verb_switch(arguments, taken_by[i].name) && !(taken_by[i].actions & action->bit))
-            return failure_input(failure, NULL, 0, 0, "'assay nodes %s' has no option '%s'", action->name,
-                                 taken_by[i].name);
-    return action->run(arguments, failure);
+    const struct verb_action *action = NULL;
+    int r = verb_choose(arguments, actions, arguments->operands[0], &action, failure);
+    return r < 0 ? r : action->run(arguments, failure);
 }
 
 const struct verb verb_nodes = {
@@ -137,14 +219,13 @@ const struct verb verb_nodes = {
     .synopsis = "assay nodes run|put|get|show|clean|controls|restore|capture -w LIST [OPTIONS] [OPERANDS]",
     .description =
         "Reaches all nodes of the list over ssh, as the user's own configuration says (aliases, gateways, "
-        "keys, known hosts), and puts an agent on each, which runs what it is told and leaves nothing behind "
-        "but its own file in ~/.cache/assay. A connection that breaks is found again without the command "
-        "noticing. A node that cannot be reached keeps no other from answering; it is named at the end, and "
-        "the exit code is 1.\n"
+        "keys, known hosts), and puts an agent on each, which runs commands for this one and leaves nothing "
+        "behind but its own file in ~/.cache/assay. A connection that breaks is found again without the "
+        "command noticing. A node that cannot be reached keeps no other from answering; it is named at the "
+        "end, and the exit code is 1.\n"
         "\n"
         "run runs a command on each, and prints equal answers once. The command's words reach it as they "
-        "are, "
-        "never through a shell; a shell has to be asked for. The exit code is 3 when it failed on some "
+        "are, never through a shell; a shell has to be asked for. The exit code is 3 when it failed on some "
         "node:\n"
         "\n"
         "    assay nodes run -w 'dahu-[1-32].grenoble' -- uname -r\n"
@@ -162,7 +243,7 @@ const struct verb verb_nodes = {
         "\n"
         "    assay nodes get -w @hosts /var/log/mcelog logs\n"
         "\n"
-        "show tells what the nodes are: what is common to most is printed once, and who differs is named:\n"
+        "show says what the nodes are: what is common to most is printed once, and who differs is named:\n"
         "\n"
         "    assay nodes show -w @hosts\n"
         "\n"
@@ -172,26 +253,24 @@ const struct verb verb_nodes = {
         "\n"
         "    assay nodes clean -w @hosts --dry-run\n"
         "\n"
-        "controls tells what a campaign can set on the nodes: how it stands, what it may be, by which "
-        "driver, "
+        "controls says what a campaign can set on the nodes: how it stands, what it may be, by which driver, "
         "or why it cannot be set; and who has the controls now. What is equal is printed once. It changes "
         "nothing:\n"
         "\n"
         "    assay nodes controls -w @hosts --probes\n"
         "\n"
         "restore puts back what a run has changed whose agent is gone, killed together with its guardian: "
-        "the "
-        "node kept what there was. Every agent does that when it starts, and show tells of it; those of "
+        "the node kept what there was. Every agent does that when it starts, and show reports it; those of "
         "controls, restore and capture leave all as it is, so that it can be seen. After a restart of the "
-        "node there is nothing to do. Files that do not take what they held are named, and the exit code is "
-        "1:\n"
+        "node there is nothing to do. Files that do not take what they held are named, and so are nodes that "
+        "an agent which is there holds: they are left alone without --force. In both cases the exit code is "
+        "1; with --dry-run, which only looks, it is 0:\n"
         "\n"
         "    assay nodes restore -w @hosts --dry-run\n"
         "\n"
         "capture fetches the files of /sys and /proc in which each node shows itself, as FOLDER/NODE.tar. "
-        "Such "
-        "a capture, unpacked, stands for the node wherever the agent is asked about one, with no node at "
-        "hand:\n"
+        "Such a capture, unpacked, stands for the node wherever the agent is asked about one, with no node "
+        "at hand:\n"
         "\n"
         "    assay nodes capture -w @hosts -o captures\n"
         "    mkdir dahu-3 && tar -xf captures/dahu-3.tar -C dahu-3\n"

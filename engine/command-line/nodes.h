@@ -1,5 +1,5 @@
-/* What the files nodes*.c share: the options of `assay nodes`, and the nodes while one of its actions uses
- * them. */
+/* What the files nodes*.c share: the options of `assay nodes`, the nodes while one of its actions uses them,
+ * and what they answered. */
 #ifndef ASSAY_COMMAND_LINE_NODES_H
 #define ASSAY_COMMAND_LINE_NODES_H
 
@@ -7,10 +7,9 @@
 #include "engine/event-loop/event-loop.h"
 #include "engine/foundation/failure.h"
 #include "engine/foundation/host-list.h"
-#include "engine/foundation/installation.h"
-#include "engine/foundation/text.h"
 #include "engine/remote/nodes/group.h"
 #include "engine/remote/nodes/ssh-nodes.h"
+#include "engine/report/report.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -20,39 +19,45 @@
 struct nodes {
     struct host_list list; /* as given */
     struct event_loop *loop;
-    struct event_source *signals[3];
     struct ssh_nodes *ssh;
     struct node_group *group;
     int64_t connect_ns; /* how long it took until each was there or had failed */
+    /* What there is to say, printed when the action is over: a section for each node, in a list. */
+    struct report *report;
+    struct report_section *answers, **sections;
+    struct failure *failures; /* one a node, or NULL: what could not be done there */
     /* A line on stderr about what is being waited for. */
     const char *doing; /* "connecting"; NULL: nothing */
-    bool quiet, terminal, line_drawn;
+    bool quiet, is_terminal, is_line_drawn;
     int64_t last_shown_ns;
 };
 
-/* What the agents may do. */
-enum { NODES_LEAVE_CONTROLS = 1 };
-
 /* Connects to the nodes that ARGUMENTS name. Those that cannot be reached are left out (node_group_is_there),
  * and fail the action at its end; the first failure of this function is that none is there, or that the
- * arguments are wrong. NODES is zeroed before, and to be closed after failures too. */
-int nodes_open(struct nodes *nodes, const struct verb_arguments *arguments, unsigned flags,
+ * arguments are wrong. LEAVE_CONTROLS: the agents do not put back what others have left changed. NODES is
+ * zeroed before, and to be closed after failures too. */
+int nodes_open(struct nodes *nodes, const struct verb_arguments *arguments, bool leave_controls,
                struct failure *failure);
-/* Tells the agents to leave, waits for them and frees all. R is what the action came to; the result is R, or
+/* Asks the agents to leave, waits for them and frees all. R is what the action came to; the result is R, or
  * the failure to leave in order if R was 0. */
 int nodes_close(struct nodes *nodes, int r, struct failure *failure);
-void nodes_clear(struct nodes *nodes); /* without waiting; for the cleanup attribute */
 
 /* What the progress line says from now on; NULL: nothing, and the line is taken away. */
 void nodes_doing(struct nodes *nodes, const char *doing);
 
-/* The names of the COUNT nodes NODES, folded, as text. NULL when out of memory; the caller frees. */
+/* The names of the COUNT nodes NUMBERS, folded, as text. The caller frees. */
 char *nodes_fold(const struct nodes *nodes, const size_t *numbers, size_t count);
 
-/* One failure about all nodes that FAILURES names (WHAT failed on K of N nodes: ...), its kind FAILURE_SYSTEM
- * and so exit code 1; 0 if there is none. */
-int nodes_failures(const struct nodes *nodes, const struct failure *failures, const char *what,
-                   struct failure *failure);
+/* ---- answers */
+
+/* Makes a section for each node, with its name. */
+void nodes_report_sections(struct nodes *nodes);
+/* The same, and whether the node is known (it has no failure); for people, a line with those that are. */
+void nodes_report_known(struct nodes *nodes);
+/* Of each node the first failure counts. FAILURES may be NULL. */
+void nodes_add_failures(struct nodes *nodes, const struct failure *failures);
+/* How many nodes have none. */
+size_t nodes_count_good(const struct nodes *nodes);
 
 /* ---- options */
 
@@ -64,15 +69,21 @@ int nodes_size_option(const struct verb_arguments *arguments, const char *name, 
 int nodes_count_option(const struct verb_arguments *arguments, const char *name, uint64_t least,
                        uint64_t most, uint64_t *ret, struct failure *failure);
 
-/* ---- actions */
+/* ---- actions, on nodes that are connected. Each leaves what there is to say in NODES' report and failures;
+ * a negative return is about all of it. */
 
+int nodes_put_check(const struct verb_arguments *arguments, struct failure *failure);
+int nodes_put(struct nodes *nodes, const struct verb_arguments *arguments, struct failure *failure);
+int nodes_get_check(const struct verb_arguments *arguments, struct failure *failure);
+int nodes_get(struct nodes *nodes, const struct verb_arguments *arguments, struct failure *failure);
+int nodes_show(struct nodes *nodes, const struct verb_arguments *arguments, struct failure *failure);
+int nodes_clean(struct nodes *nodes, const struct verb_arguments *arguments, struct failure *failure);
+int nodes_controls(struct nodes *nodes, const struct verb_arguments *arguments, struct failure *failure);
+int nodes_restore(struct nodes *nodes, const struct verb_arguments *arguments, struct failure *failure);
+int nodes_capture_check(const struct verb_arguments *arguments, struct failure *failure);
+int nodes_capture(struct nodes *nodes, const struct verb_arguments *arguments, struct failure *failure);
+
+/* Prints while it runs: connects and leaves by itself. */
 int nodes_run(const struct verb_arguments *arguments, struct failure *failure);
-int nodes_put(const struct verb_arguments *arguments, struct failure *failure);
-int nodes_get(const struct verb_arguments *arguments, struct failure *failure);
-int nodes_show(const struct verb_arguments *arguments, struct failure *failure);
-int nodes_clean(const struct verb_arguments *arguments, struct failure *failure);
-int nodes_controls(const struct verb_arguments *arguments, struct failure *failure);
-int nodes_restore(const struct verb_arguments *arguments, struct failure *failure);
-int nodes_capture(const struct verb_arguments *arguments, struct failure *failure);
 
 #endif

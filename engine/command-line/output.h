@@ -1,4 +1,4 @@
-/* Where results go: standard output, and the file that a command is told to write with --output. */
+/* Where results go: standard output, and the file of --output. */
 #ifndef ASSAY_COMMAND_LINE_OUTPUT_H
 #define ASSAY_COMMAND_LINE_OUTPUT_H
 
@@ -23,7 +23,7 @@ int output_table(const struct report_table *table, const char *output, struct fa
 /* Whether the locale of the environment has more characters than ASCII. */
 bool output_is_unicode(void);
 
-/* fflush(stdout) that keeps the reason: stdio itself tells only once why a write failed. 0, or the negative
+/* fflush(stdout) that keeps the reason: stdio itself says only once why a write failed. 0, or the negative
  * errno of the first failure that one of these calls met. */
 int output_flush(void);
 

@@ -8,6 +8,7 @@
 #include "engine/foundation/number.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -34,9 +35,20 @@ const char *progress_bar(double share, char bar[static PROGRESS_BAR_SIZE]) {
     return bar;
 }
 
+/* Has PERIOD_NS passed since the last line? Then this is the last one. */
+static bool is_due(struct progress *progress, int64_t period_ns) {
+    int64_t now = clock_monotonic_ns();
+    if (now - progress->last_shown_ns < period_ns)
+        return false;
+    progress->last_shown_ns = now;
+    return true;
+}
+
 static void print_json(struct progress *progress, const struct run_event *event) {
     cleanup(json_cleanup) cJSON *object = cJSON_CreateObject();
-    if (!object)
+    bool is_last = event->kind == RUN_EVENT_NODES && event->nodes_done >= event->nodes_total;
+    if ((event->kind == RUN_EVENT_NODES || event->kind == RUN_EVENT_WARM_UP) && !is_last &&
+        !is_due(progress, json_period_ns))
         return;
     char now[CLOCK_TEXT_SIZE];
     json_add_string(object, "time", clock_format(clock_wall_ns(), now));
@@ -46,18 +58,10 @@ static void print_json(struct progress *progress, const struct run_event *event)
     if (event->sha256)
         json_add_string(object, "sha256", event->sha256);
     if (event->kind == RUN_EVENT_NODES) {
-        int64_t monotonic = clock_monotonic_ns();
-        if (event->nodes_done < event->nodes_total && monotonic - progress->last_shown_ns < json_period_ns)
-            return;
-        progress->last_shown_ns = monotonic;
         json_add_uint64(object, "nodes_done", event->nodes_done);
         json_add_uint64(object, "nodes_total", event->nodes_total);
     }
     if (event->kind == RUN_EVENT_WARM_UP) {
-        int64_t monotonic = clock_monotonic_ns();
-        if (monotonic - progress->last_shown_ns < json_period_ns)
-            return;
-        progress->last_shown_ns = monotonic;
         json_add_uint64(object, "nodes_steady", event->nodes_done);
         json_add_uint64(object, "nodes", event->nodes_total);
         json_add_double(object, "seconds_left", event->seconds_left);
@@ -69,18 +73,17 @@ static void print_json(struct progress *progress, const struct run_event *event)
         json_add_uint64(object, "units_failed", event->units_failed);
         json_add_uint64(object, "units_total", event->units_total);
         json_add_double(object, "units_per_second", event->rate);
-        if (event->seconds_left >= 0)
-            json_add_double(object, "seconds_left", event->seconds_left);
-        else
-            json_add_string(object, "seconds_left", NULL);
+        json_add_double(object, "seconds_left", event->seconds_left >= 0 ? event->seconds_left : NAN);
     }
-    struct text line;
-    text_init(&line, 1 << 20);
-    if (json_print(object, false, &line) == 0) {
-        printf("%s\n", line.bytes);
-        (void)output_flush(); /* main tells when it fails */
-    }
-    text_clear(&line);
+    cleanup(text_clear) struct text line;
+    text_init(&line, SIZE_MAX / 2);
+    json_print(object, false, &line);
+    puts(line.bytes);
+    (void)output_flush(); /* main says when it fails */
+}
+
+static int64_t period_of(const struct progress *progress) {
+    return progress->terminal ? terminal_period_ns : plain_period_ns;
 }
 
 /* Leaves the progress line as it is and begins a fresh one. */
@@ -91,7 +94,6 @@ static void end_line(struct progress *progress) {
 }
 
 static void show_counts(struct progress *progress, const struct run_event *event) {
-    int64_t now = clock_monotonic_ns();
     uint64_t units = event->units_done + event->units_failed;
     bool last = units == event->units_total;
     /* What waits for a last sample, or measures again, has nothing new to count. */
@@ -100,9 +102,8 @@ static void show_counts(struct progress *progress, const struct run_event *event
         return;
     progress->last_units = units;
     progress->last_done = event->units_done;
-    if (!progress->terminal && !last && now - progress->last_shown_ns < plain_period_ns)
+    if (!progress->terminal && !is_due(progress, last ? 0 : plain_period_ns))
         return;
-    progress->last_shown_ns = now;
     char left[NUMBER_TEXT_SIZE] = "";
     if (event->seconds_left >= 0)
         number_describe_duration(event->seconds_left, left);
@@ -127,10 +128,8 @@ static void show_counts(struct progress *progress, const struct run_event *event
 
 /* Minutes pass before there is anything else to see. */
 static void show_warm_up(struct progress *progress, const struct run_event *event) {
-    int64_t now = clock_monotonic_ns();
-    if (now - progress->last_shown_ns < (progress->terminal ? terminal_period_ns : plain_period_ns))
+    if (!is_due(progress, period_of(progress)))
         return;
-    progress->last_shown_ns = now;
     char left[NUMBER_TEXT_SIZE];
     number_describe_duration(event->seconds_left, left);
     fputs(progress->terminal ? "\r\033[K  " : "  ", stderr);
@@ -146,14 +145,11 @@ static void show_warm_up(struct progress *progress, const struct run_event *even
 
 /* On a terminal as it goes; elsewhere only what takes long. */
 static void show_nodes(struct progress *progress, const struct run_event *event) {
-    int64_t now = clock_monotonic_ns();
-    bool last = event->nodes_done == event->nodes_total, first = event->nodes_done <= 1;
-    if (first)
-        progress->last_shown_ns = now;
-    int64_t period = progress->terminal ? terminal_period_ns : plain_period_ns;
-    if ((!last || !progress->terminal) && now - progress->last_shown_ns < period)
+    bool last = event->nodes_done == event->nodes_total;
+    if (event->nodes_done <= 1)
+        progress->last_shown_ns = clock_monotonic_ns();
+    if (!is_due(progress, last && progress->terminal ? 0 : period_of(progress)))
         return;
-    progress->last_shown_ns = now;
     if (progress->terminal)
         fputs("\r\033[K", stderr);
     fprintf(stderr, "  %zu of %zu nodes", event->nodes_done, event->nodes_total);
@@ -165,51 +161,36 @@ static void show_nodes(struct progress *progress, const struct run_event *event)
     progress->line_drawn = progress->terminal && !last;
 }
 
+static void print_event(const struct run_event *event) {
+    if (event->kind == RUN_EVENT_SEALED) {
+        puts(event->text);
+        (void)output_flush(); /* main says when it fails */
+    } else if (event->kind == RUN_EVENT_FAILED) {
+        /* Why is said once, at the end, by the command line. */
+        fputs("  failed; what there is will be sealed\n", stderr);
+    } else {
+        const char *head = event->kind == RUN_EVENT_STARTED ? "run folder: "
+                           : event->kind == RUN_EVENT_NOTE  ? "  "
+                                                            : "";
+        fprintf(stderr, "%s%s\n", head, event->text);
+    }
+}
+
 static void show(void *context, const struct run_event *event) {
     struct progress *progress = context;
     if (progress->json) {
         print_json(progress, event);
+    } else if (progress->quiet && event->kind != RUN_EVENT_SEALED) {
         return;
-    }
-    if (progress->quiet && event->kind != RUN_EVENT_SEALED)
-        return;
-    if (event->kind == RUN_EVENT_PROGRESS) {
+    } else if (event->kind == RUN_EVENT_PROGRESS) {
         show_counts(progress, event);
-        return;
-    }
-    if (event->kind == RUN_EVENT_WARM_UP) {
+    } else if (event->kind == RUN_EVENT_WARM_UP) {
         show_warm_up(progress, event);
-        return;
-    }
-    if (event->kind == RUN_EVENT_NODES) {
+    } else if (event->kind == RUN_EVENT_NODES) {
         show_nodes(progress, event);
-        return;
-    }
-    end_line(progress);
-    switch (event->kind) {
-    case RUN_EVENT_STARTED:
-        fprintf(stderr, "run folder: %s\n", event->text);
-        break;
-    case RUN_EVENT_PHASE:
-        fprintf(stderr, "%s\n", event->text);
-        break;
-    case RUN_EVENT_FAILED:
-        /* Why is said once, at the end, by the command line. */
-        fputs("  failed; what there is will be sealed\n", stderr);
-        break;
-    case RUN_EVENT_SEALED:
-        printf("%s\n", event->text);
-        (void)output_flush(); /* main tells when it fails */
-        break;
-    case RUN_EVENT_ENDED:
-        fprintf(stderr, "%s\n", event->text);
-        break;
-    case RUN_EVENT_NOTE:
-    case RUN_EVENT_PROGRESS:
-    case RUN_EVENT_NODES:
-    case RUN_EVENT_WARM_UP:
-        fprintf(stderr, "  %s\n", event->text);
-        break;
+    } else {
+        end_line(progress);
+        print_event(event);
     }
 }
 

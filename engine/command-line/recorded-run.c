@@ -46,13 +46,11 @@ static int open_archive(const char *path, struct recorded_run *run, char **ret_f
                         struct failure *failure) {
     const char *parent = getenv("TMPDIR");
     cleanup_free char *temporary = file_join(parent && *parent ? parent : "/tmp", "assay-XXXXXX");
-    if (!temporary)
-        return failure_memory(failure);
     if (!mkdtemp(temporary))
         return failure_set(failure, -errno, "cannot make folder '%s': %s", temporary, strerror(errno));
     run->temporary = take_pointer(temporary);
     *ret_folder = file_join(run->temporary, file_base_name(path));
-    return *ret_folder ? extract(path, *ret_folder, failure) : failure_memory(failure);
+    return extract(path, *ret_folder, failure);
 }
 
 /* The folder of the run whose campaign PATH is, the caller's; NULL: it is no run's. */
@@ -61,11 +59,9 @@ static char *find_folder(const char *path) {
     if (strcmp(file_base_name(path), campaign_file) != 0)
         return NULL;
     cleanup_free char *folder =
-        slash ? strndup(path, slash == path ? 1 : (size_t)(slash - path)) : strdup(".");
-    if (!folder)
-        return NULL;
+        slash ? xstrndup(path, slash == path ? 1 : (size_t)(slash - path)) : xstrdup(".");
     cleanup_free char *inputs = file_join(folder, "inputs.json");
-    return inputs && file_exists(inputs) && run_status_is_run(folder) ? take_pointer(folder) : NULL;
+    return file_exists(inputs) && run_status_is_run(folder) ? take_pointer(folder) : NULL;
 }
 
 static bool is_archive(const char *path) {
@@ -83,9 +79,7 @@ static int open_run(const char *path, struct recorded_run *run, struct failure *
         folder = find_folder(path);
     if (r < 0)
         return r;
-    run->campaign = folder ? file_join(folder, campaign_file) : strdup(path);
-    if (!run->campaign)
-        return failure_memory(failure);
+    run->campaign = folder ? file_join(folder, campaign_file) : xstrdup(path);
     if (!folder)
         return 0;
     r = inputs_read(folder, &run->inputs, failure);

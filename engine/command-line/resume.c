@@ -4,6 +4,7 @@
 
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/file.h"
+#include "engine/foundation/memory.h"
 #include "engine/run/record/status.h"
 
 #include <errno.h>
@@ -16,13 +17,11 @@ static const struct verb_option options[] = {
     EXECUTION_OPTION_RESUBMIT,
     {"--as-recorded", 0, NULL,
      "continues with the run's own copies of campaign, design, experiment and source, although the originals "
-     "have "
-     "changed since",
+     "have changed since",
      false},
     {"--spares", 0, "LIST",
      "more nodes that may take the places of nodes that are lost, of a run whose nodes ssh reaches: names "
-     "and "
-     "ranges, or @FILE; the run remembers them",
+     "and ranges, or @FILE; the run remembers them",
      true},
     {"--json", 0, NULL, "prints events as JSON, one a line, on standard output", false},
     EXECUTION_OPTION_QUIET,
@@ -31,13 +30,12 @@ static const struct verb_option options[] = {
 
 /* RUN's folder: itself, or what an archive of it was sealed from. */
 static int find_folder(const char *run, char **ret, struct failure *failure) {
-    cleanup_free char *beside = file_is_folder(run) ? strdup(run) : run_status_folder_of(run);
+    cleanup_free char *beside = file_is_folder(run) ? xstrdup(run) : run_status_folder_of(run);
     if (!beside || !file_is_folder(beside))
-        return failure_set_kind(
-            failure, FAILURE_INPUT, -ENOENT,
-            "there is no folder of a run '%s'; expected the folder, or an archive with its "
-            "run's folder beside it",
-            run);
+        return failure_set_kind(failure, FAILURE_INPUT, -ENOENT,
+                                "there is no folder of a run '%s'; expected the folder, or an archive with "
+                                "its run's folder beside it",
+                                run);
     *ret = take_pointer(beside);
     return 0;
 }
@@ -72,19 +70,16 @@ const struct verb verb_resume = {
     .description =
         "Continues a run that was killed, whose machine was restarted, or that was sealed before all was "
         "measured: RUN is its folder, or an archive of it beside that folder. Nothing that is on disk is "
-        "measured again; what "
-        "is left follows in the order that it would have had, as another part of the same run, with block "
-        "numbers of its own. Units that had failed are tried again. Whatever an earlier part has left on the "
-        "nodes is ended and put back first, and the nodes must be the same machines.\n\n"
+        "measured again; what is left follows in the order that it would have had, as another part of the "
+        "same run, with block numbers of its own. Units that had failed are tried again. Whatever an earlier "
+        "part has left on the nodes is ended and put back first, and the nodes must be the same machines.\n\n"
         "A run whose campaign, design, experiment, source or list of hosts has changed since is refused with "
-        "the "
-        "difference, and stays as it is; files that are new do not matter. "
-        "--as-recorded continues with the copies in the run's folder. Two programs cannot work on one run: "
-        "the "
-        "second is told who has it.\n\n"
+        "the difference, and stays as it is; files that are new do not matter. --as-recorded continues with "
+        "the copies in the run's folder. Two programs cannot work on one run: the second is refused, with "
+        "who has "
+        "it.\n\n"
         "A node that is gone for good can be replaced: --spares names others, of the same cores, and one of "
-        "them "
-        "measures the whole share of each node that cannot be reached.\n\n"
+        "them measures the whole share of each node that cannot be reached.\n\n"
         "A part that follows an archive makes another one, NAME-2.zip and so on, with everything in it. Of a "
         "run that was completed and sealed the archive's path is printed again.\n\n"
         "  assay resume runs/quickstart-20261122T120000-1a2b3c4d\n"

@@ -4,6 +4,7 @@
 #include "engine/foundation/clock.h"
 #include "engine/foundation/file.h"
 #include "engine/foundation/list.h"
+#include "engine/foundation/memory.h"
 #include "engine/run/record/status.h"
 
 #include <dirent.h>
@@ -20,17 +21,16 @@ static void close_folder(DIR **folder) {
 
 /* Takes PATH over, also when it fails. */
 static int add_item(struct run_list *list, char *path, bool is_archive, struct failure *failure) {
-    if (!path ||
-        list_reserve(&list->items, &list->capacity, list->count + 1, sizeof *list->items, RUNS_MAX) < 0) {
+    if (list_reserve(&list->items, &list->capacity, list->count + 1, sizeof *list->items, RUNS_MAX) < 0) {
         free(path);
-        return failure_memory(failure);
+        return failure_set(failure, -EFBIG, "there are more than %d runs", RUNS_MAX);
     }
     list->items[list->count++] = (struct run_list_item){path, is_archive};
     return 0;
 }
 
 /* Is PATH the archive of a run that has no folder beside it? Links and what lies deeper are looked at like
- * the rest; what else ends in .zip is told of when it is read. */
+ * the rest; what else ends in .zip is reported when it is read. */
 static bool is_lone_archive(const char *path) {
     cleanup_free char *folder = run_status_folder_of(path);
     return folder && !file_is_folder(path) && !run_status_is_run(folder);
@@ -38,8 +38,6 @@ static bool is_lone_archive(const char *path) {
 
 static int add_entry(struct run_list *list, const char *folder, const char *name, struct failure *failure) {
     cleanup_free char *path = file_join(folder, name);
-    if (!path)
-        return failure_memory(failure);
     bool is_run = run_status_is_run(path);
     if (!is_run && !is_lone_archive(path))
         return 0;
@@ -52,7 +50,7 @@ static int compare_items(const void *a, const void *b) {
 
 int run_list_add(struct run_list *list, const char *folder, struct failure *failure) {
     if (run_status_is_run(folder))
-        return add_item(list, strdup(folder), false, failure);
+        return add_item(list, xstrdup(folder), false, failure);
     cleanup(close_folder) DIR *stream = opendir(folder);
     if (!stream)
         return failure_input(failure, NULL, 0, 0, "cannot list '%s': %s; expected a folder with runs", folder,

@@ -3,6 +3,7 @@
 #include "engine/command-line/recorded-run.h"
 #include "engine/command-line/verb.h"
 
+#include "engine/documents/json.h"
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/memory.h"
 #include "engine/run/campaign/campaign.h"
@@ -23,14 +24,13 @@ static const struct verb_option options[] = {
      "dahu-[1-32].grenoble, or @FILE with a list of them; the campaign's other keys of 'hosts' count",
      true},
     {"--spares", 0, "LIST",
-     "likewise, nodes that take the places of such as are lost, whatever the campaign says; with --resume, "
-     "beside those that the run has",
+     "likewise, nodes that take the places of lost ones, whatever the campaign says; with --resume, beside "
+     "those that the run has",
      true},
     EXECUTION_OPTION_UNTIL,
     EXECUTION_OPTION_RESUBMIT,
     {"--resume", 0, NULL,
-     "goes on with the last run of this campaign in FOLDER that is not complete, instead of beginning "
-     "another",
+     "continues the last run of this campaign in FOLDER that is not complete, instead of beginning another",
      false},
     {"--dry-run", 'n', NULL, "prints phases, units, commands, memory and time expected, and touches nothing",
      false},
@@ -46,10 +46,14 @@ static int check_model(const struct plan *plan, struct failure *failure) {
     return execution_predict(NULL, plan, seconds, failure);
 }
 
-static int dry_run(const struct campaign *campaign, const char *runs, bool json, struct failure *failure) {
+static int dry_run(const struct execution *execution, bool json, struct failure *failure) {
     cleanup(plan_cleanup) struct plan *plan = NULL;
+    const struct campaign *campaign = execution->campaign;
     struct plan_facts facts = plan_guess_facts(campaign);
-    int r = plan_new(campaign, &facts, &plan, failure);
+    int64_t until_ns;
+    int r = execution_check_limits(execution, &until_ns, failure);
+    if (r == 0)
+        r = plan_new(campaign, &facts, &plan, failure);
     if (r == 0 && campaign->walltime.model)
         r = check_model(plan, failure);
     if (r < 0)
@@ -57,53 +61,52 @@ static int dry_run(const struct campaign *campaign, const char *runs, bool json,
     cleanup(text_clear) struct text description;
     text_init(&description, 256 << 20);
     if (json) {
-        cJSON *object = plan_resolve(plan);
-        r = object ? json_print(object, true, &description) : -ENOMEM;
-        cJSON_Delete(object);
-        r = r < 0 || text_append_character(&description, '\n') < 0 ? failure_memory(failure) : 0;
+        cleanup(json_cleanup) cJSON *object = plan_resolve(plan);
+        json_print(object, true, &description);
+        text_append_character(&description, '\n');
     } else {
-        r = plan_describe(plan, runs, &description, failure);
+        r = plan_describe(plan, execution->folder, &description, failure);
     }
     if (r == 0)
         fputs(description.bytes, stdout);
     return r;
 }
 
-/* This is a new run; whoever wanted to go on with another one is told of that. */
-static void tell_of(const struct inputs *inputs) {
+/* This is a new run; whoever wanted to continue another one should know. */
+static void announce(const struct inputs *inputs) {
     cleanup(text_clear) struct text differences;
     struct failure why = {0};
     text_init(&differences, 1 << 20);
     int r = inputs_compare(inputs, &differences, &why);
     if (r < 0) /* that run may be damaged, and this one has no need of it */
         fprintf(stderr,
-                "a run of this campaign is not complete, '%s', and cannot be gone on with: %.900s; this is a "
+                "a run of this campaign is not complete, '%s', and cannot be continued: %.900s; this is a "
                 "new run\n",
                 inputs->run_folder, why.text);
     else if (differences.length > 0)
         fprintf(stderr,
-                "a run of this campaign is not complete, and %.900s; 'assay resume --as-recorded %s' goes on "
-                "with it as it was; this is a new run\n",
+                "a run of this campaign is not complete, and %.900s; 'assay resume --as-recorded %s' "
+                "continues it as it was; this is a new run\n",
                 differences.bytes, inputs->run_folder);
     else
         fprintf(stderr,
-                "a run of this campaign is not complete: 'assay resume %s' goes on with it, as would "
-                "--resume here; this is a new run\n",
+                "a run of this campaign is not complete: 'assay resume %s' continues it, as would --resume "
+                "here; this is a new run\n",
                 inputs->run_folder);
 }
 
 /* A run of this campaign that did not end, in the same folder: it is continued, or named. */
-static int begin_or_go_on(const struct execution *execution, struct failure *failure) {
+static int begin_or_continue(const struct execution *execution, struct failure *failure) {
     cleanup(inputs_clear) struct inputs inputs = {0};
     cleanup(campaign_cleanup) struct campaign *campaign = NULL;
     bool wanted = verb_switch(execution->arguments, "--resume");
     enum inputs_match found =
         unfinished_find(execution->folder, execution->campaign, execution->overrides, &inputs);
     if (found == INPUTS_OTHER && wanted)
-        fprintf(stderr, "no run of this campaign in '%s' is there to go on with; this is a new one\n",
+        fprintf(stderr, "no run of this campaign in '%s' can be continued; this is a new one\n",
                 execution->folder);
     if (found != INPUTS_OTHER && !wanted)
-        tell_of(&inputs);
+        announce(&inputs);
     if (found == INPUTS_OTHER || !wanted)
         return execution_carry_out(execution, failure);
     int r = execution_check_changes(&inputs, false, failure);
@@ -122,17 +125,14 @@ static int begin_or_go_on(const struct execution *execution, struct failure *fai
 static int run(const struct verb_arguments *arguments, struct failure *failure) {
     cleanup(installation_clear) struct installation installation = {0};
     int r = installation_init(&installation, NULL, getenv("ASSAY_PATH"), failure);
-    if (r < 0)
-        return r;
-    r = verb_check_settings(arguments, "--set", failure);
+    if (r == 0)
+        r = verb_check_settings(arguments, "--set", failure);
     if (r < 0)
         return r;
     size_t setting_count = 0, node_count = 0, spare_count = 0;
     cleanup_free const char **settings = verb_values(arguments, "--set", &setting_count);
     cleanup_free const char **nodes = verb_values(arguments, "--nodes", &node_count);
     cleanup_free const char **spares = verb_values(arguments, "--spares", &spare_count);
-    if (!settings || !nodes || !spares)
-        return failure_memory(failure);
     struct campaign_overrides overrides = {.options = settings,
                                            .option_count = setting_count,
                                            .seed = verb_value(arguments, "--seed"),
@@ -144,10 +144,9 @@ static int run(const struct verb_arguments *arguments, struct failure *failure) 
     cleanup(campaign_cleanup) struct campaign *campaign = NULL;
     r = recorded_run_open(arguments->operands[0], &recorded, failure);
     if (r == 0 && recorded.is_recorded && verb_switch(arguments, "--resume"))
-        return failure_input(
-            failure, arguments->operands[0], 0, 0,
-            "what was run before is run again from its beginning; to continue a run that has "
-            "ended early give 'assay resume' its folder");
+        return failure_input(failure, arguments->operands[0], 0, 0,
+                             "what was run before is run again from its beginning; to continue a run that "
+                             "has ended early give 'assay resume' its folder");
     overrides.written = recorded.written;
     if (r == 0)
         r = campaign_read(recorded.campaign, &installation, &overrides, &campaign, failure);
@@ -155,64 +154,52 @@ static int run(const struct verb_arguments *arguments, struct failure *failure) 
         return r;
     const char *folder = verb_value(arguments, "--output");
     folder = folder ? folder : "runs";
-    if (verb_switch(arguments, "--dry-run"))
-        return dry_run(campaign, folder, verb_switch(arguments, "--json"), failure);
     struct execution execution = {.arguments = arguments,
                                   .installation = &installation,
                                   .campaign = campaign,
                                   .overrides = &overrides,
                                   .folder = folder};
-    return begin_or_go_on(&execution, failure);
+    if (verb_switch(arguments, "--dry-run"))
+        return dry_run(&execution, verb_switch(arguments, "--json"), failure);
+    return begin_or_continue(&execution, failure);
 }
 
 const struct verb verb_run = {
     .name = "run",
     .summary = "run a campaign and seal its archive",
     .synopsis = "assay run CAMPAIGN.yaml|ARCHIVE.zip [-o FOLDER] [--set NAME=VALUE]... [--seed SEED] "
-                "[--nodes LIST]... "
-                "[--spares LIST]... "
-                "[--until WHEN] [--resubmit] [--resume] [--dry-run]",
+                "[--nodes LIST]... [--spares LIST]... [--until WHEN] [--resubmit] [--resume] [--dry-run]",
     .description =
-        "Runs the campaign: reserves its nodes, prepares the experiment on them, measures every "
-        "unit of the design in "
-        "the order that the design says (random unless it says otherwise), and seals results and "
-        "provenance into one "
-        "archive, whose path is printed on standard output.\n\n"
-        "A unit that is shown as done is on disk. Ctrl-C ends the measurements and seals what "
-        "there is; a run that "
-        "fails is sealed too, and its archive says so. The run's folder, beside the archive, "
-        "keeps the same files.\n\n"
+        "Runs the campaign: reserves its nodes, prepares the experiment on them, measures every unit of the "
+        "design in the order that the design says (random unless it says otherwise), and seals results and "
+        "provenance into one archive, whose path is printed on standard output.\n\n"
+        "A unit that is shown as done is on disk. Ctrl-C ends the measurements and seals what there is; a "
+        "run that fails is sealed too, and its archive says so. The run's folder, beside the archive, keeps "
+        "the same files.\n\n"
         "A run whose time is limited (--until, the campaign's walltime, the end of the Slurm job that this "
         "program runs in; the earliest counts) begins no unit that could not end in time, and is restored "
-        "and "
-        "sealed before it is over, as is one that gets SIGUSR2 or SIGTERM. Unless all was done by then, its "
-        "status is partial, the exit code 6, and results/missing.csv in its archive has the units that are "
-        "not done.\n\n"
-        "A run that was killed, or that ended before all was measured, is continued by 'assay resume'. "
-        "When such a run of the same campaign, with the same options, is in the folder, this says so before "
-        "it "
-        "begins a new one; with --resume it goes on with it instead, or refuses with the difference where "
-        "the "
-        "campaign was changed since.\n\n"
+        "and sealed before it is over, as is one that gets SIGUSR2 or SIGTERM. Unless all was done by then, "
+        "its status is partial, the exit code 6, and results/missing.csv in its archive has the units that "
+        "are not done.\n\n"
+        "A run that was killed, or that ended before all was measured, is continued by 'assay resume'. When "
+        "such a run of the same campaign, with the same options, is in the folder, this says so before it "
+        "begins a new one; with --resume it continues that one instead, or refuses with the difference where "
+        "the campaign was changed since.\n\n"
         "An archive is run again: its campaign, with the experiment, the source, the design and the seed "
-        "that "
-        "it has, on the nodes that it names; --set, --seed and --nodes count over what it was run with. So "
-        "is "
-        "the campaign.yaml of an archive that was extracted, or of a run's folder, unless it was edited.\n\n"
-        "Without a seed, in the campaign or by --seed, one is drawn from the system; it is "
-        "printed and recorded, and "
-        "giving it again gives the same design in the same order.\n\n"
-        "Nodes come from the campaign's testbed. With --nodes the same campaign runs on the "
-        "machines of a list, over ssh; "
-        "they need nothing but sshd and libc.\n\n"
+        "that it has, on the nodes that it names; --set, --seed and --nodes count over what it was run with. "
+        "So is the campaign.yaml of an archive that was extracted, or of a run's folder, unless it was "
+        "edited.\n\n"
+        "Without a seed, in the campaign or by --seed, one is drawn from the system; it is printed and "
+        "recorded, and giving it again gives the same design in the same order.\n\n"
+        "Nodes come from the campaign's testbed. With --nodes the same campaign runs on the machines of a "
+        "list, over ssh; they need nothing but sshd and libc.\n\n"
         "How the nodes are set, watched and judged is the campaign's: controls (turbo, hyperthreads, "
         "governor, frequency, energy-preference, idle-states, uncore-frequency, numa-balancing, "
-        "transparent-huge-pages, daemons; mismatch, unavailable, proof, tolerance), probes (a period, or "
-        "one for each), warm-up (a time, or steady) and gates (none, flag, repeat, drop or stop, or "
-        "one for each). 'assay nodes controls' says what nodes can do. Whatever was set is put back as it "
-        "was "
-        "found, at the end, on Ctrl-C, and by the nodes themselves when this program is killed.\n\n"
-        "A node that is lost is taken out, and the others go on; with node-loss: abort the run ends, with "
+        "transparent-huge-pages, daemons; mismatch, unavailable, proof, tolerance), probes (a period, or one "
+        "for each), warm-up (a time, or steady) and gates (none, flag, repeat, drop or stop, or one for "
+        "each). 'assay nodes controls' says what nodes can do. Whatever was set is put back as it was found, "
+        "at the end, on Ctrl-C, and by the nodes themselves when this program is killed.\n\n"
+        "A node that is lost is taken out, and the others continue; with node-loss: abort the run ends, with "
         "replace one of the testbed's spares measures its share. A run that lacks units is partial.\n\n"
         "  assay run examples/quickstart.yaml\n"
         "  assay run examples/quickstart.yaml --nodes 'dahu-[1-32].grenoble'\n"

@@ -1,6 +1,7 @@
+/* engine/report/shown.h, by the name that commands use. */
 #ifndef ASSAY_COMMAND_LINE_SHOWN_H
 #define ASSAY_COMMAND_LINE_SHOWN_H
 
-#include "engine/report/shown.h" /* its home */
+#include "engine/report/shown.h"
 
 #endif

@@ -1,7 +1,5 @@
 #include "engine/command-line/status-describe.h"
 
-#include "engine/command-line/shown.h"
-#include "engine/foundation/cleanup.h"
 #include "engine/foundation/number.h"
 
 #include <errno.h>
@@ -58,130 +56,57 @@ static const char *node_word(const struct run_history_node *node) {
     return node->condition == RUN_NODE_IN && node->slow ? "slow" : words[node->condition];
 }
 
-static const char *sentence_of(const struct run_history_node *node) {
-    return node->condition == RUN_NODE_IN ? node->slow : node->sentence;
-}
+/* ---- The tree: what is only for people has no name, what is only for programs is a detail ---- */
 
-/* ---- JSON -------------------------------------------------------------------------------------- */
-
-static void add_text(cJSON *object, const char *key, const char *text) {
-    json_add_string(object, key, text && text[0] ? text : NULL);
-}
-
-static void add_owner(cJSON *object, const struct run_status *status) {
-    const struct run_lock_owner *owner = &status->owner;
-    if (status->condition != RUN_IS_RUNNING || !owner->known) {
-        json_add_string(object, "owner", NULL);
-        return;
-    }
-    cJSON *item = json_add_object(object, "owner");
-    json_add_string(item, "host", owner->host);
-    json_add_int64(item, "pid", owner->pid);
-    json_add_string(item, "since", owner->since);
-}
-
-static void add_units(cJSON *object, const struct run_status *status) {
-    cJSON *units = json_add_object(object, "units");
-    if (status->is_planned) {
-        json_add_uint64(units, "planned", status->planned);
-        json_add_uint64(units, "left", status->left);
-    } else {
-        json_add_string(units, "planned", NULL);
-        json_add_string(units, "left", NULL);
-    }
-    json_add_uint64(units, "done", status->done);
-    json_add_uint64(units, "failed", status->failed);
-    json_add_uint64(units, "flagged", status->flagged);
-    json_add_uint64(units, "repeated", status->repeated);
-    cJSON *blocks = json_add_object(object, "blocks");
-    json_add_uint64(blocks, "done", status->blocks_done);
-    if (status->block)
-        json_add_uint64(blocks, "current", status->block);
-    else
-        json_add_string(blocks, "current", NULL);
-}
-
-static void add_nodes(cJSON *object, const struct run_status *status) {
-    cJSON *nodes = json_add_array(object, "nodes");
-    for (size_t i = 0; i < status->node_count; i++) {
-        const struct run_history_node *node = status->nodes[i];
-        cJSON *item = json_add_object(nodes, NULL);
-        json_add_string(item, "name", node->name);
-        json_add_string(item, "status", node_word(node));
-        json_add_boolean(item, "slow", node->slow);
-        json_add_string(item, "sentence", sentence_of(node));
-    }
-}
-
-cJSON *status_describe_json(const struct run_status *status) {
-    cJSON *object = cJSON_CreateObject();
-    if (!object)
-        return NULL;
-    json_add_string(object, "path", status->path);
-    json_add_string(object, "folder", status->folder);
-    json_add_string(object, "archive", status->archive);
-    add_text(object, "name", status->name);
-    add_text(object, "run_id", status->run_id);
-    json_add_int64(object, "part", status->part);
-    json_add_string(object, "status", run_condition_name(status->condition));
-    add_owner(object, status);
-    add_text(object, "phase", status->phase);
-    add_text(object, "started", status->started);
-    add_text(object, "ended", status->ended);
-    add_text(object, "last_entry", status->last_entry);
-    add_text(object, "deadline", status->deadline);
-    add_units(object, status);
-    add_nodes(object, status);
-    json_add_double(object, "units_per_second", status->rate);
-    json_add_double(object, "seconds_left", status->seconds_left < 0 ? NAN : status->seconds_left);
-    add_text(object, "error", status->last_error);
-    json_add_uint64(object, "journal_torn_bytes", status->journal_torn_bytes);
-    json_add_uint64(object, "journal_whole_after", status->journal_whole_after);
-    json_add_string(object, "next", status->next);
-    json_add_string(object, "command", status->command);
-    return object;
-}
-
-/* ---- A page ------------------------------------------------------------------------------------ */
-
-struct page {
-    struct text *text;
-    int result;
-};
-
-static void keep(struct page *page, int result) {
-    if (result < 0 && page->result == 0)
-        page->result = result;
-}
-
-__attribute__((format(printf, 3, 4))) static void line(struct page *page, const char *key, const char *format,
-                                                       ...) {
+/* A line for people, beside LABEL or, with none, under the line before. */
+__attribute__((format(printf, 3, 4))) static void line(struct report *page, const char *label,
+                                                       const char *format, ...) {
+    char text[2 * FAILURE_TEXT_SIZE];
     va_list list;
     va_start(list, format);
-    keep(page, text_printf(page->text, "%-11s ", key));
-    keep(page, text_vprintf(page->text, format, list));
-    keep(page, text_append_character(page->text, '\n'));
+    vsnprintf(text, sizeof text, format, list);
     va_end(list);
+    report_text(page->root, NULL, label, text, false);
 }
 
-static void describe_condition(struct page *page, const struct run_status *status) {
+/* For both; people do not see an empty one. */
+static void add_text(struct report *page, const char *name, const char *label, const char *text) {
+    bool known = text && text[0];
+    report_text(page->root, name, label, known ? text : NULL, !known);
+}
+
+static void add_count(struct report_section *to, const char *name, bool known, uint64_t count) {
+    if (known)
+        report_number(to, name, NULL, (double)count, NULL, 0, true);
+    else
+        report_text(to, name, NULL, NULL, true);
+}
+
+static void add_condition(struct report *page, const struct run_status *status) {
     const struct run_lock_owner *owner = &status->owner;
     char since[CLOCK_TEXT_SIZE];
     const char *name = run_condition_name(status->condition);
-    if (status->condition == RUN_IS_RUNNING && owner->known)
+    bool is_owned = status->condition == RUN_IS_RUNNING && owner->known;
+    report_number(page->root, "part", NULL, (double)status->part, NULL, 0, true);
+    report_text(page->root, "status", NULL, name, true);
+    if (is_owned) {
         line(page, "status", "%s: process %" PRId64 " on host %s, since %s", name, owner->pid, owner->host,
              status_describe_time(owner->since, since));
-    else if (status->condition == RUN_IS_STOPPED)
-        line(page, "status", "%s: it ended without being sealed", name);
-    else
-        line(page, "status", "%s", name);
+        struct report_section *section = report_section(page->root, "owner", NULL, true);
+        report_text(section, "host", NULL, owner->host, true);
+        report_number(section, "pid", NULL, (double)owner->pid, NULL, 0, true);
+        report_text(section, "since", NULL, owner->since, true);
+    } else {
+        line(page, "status", "%s%s", name,
+             status->condition == RUN_IS_STOPPED ? ": it ended without being sealed" : "");
+        report_text(page->root, "owner", NULL, NULL, true);
+    }
     if (status->part > 1)
         line(page, "part", "%" PRId64 ": it was resumed", status->part);
-    if (status->phase[0])
-        line(page, "phase", "%s", shown(status->phase).text);
+    add_text(page, "phase", NULL, status->phase);
 }
 
-static void describe_units(struct page *page, const struct run_status *status) {
+static void print_units(struct report *page, const struct run_status *status) {
     char units[STATUS_UNITS_SIZE], bar[BAR_WIDTH + 1] = "";
     status_describe_units(status, units);
     if (status->is_planned && status->planned > 0) {
@@ -191,9 +116,11 @@ static void describe_units(struct page *page, const struct run_status *status) {
         memset(bar, '#', (size_t)filled);
         line(page, "units", "[%s] %.1f %%", bar, 100 * share);
         line(page, "", "%s done, %" PRIu64 " failed, %" PRIu64 " left", units, status->failed, status->left);
+    } else if (status->condition == RUN_IS_RUNNING) {
+        line(page, "units", "none yet: they are counted when the nodes are known");
     } else {
-        line(page, "units", "%s done, %" PRIu64 " failed; how many there are is not known", units,
-             status->failed);
+        line(page, "units", "%s: it ended before its units were counted",
+             status->done + status->failed ? units : "none");
     }
     if (status->flagged || status->repeated)
         line(page, "", "lines with flags: %" PRIu64 "; units measured again: %" PRIu64, status->flagged,
@@ -203,7 +130,21 @@ static void describe_units(struct page *page, const struct run_status *status) {
              status->block);
 }
 
-static void describe_nodes(struct page *page, const struct run_status *status) {
+static void add_units(struct report *page, const struct run_status *status) {
+    print_units(page, status);
+    struct report_section *units = report_section(page->root, "units", NULL, true);
+    add_count(units, "planned", status->is_planned, status->planned);
+    add_count(units, "left", status->is_planned, status->left);
+    add_count(units, "done", true, status->done);
+    add_count(units, "failed", true, status->failed);
+    add_count(units, "flagged", true, status->flagged);
+    add_count(units, "repeated", true, status->repeated);
+    struct report_section *blocks = report_section(page->root, "blocks", NULL, true);
+    add_count(blocks, "done", true, status->blocks_done);
+    add_count(blocks, "current", status->block, status->block);
+}
+
+static void print_node_counts(struct report *page, const struct run_status *status) {
     const struct {
         size_t count;
         const char *word;
@@ -217,57 +158,78 @@ static void describe_nodes(struct page *page, const struct run_status *status) {
             length += (size_t)snprintf(words + length, sizeof words - length, ", %zu %s", kinds[i].count,
                                        kinds[i].word);
     line(page, "nodes", "%zu%s", status->node_count, words);
-    size_t told = 0, all = 0;
+}
+
+static void add_nodes(struct report *page, const struct run_status *status) {
+    size_t bad = 0;
+    print_node_counts(page, status);
+    struct report_section *nodes = report_list(page->root, "nodes");
     for (size_t i = 0; i < status->node_count; i++) {
         const struct run_history_node *node = status->nodes[i];
-        if ((node->condition == RUN_NODE_IN && !node->slow) || all++ >= NODES_SHOWN)
-            continue;
-        told++;
-        const char *sentence = sentence_of(node);
-        line(page, "", "%s is %s%s%s", shown(node->name).text, node_word(node), sentence ? ": " : "",
-             sentence ? shown(sentence).text : "");
+        const char *sentence = node->condition == RUN_NODE_IN ? node->slow : node->sentence;
+        struct report_section *section = report_section(nodes, "node", NULL, true);
+        report_text(section, "name", NULL, node->name, true);
+        report_text(section, "status", NULL, node_word(node), true);
+        report_truth(section, "slow", NULL, node->slow, true);
+        report_text(section, "sentence", NULL, sentence, true);
+        if ((node->condition != RUN_NODE_IN || node->slow) && bad++ < NODES_SHOWN)
+            line(page, "", "%s is %s%s%s", node->name, node_word(node), sentence ? ": " : "",
+                 sentence ? sentence : "");
     }
-    if (all > told)
-        line(page, "", "... and %zu more", all - told);
+    if (bad > NODES_SHOWN)
+        line(page, "", "... and %zu more", bad - NODES_SHOWN);
 }
 
-static void describe_times(struct page *page, const struct run_status *status) {
-    char time[CLOCK_TEXT_SIZE], left[NUMBER_TEXT_SIZE];
+static void add_time(struct report *page, const char *name, const char *label, const char *time, bool shown) {
+    char words[CLOCK_TEXT_SIZE];
+    if (shown)
+        line(page, label, "%s UTC", status_describe_time(time, words));
+    report_text(page->root, name, NULL, time[0] ? time : NULL, true);
+}
+
+static void add_times(struct report *page, const struct run_status *status) {
+    char left[NUMBER_TEXT_SIZE];
+    bool is_left_known = status->seconds_left >= 0;
     if (isfinite(status->rate))
         line(page, "rate", "%.4g units/s", status->rate);
-    if (status->seconds_left >= 0)
+    if (is_left_known)
         line(page, "left", "%s", number_describe_duration(status->seconds_left, left));
-    if (status->deadline[0])
-        line(page, "deadline", "%s UTC", status_describe_time(status->deadline, time));
-    line(page, "started", "%s UTC", shown(status_describe_time(status->started, time)).text);
-    if (status->ended[0])
-        line(page, "ended", "%s UTC", shown(status_describe_time(status->ended, time)).text);
-    else if (status->last_entry[0])
-        line(page, "last heard", "%s UTC", status_describe_time(status->last_entry, time));
+    report_number(page->root, "units_per_second", NULL, status->rate, NULL, 0, true);
+    report_number(page->root, "seconds_left", NULL, is_left_known ? status->seconds_left : NAN, NULL, 0,
+                  true);
+    add_time(page, "deadline", "deadline", status->deadline, status->deadline[0]);
+    add_time(page, "started", "started", status->started, true);
+    add_time(page, "ended", "ended", status->ended, status->ended[0]);
+    add_time(page, "last_entry", "last heard", status->last_entry,
+             !status->ended[0] && status->last_entry[0]);
 }
 
-int status_describe(const struct run_status *status, struct text *ret) {
-    struct page page = {.text = ret};
-    line(&page, "name", "%s", shown(status->name).text);
-    if (status->run_id[0])
-        line(&page, "run", "%s", shown(status->run_id).text);
-    if (status->folder)
-        line(&page, "folder", "%s", shown(status->folder).text);
-    if (status->archive)
-        line(&page, "archive", "%s", shown(status->archive).text);
-    describe_condition(&page, status);
-    describe_units(&page, status);
-    describe_nodes(&page, status);
-    describe_times(&page, status);
-    if (status->last_error[0])
-        line(&page, "last error", "%s", shown(status->last_error).text);
+static void add_journal(struct report *page, const struct run_status *status) {
     if (status->journal_torn_bytes)
-        line(&page, "journal", "its last %" PRIu64 " bytes are torn: they count for nothing",
+        line(page, "journal", "its last %" PRIu64 " bytes are torn: they count for nothing",
              status->journal_torn_bytes);
     if (status->journal_whole_after)
-        line(&page, "",
-             "%" PRIu64 " whole entries lie behind the tear: the disk, or somebody, changed the file",
+        line(page, "", "%" PRIu64 " whole entries follow the tear: something changed the file",
              status->journal_whole_after);
-    line(&page, "next", "%s", shown(status->next).text);
-    return page.result;
+    add_count(page->root, "journal_torn_bytes", true, status->journal_torn_bytes);
+    add_count(page->root, "journal_whole_after", true, status->journal_whole_after);
+}
+
+struct report *status_describe(const struct run_status *status) {
+    struct report *page = report_new();
+    report_text(page->root, "path", NULL, status->path, true);
+    report_text(page->root, NULL, "name", status->name, false);
+    report_text(page->root, "name", NULL, status->name[0] ? status->name : NULL, true);
+    add_text(page, "run_id", "run", status->run_id);
+    add_text(page, "folder", NULL, status->folder);
+    add_text(page, "archive", NULL, status->archive);
+    add_condition(page, status);
+    add_units(page, status);
+    add_nodes(page, status);
+    add_times(page, status);
+    add_text(page, "error", "last error", status->last_error);
+    add_journal(page, status);
+    add_text(page, "next", NULL, status->next);
+    report_text(page->root, "command", NULL, status->command, true);
+    return page;
 }

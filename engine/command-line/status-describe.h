@@ -1,15 +1,12 @@
-/* How a run stands, in words and as JSON: what `assay status` and `assay list` share. */
+/* How a run stands, for people and for programs: what `assay status` and `assay list` share. */
 #ifndef ASSAY_COMMAND_LINE_STATUS_DESCRIBE_H
 #define ASSAY_COMMAND_LINE_STATUS_DESCRIBE_H
 
-#include "engine/documents/json.h"
-#include "engine/foundation/text.h"
+#include "engine/report/report.h"
 #include "engine/run/record/status.h"
 
-/* One JSON object with all that is known; NULL when out of memory. */
-cJSON *status_describe_json(const struct run_status *status);
-/* Appends a page for people. 0 or -ENOMEM. */
-int status_describe(const struct run_status *status, struct text *ret);
+/* All that is known; in JSON every member is there always. The caller frees. */
+struct report *status_describe(const struct run_status *status);
 
 /* "3 of 6", "3" when it is not known of how many. Returns BUFFER. */
 enum { STATUS_UNITS_SIZE = 64, STATUS_WHEN_SIZE = 96 };

@@ -4,6 +4,7 @@
 #include "engine/command-line/status-describe.h"
 #include "engine/command-line/verb.h"
 
+#include "engine/documents/json.h"
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/clock.h"
 
@@ -14,23 +15,29 @@
 #include <unistd.h>
 
 enum {
-    PAGE_BYTES_MAX = 64 << 20,
     WAIT_LEAST_MS = 1000,
     WAIT_SHARE = 20, /* a long journal is read so much more rarely: the machine may be measuring itself */
 };
 
-static int describe(const struct run_status *status, bool json, bool follow, struct text *ret,
-                    struct failure *failure) {
-    text_reset(ret);
-    if (!json)
-        return status_describe(status, ret) < 0 ? failure_memory(failure) : 0;
-    cleanup(json_cleanup) cJSON *object = status_describe_json(status);
-    if (!object || json_print(object, !follow, ret) < 0 || text_append_character(ret, '\n') < 0)
-        return failure_memory(failure);
-    return 0;
+/* The page, or JSON, on one line where others follow; the caller frees. */
+static char *describe(const struct run_status *status, bool json, bool follow) {
+    struct report *page = status_describe(status);
+    char *words = NULL;
+    if (json) {
+        cleanup(json_cleanup) cJSON *object = report_json(page);
+        struct text text;
+        text_init(&text, SIZE_MAX / 2);
+        json_print(object, !follow, &text);
+        text_append_character(&text, '\n');
+        words = text_take(&text);
+    } else {
+        words = report_render(page, false);
+    }
+    report_free(page);
+    return words;
 }
 
-/* Waits for MILLISECONDS; false when nobody reads any more. */
+/* Waits for MILLISECONDS; false when the reader has closed the output. */
 static bool wait_for(int milliseconds) {
     struct pollfd output = {.fd = STDOUT_FILENO};
     return clock_poll(&output, milliseconds * INT64_C(1000000)) <= 0 ||
@@ -38,36 +45,32 @@ static bool wait_for(int milliseconds) {
 }
 
 /* On a terminal the page stays where it is; elsewhere what is new follows what was. */
-static int print_page(const struct text *page, bool in_place) {
+static int print_page(const char *page, bool in_place) {
     if (in_place)
         fputs("\033[H\033[J", stdout);
-    fputs(page->bytes, stdout);
+    fputs(page, stdout);
     return output_flush();
 }
 
 static int follow(const char *path, bool json, struct failure *failure) {
     bool in_place = !json && isatty(STDOUT_FILENO);
-    cleanup(text_clear) struct text page, last;
-    text_init(&page, PAGE_BYTES_MAX);
-    text_init(&last, PAGE_BYTES_MAX);
+    cleanup_free char *last = NULL;
     for (bool first = true;; first = false) {
         cleanup(run_status_cleanup) struct run_status *status = NULL;
         int64_t begin = clock_monotonic_ns();
         int r = run_status_read(path, &status, failure);
         int64_t took_ms = (clock_monotonic_ns() - begin) / 1000000;
-        if (r == 0)
-            r = describe(status, json, true, &page, failure);
         if (r < 0)
             return r;
-        bool is_new = first || strcmp(page.bytes, last.bytes) != 0;
+        cleanup_free char *page = describe(status, json, true);
+        bool is_new = first || strcmp(page, last) != 0;
         if (is_new && !first && !json && !in_place)
             putchar('\n');
-        /* main tells why standard output failed */
-        if ((is_new && print_page(&page, in_place) < 0) || status->condition != RUN_IS_RUNNING)
+        /* main says why standard output failed */
+        if ((is_new && print_page(page, in_place) < 0) || status->condition != RUN_IS_RUNNING)
             return 0;
-        struct text read = page;
-        page = last;
-        last = read;
+        free(last);
+        last = take_pointer(page);
         int64_t wait_ms = took_ms * WAIT_SHARE > WAIT_LEAST_MS ? took_ms * WAIT_SHARE : WAIT_LEAST_MS;
         if (!wait_for((int)wait_ms))
             return 0;
@@ -86,14 +89,12 @@ static int run(const struct verb_arguments *arguments, struct failure *failure) 
     if (verb_switch(arguments, "--follow"))
         return follow(path, json, failure);
     cleanup(run_status_cleanup) struct run_status *status = NULL;
-    cleanup(text_clear) struct text page;
-    text_init(&page, PAGE_BYTES_MAX);
     r = run_status_read(path, &status, failure);
-    if (r == 0)
-        r = describe(status, json, false, &page, failure);
-    if (r == 0)
-        fputs(page.bytes, stdout);
-    return r;
+    if (r < 0)
+        return r;
+    cleanup_free char *page = describe(status, json, false);
+    fputs(page, stdout);
+    return 0;
 }
 
 static const struct verb_option options[] = {
@@ -109,13 +110,10 @@ const struct verb verb_status = {
     .description =
         "Shows a run from its folder, or from its archive when the folder is gone: while it runs, from any "
         "machine that sees the folder, after it died, and where it was copied to. Without RUN it is the one "
-        "of "
-        "runs/ that began last. Nothing is changed, and nothing but the run's own files is asked.\n\n"
+        "of runs/ that began last. Nothing is changed, and nothing but the run's own files is asked.\n\n"
         "A run is 'running' while the engine that works on it lives, and 'stopped' if that died before the "
-        "run "
-        "was sealed; else it is what its archive says: completed, failed, partial (it ended in good order, "
-        "and "
-        "units are missing) or interrupted. Units count once, however often they were tried. The "
+        "run was sealed; else it is what its archive says: completed, failed, partial (it ended in good "
+        "order, and units are missing) or interrupted. Units count once, however often they were tried. The "
         "time left is by the rate of the last minutes.\n\n"
         "The last line says what to do next.\n\n"
         "  assay status\n"

@@ -78,6 +78,55 @@ int verb_check_settings(const struct verb_arguments *arguments, const char *opti
     return 0;
 }
 
+/* ---- Actions ----------------------------------------------------------------------------------------------
+ */
+
+static bool has_word(const char *words, const char *word) {
+    size_t length = strlen(word);
+    for (const char *at = words; at && (at = strstr(at, word)); at += length)
+        if (at[length] == ' ' || at[length] == '\0')
+            return true;
+    return false;
+}
+
+static int refuse_name(const struct verb *verb, const struct verb_action *actions, const char *name,
+                       struct failure *failure) {
+    const char *names[NAMES_MAX];
+    cleanup(text_clear) struct text all;
+    size_t count = 0;
+    text_init(&all, FAILURE_TEXT_SIZE);
+    for (const struct verb_action *at = actions; at->name && count < NAMES_MAX; at++) {
+        text_printf(&all, "%s%s", count == 0 ? "" : at[1].name ? ", " : " or ", at->name);
+        names[count++] = at->name;
+    }
+    const char *nearest = text_nearest(name, names, count), *quote = nearest ? "'" : "";
+    return failure_input(failure, NULL, 0, 0, "'assay %s' has no action '%.64s'; expected %s%s%s", verb->name,
+                         name, quote, nearest ? nearest : all.bytes, quote);
+}
+
+int verb_choose(const struct verb_arguments *arguments, const struct verb_action *actions, const char *name,
+                const struct verb_action **ret, struct failure *failure) {
+    const char *verb = arguments->verb->name;
+    const struct verb_action *chosen = actions;
+    while (chosen->name && strcmp(chosen->name, name) != 0)
+        chosen++;
+    if (!chosen->name)
+        return refuse_name(arguments->verb, actions, name, failure);
+    size_t count = arguments->operand_count > 0 ? arguments->operand_count - 1 : 0;
+    if (count < chosen->least || count > chosen->most)
+        return failure_input(failure, NULL, 0, 0, "'assay %s %s' has %zu operands; expected %s", verb, name,
+                             count, chosen->expected);
+    for (size_t i = 0; i < arguments->option_count; i++) {
+        const char *option = arguments->given[i]->name;
+        for (const struct verb_action *at = actions; at->name; at++)
+            if (has_word(at->options, option) && !has_word(chosen->options, option))
+                return failure_input(failure, NULL, 0, 0, "'assay %s %s' has no option '%s'", verb, name,
+                                     option);
+    }
+    *ret = chosen;
+    return 0;
+}
+
 /* ---- Parsing ---------------------------------------------------------------------------------------------
  */
 

@@ -34,7 +34,7 @@ struct verb {
     const char *name;
     const char *summary;  /* one line */
     const char *synopsis; /* "assay fit [METHOD] INPUT... [OPTIONS]" */
-    /* Paragraphs, parted by blank lines and wrapped when printed; a line that begins with a blank is an
+    /* Paragraphs, separated by blank lines and wrapped when printed; a line that begins with a blank is an
      * example and stays as it is. */
     const char *description;
     const struct verb_option *options;
@@ -52,6 +52,19 @@ bool verb_switch(const struct verb_arguments *arguments, const char *name);
 const char *verb_value_at(const struct verb_arguments *arguments, const char *name, size_t k);
 /* All of them, and how many; an array for free(), NULL when out of memory. */
 const char **verb_values(const struct verb_arguments *arguments, const char *name, size_t *ret_count);
+
+/* An action of a command that has several: its first operand names one. A table of them ends with NULL. */
+struct verb_action {
+    const char *name;
+    size_t least, most;   /* operands, without the action's own name */
+    const char *expected; /* those operands, in words */
+    const char *options;  /* those that it takes of the ones that not all actions take: "--json --output" */
+    int (*run)(const struct verb_arguments *arguments, struct failure *failure);
+};
+
+/* The one of ACTIONS that is called NAME, checked: its operands and options. FAILURE_INPUT else. */
+int verb_choose(const struct verb_arguments *arguments, const struct verb_action *actions, const char *name,
+                const struct verb_action **ret, struct failure *failure);
 
 /* Refuses a repeatable option NAME=VALUE that sets the same NAME twice. */
 int verb_check_settings(const struct verb_arguments *arguments, const char *option, struct failure *failure);

@@ -114,12 +114,19 @@ cJSON *json_add_array(cJSON *object, const char *key) {
 
 /* ---- Printing: text_keep() looks at what failed ------------------------------------------------- */
 
+/* What JSON takes as it is, but steers a terminal that it is printed to: DEL, and U+0080 to U+009F. How many
+ * bytes it has; 0 for all else. */
+static size_t steers(const char *at, size_t left) {
+    const unsigned char *bytes = (const unsigned char *)at;
+    return bytes[0] == 0x7f ? 1 : left > 1 && bytes[0] == 0xc2 && bytes[1] >= 0x80 && bytes[1] < 0xa0 ? 2 : 0;
+}
+
 static void append_escaped(struct text *text, unsigned char character) {
     static const char letters[] = {
         ['\b'] = 'b', ['\t'] = 't', ['\n'] = 'n', ['\f'] = 'f', ['\r'] = 'r', ['"'] = '"', ['\\'] = '\\'};
     if (character == '\0')
         text_append_utf8(text, "", 1);
-    else if (letters[character])
+    else if (character < sizeof letters && letters[character])
         text_append(text, (char[]){'\\', letters[character]}, 2);
     else
         text_printf(text, "\\u%04x", (unsigned)character);
@@ -130,11 +137,14 @@ int json_append_string(struct text *text, const char *bytes, size_t length) {
     text_append_character(text, '"');
     for (size_t at = 0; at < length; at++) {
         size_t start = at;
-        while (at < length && (unsigned char)bytes[at] >= ' ' && bytes[at] != '"' && bytes[at] != '\\')
+        while (at < length && (unsigned char)bytes[at] >= ' ' && bytes[at] != '"' && bytes[at] != '\\' &&
+               !steers(bytes + at, length - at))
             at++;
         text_append_utf8(text, bytes + start, at - start);
-        if (at < length)
-            append_escaped(text, (unsigned char)bytes[at]);
+        if (at == length)
+            break;
+        at += steers(bytes + at, length - at) == 2; /* its second byte is its number */
+        append_escaped(text, (unsigned char)bytes[at]);
     }
     text_append_character(text, '"');
     return text_keep(text, mark);

@@ -18,17 +18,30 @@ static void add_sentence(cJSON *object, const char *key, const char *sentence) {
     json_add_string(list ? list : json_add_array(object, key), NULL, sentence);
 }
 
+static void add_words(cJSON *array, const char *text) {
+    for (const char *at = text; at && *(at += strspn(at, " ")); at += strcspn(at, " "))
+        json_add_bytes(array, NULL, at, strcspn(at, " "));
+}
+
+static void add_cell(cJSON *row, const struct report_column *column, const struct cell *cell) {
+    if (!column->name || cell->none)
+        return;
+    if (column->words)
+        add_words(json_add_array(row, column->name), cell->text);
+    else if (cell->text)
+        json_add_string(row, column->name, cell->text);
+    else
+        json_add_double(row, column->name, cell->number);
+}
+
 static void add_table(cJSON *object, const struct report_table *table) {
+    if (!table->name)
+        return;
     cJSON *list = json_add_array(object, table->name);
     for (size_t i = 0; i + table->column_count <= table->cell_count; i += table->column_count) {
         cJSON *row = json_add_object(list, NULL);
-        for (size_t c = 0; c < table->column_count; c++) {
-            const struct cell *cell = &table->cells[i + c];
-            if (cell->text)
-                json_add_string(row, table->columns[c].name, cell->text);
-            else
-                json_add_double(row, table->columns[c].name, cell->number);
-        }
+        for (size_t c = 0; c < table->column_count; c++)
+            add_cell(row, &table->columns[c], &table->cells[i + c]);
     }
     for (size_t c = 0; c < table->column_count; c++) {
         cleanup_free char *name = xformat("%s.%s", table->name, table->columns[c].name);
@@ -36,10 +49,27 @@ static void add_table(cJSON *object, const struct report_table *table) {
     }
 }
 
+static void add_section(cJSON *object, const struct report_section *section);
+
+/* A section, or a list of them. */
+static void add_member(cJSON *object, const struct report_section *section) {
+    if (!section->is_list) {
+        add_section(json_add_object(object, section->name), section);
+        return;
+    }
+    cJSON *array = json_add_array(object, section->name);
+    for (size_t i = 0; i < section->count; i++)
+        add_section(json_add_object(array, NULL), section->items[i].section);
+}
+
 static void add_section(cJSON *object, const struct report_section *section) {
     for (size_t i = 0; i < section->count; i++) {
         const struct item *item = &section->items[i];
-        if (item->kind == ITEM_NUMBER) {
+        if (tree_is_pair(item) && !item->name) {
+            continue;
+        } else if (item->kind == ITEM_TRUTH) {
+            json_add_boolean(object, item->name, item->number != 0);
+        } else if (item->kind == ITEM_NUMBER) {
             json_add_double(object, item->name, item->number);
             add_unit(object, item->name, item->unit);
         } else if (item->kind == ITEM_TEXT) {
@@ -49,14 +79,19 @@ static void add_section(cJSON *object, const struct report_section *section) {
         } else if (item->kind == ITEM_TABLE) {
             add_table(object, item->table);
         } else if (item->kind == ITEM_SECTION) {
-            add_section(json_add_object(object, item->section->name), item->section);
+            add_member(object, item->section);
         }
     }
 }
 
-int report_print_json(const struct report *report, struct text *ret, struct failure *failure) {
-    cleanup(json_cleanup) cJSON *root = cJSON_CreateObject();
+cJSON *report_json(const struct report *report) {
+    cJSON *root = cJSON_CreateObject();
     add_section(root, report->root);
+    return root;
+}
+
+int report_print_json(const struct report *report, struct text *ret, struct failure *failure) {
+    cleanup(json_cleanup) cJSON *root = report_json(report);
     int r = json_print(root, true, ret);
     r = r < 0 ? r : text_append_character(ret, '\n');
     return r < 0 ? failure_set(failure, r, "cannot print the report: %s", strerror(-r)) : 0;

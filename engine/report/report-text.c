@@ -27,8 +27,8 @@ static void print_title(const char *title, FILE *stream) {
 
 static char *cell_text(const struct report_table *table, size_t row, size_t column) {
     const struct cell *cell = &table->cells[row * table->column_count + column];
-    return cell->text ? shown_copy(cell->text)
-                      : report_format_plain(cell->number, table->columns[column].digits);
+    cleanup_free char *text = tree_cell_text(&table->columns[column], cell);
+    return shown_copy(text);
 }
 
 /* "duration (s)" */
@@ -57,7 +57,8 @@ static void measure_columns(const struct report_table *table, size_t rows, bool 
             cleanup_free char *text = cell_text(table, row, c);
             is_empty = is_empty && !text[0];
             forms[c].is_text |= table->cells[row * table->column_count + c].text != NULL;
-            forms[c].width = width_of(text) > forms[c].width ? width_of(text) : forms[c].width;
+            int width = width_of(text);
+            forms[c].width = width > forms[c].width && width <= REPORT_WIDTH_MAX ? width : forms[c].width;
         }
         forms[c].is_hidden |= is_empty;
         *ret_has_head = *ret_has_head || (head[0] && !forms[c].is_hidden);
@@ -82,11 +83,20 @@ static void print_line(const struct report_table *table, const struct column_for
     fputc('\n', stream);
 }
 
+static bool has_column_for_all(const struct report_table *table) {
+    for (size_t c = 0; c < table->column_count; c++)
+        if (!table->columns[c].detail)
+            return true;
+    return false;
+}
+
 static void print_table(const struct report_table *table, FILE *stream, bool detail) {
     size_t rows = table->cell_count / table->column_count;
-    size_t shown = !detail && rows > REPORT_ROWS_SHOWN ? REPORT_ROWS_SHOWN : rows;
+    size_t shown = !detail && !table->is_whole && rows > REPORT_ROWS_SHOWN ? REPORT_ROWS_SHOWN : rows;
     cleanup_free struct column_form *forms = xcalloc(table->column_count, sizeof *forms);
     bool has_head;
+    if (!detail && !has_column_for_all(table))
+        return;
     measure_columns(table, shown, detail, forms, &has_head);
     if (table->title)
         print_title(table->title, stream);
@@ -98,25 +108,25 @@ static void print_table(const struct report_table *table, FILE *stream, bool det
 
 /* ---- Numbers and texts */
 
-static bool is_pair(const struct item *item) {
-    return item->kind == ITEM_NUMBER || item->kind == ITEM_TEXT;
-}
-
-/* The labels of neighbouring numbers and texts are as wide as the widest of them. */
+/* The labels of neighbouring pairs are as wide as the widest of them; what is not printed lies not between.
+ */
 static int label_width(const struct report_section *section, size_t i, bool detail) {
     int width = 0;
-    while (i > 0 && is_pair(&section->items[i - 1]))
+    while (i > 0 && (tree_is_pair(&section->items[i - 1]) || (section->items[i - 1].detail && !detail)))
         i--;
-    for (; i < section->count && is_pair(&section->items[i]); i++)
-        if ((detail || !section->items[i].detail) && width_of(section->items[i].label) > width)
-            width = width_of(section->items[i].label);
+    for (; i < section->count; i++) {
+        const struct item *item = &section->items[i];
+        if (item->detail && !detail)
+            continue;
+        if (!tree_is_pair(item))
+            break;
+        width = width_of(item->label) > width ? width_of(item->label) : width;
+    }
     return width;
 }
 
 static void print_pair(const struct item *item, FILE *stream, int width) {
-    cleanup_free char *value = item->kind == ITEM_TEXT
-                                   ? shown_copy(item->text)
-                                   : report_format(item->number, item->unit, item->digits);
+    cleanup_free char *text = tree_pair_text(item), *value = shown_copy(text);
     cleanup_free char *label = shown_copy(item->label);
     if (label[0])
         print_padded(stream, label, width, true);
@@ -126,7 +136,7 @@ static void print_pair(const struct item *item, FILE *stream, int width) {
 static void print_note(const struct item *item, FILE *stream) {
     static const char *const before[] = {[REPORT_NOTE] = "note: ", [REPORT_WARNING] = "warning: "};
     fputs(before[item->weight] ? before[item->weight] : "", stream);
-    shown_print(stream, item->text, false);
+    shown_print(stream, item->text, item->weight == REPORT_LINE);
     fputc('\n', stream);
 }
 
@@ -137,7 +147,7 @@ static void print_section(const struct report_section *section, FILE *stream, bo
         const struct item *item = &section->items[i];
         if (item->detail && !detail)
             continue;
-        if (is_pair(item))
+        if (tree_is_pair(item))
             print_pair(item, stream, label_width(section, i, detail));
         else if (item->kind == ITEM_NOTE)
             print_note(item, stream);
@@ -152,4 +162,15 @@ static void print_section(const struct report_section *section, FILE *stream, bo
 
 void report_print(const struct report *report, FILE *stream, bool detail) {
     print_section(report->root, stream, detail);
+}
+
+char *report_render(const struct report *report, bool detail) {
+    char *bytes = NULL;
+    size_t length = 0;
+    FILE *stream = open_memstream(&bytes, &length);
+    if (!stream)
+        memory_exhausted();
+    report_print(report, stream, detail);
+    fclose(stream);
+    return bytes;
 }

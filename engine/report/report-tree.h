@@ -6,10 +6,11 @@
 
 #include <stddef.h>
 
-enum item_kind { ITEM_SECTION, ITEM_NUMBER, ITEM_TEXT, ITEM_NOTE, ITEM_CHART, ITEM_TABLE };
+enum item_kind { ITEM_SECTION, ITEM_NUMBER, ITEM_TRUTH, ITEM_TEXT, ITEM_NOTE, ITEM_CHART, ITEM_TABLE };
 
 struct report_section {
     char *name, *title;
+    bool is_list; /* in JSON an array of the sections in it */
     struct item *items;
     size_t count;
 };
@@ -17,6 +18,7 @@ struct report_section {
 struct cell {
     char *text; /* NULL: a number */
     double number;
+    bool none; /* not in JSON */
 };
 
 struct report_table {
@@ -25,18 +27,24 @@ struct report_table {
     size_t column_count;
     struct cell *cells;
     size_t cell_count, capacity;
+    bool is_whole; /* printed with all its rows */
 };
 
 struct item {
     enum item_kind kind;
     bool detail;
     char *name, *label, *text, *unit; /* of numbers, texts, notes and charts */
-    double number;
+    double number;                    /* of truths 0 or 1 */
     int digits;
     enum report_weight weight;
     struct report_section *section;
     struct report_table *table;
 };
+
+bool tree_is_pair(const struct item *item);
+/* As people see it, but not yet made safe for a terminal; the caller frees. */
+char *tree_pair_text(const struct item *item);
+char *tree_cell_text(const struct report_column *column, const struct cell *cell);
 
 /* Whether UNIT is one that people want to see. */
 bool report_has_unit(const char *unit);

@@ -39,11 +39,23 @@ struct report_section *report_section(struct report_section *in, const char *nam
     return section;
 }
 
+struct report_section *report_list(struct report_section *in, const char *name) {
+    struct report_section *list = report_section(in, name, NULL, true);
+    list->is_list = true;
+    return list;
+}
+
+static struct item *add_pair(struct report_section *in, enum item_kind kind, const char *name,
+                             const char *label, bool detail) {
+    struct item *item = add(in, kind, detail);
+    item->name = copy(name);
+    item->label = xstrdup(label ? label : name);
+    return item;
+}
+
 void report_number(struct report_section *in, const char *name, const char *label, double value,
                    const char *unit, int digits, bool detail) {
-    struct item *item = add(in, ITEM_NUMBER, detail);
-    item->name = xstrdup(name);
-    item->label = xstrdup(label ? label : name);
+    struct item *item = add_pair(in, ITEM_NUMBER, name, label, detail);
     item->unit = copy(unit);
     item->number = value;
     item->digits = digits;
@@ -51,10 +63,11 @@ void report_number(struct report_section *in, const char *name, const char *labe
 
 void report_text(struct report_section *in, const char *name, const char *label, const char *value,
                  bool detail) {
-    struct item *item = add(in, ITEM_TEXT, detail);
-    item->name = xstrdup(name);
-    item->label = xstrdup(label ? label : name);
-    item->text = xstrdup(value);
+    add_pair(in, ITEM_TEXT, name, label, detail)->text = copy(value);
+}
+
+void report_truth(struct report_section *in, const char *name, const char *label, bool value, bool detail) {
+    add_pair(in, ITEM_TRUTH, name, label, detail)->number = value;
 }
 
 void report_note(struct report_section *in, enum report_weight weight, const char *format, ...) {
@@ -75,13 +88,13 @@ void report_chart(struct report_section *in, const char *lines) {
 struct report_table *report_table(struct report_section *in, const char *name, const char *title,
                                   const struct report_column *columns, size_t count) {
     struct report_table *table = xcalloc(1, sizeof *table);
-    table->name = xstrdup(name);
+    table->name = copy(name);
     table->title = copy(title);
     table->columns = xcalloc(count, sizeof *table->columns);
     table->column_count = count;
     for (size_t i = 0; i < count; i++) {
         table->columns[i] = columns[i];
-        table->columns[i].name = xstrdup(columns[i].name);
+        table->columns[i].name = copy(columns[i].name);
         table->columns[i].label = xstrdup(columns[i].label ? columns[i].label : columns[i].name);
         table->columns[i].unit = copy(columns[i].unit);
     }
@@ -102,7 +115,15 @@ void report_cell(struct report_table *table, double value) {
 }
 
 void report_cell_text(struct report_table *table, const char *text) {
-    *next_cell(table) = (struct cell){.text = xstrdup(text)};
+    *next_cell(table) = (struct cell){.text = copy(text), .number = NAN};
+}
+
+void report_cell_none(struct report_table *table) {
+    *next_cell(table) = (struct cell){.number = NAN, .none = true};
+}
+
+void report_print_whole(struct report_table *table) {
+    table->is_whole = true;
 }
 
 static void section_free(struct report_section *section);
@@ -196,4 +217,22 @@ char *report_format(double value, const char *unit, int digits) {
                         : strcmp(unit, "By/s") == 0 ? "B/s"
                                                     : unit;
     return xformat("%s%s%s%s", number, prefix[0] || label[0] ? " " : "", prefix, label);
+}
+
+/* ---- For people */
+
+bool tree_is_pair(const struct item *item) {
+    return item->kind == ITEM_NUMBER || item->kind == ITEM_TEXT || item->kind == ITEM_TRUTH;
+}
+
+char *tree_pair_text(const struct item *item) {
+    if (item->kind == ITEM_NUMBER)
+        return report_format(item->number, item->unit, item->digits);
+    if (item->kind == ITEM_TRUTH)
+        return xstrdup(item->number != 0 ? "yes" : "no");
+    return xstrdup(item->text ? item->text : "-");
+}
+
+char *tree_cell_text(const struct report_column *column, const struct cell *cell) {
+    return cell->text ? xstrdup(cell->text) : report_format_plain(cell->number, column->digits);
 }

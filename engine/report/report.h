@@ -1,7 +1,8 @@
 /*
  * A report is data: sections of numbers with units, texts, tables, notes and charts. Commands build it; it is
  * printed as text for people, or as JSON for programs, from the same tree. In JSON a section is an object, a
- * table an array of objects, a number a number; `units` beside them has the UCUM code of each.
+ * table an array of objects, a number a number; `units` beside them has the UCUM code of each. What steers a
+ * terminal is never printed as it is (shown.h).
  *
  *     struct report *report = report_new();
  *     struct report_table *terms = report_table(report->root, "terms", NULL, columns, 3);
@@ -17,14 +18,18 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-enum { REPORT_ROWS_SHOWN = 40 }; /* of a long table as text, without `detail`; JSON has all */
+enum {
+    REPORT_ROWS_SHOWN = 40, /* of a long table as text, without `detail`; JSON has all */
+    REPORT_WIDTH_MAX = 64,  /* of a column; a longer cell moves the rest of its line to the right */
+};
 
 struct report_column {
-    const char *name;  /* in JSON */
+    const char *name;  /* in JSON; NULL: it is not there, and LABEL is given */
     const char *label; /* for people; NULL: the name; where all are "" the table is printed without a head */
     const char *unit;  /* UCUM; NULL or "1": none, or a text */
     int digits;        /* significant ones; 0: a text, or as many as there are */
     bool detail;       /* printed only when details are asked for; in JSON always */
+    bool words;        /* texts are words separated by blanks; in JSON an array of them */
 };
 
 struct report_section;
@@ -42,12 +47,18 @@ void report_cleanup(struct report **report);
  * NULL: the section is not set off; "": by a blank line alone. */
 struct report_section *report_section(struct report_section *in, const char *name, const char *title,
                                       bool detail);
-/* LABEL NULL: the name; "": the value stands alone on its line. A number that is not finite is "-" and null.
- * With UNIT By, By/s, s, Hz, flop/s or flop it is printed with a prefix: 57.1 Gflop/s. */
+/* A section that is an array of the sections in it (which need no name) in JSON, and is not printed as text:
+ * report_fold() says what they have in common. */
+struct report_section *report_list(struct report_section *in, const char *name);
+/* Of the pairs below, NAME is the key in JSON, and NULL for what is not there; LABEL is what people see,
+ * NULL for NAME, and "" where the value stands alone on its line. A number; what is not finite is "-" and
+ * null. With UNIT By, By/s, s, Hz, flop/s or flop it is printed with a prefix: 57.1 Gflop/s. */
 void report_number(struct report_section *in, const char *name, const char *label, double value,
                    const char *unit, int digits, bool detail);
+/* VALUE NULL: "-" and null. */
 void report_text(struct report_section *in, const char *name, const char *label, const char *value,
                  bool detail);
+void report_truth(struct report_section *in, const char *name, const char *label, bool value, bool detail);
 /* A sentence on a line of its own: in JSON one of `notes`, or of `warnings`. */
 enum report_weight { REPORT_LINE, REPORT_NOTE, REPORT_WARNING };
 void report_note(struct report_section *in, enum report_weight weight, const char *format, ...)
@@ -56,12 +67,26 @@ void report_note(struct report_section *in, enum report_weight weight, const cha
 void report_chart(struct report_section *in, const char *lines);
 struct report_table *report_table(struct report_section *in, const char *name, const char *title,
                                   const struct report_column *columns, size_t count);
-/* The next cell of a table, row by row. */
+/* The next cell of a table, row by row. TEXT NULL: "-" and null. */
 void report_cell(struct report_table *table, double value);
 void report_cell_text(struct report_table *table, const char *text);
+void report_cell_none(struct report_table *table); /* "-", and not in JSON */
+
+/* As text all rows of TABLE are printed, however many. */
+void report_print_whole(struct report_table *table);
+
+/* Adds to INTO, for people only, what the sections of LIST say, one section of each of NAMES: texts of the
+ * same label, notes, and rows of tables of the same name and first cell. What is equal is there once: the
+ * most common first, then in the order of NAMES; where not all say the same, with the names of those who do,
+ * folded (host-list.h). */
+void report_fold(struct report_section *into, const struct report_section *list, const char *const *names);
 
 /* DETAIL: all that is in JSON too. */
 void report_print(const struct report *report, FILE *stream, bool detail);
+/* As text: what report_print() prints. The caller frees. */
+char *report_render(const struct report *report, bool detail);
+/* The JSON of it; the caller deletes it. */
+struct cJSON *report_json(const struct report *report);
 /* Appends one JSON document and a newline; 0, or a negative errno with FAILURE. */
 int report_print_json(const struct report *report, struct text *ret, struct failure *failure);
 

@@ -59,21 +59,30 @@ struct shown shown(const char *text) {
     return result;
 }
 
-char *shown_copy(const char *text) {
-    char *copy = xmalloc(4 * strlen(text) + sizeof "\\x1b."), *end = copy; /* a byte becomes at most four */
-    for (const unsigned char *at = (const unsigned char *)text; *at;) {
-        char piece[8];
-        size_t length = take(&at, false, piece);
-        memcpy(end, piece, length);
-        end += length;
-    }
-    *end = '\0';
-    return copy;
-}
-
 void shown_print(FILE *stream, const char *text, bool lines) {
     for (const unsigned char *at = (const unsigned char *)text; *at;) {
         char piece[8];
         fwrite(piece, 1, take(&at, lines, piece), stream);
     }
+}
+
+void shown_write(FILE *stream, const char *bytes, size_t length) {
+    for (size_t at = 0; at < length; at++) {
+        shown_print(stream, bytes + at, true);
+        at += strlen(bytes + at);
+        if (at < length)
+            fputs("\\x00", stream);
+    }
+}
+
+char *shown_copy(const char *text) {
+    char *copy = xmalloc(4 * strlen(text) + sizeof "\\x00"), *to = copy; /* a byte becomes four at most */
+    for (const unsigned char *at = (const unsigned char *)text; *at;) {
+        char piece[8];
+        size_t length = take(&at, false, piece);
+        memcpy(to, piece, length);
+        to += length;
+    }
+    *to = '\0';
+    return copy;
 }

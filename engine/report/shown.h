@@ -19,9 +19,11 @@ struct shown {
  * ends. */
 struct shown shown(const char *text);
 
-/* All of TEXT likewise; the caller frees. */
-char *shown_copy(const char *text);
 /* All of TEXT, to STREAM; LINES keeps newlines and tabs as they are. */
 void shown_print(FILE *stream, const char *text, bool lines);
+/* Any LENGTH bytes, a NUL after them, newlines and tabs kept. */
+void shown_write(FILE *stream, const char *bytes, size_t length);
+/* All of TEXT in fresh memory, on one line; the caller frees. */
+char *shown_copy(const char *text);
 
 #endif

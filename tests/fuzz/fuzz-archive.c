@@ -9,13 +9,6 @@
 
 enum { READ_MAX = 4 << 20 };
 
-/* A small bomb is no finding: two megabytes of input can be told to unpack to gigabytes, slowly. */
-static bool go_on(void *context, uint64_t done, uint64_t all) {
-    (void)context;
-    (void)all;
-    return done < READ_MAX;
-}
-
 FUZZ_TARGET(12, 2000);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
@@ -28,7 +21,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     if (archive_open_descriptor(descriptor, "fuzz.zip", &archive, &failure) < 0)
         return failure.text[0] == '\0' ? (abort(), 0) : 0; /* a failure always says why */
     fuzz_passed++;
-    (void)archive_verify(archive, go_on, NULL, &failure);
+    uint64_t content = 0;
+    for (size_t i = 0; i < archive_member_count(archive); i++)
+        content += archive_member_size(archive, i);
+    if (content <
+        READ_MAX) /* two megabytes of input may unpack to gigabytes, slowly: a small bomb is no finding */
+        (void)archive_verify(archive, &failure);
     (void)archive_run_text(archive, "experiment", "name", NULL);
     for (size_t i = 0; i < archive_member_count(archive); i++) {
         cleanup(text_clear) struct text text;

@@ -208,7 +208,6 @@ static void give_to_engine(struct wire *wire) {
 }
 
 static void on_carrier(struct event_source *self, void *context) {
-    (void)self;
     struct wire *wire = context;
     if (now() >= wire->node->stalled_until_ns) {
         while (is_for_agent(wire) && wire->up.first->due_ns <= now() && give_to_agent(wire))
@@ -237,8 +236,6 @@ static void hang_up(struct wire *wire) {
 }
 
 static void on_reader(struct event_source *self, int descriptor, unsigned events, void *context) {
-    (void)self;
-    (void)events;
     struct wire *wire = context;
     char bytes[16384];
     if (wire->down.bytes >= 16 * sizeof bytes) {
@@ -299,7 +296,6 @@ static void attach(struct node *node, struct wire *wire) {
 
 /* In the agent's loop. One that is leaving lets nobody in: who comes waits until it has gone. */
 static void on_door(struct event_source *self, void *context) {
-    (void)self;
     struct node *node = context;
     for (struct wire *wire = wires; wire; wire = wire->next)
         if (wire->node == node && wire->waiting && node->there && node->agent.state < AGENT_LEAVING)
@@ -426,12 +422,10 @@ static void on_poke(struct event_source *self, void *context) {
 }
 
 static void on_patience(struct event_source *self, void *context) {
-    (void)self;
     close_with(context, -ETIMEDOUT, "the network took too long");
 }
 
 static int scripted_start(struct transport *transport, struct failure *failure) {
-    (void)failure;
     struct scripted *scripted = scripted_of(transport);
     struct wire *wire = scripted->wire = calloc(1, sizeof *wire);
     if (scripted->node->attempts < ATTEMPTS_NOTED)
@@ -503,7 +497,6 @@ static void scripted_free(struct transport *transport) {
 }
 
 static int scripted_renew(struct transport *old, struct transport **ret, struct failure *failure) {
-    (void)failure;
     *ret = scripted_new(scripted_of(old)->node);
     (*ret)->resumed = true;
     return 0;

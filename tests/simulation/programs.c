@@ -26,25 +26,6 @@ char program_byte(size_t number, size_t index) {
 
 /* ---- on the node */
 
-void spawned_init(struct spawned *spawned) {
-    *spawned = (struct spawned){.input = -1, .output = -1, .error = -1};
-}
-
-void spawned_clear(struct spawned *spawned) {
-    cleanup_close_descriptor(&spawned->input);
-    cleanup_close_descriptor(&spawned->output);
-    cleanup_close_descriptor(&spawned->error);
-}
-
-void spawn_allow_descriptors(void) {
-}
-
-size_t spawn_widen_pipe(int descriptor, size_t size) {
-    (void)descriptor;
-    (void)size;
-    return 64 << 10;
-}
-
 static void close_pipes(struct program *program) {
     cleanup_close_descriptor(&program->in);
     if (!program->others) {
@@ -101,7 +82,6 @@ static void on_step(struct event_source *self, void *context) {
 
 int spawn(const struct protocol_run *run, const struct spawn_folders *folders, struct spawned *ret,
           struct failure *failure) {
-    (void)folders;
     struct program *program = &world.programs[strtoul(run->arguments[1], NULL, 10)];
     trace("program %zu begins", number_of(program));
     must(++program->spawned == 1, "program %zu begins a second time", number_of(program));
@@ -172,16 +152,12 @@ void programs_are_gone(const struct node *node) {
 /* ---- the engine */
 
 static void on_started(struct remote_command *command, const struct remote_start *start, void *context) {
-    (void)command;
-    (void)start;
     struct program *program = context;
     must(++program->started == 1, "program %zu starts twice", number_of(program));
 }
 
 static void on_output(struct remote_command *command, enum remote_stream stream, const char *bytes,
                       size_t length, void *context) {
-    (void)command;
-    (void)stream;
     struct program *program = context;
     must(program->exits == 0, "program %zu prints after its end", number_of(program));
     for (size_t i = 0; i < length; i++, program->got++)
@@ -191,7 +167,6 @@ static void on_output(struct remote_command *command, enum remote_stream stream,
 
 static void on_exit_of(struct remote_command *command, const struct remote_exit *end,
                        const struct failure *failure, void *context) {
-    (void)command;
     struct program *program = context;
     size_t number = number_of(program);
     trace("the engine hears of the end of program %zu: %s", number, failure ? failure->text : "exit");
@@ -237,7 +212,6 @@ static void on_drain(struct remote_command *command, void *context) {
 }
 
 void program_start(void *context, int64_t argument) {
-    (void)argument;
     struct program *program = context;
     char number[24];
     snprintf(number, sizeof number, "%zu", number_of(program));

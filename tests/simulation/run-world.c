@@ -119,7 +119,6 @@ static struct agent_link_policy make_policy(int64_t lease) {
 
 static int reserve(const struct testbed_settings *settings, const struct testbed_request *request,
                    struct testbed **ret, struct failure *failure) {
-    (void)failure;
     must(run_world.part < PARTS_MAX, "there are more parts than machines were made for");
     struct testbed *testbed = calloc(1, sizeof *testbed);
     *testbed = (struct testbed){.settings = settings, .first = run_world.part++ * MACHINES};
@@ -152,35 +151,28 @@ static size_t node_count(const struct testbed *testbed) {
 }
 
 static const char *node_name(const struct testbed *testbed, size_t node) {
-    (void)testbed;
     return run_world.machines[node].name;
 }
 
 static int connect_node(struct testbed *testbed, size_t node, struct transport **ret,
                         struct failure *failure) {
-    (void)failure;
     *ret = scripted_new(&world.nodes[testbed->first + node]);
     return 0;
 }
 
 static struct agent_link_policy policy(const struct testbed *testbed) {
-    (void)testbed;
     return make_policy(run_world.lease_ns);
 }
 
 static struct testbed_agent agent(const struct testbed *testbed, const struct transport *transport) {
-    (void)testbed;
-    (void)transport;
     return (struct testbed_agent){.path = "assay-agent"};
 }
 
 static int64_t deadline(const struct testbed *testbed) {
-    (void)testbed;
     return 0;
 }
 
 static int release(struct testbed *testbed, struct failure *failure) {
-    (void)failure;
     free(testbed);
     return 0;
 }
@@ -231,25 +223,6 @@ size_t tasks_alive(void) {
 
 unsigned unit_answer(unsigned row, unsigned repetition) {
     return row * 1000 + repetition;
-}
-
-void spawned_init(struct spawned *spawned) {
-    *spawned = (struct spawned){.input = -1, .output = -1, .error = -1};
-}
-
-void spawned_clear(struct spawned *spawned) {
-    cleanup_close_descriptor(&spawned->input);
-    cleanup_close_descriptor(&spawned->output);
-    cleanup_close_descriptor(&spawned->error);
-}
-
-void spawn_allow_descriptors(void) {
-}
-
-size_t spawn_widen_pipe(int descriptor, size_t size) {
-    (void)descriptor;
-    (void)size;
-    return 64 << 10;
 }
 
 static void print(int *pipe, const char *text) {

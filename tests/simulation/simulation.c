@@ -36,7 +36,6 @@ static struct node *node_of(void *context) {
 /* ---- what the links tell */
 
 static void on_ready(struct agent_link *link, void *context) {
-    (void)link;
     struct node *node = node_of(context);
     trace("link %zu is ready", node->number);
     must(!node->ready_ns, "link %zu is ready twice", node->number);
@@ -45,7 +44,6 @@ static void on_ready(struct agent_link *link, void *context) {
 }
 
 static void on_broken(struct agent_link *link, const struct failure *why, void *context) {
-    (void)link;
     struct node *node = node_of(context);
     trace("link %zu is broken: %s", node->number, why->text);
     must(node->faulty, "link %zu breaks although nothing is wrong: %s", node->number, why->text);
@@ -55,7 +53,6 @@ static void on_broken(struct agent_link *link, const struct failure *why, void *
 }
 
 static void on_resumed(struct agent_link *link, void *context) {
-    (void)link;
     struct node *node = node_of(context);
     trace("link %zu is ready again after %.3f s", node->number, (double)(now() - node->broken_ns) / 1e9);
     must(node->broken_ns, "link %zu is ready again and was not broken", node->number);
@@ -201,7 +198,6 @@ static void fault_happens(void *context, int64_t fault) {
 }
 
 static void engine_freezes(void *context, int64_t duration) {
-    (void)context;
     if (happens(60))
         world.freeze_ns = duration; /* with something on its way */
     else

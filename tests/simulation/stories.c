@@ -17,7 +17,6 @@ static struct {
 
 static void on_state(struct agent_link *link, enum agent_link_state state, const struct failure *why,
                      void *context) {
-    (void)context;
     bool resumed = agent_link_greeting(link)->resumed > 0;
     told.ready += state == AGENT_LINK_READY && !resumed;
     told.resumed += state == AGENT_LINK_READY && resumed;
@@ -35,7 +34,6 @@ static void on_state(struct agent_link *link, enum agent_link_state state, const
 }
 
 static int set_up(void **state) {
-    (void)state;
     memset(&told, 0, sizeof told);
     world.seed = 1;
     world_init();
@@ -47,7 +45,6 @@ static int set_up(void **state) {
 }
 
 static int tear_down(void **state) {
-    (void)state;
     node->freed = true; /* its agent leaves as it likes */
     programs_clear();
     agent_link_free(node->link);
@@ -133,8 +130,6 @@ static uint64_t frames;
 
 static void on_statistics(struct agent_link *link, const struct agent_statistics *statistics,
                           const struct failure *failure, void *context) {
-    (void)link;
-    (void)context;
     assert_null(failure);
     frames = statistics->frames_received;
 }

@@ -114,7 +114,6 @@ static void die(struct node *node, int64_t is_power) {
 }
 
 static void fault_happens(void *context, int64_t argument) {
-    (void)argument;
     const struct fault *fault = context;
     struct machine_of_run *machine = &run_world.machines[fault->machine];
     int64_t duration = happens(50) ? draw_time(MS, 3 * SECOND) : draw_time(MS, 2 * run_world.lease_ns);
@@ -177,7 +176,6 @@ static void plan_faults(void) {
 }
 
 static void on_event(void *context, const struct run_event *event) {
-    (void)context;
     if (event->kind == RUN_EVENT_PROGRESS)
         story.shown = event->units_done;
     else if (event->text && event->kind != RUN_EVENT_NODES)
@@ -210,12 +208,10 @@ static int sync_and_die(void) {
 }
 
 int fsync(int descriptor) {
-    (void)descriptor;
     return sync_and_die();
 }
 
 int fdatasync(int descriptor) {
-    (void)descriptor;
     return sync_and_die();
 }
 

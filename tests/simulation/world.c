@@ -1,6 +1,8 @@
 #include "tests/simulation/world.h"
 
+#include "engine/agent/serve/spawn.h"
 #include "engine/event-loop/event-source.h"
+#include "engine/foundation/cleanup.h"
 #include "engine/foundation/file.h"
 #include "tests/simulation/virtual-clock.h"
 
@@ -43,7 +45,6 @@ bool happens(unsigned percent) {
 
 /* In place of the kernel's: the link draws its delays from it. */
 ssize_t getrandom(void *bytes, size_t size, unsigned flags) {
-    (void)flags;
     for (size_t i = 0; i < size; i++)
         ((unsigned char *)bytes)[i] = (unsigned char)next_of(&world.chance);
     return (ssize_t)size;
@@ -103,7 +104,6 @@ static void call_free(struct call *call) {
 }
 
 static void on_call(struct event_source *self, void *context) {
-    (void)self;
     struct call copy = *(struct call *)context;
     call_free(context);
     copy.function(copy.context, copy.argument);
@@ -121,7 +121,6 @@ void later(size_t actor, int64_t delay_ns, void (*function)(void *context, int64
 }
 
 static void thaw(void *context, int64_t actor) {
-    (void)context;
     trace("%s %" PRId64 " is thawed", actor == ENGINE ? "the engine" : "agent", actor - FIRST_AGENT);
     world.actors[actor].frozen = false;
     if (actor >= FIRST_AGENT) {
@@ -194,7 +193,6 @@ void world_run(int64_t end_ns, bool (*is_over)(void), void (*at_each_instant)(vo
 /* An engine that waits is called again after every turn of the others, or after several; one that is frozen
  * only when it is thawed. */
 static void let_others_act(void *context, int64_t deadline_ns) {
-    (void)context;
     unsigned turns = 0;
     world.on_wait();
     world.others_act = true;
@@ -293,4 +291,23 @@ void world_init(void) {
         __sanitizer_set_death_callback(say_seed_at_death);
 #endif
     }
+}
+
+/* ---- in place of engine/agent/serve/spawn.c, but for starting: programs.c and run-world.c do that */
+
+void spawned_init(struct spawned *spawned) {
+    *spawned = (struct spawned){.input = -1, .output = -1, .error = -1};
+}
+
+void spawned_clear(struct spawned *spawned) {
+    cleanup_close_descriptor(&spawned->input);
+    cleanup_close_descriptor(&spawned->output);
+    cleanup_close_descriptor(&spawned->error);
+}
+
+void spawn_allow_descriptors(void) {
+}
+
+size_t spawn_widen_pipe(int descriptor, size_t size) {
+    return 64 << 10;
 }

@@ -77,8 +77,7 @@ static const char usage[] =
     "  --share FOLDER        every node sees this folder of this machine; may be repeated\n"
     "  --home-read-only --home-noexec --tmp-noexec --no-compiler\n"
     "  --disk-size SIZE --tmp-size SIZE --shm-size SIZE                 such as 4m\n"
-    "  --no-quickack         acknowledgements as the kernel delays them: 40 ms and more in a login\n"
-    "  --loopback            one sshd on 127.0.0.1 for all names: what there is without root\n";
+    "  --no-quickack         acknowledgements as the kernel delays them: 40 ms and more in a login\n";
 
 static int complain(const struct failure *failure) {
     fprintf(stderr, "bed: %s\n", failure->text);
@@ -103,13 +102,10 @@ static int do_up(int count, char **arguments) {
     char folder[BED_PATH_SIZE];
     if (settings_read(&settings, count, arguments, &failure) < 0)
         return complain(&failure);
-    if (!settings.loopback && !may_make_namespaces()) {
-        settings.loopback = true;
-        fprintf(stderr, "bed: %s: ", geteuid() == 0 ? "no namespaces may be made here" : "not root");
-        fputs("one sshd on loopback stands for all nodes, without networks, host names, /sys "
-              "and "
-              "disks of their own; nothing can be cut, slowed, frozen, crashed or rebooted\n",
-              stderr);
+    if (!may_make_namespaces()) {
+        fprintf(stderr, "bed: %s: there can be no nodes\n",
+                geteuid() == 0 ? "no namespaces may be made here" : "not root");
+        return EXIT_CANNOT;
     }
     if (keeper_start(&settings, folder, &failure) < 0)
         return complain(&failure);
@@ -142,14 +138,6 @@ static int open_process(pid_t process, struct failure *failure) {
     return handle;
 }
 
-/* Whether a bed's keeper has made no namespaces: a bed on loopback. */
-static bool shares_network(pid_t keeper) {
-    char path[64];
-    struct stat own, other;
-    snprintf(path, sizeof path, "/proc/%d/ns/net", (int)keeper);
-    return stat("/proc/self/ns/net", &own) == 0 && stat(path, &other) == 0 && own.st_ino == other.st_ino;
-}
-
 static int do_run(char **command) {
     const char *folder = bed_folder();
     struct failure failure = {0};
@@ -157,14 +145,12 @@ static int do_run(char **command) {
     pid_t keeper;
     if (keeper_process(folder, &keeper, &failure) < 0)
         return complain(&failure);
-    if (!shares_network(keeper)) {
-        cleanup_close int handle = open_process(keeper, &failure);
-        if (handle < 0)
-            return complain(&failure);
-        if (setns(handle, CLONE_NEWNS | CLONE_NEWNET) < 0 || (cwd != NULL && chdir(cwd) < 0)) {
-            failure_set(&failure, -errno, "cannot enter the front end: %s", strerror(errno));
-            return complain(&failure);
-        }
+    cleanup_close int handle = open_process(keeper, &failure);
+    if (handle < 0)
+        return complain(&failure);
+    if (setns(handle, CLONE_NEWNS | CLONE_NEWNET) < 0 || (cwd != NULL && chdir(cwd) < 0)) {
+        failure_set(&failure, -errno, "cannot enter the front end: %s", strerror(errno));
+        return complain(&failure);
     }
     free(cwd);
     snprintf(home, sizeof home, "%.200s/home", folder);

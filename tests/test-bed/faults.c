@@ -3,7 +3,6 @@
 #include "engine/foundation/cleanup.h"
 #include "tests/test-bed/kernel-files.h"
 #include "tests/test-bed/layer.h"
-#include "tests/test-bed/loopback.h"
 #include "tests/test-bed/mounts.h"
 #include "tests/test-bed/network.h"
 
@@ -426,8 +425,6 @@ static int print_status(const struct bed *bed, struct text *answer) {
 static int answer_can(const struct bed *bed, const char *feature, struct failure *failure) {
     static const char *const others[] = {"nodes",   "names", "sys",  "network",
                                          "gateway", "disks", "user", "boot-id"};
-    if (bed->settings.loopback)
-        return loopback_can(feature, failure);
     if (strcmp(feature, "kernel-files") == 0)
         return bed->kernel != NULL ? 0
                                    : failure_set(failure, -EOPNOTSUPP,
@@ -457,12 +454,9 @@ static int do_on_nodes(struct bed *bed, size_t command, int count, const char *c
                               .name = words[0],
                               .answer = answer,
                               .failure = failure};
-        status = bed->settings.loopback ? loopback_do(bed, words[0], count - 2, words + 2, failure)
-                                        : commands[command].function(&order);
-        if (bed->settings.loopback)
-            break; /* all nodes are one */
+        status = commands[command].function(&order);
     }
-    int waited = bed->settings.loopback ? 0 : node_wait(bed, bed->nodes, bed->node_count, failure);
+    int waited = node_wait(bed, bed->nodes, bed->node_count, failure);
     return status < 0 ? status : waited;
 }
 

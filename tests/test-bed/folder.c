@@ -60,7 +60,7 @@ int folder_make(struct bed *bed, int *ret_lock, struct failure *failure) {
 static int read_public_key(const struct bed *bed, const struct node *node, char *key, size_t size,
                            struct failure *failure) {
     char path[BED_PATH_SIZE];
-    if (bed->settings.key_each && !bed->settings.loopback)
+    if (bed->settings.key_each)
         bed_path(bed, path, "inside/disk/%d/upper/etc/ssh/ssh_host_ed25519_key.pub", node->number);
     else
         bed_path(bed, path, "host_key.pub");
@@ -73,7 +73,7 @@ static int read_public_key(const struct bed *bed, const struct node *node, char 
     return 0;
 }
 
-static int write_known_hosts(const struct bed *bed, int port, const char *path, struct failure *failure) {
+static int write_known_hosts(const struct bed *bed, const char *path, struct failure *failure) {
     cleanup_fclose FILE *stream = fopen(path, "we");
     if (stream == NULL)
         return failure_set(failure, -errno, "cannot write '%s': %s", path, strerror(errno));
@@ -83,10 +83,6 @@ static int write_known_hosts(const struct bed *bed, int port, const char *path, 
         int status = read_public_key(bed, node, key, sizeof key, failure);
         if (status < 0)
             return status;
-        if (port != 0) {
-            fprintf(stream, "[127.0.0.1]:%d %s\n", port, key);
-            break;
-        }
         fprintf(stream, "%s", node->name);
         if (strchr(node->name, '.') != NULL)
             fprintf(stream, ",%.*s", (int)strcspn(node->name, "."), node->name);
@@ -102,17 +98,12 @@ static int write_known_hosts(const struct bed *bed, int port, const char *path, 
 
 /* One file for OpenSSH's tools and for whoever else reads its format. curve25519 because the default exchange
  * costs ten times as much, which would be all that a comparison of programs shows. */
-static int write_ssh_config(const struct bed *bed, int port, const char *path, struct failure *failure) {
+static int write_ssh_config(const struct bed *bed, const char *path, struct failure *failure) {
     cleanup_fclose FILE *stream = fopen(path, "we");
     if (stream == NULL)
         return failure_set(failure, -errno, "cannot write '%s': %s", path, strerror(errno));
     const struct settings *settings = &bed->settings;
-    if (port != 0) {
-        fputs("Host", stream);
-        for (int i = 0; i < bed->node_count; i++)
-            fprintf(stream, " %s", bed->nodes[i].name);
-        fprintf(stream, "\n    HostName 127.0.0.1\n    Port %d\n", port);
-    } else if (settings->gateway[0]) {
+    if (settings->gateway[0]) {
         const char *mark = strchr(settings->names, '%');
         int before = (int)(mark - settings->names), middle = (int)strcspn(mark + 1, ".");
         fprintf(stream, "Host !%s %.*s*%s", settings->gateway, before, settings->names, mark + 1);
@@ -137,16 +128,16 @@ static int write_ssh_config(const struct bed *bed, int port, const char *path, s
                                : failure_set(failure, -errno, "cannot write '%s': %s", path, strerror(errno));
 }
 
-int folder_write_client_files(const struct bed *bed, int port, struct failure *failure) {
+int folder_write_client_files(const struct bed *bed, struct failure *failure) {
     static const char *const prefixes[] = {"", "home/.ssh/"};
     int status = 0;
     char path[BED_PATH_SIZE];
     for (size_t i = 0; status == 0 && i < 2; i++) {
         bed_path(bed, path, "%sknown_hosts", prefixes[i]);
-        status = write_known_hosts(bed, port, path, failure);
+        status = write_known_hosts(bed, path, failure);
         bed_path(bed, path, i == 0 ? "ssh_config" : "home/.ssh/config");
         if (status == 0)
-            status = write_ssh_config(bed, port, path, failure);
+            status = write_ssh_config(bed, path, failure);
     }
     if (status < 0)
         return status;

@@ -16,8 +16,8 @@
 
 /* Makes the folder with log/ and the two keys, and takes its lock, which RET_LOCK gets. */
 int folder_make(struct bed *bed, int *ret_lock, struct failure *failure);
-/* The files for clients, when the nodes are up. PORT is 0 but for a bed on loopback. */
-int folder_write_client_files(const struct bed *bed, int port, struct failure *failure);
+/* The files for clients, when the nodes are up. */
+int folder_write_client_files(const struct bed *bed, struct failure *failure);
 
 /* Removes the folder with everything in it. */
 void folder_remove(const char *folder);
@@ -27,7 +27,7 @@ void folder_reap(void);
 
 /* Both end processes that a bed's commands have left running: those in the calling process's network
  * namespace, but not SPARED (0: nobody) and its parents, nor the calling process's own children; and those
- * that bed run, or a login of a bed on loopback, has marked with BED_OF_PROCESS=FOLDER in their environment.
+ * that bed run has marked with BED_OF_PROCESS=FOLDER in their environment.
  */
 void folder_end_network(pid_t spared);
 void folder_end_marked(const char *folder);

@@ -6,7 +6,6 @@
 #include "tests/test-bed/folder.h"
 #include "tests/test-bed/kernel-files.h"
 #include "tests/test-bed/layer.h"
-#include "tests/test-bed/loopback.h"
 #include "tests/test-bed/mounts.h"
 #include "tests/test-bed/network.h"
 
@@ -41,7 +40,7 @@ enum {
 
 static int make_nodes(struct bed *bed, struct failure *failure) {
     const struct settings *settings = &bed->settings;
-    bool gateway = settings->gateway[0] != '\0' && !settings->loopback;
+    bool gateway = settings->gateway[0] != '\0';
     bed->node_count = settings->nodes + gateway;
     bed->nodes = calloc((size_t)bed->node_count, sizeof *bed->nodes);
     if (bed->nodes == NULL)
@@ -56,9 +55,7 @@ static int make_nodes(struct bed *bed, struct failure *failure) {
                               .files_control = -1,
                               .files_mount = -1};
         settings_name(settings, i + 1, node->name);
-        node->address = settings->loopback
-                            ? 0x7f000001U
-                            : BED_NETWORK | (uint32_t)((i + 1) / 250 << 8 | ((i + 1) % 250 + 1));
+        node->address = BED_NETWORK | (uint32_t)((i + 1) / 250 << 8 | ((i + 1) % 250 + 1));
         snprintf(node->link, sizeof node->link, "node%d", i + 1);
         if (gateway && i == settings->nodes) {
             node->gateway = true;
@@ -109,23 +106,16 @@ static int take_machine(struct bed *bed, struct failure *failure) {
 }
 
 static int come_up(struct bed *bed, struct failure *failure) {
-    int port = 0;
     int status = make_nodes(bed, failure);
-    if (status == 0 && bed->settings.loopback) {
-        prctl(PR_SET_CHILD_SUBREAPER, 1); /* what sessions leave behind is ours to end */
-        status = loopback_start(bed, &port, failure);
-        for (int i = 0; status == 0 && i < bed->node_count; i++)
-            bed->nodes[i].state = NODE_UP;
-    } else if (status == 0) {
+    if (status == 0)
         status = make_front_end(bed, failure);
-        if (status == 0)
-            status = take_machine(bed, failure);
-        for (int i = 0; status == 0 && i < bed->node_count; i++)
-            status = node_start(bed, &bed->nodes[i], failure);
-        if (status == 0)
-            status = node_wait(bed, bed->nodes, bed->node_count, failure);
-    }
-    return status == 0 ? folder_write_client_files(bed, port, failure) : status;
+    if (status == 0)
+        status = take_machine(bed, failure);
+    for (int i = 0; status == 0 && i < bed->node_count; i++)
+        status = node_start(bed, &bed->nodes[i], failure);
+    if (status == 0)
+        status = node_wait(bed, bed->nodes, bed->node_count, failure);
+    return status == 0 ? folder_write_client_files(bed, failure) : status;
 }
 
 /* ---- Going down -----------------------------------------------------------------------------------------
@@ -162,11 +152,9 @@ static void go_down(struct bed *bed, pid_t client) {
             kill(bed->nodes[i].files, SIGKILL);
     }
     end_children();
-    if (!bed->settings.loopback) {
-        char inside[BED_PATH_SIZE];
-        bed_path(bed, inside, "inside");
-        umount2(inside, MNT_DETACH);
-    }
+    char inside[BED_PATH_SIZE];
+    bed_path(bed, inside, "inside");
+    umount2(inside, MNT_DETACH);
     folder_remove(bed->folder);
 }
 

@@ -32,7 +32,6 @@ static const struct {
     {"--no-compiler", offsetof(struct settings, no_compiler)},
     {"--host-key-each", offsetof(struct settings, key_each)},
     {"--no-quickack", offsetof(struct settings, no_quickack)},
-    {"--loopback", offsetof(struct settings, loopback)},
 };
 
 int settings_number(const char *text, long minimum, long maximum, long *ret) {

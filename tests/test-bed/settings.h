@@ -26,7 +26,7 @@ struct settings {
     char gateway[SETTINGS_WORD_SIZE];          /* name of the only way to the nodes; empty: none */
     char gateway_startups[SETTINGS_WORD_SIZE]; /* its MaxStartups; empty: sshd's default */
     char disk_size[SETTINGS_WORD_SIZE], tmp_size[SETTINGS_WORD_SIZE], shm_size[SETTINGS_WORD_SIZE];
-    bool home_read_only, home_noexec, tmp_noexec, no_compiler, key_each, no_quickack, loopback;
+    bool home_read_only, home_noexec, tmp_noexec, no_compiler, key_each, no_quickack;
     const char
         *shares[SETTINGS_SHARES_MAX]; /* folders of this machine that every node sees at the same place */
     int share_count;

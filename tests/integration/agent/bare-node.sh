@@ -18,7 +18,7 @@ in_empty_root() { # nothing there but the agent: no library, no /proc, no shell
 if [ "$(id -u)" -eq 0 ]; then check "it runs in an empty root" in_empty_root
 else skip "it runs in an empty root" "needs root for chroot"; fi
 
-for test in agent-serve agent-daemon agent-daemon-requests agent-files agent-controls-machines agent-controls-killed agent-broken-links remote-commands remote-run-directory remote-streaming remote-node-facts; do
+for test in agent-serve agent-daemon agent-files agent-controls-machines agent-controls-killed agent-broken-links remote-commands remote-run-directory remote-node-facts; do
     program=$ASSAY_BUILD/tests/unit/test-$test
     if [ -x "$program" ]; then check "it passes $test" env ASSAY_AGENT="$scratch/assay-agent" "$program"
     else skip "it passes $test" "$program is not built"; fi

@@ -6,8 +6,7 @@
 
 agent=$ASSAY_BUILD/libexec/assay/assay-agent
 up() { # up MACHINE [OPTION...]: one node of it
-    bed up 1 --machine "$@" --share "$ASSAY_BUILD/libexec" || exit 1
-    bed can nodes || plan_skip "nodes of their own need root"
+    bed_first 1 --machine "$@" --share "$ASSAY_BUILD/libexec"
     bed can kernel-files || plan_skip "no FUSE here"
     bed files 1 >"$scratch/before"
 }
@@ -159,35 +158,6 @@ play "$snapshot \$agent --set-controls governor=performance turbo=off"
 bed set 1 $policies/policy4/scaling_governor powersave
 bed set 1 $cpu/intel_pstate/no_turbo 0
 restored "what others have set back meanwhile"
-
-# ---- Who restores
-bed on 1 bash -c "$agent --snapshot-controls --session 00112233445566aa --label first >/dev/null; $agent --set-controls turbo=off governor=performance >/dev/null"
-play '$agent --restore-controls --abandoned'
-check "the next one restores what an owner that died has left" said '^restored\t[0-9]+\t0\t00112233445566aa\tfirst$'
-check "all of it" as_before
-bed on 1 bash -c "$agent --snapshot-controls --session 00112233445566aa --label first >/dev/null; $agent --set-controls turbo=off >/dev/null; sleep 1000" & owner=$!
-eventually bed on 1 grep -qx 1 $cpu/intel_pstate/no_turbo
-play '$agent --restore-controls --abandoned'
-check "what an owner that lives has set stays" test $? -eq 1 -a "$(bed on 1 cat $cpu/intel_pstate/no_turbo)" = 1
-check "and it is said whose it is" said '^held\t00112233445566aa\tfirst\talive\t'
-play '$agent --snapshot-controls; exit $?'
-check "nobody else may set" test $? -eq 1
-check "and is told who does" said '^held\t00112233445566aa\tfirst\talive\t'
-kill $owner; wait $owner 2>/dev/null
-bed on 1 bash -c 'for p in /proc/[0-9]*; do [ "$(tr "\0" " " <$p/cmdline 2>/dev/null)" = "sleep 1000 " ] && kill ${p#/proc/}; done'
-owner_is_gone() { play '$agent --controls'; said '^held\t00112233445566aa\tfirst\tgone\t'; }
-eventually owner_is_gone
-check "when it has died, the next snapshot restores first" play '$agent --snapshot-controls; exit $?'
-check "and says so" said '^restored\t1\t0\t00112233445566aa\tfirst$'
-check "and nothing is left of what was set" as_before
-play '$agent --restore-controls'
-play "$snapshot \$agent --set-controls $all"
-boot=$(bed on 1 cat /proc/sys/kernel/random/boot_id)
-bed crash 1; bed reboot 1
-check "after a reboot there is nothing to do" play '$agent --restore-controls'
-check "that is said" said '^nothing\t'
-check "all is as after a boot, and it is another one" test "$(bed on 1 cat /proc/sys/kernel/random/boot_id)" != "$boot"
-check "to the byte" as_before
 
 # ---- Over ssh, and as somebody else
 over_ssh() { bed run ssh -F "$BED/ssh_config" node1 "agent='$agent'; $1" >"$scratch/said" 2>"$scratch/errors"; }

@@ -17,7 +17,7 @@ exit $status
 END
 
 up() { # up MACHINE
-    bed up 1 --machine "$1" || exit 1
+    bed_first 1 --machine "$1"
     bed can kernel-files || plan_skip "no FUSE here"
     bed on 1 sh -c 'cat >/root/agent && chmod +x /root/agent' <"$agent"
     bed on 1 sh -c 'cat >/root/set' <"$scratch/set"

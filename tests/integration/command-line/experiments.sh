@@ -74,7 +74,7 @@ is "... nothing was made" "$(ls -d 'My own' ../x no 2>"$scratch/err")" ""
 refuse "show of one that is not there" 2 "^assay: there is no experiment 'hpll'; did you mean 'hpl'\?$" "$ASSAY" experiments show hpll
 refuse "... of a folder that is none" 2 "there is no 'experiment.yaml' in" "$ASSAY" experiments show ./mine
 refuse "... of the templates" 2 "^assay: there is no experiment 'templates'" "$ASSAY" experiments show templates
-refuse "show of nothing" 2 "'assay experiments show' has no operand; expected the name of an experiment" "$ASSAY" experiments show
-refuse "another action" 2 "^assay: 'make' is not what can be done with experiments; expected list, show or new$" "$ASSAY" experiments make x
+refuse "show of nothing" 2 "'assay experiments show' has 0 operands; expected the name of an experiment" "$ASSAY" experiments show
+refuse "another action" 2 "^assay: 'assay experiments' has no action 'make'; expected list, show or new$" "$ASSAY" experiments make x
 refuse "an option of another action" 2 "'assay experiments list' has no option '--mpi'" "$ASSAY" experiments --mpi
 finish

@@ -4,8 +4,7 @@
 . "$(dirname "$0")/../tap.sh"
 . "$ASSAY_SOURCE/tests/test-bed/test-bed.sh"
 move_clock
-bed up 5 --machine intel-pstate --names 'paradoxe-%' || exit 1
-bed can nodes || plan_skip "nodes of their own need root"
+bed_first 5 --machine intel-pstate --names 'paradoxe-%'
 bed can kernel-files || plan_skip "no FUSE here"
 all='paradoxe-[1-5]'
 cpu=/sys/devices/system/cpu
@@ -85,7 +84,8 @@ check "... and how they stand" said '^turbo +off +intel_pstate +on off   paradox
 nodes controls -w paradoxe-3 --json
 check "... in JSON too, with since when" json '.nodes[0].held | [.by, .alive, (.since | startswith("20"))]' \
     '["session 00000000feedface (run:bed)",true,true]'
-check "restore leaves alone what is held" nodes restore -w "$all"
+refuse "restore leaves alone what is held, and fails" 1 \
+    'restoring failed on 4 of 5 nodes: paradoxe-\[1-4\]: held by session 00000000feedface \(run:bed\), whose agent is there' nodes restore -w "$all"
 check "... and says so" said '^paradoxe-\[1-4\]: left alone: held by session 00000000feedface \(run:bed\), whose agent is there; --force '
 check "... nothing is changed by it" turbo_is_off 1
 check "so does --dry-run" nodes restore -w "$all" --dry-run --force

@@ -3,8 +3,7 @@
 . "$(dirname "$0")/../tap.sh"
 . "$ASSAY_SOURCE/tests/test-bed/test-bed.sh"
 move_clock
-bed up 16 --names 'gros-%' || plan_skip "no test bed"
-bed can nodes || plan_skip "nodes of their own need root"
+bed_first 16 --names 'gros-%'
 all='gros-[1-16]'
 nodes() { # keeps what it prints for `said` and `complained`
     bed run "$ASSAY" nodes "$@" >"$scratch/out" 2>"$scratch/err"
@@ -56,6 +55,7 @@ bed on 3 rm -r /tmp/inway; bed on 4 rm /tmp/inway
 bed fill 5 /tmp
 refuse "a full disk on one" 1 'put failed on 1 of 16 nodes: gros-5: .*[Nn]o space left' put "$scratch/tree/sub/random" /tmp/big
 check "is none on the others" [ "$(bed on 16 sh -c 'sha256sum </tmp/big')" = "$(sha256sum <"$scratch/tree/sub/random")" ]
+check "and no half of it is left there" [ "$(bed on 5 sh -c 'ls -A /tmp | grep -c big')" = 0 ]
 bed empty 5 /tmp
 
 # ---- get

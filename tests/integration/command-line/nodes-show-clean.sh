@@ -3,8 +3,7 @@
 . "$(dirname "$0")/../tap.sh"
 . "$ASSAY_SOURCE/tests/test-bed/test-bed.sh"
 move_clock
-bed up 16 --names 'taurus-%' || plan_skip "no test bed"
-bed can nodes || plan_skip "nodes of their own need root"
+bed_first 16 --names 'taurus-%'
 all='taurus-[1-16]'
 nodes() { # keeps what it prints for `said`
     bed run "$ASSAY" nodes "$@" >"$scratch/out"
@@ -20,16 +19,12 @@ check "names them" said '^nodes +taurus-\[1-16\]   \(16\)$'
 check "what is common to all once" times 1 Linux
 check "the run directories as one" said '^run directory +/[^ ]*-NODE$'
 check "and how the clocks stand" said '^clock offset +[+-]0\.[0-9]{6} s, give or take 0\.[0-9]{6} s   taurus-[0-9]+$'
-if bed can sys; then
-    check "the topology that the nodes have" said '^topology +1 socket, 4 cores, 8 threads'
-fi
-if bed can names; then
-    bed on 5 sh -c "echo other-name >/proc/sys/kernel/hostname"
-    check "shows one that differs" nodes show -w "$all"
-    check "the common value first" said '^host name +as listed   taurus-\[1-4,6-16\]$'
-    check "then who differs" said '^ +other-name   taurus-5$'
-    bed on 5 sh -c "echo taurus-5 >/proc/sys/kernel/hostname"
-fi
+check "the topology that the nodes have" said '^topology +1 socket, 4 cores, 8 threads'
+bed on 5 sh -c "echo other-name >/proc/sys/kernel/hostname"
+check "shows one that differs" nodes show -w "$all"
+check "the common value first" said '^host name +as listed   taurus-\[1-4,6-16\]$'
+check "then who differs" said '^ +other-name   taurus-5$'
+bed on 5 sh -c "echo taurus-5 >/proc/sys/kernel/hostname"
 check "shows JSON" nodes show -w "$all" --json
 check "of each" [ "$(jq '.nodes | map(select(.known and .threads > 0 and .memory_bytes > 0 and
     (.clock_offset_seconds | fabs) < 1 and .round_trip_seconds > 0)) | length' "$scratch/out")" = 16 ]
@@ -61,14 +56,12 @@ eventually has_sleeps 5 1
 check "what is alone for a moment is not ended" nodes clean -w 'taurus-[1-3]'
 check "... which is said" times 3 ': left alone: .*, alone for .*; its engine may come back, --force ends it$'
 check "... and it goes on" [ "$(sleeps 1)" = 1 ]
-if bed can nodes; then
-    # One that does not answer: stopped.
-    bed on 1 pkill -STOP -f -- '--attach'
-    check "one that does not answer is not taken for one in use" nodes clean -w taurus-1
-    check "... and said to be what it is" \
-        said '^taurus-1: left alone: the agent of session [0-9a-f]{16}, process [0-9]+, which does not answer; --force tries to end it$'
-    bed on 1 pkill -CONT -f -- '--attach'
-fi
+# One that does not answer: stopped.
+bed on 1 pkill -STOP -f -- '--attach'
+check "one that does not answer is not taken for one in use" nodes clean -w taurus-1
+check "... and said to be what it is" \
+    said '^taurus-1: left alone: the agent of session [0-9a-f]{16}, process [0-9]+, which does not answer; --force tries to end it$'
+bed on 1 pkill -CONT -f -- '--attach'
 advance 34s 1 2 3 4
 check "lists what is left over" nodes clean -w "$all" --dry-run
 sed 's/^/# /' "$scratch/out"

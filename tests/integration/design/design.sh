@@ -147,28 +147,9 @@ refuse "rows where none are drawn" 2 "rows is not used by factorial" design fact
 refuse "a batch where there is no product" 2 "batch is not used by uniform" design uniform n=1..2 --rows 4 --batch 3
 refuse "no factors" 2 "factorial needs factors" design factorial
 refuse "a factor without values" 2 "'n', expected a factor such as" design factorial n
-refuse "a factor twice" 2 "factor 'n' is given twice" design factorial n=1 n=2
-refuse "a value twice" 2 "'64' is given twice" design factorial nb=64,128,64
-refuse "a range upside down" 2 "goes from 9 down to 1" design uniform n=9..1 --rows 3
-refuse "a range of words" 2 "'a' in the range of 'n' is not a number" design uniform n=a..b --rows 3
-refuse "a range that cannot be counted" 2 "cannot be counted" design factorial x=0.0..1.0
-refuse "a logarithm of zero" 2 "does not begin above 0" design log-uniform n=0..9 --rows 3
-refuse "too many rows" 2 "more than the limit of 134217728 rows" design factorial a=1..1000 b=1..1000 c=1..1000
-refuse "too many repetitions" 2 "more than the limit" design factorial a=1..1000 --repetitions 1000000
-refuse "a seed with a sign" 2 "seed '-1', expected a whole number from 0" design factorial a=1 --seed=-1
-refuse "a seed too large" 2 "seed '18446744073709551616'" design factorial a=1 --seed 18446744073709551616
 refuse "an order that is not there" 2 "order 'sorted', expected random or as-written" design factorial a=1 --order sorted
 refuse "a cap that nothing meets" 2 "cannot have a product of 10000000000, expected a max-size of about" design uniform-product --max-size 10
-refuse "a fixed factor that is not there" 2 "'q' cannot be fixed" design uniform-product --fixed q=4
-refuse "an added row too short" 2 "an added row of 2 sizes, expected 3" design uniform-product --add 1,2
 refuse "a range for a product" 2 "'m=1..4', expected only the name" design uniform-product m=1..4
-refuse "an expression with an unknown name" 2 "unknown name 'q'" design factorial n=1 --compute 'a=q+1'
-refuse "a computed column that divides by zero" 2 "row 1 of the design: 1 / \(n - n\) is inf here" design factorial n=1 --compute 'a=1 / (n - n)'
-refuse "a control that is not there" 2 "there is no control 'trubo'; did you mean 'control.turbo'" design factorial control.trubo=on
-refuse "a value that a control cannot have" 2 "'control.turbo' is given of, expected one of on, off" design factorial control.turbo=on,of
-refuse "blocks without controls" 2 "the design has no column of a control" design factorial n=1 --blocks 2 --repetitions 2
-refuse "more blocks than repetitions" 2 "4 blocks of each state, expected from 1 to 3" design factorial control.turbo=on,off --blocks 4 --repetitions 3
-refuse "no blocks at all" 2 "blocks '0', expected a whole number from 1" design factorial control.turbo=on,off --blocks 0
 refuse "both --from and a kind" 2 "both --from and a kind" design factorial n=1 --from table.csv
 refuse "a file that is not there" 2 "nowhere.yaml" design --from nowhere.yaml
 refuse "a table that is not there" 2 "nowhere.csv" design --from nowhere.csv

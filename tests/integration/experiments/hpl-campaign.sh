@@ -6,7 +6,7 @@
 command -v mpicc >/dev/null || plan_skip "no Open MPI (libopenmpi-dev)"
 cd "$scratch" || exit 1
 . "$ASSAY_SOURCE/tests/integration/real-hpl.sh"
-bed up 4 --names 'node-%' --machine intel-pstate:cores=2,threads=1 --share "${xhpl%/*}" || plan_skip "no test bed"
+bed_first 4 --names 'node-%' --machine intel-pstate:cores=2,threads=1 --share "${xhpl%/*}"
 bed can kernel-files || plan_skip "no FUSE here"
 
 # Every line of the example, with sizes that a test has time for.

@@ -5,9 +5,6 @@
 try=$ASSAY_BUILD/tests/integration/transport-try
 agent=$ASSAY_BUILD/libexec/assay/assay-agent
 [ -x "$agent" ] && [ -x "$try" ] || plan_skip "there is no agent"
-bed up 1 || plan_skip "no test bed here"
-bed can disks || plan_skip "needs root, for nodes with disks of their own"
-bed down
 hash=$(sha256sum <"$agent" | cut -c1-64)
 cache='/root/\.cache/assay'
 
@@ -27,7 +24,7 @@ leave() { bed on "$1" sh -c 'for agent in /root/.cache/assay/agent-* /tmp/assay-
     [ ! -x "$agent" ] || "$agent" --end all; done' >/dev/null 2>&1; } # no agent is left running there
 
 # ---- a node that has nothing against it
-bed up 3 --no-compiler
+bed_first 3 --no-compiler
 says "brought" "^open $cache/agent-$hash delivered$" 1
 says "and found" "^open ~/.cache/assay/agent-$hash as-usual$" 1
 leave 1

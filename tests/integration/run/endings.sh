@@ -140,18 +140,6 @@ check "... and the second archive has nothing of the first run" \
 report $? "... and with the runs in that folder itself"
 check "... likewise" test "$("$ASSAY" archive list "$(tail -1 "$scratch/out")" | grep -cE 'experiment/(runs/|own-)')" -eq 0
 
-# Killed: no chance to do anything. What was shown as done is on disk, and nothing goes on running.
-forget
-"$ASSAY" run "$scratch/long.yaml" -o "$scratch/killed" >"$scratch/out" 2>"$scratch/err" &
-pid=$!
-shows_units
-kill -9 $pid; wait $pid 2>/dev/null
-shown=$(sed -n 's/^ *\([0-9]*\) of [0-9]* units.*/\1/p' "$scratch/err" | tail -1)
-kept=$(($(wc -l <"$(echo "$scratch"/killed/*/results/results.csv)") - 1))
-check "kill -9: the $shown units that were shown are on disk ($kept are)" test "$kept" -ge "${shown:-1}"
-check "... and no process goes on" eventually no_process
-check "... and the node's folder is gone" eventually nothing_left
-
 # A second signal cuts short what still waits: a teardown here.
 campaign slow 10 20
 mkdir -p "$scratch/experiments/lag"
@@ -172,19 +160,4 @@ campaign big 10000000 1
 refuse "a design that needs more memory than the node has is refused" 2 \
     "needs [0-9.]+ [MGTP]iB of memory on node .* but .* are available" "$ASSAY" run "$scratch/big.yaml" -o "$scratch/big"
 check "... before anything is compiled" test -z "$("$ASSAY" archive cat "$scratch"/big/*.zip journal.jsonl | grep '"event":"command"')"
-
-# A full disk: a tmpfs of 1 MiB holds the run's folder, not its results.
-if [ "$(id -u)" -eq 0 ] && mkdir -p "$scratch/full" && mount -t tmpfs -o size=1m assay-test "$scratch/full" 2>/dev/null; then
-    campaign many 0 10000
-    refuse "a full disk ends the run, and is named" 1 "cannot write '.*': No space left on device" \
-        "$ASSAY" run "$scratch/many.yaml" -o "$scratch/full"
-    folder=$(echo "$scratch"/full/many-*/)
-    check "... what was committed is whole: the journal's lines" \
-        awk 'substr($0, length($0)-20) !~ /^,"crc32c":"[0-9a-f]+"}$/ {exit 1}' "$folder/journal.jsonl"
-    check "... and the results'" awk -F, 'NF!=14 {exit 1}' "$folder/results/results.csv"
-    check "... nothing is left on the node" nothing_left
-    umount "$scratch/full"
-else
-    skip "a full disk" "mounting a tmpfs needs root"
-fi
 finish

@@ -2,8 +2,7 @@
 # Factors that depend on nodes which are other machines than the one that the campaign is started on.
 . "$(dirname "$0")/../tap.sh"
 . "$ASSAY_SOURCE/tests/test-bed/test-bed.sh"
-bed up 2 --names 'node-%' || plan_skip "no test bed"
-bed can nodes || plan_skip "nodes of their own need root"
+bed_first 2 --names 'node-%'
 core=$(taskset -cp $$ | sed 's/.*: *\([0-9]*\).*/\1/')
 campaign() { # campaign P
     cat >"$scratch/c.yaml" <<E2

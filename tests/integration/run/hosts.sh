@@ -7,8 +7,7 @@
 move_clock
 command -v cc >/dev/null || plan_skip "no C compiler, which the dgemm experiment needs on a node"
 ldconfig -p | grep -q libopenblas || plan_skip "no OpenBLAS, which the dgemm experiment needs"
-bed up 3 --names 'node-%' || plan_skip "no test bed"
-bed can nodes || plan_skip "nodes of their own need root"
+bed_first 3 --names 'node-%'
 
 cat_of() { "$ASSAY" archive cat "$1" "$2"; }
 run_there() { bed run "$ASSAY" run "$@"; } # on the front end, which reaches the nodes

@@ -5,8 +5,7 @@
 . "$ASSAY_SOURCE/tests/test-bed/test-bed.sh"
 command -v mpicc.openmpi >/dev/null || plan_skip "no Open MPI (libopenmpi-dev)"
 move_clock
-bed up 5 --names 'n-%' || plan_skip "no test bed"
-bed can nodes || plan_skip "nodes of their own need root"
+bed_first 5 --names 'n-%'
 cd "$scratch" || exit 1
 
 # What a rank does: WHAT is a factor. `held` waits for /tmp/go on its node, after it has made /tmp/held there.

@@ -7,8 +7,7 @@
 . "$ASSAY_SOURCE/tests/test-bed/test-bed.sh"
 . "$ASSAY_SOURCE/tests/faults/killed-runs.sh"
 command -v cc >/dev/null || plan_skip "no C compiler"
-bed up 8 --names 'node-%' || plan_skip "no test bed"
-bed can nodes || plan_skip "nodes of their own need root"
+bed_first 8 --names 'node-%'
 
 kills=200
 grep -q '^CMAKE_BUILD_TYPE:.*=Sanitize' "$ASSAY_BUILD/CMakeCache.txt" && kills=20

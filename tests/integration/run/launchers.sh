@@ -4,8 +4,7 @@
 . "$ASSAY_SOURCE/tests/test-bed/test-bed.sh"
 . "$ASSAY_SOURCE/tests/faults/killed-runs.sh"
 command -v cc >/dev/null || plan_skip "no C compiler"
-bed up 2 --names 'node-%' || plan_skip "no test bed"
-bed can nodes || plan_skip "nodes of their own need root"
+bed_first 2 --names 'node-%'
 bed on 1 unshare --pid --fork --kill-child --mount-proc true 2>/dev/null || plan_skip "no process namespaces on the nodes"
 export ASSAY_PATH=$scratch
 write_tick "$scratch"

@@ -5,8 +5,7 @@
 . "$ASSAY_SOURCE/tests/test-bed/test-bed.sh"
 move_clock # for the two campaigns below that have a clock of their own
 command -v cc >/dev/null || plan_skip "no C compiler"
-bed up 33 --names 'n-%' || plan_skip "no test bed"
-bed can nodes || plan_skip "nodes of their own need root"
+bed_first 33 --names 'n-%'
 export ASSAY_PATH=$scratch
 cd "$scratch" || exit 1
 

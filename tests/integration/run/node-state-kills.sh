@@ -5,7 +5,7 @@
 . "$(dirname "$0")/../tap.sh"
 . "$ASSAY_SOURCE/tests/test-bed/test-bed.sh"
 move_clock # the nodes' is moved when a lease is to be over
-bed up 3 --machine intel-pstate --names 'node-%' || plan_skip "no test bed"
+bed_first 3 --machine intel-pstate --names 'node-%'
 bed can kernel-files || plan_skip "nodes whose files answer as a kernel's need root and FUSE"
 
 kills=${ASSAY_KILLS:-4}

@@ -3,7 +3,7 @@
 # and every way in which a node does not do as it is told.
 . "$(dirname "$0")/../tap.sh"
 . "$ASSAY_SOURCE/tests/test-bed/test-bed.sh"
-bed up 2 --machine intel-pstate:heat=1 --names 'node-%' || plan_skip "no test bed"
+bed_first 2 --machine intel-pstate:heat=1 --names 'node-%'
 bed can kernel-files || plan_skip "nodes whose files answer as a kernel's need root and FUSE"
 
 cpu=/sys/devices/system/cpu

@@ -169,7 +169,7 @@ mv "$folder/campaign.yaml" "$scratch/aside"
 "$ASSAY" run "$scratch/tick.yaml" -q -o "$scratch/changed" >"$scratch/out" 2>"$scratch/err"
 report $? "... and no damage of it keeps another run from its end"
 check "... which tells of it" \
-    grep -q "cannot be gone on with: cannot open '.*/campaign.yaml'.*; this is a new run" "$scratch/err"
+    grep -q "cannot be continued: cannot open '.*/campaign.yaml'.*; this is a new run" "$scratch/err"
 rm -rf "$(sed 's/\.zip$//' "$scratch/out")"*
 mv "$scratch/aside" "$folder/campaign.yaml"
 "$ASSAY" resume "$folder" --as-recorded >"$scratch/out" 2>"$scratch/err"

@@ -5,8 +5,7 @@
 . "$ASSAY_SOURCE/tests/test-bed/test-bed.sh"
 . "$ASSAY_SOURCE/tests/faults/killed-runs.sh"
 command -v cc >/dev/null || plan_skip "no C compiler"
-bed up 4 --names 'node-%' || plan_skip "no test bed"
-bed can nodes || plan_skip "nodes of their own need root"
+bed_first 4 --names 'node-%'
 export ASSAY_PATH=$scratch
 write_tick "$scratch"
 rows=60

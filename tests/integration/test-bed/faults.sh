@@ -3,8 +3,7 @@
 . "$(dirname "$0")/../tap.sh"
 . "$ASSAY_SOURCE/tests/test-bed/test-bed.sh"
 
-bed up 4 --sshd 'MaxSessions 5' || exit 1
-bed can nodes || plan_skip "nodes of their own need root"
+bed_first 4 --sshd 'MaxSessions 5'
 on() { local node=$1; shift; bed run ssh -F "$BED/ssh_config" -o ConnectTimeout="${patience:-10}" "$node" "$@"; }
 boot_id() { on "$1" cat /proc/sys/kernel/random/boot_id; }
 took() { # took LEAST MOST COMMAND...: succeeds and takes so many ms

@@ -4,8 +4,7 @@
 . "$(dirname "$0")/../tap.sh"
 . "$ASSAY_SOURCE/tests/test-bed/test-bed.sh"
 
-bed up 3 --machine intel-pstate:heat=1 || exit 1
-bed can nodes || plan_skip "nodes of their own need root"
+bed_first 3 --machine intel-pstate:heat=1
 bed can kernel-files || plan_skip "no FUSE here"
 cpu=/sys/devices/system/cpu
 ours() { find $cpu /sys/kernel/mm/transparent_hugepage /proc/sys/kernel/{numa_balancing,randomize_va_space,nmi_watchdog} /proc/sys/vm/swappiness \

@@ -2,8 +2,7 @@
 # However a bed ends, nothing is left of it: no process, namespace, mount or folder.
 . "$(dirname "$0")/../tap.sh"
 . "$ASSAY_SOURCE/tests/test-bed/test-bed.sh"
-bed up 1 || exit 1
-bed can nodes || plan_skip "nodes of their own need root"
+bed_first 1
 bed down
 devices=$(ls /sys/class/net)
 names=$(ls /run/netns 2>/dev/null)

@@ -212,35 +212,6 @@ TEST(the_guardian_puts_back) {
     text_clear(&before);
 }
 
-TEST(the_next_agent_puts_back) {
-    machine_make("intel-pstate");
-    struct text before = machine_state();
-    struct engine engine, next;
-    char words[1024], expected[256];
-    attach_to_machine(&engine);
-    keep(&engine);
-    assert_int_equal(AGENT_TOOL(&engine, "--set-controls", "turbo=off"), 0);
-    pid_t worker = engine.agent, guardian = parent_of(worker);
-    kill_who(worker, guardian, BOTH);
-    relay_end(&engine, words);
-    wait_until_dead(worker);
-    wait_until_dead(guardian);
-    machine_expect("sys/devices/system/cpu/intel_pstate/no_turbo", "1\n");
-    assert_int_equal(TOOL("--controls"), 0);
-    snprintf(expected, sizeof expected, "held\t%s\tsomebody@somewhere\tgone\t", engine.name);
-    assert_string_not_equal(told(expected), "");
-    attach_to_machine(&next);
-    snprintf(expected, sizeof expected,
-             "put back 1 files that an earlier agent (session %s, label somebody@somewhere) had left changed",
-             engine.name);
-    assert_string_equal(note_of(&next), expected);
-    leave(&next);
-    machine_is_as(&before);
-    engine_clear(&engine);
-    engine_clear(&next);
-    text_clear(&before);
-}
-
 /* The files that SET_ALL changes, in that order, and what they had: the moments of a setting. */
 static struct { char path[256], before[256]; } steps[128];
 static unsigned step_count;
@@ -509,21 +480,6 @@ TEST(an_owner_in_a_container_is_alive) {
     assert_int_equal(TOOL("--restore-controls"), 0);
     machine_is_as(&before);
     text_clear(&before);
-}
-
-TEST(another_boot_is_another_machine) {
-    machine_make("intel-pstate");
-    assert_int_equal(TOOL("--snapshot-controls"), 0);
-    assert_int_equal(TOOL("--set-controls", "turbo=off"), 0);
-    machine_put("proc/sys/kernel/random/boot_id", "00000000-1111-2222-3333-444444444444\n");
-    struct engine engine;
-    attach_to_machine(&engine);
-    assert_string_equal(note_of(&engine), "");
-    assert_int_equal(AGENT_TOOL(&engine, "--restore-controls"), 0);
-    assert_string_equal(tool_output.bytes, "nothing\tthere is no snapshot here\n");
-    leave(&engine);
-    machine_expect("sys/devices/system/cpu/intel_pstate/no_turbo", "1\n");
-    engine_clear(&engine);
 }
 
 /* A node gets another name while it runs, by DHCP say: it is the same machine. */

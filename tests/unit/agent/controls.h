@@ -6,21 +6,14 @@
 #include "engine/foundation/file.h"
 #include "engine/foundation/text.h"
 #include "tests/machines/machine-tree.h"
+#include "tests/test.h"
 
 #include <dirent.h>
-#include <errno.h>
 #include <fcntl.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 enum { OUTPUT_MAX = 8 << 20 };
 
@@ -28,7 +21,6 @@ static char machine_program[512], machine_root[64];
 static struct text tool_output, tool_words; /* of the last tool */
 
 static inline int machine_setup(void **state) {
-    (void)state;
     /* In memory where that can be: a tree is made and compared often. */
     snprintf(machine_root, sizeof machine_root, "%s/assay-test-XXXXXX",
              access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp");
@@ -38,7 +30,6 @@ static inline int machine_setup(void **state) {
 }
 
 static inline int machine_teardown(void **state) {
-    (void)state;
     char errors[128];
     snprintf(errors, sizeof errors, "%s.err", machine_root);
     unlink(errors); /* of a tool that was started and killed */
@@ -46,8 +37,6 @@ static inline int machine_teardown(void **state) {
     text_clear(&tool_words);
     return file_remove_tree(machine_root, NULL);
 }
-
-#define MACHINE_TEST(name) cmocka_unit_test_setup_teardown(name, machine_setup, machine_teardown)
 
 static inline void machine_find_program(void) {
     const char *given = getenv("ASSAY_AGENT"), *build = getenv("ASSAY_BUILD");

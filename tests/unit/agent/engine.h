@@ -285,15 +285,6 @@ static inline void set_lease(struct engine *engine, uint64_t ms) {
     end(engine);
 }
 
-static inline void expect_error(struct engine *engine, int code, const char *sentence) {
-    struct protocol_frame frame;
-    struct protocol_error error;
-    expect(engine, PROTOCOL_ERROR, &frame);
-    assert_int_equal(protocol_get_message(&frame, &error, &failure), 0);
-    assert_string_equal(error.sentence, sentence);
-    assert_int_equal(error.code, code);
-}
-
 /* ---- the node */
 
 static inline bool is_alive(pid_t pid) {
@@ -321,7 +312,6 @@ static inline void find_program(void) {
 }
 
 static inline int set_up(void **state) {
-    (void)state;
     find_program();
     snprintf(folder, sizeof folder, "/tmp/assay-test-XXXXXX");
     return mkdtemp(folder) ? 0 : -1;
@@ -354,7 +344,6 @@ static inline void hurry_end(void) {
 }
 
 static inline int tear_down(void **state) {
-    (void)state;
     hurry_end();
     return file_remove_tree(folder, NULL);
 }

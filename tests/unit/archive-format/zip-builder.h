@@ -26,12 +26,14 @@ struct build_member {
     const char *packed; /* packed content, if it is not made from the content */
     size_t packed_length;
     uint16_t method, flags; /* method 8 packs into stored deflate blocks */
-    uint16_t local_flags_flip, local_method_flip, local_time_flip;
-    uint32_t mode; /* Unix mode; 0: a regular file, or a folder if the name ends in "/" */
+    uint16_t local_needed_flip, local_flags_flip, local_method_flip, local_time_flip;
+    uint16_t internal; /* attributes of the directory entry */
+    uint32_t mode;     /* Unix mode; 0: a regular file, or a folder if the name ends in "/" */
     uint32_t dos_attributes;
     uint32_t crc_flip;                        /* in the directory and before the data */
     uint32_t local_crc_flip;                  /* before the data only */
     int64_t size_off, stored_off;             /* added to what both headers say */
+    int64_t header_off;                       /* added to where the directory says that the member begins */
     int64_t local_size_off, local_stored_off; /* added before the data only */
     bool descriptor;                          /* CRC-32 and sizes after the data */
     uint32_t descriptor_crc_flip;
@@ -144,7 +146,7 @@ static inline void build_local(struct text *zip, const struct build_member *memb
     const char *name = member->local_name ? member->local_name : member->name;
     size_t name_length = member->local_name || !member->name_length ? strlen(name) : member->name_length;
     text_append(zip, "PK\3\4", 4);
-    build_number(zip, 2, member->wide ? 45 : 20);
+    build_number(zip, 2, (member->wide ? 45 : 20) ^ member->local_needed_flip);
     build_number(zip, 2, (uint16_t)(member->flags | (later ? 8 : 0)) ^ member->local_flags_flip);
     build_number(zip, 2, member->method ^ member->local_method_flip);
     build_number(zip, 2, BUILD_TIME ^ member->local_time_flip);
@@ -192,9 +194,9 @@ static inline void build_central(struct text *zip, const struct build_member *me
     build_number(zip, 2, (member->wide ? 12 : 0) + member->extra_length);
     build_number(zip, 2, member->comment ? strlen(member->comment) : 0);
     build_number(zip, 2, 0);
-    build_number(zip, 2, 0);
+    build_number(zip, 2, member->internal);
     build_number(zip, 4, mode << 16 | member->dos_attributes);
-    build_number(zip, 4, place->header);
+    build_number(zip, 4, place->header + (uint64_t)member->header_off);
     text_append(zip, member->name, name_length);
     if (member->wide)
         build_wide_field(zip, member, place->stored, false);

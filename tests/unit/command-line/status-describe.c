@@ -2,6 +2,8 @@
  * integration/command-line/list-status.sh. */
 #include "engine/command-line/status-describe.h"
 #include "engine/documents/document.h"
+#include "engine/documents/json.h"
+#include "engine/foundation/cleanup.h"
 #include "tests/test.h"
 
 static struct run_status status_of_stranger(void) {
@@ -21,33 +23,32 @@ static struct run_status status_of_stranger(void) {
                                .command = (char *)"assay resume runs/x"};
 }
 
-static struct text page_of(const struct run_status *status) {
-    struct text page;
-    text_init(&page, 1 << 20);
-    assert_int_equal(status_describe(status, &page), 0);
-    return page;
+/* The caller frees. */
+static char *page_of(const struct run_status *status) {
+    cleanup(report_cleanup) struct report *report = status_describe(status);
+    return report_render(report, false);
 }
 
 TEST(nothing_steers_the_terminal) {
     struct run_status status = status_of_stranger();
-    struct text page = page_of(&status);
-    for (const char *at = page.bytes; *at; at++)
+    cleanup_free char *page = page_of(&status);
+    for (const char *at = page; *at; at++)
         assert_true(*at == '\n' || ((unsigned char)*at >= ' ' && *at != 0x7f));
-    assert_int_equal(text_invalid_utf8(page.bytes, page.length), page.length);
+    assert_int_equal(text_invalid_utf8(page, strlen(page)), strlen(page));
     size_t lines = 0;
-    for (const char *at = page.bytes; (at = strchr(at, '\n')); at++)
+    for (const char *at = page; (at = strchr(at, '\n')); at++)
         lines++;
     assert_int_equal(lines, 13); /* no text made one of its own */
-    assert_non_null(strstr(page.bytes, "\nnext        `assay resume runs/x` continues it\n"));
-    assert_non_null(strstr(page.bytes, "3 whole entries lie behind the tear"));
-    text_clear(&page);
+    assert_non_null(strstr(page, "\nnext        `assay resume runs/x` continues it\n"));
+    assert_non_null(strstr(page, "3 whole entries follow the tear"));
 }
 
 TEST(json_has_all_members_always) {
     struct run_status statuses[2] = {status_of_stranger(),
                                      {.path = (char *)"x", .rate = 2, .next = (char *)"nothing"}};
     for (size_t i = 0; i < 2; i++) {
-        cJSON *object = status_describe_json(&statuses[i]);
+        cleanup(report_cleanup) struct report *report = status_describe(&statuses[i]);
+        cJSON *object = report_json(report);
         struct text text;
         struct document *document = NULL;
         text_init(&text, 1 << 20);
@@ -81,12 +82,11 @@ TEST(few_nodes_are_named) {
     add_nodes(&status, nodes, 100);
     status.nodes_lost = 98;
     status.nodes_slow = 1;
-    struct text page = page_of(&status);
-    assert_non_null(strstr(page.bytes, "nodes       100, 98 lost, 1 slow\n"));
-    assert_null(strstr(page.bytes, "n-0"));
-    assert_non_null(strstr(page.bytes, "            n-1 is slow: 2x\n            n is lost: gone\n"));
-    assert_non_null(strstr(page.bytes, "            ... and 79 more\n"));
-    text_clear(&page);
+    cleanup_free char *page = page_of(&status);
+    assert_non_null(strstr(page, "nodes       100, 98 lost, 1 slow\n"));
+    assert_null(strstr(page, "n-0"));
+    assert_non_null(strstr(page, "            n-1 is slow: 2x\n            n is lost: gone\n"));
+    assert_non_null(strstr(page, "            ... and 79 more\n"));
     free(status.nodes);
 }
 
@@ -98,19 +98,18 @@ TEST(units_have_a_bar) {
     status.is_planned = true;
     status.planned = UINT64_MAX;
     status.done = UINT64_MAX;
-    struct text page = page_of(&status);
-    assert_non_null(strstr(page.bytes, "[########################################] 100.0 %"));
-    text_clear(&page);
+    cleanup_free char *page = page_of(&status);
+    assert_non_null(strstr(page, "[########################################] 100.0 %"));
+    free(page);
     status.planned = 4; /* more than was planned: nodes went */
     status.done = 5;
     page = page_of(&status);
-    assert_non_null(strstr(page.bytes, "[########################################] 125.0 %"));
-    text_clear(&page);
+    assert_non_null(strstr(page, "[########################################] 125.0 %"));
+    free(page);
     status.done = 1;
     page = page_of(&status);
     assert_non_null(
-        strstr(page.bytes, "[##########..............................] 25.0 %\n            1 of 4 done"));
-    text_clear(&page);
+        strstr(page, "[##########..............................] 25.0 %\n            1 of 4 done"));
     assert_string_equal(status_describe_units(&status, units), "1 of 4");
     status.condition = RUN_IS_RUNNING;
     assert_string_equal(status_describe_when(&status, when), "in mea\tsure"); /* the caller shows it */

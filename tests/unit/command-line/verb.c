@@ -3,6 +3,7 @@
 
 #include "engine/command-line/manual.h"
 #include "engine/foundation/cleanup.h"
+#include "engine/foundation/memory.h"
 #include "tests/test.h"
 
 static const struct verb_option options[] = {
@@ -128,25 +129,19 @@ TEST(help_is_asked) {
 
 TEST(text_keeps_the_width) {
     for (size_t width = MANUAL_WIDTH_LEAST; width <= MANUAL_WIDTH_MAX; width++) {
-        cleanup(text_clear) struct text text;
-        text_init(&text, MANUAL_BYTES_MAX);
-        struct failure failure = {0};
-        assert_int_equal(manual_text(NULL, width, &text, &failure), 0);
-        assert_int_equal(manual_text(&fit, width, &text, &failure), 0);
-        assert_non_null(strstr(text.bytes, "\n    example --kept  as it is\n"));
-        for (const char *line = text.bytes; *line; line += strcspn(line, "\n") + 1)
+        cleanup_free char *program = manual_text(NULL, width), *command = manual_text(&fit, width);
+        cleanup_free char *text = xformat("%s%s", program, command);
+        assert_non_null(strstr(text, "\n    example --kept  as it is\n"));
+        for (const char *line = text; *line; line += strcspn(line, "\n") + 1)
             if (line[0] != ' ' || strncmp(line, "      ", 6) == 0)
                 assert_true(strcspn(line, "\n") <= width);
     }
 }
 
 TEST(roff_is_escaped) {
-    cleanup(text_clear) struct text text;
-    text_init(&text, MANUAL_BYTES_MAX);
-    struct failure failure = {0};
-    assert_int_equal(manual_roff(&fit, &text, &failure), 0);
-    assert_non_null(strstr(text.bytes, ".TH ASSAY\\-FIT 1 "));
-    assert_non_null(strstr(text.bytes, "\n.EX\n    example \\-\\-kept  as it is\n.EE\n"));
-    assert_non_null(strstr(text.bytes, "\n\\&.start and 'quote' and a back\\eslash.\n"));
-    assert_non_null(strstr(text.bytes, "\\fB\\-o\\fR, \\fB\\-\\-output\\fR \\fIFILE\\fR\n"));
+    cleanup_free char *page = manual_roff(&fit);
+    assert_non_null(strstr(page, ".TH ASSAY\\-FIT 1 "));
+    assert_non_null(strstr(page, "\n.EX\n    example \\-\\-kept  as it is\n.EE\n"));
+    assert_non_null(strstr(page, "\n\\&.start and 'quote' and a back\\eslash.\n"));
+    assert_non_null(strstr(page, "\\fB\\-o\\fR, \\fB\\-\\-output\\fR \\fIFILE\\fR\n"));
 }

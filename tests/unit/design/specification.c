@@ -5,8 +5,6 @@
 #include "engine/foundation/file.h"
 #include "tests/test.h"
 
-#include <math.h>
-
 #include <unistd.h>
 
 /* A literal where a factor owns a string: nothing here changes or frees it. */

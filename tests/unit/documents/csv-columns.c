@@ -4,15 +4,6 @@
 #include "tests/test.h"
 #include "tests/unit/documents/missing-number.h"
 
-static uint64_t random_state = 11;
-
-static uint64_t draw(void) {
-    uint64_t z = random_state += UINT64_C(0x9e3779b97f4a7c15);
-    z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
-    z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
-    return z ^ (z >> 31);
-}
-
 struct pieces {
     const char *bytes;
     size_t left, size; /* size 0: of random sizes */
@@ -20,7 +11,7 @@ struct pieces {
 
 static int64_t read_piece(void *context, char *buffer, size_t room) {
     struct pieces *pieces = context;
-    size_t size = pieces->size ? pieces->size : 1 + draw() % 7;
+    size_t size = pieces->size ? pieces->size : 1 + test_random_bits() % 7;
     size_t step = size < room ? size : room;
     step = step < pieces->left ? step : pieces->left;
     memcpy(buffer, pieces->bytes, step);
@@ -102,49 +93,53 @@ static void append_number(struct text *text) {
     char literal[64];
     int length;
     double value;
-    uint64_t bits = draw();
+    uint64_t bits = test_random_bits();
     static const char *const missing[] = {"NaN", "NA",    "-inf",       "\" Infinity\"",
                                           "\t",  "   83", "\" 1.5\t\"", "7 "};
-    switch (draw() % 13) {
+    switch (test_random_bits() % 13) {
     case 12:
-        length =
-            snprintf(literal, sizeof literal, "%s", missing[draw() % (sizeof missing / sizeof *missing)]);
+        length = snprintf(literal, sizeof literal, "%s",
+                          missing[test_random_bits() % (sizeof missing / sizeof *missing)]);
         break;
     case 0:
         return; /* empty */
     case 1:
-        length = snprintf(literal, sizeof literal, "%llu", (unsigned long long)(draw() >> draw() % 64));
+        length = snprintf(literal, sizeof literal, "%llu",
+                          (unsigned long long)(test_random_bits() >> test_random_bits() % 64));
         break;
     case 2:
-        length = snprintf(literal, sizeof literal, "-%llu", (unsigned long long)(draw() >> draw() % 64));
+        length = snprintf(literal, sizeof literal, "-%llu",
+                          (unsigned long long)(test_random_bits() >> test_random_bits() % 64));
         break;
     case 3:
-        length = snprintf(literal, sizeof literal, "%.9e", (double)(int64_t)draw() * 1e-19);
+        length = snprintf(literal, sizeof literal, "%.9e", (double)(int64_t)test_random_bits() * 1e-19);
         break;
     case 4:
-        length =
-            snprintf(literal, sizeof literal, "%.*f", (int)(draw() % 20), (double)(draw() % 100000) * 1e-3);
+        length = snprintf(literal, sizeof literal, "%.*f", (int)(test_random_bits() % 20),
+                          (double)(test_random_bits() % 100000) * 1e-3);
         break;
     case 5:
         memcpy(&value, &bits, sizeof value);
         length = snprintf(literal, sizeof literal, "%.17g", isfinite(value) ? value : 1.5);
         break;
     case 6:
-        length = snprintf(literal, sizeof literal, "%llu.%llu", (unsigned long long)(draw() >> draw() % 64),
-                          (unsigned long long)(draw() >> draw() % 64));
+        length = snprintf(literal, sizeof literal, "%llu.%llu",
+                          (unsigned long long)(test_random_bits() >> test_random_bits() % 64),
+                          (unsigned long long)(test_random_bits() >> test_random_bits() % 64));
         break;
     case 7:
-        length = snprintf(literal, sizeof literal, "%s%03d%s%s", draw() % 2 ? "+" : "", (int)(draw() % 1000),
-                          draw() % 2 ? "." : "", draw() % 2 ? "E+07" : "e-3");
+        length = snprintf(literal, sizeof literal, "%s%03d%s%s", test_random_bits() % 2 ? "+" : "",
+                          (int)(test_random_bits() % 1000), test_random_bits() % 2 ? "." : "",
+                          test_random_bits() % 2 ? "E+07" : "e-3");
         break;
     case 8:
-        length = snprintf(literal, sizeof literal, "\"%d\"", (int)(draw() % 1000));
+        length = snprintf(literal, sizeof literal, "\"%d\"", (int)(test_random_bits() % 1000));
         break;
     case 9:
-        length = snprintf(literal, sizeof literal, ".%d", (int)(draw() % 1000));
+        length = snprintf(literal, sizeof literal, ".%d", (int)(test_random_bits() % 1000));
         break;
     default:
-        length = snprintf(literal, sizeof literal, "%d", (int)(draw() % 10000));
+        length = snprintf(literal, sizeof literal, "%d", (int)(test_random_bits() % 10000));
     }
     text_append(text, literal, (size_t)length);
 }
@@ -164,8 +159,8 @@ static void append_label(struct text *text) {
                                          "two\nlines",
                                          "ünïcödé of some length",
                                          "\r\n"};
-    const char *label = labels[draw() % (draw() % 4 ? 7 : 14)];
-    if (draw() % 8 == 0 && *label && !strpbrk(label, ",\"\n\r")) {
+    const char *label = labels[test_random_bits() % (test_random_bits() % 4 ? 7 : 14)];
+    if (test_random_bits() % 8 == 0 && *label && !strpbrk(label, ",\"\n\r")) {
         text_printf(text, "\"%s\"", label); /* quoted without need */
         return;
     }
@@ -181,7 +176,7 @@ static void append_row(struct text *text) {
         else
             append_label(text);
     }
-    text_append_string(text, draw() % 3 ? "\n" : "\r\n");
+    text_append_string(text, test_random_bits() % 3 ? "\n" : "\r\n");
 }
 
 TEST(awkward_files_at_every_boundary) {
@@ -190,13 +185,13 @@ TEST(awkward_files_at_every_boundary) {
     for (int file = 0; file < 60; file++) {
         text_reset(&csv);
         text_append_string(&csv, file % 3 ? "a,b,c,d,e,f\n" : "\xef\xbb\xbf\"a\",b,c,d,e,f\r\n");
-        for (size_t rows = draw() % 40; rows > 0; rows--)
+        for (size_t rows = test_random_bits() % 40; rows > 0; rows--)
             append_row(&csv);
         if (file % 4 == 0 && csv.bytes[csv.length - 1] == '\n')
             csv.length -= csv.bytes[csv.length - 2] == '\r' ? 2 : 1; /* no newline at the end */
         for (size_t piece = 0; piece <= 7; piece++)
-            compare(csv.bytes, csv.length, piece, 1 + draw() % 300);
-        for (size_t capacity = 1; capacity <= 200; capacity += 1 + draw() % 3)
+            compare(csv.bytes, csv.length, piece, 1 + test_random_bits() % 300);
+        for (size_t capacity = 1; capacity <= 200; capacity += 1 + test_random_bits() % 3)
             compare(csv.bytes, csv.length, SIZE_MAX, capacity);
     }
     text_clear(&csv);
@@ -211,9 +206,10 @@ TEST(broken_files) {
         text_append_string(&csv, "a,b,c,d,e,f\n");
         for (int row = 0; row < 20; row++)
             append_row(&csv);
-        for (size_t spoilt = 1 + draw() % 2; spoilt > 0; spoilt--)
-            csv.bytes[12 + draw() % (csv.length - 12)] = "x,\"\n\r\0\xff\xc3 -"[draw() % 10];
-        compare(csv.bytes, csv.length, draw() % 8, 1 + draw() % 400);
+        for (size_t spoilt = 1 + test_random_bits() % 2; spoilt > 0; spoilt--)
+            csv.bytes[12 + test_random_bits() % (csv.length - 12)] =
+                "x,\"\n\r\0\xff\xc3 -"[test_random_bits() % 10];
+        compare(csv.bytes, csv.length, test_random_bits() % 8, 1 + test_random_bits() % 400);
         compare(csv.bytes, csv.length, SIZE_MAX, CSV_READER_BUFFER);
     }
     text_clear(&csv);
@@ -388,7 +384,7 @@ TEST(doubles_round_trip) {
     for (size_t i = 0; i < COUNT; i++) {
         double value;
         do {
-            expected[i] = draw();
+            expected[i] = test_random_bits();
             memcpy(&value, &expected[i], sizeof value);
         } while (!isfinite(value));
         if (i % 2) { /* and numbers of everyday size */
@@ -396,7 +392,7 @@ TEST(doubles_round_trip) {
             memcpy(&expected[i], &value, sizeof value);
         }
         csv_append_double(&csv, true, value);
-        csv_append_int64(&csv, false, (int64_t)(draw() >> draw() % 64));
+        csv_append_int64(&csv, false, (int64_t)(test_random_bits() >> test_random_bits() % 64));
         text_append_character(&csv, '\n');
     }
     struct csv_reader *reader = NULL;

@@ -495,14 +495,6 @@ TEST(numbers_written) {
     text_clear(&text);
 }
 
-static uint64_t draw(void) {
-    static uint64_t random_state = 3;
-    uint64_t z = random_state += UINT64_C(0x9e3779b97f4a7c15);
-    z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
-    z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
-    return z ^ (z >> 31);
-}
-
 /* Rows of random texts, made of what is awkward, come back as they were. */
 TEST(texts_round_trip) {
     enum { ROWS = 5000, COLUMNS = 4, LENGTH_MAX = 12 };
@@ -514,8 +506,8 @@ TEST(texts_round_trip) {
     for (size_t row = 0; row < ROWS; row++) {
         for (size_t column = 0; column < COLUMNS; column++) {
             char *text = texts[row][column];
-            for (size_t length = draw() % (LENGTH_MAX + 1); length > 0; length--)
-                *text++ = characters[draw() % (sizeof characters - 1)];
+            for (size_t length = test_random_bits() % (LENGTH_MAX + 1); length > 0; length--)
+                *text++ = characters[test_random_bits() % (sizeof characters - 1)];
             assert_int_equal(
                 csv_append_field(&csv, column == 0, texts[row][column], strlen(texts[row][column])), 0);
         }

@@ -203,7 +203,9 @@ static void check_literal(const char *bytes, size_t length, const char *expected
 TEST(string_literals) {
     check_literal("", 0, "\"\"");
     check_literal("a\"b\\c/", 6, "\"a\\\"b\\\\c/\"");
-    check_literal("\b\t\n\f\r\x01\x1f\x7f", 8, "\"\\b\\t\\n\\f\\r\\u0001\\u001f\x7f\"");
+    check_literal("\b\t\n\f\r\x01\x1f\x7f", 8, "\"\\b\\t\\n\\f\\r\\u0001\\u001f\\u007f\"");
+    check_literal("\xc2\x9b\xc2\xa0\xc2", 5,
+                  "\"\\u009b\xc2\xa0\xef\xbf\xbd\""); /* a terminal takes U+009B for ESC [ */
     check_literal("é€😀", 9, "\"é€😀\"");
     check_literal("a\0b", 3,
                   "\"a\xef\xbf\xbd"
@@ -250,14 +252,6 @@ TEST(print_leaves_what_was) {
 
 /* ---- There and back ------------------------------------------------------------------------------ */
 
-static uint64_t draw(void) {
-    static uint64_t random_state = 7;
-    uint64_t z = random_state += UINT64_C(0x9e3779b97f4a7c15);
-    z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
-    z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
-    return z ^ (z >> 31);
-}
-
 /* A million doubles of any bits, twenty thousand at a time. */
 TEST(doubles_round_trip) {
     enum { BATCH = 20000 };
@@ -267,7 +261,7 @@ TEST(doubles_round_trip) {
         for (int i = 0; i < BATCH; i++) {
             double value;
             do {
-                expected[i] = draw();
+                expected[i] = test_random_bits();
                 memcpy(&value, &expected[i], sizeof value);
             } while (!isfinite(value));
             assert_true(json_add_double(list, NULL, value));

@@ -16,14 +16,12 @@ static struct event_loop *loop;
 static char record[256]; /* what was called, in order */
 
 static int set_up(void **state) {
-    (void)state;
     record[0] = '\0';
     loop = event_loop_new(NULL);
     return loop ? 0 : -1;
 }
 
 static int tear_down(void **state) {
-    (void)state;
     event_loop_free(loop);
     clock_use(NULL);
     return 0;
@@ -89,7 +87,6 @@ TEST(a_timer_never_fires_early) {
 static int64_t last_deadline;
 
 static void on_ordered_timer(struct event_source *self, void *context) {
-    (void)self;
     const int64_t *deadline = context;
     assert_int_equal(*deadline, clock_monotonic_ns());
     assert_true(*deadline >= last_deadline);
@@ -225,8 +222,6 @@ TEST(a_callback_removes_a_source_that_the_kernel_has_reported) {
 }
 
 static void on_remove_self(struct event_source *self, int descriptor, unsigned events, void *context) {
-    (void)descriptor;
-    (void)events;
     int *count = context;
     ++*count;
     event_source_remove(self);
@@ -245,9 +240,6 @@ TEST(a_callback_removes_itself) {
 static unsigned seen_events;
 
 static void on_events(struct event_source *self, int descriptor, unsigned events, void *context) {
-    (void)self;
-    (void)descriptor;
-    (void)context;
     seen_events = events;
 }
 
@@ -282,8 +274,6 @@ TEST(what_cannot_be_watched_is_refused) {
 }
 
 static void on_inner_turn(struct event_source *self, int descriptor, unsigned events, void *context) {
-    (void)self;
-    (void)events;
     note(*(char *)context);
     char byte;
     if (read(descriptor, &byte, 1) == 1)
@@ -343,8 +333,6 @@ TEST(a_deferred_call_that_defers_itself_waits_for_the_next_turn) {
 }
 
 static void on_inner_deferred(struct event_source *self, void *context) {
-    (void)self;
-    (void)context;
     note('(');
     event_loop_run_once(loop, 0, NULL);
     note(')');
@@ -363,8 +351,6 @@ TEST(a_turn_within_a_deferred_call_serves_those_behind_it) {
 /* ---- stop */
 
 static void on_stop(struct event_source *self, void *context) {
-    (void)self;
-    (void)context;
     event_loop_stop(loop);
 }
 
@@ -432,8 +418,6 @@ static struct event_child_exit last_exit;
 static int exits;
 
 static void on_exit_of(struct event_source *self, const struct event_child_exit *exit, void *context) {
-    (void)self;
-    (void)context;
     last_exit = *exit;
     exits++;
     /* Still a zombie: its number is nobody else's yet. */
@@ -516,15 +500,12 @@ TEST(a_removed_child_is_left_to_the_caller) {
 static int orphans;
 
 static void on_orphan(struct event_source *self, const struct event_child_exit *exit, void *context) {
-    (void)context;
     assert_null(self);
     assert_true(exit->pid > 0);
     orphans++;
 }
 
 static void on_orphan_timeout(struct event_source *self, void *context) {
-    (void)self;
-    (void)context;
     event_loop_stop(loop);
 }
 

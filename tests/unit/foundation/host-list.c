@@ -248,14 +248,6 @@ TEST(fold_drops_doubles_and_keeps_to_the_limit) {
     text_clear(&small);
 }
 
-/* SplitMix64. */
-static unsigned draw(uint64_t *state, unsigned below) {
-    uint64_t z = *state += UINT64_C(0x9e3779b97f4a7c15);
-    z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
-    z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
-    return (unsigned)((z ^ (z >> 31)) % below);
-}
-
 static int compare_names(const void *a, const void *b) {
     return strcmp(*(char *const *)a, *(char *const *)b);
 }
@@ -286,17 +278,17 @@ static size_t check_round_trip(const struct host_list *list) {
 TEST(round_trip_of_random_names) {
     static const char *const parts[] = {"n", "-", ".", "a",  "rack", "0",  "00",
                                         "1", "2", "9", "10", "99",   "007"};
-    uint64_t seed = 20260101;
     for (int round = 0; round < 400; round++) {
         cleanup(host_list_clear) struct host_list list = {0};
         struct failure failure = {0};
-        unsigned count = 1 + draw(&seed, 120), longest = 1 + draw(&seed, 7);
+        unsigned count = 1 + (unsigned)(test_random_bits() % 120),
+                 longest = 1 + (unsigned)(test_random_bits() % 7);
         for (unsigned i = 0; i < count; i++) {
             char name[64] = "h";
             size_t length = 1;
-            for (unsigned j = 0, most = 1 + draw(&seed, longest); j < most; j++)
+            for (unsigned j = 0, most = 1 + (unsigned)(test_random_bits() % longest); j < most; j++)
                 length += (size_t)snprintf(name + length, sizeof name - length, "%s",
-                                           parts[draw(&seed, sizeof parts / sizeof *parts)]);
+                                           parts[test_random_bits() % (sizeof parts / sizeof *parts)]);
             assert_int_equal(host_list_add(&list, name, &failure), 0);
         }
         check_round_trip(&list);

@@ -5,15 +5,6 @@
 #include <inttypes.h>
 #include <locale.h>
 
-static uint64_t random_state = 1;
-
-static uint64_t draw(void) {
-    uint64_t z = random_state += UINT64_C(0x9e3779b97f4a7c15);
-    z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
-    z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
-    return z ^ (z >> 31);
-}
-
 static double from_bits(uint64_t bits) {
     double value;
     memcpy(&value, &bits, sizeof value);
@@ -75,15 +66,16 @@ TEST(parse_double_like_strtod) {
 TEST(parse_double_random_texts) {
     for (int i = 0; i < 500000; i++) {
         char text[64];
-        int digits = 1 + (int)(draw() % 19), point = (int)(draw() % 24), exponent = (int)(draw() % 61) - 30;
+        int digits = 1 + (int)(test_random_bits() % 19), point = (int)(test_random_bits() % 24),
+            exponent = (int)(test_random_bits() % 61) - 30;
         size_t at = 0;
         for (int j = 0; j < digits; j++) {
             if (j == point)
                 text[at++] = '.';
-            text[at++] = (char)('0' + draw() % 10);
+            text[at++] = (char)('0' + test_random_bits() % 10);
         }
         text[at] = '\0';
-        if (draw() & 1)
+        if (test_random_bits() & 1)
             snprintf(text + at, sizeof text - at, "e%d", exponent);
         check_like_strtod(text);
     }
@@ -92,12 +84,14 @@ TEST(parse_double_random_texts) {
 /* Halfway between two doubles, and one unit of the last digit beside it: where rounding is hardest. */
 TEST(parse_double_near_ties) {
     for (int i = 0; i < 200000; i++) {
-        uint64_t odd = (UINT64_C(1) << 53) + (draw() & ((UINT64_C(1) << 53) - 1));
+        uint64_t odd = (UINT64_C(1) << 53) + (test_random_bits() & ((UINT64_C(1) << 53) - 1));
         uint64_t middle = 2 * odd + 1; /* 54 or 55 bits: halfway */
         char text[64];
-        snprintf(text, sizeof text, "%" PRIu64 "%s", middle + draw() % 3 - 1, draw() & 1 ? "0" : "");
+        snprintf(text, sizeof text, "%" PRIu64 "%s", middle + test_random_bits() % 3 - 1,
+                 test_random_bits() & 1 ? "0" : "");
         check_like_strtod(text);
-        snprintf(text, sizeof text, "%" PRIu64 "e-%d", middle + draw() % 3 - 1, (int)(draw() % 30));
+        snprintf(text, sizeof text, "%" PRIu64 "e-%d", middle + test_random_bits() % 3 - 1,
+                 (int)(test_random_bits() % 30));
         check_like_strtod(text);
     }
 }
@@ -119,7 +113,7 @@ TEST(parse_double_refuses) {
 
 TEST(doubles_round_trip) {
     for (int i = 0; i < 1000000; i++) {
-        double value = from_bits(draw());
+        double value = from_bits(test_random_bits());
         if (!isfinite(value))
             continue;
         char text[NUMBER_TEXT_SIZE];
@@ -179,7 +173,9 @@ TEST(integers) {
     static const int64_t ends[] = {
         0, 1, -1, 9, 10, -10, INT64_MAX, INT64_MIN, INT64_MAX - 1, INT64_MIN + 1, INT64_C(1) << 53};
     for (size_t i = 0; i < 200000; i++) {
-        int64_t value = i < sizeof ends / sizeof *ends ? ends[i] : (int64_t)(draw() >> draw() % 64);
+        int64_t value = i < sizeof ends / sizeof *ends
+                            ? ends[i]
+                            : (int64_t)(test_random_bits() >> test_random_bits() % 64);
         char text[NUMBER_TEXT_SIZE], expected[32];
         snprintf(expected, sizeof expected, "%" PRId64, value);
         size_t length = number_format_int64(value, text);

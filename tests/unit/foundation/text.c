@@ -4,8 +4,6 @@
 #include "engine/foundation/cleanup.h"
 #include "tests/test.h"
 
-#include <errno.h>
-
 TEST(empty_text_is_a_string) {
     struct text text;
     text_init(&text, 10);

@@ -9,21 +9,14 @@
 #include "engine/remote/launch/transport-local.h"
 #include "engine/remote/link/command.h"
 #include "engine/remote/link/link.h"
+#include "tests/test.h"
 #include "tests/unit/remote/waiting.h"
 #include "tests/wait.h"
 
 #include <dirent.h>
-#include <errno.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/resource.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 /* A sanitized agent is larger and slower by itself: its figures say nothing. */
 #if defined(__SANITIZE_ADDRESS__)

@@ -1,17 +1,16 @@
 /* Clocks, and what becomes of answers that nobody waits for. */
 #include "engine/remote/link/inside.h"
+#include "tests/test.h"
 #include "tests/unit/remote/fixture.h"
 
 static struct fixture f;
 
 static int set_up(void **state) {
-    (void)state;
     fixture_open(&f, NULL);
     return 0;
 }
 
 static int tear_down(void **state) {
-    (void)state;
     fixture_close(&f);
     return 0;
 }
@@ -22,8 +21,7 @@ static void put(const char *name, const char *content) {
 
 /* ---- clocks: the agent is on the same machine, so both clocks must agree within half the round trip */
 
-static void a_clock_is_measured_within_its_error(void **state) {
-    (void)state;
+TEST(a_clock_is_measured_within_its_error) {
     struct agent_clock clock;
     int64_t before = clock_wall_ns(), started = clock_monotonic_ns();
     assert_done(&f, agent_link_measure_clock_and_wait(f.link, 0, &clock, &f.failure));
@@ -41,13 +39,11 @@ static void a_clock_is_measured_within_its_error(void **state) {
 
 static void note_clock(struct agent_link *link, const struct agent_clock *clock,
                        const struct failure *failure, void *context) {
-    (void)link;
     assert_true(!clock == !!failure);
     ++((int *)context)[failure != NULL];
 }
 
-static void a_clock_whose_agent_dies_is_told_once(void **state) {
-    (void)state;
+TEST(a_clock_whose_agent_dies_is_told_once) {
     int told[2] = {0, 0};
     assert_done(&f, agent_link_measure_clock(f.link, 1000, note_clock, told, &f.failure));
     kill(agent_link_greeting(f.link)->pid, SIGKILL);
@@ -59,16 +55,11 @@ static void a_clock_whose_agent_dies_is_told_once(void **state) {
 
 static void note_bytes(struct agent_link *link, const char *bytes, size_t length,
                        const struct failure *failure, void *context) {
-    (void)link;
-    (void)bytes;
-    (void)length;
-    (void)failure;
     ++*(int *)context;
 }
 
 /* Whoever gives up is called no more, and no more exchanges are made for nobody. */
-static void what_is_forgotten_is_not_answered(void **state) {
-    (void)state;
+TEST(what_is_forgotten_is_not_answered) {
     int told[2] = {0, 0}, read[2] = {0, 0};
     put("hello", "hello");
     assert_done(&f, agent_link_measure_clock(f.link, 1000, note_clock, told, &f.failure));
@@ -85,13 +76,4 @@ static void what_is_forgotten_is_not_answered(void **state) {
     assert_int_equal(told[0] + told[1] + read[0], 0);
 }
 
-#define TEST(function) cmocka_unit_test_setup_teardown(function, set_up, tear_down)
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        TEST(a_clock_is_measured_within_its_error),
-        TEST(a_clock_whose_agent_dies_is_told_once),
-        TEST(what_is_forgotten_is_not_answered),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_EACH(set_up, tear_down)

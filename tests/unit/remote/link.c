@@ -9,13 +9,11 @@
 static struct fixture f;
 
 static int set_up(void **state) {
-    (void)state;
     fixture_open(&f, NULL);
     return 0;
 }
 
 static int tear_down(void **state) {
-    (void)state;
     fixture_close(&f);
     return 0;
 }
@@ -74,28 +72,8 @@ TEST(closing_in_order_ends_commands_and_leaves_files) {
     remote_command_free(command);
 }
 
-TEST(freeing_a_link_ends_everything) {
-    static const struct remote_command_callbacks none = {0};
-    struct remote_command *command;
-    assert_done(&f, remote_command_start(
-                        f.link, &(struct remote_command_specification){.arguments = SHELL("sleep 72")}, &none,
-                        NULL, &command, &f.failure));
-    while (!remote_command_pid(command))
-        event_loop_run_once(f.loop, -1, NULL);
-    pid_t pid = remote_command_pid(command);
-    agent_link_free(f.link);
-    f.link = NULL;
-    assert_false(process_lives(pid));
-    assert_int_equal(remote_command_write(command, "x", 1, NULL, NULL), -EPIPE);
-    remote_command_free(command);
-}
-
 static void on_any_output(struct remote_command *command, enum remote_stream stream, const char *bytes,
                           size_t length, void *context) {
-    (void)command;
-    (void)stream;
-    (void)bytes;
-    (void)length;
     ++*(int *)context;
 }
 
@@ -133,7 +111,6 @@ struct ends {
 
 static void on_facts(struct agent_link *link, struct node_facts *facts, const struct failure *failure,
                      void *context) {
-    (void)link;
     struct ends *ends = context;
     assert_null(facts);
     ends->facts += failure != NULL;
@@ -148,8 +125,6 @@ static void on_done(struct agent_link *link, const struct failure *failure, void
 
 static void on_bytes(struct agent_link *link, const char *bytes, size_t length, const struct failure *failure,
                      void *context) {
-    (void)link;
-    (void)length;
     struct ends *ends = context;
     assert_null(bytes);
     ends->bytes += failure != NULL;
@@ -157,7 +132,6 @@ static void on_bytes(struct agent_link *link, const char *bytes, size_t length, 
 
 static void on_exit_of(struct remote_command *command, const struct remote_exit *exit,
                        const struct failure *failure, void *context) {
-    (void)command;
     struct ends *ends = context;
     assert_null(exit);
     ends->why = *failure;
@@ -341,61 +315,6 @@ TEST(files_go_and_come) {
         entries++;
     closedir(folder);
     assert_int_equal(entries, 3); /* ".", "..", "one" */
-}
-
-TEST(a_large_file_comes_and_goes) {
-    enum { SIZE = 20 << 20 };
-    char *bytes = malloc(SIZE);
-    for (size_t i = 0; i < SIZE; i++)
-        bytes[i] = (char)(i * 2654435761u >> 13);
-    assert_done(&f, agent_link_write_file_and_wait(f.link, "copy", bytes, SIZE, 0755, &f.failure));
-    struct text text;
-    text_init(&text, SIZE);
-    assert_done(&f, agent_link_read_file_and_wait(f.link, "copy", &text, &f.failure));
-    assert_int_equal(text.length, SIZE);
-    assert_memory_equal(text.bytes, bytes, SIZE);
-    text_clear(&text);
-    free(bytes);
-    text_init(&text, SIZE - 1);
-    assert_failure(-EFBIG, agent_link_read_file_and_wait(f.link, "copy", &text, &f.failure),
-                   "'copy' has 20971520 bytes; at most 20971519 were asked for");
-    text_clear(&text);
-    text_init(&text, 1 << 20);
-    assert_failure(-EFBIG, agent_link_read_file_and_wait(f.link, "copy", &text, &f.failure),
-                   "'copy' has more than the 1048576 bytes that were asked for");
-    assert_int_equal(text.length, 0);
-    text_clear(&text);
-}
-
-static void on_written(struct agent_link *link, const struct failure *failure, void *context) {
-    (void)link;
-    if (failure)
-        print_error("%s\n", failure->text);
-    else
-        ++*(int *)context;
-}
-
-TEST(many_files_at_once) {
-    enum { FILES = 200 };
-    int written = 0;
-    char name[32], bytes[32];
-    for (int i = 0; i < FILES; i++) {
-        snprintf(name, sizeof name, "file-%d", i);
-        int length = snprintf(bytes, sizeof bytes, "bytes of %d", i);
-        assert_done(&f, agent_link_write_file(f.link, name, bytes, (size_t)length, 0600, on_written, &written,
-                                              &f.failure));
-    }
-    while (written < FILES)
-        assert_true(event_loop_run_once(f.loop, WAIT_LIMIT_MS * EVENT_MILLISECOND, NULL) > 0);
-    for (int i = 0; i < FILES; i++) {
-        snprintf(name, sizeof name, "file-%d", i);
-        snprintf(bytes, sizeof bytes, "bytes of %d", i);
-        struct text text;
-        text_init(&text, 100);
-        assert_int_equal(file_read(fixture_path(&f, name), &text, NULL), 0);
-        assert_string_equal(text.bytes, bytes);
-        text_clear(&text);
-    }
 }
 
 TEST(folders_are_made) {

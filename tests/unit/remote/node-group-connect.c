@@ -17,73 +17,6 @@ struct heard {
     char why[FAILURE_TEXT_SIZE];
 };
 
-static void on_node(struct node_group *group, size_t node, enum agent_link_state state,
-                    const struct failure *why, void *context) {
-    (void)node;
-    assert_non_null(group);
-    struct heard *heard = context;
-    heard->ready += state == AGENT_LINK_READY;
-    if (state == AGENT_LINK_CLOSED) {
-        heard->closed++;
-        snprintf(heard->why, sizeof heard->why, "%s", why ? why->text : "");
-    }
-}
-
-static void on_progress(struct node_group *group, size_t done, size_t total, void *context) {
-    assert_non_null(group);
-    struct heard *heard = context;
-    assert_int_equal(done, heard->last_done + 1);
-    heard->progress++;
-    heard->last_done = done;
-    heard->last_total = total;
-}
-
-TEST(those_that_fail_are_named) {
-    struct group_fixture fixture;
-    struct heard heard = {0};
-    struct node_group_listener listener = {.on_node = on_node, .on_progress = on_progress, .context = &heard};
-    group_prepare(&fixture, &listener);
-    for (size_t i = 0; i < NODES; i++)
-        group_add(&fixture, i,
-                  i == 4 || i == 5 ? "/nowhere/agent"
-                  : i == 20        ? "/bin/false"
-                                   : agent_program());
-    for (size_t i = 0; i < NODES; i++)
-        assert_false(node_group_is_there(fixture.group, i));
-    assert_true(node_group_connect(fixture.group, &fixture.failure) < 0);
-    assert_int_equal(fixture.failure.kind, FAILURE_SYSTEM);
-    assert_non_null(strstr(fixture.failure.text, "3 of 32 nodes cannot be reached: n[5-6]: "));
-    assert_non_null(strstr(fixture.failure.text, "; n21: "));
-    for (size_t i = 0; i < NODES; i++)
-        assert_int_equal(node_group_is_there(fixture.group, i), i != 4 && i != 5 && i != 20);
-    assert_int_equal(heard.ready, NODES - 3);
-    assert_int_equal(heard.closed, 3);
-    assert_int_equal(heard.progress, NODES);
-    assert_int_equal(heard.last_total, NODES);
-    /* The others can be used. */
-    heard.last_done = 0;
-    const char *arguments[] = {"true", NULL};
-    struct remote_command_specification specification = {.arguments = arguments};
-    struct node_result *results;
-    assert_done(&fixture,
-                node_group_run(fixture.group, &(struct node_group_command){.specification = &specification},
-                               &results, &fixture.failure));
-    assert_int_equal(results[4].outcome, NODE_SKIPPED);
-    assert_true(node_result_is_good(&results[31]));
-    node_results_free(fixture.group, results);
-    group_close(&fixture);
-}
-
-TEST(one_alone_is_told_by_its_place) {
-    struct group_fixture fixture;
-    group_prepare(&fixture, NULL);
-    group_add(&fixture, 0, "/bin/false");
-    assert_true(node_group_connect(fixture.group, &fixture.failure) < 0);
-    assert_string_equal(fixture.failure.place, "node n1");
-    assert_null(strstr(fixture.failure.text, "nodes"));
-    group_close(&fixture);
-}
-
 static int add(struct group_fixture *fixture, const char *name) {
     struct transport_local_options options = {
         .agent = agent_program(), .directory = group_path(fixture, "x"), .node = name};
@@ -131,22 +64,6 @@ TEST(an_empty_group) {
 
 /* ---- leaving */
 
-TEST(all_leave) {
-    struct group_fixture fixture;
-    group_open(&fixture, NODES);
-    pid_t pids[NODES];
-    for (size_t i = 0; i < NODES; i++)
-        pids[i] = agent_link_greeting(node_group_link(fixture.group, i))->pid;
-    assert_done(&fixture,
-                node_group_close(fixture.group, WAIT_LIMIT_MS * EVENT_MILLISECOND, &fixture.failure));
-    for (size_t i = 0; i < NODES; i++) {
-        assert_false(node_group_is_there(fixture.group, i));
-        assert_false(process_lives(pids[i]));
-    }
-    assert_done(&fixture, node_group_close(fixture.group, EVENT_SECOND, &fixture.failure)); /* again */
-    group_close(&fixture);
-}
-
 /* When the two others have left, time passes for the one. */
 static void pass_time(struct event_source *self, void *context) {
     struct group_fixture *fixture = context;
@@ -172,7 +89,6 @@ TEST(one_that_does_not_leave_is_named) {
 }
 
 static void stop_it(struct event_source *self, void *context) {
-    (void)self;
     event_loop_stop(context);
 }
 
@@ -192,51 +108,6 @@ TEST(connecting_can_be_interrupted_and_gone_on_with) {
 }
 
 /* ---- what each is */
-
-TEST(facts_of_all) {
-    struct group_fixture fixture;
-    group_prepare(&fixture, NULL);
-    for (size_t i = 0; i < NODES; i++)
-        group_add(&fixture, i, i == 3 ? "/bin/false" : agent_program());
-    assert_true(node_group_connect(fixture.group, &fixture.failure) < 0);
-    struct node_facts **facts;
-    struct failure *failures;
-    assert_done(&fixture, node_group_inspect(fixture.group, &facts, &failures, &fixture.failure));
-    for (size_t i = 0; i < NODES; i++) {
-        if (i == 3) {
-            assert_null(facts[i]);
-            assert_int_equal(failures[i].code, -ENOTCONN);
-            continue;
-        }
-        assert_non_null(facts[i]);
-        assert_string_equal(facts[i]->host_name, facts[0]->host_name);
-        assert_true(facts[i]->pu_count > 0);
-        assert_int_equal(failures[i].code, 0);
-    }
-    assert_int_equal(node_failures_merge(fixture.group, failures, "looking", &fixture.failure), -ENOTCONN);
-    assert_non_null(strstr(fixture.failure.text, "looking failed on 1 of 32 nodes: n4: "));
-    for (size_t i = 0; i < NODES; i++)
-        node_facts_free(facts[i]);
-    free(facts);
-    free(failures);
-    group_close(&fixture);
-}
-
-TEST(clocks_of_all) {
-    struct group_fixture fixture;
-    group_open(&fixture, NODES);
-    struct agent_clock *clocks;
-    assert_done(&fixture, node_group_measure_clocks(fixture.group, &clocks, &fixture.failure));
-    for (size_t i = 0; i < NODES; i++) {
-        int64_t offset = clocks[i].node_wall_ns - clocks[i].engine_wall_ns;
-        assert_int_equal(clocks[i].exchanges, AGENT_CLOCK_EXCHANGES);
-        assert_true(clocks[i].round_trip_ns > 0);
-        /* It is the same clock. */
-        assert_true(offset <= clocks[i].round_trip_ns && -offset <= clocks[i].round_trip_ns);
-    }
-    free(clocks);
-    group_close(&fixture);
-}
 
 /* ---- memory */
 

@@ -48,42 +48,6 @@ static const char *on_node(const struct group_fixture *fixture, size_t node, con
 
 /* ---- put */
 
-TEST(put_a_tree) {
-    struct group_fixture fixture;
-    group_open(&fixture, NODES);
-    make(&fixture, "src/a/b");
-    make(&fixture, "src/empty");
-    write_file(&fixture, "src/a/b/deep", "deep\n");
-    write_file(&fixture, "src/a.c", "int a;\n");
-    write_file(&fixture, "src/nothing", "");
-    write_file(&fixture, "src/.hidden", "hidden\n");
-    write_file(&fixture, "src/tool", "#!/bin/sh\n");
-    assert_int_equal(chmod(group_path(&fixture, "src/tool"), 0755), 0);
-    assert_int_equal(symlink("a.c", group_path(&fixture, "src/link")), 0);
-    assert_int_equal(mkfifo(group_path(&fixture, "src/fifo"), 0600), 0);
-    size_t left_out = 0;
-    char source[128];
-    snprintf(source, sizeof source, "%s", group_path(&fixture, "src"));
-    struct node_put what = {.local = source, .remote = "there/it"};
-    assert_all_well(&fixture, put(&fixture, &what, &left_out));
-    assert_int_equal(left_out, 2);
-    for (size_t i = 0; i < NODES; i++) {
-        struct stat status;
-        assert_content(on_node(&fixture, i, "there/it/a/b/deep"), "deep\n", 5);
-        assert_content(on_node(&fixture, i, "there/it/nothing"), "", 0);
-        assert_content(on_node(&fixture, i, "there/it/.hidden"), "hidden\n", 7);
-        assert_true(file_is_folder(on_node(&fixture, i, "there/it/empty")));
-        assert_false(file_exists(on_node(&fixture, i, "there/it/link")));
-        assert_int_equal(stat(on_node(&fixture, i, "there/it/tool"), &status), 0);
-        assert_int_equal(status.st_mode & 0777, 0755);
-    }
-    /* Into the run directory itself. */
-    what.remote = ".";
-    assert_all_well(&fixture, put(&fixture, &what, NULL));
-    assert_content(on_node(&fixture, 3, "a.c"), "int a;\n", 7);
-    group_close(&fixture);
-}
-
 TEST(put_one_file) {
     struct group_fixture fixture;
     group_open(&fixture, NODES);
@@ -121,39 +85,7 @@ TEST(put_refuses_what_is_wrong_here) {
     group_close(&fixture);
 }
 
-/* Where something is in the way on one node, the others have it all. */
-TEST(put_harms_no_other) {
-    struct group_fixture fixture;
-    group_open(&fixture, 4);
-    make(&fixture, "src/a");
-    for (int i = 0; i < 40; i++) {
-        char name[64];
-        snprintf(name, sizeof name, "src/a/%d", i);
-        write_file(&fixture, name, name);
-    }
-    write_whole(on_node(&fixture, 2, "there"), "a file", 6);
-    char source[128];
-    snprintf(source, sizeof source, "%s", group_path(&fixture, "src"));
-    struct node_put what = {.local = source, .remote = "there"};
-    struct failure *failures = put(&fixture, &what, NULL);
-    for (size_t i = 0; i < 4; i++)
-        assert_int_equal(failures[i].code < 0, i == 2);
-    assert_true(node_failures_merge(fixture.group, failures, "put 'src'", &fixture.failure) < 0);
-    assert_non_null(strstr(fixture.failure.text, "put 'src' failed on 1 of 4 nodes: n3: "));
-    free(failures);
-    assert_content(on_node(&fixture, 3, "there/a/39"), "src/a/39", 8);
-    /* Nothing may be written outside the run directory. */
-    what.remote = "../out";
-    failures = put(&fixture, &what, NULL);
-    for (size_t i = 0; i < 4; i++)
-        assert_true(failures[i].code < 0);
-    free(failures);
-    assert_false(file_exists(group_path(&fixture, "out")));
-    group_close(&fixture);
-}
-
 static void kill_it(struct event_source *self, void *context) {
-    (void)self;
     kill(*(pid_t *)context, SIGKILL);
 }
 
@@ -310,14 +242,6 @@ TEST(get_trees) {
     group_close(&fixture);
 }
 
-TEST(get_what_says_that_it_is_empty) {
-    struct group_fixture fixture;
-    group_open(&fixture, 2);
-    assert_all_well(&fixture, get(&fixture, "/proc/sys/kernel/ostype"));
-    assert_content(group_path(&fixture, "got/n2/ostype"), "Linux\n", 6);
-    group_close(&fixture);
-}
-
 TEST(get_names_those_that_have_it_not) {
     struct group_fixture fixture;
     group_open(&fixture, 4);
@@ -336,40 +260,6 @@ TEST(get_names_those_that_have_it_not) {
             -EINVAL);
         assert_int_equal(fixture.failure.kind, FAILURE_INPUT);
     }
-    group_close(&fixture);
-}
-
-/* What lies where the files are to go is replaced or in the way, and never followed. */
-TEST(get_follows_no_link_here) {
-    struct group_fixture fixture;
-    group_open(&fixture, 3);
-    for (size_t i = 0; i < 3; i++) {
-        assert_int_equal(file_make_folders(on_node(&fixture, i, "r/sub"), NULL), 0);
-        write_whole(on_node(&fixture, i, "r/sub/file"), "from the node", 13);
-    }
-    make(&fixture, "victim");
-    write_file(&fixture, "victim/file", "mine");
-    make(&fixture, "got/n1/r/sub");
-    make(&fixture, "got/n2/r");
-    assert_int_equal(symlink("../../../../victim/file", group_path(&fixture, "got/n1/r/sub/file")), 0);
-    assert_int_equal(symlink("../../../victim", group_path(&fixture, "got/n2/r/sub")), 0);
-    assert_int_equal(symlink("../victim", group_path(&fixture, "got/n3")), 0);
-    struct failure *failures = get(&fixture, "r");
-    assert_int_equal(failures[0].code, 0);
-    assert_true(failures[1].code < 0);
-    assert_true(failures[2].code < 0);
-    free(failures);
-    assert_content(group_path(&fixture, "victim/file"), "mine", 4);
-    assert_content(group_path(&fixture, "got/n1/r/sub/file"), "from the node", 13);
-    struct stat status;
-    assert_int_equal(lstat(group_path(&fixture, "got/n1/r/sub/file"), &status), 0);
-    assert_true(S_ISREG(status.st_mode));
-    /* Nothing staged is left lying. */
-    DIR *folder = opendir(group_path(&fixture, "got/n1"));
-    assert_non_null(folder);
-    for (struct dirent *entry; (entry = readdir(folder));)
-        assert_null(strstr(entry->d_name, ".assay-"));
-    closedir(folder);
     group_close(&fixture);
 }
 

@@ -82,44 +82,6 @@ TEST(all_answer) {
     group_close(&fixture);
 }
 
-TEST(statuses_and_signals_are_told) {
-    struct group_fixture fixture;
-    group_open(&fixture, NODES);
-    struct node_result *results =
-        run_script(&fixture, "case $NUMBER in 2|4) echo 'no such thing' >&2; exit 3;; "
-                             "5) kill -9 $$;; esac");
-    assert_int_equal(results[1].exit.code, 3);
-    assert_false(results[1].exit.signalled);
-    assert_true(results[4].exit.signalled);
-    assert_int_equal(results[4].exit.code, SIGKILL);
-    assert_false(node_result_is_good(&results[1]));
-    assert_false(node_result_is_good(&results[4]));
-    assert_true(node_results_failure(fixture.group, results, &fixture.failure) < 0);
-    assert_int_equal(fixture.failure.kind, FAILURE_EXPERIMENT);
-    assert_string_equal(fixture.failure.text, "3 of 8 nodes failed: n[2,4]: exited with status 3: no such "
-                                              "thing; n5: was killed by signal 9 (Killed)");
-    node_results_free(fixture.group, results);
-    group_close(&fixture);
-}
-
-TEST(a_program_that_is_not_there) {
-    struct group_fixture fixture;
-    group_open(&fixture, 3);
-    const char *arguments[] = {"/nowhere/at/all", NULL};
-    struct remote_command_specification specification = {.arguments = arguments};
-    struct node_result *results =
-        run(&fixture, &(struct node_group_command){.specification = &specification});
-    for (size_t i = 0; i < 3; i++) {
-        assert_int_equal(results[i].outcome, NODE_FAILED);
-        assert_int_equal(results[i].failure.code, -ENOENT);
-        assert_string_equal(results[i].output.bytes, "");
-    }
-    assert_true(node_results_failure(fixture.group, results, &fixture.failure) < 0);
-    assert_non_null(strstr(fixture.failure.text, "3 of 3 nodes failed: n[1-3]: "));
-    node_results_free(fixture.group, results);
-    group_close(&fixture);
-}
-
 TEST(specify_can_refuse_one) {
     struct group_fixture fixture;
     group_open(&fixture, 4);
@@ -187,28 +149,6 @@ TEST(time_limit) {
 }
 
 /* ---- folding */
-
-TEST(equal_answers_are_folded) {
-    struct group_fixture fixture;
-    group_open(&fixture, NODES);
-    struct node_result *results = run_script(
-        &fixture, "case $NUMBER in 3) echo other;; 6) echo same; exit 1;; 7) echo same; echo e >&2;; "
-                  "*) echo same;; esac");
-    struct node_answer *answers;
-    size_t count;
-    count = node_results_fold(fixture.group, results, &answers);
-    assert_int_equal(count, 4);
-    assert_int_equal(answers[0].count, 5);
-    assert_int_equal(answers[0].nodes[0], 0);
-    assert_int_equal(answers[0].nodes[4], 7);
-    assert_int_equal(answers[1].nodes[0], 2);
-    assert_int_equal(answers[2].nodes[0], 5);
-    assert_int_equal(answers[3].nodes[0], 6);
-    assert_int_equal(answers[3].count, 1);
-    node_answers_free(answers, count);
-    node_results_free(fixture.group, results);
-    group_close(&fixture);
-}
 
 /* A difference beyond what is kept is a difference. */
 TEST(answers_differ_beyond_what_is_kept) {
@@ -315,29 +255,6 @@ TEST(output_goes_to_files) {
     group_close(&fixture);
 }
 
-TEST(output_is_cut_at_the_limit) {
-    struct group_fixture fixture;
-    group_open(&fixture, 2);
-    const char *folder = group_path(&fixture, "outputs");
-    assert_int_equal(mkdir(folder, 0777), 0);
-    struct numbered numbered = {.script = "[ $NUMBER = 1 ] && head -c 500000 /dev/zero || printf few",
-                                .refused = SIZE_MAX,
-                                .output_limit = 100000};
-    struct node_result *results = run(
-        &fixture, &(struct node_group_command){.specify = specify, .context = &numbered, .folder = folder});
-    assert_int_equal(results[0].output.total, 500000);
-    assert_int_equal(results[0].output.received, 100000);
-    assert_true(results[0].exit.output_cut);
-    char *zeros = calloc(1, 100000);
-    assert_hash(&results[0].output, zeros, 100000);
-    assert_file(results[0].output.file, zeros, 100000);
-    free(zeros);
-    assert_int_equal(results[1].output.received, 3);
-    assert_false(results[1].exit.output_cut);
-    node_results_free(fixture.group, results);
-    group_close(&fixture);
-}
-
 TEST(a_folder_that_cannot_be_written) {
     struct group_fixture fixture;
     group_open(&fixture, 3);
@@ -362,40 +279,6 @@ TEST(a_folder_that_cannot_be_written) {
 
 /* ---- input */
 
-TEST(input_reaches_all) {
-    struct group_fixture fixture;
-    group_open(&fixture, NODES);
-    enum { SIZE = 3 << 20 };
-    char *input = malloc(SIZE);
-    for (size_t i = 0; i < SIZE; i++)
-        input[i] = (char)('a' + i % 23);
-    const char *arguments[] = {"cat", NULL};
-    struct remote_command_specification specification = {.arguments = arguments};
-    struct node_result *results = run(
-        &fixture,
-        &(struct node_group_command){.specification = &specification, .input = input, .input_length = SIZE});
-    for (size_t i = 0; i < NODES; i++) {
-        assert_true(node_result_is_good(&results[i]));
-        assert_int_equal(results[i].exit.input_bytes, SIZE);
-        assert_hash(&results[i].output, input, SIZE);
-    }
-    node_results_free(fixture.group, results);
-    /* None at all, and one that nobody reads. */
-    results =
-        run(&fixture,
-            &(struct node_group_command){.specification = &specification, .input = "", .input_length = 0});
-    assert_int_equal(node_results_failure(fixture.group, results, &fixture.failure), 0);
-    node_results_free(fixture.group, results);
-    const char *deaf[] = {"true", NULL};
-    specification.arguments = deaf;
-    results = run(&fixture, &(struct node_group_command){
-                                .specification = &specification, .input = input, .input_length = SIZE});
-    assert_int_equal(node_results_failure(fixture.group, results, &fixture.failure), 0);
-    node_results_free(fixture.group, results);
-    free(input);
-    group_close(&fixture);
-}
-
 /* ---- what goes wrong */
 
 struct awaited {
@@ -406,7 +289,6 @@ struct awaited {
 
 /* What the node has printed beyond what is kept is in its output's file as soon as it is here. */
 static void kill_what_has_begun(struct event_source *self, void *context) {
-    (void)self;
     const struct awaited *awaited = context;
     struct stat status;
     char path[128]; /* group_path() has few, which the test needs meanwhile */
@@ -453,47 +335,7 @@ TEST(an_agent_dies_in_mid_command) {
     group_close(&fixture);
 }
 
-/* When the command of every node has begun. */
-static void stop_it(struct event_source *self, void *context) {
-    (void)self;
-    struct awaited *awaited = context;
-    for (size_t i = 0; i < 4; i++) {
-        char path[128];
-        struct stat status;
-        snprintf(path, sizeof path, "%s/n%zu/pid", awaited->fixture->folder, i + 1);
-        if (stat(path, &status) < 0 || status.st_size == 0)
-            return;
-    }
-    event_loop_stop(awaited->fixture->loop);
-}
-
-TEST(an_interruption_kills_the_commands) {
-    struct group_fixture fixture;
-    group_open(&fixture, 4);
-    struct awaited awaited = {.fixture = &fixture};
-    struct event_source *timer =
-        event_loop_add_timer(fixture.loop, EVENT_MILLISECOND, EVENT_MILLISECOND, stop_it, &awaited);
-    struct numbered numbered = {.script = "echo $$ >pid; exec sleep 61", .refused = SIZE_MAX};
-    struct node_result *results = NULL;
-    struct node_group_command command = {.specify = specify, .context = &numbered};
-    assert_int_equal(node_group_run(fixture.group, &command, &results, &fixture.failure), -EINTR);
-    assert_int_equal(fixture.failure.kind, FAILURE_INTERRUPTED);
-    assert_null(results);
-    event_source_remove(timer);
-    event_loop_resume(fixture.loop);
-    /* The agents are told when the loop turns again, and go on. */
-    results = run_script(&fixture, "cat pid");
-    for (size_t i = 0; i < 4; i++) {
-        pid_t pid = (pid_t)strtol(results[i].output.bytes, NULL, 10);
-        assert_true(pid > 1);
-        assert_true(process_ends(pid));
-    }
-    node_results_free(fixture.group, results);
-    group_close(&fixture);
-}
-
 static void run_within(struct event_source *self, void *context) {
-    (void)self;
     struct awaited *awaited = context;
     struct node_result *results;
     struct numbered numbered = {.script = "true", .refused = SIZE_MAX};

@@ -57,7 +57,6 @@ static int take(size_t node, const char *kind, char *at, void *context, struct f
 }
 
 static bool is_told(size_t node, int status, void *context) {
-    (void)node;
     struct taken *taken = context;
     taken->asked++;
     taken->status = status;

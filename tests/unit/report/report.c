@@ -20,18 +20,9 @@ static struct report *make(void) {
     return report;
 }
 
-static char *print(const struct report *report, bool detail) {
-    char *bytes = NULL;
-    size_t length;
-    FILE *stream = open_memstream(&bytes, &length);
-    report_print(report, stream, detail);
-    fclose(stream);
-    return bytes;
-}
-
 TEST(as_text) {
     cleanup(report_cleanup) struct report *report = make();
-    cleanup_free char *brief = print(report, false), *all = print(report, true);
+    cleanup_free char *brief = report_render(report, false), *all = report_render(report, true);
     assert_string_equal(brief, "usable: error 1.9 %\n"
                                "asymptotic speed  57.1 Gflop/s\n"
                                "group             dahu-3/0\n"
