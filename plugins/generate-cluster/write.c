@@ -107,18 +107,18 @@ static void put_factors(struct writing *writing, const char *term) {
 
 /* The columns of all terms, each once. */
 static void put_columns(struct writing *writing, const struct target *targets) {
-    char seen[COEFFICIENTS_MAX * TERM_MAX] = "*", column[TERM_MAX + 2] = "*";
+    char seen[COEFFICIENTS_MAX * TERM_MAX] = "*", column[TERM_MAX], wrapped[TERM_MAX + 2];
     int power;
     for (size_t i = 0, length = 1; i < writing->cluster->count; i++)
         for (const char *at = targets[i].term; targets[i].kind == TARGET_MEAN && *at; at += *at == '*') {
-            if (!(at = target_factor(at, column + 1, &power)))
+            if (!(at = target_factor(at, column, &power)))
                 break;
-            strcat(column, "*");
-            if (strstr(seen, column))
+            snprintf(wrapped, sizeof wrapped, "*%s*", column);
+            if (strstr(seen, wrapped))
                 continue;
-            put(writing, "%s{\"name\": \"%.*s\", \"unit\": null, \"type\": null}", length > 1 ? ", " : "",
-                (int)strlen(column) - 2, column + 1);
-            length += (size_t)snprintf(seen + length, sizeof seen - length, "%s", column + 1);
+            put(writing, "%s{\"name\": \"%s\", \"unit\": null, \"type\": null}", length > 1 ? ", " : "",
+                column);
+            length += (size_t)snprintf(seen + length, sizeof seen - length, "%s*", column);
         }
 }
 
