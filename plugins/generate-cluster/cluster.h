@@ -13,18 +13,18 @@
 
 #include <assay/predict.h>
 
-enum { COEFFICIENTS_MAX = 64, FACTORS_MAX = 8, WORD_MAX = 256, TERM_MAX = FACTORS_MAX * (WORD_MAX + 16) };
+enum { COEFFICIENTS_MAX = 64, TERM_MAX = 512 };
 
 /* ---- What coefficients are */
 
 /* TERM is a product of columns, SIGMA whether it is the coefficient of the noise and not of the mean. */
 struct target {
     enum { TARGET_NONE, TARGET_MEAN, TARGET_SIGMA } kind;
-    char term[TERM_MAX]; /* "1", "m*n^2" */
-    char columns[FACTORS_MAX][WORD_MAX];
-    int powers[FACTORS_MAX];
-    size_t factor_count;
+    char term[TERM_MAX]; /* "1", "m*n^2"; "": none */
 };
+
+/* The column and power of the factor at AT of a term; where it ends, or NULL: it is none. */
+const char *target_factor(const char *at, char column[static TERM_MAX], int *power);
 
 /* From the NAME of a coefficient, or from AS, what the user says that it is; NULL: nothing. */
 int target_read(const char *name, const char *as, struct target *ret, struct plugin_message *message);

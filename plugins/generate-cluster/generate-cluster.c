@@ -73,7 +73,7 @@ static int check_targets(const struct predict_inputs *inputs, const struct model
                                  as->texts[i]);
     }
     for (size_t i = 0; i < count; i++) {
-        bool found = targets[i].kind != TARGET_SIGMA || targets[i].factor_count == 0;
+        bool found = targets[i].kind != TARGET_SIGMA || strcmp(targets[i].term, "1") == 0;
         means += targets[i].kind == TARGET_MEAN;
         for (size_t k = 0; k < count; k++) {
             bool same = k != i && strcmp(targets[i].term, targets[k].term) == 0;

@@ -91,6 +91,37 @@ int cluster_write_table(struct cluster *cluster, struct predict_output *output,
 
 /* ---- The model */
 
+static bool is_one(const struct target *target) {
+    return strcmp(target->term, "1") == 0;
+}
+
+static void put_factors(struct writing *writing, const char *term) {
+    char column[TERM_MAX];
+    int power;
+    for (const char *at = term; (at = target_factor(at, column, &power)); at++) {
+        put(writing, "{\"column\": \"%s\", \"power\": %d}%s", column, power, *at ? ", " : "");
+        if (!*at)
+            break;
+    }
+}
+
+/* The columns of all terms, each once. */
+static void put_columns(struct writing *writing, const struct target *targets) {
+    char seen[COEFFICIENTS_MAX * TERM_MAX] = "*", column[TERM_MAX], wrapped[TERM_MAX + 2];
+    int power;
+    for (size_t i = 0, length = 1; i < writing->cluster->count; i++)
+        for (const char *at = targets[i].term; targets[i].kind == TARGET_MEAN && *at; at += *at == '*') {
+            if (!(at = target_factor(at, column, &power)))
+                break;
+            snprintf(wrapped, sizeof wrapped, "*%s*", column);
+            if (strstr(seen, wrapped))
+                continue;
+            put(writing, "%s{\"name\": \"%s\", \"unit\": null, \"type\": null}", length > 1 ? ", " : "",
+                column);
+            length += (size_t)snprintf(seen + length, sizeof seen - length, "%s*", column);
+        }
+}
+
 static void put_head(struct writing *writing, const struct target *targets, const char *response) {
     const struct cluster *cluster = writing->cluster;
     const struct predict_source *source = cluster->inputs->sources[0];
@@ -99,7 +130,7 @@ static void put_head(struct writing *writing, const struct target *targets, cons
     time_t now = time(NULL);
     struct tm utc;
     for (size_t i = 0; i < cluster->count; i++)
-        if (targets[i].kind == TARGET_MEAN && targets[i].factor_count == 0)
+        if (targets[i].kind == TARGET_MEAN && is_one(&targets[i]))
             unit = cluster->model->terms[i].unit;
     strftime(created, sizeof created, "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&now, &utc));
     put(writing, "{\n  \"assay_model\": 2,\n  \"kind\": \"linear\",\n  \"response\": {\"name\": ");
@@ -114,23 +145,11 @@ static void put_head(struct writing *writing, const struct target *targets, cons
         put(writing, "%s\n    {\"name\": \"%s\", \"unit\": ", count++ ? "," : "", targets[i].term);
         put_string(writing, cluster->model->terms[i].unit, false);
         put(writing, ", \"factors\": [");
-        for (size_t f = 0; f < targets[i].factor_count; f++)
-            put(writing, "%s{\"column\": \"%s\", \"power\": %d}", f ? ", " : "", targets[i].columns[f],
-                targets[i].powers[f]);
+        put_factors(writing, targets[i].term);
         put(writing, "]}");
     }
     put(writing, "\n  ],\n  \"columns\": [");
-    for (size_t i = 0, count = 0; i < cluster->count; i++)
-        for (size_t f = 0; targets[i].kind == TARGET_MEAN && f < targets[i].factor_count; f++) {
-            bool is_new = true;
-            for (size_t k = 0; k <= i; k++)
-                for (size_t g = 0;
-                     targets[k].kind == TARGET_MEAN && g < (k < i ? targets[k].factor_count : f); g++)
-                    is_new = is_new && strcmp(targets[k].columns[g], targets[i].columns[f]) != 0;
-            if (is_new)
-                put(writing, "%s{\"name\": \"%s\", \"unit\": null, \"type\": null}", count++ ? ", " : "",
-                    targets[i].columns[f]);
-        }
+    put_columns(writing, targets);
     put(writing, "],\n  \"origin\": {\"plugin\": \"generate-cluster\", \"version\": \"0.2.0\", \"engine\": ");
     put_string(writing, cluster->inputs->engine, false);
     put(writing, ", \"created\": \"%s\",\n    \"rows\": 0, \"seed\": %llu, \"folds_columns\": [],\n", created,
@@ -145,33 +164,31 @@ static void put_head(struct writing *writing, const struct target *targets, cons
     put(writing, "  \"units\": {},\n  \"groups\": [");
 }
 
-/* The sigma of the term of coefficient I, or -1. */
-static double sigma_of(const struct cluster *cluster, const struct target *targets, size_t i,
+/* The sigma of TERM, or 0. */
+static double sigma_of(const struct cluster *cluster, const struct target *targets, const char *term,
                        const double *values) {
     for (size_t k = 0; k < cluster->count; k++)
-        if (targets[k].kind == TARGET_SIGMA && strcmp(targets[k].term, targets[i].term) == 0)
+        if (targets[k].kind == TARGET_SIGMA && strcmp(targets[k].term, term) == 0)
             return values[k];
-    return -1;
+    return 0;
 }
 
 static void put_noise(struct writing *writing, const struct target *targets, const double *values) {
     const struct cluster *cluster = writing->cluster;
-    double constant = 0;
     bool any = false, grows = false;
     for (size_t k = 0; k < cluster->count; k++)
         if (targets[k].kind == TARGET_SIGMA) {
             any = true;
-            grows = grows || targets[k].factor_count > 0;
-            constant = targets[k].factor_count == 0 ? values[k] : constant;
+            grows = grows || !is_one(&targets[k]);
         }
     if (!any)
         return;
     put(writing, ", \"noise\": {\"kind\": \"%s\", \"distribution\": \"normal\", \"constant\": %.17g",
-        grows ? "N-2" : "N-1", constant);
+        grows ? "N-2" : "N-1", sigma_of(cluster, targets, "1", values));
     for (size_t i = 0, count = 0; grows && i < cluster->count; i++)
         if (targets[i].kind == TARGET_MEAN)
             put(writing, "%s%.17g", count++ ? ", " : ", \"coefficients\": [",
-                targets[i].factor_count ? fmax(0, sigma_of(cluster, targets, i, values)) : 0);
+                is_one(&targets[i]) ? 0 : sigma_of(cluster, targets, targets[i].term, values));
     put(writing, "%s}", grows ? "]" : "");
 }
 
