@@ -4,6 +4,7 @@
 #include "engine/foundation/file.h"
 
 #include <errno.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -35,6 +36,13 @@ int output_check_apart(const char *one, const char *other, struct failure *failu
     if (!one || !other || !(file_is_same(one, other) || would_be_same(one, other)))
         return 0;
     return failure_input(failure, NULL, 0, 0, "'%s' and '%s' are one file; expected two outputs", one, other);
+}
+
+void output_json(const cJSON *value, bool pretty) {
+    cleanup(text_clear) struct text text;
+    text_init(&text, SIZE_MAX / 2);
+    json_print(value, pretty, &text);
+    puts(text.bytes);
 }
 
 int output_flush(void) {

@@ -2,8 +2,10 @@
 #ifndef ASSAY_COMMAND_LINE_OUTPUT_H
 #define ASSAY_COMMAND_LINE_OUTPUT_H
 
+#include "engine/documents/json.h"
 #include "engine/foundation/failure.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 
 /* Refuses an OUTPUT that is one of the COUNT INPUTS, by whatever name or link: it would be overwritten. "-"
@@ -13,6 +15,9 @@ int output_check(const char *output, const char *const *inputs, size_t count, st
 /* Refuses two outputs that are one file, by whatever name, whether it is there yet or not. NULL is nothing.
  */
 int output_check_apart(const char *one, const char *other, struct failure *failure);
+
+/* VALUE and a newline, on one line or, PRETTY, on many, to standard output. */
+void output_json(const cJSON *value, bool pretty);
 
 /* fflush(stdout) that keeps the reason: stdio itself says only once why a write failed. 0, or the negative
  * errno of the first failure that one of these calls met. */
