@@ -1,4 +1,5 @@
 /* assay archive: lists, prints, extracts and verifies sealed runs. */
+#include "engine/command-line/output.h"
 #include "engine/command-line/shown.h"
 #include "engine/command-line/verb.h"
 
@@ -47,10 +48,7 @@ static void add_head(struct report_section *to, const struct archive_reader *arc
 
 static void print_json(const struct report *report, bool pretty) {
     cleanup(json_cleanup) cJSON *object = report_json(report);
-    cleanup(text_clear) struct text text;
-    text_init(&text, SIZE_MAX / 2);
-    json_print(object, pretty, &text);
-    puts(text.bytes);
+    output_json(object, pretty);
 }
 
 /* ---- list */

@@ -1,5 +1,6 @@
 /* assay experiments: which experiments there are, what one declares, and a folder to begin one's own with. */
 #include "engine/command-line/experiments.h"
+#include "engine/command-line/output.h"
 
 #include "engine/documents/json.h"
 #include "engine/foundation/cleanup.h"
@@ -12,13 +13,6 @@
 
 static void free_experiment(struct experiment **experiment) {
     experiment_free(*experiment);
-}
-
-static void print_json(const cJSON *value) {
-    cleanup(text_clear) struct text text;
-    text_init(&text, SIZE_MAX / 2);
-    json_print(value, true, &text);
-    puts(text.bytes);
 }
 
 /* ---- The list */
@@ -76,7 +70,7 @@ static int list_all(const struct verb_arguments *arguments, struct failure *fail
     if (r < 0)
         return r;
     if (verb_switch(arguments, "--json")) {
-        print_json(list);
+        output_json(list, true);
         return 0;
     }
     page_line(&page, "%s",
@@ -100,7 +94,7 @@ static int show(const struct verb_arguments *arguments, struct failure *failure)
     if (verb_switch(arguments, "--json")) {
         cleanup(json_cleanup) cJSON *object = json_from_node(experiment->document->root);
         json_add_string(object, "folder", experiment->folder);
-        print_json(object);
+        output_json(object, true);
     } else {
         experiments_print(experiment);
     }

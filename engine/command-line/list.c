@@ -1,4 +1,5 @@
 /* assay list: a line for each run. */
+#include "engine/command-line/output.h"
 #include "engine/command-line/run-list.h"
 #include "engine/command-line/status-describe.h"
 #include "engine/command-line/verb.h"
@@ -128,10 +129,7 @@ static void print_json(const struct table *table) {
         }
         cJSON_AddItemToArray(array, report_json(report));
     }
-    cleanup(text_clear) struct text text;
-    text_init(&text, SIZE_MAX / 2);
-    json_print(array, true, &text);
-    puts(text.bytes);
+    output_json(array, true);
 }
 
 /* ---- The command ------------------------------------------------------------------------------- */

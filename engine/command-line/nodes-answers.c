@@ -1,5 +1,7 @@
 #include "engine/command-line/nodes-answers.h"
 
+#include "engine/command-line/output.h"
+
 #include "engine/command-line/shown.h"
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/clock.h"
@@ -11,13 +13,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-void nodes_print_json(const cJSON *value) {
-    cleanup(text_clear) struct text text;
-    text_init(&text, SIZE_MAX / 2);
-    json_print(value, false, &text);
-    puts(text.bytes);
-}
 
 static double seconds_of(const struct node_result *result) {
     int64_t ns; /* the node says when; no command takes as long as overflows */
@@ -70,7 +65,7 @@ static void print_result_json(const struct nodes *nodes, size_t node, const stru
         add_stream(object, "stdout", &result->output);
         add_stream(object, "stderr", &result->error);
     }
-    nodes_print_json(object);
+    output_json(object, false);
 }
 
 /* ---- for people */

@@ -16,7 +16,4 @@ struct nodes_answers_style {
 void nodes_answers_print(const struct nodes *nodes, const struct node_result *results, size_t round,
                          const struct nodes_answers_style *style);
 
-/* VALUE on a line. */
-void nodes_print_json(const cJSON *value);
-
 #endif

@@ -177,7 +177,7 @@ static void print_summary_json(const struct nodes *nodes, const struct rounds *r
     json_add_double(object, "most_seconds", rounds->seconds[rounds->count - 1]);
     if (rounds->failure.code < 0)
         json_add_string(object, "failure", rounds->failure.text);
-    nodes_print_json(line);
+    output_json(line, false);
 }
 
 static void print_summary(const struct nodes *nodes, const struct request *request, struct rounds *rounds) {

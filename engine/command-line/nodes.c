@@ -1,6 +1,7 @@
 /* assay nodes: commands and files on many nodes at once, over ssh. */
 #include "engine/command-line/nodes.h"
 
+#include "engine/command-line/output.h"
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/memory.h"
 
@@ -153,21 +154,18 @@ size_t nodes_count_good(const struct nodes *nodes) {
     return good;
 }
 
-static int print_answers(const struct nodes *nodes, bool json, struct failure *failure) {
+static void print_answers(const struct nodes *nodes, bool json) {
     cleanup_free const char **names = names_of(nodes);
     if (json) {
         for (size_t i = 0; nodes->sections && i < node_group_count(nodes->group); i++)
             if (nodes->failures[i].code < 0)
                 report_text(nodes->sections[i], "failure", NULL, nodes->failures[i].text, true);
-        cleanup(text_clear) struct text text;
-        text_init(&text, SIZE_MAX / 2);
-        int r = report_print_json(nodes->report, &text, failure);
-        fputs(r == 0 ? text.bytes : "", stdout);
-        return r;
+        cleanup(json_cleanup) cJSON *object = report_json(nodes->report);
+        output_json(object, true);
+        return;
     }
     report_fold(nodes->report->root, nodes->answers, names);
     report_print(nodes->report, stdout, false);
-    return 0;
 }
 
 /* ---- the actions */
@@ -188,8 +186,7 @@ static int act(const struct frame *frame, struct nodes *nodes, const struct verb
     int r = frame->act(nodes, arguments, failure);
     nodes_doing(nodes, NULL);
     /* What was done before a failure of all is worth to be known too. */
-    int printed = print_answers(nodes, verb_switch(arguments, "--json"), r < 0 ? NULL : failure);
-    r = r < 0 ? r : printed;
+    print_answers(nodes, verb_switch(arguments, "--json"));
     return r < 0 ? r : merge_failures(nodes, frame->doing, failure);
 }
 

@@ -72,6 +72,13 @@ bool output_is_unicode(void) {
     return false;
 }
 
+void output_json(const cJSON *value, bool pretty) {
+    cleanup(text_clear) struct text text;
+    text_init(&text, SIZE_MAX / 2);
+    json_print(value, pretty, &text);
+    puts(text.bytes);
+}
+
 int output_flush(void) {
     static int first; /* there is one standard output */
     if (fflush(stdout) != 0 && first == 0)

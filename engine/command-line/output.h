@@ -2,9 +2,11 @@
 #ifndef ASSAY_COMMAND_LINE_OUTPUT_H
 #define ASSAY_COMMAND_LINE_OUTPUT_H
 
+#include "engine/documents/json.h"
 #include "engine/foundation/failure.h"
 #include "engine/report/report.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 
 /* Refuses an OUTPUT that is one of the COUNT INPUTS, by whatever name or link: it would be overwritten. "-"
@@ -22,6 +24,8 @@ int output_table(const struct report_table *table, const char *output, struct fa
 
 /* Whether the locale of the environment has more characters than ASCII. */
 bool output_is_unicode(void);
+/* VALUE and a newline, on one line or, PRETTY, on many, to standard output. */
+void output_json(const cJSON *value, bool pretty);
 
 /* fflush(stdout) that keeps the reason: stdio itself says only once why a write failed. 0, or the negative
  * errno of the first failure that one of these calls met. */

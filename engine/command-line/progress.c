@@ -75,10 +75,7 @@ static void print_json(struct progress *progress, const struct run_event *event)
         json_add_double(object, "units_per_second", event->rate);
         json_add_double(object, "seconds_left", event->seconds_left >= 0 ? event->seconds_left : NAN);
     }
-    cleanup(text_clear) struct text line;
-    text_init(&line, SIZE_MAX / 2);
-    json_print(object, false, &line);
-    puts(line.bytes);
+    output_json(object, false);
     (void)output_flush(); /* main says when it fails */
 }
 

@@ -9,7 +9,8 @@
 #include "engine/documents/csv-reader.h"
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/number.h"
-#include "tests/fuzz/pieces.h"
+#include "tests/fuzz/fuzz.h"
+#include "tests/pieces.h"
 #include "tests/unit/documents/missing-number.h"
 
 #include <math.h>

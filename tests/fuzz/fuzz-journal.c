@@ -10,7 +10,8 @@
 #include "engine/foundation/text.h"
 #include "engine/run/record/history.h"
 #include "engine/run/record/journal.h"
-#include "tests/fuzz/pieces.h"
+#include "tests/fuzz/fuzz.h"
+#include "tests/pieces.h"
 
 #include <inttypes.h>
 #include <math.h>

@@ -4,6 +4,7 @@
 #include "engine/documents/csv-reader.h"
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/file.h"
+#include "tests/pieces.h"
 #include "tests/test.h"
 
 #include <fcntl.h>
@@ -11,21 +12,6 @@
 #include <unistd.h>
 
 /* ---- Reading ------------------------------------------------------------------------------------ */
-
-struct pieces {
-    const char *bytes;
-    size_t left, size;
-};
-
-static int64_t read_piece(void *context, char *buffer, size_t room) {
-    struct pieces *pieces = context;
-    size_t step = pieces->size < room ? pieces->size : room;
-    step = step < pieces->left ? step : pieces->left;
-    memcpy(buffer, pieces->bytes, step);
-    pieces->bytes += step;
-    pieces->left -= step;
-    return (int64_t)step;
-}
 
 /* All rows as text: fields in brackets, each with its column, "q" when it was quoted; rows begin with their
  * line. */

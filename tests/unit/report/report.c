@@ -58,7 +58,7 @@ TEST(tables_as_csv_and_without_a_head) {
     text_init(&csv, 1 << 16);
     assert_int_equal(report_table_append_csv(table, &csv, NULL), 0);
     assert_string_equal(csv.bytes, "place,nothing,n\n\"a,\033b\",,0.1\n");
-    cleanup_free char *text = print(report, false);
+    cleanup_free char *text = report_render(report, false);
     assert_string_equal(text, "a,\\x1bb\n");
 }
 

@@ -1,8 +1,10 @@
-/* What the targets share that read a stream: the bytes come in pieces of one size. */
-#ifndef ASSAY_TESTS_FUZZ_PIECES_H
-#define ASSAY_TESTS_FUZZ_PIECES_H
+/* What tests share that read a stream: the bytes come in pieces of one size. */
+#ifndef ASSAY_TESTS_PIECES_H
+#define ASSAY_TESTS_PIECES_H
 
-#include "tests/fuzz/fuzz.h"
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
 
 struct pieces {
     const char *bytes;
