@@ -15,15 +15,18 @@
 static int64_t virtual_now_ns = VIRTUAL_CLOCK_START;
 
 static inline int64_t virtual_wall_ns(void *context) {
+    (void)context;
     return VIRTUAL_CLOCK_WALL_START + virtual_now_ns - VIRTUAL_CLOCK_START;
 }
 
 static inline int64_t virtual_monotonic_ns(void *context) {
+    (void)context;
     return virtual_now_ns;
 }
 
 /* Nothing will ever happen where there is no deadline: better an end than a wait. */
 static inline void virtual_pass(void *context, int64_t deadline_ns) {
+    (void)context;
     if (deadline_ns == INT64_MAX)
         abort();
     virtual_now_ns = deadline_ns;

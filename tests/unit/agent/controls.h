@@ -21,6 +21,7 @@ static char machine_program[512], machine_root[64];
 static struct text tool_output, tool_words; /* of the last tool */
 
 static inline int machine_setup(void **state) {
+    (void)state;
     /* In memory where that can be: a tree is made and compared often. */
     snprintf(machine_root, sizeof machine_root, "%s/assay-test-XXXXXX",
              access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp");
@@ -30,6 +31,7 @@ static inline int machine_setup(void **state) {
 }
 
 static inline int machine_teardown(void **state) {
+    (void)state;
     char errors[128];
     snprintf(errors, sizeof errors, "%s.err", machine_root);
     unlink(errors); /* of a tool that was started and killed */

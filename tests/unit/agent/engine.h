@@ -312,6 +312,7 @@ static inline void find_program(void) {
 }
 
 static inline int set_up(void **state) {
+    (void)state;
     find_program();
     snprintf(folder, sizeof folder, "/tmp/assay-test-XXXXXX");
     return mkdtemp(folder) ? 0 : -1;
@@ -344,6 +345,7 @@ static inline void hurry_end(void) {
 }
 
 static inline int tear_down(void **state) {
+    (void)state;
     hurry_end();
     return file_remove_tree(folder, NULL);
 }

@@ -46,12 +46,14 @@ static void scripted_fail(struct scripted *scripted, int code, const char *sente
 }
 
 static void scripted_on_end(struct event_source *self, void *context) {
+    (void)self;
     struct scripted *scripted = context;
     bool asked = scripted->head.state == TRANSPORT_CLOSING;
     transport_set_state(&scripted->head, TRANSPORT_CLOSED, asked ? NULL : &scripted->failure);
 }
 
 static void scripted_on_child(struct event_source *self, const struct event_child_exit *exit, void *context) {
+    (void)self;
     struct scripted *scripted = context;
     scripted->child = NULL;
     scripted->relay = 0;
@@ -79,6 +81,8 @@ static void scripted_read_line(struct scripted *scripted) {
 }
 
 static void scripted_on_socket(struct event_source *self, int descriptor, unsigned events, void *context) {
+    (void)self;
+    (void)descriptor;
     struct scripted *scripted = context;
     struct transport *head = &scripted->head;
     if (events & EVENT_HANGUP)
@@ -120,10 +124,12 @@ static int scripted_spawn(struct scripted *scripted) {
 }
 
 static void scripted_on_delay(struct event_source *self, void *context) {
+    (void)self;
     scripted_spawn(context);
 }
 
 static int scripted_start(struct transport *transport, struct failure *failure) {
+    (void)failure;
     struct scripted *scripted = (struct scripted *)transport;
     struct script *script = scripted->script;
     scripted->end = event_loop_add_deferred(transport->loop, scripted_on_end, scripted);
@@ -211,6 +217,7 @@ static struct transport *scripted_new(struct event_loop *loop, struct script *sc
 }
 
 static int scripted_renew(struct transport *old, struct transport **ret, struct failure *failure) {
+    (void)failure;
     *ret = scripted_new(old->loop, ((struct scripted *)old)->script);
     (*ret)->resumed = true;
     return 0;

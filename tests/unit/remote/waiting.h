@@ -68,6 +68,7 @@ static inline int agent_link_wait_ready(struct agent_link *link, struct failure 
 }
 
 static inline void wait_on_too_long(struct event_source *self, void *context) {
+    (void)self;
     bool *too_long = context;
     *too_long = true;
 }
@@ -99,6 +100,7 @@ static inline int agent_link_close_and_wait(struct agent_link *link, int64_t tim
 
 static inline void wait_on_facts(struct agent_link *link, struct node_facts *facts,
                                  const struct failure *failure, void *context) {
+    (void)link;
     struct waiting *waiting = context;
     waiting->facts = facts;
     wait_note(waiting, failure);
@@ -116,6 +118,7 @@ static inline int agent_link_inspect_and_wait(struct agent_link *link, struct no
 
 static inline void wait_on_bytes(struct agent_link *link, const char *bytes, size_t length,
                                  const struct failure *failure, void *context) {
+    (void)link;
     struct waiting *waiting = context;
     wait_note(waiting, failure);
     if (!failure && text_append(waiting->bytes, bytes, length) < 0)
@@ -131,6 +134,7 @@ static inline int agent_link_read_file_and_wait(struct agent_link *link, const c
 }
 
 static inline void wait_on_done(struct agent_link *link, const struct failure *failure, void *context) {
+    (void)link;
     wait_note(context, failure);
 }
 
@@ -143,6 +147,7 @@ static inline int agent_link_make_folder_and_wait(struct agent_link *link, const
 
 static inline void wait_on_statistics(struct agent_link *link, const struct agent_statistics *statistics,
                                       const struct failure *failure, void *context) {
+    (void)link;
     struct waiting *waiting = context;
     if (statistics)
         waiting->statistics = *statistics;
@@ -161,6 +166,7 @@ static inline int agent_link_statistics_and_wait(struct agent_link *link, struct
 
 static inline void wait_on_clock(struct agent_link *link, const struct agent_clock *clock,
                                  const struct failure *failure, void *context) {
+    (void)link;
     struct waiting *waiting = context;
     if (clock)
         waiting->clock = *clock;
@@ -197,12 +203,14 @@ struct waited_run {
 
 static inline void on_started_run(struct remote_command *command, const struct remote_start *start,
                                   void *context) {
+    (void)command;
     struct waited_run *run = context;
     run->start = *start;
 }
 
 static inline void on_output_of_run(struct remote_command *command, enum remote_stream stream,
                                     const char *bytes, size_t length, void *context) {
+    (void)command;
     struct waited_run *run = context;
     assert_int_equal(text_append(&run->streams[stream == REMOTE_STDOUT ? 0 : 1], bytes, length), 0);
 }
@@ -227,6 +235,7 @@ static inline void on_drained_run(struct remote_command *command, void *context)
 
 static inline void on_exit_of_run(struct remote_command *command, const struct remote_exit *exit,
                                   const struct failure *failure, void *context) {
+    (void)command;
     struct waited_run *run = context;
     if (exit)
         run->exit = *exit;
