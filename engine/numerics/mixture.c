@@ -292,12 +292,11 @@ static void swap(struct search *search, const struct points *points, struct stat
     factorise_all(search, state);
 }
 
-/* A few starts, and swaps from the best of them. */
+/* The best of so many starts and HERE, then swaps from there on. */
 static int look_once(struct search *search, const struct points *points, size_t starts, size_t swaps,
                      double *distances, struct state *tried, struct state *here) {
-    here->log_likelihood = -INFINITY;
-    for (size_t i = 0; i <= starts + swaps; i++) {
-        if (i <= starts) {
+    for (size_t i = 0; i < starts + swaps; i++) {
+        if (i < starts) {
             make_parts(search, points, i ? distances : NULL);
             if (!from_parts(search, points, tried))
                 continue;
@@ -327,11 +326,15 @@ static int look(struct search *search, struct state *best) {
     size_t chains =
         starts < 2 * CHAINS ? 1 : CHAINS; /* a chain of swaps may end in a maximum that none leads out of */
     for (size_t chain = 0; chain < chains; chain++) {
-        if (look_once(search, points, starts / chains, swaps / chains, distances, &tried, &here) < 0)
+        here.log_likelihood = -INFINITY;
+        if (look_once(search, points, starts / chains + 1, swaps / chains / 2, distances, &tried, &here) < 0)
             return -ENOMEM;
         if (here.log_likelihood > best->log_likelihood)
             state_copy(search, &here, best);
     }
+    /* The other half of the swaps begins at the best of them. */
+    if (look_once(search, points, 0, swaps / 2, distances, &tried, best) < 0)
+        return -ENOMEM;
     if (!isfinite(best->log_likelihood))
         return -EDOM;
     if (points == &search->coarse && climb(search, points, LONG_STEPS, 1e-6, best) < 0)

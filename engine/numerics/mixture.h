@@ -6,8 +6,8 @@
  * The likelihood has many maxima. The search begins at quantiles and at centres drawn by k-means++ (D.
  * Arthur, S. Vassilvitskii, SODA 2007), and goes on from the best by taking a component away and putting one
  * elsewhere (Q. Zhao et al., IEEE TNNLS 23 (2012), 1190: random swap; at times two at once), from 10 starts
- * on in five chains. Much of that is done on at most 1,024 points which stand for neighbours. The same
- * values, request and seed give the same mixture. Values are scaled to mean 0 and covariance 1 first, so
+ * on half of it in five chains. Much of that is done on at most 1,024 points which stand for neighbours. The
+ * same values, request and seed give the same mixture. Values are scaled to mean 0 and covariance 1 first, so
  * units do not matter.
  */
 #ifndef ASSAY_NUMERICS_MIXTURE_H

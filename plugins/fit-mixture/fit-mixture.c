@@ -17,7 +17,7 @@ static const struct plugin_parameter parameters[] = {
                     .whole = true, .help = "how many normals; 0: as many as the least BIC has"},
     [MOST] = {"most", PLUGIN_NUMBER, "1", .fallback = "8", .minimum = 1, .maximum = COMPONENTS_MAX,
               .whole = true, .help = "up to how many BIC is computed for"},
-    [STARTS] = {"starts", PLUGIN_NUMBER, "1", .fallback = "20", .minimum = 1, .maximum = 1000, .whole = true,
+    [STARTS] = {"starts", PLUGIN_NUMBER, "1", .fallback = "40", .minimum = 1, .maximum = 1000, .whole = true,
                 .help = "where the search begins, in so many drawn places; 20 swaps for each follow"},
     [FLOOR] = {"floor", PLUGIN_NUMBER, "1", .fallback = "0.001", .minimum = 1e-6, .maximum = 1,
                .help = "least standard deviation of a component, relative to that of all values"},
