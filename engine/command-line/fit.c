@@ -348,7 +348,7 @@ const struct verb verb_fit = {
         "\n"
         "    assay fit dgemm.zip -o dgemm-model.json\n"
         "    assay fit calls.csv --response duration --terms M-2 --by host,core\n"
-        "    assay fit linear a.csv b.csv --terms '1 + size + size^2' --weights 1/size^2 --json\n"
+        "    assay fit linear a.csv b.csv --terms '1 + size' --weights 1/size^2 --json\n"
         "    zcat calls.csv.gz | assay fit - --columns size,duration --terms 1+size\n"
         "    assay fit alternatives dgemm.zip --by node,core\n"
         "    assay fit compare monday.json tuesday.json --data wednesday.zip\n",

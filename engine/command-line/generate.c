@@ -23,7 +23,7 @@ const struct verb verb_generate = {
         "'cluster' draws machines from a model of the kind 'population', which 'assay fit population' "
         "writes.\n"
         "\n"
-        "    assay generate cluster population.json --set nodes=1024 --seed 7 -o cluster.csv\n",
+        "    assay generate cluster machines.json --set nodes=1024 --seed 7 -o new.csv\n",
     .options = prediction_command_options,
     .operands_least = 1,
     .operands_most = SIZE_MAX,

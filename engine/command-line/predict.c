@@ -98,7 +98,7 @@ const struct verb verb_predict = {
         "\n"
         "    assay predict hpl dgemm.json --set N=20000 --set NB=128,256 \\\n"
         "        --set P=4 --set Q=4 --set latency=1us --set bandwidth=10GB/s\n"
-        "    assay predict hpl dgemm.json --scenario scenarios.csv --draws 200 -o prediction.csv\n",
+        "    assay predict hpl dgemm.json --scenario runs.csv --draws 200 -o out.csv\n",
     .options = options,
     .operands_least = 1,
     .operands_most = SIZE_MAX,
