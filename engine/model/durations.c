@@ -57,7 +57,7 @@ int durations_predict(const char *file, const struct design *design, double *ret
     cleanup(model_file_cleanup) struct model *model = NULL;
     cleanup(evaluator_cleanup) struct evaluator *evaluator = NULL;
     struct extrapolation_tally tally = {0};
-    double scale;
+    double scale = 1;
     int r = model_file_read(file, &model, failure);
     r = r < 0 ? r : check_unit(model, &scale, failure);
     r = r < 0 ? r : evaluator_new(model, &evaluator, failure);

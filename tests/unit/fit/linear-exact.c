@@ -66,8 +66,8 @@ static double number(const struct document_node *node, const char *key) {
 
 static void compare(double found, double expected, double tolerance, const char *what, const char *group) {
     compared++;
-    char name[256];
-    snprintf(name, sizeof name, "%s of %s", what, group);
+    char name[512];
+    snprintf(name, sizeof name, "%.200s of %.200s", what, group);
     assert_close(found, expected, tolerance, name);
 }
 
