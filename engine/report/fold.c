@@ -102,7 +102,7 @@ static void fold_pairs(struct report_section *into, const struct report_section 
     for (size_t i = 0; i < folding.values.count; i++) {
         const struct item *item = folding.groups[i].item;
         cleanup_free char *text = tree_pair_text(item), *line = with_names(&folding, i, text);
-        report_text(into, NULL, is_first_of_key(&folding, i) ? item->label : "", line, false);
+        report_text(into, NULL, is_first_of_key(&folding, i) ? item->label : " ", line, false);
     }
 }
 
