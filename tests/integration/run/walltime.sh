@@ -80,27 +80,26 @@ check "units that are known to take longer than what is left are not begun" test
 check "... that is said" grep -q "no further unit would end in time" "$scratch/err"
 is_partial 1 10 deadline
 cat >"$scratch/model.json" <<'EOF'
-{"assay_model": 1, "kind": "linear", "response": {"name": "took", "unit": "ms"},
- "formula": [{"name": "1", "unit": "ms", "factors": []}, {"name": "n", "unit": "ms", "factors": [{"factor": "n", "power": 1}]}],
- "factors": [{"name": "n", "unit": null}], "weights": null, "by": ["node"],
- "origin": {"plugin": "fit-linear", "version": "1", "engine": "1", "created": "2026-01-01T00:00:00Z", "rows": 9,
-            "inputs": [{"file": "a", "sha256": "0000000000000000000000000000000000000000000000000000000000000000", "run_id": null, "rows": 9}]},
+{"assay_model": 2, "kind": "linear", "response": {"name": "took", "unit": "ms"}, "weights": null, "by": ["node"],
+ "terms": [{"name": "1", "unit": "ms", "factors": []}, {"name": "n", "unit": "ms", "factors": [{"column": "n", "power": 1}]}],
+ "columns": [{"name": "n", "unit": null, "type": null}],
+ "origin": {"plugin": "fit-linear", "version": "1", "engine": "1", "created": "2026-01-01T00:00:00Z", "rows": 18, "seed": 1,
+            "settings": {}, "inputs": []}, "units": {},
  "groups": [
-  {"labels": {"node": "a"}, "n": 9, "notes": [], "terms": [
-   {"name": "1", "unit": "ms", "estimate": 1, "standard_error": 1, "t": 1, "p": 1},
-   {"name": "n", "unit": "ms", "estimate": 1, "standard_error": 1, "t": 1, "p": 1}], "covariance": null,
-   "domain": [{"name": "n", "minimum": 1, "maximum": 9}]},
-  {"labels": {"node": "b"}, "n": 9, "notes": [], "terms": [
-   {"name": "1", "unit": "ms", "estimate": 100000, "standard_error": 1, "t": 1, "p": 1},
-   {"name": "n", "unit": "ms", "estimate": 1, "standard_error": 1, "t": 1, "p": 1}], "covariance": null,
-   "domain": [{"name": "n", "minimum": 1, "maximum": 9}]}], "skipped": []}
+  {"labels": {"node": "a"}, "rows": 9, "values": {}, "notes": [], "parts": [{"kind": "whole", "estimates": [
+   {"term": "1", "estimate": 1, "standard_error": 1, "t": 1, "p": 1},
+   {"term": "n", "estimate": 1, "standard_error": 1, "t": 1, "p": 1}], "covariance": null, "values": {}, "domain": {"n": [1, 9]}}]},
+  {"labels": {"node": "b"}, "rows": 9, "values": {}, "notes": [], "parts": [{"kind": "whole", "estimates": [
+   {"term": "1", "estimate": 100000, "standard_error": 1, "t": 1, "p": 1},
+   {"term": "n", "estimate": 1, "standard_error": 1, "t": 1, "p": 1}], "covariance": null, "values": {}, "domain": {"n": [1, 9]}}]}],
+ "skipped": []}
 EOF
 naps modelled 1 10 'walltime: {margin: 10 s, model: model.json}'
 limited modelled --until 90s
 check "a model says so, too, by its slowest group" test "$(lines_of results/results.csv)" -eq 0
 is_partial 1 10 deadline
-sed -i 's/"unit": "ms"/"unit": "By"/; s/"factor": "n"/"factor": "m"/' "$scratch/model.json"
-refuse "a model whose response is no time is refused" 2 "model.json: the model's response 'took' has the unit 'By', expected a time" \
+sed -i 's/"unit": "ms"/"unit": "By"/; s/"column": "n"/"column": "m"/; s/"columns": \[{"name": "n"/"columns": [{"name": "m"/' "$scratch/model.json"
+refuse "a model whose response is no time is refused" 2 "model.json: the model's response 'took' has the unit 'By'; expected a time" \
     "$ASSAY" run "$scratch/modelled.yaml" -o "$scratch/never"
 sed -i 's/"unit": "By"/"unit": "ms"/' "$scratch/model.json"
 refuse "so is one that needs what the design does not have" 2 "the model needs 'm', which is no column of the design" \
