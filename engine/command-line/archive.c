@@ -1,7 +1,7 @@
 /* assay archive: lists, prints, extracts and verifies sealed runs. */
 #include "engine/command-line/output.h"
-#include "engine/command-line/shown.h"
 #include "engine/command-line/verb.h"
+#include "engine/report/shown.h"
 
 #include "archive-format/reader.h"
 #include "engine/documents/json.h"

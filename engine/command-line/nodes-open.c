@@ -1,7 +1,6 @@
 /* From the options of `assay nodes` to nodes that are connected, and back. */
 #include "engine/command-line/nodes.h"
 
-#include "engine/command-line/shown.h"
 #include "engine/documents/unit.h"
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/clock.h"
@@ -9,6 +8,7 @@
 #include "engine/foundation/memory.h"
 #include "engine/foundation/number.h"
 #include "engine/remote/launch/agent-transport.h"
+#include "engine/report/shown.h"
 
 #include <errno.h>
 #include <inttypes.h>

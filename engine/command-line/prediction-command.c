@@ -1,11 +1,11 @@
 #include "engine/command-line/prediction-command.h"
 
 #include "engine/command-line/output.h"
-#include "engine/command-line/shown.h"
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/file.h"
 #include "engine/foundation/memory.h"
 #include "engine/foundation/number.h"
+#include "engine/report/shown.h"
 
 #include <stdio.h>
 #include <stdlib.h>
