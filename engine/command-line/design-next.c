@@ -259,10 +259,7 @@ static int write_results(const struct verb_arguments *arguments, const struct ne
         return to_file ? 0
                        : design_write(next->candidates, &order, STDOUT_FILENO, "standard output", failure);
     }
-    text_reset(&text);
-    r = report_print_json(report, &text, failure);
-    fputs(r < 0 ? "" : text.bytes, stdout);
-    return r;
+    return output_report(report, true, false, failure);
 }
 
 static void free_model(struct model **model) {
