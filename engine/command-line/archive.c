@@ -1,7 +1,7 @@
 /* assay archive: lists, prints, extracts and verifies sealed runs. */
 #include "engine/command-line/output.h"
-#include "engine/command-line/shown.h"
 #include "engine/command-line/verb.h"
+#include "engine/report/shown.h"
 
 #include "archive-format/reader.h"
 #include "engine/documents/json.h"
@@ -243,9 +243,7 @@ static const struct verb_action actions[] = {
 };
 
 static int run(const struct verb_arguments *arguments, struct failure *failure) {
-    const struct verb_action *action = NULL;
-    int r = verb_choose(arguments, actions, arguments->operands[0], &action, failure);
-    return r < 0 ? r : action->run(arguments, failure);
+    return verb_act(arguments, actions, arguments->operands[0], failure);
 }
 
 static const struct verb_option options[] = {

@@ -113,22 +113,19 @@ static void find_origin(struct found_experiment *found, const struct model *mode
 
 static int read_limits(const struct verb_arguments *arguments, struct next_request *ret,
                        struct failure *failure) {
-    const char *budget = verb_value(arguments, "--budget"), *rows = verb_value(arguments, "--rows"),
-               *criterion = verb_value(arguments, "--criterion");
+    const char *budget = verb_value(arguments, "--budget"), *criterion = verb_value(arguments, "--criterion");
     uint64_t count = budget ? OPTIMAL_ROWS_MAX : ROWS_USUAL;
     ret->budget = INFINITY;
     if (budget && (!unit_parse(budget, UNIT_TIME, &ret->budget) || !(ret->budget > 0) || isinf(ret->budget)))
         return failure_input(failure, NULL, 0, 0, "--budget '%.64s', expected %s above 0", budget,
                              unit_expectation(UNIT_TIME));
-    if (rows && (!number_parse_uint64(rows, strlen(rows), &count) || count < 1 || count > OPTIMAL_ROWS_MAX))
-        return failure_input(failure, NULL, 0, 0, "--rows '%.64s', expected a whole number from 1 to %d",
-                             rows, OPTIMAL_ROWS_MAX);
     if (criterion && strcmp(criterion, "d") != 0 && strcmp(criterion, "i") != 0)
         return failure_input(
             failure, NULL, 0, 0,
             "--criterion '%.64s', expected i (the average variance of the prediction) or d (the "
             "coefficients)",
             criterion);
+    int r = verb_count(arguments, "--rows", 1, OPTIMAL_ROWS_MAX, &count, failure);
     ret->rows_most = count;
     ret->criterion = criterion && criterion[0] == 'd' ? OPTIMAL_D : OPTIMAL_I;
     ret->distinct = verb_switch(arguments, "--distinct");
@@ -136,7 +133,7 @@ static int read_limits(const struct verb_arguments *arguments, struct next_reque
     ret->weights = verb_value(arguments, "--weights");
     ret->group = verb_value(arguments, "--group");
     ret->candidates = verb_value(arguments, "--candidates");
-    return 0;
+    return r;
 }
 
 /* ---- The report */
@@ -259,10 +256,7 @@ static int write_results(const struct verb_arguments *arguments, const struct ne
         return to_file ? 0
                        : design_write(next->candidates, &order, STDOUT_FILENO, "standard output", failure);
     }
-    text_reset(&text);
-    r = report_print_json(report, &text, failure);
-    fputs(r < 0 ? "" : text.bytes, stdout);
-    return r;
+    return output_report(report, true, false, failure);
 }
 
 static void free_model(struct model **model) {

@@ -2,13 +2,13 @@
 
 #include "engine/command-line/output.h"
 #include "engine/command-line/progress.h"
-#include "engine/command-line/shown.h"
 #include "engine/command-line/until.h"
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/clock.h"
 #include "engine/foundation/file.h"
 #include "engine/foundation/memory.h"
 #include "engine/model/durations.h"
+#include "engine/report/shown.h"
 #include "engine/run/run.h"
 
 #include <errno.h>

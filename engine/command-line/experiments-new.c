@@ -1,9 +1,9 @@
 /* assay experiments new: a folder with an experiment that runs as it is, copied from a template. */
 #include "engine/command-line/experiments.h"
-#include "engine/command-line/shown.h"
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/file.h"
 #include "engine/foundation/memory.h"
+#include "engine/report/shown.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -1,10 +1,10 @@
 /* What an experiment declares, for people: sections of entries, each a name and a paragraph beside it. */
 #include "engine/command-line/experiments.h"
 #include "engine/command-line/manual.h"
-#include "engine/command-line/shown.h"
 #include "engine/documents/unit.h"
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/number.h"
+#include "engine/report/shown.h"
 
 #include <stdarg.h>
 #include <stdint.h>

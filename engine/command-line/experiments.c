@@ -112,9 +112,7 @@ static const struct verb_action actions[] = {
 
 static int run(const struct verb_arguments *arguments, struct failure *failure) {
     const char *name = arguments->operand_count ? arguments->operands[0] : "list";
-    const struct verb_action *action = NULL;
-    int r = verb_choose(arguments, actions, name, &action, failure);
-    return r < 0 ? r : action->run(arguments, failure);
+    return verb_act(arguments, actions, name, failure);
 }
 
 static const struct verb_option options[] = {

@@ -5,6 +5,7 @@
 #include "engine/command-line/fit-arguments.h"
 #include "engine/command-line/fit-choice.h"
 #include "engine/command-line/fit-verbs.h"
+#include "engine/command-line/output.h"
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/memory.h"
 #include "engine/report/report.h"
@@ -135,5 +136,5 @@ int fit_alternatives(const struct verb_arguments *given, struct failure *failure
     if (r < 0)
         return r;
     cleanup(report_cleanup) struct report *report = make_report(&alternatives, table, &arguments);
-    return fit_print(report, arguments.json, arguments.verbose, failure);
+    return output_report(report, arguments.json, arguments.verbose, failure);
 }

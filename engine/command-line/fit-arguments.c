@@ -61,19 +61,9 @@ static int read_lists(struct fit_arguments *ret, struct failure *failure) {
     return r;
 }
 
-static int read_number(const struct fit_arguments *arguments, const char *option, uint64_t fallback,
-                       uint64_t *ret, struct failure *failure) {
-    const char *text = verb_value(arguments->given, option);
-    *ret = fallback;
-    return !text || number_parse_uint64(text, strlen(text), ret)
-               ? 0
-               : failure_input(failure, NULL, 0, 0, "%s '%s'; expected a whole number, 0 or more", option,
-                               text);
-}
-
 static int read_folds(struct fit_arguments *ret, struct failure *failure) {
-    uint64_t folds;
-    int r = read_number(ret, "--folds", 5, &folds, failure);
+    uint64_t folds = 5;
+    int r = verb_count(ret->given, "--folds", 0, UINT64_MAX, &folds, failure);
     ret->options.folds = (size_t)folds;
     return r < 0 || (folds != 1 && folds <= FOLDS_MAX)
                ? r
@@ -104,6 +94,7 @@ static int read_options(struct fit_arguments *ret, struct failure *failure) {
     ret->member = member ? xformat("results/tables/%s.csv", member) : NULL;
     ret->table.member = ret->member;
     ret->table.hash = ret->output || ret->json;
+    options->seed = 1;
     options->response = verb_value(given, "--response");
     options->terms = verb_value(given, "--terms");
     options->weights = verb_value(given, "--weights");
@@ -114,7 +105,7 @@ static int read_options(struct fit_arguments *ret, struct failure *failure) {
     int r = verb_check_settings(given, "--set", failure);
     r = r < 0 ? r : read_lists(ret, failure);
     r = r < 0 ? r : read_separator(ret, failure);
-    r = r < 0 ? r : read_number(ret, "--seed", 1, &options->seed, failure);
+    r = r < 0 ? r : verb_count(given, "--seed", 0, UINT64_MAX, &options->seed, failure);
     return r < 0 ? r : read_folds(ret, failure);
 }
 

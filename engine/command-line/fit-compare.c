@@ -1,6 +1,7 @@
 /* assay fit compare: models side by side, and on measurements that they have not seen. */
 #include "engine/command-line/fit-choice.h"
 #include "engine/command-line/fit-verbs.h"
+#include "engine/command-line/output.h"
 #include "engine/fit/measured.h"
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/memory.h"
@@ -129,6 +130,9 @@ static bool is_input(const struct model *model, const struct table_input *input)
 static void report_models(struct report_section *in, const struct comparison *comparison) {
     static const struct report_column columns[] = {{.name = "model"}, {.name = "file"}, {.name = "kind"}};
     const char *labels[MODELS_MAX * 3];
+    const struct table *table = comparison->tables[0]; /* all are read from the same inputs */
+    for (size_t i = 0; table && i < table->note_count; i++)
+        report_note(in, REPORT_NOTE, "%s", table->notes[i]);
     for (size_t i = 0; i < comparison->count; i++) {
         labels[3 * i] = letter(i);
         labels[3 * i + 1] = comparison->models[i]->file;
@@ -139,13 +143,12 @@ static void report_models(struct report_section *in, const struct comparison *co
                             "%s was fitted to '%s': its errors there are not those of a prediction",
                             letter(i), comparison->tables[i]->inputs[k].name);
     }
-    report_number(in, "rows", "rows of the data", (double)comparison->choice.rows, NULL, 0,
-                  !comparison->tables[0]);
+    report_number(in, "rows", "rows of the data", (double)comparison->choice.rows, NULL, 0, !table);
     report_number(in, "rows_beyond", "rows that some cannot predict", (double)comparison->choice.rows_beyond,
                   NULL, 0, comparison->choice.rows_beyond == 0);
     fit_choice_report(in, columns, labels, 3, comparison->contenders, comparison->count, &comparison->choice,
                       comparison->models[0]->response_unit);
-    if (!comparison->tables[0])
+    if (!table)
         report_note(in, REPORT_NOTE,
                     "which suffices is judged on measurements that all predict: --data INPUT");
     else if (comparison->choice.rows == 0)
@@ -232,18 +235,6 @@ static void report_estimates(struct report_section *in, const struct comparison 
                         letter(i));
 }
 
-int fit_print(const struct report *report, bool json, bool verbose, struct failure *failure) {
-    if (!json) {
-        report_print(report, stdout, verbose);
-        return 0;
-    }
-    cleanup(text_clear) struct text text;
-    text_init(&text, SIZE_MAX / 4);
-    int r = report_print_json(report, &text, failure);
-    fputs(r < 0 ? "" : text.bytes, stdout);
-    return r;
-}
-
 int fit_compare(const struct verb_arguments *arguments, struct failure *failure) {
     cleanup(comparison_clear) struct comparison comparison = {0};
     cleanup(report_cleanup) struct report *report = report_new();
@@ -253,5 +244,6 @@ int fit_compare(const struct verb_arguments *arguments, struct failure *failure)
         return r;
     report_models(report->root, &comparison);
     report_estimates(report->root, &comparison);
-    return fit_print(report, verb_switch(arguments, "--json"), verb_switch(arguments, "--verbose"), failure);
+    return output_report(report, verb_switch(arguments, "--json"), verb_switch(arguments, "--verbose"),
+                         failure);
 }

@@ -4,12 +4,9 @@
 #define ASSAY_COMMAND_LINE_FIT_VERBS_H
 
 #include "engine/command-line/verb.h"
-#include "engine/report/report.h"
 
 int fit_alternatives(const struct verb_arguments *arguments, struct failure *failure);
 int fit_compare(const struct verb_arguments *arguments, struct failure *failure);
-/* REPORT on standard output: as text, with VERBOSE all of it, or as JSON. */
-int fit_print(const struct report *report, bool json, bool verbose, struct failure *failure);
 
 /* What is installed (--methods), and what a method's parameters are (METHOD --parameters). */
 int fit_methods(const struct verb_arguments *arguments, struct failure *failure);

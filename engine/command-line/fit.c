@@ -189,73 +189,35 @@ static int fit(const struct verb_arguments *words, struct failure *failure) {
 
 /* ---- The actions */
 
-/* What can be done, and by which word or switch; a file of such a name is ./compare. */
-enum { FIT = 1, ALTERNATIVES = 2, COMPARE = 4, METHODS = 8, PARAMETERS = 16 };
+#define DATA_OPTIONS "--where --with-flagged "
+#define FIT_OPTIONS                                                                                          \
+    DATA_OPTIONS "--response --terms --sizes --by --weights --set --seed --folds --folds-by --table "        \
+                 "--separator --columns --verbose "
 
-static const struct action {
-    const char *name;
-    unsigned bit;
-    int (*run)(const struct verb_arguments *arguments, struct failure *failure);
-} actions[] = {
-    {"alternatives", ALTERNATIVES, fit_alternatives},
-    {"compare", COMPARE, fit_compare},
-    {"--methods", METHODS, fit_methods},
-    {"--parameters", PARAMETERS, fit_parameters},
+static const struct verb_action actions[] = {
+    {"alternatives", 0, SIZE_MAX, NULL, FIT_OPTIONS, fit_alternatives},
+    {"compare", 0, SIZE_MAX, NULL, DATA_OPTIONS "--data --verbose", fit_compare},
+    {"--methods", 0, SIZE_MAX, NULL, "--methods", fit_methods},
+    {"--parameters", 0, SIZE_MAX, NULL, "--parameters", fit_parameters},
+    {"INPUT", 0, SIZE_MAX, NULL, FIT_OPTIONS "--output --plot --brief", fit},
+    {0},
 };
 
-/* Which of them takes an option. */
-static const struct {
-    const char *name;
-    unsigned actions;
-} taken_by[] = {
-    {"--response", FIT | ALTERNATIVES},
-    {"--terms", FIT | ALTERNATIVES}, /* which tells why not */
-    {"--sizes", FIT | ALTERNATIVES},
-    {"--by", FIT | ALTERNATIVES},
-    {"--weights", FIT | ALTERNATIVES},
-    {"--set", FIT | ALTERNATIVES},
-    {"--seed", FIT | ALTERNATIVES},
-    {"--folds", FIT | ALTERNATIVES},
-    {"--folds-by", FIT | ALTERNATIVES},
-    {"--table", FIT | ALTERNATIVES},
-    {"--separator", FIT | ALTERNATIVES},
-    {"--columns", FIT | ALTERNATIVES},
-    {"--where", FIT | ALTERNATIVES | COMPARE},
-    {"--with-flagged", FIT | ALTERNATIVES | COMPARE},
-    {"--output", FIT},
-    {"--data", COMPARE},
-    {"--plot", FIT},
-    {"--brief", FIT},
-    {"--verbose", FIT | ALTERNATIVES | COMPARE},
-    {"--methods", METHODS},
-    {"--parameters", PARAMETERS},
-};
-
-static const struct action *find_action(const struct verb_arguments *arguments) {
-    static const struct action fitting = {"INPUT", FIT, fit};
-    for (size_t i = 0; i < sizeof actions / sizeof *actions; i++) {
-        const char *name = actions[i].name;
-        bool is_switch = name[0] == '-';
-        if (is_switch ? verb_switch(arguments, name)
-                      : arguments->operand_count > 0 && strcmp(arguments->operands[0], name) == 0)
-            return &actions[i];
-    }
-    return &fitting;
-}
-
+/* What is done is chosen by the first word or a switch; a file of such a name is ./compare. */
 static int run(const struct verb_arguments *arguments, struct failure *failure) {
-    const struct action *action = find_action(arguments);
-    for (size_t i = 0; i < sizeof taken_by / sizeof *taken_by; i++)
-        if (verb_switch(arguments, taken_by[i].name) && !(taken_by[i].actions & action->bit))
-            return failure_input(failure, NULL, 0, 0, "'assay fit %s' has no option '%s'", action->name,
-                                 taken_by[i].name);
-    if (action->bit != METHODS && arguments->operand_count == 0)
+    const struct verb_action *action = actions;
+    bool is_empty = arguments->operand_count == 0;
+    const char *first = is_empty ? "" : arguments->operands[0];
+    while (action->run != fit && !(action->name[0] == '-' ? verb_switch(arguments, action->name)
+                                                          : strcmp(first, action->name) == 0))
+        action++;
+    if (is_empty && action->run != fit_methods)
         return failure_input(failure, arguments->verb->name, 0, 0, "too few operands; usage: %s",
                              arguments->verb->synopsis);
-    if (action->bit == METHODS && arguments->operand_count > 0)
+    if (!is_empty && action->run == fit_methods)
         return failure_input(failure, arguments->verb->name, 0, 0,
-                             "unexpected operand '%s'; usage: assay fit --methods", arguments->operands[0]);
-    return action->run(arguments, failure);
+                             "unexpected operand '%s'; usage: assay fit --methods", first);
+    return verb_act(arguments, actions, action->name, failure);
 }
 
 static const struct verb_option options[] = {

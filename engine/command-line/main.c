@@ -4,9 +4,9 @@
  */
 #include "engine/command-line/manual.h"
 #include "engine/command-line/output.h"
-#include "engine/command-line/shown.h"
 #include "engine/command-line/verb.h"
 #include "engine/foundation/cleanup.h"
+#include "engine/report/shown.h"
 
 #include <errno.h>
 #include <fcntl.h>

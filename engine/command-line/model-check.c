@@ -201,13 +201,13 @@ int model_command_check(const struct verb_arguments *arguments, struct failure *
     cleanup(check_clear) struct check check = {0};
     cleanup(report_cleanup) struct report *report = report_new();
     int r = read_options(arguments, &check, failure);
-    for (size_t i = 0; r == 0 && i < arguments->operand_count; i++)
+    for (size_t i = 1; r == 0 && i < arguments->operand_count; i++)
         r = check_file(&check, arguments->operands[i], report->root, failure);
     r = r < 0 ? r : output_report(report, verb_switch(arguments, "--json"), false, failure);
     if (r < 0 || check.refused == 0)
         return r;
-    if (arguments->operand_count == 1)
+    if (arguments->operand_count == 2)
         return failure_input(failure, NULL, 0, 0, "the model does not hold: %s", check.verdict);
     return failure_input(failure, NULL, 0, 0, "%zu of %zu models do not hold", check.refused,
-                         arguments->operand_count);
+                         arguments->operand_count - 1);
 }

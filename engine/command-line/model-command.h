@@ -4,7 +4,7 @@
 
 #include "engine/command-line/verb.h"
 
-/* The operands are those after the action's name. */
+/* The first operand is the action's name. */
 int model_command_show(const struct verb_arguments *arguments, struct failure *failure);
 int model_command_check(const struct verb_arguments *arguments, struct failure *failure);
 int model_command_eval(const struct verb_arguments *arguments, struct failure *failure);

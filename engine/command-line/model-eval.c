@@ -132,7 +132,7 @@ static int refuse_name(const struct eval *eval, const char *name, struct failure
 /* NAME=VALUE. A column that is a number and a category at once is two inputs. */
 static int read_assignments(struct eval *eval, struct failure *failure) {
     eval->given = xcalloc(name_count(eval) + 1, sizeof *eval->given);
-    for (size_t k = 1; k < eval->arguments->operand_count; k++) {
+    for (size_t k = 2; k < eval->arguments->operand_count; k++) {
         const char *word = eval->arguments->operands[k], *equals = strchr(word, '=');
         if (!equals)
             return failure_input(failure, NULL, 0, 0, "'%.128s' gives no value; expected NAME=VALUE", word);
@@ -289,10 +289,10 @@ static int check_options(const struct verb_arguments *arguments, struct failure 
         return failure_input(failure, NULL, 0, 0, "--all goes with neither --group nor --rows");
     if (output && verb_switch(arguments, "--json"))
         return failure_input(failure, NULL, 0, 0, "--output and --json are both given; expected one of them");
-    if (rows && arguments->operand_count > 1)
+    if (rows && arguments->operand_count > 2)
         return failure_input(failure, NULL, 0, 0, "'%.128s' and --rows are both given; expected one of them",
-                             arguments->operands[1]);
-    const char *inputs[] = {arguments->operands[0], rows};
+                             arguments->operands[2]);
+    const char *inputs[] = {arguments->operands[1], rows};
     return output_check(output, inputs, 2, failure);
 }
 
@@ -301,7 +301,7 @@ int model_command_eval(const struct verb_arguments *arguments, struct failure *f
     const char *rows = verb_value(arguments, "--rows"), *output = verb_value(arguments, "--output");
     bool json = verb_switch(arguments, "--json");
     int r = check_options(arguments, failure);
-    r = r < 0 ? r : model_file_read(arguments->operands[0], &eval.model, failure);
+    r = r < 0 ? r : model_file_read(arguments->operands[1], &eval.model, failure);
     r = r < 0 ? r : evaluator_new(eval.model, &eval.evaluator, failure);
     r = r < 0 ? r : read_assignments(&eval, failure);
     if (r < 0)

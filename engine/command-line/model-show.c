@@ -81,12 +81,12 @@ int model_command_show(const struct verb_arguments *arguments, struct failure *f
     cleanup(report_cleanup) struct report *report = report_new();
     const char *name = verb_value(arguments, "--group");
     size_t group = 0;
-    int r = model_file_read(arguments->operands[0], &model, failure);
+    int r = model_file_read(arguments->operands[1], &model, failure);
     r = r < 0 || !name ? r : model_group_find(model, name, &group, failure);
     if (r < 0)
         return r;
     cleanup_free char *head =
-        xformat("%s: %s model of %s, %zu group%s", arguments->operands[0], model->kind, model->response,
+        xformat("%s: %s model of %s, %zu group%s", arguments->operands[1], model->kind, model->response,
                 model->group_count, model->group_count == 1 ? "" : "s");
     report_text(report->root, "model", "", head, false);
     if (!name)

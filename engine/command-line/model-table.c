@@ -56,17 +56,19 @@ static const char *find_difference(const struct model *first, const struct model
 
 static int read_models(struct table_of_models *table, const struct verb_arguments *arguments,
                        struct failure *failure) {
-    table->models = xcalloc(arguments->operand_count, sizeof *table->models);
-    for (size_t i = 0; i < arguments->operand_count; i++) {
-        int r = model_file_read(arguments->operands[i], &table->models[i], failure);
+    size_t count = arguments->operand_count - 1;
+    const char *const *files = arguments->operands + 1;
+    table->models = xcalloc(count, sizeof *table->models);
+    for (size_t i = 0; i < count; i++) {
+        int r = model_file_read(files[i], &table->models[i], failure);
         if (r < 0)
             return r;
         table->model_count++;
         const char *what = find_difference(table->models[0], table->models[i]);
         if (what)
-            return failure_input(failure, arguments->operands[i], 0, 0,
+            return failure_input(failure, files[i], 0, 0,
                                  "the model has %s than '%s'; expected models of one formula and one unit",
-                                 what, arguments->operands[0]);
+                                 what, files[0]);
     }
     return 0;
 }
@@ -177,7 +179,7 @@ int model_command_table(const struct verb_arguments *arguments, struct failure *
     cleanup(table_of_models_clear) struct table_of_models table = {0};
     cleanup(report_cleanup) struct report *report = report_new();
     const char *output = verb_value(arguments, "--output");
-    int r = output_check(output, arguments->operands, arguments->operand_count, failure);
+    int r = output_check(output, arguments->operands + 1, arguments->operand_count - 1, failure);
     r = r < 0 ? r : read_models(&table, arguments, failure);
     if (r < 0)
         return r;

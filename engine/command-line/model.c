@@ -1,66 +1,19 @@
 /* assay model: what is in a model file, whether it holds, and what it says. */
 #include "engine/command-line/model-command.h"
 
-#include "engine/foundation/text.h"
-
-#include <errno.h>
 #include <stdint.h>
-#include <string.h>
 
-enum { SHOW = 1, CHECK = 2, EVAL = 4, TABLE = 8 };
-
-static const struct action {
-    const char *name;
-    unsigned bit;
-    size_t least, most; /* operands, without the action's own name */
-    const char *expected;
-    int (*run)(const struct verb_arguments *arguments, struct failure *failure);
-} actions[] = {
-    {"show", SHOW, 1, 1, "a model", model_command_show},
-    {"check", CHECK, 1, SIZE_MAX, "models", model_command_check},
-    {"eval", EVAL, 1, SIZE_MAX, "a model, and values as NAME=VALUE unless there is --rows",
-     model_command_eval},
-    {"table", TABLE, 1, SIZE_MAX, "models", model_command_table},
+static const struct verb_action actions[] = {
+    {"show", 1, 1, "a model", "--group --verbose", model_command_show},
+    {"check", 1, SIZE_MAX, "models", "--data --where --with-flagged --most", model_command_check},
+    {"eval", 1, SIZE_MAX, "a model, and values as NAME=VALUE unless there is --rows",
+     "--group --all --rows --output", model_command_eval},
+    {"table", 1, SIZE_MAX, "models", "--output", model_command_table},
+    {0},
 };
-enum { ACTION_COUNT = sizeof actions / sizeof *actions };
-
-static const struct {
-    const char *name;
-    unsigned actions;
-} taken_by[] = {
-    {"--group", SHOW | EVAL},   {"--all", EVAL},   {"--rows", EVAL},   {"--verbose", SHOW},
-    {"--output", EVAL | TABLE}, {"--data", CHECK}, {"--where", CHECK}, {"--with-flagged", CHECK},
-    {"--most", CHECK},
-};
-
-static const struct action *find_action(const char *name, struct failure *failure) {
-    const char *names[ACTION_COUNT];
-    for (size_t i = 0; i < ACTION_COUNT; i++)
-        names[i] = actions[i].name;
-    for (size_t i = 0; i < ACTION_COUNT; i++)
-        if (strcmp(name, names[i]) == 0)
-            return &actions[i];
-    const char *nearest = text_nearest(name, names, ACTION_COUNT);
-    failure_input(failure, NULL, 0, 0, "'%.64s' is not what can be done with a model; expected %s%s%s", name,
-                  nearest ? "'" : "show, check, eval or table", nearest ? nearest : "", nearest ? "'" : "");
-    return NULL;
-}
 
 static int run(const struct verb_arguments *arguments, struct failure *failure) {
-    const struct action *action = find_action(arguments->operands[0], failure);
-    if (!action)
-        return -EINVAL;
-    struct verb_arguments rest = *arguments;
-    rest.operands++;
-    rest.operand_count--;
-    if (rest.operand_count < action->least || rest.operand_count > action->most)
-        return failure_input(failure, NULL, 0, 0, "'assay model %s' has %zu operands; expected %s",
-                             action->name, rest.operand_count, action->expected);
-    for (size_t i = 0; i < sizeof taken_by / sizeof *taken_by; i++)
-        if (verb_switch(arguments, taken_by[i].name) && !(taken_by[i].actions & action->bit))
-            return failure_input(failure, NULL, 0, 0, "'assay model %s' has no option '%s'", action->name,
-                                 taken_by[i].name);
-    return action->run(&rest, failure);
+    return verb_act(arguments, actions, arguments->operands[0], failure);
 }
 
 static const struct verb_option options[] = {

@@ -2,10 +2,10 @@
 
 #include "engine/command-line/output.h"
 
-#include "engine/command-line/shown.h"
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/clock.h"
 #include "engine/foundation/number.h"
+#include "engine/report/shown.h"
 
 #include <errno.h>
 #include <inttypes.h>

@@ -1,12 +1,12 @@
 /* assay nodes put and get. */
 #include "engine/command-line/nodes.h"
 
-#include "engine/command-line/shown.h"
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/clock.h"
 #include "engine/foundation/file.h"
 #include "engine/foundation/memory.h"
 #include "engine/foundation/number.h"
+#include "engine/report/shown.h"
 
 #include <errno.h>
 #include <stdio.h>

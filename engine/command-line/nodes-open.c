@@ -1,7 +1,6 @@
 /* From the options of `assay nodes` to nodes that are connected, and back. */
 #include "engine/command-line/nodes.h"
 
-#include "engine/command-line/shown.h"
 #include "engine/documents/unit.h"
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/clock.h"
@@ -9,6 +8,7 @@
 #include "engine/foundation/memory.h"
 #include "engine/foundation/number.h"
 #include "engine/remote/launch/agent-transport.h"
+#include "engine/report/shown.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -59,21 +59,6 @@ int nodes_size_option(const struct verb_arguments *arguments, const char *name, 
     return 0;
 }
 
-int nodes_count_option(const struct verb_arguments *arguments, const char *name, uint64_t least,
-                       uint64_t most, uint64_t *ret, struct failure *failure) {
-    const char *value = verb_value(arguments, name);
-    uint64_t count;
-    if (!value)
-        return 0;
-    if (!number_parse_uint64(value, strlen(value), &count) || count < least || count > most) {
-        char expected[80];
-        snprintf(expected, sizeof expected, "a whole number from %" PRIu64 " to %" PRIu64, least, most);
-        return refuse(arguments, name, expected, failure);
-    }
-    *ret = count;
-    return 0;
-}
-
 static int take_list(struct host_list *list, const char *text, const char *from, struct failure *failure) {
     if (text[0] == '@')
         return host_list_read(list, text + 1, failure);
@@ -121,9 +106,9 @@ static int read_agent_kind(const struct verb_arguments *arguments, enum agent_ki
 static int read_ssh_options(const struct verb_arguments *arguments, struct ssh_client_options *ret,
                             struct failure *failure) {
     uint64_t port = 0, window = 0;
-    int r = nodes_count_option(arguments, "--port", 1, 65535, &port, failure);
+    int r = verb_count(arguments, "--port", 1, 65535, &port, failure);
     if (r == 0)
-        r = nodes_count_option(arguments, "--window", 1, SSH_WINDOW_MAX, &window, failure);
+        r = verb_count(arguments, "--window", 1, SSH_WINDOW_MAX, &window, failure);
     if (r == 0)
         r = nodes_time_option(arguments, "--timeout", &ret->timeout_ns, failure);
     ret->user = verb_value(arguments, "--user");

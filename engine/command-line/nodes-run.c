@@ -84,7 +84,7 @@ static int read_request(const struct verb_arguments *arguments, struct request *
     if (r == 0)
         r = nodes_time_option(arguments, "--time-limit", &time_limit_ns, failure);
     if (r == 0)
-        r = nodes_count_option(arguments, "--repeat", 1, REPEAT_MAX, &ret->repeat, failure);
+        r = verb_count(arguments, "--repeat", 1, REPEAT_MAX, &ret->repeat, failure);
     if (r == 0)
         r = read_environment(arguments, ret, failure);
     if (r == 0)

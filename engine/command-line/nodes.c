@@ -205,9 +205,7 @@ static int run_action(const struct verb_arguments *arguments, struct failure *fa
 }
 
 static int run(const struct verb_arguments *arguments, struct failure *failure) {
-    const struct verb_action *action = NULL;
-    int r = verb_choose(arguments, actions, arguments->operands[0], &action, failure);
-    return r < 0 ? r : action->run(arguments, failure);
+    return verb_act(arguments, actions, arguments->operands[0], failure);
 }
 
 const struct verb verb_nodes = {

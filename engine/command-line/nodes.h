@@ -66,8 +66,6 @@ int nodes_time_option(const struct verb_arguments *arguments, const char *name, 
                       struct failure *failure);
 int nodes_size_option(const struct verb_arguments *arguments, const char *name, uint64_t *ret,
                       struct failure *failure);
-int nodes_count_option(const struct verb_arguments *arguments, const char *name, uint64_t least,
-                       uint64_t most, uint64_t *ret, struct failure *failure);
 
 /* ---- actions, on nodes that are connected. Each leaves what there is to say in NODES' report and failures;
  * a negative return is about all of it. */

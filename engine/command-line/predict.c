@@ -1,10 +1,10 @@
 /* assay predict: models and scenarios in, numbers with intervals out. */
+#include "engine/command-line/output.h"
 #include "engine/command-line/prediction-command.h"
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/file.h"
 
 #include <stdint.h>
-#include <stdio.h>
 
 enum { OUTPUT_BYTES_MAX = 1 << 30 };
 
@@ -22,18 +22,8 @@ static int write_table(const struct prediction *prediction, const char *path, st
 
 static int print(const struct prediction *prediction, bool json, struct failure *failure) {
     cleanup(report_cleanup) struct report *report = report_new();
-    cleanup(text_clear) struct text text;
-    text_init(&text, OUTPUT_BYTES_MAX);
-    if (!json) {
-        prediction_report(prediction, report->root);
-        report_print(report, stdout, false);
-        return 0;
-    }
-    prediction_describe(prediction, report->root);
-    int r = report_print_json(report, &text, failure);
-    if (r == 0)
-        fwrite(text.bytes, 1, text.length, stdout);
-    return r;
+    (json ? prediction_describe : prediction_report)(prediction, report->root);
+    return output_report(report, json, false, failure);
 }
 
 static int run(const struct verb_arguments *arguments, struct failure *failure) {

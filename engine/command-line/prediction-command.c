@@ -1,11 +1,11 @@
 #include "engine/command-line/prediction-command.h"
 
 #include "engine/command-line/output.h"
-#include "engine/command-line/shown.h"
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/file.h"
 #include "engine/foundation/memory.h"
 #include "engine/foundation/number.h"
+#include "engine/report/shown.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,15 +19,6 @@ const struct verb_option prediction_command_options[] = {
     {"--parameters", 0, NULL, "Print which models and options the plugin takes.", false},
     {0},
 };
-
-static int read_whole(const struct verb_arguments *arguments, const char *option, uint64_t fallback,
-                      uint64_t *ret, struct failure *failure) {
-    const char *text = verb_value(arguments, option);
-    *ret = fallback;
-    return !text || number_parse_uint64(text, strlen(text), ret)
-               ? 0
-               : failure_input(failure, NULL, 0, 0, "%s '%.64s'; expected a whole number", option, text);
-}
 
 /* No input may be overwritten. */
 static int check_output(const struct verb_arguments *arguments, const struct prediction_request *request,
@@ -44,13 +35,14 @@ int prediction_command_make(const struct verb_arguments *arguments, const char *
     cleanup(installation_clear) struct installation installation = {0};
     struct prediction_request request = {.models = arguments->operands + 1,
                                          .model_count = arguments->operand_count - 1,
+                                         .seed = 1,
                                          .scenarios = verb_value(arguments, "--scenario")};
     cleanup_free const char **settings = verb_values(arguments, "--set", &request.setting_count);
-    uint64_t draws;
+    uint64_t draws = 0;
     request.settings = settings;
     int r = verb_check_settings(arguments, "--set", failure);
-    r = r < 0 ? r : read_whole(arguments, "--seed", 1, &request.seed, failure);
-    r = r < 0 ? r : read_whole(arguments, "--draws", 0, &draws, failure);
+    r = r < 0 ? r : verb_count(arguments, "--seed", 0, UINT64_MAX, &request.seed, failure);
+    r = r < 0 ? r : verb_count(arguments, "--draws", 0, PREDICTION_DRAWS_MAX, &draws, failure);
     r = r < 0 ? r : check_output(arguments, &request, failure);
     r = r < 0 ? r : installation_init(&installation, NULL, getenv("ASSAY_PATH"), failure);
     if (r < 0)

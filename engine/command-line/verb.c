@@ -1,10 +1,12 @@
 #include "engine/command-line/verb.h"
 
 #include "engine/foundation/cleanup.h"
+#include "engine/foundation/memory.h"
+#include "engine/foundation/number.h"
 #include "engine/foundation/text.h"
 
 #include <errno.h>
-#include <stdint.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -58,11 +60,25 @@ const char *verb_value_at(const struct verb_arguments *arguments, const char *na
 }
 
 const char **verb_values(const struct verb_arguments *arguments, const char *name, size_t *ret_count) {
-    const char **values = calloc(arguments->option_count + 1, sizeof *values), *value;
+    const char **values = xcalloc(arguments->option_count + 1, sizeof *values), *value;
     *ret_count = 0;
-    while (values && (value = verb_value_at(arguments, name, *ret_count)))
+    while ((value = verb_value_at(arguments, name, *ret_count)))
         values[(*ret_count)++] = value;
     return values;
+}
+
+int verb_count(const struct verb_arguments *arguments, const char *name, uint64_t least, uint64_t most,
+               uint64_t *ret, struct failure *failure) {
+    const char *text = verb_value(arguments, name);
+    uint64_t count;
+    if (!text)
+        return 0;
+    if (!number_parse_uint64(text, strlen(text), &count) || count < least || count > most)
+        return failure_input(failure, arguments->verb->name, 0, 0,
+                             "%s '%.64s' is not a whole number from %" PRIu64 " to %" PRIu64, name, text,
+                             least, most);
+    *ret = count;
+    return 0;
 }
 
 int verb_check_settings(const struct verb_arguments *arguments, const char *option, struct failure *failure) {
@@ -104,8 +120,8 @@ static int refuse_name(const struct verb *verb, const struct verb_action *action
                          name, quote, nearest ? nearest : all.bytes, quote);
 }
 
-int verb_choose(const struct verb_arguments *arguments, const struct verb_action *actions, const char *name,
-                const struct verb_action **ret, struct failure *failure) {
+int verb_act(const struct verb_arguments *arguments, const struct verb_action *actions, const char *name,
+             struct failure *failure) {
     const char *verb = arguments->verb->name;
     const struct verb_action *chosen = actions;
     while (chosen->name && strcmp(chosen->name, name) != 0)
@@ -123,8 +139,7 @@ int verb_choose(const struct verb_arguments *arguments, const struct verb_action
                 return failure_input(failure, NULL, 0, 0, "'assay %s %s' has no option '%s'", verb, name,
                                      option);
     }
-    *ret = chosen;
-    return 0;
+    return chosen->run(arguments, failure);
 }
 
 /* ---- Parsing ---------------------------------------------------------------------------------------------
@@ -208,8 +223,8 @@ static int take_long(struct parser *parser, const char *word, struct failure *fa
     if (!option) {
         if (strcmp(word, "--help") == 0)
             return 1;
-        cleanup_free char *name = strndup(word, length);
-        return name ? unknown_option(parser->verb, name, failure) : failure_memory(failure);
+        cleanup_free char *name = xstrndup(word, length);
+        return unknown_option(parser->verb, name, failure);
     }
     if (equals && !option->argument)
         return failure_input(failure, parser->verb->name, 0, 0, "option '%s' takes no argument; found '%s'",
@@ -272,12 +287,10 @@ int verb_parse(const struct verb *verb, size_t count, const char *const *words, 
         .verb = verb,
         .words = words,
         .count = count,
-        .given = calloc(room, sizeof *parser.given),
-        .values = calloc(room, sizeof *parser.values),
-        .operands = calloc(count + 1, sizeof *parser.operands),
+        .given = xcalloc(room, sizeof *parser.given),
+        .values = xcalloc(room, sizeof *parser.values),
+        .operands = xcalloc(count + 1, sizeof *parser.operands),
     };
-    if (!parser.given || !parser.values || !parser.operands)
-        return failure_memory(failure);
     int r = take_words(&parser, failure);
     if (r == 0)
         r = check_operands(&parser, failure);

@@ -9,6 +9,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 /* Exit codes (README, "Exit codes"): 0, or the failure_kind. Every command also has --help, which main
  * answers. */
@@ -50,8 +51,12 @@ struct verb {
 const char *verb_value(const struct verb_arguments *arguments, const char *name);
 bool verb_switch(const struct verb_arguments *arguments, const char *name);
 const char *verb_value_at(const struct verb_arguments *arguments, const char *name, size_t k);
-/* All of them, and how many; an array for free(), NULL when out of memory. */
+/* All of them, and how many; an array for free(). */
 const char **verb_values(const struct verb_arguments *arguments, const char *name, size_t *ret_count);
+
+/* The whole number given for option NAME, from LEAST to MOST; *RET is untouched where it is not given. */
+int verb_count(const struct verb_arguments *arguments, const char *name, uint64_t least, uint64_t most,
+               uint64_t *ret, struct failure *failure);
 
 /* An action of a command that has several: its first operand names one. A table of them ends with NULL. */
 struct verb_action {
@@ -62,9 +67,9 @@ struct verb_action {
     int (*run)(const struct verb_arguments *arguments, struct failure *failure);
 };
 
-/* The one of ACTIONS that is called NAME, checked: its operands and options. FAILURE_INPUT else. */
-int verb_choose(const struct verb_arguments *arguments, const struct verb_action *actions, const char *name,
-                const struct verb_action **ret, struct failure *failure);
+/* Runs the one of ACTIONS that is called NAME, after checking its operands and options. */
+int verb_act(const struct verb_arguments *arguments, const struct verb_action *actions, const char *name,
+             struct failure *failure);
 
 /* Refuses a repeatable option NAME=VALUE that sets the same NAME twice. */
 int verb_check_settings(const struct verb_arguments *arguments, const char *option, struct failure *failure);

@@ -133,7 +133,7 @@ refuse "a range beyond the experiment's bounds" 2 "the domain is empty: no whole
 refuse "an unknown factor" 2 "'aa' is no factor of the model; did you mean 'a'" "$ASSAY" design next runs/model.json --within aa=1..2
 refuse "an unknown group" 2 "no group '1/of'; did you mean '1/off'" "$ASSAY" design next plain.json --group 1/of
 refuse "an unknown criterion" 2 "--criterion 'a', expected i" "$ASSAY" design next plain.json --criterion a
-refuse "rows that are too many" 2 "--rows '1001', expected a whole number from 1 to 1000" "$ASSAY" design next plain.json --rows 1001
+refuse "rows that are too many" 2 "--rows '1001' is not a whole number from 1 to 1000" "$ASSAY" design next plain.json --rows 1001
 refuse "a seed" 2 "--seed is not used by next" "$ASSAY" design next plain.json --seed 1
 refuse "an option of another kind" 2 "--repetitions is not used by next" "$ASSAY" design next plain.json --repetitions 3
 refuse "an option of next" 2 "--budget is not used by factorial" "$ASSAY" design factorial n=1,2 --budget 3s
