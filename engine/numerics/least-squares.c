@@ -19,6 +19,12 @@ _Static_assert((int)LEAST_SQUARES_COLUMNS_MAX < (int)BLOCK_ROWS,
 
 static const double dependence = 1e-7; /* R's lm */
 
+/* COUNT rows of a block with those of 0 behind them that fill the last lanes; what is behind these is not
+ * read. */
+static size_t padded(size_t count) {
+    return (count + LANES - 1) / LANES * LANES;
+}
+
 /* COUNT is a multiple of LANES. */
 static inline double dot(size_t count, const double *restrict a, const double *restrict b) {
     double lanes[LANES] = {0}, sum = 0;
@@ -59,14 +65,9 @@ __attribute__((target_clones("avx2", "default"))) static void fold(double *trian
     }
 }
 
-/* The rows of an upper triangle of ORDER columns, in a block: the others are 0. */
-static size_t triangle_rows(size_t order) {
-    return (order + LANES - 1) / LANES * LANES;
-}
-
 /* Folds the upper triangle OTHER, of as many columns, into TRIANGLE. */
 static void fold_triangle(double *triangle, size_t order, const double *other, double *block) {
-    size_t rows = triangle_rows(order);
+    size_t rows = padded(order);
     for (size_t j = 0; j < order; j++) {
         memcpy(block + j * BLOCK_ROWS, other + j * order, (j + 1) * sizeof *block);
         memset(block + j * BLOCK_ROWS + j + 1, 0, (rows - j - 1) * sizeof *block);
@@ -112,7 +113,7 @@ static void add_total(struct least_squares *sums, double weight, double mean, do
 /* sqrt(w) of some rows to ROOTS; what the sums have of their weights. -EINVAL: one is no weight. */
 static int add_weights(struct least_squares *sums, size_t count, const double *weights, double *roots) {
     size_t above = 0, valid = 0;
-    memset(roots, 0, BLOCK_ROWS * sizeof *roots);
+    memset(roots, 0, padded(count) * sizeof *roots);
     for (size_t i = 0; i < count; i++)
         roots[i] = weights ? sqrt(weights[i]) : 1;
     for (size_t i = 0; i < count; i++) {
@@ -134,7 +135,7 @@ static void fill_block(struct least_squares *sums, size_t count, const double *x
             column[i] = roots[i] * from[i];
         for (size_t i = 0; has_zeros && i < count; i++)
             column[i] = roots[i] > 0 ? column[i] : 0;
-        memset(column + count, 0, (BLOCK_ROWS - count) * sizeof *column);
+        memset(column + count, 0, (padded(count) - count) * sizeof *column);
     }
 }
 
@@ -147,11 +148,11 @@ static int take_block(struct least_squares *sums, size_t count, const double *x,
         return -EINVAL;
     fill_block(sums, count, x, stride, y, roots, sums->rows - before < count);
     const double *scaled = sums->block + sums->columns * BLOCK_ROWS; /* sqrt(w) y */
-    double weight = dot(BLOCK_ROWS, roots, roots),
-           mean = weight > 0 ? dot(BLOCK_ROWS, roots, scaled) / weight : 0;
-    for (size_t i = 0; i < BLOCK_ROWS; i++)
+    size_t rows = padded(count);
+    double weight = dot(rows, roots, roots), mean = weight > 0 ? dot(rows, roots, scaled) / weight : 0;
+    for (size_t i = 0; i < rows; i++)
         scatter[i] = scaled[i] - roots[i] * mean;
-    add_total(sums, weight, mean, dot(BLOCK_ROWS, scatter, scatter));
+    add_total(sums, weight, mean, dot(rows, scatter, scatter));
     return 0;
 }
 
@@ -162,17 +163,17 @@ int least_squares_append(struct least_squares *sums, size_t rows, const double *
         int code = take_block(sums, count, x + begin, stride, y + begin, weights ? weights + begin : NULL);
         if (code < 0)
             return code;
-        fold(sums->triangle, sums->columns + 1, BLOCK_ROWS, sums->block);
+        fold(sums->triangle, sums->columns + 1, padded(count), sums->block);
     }
     return 0;
 }
 
 /* Adds the products of the block's columns to the upper triangle of PRODUCTS. */
 __attribute__((target_clones("avx2", "default"))) static void add_products(double *products, size_t order,
-                                                                           const double *block) {
+                                                                           const double *block, size_t rows) {
     for (size_t k = 0; k < order; k++)
         for (size_t j = 0; j <= k; j++)
-            products[j + k * order] += dot(BLOCK_ROWS, block + j * BLOCK_ROWS, block + k * BLOCK_ROWS);
+            products[j + k * order] += dot(rows, block + j * BLOCK_ROWS, block + k * BLOCK_ROWS);
 }
 
 /* The upper triangle R of R'R, in its place; rows of 0 where a column depends on those before it. */
@@ -202,7 +203,7 @@ int least_squares_append_products(struct least_squares *sums, size_t rows, const
         int code = take_block(sums, count, x + begin, stride, y + begin, weights ? weights + begin : NULL);
         if (code < 0)
             return code;
-        add_products(products, order, sums->block);
+        add_products(products, order, sums->block, padded(count));
     }
     factorise_products(products, order);
     fold_triangle(sums->triangle, order, products, sums->block);
@@ -246,7 +247,7 @@ static void solver_clear(struct solver *solver) {
 /* The triangle of the columns whose state is FREE, and y. */
 static void factorise(struct solver *solver, const enum least_squares_role *state) {
     const struct least_squares *sums = solver->sums;
-    size_t order = sums->columns + 1, rows = triangle_rows(order);
+    size_t order = sums->columns + 1, rows = padded(order);
     solver->count = 0;
     for (size_t j = 0; j < order; j++) {
         if (j < sums->columns && state[j] != LEAST_SQUARES_FREE)

@@ -5,6 +5,11 @@
 
 #include <stdlib.h>
 
+/* Of a half of the rows, below which the choice of a noise is left to chance: with half as many rows it is
+ * worse, in the mean of the rows left out, than homoscedastic noise always is, even where the scatter is not
+ * the same. */
+enum { ROWS_A_TERM = 8 };
+
 /* A half-normal's edge is moved by rounding, so that its least row is not beyond it. */
 static const double edge = 1 + 1e-12;
 
@@ -48,12 +53,16 @@ static int fit_noise(const struct problem *problem, const double *y, const enum 
     return r == 0 && ret->mean.dependent < problem->terms ? -EDOM : r;
 }
 
-/* Whether a term can have a part in the scatter; otherwise N-2 is N-1. */
-static bool has_scale(const struct problem *problem, const enum least_squares_role *roles) {
-    for (size_t t = 0; t < problem->terms; t++)
-        if (roles[t] != LEAST_SQUARES_LEFT_OUT && problem->request->terms[t].factor_count > 0)
-            return true;
-    return false;
+/* Whether a term can have a part in the scatter (otherwise N-2 is N-1), and each half of the rows is enough
+ * for the search of the coefficients. */
+static bool can_choose(const struct problem *problem, const enum least_squares_role *roles) {
+    size_t terms = 0;
+    bool has_scale = false;
+    for (size_t t = 0; t < problem->terms; t++) {
+        terms += roles[t] != LEAST_SQUARES_LEFT_OUT;
+        has_scale |= roles[t] != LEAST_SQUARES_LEFT_OUT && problem->request->terms[t].factor_count > 0;
+    }
+    return has_scale && problem->sums.rows >= 2 * ROWS_A_TERM * terms;
 }
 
 /* LINEAR gets the noise that was found. */
@@ -185,7 +194,7 @@ static int choose(const struct problem *problem, const enum least_squares_role *
                   struct fit_result *result) {
     double gain = NAN, error = NAN;
     struct noise found = {0};
-    if (!(linear->sigma > 0) || !has_scale(problem, roles))
+    if (!(linear->sigma > 0) || !can_choose(problem, roles))
         return 0;
     int r = compare(problem, roles, &gain, &error);
     if (r == -ENOMEM)
