@@ -124,5 +124,5 @@ cat <<END
 
 Look into the archive:    $assay archive list $archive
 Predict another machine:  $assay predict --help
-An experiment of yours:   README.md, "An experiment of your own"
+An experiment of yours:   $assay experiments new mine
 END

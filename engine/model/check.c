@@ -253,7 +253,8 @@ static void check_domain(struct check *check, const struct model_part *part) {
     }
 }
 
-/* The ends of each input's range; false where one has none. */
+/* The ends of each input's range; false where one has none. Of the column that segments are over, the range
+ * is that of the whole group, and the part of it that is the segment's counts. */
 static bool find_ends(const struct check *check, const struct model_part *part,
                       double ends[2][CORNER_COLUMNS_MAX]) {
     const struct evaluator *evaluator = check->evaluator;
@@ -265,6 +266,10 @@ static bool find_ends(const struct check *check, const struct model_part *part,
             return false;
         ends[0][i] = range ? range->minimum : evaluator_code(evaluator, i, part->name);
         ends[1][i] = range ? range->maximum : ends[0][i];
+        if (i == evaluator->over) {
+            ends[0][i] = fmax(ends[0][i], part->from);
+            ends[1][i] = fmin(ends[1][i], part->to);
+        }
     }
     return evaluator->input_count <= CORNER_COLUMNS_MAX;
 }

@@ -73,7 +73,7 @@ rooms() {
         function room(path,   part) {
             split(path, part, "/")
             if (part[1] == "engine") return part[2]
-            if (part[1] == "plugins") return part[2] == "interface" ? part[2] : part[2] == "numerics" ? "plugin-numerics" : "plugin " part[2]
+            if (part[1] == "plugins") return part[2] == "interface" ? part[2] : "plugin " part[2]
             return part[1]
         }
         function sub_room(path,   part, count) {
@@ -97,9 +97,7 @@ rooms() {
             if (to == "tests" || to == "examples") breach("nothing includes " to)
             else if (from == "experiments") breach("an experiment is built on a node, where nothing of ours is")
             else if (from == "interface") breach("plugins/interface is the whole of what a plugin sees")
-            else if (from ~ /^plugin /) { if (to != "interface" && to != "numerics" && to != "plugin-numerics") breach("a plugin includes plugins/interface, engine/numerics, plugins/numerics and itself") }
-            else if (from == "plugin-numerics") breach("plugins/numerics includes nothing of ours")
-            else if (to == "plugin-numerics") breach("plugins/numerics is for plugins")
+            else if (from ~ /^plugin /) { if (to != "interface" && to != "numerics") breach("a plugin includes plugins/interface, engine/numerics and itself") }
             else if (to ~ /^plugin /) breach("a plugin is loaded, not included")
             else if (to == "interface") { if (from != "model" && from != "plugin" && level[from] < 6) breach("only model, plugin and the rooms above know plugins") }
             else if (!(from in level)) breach("the room \"" from "\" has no level in rules.sh")
@@ -142,7 +140,7 @@ libraries() {
             home("^<zlib[.]h>", "engine/documents/", "zlib")
             home("^<sqlite3[.]h>", "engine/history/", "SQLite")
             home("^<tre/", "engine/run/", "TRE")
-            home("^<gsl/", $1 ~ /^plugins\// ? "plugins/" : "engine/numerics/", "GSL")
+            home("^<gsl/", "engine/numerics/", "GSL")
             home("^<(cblas|lapacke)[^/]*[.]h>", "engine/numerics/", "LAPACK")
             home("^<mpi[.]h>", "experiments/", "MPI")
             home("^<openssl/", "engine/foundation/hash.c", "libcrypto")

@@ -23,7 +23,7 @@ static const char good[] =
     "\"covariance\": [[4, -3], [-3, 9]], \"noise\": {\"kind\": \"N-2\", \"constant\": 0.5, \"coefficients\": "
     "[0, 0.25]}, \"domain\": {\"x\": [-1, 3]}},\n"
     "{\"kind\": \"segment\", \"from\": 4, \"estimates\": [{\"term\": \"1\", \"estimate\": 3}, {\"term\": "
-    "\"x\", \"estimate\": 4}], \"covariance\": null, \"domain\": {\"x\": [5, 8]}}]},\n"
+    "\"x\", \"estimate\": 4}], \"covariance\": null, \"domain\": {\"x\": [-1, 8]}}]},\n"
     "{\"labels\": {\"node\": \"n2\"}, \"rows\": 9, \"parts\": [{\"kind\": \"whole\", \"estimates\": "
     "[{\"term\": \"1\", \"estimate\": 3}, {\"term\": \"x\", \"estimate\": 4}], \"covariance\": null}]}],\n"
     "\"skipped\": []}\n";
@@ -84,7 +84,7 @@ static const struct {
     {"\"n2\"}, \"rows\": 9", "\"n2\"}, \"rows\": 0", "the group has 0 rows; expected at least 1", 11, false},
     {"\"n2\"", "\"n1\"", "the group 'n1' is there twice", 11, false},
     /* What reading refuses is found as well. */
-    {"[5, 8]", "[9, 8]", "the range of 'x' is 9 to 8; expected the minimum first", 10, false},
+    {"[-1, 8]", "[9, 8]", "the range of 'x' is 9 to 8; expected the minimum first", 10, false},
 };
 
 TEST(findings) {
