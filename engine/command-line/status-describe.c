@@ -115,7 +115,7 @@ static void print_units(struct report *page, const struct run_status *status) {
         memset(bar, '.', BAR_WIDTH);
         memset(bar, '#', (size_t)filled);
         line(page, "units", "[%s] %.1f %%", bar, 100 * share);
-        line(page, "", "%s done, %" PRIu64 " failed, %" PRIu64 " left", units, status->failed, status->left);
+        line(page, " ", "%s done, %" PRIu64 " failed, %" PRIu64 " left", units, status->failed, status->left);
     } else if (status->condition == RUN_IS_RUNNING) {
         line(page, "units", "none yet: they are counted when the nodes are known");
     } else {
@@ -123,7 +123,7 @@ static void print_units(struct report *page, const struct run_status *status) {
              status->done + status->failed ? units : "none");
     }
     if (status->flagged || status->repeated)
-        line(page, "", "lines with flags: %" PRIu64 "; units measured again: %" PRIu64, status->flagged,
+        line(page, " ", "lines with flags: %" PRIu64 "; units measured again: %" PRIu64, status->flagged,
              status->repeated);
     if (status->block)
         line(page, "blocks", "%" PRIu64 " done, number %" PRIu64 " is measured", status->blocks_done,
@@ -173,11 +173,11 @@ static void add_nodes(struct report *page, const struct run_status *status) {
         report_truth(section, "slow", NULL, node->slow, true);
         report_text(section, "sentence", NULL, sentence, true);
         if ((node->condition != RUN_NODE_IN || node->slow) && bad++ < NODES_SHOWN)
-            line(page, "", "%s is %s%s%s", node->name, node_word(node), sentence ? ": " : "",
+            line(page, " ", "%s is %s%s%s", node->name, node_word(node), sentence ? ": " : "",
                  sentence ? sentence : "");
     }
     if (bad > NODES_SHOWN)
-        line(page, "", "... and %zu more", bad - NODES_SHOWN);
+        line(page, " ", "... and %zu more", bad - NODES_SHOWN);
 }
 
 static void add_time(struct report *page, const char *name, const char *label, const char *time, bool shown) {
@@ -209,7 +209,7 @@ static void add_journal(struct report *page, const struct run_status *status) {
         line(page, "journal", "its last %" PRIu64 " bytes are torn: they count for nothing",
              status->journal_torn_bytes);
     if (status->journal_whole_after)
-        line(page, "", "%" PRIu64 " whole entries follow the tear: something changed the file",
+        line(page, " ", "%" PRIu64 " whole entries follow the tear: something changed the file",
              status->journal_whole_after);
     add_count(page->root, "journal_torn_bytes", true, status->journal_torn_bytes);
     add_count(page->root, "journal_whole_after", true, status->journal_whole_after);

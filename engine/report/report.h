@@ -51,7 +51,8 @@ struct report_section *report_section(struct report_section *in, const char *nam
  * report_fold() says what they have in common. */
 struct report_section *report_list(struct report_section *in, const char *name);
 /* Of the pairs below, NAME is the key in JSON, and NULL for what is not there; LABEL is what people see,
- * NULL for NAME, and "" where the value stands alone on its line. A number; what is not finite is "-" and
+ * NULL for NAME, "" where the value stands alone on its line, and " " where it
+ * continues the pair above. A number; what is not finite is "-" and
  * null. With UNIT By, By/s, s, Hz, flop/s or flop it is printed with a prefix: 57.1 Gflop/s. */
 void report_number(struct report_section *in, const char *name, const char *label, double value,
                    const char *unit, int digits, bool detail);

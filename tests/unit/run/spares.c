@@ -19,10 +19,13 @@ static int set_up(void **state) {
     if (!mkdtemp(folder))
         return -1;
     snprintf(path, sizeof path, "%s/journal.jsonl", folder);
+    record.ledger = ledger_new(1);
+    record.units = ledger_totals(record.ledger);
     return journal_create(path, &record.journal, NULL);
 }
 
 static int tear_down(void **state) {
+    ledger_free(record.ledger);
     journal_close(record.journal);
     return file_remove_tree(folder, NULL);
 }
