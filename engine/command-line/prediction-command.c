@@ -42,7 +42,7 @@ int prediction_command_make(const struct verb_arguments *arguments, const char *
     request.settings = settings;
     int r = verb_check_settings(arguments, "--set", failure);
     r = r < 0 ? r : verb_count(arguments, "--seed", 0, UINT64_MAX, &request.seed, failure);
-    r = r < 0 ? r : verb_count(arguments, "--draws", 0, PREDICTION_DRAWS_MAX, &draws, failure);
+    r = r < 0 ? r : verb_count(arguments, "--draws", 0, UINT64_MAX, &draws, failure);
     r = r < 0 ? r : check_output(arguments, &request, failure);
     r = r < 0 ? r : installation_init(&installation, NULL, getenv("ASSAY_PATH"), failure);
     if (r < 0)

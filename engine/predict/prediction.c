@@ -213,6 +213,9 @@ static void warn_of_values(const struct parameters *parameters, size_t first, si
 static int check_request(const struct prediction *prediction, const struct prediction_request *request,
                          struct failure *failure) {
     bool is_text = !prediction->plugin->columns;
+    if (request->draws > PREDICTION_DRAWS_MAX)
+        return failure_input(failure, NULL, 0, 0, "%zu draws; expected at most %d", request->draws,
+                             (int)PREDICTION_DRAWS_MAX);
     if (is_text && request->draws > 0)
         return failure_input(failure, NULL, 0, 0, "%s writes a text, which has no intervals by draws",
                              prediction->library->plugin->name);

@@ -29,7 +29,7 @@ struct prediction_request {
     size_t model_count, setting_count;
     const char *scenarios; /* a CSV table; or NULL */
     uint64_t seed;
-    size_t draws; /* 0: no intervals; at most PREDICTION_DRAWS_MAX */
+    size_t draws; /* 0: no intervals */
 };
 
 struct prediction_remark {
