@@ -29,10 +29,6 @@ const char *archive_column_type_name(enum archive_column_type type) {
     return type_names[type];
 }
 
-const char *archive_column_role_name(enum archive_column_role role) {
-    return role_names[role];
-}
-
 static size_t index_of(const char *name, const char *const *names, size_t count, size_t otherwise) {
     for (size_t i = 0; i < count; i++)
         if (strcmp(names[i], name) == 0)

@@ -64,6 +64,5 @@ void archive_columns_clear(struct archive_columns *columns);
 const struct archive_column *archive_columns_find(const struct archive_columns *columns, const char *name);
 
 const char *archive_column_type_name(enum archive_column_type type); /* "integer" ... */
-const char *archive_column_role_name(enum archive_column_role role); /* "factor" ...; "" for none */
 
 #endif

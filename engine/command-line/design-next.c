@@ -259,12 +259,8 @@ static int write_results(const struct verb_arguments *arguments, const struct ne
     return output_report(report, true, false, failure);
 }
 
-static void free_model(struct model **model) {
-    model_file_free(*model);
-}
-
 int design_next(const struct verb_arguments *arguments, struct failure *failure) {
-    cleanup(free_model) struct model *model = NULL;
+    cleanup(model_file_cleanup) struct model *model = NULL;
     cleanup(found_experiment_clear) struct found_experiment found = {0};
     cleanup(next_clear) struct next next = {0};
     struct next_request request = {0};

@@ -19,16 +19,8 @@
 #include <string.h>
 #include <unistd.h>
 
-static void free_design(struct design **design) {
-    design_free(*design);
-}
-
 static void free_order(struct design_order **order) {
     design_order_free(*order);
-}
-
-static void free_specification(struct design_specification **specification) {
-    design_specification_free(*specification);
 }
 
 static void free_document(struct document **document) {
@@ -237,7 +229,7 @@ static int specify_kind(const struct verb_arguments *arguments, struct design_sp
     int r = find_kind(arguments->operands[0], &kind, failure);
     if (r == 0)
         r = check_options(arguments, 1u << kind, design_kind_names[kind], failure);
-    cleanup(free_specification) struct design_specification *specification = NULL;
+    cleanup(design_specification_cleanup) struct design_specification *specification = NULL;
     if (r == 0)
         r = design_specification_new(&specification, failure);
     if (r < 0)
@@ -266,7 +258,7 @@ static int specify_kind(const struct verb_arguments *arguments, struct design_sp
 /* FILE is a table, or a document: a campaign, an experiment, or what stands behind their `design:`. */
 static int specify_from(const char *file, struct design_specification **ret, struct failure *failure) {
     size_t length = strlen(file);
-    cleanup(free_specification) struct design_specification *specification = NULL;
+    cleanup(design_specification_cleanup) struct design_specification *specification = NULL;
     int r;
     if (strcmp(file, "-") == 0 || (length > 4 && strcmp(file + length - 4, ".csv") == 0)) {
         r = design_specification_new(&specification, failure);
@@ -306,7 +298,7 @@ static int specify(const struct verb_arguments *arguments, struct design_specifi
     if (!from && arguments->operand_count == 0)
         return failure_input(failure, NULL, 0, 0,
                              "expected a kind of design, or --from FILE; see assay design --help");
-    cleanup(free_specification) struct design_specification *specification = NULL;
+    cleanup(design_specification_cleanup) struct design_specification *specification = NULL;
     int r = from ? check_options(arguments, IS_FILE, "a design from a file", failure) : 0;
     if (r == 0)
         r = from ? specify_from(from, &specification, failure)
@@ -349,8 +341,8 @@ static int run(const struct verb_arguments *arguments, struct failure *failure) 
         int checked = check_options(arguments, IS_NEXT, "next", failure);
         return checked < 0 ? checked : design_next(arguments, failure);
     }
-    cleanup(free_specification) struct design_specification *specification = NULL;
-    cleanup(free_design) struct design *design = NULL;
+    cleanup(design_specification_cleanup) struct design_specification *specification = NULL;
+    cleanup(design_cleanup) struct design *design = NULL;
     cleanup(free_order) struct design_order *order = NULL;
     const char *from = verb_value(arguments, "--from"), *output = verb_value(arguments, "--output");
     bool to_file = output && strcmp(output, "-") != 0;

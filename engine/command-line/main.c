@@ -10,7 +10,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <poll.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -43,17 +42,12 @@ static bool hold_standard_descriptors(void) {
     return true;
 }
 
-static bool is_broken_pipe(int descriptor) {
-    struct pollfd state = {.fd = descriptor, .events = POLLOUT};
-    return poll(&state, 1, 0) > 0 && (state.revents & POLLERR);
-}
-
 /* What was printed may still be in a buffer, and the disk under it may be full. When the reader of a pipe has
  * gone it has seen enough: then only the exit code says so. */
 static int close_standard_output(void) {
     int code = output_flush();
     bool failed = code < 0 || ferror(stdout);
-    bool gone = failed && (code == -EPIPE || is_broken_pipe(STDOUT_FILENO));
+    bool gone = failed && (code == -EPIPE || output_is_broken_pipe());
     if (fclose(stdout) != 0 && !failed) {
         failed = true;
         code = -errno;
@@ -119,7 +113,7 @@ int main(int argc, char **argv) {
     if (run_program(count, (const char *const *)(argc > 0 ? argv + 1 : argv), &failure) < 0) {
         status = failure.kind == FAILURE_NONE ? FAILURE_SYSTEM : (int)failure.kind;
         (void)output_flush(); /* results first, when both go to the same place */
-        if (failure.code != -EPIPE || !is_broken_pipe(STDOUT_FILENO))
+        if (failure.code != -EPIPE || !output_is_broken_pipe())
             print_failure(&failure);
     }
     int output = close_standard_output();

@@ -5,6 +5,7 @@
 #include "engine/foundation/memory.h"
 #include "engine/foundation/text.h"
 #include "engine/model/model.h"
+#include "engine/numerics/quantile.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -20,7 +21,7 @@ static const double significant = 1e-3;
 /* ---- Over the groups */
 
 struct spread {
-    double *values; /* that are defined, in ascending order */
+    double *values; /* that are defined */
     size_t count;
 };
 
@@ -36,19 +37,9 @@ static void spread_add(struct spread *spread, double value) {
     spread->values[spread->count++] = value;
 }
 
-static int compare_doubles(const void *a, const void *b) {
-    double left = *(const double *)a, right = *(const double *)b;
-    return left < right ? -1 : left > right;
-}
-
-/* The share SHARE of them lies below the result. */
 static double spread_quantile(struct spread *spread, double share) {
-    if (spread->count == 0)
-        return NAN;
-    qsort(spread->values, spread->count, sizeof *spread->values, compare_doubles);
-    double place = share * (double)(spread->count - 1);
-    size_t below = (size_t)place, above = below + 1 < spread->count ? below + 1 : below;
-    return spread->values[below] + (place - (double)below) * (spread->values[above] - spread->values[below]);
+    quantile_sort(spread->values, spread->count);
+    return quantile(spread->values, spread->count, share);
 }
 
 /* The values called NAME of all groups that have one. */

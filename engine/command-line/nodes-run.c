@@ -9,10 +9,10 @@
 #include "engine/foundation/file.h"
 #include "engine/foundation/memory.h"
 #include "engine/foundation/number.h"
+#include "engine/numerics/quantile.h"
 
 #include <errno.h>
 #include <inttypes.h>
-#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -108,11 +108,6 @@ static void clear_rounds(struct rounds *rounds) {
     free(rounds->seconds);
 }
 
-static int compare_seconds(const void *a, const void *b) {
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 /* 3 when a command failed somewhere, 1 when nodes could not be reached or were lost. */
 static enum failure_kind kind_of(const struct nodes *nodes, const struct node_result *results) {
     for (size_t i = 0; i < node_group_count(nodes->group); i++) {
@@ -151,12 +146,6 @@ static int run_round(struct nodes *nodes, const struct request *request, struct 
     return r;
 }
 
-/* Of the sorted times. */
-static double median_of(const struct rounds *rounds) {
-    const double *middle = &rounds->seconds[rounds->count / 2];
-    return rounds->count % 2 ? *middle : (middle[-1] + *middle) / 2;
-}
-
 static size_t count_there(const struct nodes *nodes) {
     size_t there = 0;
     for (size_t i = 0; i < node_group_count(nodes->group); i++)
@@ -172,7 +161,7 @@ static void print_summary_json(const struct nodes *nodes, const struct rounds *r
     json_add_boolean(object, "good", rounds->failure.code == 0);
     json_add_double(object, "connect_seconds", connect);
     json_add_uint64(object, "rounds", rounds->count);
-    json_add_double(object, "median_seconds", median_of(rounds));
+    json_add_double(object, "median_seconds", quantile(rounds->seconds, rounds->count, 0.5));
     json_add_double(object, "least_seconds", rounds->seconds[0]);
     json_add_double(object, "most_seconds", rounds->seconds[rounds->count - 1]);
     if (rounds->failure.code < 0)
@@ -182,25 +171,21 @@ static void print_summary_json(const struct nodes *nodes, const struct rounds *r
 
 static void print_summary(const struct nodes *nodes, const struct request *request, struct rounds *rounds) {
     double connect = (double)nodes->connect_ns / (double)EVENT_SECOND;
-    qsort(rounds->seconds, rounds->count, sizeof *rounds->seconds, compare_seconds);
+    quantile_sort(rounds->seconds, rounds->count);
     if (request->style.json)
         print_summary_json(nodes, rounds, connect);
     else if (request->repeat > 1)
         printf("connected %zu of %zu nodes in %.4g s; %zu rounds: median %.4g s, least %.4g s, most %.4g s\n",
-               count_there(nodes), node_group_count(nodes->group), connect, rounds->count, median_of(rounds),
-               rounds->seconds[0], rounds->seconds[rounds->count - 1]);
+               count_there(nodes), node_group_count(nodes->group), connect, rounds->count,
+               quantile(rounds->seconds, rounds->count, 0.5), rounds->seconds[0],
+               rounds->seconds[rounds->count - 1]);
 }
 
 /* Answers are printed at the end, so that a reader who has gone (`| head`) would not be noticed before. */
-static bool reader_is_gone(void) {
-    struct pollfd state = {.fd = STDOUT_FILENO, .events = POLLOUT};
-    return poll(&state, 1, 0) > 0 && (state.revents & POLLERR);
-}
-
 static void on_look(struct event_source *self, void *context) {
     (void)self;
     struct nodes *nodes = context;
-    if (reader_is_gone())
+    if (output_is_broken_pipe())
         event_loop_stop(nodes->loop);
 }
 
@@ -214,7 +199,7 @@ static int run_all(struct nodes *nodes, const struct request *request, struct fa
         r = run_round(nodes, request, &rounds, failure);
     event_source_remove(look);
     nodes_doing(nodes, NULL);
-    if (r == -EINTR && reader_is_gone())
+    if (r == -EINTR && output_is_broken_pipe())
         r = failure_set(failure, -EPIPE, "cannot write standard output: its reader has closed it");
     if (r == 0)
         print_summary(nodes, request, &rounds);

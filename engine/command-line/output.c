@@ -4,11 +4,13 @@
 #include "engine/foundation/file.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 int output_check(const char *output, const char *const *inputs, size_t count, struct failure *failure) {
     for (size_t i = 0; output && i < count; i++)
@@ -84,4 +86,9 @@ int output_flush(void) {
     if (fflush(stdout) != 0 && first == 0)
         first = -errno;
     return first;
+}
+
+bool output_is_broken_pipe(void) {
+    struct pollfd state = {.fd = STDOUT_FILENO, .events = POLLOUT};
+    return poll(&state, 1, 0) > 0 && (state.revents & POLLERR);
 }

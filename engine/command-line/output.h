@@ -30,5 +30,7 @@ void output_json(const cJSON *value, bool pretty);
 /* fflush(stdout) that keeps the reason: stdio itself says only once why a write failed. 0, or the negative
  * errno of the first failure that one of these calls met. */
 int output_flush(void);
+/* Whether standard output is a pipe whose reader has closed it. */
+bool output_is_broken_pipe(void);
 
 #endif

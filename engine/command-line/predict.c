@@ -2,22 +2,13 @@
 #include "engine/command-line/output.h"
 #include "engine/command-line/prediction-command.h"
 #include "engine/foundation/cleanup.h"
-#include "engine/foundation/file.h"
 
 #include <stdint.h>
 
-enum { OUTPUT_BYTES_MAX = 1 << 30 };
-
-/* The table, and its units beside it where the output is a file. */
+/* With its units beside it, where the output is a file. */
 static int write_table(const struct prediction *prediction, const char *path, struct failure *failure) {
-    cleanup(file_output_clear) struct file_output output = FILE_OUTPUT_NONE;
-    cleanup(text_clear) struct text text;
-    text_init(&text, OUTPUT_BYTES_MAX);
-    int r = prediction_append_csv(prediction, &text, failure);
-    r = r < 0 ? r : file_output_open(path, 0666, &output, failure);
-    r = r < 0 ? r : file_output_write(&output, text.bytes, text.length, failure);
-    r = r < 0 ? r : file_output_commit(&output, failure);
-    return r < 0 || !file_output_is_file(&output) ? r : prediction_write_package(prediction, path, failure);
+    cleanup(report_cleanup) struct report *report = report_new();
+    return output_table(prediction_report_table(prediction, report->root), path, failure);
 }
 
 static int print(const struct prediction *prediction, bool json, struct failure *failure) {

@@ -42,7 +42,7 @@ int prediction_command_make(const struct verb_arguments *arguments, const char *
     request.settings = settings;
     int r = verb_check_settings(arguments, "--set", failure);
     r = r < 0 ? r : verb_count(arguments, "--seed", 0, UINT64_MAX, &request.seed, failure);
-    r = r < 0 ? r : verb_count(arguments, "--draws", 0, PREDICTION_DRAWS_MAX, &draws, failure);
+    r = r < 0 ? r : verb_count(arguments, "--draws", 0, UINT64_MAX, &draws, failure);
     r = r < 0 ? r : check_output(arguments, &request, failure);
     r = r < 0 ? r : installation_init(&installation, NULL, getenv("ASSAY_PATH"), failure);
     if (r < 0)
@@ -79,16 +79,17 @@ int prediction_command_write(const struct verb_arguments *arguments, const char 
     if (verb_switch(arguments, "--parameters"))
         return prediction_command_parameters(prefix, arguments->operands[0], failure);
     int r = prediction_command_make(arguments, prefix, &prediction, failure);
-    if (r == 0 && prediction->plugin->columns)
-        r = prediction_append_csv(prediction, &prediction->text, failure);
-    if (r == 0 && output)
-        r = file_write_output(output, prediction->text.bytes, prediction->text.length, failure);
-    if (r == 0 && output && prediction->plugin->columns)
-        r = prediction_write_package(prediction, output, failure);
     if (r < 0)
         return r;
-    if (!output)
+    cleanup(report_cleanup) struct report *report = report_new();
+    if (prediction->plugin->columns)
+        r = output_table(prediction_report_table(prediction, report->root), output, failure);
+    else if (output)
+        r = file_write_output(output, prediction->text.bytes, prediction->text.length, failure);
+    else
         fwrite(prediction->text.bytes, 1, prediction->text.length, stdout);
+    if (r < 0)
+        return r;
     for (size_t i = 0; i < prediction->results[0].remark_count; i++)
         fprintf(stderr, "assay: %s: %s\n", prediction->results[0].remarks[i].warning ? "warning" : "note",
                 shown(prediction->results[0].remarks[i].sentence).text);

@@ -4,6 +4,7 @@
 #include "engine/foundation/memory.h"
 #include "engine/model/extrapolation.h"
 #include "engine/model/noise.h"
+#include "engine/numerics/quantile.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -98,16 +99,6 @@ static double ratio(const struct item *items, size_t count, int numerator, int d
     return isfinite(mean) ? mean : NAN;
 }
 
-static int compare_numbers(const void *a, const void *b) {
-    double left = *(const double *)a, right = *(const double *)b;
-    return left < right ? -1 : left > right;
-}
-
-static double median(double *numbers, size_t count) {
-    qsort(numbers, count, sizeof *numbers, compare_numbers);
-    return count == 0 ? NAN : (numbers[(count - 1) / 2] + numbers[count / 2]) / 2;
-}
-
 struct score score_sum(const struct score_rows *rows, const struct score_row *predicted,
                        const uint32_t *rows_of, size_t count) {
     cleanup_free struct item *items = xcalloc(count + 1, sizeof *items);
@@ -145,7 +136,8 @@ struct score score_sum(const struct score_rows *rows, const struct score_row *pr
     score.relative_error = measured > 0 ? score.rmse_error / measured : NAN;
     score.log_score = ratio(items, score.settings, SCORE, ONE, &score.log_score_error);
     score.log_score_error = isnan(score.log_score) ? NAN : score.log_score_error;
-    score.median_relative = median(errors, error_count);
+    quantile_sort(errors, error_count);
+    score.median_relative = quantile(errors, error_count, 0.5);
     score.bias = bias / weights;
     score.noise = n ? sqrt(noise / (double)n) : NAN;
     score.coverage = n ? inside / (double)n : NAN;

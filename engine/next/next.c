@@ -270,17 +270,13 @@ static int predict(struct finding *finding, struct failure *failure) {
     return r;
 }
 
-static void free_expression(struct expression **expression) {
-    expression_free(*expression);
-}
-
 /* An expression over the columns, and over the response, which is the prediction; above 0 everywhere. */
 static int evaluate(const struct finding *finding, const char *option, const char *text, double **ret,
                     struct failure *failure) {
     const struct design *design = finding->next->candidates;
     const char *response = finding->next->request->model->response;
     size_t count = design->column_count;
-    cleanup(free_expression) struct expression *expression = NULL;
+    cleanup(expression_cleanup) struct expression *expression = NULL;
     cleanup_free const char **names = xcalloc(count + 1, sizeof *names);
     cleanup_free double *values = xcalloc(count + 1, sizeof *values);
     for (size_t i = 0; i < count; i++)

@@ -1,14 +1,11 @@
 /* The result of a prediction as a table: for files, for programs, for people. */
 #include "engine/predict/prediction.h"
 
-#include "archive-format/datapackage.h"
 #include "engine/documents/csv.h"
 #include "engine/documents/unit.h"
 #include "engine/foundation/cleanup.h"
-#include "engine/foundation/file.h"
 #include "engine/foundation/memory.h"
 
-#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -113,69 +110,6 @@ static struct cell cell_of(const struct prediction *prediction, const struct sha
     return (struct cell){.text = column->unit ? NULL : text ? text : "", .number = number};
 }
 
-/* Calls TAKE with every cell of the table, row by row, until it fails. */
-static int each_cell(const struct prediction *prediction, const struct shape *shape,
-                     int (*take)(void *context, const struct shape_column *column, struct cell cell),
-                     void *context) {
-    int r = 0;
-    cleanup(text_clear) struct text remarks;
-    text_init(&remarks, CSV_FIELD_MAX - 1);
-    for (size_t i = 0; i < prediction->scenarios.count; i++) {
-        join_remarks(&prediction->results[i], &remarks);
-        for (size_t row = 0; row < prediction->results[i].row_count; row++)
-            for (size_t c = 0; r == 0 && c < shape->count; c++)
-                r = take(context, &shape->columns[c],
-                         cell_of(prediction, &shape->columns[c], i, &prediction->results[i].rows[row],
-                                 remarks.bytes));
-    }
-    return r;
-}
-
-/* ---- Files
- * ---------------------------------------------------------------------------------------------------- */
-
-static int append_cell(void *context, const struct shape_column *column, struct cell cell) {
-    struct text *text = context;
-    int r = cell.text ? csv_append_field(text, column->source == NAME, cell.text, strlen(cell.text))
-                      : csv_append_double(text, false, cell.number);
-    return r < 0 || column->source != REMARKS ? r : text_append_character(text, '\n');
-}
-
-int prediction_append_csv(const struct prediction *prediction, struct text *text, struct failure *failure) {
-    cleanup(shape_clear) struct shape shape = shape_of(prediction);
-    int r = 0;
-    for (size_t c = 0; r == 0 && c < shape.count; c++)
-        r = csv_append_field(text, c == 0, shape.columns[c].name, strlen(shape.columns[c].name));
-    r = r < 0 ? r : text_append_character(text, '\n');
-    r = r < 0 ? r : each_cell(prediction, &shape, append_cell, text);
-    return r < 0 ? failure_set(failure, r, "cannot write the table: %s", strerror(-r)) : 0;
-}
-
-int prediction_write_package(const struct prediction *prediction, const char *table,
-                             struct failure *failure) {
-    static const enum archive_column_role roles[] = {
-        [NAME] = ARCHIVE_ROLE_ID,       [PARAMETER] = ARCHIVE_ROLE_FACTOR, [VALUE] = ARCHIVE_ROLE_RESPONSE,
-        [MEAN] = ARCHIVE_ROLE_RESPONSE, [LOW] = ARCHIVE_ROLE_RESPONSE,     [HIGH] = ARCHIVE_ROLE_RESPONSE,
-        [REMARKS] = ARCHIVE_ROLE_NONE};
-    cleanup(shape_clear) struct shape shape = shape_of(prediction);
-    cleanup_free struct archive_column *columns = xcalloc(shape.count + 1, sizeof *columns);
-    cleanup_free char *path = xformat("%s.datapackage.json", table);
-    for (size_t i = 0; i < shape.count; i++) {
-        const struct shape_column *column = &shape.columns[i];
-        bool is_whole = column->source == PARAMETER && prediction->scenarios.table[column->index].whole;
-        columns[i] = (struct archive_column){.name = column->name,
-                                             .type = !column->unit ? ARCHIVE_STRING
-                                                     : is_whole    ? ARCHIVE_INTEGER
-                                                                   : ARCHIVE_NUMBER,
-                                             .unit = column->unit ? column->unit : "",
-                                             .role = roles[column->source],
-                                             .title = column->title};
-    }
-    const struct archive_table described = {
-        .path = file_base_name(table), .columns = columns, .column_count = shape.count};
-    return archive_write_datapackage(path, "prediction", &described, 1, failure);
-}
-
 /* ---- Reports
  * -------------------------------------------------------------------------------------------------- */
 
@@ -184,38 +118,61 @@ struct filling {
     bool is_for_people; /* without what is minor, and with units as they write them */
 };
 
-static int report_one_cell(void *context, const struct shape_column *column, struct cell cell) {
-    const struct filling *filling = context;
-    if (filling->is_for_people && column->minor)
-        return 0;
-    if (cell.text)
-        report_cell_text(filling->table, cell.text);
-    else
-        report_cell(filling->table, cell.number);
-    return 0;
+/* Every cell of the table, row by row. */
+static void each_cell(const struct prediction *prediction, const struct shape *shape,
+                      const struct filling *filling) {
+    cleanup(text_clear) struct text remarks;
+    text_init(&remarks, CSV_FIELD_MAX - 1);
+    for (size_t i = 0; i < prediction->scenarios.count; i++) {
+        join_remarks(&prediction->results[i], &remarks);
+        for (size_t row = 0; row < prediction->results[i].row_count; row++)
+            for (size_t c = 0; c < shape->count; c++) {
+                struct cell cell = cell_of(prediction, &shape->columns[c], i,
+                                           &prediction->results[i].rows[row], remarks.bytes);
+                if (filling->is_for_people && shape->columns[c].minor)
+                    continue;
+                if (cell.text)
+                    report_cell_text(filling->table, cell.text);
+                else
+                    report_cell(filling->table, cell.number);
+            }
+    }
 }
 
-static void add_table(const struct prediction *prediction, const struct shape *shape, bool is_for_people,
-                      struct report_section *in) {
+static struct report_table *add_table(const struct prediction *prediction, const struct shape *shape,
+                                      bool is_for_people, struct report_section *in) {
+    static const enum archive_column_role roles[] = {
+        [NAME] = ARCHIVE_ROLE_ID,       [PARAMETER] = ARCHIVE_ROLE_FACTOR, [VALUE] = ARCHIVE_ROLE_RESPONSE,
+        [MEAN] = ARCHIVE_ROLE_RESPONSE, [LOW] = ARCHIVE_ROLE_RESPONSE,     [HIGH] = ARCHIVE_ROLE_RESPONSE,
+        [REMARKS] = ARCHIVE_ROLE_NONE};
     cleanup_free struct report_column *columns = xcalloc(shape->count + 1, sizeof *columns);
     size_t count = 0;
     for (size_t c = 0; c < shape->count; c++) {
         const struct shape_column *column = &shape->columns[c];
-        bool has_label = is_for_people && column->label;
+        bool has_label = is_for_people && column->label, is_parameter = column->source == PARAMETER;
         if (is_for_people && column->minor)
             continue;
-        columns[count++] = (struct report_column){.name = column->name,
-                                                  .label = has_label ? column->label : NULL,
-                                                  .unit = has_label ? NULL : column->unit,
-                                                  .digits = column->source == PARAMETER ? 0 : DIGITS};
+        columns[count++] =
+            (struct report_column){.name = column->name,
+                                   .label = has_label ? column->label : NULL,
+                                   .unit = has_label ? NULL : column->unit,
+                                   .digits = is_parameter ? 0 : DIGITS,
+                                   .title = column->title,
+                                   .whole = is_parameter && prediction->scenarios.table[column->index].whole,
+                                   .role = roles[column->source]};
     }
     struct filling filling = {report_table(in, "scenarios", NULL, columns, count), is_for_people};
-    (void)each_cell(prediction, shape, report_one_cell, &filling); /* it cannot fail */
+    each_cell(prediction, shape, &filling);
+    return filling.table;
+}
+
+struct report_table *prediction_report_table(const struct prediction *prediction, struct report_section *in) {
+    cleanup(shape_clear) struct shape shape = shape_of(prediction);
+    return add_table(prediction, &shape, false, in);
 }
 
 void prediction_describe(const struct prediction *prediction, struct report_section *in) {
     static const struct report_column columns[] = {{.name = "role"}, {.name = "file"}, {.name = "sha256"}};
-    cleanup(shape_clear) struct shape shape = shape_of(prediction);
     const struct scenarios *scenarios = &prediction->scenarios;
     report_text(in, "plugin", NULL, prediction->library->plugin->name, false);
     report_text(in, "version", NULL, prediction->library->plugin->version, false);
@@ -234,7 +191,7 @@ void prediction_describe(const struct prediction *prediction, struct report_sect
     for (size_t i = 0; i < scenarios->option_count; i++)
         if (scenarios->options.values[i].text)
             report_text(options, scenarios->table[i].name, NULL, scenarios->options.values[i].text, false);
-    add_table(prediction, &shape, false, in);
+    prediction_report_table(prediction, in);
 }
 
 /* "17.01 s", "469.4 Gflop/s". */

@@ -3,6 +3,7 @@
 #include "engine/documents/unit.h"
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/memory.h"
+#include "engine/numerics/quantile.h"
 
 #include <errno.h>
 #include <math.h>
@@ -128,19 +129,6 @@ static int draw_all(struct prediction *prediction, double **values, struct failu
     return r;
 }
 
-static int compare(const void *a, const void *b) {
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
-/* By linear interpolation between order statistics (R. Hyndman, Y. Fan, Sample Quantiles, 1996: type 7). */
-static double quantile(const double *sorted, size_t count, double share) {
-    double at = share * (double)(count - 1);
-    size_t below = (size_t)at;
-    double next = below + 1 < count ? sorted[below + 1] : sorted[below];
-    return sorted[below] + (at - (double)below) * (next - sorted[below]);
-}
-
 /* Of the draws that have an answer; there is no interval where half or more have none. Returns how many have
  * none. */
 static size_t summarise(double *draws, size_t count, double ret[PREDICTION_INTERVAL]) {
@@ -151,7 +139,7 @@ static size_t summarise(double *draws, size_t count, double ret[PREDICTION_INTER
             draws[kept++] = draws[d];
     if (2 * kept <= count)
         return count - kept;
-    qsort(draws, kept, sizeof *draws, compare);
+    quantile_sort(draws, kept);
     for (size_t d = 0; d < kept; d++)
         mean += (draws[d] - mean) / (double)(d + 1);
     ret[PREDICTION_MEAN] = mean;
@@ -225,6 +213,9 @@ static void warn_of_values(const struct parameters *parameters, size_t first, si
 static int check_request(const struct prediction *prediction, const struct prediction_request *request,
                          struct failure *failure) {
     bool is_text = !prediction->plugin->columns;
+    if (request->draws > PREDICTION_DRAWS_MAX)
+        return failure_input(failure, NULL, 0, 0, "%zu draws; expected at most %d", request->draws,
+                             (int)PREDICTION_DRAWS_MAX);
     if (is_text && request->draws > 0)
         return failure_input(failure, NULL, 0, 0, "%s writes a text, which has no intervals by draws",
                              prediction->library->plugin->name);

@@ -29,7 +29,7 @@ struct prediction_request {
     size_t model_count, setting_count;
     const char *scenarios; /* a CSV table; or NULL */
     uint64_t seed;
-    size_t draws; /* 0: no intervals; at most PREDICTION_DRAWS_MAX */
+    size_t draws; /* 0: no intervals */
 };
 
 struct prediction_remark {
@@ -75,10 +75,9 @@ void prediction_cleanup(struct prediction **prediction);
 
 /* ---- The result as a table: name, parameters, columns, intervals, remarks */
 
-/* As CSV; units and what the columns are: in a data package beside the file TABLE. */
-int prediction_append_csv(const struct prediction *prediction, struct text *text, struct failure *failure);
-int prediction_write_package(const struct prediction *prediction, const char *table, struct failure *failure);
-/* For programs: all that the CSV has, and of what it was made. */
+/* For files and programs. */
+struct report_table *prediction_report_table(const struct prediction *prediction, struct report_section *in);
+/* The same, and of what it was made. */
 void prediction_describe(const struct prediction *prediction, struct report_section *in);
 /* For people: a list of one scenario, a table of many. */
 void prediction_report(const struct prediction *prediction, struct report_section *in);

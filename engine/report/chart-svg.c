@@ -132,8 +132,5 @@ int chart_write_svg(const struct chart *charts, size_t count, const char *path, 
         text_append_string(&svg, "</g>\n");
     }
     text_append_string(&svg, "</svg>\n");
-    cleanup(file_output_clear) struct file_output file = FILE_OUTPUT_NONE;
-    int r = file_output_open(path, 0666, &file, failure);
-    r = r < 0 ? r : file_output_write(&file, svg.bytes, svg.length, failure);
-    return r < 0 ? r : file_output_commit(&file, failure);
+    return file_write_output(path, svg.bytes, svg.length, failure);
 }

@@ -1,6 +1,5 @@
 #include "engine/report/report.h"
 
-#include "archive-format/datapackage.h"
 #include "engine/documents/csv.h"
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/file.h"
@@ -35,10 +34,14 @@ static int write_package(const struct report_table *table, const char *path, str
     cleanup_free char *beside = xformat("%s.datapackage.json", path);
     for (size_t c = 0; c < table->column_count; c++) {
         bool is_text = c < table->cell_count && table->cells[c].text;
-        columns[c] = (struct archive_column){.name = table->columns[c].name,
-                                             .type = is_text ? ARCHIVE_STRING : ARCHIVE_NUMBER,
-                                             .unit = table->columns[c].unit ? table->columns[c].unit : "",
-                                             .role = is_text ? ARCHIVE_ROLE_ID : ARCHIVE_ROLE_NONE};
+        columns[c] = (struct archive_column){
+            .name = table->columns[c].name,
+            .type = is_text                   ? ARCHIVE_STRING
+                    : table->columns[c].whole ? ARCHIVE_INTEGER
+                                              : ARCHIVE_NUMBER,
+            .unit = table->columns[c].unit ? table->columns[c].unit : "",
+            .role = is_text && !table->columns[c].title ? ARCHIVE_ROLE_ID : table->columns[c].role,
+            .title = table->columns[c].title};
     }
     const struct archive_table described = {
         .path = file_base_name(path), .columns = columns, .column_count = table->column_count};

@@ -97,6 +97,7 @@ struct report_table *report_table(struct report_section *in, const char *name, c
         table->columns[i].name = copy(columns[i].name);
         table->columns[i].label = xstrdup(columns[i].label ? columns[i].label : columns[i].name);
         table->columns[i].unit = copy(columns[i].unit);
+        table->columns[i].title = copy(columns[i].title);
     }
     add(in, ITEM_TABLE, false)->table = table;
     return table;
@@ -133,6 +134,7 @@ static void table_free(struct report_table *table) {
         free((char *)table->columns[i].name);
         free((char *)table->columns[i].label);
         free((char *)table->columns[i].unit);
+        free((char *)table->columns[i].title);
     }
     for (size_t i = 0; i < table->cell_count; i++)
         free(table->cells[i].text);

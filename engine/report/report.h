@@ -12,6 +12,7 @@
 #ifndef ASSAY_REPORT_REPORT_H
 #define ASSAY_REPORT_REPORT_H
 
+#include "archive-format/datapackage.h"
 #include "engine/foundation/failure.h"
 #include "engine/foundation/text.h"
 
@@ -30,6 +31,11 @@ struct report_column {
     int digits;        /* significant ones; 0: a text, or as many as there are */
     bool detail;       /* printed only when details are asked for; in JSON always */
     bool words;        /* texts are words separated by blanks; in JSON an array of them */
+    /* In the data package beside a CSV file: what the column is, whether its numbers are whole, and its role;
+     * without a title texts are identifiers, and numbers have no role. */
+    const char *title;
+    bool whole;
+    enum archive_column_role role;
 };
 
 struct report_section;

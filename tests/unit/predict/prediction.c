@@ -59,8 +59,13 @@ static int set_up(void **state) {
 }
 
 static int tear_down(void **state) {
-    static const char *const files[] = {"time.json", "plain.json", "bytes.json",
-                                        "smpi.json", "table.csv",  "out.csv.datapackage.json"};
+    static const char *const files[] = {"time.json",
+                                        "plain.json",
+                                        "bytes.json",
+                                        "smpi.json",
+                                        "table.csv",
+                                        "out.csv",
+                                        "out.csv.datapackage.json"};
     for (size_t i = 0; i < sizeof files / sizeof *files; i++)
         unlink(files[i]);
     installation_clear(&installation);
@@ -245,11 +250,12 @@ TEST(files_and_reports) {
     cleanup(report_cleanup) struct report *report = report_new();
     cleanup(text_clear) struct text text;
     text_init(&text, 1 << 20);
-    assert_int_equal(prediction_append_csv(prediction, &text, NULL), 0);
+    struct report_table *table = prediction_report_table(prediction, report->root);
+    assert_int_equal(report_table_append_csv(table, &text, NULL), 0);
     assert_says(text.bytes,
                 "name,size,wait,noise,hops,time,time_mean,time_low,time_high,error,slope,slope_mean,"
                 "slope_low,slope_high,stream,where,remarks\nx,2,0,none,0,8,");
-    assert_int_equal(prediction_write_package(prediction, "out.csv", NULL), 0);
+    assert_int_equal(report_table_write(table, "out.csv", NULL), 0);
     text_reset(&text);
     prediction_describe(prediction, report->root);
     assert_int_equal(report_print_json(report, &text, NULL), 0);

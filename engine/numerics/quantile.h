@@ -1,0 +1,15 @@
+/*
+ * Quantiles of a sample, by linear interpolation between order statistics: type 7 of R. Hyndman, Y. Fan,
+ * Sample quantiles in statistical packages, Amer. Statist. 50 (1996), 361.
+ */
+#ifndef ASSAY_NUMERICS_QUANTILE_H
+#define ASSAY_NUMERICS_QUANTILE_H
+
+#include <stddef.h>
+
+/* In ascending order; none of them is NaN. */
+void quantile_sort(double *values, size_t count);
+/* The share SHARE, from 0 to 1, of the COUNT values of SORTED lies below the result; NaN of none. */
+double quantile(const double *sorted, size_t count, double share);
+
+#endif
