@@ -16,6 +16,7 @@ static const double floor_share = 0x1p-30;
  * be far off, that of each row is taken, but at least this much. */
 static const double least_curvature = 0.5;
 static const double settled = 1e-10;  /* mean square of the relative change of the deviations */
+static const double nearly = 1e-6;    /* the same, of a rough search */
 static const double tame = 1e4;       /* a condition number whose square costs half of the digits */
 static const double rounding = 1e-13; /* of a log likelihood, which is a sum */
 
@@ -160,13 +161,14 @@ static int regress(struct search *search, const double *targets) {
 /* From the coefficients in `now` to a maximum nearby. */
 static int climb(struct search *search, struct noise *ret) {
     size_t n = search->problem->rows;
+    double end = (search->problem->rough ? nearly : settled) * (double)n;
     double *targets = search->weights, reached = set_sigma(search, search->now), moved = INFINITY;
     for (ret->steps = 1; ret->steps <= STEPS_MAX; ret->steps++) {
-        int code = find_mean(search, true, moved < settled * (double)n, &ret->mean);
+        int code = find_mean(search, true, moved < end, &ret->mean);
         if (code < 0)
             return code;
         reached = likelihood(search);
-        if (moved < settled * (double)n) {
+        if (moved < end) {
             ret->log_likelihood = reached;
             return isfinite(reached) ? 0 : -ERANGE;
         }
@@ -245,7 +247,7 @@ int noise_fit(const struct noise_problem *problem, struct noise *ret) {
     ret->coefficients = calloc(search.order, sizeof *ret->coefficients);
     if (!ret->coefficients)
         return -ENOMEM;
-    size_t starts = problem->rows <= FEW_ROWS * search.order ? search.order + 1 : 1;
+    size_t starts = problem->rows <= FEW_ROWS * search.order && !problem->rough ? search.order + 1 : 1;
     ret->log_likelihood = -INFINITY;
     int worst = 0;
     for (size_t start = 0; start < starts; start++) {

@@ -25,6 +25,7 @@ struct noise_problem {
     const double *weights;                /* NULL: all are 1; above 0 */
     const enum least_squares_role *roles; /* of the mean; NULL: all are free */
     const bool *scatters; /* which columns may have a part in the deviation; NULL: all but the left out */
+    bool rough; /* one start, and deviations to about 1e-3 of themselves: enough to compare likelihoods */
 };
 
 struct noise {

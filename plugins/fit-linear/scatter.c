@@ -40,7 +40,7 @@ static double log_density(const struct problem *problem, const struct least_squa
 /* The mean, of the terms of ROLES, and the noise that make Y likeliest. SCATTERS: the terms that may have a
  * part in the noise; NULL: those of the mean. */
 static int fit_noise(const struct problem *problem, const double *y, const enum least_squares_role *roles,
-                     const bool *scatters, struct noise *ret) {
+                     const bool *scatters, bool rough, struct noise *ret) {
     const struct noise_problem search = {.rows = problem->rows,
                                          .columns = problem->terms,
                                          .x = problem->x,
@@ -48,7 +48,8 @@ static int fit_noise(const struct problem *problem, const double *y, const enum 
                                          .y = y,
                                          .weights = problem->w,
                                          .roles = roles,
-                                         .scatters = scatters};
+                                         .scatters = scatters,
+                                         .rough = rough};
     int r = noise_fit(&search, ret);
     return r == 0 && ret->mean.dependent < problem->terms ? -EDOM : r;
 }
@@ -81,7 +82,7 @@ static void take_noise(const struct problem *problem, struct noise *found, struc
 static int find_likelihood(const struct problem *problem, const enum least_squares_role *roles,
                            struct linear *linear, struct fit_result *result, struct plugin_message *message) {
     struct noise found = {0};
-    int r = linear->sigma > 0 ? fit_noise(problem, problem->y, roles, NULL, &found) : -EDOM;
+    int r = linear->sigma > 0 ? fit_noise(problem, problem->y, roles, NULL, false, &found) : -EDOM;
     if (r == 0) {
         double condition = linear->condition;
         least_squares_fit_clear(&linear->fit);
@@ -103,7 +104,8 @@ static int find_likelihood(const struct problem *problem, const enum least_squar
 /* ---- Whether it predicts better */
 
 /* The noise of greatest likelihood about FIT, which stays as it is: the residuals' own, with a mean of 0. */
-static int fit_scale(const struct problem *problem, const struct least_squares_fit *fit, struct noise *ret) {
+static int fit_scale(const struct problem *problem, const struct least_squares_fit *fit, bool rough,
+                     struct noise *ret) {
     double *residuals = malloc((problem->rows + 1) * sizeof *residuals);
     enum least_squares_role roles[LEAST_SQUARES_COLUMNS_MAX];
     bool scatters[LEAST_SQUARES_COLUMNS_MAX];
@@ -115,7 +117,7 @@ static int fit_scale(const struct problem *problem, const struct least_squares_f
     }
     for (size_t i = 0; i < problem->rows; i++)
         residuals[i] = residual_of(problem, fit, i);
-    int r = fit_noise(problem, residuals, roles, scatters, ret);
+    int r = fit_noise(problem, residuals, roles, scatters, rough, ret);
     free(residuals);
     return r;
 }
@@ -129,7 +131,7 @@ static int compare_half(const struct problem *all, const struct problem *others,
     struct plugin_message ignored;
     int r = linear_solve(others, roles, true, &plain, &ignored);
     r = r == 0 && !(plain.sigma > 0) ? -EDOM : r;
-    r = r == 0 ? fit_scale(others, &plain.fit, &found) : r;
+    r = r == 0 ? fit_scale(others, &plain.fit, true, &found) : r;
     const struct model_noise scaled = {.constant = found.constant, .coefficients = found.coefficients};
     for (size_t i = first; r == 0 && i < end; i++)
         advantage[i] =
@@ -201,7 +203,7 @@ static int choose(const struct problem *problem, const enum least_squares_role *
         return r;
     fit_result_value(result, "log_score_gain", gain, "1");
     fit_result_value(result, "log_score_gain_error", error, "1");
-    r = gain > error ? fit_scale(problem, &linear->fit, &found) : -EDOM;
+    r = gain > error ? fit_scale(problem, &linear->fit, false, &found) : -EDOM;
     if (r == 0)
         take_noise(problem, &found, linear);
     noise_clear(&found);

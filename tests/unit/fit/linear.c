@@ -396,6 +396,20 @@ TEST(choice) {
     assert_int_equal(fit_to(formula, "noise=none")->noise.kind, MODEL_NOISE_NONE);
 }
 
+/* Of fewer than 16 rows a term the choice is not made, whatever the scatter looks like. */
+TEST(few_rows_are_homoscedastic) {
+    for (int rows = 31; rows <= 32; rows++) {
+        FILE *file = fopen(path, "w");
+        fprintf(file, "x,y\n");
+        for (int i = 1; i <= rows; i++)
+            fprintf(file, "%d,%.17g\n", i, 5 + i + (i % 2 ? 1e-2 : -1e-2) * i * i);
+        fclose(file);
+        enum model_noise_kind kind = fit_to("1+x", "")->noise.kind;
+        assert_int_equal(kind, rows < 32 ? MODEL_NOISE_HOMOSCEDASTIC : MODEL_NOISE_HETEROSCEDASTIC);
+        assert_int_equal(isnan(value("log_score_gain")), rows < 32);
+    }
+}
+
 /* Each fold is predicted by a whole fit of the others: as when these are fitted by themselves. */
 TEST(folds_are_fitted_anew) {
     static const char *const settings[] = {"noise=heteroscedastic", "noise=homoscedastic", ""};
