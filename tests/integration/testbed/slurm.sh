@@ -134,6 +134,35 @@ eventually bed run scancel --name=other
 check "a job outlives its scheduler" ends_as 0
 is "... and measures everything" "$(lines away/*.zip)" 40
 
+mkdir slow
+printf '#!/bin/sh\n%s "$@"\ntouch %s/submitted\nexec sleep 600\n' "$(command -v sbatch)" "$scratch" >slow/sbatch
+chmod +x slow/sbatch
+PATH=$scratch/slow:$PATH start_engine "$scratch/engine" run waits.yaml -o cut --json
+check "sbatch has submitted, and has not answered" eventually test -e submitted
+kill -INT "$engine"
+check "the run is interrupted" ends_as 4
+check "and the job, whose number it does not know, is given back" eventually no_jobs
+
+# ---- by a login node
+bed on node4 sh -c 'echo "export SLURM_CONF=/run/slurm.conf" >/root/.bashrc'
+mkdir none
+printf '#!/bin/sh\nexit 3\n' | tee none/sbatch none/squeue >none/scancel
+chmod +x none/*
+tick_campaign "$scratch/login" 20 0 "{slurm: {nodes: 2, walltime: 10min, login: root@node4, partition: test}, $ssh}"
+bed run sbatch -Q --nodes=4 --exclusive --output=/dev/null --job-name=other --wrap='exec sleep 600'
+PATH=$scratch/none:$PATH start_engine "$scratch/engine" run login.yaml -o login --json
+check "a job is submitted on a login node" eventually waits
+sessions() { bed on node4 ps -eo pid=,args= | awk '/sshd: root@notty/ && !/awk/ {print $1}'; }
+lose_login() { local ids; ids=$(sessions) && [ -n "$ids" ] && bed on node4 kill "$ids"; }
+check "whose connection is lost" eventually lose_login
+bed run scancel --name=other
+check "which is connected again when it was lost" ends_as 0
+is "... and everything is measured" "$(lines login/*.zip)" 40
+check "and the job is given back" eventually no_jobs
+tick_campaign "$scratch/nowhere" 4 0 "{slurm: {nodes: 2, walltime: 10min, login: root@node4, partition: test}, $ssh}"
+bed on node4 sh -c 'echo "PATH=/nowhere" >>/root/.bashrc'
+refuse "a login node without Slurm" 1 'squeue ended with exit status 127: .*not found' there run nowhere.yaml -o nowhere
+
 # ---- what an engine that was killed has left
 bed run sbatch -Q --nodes=4 --exclusive --output=/dev/null --job-name=other --wrap='exec sleep 600'
 start_engine "$scratch/engine" run waits.yaml -o left --json
