@@ -3,8 +3,6 @@
 #include "engine/command-line/verb.h"
 
 #include "engine/foundation/cleanup.h"
-#include "engine/foundation/file.h"
-#include "engine/foundation/memory.h"
 #include "engine/run/record/status.h"
 
 #include <errno.h>
@@ -28,18 +26,6 @@ static const struct verb_option options[] = {
     {NULL, 0, NULL, NULL, false},
 };
 
-/* RUN's folder: itself, or what an archive of it was sealed from. */
-static int find_folder(const char *run, char **ret, struct failure *failure) {
-    cleanup_free char *beside = file_is_folder(run) ? xstrdup(run) : run_status_folder_of(run);
-    if (!beside || !file_is_folder(beside))
-        return failure_set_kind(failure, FAILURE_INPUT, -ENOENT,
-                                "there is no folder of a run '%s'; expected the folder, or an archive with "
-                                "its run's folder beside it",
-                                run);
-    *ret = take_pointer(beside);
-    return 0;
-}
-
 static int resume(const struct verb_arguments *arguments, struct failure *failure) {
     cleanup(installation_clear) struct installation installation = {0};
     cleanup(inputs_clear) struct inputs inputs = {0};
@@ -47,7 +33,7 @@ static int resume(const struct verb_arguments *arguments, struct failure *failur
     cleanup_free char *folder = NULL;
     size_t spare_count = 0;
     cleanup_free const char **spares = verb_values(arguments, "--spares", &spare_count);
-    int r = find_folder(arguments->operands[0], &folder, failure);
+    int r = run_status_find_folder(arguments->operands[0], &folder, failure);
     if (r == 0)
         r = installation_init(&installation, NULL, getenv("ASSAY_PATH"), failure);
     if (r == 0)

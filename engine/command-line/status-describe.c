@@ -104,6 +104,8 @@ static void add_condition(struct report *page, const struct run_status *status) 
     if (status->part > 1)
         line(page, "part", "%" PRId64 ": it was resumed", status->part);
     add_text(page, "phase", NULL, status->phase);
+    bool is_reserving = strcmp(status->phase, run_phase_names[RUN_RESERVE]) == 0;
+    add_text(page, "reservation", NULL, is_reserving ? status->history.reservation : NULL);
 }
 
 static void print_units(struct report *page, const struct run_status *status) {

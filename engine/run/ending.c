@@ -68,7 +68,7 @@ static bool is_complete(const struct run *run) {
 }
 
 static bool is_partial(const struct run *run) {
-    bool asked = run->record.interrupted == RUN_CHECKPOINT || run->record.interrupted == RUN_DEADLINE;
+    bool asked = run->record.interrupted && run->record.interrupted != RUN_INTERRUPTED;
     return (asked && !is_complete(run)) || node_set_lacks_units(&run->set);
 }
 
@@ -90,6 +90,7 @@ static void describe_partial(const struct run *run, char *buffer, size_t size) {
     bool is_deadline = run->record.interrupted == RUN_DEADLINE;
     const char *why = is_deadline                                 ? "the time was up"
                       : run->record.interrupted == RUN_CHECKPOINT ? "asked to end"
+                      : run->record.interrupted == RUN_REVOKED    ? "the nodes were taken away"
                                                                   : "ended";
     snprintf(buffer, size, "%s%s%s after %" PRIu64 " of %" PRIu64 " units; they are sealed%s", why,
              out ? " " : "", out ? out : "", run->record.units->done, run->record.units_planned,

@@ -68,7 +68,8 @@ static const char *find_why(const struct missing *missing, size_t place, size_t 
     static const char *const interruptions[] = {[RUN_GOES_ON] = "stopped",
                                                 [RUN_INTERRUPTED] = "interrupted",
                                                 [RUN_CHECKPOINT] = "checkpoint",
-                                                [RUN_DEADLINE] = "deadline"};
+                                                [RUN_DEADLINE] = "deadline",
+                                                [RUN_REVOKED] = "revoked"};
     const struct run *run = missing->run;
     if (ledger_has_failed(run->record.ledger, place, position))
         return "failed";

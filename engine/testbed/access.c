@@ -119,6 +119,10 @@ const struct launcher_words *access_launcher(const struct access_settings *setti
     return launcher->attach.count > 0 ? ret_words : NULL;
 }
 
+bool access_kills_agents(const struct access_settings *settings) {
+    return settings->launcher.by && strcmp(settings->launcher.by, "srun") == 0;
+}
+
 /* What is said of a connection that is not made would be passed over without a word. */
 static int check_launcher(const struct access_settings *settings, const struct testbed_written *written,
                           struct failure *failure) {

@@ -61,6 +61,9 @@ int access_describe(const struct access_settings *settings, struct text *ret);
 const struct launcher_words *access_launcher(const struct access_settings *settings,
                                              struct launcher_words *ret_words);
 
+/* As the testbed's own kills_agents(): a step of Slurm's ends with its job, and all that it runs with it. */
+bool access_kills_agents(const struct access_settings *settings);
+
 /* The nodes of a reservation, as far as reaching them goes. WORDS: what leads to them; NULL: libssh; borrowed
  * until access_close(). */
 struct access;

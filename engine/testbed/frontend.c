@@ -19,6 +19,11 @@ struct frontend {
     struct launcher *launcher; /* NULL: commands are children */
     bool is_ready, is_lost;
     struct failure why;
+    struct background {
+        struct channel_run *run; /* NULL: nothing runs */
+        void (*callback)(const char *output, size_t length, void *context);
+        void *context;
+    } background;
 };
 
 struct command {
@@ -72,20 +77,34 @@ static void on_lost(struct launcher *launcher, const struct failure *why, void *
     frontend->why = *why;
 }
 
-/* Also again, after it broke: a reservation outlives many connections. */
-static int connect_login(struct frontend *frontend, struct failure *failure) {
+static bool is_connected(const struct frontend *frontend) {
+    return !frontend->launcher || (frontend->is_ready && !frontend->is_lost);
+}
+
+/* Also again, after it broke: a reservation outlives many connections. 1: ready; 0: it is on its way. */
+static int begin_to_connect(struct frontend *frontend, struct failure *failure) {
     struct launcher_listener listener = {.on_ready = on_ready, .on_lost = on_lost, .context = frontend};
-    if (!frontend->launcher || (frontend->is_ready && !frontend->is_lost))
-        return 0;
     launcher_disconnect(frontend->launcher);
     frontend->is_ready = frontend->is_lost = false;
     int r = launcher_connect(frontend->launcher, &listener, failure);
+    if (r != 0)
+        frontend->is_ready = true;
+    frontend->is_lost |= r < 0;
+    return r;
+}
+
+static int connect_login(struct frontend *frontend, struct failure *failure) {
+    if (is_connected(frontend))
+        return 0;
+    int r = begin_to_connect(frontend, failure);
     if (r == 0)
         r = turn_until(frontend, &frontend->is_ready, command_timeout_ns, failure);
     if (r == -ETIMEDOUT)
-        return failure_set(failure, r, "the login node does not answer");
-    frontend->is_ready = r >= 0;
-    if (r >= 0 && frontend->is_lost) {
+        failure_set(failure, r, "the login node does not answer");
+    if (r < 0) { /* whatever comes of it is not waited for */
+        launcher_disconnect(frontend->launcher);
+        frontend->is_ready = frontend->is_lost = true;
+    } else if (frontend->is_lost) {
         *failure = frontend->why;
         return frontend->why.code;
     }
@@ -115,6 +134,7 @@ int frontend_open(struct event_loop *loop, const struct access_settings *access,
 void frontend_close(struct frontend *frontend) {
     if (!frontend)
         return;
+    frontend_stop(frontend);
     launcher_free(frontend->launcher);
     ssh_client_free(frontend->client);
     free(frontend);
@@ -161,9 +181,7 @@ static int open_channel(struct frontend *frontend, const char *const *words,
     }
     cleanup(text_clear) struct text line;
     text_init(&line, 64 << 10);
-    int r = connect_login(frontend, failure);
-    if (r == 0)
-        r = quote(words, &line, failure);
+    int r = quote(words, &line, failure);
     return r < 0 ? r : launcher_open(frontend->launcher, LAUNCHER_ATTACH, line.bytes, listener, ret, failure);
 }
 
@@ -174,7 +192,9 @@ int frontend_run(struct frontend *frontend, const char *const *words, struct tex
     problem[0] = '\0';
     struct channel_run *run = channel_run_new(NULL, 0, output->limit, on_done, &command);
     struct remote_channel_listener listener = channel_run_listener(run);
-    int r = open_channel(frontend, words, &listener, &channel, failure);
+    int r = connect_login(frontend, failure);
+    if (r == 0)
+        r = open_channel(frontend, words, &listener, &channel, failure);
     if (r == 0) {
         channel_run_started(run, channel);
         r = turn_until(frontend, &command.is_over, command_timeout_ns, failure);
@@ -182,8 +202,44 @@ int frontend_run(struct frontend *frontend, const char *const *words, struct tex
     if (!command.is_over)
         channel_run_cancel(run);
     if (r == -ETIMEDOUT)
-        failure_set(failure, r, "'%s' has not ended within a minute", words[0]);
+        failure_set(failure, r, "it has not ended within a minute");
     if (r == 0 && command.status < 0)
         *failure = command.why;
     return r < 0 ? r : command.status;
+}
+
+/* ---- Commands that are not waited for --------------------------------------------------------------------
+ */
+
+static void on_background_done(const struct channel_run_result *result, const struct failure *failure,
+                               void *context) {
+    (void)failure;
+    struct background *background = &((struct frontend *)context)->background;
+    bool is_good = result && result->end.exited && result->end.code == 0;
+    background->run = NULL;
+    background->callback(is_good ? result->output : NULL, is_good ? result->output_length : 0,
+                         background->context);
+}
+
+void frontend_stop(struct frontend *frontend) {
+    channel_run_cancel(take_pointer(frontend->background.run));
+}
+
+void frontend_start(struct frontend *frontend, const char *const *words, size_t limit,
+                    void (*callback)(const char *output, size_t length, void *context), void *context) {
+    struct remote_channel *channel = NULL;
+    frontend_stop(frontend);
+    if (!is_connected(frontend)) {
+        if (frontend->is_ready) /* it was lost; else it is on its way */
+            (void)begin_to_connect(frontend, NULL);
+        return;
+    }
+    struct channel_run *run = channel_run_new(NULL, 0, limit, on_background_done, frontend);
+    struct remote_channel_listener listener = channel_run_listener(run);
+    if (open_channel(frontend, words, &listener, &channel, NULL) < 0) {
+        channel_run_cancel(run);
+        return;
+    }
+    channel_run_started(run, channel);
+    frontend->background = (struct background){run, callback, context};
 }

@@ -20,6 +20,12 @@ void frontend_close(struct frontend *frontend); /* NULL is fine */
  * no such program. PROBLEM gets the first line that it printed to stderr, or "". */
 int frontend_run(struct frontend *frontend, const char *const *words, struct text *output,
                  char problem[static FAILURE_TEXT_SIZE], struct failure *failure);
+/* Begins to run WORDS and returns; what was begun before and has not ended is given up. CALLBACK is called at
+ * its end, with what it printed when its exit status was 0, and else with NULL; not after frontend_stop() or
+ * frontend_close(). Nothing is begun while a login node has to be connected again, which then begins. */
+void frontend_start(struct frontend *frontend, const char *const *words, size_t limit,
+                    void (*callback)(const char *output, size_t length, void *context), void *context);
+void frontend_stop(struct frontend *frontend);
 /* Lets the loop turn for so long: 0, or -EINTR with FAILURE. */
 int frontend_wait(struct frontend *frontend, int64_t ns, struct failure *failure);
 

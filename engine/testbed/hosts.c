@@ -21,6 +21,10 @@ static size_t spare_nodes(const struct testbed_settings *settings) {
     return settings->hosts.count - settings->host_count;
 }
 
+static bool kills_agents(const struct testbed_settings *settings) {
+    return access_kills_agents(&settings->access);
+}
+
 static int reserve(const struct testbed_settings *settings, const struct testbed_request *request,
                    struct testbed **ret, struct failure *failure) {
     struct testbed *testbed = xcalloc(1, sizeof *testbed);
@@ -76,6 +80,7 @@ const struct testbed_backend testbed_hosts = {
     .free_settings = host_settings_free,
     .expected_nodes = expected_nodes,
     .spare_nodes = spare_nodes,
+    .kills_agents = kills_agents,
     .describe = host_settings_describe,
     .resolve = host_settings_resolve,
     .reserve = reserve,

@@ -35,7 +35,7 @@ static const struct bind_field fields[] = {
     {ROW("reservation", BIND_TEXT, reservation)},
     {ROW("options", BIND_TEXTS, options)},
     {ROW("login", BIND_TEXT, login)},
-    {RANGED("at-most-wait", BIND_QUANTITY, at_most_wait, 0, WALLTIME_MAX), .dimension = UNIT_TIME},
+    {RANGED("at-most-wait", BIND_QUANTITY, at_most_wait, 1, WALLTIME_MAX), .dimension = UNIT_TIME},
 };
 
 static void submit(const struct scheduler_resources *resources, const char *name, struct bind_texts *words) {
@@ -89,15 +89,15 @@ static bool read_id(const char *output, char id[static SCHEDULER_ID_SIZE]) {
     return true;
 }
 
-static void query(const char *id, struct bind_texts *words) {
-    const char *user = getenv("USER");
+static void query(const char *id, const char *name, struct bind_texts *words) {
+    (void)name;
     scheduler_word(words, "oarstat");
     scheduler_word(words, "-fJ"); /* without -f there is no walltime */
     if (id[0]) {
         scheduler_word(words, "-j");
         scheduler_word(words, "%s", id);
     } else {
-        scheduler_word(words, "-u%s", user ? user : "");
+        scheduler_word(words, "-u"); /* whoever asks: on a login node that may be somebody else */
     }
 }
 
@@ -148,18 +148,13 @@ static int read_job(const char *output, size_t length, const char *id, const cha
         return failure_set(failure, -EBADMSG, "oarstat printed something else than JSON");
     const struct document_node *jobs = document->root;
     int r = 0;
-    for (size_t i = 0; jobs->kind == DOCUMENT_MAPPING && i < jobs->count; i++) {
+    for (size_t i = 0; r == 0 && jobs->kind == DOCUMENT_MAPPING && i < jobs->count; i++) {
         const struct document_node *job = jobs->items[i];
         struct scheduler_job found = {0};
         if (strcmp(id[0] ? jobs->keys[i]->text : text_of(job, "name"), id[0] ? id : name) != 0)
             continue;
         r = take_job(jobs->keys[i]->text, job, &found, failure);
-        if (r < 0 || found.state >= ret->state) {
-            host_list_clear(&ret->nodes);
-            *ret = found;
-        } else {
-            host_list_clear(&found.nodes);
-        }
+        scheduler_take_job(&found, ret);
     }
     document_free(document);
     return r;

@@ -16,8 +16,10 @@
 
 /* A job is asked after soon, then ever more seldom: nine times in the first minute, then twice in one. */
 static const int64_t first_poll_ns = 200 * EVENT_MILLISECOND, last_poll_ns = 30 * EVENT_SECOND;
-/* A scheduler that is restarted is away for so long. */
-static const int64_t patience_ns = 300 * EVENT_SECOND;
+/* A scheduler that is restarted is away for so long; a job that waits in its queue outlasts more than one
+ * that is yet to be submitted. */
+static const int64_t patience_ns = 300 * EVENT_SECOND, waiting_patience_ns = 3600 * EVENT_SECOND,
+                     release_patience_ns = 60 * EVENT_SECOND;
 enum { OUTPUT_MAX = 64 << 20 };
 
 struct testbed {
@@ -30,6 +32,11 @@ struct testbed {
     struct bind_texts start, attach;
     struct launcher_words words;
     struct access *access;
+    /* While the nodes are used: whether the job still runs. */
+    struct event_source *watch;
+    int64_t watch_period_ns;
+    unsigned times_gone; /* in a row */
+    bool is_over;        /* that was reported */
 };
 
 void scheduler_word(struct bind_texts *words, const char *format, ...) {
@@ -40,6 +47,14 @@ void scheduler_word(struct bind_texts *words, const char *format, ...) {
     (void)text_vprintf(&word, format, arguments);
     va_end(arguments);
     bind_texts_add(words, word.bytes);
+}
+
+void scheduler_take_job(struct scheduler_job *found, struct scheduler_job *ret) {
+    struct scheduler_job *less = found->state >= ret->state ? ret : found;
+    host_list_clear(&less->nodes);
+    if (less == ret)
+        *ret = *found;
+    *found = (struct scheduler_job){0};
 }
 
 /* ---- Settings --------------------------------------------------------------------------------------------
@@ -101,6 +116,10 @@ size_t scheduler_expected_nodes(const struct testbed_settings *settings) {
     return settings->resources.resources ? 0 : (size_t)settings->resources.nodes;
 }
 
+bool scheduler_kills_agents(const struct testbed_settings *settings) {
+    return access_kills_agents(&settings->access);
+}
+
 int scheduler_describe(const struct testbed_settings *settings, struct text *ret) {
     text_printf(ret, "%-12s ", "job");
     bind_describe(settings->scheduler->fields, settings->scheduler->field_count, &settings->resources, ret);
@@ -131,16 +150,28 @@ static void report(const struct testbed *testbed, const char *format, ...) {
     testbed->request.report(testbed->request.report_context, sentence);
 }
 
+/* `env NAME=VALUE PROGRAM ...` is PROGRAM's. */
+static const char *program_of(const struct bind_texts *words) {
+    size_t i = strcmp(words->items[0], "env") == 0;
+    while (i + 1 < words->count && strchr(words->items[i], '='))
+        i++;
+    return words->items[i];
+}
+
 /* Runs WORDS. What fails is said in the scheduler's own words. */
 static int command(struct testbed *testbed, const struct bind_texts *words, struct text *output,
                    struct failure *failure) {
     char problem[FAILURE_TEXT_SIZE];
+    const char *program = program_of(words);
     text_init(output, OUTPUT_MAX);
     int r = frontend_run(testbed->frontend, (const char *const *)words->items, output, problem, failure);
-    if (r > 0)
-        return failure_set(failure, -EIO, "%s ended with exit status %d: %s", words->items[0], r,
+    if (r < 0)
+        return failure->kind == FAILURE_INTERRUPTED ? r : failure_prefix(failure, "%s", program);
+    if (r > 0) /* what a shell, or env, says of a program that is not there is for ever */
+        return failure_set(failure, r == 127 || r == 126 ? -ENOENT : -EREMOTEIO,
+                           "%s ended with exit status %d: %s", program, r,
                            problem[0] ? problem : "it printed nothing");
-    return r;
+    return 0;
 }
 
 /* Asks once for the job ID, or that of our name where ID is "". */
@@ -148,9 +179,14 @@ static int ask(struct testbed *testbed, const char *id, struct scheduler_job *re
     const struct scheduler *scheduler = testbed->settings->scheduler;
     cleanup(bind_texts_clear) struct bind_texts words = {0};
     cleanup(text_clear) struct text output;
-    scheduler->query(id, &words);
+    struct scheduler_job job = {0};
+    scheduler->query(id, testbed->name, &words);
     int r = command(testbed, &words, &output, failure);
-    return r < 0 ? r : scheduler->read_job(output.bytes, output.length, id, testbed->name, ret, failure);
+    if (r == 0)
+        r = scheduler->read_job(output.bytes, output.length, id, testbed->name, &job, failure);
+    host_list_clear(&ret->nodes);
+    *ret = job;
+    return r;
 }
 
 static int64_t longer(int64_t period_ns) {
@@ -158,14 +194,14 @@ static int64_t longer(int64_t period_ns) {
 }
 
 /* Asks until there is an answer: a scheduler may be away for a while. */
-static int ask_patiently(struct testbed *testbed, const char *id, struct scheduler_job *ret,
+static int ask_patiently(struct testbed *testbed, const char *id, int64_t most_ns, struct scheduler_job *ret,
                          struct failure *failure) {
     int64_t since_ns = clock_monotonic_ns(), period_ns = EVENT_SECOND;
     bool was_reported = false;
     for (;;) {
         int r = ask(testbed, id, ret, failure);
         bool is_hopeless = r == -EINTR || r == -ENOENT || failure->kind == FAILURE_INPUT;
-        if (r == 0 || is_hopeless || clock_monotonic_ns() - since_ns > patience_ns)
+        if (r == 0 || is_hopeless || clock_monotonic_ns() - since_ns > most_ns)
             return r;
         if (!was_reported)
             report(testbed, "%s does not answer, and is asked again: %s", testbed->settings->scheduler->name,
@@ -186,6 +222,7 @@ static void free_testbed(struct testbed *testbed) {
     if (!testbed)
         return;
     access_close(testbed->access);
+    event_source_remove(testbed->watch);
     frontend_close(testbed->frontend);
     for (size_t i = 0; testbed->node_names && i < testbed->job.nodes.count; i++)
         free(testbed->node_names[i]);
@@ -213,25 +250,42 @@ static int submit(struct testbed *testbed, struct failure *failure) {
     return r;
 }
 
-/* The job of an engine that died is taken over; otherwise a new one is submitted. */
-int scheduler_reserve(const struct testbed_settings *settings, const struct testbed_request *request,
-                      struct testbed **ret, struct failure *failure) {
-    cleanup(free_testbed_pointer) struct testbed *testbed = xcalloc(1, sizeof *testbed);
+/* The parts of a run have one name for their jobs: the first 36 characters of run_id are the run's. */
+static int open_testbed(const struct testbed_settings *settings, const struct testbed_request *request,
+                        struct testbed **ret, struct failure *failure) {
+    struct testbed *testbed = *ret = xcalloc(1, sizeof *testbed);
     testbed->settings = settings;
     testbed->request = *request;
     testbed->name = xformat("assay-%.36s", request->run_id);
-    int r = frontend_open(request->loop, &settings->access, settings->resources.login, &testbed->frontend,
-                          failure);
+    return frontend_open(request->loop, &settings->access, settings->resources.login, &testbed->frontend,
+                         failure);
+}
+
+static bool is_held(const struct scheduler_job *job) {
+    return job->state == SCHEDULER_JOB_WAITING || job->state == SCHEDULER_JOB_RUNNING;
+}
+
+/* The job of an engine that died is taken over; otherwise a new one is submitted. */
+int scheduler_reserve(const struct testbed_settings *settings, const struct testbed_request *request,
+                      struct testbed **ret, struct failure *failure) {
+    cleanup(free_testbed_pointer) struct testbed *testbed = NULL;
+    int r = open_testbed(settings, request, &testbed, failure);
     if (r == 0)
-        r = ask_patiently(testbed, "", &testbed->job, failure);
-    bool is_there =
-        testbed->job.state == SCHEDULER_JOB_WAITING || testbed->job.state == SCHEDULER_JOB_RUNNING;
-    if (r == 0 && is_there)
+        r = ask_patiently(testbed, "", patience_ns, &testbed->job, failure);
+    if (r < 0)
+        return r;
+    if (is_held(&testbed->job)) {
         report(testbed, "job %s of %s is there already", testbed->job.id, settings->scheduler->name);
-    else if (r == 0)
+    } else {
+        testbed->job.id[0] = '\0';
         r = submit(testbed, failure);
-    if (r == 0)
-        *ret = take_pointer(testbed);
+        /* What was refused is no job's; of one that was given up on nobody knows. */
+        if (r == 0)
+            report(testbed, "job %s of %s is submitted", testbed->job.id, settings->scheduler->name);
+        else if (r == -EREMOTEIO || r == -ENOENT)
+            return r;
+    }
+    *ret = take_pointer(testbed);
     return r;
 }
 
@@ -248,21 +302,35 @@ static int refuse_job(struct testbed *testbed, struct failure *failure) {
                        testbed->settings->scheduler->name, job->reason[0] ? ": " : "", job->reason);
 }
 
+/* OAR submits the job of a node that died before it began again, with another number. */
+static int find_again(struct testbed *testbed, struct failure *failure) {
+    struct scheduler_job again = {0}, *job = &testbed->job;
+    int r = ask_patiently(testbed, "", waiting_patience_ns, &again, failure);
+    bool is_there = r == 0 && is_held(&again);
+    if (is_there) {
+        report(testbed, "job %s of %s took the place of job %s", again.id, testbed->settings->scheduler->name,
+               job->id);
+        scheduler_take_job(&again, job);
+    }
+    host_list_clear(&again.nodes);
+    return r < 0 || is_there ? r : refuse_job(testbed, failure);
+}
+
 /* Waits until the job runs; its reason for waiting is reported when it changes. */
 static int wait_for_job(struct testbed *testbed, struct failure *failure) {
     int64_t begun_ns = clock_monotonic_ns(), period_ns = first_poll_ns;
     double most = testbed->settings->resources.at_most_wait;
-    char reason[sizeof testbed->job.reason] = "", most_text[NUMBER_TEXT_SIZE];
+    struct scheduler_job *job = &testbed->job;
+    char reason[sizeof job->reason] = "", most_text[NUMBER_TEXT_SIZE];
     for (;;) {
-        struct scheduler_job *job = &testbed->job;
         char id[SCHEDULER_ID_SIZE];
         memcpy(id, job->id, sizeof id);
-        int r = ask_patiently(testbed, id, job, failure);
+        int r = ask_patiently(testbed, id, waiting_patience_ns, job, failure);
         memcpy(job->id, id, sizeof id);
+        if (r == 0 && !is_held(job))
+            r = find_again(testbed, failure);
         if (r < 0 || job->state == SCHEDULER_JOB_RUNNING)
             return r;
-        if (job->state != SCHEDULER_JOB_WAITING)
-            return refuse_job(testbed, failure);
         if (strcmp(reason, job->reason) != 0)
             report(testbed, "job %s of %s waits: %s", job->id, testbed->settings->scheduler->name,
                    job->reason);
@@ -313,13 +381,59 @@ static const struct launcher_words *find_words(struct testbed *testbed) {
     return &testbed->words;
 }
 
+/* ---- While the nodes are used ----------------------------------------------------------------------------
+ */
+
+static void report_over(struct testbed *testbed, const struct scheduler_job *job) {
+    char sentence[FAILURE_TEXT_SIZE];
+    const char *what = job->state == SCHEDULER_JOB_WAITING ? "was taken off its nodes, and waits again"
+                                                           : "was over before it was given back";
+    snprintf(sentence, sizeof sentence, "job %s of %s %s%s%s", testbed->job.id,
+             testbed->settings->scheduler->name, what, job->reason[0] ? ": " : "", job->reason);
+    testbed->is_over = true;
+    if (testbed->request.over)
+        testbed->request.over(testbed->request.report_context, sentence);
+}
+
+/* A scheduler that does not answer says nothing; one that knows no job must say so twice. */
+static void on_answer(const char *output, size_t length, void *context) {
+    struct testbed *testbed = context;
+    struct scheduler_job job = {0};
+    if (output && testbed->settings->scheduler->read_job(output, length, testbed->job.id, testbed->name, &job,
+                                                         NULL) == 0) {
+        testbed->times_gone = job.state == SCHEDULER_JOB_NONE ? testbed->times_gone + 1 : 0;
+        if (job.state != SCHEDULER_JOB_RUNNING &&
+            (job.state != SCHEDULER_JOB_NONE || testbed->times_gone > 1))
+            report_over(testbed, &job);
+    }
+    host_list_clear(&job.nodes);
+    if (!testbed->is_over)
+        event_source_set_timer(testbed->watch, testbed->watch_period_ns, 0);
+}
+
+static void on_watch(struct event_source *source, void *context) {
+    struct testbed *testbed = context;
+    cleanup(bind_texts_clear) struct bind_texts words = {0};
+    testbed->watch_period_ns = longer(testbed->watch_period_ns);
+    /* The next time, should there be no answer until then. */
+    event_source_set_timer(source, last_poll_ns, 0);
+    testbed->settings->scheduler->query(testbed->job.id, testbed->name, &words);
+    frontend_start(testbed->frontend, (const char *const *)words.items, OUTPUT_MAX, on_answer, testbed);
+}
+
 int scheduler_wait(struct testbed *testbed, struct failure *failure) {
     int r = wait_for_job(testbed, failure);
     if (r == 0)
         r = name_nodes(testbed, failure);
-    return r < 0 ? r
-                 : access_open(&testbed->settings->access, &testbed->request, find_words(testbed),
-                               &testbed->access, failure);
+    if (r < 0)
+        return r;
+    testbed->watch_period_ns = first_poll_ns;
+    testbed->watch =
+        event_loop_add_timer(testbed->request.loop, testbed->watch_period_ns, 0, on_watch, testbed);
+    if (!testbed->watch)
+        return failure_memory(failure);
+    return access_open(&testbed->settings->access, &testbed->request, find_words(testbed), &testbed->access,
+                       failure);
 }
 
 /* ---- The nodes -------------------------------------------------------------------------------------------
@@ -350,21 +464,55 @@ int64_t scheduler_deadline(const struct testbed *testbed) {
     return testbed->job.end_s * EVENT_SECOND;
 }
 
-int scheduler_release(struct testbed *testbed, struct failure *failure) {
+/* ---- Giving back -----------------------------------------------------------------------------------------
+ */
+
+/* Deletes the job of our name, whose number need not be known; *RET is how it stood. One that is over cannot
+ * be deleted, and need not be. */
+static int delete_job(struct testbed *testbed, struct scheduler_job *ret, struct failure *failure) {
     cleanup(bind_texts_clear) struct bind_texts words = {0};
-    cleanup(text_clear) struct text output;
-    struct failure why = {0};
-    testbed->settings->scheduler->cancel(testbed->job.id, &words);
-    int r = command(testbed, &words, &output, &why);
+    cleanup(text_clear) struct text output = {0};
     struct scheduler_job job = {0};
-    /* One that is over cannot be deleted, and need not be. */
-    if (r < 0 && ask(testbed, testbed->job.id, &job, NULL) == 0 &&
-        (job.state == SCHEDULER_JOB_NONE || job.state == SCHEDULER_JOB_OVER))
+    int r = ask_patiently(testbed, "", release_patience_ns, ret, failure);
+    if (r < 0 || !is_held(ret))
+        return r;
+    testbed->settings->scheduler->cancel(ret->id, &words);
+    r = command(testbed, &words, &output, failure);
+    struct failure why = {0};
+    if (r < 0 && ask(testbed, "", &job, &why) == 0 && !is_held(&job))
         r = 0;
     host_list_clear(&job.nodes);
-    if (r < 0 && failure)
-        failure_set(failure, r, "job %s of %s was not given back: %s", testbed->job.id,
-                    testbed->settings->scheduler->name, why.text);
+    return r;
+}
+
+int scheduler_release(struct testbed *testbed, struct failure *failure) {
+    const char *name = testbed->settings->scheduler->name;
+    struct scheduler_job job = {0};
+    struct failure why = {0};
+    frontend_stop(testbed->frontend);
+    event_source_remove(take_pointer(testbed->watch));
+    int r = delete_job(testbed, &job, &why);
+    if (r == 0 && testbed->access && !testbed->is_over && !is_held(&job))
+        report_over(testbed, &job);
+    if (r < 0)
+        failure_set(failure, r, "job %s of %s was not given back, which 'assay release' does: %s",
+                    testbed->job.id[0] ? testbed->job.id : testbed->name, name, why.text);
+    host_list_clear(&job.nodes);
     free_testbed(testbed);
     return r;
+}
+
+int scheduler_reclaim(const struct testbed_settings *settings, const struct testbed_request *request,
+                      struct failure *failure) {
+    cleanup(free_testbed_pointer) struct testbed *testbed = NULL;
+    int r = open_testbed(settings, request, &testbed, failure);
+    if (r == 0)
+        r = delete_job(testbed, &testbed->job, failure);
+    if (r < 0)
+        return r;
+    if (is_held(&testbed->job))
+        report(testbed, "job %s of %s is deleted", testbed->job.id, settings->scheduler->name);
+    else
+        report(testbed, "%s has no job '%s' that waits or runs", settings->scheduler->name, testbed->name);
+    return 0;
 }

@@ -48,6 +48,10 @@ struct scheduler_job {
     struct host_list nodes;
 };
 
+/* FOUND becomes *RET, unless *RET counts more (a job that runs, beside one that is over); the other is
+ * cleared. */
+void scheduler_take_job(struct scheduler_job *found, struct scheduler_job *ret);
+
 struct scheduler {
     const char *key;                 /* "slurm" */
     const char *name;                /* for people: "Slurm" */
@@ -57,8 +61,8 @@ struct scheduler {
     void (*submit)(const struct scheduler_resources *resources, const char *name, struct bind_texts *words);
     /* The job's number from what submitting printed; false: there is none. */
     bool (*read_id)(const char *output, char id[static SCHEDULER_ID_SIZE]);
-    /* Asks for the job ID, or, where that is "", for those of this user. */
-    void (*query)(const char *id, struct bind_texts *words);
+    /* Asks for the job ID, or, where that is "", for this user's, NAME among them. */
+    void (*query)(const char *id, const char *name, struct bind_texts *words);
     /* Finds, in what the query printed, the job ID, or the one called NAME where that is "". What is not
      * there has the state SCHEDULER_JOB_NONE. -EBADMSG with FAILURE for what is no answer. */
     int (*read_job)(const char *output, size_t length, const char *id, const char *name,
@@ -76,6 +80,7 @@ int scheduler_bind(const struct scheduler *scheduler, const struct testbed_writt
                    struct testbed_settings **ret, struct failure *failure);
 void scheduler_free_settings(struct testbed_settings *settings);
 size_t scheduler_expected_nodes(const struct testbed_settings *settings);
+bool scheduler_kills_agents(const struct testbed_settings *settings);
 int scheduler_describe(const struct testbed_settings *settings, struct text *ret);
 void scheduler_resolve(const struct testbed_settings *settings, cJSON *object);
 int scheduler_reserve(const struct testbed_settings *settings, const struct testbed_request *request,
@@ -89,15 +94,18 @@ struct agent_link_policy scheduler_policy(const struct testbed *testbed);
 struct testbed_agent scheduler_agent(const struct testbed *testbed, const struct transport *transport);
 int64_t scheduler_deadline(const struct testbed *testbed);
 int scheduler_release(struct testbed *testbed, struct failure *failure);
+int scheduler_reclaim(const struct testbed_settings *settings, const struct testbed_request *request,
+                      struct failure *failure);
 
 #define SCHEDULER_BACKEND(NAME, SUMMARY, BIND)                                                               \
     {                                                                                                        \
         .name = (NAME), .summary = (SUMMARY), .bind = (BIND), .free_settings = scheduler_free_settings,      \
-        .expected_nodes = scheduler_expected_nodes, .describe = scheduler_describe,                          \
-        .resolve = scheduler_resolve, .reserve = scheduler_reserve, .id = scheduler_id,                      \
-        .wait = scheduler_wait, .node_count = scheduler_node_count, .node_name = scheduler_node_name,        \
-        .connect = scheduler_connect, .policy = scheduler_policy, .agent = scheduler_agent,                  \
-        .deadline = scheduler_deadline, .release = scheduler_release,                                        \
+        .expected_nodes = scheduler_expected_nodes, .kills_agents = scheduler_kills_agents,                  \
+        .describe = scheduler_describe, .resolve = scheduler_resolve, .reserve = scheduler_reserve,          \
+        .id = scheduler_id, .wait = scheduler_wait, .node_count = scheduler_node_count,                      \
+        .node_name = scheduler_node_name, .connect = scheduler_connect, .policy = scheduler_policy,          \
+        .agent = scheduler_agent, .deadline = scheduler_deadline, .release = scheduler_release,              \
+        .reclaim = scheduler_reclaim,                                                                        \
     }
 
 #endif

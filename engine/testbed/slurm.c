@@ -1,15 +1,14 @@
-/* Slurm: sbatch, squeue and scancel, of 22.05 and later, whose JSON comes in two shapes: numbers are plain,
- * or
- * {"set": true, "number": N} from 23.02 on; a state is a word, or a list of them from 23.11 on. */
+/* Slurm: sbatch, squeue and scancel. What squeue prints by --format is the same in all releases, which its
+ * JSON is not. */
 #include "engine/testbed/scheduler.h"
 
 #include "engine/foundation/cleanup.h"
+#include "engine/foundation/memory.h"
 #include "engine/foundation/number.h"
 
-#include <ctype.h>
-#include <errno.h>
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { NODES_MAX = 65536, WALLTIME_MAX = 366 * 86400 };
@@ -27,7 +26,7 @@ static const struct bind_field fields[] = {
     {ROW("reservation", BIND_TEXT, reservation)},
     {ROW("options", BIND_TEXTS, options)},
     {ROW("login", BIND_TEXT, login)},
-    {RANGED("at-most-wait", BIND_QUANTITY, at_most_wait, 0, WALLTIME_MAX), .dimension = UNIT_TIME},
+    {RANGED("at-most-wait", BIND_QUANTITY, at_most_wait, 1, WALLTIME_MAX), .dimension = UNIT_TIME},
 };
 
 /* The job itself does nothing: what it has is used from outside, or by steps. One that is requeued would
@@ -56,91 +55,81 @@ static void submit(const struct scheduler_resources *resources, const char *name
     scheduler_word(words, "--wrap=exec sleep %ld", seconds + 60);
 }
 
-/* "123", or "123;cluster". */
+/* "123", or "123;cluster", on a line of its own: a login shell may print others. */
 static bool read_id(const char *output, char id[static SCHEDULER_ID_SIZE]) {
-    size_t digits = strspn(output, "0123456789");
-    if (digits == 0 || digits >= SCHEDULER_ID_SIZE || (output[digits] != '\n' && output[digits] != ';'))
-        return false;
-    snprintf(id, SCHEDULER_ID_SIZE, "%.*s", (int)digits, output);
-    return true;
+    bool is_found = false;
+    for (const char *line = output; line && *line; line = strchr(line, '\n'), line += line != NULL) {
+        size_t digits = strspn(line, "0123456789");
+        if (digits == 0 || digits >= SCHEDULER_ID_SIZE || !strchr("\n;", line[digits]))
+            continue;
+        snprintf(id, SCHEDULER_ID_SIZE, "%.*s", (int)digits, line);
+        is_found = true;
+    }
+    return is_found;
 }
 
-static void query(const char *id, struct bind_texts *words) {
+/* By its name, because squeue refuses the number of a job that it has forgotten. Its JSON would be of all
+ * jobs of the cluster up to 22.05. Times in seconds since 1970, whatever the time zone there is. */
+static void query(const char *id, const char *name, struct bind_texts *words) {
+    (void)id;
+    scheduler_word(words, "env");
+    scheduler_word(words, "SLURM_TIME_FORMAT=%%s");
     scheduler_word(words, "squeue");
-    scheduler_word(words, "--json");
-    if (id[0])
-        scheduler_word(words, "--jobs=%s", id);
-    else
-        scheduler_word(words, "--me");
+    scheduler_word(words, "--noheader");
+    scheduler_word(words, "--states=all");
+    scheduler_word(words, "--name=%s", name);
+    scheduler_word(words, "--format=%%i|%%T|%%e|%%N|%%r");
 }
 
-static const char *text_of(const struct document_node *node) {
-    return node && node->text && node->kind != DOCUMENT_NULL ? node->text : "";
-}
+enum { ID, STATE, END, NODES, REASON, COLUMNS };
 
-/* 0: not set. */
-static int64_t number_of(const struct document_node *node) {
-    int64_t number = 0;
-    if (node && node->kind == DOCUMENT_MAPPING) {
-        if (strcmp(text_of(document_get(node, "set")), "true") != 0)
-            return 0;
-        node = document_get(node, "number");
+/* Splits LINE, which is changed; false: it is no job's. The last column may have anything in it. */
+static bool split(char *line, char *columns[static COLUMNS]) {
+    for (size_t i = 0; i < COLUMNS; i++) {
+        columns[i] = line;
+        line = i + 1 < COLUMNS ? strchr(line, '|') : line + strlen(line);
+        if (!line)
+            return false;
+        if (i + 1 < COLUMNS)
+            *line++ = '\0';
     }
-    const char *text = text_of(node);
-    return number_parse_int64(text, strlen(text), &number) && number > 0 ? number : 0;
+    return columns[ID][0] && strspn(columns[ID], "0123456789") == strlen(columns[ID]);
 }
 
-static bool has_state(const struct document_node *state, const char *word) {
-    if (state && state->kind == DOCUMENT_SEQUENCE) {
-        for (size_t i = 0; i < state->count; i++)
-            if (strcmp(text_of(state->items[i]), word) == 0)
-                return true;
-        return false;
-    }
-    return strcmp(text_of(state), word) == 0;
+static enum scheduler_job_state state_called(const char *word) {
+    static const char *const waiting[] = {"PENDING", "CONFIGURING", "SUSPENDED", "REQUEUED", "REQUEUE_HOLD"};
+    for (size_t i = 0; i < sizeof waiting / sizeof *waiting; i++)
+        if (strcmp(word, waiting[i]) == 0)
+            return SCHEDULER_JOB_WAITING;
+    return strcmp(word, "RUNNING") == 0 ? SCHEDULER_JOB_RUNNING : SCHEDULER_JOB_OVER;
 }
 
-static int take_job(const struct document_node *node, struct scheduler_job *ret, struct failure *failure) {
-    const struct document_node *state = document_get(node, "job_state"),
-                               *reason = document_get(node, "state_reason");
-    const char *why = text_of(reason);
-    snprintf(ret->id, sizeof ret->id, "%s", text_of(document_get(node, "job_id")));
-    ret->state =
-        has_state(state, "PENDING") || has_state(state, "CONFIGURING") || has_state(state, "SUSPENDED")
-            ? SCHEDULER_JOB_WAITING
-        : has_state(state, "RUNNING") ? SCHEDULER_JOB_RUNNING
-                                      : SCHEDULER_JOB_OVER;
-    snprintf(ret->reason, sizeof ret->reason, "%s", strcmp(why, "None") == 0 ? "" : why);
-    ret->end_s = number_of(document_get(node, "end_time"));
-    host_list_clear(&ret->nodes);
-    return ret->state == SCHEDULER_JOB_RUNNING
-               ? host_list_parse(&ret->nodes, text_of(document_get(node, "nodes")), failure)
-               : 0;
+static int take_job(char *const columns[static COLUMNS], struct scheduler_job *ret, struct failure *failure) {
+    const char *reason = strcmp(columns[REASON], "None") == 0 ? "" : columns[REASON];
+    snprintf(ret->id, sizeof ret->id, "%s", columns[ID]);
+    ret->state = state_called(columns[STATE]);
+    /* Of one that is over the state says more than the reason, which is that of its waiting. */
+    snprintf(ret->reason, sizeof ret->reason, "%s",
+             ret->state == SCHEDULER_JOB_OVER ? columns[STATE] : reason);
+    if (!number_parse_int64(columns[END], strlen(columns[END]), &ret->end_s) || ret->end_s < 0)
+        ret->end_s = 0; /* "N/A" */
+    return ret->state == SCHEDULER_JOB_RUNNING ? host_list_parse(&ret->nodes, columns[NODES], failure) : 0;
 }
 
 static int read_job(const char *output, size_t length, const char *id, const char *name,
                     struct scheduler_job *ret, struct failure *failure) {
-    struct document *document = NULL;
+    cleanup_free char *lines = xstrndup(output, length);
+    char *rest = lines, *columns[COLUMNS];
+    int r = 0;
+    (void)name; /* all are called that */
     ret->state = SCHEDULER_JOB_NONE;
-    int r = document_parse_json("squeue --json", output, length, &document, failure);
-    if (r < 0)
-        return failure_set(failure, -EBADMSG, "squeue printed something else than JSON");
-    const struct document_node *jobs = document_get(document->root, "jobs");
-    for (size_t i = 0; jobs && i < jobs->count; i++) {
-        const struct document_node *job = jobs->items[i];
-        const char *key = id[0] ? "job_id" : "name";
+    for (char *line; r == 0 && (line = strsep(&rest, "\n"));) {
         struct scheduler_job found = {0};
-        if (strcmp(text_of(document_get(job, key)), id[0] ? id : name) != 0)
+        if (!split(line, columns) || (id[0] && strcmp(columns[ID], id) != 0))
             continue;
-        r = take_job(job, &found, failure);
-        if (r < 0 || found.state >= ret->state) {
-            host_list_clear(&ret->nodes);
-            *ret = found;
-        } else {
-            host_list_clear(&found.nodes);
-        }
+        r = take_job(columns, &found, failure);
+        scheduler_take_job(&found, ret);
     }
-    document_free(document);
     return r;
 }
 

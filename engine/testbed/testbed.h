@@ -49,7 +49,9 @@ struct testbed_request {
     const char *workspace; /* folder on a node in which the agent makes its own; NULL: the node's choice */
     /* Reports what happens meanwhile, a sentence; NULL: nobody hears it. */
     void (*report)(void *context, const char *sentence);
-    void *report_context;
+    /* The nodes are no longer ours, before the deadline and without release; NULL likewise. */
+    void (*over)(void *context, const char *sentence);
+    void *report_context; /* of both */
 };
 
 /* How the agent came to be on a node. The texts live as long as the transport, or the testbed. */
@@ -75,6 +77,8 @@ struct testbed_backend {
     /* How many more it can give, for such as are lost; their numbers follow those of the others. NULL: none.
      */
     size_t (*spare_nodes)(const struct testbed_settings *settings);
+    /* Do the agents end with the reservation, before they can put back what was set? NULL: they do not. */
+    bool (*kills_agents)(const struct testbed_settings *settings);
     /* Appends lines for people: a word of at most 12 characters, padded to 13, and what is to be said. 0 or
      * -ENOMEM. */
     int (*describe)(const struct testbed_settings *settings, struct text *ret);
@@ -83,8 +87,9 @@ struct testbed_backend {
 
     /* ---- the run's part */
 
-    /* Reserves, or finds what an earlier part of the run has reserved and not given back; on success *RET is
-     * held until release. Where `wait` is there, the nodes are only asked for. */
+    /* Reserves, or finds what an earlier part of the run has reserved and not given back; *RET is held until
+     * release. Where `wait` is there, the nodes are only asked for. *RET is given on failure too, when
+     * something may have been reserved all the same. */
     int (*reserve)(const struct testbed_settings *settings, const struct testbed_request *request,
                    struct testbed **ret, struct failure *failure);
     /* What the reservation is called outside, to be journalled before waiting; NULL: nothing is reserved. */
@@ -107,6 +112,10 @@ struct testbed_backend {
     /* Gives the nodes back and frees; all transports must be gone. What could not be given back is said in
      * FAILURE, after all was tried. */
     int (*release)(struct testbed *testbed, struct failure *failure);
+    /* Gives back what an engine that died has reserved for the run of REQUEST, and reports that, or that
+     * there is nothing. NULL: it reserves nothing. */
+    int (*reclaim)(const struct testbed_settings *settings, const struct testbed_request *request,
+                   struct failure *failure);
 };
 
 /* What a campaign chose. Borrows nothing from what was written. */

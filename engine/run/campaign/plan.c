@@ -91,6 +91,19 @@ static int check_texts(struct plan *plan, struct failure *failure) {
     return 0;
 }
 
+/* What an agent that is killed had set stays set. */
+static int check_restoring(struct plan *plan, struct failure *failure) {
+    const struct campaign *campaign = plan->campaign;
+    const struct testbed_choice *testbed = &campaign->testbed;
+    const struct document_node *root = campaign->document->root, *controls = document_get(root, "controls");
+    if ((!control_settings_any(&campaign->controls) && plan_control_count(plan) == 0) ||
+        !testbed->backend->kills_agents || !testbed->backend->kills_agents(testbed->settings))
+        return 0;
+    return bind_refuse(campaign->document, controls ? controls : root, failure,
+                       "the campaign sets controls, and the end of the job would kill the agents before they "
+                       "put them back, as the launcher is 'srun'; expected 'launcher: ssh', or no controls");
+}
+
 /* A value that no node can take is refused here, before a node refuses it. */
 static int check_controls(struct plan *plan, struct failure *failure) {
     const struct document *document = plan->campaign->document;
@@ -207,7 +220,8 @@ static int check_shapes(struct plan *plan, struct failure *failure) {
 int plan_new(const struct campaign *campaign, const struct plan_facts *facts, struct plan **ret,
              struct failure *failure) {
     static int (*const steps[])(struct plan * plan, struct failure * failure) = {
-        check_controls, check_conditions, find_maxima, estimate, check_texts, check_commands, check_shapes};
+        check_restoring, check_controls, check_conditions, find_maxima,
+        estimate,        check_texts,    check_commands,   check_shapes};
     cleanup(plan_cleanup) struct plan *plan = xcalloc(1, sizeof *plan);
     plan->campaign = campaign;
     plan->facts = *facts;

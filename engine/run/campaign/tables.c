@@ -133,8 +133,8 @@ int tables_write_package(const struct plan *plan, const char *folder, struct fai
         unit_columns[RESULTS_NODE],
         unit_columns[RESULTS_CORE],
         {"why", ARCHIVE_STRING, "", ARCHIVE_ROLE_COVARIATE, "why",
-         "failed (it was tried), lost (its node was), deadline, checkpoint, interrupted, or stopped (the run "
-         "failed)"}};
+         "failed (it was tried), lost (its node was), deadline, checkpoint, interrupted, revoked (its "
+         "nodes were), or stopped (the run failed)"}};
     struct archive_column repeat[TABLES_REPEAT_COLUMNS];
     tables_repeat_columns(plan, repeat);
     struct archive_table tables[4 + EXPERIMENT_TABLES_MAX] = {

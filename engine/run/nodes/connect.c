@@ -211,20 +211,34 @@ int node_set_check(struct node_set *set, struct failure *failure) {
 /* ---- Phases ----------------------------------------------------------------------------------------------
  */
 
+/* `assay status` shows it while the nodes are waited for. The journal of a run that is sealed stays as it is.
+ */
 static void on_report(void *context, const char *sentence) {
     const struct node_set *set = context;
     record_note(set->record, "%s", sentence);
+    if (set->record->phase != RUN_RESERVE)
+        return;
+    journal_note(set->record->journal, "reservation-note", "sentence", sentence);
+    record_commit(set->record, NULL); /* a failure to write shows again at the phase's end */
+}
+
+static void on_over(void *context, const char *sentence) {
+    struct node_set *set = context;
+    if (set->record->phase >= RUN_COLLECT) {
+        record_note(set->record, "%s", sentence);
+        return;
+    }
+    journal_note(set->record->journal, "reservation-over", "sentence", sentence);
+    node_set_interrupt(set, RUN_REVOKED, sentence);
 }
 
 /* What the reservation is called is durable before anything is waited for. */
 static int wait_for_nodes(struct node_set *set, struct failure *failure) {
     const struct testbed_backend *backend = set->campaign->testbed.backend;
-    const char *id = backend->id(set->testbed);
     journal_begin(set->record->journal, "reservation");
     journal_string(set->record->journal, "testbed", backend->name);
-    journal_string(set->record->journal, "id", id);
+    journal_string(set->record->journal, "id", backend->id(set->testbed));
     journal_end(set->record->journal);
-    record_note(set->record, "job %s of %s is submitted", id, backend->name);
     int r = record_commit(set->record, failure);
     return r < 0 ? r : backend->wait(set->testbed, failure);
 }
@@ -242,6 +256,7 @@ int node_set_reserve(struct node_set *set, struct failure *failure) {
         .folder = record->folder,
         .workspace = set->campaign->workspace,
         .report = on_report,
+        .over = on_over,
         .report_context = set,
     };
     const struct testbed_choice *testbed = &set->campaign->testbed;

@@ -226,7 +226,7 @@ static void take_start(struct run_history *history, const struct journal_entry *
         history->commit_count--;
     history->units_before = history->units_done;
     history->phase[0] = history->sealed_as[0] = history->archive[0] = history->error[0] =
-        history->outcome[0] = '\0';
+        history->outcome[0] = history->reservation[0] = '\0';
     memset(history->phases, 0, sizeof history->phases);
     history->units_missing = 0;
     history->rows_settled = -1;
@@ -326,6 +326,7 @@ static const struct {
     {"unit-failed", "sentence", TEXT(error)},
     {"error", "sentence", TEXT(error)},
     {"planned", "units", COUNT(planned)},
+    {"reservation-note", "sentence", TEXT(reservation)},
     {"phase-started", "phase", TEXT(phase)},
     {"block-started", "block", COUNT(block)},
     {"sealing", "status", TEXT(sealed_as)},

@@ -127,7 +127,8 @@ struct run_history {
     char outcome[FAILURE_PLACE_SIZE + FAILURE_TEXT_SIZE]; /* why it is not completed; "": it is */
     int64_t units_missing, rows_settled; /* when it was sealed; of the latter, -1: no row could be */
     struct run_history_phase phases[RUN_PHASES];
-    int64_t deadline_ns;                                /* wall; 0: it has none */
+    int64_t deadline_ns;                 /* wall; 0: it has none */
+    char reservation[FAILURE_TEXT_SIZE]; /* what was last heard of it while it was waited for; "": nothing */
     char error[FAILURE_PLACE_SIZE + FAILURE_TEXT_SIZE]; /* the last; "": none */
     int64_t block;                                      /* that is being measured; 0: none */
     bool measuring;

@@ -24,6 +24,7 @@ enum run_interruption {
     RUN_INTERRUPTED, /* the user: SIGINT, SIGHUP */
     RUN_CHECKPOINT,  /* who manages the reservation: SIGUSR2, SIGTERM */
     RUN_DEADLINE,    /* the time is up (deadline.h) */
+    RUN_REVOKED,     /* the testbed: the nodes are no longer ours */
 };
 
 struct run_record {

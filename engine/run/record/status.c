@@ -86,6 +86,17 @@ char *run_status_folder_of(const char *path) {
     return take_pointer(shorter);
 }
 
+int run_status_find_folder(const char *run, char **ret, struct failure *failure) {
+    cleanup_free char *beside = file_is_folder(run) ? xstrdup(run) : run_status_folder_of(run);
+    if (!beside || !file_is_folder(beside))
+        return failure_set_kind(failure, FAILURE_INPUT, -ENOENT,
+                                "there is no folder of a run '%s'; expected the folder, or an archive with "
+                                "its run's folder beside it",
+                                run);
+    *ret = take_pointer(beside);
+    return 0;
+}
+
 static int take_first(const struct journal_entry *entry, void *context, struct failure *failure) {
     int64_t *wall_ns = context;
     *wall_ns = entry->wall_ns;

@@ -91,5 +91,7 @@ int64_t run_status_begun_ns(const char *folder);
  * "runs/x.zip", and for "runs/x-2.zip" if that is there. The caller frees; NULL when PATH does not end in
  * ".zip". */
 char *run_status_folder_of(const char *path);
+/* The folder of RUN, which is that folder, or an archive beside it; the caller's. FAILURE_INPUT: neither. */
+int run_status_find_folder(const char *run, char **ret, struct failure *failure);
 
 #endif

@@ -75,4 +75,110 @@ check "it is resumed on other nodes" there resume killed/*/
 check "which is said" grep -q 'node1 is not given again' killed/*/logs/engine.log
 nodes_of() { "$ASSAY" archive cat "$1" results/results.csv | awk -F, 'NR > 1 {n[$6]++} END {for (i in n) if (n[i] == 200) print i}' | sort | tr '\n' ' '; }
 is "the nodes of the last part have measured all units" "$(nodes_of "$(echo killed/*-2.zip)")" "node2 node3 "
+bed run scontrol update nodename=node1 state=resume
+
+# ---- what happens to the job while it is used
+tick_campaign "$scratch/taken" 2000 0 "{slurm: {nodes: 2, walltime: 10min}, $ssh}"
+slow() { for node in $(cat "$BED/nodes"); do bed on "$node" "$@" /tmp/doomed; done; }
+slow touch # so that no run is done before it is disturbed
+begin() { # begin CAMPAIGN: an engine that measures; the job's number is $job
+    rm -rf "$1"
+    start_engine "$scratch/engine" run "$1.yaml" -o "$1" --json
+    has_rows() { [ "$(cat "$1"/*/results/results.csv 2>/dev/null | wc -l)" -gt 4 ]; }
+    eventually has_rows "$1"
+    job=$(sed -n 's/.*"event":"reservation","testbed":"slurm","id":"\([0-9]*\)".*/\1/p' "$1"/*/journal.jsonl)
+}
+ends_as() { wait "$shell_job"; local status=$?; [ "$status" -eq "$1" ] || { echo "exit $status"; cat "$scratch/engine.err"; return 1; }; }
+begin taken
+bed run scancel "$job"
+check "a run whose job is deleted ends as partial" ends_as 6
+check "which says why" grep -q "job $job of Slurm was over before it was given back: CANCELLED" taken/*/logs/engine.log
+check "... and so does its last sentence" grep -q 'the nodes were taken away after [0-9]* of 4000 units' "$scratch/engine.err"
+check "the units that are missing say so" sh -c '"$0" archive cat taken/*.zip results/missing.csv | grep -q ",revoked$"' "$ASSAY"
+slow rm -f
+check "it is resumed in another job" there resume taken/*/
+nodes_with() { "$ASSAY" archive cat "$1" results/results.csv | awk -F, -v rows="$2" 'NR > 1 {n[$6]++} END {for (i in n) count += n[i] == rows; print count}'; }
+is "... whose nodes, the same or others, have measured all units" "$(nodes_with "$(echo taken/*-2.zip)" 2000)" 2
+slow touch
+tick_campaign "$scratch/requeued" 2000 0 "{slurm: {nodes: 2, walltime: 10min, options: [--requeue]}, $ssh}"
+begin requeued
+bed run scontrol requeue "$job"
+check "a run whose job begins anew ends as partial" ends_as 6
+check "which says why" grep -q "job $job of Slurm was taken off its nodes, and waits again" requeued/*/logs/engine.log
+check "and deletes it" eventually no_jobs
+tick_campaign "$scratch/stepped" 2000 0 "{slurm: {nodes: 2, walltime: 10min}, launcher: srun}"
+begin stepped
+bed run scancel "$job"
+check "where the agents die with the job likewise" ends_as 6
+check "which says why" grep -q "job $job of Slurm was over" stepped/*/logs/engine.log
+
+slow rm -f
+
+# ---- while the job waits
+bed run sbatch -Q --nodes=4 --exclusive --output=/dev/null --job-name=other --wrap='exec sleep 600'
+start_engine "$scratch/engine" run waits.yaml -o patient --json
+check "a job waits" eventually waits
+says_why() { "$ASSAY" status patient/*/ | grep -q 'reservation *job [0-9]* of Slurm waits: [A-Z]'; }
+check "assay status says for what" eventually says_why
+refuse "a run that waits gives its nodes back itself" 2 'process [0-9]' there release patient/*/
+kill -INT "$engine"
+check "waiting is interrupted" ends_as 4
+is "and the job is given back" "$(jobs | grep -c assay-)" 0
+start_engine "$scratch/engine" run waits.yaml -o away --json
+check "a job waits" eventually waits
+kill "$(cat "$SLURM/slurmctld.pid")"
+eventually slurm_is_away "$SLURM/slurmctld.pid"
+is_missed() { grep -q 'Slurm does not answer, and is asked again' away/*/journal.jsonl; }
+check "a scheduler that is away is asked again" eventually is_missed
+bed run slurmctld
+eventually bed run scancel --name=other
+check "a job outlives its scheduler" ends_as 0
+is "... and measures everything" "$(lines away/*.zip)" 40
+
+mkdir slow
+printf '#!/bin/sh\n%s "$@"\ntouch %s/submitted\nexec sleep 600\n' "$(command -v sbatch)" "$scratch" >slow/sbatch
+chmod +x slow/sbatch
+PATH=$scratch/slow:$PATH start_engine "$scratch/engine" run waits.yaml -o cut --json
+check "sbatch has submitted, and has not answered" eventually test -e submitted
+kill -INT "$engine"
+check "the run is interrupted" ends_as 4
+check "and the job, whose number it does not know, is given back" eventually no_jobs
+
+# ---- by a login node
+bed on node4 sh -c 'echo "export SLURM_CONF=/run/slurm.conf" >/root/.bashrc'
+mkdir none
+printf '#!/bin/sh\nexit 3\n' | tee none/sbatch none/squeue >none/scancel
+chmod +x none/*
+tick_campaign "$scratch/login" 20 0 "{slurm: {nodes: 2, walltime: 10min, login: root@node4, partition: test}, $ssh}"
+bed run sbatch -Q --nodes=4 --exclusive --output=/dev/null --job-name=other --wrap='exec sleep 600'
+PATH=$scratch/none:$PATH start_engine "$scratch/engine" run login.yaml -o login --json
+check "a job is submitted on a login node" eventually waits
+sessions() { bed on node4 ps -eo pid=,args= | awk '/sshd: root@notty/ && !/awk/ {print $1}'; }
+lose_login() { local ids; ids=$(sessions) && [ -n "$ids" ] && bed on node4 kill "$ids"; }
+check "whose connection is lost" eventually lose_login
+bed run scancel --name=other
+check "which is connected again when it was lost" ends_as 0
+is "... and everything is measured" "$(lines login/*.zip)" 40
+check "and the job is given back" eventually no_jobs
+tick_campaign "$scratch/nowhere" 4 0 "{slurm: {nodes: 2, walltime: 10min, login: root@node4, partition: test}, $ssh}"
+bed on node4 sh -c 'echo "PATH=/nowhere" >>/root/.bashrc'
+refuse "a login node without Slurm" 1 'squeue ended with exit status 127: .*not found' there run nowhere.yaml -o nowhere
+
+# ---- what an engine that was killed has left
+bed run sbatch -Q --nodes=4 --exclusive --output=/dev/null --job-name=other --wrap='exec sleep 600'
+start_engine "$scratch/engine" run waits.yaml -o left --json
+check "a job waits" eventually waits
+kill_engine
+release_it() { there release left/*/ >"$scratch/released"; }
+check "release deletes the job of an engine that was killed" release_it
+check "which it says" grep -qx 'job [0-9]* of Slurm is deleted' "$scratch/released"
+is "... and it is gone" "$(jobs | grep -c assay-)" 0
+check "again, there is none" release_it
+check "which it says" grep -q "Slurm has no job 'assay-.*' that waits or runs" "$scratch/released"
+bed run scancel --name=other
+
+# ---- what is refused before anything is asked for
+tick_campaign "$scratch/controls" 4 0 "{slurm: {nodes: 1, walltime: 10min}, launcher: srun}" 'controls: {turbo: off}'
+refuse "controls that the end of the job would leave set" 2 "controls.yaml:5:[0-9]*: .*expected 'launcher: ssh', or no controls" \
+    there run controls.yaml --dry-run
 finish

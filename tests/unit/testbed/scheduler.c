@@ -1,4 +1,4 @@
-/* What squeue and oarstat print, in all shapes that are known. */
+/* What squeue and oarstat print. */
 #include "engine/testbed/scheduler.h"
 #include "tests/test.h"
 
@@ -14,40 +14,32 @@ static const struct answer {
     const char *found_id, *reason, *nodes; /* folded */
     int64_t end_s;
 } answers[] = {
-    {"22.05, waits", &scheduler_slurm,
-     "{\"jobs\": [{\"job_id\": 7, \"name\": \"other\", \"job_state\": \"RUNNING\", \"nodes\": \"x1\"},"
-     "{\"job_id\": 8, \"name\": \"assay-u\", \"job_state\": \"PENDING\", \"state_reason\": \"Priority\", "
-     "\"nodes\": \"\", \"end_time\": 0}]}",
-     "", "assay-u", 0, SCHEDULER_JOB_WAITING, "8", "Priority", "", 0},
-    {"22.05, runs", &scheduler_slurm,
-     "{\"jobs\": [{\"job_id\": 8, \"name\": \"assay-u\", \"job_state\": \"RUNNING\", \"state_reason\": "
-     "\"None\", "
-     "\"nodes\": \"dahu-[1-2,7]\", \"end_time\": 1795454502}]}",
-     "8", "", 0, SCHEDULER_JOB_RUNNING, "8", "", "dahu-[1-2,7]", 1795454502},
-    {"23.11, configures", &scheduler_slurm,
-     "{\"jobs\": [{\"job_id\": 8, \"name\": \"n\", \"job_state\": [\"RUNNING\", \"CONFIGURING\"], \"nodes\": "
-     "\"a1\","
-     " \"end_time\": {\"set\": true, \"infinite\": false, \"number\": 5}}]}",
-     "8", "", 0, SCHEDULER_JOB_WAITING, "8", "", "", 5},
-    {"24.05, runs", &scheduler_slurm,
-     "{\"jobs\": [{\"job_id\": 8, \"name\": \"n\", \"job_state\": [\"RUNNING\"], \"nodes\": \"a1\","
-     " \"end_time\": {\"set\": true, \"infinite\": false, \"number\": 5}}]}",
-     "8", "", 0, SCHEDULER_JOB_RUNNING, "8", "", "a1", 5},
-    {"no end is set", &scheduler_slurm,
-     "{\"jobs\": [{\"job_id\": 8, \"job_state\": [\"RUNNING\"], \"nodes\": \"a1\","
-     " \"end_time\": {\"set\": false, \"infinite\": false, \"number\": 5}}]}",
-     "8", "", 0, SCHEDULER_JOB_RUNNING, "8", "", "a1", 0},
-    {"of two the one that runs counts", &scheduler_slurm,
-     "{\"jobs\": [{\"job_id\": 9, \"name\": \"n\", \"job_state\": \"RUNNING\", \"nodes\": \"a1\"},"
-     "{\"job_id\": 8, \"name\": \"n\", \"job_state\": \"TIMEOUT\", \"nodes\": \"a1\"}]}",
-     "", "n", 0, SCHEDULER_JOB_RUNNING, "9", "", "a1", 0},
-    {"over", &scheduler_slurm,
-     "{\"jobs\": [{\"job_id\": 8, \"job_state\": [\"NODE_FAIL\"], \"state_reason\": \"NodeDown\"}]}", "8", "",
-     0, SCHEDULER_JOB_OVER, "8", "NodeDown", "", 0},
-    {"not there", &scheduler_slurm, "{\"jobs\": []}", "8", "", 0, SCHEDULER_JOB_NONE, "", "", "", 0},
-    {"no JSON", &scheduler_slurm, "slurm_load_jobs error", "8", "", -EBADMSG, SCHEDULER_JOB_NONE, "", "", "",
+    {"waits", &scheduler_slurm, "8|PENDING|N/A||Priority\n", "", "assay-u", 0, SCHEDULER_JOB_WAITING, "8",
+     "Priority", "", 0},
+    {"runs", &scheduler_slurm, "8|RUNNING|1795454502|dahu-[1-2,7]|None\n", "8", "assay-u", 0,
+     SCHEDULER_JOB_RUNNING, "8", "", "dahu-[1-2,7]", 1795454502},
+    {"runs on nodes with two numbers and a domain", &scheduler_slurm,
+     "8|RUNNING|5|rack[1-2]n[01-02].site,gpu1.site|None\n", "8", "n", 0, SCHEDULER_JOB_RUNNING, "8", "",
+     "gpu1.site,rack[1-2]n[01-02].site", 5},
+    {"nodes boot", &scheduler_slurm, "8|CONFIGURING|5|a1|None\n", "8", "n", 0, SCHEDULER_JOB_WAITING, "8", "",
+     "", 5},
+    {"no end", &scheduler_slurm, "8|RUNNING|NONE|a1|None\n", "8", "n", 0, SCHEDULER_JOB_RUNNING, "8", "",
+     "a1", 0},
+    {"a reason of many words", &scheduler_slurm, "8|PENDING|N/A||(a|b) c\n", "8", "n", 0,
+     SCHEDULER_JOB_WAITING, "8", "(a|b) c", "", 0},
+    {"among words of a login shell", &scheduler_slurm, "Welcome | to | the | front | end\n8|RUNNING|5|a1|\n",
+     "8", "n", 0, SCHEDULER_JOB_RUNNING, "8", "", "a1", 5},
+    {"of two the one that runs counts", &scheduler_slurm, "9|RUNNING|5|a1|None\n8|TIMEOUT|5|a1|TimeLimit\n",
+     "", "n", 0, SCHEDULER_JOB_RUNNING, "9", "", "a1", 5},
+    {"over", &scheduler_slurm, "8|NODE_FAIL|5|a1|None\n", "8", "n", 0, SCHEDULER_JOB_OVER, "8", "NODE_FAIL",
+     "", 5},
+    {"not there", &scheduler_slurm, "", "8", "n", 0, SCHEDULER_JOB_NONE, "", "", "", 0},
+    {"another one", &scheduler_slurm, "9|RUNNING|5|a1|None\n", "8", "n", 0, SCHEDULER_JOB_NONE, "", "", "",
      0},
-    {"half of it", &scheduler_slurm, "{\"jobs\": [{\"job_id\"", "8", "", -EBADMSG, SCHEDULER_JOB_NONE, "", "",
+    {"nodes that are none", &scheduler_slurm, "8|RUNNING|5|a[1-|None\n", "8", "n", -EINVAL,
+     SCHEDULER_JOB_RUNNING, "8", "", "", 5},
+    {"half a line", &scheduler_slurm, "8|RUNN", "8", "n", 0, SCHEDULER_JOB_NONE, "", "", "", 0},
+    {"OAR, half of it", &scheduler_oar, "{\"12\": {\"name\"", "12", "", -EBADMSG, SCHEDULER_JOB_NONE, "", "",
      "", 0},
     {"OAR, runs, numbers quoted", &scheduler_oar,
      "{\"12\": {\"name\": \"n\", \"state\": \"Running\", \"startTime\": \"100\", \"walltime\": 60, "
@@ -88,6 +80,7 @@ TEST(numbers_of_jobs_are_read) {
         const char *output, *id; /* NULL: none */
     } cases[] = {{&scheduler_slurm, "123\n", "123"},
                  {&scheduler_slurm, "123;cluster\n", "123"},
+                 {&scheduler_slurm, "2 messages\n123\nBye\n", "123"},
                  {&scheduler_slurm, "Submitted batch job 3\n", NULL},
                  {&scheduler_slurm, "", NULL},
                  {&scheduler_oar, "# Set walltime\nOAR_JOB_ID=22\n", "22"},

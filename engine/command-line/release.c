@@ -1,0 +1,83 @@
+/* assay release: gives back what an engine that died has reserved. */
+#include "engine/command-line/verb.h"
+
+#include "engine/event-loop/event-loop.h"
+#include "engine/foundation/cleanup.h"
+#include "engine/foundation/memory.h"
+#include "engine/run/campaign/campaign.h"
+#include "engine/run/record/status.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+static void print_sentence(void *context, const char *sentence) {
+    (void)context;
+    puts(sentence);
+}
+
+static void free_lock(struct run_lock **lock) {
+    run_lock_free(*lock);
+}
+
+static void free_loop(struct event_loop **loop) {
+    event_loop_free(*loop);
+}
+
+static int release_nodes(const char *folder, const char *run_id, const struct campaign *campaign,
+                         const struct installation *installation, struct failure *failure) {
+    const struct testbed_choice *testbed = &campaign->testbed;
+    if (!testbed->backend->reclaim) {
+        printf("testbed '%s' reserves nothing\n", testbed->backend->name);
+        return 0;
+    }
+    cleanup(free_loop) struct event_loop *loop = event_loop_new(failure);
+    if (!loop)
+        return failure->code;
+    struct testbed_request request = {.loop = loop,
+                                      .installation = installation,
+                                      .run_id = run_id,
+                                      .run_name = campaign->name,
+                                      .folder = folder,
+                                      .report = print_sentence};
+    return testbed->backend->reclaim(testbed->settings, &request, failure);
+}
+
+static int release(const struct verb_arguments *arguments, struct failure *failure) {
+    cleanup(installation_clear) struct installation installation = {0};
+    cleanup(run_status_cleanup) struct run_status *status = NULL;
+    cleanup(campaign_cleanup) struct campaign *campaign = NULL;
+    cleanup_free char *folder = NULL;
+    cleanup(free_lock) struct run_lock *lock = NULL;
+    int r = run_status_find_folder(arguments->operands[0], &folder, failure);
+    if (r == 0)
+        r = run_lock_take(folder, &lock, failure); /* the engine of a run that runs gives them back itself */
+    if (r == 0)
+        r = run_status_read(folder, &status, failure);
+    if (r == 0)
+        r = installation_init(&installation, NULL, getenv("ASSAY_PATH"), failure);
+    if (r == 0)
+        r = campaign_read_recorded(folder, &installation, NULL, 0, &campaign, failure);
+    return r < 0 ? r : release_nodes(folder, status->run_id, campaign, &installation, failure);
+}
+
+static const struct verb_option options[] = {{NULL, 0, NULL, NULL, false}};
+
+const struct verb verb_release = {
+    .name = "release",
+    .summary = "give back the nodes that an engine which died has reserved",
+    .synopsis = "assay release RUN",
+    .description =
+        "Deletes the job by which a run has its nodes, where its engine was killed and could not do so: RUN "
+        "is "
+        "the run's folder, or an archive of it beside that folder. The job is found by its name, so it does "
+        "not "
+        "matter how far the engine came. A run that is still going on is refused, since it gives its nodes "
+        "back "
+        "itself. Where there is no such job, that is reported, and is no error.\n\n"
+        "Only a run that is not to be resumed soon needs this: `assay resume` takes the job over.\n\n"
+        "  assay release runs/quickstart-20261122T120000-1a2b3c4d",
+    .options = options,
+    .operands_least = 1,
+    .operands_most = 1,
+    .run = release,
+};
