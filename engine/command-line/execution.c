@@ -42,7 +42,8 @@ int execution_check_changes(const struct inputs *inputs, bool as_recorded, struc
     if (r < 0 || differences.length == 0)
         return r;
     if (as_recorded) {
-        fprintf(stderr, "%s; continuing with the run's own copies\n", differences.bytes);
+        shown_print(stderr, differences.bytes, true);
+        fputs("; continuing with the run's own copies\n", stderr);
         return 0;
     }
     return failure_set_kind(

@@ -129,20 +129,16 @@ const struct verb verb_experiments = {
     .description =
         "Without an operand, or with list, lists the experiments that a campaign can name, by the folder "
         "that they are in: those of the folders in ASSAY_PATH, which come first, and the installed ones. "
-        "What cannot be read is listed with the reason.\n"
-        "\n"
+        "What cannot be read is listed with the reason.\n\n"
         "show prints what an experiment declares: its factors, responses, tables and options with units, "
-        "bounds and defaults, how a unit is run, what a node needs, what 'assay fit' does with its archives, "
-        "and its default design. A NAME with a slash is a folder. With --json, all of experiment.yaml and "
-        "its folder:\n"
-        "\n"
+        "bounds and defaults, how a unit is run, what a node needs, what 'assay fit' does with its "
+        "archives, and its default design. A NAME with a slash is a folder. With --json, all of "
+        "experiment.yaml and its folder:\n\n"
         "    assay experiments show hpl\n"
-        "    assay experiments show ./mine --json\n"
-        "\n"
+        "    assay experiments show ./mine --json\n\n"
         "new makes a folder with an experiment that runs as it is: experiment.yaml, with comments, a small "
         "program in C, a campaign on this machine, and a README. With --mpi its ranks run on all cores of "
-        "all nodes. The templates are in experiments/templates, beside the installed experiments:\n"
-        "\n"
+        "all nodes. The templates are in experiments/templates, beside the installed experiments:\n\n"
         "    assay experiments new mine && assay run mine/campaign.yaml\n",
     .options = options,
     .operands_least = 0,

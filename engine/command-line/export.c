@@ -17,13 +17,11 @@ const struct verb verb_export = {
     .synopsis = "assay export FORMAT [ROLE=]MODEL... [OPTIONS]",
     .description =
         "Writes models in the form that another program reads. FORMAT is the name of an export plugin "
-        "without "
-        "'export-'; 'assay export FORMAT --help' lists the models and options that it takes, with units, "
-        "defaults and ranges. Where a role takes several models, any name may stand in the place of ROLE.\n"
-        "\n"
-        "'simgrid' writes a platform for SimGrid, and 'kernels' a C header with the times of kernels, or the "
-        "model of dgemm for HPL on SMPI (form=hpl-smpi).\n"
-        "\n"
+        "without 'export-'; 'assay export FORMAT --help' lists the models and options that it takes, with "
+        "units, defaults and ranges. Where a role takes several models, any name may stand in the place of "
+        "ROLE.\n\n"
+        "'simgrid' writes a platform for SimGrid, and 'kernels' a C header with the times of kernels, or "
+        "the model of dgemm for HPL on SMPI (form=hpl-smpi).\n\n"
         "    assay export simgrid smpi.json --set hosts=32 --set cores=16 -o platform.xml\n"
         "    assay export kernels dgemm.json dtrsm=calls/dtrsm-2024.json -o kernels.h\n",
     .options = prediction_command_options,

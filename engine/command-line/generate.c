@@ -18,11 +18,9 @@ const struct verb verb_generate = {
     .description =
         "Draws something from models and writes it. THING is the name of a generate plugin without "
         "'generate-'; 'assay generate THING --help' lists the models and options that it takes, with units, "
-        "defaults and ranges.\n"
-        "\n"
+        "defaults and ranges.\n\n"
         "'cluster' draws machines from a model of the kind 'population', which 'assay fit population' "
-        "writes.\n"
-        "\n"
+        "writes.\n\n"
         "    assay generate cluster machines.json --set nodes=1024 --seed 7 -o new.csv\n",
     .options = prediction_command_options,
     .operands_least = 1,

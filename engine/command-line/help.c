@@ -62,10 +62,8 @@ const struct verb verb_help = {
     .synopsis = "assay help [COMMAND | campaign | experiment | testbed | runs | models] [OPTIONS]",
     .description =
         "Prints the manual of a command, or with none that of assay itself. The same text is in the pages "
-        "assay(1) and assay-COMMAND(1), which can be read without being installed:\n"
-        "\n"
-        "    assay help --man fit | man -l -\n"
-        "\n"
+        "assay(1) and assay-COMMAND(1), which can be read without being installed:\n\n"
+        "    assay help --man fit | man -l -\n\n"
         "'assay help campaign' prints the reference of the campaign file, and so on: experiments of your "
         "own, testbeds, runs and archives, models. These are also assay-campaign(7) and its like.\n",
     .options = options,

@@ -10,6 +10,7 @@
 #include "engine/foundation/text.h"
 #include "engine/model/extrapolation.h"
 #include "engine/model/read.h"
+#include "engine/report/shown.h"
 
 #include <errno.h>
 #include <math.h>
@@ -314,6 +315,6 @@ int model_command_eval(const struct verb_arguments *arguments, struct failure *f
                                     : output_report(eval.report, json, false, failure);
     char sentence[EXTRAPOLATION_SENTENCE_SIZE];
     if (r == 0 && extrapolation_summarise(&eval.tally, sentence))
-        fprintf(stderr, "assay: warning: %s\n", sentence);
+        fprintf(stderr, "assay: warning: %s\n", shown(sentence).text);
     return r;
 }

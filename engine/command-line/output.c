@@ -2,6 +2,7 @@
 
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/file.h"
+#include "engine/report/shown.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -53,6 +54,13 @@ int output_report(const struct report *report, bool json, bool verbose, struct f
     return r;
 }
 
+void output_bytes(const char *bytes, size_t length) {
+    if (isatty(STDOUT_FILENO))
+        shown_write(stdout, bytes, length);
+    else
+        fwrite(bytes, 1, length, stdout); /* main reports why it failed */
+}
+
 int output_table(const struct report_table *table, const char *output, struct failure *failure) {
     cleanup(text_clear) struct text text = {0};
     if (output)
@@ -60,7 +68,7 @@ int output_table(const struct report_table *table, const char *output, struct fa
     text_init(&text, SIZE_MAX / 4);
     int r = report_table_append_csv(table, &text, failure);
     if (r == 0)
-        fwrite(text.bytes, 1, text.length, stdout);
+        output_bytes(text.bytes, text.length);
     return r;
 }
 

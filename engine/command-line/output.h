@@ -19,6 +19,8 @@ int output_check_apart(const char *one, const char *other, struct failure *failu
 
 /* REPORT on standard output: as text, with VERBOSE all of it, or as JSON. */
 int output_report(const struct report *report, bool json, bool verbose, struct failure *failure);
+/* BYTES to standard output, as they are; to a terminal without what steers it. A NUL follows them. */
+void output_bytes(const char *bytes, size_t length);
 /* TABLE as CSV on standard output, or where OUTPUT is a name in that file, with units beside it. */
 int output_table(const struct report_table *table, const char *output, struct failure *failure);
 

@@ -87,7 +87,7 @@ int prediction_command_write(const struct verb_arguments *arguments, const char 
     else if (output)
         r = file_write_output(output, prediction->text.bytes, prediction->text.length, failure);
     else
-        fwrite(prediction->text.bytes, 1, prediction->text.length, stdout);
+        output_bytes(prediction->text.bytes, prediction->text.length);
     if (r < 0)
         return r;
     for (size_t i = 0; i < prediction->results[0].remark_count; i++)

@@ -6,6 +6,7 @@
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/clock.h"
 #include "engine/foundation/number.h"
+#include "engine/report/shown.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -169,7 +170,9 @@ static void print_event(const struct run_event *event) {
         const char *head = event->kind == RUN_EVENT_STARTED ? "run folder: "
                            : event->kind == RUN_EVENT_NOTE  ? "  "
                                                             : "";
-        fprintf(stderr, "%s%s\n", head, event->text);
+        fputs(head, stderr);
+        shown_print(stderr, event->text, true);
+        fputc('\n', stderr);
     }
 }
 

@@ -1,11 +1,13 @@
 /* assay run: executes a campaign, or shows what it would do. */
 #include "engine/command-line/execution.h"
+#include "engine/command-line/output.h"
 #include "engine/command-line/recorded-run.h"
 #include "engine/command-line/verb.h"
 
 #include "engine/documents/json.h"
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/memory.h"
+#include "engine/report/shown.h"
 #include "engine/run/campaign/campaign.h"
 #include "engine/run/campaign/plan-describe.h"
 #include "engine/run/campaign/unfinished.h"
@@ -68,7 +70,7 @@ static int dry_run(const struct execution *execution, bool json, struct failure 
         r = plan_describe(plan, execution->folder, &description, failure);
     }
     if (r == 0)
-        fputs(description.bytes, stdout);
+        output_bytes(description.bytes, description.length);
     return r;
 }
 
@@ -82,17 +84,17 @@ static void announce(const struct inputs *inputs) {
         fprintf(stderr,
                 "a run of this campaign is not complete, '%s', and cannot be continued: %.900s; this is a "
                 "new run\n",
-                inputs->run_folder, why.text);
+                shown(inputs->run_folder).text, shown(why.text).text);
     else if (differences.length > 0)
         fprintf(stderr,
                 "a run of this campaign is not complete, and %.900s; 'assay resume --as-recorded %s' "
                 "continues it as it was; this is a new run\n",
-                differences.bytes, inputs->run_folder);
+                shown(differences.bytes).text, shown(inputs->run_folder).text);
     else
         fprintf(stderr,
                 "a run of this campaign is not complete: 'assay resume %s' continues it, as would --resume "
                 "here; this is a new run\n",
-                inputs->run_folder);
+                shown(inputs->run_folder).text);
 }
 
 /* A run of this campaign that did not end, in the same folder: it is continued, or named. */

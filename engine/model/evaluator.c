@@ -161,20 +161,6 @@ int evaluator_new(const struct model *model, struct evaluator **ret, struct fail
     return 0;
 }
 
-int evaluator_bind(const struct evaluator *evaluator, const char *const *names, size_t count, size_t *ret,
-                   struct failure *failure) {
-    for (size_t i = 0; i < evaluator->input_count; i++) {
-        const char *name = evaluator->inputs[i].name;
-        if ((ret[i] = find_text(names, count, name)) < count)
-            continue;
-        const char *nearest = text_nearest(name, names, count);
-        return failure_input(failure, evaluator->model->file, 0, 0,
-                             "the model needs the column '%.128s', which is not there%s%.128s%s", name,
-                             nearest ? "; did you mean '" : "", nearest ? nearest : "", nearest ? "'?" : "");
-    }
-    return 0;
-}
-
 double evaluator_code(const struct evaluator *evaluator, size_t input, const char *text) {
     static const char prefix[] = "MPI_";
     const struct evaluator_input *of = &evaluator->inputs[input];

@@ -3,7 +3,7 @@
  * whether the row lies where the model was observed. Of the kinds that are defined row by row (struct model):
  * linear, piecewise, maximum, minimum, harmonic, smpi.
  *
- *     evaluator_new(model) ; evaluator_bind(columns) ; evaluator_row(group, inputs) ... ; evaluator_free
+ *     evaluator_new(model) ; evaluator_row(group, inputs) ... ; evaluator_free
  *
  * A row is an array of doubles, one for each input: a number, or for a text the code that evaluator_code()
  * has for it. The groups of any model with the same terms can be evaluated, those of a draw for one.
@@ -58,9 +58,6 @@ bool evaluator_knows(const char *kind);
 int evaluator_new(const struct model *model, struct evaluator **ret, struct failure *failure);
 void evaluator_free(struct evaluator *evaluator); /* NULL is fine */
 void evaluator_cleanup(struct evaluator **evaluator);
-/* Which of NAMES each input is; FAILURE_INPUT with the nearest one where an input is none of them. */
-int evaluator_bind(const struct evaluator *evaluator, const char *const *names, size_t count, size_t *ret,
-                   struct failure *failure);
 /* The number that stands for TEXT in an input of texts; NaN for what is missing (NULL or empty). */
 double evaluator_code(const struct evaluator *evaluator, size_t input, const char *text);
 

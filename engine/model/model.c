@@ -210,13 +210,6 @@ size_t model_names_find(const struct model_names *names, const char *name) {
     return found ? names->order[low] : model->group_count;
 }
 
-const char *model_group_label(const struct model *model, const struct model_group *group, const char *by) {
-    for (size_t j = 0; j < model->by_count; j++)
-        if (strcmp(model->by[j], by) == 0)
-            return group->labels[j];
-    return NULL;
-}
-
 const struct model_column *model_column_find(const struct model *model, const char *name) {
     for (size_t c = 0; c < model->column_count; c++)
         if (strcmp(model->columns[c].name, name) == 0)

@@ -49,8 +49,6 @@ void model_names_free(struct model_names *names);
 /* The first group of that name, or group_count. */
 size_t model_names_find(const struct model_names *names, const char *name);
 
-/* The label that GROUP has for the column BY, or NULL. */
-const char *model_group_label(const struct model *model, const struct model_group *group, const char *by);
 /* The column, the range, the value called NAME, or NULL. */
 const struct model_column *model_column_find(const struct model *model, const char *name);
 const struct model_range *model_range_find(const struct model_part *part, const char *name);

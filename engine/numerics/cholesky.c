@@ -35,23 +35,6 @@ void cholesky_forward(size_t n, const double *factor, double *b) {
     }
 }
 
-void cholesky_solve(size_t n, const double *factor, double *b) {
-    cholesky_forward(n, factor, b);
-    for (size_t i = n; i-- > 0;) {
-        for (size_t k = i + 1; k < n; k++)
-            b[i] -= factor[k + i * n] * b[k];
-        b[i] /= factor[i + i * n];
-    }
-}
-
-void cholesky_inverse(size_t n, const double *factor, double *ret) {
-    for (size_t j = 0; j < n; j++) {
-        for (size_t i = 0; i < n; i++)
-            ret[i + j * n] = i == j;
-        cholesky_solve(n, factor, ret + j * n);
-    }
-}
-
 double cholesky_log_determinant(size_t n, const double *factor) {
     double sum = 0;
     for (size_t i = 0; i < n; i++)

@@ -15,10 +15,6 @@ int cholesky_factor(size_t n, const double *a, double *ret);
 
 /* L^-1 b, in place: its length is the Mahalanobis distance of b. */
 void cholesky_forward(size_t n, const double *factor, double *b);
-/* A^-1 b, in place. */
-void cholesky_solve(size_t n, const double *factor, double *b);
-/* A^-1 to RET, which is not FACTOR. */
-void cholesky_inverse(size_t n, const double *factor, double *ret);
 /* log det A. */
 double cholesky_log_determinant(size_t n, const double *factor);
 /* b' A^-1 b; SCRATCH has n numbers. */

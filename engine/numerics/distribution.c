@@ -10,10 +10,6 @@ static const double log_root_2pi = 0.91893853320467274178;
 static const double k = 0.79788456080286535588;             /* sqrt(2 / pi) */
 static const double root_variance = 0.60281027498908697428; /* sqrt(1 - 2 / pi) */
 
-static bool is_probability(double p) {
-    return p >= 0 && p <= 1;
-}
-
 /* From 0 to what GSL can tell from infinity; NaN stays. */
 static double positive(double x) {
     return isnan(x) ? x : fmin(fmax(x, 0), 1e300);
@@ -23,32 +19,16 @@ double distribution_normal_upper(double z) {
     return gsl_cdf_ugaussian_Q(z);
 }
 
-double distribution_normal_quantile(double p) {
-    return is_probability(p) ? gsl_cdf_ugaussian_Pinv(p) : NAN;
-}
-
 double distribution_student_two_sided(double t, double freedom) {
     return freedom > 0 ? 2 * gsl_cdf_tdist_Q(positive(fabs(t)), freedom) : NAN;
-}
-
-double distribution_student_quantile(double p, double freedom) {
-    return is_probability(p) && freedom > 0 ? gsl_cdf_tdist_Pinv(p, freedom) : NAN;
 }
 
 double distribution_f_upper(double f, double above, double below) {
     return above > 0 && below > 0 ? gsl_cdf_fdist_Q(positive(f), above, below) : NAN;
 }
 
-double distribution_f_quantile(double p, double above, double below) {
-    return is_probability(p) && above > 0 && below > 0 ? gsl_cdf_fdist_Pinv(p, above, below) : NAN;
-}
-
 double distribution_chi_squared_upper(double x, double freedom) {
     return freedom > 0 ? gsl_cdf_chisq_Q(positive(x), freedom) : NAN;
-}
-
-double distribution_chi_squared_quantile(double p, double freedom) {
-    return is_probability(p) && freedom > 0 ? gsl_cdf_chisq_Pinv(p, freedom) : NAN;
 }
 
 double distribution_normal_log_density(double x, double mean, double sigma) {
@@ -61,20 +41,6 @@ double distribution_half_normal_log_density(double x, double mean, double sigma)
     if (z < 0 && sigma > 0)
         return -INFINITY;
     return distribution_normal_log_density(z, 0, 1) + log(2 / s);
-}
-
-double distribution_mixture_log_density(double x, size_t count, const double *weights, const double *means,
-                                        const double *sigmas) {
-    double most = -INFINITY, sum = 0;
-    for (size_t pass = 0; pass < 2; pass++)
-        for (size_t c = 0; c < count; c++) {
-            double density = log(weights[c]) + distribution_normal_log_density(x, means[c], sigmas[c]);
-            if (pass == 0)
-                most = fmax(most, density);
-            else
-                sum += exp(density - most);
-        }
-    return isfinite(most) ? most + log(sum) : most;
 }
 
 double distribution_half_normal_factor(double count, double sum, double squares, double least) {

@@ -9,26 +9,19 @@
 #include <stddef.h>
 
 double distribution_normal_upper(double z);
-double distribution_normal_quantile(double p);
 
 /* Probability of |t| or more, as p of a coefficient. */
 double distribution_student_two_sided(double t, double freedom);
-double distribution_student_quantile(double p, double freedom);
 
 double distribution_f_upper(double f, double above, double below);
-double distribution_f_quantile(double p, double above, double below);
 
 double distribution_chi_squared_upper(double x, double freedom);
-double distribution_chi_squared_quantile(double p, double freedom);
 
 /* Logarithms of densities, in 1 / unit of x. */
 double distribution_normal_log_density(double x, double mean, double sigma);
 /* mean + s |Z| - s sqrt(2/pi) with s = sigma / sqrt(1 - 2/pi), so that MEAN and SIGMA are those of x;
  * -INFINITY below its least value. (T. Cornebize, thesis, Grenoble 2021, chapter 4.) */
 double distribution_half_normal_log_density(double x, double mean, double sigma);
-/* log sum_k WEIGHTS[k] N(x; MEANS[k], SIGMAS[k]^2). */
-double distribution_mixture_log_density(double x, size_t count, const double *weights, const double *means,
-                                        const double *sigmas);
 
 /* How much greater than 1 sigma is under the half-normal of greatest likelihood, from COUNT residuals divided
  * by their sigma: their sum, their sum of squares and the least of them. With k = sqrt(2/pi) and s = 1/a the

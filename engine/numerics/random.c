@@ -81,19 +81,3 @@ double random_stream_normal(struct random_stream *stream) {
     } while (s >= 1 || s == 0);
     return u * sqrt(-2 * random_log(s) / s);
 }
-
-double random_stream_log_normal(struct random_stream *stream, double mean, double sigma) {
-    double variance = random_log(1 + sigma / mean * (sigma / mean)); /* of the logarithm */
-    return mean * random_exp(sqrt(variance) * random_stream_normal(stream) - variance / 2);
-}
-
-void random_stream_normals(struct random_stream *stream, size_t count, const double *mean,
-                           const double *factor, double *ret) {
-    for (size_t i = 0; i < count; i++)
-        ret[i] = mean ? mean[i] : 0;
-    for (size_t j = 0; j < count; j++) {
-        double z = random_stream_normal(stream);
-        for (size_t i = j; i < count; i++)
-            ret[i] += factor[i + j * count] * z;
-    }
-}

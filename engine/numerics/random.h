@@ -24,12 +24,6 @@ uint64_t random_stream_below(struct random_stream *stream, uint64_t bound);
 double random_stream_uniform(struct random_stream *stream);
 /* Mean 0, variance 1: by G. Marsaglia's polar method. */
 double random_stream_normal(struct random_stream *stream);
-/* A log-normal with this mean, above 0, and deviation. */
-double random_stream_log_normal(struct random_stream *stream, double mean, double sigma);
-/* Normal vector with the covariance F F', F the lower triangle of FACTOR (COUNT x COUNT, column-major:
- * cholesky.h). MEAN may be NULL: 0. */
-void random_stream_normals(struct random_stream *stream, size_t count, const double *mean,
-                           const double *factor, double *ret);
 
 /* log x for x > 0, and e^x: the same bits on every machine, right to an ulp or two. */
 double random_log(double x);

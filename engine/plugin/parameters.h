@@ -7,6 +7,8 @@
 
 #include <assay/plugin.h>
 
+struct report_section;
+
 struct parameters {
     const struct plugin_parameter *table; /* the plugin's */
     size_t count;
@@ -31,6 +33,10 @@ int parameters_set_pair(struct parameters *parameters, const char *pair, struct 
 int parameters_check(const struct parameters *parameters, struct failure *failure);
 /* The value of parameter INDEX as the user would write it; the caller frees. */
 char *parameters_print(const struct parameters *parameters, size_t index);
+
+/* For people: what may be set, the COUNT TABLES after each other, with units, values and defaults. */
+void parameters_report(struct report_section *in, const char *title,
+                       const struct plugin_parameter *const *tables, size_t count);
 
 bool parameters_is_column(const struct plugin_parameter *parameter);
 bool parameters_is_category(const struct plugin_parameter *parameter);

@@ -113,32 +113,6 @@ static struct cell cell_of(const struct prediction *prediction, const struct sha
 /* ---- Reports
  * -------------------------------------------------------------------------------------------------- */
 
-struct filling {
-    struct report_table *table;
-    bool is_for_people; /* without what is minor, and with units as they write them */
-};
-
-/* Every cell of the table, row by row. */
-static void each_cell(const struct prediction *prediction, const struct shape *shape,
-                      const struct filling *filling) {
-    cleanup(text_clear) struct text remarks;
-    text_init(&remarks, CSV_FIELD_MAX - 1);
-    for (size_t i = 0; i < prediction->scenarios.count; i++) {
-        join_remarks(&prediction->results[i], &remarks);
-        for (size_t row = 0; row < prediction->results[i].row_count; row++)
-            for (size_t c = 0; c < shape->count; c++) {
-                struct cell cell = cell_of(prediction, &shape->columns[c], i,
-                                           &prediction->results[i].rows[row], remarks.bytes);
-                if (filling->is_for_people && shape->columns[c].minor)
-                    continue;
-                if (cell.text)
-                    report_cell_text(filling->table, cell.text);
-                else
-                    report_cell(filling->table, cell.number);
-            }
-    }
-}
-
 static struct report_table *add_table(const struct prediction *prediction, const struct shape *shape,
                                       bool is_for_people, struct report_section *in) {
     static const enum archive_column_role roles[] = {
@@ -161,9 +135,24 @@ static struct report_table *add_table(const struct prediction *prediction, const
                                    .whole = is_parameter && prediction->scenarios.table[column->index].whole,
                                    .role = roles[column->source]};
     }
-    struct filling filling = {report_table(in, "scenarios", NULL, columns, count), is_for_people};
-    each_cell(prediction, shape, &filling);
-    return filling.table;
+    struct report_table *table = report_table(in, "scenarios", NULL, columns, count);
+    cleanup(text_clear) struct text remarks;
+    text_init(&remarks, CSV_FIELD_MAX - 1);
+    for (size_t i = 0; i < prediction->scenarios.count; i++) {
+        const struct prediction_result *result = &prediction->results[i];
+        join_remarks(result, &remarks);
+        for (size_t k = 0; k < result->row_count * shape->count; k++) {
+            const struct shape_column *column = &shape->columns[k % shape->count];
+            struct cell cell = cell_of(prediction, column, i, &result->rows[k / shape->count], remarks.bytes);
+            if (is_for_people && column->minor)
+                continue;
+            if (cell.text)
+                report_cell_text(table, cell.text);
+            else
+                report_cell(table, cell.number);
+        }
+    }
+    return table;
 }
 
 struct report_table *prediction_report_table(const struct prediction *prediction, struct report_section *in) {
@@ -274,26 +263,7 @@ void prediction_report(const struct prediction *prediction, struct report_sectio
     report_remarks(prediction, !is_list, in);
 }
 
-static char *range_of(const struct plugin_parameter *parameter) {
-    cleanup(text_clear) struct text text;
-    text_init(&text, 1 << 16);
-    text_append_words(&text, parameter->words);
-    if (parameter->minimum != 0 || parameter->maximum != 0) {
-        cleanup_free char *low = report_format(parameter->minimum, parameter->unit, 0),
-                          *high = report_format(parameter->maximum, parameter->unit, 0);
-        (void)text_printf(&text, "%s to %s", low, high);
-    }
-    if (parameter->plausible_minimum != 0 || parameter->plausible_maximum != 0) {
-        cleanup_free char *low = report_format(parameter->plausible_minimum, parameter->unit, 0),
-                          *high = report_format(parameter->plausible_maximum, parameter->unit, 0);
-        (void)text_printf(&text, "%splausible %s to %s", text.length ? "; " : "", low, high);
-    }
-    return xstrdup(text.bytes);
-}
-
 void prediction_report_parameters(const struct predict_plugin *plugin, struct report_section *in) {
-    static const struct report_column columns[] = {
-        {.name = "parameter"}, {.name = "unit"}, {.name = "default"}, {.name = "range"}, {.name = "help"}};
     static const struct report_column role_columns[] = {
         {.name = "role"}, {.name = "kinds"}, {.name = "help"}};
     struct report_table *roles = report_table(in, "roles", NULL, role_columns, 3);
@@ -306,15 +276,5 @@ void prediction_report_parameters(const struct predict_plugin *plugin, struct re
         report_cell_text(roles, role->help);
     }
     const struct plugin_parameter *tables[] = {plugin->options, plugin->parameters};
-    struct report_table *table = report_table(in, "parameters", "", columns, 5);
-    for (size_t t = 0; t < 2; t++)
-        for (const struct plugin_parameter *at = tables[t]; at && at->name; at++) {
-            const struct unit *unit = at->unit ? unit_find(at->unit) : NULL;
-            cleanup_free char *range = range_of(at);
-            report_cell_text(table, at->name);
-            report_cell_text(table, unit ? unit->label : at->unit ? at->unit : "");
-            report_cell_text(table, at->fallback ? at->fallback : at->required ? "(required)" : "");
-            report_cell_text(table, range);
-            report_cell_text(table, at->help);
-        }
+    parameters_report(in, "", tables, 2);
 }

@@ -98,8 +98,7 @@ static void give_notes(const struct machines *machines, const struct population 
     if (request->values[COMPONENTS].number == 0 && population->count > 1 && machines->count < MACHINES_FEW)
         fit_result_note(
             result,
-            "%zu populations among %zu machines: among so few BIC may see more of them than there "
-            "are",
+            "%zu populations among %zu machines: among so few BIC may see more of them than there are",
             population->count, machines->count);
 }
 

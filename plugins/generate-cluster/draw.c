@@ -91,8 +91,7 @@ static int check_part(struct cluster *cluster, const struct model_part *part,
     if (!part->covariance || cholesky_is_semidefinite(cluster->count, part->covariance, rounding) != 1)
         return plugin_refuse(
             message, -EINVAL,
-            "the covariance of a part '%.64s' of the group '%.200s' is missing or not positive "
-            "semidefinite",
+            "the covariance of a part '%.64s' of the group '%.200s' is missing or not positive semidefinite",
             part->kind, cluster->group->name);
     return 0;
 }

@@ -86,8 +86,7 @@ static int check_targets(const struct predict_inputs *inputs, const struct model
         }
         if (!found)
             return plugin_refuse(message, -EINVAL,
-                                 "'%.200s' is the sigma of %.200s, of which there is no "
-                                 "coefficient",
+                                 "'%.200s' is the sigma of %.200s, of which there is no coefficient",
                                  cluster_coefficient(model, i), targets[i].term);
     }
     return means > 0 ? 0 : plugin_refuse(message, -EINVAL, "no coefficient is that of a term");

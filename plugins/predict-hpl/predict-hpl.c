@@ -21,79 +21,31 @@ static const char *const panel_words[] = {"recursive", "asymptotic", NULL};
 enum { PANELS_RECURSIVE };
 
 static const struct plugin_parameter parameters[PARAMETER_COUNT + 1] = {
-    [N] = {.name = "N",
-           .unit = "1",
-           .minimum = 1,
-           .maximum = 1e9,
-           .whole = true,
-           .required = true,
+    [N] = {"N", PLUGIN_NUMBER, "1", .minimum = 1, .maximum = 1e9, .whole = true, .required = true,
            .help = "order of the matrix"},
-    [NB] = {.name = "NB",
-            .unit = "1",
-            .minimum = 1,
-            .maximum = 1e6,
-            .whole = true,
-            .required = true,
-            .help = "block size",
-            .plausible_minimum = 4,
-            .plausible_maximum = 4096},
-    [P] = {.name = "P",
-           .unit = "1",
-           .minimum = 1,
-           .maximum = 1e6,
-           .whole = true,
-           .required = true,
+    [NB] = {"NB", PLUGIN_NUMBER, "1", .minimum = 1, .maximum = 1e6, .whole = true, .required = true,
+            .plausible_minimum = 4, .plausible_maximum = 4096, .help = "block size"},
+    [P] = {"P", PLUGIN_NUMBER, "1", .minimum = 1, .maximum = 1e6, .whole = true, .required = true,
            .help = "rows of the process grid"},
-    [Q] = {.name = "Q",
-           .unit = "1",
-           .minimum = 1,
-           .maximum = 1e6,
-           .whole = true,
-           .required = true,
+    [Q] = {"Q", PLUGIN_NUMBER, "1", .minimum = 1, .maximum = 1e6, .whole = true, .required = true,
            .help = "columns of the process grid"},
-    [LATENCY] = {.name = "latency",
-                 .unit = "s",
-                 .minimum = 0,
-                 .maximum = 1e3,
-                 .help = "of a message between two processes; needed unless P = Q = 1",
-                 .plausible_minimum = 1e-8,
-                 .plausible_maximum = 1e-2},
-    [BANDWIDTH] = {.name = "bandwidth",
-                   .unit = "By/s",
-                   .minimum = 1,
-                   .maximum = 1e15,
-                   .help = "between two processes; needed unless P = Q = 1",
-                   .plausible_minimum = 1e6,
-                   .plausible_maximum = 1e13},
-    [SPEED] = {.name = "speed",
-               .type = PLUGIN_WORD,
-               .words = speed_words,
-               .fallback = "slowest",
-               .help =
-                   "of the processes: that of the mean of the model's groups (too fast for many processes), "
-                   "of the slowest group, or of the slowest single calls, for which every panel waits"},
-    [PANELS] = {.name = "panels",
-                .type = PLUGIN_WORD,
-                .words = panel_words,
-                .fallback = "recursive",
+    [LATENCY] = {"latency", PLUGIN_NUMBER, "s", .minimum = 0, .maximum = 1e3, .plausible_minimum = 1e-8,
+                 .plausible_maximum = 1e-2,
+                 .help = "of a message between two processes; needed unless P = Q = 1"},
+    [BANDWIDTH] = {"bandwidth", PLUGIN_NUMBER, "By/s", .minimum = 1, .maximum = 1e15,
+                   .plausible_minimum = 1e6, .plausible_maximum = 1e13,
+                   .help = "between two processes; needed unless P = Q = 1"},
+    [SPEED] = {"speed", PLUGIN_WORD, .words = speed_words, .fallback = "slowest",
+               .help = "of the processes: that of the mean of the model's groups (too fast for many "
+                       "processes), of the slowest group, or of the slowest single calls, for which every "
+                       "panel waits"},
+    [PANELS] = {"panels", PLUGIN_WORD, .words = panel_words, .fallback = "recursive",
                 .help = "are factored with dgemm of their halves, or at the asymptotic rate of dgemm"},
 };
 
-enum {
-    TIME,
-    GFLOPS,
-    FACTORISATION,
-    BROADCAST,
-    UPDATE,
-    SWAP,
-    TIME_CLOSED,
-    GAMMA,
-    MEMORY,
-    OUTSIDE,
-    COLUMN_COUNT
-};
+enum { TIME, GFLOPS, FACTORISATION, BROADCAST, UPDATE, SWAP, TIME_CLOSED, GAMMA, MEMORY, OUTSIDE };
 
-static const struct predict_column columns[COLUMN_COUNT + 1] = {
+static const struct predict_column columns[] = {
     [TIME] = {"time", "s", "s", "sum over the panels: factorisation + broadcast + update + swap",
               .minor = false},
     [GFLOPS] = {"gflops", "10*9/s", "Gflop/s", "(2/3 N^3 + 3/2 N^2) / time, as HPL counts", .minor = false},
@@ -108,6 +60,7 @@ static const struct predict_column columns[COLUMN_COUNT + 1] = {
     [MEMORY] = {"memory", "By", "byte", "of the matrix in one process: 8 N (N + 1) / (P Q)", .minor = true,
                 .no_draws = true},
     [OUTSIDE] = {"outside", "1", "", "share of the dgemm time that is extrapolated", .no_draws = true},
+    {.name = NULL},
 };
 
 /* Panels are summed by so many nodes: where a draw is an integral of few, its error is still far below the

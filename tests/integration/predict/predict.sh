@@ -58,7 +58,7 @@ report $(output '^time +2\.8633 s'; echo $?) "is a third slower than the mean"
 report $(output "as slow as '2', the slowest of 2 groups"; echo $?) "and named"
 check "the model's role may be left out" "$ASSAY" predict hpl model.json "${@:4}"
 check "a plugin says what it takes" "$ASSAY" predict hpl --parameters
-report $(output '^bandwidth +B/s' && output '^dgemm +linear +the time of dgemm' && output '^speed .*slowest +mean, slowest, waiting'; echo $?) \
+report $(output '^bandwidth +B/s' && output '^dgemm +linear +the time of dgemm' && output '^speed +mean, slowest, waiting +slowest'; echo $?) \
     "with units, defaults and ranges"
 check "--help has it too" "$ASSAY" predict hpl --help
 report $(output '^Usage: assay predict' && output '^bandwidth +B/s'; echo $?) "after the command's own"

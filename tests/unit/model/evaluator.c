@@ -117,16 +117,6 @@ TEST(linear) {
     assert_int_equal(predict(evaluator, 4, 2, NULL), -EDOM);
     assert_int_equal(predict(evaluator, 4, 2, ""), -EDOM);
 
-    size_t bound[3];
-    struct failure failure = {0};
-    const char *const names[] = {"other", "n", "kind", "m"};
-    assert_int_equal(evaluator_bind(evaluator, names, 4, bound, &failure), 0);
-    assert_true(bound[0] == 3 && bound[1] == 1 && bound[2] == 2);
-    assert_int_equal(evaluator_bind(evaluator, (const char *const[]){"m", "n", "Kind"}, 3, bound, &failure),
-                     -EINVAL);
-    assert_says(failure.text, "the model needs the column 'kind', which is not there; did you mean 'Kind'?");
-    assert_int_equal(failure.kind, FAILURE_INPUT);
-
     /* Rows, from columns. */
     const double m[] = {4, 4, 4}, n[] = {8, 2, 2},
                  codes[] = {evaluator_code(evaluator, 2, "b"), evaluator_code(evaluator, 2, "a")};

@@ -141,8 +141,7 @@ TEST(reads_all) {
     assert_true(model->origin.input_count == 2 && model->origin.inputs[1].sha256[0] == '\0');
     const struct model_group *group = &model->groups[0];
     assert_string_equal(group->name, "a/3");
-    assert_string_equal(model_group_label(model, group, "core"), "3");
-    assert_null(model_group_label(model, group, "day"));
+    assert_string_equal(group->labels[1], "3");
     assert_true(group->rows == 9 && group->part_count == 2 && group->note_count == 2);
     const struct model_part *first = group->parts, *last = first + 1;
     assert_true(isinf(first->from) && first->to == 4 && last->from == 4 && isinf(last->to));
