@@ -104,5 +104,7 @@ int report_table_write(const struct report_table *table, const char *path, struc
 
 /* VALUE with DIGITS significant digits, a prefix where UNIT takes one, and the unit's name for people. */
 char *report_format(double value, const char *unit, int digits);
+/* How people write UNIT; "" where there is none. */
+const char *report_unit_label(const char *unit);
 
 #endif
