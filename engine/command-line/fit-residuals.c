@@ -82,7 +82,7 @@ static const double sigma_marks[] = {-2, 0, 2};
 static struct chart residual_chart(const struct chart_series *points, const char *predicted) {
     return (struct chart){.title = "residuals",
                           .x_name = predicted,
-                          .y_name = "residuals in residual standard errors",
+                          .y_name = "residuals in standard deviations of the noise",
                           .series = points,
                           .series_count = 1,
                           .y_marks = sigma_marks,
@@ -113,7 +113,7 @@ static void report_worst(const struct fit_residuals *residuals, struct report_se
             .name = table->numbers[i].name, .unit = table->numbers[i].unit, .digits = 6};
     columns[c++] = (struct report_column){.name = "measured", .unit = model->response_unit, .digits = 5};
     columns[c++] = (struct report_column){.name = "predicted", .unit = model->response_unit, .digits = 5};
-    columns[c++] = (struct report_column){.name = "scaled", .label = "residual std errors", .digits = 3};
+    columns[c++] = (struct report_column){.name = "scaled", .label = "std deviations", .digits = 3};
     struct report_table *rows = report_table(section, "worst", "furthest off", columns, c);
     for (size_t k = 0; k < residuals->count && k < WORST_ROWS; k++) {
         size_t row = residuals->order[k];
@@ -129,6 +129,15 @@ static void report_worst(const struct fit_residuals *residuals, struct report_se
     }
 }
 
+/* Whether all rows are predicted alike, so that a chart over the prediction is one column of points. */
+static bool is_constant(const struct fit_residuals *residuals) {
+    const double *mean = residuals->fit->mean;
+    for (size_t i = 1; i < residuals->count; i++)
+        if (mean[residuals->order[i]] != mean[residuals->order[0]])
+            return false;
+    return true;
+}
+
 void fit_residuals_report(const struct fit_residuals *residuals, struct report_section *section, bool worst) {
     const struct model *model = residuals->fit->model;
     cleanup(text_clear) struct text text;
@@ -139,7 +148,7 @@ void fit_residuals_report(const struct fit_residuals *residuals, struct report_s
                                         false};
     const struct chart chart = residual_chart(&points, predicted);
     chart_append_text(&chart, output_is_unicode(), &text);
-    if (text.length > 0) {
+    if (text.length > 0 && !is_constant(residuals)) {
         report_chart(section, "\n");
         report_chart(section, text.bytes);
     }

@@ -3,6 +3,7 @@
 #include "engine/command-line/fit-residuals.h"
 #include "engine/command-line/fit-verbs.h"
 #include "engine/command-line/model-report.h"
+#include "engine/command-line/model-verdict.h"
 #include "engine/command-line/output.h"
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/clock.h"
@@ -123,10 +124,10 @@ static void print_report(const struct fit *fit, const struct table *table, const
     const char *flags = table->ignores_flags ? "the machine was disturbed all the time" : NULL;
     cleanup_free char *both =
         xformat("%s%s%s", flags ? flags : "", flags && hint ? "; " : "", hint ? hint : "");
-    model_report_verdict(report->root, fit->model, both[0] ? both : NULL);
+    model_verdict_report(report->root, fit->model, both[0] ? both : NULL);
     report_notes(report->root, fit, table, arguments);
-    model_report_speed(report->root, fit->model);
-    model_report_groups(report->root, fit->model);
+    model_verdict_speed(report->root, fit->model);
+    model_report_groups(report->root, fit->model, !arguments->brief);
     report_print(report, stdout, arguments->verbose);
     report_print(fit->tables, stdout, arguments->verbose);
     if (residuals && !arguments->brief)

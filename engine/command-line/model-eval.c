@@ -56,7 +56,7 @@ static void start_table(struct eval *eval) {
         {.name = "group"},
         {.name = "predicted", .label = model->response, .unit = unit, .digits = 8},
         {.name = "standard_error", .label = "std error", .unit = unit, .digits = 4},
-        {.name = "sigma", .label = "of one measurement", .unit = unit, .digits = 4},
+        {.name = "sigma", .label = "sigma of one measurement", .unit = unit, .digits = 4},
         {.name = "outside", .unit = "1", .digits = 3, .detail = true},
         {.name = "outside_hull", .unit = "1", .digits = 3, .detail = true},
         {.name = "outside_by", .detail = true},

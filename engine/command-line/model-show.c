@@ -2,16 +2,29 @@
 #include "engine/command-line/model-command.h"
 
 #include "engine/command-line/model-report.h"
+#include "engine/command-line/model-verdict.h"
 #include "engine/command-line/output.h"
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/memory.h"
 #include "engine/foundation/text.h"
+#include "engine/model/evaluator.h"
 #include "engine/model/read.h"
 
 #include <stdint.h>
 #include <string.h>
 
 enum { TERMS_WRITTEN = 12 /* of a formula; the others are in the table of coefficients */ };
+
+/* Of a kind that is not evaluated row by row: "intercept, mnk". */
+static void report_coefficients(struct report_section *section, const struct model *model) {
+    cleanup(text_clear) struct text text;
+    text_init(&text, SIZE_MAX / 4);
+    for (size_t t = 0; t < model->term_count; t++)
+        text_printf(&text, "%s%s", t ? ", " : "", model->terms[t].name);
+    for (size_t j = 0; j < model->by_count; j++)
+        text_printf(&text, "%s%s", j ? ", " : "; by ", model->by[j]);
+    report_text(section, "coefficients", NULL, text.bytes, false);
+}
 
 /* "duration (s) = c1 + c2 m*n*k" */
 static void report_formula(struct report_section *section, const struct model *model) {
@@ -90,19 +103,23 @@ int model_command_show(const struct verb_arguments *arguments, struct failure *f
                 model->group_count, model->group_count == 1 ? "" : "s");
     report_text(report->root, "model", "", head, false);
     if (!name)
-        model_report_verdict(report->root, model, NULL);
+        model_verdict_report(report->root, model, NULL);
     report_pair(report->root, "kind", model->kind, true);
     report_pair(report->root, "over", model->over, model->over == NULL);
     report_pair(report->root, "named_by", model->named_by, false);
     report_number(report->root, "group_count", "groups", (double)model->group_count, NULL, 0, true);
     if (!name)
-        model_report_speed(report->root, model);
-    report_formula(report->root, model);
+        model_verdict_speed(report->root, model);
+    if (evaluator_knows(model->kind))
+        report_formula(report->root, model);
+    else
+        report_coefficients(report->root, model);
     report_origin(report->root, model);
     if (name)
-        model_report_group(report_section(report->root, "groups", NULL, false), model, &model->groups[group]);
+        model_report_group(report_section(report->root, "groups", NULL, false), model, &model->groups[group],
+                           true);
     else
-        model_report_groups(report->root, model);
+        model_report_groups(report->root, model, true);
     return output_report(report, verb_switch(arguments, "--json"), verb_switch(arguments, "--verbose"),
                          failure);
 }

@@ -176,8 +176,18 @@ static int not_found(const struct installation *installation, enum installation_
     text_append_string(&hint, nearest           ? "; did you mean '"
                               : names.count > 0 ? "; there are: "
                                                 : ", and none at all in ");
-    for (size_t i = 0; !nearest && i < listed->count; i++)
-        text_printf(&hint, "%s%s", i > 0 ? ", " : "", listed->items[i]); /* a list over the limit is cut */
+    /* Of plugins only those that do the same thing, 'fit-...', if there are such. */
+    const size_t verb = strcspn(name, "-");
+    size_t alike = 0;
+    for (size_t i = 0; kind == INSTALLATION_PLUGIN && i < names.count; i++)
+        alike = strncmp(names.items[i], name, verb) == 0 && names.items[i][verb] == '-' ? verb + 1 : alike;
+    const char *comma = "";
+    for (size_t i = 0; !nearest && i < listed->count; i++) {
+        if (strncmp(listed->items[i], name, alike) != 0)
+            continue;
+        text_printf(&hint, "%s%s", comma, listed->items[i]); /* a list over the limit is cut */
+        comma = ", ";
+    }
     if (nearest)
         text_printf(&hint, "%s'?", nearest);
     return failure_set_kind(failure, FAILURE_INPUT, -ENOENT, "there is no %s '%s'%s", kinds[kind].word, name,

@@ -76,6 +76,8 @@ static void print_line(const struct report_table *table, const struct column_for
         if (forms[c].is_hidden)
             continue;
         cleanup_free char *text = line ? cell_text(table, line - 1, c) : heading(&table->columns[c]);
+        if (forms[c].is_text && c + 1 == last && !text[0])
+            break; /* nothing behind the last number of the line */
         fputs(gap, stream);
         print_padded(stream, text, forms[c].is_text && c + 1 == last ? 0 : forms[c].width, forms[c].is_text);
         gap = "  ";

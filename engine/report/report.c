@@ -179,8 +179,9 @@ char *report_format_plain(double value, int digits) {
     char exact[NUMBER_TEXT_SIZE];
     if (!isfinite(value))
         return xstrdup("-");
-    if (digits > 0)
-        return xformat("%.*g", digits, value);
+    if (digits > 0) /* 14733 rather than 1.473e+04 */
+        return fabs(value) < 1e7 && fabs(value) >= pow(10, digits) ? xformat("%.0f", value)
+                                                                   : xformat("%.*g", digits, value);
     number_format_double(value, exact);
     return xstrdup(exact);
 }

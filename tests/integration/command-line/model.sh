@@ -150,7 +150,7 @@ cat >calls.json <<'JSON'
 JSON
 check "a model of segments holds" model check calls.json
 check "and is shown" model show calls.json
-report $(output '^below 65536$' && output '^from 65536$' && output '^size +0\.002' && output '^ +0\.5 +3 +4$'; echo $?) "each segment with its noise"
+report $(output '^size below 65536 byte$' && output '^size from 65536 byte$' && output '^size +0\.002' && output '^ +0\.5 +3 +4$'; echo $?) "each segment with its noise"
 value() { # value NAME OUTPUT WORDS...: what eval prints
     local name=$1 pattern=$2; shift 2
     check "$name" model eval calls.json "$@"

@@ -51,6 +51,8 @@ awk 'BEGIN {
     }
 }' >messages.csv
 check "by segments and nodes" "$ASSAY" fit mixture messages.csv --response duration --by node --set over=size --set breaks=1000 --seed 3 -o modes.json
+report $(contains .out '^fitted to 800 rows of size 500 to 2000; mean log density of rows left out: -?[0-9.]+ in the worst group '; echo $?) \
+    "judged by the distribution of rows left out, not by the error of a mean"
 report $(contains modes.json '"over": "size"' && [ $(grep -o '"components": 2' modes.json | wc -l) -eq 2 ] &&
     [ $(grep -o '"components": 1' modes.json | wc -l) -eq 2 ]; echo $?) "two modes below the break, one above it, on both nodes"
 check "the same again" "$ASSAY" fit mixture messages.csv --response duration --by node --set over=size --set breaks=1000 --seed 3 -o again.json
@@ -70,6 +72,8 @@ awk 'BEGIN {
 population=("$ASSAY" fit population days.csv --response mnk --set coefficients=intercept,mnk_residual)
 check "a population" "${population[@]}" -o one.json
 report $(contains one.json '"machines": 40, "repeated": 40'; echo $?) "of 40 machines, two columns naming them"
+report $(contains .out ' term +estimate +std error +std deviation mnk .* heterogeneity +0\.0.* variability +0\.00'; echo $?) \
+    "with the standard deviations between machines and days"
 check "with slow nodes" "${population[@]}" --set components=0 -o slow.json
 report $(contains slow.json 'slow: node 0, cpu 0; node 4, cpu 0; node 8, cpu 0; node 12, cpu 0; node 16, cpu 0 \(5 of 40 machines\)'; echo $?) "by name"
 report $(contains slow.json '"name": "typical".*"weight": 0\.87.*"name": "slow".*"weight": 0\.12'; echo $?) "one in eight"

@@ -36,4 +36,10 @@ check "... give the same model" "$ASSAY" fit piecewise sorted.csv --response dur
 "$ASSAY" fit piecewise calls.csv --response duration --by operation --set criterion=bic --folds 0 -o model.json >/dev/null
 estimates() { grep -oE '"(estimate|standard_error|rss|bic)": [^,}]*' "$1"; }
 is "to the last digit" "$(estimates sorted.json)" "$(estimates model.json)"
+# ---- Many groups, whose breaks are what tells them apart
+awk -F, 'NR == 1 {print "node," $0} NR > 1 && $1 == "send" {for (i = 1; i <= 4; i++) print "n" i "," $0}' calls.csv >nodes.csv
+check "a group for each of four nodes" "$ASSAY" fit piecewise nodes.csv --response duration --by node --set criterion=bic
+report $(contains .out '^group +rows +error \(%\) +parts +breaks$' && contains .out '^n4 +200 +[0-9.]+ +2 +50$'; echo $?) "a line a group with its breaks"
+check "--brief" "$ASSAY" fit piecewise calls.csv --response duration --by operation --set criterion=bic --brief
+report $(! grep -q '│\||' .out; echo $?) "has no chart"
 finish
