@@ -71,7 +71,7 @@ const struct verb verb_release = {
         "is "
         "the run's folder, or an archive of it beside that folder. The job is found by its name, so it does "
         "not "
-        "matter how far the engine came. A run that is still going on is refused, since it gives its nodes "
+        "matter how far the engine came. A run that still runs is refused, since it gives its nodes "
         "back "
         "itself. Where there is no such job, that is reported, and is no error.\n\n"
         "Only a run that is not to be resumed soon needs this: `assay resume` takes the job over.\n\n"

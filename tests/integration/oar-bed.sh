@@ -16,7 +16,8 @@ oar_up() {
     mkdir -p /run/oar
     bed run /usr/sbin/sshd -f /etc/oar/sshd_config -o ListenAddress=127.0.0.1 -o ListenAddress=10.77.255.254 -o UsePAM=no \
         -o StrictModes=no -o PidFile=/run/oar/front.pid || return
-    bed run setsid /usr/sbin/Almighty >/dev/null 2>&1 &
+    # A session of its own, whose processes are ended together.
+    bed run setsid sh -c 'echo $$ >/run/oar/almighty.pid; exec /usr/sbin/Almighty' >/dev/null 2>&1 &
     for property in '-a cpu' '-a core' '-c -a host' '-c -a cluster'; do
         # shellcheck disable=SC2086 # options
         eventually bed run oarproperty $property >/dev/null || return
@@ -30,7 +31,7 @@ oar_up() {
 }
 
 oar_down() {
-    pkill -x Almighty
+    kill -- "-$(cat /run/oar/almighty.pid)"
     kill "$(cat /run/oar/front.pid)"
     bed run pg_ctlcluster 15 main stop -m fast
     cat "$oar_settings" >/etc/oar/oar.conf

@@ -15,7 +15,7 @@ oar_up || plan_skip "no OAR"
 cd "$scratch" || exit
 write_tick "$scratch"
 mkdir ssh && cp "$BED"/{id_ed25519,known_hosts,ssh_config} ssh && sed -i "s|$BED|$scratch/ssh|g" ssh/ssh_config
-as_user() { chown -R "$user" "$scratch" && bed run su "$user" -s /bin/sh -c "cd $scratch && ASSAY_PATH=$scratch HOME=$home $*"; }
+as_user() { chown -R "$user" "$scratch" && bed run su "$user" -s /bin/sh -c "cd $scratch && ASSAY_PATH=$scratch HOME=$home TMPDIR=$scratch $*"; }
 jobs_over() { ! bed run oarstat -u "$user" | grep -qE '^[0-9]+ +[RWLS] '; }
 
 tick_campaign "$scratch/lent" 20 0 "{oar: {cluster: bed, nodes: 2, walltime: 10min}, ssh-config: $scratch/ssh/ssh_config}"
@@ -29,4 +29,27 @@ refuse "more nodes than there are, in OAR's words" 1 'oarsub ended with exit sta
 tick_campaign "$scratch/raw" 4 0 "{oar: {resources: '/nodes=1,walltime=0:05'}, ssh-config: $scratch/ssh/ssh_config}"
 check "oarsub's own words" as_user "$ASSAY" run raw.yaml -o raw
 check "and gives them back" eventually jobs_over
+
+# ---- a job that is deleted under the engine, and one whose engine was killed
+for node in $(cat "$BED/nodes"); do bed on "$node" touch /tmp/doomed; done # units are slow
+tick_campaign "$scratch/taken" 2000 0 "{oar: {cluster: bed, nodes: 2, walltime: 10min}, ssh-config: $scratch/ssh/ssh_config}"
+has_rows() { [ "$(cat "$1"/*/results/results.csv 2>/dev/null | wc -l)" -gt 4 ]; }
+number() { sed -n 's/.*"event":"reservation","testbed":"oar","id":"\([0-9]*\)".*/\1/p' "$1"/*/journal.jsonl; }
+as_user "$ASSAY" run taken.yaml -o taken 2>"$scratch/taken.err" >/dev/null & engine=$!
+check "a campaign measures" eventually has_rows taken
+as_user oardel "$(number taken)" >/dev/null
+wait $engine
+is "a run whose job is deleted ends as partial" "$?" 6
+check "which says why" grep -q "job $(number taken) of OAR was over before it was given back" taken/*/logs/engine.log
+printf 'echo $$ >engine.pid\nexec "$@"\n' >engine.sh
+as_user sh engine.sh "$ASSAY" run taken.yaml -o left >/dev/null 2>&1 & engine=$!
+check "another measures" eventually has_rows left
+kill -KILL "$(cat engine.pid)"
+wait $engine
+release_it() { as_user "$ASSAY" release left/*/ >"$scratch/released"; }
+check "release deletes the job of an engine that was killed" release_it
+check "which it says" grep -qx "job $(number left) of OAR is deleted" "$scratch/released"
+check "and it is gone" eventually jobs_over
+check "again, there is none" release_it
+check "which it says" grep -q "OAR has no job 'assay-.*' that waits or runs" "$scratch/released"
 finish
