@@ -187,6 +187,7 @@ const struct scheduler scheduler_oar = {
     .query = query,
     .read_job = read_job,
     .cancel = cancel,
+    .launcher = "oarsh",
     .enter = enter,
 };
 

@@ -100,6 +100,11 @@ int scheduler_bind(const struct scheduler *scheduler, const struct testbed_writt
     int r = bind_mapping(written->document, node, "'testbed'", fields, 2, settings, failure);
     if (r == 0)
         r = access_check(&settings->access, written, failure);
+    const char *by = settings->access.launcher.by;
+    if (r == 0 && by && strcmp(by, "ssh") != 0 && strcmp(by, scheduler->launcher) != 0)
+        r = bind_refuse(written->document, document_get(node, "launcher"), failure,
+                        "the launcher '%s' knows no jobs of %s; expected ssh or %s", by, scheduler->name,
+                        scheduler->launcher);
     if (r == 0 && settings->resources.login && settings->access.launcher.by &&
         strcmp(settings->access.launcher.by, "ssh") != 0)
         r = bind_refuse(

@@ -68,8 +68,8 @@ struct scheduler {
     int (*read_job)(const char *output, size_t length, const char *id, const char *name,
                     struct scheduler_job *ret, struct failure *failure);
     void (*cancel)(const char *id, struct bind_texts *words);
-    /* Of a launcher by the scheduler's own program: what leads into the job from outside of it. WORDS is
-     * changed in place. NULL: nothing is needed. */
+    const char *launcher; /* its own program that leads to nodes: "srun" */
+    /* Of that launcher: what leads into the job from outside of it. WORDS is changed in place. */
     void (*enter)(const char *id, struct bind_texts *words);
 };
 

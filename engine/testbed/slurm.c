@@ -161,6 +161,7 @@ const struct scheduler scheduler_slurm = {
     .query = query,
     .read_job = read_job,
     .cancel = cancel,
+    .launcher = "srun",
     .enter = enter,
 };
 

@@ -46,6 +46,9 @@ refuse "a job without walltime" 2 "bad.yaml:4:18: .*'walltime'" there run bad.ya
 printf 'name: x\nexperiment: tick\ndesign: {file: lent.csv, seed: 1}\ntestbed: slurm\n' >bad.yaml
 refuse "a testbed without a job" 2 'expected slurm: \{nodes: 4, walltime: 2h' there run bad.yaml --dry-run
 
+tick_campaign "$scratch/other" 4 0 "{slurm: {nodes: 1, walltime: 10min}, launcher: oarsh}"
+refuse "another scheduler's launcher" 2 "'oarsh' knows no jobs of Slurm; expected ssh or srun" there run other.yaml --dry-run
+
 # ---- an engine that dies while its job waits
 bed run sbatch -Q --nodes=4 --exclusive --output=/dev/null --job-name=other --wrap='exec sleep 600'
 tick_campaign "$scratch/waits" 20 0 "{slurm: {nodes: 2, walltime: 10min}, $ssh}"
