@@ -287,14 +287,15 @@ static void check_corners(struct check *check, struct model_part *part) {
             inputs[i] = ends[corner >> i & 1][i];
         if (evaluator_row(check->evaluator, &alone, inputs, &mean, &sigma) < 0)
             continue;
-        below += part->noise.kind == MODEL_NOISE_HETEROSCEDASTIC && isnan(sigma);
-        times += check->model->response_seconds > 0 && mean <= 0;
+        bool is_no_time = check->model->response_seconds > 0 && mean <= 0;
+        times += is_no_time;
+        below += part->noise.kind == MODEL_NOISE_HETEROSCEDASTIC && isnan(sigma) && !is_no_time;
     }
     if (below > 0)
         tell(check, document_get(check->node, "noise"),
              "sigma is below 0, and not defined, at %zu of the %zu corners of the domain", below, corners);
     if (times > 0)
-        model_findings_add(check->findings, check->node, times < corners,
+        model_findings_add(check->findings, check->node, true,
                            "the predicted time is 0 or less at %zu of the %zu corners of the domain", times,
                            corners);
 }
