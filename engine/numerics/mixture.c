@@ -381,8 +381,8 @@ static int look(struct search *search, struct state *best) {
         return -ENOMEM;
     size_t starts = search->k > 1 ? search->request->starts : 0;
     size_t repeats = COARSE_POINTS / points->count; /* few points are quick to try */
-    size_t patience = starts * SWAPS_A_START;
-    size_t swaps = patience * (repeats < 1 ? 1 : repeats > REPEATS_MAX ? REPEATS_MAX : repeats);
+    size_t swaps = starts * SWAPS_A_START, patience = 2 * swaps;
+    swaps *= (repeats < 1 ? 1 : repeats > REPEATS_MAX ? REPEATS_MAX : repeats);
     size_t chains =
         starts < 2 * CHAINS ? 1 : CHAINS; /* a chain of swaps may end in a maximum that none leads out of */
     for (size_t chain = 0; chain < chains; chain++) {

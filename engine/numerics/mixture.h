@@ -24,8 +24,8 @@ struct mixture_request {
     bool shared;  /* one covariance for all components */
     double floor; /* least deviation of a component in any direction, relative to that of all rows; above 0 */
     double least; /* least sum of the weights of a component */
-    /* That are drawn. 20 times as many swaps follow, and more where there are few different values, until 10
-     * times as many in a row have found nothing better. */
+    /* That are drawn. 20 times as many swaps follow, and more where there are few different values, until 40
+     * a start (of a chain: 8) in a row have found nothing better. */
     size_t starts;
     uint64_t seed;
 };
