@@ -19,6 +19,8 @@ enum {
 };
 
 static const double log_root_2pi = 0.91893853320467274178;
+/* A share of a point below which it adds nothing to a component. */
+static const double negligible = 1e-12, log_negligible = -28;
 
 /* Points of p scaled values, a row each. */
 struct points {
@@ -172,30 +174,79 @@ static bool maximise(const struct search *search, const struct state *sums, cons
     return factorise_all(search, ret);
 }
 
+/* The log likelihood of POINTS, and the sums of its shares. */
+static double sum_shares(const struct search *search, const struct points *points, const struct state *state,
+                         const struct state *sums) {
+    size_t p = search->p, k = search->k;
+    double *shares = search->scratch + p, log_likelihood = 0;
+    for (size_t i = 0; i < points->count; i++) {
+        const double *x = points->at + i * p;
+        log_likelihood += points->weight[i] *
+                          divide(k, p, state->height, state->mean, state->factor, x, search->scratch, shares);
+        for (size_t c = 0; c < k; c++)
+            if (shares[c] > negligible)
+                add(search, sums, c, x, state->mean + c * p, points->weight[i] * shares[c],
+                    points->spread ? points->spread[i] : 0);
+    }
+    return log_likelihood;
+}
+
+/* The same in one dimension, where most of the time of a search is spent: all in one loop, and without the
+ * exponentials that come to nothing. */
+static double sum_shares_on_line(const struct search *search, const struct points *points,
+                                 const struct state *state, const struct state *sums) {
+    size_t k = search->k;
+    double inverse[MIXTURE_COMPONENTS_MAX], shares[MIXTURE_COMPONENTS_MAX], log_likelihood = 0;
+    double product = 1,
+           of_product = 0; /* of totals, each 1 to k, of points of that weight: one logarithm for many */
+    for (size_t c = 0; c < k; c++)
+        inverse[c] = 1 / state->factor[c];
+    for (size_t i = 0; i < points->count; i++) {
+        double x = points->at[i], weight = points->weight[i], most = -INFINITY, total = 0;
+        double spread = points->spread ? points->spread[i] : 0;
+        for (size_t c = 0; c < k; c++) {
+            double away = (x - state->mean[c]) * inverse[c];
+            shares[c] = state->height[c] - away * away / 2;
+            most = shares[c] > most ? shares[c] : most;
+        }
+        for (size_t c = 0; c < k; c++) {
+            double below = shares[c] - most;
+            shares[c] = below == 0 ? 1 : below > log_negligible ? exp(below) : 0;
+            total += shares[c];
+        }
+        if (weight != of_product || product > 1e290) {
+            log_likelihood += of_product * log(product);
+            product = 1;
+            of_product = weight;
+        }
+        product *= total;
+        log_likelihood += weight * most;
+        weight /= total;
+        for (size_t c = 0; c < k; c++)
+            if (shares[c] > 0) {
+                double share = weight * shares[c], away = x - state->mean[c];
+                sums->weight[c] += share;
+                sums->mean[c] += share * away;
+                sums->covariance[c] += share * (away * away + spread);
+            }
+    }
+    return log_likelihood + of_product * log(product);
+}
+
 /* One step of expectation and maximisation, from STATE to RET; the log likelihood of STATE is set. */
 static bool step(const struct search *search, const struct points *points, struct state *state,
                  struct state *ret) {
-    size_t p = search->p, k = search->k;
     struct state sums = state_at(search, search->sums);
-    double *shares = search->scratch + p;
     memset(search->sums, 0, search->size * sizeof *search->sums);
-    state->log_likelihood = 0;
-    for (size_t i = 0; i < points->count; i++) {
-        const double *x = points->at + i * p;
-        state->log_likelihood += points->weight[i] * divide(k, p, state->height, state->mean, state->factor,
-                                                            x, search->scratch, shares);
-        for (size_t c = 0; c < k; c++)
-            if (shares[c] > 1e-12)
-                add(search, &sums, c, x, state->mean + c * p, points->weight[i] * shares[c],
-                    points->spread ? points->spread[i] : 0);
-    }
+    state->log_likelihood = (search->p == 1 ? sum_shares_on_line : sum_shares)(search, points, state, &sums);
     return isfinite(state->log_likelihood) && maximise(search, &sums, state->mean, points->total, ret);
 }
 
-/* At most STEPS steps, until three in a row gain less than TOLERANCE. Where a step can be lengthened without
- * loss it is, more and more; a loss is taken back. */
+/* At most STEPS steps, until three in a row gain less than TOLERANCE, or until as many steps as are left,
+ * each of twice the gain of the last, would not reach GOAL. Where a step can be lengthened without loss it
+ * is, more and more; a loss is taken back. */
 static int climb(const struct search *search, const struct points *points, int steps, double tolerance,
-                 struct state *state) {
+                 double goal, struct state *state) {
     cleanup(state_clear) struct state plain = {0}, safe = {0};
     if (state_init(search, &plain) < 0 || state_init(search, &safe) < 0)
         return -ENOMEM;
@@ -210,8 +261,11 @@ static int climb(const struct search *search, const struct points *points, int s
             length = 1;
             continue;
         }
-        idle = state->log_likelihood - reached < tolerance ? idle + 1 : 0;
+        double gain = state->log_likelihood - reached;
+        idle = gain < tolerance ? idle + 1 : 0;
         reached = state->log_likelihood;
+        if (reached + 2 * gain * (steps - i) < goal)
+            break;
         state_copy(search, &plain, &safe);
         length *= 1.2;
         for (size_t j = 0; j < (size_t)(state->factor - state->weight); j++)
@@ -292,10 +346,12 @@ static void swap(struct search *search, const struct points *points, struct stat
     factorise_all(search, state);
 }
 
-/* The best of so many starts and HERE, then swaps from there on. */
+/* The best of so many starts and HERE, then SWAPS from there on, or fewer: until PATIENCE in a row were in
+ * vain.
+ */
 static int look_once(struct search *search, const struct points *points, size_t starts, size_t swaps,
-                     double *distances, struct state *tried, struct state *here) {
-    for (size_t i = 0; i < starts + swaps; i++) {
+                     size_t patience, double *distances, struct state *tried, struct state *here) {
+    for (size_t i = 0, idle = 0; i < starts || (i < starts + swaps && idle < patience); i++) {
         if (i < starts) {
             make_parts(search, points, i ? distances : NULL);
             if (!from_parts(search, points, tried))
@@ -305,9 +361,12 @@ static int look_once(struct search *search, const struct points *points, size_t 
             swap(search, points, tried);
             if (random_stream_below(&search->random, 4) == 0) /* some maxima are two swaps away */
                 swap(search, points, tried);
+        } else {
+            return 0;
         }
-        if (climb(search, points, SHORT_STEPS, 1e-3, tried) < 0)
+        if (climb(search, points, SHORT_STEPS, 1e-3, here->log_likelihood, tried) < 0)
             return -ENOMEM;
+        idle = i < starts || tried->log_likelihood > here->log_likelihood + 1e-2 ? 0 : idle + 1;
         if (tried->log_likelihood > here->log_likelihood)
             state_copy(search, tried, here);
     }
@@ -322,24 +381,26 @@ static int look(struct search *search, struct state *best) {
         return -ENOMEM;
     size_t starts = search->k > 1 ? search->request->starts : 0;
     size_t repeats = COARSE_POINTS / points->count; /* few points are quick to try */
-    size_t swaps = starts * SWAPS_A_START * (repeats < 1 ? 1 : repeats > REPEATS_MAX ? REPEATS_MAX : repeats);
+    size_t swaps = starts * SWAPS_A_START, patience = 2 * swaps;
+    swaps *= (repeats < 1 ? 1 : repeats > REPEATS_MAX ? REPEATS_MAX : repeats);
     size_t chains =
         starts < 2 * CHAINS ? 1 : CHAINS; /* a chain of swaps may end in a maximum that none leads out of */
     for (size_t chain = 0; chain < chains; chain++) {
         here.log_likelihood = -INFINITY;
-        if (look_once(search, points, starts / chains + 1, swaps / chains / 2, distances, &tried, &here) < 0)
+        if (look_once(search, points, starts / chains + 1, swaps / chains / 2, patience / chains / 2,
+                      distances, &tried, &here) < 0)
             return -ENOMEM;
         if (here.log_likelihood > best->log_likelihood)
             state_copy(search, &here, best);
     }
     /* The other half of the swaps begins at the best of them. */
-    if (look_once(search, points, 0, swaps / 2, distances, &tried, best) < 0)
+    if (look_once(search, points, 0, swaps / 2, patience / 2, distances, &tried, best) < 0)
         return -ENOMEM;
     if (!isfinite(best->log_likelihood))
         return -EDOM;
-    if (points == &search->coarse && climb(search, points, LONG_STEPS, 1e-6, best) < 0)
+    if (points == &search->coarse && climb(search, points, LONG_STEPS, 1e-6, -INFINITY, best) < 0)
         return -ENOMEM;
-    if (climb(search, &search->all, LONG_STEPS, 1e-7, best) < 0)
+    if (climb(search, &search->all, LONG_STEPS, 1e-7, -INFINITY, best) < 0)
         return -ENOMEM;
     return isfinite(best->log_likelihood) ? 0 : -EDOM;
 }

@@ -6,9 +6,9 @@
  * The likelihood has many maxima. The search begins at quantiles and at centres drawn by k-means++ (D.
  * Arthur, S. Vassilvitskii, SODA 2007), and goes on from the best by taking a component away and putting one
  * elsewhere (Q. Zhao et al., IEEE TNNLS 23 (2012), 1190: random swap; at times two at once), from 10 starts
- * on half of it in five chains. Much of that is done on at most 1,024 points which stand for neighbours. The
- * same values, request and seed give the same mixture. Values are scaled to mean 0 and covariance 1 first, so
- * units do not matter.
+ * on half of it in five chains. A climb that would not reach the best known ends early. Much of that is done
+ * on at most 1,024 points which stand for neighbours. The same values, request and seed give the same
+ * mixture. Values are scaled to mean 0 and covariance 1 first, so units do not matter.
  */
 #ifndef ASSAY_NUMERICS_MIXTURE_H
 #define ASSAY_NUMERICS_MIXTURE_H
@@ -24,8 +24,9 @@ struct mixture_request {
     bool shared;  /* one covariance for all components */
     double floor; /* least deviation of a component in any direction, relative to that of all rows; above 0 */
     double least; /* least sum of the weights of a component */
-    size_t
-        starts; /* that are drawn; 20 times as many swaps follow, more where there are few different values */
+    /* That are drawn. 20 times as many swaps follow, and more where there are few different values, until 40
+     * a start (of a chain: 8) in a row have found nothing better. */
+    size_t starts;
     uint64_t seed;
 };
 
