@@ -144,9 +144,7 @@ static int cat(const struct verb_arguments *arguments, struct failure *failure) 
 /* "runs/dgemm.zip" -> "dgemm", in the working folder. */
 static char *folder_for(const char *path) {
     const char *name = file_base_name(path);
-    size_t length = strlen(name);
-    bool zip = length > 4 && strcmp(name + length - 4, ".zip") == 0;
-    return zip ? xstrndup(name, length - 4) : xformat("%s.extracted", name);
+    return text_ends_in(name, ".zip") ? xstrndup(name, strlen(name) - 4) : xformat("%s.extracted", name);
 }
 
 static int extract(const struct verb_arguments *arguments, struct failure *failure) {

@@ -64,19 +64,14 @@ static int read_archive(struct found_experiment *found, const char *path, struct
     return r < 0 ? r : bind_document(found, ".", failure);
 }
 
-static bool ends_in(const char *text, const char *end) {
-    size_t length = strlen(text), tail = strlen(end);
-    return length > tail && strcmp(text + length - tail, end) == 0;
-}
-
 static int read_named(struct found_experiment *found, const char *name, struct failure *failure) {
     found->from = xstrdup(name);
-    if (ends_in(name, ".zip")) {
+    if (text_ends_in(name, ".zip")) {
         cleanup(archive_close_reader) struct archive_reader *archive = NULL;
         int r = archive_open(name, &archive, failure);
         return r < 0 ? r : read_archive(found, name, archive, failure);
     }
-    if (ends_in(name, ".yaml") || ends_in(name, ".yml")) {
+    if (text_ends_in(name, ".yaml") || text_ends_in(name, ".yml")) {
         cleanup_free char *folder = xstrndup(name, (size_t)(file_base_name(name) - name));
         int r = document_read_yaml(name, &found->document, failure);
         return r < 0 ? r : bind_document(found, folder[0] ? folder : ".", failure);

@@ -257,10 +257,9 @@ static int specify_kind(const struct verb_arguments *arguments, struct design_sp
 
 /* FILE is a table, or a document: a campaign, an experiment, or what stands behind their `design:`. */
 static int specify_from(const char *file, struct design_specification **ret, struct failure *failure) {
-    size_t length = strlen(file);
     cleanup(design_specification_cleanup) struct design_specification *specification = NULL;
     int r;
-    if (strcmp(file, "-") == 0 || (length > 4 && strcmp(file + length - 4, ".csv") == 0)) {
+    if (strcmp(file, "-") == 0 || text_ends_in(file, ".csv")) {
         r = design_specification_new(&specification, failure);
         if (r < 0)
             return r;

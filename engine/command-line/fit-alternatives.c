@@ -19,11 +19,8 @@
 /* METHOD... INPUT...: how many of the words are methods. */
 static size_t count_methods(const struct installation *installation, const char *const *words, size_t count) {
     size_t methods = 0;
-    for (bool is_method = true; methods < count && is_method; methods += is_method) {
-        cleanup_free char *plugin = xformat("fit-%s", words[methods]), *path = NULL;
-        is_method = !strchr(words[methods], '/') &&
-                    installation_find(installation, INSTALLATION_PLUGIN, plugin, &path, NULL) == 0;
-    }
+    while (methods < count && fit_arguments_is_method(installation, words[methods]))
+        methods++;
     return methods;
 }
 

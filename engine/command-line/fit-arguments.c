@@ -111,10 +111,10 @@ static int read_options(struct fit_arguments *ret, struct failure *failure) {
 
 /* ---- Operands */
 
-static bool is_installed(const struct installation *installation, const char *method) {
-    cleanup_free char *plugin = xformat("fit-%s", method);
+bool fit_arguments_is_method(const struct installation *installation, const char *word) {
+    cleanup_free char *plugin = xformat("fit-%s", word);
     cleanup_free char *path = NULL;
-    return !strchr(method, '/') &&
+    return !strchr(word, '/') &&
            installation_find(installation, INSTALLATION_PLUGIN, plugin, &path, NULL) == 0;
 }
 
@@ -131,7 +131,7 @@ static int read_operands(const struct installation *installation, struct fit_arg
                          struct failure *failure) {
     const char *first = ret->input_count > 0 ? ret->inputs[0] : NULL;
     bool is_file = first && access(first, F_OK) == 0;
-    if (first && is_installed(installation, first)) {
+    if (first && fit_arguments_is_method(installation, first)) {
         ret->method = first;
         ret->is_shadowed = is_file;
         ret->inputs++;

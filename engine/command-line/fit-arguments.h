@@ -34,6 +34,8 @@ struct fit_arguments {
 int fit_arguments_read(const struct verb_arguments *arguments, const char *const *operands, size_t count,
                        const struct installation *installation, struct fit_arguments *ret,
                        struct failure *failure);
+/* Whether WORD is a method that is installed. */
+bool fit_arguments_is_method(const struct installation *installation, const char *word);
 /* Completes them by what TABLE, which was opened, suggests: all of it for the suggested method, sizes and
  * groups for any. */
 int fit_arguments_complete(struct fit_arguments *ret, const struct table *table, struct failure *failure);

@@ -80,7 +80,7 @@ static int run_verb(const struct verb *verb, size_t count, const char *const *wo
     if (r > 0) {
         r = print_help(verb);
         if (r == 0 && verb->help && words[0][0] != '-')
-            verb->help(words[0]);
+            verb->help(verb->name, words[0]);
         return r;
     }
     return r < 0 ? r : verb->run(&arguments, failure);

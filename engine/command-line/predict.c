@@ -21,14 +21,10 @@ static int run(const struct verb_arguments *arguments, struct failure *failure) 
     cleanup(prediction_cleanup) struct prediction *prediction = NULL;
     const char *output = verb_value(arguments, "--output");
     if (verb_switch(arguments, "--parameters"))
-        return prediction_command_parameters("predict", arguments->operands[0], failure);
-    int r = prediction_command_make(arguments, "predict", &prediction, failure);
+        return prediction_command_parameters(arguments->verb->name, arguments->operands[0], failure);
+    int r = prediction_command_make(arguments, &prediction, failure);
     r = r < 0 || !output ? r : write_table(prediction, output, failure);
     return r < 0 ? r : print(prediction, verb_switch(arguments, "--json"), failure);
-}
-
-static void help(const char *operand) {
-    prediction_command_help("predict", operand);
 }
 
 static const struct verb_option options[] = {
@@ -74,5 +70,5 @@ const struct verb verb_predict = {
     .operands_least = 1,
     .operands_most = SIZE_MAX,
     .run = run,
-    .help = help,
+    .help = prediction_command_help,
 };

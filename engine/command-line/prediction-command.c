@@ -2,23 +2,10 @@
 
 #include "engine/command-line/output.h"
 #include "engine/foundation/cleanup.h"
-#include "engine/foundation/file.h"
 #include "engine/foundation/memory.h"
-#include "engine/foundation/number.h"
-#include "engine/report/shown.h"
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
-
-const struct verb_option prediction_command_options[] = {
-    {"--set", 0, "NAME=VALUE", "An option of the plugin, with its unit.", true},
-    {"--output", 'o', "FILE", "Write the result to FILE instead of standard output.", false},
-    {"--seed", 0, "SEED", "Of what is drawn: the same seed gives the same result on every machine (1).",
-     false},
-    {"--parameters", 0, NULL, "Print which models and options the plugin takes.", false},
-    {0},
-};
 
 /* No input may be overwritten. */
 static int check_output(const struct verb_arguments *arguments, const struct prediction_request *request,
@@ -30,8 +17,8 @@ static int check_output(const struct verb_arguments *arguments, const struct pre
     return output_check(verb_value(arguments, "--output"), paths, request->model_count + 1, failure);
 }
 
-int prediction_command_make(const struct verb_arguments *arguments, const char *prefix,
-                            struct prediction **ret, struct failure *failure) {
+int prediction_command_make(const struct verb_arguments *arguments, struct prediction **ret,
+                            struct failure *failure) {
     cleanup(installation_clear) struct installation installation = {0};
     struct prediction_request request = {.models = arguments->operands + 1,
                                          .model_count = arguments->operand_count - 1,
@@ -48,50 +35,27 @@ int prediction_command_make(const struct verb_arguments *arguments, const char *
     if (r < 0)
         return r;
     request.draws = (size_t)draws;
-    return prediction_make(&installation, prefix, arguments->operands[0], &request, ret, failure);
+    return prediction_make(&installation, arguments->verb->name, arguments->operands[0], &request, ret,
+                           failure);
 }
 
-int prediction_command_parameters(const char *prefix, const char *name, struct failure *failure) {
+int prediction_command_parameters(const char *verb, const char *name, struct failure *failure) {
     cleanup(installation_clear) struct installation installation = {0};
     cleanup(library_cleanup) struct library *library = NULL;
     cleanup(report_cleanup) struct report *report = report_new();
     int r = installation_init(&installation, NULL, getenv("ASSAY_PATH"), failure);
-    r = r < 0 ? r : library_open(&installation, prefix, name, &library, failure);
+    r = r < 0 ? r : library_open(&installation, verb, name, &library, failure);
     if (r < 0)
         return r;
     const char *suffix = library->predict->suffix;
-    report_note(report->root, REPORT_LINE, "%s-%s %s: %s%s%s%s", prefix, name, library->plugin->version,
+    report_note(report->root, REPORT_LINE, "%s-%s %s: %s%s%s%s", verb, name, library->plugin->version,
                 library->plugin->summary, suffix ? " (" : "", suffix ? suffix : "", suffix ? ")" : "");
     prediction_report_parameters(library->predict, report->root);
     report_print(report, stdout, false);
     return 0;
 }
 
-void prediction_command_help(const char *prefix, const char *name) {
+void prediction_command_help(const char *verb, const char *name) {
     printf("\n");
-    (void)prediction_command_parameters(prefix, name, NULL); /* no such plugin: the command's help is all */
-}
-
-int prediction_command_write(const struct verb_arguments *arguments, const char *prefix,
-                             struct failure *failure) {
-    cleanup(prediction_cleanup) struct prediction *prediction = NULL;
-    const char *output = verb_value(arguments, "--output");
-    if (verb_switch(arguments, "--parameters"))
-        return prediction_command_parameters(prefix, arguments->operands[0], failure);
-    int r = prediction_command_make(arguments, prefix, &prediction, failure);
-    if (r < 0)
-        return r;
-    cleanup(report_cleanup) struct report *report = report_new();
-    if (prediction->plugin->columns)
-        r = output_table(prediction_report_table(prediction, report->root), output, failure);
-    else if (output)
-        r = file_write_output(output, prediction->text.bytes, prediction->text.length, failure);
-    else
-        output_bytes(prediction->text.bytes, prediction->text.length);
-    if (r < 0)
-        return r;
-    for (size_t i = 0; i < prediction->results[0].remark_count; i++)
-        fprintf(stderr, "assay: %s: %s\n", prediction->results[0].remarks[i].warning ? "warning" : "note",
-                shown(prediction->results[0].remarks[i].sentence).text);
-    return 0;
+    (void)prediction_command_parameters(verb, name, NULL); /* no such plugin: the command's help is all */
 }

@@ -5,18 +5,13 @@
 #include "engine/command-line/verb.h"
 #include "engine/predict/prediction.h"
 
-/* The plugin PREFIX-NAME, NAME the first operand, with the models of the other operands, --set, --seed, and
+/* The plugin VERB-NAME, NAME the first operand, with the models of the other operands, --set, --seed, and
  * where the command has them --scenario and --draws. --output must not be one of the inputs. */
-int prediction_command_make(const struct verb_arguments *arguments, const char *prefix,
-                            struct prediction **ret, struct failure *failure);
-/* Prints what the plugin takes (--parameters). */
-int prediction_command_parameters(const char *prefix, const char *name, struct failure *failure);
+int prediction_command_make(const struct verb_arguments *arguments, struct prediction **ret,
+                            struct failure *failure);
+/* Prints what the plugin VERB-NAME takes (--parameters). */
+int prediction_command_parameters(const char *verb, const char *name, struct failure *failure);
 /* The same after --help, where there is such a plugin. */
-void prediction_command_help(const char *prefix, const char *name);
-/* The command of a plugin whose result is a text. */
-int prediction_command_write(const struct verb_arguments *arguments, const char *prefix,
-                             struct failure *failure);
-/* The options of such a command. */
-extern const struct verb_option prediction_command_options[];
+void prediction_command_help(const char *verb, const char *name);
 
 #endif

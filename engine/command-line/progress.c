@@ -14,6 +14,8 @@
 #include <string.h>
 #include <unistd.h>
 
+enum { BAR_SIZE = 25 };
+
 static const int64_t plain_period_ns = 5000000000; /* between two lines when stderr is no terminal */
 static const int64_t terminal_period_ns = 50000000;
 static const int64_t json_period_ns = 1000000000; /* of nodes that are waited for */
@@ -28,11 +30,12 @@ void progress_init(struct progress *progress, bool json, bool quiet) {
     *progress = (struct progress){.json = json, .quiet = quiet, .terminal = isatty(STDERR_FILENO)};
 }
 
-const char *progress_bar(double share, char bar[static PROGRESS_BAR_SIZE]) {
-    int filled = (int)(share * (PROGRESS_BAR_SIZE - 1));
-    for (int i = 0; i < PROGRESS_BAR_SIZE - 1; i++)
+/* "####....": SHARE of it. Returns BAR. */
+static const char *draw_bar(double share, char bar[static BAR_SIZE]) {
+    int filled = (int)(share * (BAR_SIZE - 1));
+    for (int i = 0; i < BAR_SIZE - 1; i++)
         bar[i] = i < filled ? '#' : '.';
-    bar[PROGRESS_BAR_SIZE - 1] = '\0';
+    bar[BAR_SIZE - 1] = '\0';
     return bar;
 }
 
@@ -106,9 +109,9 @@ static void show_counts(struct progress *progress, const struct run_event *event
     if (event->seconds_left >= 0)
         number_describe_duration(event->seconds_left, left);
     double share = event->units_total ? (double)event->units_done / (double)event->units_total : 1;
-    char bar[PROGRESS_BAR_SIZE];
+    char bar[BAR_SIZE];
     if (progress->terminal)
-        fprintf(stderr, "\r\033[K  [%s] ", progress_bar(share, bar));
+        fprintf(stderr, "\r\033[K  [%s] ", draw_bar(share, bar));
     else
         fputs("  ", stderr);
     fprintf(stderr, "%" PRIu64 " of %" PRIu64 " units (%.1f %%), %.4g units/s", event->units_done,

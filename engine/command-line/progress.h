@@ -7,11 +7,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { PROGRESS_BAR_SIZE = 25 };
-
-/* "####....": SHARE of it. Returns BAR. */
-const char *progress_bar(double share, char bar[static PROGRESS_BAR_SIZE]);
-
 struct progress {
     bool json;       /* JSON lines on stdout; nothing else is printed */
     bool quiet;      /* the archive's path only */
@@ -20,7 +15,6 @@ struct progress {
     int64_t last_shown_ns;
     uint64_t last_units; /* that were counted in the last line */
     uint64_t last_done;
-    char phase[64];
 };
 
 void progress_init(struct progress *progress, bool json, bool quiet);

@@ -64,16 +64,11 @@ static char *find_folder(const char *path) {
     return file_exists(inputs) && run_status_is_run(folder) ? take_pointer(folder) : NULL;
 }
 
-static bool is_archive(const char *path) {
-    size_t length = strlen(path);
-    return length > 4 && strcmp(path + length - 4, ".zip") == 0;
-}
-
 static int open_run(const char *path, struct recorded_run *run, struct failure *failure) {
     cleanup_free char *folder = NULL;
     char hex[HASH_HEX_SIZE];
     int r = 0;
-    if (is_archive(path))
+    if (text_ends_in(path, ".zip"))
         r = open_archive(path, run, &folder, failure);
     else
         folder = find_folder(path);

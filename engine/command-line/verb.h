@@ -42,8 +42,9 @@ struct verb {
     size_t operands_least, operands_most; /* SIZE_MAX: any number */
     /* Prints to stdout (results) and stderr (progress); returns 0 or fills FAILURE, which main prints. */
     int (*run)(const struct verb_arguments *arguments, struct failure *failure);
-    /* Optional: prints what --help has to say of OPERAND, the first of the words before it: of a plugin. */
-    void (*help)(const char *operand);
+    /* Optional: prints what the --help of command VERB has to say of OPERAND, the first of the words before
+     * it: of a plugin. */
+    void (*help)(const char *verb, const char *operand);
 };
 
 /* The value given for an option, or NULL; whether a switch was given; the K-th value of a repeatable

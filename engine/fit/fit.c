@@ -16,7 +16,6 @@
 
 #include <errno.h>
 #include <math.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -34,16 +33,6 @@ struct fitting {
     struct evaluator_column *columns;
     size_t evaluator_terms;
 };
-
-__attribute__((format(printf, 2, 3))) static void add_note(struct fit *fit, const char *format, ...) {
-    char sentence[FAILURE_TEXT_SIZE];
-    va_list arguments;
-    va_start(arguments, format);
-    vsnprintf(sentence, sizeof sentence, format, arguments);
-    va_end(arguments);
-    fit->notes = xrealloc(fit->notes, (fit->note_count + 1) * sizeof *fit->notes);
-    fit->notes[fit->note_count++] = xstrdup(sentence);
-}
 
 /* ---- What a fit says of rows
  * ------------------------------------------------------------------------------------ */
@@ -319,11 +308,10 @@ static int cross_validate(struct fitting *fitting, struct model_group *group, st
     int r = score_folds(fitting, folds, units, &scores, &message, failure);
     if (r < 0 && r != -EDOM)
         return r;
-    if (r < 0) {
-        group->notes = xrealloc(group->notes, (group->note_count + 1) * sizeof *group->notes);
-        group->notes[group->note_count++] =
-            xformat("no cross-validation: the rows outside of a fold cannot be fitted: %s", message.text);
-    }
+    if (r < 0)
+        xappend(
+            &group->notes, &group->note_count,
+            xformat("no cross-validation: the rows outside of a fold cannot be fitted: %s", message.text));
     add_scores(group, &scores);
     return 0;
 }
@@ -627,10 +615,11 @@ static void describe_model(struct fitting *fitting) {
 
 static void note_table(struct fit *fit, const struct table *table) {
     for (size_t i = 0; i < table->note_count; i++)
-        add_note(fit, "%s", table->notes[i]);
+        xappend(&fit->notes, &fit->note_count, xstrdup(table->notes[i]));
     if (table->rows_flagged > 0)
-        add_note(fit, "%llu rows were flagged by gates and are left out (--with-flagged)",
-                 (unsigned long long)table->rows_flagged);
+        xappend(&fit->notes, &fit->note_count,
+                xformat("%llu rows were flagged by gates and are left out (--with-flagged)",
+                        (unsigned long long)table->rows_flagged));
 }
 
 static double *nans(size_t count) {

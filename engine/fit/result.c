@@ -120,8 +120,7 @@ static void take_rows(void *context, uint64_t rows) {
 
 static void take_note(void *context, const char *sentence) {
     struct result *result = context;
-    result->notes = xrealloc(result->notes, (result->note_count + 1) * sizeof *result->notes);
-    result->notes[result->note_count++] = xstrdup(sentence);
+    xappend(&result->notes, &result->note_count, xstrdup(sentence));
 }
 
 static void take_table(void *context, const char *title, const char *const *columns, const char *const *units,

@@ -47,3 +47,8 @@ char *xformat(const char *format, ...) {
     va_end(arguments);
     return there(string);
 }
+
+void xappend(char ***list, size_t *count, char *text) {
+    *list = xrealloc(*list, (*count + 1) * sizeof **list);
+    (*list)[(*count)++] = text;
+}

@@ -18,5 +18,7 @@ char *xstrdup(const char *string) __attribute__((malloc, returns_nonnull));
 char *xstrndup(const char *string, size_t length) __attribute__((malloc, returns_nonnull));
 /* printf into fresh memory; never NULL. The caller frees. */
 char *xformat(const char *format, ...) __attribute__((format(printf, 1, 2), malloc, returns_nonnull));
+/* Appends TEXT, which it takes over, to the COUNT texts of LIST. */
+void xappend(char ***list, size_t *count, char *text);
 
 #endif

@@ -242,3 +242,8 @@ void text_append_command(struct text *text, const char *const *arguments) {
         text_append_string(text, quote);
     }
 }
+
+bool text_ends_in(const char *text, const char *end) {
+    size_t length = strlen(text), tail = strlen(end);
+    return length > tail && strcmp(text + length - tail, end) == 0;
+}

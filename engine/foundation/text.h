@@ -66,6 +66,9 @@ size_t text_invalid_utf8(const char *bytes, size_t length);
 /* printf into fresh memory; NULL when out of memory. The caller frees. */
 char *text_format(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
+/* Whether TEXT is longer than END and ends in it. */
+bool text_ends_in(const char *text, const char *end);
+
 /* Which of the COUNT names is nearest to WORD by edit distance (transpositions count one), when it is near
  * enough to be meant: at most a third of the longer word (or one letter), and at least one letter in common.
  * NULL if none. */

@@ -70,10 +70,12 @@ static int read_within(struct next *next, const char *text, struct failure *fail
     next->ranges[i].low = levels.low;
     next->ranges[i].high = levels.high;
     if (levels.low < domain->low || levels.high > domain->high)
-        next_note(next,
-                  "'%s' from %.6g to %.6g leaves the domain of the model, %.6g to %.6g: there its prediction "
-                  "is an extrapolation, and so is its uncertainty",
-                  name, levels.low, levels.high, domain->low, domain->high);
+        xappend(
+            &next->notes, &next->note_count,
+            xformat(
+                "'%s' from %.6g to %.6g leaves the domain of the model, %.6g to %.6g: there its prediction "
+                "is an extrapolation, and so is its uncertainty",
+                name, levels.low, levels.high, domain->low, domain->high));
     return 0;
 }
 
@@ -270,8 +272,9 @@ static int bar_impossible(struct next *next, struct failure *failure) {
         outside += is_outside && !next->barred[row];
     }
     if (outside > 0)
-        next_note(next, "%zu of the %zu candidates leave the domain of the model", outside,
-                  design->row_count);
+        xappend(
+            &next->notes, &next->note_count,
+            xformat("%zu of the %zu candidates leave the domain of the model", outside, design->row_count));
     if (next->candidate_count > 0)
         return 0;
     return failure_input(

@@ -7,7 +7,6 @@
 #include "engine/model/model.h"
 
 #include <math.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -45,16 +44,6 @@ static void finding_clear(struct finding *finding) {
     text_set_clear(&finding->keys);
     free(finding->classes), free(finding->kind_of), free(finding->kind_of_group);
     free(finding->responses), free(finding->noise);
-}
-
-void next_note(struct next *next, const char *format, ...) {
-    char sentence[FAILURE_TEXT_SIZE];
-    va_list arguments;
-    va_start(arguments, format);
-    vsnprintf(sentence, sizeof sentence, format, arguments);
-    va_end(arguments);
-    next->notes = xrealloc(next->notes, (next->note_count + 1) * sizeof *next->notes);
-    next->notes[next->note_count++] = xstrdup(sentence);
 }
 
 static const struct model_group *group_at(const struct next *next, size_t i) {
@@ -101,8 +90,9 @@ static int choose_groups(struct next *next, struct failure *failure) {
     }
     if (r < 0 || next->group_count > 0) {
         if (undefined > 0)
-            next_note(next, "%zu of %zu groups have no standard errors, and are left out", undefined,
-                      undefined + next->group_count);
+            xappend(&next->notes, &next->note_count,
+                    xformat("%zu of %zu groups have no standard errors, and are left out", undefined,
+                            undefined + next->group_count));
         return r;
     }
     return failure_input(
@@ -346,9 +336,10 @@ static int estimate_times(struct next *next, double seconds, struct failure *fai
                              "row costs, with --cost EXPRESSION, or fit another model",
                              nonpositive);
     if (nonpositive > 0)
-        next_note(next,
-                  "%zu of %zu candidates are left out, since the model predicts that they take 0 s or less",
-                  nonpositive, next->candidate_count);
+        xappend(
+            &next->notes, &next->note_count,
+            xformat("%zu of %zu candidates are left out, since the model predicts that they take 0 s or less",
+                    nonpositive, next->candidate_count));
     return 0;
 }
 
@@ -371,7 +362,8 @@ static int estimate_costs(struct finding *finding, struct failure *failure) {
     if (isnan(seconds))
         return 0;
     if (seconds == 0)
-        next_note(next, "the model does not say the unit of '%s'; taken for s", model->response);
+        xappend(&next->notes, &next->note_count,
+                xformat("the model does not say the unit of '%s'; taken for s", model->response));
     return estimate_times(next, seconds == 0 ? 1 : seconds, failure);
 }
 
@@ -473,16 +465,19 @@ static void note_choice(struct next *next, bool weighted) {
         same++;
     double times = floor(next->request->budget / next->cost);
     if (next->rows.count == OPTIMAL_ROWS_MAX && isfinite(times) && times > 1)
-        next_note(next, "%d rows are the most there can be; the budget has room for %.0f repetitions of them",
-                  OPTIMAL_ROWS_MAX, times);
+        xappend(&next->notes, &next->note_count,
+                xformat("%d rows are the most there can be; the budget has room for %.0f repetitions of them",
+                        OPTIMAL_ROWS_MAX, times));
     if (next->rows.regularised)
-        next_note(next, "the covariance of the coefficients is singular; it was lifted a little");
+        xappend(&next->notes, &next->note_count,
+                xformat("the covariance of the coefficients is singular; it was lifted a little"));
     if (next->rows.count > 1 && same == next->rows.count)
-        next_note(
-            next, "all %zu rows are one point, which does not show whether the model holds elsewhere%s", same,
-            weighted
-                ? ""
-                : "; its noise is homoscedastic; 'assay fit --set noise=heteroscedastic' finds how it grows");
+        xappend(&next->notes, &next->note_count,
+                xformat("all %zu rows are one point, which does not show whether the model holds elsewhere%s",
+                        same,
+                        weighted ? ""
+                                 : "; its noise is homoscedastic; 'assay fit --set noise=heteroscedastic' "
+                                   "finds how it grows"));
 }
 
 int next_find(const struct next_request *request, struct next *next, struct failure *failure) {

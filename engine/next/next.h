@@ -82,7 +82,6 @@ double next_cost(const struct next *next, size_t i);
 
 /* ---- Used by this room alone */
 
-void next_note(struct next *next, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* Fills ranges, domain, candidates, shares, barred (domain.c). */
 int next_make_candidates(struct next *next, struct failure *failure);
 

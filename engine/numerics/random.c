@@ -1,10 +1,8 @@
 #include "engine/numerics/random.h"
 
-#include <float.h>
-#include <math.h>
-#include <string.h>
+#include "engine/foundation/portable-math.h"
 
-_Static_assert(FLT_EVAL_METHOD == 0, "double arithmetic must be done in double precision");
+#include <math.h>
 
 static uint64_t splitmix64(uint64_t *state) {
     uint64_t bits = *state += UINT64_C(0x9e3779b97f4a7c15);
@@ -49,27 +47,12 @@ double random_stream_uniform(struct random_stream *stream) {
     return ((double)(random_stream_bits(stream) >> 11) + 0.5) * 0x1p-53;
 }
 
-/* x = 2^e m, m in [sqrt(1/2), sqrt(2)); log m = 2 artanh((m - 1) / (m + 1)) by its series, for x > 0. */
 double random_log(double x) {
-    int exponent;
-    double m = frexp(x, &exponent), sum = 0;
-    if (m < 0x1.6a09e667f3bcdp-1) {
-        m *= 2;
-        exponent--;
-    }
-    double s = (m - 1) / (m + 1);
-    for (int odd = 25; odd >= 1; odd -= 2)
-        sum = sum * s * s + 2.0 / odd;
-    return exponent * 0x1.62e42fefa39efp-1 + s * sum;
+    return portable_log(x);
 }
 
-/* e^x = 2^k e^r, |r| <= log(2) / 2, by its series; x as far as a log-normal's are. */
 double random_exp(double x) {
-    double k = floor(x * 0x1.71547652b82fep+0 + 0.5), sum = 1;
-    double r = (x - k * 0x1.62e42feep-1) - k * 0x1.a39ef35793c76p-33; /* log 2 in two parts */
-    for (int n = 14; n >= 1; n--)
-        sum = 1 + sum * r / n;
-    return ldexp(sum, (int)k);
+    return portable_exp(x);
 }
 
 double random_stream_normal(struct random_stream *stream) {

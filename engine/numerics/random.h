@@ -1,8 +1,7 @@
 /*
  * Random numbers in named streams: the same seed, name and index give the same bits on every machine. A
  * stream is xoshiro256** 1.0 (D. Blackman, S. Vigna, ACM TOMS 47(4), 2021), its 256 bits filled by splitmix64
- * (G. Steele, D. Lea, C. Flood, OOPSLA 2014) from a hash of the three. Logarithms and exponentials are made
- * of IEEE additions, multiplications and divisions only, for those of C libraries differ in the last digit.
+ * (G. Steele, D. Lea, C. Flood, OOPSLA 2014) from a hash of the three.
  */
 #ifndef ASSAY_NUMERICS_RANDOM_H
 #define ASSAY_NUMERICS_RANDOM_H
@@ -25,7 +24,8 @@ double random_stream_uniform(struct random_stream *stream);
 /* Mean 0, variance 1: by G. Marsaglia's polar method. */
 double random_stream_normal(struct random_stream *stream);
 
-/* log x for x > 0, and e^x: the same bits on every machine, right to an ulp or two. */
+/* log x, and e^x: the same bits on every machine (foundation/portable-math.h, which plugins cannot include).
+ */
 double random_log(double x);
 double random_exp(double x);
 

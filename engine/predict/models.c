@@ -90,9 +90,9 @@ static int check_time(struct models *models, struct given_model *given, struct f
     if (r < 0 || given->model->response_seconds != 0)
         return r;
     given->model->response_seconds = 1;
-    models->notes = xrealloc(models->notes, (models->note_count + 1) * sizeof *models->notes);
-    models->notes[models->note_count++] = xformat("the unit of '%s' in '%s' is not known; it is taken as s",
-                                                  given->model->response, given->source.file);
+    xappend(&models->notes, &models->note_count,
+            xformat("the unit of '%s' in '%s' is not known; it is taken as s", given->model->response,
+                    given->source.file));
     return 0;
 }
 

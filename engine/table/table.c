@@ -31,16 +31,6 @@ struct table_private {
 
 /* ---- Notes and columns */
 
-__attribute__((format(printf, 2, 3))) static void add_note(struct table *table, const char *format, ...) {
-    char sentence[FAILURE_TEXT_SIZE];
-    va_list arguments;
-    va_start(arguments, format);
-    vsnprintf(sentence, sizeof sentence, format, arguments);
-    va_end(arguments);
-    table->notes = xrealloc(table->notes, (table->note_count + 1) * sizeof *table->notes);
-    table->notes[table->note_count++] = xstrdup(sentence);
-}
-
 const struct table_column *table_find(const struct table *table, const char *name) {
     for (size_t i = 0; i < table->column_count; i++)
         if (strcmp(table->columns[i].name, name) == 0)
@@ -107,7 +97,7 @@ static int leave_repeats_out(struct table *table, struct failure *failure) {
     size_t kept = 0;
     for (size_t i = 0; i < table->input_count; i++) {
         if (r == 0 && reasons[i]) {
-            add_note(table, "%s", reasons[i]);
+            xappend(&table->notes, &table->note_count, xstrdup(reasons[i]));
             input_clear(&inputs[i]);
         } else {
             inputs[kept++] = inputs[i];
@@ -138,7 +128,7 @@ int table_open(const char *const *paths, size_t count, const struct table_option
         return r;
     for (size_t i = 0; i < table->input_count; i++)
         if (table->private->inputs[i].damage)
-            add_note(table, "%s", table->private->inputs[i].damage);
+            xappend(&table->notes, &table->note_count, xstrdup(table->private->inputs[i].damage));
     take_columns(table);
     table->inputs = xcalloc(table->input_count, sizeof *table->inputs);
     for (size_t i = table->input_count; i-- > 0;) {
@@ -159,7 +149,8 @@ static void note_inputs(struct table *table, const char *name, const struct inpu
     if (count > 1)
         snprintf(more, sizeof more, " and %zu more", count - 1);
     if (count > 0)
-        add_note(table, "the column '%s' of '%s'%s %s '%s'", name, first->about.path, more, what, unit);
+        xappend(&table->notes, &table->note_count,
+                xformat("the column '%s' of '%s'%s %s '%s'", name, first->about.path, more, what, unit));
 }
 
 /* Whether all inputs have the column NAME, and, of numbers, in units of one dimension. */
@@ -581,7 +572,8 @@ int table_load(struct table *table, const struct table_selection *selection, str
         table->ignores_flags = all.with_flagged = true;
         loading.selection = &all;
         r = load_inputs(&loading, failure);
-        add_note(table, "all %zu rows were flagged by gates and are used all the same", table->rows);
+        xappend(&table->notes, &table->note_count,
+                xformat("all %zu rows were flagged by gates and are used all the same", table->rows));
     }
     loading.selection = selection;
     if (r < 0)
