@@ -180,8 +180,8 @@ char *report_format_plain(double value, int digits) {
     if (!isfinite(value))
         return xstrdup("-");
     if (digits > 0) /* 14733 rather than 1.473e+04 */
-        return fabs(value) < 1e7 && fabs(value) >= pow(10, digits) ? xformat("%.0f", value)
-                                                                   : xformat("%.*g", digits, value);
+        return fabs(value) < 1e7 && fabs(value) >= pow(10, digits) - 0.5 ? xformat("%.0f", value)
+                                                                         : xformat("%.*g", digits, value);
     number_format_double(value, exact);
     return xstrdup(exact);
 }
