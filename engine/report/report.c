@@ -214,6 +214,8 @@ static double choose_prefix(double value, const char *unit, const char **ret) {
 char *report_format(double value, const char *unit, int digits) {
     const char *prefix;
     double scale = choose_prefix(value, unit, &prefix);
+    if (!isfinite(value))
+        return report_format_plain(value, digits);
     cleanup_free char *number = report_format_plain(value / scale, digits);
     const char *label = scale == 1                  ? report_unit_label(unit)
                         : strcmp(unit, "By") == 0   ? "B"
