@@ -175,6 +175,15 @@ static const char *default_response(const struct table *table) {
     return roles == 1 ? role : table_find(table, "duration") ? "duration" : NULL;
 }
 
+/* Whether a name is a number: then what is taken for the header is the first row, it seems. */
+static bool has_number(const struct table *table) {
+    double value;
+    for (size_t i = 0; i < table->column_count; i++)
+        if (number_parse_double(table->columns[i].name, strlen(table->columns[i].name), &value))
+            return true;
+    return false;
+}
+
 static int refuse_response(const struct table *table, struct failure *failure) {
     cleanup(text_clear) struct text list;
     text_init(&list, FAILURE_TEXT_SIZE / 2);
@@ -182,8 +191,8 @@ static int refuse_response(const struct table *table, struct failure *failure) {
         (void)text_printf(&list, "%s%s", i ? ", " : "", table->columns[i].name); /* too long a list is cut */
     return failure_input(
         failure, table->inputs[0].path, 0, 0,
-        "which column is to be explained? there is no 'duration'; name it by --response; there are: %s",
-        list.bytes);
+        "which column is to be explained? there is no 'duration'; name it by --response; there are: %s%s",
+        list.bytes, has_number(table) ? "; a file without a header needs --columns" : "");
 }
 
 /* Parameters that are suggested and that the user has not set. */

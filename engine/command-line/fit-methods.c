@@ -51,11 +51,16 @@ int fit_parameters(const struct verb_arguments *arguments, struct failure *failu
     r = r < 0 ? r : library_open(&installation, "fit", arguments->operands[0], &library, failure);
     if (r < 0)
         return r;
+    const struct plugin_parameter *parameter = library->fit->parameters;
     report_text(report->root, "method", NULL, library->plugin->name, false);
     report_text(report->root, "version", NULL, library->plugin->version, false);
     report_text(report->root, "summary", NULL, library->plugin->summary, false);
     if (library->fit->takes_terms && library->fit->terms)
         report_text(report->root, "terms", "terms, by default", library->fit->terms, false);
-    parameters_report(report->root, "set by --set NAME=VALUE", &library->fit->parameters, 1);
-    return output_report(report, verb_switch(arguments, "--json"), false, failure);
+    bool is_json = verb_switch(arguments, "--json");
+    if (is_json || (parameter && parameter->name))
+        parameters_report(report->root, "set by --set NAME=VALUE", &parameter, 1);
+    else
+        report_note(report->root, REPORT_LINE, "it has no parameters");
+    return output_report(report, is_json, false, failure);
 }

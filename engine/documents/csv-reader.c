@@ -379,13 +379,32 @@ static int skip_byte_order_mark(struct csv_reader *reader, struct failure *failu
     return r < 0 ? r : 0;
 }
 
+/* Takes the unit off the name of COLUMN: "duration [ms]" is 'duration' in ms. What is no unit stays. Returns
+ * how long the name is then. */
+static size_t take_unit(struct csv_reader *reader, size_t column, const char *name, size_t length) {
+    const char *open = memchr(name, '[', length);
+    if (!reader->is_foreign || !open || open == name || name[length - 1] != ']')
+        return length;
+    cleanup_free char *text = xstrndup(open + 1, (size_t)(name + length - open) - 2);
+    const struct unit *unit = unit_find_written(text);
+    if (!unit)
+        return length;
+    reader->units[column] = unit;
+    size_t end = (size_t)(open - name);
+    while (end > 1 && name[end - 1] == ' ')
+        end--;
+    return end;
+}
+
 /* The names that a table without a header was given. */
 static int take_names(struct csv_reader *reader, const char *const *columns, size_t count,
                       struct failure *failure) {
     int r = skip_byte_order_mark(reader, failure);
     r = r < 0 ? r : skip_comments(reader, failure);
+    reader->units = xcalloc(count + 1, sizeof *reader->units);
     for (size_t i = 0; r >= 0 && i < count; i++)
-        if (text_set_add(&reader->names, columns[i], strlen(columns[i])) < i)
+        if (text_set_add(&reader->names, columns[i], take_unit(reader, i, columns[i], strlen(columns[i]))) <
+            i)
             return failure_input(failure, NULL, 0, 0, "two columns are called '%.64s'", columns[i]);
     reader->column_count = count;
     return r < 0 ? r : 0;
@@ -403,11 +422,12 @@ static int read_header(struct csv_reader *reader, struct failure *failure) {
     while (reader->is_foreign && reader->field_count > 1 &&
            reader->fields[reader->field_count - 1].length == 0)
         reader->field_count--;
+    reader->units = xcalloc(reader->field_count + 1, sizeof *reader->units);
     for (size_t i = 0; i < reader->field_count; i++) {
         const struct csv_field *field = &reader->fields[i];
         if (field->length == 0 && (i > 0 || !reader->is_foreign))
             return csv_failure(reader, i, failure, "column %zu has no name, expected one", i + 1);
-        if (text_set_add(&reader->names, field->bytes, field->length) < i)
+        if (text_set_add(&reader->names, field->bytes, take_unit(reader, i, field->bytes, field->length)) < i)
             return csv_failure(reader, i, failure, "two columns are called %s",
                                shown_value(field->bytes, field->length).text);
     }

@@ -3,6 +3,7 @@
 #define ASSAY_DOCUMENTS_CSV_READER_H
 
 #include "engine/documents/csv.h"
+#include "engine/documents/unit.h"
 #include "engine/foundation/text-set.h"
 
 #include <stdbool.h>
@@ -28,10 +29,11 @@ struct csv_reader {
     size_t row_line;          /* where the last row began */
     struct csv_field *fields; /* of the last row */
     size_t field_capacity, field_count;
-    struct text_set names; /* of the columns */
-    size_t column_count;   /* 0 until the header is read */
-    bool is_foreign;       /* as csv_open_foreign() says */
-    char separator;        /* '\0' until it is found */
+    struct text_set names;     /* of the columns */
+    const struct unit **units; /* of the columns, or NULL: none has one */
+    size_t column_count;       /* 0 until the header is read */
+    bool is_foreign;           /* as csv_open_foreign() says */
+    char separator;            /* '\0' until it is found */
 };
 
 /* Opens with a buffer of CAPACITY bytes, for tests of what happens at its end. SEPARATOR is CSV_STRICT, or

@@ -110,6 +110,7 @@ void csv_close(struct csv_reader *reader) {
     if (!reader)
         return;
     text_set_clear(&reader->names);
+    free(reader->units);
     free(reader->fields);
     free(reader->buffer);
     free_source(reader->source);
@@ -129,6 +130,10 @@ size_t csv_column_count(const struct csv_reader *reader) {
 
 const char *csv_column_name(const struct csv_reader *reader, size_t column) {
     return reader->names.texts[column];
+}
+
+const char *csv_column_unit(const struct csv_reader *reader, size_t column) {
+    return reader->units && reader->units[column] ? reader->units[column]->code : NULL;
 }
 
 const char *csv_file(const struct csv_reader *reader) {
@@ -195,6 +200,9 @@ int csv_number(const struct csv_reader *reader, size_t column, double *ret, stru
         return 0;
     if (field->length == 0)
         return csv_failure(reader, column, failure, "column '%s' is empty, expected a number", name);
-    return csv_failure(reader, column, failure, "column '%s' is %s, expected a number", name,
-                       shown_value(field->bytes, field->length).text);
+    bool has_comma =
+        memchr(field->bytes, ',', field->length) != NULL; /* as spreadsheets write it in Europe */
+    return csv_failure(reader, column, failure, "column '%s' is %s, expected a number%s", name,
+                       shown_value(field->bytes, field->length).text,
+                       has_comma ? " with a decimal point" : "");
 }

@@ -48,7 +48,7 @@ int csv_open_function(const char *name, csv_read_function read, void *context, s
  * '\0' stands for the comma, semicolon or tab that the header has most often outside quotes. Ignored are
  * blanks around fields (those in quotes stay), empty lines, lines that begin with '#' before the header, and
  * separators behind the last field of a row and of the header. The name of the first column may be empty, as
- * where row names are written. */
+ * where row names are written. "duration [ms]" is the column 'duration' in ms. */
 int csv_open_foreign(const char *path, int separator, struct csv_reader **ret, struct failure *failure);
 /* The same from DESCRIPTOR, which stays the caller's and open. With COLUMNS the table has no header, and
  * these are the names of its COUNT columns. */
@@ -59,6 +59,8 @@ void csv_close(struct csv_reader *reader);
 
 size_t csv_column_count(const struct csv_reader *reader);
 const char *csv_column_name(const struct csv_reader *reader, size_t column);
+/* The UCUM code of the unit that its name had in brackets, or NULL. */
+const char *csv_column_unit(const struct csv_reader *reader, size_t column);
 /* The column called NAME in *RET; if there is none, a failure that names the nearest one and lists what there
  * is. */
 int csv_find_column(const struct csv_reader *reader, const char *name, size_t *ret, struct failure *failure);

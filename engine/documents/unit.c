@@ -131,6 +131,13 @@ const struct unit *unit_find(const char *code) {
     return NULL;
 }
 
+const struct unit *unit_find_written(const char *text) {
+    const struct unit *found = text[0] != '\0' ? unit_find(text) : NULL;
+    for (size_t i = 0; !found && text[0] != '\0' && i < UNIT_COUNT; i++)
+        found = is_called(&units[i], text) ? &units[i] : NULL;
+    return found;
+}
+
 static bool same_dimension(enum unit_dimension a, enum unit_dimension b) {
     bool plain = (a == UNIT_NONE || a == UNIT_RATIO) && (b == UNIT_NONE || b == UNIT_RATIO);
     return a == b || plain;

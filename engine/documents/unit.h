@@ -40,6 +40,8 @@ struct unit {
 };
 /* By UCUM code, or NULL. The units of a user's own experiment may be any text: unknown ones have no row. */
 const struct unit *unit_find(const char *code);
+/* By UCUM code or as people write it, such as "MB/s", or NULL. */
+const struct unit *unit_find_written(const char *text);
 /* Numbers in the unit FROM, times *RET_MULTIPLY, divided by *RET_DIVIDE, are in the unit TO: two whole
  * numbers without a common factor. One of them is a power of two, so that the result is rounded once, but for
  * W.h beside kJ. False where a unit is not known or they are of different dimensions; a ratio in per cent and

@@ -52,7 +52,9 @@ static const struct model_group *group_at(const struct next *next, size_t i) {
 
 /* The standard deviation of a unit of weight 1. */
 static double sigma_of(const struct model_group *group) {
-    return model_group_value(group, "sigma");
+    const struct model_noise *noise = &group->parts[0].noise;
+    double sigma = model_group_value(group, "sigma");
+    return isnan(sigma) && noise->kind == MODEL_NOISE_HOMOSCEDASTIC ? noise->constant : sigma;
 }
 
 /* ---- The model */
@@ -76,7 +78,7 @@ static int check_model(struct next *next, struct failure *failure) {
 
 static int choose_groups(struct next *next, struct failure *failure) {
     const struct model *model = next->request->model;
-    size_t only = SIZE_MAX, undefined = 0, exact = 0;
+    size_t only = SIZE_MAX, undefined = 0, exact = 0, unscaled = 0;
     int r = next->request->group ? model_group_find(model, next->request->group, &only, failure) : 0;
     next->groups = xcalloc(model->group_count + 1, sizeof *next->groups);
     for (size_t g = 0; r == 0 && g < model->group_count; g++) {
@@ -86,6 +88,7 @@ static int choose_groups(struct next *next, struct failure *failure) {
         if (is_known)
             next->groups[next->group_count++] = g;
         undefined += !is_known;
+        unscaled += model->groups[g].parts[0].covariance && isnan(sigma_of(&model->groups[g]));
         exact += model->groups[g].parts[0].covariance && sigma_of(&model->groups[g]) == 0;
     }
     if (r < 0 || next->group_count > 0) {
@@ -97,8 +100,11 @@ static int choose_groups(struct next *next, struct failure *failure) {
     }
     return failure_input(
         failure, model->file, 0, 0,
-        exact
-            ? "the model has no uncertainty to reduce: its terms explain every row to the last digit"
+        exact ? "the model has no uncertainty to reduce: its terms explain every row to the last digit"
+        : unscaled
+            ? "the model has no residual standard error of its response, as of a criterion of its logarithm "
+              "or "
+              "reciprocal; expected a fit of the response itself"
             : "the model has no covariance of its coefficients, so that where it is unsure is not known; fit "
               "it to more rows than it has terms");
 }

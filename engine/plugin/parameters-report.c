@@ -1,4 +1,5 @@
 #include "engine/foundation/cleanup.h"
+#include "engine/foundation/memory.h"
 #include "engine/foundation/text.h"
 #include "engine/plugin/parameters.h"
 #include "engine/report/report.h"
@@ -28,6 +29,16 @@ static char *describe_values(const struct plugin_parameter *parameter) {
     return text_take(&text);
 }
 
+/* What holds where the user sets nothing: of a column the names that it is found by. */
+static char *describe_default(const struct plugin_parameter *parameter) {
+    if (parameter->fallback || parameter->type == PLUGIN_WORD || !parameter->words)
+        return xstrdup(parameter->fallback ? parameter->fallback : parameter->required ? "must be set" : "");
+    struct text text;
+    text_init(&text, SIZE_MAX / 4);
+    text_append_words(&text, parameter->words);
+    return text_take(&text);
+}
+
 void parameters_report(struct report_section *in, const char *title,
                        const struct plugin_parameter *const *tables, size_t count) {
     static const struct report_column columns[] = {
@@ -35,11 +46,11 @@ void parameters_report(struct report_section *in, const char *title,
     struct report_table *table = report_table(in, "parameters", title, columns, 5);
     for (size_t t = 0; t < count; t++)
         for (const struct plugin_parameter *at = tables[t]; at && at->name; at++) {
-            cleanup_free char *values = describe_values(at);
+            cleanup_free char *values = describe_values(at), *fallback = describe_default(at);
             report_cell_text(table, at->name);
             report_cell_text(table, report_unit_label(at->unit));
             report_cell_text(table, values);
-            report_cell_text(table, at->required ? "must be set" : at->fallback ? at->fallback : "");
+            report_cell_text(table, fallback);
             report_cell_text(table, at->help);
         }
 }

@@ -180,8 +180,8 @@ char *report_format_plain(double value, int digits) {
     if (!isfinite(value))
         return xstrdup("-");
     if (digits > 0) /* 14733 rather than 1.473e+04 */
-        return fabs(value) < 1e7 && fabs(value) >= pow(10, digits) ? xformat("%.0f", value)
-                                                                   : xformat("%.*g", digits, value);
+        return fabs(value) < 1e7 && fabs(value) >= pow(10, digits) - 0.5 ? xformat("%.0f", value)
+                                                                         : xformat("%.*g", digits, value);
     number_format_double(value, exact);
     return xstrdup(exact);
 }
@@ -214,6 +214,8 @@ static double choose_prefix(double value, const char *unit, const char **ret) {
 char *report_format(double value, const char *unit, int digits) {
     const char *prefix;
     double scale = choose_prefix(value, unit, &prefix);
+    if (!isfinite(value))
+        return report_format_plain(value, digits);
     cleanup_free char *number = report_format_plain(value / scale, digits);
     const char *label = scale == 1                  ? report_unit_label(unit)
                         : strcmp(unit, "By") == 0   ? "B"

@@ -63,6 +63,7 @@ static void describe_columns(struct input *input, const struct archive_columns *
             continue;
         column->response = found->role == ARCHIVE_ROLE_RESPONSE;
         column->type = xstrdup(archive_column_type_name(found->type));
+        free(column->unit);
         column->unit = found->unit && found->unit[0] ? xstrdup(found->unit) : NULL;
     }
 }
@@ -262,8 +263,11 @@ int input_look(struct input *input, const char *path, const struct table_options
         return r;
     input->column_count = csv_column_count(input->csv);
     input->columns = xcalloc(input->column_count, sizeof *input->columns);
-    for (size_t i = 0; i < input->column_count; i++)
+    for (size_t i = 0; i < input->column_count; i++) {
+        const char *unit = csv_column_unit(input->csv, i);
         input->columns[i].name = xstrdup(csv_column_name(input->csv, i));
+        input->columns[i].unit = unit ? xstrdup(unit) : NULL; /* an archive's is in its datapackage.json */
+    }
     if (input->about.archive)
         r = input->is_folder ? describe_folder(input, failure) : describe_archive(input, failure);
     if (!input->stays_open)

@@ -23,6 +23,16 @@ __attribute__((format(printf, 2, 3))) static void put(struct writing *writing, c
         free(text);
 }
 
+/* The fewest digits that read back as VALUE, as in every model file. */
+static void put_number(struct writing *writing, const char *before, double value) {
+    char text[32];
+    int digits = 15;
+    do
+        snprintf(text, sizeof text, "%.*g", digits++, value);
+    while (digits <= 17 && strtod(text, NULL) != value);
+    put(writing, "%s%s", before, text);
+}
+
 /* A string between quotes; a quote in it is doubled in CSV, and escaped as JSON has it; NULL: null. */
 static void put_string(struct writing *writing, const char *text, bool csv) {
     put(writing, text ? "\"" : "null");
@@ -73,7 +83,7 @@ static void put_table_row(struct writing *writing, const void *context, size_t m
     put(writing, "node-%zu,%zu,%zu,%s", machine / cluster->cpus + 1, machine % cluster->cpus, day,
         population);
     for (size_t i = 0; i < cluster->count; i++)
-        put(writing, ",%.17g", values[i]);
+        put_number(writing, ",", values[i]);
     put(writing, "\n");
 }
 
@@ -151,7 +161,9 @@ static void put_head(struct writing *writing, const struct target *targets, cons
     put(writing, "\n  ],\n  \"columns\": [");
     put_columns(writing, targets);
     put(writing, "],\n  \"origin\": {\"plugin\": \"generate-cluster\", \"version\": \"0.2.0\", \"engine\": ");
-    put_string(writing, cluster->inputs->engine, false);
+    const char *blank =
+        strrchr(cluster->inputs->engine, ' '); /* "assay 0.1.0", of which a model has the version */
+    put_string(writing, blank ? blank + 1 : cluster->inputs->engine, false);
     put(writing, ", \"created\": \"%s\",\n    \"rows\": 0, \"seed\": %llu, \"folds_columns\": [],\n", created,
         (unsigned long long)cluster->inputs->seed);
     put(writing, "    \"settings\": {\"nodes\": \"%zu\", \"cpus\": \"%zu\", \"days\": \"%zu\", \"group\": ",
@@ -183,12 +195,12 @@ static void put_noise(struct writing *writing, const struct target *targets, con
         }
     if (!any)
         return;
-    put(writing, ", \"noise\": {\"kind\": \"%s\", \"distribution\": \"normal\", \"constant\": %.17g",
-        grows ? "N-2" : "N-1", sigma_of(cluster, targets, "1", values));
+    put(writing, ", \"noise\": {\"kind\": \"%s\", \"distribution\": \"normal\", ", grows ? "N-2" : "N-1");
+    put_number(writing, "\"constant\": ", sigma_of(cluster, targets, "1", values));
     for (size_t i = 0, count = 0; grows && i < cluster->count; i++)
         if (targets[i].kind == TARGET_MEAN)
-            put(writing, "%s%.17g", count++ ? ", " : ", \"coefficients\": [",
-                is_one(&targets[i]) ? 0 : sigma_of(cluster, targets, targets[i].term, values));
+            put_number(writing, count++ ? ", " : ", \"coefficients\": [",
+                       is_one(&targets[i]) ? 0 : sigma_of(cluster, targets, targets[i].term, values));
     put(writing, "%s}", grows ? "]" : "");
 }
 
@@ -204,11 +216,11 @@ static void put_group(struct writing *writing, const void *context, size_t machi
         put(writing, ", \"day\": \"%zu\"", day);
     put(writing, "}, \"rows\": 1, \"values\": {}, \"parts\": [{\"kind\": \"whole\", \"estimates\": [");
     for (size_t i = 0, count = 0; i < cluster->count; i++)
-        if (targets[i].kind == TARGET_MEAN)
-            put(writing,
-                "%s{\"term\": \"%s\", \"estimate\": %.17g, \"standard_error\": null, \"t\": null, \"p\": "
-                "null}",
-                count++ ? ", " : "", targets[i].term, values[i]);
+        if (targets[i].kind == TARGET_MEAN) {
+            put(writing, "%s{\"term\": \"%s\"", count++ ? ", " : "", targets[i].term);
+            put_number(writing, ", \"estimate\": ", values[i]);
+            put(writing, ", \"standard_error\": null, \"t\": null, \"p\": null}");
+        }
     put(writing, "], \"covariance\": null");
     put_noise(writing, targets, values);
     put(writing, ", \"values\": {}, \"domain\": {}}], \"notes\": [\"drawn from the population %s\"]}",

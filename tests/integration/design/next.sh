@@ -120,6 +120,9 @@ refuse "a model that is not there" 2 "cannot open 'no.json'" "$ASSAY" design nex
 sed 's/"kind": "linear"/"kind": "linaer"/' plain.json >kind.json
 refuse "another kind of model" 2 "linaer" "$ASSAY" design next kind.json
 sed 's/"covariance": \[\[[^]]*\], \[[^]]*\]\]/"covariance": null/' plain.json >bare.json
+awk 'BEGIN {print "size,duration"; for (s = 1; s < 1e6; s *= 2) print s "," (1e-6 + s / 1e9) * (1 + 0.01 * sin(s))}' >transfers.csv
+"$ASSAY" fit transfer transfers.csv --set criterion=log -o log.json >/dev/null
+refuse "errors of a logarithm" 2 "no residual standard error of its response.*expected a fit of the response" "$ASSAY" design next log.json
 refuse "no covariance" 2 "no covariance of its coefficients.*fit it to more rows than it has terms" "$ASSAY" design next bare.json
 sed 's/"covariance": \[\[[^]]*\]/"covariance": [[1]/' plain.json >short.json
 refuse "a covariance that is none" 2 "short.json:[0-9]+:[0-9]+: " "$ASSAY" design next short.json

@@ -16,6 +16,7 @@ export ASSAY_PATH=$scratch/own
 check "ASSAY_PATH finds it" "$ASSAY" fit mean calls.csv --by host --folds 3 --folds-by row -o model.json
 check "... lists it" sh -c "'$ASSAY' fit --methods | grep -q 'mean .*the mean of each group'"
 check "... and says what can be set" sh -c "'$ASSAY' fit mean --parameters | grep -q 'the mean of each group'"
+check "... which is nothing" sh -c "'$ASSAY' fit mean --parameters | grep -qx 'it has no parameters'"
 json() { python3 -c "import json; m = json.load(open('model.json')); print($1)"; }
 if command -v python3 >/dev/null; then
     is "... the mean of each group" "$(json '[g["parts"][0]["estimates"][0]["estimate"] for g in m["groups"]]')" "[5.333333333333333, 3]"

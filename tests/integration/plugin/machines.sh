@@ -90,6 +90,7 @@ check "another seed" draw 50 8 other.csv
 report $(! cmp -s other.csv cluster.csv; echo $?) "is another cluster"
 check "the drawn cluster as a population" "$ASSAY" fit population cluster.csv --response mnk --set coefficients=intercept
 check "a model of it" "$ASSAY" generate cluster slow.json --set nodes=16 --seed 7 -o nodes.json
+report $(contains nodes.json '"engine": "[0-9]' && ! grep -qE '"estimate": [0-9.]{19}' nodes.json; echo $?) "with the version alone, and the fewest digits"
 check "is a good model" "$ASSAY" model check nodes.json
 report $([ $(grep -c '"labels": {"node": "node-' nodes.json) -eq 16 ]; echo $?) "with a group for each node"
 refuse "a model of another kind" 2 "population" "$ASSAY" generate cluster modes.json --set nodes=2

@@ -27,6 +27,20 @@ printf 'm,bytes,duration\n64,4096,0.001\n65,8192,0.002\n99,100,0.004\n' >calls.c
 check "a CSV beside an archive" "$ASSAY" fit calls.csv plain.zip --terms 1+bytes --by none -o beside.json
 report $(grep -q "the column 'duration' of 'calls.csv' has no unit; it is taken to be in 's'" .out && unit beside.json s; echo $?) \
     "is taken to be in the archive's unit, aloud"
+# Units in the header of a CSV.
+awk -F, 'NR == 1 {print "m,bytes [KiB],duration [ms]"} NR > 1 {print $1 "," $2 / 1024 "," $3 * 1000}' OFS=, calls.csv >headed.csv
+check "a CSV with units in its header" "$ASSAY" fit headed.csv --terms '1+bytes' --by none -o headed.json
+report $(unit headed.json ms && grep -q '"name": "bytes", "unit": "ms/KiBy"' headed.json; echo $?) "has them"
+check "... beside one in others" "$ASSAY" fit plain.zip headed.csv --terms '1+bytes' --by none -o both.json
+"$ASSAY" fit plain.zip calls.csv --terms '1+bytes' --by none -o same.json >/dev/null
+numbers both.json >1; numbers same.json >2
+report $(said 2 && [ -s 1 ] && cmp 1 2 >&2; echo $?) "is converted"
+sed 's/ \[ms\]/ [furlong]/' headed.csv >furlong.csv
+refuse "what is no unit" 2 "there are: m, bytes, duration \[furlong\]" "$ASSAY" fit furlong.csv --terms '1+bytes'
+refuse "a table without a header" 2 "there are: 64, 0.5; a file without a header needs --columns" "$ASSAY" fit <(echo 64,0.5)
+printf 'm;duration\n64;0,5\n65;0,7\n' >comma.csv
+refuse "decimal commas" 2 "comma.csv:2:4: column 'duration' is '0,5', expected a number with a decimal point" \
+    "$ASSAY" fit comma.csv --terms 1+m
 check "a CSV alone" "$ASSAY" fit calls.csv --terms 1+bytes
 report $(said 0; echo $?) "has no unit to speak of"
 check "new measurements in other units" "$ASSAY" model check seconds.json --data ms.zip

@@ -66,9 +66,10 @@ TEST(numbers_with_prefixes) {
     static const struct {
         double value;
         const char *unit, *expected;
-    } cases[] = {{0.0025, "s", "2.5 ms"},  {90, "s", "90 s"},      {65536, "By", "65.5 kB"},
-                 {0.5, "By/s", "0.5 B/s"}, {1e9, "Hz", "1 GHz"},   {12, "1", "12"},
-                 {INFINITY, "s", "- s"},   {3.14159, NULL, "3.14"}};
+    } cases[] = {{0.0025, "s", "2.5 ms"},  {90, "s", "90 s"},       {65536, "By", "65.5 kB"},
+                 {0.5, "By/s", "0.5 B/s"}, {1e9, "Hz", "1 GHz"},    {12, "1", "12"},
+                 {INFINITY, "s", "-"},     {3.14159, NULL, "3.14"}, {14733.2, NULL, "14733"},
+                 {999.7, NULL, "1000"},    {2e7, NULL, "2e+07"}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         cleanup_free char *text = report_format(cases[i].value, cases[i].unit, 3);
         assert_string_equal(text, cases[i].expected);
