@@ -182,8 +182,12 @@ static int call_fit(struct fitting *fitting, const struct rows *rows, bool is_fo
     fitting->request.view.is_fold = is_fold;
     message->text[0] = '\0';
     int r = library->fit->fit(&rows->view, &fitting->request.view, &ear, message);
-    if (r == 0 && ret->problem)
+    if (r > 0)
+        ret->problem = "fit() returns a number above 0";
+    if (r >= 0 && ret->problem)
         return failure_set(failure, -EPROTO, "fit-%s: %s", library->plugin->name, ret->problem);
+    if (r == 0 && ret->undefined)
+        r = plugin_refuse(message, -EDOM, "%s", ret->undefined);
     if (r < 0 && r != -EDOM)
         return library_failure(library, r, message, failure);
     if (r == 0) {
@@ -520,6 +524,21 @@ static void describe_columns(struct fitting *fitting) {
     }
 }
 
+/* What a plugin was given and made no use of (`over` without breaks) has no place in the domain. */
+static void forget_unused(const struct model *model, struct model_part *part) {
+    size_t count = 0;
+    for (size_t i = 0; i < part->domain_count; i++) {
+        bool used = model_column_find(model, part->domain[i].name);
+        for (size_t t = 0; t < model->term_count; t++)
+            used = used || strcmp(model->terms[t].name, part->domain[i].name) == 0;
+        if (used)
+            part->domain[count++] = part->domain[i];
+        else
+            free(part->domain[i].name);
+    }
+    part->domain_count = count;
+}
+
 /* What makes a setting, or what the user named. */
 static void describe_folds(const struct request *request, struct model_origin *origin) {
     const struct rows_layout *layout = &request->layout;
@@ -610,6 +629,9 @@ static void describe_model(struct fitting *fitting) {
     for (size_t t = 0; t < model->term_count; t++)
         model->terms[t].unit = term_unit(request, model, &model->terms[t]);
     describe_columns(fitting);
+    for (size_t g = 0; g < model->group_count; g++)
+        for (size_t p = 0; p < model->groups[g].part_count; p++)
+            forget_unused(model, &model->groups[g].parts[p]);
     describe_origin(fitting);
 }
 

@@ -68,19 +68,29 @@ static void take_term(void *context, const char *name, const struct model_estima
     struct result_part *part = in_hand(result);
     if (part->covariance || part->noise.coefficients)
         result->problem = "it gives a term behind the covariance or the noise of its part";
+    if (!estimate->dropped && !isfinite(estimate->estimate))
+        result->undefined = "an estimate is not a number, or beyond the range of a double";
+    size_t index = formula_names_add(result->names, name);
+    for (size_t i = 0; i < part->count; i++)
+        if (part->terms[i] == index)
+            result->problem = "it gives a term of a part twice";
     part->terms = xrealloc(part->terms, (part->count + 1) * sizeof *part->terms);
     part->estimates = xrealloc(part->estimates, (part->count + 1) * sizeof *part->estimates);
-    part->terms[part->count] = formula_names_add(result->names, name);
+    part->terms[part->count] = index;
     part->estimates[part->count++] = *estimate;
 }
 
 static void take_covariance(void *context, const double *covariance) {
-    struct result_part *part = in_hand(context);
-    size_t size = part->count * part->count * sizeof *covariance;
+    struct result *result = context;
+    struct result_part *part = in_hand(result);
+    size_t count = part->count * part->count;
     free(part->covariance);
-    part->covariance = covariance && size > 0 ? xmalloc(size) : NULL;
-    if (part->covariance)
-        memcpy(part->covariance, covariance, size);
+    part->covariance = covariance && count > 0 ? xmalloc(count * sizeof *covariance) : NULL;
+    for (size_t i = 0; part->covariance && i < count; i++) {
+        part->covariance[i] = covariance[i];
+        if (!isfinite(covariance[i]) || (i % (part->count + 1) == 0 && covariance[i] < 0))
+            result->undefined = "the estimates' covariance is not one, or beyond the range of a double";
+    }
 }
 
 static void noise_clear(struct model_noise *noise) {
@@ -89,7 +99,13 @@ static void noise_clear(struct model_noise *noise) {
 }
 
 static void take_noise(void *context, const struct model_noise *noise) {
-    struct result_part *part = in_hand(context);
+    struct result *result = context;
+    struct result_part *part = in_hand(result);
+    if ((unsigned)noise->kind > MODEL_NOISE_MIXTURE ||
+        (noise->kind == MODEL_NOISE_MIXTURE && noise->component_count == 0))
+        result->problem = "it gives a noise of no kind that there is";
+    if (noise->coefficients && part->count == 0)
+        result->problem = "it gives the noise of a part before its terms";
     noise_clear(&part->noise);
     part->noise = *noise;
     part->noise.method = copy(noise->method);

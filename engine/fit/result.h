@@ -32,6 +32,7 @@ struct result {
     size_t note_count;
     uint64_t rows;                 /* 0: not said */
     const char *problem;           /* what the plugin did wrong; or NULL */
+    const char *undefined;         /* what of the group is not a number, so that it has no fit; or NULL */
     struct report_section *tables; /* where its tables go; NULL: nowhere */
     struct report_table *table;
     size_t table_columns;

@@ -144,7 +144,7 @@ static void give_values(const struct sample *sample, const struct mixture *mixtu
     fit_result_term(result, "1", sample->mean, sigma / sqrt(n));
     if (sigma > 0)
         fit_result_covariance(result, &(const double){sigma * sigma / n});
-    fit_result_value(result, "degrees_of_freedom", n - 1, "1");
+    fit_result_value(result, "degrees_of_freedom", fmax(n - 1, 0), "1");
     fit_result_value(result, "sigma", sigma, NULL);
     fit_result_value(result, "rows", (double)sample->count, "1");
     fit_result_value(result, "components", k > 0 ? k : 1, "1");

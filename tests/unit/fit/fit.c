@@ -145,3 +145,33 @@ TEST(refusals) {
         assert_says(failure.text, cases[i].expected);
     }
 }
+
+/* A plugin that breaks the rules is named, with what it does; nothing of it gets into a model. */
+TEST(plugins_that_misbehave) {
+    static const char *const cases[][2] = {
+        {"what=twice", "fit-wrong: it gives a term of a part twice"},
+        {"what=early", "fit-wrong: it gives the noise of a part before its terms"},
+        {"what=noise", "fit-wrong: it gives a noise of no kind that there is"},
+        {"what=code", "fit-wrong: fit() returns a number above 0"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct failure failure = {0};
+        struct fit_options options = {.response = "y", .settings = &cases[i][0], .setting_count = 1};
+        assert_null(run("wrong", "y\n1\n2\n", &options, &failure));
+        assert_says(failure.text, cases[i][1]);
+    }
+}
+
+/* A group whose numbers are none is skipped: its rows may be to blame, and other groups can be fitted. */
+TEST(numbers_that_are_none) {
+    static const char *const cases[][2] = {
+        {"what=estimate", "an estimate is not a number, or beyond the range of a double"},
+        {"what=covariance", "the estimates' covariance is not one, or beyond the range of a double"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct fit_options options = {.response = "y", .settings = &cases[i][0], .setting_count = 1};
+        cleanup(fit_cleanup) struct fit *fit = run("wrong", "y\n1\n2\n", &options, NULL);
+        assert_int_equal(fit->model->group_count, 0);
+        assert_string_equal(fit->model->skipped[0].reason, cases[i][1]);
+    }
+}
