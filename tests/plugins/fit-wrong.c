@@ -1,4 +1,5 @@
-/* Does what a fit plugin must not do; the parameter says what. The host refuses each of these, or skips the group. */
+/* Does what a fit plugin must not do; the parameter says what. The host refuses each of these, or skips the
+ * group. */
 #include <assay/fit.h>
 
 static const char *const words[] = {"twice", "estimate", "covariance", "early", "noise", "code", NULL};
