@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { WORST_ROWS = 5, CURVES_MAX = 8 };
+enum { CURVES_MAX = 8 };
 
 /* A few rows spoil a fit: beyond FAR residual standard errors, of at most FEW of all rows, with at least MUCH
  * of the squared error. */
@@ -22,43 +22,44 @@ static const double reach = 8;
 
 /* ---- Residuals */
 
-struct far_row {
-    double distance;
-    size_t row;
-};
-
-static int compare_far(const void *a, const void *b) {
-    const struct far_row *left = a, *right = b;
-    return left->distance != right->distance ? (left->distance < right->distance ? 1 : -1)
-                                             : (left->row > right->row) - (left->row < right->row);
+/* ROW is one of the furthest off if it is further than the last of them; of equals the first row is. */
+static void take_worst(struct fit_residuals *residuals, size_t row) {
+    double z = fabs(residuals->scaled[row]);
+    size_t *worst = residuals->worst, place = residuals->worst_count;
+    if (place == FIT_RESIDUALS_WORST && !(z > fabs(residuals->scaled[worst[place - 1]])))
+        return;
+    if (place < FIT_RESIDUALS_WORST)
+        residuals->worst_count++;
+    else
+        place--;
+    for (; place > 0 && z > fabs(residuals->scaled[worst[place - 1]]); place--)
+        worst[place] = worst[place - 1];
+    worst[place] = row;
 }
 
 void fit_residuals_init(struct fit_residuals *residuals, const struct fit *fit, const struct table *table) {
     *residuals = (struct fit_residuals){.fit = fit, .table = table};
     residuals->scaled = xcalloc(table->rows + 1, sizeof *residuals->scaled);
-    residuals->order = xcalloc(table->rows + 1, sizeof *residuals->order);
-    cleanup_free struct far_row *rows = xcalloc(table->rows + 1, sizeof *rows);
     for (size_t row = 0; row < table->rows; row++) {
         double z = (fit->response[row] - fit->mean[row]) / fit->sigma[row];
         residuals->scaled[row] = isfinite(z) ? z : NAN;
-        if (isfinite(z))
-            rows[residuals->count++] = (struct far_row){fabs(z), row};
+        if (!isfinite(z))
+            continue;
+        residuals->count++;
+        take_worst(residuals, row);
     }
-    qsort(rows, residuals->count, sizeof *rows, compare_far);
-    for (size_t i = 0; i < residuals->count; i++)
-        residuals->order[i] = rows[i].row;
 }
 
 void fit_residuals_clear(struct fit_residuals *residuals) {
-    free(residuals->scaled), free(residuals->order);
+    free(residuals->scaled);
 }
 
 char *fit_residuals_hint(const struct fit_residuals *residuals, bool has_outliers) {
     double all = 0, outer = 0;
     size_t count = 0;
-    for (size_t i = 0; i < residuals->count; i++) {
-        double z = residuals->scaled[residuals->order[i]];
-        all += z * z;
+    for (size_t row = 0; row < residuals->table->rows; row++) {
+        double z = residuals->scaled[row];
+        all += isnan(z) ? 0 : z * z;
         if (fabs(z) > far) {
             outer += z * z;
             count++;
@@ -115,8 +116,8 @@ static void report_worst(const struct fit_residuals *residuals, struct report_se
     columns[c++] = (struct report_column){.name = "predicted", .unit = model->response_unit, .digits = 5};
     columns[c++] = (struct report_column){.name = "scaled", .label = "std deviations", .digits = 3};
     struct report_table *rows = report_table(section, "worst", "furthest off", columns, c);
-    for (size_t k = 0; k < residuals->count && k < WORST_ROWS; k++) {
-        size_t row = residuals->order[k];
+    for (size_t k = 0; k < residuals->worst_count; k++) {
+        size_t row = residuals->worst[k];
         cleanup_free char *place = place_of(table, row);
         report_cell_text(rows, place);
         for (size_t j = 0; j < texts; j++)
@@ -132,8 +133,8 @@ static void report_worst(const struct fit_residuals *residuals, struct report_se
 /* Whether all rows are predicted alike, so that a chart over the prediction is one column of points. */
 static bool is_constant(const struct fit_residuals *residuals) {
     const double *mean = residuals->fit->mean;
-    for (size_t i = 1; i < residuals->count; i++)
-        if (mean[residuals->order[i]] != mean[residuals->order[0]])
+    for (size_t row = 0; row < residuals->table->rows; row++)
+        if (!isnan(residuals->scaled[row]) && mean[row] != mean[residuals->worst[0]])
             return false;
     return true;
 }

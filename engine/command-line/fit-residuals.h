@@ -5,12 +5,15 @@
 #include "engine/fit/fit.h"
 #include "engine/table/table.h"
 
+enum { FIT_RESIDUALS_WORST = 5 };
+
 struct fit_residuals {
     const struct fit *fit; /* with its predictions; borrowed, as the table */
     const struct table *table;
-    double *scaled; /* of each row: (measured - predicted) / sigma; NaN: not known */
-    size_t *order;  /* rows, the furthest off first; `count` of them */
-    size_t count;
+    double *scaled;                    /* of each row: (measured - predicted) / sigma; NaN: not known */
+    size_t count;                      /* of those that are known */
+    size_t worst[FIT_RESIDUALS_WORST]; /* rows, the furthest off first */
+    size_t worst_count;
 };
 
 void fit_residuals_init(struct fit_residuals *residuals, const struct fit *fit, const struct table *table);

@@ -70,8 +70,8 @@ void model_hull_add(struct model_hull *hull, size_t rows, const double *const *c
             double sum = 0;
             for (size_t c = 0; c < hull->column_count; c++)
                 sum += hull->directions[d * hull->column_count + c] * values[c];
-            hull->minimum[d] = fmin(hull->minimum[d], sum);
-            hull->maximum[d] = fmax(hull->maximum[d], sum);
+            hull->minimum[d] = sum < hull->minimum[d] ? sum : hull->minimum[d];
+            hull->maximum[d] = sum > hull->maximum[d] ? sum : hull->maximum[d];
         }
     }
 }
