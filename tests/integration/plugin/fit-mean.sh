@@ -24,5 +24,9 @@ if command -v python3 >/dev/null; then
         "[1.870828693, 3.240370349]"
 fi
 check "... a sentence says whether it can be used" sh -c "'$ASSAY' fit mean calls.csv --by host | head -1 | grep -q 'cross-validated error'"
+check "the model is shown" sh -c "'$ASSAY' model show model.json | grep -q 5.33"
+check "... evaluated" sh -c "'$ASSAY' model eval model.json host=a | grep -q 5.33"
+printf 'host,duration\nb,2\nb,4\na,5\na,6\n' >more.csv
+check "... and compared" "$ASSAY" fit compare model.json model.json --data more.csv
 check "without it the name is refused" sh -c "! ASSAY_PATH= '$ASSAY' fit mean calls.csv 2>err && grep -q mean err"
 finish
