@@ -29,7 +29,7 @@ static void report_state(struct report_section *to, const struct node_control_st
                                          : "left over",
                    state->holder);
     if (!state->holder)
-        report_note(to, REPORT_LINE, "nothing to do: nobody has left anything changed");
+        report_note(to, REPORT_LINE, "nothing to restore: no control is set by anyone");
     else if (state->holder_alive)
         report_note(to, REPORT_LINE, "held by %s, %s", state->holder, held_advice);
     else

@@ -101,7 +101,7 @@ check "looking puts nothing back" nodes controls -w "$all"
 check "... and says that they are gone" said 'whose agent is gone: .assay nodes restore. puts them back   paradoxe-\[2-4\]$'
 check "nor does a dry run" nodes restore -w "$all" --dry-run
 check "... which names what is left" said '^paradoxe-\[2-4\]: left changed by session 00000000feedface \(run:bed\), whose agent is gone$'
-check "... and where nothing is" said '^paradoxe-\[1,5\]: nothing to do: nobody has left anything changed$'
+check "... and where nothing is" said '^paradoxe-\[1,5\]: nothing to restore: no control is set by anyone$'
 check "... nor a dry run in JSON" nodes restore -w "$all" --dry-run --json
 check "... for programs" json '[.nodes[].outcome]' '["nothing","left over","left over","left over","nothing"]'
 check "it was so" turbo_is_off 2
