@@ -25,13 +25,13 @@ check "and gives them back" eventually no_jobs
 check "when the job ends is the run's deadline" grep -q '"source":"testbed"' ssh/*/journal.jsonl
 check "what the job is called is journalled" grep -q '"reservation".*"id":"1"' ssh/*/journal.jsonl
 
-tick_campaign "$scratch/steps" 20 0 "{slurm: {nodes: 3, walltime: 10min}, launcher: srun}"
+tick_campaign "$scratch/steps" 20 0 "{slurm: {nodes: 4, walltime: 10min}, launcher: srun}"
 check "where ssh is closed, by steps of srun" there run steps.yaml -o steps
-is "on each node" "$(lines steps/*.zip)" 60
+is "on each node, where the agent now is" "$(lines steps/*.zip)" 80
 steps_of() { for node in $(cat "$BED/nodes"); do bed on "$node" grep "launch task StepId=$1\.[0-9]" /run/slurmd.log; done; }
-tick_campaign "$scratch/more" 500 0 "{slurm: {nodes: 3, walltime: 10min}, launcher: srun}"
+tick_campaign "$scratch/more" 500 0 "{slurm: {nodes: 4, walltime: 10min}, launcher: srun}"
 check "again, with more units" there run more.yaml -o steps
-is "two steps a node, however many units" "$(steps_of 3 | wc -l)" 6
+is "two steps a node, however many units" "$(steps_of 3 | wc -l)" 8
 check "and gives them back" eventually no_jobs
 
 # ---- what is refused
