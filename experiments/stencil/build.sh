@@ -1,0 +1,24 @@
+#!/bin/sh
+# Setup: makes ./stencil for the option 'device', and prints what it is made of. The options are in the environment:
+# device, mpicc, flags, nvcc_flags.
+set -eu
+fail() {
+    echo "stencil: $*" >&2
+    exit 1
+}
+
+if [ "$device" = auto ]; then
+    device=cpu
+    if command -v nvcc >/dev/null && nvidia-smi -L 2>/dev/null | grep -q '^GPU'; then device=cuda; fi
+fi
+# shellcheck disable=SC2086 # flags are several words
+if [ "$device" = cuda ]; then
+    command -v nvcc >/dev/null || fail "there is no nvcc here, expected NVIDIA's CUDA toolkit, or --set device=cpu"
+    nvcc -O3 $nvcc_flags -c -o device.o device-cuda.cu
+    cuda=$(dirname "$(dirname "$(readlink -f "$(command -v nvcc)")")")
+    "$mpicc" $flags -o stencil stencil.c device.o -L"$cuda/lib64" -Wl,-rpath,"$cuda/lib64" -lcudart -lstdc++ -lm
+    echo "stencil nvcc: $(nvcc --version | sed -n 's/.*release //p')"
+else
+    "$mpicc" $flags -o stencil stencil.c device-cpu.c -lm
+fi
+echo "stencil build: $device, $("$mpicc" -show) $flags"
