@@ -249,13 +249,25 @@ static int bind_model(const struct experiment_binding *binding, const struct doc
                          binding->failure);
     if (r < 0)
         return r;
-    for (size_t i = 0; i < experiment->response_count; i++)
-        if (strcmp(experiment->responses[i].name, experiment->model->response) == 0 &&
-            experiment->responses[i].type == EXPERIMENT_RESPONSE_NUMBER)
+    const char *table = experiment->model->table;
+    const struct experiment_response *columns = experiment->responses;
+    size_t count = experiment->response_count, i = 0;
+    if (table) {
+        while (i < experiment->table_count && strcmp(experiment->tables[i].name, table) != 0)
+            i++;
+        if (i == experiment->table_count)
+            return experiment_refuse(binding, document_get(node, "table"),
+                                     "'%s' is not a table of this experiment", table);
+        columns = experiment->tables[i].columns;
+        count = experiment->tables[i].column_count;
+    }
+    for (i = 0; i < count; i++)
+        if (strcmp(columns[i].name, experiment->model->response) == 0 &&
+            columns[i].type == EXPERIMENT_RESPONSE_NUMBER)
             return 0;
-    return experiment_refuse(binding, document_get(node, "response"),
-                             "'%s' is not a response of this experiment that is a number",
-                             experiment->model->response);
+    return experiment_refuse(binding, document_get(node, "response"), "'%s' is not a %s that is a number",
+                             experiment->model->response,
+                             table ? "column of that table" : "response of this experiment");
 }
 
 /* ---- The whole -------------------------------------------------------------------------------------------

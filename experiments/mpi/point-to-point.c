@@ -2,39 +2,25 @@
  * Times single calls of MPI between two ranks, for messages of many sizes, in one shuffled list of all
  * operations, sizes and pairs; finds out, without a clock, up to which size a message is sent before it is
  * received; and prints a line a measurement when all is done, so that nothing is written while something is
- * timed. The README beside this file says what each operation means. Every rank makes the same list from the
- * seed: no rank directs the others.
- *
- * Exit codes: 0 done, 1 the system or MPI failed, 2 an option is wrong. A rank that fails aborts the job.
+ * timed. The README of experiments/mpi-point-to-point says what each operation means. Every rank makes the
+ * same list from the seed: no rank directs the others.
  */
-#ifndef _GNU_SOURCE
-#define _GNU_SOURCE
-#endif
+#include "ranks.h"
 
-#include <dlfcn.h>
-#include <getopt.h>
 #include <limits.h>
-#include <math.h>
-#include <mpi.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdbool.h>
-#include <stdint.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
 
 enum {
-    LINES_MAX = 150000,   /* of a job: what an engine keeps of its output has an end */
-    SIZES_MAX = 10000,    /* different ones */
     MEET_ROUNDS = 10,     /* exchanges of a byte before each measurement, so that both ranks are awake */
     WARM_UP_ROUNDS = 10,  /* ping-pongs of each pair and size before anything counts */
     PROBE_ROUNDS = 10,    /* exchanges of a byte that a message without a receive is given to be sent */
     PREFLIGHT_LIMIT = 60, /* s that the first byte of a pair may take */
     WARM_UP_BYTES = 1 << 20,
-    PAGE = 4096,
     SPAN = 64 << 20, /* bytes over which messages move in memory */
     DGEMM_ORDER = 256,
     STAMP_MODULUS = 251,
@@ -49,10 +35,9 @@ enum tag { TAG_DATA, TAG_MEET, TAG_READY, TAG_BEHIND, TAG_COMMAND, TAG_NEVER };
 enum load { LOAD_NONE, LOAD_DGEMM, LOAD_PROBE };
 
 struct options {
-    long sizes, repetitions, largest, seed, wtime_calls;
+    struct ranks_sizes sizes;
+    long repetitions, seed, wtime_calls;
     long pairs, load, buffer, only; /* indices of words; `only` is OPERATIONS for all */
-    long at[SIZES_MAX];             /* the sizes, ascending */
-    bool given;                     /* they are the user's own */
 };
 
 /* A message goes from FROM to TO. */
@@ -75,44 +60,9 @@ struct times {
     double vain; /* of a probe that found nothing */
 };
 
-static int rank, ranks;
 static struct options options;
 static char *buffer;
-static char *names;  /* of each rank's node, MPI_MAX_PROCESSOR_NAME bytes each */
 static double begun; /* by this rank's clock */
-
-__attribute__((noreturn, format(printf, 2, 3))) static void die(int code, const char *format, ...) {
-    char sentence[512];
-    va_list arguments;
-    va_start(arguments, format);
-    vsnprintf(sentence, sizeof sentence, format, arguments);
-    va_end(arguments);
-    fprintf(stderr, "point-to-point: rank %d: %s\n", rank,
-            sentence); /* at once: mpirun mixes what ranks write */
-    MPI_Abort(MPI_COMM_WORLD, code);
-    _exit(code);
-}
-
-static double now(void) {
-    struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
-}
-
-static void *allocate(size_t count, size_t size) {
-    void *memory = calloc(count ? count : 1, size);
-    if (!memory)
-        die(1, "cannot allocate %zu bytes", count * size);
-    return memory;
-}
-
-/* splitmix64: the same numbers from a seed on every machine. */
-static uint64_t draw(uint64_t *state) {
-    uint64_t z = *state += 0x9e3779b97f4a7c15;
-    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9;
-    z = (z ^ z >> 27) * 0x94d049bb133111eb;
-    return z ^ z >> 31;
-}
 
 /* ---- Options */
 
@@ -134,101 +84,32 @@ static const char usage[] =
     "  --wtime-calls N    calls of MPI_Wtime that are timed together (100000)\n"
     "  --only OPERATION   Recv, Isend, Send, PingPong, Iprobe, Test or Wtime alone, without thresholds\n";
 
-static long parse_whole(const char *name, const char *text, long least, long most) {
-    char *end;
-    long value = strtol(text, &end, 10);
-    if (*text < '0' || *text > '9' || *end || value < least || value > most)
-        die(2, "--%s '%s' is not a whole number from %ld to %ld", name, text, least, most);
-    return value;
-}
-
-static long parse_word(const char *name, const char *text, const char *const *words) {
-    for (long i = 0; words[i]; i++)
-        if (strcmp(words[i], text) == 0)
-            return i;
-    die(2, "--%s '%s' is not known; expected one of '%s', '%s', ...", name, text, words[0], words[1]);
-}
-
-static void parse_sizes(char *text) {
-    char *rest = NULL;
-    options.sizes = 0;
-    options.given = true;
-    for (char *field = strtok_r(text, ",", &rest); field; field = strtok_r(NULL, ",", &rest)) {
-        long least = options.sizes ? options.at[options.sizes - 1] + 1 : 1;
-        if (options.sizes == SIZES_MAX)
-            die(2, "--at has more than %d sizes", (int)SIZES_MAX);
-        options.at[options.sizes++] = parse_whole("at", field, least, INT_MAX);
-    }
-    if (options.sizes == 0)
-        die(2, "--at has no sizes");
-    options.largest = options.at[options.sizes - 1];
-}
-
-/* One size from each of as many intervals that are even in the logarithm: all decades have their share, and
- * no size is a power of two more often than chance has it. */
-static void draw_sizes(uint64_t *state) {
-    if (options.sizes > options.largest)
-        die(2, "there are no %ld different sizes up to %ld bytes", options.sizes, options.largest);
-    for (long i = 0; i < options.sizes; i++) {
-        double share = ((double)i + (double)(draw(state) >> 11) * 0x1p-53) / (double)options.sizes;
-        long size = (long)exp(share * log((double)options.largest + 1)),
-             most = options.largest - (options.sizes - 1 - i);
-        if (i > 0 && size <= options.at[i - 1])
-            size = options.at[i - 1] + 1;
-        options.at[i] = size < most ? size : most;
-    }
-}
-
 static void parse_options(int argc, char **argv) {
-    static const struct option words[] = {{"sizes", 1, 0, 0},
-                                          {"repetitions", 1, 0, 0},
-                                          {"largest", 1, 0, 0},
-                                          {"seed", 1, 0, 0},
-                                          {"wtime-calls", 1, 0, 0},
-                                          {"pairs", 1, 0, 0},
-                                          {"load", 1, 0, 0},
-                                          {"buffer", 1, 0, 0},
-                                          {"only", 1, 0, 0},
-                                          {"at", 1, 0, 0},
-                                          {0}};
-    const struct {
-        long *value, least, most;
-        const char *const *words;
-    } known[] = {{&options.sizes, 1, SIZES_MAX, NULL},        {&options.repetitions, 1, LINES_MAX, NULL},
-                 {&options.largest, 1, INT_MAX, NULL},        {&options.seed, 0, LONG_MAX, NULL},
-                 {&options.wtime_calls, 1, 1000000000, NULL}, {&options.pairs, 0, 0, pair_words},
-                 {&options.load, 0, 0, load_words},           {&options.buffer, 0, 0, buffer_words},
-                 {&options.only, 0, 0, operation_names}};
-    options = (struct options){.sizes = 40,
+    options = (struct options){.sizes = {.count = 40, .largest = 1000000000},
                                .repetitions = 5,
-                               .largest = 1000000000,
                                .seed = 1,
                                .wtime_calls = 100000,
                                .only = OPERATIONS};
-    opterr = 0;
-    for (int letter, i = 0; (letter = getopt_long(argc, argv, "", words, &i)) != -1;) {
-        if (letter != 0)
-            die(2, "'%s' is no option, or has no value\n%s", argv[optind - 1], usage);
-        if (strcmp(words[i].name, "at") == 0)
-            parse_sizes(optarg);
-        else if (known[i].words)
-            *known[i].value = parse_word(words[i].name, optarg, known[i].words);
-        else
-            *known[i].value = parse_whole(words[i].name, optarg, known[i].least, known[i].most);
-    }
-    if (optind < argc)
-        die(2, "'%s' is one argument too many\n%s", argv[optind], usage);
+    const struct ranks_option known[] = {{"repetitions", &options.repetitions, 1, RANKS_LINES_MAX, NULL},
+                                         {"seed", &options.seed, 0, LONG_MAX, NULL},
+                                         {"wtime-calls", &options.wtime_calls, 1, 1000000000, NULL},
+                                         {"pairs", &options.pairs, 0, 0, pair_words},
+                                         {"load", &options.load, 0, 0, load_words},
+                                         {"buffer", &options.buffer, 0, 0, buffer_words},
+                                         {"only", &options.only, 0, 0, operation_names},
+                                         {NULL, NULL, 0, 0, NULL}};
+    ranks_parse(argc, argv, known, &options.sizes, usage);
 }
 
 /* ---- Pairs, and the list of all measurements */
 
 static struct pair *choose_pairs(size_t *ret_count) {
-    struct pair *pairs = allocate((size_t)ranks * (size_t)ranks, sizeof *pairs);
+    struct pair *pairs = ranks_allocate((size_t)ranks * (size_t)ranks, sizeof *pairs);
     size_t count = 0;
     for (int from = 0; from < (options.pairs ? ranks : 1); from++)
         for (int to = 0; to < ranks; to++) {
-            bool remote =
-                strcmp(names + from * MPI_MAX_PROCESSOR_NAME, names + to * MPI_MAX_PROCESSOR_NAME) != 0;
+            bool remote = strcmp(rank_names + from * MPI_MAX_PROCESSOR_NAME,
+                                 rank_names + to * MPI_MAX_PROCESSOR_NAME) != 0;
             bool another = from != to;
             for (size_t i = 0; !options.pairs && i < count; i++)
                 another = another && pairs[i].remote != remote;
@@ -236,7 +117,7 @@ static struct pair *choose_pairs(size_t *ret_count) {
                 pairs[count++] = (struct pair){from, to, remote};
         }
     if (count == 0)
-        die(2, "there is %d rank; expected at least 2", ranks);
+        ranks_die(2, "there is %d rank; expected at least 2", ranks);
     *ret_count = count;
     return pairs;
 }
@@ -248,29 +129,24 @@ static bool is_sized(enum operation operation) {
 static struct measurement *make_list(const struct pair *pairs, size_t pair_count, uint64_t *state,
                                      size_t *ret_count) {
     /* Iprobe and Test have a line for the probe in vain too. */
-    double lines = (double)pair_count * (double)options.repetitions * ((double)options.sizes * 8 + 1);
-    if (lines > LINES_MAX)
-        die(2, "%.0f lines would be printed, more than %d: fewer pairs, sizes or repetitions", lines,
-            (int)LINES_MAX);
-    struct measurement *list = allocate((size_t)lines, sizeof *list);
+    double lines = (double)pair_count * (double)options.repetitions * ((double)options.sizes.count * 8 + 1);
+    if (lines > RANKS_LINES_MAX)
+        ranks_die(2, "%.0f lines would be printed, more than %d: fewer pairs, sizes or repetitions", lines,
+                  (int)RANKS_LINES_MAX);
+    struct measurement *list = ranks_allocate((size_t)lines, sizeof *list);
     size_t count = 0;
     uint64_t places =
         ~*state; /* numbers of their own: the order is that of the seed, wherever messages lie */
     for (size_t p = 0; p < pair_count; p++)
         for (int o = 0; o < OPERATIONS; o++)
-            for (long i = 0; i < (o == WTIME ? 1 : options.sizes) * options.repetitions; i++) {
+            for (long i = 0; i < (o == WTIME ? 1 : options.sizes.count) * options.repetitions; i++) {
                 if (options.only != OPERATIONS && options.only != o)
                     continue;
-                long size = is_sized(o) ? options.at[i % options.sizes] : o == WTIME ? 0 : 1;
-                size_t offset = options.buffer ? draw(&places) % SPAN / 64 * 64 : 0;
+                long size = is_sized(o) ? options.sizes.at[i % options.sizes.count] : o == WTIME ? 0 : 1;
+                size_t offset = options.buffer ? ranks_draw(&places) % SPAN / 64 * 64 : 0;
                 list[count++] = (struct measurement){o, &pairs[p], size, offset};
             }
-    for (size_t i = count; i > 1; i--) {
-        size_t j = draw(state) % i;
-        struct measurement other = list[j];
-        list[j] = list[i - 1];
-        list[i - 1] = other;
-    }
+    ranks_shuffle(list, count, sizeof *list, state);
     *ret_count = count;
     return list;
 }
@@ -280,19 +156,15 @@ static void allocate_buffer(const struct pair *pairs, size_t pair_count) {
     size_t room = 1;
     for (size_t i = 0; i < pair_count; i++)
         if (rank == pairs[i].from || rank == pairs[i].to)
-            room = (size_t)options.largest + (options.buffer ? SPAN : 0);
-    /* 16 bytes off a page, as malloc() has it, a message of 256 KiB over TCP took twice as long. */
-    buffer = aligned_alloc(PAGE, (room + PAGE - 1) / PAGE * PAGE);
-    if (!buffer)
-        die(1, "cannot allocate %zu bytes for messages", room);
-    memset(buffer, 0, room); /* its pages are there, and by this core */
+            room = (size_t)options.sizes.largest + (options.buffer ? SPAN : 0);
+    buffer = ranks_allocate_buffer(room);
 }
 
 /* What each pair does first is dear: connections, registrations, pages. So it is kept apart. */
 static struct measurement *make_warm_up(const struct pair *pairs, size_t pair_count, size_t *ret_count) {
-    struct measurement *list = allocate(pair_count * WARM_UP_ROUNDS * 2, sizeof *list);
+    struct measurement *list = ranks_allocate(pair_count * WARM_UP_ROUNDS * 2, sizeof *list);
     for (size_t i = *ret_count = 0; i < pair_count * WARM_UP_ROUNDS * 2; i++) {
-        bool large = i % 2 && options.largest >= WARM_UP_BYTES;
+        bool large = i % 2 && options.sizes.largest >= WARM_UP_BYTES;
         list[(*ret_count)++] = (struct measurement){.operation = PING_PONG,
                                                     .pair = &pairs[i / (WARM_UP_ROUNDS * 2)],
                                                     .size = large ? WARM_UP_BYTES : 1};
@@ -312,24 +184,11 @@ static void on_alarm(int signal) {
 }
 
 static void multiply(void) {
-    typedef void dgemm(int, int, int, int, int, int, double, const double *, int, const double *, int, double,
-                       double *, int);
-    static dgemm *function;
     static double *matrices;
-    if (!function) {
-        setenv("OPENBLAS_NUM_THREADS", "1", 1);
-        void *library = dlopen("libopenblas.so.0", RTLD_NOW),
-             *symbol = library ? dlsym(library, "cblas_dgemm") : NULL;
-        if (!symbol)
-            die(1, "--load dgemm needs libopenblas.so.0: %s", dlerror());
-        memcpy(&function, &symbol, sizeof function);
-        matrices = allocate(3 * DGEMM_ORDER * DGEMM_ORDER, sizeof *matrices);
-        for (int i = 0; i < 2 * DGEMM_ORDER * DGEMM_ORDER; i++)
-            matrices[i] = i % 1000 * 1e-3;
-    }
-    const int n = DGEMM_ORDER;
-    double *b = matrices + n * n;
-    function(102, 111, 112, n, n, n, -1, matrices, n, b, n, 1, b + n * n, n); /* column major, A B' */
+    if (!matrices)
+        ranks_fill_matrices(matrices = ranks_allocate(3 * DGEMM_ORDER * DGEMM_ORDER, sizeof *matrices),
+                            DGEMM_ORDER);
+    ranks_multiply(matrices, DGEMM_ORDER);
 }
 
 /* A step of what a rank does that is not measured. */
@@ -377,7 +236,7 @@ static void meet(int other, bool away, unsigned limit) {
     MPI_Request requests[2];
     snprintf(stuck, sizeof stuck,
              "point-to-point: rank %d and rank %d (%.100s) have not exchanged a byte in %d s\n", rank, other,
-             names + other * MPI_MAX_PROCESSOR_NAME, (int)PREFLIGHT_LIMIT);
+             rank_names + other * MPI_MAX_PROCESSOR_NAME, (int)PREFLIGHT_LIMIT);
     alarm(limit);
     MPI_Irecv(&in, 1, MPI_CHAR, other, TAG_MEET, MPI_COMM_WORLD, &requests[0]);
     MPI_Isend(&out, 1, MPI_CHAR, other, TAG_MEET, MPI_COMM_WORLD, &requests[1]);
@@ -409,11 +268,11 @@ static double time_from(const struct measurement *m, size_t index) {
     double start;
     if (m->operation == WTIME) {
         volatile double sink; /* so that no compiler counts the calls as useless */
-        start = now();
+        start = ranks_now();
         for (long i = 0; i < options.wtime_calls; i++)
             sink = MPI_Wtime();
         (void)sink;
-        return now() - start;
+        return ranks_now() - start;
     }
     message_of(m)[0] = message_of(m)[m->size - 1] = stamp_of(index);
     if (m->operation == RECV) {
@@ -423,18 +282,18 @@ static double time_from(const struct measurement *m, size_t index) {
         return 0;
     }
     receive_byte(to, TAG_READY);
-    start = now();
+    start = ranks_now();
     switch (m->operation) {
     case PING_PONG:
         send_message(m);
         MPI_Recv(message_of(m), (int)m->size, MPI_CHAR, to, TAG_DATA, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-        return now() - start;
+        return ranks_now() - start;
     case SEND:
         send_message(m);
-        return now() - start;
+        return ranks_now() - start;
     case ISEND: {
         MPI_Isend(message_of(m), (int)m->size, MPI_CHAR, to, TAG_DATA, MPI_COMM_WORLD, &request);
-        double duration = now() - start;
+        double duration = ranks_now() - start;
         MPI_Wait(&request, MPI_STATUS_IGNORE);
         return duration;
     }
@@ -453,16 +312,16 @@ static double time_probe(const struct measurement *m, double *ret_vain) {
     if (m->operation == TEST)
         MPI_Irecv(message_of(m), (int)m->size, MPI_CHAR, from, TAG_DATA, MPI_COMM_WORLD, &request);
     for (bool vain = true; vain || !found; vain = false) {
-        double start = now();
+        double start = ranks_now();
         if (m->operation == TEST)
             MPI_Test(&request, &found, MPI_STATUS_IGNORE);
         else
             MPI_Iprobe(from, TAG_DATA, MPI_COMM_WORLD, &found, MPI_STATUS_IGNORE);
-        duration = now() - start;
+        duration = ranks_now() - start;
         if (!vain)
             continue;
         if (found)
-            die(1, "a message of rank %d was found before it was sent", from);
+            ranks_die(1, "a message of rank %d was found before it was sent", from);
         *ret_vain = duration;
         send_byte(from, TAG_READY);
     }
@@ -476,9 +335,9 @@ static double time_recv(const struct measurement *m) {
     receive_byte(from, TAG_BEHIND); /* was sent after the message */
     for (int found = 0; !found;)    /* but may have come by another way */
         MPI_Iprobe(from, TAG_DATA, MPI_COMM_WORLD, &found, MPI_STATUS_IGNORE);
-    double start = now();
+    double start = ranks_now();
     MPI_Recv(message_of(m), (int)m->size, MPI_CHAR, from, TAG_DATA, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-    return now() - start;
+    return ranks_now() - start;
 }
 
 /* TO's part; seconds where the operation is timed there. */
@@ -500,8 +359,8 @@ static double time_to(const struct measurement *m, size_t index, double *ret_vai
             MPI_Send(message_of(m), (int)m->size, MPI_CHAR, from, TAG_DATA, MPI_COMM_WORLD);
     }
     if (message_of(m)[0] != stamp_of(index) || message_of(m)[m->size - 1] != stamp_of(index))
-        die(1, "%s: a message of %ld bytes from rank %d did not arrive as it was sent",
-            operation_names[m->operation], m->size, from);
+        ranks_die(1, "%s: a message of %ld bytes from rank %d did not arrive as it was sent",
+                  operation_names[m->operation], m->size, from);
     return duration;
 }
 
@@ -514,7 +373,7 @@ static void measure(const struct measurement *list, size_t count, unsigned limit
         bool is_from = rank == pair->from, is_to = rank == pair->to;
         if (is_from || is_to) {
             meet(is_from ? pair->to : pair->from, away, limit);
-            double start = now() - begun;
+            double start = ranks_now() - begun;
             times[i].duration = is_from ? time_from(&list[i], i) : time_to(&list[i], i, &times[i].vain);
             times[i].start = times[i].duration > 0 ? start : 0;
         }
@@ -576,12 +435,14 @@ enum { ASYNCHRONOUS, DETACHED, THRESHOLDS };
 /* Of each the least size that is not sent so, by doubling and then by bisection; largest + 1 where there is
  * none. What one probe says of both is used for both. */
 static void search(int to, double thresholds[static THRESHOLDS]) {
-    long below[THRESHOLDS] = {0}, above[THRESHOLDS] = {options.largest + 1, options.largest + 1};
+    long below[THRESHOLDS] = {0}, above[THRESHOLDS] = {options.sizes.largest + 1, options.sizes.largest + 1};
     for (int i = 0; i < THRESHOLDS; i++) {
         while (above[i] - below[i] > 1) {
             long size = below[i] + (above[i] - below[i]) / 2;
-            if (above[i] > options.largest) /* nothing is known yet: large messages are dear */
-                size = below[i] == 0 ? 1 : below[i] <= options.largest / 2 ? 2 * below[i] : options.largest;
+            if (above[i] > options.sizes.largest) /* nothing is known yet: large messages are dear */
+                size = below[i] == 0                           ? 1
+                       : below[i] <= options.sizes.largest / 2 ? 2 * below[i]
+                                                               : options.sizes.largest;
             struct fate fate = probe(to, size);
             for (int j = 0; j < THRESHOLDS; j++) {
                 bool holds = j == DETACHED ? fate.complete : fate.intact;
@@ -666,41 +527,27 @@ static void print_list(const char *kind, const struct measurement *list, size_t 
 }
 
 static void print_places(void) {
-    char library[MPI_MAX_LIBRARY_VERSION_STRING];
-    int length;
-    MPI_Get_library_version(library, &length);
-    printf("library %.*s\n", (int)strcspn(library, "\n"), library);
-    for (int i = 0; i < ranks; i++)
-        printf("rank %d %s\n", i, names + i * MPI_MAX_PROCESSOR_NAME);
+    ranks_print_places();
     print_limits();
 }
 
 int main(int argc, char **argv) {
-    MPI_Init(&argc, &argv);
-    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-    MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+    ranks_begin(&argc, &argv, "point-to-point");
     parse_options(argc, argv);
     signal(SIGALRM, on_alarm);
     uint64_t state = (uint64_t)options.seed;
-    if (!options.given)
-        draw_sizes(&state);
-    MPI_Bcast(options.at, (int)options.sizes, MPI_LONG, 0, MPI_COMM_WORLD); /* nodes may differ in exp() */
-    char name[MPI_MAX_PROCESSOR_NAME] = "";
-    int length;
-    names = allocate((size_t)ranks, sizeof name);
-    MPI_Get_processor_name(name, &length);
-    MPI_Allgather(name, sizeof name, MPI_CHAR, names, sizeof name, MPI_CHAR, MPI_COMM_WORLD);
+    ranks_draw_sizes(&options.sizes, &state);
     size_t pair_count, count, warm_up_count;
     struct pair *pairs = choose_pairs(&pair_count);
     struct measurement *list = make_list(pairs, pair_count, &state, &count);
     struct measurement *warm_up = make_warm_up(pairs, pair_count, &warm_up_count);
     allocate_buffer(pairs, pair_count);
     size_t bytes = count * sizeof(struct times), warm_up_bytes = warm_up_count * sizeof(struct times);
-    struct times *times = allocate(1, bytes), *warm_up_times = allocate(1, warm_up_bytes);
-    double(*thresholds)[THRESHOLDS] = allocate(pair_count, sizeof *thresholds);
+    struct times *times = ranks_allocate(1, bytes), *warm_up_times = ranks_allocate(1, warm_up_bytes);
+    double(*thresholds)[THRESHOLDS] = ranks_allocate(pair_count, sizeof *thresholds);
 
     MPI_Barrier(MPI_COMM_WORLD);
-    begun = now();
+    begun = ranks_now();
     measure(warm_up, warm_up_count, PREFLIGHT_LIMIT, warm_up_times);
     if (options.only == OPERATIONS)
         find_thresholds(pairs, pair_count, thresholds);
@@ -716,7 +563,7 @@ int main(int argc, char **argv) {
             print_row("message", "Detached", &pairs[i], (long)thresholds[i][DETACHED], 0, 0, "");
         }
         print_list("message", list, count, times);
-        printf("measured %zu in %.3f s\n", count, now() - begun);
+        printf("measured %zu in %.3f s\n", count, ranks_now() - begun);
     }
     MPI_Finalize();
     return 0;

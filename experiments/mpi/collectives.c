@@ -1,0 +1,304 @@
+/*
+ * How long collective operations take, from the first rank's entry to the last one's exit, on a clock that
+ * all ranks share. All enter at a moment that was agreed on, instead of behind a barrier, whose own way of
+ * ending would be in the times; a rank that comes late marks the measurement (Round-Time of S. Hunold, A.
+ * Carpen-Amarie, "Reproducible MPI Benchmarking is Still Not as Easy as You Think", IEEE TPDS 2016). And
+ * whether a library is healthy: no operation may be slower than others that do the same (their "PGMPI",
+ * EuroMPI 2017).
+ */
+#include "global-clock.h"
+#include "ranks.h"
+
+#include <limits.h>
+#include <math.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { BCASTS = 20, CALLS_MAX = 2, QUARTILES_LEAST = 8 };
+static const double slack = 5;             /* times of the broadcast that tells when to start */
+static const double synchronize_every = 1; /* s */
+
+enum call { NONE, BARRIER, BCAST, REDUCE, ALLREDUCE, GATHER, SCATTER, ALLGATHER, ALLTOALL, REDUCE_SCATTER };
+
+/* Blocks are of the size; a part is a block's share of a rank. */
+enum unit { BLOCK, BLOCK_OF_EACH, PART };
+
+static const struct operation {
+    const char *name;
+    struct {
+        enum call call;
+        enum unit unit;
+    } calls[CALLS_MAX];
+} operations[] = {
+    {"Barrier", {{BARRIER, BLOCK}}},
+    {"Bcast", {{BCAST, BLOCK}}},
+    {"Reduce", {{REDUCE, BLOCK}}},
+    {"Allreduce", {{ALLREDUCE, BLOCK}}},
+    {"Gather", {{GATHER, BLOCK}}},
+    {"Scatter", {{SCATTER, BLOCK}}},
+    {"Allgather", {{ALLGATHER, BLOCK}}},
+    {"Alltoall", {{ALLTOALL, BLOCK}}},
+    {"Reduce_scatter", {{REDUCE_SCATTER, BLOCK}}},
+    {"Reduce+Bcast", {{REDUCE, BLOCK}, {BCAST, BLOCK}}},
+    {"Gather+Bcast", {{GATHER, BLOCK}, {BCAST, BLOCK_OF_EACH}}},
+    {"Reduce+Scatter", {{REDUCE, BLOCK_OF_EACH}, {SCATTER, BLOCK}}},
+    {"Scatter+Allgather", {{SCATTER, PART}, {ALLGATHER, PART}}},
+    {"Bcast-of-all", {{BCAST, BLOCK_OF_EACH}}},
+};
+enum { OPERATIONS = sizeof operations / sizeof *operations };
+
+/* The first is not slower than the second, which does the same or more. */
+static const char *const guidelines[][2] = {
+    {"Allreduce", "Reduce+Bcast"},  {"Allgather", "Gather+Bcast"}, {"Reduce_scatter", "Reduce+Scatter"},
+    {"Bcast", "Scatter+Allgather"}, {"Scatter", "Bcast-of-all"},   {"Gather", "Allgather"},
+    {"Reduce", "Allreduce"},        {"Allgather", "Alltoall"},
+};
+enum { GUIDELINES = sizeof guidelines / sizeof *guidelines };
+
+static const char usage[] =
+    "usage: mpirun -n RANKS collectives [OPTIONS]\n"
+    "  --sizes N          how many sizes, evenly spread over their logarithm and drawn from the seed (8)\n"
+    "  --at A,B,...       these sizes instead, ascending\n"
+    "  --largest BYTES    the largest block, at most 2147483647 (1000000)\n"
+    "  --repetitions N    of each operation and size, at most (50)\n"
+    "  --slot MS          that an operation and size have, at most, in ms (500)\n"
+    "  --seed N           of sizes and order (1)\n";
+
+/* What rank 0 says to all. */
+struct command {
+    enum { START, SYNCHRONIZE, NEXT } kind;
+    double at; /* START: when, on the global clock */
+};
+
+struct pair {
+    int operation;
+    long size;
+};
+
+/* Of one measurement, on this rank: local clock, then the global one; then of all ranks. */
+struct times {
+    double entry, exit, late; /* s; late: how much after the agreed moment */
+};
+
+static struct ranks_sizes sizes = {.count = 8, .largest = 1000000};
+static long repetitions = 50, slot = 500, seed = 1;
+static char *sent, *received;
+static struct times *times;
+static int *pair_of; /* of each measurement */
+static size_t measured;
+
+static void parse(int argc, char **argv) {
+    const struct ranks_option options[] = {{"repetitions", &repetitions, 1, RANKS_LINES_MAX, NULL},
+                                           {"slot", &slot, 1, 3600000, NULL},
+                                           {"seed", &seed, 0, LONG_MAX, NULL},
+                                           {NULL, NULL, 0, 0, NULL}};
+    ranks_parse(argc, argv, options, &sizes, usage);
+    if (ranks < 2)
+        ranks_die(2, "there is %d rank; expected at least 2", ranks);
+    if ((double)OPERATIONS * (double)sizes.count * (double)repetitions > RANKS_LINES_MAX)
+        ranks_die(2, "more than %d lines would be printed: fewer sizes or repetitions", (int)RANKS_LINES_MAX);
+    if ((double)sizes.largest * ranks > INT_MAX)
+        ranks_die(2, "blocks of %ld bytes from %d ranks are more than the 2147483647 bytes of a call",
+                  sizes.largest, ranks);
+}
+
+/* ---- The calls */
+
+static int bytes_of(enum unit unit, long size) {
+    return (int)(unit == BLOCK ? size : unit == BLOCK_OF_EACH ? size * ranks : (size + ranks - 1) / ranks);
+}
+
+static void make_call(enum call call, int bytes) {
+    MPI_Comm all = MPI_COMM_WORLD;
+    switch (call) {
+    case NONE:
+        break;
+    case BARRIER:
+        MPI_Barrier(all);
+        break;
+    case BCAST:
+        MPI_Bcast(sent, bytes, MPI_BYTE, 0, all);
+        break;
+    case REDUCE:
+        MPI_Reduce(sent, received, bytes, MPI_BYTE, MPI_BXOR, 0, all);
+        break;
+    case ALLREDUCE:
+        MPI_Allreduce(sent, received, bytes, MPI_BYTE, MPI_BXOR, all);
+        break;
+    case GATHER:
+        MPI_Gather(sent, bytes, MPI_BYTE, received, bytes, MPI_BYTE, 0, all);
+        break;
+    case SCATTER:
+        MPI_Scatter(sent, bytes, MPI_BYTE, received, bytes, MPI_BYTE, 0, all);
+        break;
+    case ALLGATHER:
+        MPI_Allgather(sent, bytes, MPI_BYTE, received, bytes, MPI_BYTE, all);
+        break;
+    case ALLTOALL:
+        MPI_Alltoall(sent, bytes, MPI_BYTE, received, bytes, MPI_BYTE, all);
+        break;
+    case REDUCE_SCATTER:
+        MPI_Reduce_scatter_block(sent, received, bytes, MPI_BYTE, MPI_BXOR, all);
+        break;
+    }
+}
+
+static void operate(const struct pair *pair) {
+    for (int i = 0; i < CALLS_MAX; i++)
+        make_call(operations[pair->operation].calls[i].call,
+                  bytes_of(operations[pair->operation].calls[i].unit, pair->size));
+}
+
+/* ---- One operation and size for its slot */
+
+static void measure_one(int pair_number, const struct pair *pair, double start) {
+    struct times *one = &times[measured];
+    pair_of[measured++] = pair_number;
+    const double at = local_clock_of(start);
+    one->entry = ranks_now();
+    one->late = one->entry - at;
+    while (one->entry < at)
+        one->entry = ranks_now();
+    operate(pair);
+    one->exit = ranks_now();
+}
+
+/* The slowest rank's time of a broadcast: how long it takes until all know the next start. */
+static double time_of_bcast(void) {
+    double begun, longest = 0;
+    MPI_Barrier(MPI_COMM_WORLD);
+    begun = ranks_now();
+    for (int i = 0; i < BCASTS; i++) {
+        struct command command = {NEXT, 0};
+        MPI_Bcast(&command, sizeof command, MPI_BYTE, 0, MPI_COMM_WORLD);
+        MPI_Barrier(MPI_COMM_WORLD);
+    }
+    longest = (ranks_now() - begun) / BCASTS;
+    MPI_Allreduce(MPI_IN_PLACE, &longest, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
+    return longest;
+}
+
+/* Rank 0 decides for all, and says so by a broadcast. */
+static struct command decide(double slot_begun, long done, double *synchronized, double bcast) {
+    double now = ranks_now();
+    if (done >= repetitions || now - slot_begun > 1e-3 * (double)slot)
+        return (struct command){NEXT, 0};
+    if (now - *synchronized > synchronize_every) {
+        *synchronized = now;
+        return (struct command){SYNCHRONIZE, 0};
+    }
+    return (struct command){START, now + slack * bcast};
+}
+
+static void measure_pair(int number, const struct pair *pair, double *synchronized, double bcast) {
+    double begun = ranks_now();
+    operate(pair); /* connections and pages */
+    for (long done = 0;;) {
+        struct command command = decide(begun, done, synchronized, bcast);
+        MPI_Bcast(&command, sizeof command, MPI_BYTE, 0, MPI_COMM_WORLD);
+        if (command.kind == NEXT)
+            return;
+        if (command.kind == SYNCHRONIZE) {
+            global_clock_synchronize();
+            continue;
+        }
+        measure_one(number, pair, command.at);
+        done++;
+    }
+}
+
+/* To the global clock; then rank 0 has the first entry, the last exit and the latest rank of each. */
+static void gather_times(void) {
+    double *ends = ranks_allocate(3 * measured, sizeof *ends);
+    for (size_t i = 0; i < measured; i++) {
+        ends[3 * i] = -global_clock_of(times[i].entry);
+        ends[3 * i + 1] = global_clock_of(times[i].exit);
+        ends[3 * i + 2] = times[i].late;
+    }
+    MPI_Reduce(rank == 0 ? MPI_IN_PLACE : ends, ends, (int)(3 * measured), MPI_DOUBLE, MPI_MAX, 0,
+               MPI_COMM_WORLD);
+    for (size_t i = 0; i < measured; i++)
+        times[i] = (struct times){-ends[3 * i], ends[3 * i + 1], ends[3 * i + 2]};
+    free(ends);
+}
+
+/* ---- What rank 0 prints */
+
+static int compare(const void *a, const void *b) {
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+/* The quartiles of the durations of an operation and size, of those in which nobody was late; false: there
+ * are none. */
+static bool find_quartiles(const char *name, long size, const struct pair *pairs,
+                           double quartiles[static 3]) {
+    double *durations = ranks_allocate(measured, sizeof *durations);
+    size_t count = 0;
+    for (size_t i = 0; i < measured; i++) {
+        const struct pair *pair = &pairs[pair_of[i]];
+        if (times[i].late <= 0 && pair->size == size && strcmp(operations[pair->operation].name, name) == 0)
+            durations[count++] = times[i].exit - times[i].entry;
+    }
+    qsort(durations, count, sizeof *durations, compare);
+    for (size_t q = 1; count > 0 && q <= 3; q++)
+        quartiles[q - 1] = durations[(count - 1) * q / 4];
+    free(durations);
+    return count;
+}
+
+/* Slower beyond doubt: its faster quarter begins where the slower quarter of the others is. */
+static int print_guidelines(const struct pair *pairs) {
+    int broken = 0;
+    for (size_t g = 0; g < GUIDELINES; g++)
+        for (long s = 0; s < sizes.count; s++) {
+            double left[3] = {0}, right[3] = {0};
+            size_t count = find_quartiles(guidelines[g][0], sizes.at[s], pairs, left),
+                   others = find_quartiles(guidelines[g][1], sizes.at[s], pairs, right);
+            bool known = count >= QUARTILES_LEAST && others >= QUARTILES_LEAST, slower = left[0] > right[2];
+            broken += known && slower;
+            printf("guideline %s %s %ld %.9f %.9f %s\n", guidelines[g][0], guidelines[g][1], sizes.at[s],
+                   left[1], right[1],
+                   !known   ? "unknown"
+                   : slower ? "broken"
+                            : "kept");
+        }
+    return broken;
+}
+
+int main(int argc, char **argv) {
+    ranks_begin(&argc, &argv, "collectives");
+    parse(argc, argv);
+    uint64_t state = (uint64_t)seed;
+    ranks_draw_sizes(&sizes, &state);
+    sent = ranks_allocate_buffer((size_t)sizes.largest * (size_t)ranks);
+    received = ranks_allocate_buffer((size_t)sizes.largest * (size_t)ranks);
+    size_t count = OPERATIONS * (size_t)sizes.count, most = count * (size_t)repetitions;
+    struct pair *pairs = ranks_allocate(count, sizeof *pairs);
+    for (size_t i = 0; i < count; i++)
+        pairs[i] = (struct pair){(int)(i % OPERATIONS), sizes.at[i / OPERATIONS]};
+    ranks_shuffle(pairs, count, sizeof *pairs, &state);
+    times = ranks_allocate(most, sizeof *times);
+    pair_of = ranks_allocate(most, sizeof *pair_of);
+
+    double bcast = time_of_bcast(), met = ranks_now(), synchronized = met;
+    global_clock_begin();
+    for (size_t i = 0; i < count; i++)
+        measure_pair((int)i, &pairs[i], &synchronized, bcast);
+    global_clock_synchronize();
+    gather_times();
+    if (rank == 0) {
+        ranks_print_places();
+        for (size_t i = 0; i < measured; i++)
+            printf("collective %s %ld %.9f %.9f %d\n", operations[pairs[pair_of[i]].operation].name,
+                   pairs[pair_of[i]].size, times[i].entry - met, times[i].exit - times[i].entry,
+                   times[i].late > 0);
+        printf("guidelines broken %d\n", print_guidelines(pairs));
+        printf("measured %zu in %.3f s\n", measured, ranks_now() - met);
+    }
+    global_clock_print(met);
+    MPI_Finalize();
+    return 0;
+}

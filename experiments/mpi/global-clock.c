@@ -1,0 +1,111 @@
+#include "global-clock.h"
+
+#include "ranks.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { EXCHANGES = 20, TAG_CLOCK };
+
+/* Of a node: its clock minus rank 0's, as of a time of its own clock; the error is half the fastest exchange.
+ */
+struct point {
+    double at, offset, error;
+};
+
+static struct point *points; /* of this rank's node */
+static int count, leaders, leader = -1;
+static MPI_Comm node, between; /* between: the nodes' first ranks; MPI_COMM_NULL elsewhere */
+
+void global_clock_begin(void) {
+    int local;
+    MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, rank, MPI_INFO_NULL, &node);
+    MPI_Comm_rank(node, &local);
+    MPI_Comm_split(MPI_COMM_WORLD, local == 0 ? 0 : MPI_UNDEFINED, rank, &between);
+    if (local == 0) {
+        MPI_Comm_rank(between, &leader);
+        MPI_Comm_size(between, &leaders);
+    }
+    points = ranks_allocate(GLOBAL_CLOCK_POINTS_MAX, sizeof *points);
+    global_clock_synchronize();
+}
+
+/* Rank 0 asks what time it is there; half of the fastest answer's way bounds the error. */
+static struct point ask(int other) {
+    struct point best = {.error = 1e300};
+    for (int i = 0; i < EXCHANGES; i++) {
+        double there, before = ranks_now();
+        MPI_Send(NULL, 0, MPI_DOUBLE, other, TAG_CLOCK, between);
+        MPI_Recv(&there, 1, MPI_DOUBLE, other, TAG_CLOCK, between, MPI_STATUS_IGNORE);
+        double after = ranks_now(), error = (after - before) / 2;
+        if (error < best.error)
+            best = (struct point){there, there - (before + after) / 2, error};
+    }
+    MPI_Send(&best, 3, MPI_DOUBLE, other, TAG_CLOCK, between);
+    return best;
+}
+
+static void answer(struct point *ret) {
+    for (int i = 0; i < EXCHANGES; i++) {
+        MPI_Recv(NULL, 0, MPI_DOUBLE, 0, TAG_CLOCK, between, MPI_STATUS_IGNORE);
+        double here = ranks_now();
+        MPI_Send(&here, 1, MPI_DOUBLE, 0, TAG_CLOCK, between);
+    }
+    MPI_Recv(ret, 3, MPI_DOUBLE, 0, TAG_CLOCK, between, MPI_STATUS_IGNORE);
+}
+
+void global_clock_synchronize(void) {
+    struct point *point = &points[count];
+    if (count == GLOBAL_CLOCK_POINTS_MAX)
+        return; /* the last interval is a long one */
+    if (leader == 0) {
+        *point = (struct point){.at = ranks_now()};
+        for (int other = 1; other < leaders; other++)
+            (void)ask(other);
+    } else if (leader > 0) {
+        answer(point);
+    }
+    MPI_Bcast(point, 3, MPI_DOUBLE, 0, node);
+    count++;
+}
+
+/* The offset at a time of this node's clock. */
+static double offset_at(double local) {
+    int behind = 0;
+    while (behind < count && points[behind].at <= local)
+        behind++;
+    if (behind == 0)
+        return points[0].offset;
+    const struct point *before = &points[behind - 1];
+    if (behind == count)
+        return before->offset;
+    double share = (local - before->at) / (points[behind].at - before->at);
+    return before->offset + share * (points[behind].offset - before->offset);
+}
+
+double global_clock_of(double local) {
+    return local - offset_at(local);
+}
+
+double local_clock_of(double global) {
+    return global + points[count - 1].offset;
+}
+
+void global_clock_print(double since) {
+    if (leader < 0)
+        return;
+    const int numbers = count * 3;
+    struct point *all = ranks_allocate((size_t)leaders * (size_t)count, sizeof *all);
+    char *names = ranks_allocate((size_t)leaders, MPI_MAX_PROCESSOR_NAME);
+    MPI_Gather(points, numbers, MPI_DOUBLE, all, numbers, MPI_DOUBLE, 0, between);
+    MPI_Gather(rank_names + rank * MPI_MAX_PROCESSOR_NAME, MPI_MAX_PROCESSOR_NAME, MPI_CHAR, names,
+               MPI_MAX_PROCESSOR_NAME, MPI_CHAR, 0, between);
+    for (int l = 0; leader == 0 && l < leaders; l++)
+        for (int i = 0; i < count; i++) {
+            const struct point *point = &all[l * count + i];
+            printf("clock %s %.9f %.9f %.9f\n", names + l * MPI_MAX_PROCESSOR_NAME,
+                   point->at - point->offset - since, point->offset, point->error);
+        }
+    free(all);
+    free(names);
+}
