@@ -16,8 +16,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { BCASTS = 20, CALLS_MAX = 2, QUARTILES_LEAST = 8 };
-static const double slack = 5;             /* times of the broadcast that tells when to start */
+enum { BCASTS = 20, CALLS_MAX = 2, QUARTILES_LEAST = 8, TRIES = 4 };
+/* How long before it all are told when to start: times of a broadcast; twice that whenever a rank was late.
+ */
+static const double slack_least = 5, slack_most = 100000;
 static const double synchronize_every = 1; /* s */
 
 enum call { NONE, BARRIER, BCAST, REDUCE, ALLREDUCE, GATHER, SCATTER, ALLGATHER, ALLTOALL, REDUCE_SCATTER };
@@ -97,7 +99,7 @@ static void parse(int argc, char **argv) {
     ranks_parse(argc, argv, options, &sizes, usage);
     if (ranks < 2)
         ranks_die(2, "there is %d rank; expected at least 2", ranks);
-    if ((double)OPERATIONS * (double)sizes.count * (double)repetitions > RANKS_LINES_MAX)
+    if (TRIES * (double)OPERATIONS * (double)sizes.count * (double)repetitions > RANKS_LINES_MAX)
         ranks_die(2, "more than %d lines would be printed: fewer sizes or repetitions", (int)RANKS_LINES_MAX);
     if ((double)sizes.largest * ranks > INT_MAX)
         ranks_die(2, "blocks of %ld bytes from %d ranks are more than the 2147483647 bytes of a call",
@@ -153,7 +155,8 @@ static void operate(const struct pair *pair) {
 
 /* ---- One operation and size for its slot */
 
-static void measure_one(int pair_number, const struct pair *pair, double start) {
+/* By how much the latest rank was late, at rank 0. */
+static double measure_one(int pair_number, const struct pair *pair, double start) {
     struct times *one = &times[measured];
     pair_of[measured++] = pair_number;
     const double at = local_clock_of(start);
@@ -163,6 +166,9 @@ static void measure_one(int pair_number, const struct pair *pair, double start) 
         one->entry = ranks_now();
     operate(pair);
     one->exit = ranks_now();
+    double late = one->late;
+    MPI_Reduce(&one->late, &late, 1, MPI_DOUBLE, MPI_MAX, 0, MPI_COMM_WORLD);
+    return late;
 }
 
 /* The slowest rank's time of a broadcast: how long it takes until all know the next start. */
@@ -181,22 +187,24 @@ static double time_of_bcast(void) {
 }
 
 /* Rank 0 decides for all, and says so by a broadcast. */
-static struct command decide(double slot_begun, long done, double *synchronized, double bcast) {
+static struct command decide(double slot_begun, bool enough, double *synchronized, double ahead) {
     double now = ranks_now();
-    if (done >= repetitions || now - slot_begun > 1e-3 * (double)slot)
+    if (enough || now - slot_begun > 1e-3 * (double)slot)
         return (struct command){NEXT, 0};
     if (now - *synchronized > synchronize_every) {
         *synchronized = now;
         return (struct command){SYNCHRONIZE, 0};
     }
-    return (struct command){START, now + slack * bcast};
+    return (struct command){START, now + ahead};
 }
 
+/* Late ones are measured again, with more time to come. */
 static void measure_pair(int number, const struct pair *pair, double *synchronized, double bcast) {
-    double begun = ranks_now();
+    double begun = ranks_now(), slack = slack_least;
     operate(pair); /* connections and pages */
-    for (long done = 0;;) {
-        struct command command = decide(begun, done, synchronized, bcast);
+    for (long done = 0, tries = 0;;) {
+        struct command command =
+            decide(begun, done >= repetitions || tries >= TRIES * repetitions, synchronized, slack * bcast);
         MPI_Bcast(&command, sizeof command, MPI_BYTE, 0, MPI_COMM_WORLD);
         if (command.kind == NEXT)
             return;
@@ -204,8 +212,10 @@ static void measure_pair(int number, const struct pair *pair, double *synchroniz
             global_clock_synchronize();
             continue;
         }
-        measure_one(number, pair, command.at);
-        done++;
+        bool late = measure_one(number, pair, command.at) > 0;
+        slack = late ? fmin(2 * slack, slack_most) : fmax(0.9 * slack, slack_least);
+        done += !late;
+        tries++;
     }
 }
 
@@ -233,7 +243,7 @@ static int compare(const void *a, const void *b) {
 
 /* The quartiles of the durations of an operation and size, of those in which nobody was late; false: there
  * are none. */
-static bool find_quartiles(const char *name, long size, const struct pair *pairs,
+static size_t find_quartiles(const char *name, long size, const struct pair *pairs,
                            double quartiles[static 3]) {
     double *durations = ranks_allocate(measured, sizeof *durations);
     size_t count = 0;
@@ -275,7 +285,7 @@ int main(int argc, char **argv) {
     ranks_draw_sizes(&sizes, &state);
     sent = ranks_allocate_buffer((size_t)sizes.largest * (size_t)ranks);
     received = ranks_allocate_buffer((size_t)sizes.largest * (size_t)ranks);
-    size_t count = OPERATIONS * (size_t)sizes.count, most = count * (size_t)repetitions;
+    size_t count = OPERATIONS * (size_t)sizes.count, most = TRIES * count * (size_t)repetitions;
     struct pair *pairs = ranks_allocate(count, sizeof *pairs);
     for (size_t i = 0; i < count; i++)
         pairs[i] = (struct pair){(int)(i % OPERATIONS), sizes.at[i / OPERATIONS]};

@@ -5,14 +5,14 @@
 . "$(dirname "$0")/../tap.sh"
 . "$ASSAY_SOURCE/tests/test-bed/test-bed.sh"
 command -v mpicc.openmpi >"$scratch/which" || plan_skip "no OpenMPI here (libopenmpi-dev)"
-source=$ASSAY_SOURCE/experiments/mpi-point-to-point/point-to-point.c
+source=("$ASSAY_SOURCE"/experiments/mpi/{point-to-point,ranks}.c)
 cd "$scratch" || exit 1
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1
 open_mpi() { mpirun.openmpi --bind-to none --mca pml ob1 -n 2 "$@"; }
 messages() { sed -n "s/^message $1 //p" "${2:-out}"; } # pair from to size start duration found
 thresholds() { awk '$2 == "Asynchronous" || $2 == "Detached" { print $3, $2, $6 }' "${1:-out}"; }
 
-check "it builds with OpenMPI" mpicc.openmpi -O2 -Wall -Wextra -Werror -o point-to-point "$source" -lm -ldl
+check "it builds with OpenMPI" mpicc.openmpi -O2 -Wall -Wextra -Werror -o point-to-point "${source[@]}" -lm -ldl
 
 # ---- The list ----
 small="--sizes 12 --largest 8388608 --repetitions 3 --wtime-calls 100"
@@ -97,7 +97,7 @@ refuse "more sizes than there are" 2 "there are no 12 different sizes up to 10 b
 refuse "more than an engine keeps" 2 "240030 lines would be printed, more than 150000" open_mpi ./point-to-point --sizes 1000 --repetitions 30
 
 # ---- MPICH ----
-if command -v mpicc.mpich >which && mpicc.mpich -O2 -Wall -Wextra -Werror -o point-to-point-mpich "$source" -lm -ldl; then
+if command -v mpicc.mpich >which && mpicc.mpich -O2 -Wall -Wextra -Werror -o point-to-point-mpich "${source[@]}" -lm -ldl; then
     # shellcheck disable=SC2086
     check "two ranks of MPICH" mpirun.mpich -n 2 ./point-to-point-mpich $small
     report $(list .out | cmp - first >&2; echo $?) "measure the same in the same order"
