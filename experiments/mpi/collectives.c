@@ -11,6 +11,7 @@
 
 #include <limits.h>
 #include <math.h>
+#include <mpi.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -241,10 +242,10 @@ static int compare(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-/* The quartiles of the durations of an operation and size, of those in which nobody was late; false: there
- * are none. */
+/* The quartiles of the durations of an operation and size, of those in which nobody was late; how
+ * many those are. */
 static size_t find_quartiles(const char *name, long size, const struct pair *pairs,
-                           double quartiles[static 3]) {
+                             double quartiles[static 3]) {
     double *durations = ranks_allocate(measured, sizeof *durations);
     size_t count = 0;
     for (size_t i = 0; i < measured; i++) {

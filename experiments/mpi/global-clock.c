@@ -2,6 +2,7 @@
 
 #include "ranks.h"
 
+#include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
 

@@ -5,8 +5,8 @@
  * of a clock is in a duration. After S. Hunold and A. Carpen-Amarie, "Hierarchical Clock Synchronization in
  * MPI", IEEE Cluster 2018, and their ReproMPI.
  */
-#ifndef MPI_GLOBAL_CLOCK_H
-#define MPI_GLOBAL_CLOCK_H
+#ifndef ASSAY_MPI_GLOBAL_CLOCK_H
+#define ASSAY_MPI_GLOBAL_CLOCK_H
 
 enum { GLOBAL_CLOCK_POINTS_MAX = 4096 };
 

@@ -8,6 +8,7 @@
 #include "ranks.h"
 
 #include <limits.h>
+#include <mpi.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>

@@ -4,14 +4,13 @@
  *
  * Exit codes: 0 done, 1 the system or MPI failed, 2 an option is wrong. A rank that fails aborts the job.
  */
-#ifndef MPI_RANKS_H
-#define MPI_RANKS_H
+#ifndef ASSAY_MPI_RANKS_H
+#define ASSAY_MPI_RANKS_H
 
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
 
-#include <mpi.h>
 #include <stddef.h>
 #include <stdint.h>
 

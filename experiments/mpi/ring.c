@@ -6,6 +6,7 @@
 #include "ranks.h"
 
 #include <limits.h>
+#include <mpi.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>

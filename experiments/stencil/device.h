@@ -3,8 +3,8 @@
  * There are two fields: one is read while the other is written. Times are in seconds. What fails ends the
  * program, by device_fail() of the caller.
  */
-#ifndef STENCIL_DEVICE_H
-#define STENCIL_DEVICE_H
+#ifndef ASSAY_STENCIL_DEVICE_H
+#define ASSAY_STENCIL_DEVICE_H
 
 #include "field.h"
 

@@ -3,8 +3,8 @@
  * for CUDA. Equations (6) to (8) of T. Shimokawabe, T. Aoki, N. Onodera, "Scalability model for multi-GPU
  * computation of stencil applications using regular structured meshes with explicit time integration".
  */
-#ifndef STENCIL_FIELD_H
-#define STENCIL_FIELD_H
+#ifndef ASSAY_STENCIL_FIELD_H
+#define ASSAY_STENCIL_FIELD_H
 
 #include <stddef.h>
 

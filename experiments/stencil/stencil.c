@@ -76,13 +76,14 @@ static const int velocities[][3] = {
 #undef VELOCITY
 };
 
-/* Rough in all directions, so that a value in a wrong place shows. Point of the whole mesh. */
+/* Rough in all directions, so that a value in a wrong place shows, and with velocities whose squares do.
+ * Point of the whole mesh. */
 static float initial_value(enum problem problem, int value, int x, int y, int z) {
     uint64_t bits = ((uint64_t)value << 60 ^ (uint64_t)x << 40 ^ (uint64_t)y << 20 ^ (uint64_t)z) + 1;
     bits *= 0x9e3779b97f4a7c15u;
     bits = (bits ^ bits >> 31) * 0xbf58476d1ce4e5b9u;
     float rough = (float)(bits >> 40) / (float)(1 << 24);
-    return (problem == LBM ? weights[value] : 1) * (1 + 0.05f * rough);
+    return (problem == LBM ? weights[value] : 1) * (1 + 0.5f * rough);
 }
 
 /* ---- The halos */
