@@ -11,7 +11,7 @@
 #ifdef __CUDACC__
 #define STENCIL_POINT static __host__ __device__ __forceinline__
 #else
-#define STENCIL_POINT static inline
+#define STENCIL_POINT static inline __attribute__((always_inline)) /* or no loop over it is vectorized */
 #endif
 
 /* The discrete velocities of D3Q19: number, components, weight. */
