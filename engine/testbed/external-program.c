@@ -234,15 +234,18 @@ int external_program_start(struct external_program *program, struct failure *fai
     return r;
 }
 
-int external_program_ask(struct external_program *program, const char *what, cJSON *members,
-                         int64_t patience_ns, struct document **ret_answer, struct failure *failure) {
-    cleanup(json_cleanup) cJSON *request = members;
+int external_program_ask(struct external_program *program, const char *what, const char *name,
+                         const cJSON *request, int64_t patience_ns, struct document **ret_answer,
+                         struct failure *failure) {
+    cleanup(json_cleanup) cJSON *whole = cJSON_CreateObject();
     cleanup(text_clear) struct text line;
     struct document *answer = NULL;
     text_init(&line, EXTERNAL_LINE_MAX);
-    json_add_int64(request, "id", program->id + 1);
-    json_add_string(request, "do", what);
-    if (json_print(request, false, &line) < 0 || text_append_character(&line, '\n') < 0)
+    json_add_int64(whole, "id", program->id + 1);
+    json_add_string(whole, "do", what);
+    json_add_string(whole, "name", name);
+    cJSON_AddItemToObject(whole, "request", cJSON_Duplicate(request, true));
+    if (json_print(whole, false, &line) < 0 || text_append_character(&line, '\n') < 0)
         return failure_set(failure, -EFBIG, "the request to %s is too long", external_program_name(program));
     int r = external_program_start(program, failure);
     if (r < 0)

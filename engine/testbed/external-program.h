@@ -44,12 +44,13 @@ const char *external_program_name(const struct external_program *program);
 
 /* Starts it, unless it is there and owes no answer, and greets it. */
 int external_program_start(struct external_program *program, struct failure *failure);
-/* Asks it to DO something and waits for the answer while the loop turns; MEMBERS are those of the request,
- * taken over. It is started before, where need be. PATIENCE_NS instead of ANSWER_NS; 0: as long as it takes;
- * negative: ANSWER_NS. *RET_ANSWER, the caller's, has a mapping as its root.
- * -EREMOTEIO when it answered that it cannot, which says why; -EINTR when the loop was stopped, -ETIMEDOUT;
- * -EPIPE when it ended, -EBADMSG when it printed what is no answer. */
-int external_program_ask(struct external_program *program, const char *what, cJSON *members,
-                         int64_t patience_ns, struct document **ret_answer, struct failure *failure);
+/* Sends {"id": N, "do": WHAT, "name": NAME, "request": REQUEST} and waits for the answer while the loop
+ * turns. It is started before, where need be. PATIENCE_NS instead of ANSWER_NS; 0: as long as it takes;
+ * negative: ANSWER_NS. *RET_ANSWER, the caller's, has a mapping as its root. -EREMOTEIO when it answered that
+ * it cannot, which says why; -EINTR when the loop was stopped, -ETIMEDOUT; -EPIPE when it ended, -EBADMSG or
+ * -EMSGSIZE when it printed what is no answer. */
+int external_program_ask(struct external_program *program, const char *what, const char *name,
+                         const cJSON *request, int64_t patience_ns, struct document **ret_answer,
+                         struct failure *failure);
 
 #endif

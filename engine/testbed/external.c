@@ -13,8 +13,6 @@
 
 #include <errno.h>
 #include <math.h>
-#include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -143,51 +141,41 @@ static void resolve(const struct testbed_settings *settings, cJSON *object) {
 /* ---- What the program says -------------------------------------------------------------------------------
  */
 
-static void report(const struct testbed *testbed, const char *format, ...)
-    __attribute__((format(printf, 2, 3)));
+/* HEAR is the run's; SENTENCE is freed. */
+static void say(const struct testbed *testbed, void (*hear)(void *context, const char *sentence),
+                char *sentence) {
+    if (hear)
+        hear(testbed->request.report_context, sentence);
+    free(sentence);
+}
 
-static void report(const struct testbed *testbed, const char *format, ...) {
-    char sentence[FAILURE_TEXT_SIZE];
-    va_list arguments;
-    if (!testbed->request.report)
-        return;
-    va_start(arguments, format);
-    vsnprintf(sentence, sizeof sentence, format, arguments);
-    va_end(arguments);
-    testbed->request.report(testbed->request.report_context, sentence);
+static const char *name_of(const struct testbed *testbed) {
+    return external_program_name(testbed->program);
 }
 
 static void on_note(void *context, const char *sentence) {
     const struct testbed *testbed = context;
-    report(testbed, "%s: %s", external_program_name(testbed->program), sentence);
+    say(testbed, testbed->request.report, xformat("%s: %s", name_of(testbed), sentence));
 }
 
 static void on_log(void *context, const char *line) {
     const struct testbed *testbed = context;
-    cleanup_free char *sentence = xformat("%s: %s", external_program_name(testbed->program), line);
-    if (testbed->request.log)
-        testbed->request.log(testbed->request.report_context, sentence);
+    say(testbed, testbed->request.log, xformat("%s: %s", name_of(testbed), line));
 }
 
 /* Before the nodes are there, the answer to the request for them says what has become of it. */
 static void on_over(void *context, const char *sentence) {
     struct testbed *testbed = context;
-    cleanup_free char *whole = xformat("reservation %s of %s is over: %s", testbed->id,
-                                       external_program_name(testbed->program), sentence);
-    if (!testbed->access || testbed->is_over || !testbed->request.over) {
-        report(testbed, "%s", whole);
-        return;
-    }
-    testbed->is_over = true;
-    testbed->request.over(testbed->request.report_context, whole);
+    bool is_news = testbed->access && !testbed->is_over;
+    testbed->is_over |= is_news;
+    say(testbed, is_news ? testbed->request.over : testbed->request.report,
+        xformat("reservation %s of %s is over: %s", testbed->id, name_of(testbed), sentence));
 }
 
 static int ask(struct testbed *testbed, const char *what, int64_t patience_ns, struct document **ret,
                struct failure *failure) {
-    cJSON *members = cJSON_CreateObject();
-    json_add_string(members, "name", testbed->name);
-    cJSON_AddItemToObject(members, "request", cJSON_Duplicate(testbed->settings->request, true));
-    return external_program_ask(testbed->program, what, members, patience_ns, ret, failure);
+    return external_program_ask(testbed->program, what, testbed->name, testbed->settings->request,
+                                patience_ns, ret, failure);
 }
 
 /* ---- Reserving -------------------------------------------------------------------------------------------
@@ -330,8 +318,9 @@ static int reclaim(const struct testbed_settings *settings, const struct testbed
     bool had;
     int r = give_back(testbed, &had, failure);
     if (r == 0)
-        report(testbed, had ? "%s has given reservation '%s' back" : "%s has no reservation '%s'",
-               external_program_name(testbed->program), testbed->name);
+        say(testbed, request->report,
+            xformat(had ? "%s has given reservation %s back" : "%s has no reservation %s", name_of(testbed),
+                    testbed->name));
     return r;
 }
 

@@ -4,6 +4,7 @@
  *     testbed: local
  *     testbed: {hosts: 'dahu-[1-32].grenoble', user: root}     the key that names the backend, and others
  *     testbed: {slurm: {nodes: 4, walltime: 2h}}
+ *     testbed: {external: {program: ./pool}}
  *
  * A backend binds its own part of a campaign, reserves nodes and, for each, makes the transport over which an
  * agent is spoken to. Reserving and releasing may talk to the outside world; everything else about a node
