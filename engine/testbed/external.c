@@ -17,7 +17,12 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { ANSWER_DEFAULT = 300, ANSWER_MAX = 86400, WAIT_MAX = 366 * 86400 }; /* seconds */
+enum {
+    ANSWER_DEFAULT = 300,
+    ANSWER_MAX = 86400,
+    WAIT_MAX = 366 * 86400 /* seconds */,
+    ID_MAX = 200 /* bytes */
+};
 
 struct testbed_settings {
     struct external_settings {
@@ -225,7 +230,7 @@ static int reserve(const struct testbed_settings *settings, const struct testbed
     const struct document_node *id = r == 0 ? document_get(answer->root, "reservation") : NULL;
     if (id && id->text) {
         free(testbed->id);
-        testbed->id = xstrdup(id->text);
+        testbed->id = xformat("%.*s", ID_MAX, id->text);
     }
     document_free(answer);
     *ret = take_pointer(testbed);
