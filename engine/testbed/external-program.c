@@ -205,7 +205,7 @@ static int exchange(struct external_program *program, const char *what, const st
 
 /* One that owes an answer which nobody waits for any more is ended. */
 int external_program_start(struct external_program *program, struct failure *failure) {
-    cleanup(text_clear) struct text line;
+    cleanup(text_clear) struct text line = {0};
     struct document *greeting = NULL;
     if (program->channel && !program->asked)
         return 0;
