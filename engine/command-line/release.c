@@ -67,7 +67,7 @@ const struct verb verb_release = {
     .summary = "give back the nodes that an engine which died has reserved",
     .synopsis = "assay release RUN",
     .description =
-        "Deletes the job by which a run has its nodes, where its engine was killed and could not do so: RUN "
+        "Gives back the job or reservation by which a run has its nodes, where its engine was killed: RUN "
         "is "
         "the run's folder, or an archive of it beside that folder. The job is found by its name, so it does "
         "not "

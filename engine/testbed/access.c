@@ -64,8 +64,7 @@ static const char *home_folder(void) {
     return entry && entry->pw_dir ? entry->pw_dir : "/";
 }
 
-/* Makes *PATH absolute: below the home folder, or that of the campaign. NULL stays. */
-static void place_path(char **path, const char *folder) {
+void access_place_path(char **path, const char *folder) {
     if (!*path || (*path)[0] == '/')
         return;
     bool home = (*path)[0] == '~' && (*path)[1] == '/';
@@ -80,10 +79,10 @@ static bool has_config(const struct access_settings *settings) {
 
 static void place_paths(struct access_settings *settings, const char *folder) {
     if (has_config(settings))
-        place_path(&settings->config, folder);
-    place_path(&settings->known_hosts, folder);
+        access_place_path(&settings->config, folder);
+    access_place_path(&settings->known_hosts, folder);
     for (size_t i = 0; i < settings->identities.count; i++)
-        place_path(&settings->identities.items[i], folder);
+        access_place_path(&settings->identities.items[i], folder);
 }
 
 /* A file that is named and is not there would surface as a login that is refused, on every node. */
@@ -273,8 +272,16 @@ static void close_pointer(struct access **access) {
 
 int access_open(const struct access_settings *settings, const struct testbed_request *request,
                 const struct launcher_words *words, struct access **ret, struct failure *failure) {
+    return access_open_known(settings, request, words, NULL, ret, failure);
+}
+
+int access_open_known(const struct access_settings *settings, const struct testbed_request *request,
+                      const struct launcher_words *words, const char *known_hosts, struct access **ret,
+                      struct failure *failure) {
     cleanup(close_pointer) struct access *access = xcalloc(1, sizeof *access);
-    if (settings->host_keys == HOST_KEYS_ACCEPT_NEW)
+    if (known_hosts)
+        access->accepted_hosts = xstrdup(known_hosts);
+    else if (settings->host_keys == HOST_KEYS_ACCEPT_NEW)
         access->accepted_hosts = file_join(request->folder, "known_hosts");
     cleanup_free char *label = xformat("%s:%s", request->run_name, request->run_id);
     cleanup_free char *prefix = xformat("assay-%s", request->run_id);
@@ -286,6 +293,7 @@ int access_open(const struct access_settings *settings, const struct testbed_req
                                         .remove_directory = true,
                                         .launcher = words,
                                         .policy = make_policy(settings)};
+    options.ssh.accepts_no_more = known_hosts;
     int r = ssh_nodes_new(request->loop, &options, request->installation, &access->nodes, failure);
     if (r == 0)
         *ret = take_pointer(access);

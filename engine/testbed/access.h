@@ -55,6 +55,8 @@ void access_init(struct access_settings *settings);
 /* After binding: makes paths absolute and refuses what cannot be meant. */
 int access_check(struct access_settings *settings, const struct testbed_written *written,
                  struct failure *failure);
+/* Makes *PATH absolute: below the home folder where it begins with "~/", else FOLDER. NULL stays. */
+void access_place_path(char **path, const char *folder);
 /* As the testbed's own describe(). */
 int access_describe(const struct access_settings *settings, struct text *ret);
 /* What leads to the nodes, which borrows from the settings; *RET_WORDS is its memory. NULL: libssh. */
@@ -73,6 +75,11 @@ struct ssh_client_options access_ssh_options(const struct access_settings *setti
 
 int access_open(const struct access_settings *settings, const struct testbed_request *request,
                 const struct launcher_words *words, struct access **ret, struct failure *failure);
+/* The same, of nodes whose host keys are new and known: the file KNOWN_HOSTS counts beside the user's, and
+ * unknown keys are refused whatever `host-keys` says. NULL: access_open(). */
+int access_open_known(const struct access_settings *settings, const struct testbed_request *request,
+                      const struct launcher_words *words, const char *known_hosts, struct access **ret,
+                      struct failure *failure);
 void access_close(struct access *access); /* NULL is fine */
 struct ssh_nodes *access_nodes(const struct access *access);
 /* As the testbed's own agent(). */

@@ -3,12 +3,10 @@
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/file.h"
 #include "engine/foundation/memory.h"
-#include "engine/remote/nodes/group.h"
-#include "engine/remote/nodes/ssh-nodes.h"
+#include "engine/testbed/node-names.h"
 
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
 static const struct bind_field fields[] = {
     {.key = "hosts", .type = BIND_LATER},
@@ -78,50 +76,18 @@ static int take_given(struct testbed_settings *settings, const char *const *list
 /* ---- Names -----------------------------------------------------------------------------------------------
  */
 
-struct named_host {
-    const char *name, *destination;
-};
-
-static int compare_named(const void *a, const void *b) {
-    return strcasecmp(((const struct named_host *)a)->name, ((const struct named_host *)b)->name);
-}
-
 static void free_names(struct testbed_settings *settings) {
-    for (size_t i = 0; i < settings->name_count; i++)
-        free(settings->names[i]);
-    free(take_pointer(settings->names));
+    node_names_free(take_pointer(settings->names), settings->name_count);
     settings->name_count = 0;
 }
 
-/* The results of nodes are distinguished by the node's name, which is a folder of the archive too. */
 static int name_nodes(struct testbed_settings *settings, const char *file, size_t line, size_t column,
                       struct failure *failure) {
-    size_t count = settings->hosts.count;
-    if (count == 0)
-        return failure_input(failure, file, line, column,
-                             "the list of hosts is empty, expected one at least");
-    if (count > NODE_GROUP_MAX)
-        return failure_input(failure, file, line, column, "there are %zu hosts, expected at most %d", count,
-                             NODE_GROUP_MAX);
     free_names(settings);
-    settings->names = xcalloc(count, sizeof *settings->names);
-    settings->name_count = count;
-    cleanup_free struct named_host *sorted = xcalloc(count, sizeof *sorted);
-    for (size_t i = 0; i < count; i++) {
-        settings->names[i] = ssh_node_name(settings->hosts.names[i]);
-        int r = ssh_node_check_name(settings->names[i], settings->hosts.names[i], failure);
-        if (r < 0)
-            return failure_place(failure, r, file, line, column);
-        sorted[i] = (struct named_host){settings->names[i], settings->hosts.names[i]};
-    }
-    qsort(sorted, count, sizeof *sorted, compare_named);
-    for (size_t i = 1; i < count; i++)
-        if (compare_named(&sorted[i - 1], &sorted[i]) == 0)
-            return failure_input(failure, file, line, column,
-                                 "two nodes would be called '%s': '%s' and '%s'; expected names that differ "
-                                 "(an alias in ssh's configuration gives one)",
-                                 sorted[i].name, sorted[i - 1].destination, sorted[i].destination);
-    return 0;
+    int r = node_names_make(&settings->hosts, &settings->names, failure);
+    if (r == 0)
+        settings->name_count = settings->hosts.count;
+    return failure_place(failure, r, file, line, column);
 }
 
 /* Behind the hosts, of which none may be one. NODE is what is written; NULL: nothing. */

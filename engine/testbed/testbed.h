@@ -4,6 +4,7 @@
  *     testbed: local
  *     testbed: {hosts: 'dahu-[1-32].grenoble', user: root}     the key that names the backend, and others
  *     testbed: {slurm: {nodes: 4, walltime: 2h}}
+ *     testbed: {external: {program: ./pool}}
  *
  * A backend binds its own part of a campaign, reserves nodes and, for each, makes the transport over which an
  * agent is spoken to. Reserving and releasing may talk to the outside world; everything else about a node
@@ -49,9 +50,11 @@ struct testbed_request {
     const char *workspace; /* folder on a node in which the agent makes its own; NULL: the node's choice */
     /* Reports what happens meanwhile, a sentence; NULL: nobody hears it. */
     void (*report)(void *context, const char *sentence);
+    /* For the log only; NULL likewise. */
+    void (*log)(void *context, const char *sentence);
     /* The nodes are no longer ours, before the deadline and without release; NULL likewise. */
     void (*over)(void *context, const char *sentence);
-    void *report_context; /* of both */
+    void *report_context; /* of all three */
 };
 
 /* How the agent came to be on a node. The texts live as long as the transport, or the testbed. */
@@ -137,6 +140,7 @@ void testbed_choice_clear(struct testbed_choice *choice);
  * (SLURM_JOB_END_TIME, seconds since 1970, of Slurm 22.05 and later); 0: it says nothing. */
 int64_t testbed_job_deadline(void);
 
-extern const struct testbed_backend testbed_local, testbed_hosts, testbed_slurm, testbed_oar;
+extern const struct testbed_backend testbed_local, testbed_hosts, testbed_slurm, testbed_oar,
+    testbed_external;
 
 #endif

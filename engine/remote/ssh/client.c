@@ -145,6 +145,8 @@ static int set_up(struct ssh_client *client, const struct ssh_client_options *op
     int r = host_keys_new(client->loop, options->accepted_hosts, &client->host_keys, failure);
     if (r < 0)
         return r;
+    if (options->accepts_no_more)
+        host_keys_seal(client->host_keys);
     r = take_options(client, options, failure);
     if (r < 0)
         return r;

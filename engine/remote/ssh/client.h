@@ -33,8 +33,9 @@ struct ssh_client_options {
      * were deployed a moment ago. NULL: a host whose key is unknown is refused. A key that has changed always
      * is. Keys noted there count beside those of known_hosts. */
     const char *accepted_hosts;
-    unsigned window;    /* connections being set up at once, SSH_WINDOW_MAX at most */
-    int64_t timeout_ns; /* for each step: name, TCP, key exchange, login */
+    bool accepts_no_more; /* nothing is added to that file: a host that is in none is refused */
+    unsigned window;      /* connections being set up at once, SSH_WINDOW_MAX at most */
+    int64_t timeout_ns;   /* for each step: name, TCP, key exchange, login */
 };
 
 int ssh_client_new(struct event_loop *loop, const struct ssh_client_options *options, struct ssh_client **ret,

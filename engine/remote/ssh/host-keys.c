@@ -36,6 +36,7 @@ struct key_file {
 struct host_keys {
     struct key_file *files;
     char *accepted; /* NULL: none */
+    bool is_sealed; /* nothing is added to it */
     int descriptor; /* of it, -1 until the first key is added */
     struct event_source *sync;
     int sync_error;
@@ -254,7 +255,7 @@ static int open_accepted(struct host_keys *keys, struct failure *failure) {
 
 int host_keys_accept(struct host_keys *keys, const char *name, const char *type, const char *key,
                      struct failure *failure) {
-    if (!keys->accepted)
+    if (!keys->accepted || keys->is_sealed)
         return failure_set(failure, -ENOTSUP, "there is no file in which new host keys are noted");
     if (keys->sync_error < 0)
         return failure_set(failure, keys->sync_error, "cannot keep '%s' on the disk: %s", keys->accepted,
@@ -291,6 +292,10 @@ int host_keys_new(struct event_loop *loop, const char *accepted, struct host_key
     }
     *ret = keys;
     return 0;
+}
+
+void host_keys_seal(struct host_keys *keys) {
+    keys->is_sealed = true;
 }
 
 void host_keys_free(struct host_keys *keys) {

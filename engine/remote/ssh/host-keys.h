@@ -26,6 +26,8 @@ struct ssh_key_struct; /* libssh's */
 /* ACCEPTED: the file of this run, made when the first key is added; NULL: there is none. */
 int host_keys_new(struct event_loop *loop, const char *accepted, struct host_keys **ret,
                   struct failure *failure);
+/* From now on, nothing is added to that file. */
+void host_keys_seal(struct host_keys *keys);
 /* What was added and is not on the disk yet is synced. NULL is fine. */
 void host_keys_free(struct host_keys *keys);
 

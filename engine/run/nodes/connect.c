@@ -222,6 +222,11 @@ static void on_report(void *context, const char *sentence) {
     record_commit(set->record, NULL); /* a failure to write shows again at the phase's end */
 }
 
+static void on_log(void *context, const char *sentence) {
+    const struct node_set *set = context;
+    record_log(set->record, "%s", sentence);
+}
+
 static void on_over(void *context, const char *sentence) {
     struct node_set *set = context;
     if (set->record->phase >= RUN_COLLECT) {
@@ -256,6 +261,7 @@ int node_set_reserve(struct node_set *set, struct failure *failure) {
         .folder = record->folder,
         .workspace = set->campaign->workspace,
         .report = on_report,
+        .log = on_log,
         .over = on_over,
         .report_context = set,
     };

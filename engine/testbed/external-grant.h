@@ -1,0 +1,28 @@
+/*
+ * What an external testbed's program answers when nodes are there:
+ *
+ *     {"id": 2, "nodes": ["dahu-[1-3]", "cc@10.1.2.3:22"], "end": 1795454502,
+ *      "known_hosts": ["10.1.2.3 ssh-ed25519 AAAA..."]}
+ */
+#ifndef ASSAY_TESTBED_EXTERNAL_GRANT_H
+#define ASSAY_TESTBED_EXTERNAL_GRANT_H
+
+#include "engine/documents/document.h"
+#include "engine/foundation/failure.h"
+#include "engine/foundation/host-list.h"
+#include "engine/foundation/text.h"
+
+#include <stdint.h>
+
+struct external_grant {
+    struct host_list hosts;  /* destinations, [user@]host[:port] */
+    char **names;            /* of the nodes, in the same order */
+    int64_t end_s;           /* when they are taken away, since 1970; 0: nobody says */
+    struct text known_hosts; /* a file of that name: the keys that the nodes show; empty: it gave none */
+};
+
+/* RET is zeroed. Hosts are checked as those of a campaign are; -EBADMSG or -EINVAL. */
+int external_grant_read(const struct document *answer, struct external_grant *ret, struct failure *failure);
+void external_grant_clear(struct external_grant *grant);
+
+#endif

@@ -1,0 +1,352 @@
+/* Nodes that a program of the user's reserves and gives back. What the two say to each other is in
+ * EXTERNAL.md; the reservation is known to both by its name, which holds the run's identifier, so that
+ * another engine, and another of its programs, finds what was reserved. */
+#include "engine/testbed/testbed.h"
+
+#include "engine/foundation/cleanup.h"
+#include "engine/foundation/file.h"
+#include "engine/foundation/memory.h"
+#include "engine/foundation/number.h"
+#include "engine/testbed/access.h"
+#include "engine/testbed/external-grant.h"
+#include "engine/testbed/external-program.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum {
+    ANSWER_DEFAULT = 300,
+    ANSWER_MAX = 86400,
+    WAIT_MAX = 366 * 86400 /* seconds */,
+    ID_MAX = 200 /* bytes */
+};
+
+struct testbed_settings {
+    struct external_settings {
+        struct bind_texts program;
+        double timeout, at_most_wait; /* seconds; at most 0: as long as it takes */
+    } external;
+    cJSON *request; /* what the program is to reserve, an object */
+    struct access_settings access;
+};
+
+struct testbed {
+    const struct testbed_settings *settings;
+    struct testbed_request request;
+    struct external_program *program;
+    char *name, *id; /* of the reservation; the program's word for it */
+    struct external_grant grant;
+    struct launcher_words words;
+    struct access *access; /* NULL: the nodes are not there yet */
+    bool is_over;          /* that was reported */
+};
+
+/* ---- Settings --------------------------------------------------------------------------------------------
+ */
+
+#define ROW(key, type, member) BIND_ROW(key, type, external_settings, member)
+#define SECONDS(key, member, most)                                                                           \
+    BIND_RANGED(key, BIND_QUANTITY, external_settings, member, 1, most), .dimension = UNIT_TIME
+
+static const struct bind_field external_fields[] = {
+    {ROW("program", BIND_TEXTS, program), .required = true},
+    {.key = "request", .type = BIND_LATER, .kinds = 1 << DOCUMENT_MAPPING},
+    {SECONDS("timeout", timeout, ANSWER_MAX)},
+    {SECONDS("at-most-wait", at_most_wait, WAIT_MAX)},
+};
+
+static const struct bind_field fields[] = {
+    {.key = "external",
+     .type = BIND_MAPPING,
+     .offset = offsetof(struct testbed_settings, external),
+     BIND_FIELDS(external_fields),
+     .scalar = "program"},
+    {.type = BIND_MAPPING,
+     .offset = offsetof(struct testbed_settings, access),
+     .fields = access_fields,
+     .field_count = ACCESS_FIELDS},
+};
+enum { FIELD_COUNT = sizeof fields / sizeof *fields };
+
+static void free_settings(struct testbed_settings *settings) {
+    if (!settings)
+        return;
+    bind_clear(fields, FIELD_COUNT, settings);
+    cJSON_Delete(settings->request);
+    free(settings);
+}
+
+static void free_settings_pointer(struct testbed_settings **settings) {
+    free_settings(*settings);
+}
+
+/* Words that begin with "./", "../" or "~/" are paths, which count from the campaign's folder: a run that is
+ * resumed may be somewhere else. */
+static int place_words(struct bind_texts *words, const struct testbed_written *written,
+                       struct failure *failure) {
+    for (size_t i = 0; i < words->count; i++)
+        if (strchr(".~", words->items[i][0]) && words->items[i][strspn(words->items[i], ".~")] == '/')
+            access_place_path(&words->items[i], written->folder);
+    if (words->count == 0 || (strchr(words->items[0], '/') && access(words->items[0], X_OK) < 0))
+        return bind_refuse(written->document, document_get(written->node, "external"), failure,
+                           "cannot execute '%s', expected a program: {program: [./reserve, WORDS]}",
+                           words->count > 0 ? words->items[0] : "");
+    return 0;
+}
+
+static int bind(const struct testbed_written *written, struct testbed_settings **ret,
+                struct failure *failure) {
+    cleanup(free_settings_pointer) struct testbed_settings *settings = xcalloc(1, sizeof *settings);
+    const struct document_node *own = document_get(written->node, "external");
+    access_init(&settings->access);
+    settings->external.timeout = ANSWER_DEFAULT;
+    if (!own)
+        return bind_refuse(written->document, own, failure,
+                           "'external' names no program, expected external: {program: [./reserve, WORDS]}");
+    int r =
+        bind_mapping(written->document, written->node, "'testbed'", fields, FIELD_COUNT, settings, failure);
+    if (r == 0)
+        r = place_words(&settings->external.program, written, failure);
+    if (r == 0)
+        r = access_check(&settings->access, written, failure);
+    const struct document_node *request = document_get(own, "request");
+    settings->request = request ? json_from_node(request) : cJSON_CreateObject();
+    if (r == 0)
+        *ret = take_pointer(settings);
+    return r;
+}
+
+static size_t expected_nodes(const struct testbed_settings *settings) {
+    (void)settings;
+    return 0;
+}
+
+static bool kills_agents(const struct testbed_settings *settings) {
+    return access_kills_agents(&settings->access);
+}
+
+static int describe(const struct testbed_settings *settings, struct text *ret) {
+    text_printf(ret, "%-12s ", "program");
+    text_append_command(ret, (const char *const *)settings->external.program.items);
+    text_printf(ret, "\n%-12s ", "request");
+    json_print(settings->request, false, ret);
+    text_append_character(ret, '\n');
+    return access_describe(&settings->access, ret);
+}
+
+static void resolve(const struct testbed_settings *settings, cJSON *object) {
+    bind_resolve(fields, FIELD_COUNT, settings, object);
+    cJSON_AddItemToObject(cJSON_GetObjectItemCaseSensitive(object, "external"), "request",
+                          cJSON_Duplicate(settings->request, true));
+}
+
+/* ---- What the program says -------------------------------------------------------------------------------
+ */
+
+/* HEAR is the run's; SENTENCE is freed. */
+static void say(const struct testbed *testbed, void (*hear)(void *context, const char *sentence),
+                char *sentence) {
+    if (hear)
+        hear(testbed->request.report_context, sentence);
+    free(sentence);
+}
+
+static const char *name_of(const struct testbed *testbed) {
+    return external_program_name(testbed->program);
+}
+
+static void on_note(void *context, const char *sentence) {
+    const struct testbed *testbed = context;
+    say(testbed, testbed->request.report, xformat("%s: %s", name_of(testbed), sentence));
+}
+
+static void on_log(void *context, const char *line) {
+    const struct testbed *testbed = context;
+    say(testbed, testbed->request.log, xformat("%s: %s", name_of(testbed), line));
+}
+
+/* Before the nodes are there, the answer to the request for them says what has become of it. */
+static void on_over(void *context, const char *sentence) {
+    struct testbed *testbed = context;
+    bool is_news = testbed->access && !testbed->is_over;
+    testbed->is_over |= is_news;
+    say(testbed, is_news ? testbed->request.over : testbed->request.report,
+        xformat("reservation %s of %s is over: %s", testbed->id, name_of(testbed), sentence));
+}
+
+static int ask(struct testbed *testbed, const char *what, int64_t patience_ns, struct document **ret,
+               struct failure *failure) {
+    return external_program_ask(testbed->program, what, testbed->name, testbed->settings->request,
+                                patience_ns, ret, failure);
+}
+
+/* ---- Reserving -------------------------------------------------------------------------------------------
+ */
+
+static void free_testbed(struct testbed *testbed) {
+    if (!testbed)
+        return;
+    access_close(testbed->access);
+    external_program_free(testbed->program);
+    external_grant_clear(&testbed->grant);
+    free(testbed->name);
+    free(testbed->id);
+    free(testbed);
+}
+
+static void free_testbed_pointer(struct testbed **testbed) {
+    free_testbed(*testbed);
+}
+
+/* The parts of a run have one name for their reservations: the first 36 characters of run_id are the run's.
+ */
+static struct testbed *open_testbed(const struct testbed_settings *settings,
+                                    const struct testbed_request *request) {
+    struct testbed *testbed = xcalloc(1, sizeof *testbed);
+    struct external_listener listener = {.note = on_note, .log = on_log, .over = on_over, .context = testbed};
+    testbed->settings = settings;
+    testbed->request = *request;
+    testbed->name = xformat("assay-%.36s", request->run_id);
+    testbed->id = xstrdup(testbed->name);
+    testbed->program =
+        external_program_new(request->loop, (const char *const *)settings->external.program.items,
+                             llround(settings->external.timeout * 1e9), &listener);
+    return testbed;
+}
+
+static int reserve(const struct testbed_settings *settings, const struct testbed_request *request,
+                   struct testbed **ret, struct failure *failure) {
+    cleanup(free_testbed_pointer) struct testbed *testbed = open_testbed(settings, request);
+    struct document *answer = NULL;
+    int r = external_program_start(testbed->program, failure);
+    if (r < 0)
+        return r;
+    r = ask(testbed, "reserve", -1, &answer, failure);
+    if (r == -EREMOTEIO) /* it has reserved nothing; of any other failure nobody knows */
+        return r;
+    const struct document_node *id = r == 0 ? document_get(answer->root, "reservation") : NULL;
+    if (id && id->text) {
+        free(testbed->id);
+        testbed->id = xformat("%.*s", ID_MAX, id->text);
+    }
+    document_free(answer);
+    *ret = take_pointer(testbed);
+    return r;
+}
+
+static const char *reservation_id(const struct testbed *testbed) {
+    return testbed->id;
+}
+
+static int wait_for_nodes(struct testbed *testbed, struct failure *failure) {
+    struct document *answer = NULL;
+    double most = testbed->settings->external.at_most_wait;
+    char most_text[NUMBER_TEXT_SIZE];
+    int r = ask(testbed, "nodes", llround(most * 1e9), &answer, failure);
+    if (r == -ETIMEDOUT)
+        return failure_set(failure, r, "reservation %s has waited for %s, and is given up", testbed->id,
+                           number_describe_duration(most, most_text));
+    if (r == 0)
+        r = external_grant_read(answer, &testbed->grant, failure);
+    document_free(answer);
+    if (r < 0)
+        return r;
+    const struct access_settings *access = &testbed->settings->access;
+    const struct text *keys = &testbed->grant.known_hosts;
+    cleanup_free char *known = keys->length > 0 ? file_join(testbed->request.folder, "known_hosts") : NULL;
+    if (known)
+        r = file_replace(known, keys->bytes, keys->length, 0644, failure);
+    return r < 0 ? r
+                 : access_open_known(access, &testbed->request, access_launcher(access, &testbed->words),
+                                     known, &testbed->access, failure);
+}
+
+/* ---- The nodes -------------------------------------------------------------------------------------------
+ */
+
+static size_t node_count(const struct testbed *testbed) {
+    return testbed->grant.hosts.count;
+}
+
+static const char *node_name(const struct testbed *testbed, size_t node) {
+    return testbed->grant.names[node];
+}
+
+static int connect_node(struct testbed *testbed, size_t node, struct transport **ret,
+                        struct failure *failure) {
+    return ssh_nodes_transport(access_nodes(testbed->access), testbed->grant.hosts.names[node], ret, failure);
+}
+
+static struct agent_link_policy policy(const struct testbed *testbed) {
+    return *ssh_nodes_policy(access_nodes(testbed->access));
+}
+
+static struct testbed_agent agent(const struct testbed *testbed, const struct transport *transport) {
+    (void)testbed;
+    return access_agent(transport);
+}
+
+static int64_t deadline(const struct testbed *testbed) {
+    return testbed->grant.end_s * EVENT_SECOND;
+}
+
+/* ---- Giving back -----------------------------------------------------------------------------------------
+ */
+
+/* Whatever has the name; *RET_HAD: was there anything? */
+static int give_back(struct testbed *testbed, bool *ret_had, struct failure *failure) {
+    struct document *answer = NULL;
+    int r = ask(testbed, "release", -1, &answer, failure);
+    const struct document_node *released = r == 0 ? document_get(answer->root, "released") : NULL;
+    *ret_had = !(released && released->kind == DOCUMENT_BOOLEAN && released->text[0] == 'f');
+    document_free(answer);
+    return r;
+}
+
+static int release(struct testbed *testbed, struct failure *failure) {
+    struct failure why = {0};
+    bool had;
+    int r = give_back(testbed, &had, &why);
+    if (r < 0)
+        failure_set(failure, r, "reservation %s was not given back, which 'assay release' does: %s",
+                    testbed->id, why.text);
+    free_testbed(testbed);
+    return r;
+}
+
+static int reclaim(const struct testbed_settings *settings, const struct testbed_request *request,
+                   struct failure *failure) {
+    cleanup(free_testbed_pointer) struct testbed *testbed = open_testbed(settings, request);
+    bool had;
+    int r = give_back(testbed, &had, failure);
+    if (r == 0)
+        say(testbed, request->report,
+            xformat(had ? "%s has given reservation %s back" : "%s has no reservation %s", name_of(testbed),
+                    testbed->name));
+    return r;
+}
+
+const struct testbed_backend testbed_external = {
+    .name = "external",
+    .summary = "nodes that a program of the user's reserves",
+    .bind = bind,
+    .free_settings = free_settings,
+    .expected_nodes = expected_nodes,
+    .kills_agents = kills_agents,
+    .describe = describe,
+    .resolve = resolve,
+    .reserve = reserve,
+    .id = reservation_id,
+    .wait = wait_for_nodes,
+    .node_count = node_count,
+    .node_name = node_name,
+    .connect = connect_node,
+    .policy = policy,
+    .agent = agent,
+    .deadline = deadline,
+    .release = release,
+    .reclaim = reclaim,
+};
