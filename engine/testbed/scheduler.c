@@ -14,8 +14,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A job is asked after soon, then ever more seldom: nine times in the first minute, then twice in one. */
-static const int64_t first_poll_ns = 200 * EVENT_MILLISECOND, last_poll_ns = 30 * EVENT_SECOND;
+/* A job is asked after soon, then ever more seldom, and less soon once it runs: twelve times in any minute at
+ * most, however long it waits. */
+static const int64_t first_poll_ns = 200 * EVENT_MILLISECOND, first_watch_ns = 4 * EVENT_SECOND,
+                     last_poll_ns = 30 * EVENT_SECOND;
 /* A scheduler that is restarted is away for so long; a job that waits in its queue outlasts more than one
  * that is yet to be submitted. */
 static const int64_t patience_ns = 300 * EVENT_SECOND, waiting_patience_ns = 3600 * EVENT_SECOND,
@@ -442,7 +444,7 @@ int scheduler_wait(struct testbed *testbed, struct failure *failure) {
         r = name_nodes(testbed, failure);
     if (r < 0)
         return r;
-    testbed->watch_period_ns = first_poll_ns;
+    testbed->watch_period_ns = first_watch_ns;
     testbed->watch =
         event_loop_add_timer(testbed->request.loop, testbed->watch_period_ns, 0, on_watch, testbed);
     if (!testbed->watch)
