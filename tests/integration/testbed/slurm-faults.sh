@@ -83,4 +83,15 @@ bed run slurmctld
 check "the run ends" ends_as 4
 check "and its job is given back" eventually no_jobs
 check "an archive is sealed" test -e unheard/*.zip
+
+# ---- another job in place of one that was taken
+tick_campaign "$scratch/again" 1000 0 "{slurm: {nodes: 2, walltime: 10min}, ssh-config: $BED/ssh_config}"
+start_engine "$scratch/engine" run again.yaml -o again --resubmit --json
+eventually has_rows again
+bed run scancel "$(number again)"
+has_two_jobs() { [ "$(number again | sort -u | wc -l)" = 2 ]; }
+check "with --resubmit a run gets another job when its job is deleted" eventually has_two_jobs
+slow rm -f
+check "... and continues in it" ends_as 0
+check "... until each node of that has measured everything" test "$(lines again/*-2.zip)" -ge 2000
 finish
