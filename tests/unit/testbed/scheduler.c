@@ -101,19 +101,19 @@ TEST(states_of_slurm_are_known) {
         [SCHEDULER_JOB_OVER] = {"BOOT_FAIL", "CANCELLED", "COMPLETED", "DEADLINE", "FAILED", "LAUNCH_FAILED",
                                 "NODE_FAIL", "OUT_OF_MEMORY", "PREEMPTED", "RECONFIG_FAIL", "REVOKED",
                                 "TIMEOUT"}};
-    for (size_t state = SCHEDULER_JOB_OVER; state <= SCHEDULER_JOB_RUNNING; state++)
-        for (const char *const *word = words[state]; *word; word++) {
+    for (size_t expected = SCHEDULER_JOB_OVER; expected <= SCHEDULER_JOB_RUNNING; expected++)
+        for (const char *const *word = words[expected]; *word; word++) {
             struct scheduler_job job = {0};
             char line[100];
             print_message("%s\n", *word);
             snprintf(line, sizeof line, "8|%s|5|a1|None\n", *word);
             assert_int_equal(scheduler_slurm.read_job(line, strlen(line), "8", "n", &job, NULL), 0);
-            assert_int_equal(job.state, state);
+            assert_int_equal(job.state, expected);
             host_list_clear(&job.nodes);
         }
 }
 
-static const char *refusal(char *word) {
+static const char *refusal(const char *word) {
     for (size_t i = 0; i < scheduler_slurm.field_count; i++)
         if (strcmp(scheduler_slurm.fields[i].key, "options") == 0)
             return scheduler_slurm.fields[i].expect("options", word);
@@ -121,21 +121,21 @@ static const char *refusal(char *word) {
 }
 
 TEST(options_that_change_what_a_job_is) {
-    char *bad[] = {"--array=1-4",    "--arr=4", "-a4",        "-a",       "--het-group=0", ":",
-                   "--clusters=all", "-Mall",   "-J",         "--time=5", "--nodes",       "-N2",
-                   "--wait",         "-W",      "--wrap=true"};
-    char *good[] = {"--account=me",
-                    "--qos=debug",
-                    "--cpu-freq=performance",
-                    "--time-min=5",
-                    "--nodelist=a",
-                    "-A",
-                    "--cluster-constraint=x",
-                    "--wait-all-nodes=1",
-                    "-w",
-                    "",
-                    "--requeue",
-                    "-p"};
+    const char *bad[] = {"--array=1-4",    "--arr=4", "-a4",        "-a",       "--het-group=0", ":",
+                         "--clusters=all", "-Mall",   "-J",         "--time=5", "--nodes",       "-N2",
+                         "--wait",         "-W",      "--wrap=true"};
+    const char *good[] = {"--account=me",
+                          "--qos=debug",
+                          "--cpu-freq=performance",
+                          "--time-min=5",
+                          "--nodelist=a",
+                          "-A",
+                          "--cluster-constraint=x",
+                          "--wait-all-nodes=1",
+                          "-w",
+                          "",
+                          "--requeue",
+                          "-p"};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
         if (!refusal(bad[i]))
             fail_msg("%s is not refused", bad[i]);
@@ -146,7 +146,7 @@ TEST(options_that_change_what_a_job_is) {
 
 TEST(what_is_asked_of_processors) {
     static const struct {
-        char *words[3];
+        const char *words[3];
         const char *governor, *frequency, *hyperthreads, *started; /* NULL: nothing */
     } cases[] = {
         {{"--qos=debug"}, NULL, NULL, NULL, NULL},
