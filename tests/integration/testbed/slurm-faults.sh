@@ -28,7 +28,8 @@ begin() { # begin NAME: one that measures on two nodes; $job is its number
     eventually has_rows "$1"
     job=$(number "$1")
 }
-others_have_all() { bed run sbatch -Q --nodes=3 --exclusive --output=/dev/null --job-name=other --wrap='exec sleep 600'; }
+others_run() { jobs | grep -q 'RUNNING other'; }
+others_have_all() { bed run sbatch -Q --nodes=3 --exclusive --output=/dev/null --job-name=other --wrap='exec sleep 600'; eventually others_run; }
 waits() { jobs | grep -q 'PENDING assay-'; }
 stop_controller() { kill "$(cat "$SLURM/slurmctld.pid")" && eventually slurm_is_away "$SLURM/slurmctld.pid"; }
 
@@ -36,7 +37,7 @@ stop_controller() { kill "$(cat "$SLURM/slurmctld.pid")" && eventually slurm_is_
 others_have_all
 run_with waits "{slurm: {nodes: 2, walltime: 10min}, ssh-config: $BED/ssh_config}"
 check "a job waits" eventually waits
-bed run scancel --state=PENDING --name="$(jobs | sed -n 's/PENDING //p')"
+bed run scancel "$(number waits)"
 check "a job that its user deletes while it waits ends the run" ends_as 1
 check "which says so" grep -q "job [0-9]* of Slurm is over before it has begun: CANCELLED" "$scratch/engine.err"
 

@@ -4,7 +4,8 @@
 . "$ASSAY_SOURCE/tests/test-bed/test-bed.sh"
 . "$ASSAY_SOURCE/tests/integration/slurm-bed.sh"
 command -v mpicc.openmpi >/dev/null || plan_skip "no Open MPI (libopenmpi-dev)"
-bed_first 2
+bed_first 2 --machine intel-pstate:cores=1,threads=2
+bed can kernel-files || plan_skip "no FUSE here"
 cleanup() { [ -z "${SLURM:-}" ] || slurm_down; }
 slurm_up || plan_skip "no Slurm"
 cd "$scratch" || exit
@@ -110,7 +111,7 @@ PATH=$scratch/bin:$PATH check "a governor is asked for" there run asked.yaml -o 
 is "... of the step that the agent runs in, one a node" "$(grep -c -- '--cpu-freq=userspace' sruns)" 2
 check "what the nodes have instead is said" grep -q 'nodes node\[1-2\]: controls are observed, not set: governor [a-z]* (the job asks for userspace), frequency .*, hyperthreads on (the job asks for off)' asked/*/logs/engine.log
 check "without such options, what they have" grep -q 'controls are observed, not set: governor [a-z]*, frequency [^(]*$' launchers/*/logs/engine.log
-own found srun "${ssh/walltime: 10min/$asked}"
+own found mpirun "${ssh/walltime: 10min/$asked}"
 check "by ssh, where Slurm sets nothing" there run found.yaml -o found
 check "likewise" grep -q 'controls as found: governor [a-z]* (the job asks for userspace)' found/*/logs/engine.log
 finish
