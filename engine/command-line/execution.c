@@ -85,13 +85,14 @@ static int carry_out_again(const struct run_request *first, const char *folder, 
     return carry_out_part(&request, &inputs, failure);
 }
 
-/* Parts as long as each ends because its time is up, and has done something. */
+/* Parts as long as each ends because its reservation is over, and has done something. */
 static int resubmit(const struct run_request *request, struct run_outcome *outcome, int result,
                     struct failure *failure) {
-    while (result < 0 && outcome->at_deadline && failure->kind == FAILURE_PARTIAL) {
+    while (result < 0 && outcome->reservation_over && failure->kind == FAILURE_PARTIAL) {
         if (outcome->units_done == 0)
-            return failure_set_kind(failure, FAILURE_PARTIAL, -ECANCELED,
-                                    "no unit could be done within the walltime, so no other part is begun");
+            return failure_set_kind(
+                failure, FAILURE_PARTIAL, -ECANCELED,
+                "no unit could be done within the reservation, so no other part is begun");
         cleanup_free char *folder = take_pointer(outcome->folder);
         *outcome = (struct run_outcome){0};
         *failure = (struct failure){0};
@@ -112,10 +113,10 @@ int execution_check_limits(const struct execution *execution, int64_t *ret_until
             failure, NULL, 0, 0,
             "--resubmit continues after the walltime, and --until limits all parts together; "
             "expected one of them");
-    if (execution->campaign->walltime.limit_seconds <= 0)
+    if (execution->campaign->walltime.limit_seconds <= 0 && !execution->campaign->testbed.backend->reclaim)
         return failure_input(failure, execution->campaign->document->file, 0, 0,
                              "--resubmit continues when the walltime is over, and this campaign has none; "
-                             "expected a 'walltime'");
+                             "expected a 'walltime', or a testbed that lends nodes");
     return 0;
 }
 

@@ -21,9 +21,9 @@
 #define EXECUTION_OPTION_RESUBMIT                                                                            \
     {                                                                                                        \
         "--resubmit", 0, NULL,                                                                               \
-            "when the walltime is over and units are left: gives the nodes back, reserves anew and "         \
-            "continues, until "                                                                              \
-            "all is done, or a part has done nothing",                                                       \
+            "when the walltime is over, or the nodes are taken away, and units are left: "                   \
+            "gives the nodes back, reserves anew and continues, until all is done, or a part has done "      \
+            "nothing",                                                                                       \
             false                                                                                            \
     }
 #define EXECUTION_OPTION_QUIET                                                                               \

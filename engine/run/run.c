@@ -251,7 +251,9 @@ static int conclude(struct run *run, char **ret_archive, struct failure *failure
     struct run_outcome *outcome = run->request->outcome;
     record_tell(&run->record, RUN_EVENT_ENDED, run_status(run));
     if (outcome) {
-        outcome->at_deadline = run->record.interrupted == RUN_DEADLINE && !run->record.failed;
+        outcome->reservation_over =
+            (run->record.interrupted == RUN_DEADLINE || run->record.interrupted == RUN_REVOKED) &&
+            !run->record.failed;
         outcome->units_done = run->record.units->done - run->units_before;
         outcome->folder = xstrdup(run->record.folder);
     }

@@ -21,9 +21,9 @@
 
 /* How a part of a run ended, beside its failure. */
 struct run_outcome {
-    bool at_deadline;    /* its time was up, and nothing else was wrong */
-    uint64_t units_done; /* in this part */
-    char *folder;        /* the run's; the caller's to free */
+    bool reservation_over; /* its time was up, or the nodes were taken away, and nothing else was wrong */
+    uint64_t units_done;   /* in this part */
+    char *folder;          /* the run's; the caller's to free */
 };
 
 struct run_request {

@@ -160,14 +160,17 @@ static int read_job(const char *output, size_t length, const char *id, const cha
     return r;
 }
 
-static void cancel(const char *id, struct bind_texts *words) {
+static void cancel(const char *id, const char *name, struct bind_texts *words) {
+    (void)name;
     scheduler_word(words, "oardel");
     scheduler_word(words, "%s", id);
 }
 
 /* oarsh asks its environment which job it is for. */
-static void enter(const char *id, struct bind_texts *words) {
+static void enter(const struct scheduler_resources *resources, const char *id, bool is_start,
+                  struct bind_texts *words) {
     struct bind_texts entered = {0};
+    (void)resources, (void)is_start;
     scheduler_word(&entered, "env");
     scheduler_word(&entered, "OAR_JOB_ID=%s", id);
     for (size_t i = 0; i < words->count; i++)

@@ -14,8 +14,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A job is asked after soon, then ever more seldom: nine times in the first minute, then twice in one. */
-static const int64_t first_poll_ns = 200 * EVENT_MILLISECOND, last_poll_ns = 30 * EVENT_SECOND;
+/* A job is asked after soon, then ever more seldom, and less soon once it runs: twelve times in any minute at
+ * most, however long it waits. */
+static const int64_t first_poll_ns = 200 * EVENT_MILLISECOND, first_watch_ns = 4 * EVENT_SECOND,
+                     last_poll_ns = 30 * EVENT_SECOND;
 /* A scheduler that is restarted is away for so long; a job that waits in its queue outlasts more than one
  * that is yet to be submitted. */
 static const int64_t patience_ns = 300 * EVENT_SECOND, waiting_patience_ns = 3600 * EVENT_SECOND,
@@ -123,6 +125,11 @@ size_t scheduler_expected_nodes(const struct testbed_settings *settings) {
 
 bool scheduler_kills_agents(const struct testbed_settings *settings) {
     return access_kills_agents(&settings->access);
+}
+
+char *scheduler_asks(const struct testbed_settings *settings, const char *control) {
+    const struct scheduler *scheduler = settings->scheduler;
+    return scheduler->asks ? scheduler->asks(&settings->resources, control) : NULL;
 }
 
 int scheduler_describe(const struct testbed_settings *settings, struct text *ret) {
@@ -332,7 +339,7 @@ static int wait_for_job(struct testbed *testbed, struct failure *failure) {
         memcpy(id, job->id, sizeof id);
         int r = ask_patiently(testbed, id, waiting_patience_ns, job, failure);
         memcpy(job->id, id, sizeof id);
-        if (r == 0 && !is_held(job))
+        if (r == 0 && job->state <= SCHEDULER_JOB_OVER)
             r = find_again(testbed, failure);
         if (r < 0 || job->state == SCHEDULER_JOB_RUNNING)
             return r;
@@ -365,11 +372,13 @@ static int name_nodes(struct testbed *testbed, struct failure *failure) {
     return r;
 }
 
-static void copy_words(const char *const *words, const struct testbed *testbed, struct bind_texts *ret) {
+static void copy_words(const char *const *words, const struct testbed *testbed, bool is_start,
+                       struct bind_texts *ret) {
+    const struct testbed_settings *settings = testbed->settings;
     for (size_t i = 0; words && words[i]; i++)
         bind_texts_add(ret, words[i]);
-    if (words && testbed->settings->scheduler->enter)
-        testbed->settings->scheduler->enter(testbed->job.id, ret);
+    if (words && settings->scheduler->enter)
+        settings->scheduler->enter(&settings->resources, testbed->job.id, is_start, ret);
 }
 
 /* What leads to the nodes; a launcher that the scheduler has is led into the job. */
@@ -379,8 +388,8 @@ static const struct launcher_words *find_words(struct testbed *testbed) {
     if (!words || !testbed->settings->access.launcher.by)
         return words && !testbed->settings->access.launcher.by ? (testbed->words = *words, &testbed->words)
                                                                : words;
-    copy_words(words->start, testbed, &testbed->start);
-    copy_words(words->attach, testbed, &testbed->attach);
+    copy_words(words->start, testbed, true, &testbed->start);
+    copy_words(words->attach, testbed, false, &testbed->attach);
     testbed->words = (struct launcher_words){.start = (const char *const *)testbed->start.items,
                                              .attach = (const char *const *)testbed->attach.items};
     return &testbed->words;
@@ -400,15 +409,18 @@ static void report_over(struct testbed *testbed, const struct scheduler_job *job
         testbed->request.over(testbed->request.report_context, sentence);
 }
 
-/* A scheduler that does not answer says nothing; one that knows no job must say so twice. */
+/* A scheduler that does not answer says nothing; one that knows no job, or one that is ending, must say so
+ * twice: why it ends is known when it is over. */
 static void on_answer(const char *output, size_t length, void *context) {
     struct testbed *testbed = context;
     struct scheduler_job job = {0};
     if (output && testbed->settings->scheduler->read_job(output, length, testbed->job.id, testbed->name, &job,
                                                          NULL) == 0) {
-        testbed->times_gone = job.state == SCHEDULER_JOB_NONE ? testbed->times_gone + 1 : 0;
-        if (job.state != SCHEDULER_JOB_RUNNING &&
-            (job.state != SCHEDULER_JOB_NONE || testbed->times_gone > 1))
+        bool is_unsure = job.state == SCHEDULER_JOB_NONE || job.state == SCHEDULER_JOB_ENDING;
+        testbed->times_gone = is_unsure ? testbed->times_gone + 1 : 0;
+        if (job.state == SCHEDULER_JOB_ENDING)
+            testbed->watch_period_ns = EVENT_SECOND;
+        if (job.state != SCHEDULER_JOB_RUNNING && (!is_unsure || testbed->times_gone > 1))
             report_over(testbed, &job);
     }
     host_list_clear(&job.nodes);
@@ -432,7 +444,7 @@ int scheduler_wait(struct testbed *testbed, struct failure *failure) {
         r = name_nodes(testbed, failure);
     if (r < 0)
         return r;
-    testbed->watch_period_ns = first_poll_ns;
+    testbed->watch_period_ns = first_watch_ns;
     testbed->watch =
         event_loop_add_timer(testbed->request.loop, testbed->watch_period_ns, 0, on_watch, testbed);
     if (!testbed->watch)
@@ -479,9 +491,9 @@ static int delete_job(struct testbed *testbed, struct scheduler_job *ret, struct
     cleanup(text_clear) struct text output = {0};
     struct scheduler_job job = {0};
     int r = ask_patiently(testbed, "", release_patience_ns, ret, failure);
-    if (r < 0 || !is_held(ret))
+    if (r < 0 || ret->state <= SCHEDULER_JOB_OVER)
         return r;
-    testbed->settings->scheduler->cancel(ret->id, &words);
+    testbed->settings->scheduler->cancel(ret->id, testbed->name, &words);
     r = command(testbed, &words, &output, failure);
     struct failure why = {0};
     if (r < 0 && ask(testbed, "", &job, &why) == 0 && !is_held(&job))

@@ -34,6 +34,7 @@ void scheduler_word(struct bind_texts *words, const char *format, ...) __attribu
 enum scheduler_job_state {
     SCHEDULER_JOB_NONE,
     SCHEDULER_JOB_OVER,
+    SCHEDULER_JOB_ENDING, /* what comes of it is not known yet: it may wait again */
     SCHEDULER_JOB_WAITING,
     SCHEDULER_JOB_RUNNING
 };
@@ -67,10 +68,14 @@ struct scheduler {
      * there has the state SCHEDULER_JOB_NONE. -EBADMSG with FAILURE for what is no answer. */
     int (*read_job)(const char *output, size_t length, const char *id, const char *name,
                     struct scheduler_job *ret, struct failure *failure);
-    void (*cancel)(const char *id, struct bind_texts *words);
+    void (*cancel)(const char *id, const char *name, struct bind_texts *words);
     const char *launcher; /* its own program that leads to nodes: "srun" */
-    /* Of that launcher: what leads into the job from outside of it. WORDS is changed in place. */
-    void (*enter)(const char *id, struct bind_texts *words);
+    /* Of that launcher: what leads into the job from outside of it, to start an agent or to attach to it.
+     * WORDS is changed in place. */
+    void (*enter)(const struct scheduler_resources *resources, const char *id, bool is_start,
+                  struct bind_texts *words);
+    /* As the testbed's own asks(). NULL: nothing. */
+    char *(*asks)(const struct scheduler_resources *resources, const char *control);
 };
 
 extern const struct scheduler scheduler_slurm, scheduler_oar;
@@ -81,6 +86,7 @@ int scheduler_bind(const struct scheduler *scheduler, const struct testbed_writt
 void scheduler_free_settings(struct testbed_settings *settings);
 size_t scheduler_expected_nodes(const struct testbed_settings *settings);
 bool scheduler_kills_agents(const struct testbed_settings *settings);
+char *scheduler_asks(const struct testbed_settings *settings, const char *control);
 int scheduler_describe(const struct testbed_settings *settings, struct text *ret);
 void scheduler_resolve(const struct testbed_settings *settings, cJSON *object);
 int scheduler_reserve(const struct testbed_settings *settings, const struct testbed_request *request,
@@ -101,11 +107,11 @@ int scheduler_reclaim(const struct testbed_settings *settings, const struct test
     {                                                                                                        \
         .name = (NAME), .summary = (SUMMARY), .bind = (BIND), .free_settings = scheduler_free_settings,      \
         .expected_nodes = scheduler_expected_nodes, .kills_agents = scheduler_kills_agents,                  \
-        .describe = scheduler_describe, .resolve = scheduler_resolve, .reserve = scheduler_reserve,          \
-        .id = scheduler_id, .wait = scheduler_wait, .node_count = scheduler_node_count,                      \
-        .node_name = scheduler_node_name, .connect = scheduler_connect, .policy = scheduler_policy,          \
-        .agent = scheduler_agent, .deadline = scheduler_deadline, .release = scheduler_release,              \
-        .reclaim = scheduler_reclaim,                                                                        \
+        .asks = scheduler_asks, .describe = scheduler_describe, .resolve = scheduler_resolve,                \
+        .reserve = scheduler_reserve, .id = scheduler_id, .wait = scheduler_wait,                            \
+        .node_count = scheduler_node_count, .node_name = scheduler_node_name, .connect = scheduler_connect,  \
+        .policy = scheduler_policy, .agent = scheduler_agent, .deadline = scheduler_deadline,                \
+        .release = scheduler_release, .reclaim = scheduler_reclaim,                                          \
     }
 
 #endif

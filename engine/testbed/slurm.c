@@ -1,21 +1,59 @@
-/* Slurm: sbatch, squeue and scancel. What squeue prints by --format is the same in all releases, which its
- * JSON is not. */
+/* Slurm: sbatch, squeue and scancel. What squeue prints by --format is the same from 22.05 to 24.11, which
+ * its JSON is not: that has a state as a text or as a list, numbers plain or in objects, all jobs whatever is
+ * asked for (22.05), and nothing at all where Slurm was built without it. */
 #include "engine/testbed/scheduler.h"
 
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/memory.h"
 #include "engine/foundation/number.h"
 
+#include <ctype.h>
+#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 enum { NODES_MAX = 65536, WALLTIME_MAX = 366 * 86400 };
 
 #define ROW(key, type, member) BIND_ROW(key, type, scheduler_resources, member)
 #define RANGED(key, type, member, least, most)                                                               \
     BIND_RANGED(key, type, scheduler_resources, member, least, most)
+
+#define ONE_JOB "an option that leaves it one job: several side by side are several testbeds"
+#define ONLY_SUBMITS "an option with which sbatch submits the job and ends"
+
+/* Options of sbatch after which there is not one job, or it is not found again. sbatch takes the beginnings
+ * of long ones, too. */
+static const struct {
+    const char *name;
+    char letter;
+    const char *expected;
+} refused[] = {
+    {"--array", 'a', ONE_JOB},
+    {"--het-group", 0, ONE_JOB},
+    {":", 0, ONE_JOB},
+    {"--clusters", 'M', "'login' on a machine of that cluster"},
+    {"--job-name", 'J', "none: the job is found again by the name that assay gives it"},
+    {"--nodes", 'N', "the key 'nodes'"},
+    {"--time", 't', "the key 'walltime'"},
+    {"--wait", 'W', ONLY_SUBMITS},
+    {"--wrap", 0, ONLY_SUBMITS},
+    {"--test-only", 0, ONLY_SUBMITS},
+};
+
+static const char *expect_option(const char *key, const char *word) {
+    size_t length = strcspn(word, "=");
+    (void)key;
+    for (size_t i = 0; i < sizeof refused / sizeof *refused; i++) {
+        bool is_it = strncmp(refused[i].name, word, length) == 0 &&
+                     (length > strlen("--x") || strcmp(refused[i].name, word) == 0);
+        if (is_it || (word[0] == '-' && word[1] && word[1] == refused[i].letter))
+            return refused[i].expected;
+    }
+    return NULL;
+}
 
 static const struct bind_field fields[] = {
     {RANGED("nodes", BIND_INTEGER, nodes, 1, NODES_MAX)},
@@ -24,7 +62,7 @@ static const struct bind_field fields[] = {
     {ROW("account", BIND_TEXT, account)},
     {ROW("constraint", BIND_TEXT, constraint)},
     {ROW("reservation", BIND_TEXT, reservation)},
-    {ROW("options", BIND_TEXTS, options)},
+    {ROW("options", BIND_TEXTS, options), .expect = expect_option},
     {ROW("login", BIND_TEXT, login)},
     {RANGED("at-most-wait", BIND_QUANTITY, at_most_wait, 1, WALLTIME_MAX), .dimension = UNIT_TIME},
 };
@@ -83,7 +121,8 @@ static void query(const char *id, const char *name, struct bind_texts *words) {
 
 enum { ID, STATE, END, NODES, REASON, COLUMNS };
 
-/* Splits LINE, which is changed; false: it is no job's. The last column may have anything in it. */
+/* Splits LINE, which is changed; false: it is no job's. The last column may have anything in it. The number
+ * is 123; of the tasks of an array 123_4 or 123_[5-9], of the parts of a heterogeneous job 123+0. */
 static bool split(char *line, char *columns[static COLUMNS]) {
     for (size_t i = 0; i < COLUMNS; i++) {
         columns[i] = line;
@@ -93,24 +132,51 @@ static bool split(char *line, char *columns[static COLUMNS]) {
         if (i + 1 < COLUMNS)
             *line++ = '\0';
     }
-    return columns[ID][0] && strspn(columns[ID], "0123456789") == strlen(columns[ID]);
+    size_t digits = strspn(columns[ID], "0123456789");
+    return digits > 0 && strchr("_+", columns[ID][digits]);
 }
 
+static bool is_number(const char *id, const char *number) {
+    size_t length = strlen(number);
+    return strncmp(id, number, length) == 0 && strchr("_+", id[length]);
+}
+
+/* A job with several flags has the word of one (job_state_string() of src/common/slurm_protocol_defs.c). What
+ * is not known is waited for: it is deleted at the end like any other, and forgotten by Slurm if it is over.
+ */
 static enum scheduler_job_state state_called(const char *word) {
-    static const char *const waiting[] = {"PENDING", "CONFIGURING", "SUSPENDED", "REQUEUED", "REQUEUE_HOLD"};
-    for (size_t i = 0; i < sizeof waiting / sizeof *waiting; i++)
-        if (strcmp(word, waiting[i]) == 0)
-            return SCHEDULER_JOB_WAITING;
-    return strcmp(word, "RUNNING") == 0 ? SCHEDULER_JOB_RUNNING : SCHEDULER_JOB_OVER;
+    static const struct {
+        const char *word;
+        enum scheduler_job_state state;
+    } states[] = {{"RUNNING", SCHEDULER_JOB_RUNNING},    {"RESIZING", SCHEDULER_JOB_RUNNING},
+                  {"SIGNALING", SCHEDULER_JOB_RUNNING},  {"COMPLETING", SCHEDULER_JOB_ENDING},
+                  {"STAGE_OUT", SCHEDULER_JOB_ENDING},   {"BOOT_FAIL", SCHEDULER_JOB_OVER},
+                  {"CANCELLED", SCHEDULER_JOB_OVER},     {"COMPLETED", SCHEDULER_JOB_OVER},
+                  {"DEADLINE", SCHEDULER_JOB_OVER},      {"FAILED", SCHEDULER_JOB_OVER},
+                  {"LAUNCH_FAILED", SCHEDULER_JOB_OVER}, {"NODE_FAIL", SCHEDULER_JOB_OVER},
+                  {"OUT_OF_MEMORY", SCHEDULER_JOB_OVER}, {"PREEMPTED", SCHEDULER_JOB_OVER},
+                  {"RECONFIG_FAIL", SCHEDULER_JOB_OVER}, {"REVOKED", SCHEDULER_JOB_OVER},
+                  {"TIMEOUT", SCHEDULER_JOB_OVER}};
+    for (size_t i = 0; i < sizeof states / sizeof *states; i++)
+        if (strcmp(word, states[i].word) == 0)
+            return states[i].state;
+    return SCHEDULER_JOB_WAITING;
 }
 
 static int take_job(char *const columns[static COLUMNS], struct scheduler_job *ret, struct failure *failure) {
     const char *reason = strcmp(columns[REASON], "None") == 0 ? "" : columns[REASON];
-    snprintf(ret->id, sizeof ret->id, "%s", columns[ID]);
+    size_t digits = strspn(columns[ID], "0123456789");
+    snprintf(ret->id, sizeof ret->id, "%.*s", (int)digits, columns[ID]);
     ret->state = state_called(columns[STATE]);
+    if (columns[ID][digits])
+        return failure_set_kind(failure, FAILURE_INPUT, -EINVAL,
+                                "job %s of Slurm is one of several (%s), expected a job that is neither an "
+                                "array nor heterogeneous",
+                                ret->id, columns[ID]);
     /* Of one that is over the state says more than the reason, which is that of its waiting. */
     snprintf(ret->reason, sizeof ret->reason, "%s",
-             ret->state == SCHEDULER_JOB_OVER ? columns[STATE] : reason);
+             ret->state == SCHEDULER_JOB_OVER || ret->state == SCHEDULER_JOB_ENDING ? columns[STATE]
+                                                                                    : reason);
     if (!number_parse_int64(columns[END], strlen(columns[END]), &ret->end_s) || ret->end_s < 0)
         ret->end_s = 0; /* "N/A" */
     return ret->state == SCHEDULER_JOB_RUNNING ? host_list_parse(&ret->nodes, columns[NODES], failure) : 0;
@@ -125,7 +191,7 @@ static int read_job(const char *output, size_t length, const char *id, const cha
     ret->state = SCHEDULER_JOB_NONE;
     for (char *line; r == 0 && (line = strsep(&rest, "\n"));) {
         struct scheduler_job found = {0};
-        if (!split(line, columns) || (id[0] && strcmp(columns[ID], id) != 0))
+        if (!split(line, columns) || (id[0] && !is_number(columns[ID], id)))
             continue;
         r = take_job(columns, &found, failure);
         scheduler_take_job(&found, ret);
@@ -133,21 +199,82 @@ static int read_job(const char *output, size_t length, const char *id, const cha
     return r;
 }
 
-static void cancel(const char *id, struct bind_texts *words) {
+/* With its name, so that no other cluster's job of that number is meant. */
+static void cancel(const char *id, const char *name, struct bind_texts *words) {
     scheduler_word(words, "scancel");
+    scheduler_word(words, "--name=%s", name);
     scheduler_word(words, "%s", id);
 }
 
-/* srun JOB'S-OPTION ...: as if from within the job. */
-static void enter(const char *id, struct bind_texts *words) {
+/* ---- What is asked of the processors ---------------------------------------------------------------------
+ */
+
+/* The value of an option of sbatch's, NAME=VALUE or NAME VALUE; NULL: it is not there. */
+static const char *value_of(const struct bind_texts *options, const char *name) {
+    size_t length = strlen(name);
+    for (size_t i = 0; i < options->count; i++) {
+        const char *word = options->items[i];
+        if (strncmp(word, name, length) != 0)
+            continue;
+        if (word[length] == '=')
+            return word + length + 1;
+        if (!word[length] && i + 1 < options->count)
+            return options->items[i + 1];
+    }
+    return NULL;
+}
+
+/* srun JOB'S-OPTION ...: as if from within the job. sbatch keeps --cpu-freq for the steps of its script, and
+ * the agent's step is none of those; an attached one must not have it, since its end would undo it. */
+static void enter(const struct scheduler_resources *resources, const char *id, bool is_start,
+                  struct bind_texts *words) {
+    const char *frequency = value_of(&resources->options, "--cpu-freq");
     struct bind_texts entered = {0};
     for (size_t i = 0; i < words->count; i++) {
         scheduler_word(&entered, "%s", words->items[i]);
         if (i == 0)
             scheduler_word(&entered, "--jobid=%s", id);
+        if (i == 0 && is_start && frequency)
+            scheduler_word(&entered, "--cpu-freq=%s", frequency);
     }
     bind_texts_clear(words);
     *words = entered;
+}
+
+/* Of "P1[-P2][:GOVERNOR]" or "GOVERNOR": a governor alone, or what one frequency alone selects. */
+static char *governor_of(const char *frequency) {
+    static const char *const frequencies[] = {"low", "medium", "high", "highm1"};
+    const char *colon = strchr(frequency, ':'), *word = colon ? colon + 1 : frequency;
+    bool is_frequency = !colon && strchr("0123456789", *word);
+    for (size_t i = 0; i < sizeof frequencies / sizeof *frequencies; i++)
+        is_frequency |= !colon && strncasecmp(word, frequencies[i], strcspn(word, "-")) == 0;
+    if (is_frequency)
+        return strchr(word, '-') ? NULL : xstrdup("userspace");
+    char *governor = xstrdup(word);
+    for (char *c = governor; *c; c++)
+        *c = (char)tolower((unsigned char)*c);
+    return governor;
+}
+
+/* "1200000-2400000", in kHz, as a campaign has it. */
+static char *limits_of(const char *frequency) {
+    double least, most;
+    int end = 0;
+    if (sscanf(frequency, "%lf-%lf%n", &least, &most, &end) != 2 || !strchr(":", frequency[end]))
+        return NULL;
+    return xformat("%gGHz..%gGHz", least * 1e-6, most * 1e-6);
+}
+
+static char *asks(const struct scheduler_resources *resources, const char *control) {
+    const char *frequency = value_of(&resources->options, "--cpu-freq"),
+               *hint = value_of(&resources->options, "--hint"),
+               *threads = value_of(&resources->options, "--threads-per-core");
+    if (frequency && strcmp(control, "governor") == 0)
+        return governor_of(frequency);
+    if (frequency && strcmp(control, "frequency") == 0)
+        return limits_of(frequency);
+    bool is_alone = (hint && strcmp(hint, "nomultithread") == 0) || (threads && strcmp(threads, "1") == 0);
+    return is_alone && strcmp(control, "hyperthreads") == 0 ? xstrdup("off") : NULL;
 }
 
 const struct scheduler scheduler_slurm = {
@@ -163,6 +290,7 @@ const struct scheduler scheduler_slurm = {
     .cancel = cancel,
     .launcher = "srun",
     .enter = enter,
+    .asks = asks,
 };
 
 static int bind(const struct testbed_written *written, struct testbed_settings **ret,

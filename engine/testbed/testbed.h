@@ -82,6 +82,9 @@ struct testbed_backend {
     size_t (*spare_nodes)(const struct testbed_settings *settings);
     /* Do the agents end with the reservation, before they can put back what was set? NULL: they do not. */
     bool (*kills_agents)(const struct testbed_settings *settings);
+    /* What the reservation is to bring CONTROL ("governor", "frequency", "hyperthreads") to, as a campaign
+     * would write it; the caller frees. NULL: nothing, here and as its value. */
+    char *(*asks)(const struct testbed_settings *settings, const char *control);
     /* Appends lines for people: a word of at most 12 characters, padded to 13, and what is to be said. 0 or
      * -ENOMEM. */
     int (*describe)(const struct testbed_settings *settings, struct text *ret);

@@ -111,10 +111,20 @@ enum { WORDS_OF_COMMAND = 3 };
 const struct launcher_words *launcher_words_find(const char *name) {
     /* A step shares the job's processors with those that the user's own commands start, and is bound to none
      * of them; --export hands it the environment whatever SLURM_EXPORT_ENV says; buffered output would wait
-     * for the end of a line. */
-    static const char *const srun[] = {
-        "srun",       "--overlap",    "--nodes=1",    "--ntasks=1", "--nodelist={host}", "--cpu-bind=none",
-        "--mpi=none", "--export=ALL", "--unbuffered", "--quiet",    PLACE_OF_WORDS,      NULL};
+     * for the end of a line. An Open MPI in there would take the step's one task for all that it may start.
+     */
+    static const char *const srun[] = {"srun",
+                                       "--overlap",
+                                       "--nodes=1",
+                                       "--ntasks=1",
+                                       "--nodelist={host}",
+                                       "--cpu-bind=none",
+                                       "--mpi=none",
+                                       "--export=ALL,OMPI_MCA_ras=^slurm,PRTE_MCA_ras=^slurm",
+                                       "--unbuffered",
+                                       "--quiet",
+                                       PLACE_OF_WORDS,
+                                       NULL};
     static const char *const oarsh[] = {"oarsh",          "-T", "-o", "BatchMode=yes", "{host}",
                                         PLACE_OF_COMMAND, NULL};
     static const struct {

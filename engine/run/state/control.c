@@ -9,6 +9,7 @@
 #include "engine/remote/nodes/controls.h"
 #include "engine/run/nodes/kinds.h"
 #include "engine/run/nodes/reservation.h"
+#include "engine/run/state/observed.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -98,6 +99,7 @@ static int look_at_controls(struct node_set *set, struct failure *failure) {
         if (failures[i].code == 0)
             record_state(node, &states[i]);
     }
+    observed_note(set, states);
     node_control_states_free(states, set->count);
     return node_set_merge_failures(set, failures, "controls", failure);
 }

@@ -38,6 +38,22 @@ static const struct answer {
      0},
     {"nodes that are none", &scheduler_slurm, "8|RUNNING|5|a[1-|None\n", "8", "n", -EINVAL,
      SCHEDULER_JOB_RUNNING, "8", "", "", 5},
+    {"no end is known yet", &scheduler_slurm, "8|RUNNING|Unknown|node[1-3,7],gpu01|None\n", "8", "n", 0,
+     SCHEDULER_JOB_RUNNING, "8", "", "gpu01,node[1-3,7]", 0},
+    {"ends", &scheduler_slurm, "8|COMPLETING|5|a1|None\n", "8", "n", 0, SCHEDULER_JOB_ENDING, "8",
+     "COMPLETING", "", 5},
+    {"ends, and the next one waits", &scheduler_slurm, "8|COMPLETING|5|a1|None\n9|PENDING|N/A||None\n", "",
+     "n", 0, SCHEDULER_JOB_WAITING, "9", "", "", 0},
+    {"of another cluster", &scheduler_slurm, "CLUSTER: c2\n8|RUNNING|5|a1|None\n", "8", "n", 0,
+     SCHEDULER_JOB_RUNNING, "8", "", "a1", 5},
+    {"a part of a heterogeneous job", &scheduler_slurm, "8+0|RUNNING|5|a1|None\n8+1|RUNNING|5|a2|None\n", "8",
+     "n", -EINVAL, SCHEDULER_JOB_RUNNING, "8", "", "", 0},
+    {"tasks of an array", &scheduler_slurm, "8_[1-5]|PENDING|N/A||Priority\n", "", "n", -EINVAL,
+     SCHEDULER_JOB_WAITING, "8", "", "", 0},
+    {"a task of an array", &scheduler_slurm, "8_4|RUNNING|5|a1|None\n", "8", "n", -EINVAL,
+     SCHEDULER_JOB_RUNNING, "8", "", "", 0},
+    {"a task of another array", &scheduler_slurm, "88_4|RUNNING|5|a1|None\n", "8", "n", 0, SCHEDULER_JOB_NONE,
+     "", "", "", 0},
     {"half a line", &scheduler_slurm, "8|RUNN", "8", "n", 0, SCHEDULER_JOB_NONE, "", "", "", 0},
     {"OAR, half of it", &scheduler_oar, "{\"12\": {\"name\"", "12", "", -EBADMSG, SCHEDULER_JOB_NONE, "", "",
      "", 0},
@@ -71,6 +87,108 @@ TEST(answers_are_read) {
         assert_string_equal(nodes.bytes, answer->nodes);
         host_list_clear(&job.nodes);
         text_clear(&nodes);
+    }
+}
+
+/* All words of job_state_string(), src/common/slurm_protocol_defs.c, of 22.05 to 24.11. */
+TEST(states_of_slurm_are_known) {
+    static const char *const words[][20] = {
+        [SCHEDULER_JOB_WAITING] = {"PENDING", "CONFIGURING", "SUSPENDED", "REQUEUED", "REQUEUE_HOLD",
+                                   "REQUEUE_FED", "SPECIAL_EXIT", "STOPPED", "RESV_DEL_HOLD", "POWER_UP_NODE",
+                                   "of a later release"},
+        [SCHEDULER_JOB_RUNNING] = {"RUNNING", "RESIZING", "SIGNALING"},
+        [SCHEDULER_JOB_ENDING] = {"COMPLETING", "STAGE_OUT"},
+        [SCHEDULER_JOB_OVER] = {"BOOT_FAIL", "CANCELLED", "COMPLETED", "DEADLINE", "FAILED", "LAUNCH_FAILED",
+                                "NODE_FAIL", "OUT_OF_MEMORY", "PREEMPTED", "RECONFIG_FAIL", "REVOKED",
+                                "TIMEOUT"}};
+    for (size_t expected = SCHEDULER_JOB_OVER; expected <= SCHEDULER_JOB_RUNNING; expected++)
+        for (const char *const *word = words[expected]; *word; word++) {
+            struct scheduler_job job = {0};
+            char line[100];
+            print_message("%s\n", *word);
+            snprintf(line, sizeof line, "8|%s|5|a1|None\n", *word);
+            assert_int_equal(scheduler_slurm.read_job(line, strlen(line), "8", "n", &job, NULL), 0);
+            assert_int_equal(job.state, expected);
+            host_list_clear(&job.nodes);
+        }
+}
+
+static const char *refusal(const char *word) {
+    for (size_t i = 0; i < scheduler_slurm.field_count; i++)
+        if (strcmp(scheduler_slurm.fields[i].key, "options") == 0)
+            return scheduler_slurm.fields[i].expect("options", word);
+    return NULL;
+}
+
+TEST(options_that_change_what_a_job_is) {
+    const char *bad[] = {"--array=1-4",    "--arr=4", "-a4",        "-a",       "--het-group=0", ":",
+                         "--clusters=all", "-Mall",   "-J",         "--time=5", "--nodes",       "-N2",
+                         "--wait",         "-W",      "--wrap=true"};
+    const char *good[] = {"--account=me",
+                          "--qos=debug",
+                          "--cpu-freq=performance",
+                          "--time-min=5",
+                          "--nodelist=a",
+                          "-A",
+                          "--cluster-constraint=x",
+                          "--wait-all-nodes=1",
+                          "-w",
+                          "",
+                          "--requeue",
+                          "-p"};
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
+        if (!refusal(bad[i]))
+            fail_msg("%s is not refused", bad[i]);
+    for (size_t i = 0; i < sizeof good / sizeof *good; i++)
+        if (refusal(good[i]))
+            fail_msg("%s is refused: %s", good[i], refusal(good[i]));
+}
+
+TEST(what_is_asked_of_processors) {
+    static const struct {
+        const char *words[3];
+        const char *governor, *frequency, *hyperthreads, *started; /* NULL: nothing */
+    } cases[] = {
+        {{"--qos=debug"}, NULL, NULL, NULL, NULL},
+        {{"--cpu-freq=Performance"}, "performance", NULL, NULL, "--cpu-freq=Performance"},
+        {{"--cpu-freq", "high"}, "userspace", NULL, NULL, "--cpu-freq=high"},
+        {{"--cpu-freq=2400000"}, "userspace", NULL, NULL, "--cpu-freq=2400000"},
+        {{"--cpu-freq=low-high"}, NULL, NULL, NULL, "--cpu-freq=low-high"},
+        {{"--cpu-freq=1200000-2400000:OnDemand"},
+         "ondemand",
+         "1.2GHz..2.4GHz",
+         NULL,
+         "--cpu-freq=1200000-2400000:OnDemand"},
+        {{"--hint=nomultithread"}, NULL, NULL, "off", NULL},
+        {{"--hint=compute_bound", "--threads-per-core=1"}, NULL, NULL, "off", NULL},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct scheduler_resources resources = {0};
+        for (size_t k = 0; k < 3 && cases[i].words[k]; k++)
+            bind_texts_add(&resources.options, cases[i].words[k]);
+        const char *const expected[][2] = {{"governor", cases[i].governor},
+                                           {"frequency", cases[i].frequency},
+                                           {"hyperthreads", cases[i].hyperthreads},
+                                           {"turbo", NULL}};
+        for (size_t k = 0; k < sizeof expected / sizeof *expected; k++) {
+            char *found = scheduler_slurm.asks(&resources, expected[k][0]);
+            print_message("%s: %s\n", cases[i].words[0], expected[k][0]);
+            assert_int_equal(found != NULL, expected[k][1] != NULL);
+            if (found)
+                assert_string_equal(found, expected[k][1]);
+            free(found);
+        }
+        for (int is_start = 0; is_start < 2; is_start++) {
+            struct bind_texts words = {0};
+            bind_texts_add(&words, "srun");
+            scheduler_slurm.enter(&resources, "8", is_start, &words);
+            assert_string_equal(words.items[1], "--jobid=8");
+            assert_int_equal(words.count, is_start && cases[i].started ? 3 : 2);
+            if (words.count == 3)
+                assert_string_equal(words.items[2], cases[i].started);
+            bind_texts_clear(&words);
+        }
+        bind_texts_clear(&resources.options);
     }
 }
 
