@@ -3,11 +3,14 @@
 #include "engine/agent/daemon/daemon.h"
 #include "engine/agent/daemon/relay.h"
 #include "engine/agent/daemon/sessions.h"
+#include "engine/agent/files/image.h"
 #include "engine/agent/machine/tool.h"
 #include "engine/agent/serve/program.h"
 #include "engine/agent/serve/workspace.h"
 #include "engine/agent/wire/protocol.h"
+#include "engine/foundation/cleanup.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
@@ -24,15 +27,16 @@
 enum { EXIT_DAMAGED = 78 };
 
 static const char usage[] =
-    "usage: assay-agent --directory DIR [--remove-directory] [--root DIR]\n"
+    "usage: assay-agent --directory DIR [--remove-directory] [--root DIR | --image SHA256]\n"
     "       assay-agent --attach|--serve SESSION [--directory DIR | --folder NAME [--workspace DIR]]\n"
-    "                   [--remove-directory] [--leave-controls] [--label WORD] [--root DIR]\n"
+    "                   [--remove-directory] [--leave-controls] [--label WORD]\n"
+    "                   [--root DIR | --image SHA256]\n"
     "       assay-agent --resume SESSION\n"
     "       assay-agent --list\n"
     "       assay-agent --end SESSION|all\n"
     "       assay-agent --controls | --snapshot-controls | --set-controls NAME=VALUE... |\n"
     "                   --restore-controls | --probes | --sample | --stress | --spin | --capture |\n"
-    "                   --pack | --unpack | --job | --launch\n"
+    "                   --pack | --unpack | --keep-image | --job | --launch\n"
     "\n"
     "Serves an assay engine on stdin and stdout until they are closed; or as a daemon that outlives them,\n"
     "is found again by its session (16 hexadecimal digits, not all 0), and ends when it is asked to or\n"
@@ -53,6 +57,7 @@ static const char usage[] =
     "  --leave-controls    do not restore what an agent that is gone has left changed here\n"
     "  --label WORD        whose agent it is, for anyone who finds it left over\n"
     "  --root DIR          a captured tree that stands for / when the machine is inspected\n"
+    "  --image SHA256      run in a fresh system of that image; exit with status 79 if it is not here\n"
     "  --version           print version and protocol, and exit\n"
     "  --help              print this, and exit\n";
 
@@ -73,6 +78,17 @@ static void check_label(const char *label) {
             exit(tool_complain(2, "a label is one word"));
 }
 
+/* An exit status, before anything is started: 0 where there is no image. */
+static int check_image(const struct daemon_options *options) {
+    struct failure failure;
+    if (!options->image)
+        return 0;
+    if (options->root)
+        return tool_complain(2, "--root and --image exclude each other");
+    cleanup_close int image = image_open(options->image, &failure);
+    return image >= 0 ? 0 : tool_complain(image == -ENOENT ? IMAGE_ABSENT : 1, "%s", failure.text);
+}
+
 /* IN_FOREGROUND: this process is the daemon. */
 static int attach(struct daemon_options *options, const char *session, bool in_foreground, const char *path) {
     struct failure failure;
@@ -88,6 +104,9 @@ static int attach(struct daemon_options *options, const char *session, bool in_f
     snprintf(folder, sizeof folder, "assay-%016llx", (unsigned long long)options->session);
     if (!options->folder)
         options->folder = folder;
+    int status = check_image(options);
+    if (status != 0)
+        return status;
     return in_foreground ? daemon_run(options, -1) : relay(options->session, options);
 }
 
@@ -105,6 +124,7 @@ static int run(int count, char **arguments) {
         {"--folder", .text = &daemon.folder},
         {"--workspace", .text = &daemon.workspace},
         {"--root", .text = &daemon.root},
+        {"--image", .text = &daemon.image},
         {"--label", .text = &daemon.label},
         {"--remove-directory", .flag = &daemon.remove_directory},
         {"--leave-controls", .flag = &daemon.leave_controls},
@@ -136,7 +156,8 @@ static int run(int count, char **arguments) {
             2, "--folder, --workspace, --leave-controls and --label go with --attach and --serve");
     if (!daemon.directory)
         return tool_complain(2, "no --directory; see --help");
-    return daemon_run(&daemon, -1);
+    int status = check_image(&daemon);
+    return status != 0 ? status : daemon_run(&daemon, -1);
 }
 
 static tool_function *find_tool(const char *name) {
@@ -155,6 +176,7 @@ static tool_function *find_tool(const char *name) {
         {"--capture", tool_capture},
         {"--pack", tool_pack},
         {"--unpack", tool_unpack},
+        {"--keep-image", tool_keep_image},
         {"--job", tool_job},
         {"--launch", tool_launch},
     };
