@@ -52,10 +52,13 @@ static int mount_system(int directory, int image, struct failure *failure) {
     static int held = -1; /* until this process ends */
     char options[160], target[64];
     held = claim_make(directory, "upper");
-    if (held < 0 || mkdirat(directory, "work", 0700) < 0 || mkdirat(directory, "root", 0700) < 0 ||
-        mkdirat(directory, "run", 0700) < 0)
-        return failure_set(failure, -errno, "cannot make the folders of the system in the run directory: %s",
-                           strerror(errno));
+    int r = held < 0 ? held : 0;
+    if (r == 0 && (mkdirat(directory, "work", 0700) < 0 || mkdirat(directory, "root", 0700) < 0 ||
+                   mkdirat(directory, "run", 0700) < 0))
+        r = -errno;
+    if (r < 0)
+        return failure_set(failure, r, "cannot make the folders of the system in the run directory: %s",
+                           strerror(-r));
     snprintf(options, sizeof options,
              "lowerdir=/proc/self/fd/%d,upperdir=/proc/self/fd/%d/upper,workdir=/proc/self/fd/%d/work", image,
              directory, directory);

@@ -126,7 +126,12 @@ static int extract(int folder, char *buffer, struct failure *failure) {
         if (r < 0)
             return r;
     }
-    return r == 0 && !tar.has_ended ? failure_set(failure, -EPROTO, "the image on stdin ends too early") : r;
+    if (r == 0 && !tar.has_ended)
+        r = failure_set(failure, -EPROTO, "the image on stdin ends too early");
+    /* Tars are padded at their end. */
+    while (r == 0 && read(0, buffer, BUFFER) > 0)
+        continue;
+    return r;
 }
 
 /* ---- keeping */
