@@ -50,6 +50,7 @@ const struct bind_field access_fields[ACCESS_FIELDS] = {
     {RANGED("timeout", BIND_QUANTITY, timeout, 1, TIMEOUT_MAX), .dimension = UNIT_TIME},
     {ROW("agent", BIND_CHOICE, agent), .choices = agent_names},
     {ROW("launcher", BIND_MAPPING, launcher), BIND_FIELDS(launcher_fields), .scalar = "by"},
+    {DEPLOY_ROW(access_settings, deploy)},
     {RANGED("lease", BIND_QUANTITY, lease, LEASE_LEAST, LEASE_MAX), .dimension = UNIT_TIME},
 };
 
@@ -64,8 +65,7 @@ static const char *home_folder(void) {
     return entry && entry->pw_dir ? entry->pw_dir : "/";
 }
 
-/* Makes *PATH absolute: below the home folder, or that of the campaign. NULL stays. */
-static void place_path(char **path, const char *folder) {
+void access_place_path(char **path, const char *folder) {
     if (!*path || (*path)[0] == '/')
         return;
     bool home = (*path)[0] == '~' && (*path)[1] == '/';
@@ -80,10 +80,10 @@ static bool has_config(const struct access_settings *settings) {
 
 static void place_paths(struct access_settings *settings, const char *folder) {
     if (has_config(settings))
-        place_path(&settings->config, folder);
-    place_path(&settings->known_hosts, folder);
+        access_place_path(&settings->config, folder);
+    access_place_path(&settings->known_hosts, folder);
     for (size_t i = 0; i < settings->identities.count; i++)
-        place_path(&settings->identities.items[i], folder);
+        access_place_path(&settings->identities.items[i], folder);
 }
 
 /* A file that is named and is not there would surface as a login that is refused, on every node. */
@@ -177,7 +177,8 @@ int access_check(struct access_settings *settings, const struct testbed_written 
                  struct failure *failure) {
     place_paths(settings, written->folder);
     int r = check_files(settings, written, failure);
-    return r < 0 ? r : check_launcher(settings, written, failure);
+    r = r < 0 ? r : check_launcher(settings, written, failure);
+    return r < 0 ? r : deploy_check(&settings->deploy, written, failure);
 }
 
 /* ---- For people, and for programs */
@@ -221,6 +222,7 @@ int access_describe(const struct access_settings *settings, struct text *ret) {
     char lease[NUMBER_TEXT_SIZE];
     struct launcher_words words;
     describe_login(settings, ret);
+    deploy_describe(&settings->deploy, ret);
     text_printf(ret, "%-12s %s; it leaves when it has not heard from here for %s\n", "agent",
                 agents[settings->agent], number_describe_duration(settings->lease, lease));
     return text_printf(ret, "%-12s on each: %slibc, and a folder that programs run from\n", "expected",
@@ -233,6 +235,7 @@ int access_describe(const struct access_settings *settings, struct text *ret) {
 
 struct access {
     struct ssh_nodes *nodes;
+    struct system_image image;
     char *accepted_hosts; /* a file of the run; NULL: unknown host keys are refused */
 };
 
@@ -274,6 +277,9 @@ static void close_pointer(struct access **access) {
 int access_open(const struct access_settings *settings, const struct testbed_request *request,
                 const struct launcher_words *words, struct access **ret, struct failure *failure) {
     cleanup(close_pointer) struct access *access = xcalloc(1, sizeof *access);
+    int r = deploy_open(&settings->deploy, request, &access->image, failure);
+    if (r < 0)
+        return r;
     if (settings->host_keys == HOST_KEYS_ACCEPT_NEW)
         access->accepted_hosts = file_join(request->folder, "known_hosts");
     cleanup_free char *label = xformat("%s:%s", request->run_name, request->run_id);
@@ -285,8 +291,9 @@ int access_open(const struct access_settings *settings, const struct testbed_req
                                         .folder_prefix = prefix,
                                         .remove_directory = true,
                                         .launcher = words,
+                                        .image = deploy_image(&access->image),
                                         .policy = make_policy(settings)};
-    int r = ssh_nodes_new(request->loop, &options, request->installation, &access->nodes, failure);
+    r = ssh_nodes_new(request->loop, &options, request->installation, &access->nodes, failure);
     if (r == 0)
         *ret = take_pointer(access);
     return r;
@@ -296,6 +303,7 @@ void access_close(struct access *access) {
     if (!access)
         return;
     ssh_nodes_free(access->nodes);
+    system_image_clear(&access->image);
     free(access->accepted_hosts);
     free(access);
 }

@@ -204,7 +204,7 @@ static int keep(struct get *get, size_t number, const char *bytes, size_t length
     if (!node->landing)
         r = landing_new(get->folder, node_group_name(get->group, number), &node->landing, failure);
     if (r == 0 && node->archive < 0)
-        r = node->archive = landing_tree_archive_scratch(node->landing, failure);
+        r = node->archive = landing_open_scratch(node->landing, failure);
     if (r < 0)
         return r;
     r = file_write_all(node->archive, bytes, length);

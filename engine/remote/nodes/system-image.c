@@ -221,7 +221,11 @@ static char *name_of(const struct text *release) {
     at += *at ? sizeof key - 1 : 0;
     at += *at == '"' || *at == '\'';
     size_t length = strcspn(at, "\"'\n");
-    return length ? xstrndup(at, length) : xstrdup("unnamed system");
+    char *name = length ? xstrndup(at, length) : xstrdup("unnamed system");
+    for (char *c = name; *c; c++)
+        if ((unsigned char)*c < ' ' || *c == 0x7f)
+            *c = '?'; /* it is shown on terminals */
+    return name;
 }
 
 int system_image_read(const char *path, bool with_tar, struct system_image *ret, struct failure *failure) {
