@@ -4,8 +4,9 @@
  *     deploy: debian12.tar.zst
  *     deploy: {image: debian12.tar.zst, sha256: 5f78c33..., system: Debian GNU/Linux 12 (bookworm)}
  *
- * The image is a root file system as a tar (engine/remote/nodes/system-image.h). sha256 and system are found, and
- * refused when they are given and are not the image's. engine/agent/daemon/deployed.h has what a node does.
+ * The image is a root file system as a tar (engine/remote/nodes/system-image.h). sha256 and system are found,
+ * and refused when they are given and are not the image's. engine/agent/daemon/deployed.h has what a node
+ * does.
  */
 #ifndef ASSAY_TESTBED_DEPLOY_H
 #define ASSAY_TESTBED_DEPLOY_H
@@ -24,17 +25,17 @@ enum { DEPLOY_FIELDS = 3 };
 extern const struct bind_field deploy_fields[DEPLOY_FIELDS];
 #define DEPLOY_ROW(struct_, deploy_)                                                                         \
     BIND_ROW("deploy", BIND_MAPPING, struct_, deploy_), .fields = deploy_fields,                             \
-        .field_count = DEPLOY_FIELDS, .scalar = "image"
+                                                        .field_count = DEPLOY_FIELDS, .scalar = "image"
 
-/* After binding: reads the image, unless both are known of it, as in a campaign that was resolved: then it may
- * be away until nodes are reserved. */
+/* After binding: reads the image, unless both are known of it, as in a campaign that was resolved: then it
+ * may be away until nodes are reserved. */
 int deploy_check(struct deploy_settings *settings, const struct testbed_written *written,
                  struct failure *failure);
 /* Appends a line as the testbed's own describe(). */
 void deploy_describe(const struct deploy_settings *settings, struct text *ret);
 
-/* With a reservation: reads the image again, for nodes that do not have it, and reports it. *RET is zeros where
- * none is asked for. -EBADMSG when it has changed. */
+/* With a reservation: reads the image again, for nodes that do not have it, and reports it. *RET is zeros
+ * where none is asked for. -EBADMSG when it has changed. */
 int deploy_open(const struct deploy_settings *settings, const struct testbed_request *request,
                 struct system_image *ret, struct failure *failure);
 /* What agents are given; NULL: nothing. */

@@ -25,8 +25,8 @@ struct testbed_settings {
 
 struct testbed {
     struct system_image image; /* zeros: none */
-    char *name;   /* host name */
-    char *folder; /* of the agent */
+    char *name;                /* host name */
+    char *folder;              /* of the agent */
     char *agent_program;
     struct event_loop *loop;
 };

@@ -21,9 +21,12 @@
 /* What the new system has of the node. The first gives the others their names while they are mounted. */
 static const struct {
     const char *source, *target;
-} shared[] = {{"/proc", "/proc"}, {"/sys", "/sys"},
-              {"/dev", "/dev"},   {"/run", "/" MACHINE_NODE_RUN},
-              {"/etc/hosts", "/etc/hosts"}, {"/etc/resolv.conf", "/etc/resolv.conf"}};
+} shared[] = {{"/proc", "/proc"},
+              {"/sys", "/sys"},
+              {"/dev", "/dev"},
+              {"/run", "/" MACHINE_NODE_RUN},
+              {"/etc/hosts", "/etc/hosts"},
+              {"/etc/resolv.conf", "/etc/resolv.conf"}};
 enum { SHARED = sizeof shared / sizeof *shared, RUN = SHARED, PROGRAM, SOURCES };
 
 /* Descriptors, without rights to read: of what is shared, of the folder `run` and of our own program. */
@@ -64,12 +67,12 @@ static int mount_system(int directory, int image, struct failure *failure) {
              directory, directory);
     snprintf(target, sizeof target, "/proc/self/fd/%d/root", directory);
     if (mount("assay", target, "overlay", 0, options) < 0)
-        return failure_set(failure, -errno,
-                           "cannot mount the system: %s%s", strerror(errno),
-                           errno == ENODEV   ? "; the kernel has no overlay file system"
-                           : errno == EINVAL ? "; expected the workspace on a file system that an overlay can "
-                                               "write to, such as ext4, xfs or tmpfs"
-                                             : "");
+        return failure_set(failure, -errno, "cannot mount the system: %s%s", strerror(errno),
+                           errno == ENODEV ? "; the kernel has no overlay file system"
+                           : errno == EINVAL
+                               ? "; expected the workspace on a file system that an overlay can "
+                                 "write to, such as ext4, xfs or tmpfs"
+                               : "");
     int root = openat(directory, "root", O_PATH | O_DIRECTORY | O_CLOEXEC);
     return root < 0 ? failure_set(failure, -errno, "cannot open the system: %s", strerror(errno)) : root;
 }
@@ -116,32 +119,45 @@ static int enter(int root, const struct sources *sources, struct failure *failur
         r = attach(sources->items[PROGRAM], sources->program, true, failure);
     if (r == 0)
         r = attach(sources->items[RUN], sources->run, true, failure);
-    return r == 0 && chdir("/") < 0 ? -errno : r;
+    if (r == 0 && chdir("/") < 0)
+        r = failure_set(failure, -errno, "cannot enter the system: %s", strerror(errno));
+    return r;
+}
+
+/* By its path again: what was opened before is in the mounts of the node, on which nothing can be mounted
+ * from here. */
+static int open_again(int folder, struct failure *failure) {
+    char path[PATH_MAX];
+    int again = open(run_directory_path(folder, "", path, sizeof path), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    return again < 0 ? failure_set(failure, -errno, "cannot open '%.256s': %s", path, strerror(errno))
+                     : again;
 }
 
 int deployed_enter(struct run_directory *directory, const char *sha256, struct failure *failure) {
-    struct sources sources;
-    cleanup_close int image = image_open(sha256, failure);
-    if (image < 0)
-        return image;
     if (directory->parent >= 0)
         claim_remove_abandoned(directory->parent, RUN_DIRECTORIES, "upper");
     if (unshare(CLONE_NEWNS | CLONE_NEWIPC) < 0 || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0)
-        return failure_set(failure, -errno, "cannot have mounts of its own, which deploying a system needs: %s",
+        return failure_set(failure, -errno,
+                           "cannot have mounts of its own, which deploying a system needs: %s",
                            strerror(errno));
+    cleanup_close int image = image_open(sha256, failure);
+    cleanup_close int folder = image < 0 ? image : open_again(directory->folder, failure);
+    if (folder < 0)
+        return folder;
     mode_t mask = umask(022);
-    cleanup_close int root = mount_system(directory->folder, image, failure);
+    cleanup_close int root = mount_system(folder, image, failure);
     if (root < 0)
         return root;
-    open_sources(directory->folder, &sources);
+    cleanup(close_sources) struct sources sources;
+    open_sources(folder, &sources);
     int r = enter(root, &sources, failure);
-    int within = r < 0 ? r : open(sources.run, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    close_sources(&sources);
     umask(mask);
     unsetenv("TMPDIR"); /* a folder of the node's */
-    if (within < 0)
-        return r < 0 ? r : failure_set(failure, -errno, "cannot open the run directory: %s", strerror(errno));
+    if (r < 0)
+        return r;
     cleanup_close_descriptor(&directory->folder);
-    directory->folder = within;
-    return 0;
+    directory->folder = open(sources.run, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    return directory->folder < 0
+               ? failure_set(failure, -errno, "cannot open the run directory: %s", strerror(errno))
+               : 0;
 }

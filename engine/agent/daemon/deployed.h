@@ -7,10 +7,11 @@
  *                   run             the run directory as the worker has it, at the same path
  *
  * Shared with the node are its kernel, network, host name and processes; /proc, /sys, /dev without /dev/shm,
- * /etc/hosts, /etc/resolv.conf, and the agent's own program. The node's /run is at MACHINE_NODE_RUN, where the
- * snapshot of its controls lies. Mounts go with the last process of the namespace, and the guardian, which stays
- * outside, removes the folder. One that was left, because both were killed, is removed by the next agent that is
- * deployed from the same workspace. It is no jail: root in it can do to the node what root can.
+ * /etc/hosts, /etc/resolv.conf, and the agent's own program. The node's /run is at MACHINE_NODE_RUN, where
+ * the snapshot of its controls lies. Mounts go with the last process of the namespace, and the guardian,
+ * which stays outside, removes the folder. One that was left, because both were killed, is removed by the
+ * next agent that is deployed from the same workspace. It is no jail: root in it can do to the node what root
+ * can.
  */
 #ifndef ASSAY_DAEMON_DEPLOYED_H
 #define ASSAY_DAEMON_DEPLOYED_H
@@ -18,8 +19,8 @@
 #include "engine/agent/machine/run-directory.h"
 #include "engine/foundation/failure.h"
 
-/* In the worker, before it has opened anything of the machine. DIRECTORY, which must be empty, becomes the one
- * within. */
+/* In the worker, before it has opened anything of the machine. DIRECTORY, which must be empty, becomes the
+ * one within. */
 int deployed_enter(struct run_directory *directory, const char *sha256, struct failure *failure);
 
 #endif

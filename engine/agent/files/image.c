@@ -98,8 +98,8 @@ static int put_entry(struct tar_reader *tar, const struct tar_entry *entry, char
         r = put_file(tar, entry, buffer, failure);
     else if (entry->type == TAR_LINK)
         r = symlink(entry->target, entry->path) < 0 ? -errno : 0;
-    else if (mkdir(entry->path, 0700) < 0 && (errno != EEXIST || lstat(entry->path, &status) < 0 ||
-                                              !S_ISDIR(status.st_mode)))
+    else if (mkdir(entry->path, 0700) < 0 &&
+             (errno != EEXIST || lstat(entry->path, &status) < 0 || !S_ISDIR(status.st_mode)))
         r = -errno;
     if (r < 0)
         return r;
@@ -136,7 +136,8 @@ static int extract(int folder, char *buffer, struct failure *failure) {
 
 /* ---- keeping */
 
-/* The name is not on the disk before the bytes are. One that another process has brought meanwhile is as good.
+/* The name is not on the disk before the bytes are. One that another process has brought meanwhile is as
+ * good.
  */
 static int keep(int cache, const char *name, char *buffer, struct failure *failure) {
     uint64_t chance;

@@ -1,8 +1,8 @@
 /*
  * The root file systems that this user's runs were deployed with, extracted, each a folder image-SHA256 in
- * ~/.cache/assay, SHA256 being that of the image as the engine has it. They are only read: what a run writes goes
- * elsewhere (daemon/deployed.h). What is brought is a tar (tar.h, with links, owners and times), which the
- * engine made of the image.
+ * ~/.cache/assay, SHA256 being that of the image as the engine has it. They are only read: what a run writes
+ * goes elsewhere (daemon/deployed.h). What is brought is a tar (tar.h, with links, owners and times), which
+ * the engine made of the image.
  */
 #ifndef ASSAY_FILES_IMAGE_H
 #define ASSAY_FILES_IMAGE_H

@@ -56,8 +56,8 @@ struct agent_transport {
     struct agent_delivery *delivery;
     struct channel_run *image_run; /* brings the image */
     struct agent_arrival arrival;
-    bool ready;     /* connected */
-    bool delivered; /* a delivery was begun: one is enough */
+    bool ready;         /* connected */
+    bool delivered;     /* a delivery was begun: one is enough */
     bool image_brought; /* likewise */
     unsigned attempts;
     struct event_source *retry;   /* timer: connects again */
@@ -657,8 +657,7 @@ static void take_options(struct launch *launch, const struct agent_transport_opt
 int agent_transport_new(struct launcher *launcher, const struct agent_transport_options *options,
                         struct transport **ret, struct failure *failure) {
     struct launch *launch = xcalloc(1, sizeof *launch);
-    *launch = (struct launch){
-        .launcher = launcher, .package = options->package, .image = options->image};
+    *launch = (struct launch){.launcher = launcher, .package = options->package, .image = options->image};
     take_options(launch, options);
     int r = 0;
     if (launch->package) {

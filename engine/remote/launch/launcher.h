@@ -64,8 +64,8 @@ struct launcher *launcher_ssh_new(struct event_loop *loop, struct ssh_client *cl
 struct launcher *launcher_command_new(struct event_loop *loop, const struct launcher_words *words,
                                       const char *host, const char *node);
 /* By programs on this machine, which are no way to a node: each ends by itself when its streams are closed
- * (child.h, ends_in_order). WORDS is copied: `attach` runs the agent, and `start`, if there is one, brings the
- * image that it is deployed in. */
+ * (child.h, ends_in_order). WORDS is copied: `attach` runs the agent, and `start`, if there is one, brings
+ * the image that it is deployed in. */
 struct launcher *launcher_local_new(struct event_loop *loop, const struct launcher_words *words,
                                     const char *node);
 

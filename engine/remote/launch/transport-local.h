@@ -16,7 +16,7 @@ struct transport_local_options {
                               before with something in it (engine/agent/PROTOCOL.md, "The end") */
     const char *root;      /* a captured tree in place of "/" for what the agent reads, or NULL */
     const struct agent_image *image; /* what it is deployed in, borrowed; NULL: nothing */
-    const char *node;      /* the name that failures use, or NULL for "localhost" */
+    const char *node;                /* the name that failures use, or NULL for "localhost" */
 };
 
 /* The options are copied. The caller frees with transport_free(), or gives it to an agent link. */

@@ -22,7 +22,7 @@ enum {
 #define BYTES_MAX ((uint64_t)64 << 30) /* of all files */
 
 struct reading {
-    const char *path; /* of the image */
+    const char *path;               /* of the image */
     struct archive *input, *output; /* output: NULL: it is only read */
     uint64_t bytes, entries;
     bool has_shell;
@@ -154,7 +154,8 @@ static int take_entry(struct reading *reading, struct archive_entry *entry, stru
     if (!written)
         return refuse(reading, failure, "has a name that cannot be read", "names in UTF-8");
     if (!path)
-        return refuse_entry(reading, written, "leads out of it, expected paths within, without '..'", failure);
+        return refuse_entry(reading, written, "leads out of it, expected paths within, without '..'",
+                            failure);
     if (!path[0] || strncmp(path, "dev/", 4) == 0 || type == AE_IFSOCK || type == AE_IFIFO)
         return 0;
     if (!is_hard && (type == AE_IFCHR || type == AE_IFBLK))
