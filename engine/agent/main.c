@@ -1,9 +1,9 @@
 /* assay-agent: the node side. Speaks PROTOCOL.md on stdin and stdout; stderr is for its messages. */
 #include "engine/agent/daemon/control-socket.h"
 #include "engine/agent/daemon/daemon.h"
+#include "engine/agent/daemon/deployed.h"
 #include "engine/agent/daemon/relay.h"
 #include "engine/agent/daemon/sessions.h"
-#include "engine/agent/files/image.h"
 #include "engine/agent/machine/tool.h"
 #include "engine/agent/serve/program.h"
 #include "engine/agent/serve/workspace.h"
@@ -36,7 +36,7 @@ static const char usage[] =
     "       assay-agent --end SESSION|all\n"
     "       assay-agent --controls | --snapshot-controls | --set-controls NAME=VALUE... |\n"
     "                   --restore-controls | --probes | --sample | --stress | --spin | --capture |\n"
-    "                   --pack | --unpack | --keep-image | --job | --launch\n"
+    "                   --pack | --unpack | --job | --launch\n"
     "\n"
     "Serves an assay engine on stdin and stdout until they are closed; or as a daemon that outlives them,\n"
     "is found again by its session (16 hexadecimal digits, not all 0), and ends when it is asked to or\n"
@@ -57,7 +57,8 @@ static const char usage[] =
     "  --leave-controls    do not restore what an agent that is gone has left changed here\n"
     "  --label WORD        whose agent it is, for anyone who finds it left over\n"
     "  --root DIR          a captured tree that stands for / when the machine is inspected\n"
-    "  --image SHA256      run in a fresh system of that image; exit with status 79 if it is not here\n"
+    "  --image SHA256      run in a fresh system, of ~/.cache/assay/image-SHA256; exit with status 79 if\n"
+    "                      that is not there\n"
     "  --version           print version and protocol, and exit\n"
     "  --help              print this, and exit\n";
 
@@ -78,17 +79,6 @@ static void check_label(const char *label) {
             exit(tool_complain(2, "a label is one word"));
 }
 
-/* An exit status, before anything is started: 0 where there is no image. */
-static int check_image(const struct daemon_options *options) {
-    struct failure failure;
-    if (!options->image)
-        return 0;
-    if (options->root)
-        return tool_complain(2, "--root and --image exclude each other");
-    cleanup_close int image = image_open(options->image, &failure);
-    return image >= 0 ? 0 : tool_complain(image == -ENOENT ? IMAGE_ABSENT : 1, "%s", failure.text);
-}
-
 /* IN_FOREGROUND: this process is the daemon. */
 static int attach(struct daemon_options *options, const char *session, bool in_foreground, const char *path) {
     struct failure failure;
@@ -104,9 +94,6 @@ static int attach(struct daemon_options *options, const char *session, bool in_f
     snprintf(folder, sizeof folder, "assay-%016llx", (unsigned long long)options->session);
     if (!options->folder)
         options->folder = folder;
-    int status = check_image(options);
-    if (status != 0)
-        return status;
     return in_foreground ? daemon_run(options, -1) : relay(options->session, options);
 }
 
@@ -143,6 +130,12 @@ static int run(int count, char **arguments) {
     }
     if (!!session + !!serve + !!resume + !!end + list > 1)
         return tool_complain(2, "--attach, --serve, --resume, --list and --end exclude each other");
+    if (daemon.image) {
+        struct failure failure;
+        cleanup_close int image = deployed_open_image(daemon.image, &failure);
+        if (image < 0)
+            return tool_complain(image == -ENOENT ? DEPLOYED_ABSENT : 1, "%s", failure.text);
+    }
     if (list)
         return sessions_list();
     if (end)
@@ -156,8 +149,7 @@ static int run(int count, char **arguments) {
             2, "--folder, --workspace, --leave-controls and --label go with --attach and --serve");
     if (!daemon.directory)
         return tool_complain(2, "no --directory; see --help");
-    int status = check_image(&daemon);
-    return status != 0 ? status : daemon_run(&daemon, -1);
+    return daemon_run(&daemon, -1);
 }
 
 static tool_function *find_tool(const char *name) {
@@ -176,7 +168,6 @@ static tool_function *find_tool(const char *name) {
         {"--capture", tool_capture},
         {"--pack", tool_pack},
         {"--unpack", tool_unpack},
-        {"--keep-image", tool_keep_image},
         {"--job", tool_job},
         {"--launch", tool_launch},
     };

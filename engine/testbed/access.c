@@ -235,8 +235,8 @@ int access_describe(const struct access_settings *settings, struct text *ret) {
 
 struct access {
     struct ssh_nodes *nodes;
-    struct system_image image;
-    char *accepted_hosts; /* a file of the run; NULL: unknown host keys are refused */
+    struct agent_image image; /* zeros: none */
+    char *accepted_hosts;     /* a file of the run; NULL: unknown host keys are refused */
 };
 
 static int64_t nanoseconds(double seconds) {
@@ -291,7 +291,7 @@ int access_open(const struct access_settings *settings, const struct testbed_req
                                         .folder_prefix = prefix,
                                         .remove_directory = true,
                                         .launcher = words,
-                                        .image = deploy_image(&access->image),
+                                        .image = access->image.tar ? &access->image : NULL,
                                         .policy = make_policy(settings)};
     r = ssh_nodes_new(request->loop, &options, request->installation, &access->nodes, failure);
     if (r == 0)

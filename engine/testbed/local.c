@@ -24,9 +24,9 @@ struct testbed_settings {
 };
 
 struct testbed {
-    struct system_image image; /* zeros: none */
-    char *name;                /* host name */
-    char *folder;              /* of the agent */
+    struct agent_image image; /* zeros: none */
+    char *name;               /* host name */
+    char *folder;             /* of the agent */
     char *agent_program;
     struct event_loop *loop;
 };
@@ -140,7 +140,7 @@ static int connect_node(struct testbed *testbed, size_t node, struct transport *
     struct transport_local_options options = {
         .agent = testbed->agent_program,
         .directory = testbed->folder,
-        .image = deploy_image(&testbed->image),
+        .image = testbed->image.tar ? &testbed->image : NULL,
         .remove_directory = true, /* release() does it too, unless the engine is killed */
         .node = testbed->name};
     return transport_local_new(testbed->loop, &options, ret, failure);

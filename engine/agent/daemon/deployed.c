@@ -1,163 +1,174 @@
 #include "engine/agent/daemon/deployed.h"
 
-#include "engine/agent/files/claim.h"
-#include "engine/agent/files/image.h"
 #include "engine/agent/machine/machine.h"
+#include "engine/agent/serve/workspace.h"
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/file.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define RUN_DIRECTORIES "assay-" /* begins the names of those that runs have */
+enum { FOLDER = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC };
 
-/* What the new system has of the node. The first gives the others their names while they are mounted. */
-static const struct {
-    const char *source, *target;
-} shared[] = {{"/proc", "/proc"},
-              {"/sys", "/sys"},
-              {"/dev", "/dev"},
-              {"/run", "/" MACHINE_NODE_RUN},
-              {"/etc/hosts", "/etc/hosts"},
-              {"/etc/resolv.conf", "/etc/resolv.conf"}};
-enum { SHARED = sizeof shared / sizeof *shared, RUN = SHARED, PROGRAM, SOURCES };
-
-/* Descriptors, without rights to read: of what is shared, of the folder `run` and of our own program. */
-struct sources {
-    int items[SOURCES]; /* -1: the node has none */
-    char run[PATH_MAX], program[PATH_MAX];
-};
-
-static void close_sources(struct sources *sources) {
-    for (size_t i = 0; i < SOURCES; i++)
-        cleanup_close_descriptor(&sources->items[i]);
+static int complain(struct failure *failure, int code, const char *what) {
+    return failure_set(failure, code, "cannot deploy a system: %s: %s", what, strerror(-code));
 }
 
-static void open_sources(int directory, struct sources *ret) {
-    for (size_t i = 0; i < SHARED; i++)
-        ret->items[i] = open(shared[i].source, O_PATH | O_CLOEXEC);
-    ret->items[RUN] = openat(directory, "run", O_PATH | O_DIRECTORY | O_CLOEXEC);
-    ret->items[PROGRAM] = open("/proc/self/exe", O_PATH | O_CLOEXEC);
-    run_directory_path(directory, "", ret->run, sizeof ret->run);
-    run_directory_path(ret->items[PROGRAM], "", ret->program, sizeof ret->program);
+int deployed_open_image(const char *sha256, struct failure *failure) {
+    char path[PATH_MAX];
+    cleanup_free char *cache = workspace_cache();
+    snprintf(path, sizeof path, "%s/image-%s", cache ? cache : "", sha256);
+    int image = open(path, FOLDER);
+    return image < 0 ? complain(failure, -errno, path) : image;
+}
+
+/* ---- what was left: run directories whose layer nobody has locked */
+
+static bool is_abandoned(int folder) {
+    struct stat status;
+    cleanup_close int layer = openat(folder, "layer", FOLDER);
+    return layer >= 0 && fstat(layer, &status) == 0 && status.st_uid == geteuid() &&
+           flock(layer, LOCK_EX | LOCK_NB) == 0;
+}
+
+static void remove_abandoned(int workspace) {
+    int again = openat(workspace, ".", FOLDER);
+    DIR *entries = again < 0 ? NULL : fdopendir(again);
+    struct dirent *entry;
+    while (entries && (entry = readdir(entries))) {
+        cleanup_close int folder =
+            strncmp(entry->d_name, "assay-", 6) == 0 ? openat(workspace, entry->d_name, FOLDER) : -1;
+        if (folder >= 0 && is_abandoned(folder) && file_empty_folder(folder) == 0)
+            (void)unlinkat(workspace, entry->d_name, AT_REMOVEDIR);
+    }
+    if (entries)
+        closedir(entries);
+}
+
+/* ---- the system */
+
+/* Nobody finds the layer by its name before it is locked, which it is until this process ends. */
+static int make_folders(int directory) {
+    static int locked = -1;
+    if (mkdirat(directory, "new", 0755) < 0 || (locked = openat(directory, "new", FOLDER)) < 0 ||
+        fchmod(locked, 0755) < 0 || flock(locked, LOCK_EX | LOCK_NB) < 0 ||
+        renameat(directory, "new", directory, "layer") < 0 || mkdirat(directory, "work", 0700) < 0 ||
+        mkdirat(directory, "root", 0700) < 0 || mkdirat(directory, "run", 0700) < 0)
+        return -errno;
+    return 0;
 }
 
 /* Descriptors stand for paths, which may have characters that mean something to the kernel here. A descriptor
  * of the new root, or negative. */
 static int mount_system(int directory, int image, struct failure *failure) {
-    static int held = -1; /* until this process ends */
     char options[160], target[64];
-    held = claim_make(directory, "upper");
-    int r = held < 0 ? held : 0;
-    if (r == 0 && (mkdirat(directory, "work", 0700) < 0 || mkdirat(directory, "root", 0700) < 0 ||
-                   mkdirat(directory, "run", 0700) < 0))
-        r = -errno;
+    int r = make_folders(directory);
     if (r < 0)
-        return failure_set(failure, r, "cannot make the folders of the system in the run directory: %s",
-                           strerror(-r));
+        return complain(failure, r, "its folders in the run directory");
     snprintf(options, sizeof options,
-             "lowerdir=/proc/self/fd/%d,upperdir=/proc/self/fd/%d/upper,workdir=/proc/self/fd/%d/work", image,
+             "lowerdir=/proc/self/fd/%d,upperdir=/proc/self/fd/%d/layer,workdir=/proc/self/fd/%d/work", image,
              directory, directory);
     snprintf(target, sizeof target, "/proc/self/fd/%d/root", directory);
     if (mount("assay", target, "overlay", 0, options) < 0)
-        return failure_set(failure, -errno, "cannot mount the system: %s%s", strerror(errno),
-                           errno == ENODEV ? "; the kernel has no overlay file system"
-                           : errno == EINVAL
-                               ? "; expected the workspace on a file system that an overlay can "
-                                 "write to, such as ext4, xfs or tmpfs"
-                               : "");
-    int root = openat(directory, "root", O_PATH | O_DIRECTORY | O_CLOEXEC);
-    return root < 0 ? failure_set(failure, -errno, "cannot open the system: %s", strerror(errno)) : root;
+        return complain(failure, -errno,
+                        "an overlay is not mounted, which needs a kernel that has them, and a workspace on "
+                        "ext4, xfs, tmpfs or another file system that they can write to");
+    int root = openat(directory, "root", FOLDER);
+    return root < 0 ? complain(failure, -errno, "its root") : root;
 }
+
+/* ---- what it has of the node */
+
+static const struct {
+    const char *source, *target; /* the first has the names by which the others are mounted */
+} shared[] = {
+    {"/proc", "/proc"},
+    {"/sys", "/sys"},
+    {"/dev", "/dev"},
+    {"/run", "/" MACHINE_NODE_RUN},
+    {"/etc/hosts", "/etc/hosts"},
+    {"/etc/resolv.conf", "/etc/resolv.conf"},
+    {"/proc/self/exe", NULL}, /* at its own path */
+};
+enum { SHARED = sizeof shared / sizeof *shared };
 
 /* In the new root, where no link of the image's leads out. What the image has in the way of a file goes. */
 static int make_target(const char *target, bool is_folder) {
-    cleanup_free char *parents = strdup(target);
-    if (!parents)
-        return -ENOMEM;
+    char parents[PATH_MAX];
+    snprintf(parents, sizeof parents, "%s", target);
     if (!is_folder)
         *strrchr(parents, '/') = '\0';
-    int r = parents[0] ? file_make_folders(parents, NULL) : 0;
+    int r = file_make_folders(parents, NULL);
     if (r < 0 || is_folder)
         return r;
-    if (unlink(target) < 0 && errno != ENOENT)
-        return -errno;
+    (void)unlink(target);
     int file = open(target, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
     return file < 0 ? -errno : close(file);
 }
 
-static int attach(int source, const char *target, bool by_name, struct failure *failure) {
+/* SOURCE is a descriptor, taken over; negative: the node has none. */
+static int share(int source, const char *target, struct failure *failure) {
+    cleanup_close int owned = source;
     char name[64] = ".";
     struct stat status;
-    if (by_name)
+    if (source < 0)
+        return 0;
+    if (strcmp(target, "/proc") != 0)
         snprintf(name, sizeof name, "/proc/self/fd/%d", source);
     int r = fstat(source, &status) < 0 ? -errno : make_target(target, S_ISDIR(status.st_mode));
-    if (r == 0 && ((!by_name && fchdir(source) < 0) || mount(name, target, NULL, MS_BIND | MS_REC, NULL) < 0))
+    if (r == 0 && S_ISDIR(status.st_mode) && fchdir(source) < 0)
         r = -errno;
-    return r < 0 ? failure_set(failure, r, "cannot have '%s' in the system: %s", target, strerror(-r)) : 0;
+    if (r == 0 && mount(name, target, NULL, MS_BIND | MS_REC, NULL) < 0)
+        r = -errno;
+    return r < 0 ? complain(failure, r, target) : 0;
 }
 
-/* ROOT becomes "/", of which the node's is underneath, out of reach. */
-static int enter(int root, const struct sources *sources, struct failure *failure) {
+/* ROOT becomes "/"; that of the node is underneath, out of reach. DIRECTORY, at PATH, becomes that within. */
+static int enter(int root, int directory, const char *path, struct failure *failure) {
+    char program[PATH_MAX];
+    int sources[SHARED], run = openat(directory, "run", O_PATH | O_CLOEXEC), r = 0;
+    for (size_t i = 0; i < SHARED; i++)
+        sources[i] = open(shared[i].source, O_PATH | O_CLOEXEC);
+    run_directory_path(sources[SHARED - 1], "", program, sizeof program);
     if (fchdir(root) < 0 || mount(".", "/", NULL, MS_MOVE, NULL) < 0 || chroot(".") < 0)
-        return failure_set(failure, -errno, "cannot enter the system: %s", strerror(errno));
-    int r = 0;
-    for (size_t i = 0; r == 0 && i < SHARED; i++)
-        if (sources->items[i] >= 0)
-            r = attach(sources->items[i], shared[i].target, i > 0, failure);
-    if (r == 0 && mount("tmpfs", "/dev/shm", "tmpfs", MS_NOSUID | MS_NODEV, "mode=1777") < 0 &&
-        errno != ENOENT)
-        r = failure_set(failure, -errno, "cannot have '/dev/shm' in the system: %s", strerror(errno));
-    if (r == 0)
-        r = attach(sources->items[PROGRAM], sources->program, true, failure);
-    if (r == 0)
-        r = attach(sources->items[RUN], sources->run, true, failure);
-    if (r == 0 && chdir("/") < 0)
-        r = failure_set(failure, -errno, "cannot enter the system: %s", strerror(errno));
-    return r;
-}
-
-/* By its path again: what was opened before is in the mounts of the node, on which nothing can be mounted
- * from here. */
-static int open_again(int folder, struct failure *failure) {
-    char path[PATH_MAX];
-    int again = open(run_directory_path(folder, "", path, sizeof path), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    return again < 0 ? failure_set(failure, -errno, "cannot open '%.256s': %s", path, strerror(errno))
-                     : again;
+        return complain(failure, -errno, "its root");
+    for (size_t i = 0; r == 0 && i < SHARED; i++) {
+        r = share(sources[i], shared[i].target ? shared[i].target : program, failure);
+        if (r == 0 && i == 2) /* of /dev; where there is none, none is missed */
+            (void)mount("tmpfs", "/dev/shm", "tmpfs", MS_NOSUID | MS_NODEV, "mode=1777");
+    }
+    r = r < 0 ? r : share(run, path, failure);
+    return r == 0 && chdir("/") < 0 ? complain(failure, -errno, "/") : r;
 }
 
 int deployed_enter(struct run_directory *directory, const char *sha256, struct failure *failure) {
+    char path[PATH_MAX];
+    run_directory_path(directory->folder, "", path, sizeof path);
     if (directory->parent >= 0)
-        claim_remove_abandoned(directory->parent, RUN_DIRECTORIES, "upper");
+        remove_abandoned(directory->parent);
     if (unshare(CLONE_NEWNS | CLONE_NEWIPC) < 0 || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0)
-        return failure_set(failure, -errno,
-                           "cannot have mounts of its own, which deploying a system needs: %s",
-                           strerror(errno));
-    cleanup_close int image = image_open(sha256, failure);
-    cleanup_close int folder = image < 0 ? image : open_again(directory->folder, failure);
-    if (folder < 0)
-        return folder;
+        return complain(failure, -errno, "mounts of its own, which need root");
+    /* What was opened before is in the mounts of the node, on which nothing can be mounted from here. */
+    cleanup_close int image = deployed_open_image(sha256, failure), folder = open(path, FOLDER);
+    if (image < 0 || folder < 0)
+        return image < 0 ? image : complain(failure, -errno, path);
     mode_t mask = umask(022);
     cleanup_close int root = mount_system(folder, image, failure);
-    if (root < 0)
-        return root;
-    cleanup(close_sources) struct sources sources;
-    open_sources(folder, &sources);
-    int r = enter(root, &sources, failure);
+    int r = root < 0 ? root : enter(root, folder, path, failure);
     umask(mask);
     unsetenv("TMPDIR"); /* a folder of the node's */
     if (r < 0)
         return r;
     cleanup_close_descriptor(&directory->folder);
-    directory->folder = open(sources.run, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    return directory->folder < 0
-               ? failure_set(failure, -errno, "cannot open the run directory: %s", strerror(errno))
-               : 0;
+    directory->folder = open(path, FOLDER);
+    return directory->folder < 0 ? complain(failure, -errno, path) : 0;
 }

@@ -1,8 +1,9 @@
 /*
- * An agent in a fresh system: the root of its worker, and of all that the worker starts, is an image of the
- * node's cache (files/image.h) under a layer of its own, in which everything lies that is written.
+ * An agent in a fresh system: the root of its worker, and of all that the worker starts, is a root file
+ * system that the engine has put into ~/.cache/assay/image-SHA256, under a layer of its own, in which
+ * everything lies that is written.
  *
- *     RUN-DIRECTORY/upper  work     the layer, of an overlay file system
+ *     RUN-DIRECTORY/layer  work     the layer, of an overlay file system
  *                   root            where it is mounted, in the worker's own mount namespace only
  *                   run             the run directory as the worker has it, at the same path
  *
@@ -18,6 +19,11 @@
 
 #include "engine/agent/machine/run-directory.h"
 #include "engine/foundation/failure.h"
+
+enum { DEPLOYED_ABSENT = 79 }; /* exit status of an agent whose image is not there: the engine brings it */
+
+/* A descriptor of the image's root; -ENOENT: it was not brought. */
+int deployed_open_image(const char *sha256, struct failure *failure);
 
 /* In the worker, before it has opened anything of the machine. DIRECTORY, which must be empty, becomes the
  * one within. */

@@ -5,6 +5,7 @@
 #include "engine/foundation/number.h"
 
 #include <errno.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -186,11 +187,9 @@ static int take_record(struct tar_entry *entry, const char *key, const char *val
     size_t length = strlen(value);
     if (strcmp(key, "path") == 0 && length < sizeof entry->path)
         memcpy(entry->path, value, length + 1);
-    else if (strcmp(key, "linkpath") == 0 && length < sizeof entry->link)
-        memcpy(entry->link, value, length + 1);
     else if (strcmp(key, HASH_KEY) == 0 && length < sizeof entry->sha256)
         memcpy(entry->sha256, value, length + 1);
-    else if (strcmp(key, "path") == 0 || strcmp(key, "linkpath") == 0 || strcmp(key, HASH_KEY) == 0)
+    else if (strcmp(key, "path") == 0 || strcmp(key, HASH_KEY) == 0)
         return malformed(failure, "a name or a hash is too long");
     else if (strcmp(key, "size") == 0 && !number_parse_uint64(value, length, &entry->size))
         return malformed(failure, "a size is no number");
@@ -228,18 +227,11 @@ static bool is_zero(const struct header *header) {
     return memcmp(header, &zero, sizeof zero) == 0;
 }
 
-static int take_header(const struct tar_reader *tar, const struct header *header, struct tar_entry *ret,
-                       struct failure *failure) {
-    if (!strchr(tar->is_system ? "0125" : "05", header->type) || !header->type)
+static int take_header(const struct header *header, struct tar_entry *ret, struct failure *failure) {
+    if (header->type != TAR_FILE && header->type != TAR_FOLDER)
         return malformed(failure, "it has an entry that is neither a file nor a folder");
     ret->type = (enum tar_type)header->type;
-    ret->mode = (unsigned)octal(header->mode, sizeof header->mode) & (tar->is_system ? 07777 : 0777);
-    ret->owner = (unsigned)octal(header->uid, sizeof header->uid);
-    ret->group = (unsigned)octal(header->gid, sizeof header->gid);
-    ret->time_s = (int64_t)octal(header->mtime, sizeof header->mtime);
-    if (!ret->link[0])
-        snprintf(ret->link, sizeof ret->link, "%.100s", header->link);
-    ret->target = ret->link;
+    ret->mode = (unsigned)octal(header->mode, sizeof header->mode) & 0777;
     if (!ret->path[0])
         snprintf(ret->path, sizeof ret->path, "%.155s%s%.100s", header->prefix, header->prefix[0] ? "/" : "",
                  header->name);
@@ -256,8 +248,7 @@ int tar_next(struct tar_reader *tar, struct tar_entry *ret, struct failure *fail
         int r = skip_rest(tar, failure);
         if (r == 0)
             r = read_all(tar->input, &header, sizeof header, failure);
-        tar->has_ended = r > 0 && is_zero(&header);
-        if (r <= 0 || tar->has_ended)
+        if (r <= 0 || is_zero(&header))
             return r < 0 ? r : 0;
         if (octal(header.checksum, sizeof header.checksum) != checksum(&header) ||
             memcmp(header.magic, "ustar", 5) != 0)
@@ -270,6 +261,6 @@ int tar_next(struct tar_reader *tar, struct tar_entry *ret, struct failure *fail
         if (ret->size == UINT64_MAX)
             ret->size = tar->left;
         expect_content(tar, ret->size);
-        return take_header(tar, &header, ret, failure);
+        return take_header(&header, ret, failure);
     }
 }

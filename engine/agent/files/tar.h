@@ -10,25 +10,20 @@
 #include "engine/foundation/failure.h"
 #include "engine/foundation/text.h"
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
 
-enum tar_type { TAR_FILE = '0', TAR_HARD_LINK = '1', TAR_LINK = '2', TAR_FOLDER = '5' };
+enum tar_type { TAR_FILE = '0', TAR_LINK = '2', TAR_FOLDER = '5' };
 enum { TAR_HASH_SIZE = 65 }; /* 64 hexadecimal digits and a NUL */
 
 struct tar_entry {
     enum tar_type type;
     char path[PROTOCOL_PATH_LIMIT + 1]; /* relative; no slash at its end */
-    const char *target;                 /* of a link */
+    const char *target;                 /* of a link; only written, never read */
     unsigned mode;                      /* permission bits */
     uint64_t size;                      /* bytes of a file */
     char sha256[TAR_HASH_SIZE];         /* "": not said */
-    /* Only read, and of a whole system. */
-    unsigned owner, group;
-    int64_t time_s; /* since 1970 */
-    char link[PROTOCOL_PATH_LIMIT + 1];
 };
 
 /* ---- writing. Errors stick in `status`; tar_end() returns them. */
@@ -53,8 +48,6 @@ int tar_end(struct tar_writer *tar);
 
 struct tar_reader {
     int input;
-    bool is_system; /* of a root file system: links, owners, times and all bits of modes are read too */
-    bool has_ended; /* its last entry was followed by what ends a tar */
     uint64_t left, padding; /* bytes of the entry that are still to come */
 };
 

@@ -36,8 +36,6 @@ tool_function tool_launch; /* --launch: ssh's stand-in for MPI libraries */
 tool_function tool_capture; /* --capture: the machine's files as a tar */
 tool_function tool_pack;    /* --pack PATH...: files and folders as a tar on stdout */
 tool_function tool_unpack;  /* --unpack DIR: a tar on stdin becomes files and folders */
-tool_function
-    tool_keep_image; /* --keep-image SHA256: a tar on stdin becomes a root file system of the cache */
 
 /* An option that takes a value in its list, once or more often. */
 struct tool_list {

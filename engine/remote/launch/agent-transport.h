@@ -22,12 +22,15 @@
 #include "engine/remote/launch/transport.h"
 
 /* A root file system that agents are deployed in (engine/agent/daemon/deployed.h): as a tar, brought to each
- * node that has none of this SHA-256 before the agent is started. */
+ * node that has none of this name before the agent is started. The node needs tar, tee and sha256sum for it.
+ */
 struct agent_image {
-    char sha256[HASH_HEX_SIZE]; /* of the image that the tar was made of */
+    char name[HASH_HEX_SIZE], sha256[HASH_HEX_SIZE]; /* name: SHA-256 of what the tar was made of */
     const void *tar;
     size_t length;
 };
+/* What a shell of root's runs, with name and SHA-256 as its arguments, and the tar on stdin. */
+extern const char agent_image_script[];
 
 struct agent_transport_options {
     const struct agent_package *package; /* borrowed; NULL: a local agent */

@@ -6,7 +6,13 @@ int transport_local_new(struct event_loop *loop, const struct transport_local_op
                         struct transport **ret, struct failure *failure) {
     const struct agent_image *image = options->image;
     const char *words[9] = {options->agent, "--directory", options->directory};
-    const char *const bring[] = {options->agent, "--keep-image", image ? image->sha256 : NULL, NULL};
+    const char *const bring[] = {"/bin/sh",
+                                 "-c",
+                                 agent_image_script,
+                                 "assay-image",
+                                 image ? image->name : NULL,
+                                 image ? image->sha256 : NULL,
+                                 NULL};
     const struct launcher_words all = {.start = image ? bring : NULL, .attach = words};
     size_t count = 3;
     if (options->remove_directory)
@@ -17,7 +23,7 @@ int transport_local_new(struct event_loop *loop, const struct transport_local_op
     }
     if (image) {
         words[count++] = "--image";
-        words[count++] = image->sha256;
+        words[count++] = image->name;
     }
     const char *node = options->node ? options->node : "localhost";
     return agent_transport_new(launcher_local_new(loop, &all, node),

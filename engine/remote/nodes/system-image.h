@@ -1,8 +1,8 @@
 /*
  * The image of a root file system, as a user has it: a tar, compressed by gzip, bzip2, xz, zstd or not. It is
- * read as what a stranger made: paths that are absolute or have "..", hard links that lead out, and devices
- * anywhere but in /dev are refused, and so is one without /bin/sh. Left out are what is in /dev, sockets and
- * pipes, and attributes beyond owner, mode and time.
+ * read as what a stranger made: refused are names and hard links that are absolute or have "..", devices
+ * anywhere but in /dev, and one without /bin/sh. (Links that lead out are for the node's tar, which makes
+ * them last.)
  */
 #ifndef ASSAY_NODES_SYSTEM_IMAGE_H
 #define ASSAY_NODES_SYSTEM_IMAGE_H
@@ -10,14 +10,9 @@
 #include "engine/foundation/failure.h"
 #include "engine/remote/launch/agent-transport.h"
 
-struct system_image {
-    struct agent_image brought; /* as nodes get it; its tar is NULL unless it was asked for */
-    char *name;                 /* PRETTY_NAME of its os-release, or "unnamed system"; owned */
-};
-
-/* Reads all of it. WITH_TAR: also packs what nodes get, into a file without a name in $TMPDIR or /tmp, which
- * is as large as all of its files. FAILURE_INPUT when the image is not one. */
-int system_image_read(const char *path, bool with_tar, struct system_image *ret, struct failure *failure);
-void system_image_clear(struct system_image *image); /* of zeros is fine */
+/* Reads all of it, and fills in the name, which is its SHA-256. FAILURE_INPUT when it is none. WITH_TAR: the
+ * rest too; the tar is unpacked into a file without a name in $TMPDIR or /tmp. */
+int system_image_read(const char *path, bool with_tar, struct agent_image *ret, struct failure *failure);
+void system_image_clear(struct agent_image *image); /* of zeros is fine */
 
 #endif
