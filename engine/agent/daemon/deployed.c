@@ -97,9 +97,8 @@ static const struct {
     {"/run", "/" MACHINE_NODE_RUN},
     {"/etc/hosts", "/etc/hosts"},
     {"/etc/resolv.conf", "/etc/resolv.conf"},
-    {"/proc/self/exe", NULL}, /* at its own path */
 };
-enum { SHARED = sizeof shared / sizeof *shared };
+enum { SHARED = sizeof shared / sizeof *shared, DEV = 2 };
 
 /* In the new root, where no link of the image's leads out. What the image has in the way of a file goes. */
 static int make_target(const char *target, bool is_folder) {
@@ -134,18 +133,20 @@ static int share(int source, const char *target, struct failure *failure) {
 
 /* ROOT becomes "/"; that of the node is underneath, out of reach. DIRECTORY, at PATH, becomes that within. */
 static int enter(int root, int directory, const char *path, struct failure *failure) {
-    char program[PATH_MAX];
-    int sources[SHARED], run = openat(directory, "run", O_PATH | O_CLOEXEC), r = 0;
+    char program[PATH_MAX] = "";
+    (void)!readlink("/proc/self/exe", program, sizeof program - 1);
+    int sources[SHARED], own = open(program, O_PATH | O_CLOEXEC), r = 0;
+    int run = openat(directory, "run", O_PATH | O_CLOEXEC);
     for (size_t i = 0; i < SHARED; i++)
         sources[i] = open(shared[i].source, O_PATH | O_CLOEXEC);
-    run_directory_path(sources[SHARED - 1], "", program, sizeof program);
     if (fchdir(root) < 0 || mount(".", "/", NULL, MS_MOVE, NULL) < 0 || chroot(".") < 0)
         return complain(failure, -errno, "its root");
     for (size_t i = 0; r == 0 && i < SHARED; i++) {
-        r = share(sources[i], shared[i].target ? shared[i].target : program, failure);
-        if (r == 0 && i == 2) /* of /dev; where there is none, none is missed */
+        r = share(sources[i], shared[i].target, failure);
+        if (i == DEV) /* where there is no /dev/shm, none is missed */
             (void)mount("tmpfs", "/dev/shm", "tmpfs", MS_NOSUID | MS_NODEV, "mode=1777");
     }
+    r = r < 0 ? r : share(own, program, failure);
     r = r < 0 ? r : share(run, path, failure);
     return r == 0 && chdir("/") < 0 ? complain(failure, -errno, "/") : r;
 }

@@ -127,7 +127,10 @@ static int unpack(const char *path, int file, struct agent_image *ret, struct fa
 int system_image_read(const char *path, bool with_tar, struct agent_image *ret, struct failure *failure) {
     struct agent_image image = {0};
     int r = hash_file(path, image.name, NULL, failure);
-    r = r < 0 ? r : check_entries(path, failure);
+    if (r < 0)
+        return failure_set_kind(failure, FAILURE_INPUT, r, "cannot read the image '%s': %s", path,
+                                strerror(-r));
+    r = check_entries(path, failure);
     cleanup_close int file = r == 0 && with_tar ? tree_archive_scratch(failure) : -1;
     if (r == 0 && with_tar)
         r = file < 0 ? file : unpack(path, file, &image, failure);

@@ -15,12 +15,12 @@ mkdir -p home system/{bin,etc,tmp,dev,usr/lib}
 
 # ---- an image: a shell, a name, and what only tar has a word for
 cp "$busybox" system/bin/busybox
-for name in sh cat ls test touch id uname stat chmod; do ln -s busybox "system/bin/$name"; done
+for name in $("$busybox" --list); do [ "$name" = busybox ] || ln -s busybox "system/bin/$name"; done
 printf 'PRETTY_NAME="Tiny 1 (test)"\nID=tiny\n' >system/usr/lib/os-release
 ln -s ../usr/lib/os-release system/etc/os-release
 ln system/usr/lib/os-release system/etc/hard
 ln -s /nowhere/at-all system/etc/hosts # where the node's is to be
-mkfifo system/etc/pipe; mknod system/dev/null c 1 3
+mknod system/dev/null c 1 3
 touch system/etc/owned && chown 12:34 system/etc/owned && chmod 4711 system/etc/owned
 mkdir -p "system/$(printf 'long%.0s' {1..30})/$(printf 'name%.0s' {1..30})" && touch "$_/ő"
 pack() { bsdtar --format pax -C "$1" -cf - . | gzip >"$2"; } # pack FOLDER FILE
@@ -29,7 +29,7 @@ hash=$(sha256sum system.tar.zst | cut -c1-64)
 
 # campaign FILE TESTBED [COMMAND]: two units a node, which write into /; setup sees what another run wrote.
 campaign() {
-    local look='cat /etc/os-release; stat -c "owned %u %g %a" /etc/owned; cat /etc/hard >/dev/null && ls -d /long*/name*/*; echo pid 1 $(ls -d /proc/1); test -e /etc/pipe || echo answer $n; echo x >/trace; echo x >/etc/hosts-trace'
+    local look='cat /etc/os-release; stat -c "owned %u %g %a" /etc/owned; cat /etc/hard >/dev/null && ls -d /long*/name*/*; echo pid 1 $(ls -d /proc/1); echo answer $n; echo x >/trace; echo x >/etc/hosts-trace'
     cat >"$1" <<END
 name: fresh
 experiment:
@@ -57,7 +57,7 @@ campaign here.yaml '{local: , deploy: system.tar.zst}'
 check "the plan names the image and its hash" grep -qx "system       fresh on each node, of $scratch/system.tar.zst, SHA-256 $hash" plan
 check "a campaign runs in a fresh system here" "$ASSAY" run here.yaml -o here
 archive=$(echo here/*.zip)
-is "each unit has its answer" "$(json_of "$archive" results/results.csv | tail -n +2 | awk -F, '{print $NF}' | sort | tr '\n' ' ')" "1 2 "
+is "each unit has its answer" "$(json_of "$archive" results/results.csv | tail -n +2 | cut -d, -f11 | sort | tr '\n' ' ')" "1 2 "
 unit=$("$ASSAY" archive list "$archive" | grep -o 'results/raw/1-[^ ]*' | head -1)
 json_of "$archive" "$unit" >unit
 check "units are in that system" grep -qx 'PRETTY_NAME="Tiny 1 (test)"' unit
@@ -90,7 +90,7 @@ check "another run finds nothing of it" there run nodes.yaml -o nodes-again
 is "for which the image was there" "$(bed on node-1 sh -c 'ls -d /root/.cache/assay/image-* | wc -l')" 1
 
 # ---- a link that breaks, and agents that are killed, while units wait for a file of the node's
-waiting='touch /dev/begun; until test -e /dev/go; do :; done; test ! -e /etc/pipe && echo answer $n'
+waiting='touch /dev/begun; until test -e /dev/go; do :; done; echo answer $n'
 campaign wait.yaml "{hosts: node-1, deploy: system.tar.zst, lease: 1 h, $ssh}" "$waiting"
 begun() { bed on node-1 test -e /dev/begun; }
 sessions() { bed on node-1 ps -eo pid=,args= | awk '/sshd: root@notty/ && !/awk/ {print $1}'; }
@@ -105,29 +105,36 @@ bed on node-1 touch /dev/go
 check "the run ends well" ends_as 0
 bed on node-1 rm -f /dev/go /dev/begun
 
+turbo=/sys/devices/system/cpu/intel_pstate/no_turbo
+echo 'controls: {turbo: off, proof: none}' >>wait.yaml
+is "before, the node has its turbo" "$(bed on node-1 cat $turbo)" 0
 start_engine "$scratch/engine" run wait.yaml -o killed --json
 check "a unit waits" eventually begun
+is "controls are the node's" "$(bed on node-1 cat $turbo)" 1
+check "... and what they were is known outside" test -n "$(bed on node-1 sh -c 'ls /run/assay')"
 is "in mounts of its own" "$(no_mounts node-1 && echo none)" ""
 bed on node-1 sh -c 'kill -9 $(pgrep -f "agent-[0-9a-f]{64}.*--image") $(pgrep -f "until test -e /dev/go")'
 check "agent, guardian and unit are killed" eventually no_mounts node-1
-is "the run cannot go on" "$(wait "$shell_job"; echo $?)" 1
-check "a folder is left" test -n "$(bed on node-1 sh -c 'ls -d /tmp/assay-*/upper')"
+check "the run ends as failed" ends_as 1
+is "what was set is left" "$(bed on node-1 cat $turbo)" 1
+check "... and a folder" test -n "$(bed on node-1 sh -c 'ls -d /tmp/assay-*/layer')"
 bed on node-1 touch /dev/go
 check "resuming deploys again" there resume killed/*/
 check "... and removes what was left" eventually no_folders node-1
 check "... with all mounts" no_mounts node-1
+is "... and puts back what was set" "$(bed on node-1 cat $turbo)" 0
 
 # ---- what is refused, on one line
 refused() { # refused NAME PATTERN IMAGE [CODE]
     campaign bad.yaml "{local: , deploy: $3}"
     refuse "$1" "${4:-2}" "$2" "$ASSAY" run bad.yaml -o bad
 }
-refused "an image that is not there" "bad.yaml:10:10: .*none.tar" none.tar
+refused "an image that is not there" "bad.yaml:10:28: cannot read the image '.*/none.tar': No such file" none.tar
 echo 'no tar at all, but a text' >text
 refused "an image that is no tar" "the image '.*/text' is no tar, or damaged" text
 pack system damaged.tgz
 truncate -s -100 damaged.tgz
-refused "an image that is damaged" "damaged.tgz' is no tar, or damaged: " damaged.tgz
+refused "an image that is damaged" "damaged.tgz' is no tar, or damaged \(" damaged.tgz
 refused "an image of another hash" "system.tar.zst' has SHA-256 $hash, expected 0{64}" "{image: system.tar.zst, sha256: $(printf '0%.0s' {1..64})}"
 refused "a hash without an image" "'deploy' names no image" "{sha256: $hash}"
 mkdir -p hostile/bin; cp "$busybox" hostile/bin/sh; touch hostile/evil
@@ -154,7 +161,7 @@ refuse "without root" 1 "node $(hostname): cannot bring the image: .*deploying a
 bed on node-2 sh -c 'rm -rf /root/.cache/assay/image-*'
 bed fill node-2 /
 campaign bad.yaml "{hosts: node-2, deploy: system.tar.zst, $ssh}"
-refuse "a node whose disk is full" 1 "node-2: cannot bring the image: the node's sh exited with status 1: tar: .*(No space left|Wrote only)" there run bad.yaml -o full
+refuse "a node whose disk is full" 1 "node-2: cannot bring the image: the node's sh ended with exit status 1: tar: .*(No space left|Wrote only)" there run bad.yaml -o full
 bed empty node-2 /
 is "... on which nothing stays" "$(bed on node-2 sh -c 'ls -A /root/.cache/assay | grep image')" ""
 check "... and which works when there is room" there run bad.yaml -o full
