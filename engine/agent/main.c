@@ -1,13 +1,16 @@
 /* assay-agent: the node side. Speaks PROTOCOL.md on stdin and stdout; stderr is for its messages. */
 #include "engine/agent/daemon/control-socket.h"
 #include "engine/agent/daemon/daemon.h"
+#include "engine/agent/daemon/deployed.h"
 #include "engine/agent/daemon/relay.h"
 #include "engine/agent/daemon/sessions.h"
 #include "engine/agent/machine/tool.h"
 #include "engine/agent/serve/program.h"
 #include "engine/agent/serve/workspace.h"
 #include "engine/agent/wire/protocol.h"
+#include "engine/foundation/cleanup.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
@@ -24,9 +27,10 @@
 enum { EXIT_DAMAGED = 78 };
 
 static const char usage[] =
-    "usage: assay-agent --directory DIR [--remove-directory] [--root DIR]\n"
+    "usage: assay-agent --directory DIR [--remove-directory] [--root DIR | --image SHA256]\n"
     "       assay-agent --attach|--serve SESSION [--directory DIR | --folder NAME [--workspace DIR]]\n"
-    "                   [--remove-directory] [--leave-controls] [--label WORD] [--root DIR]\n"
+    "                   [--remove-directory] [--leave-controls] [--label WORD]\n"
+    "                   [--root DIR | --image SHA256]\n"
     "       assay-agent --resume SESSION\n"
     "       assay-agent --list\n"
     "       assay-agent --end SESSION|all\n"
@@ -53,6 +57,8 @@ static const char usage[] =
     "  --leave-controls    do not restore what an agent that is gone has left changed here\n"
     "  --label WORD        whose agent it is, for anyone who finds it left over\n"
     "  --root DIR          a captured tree that stands for / when the machine is inspected\n"
+    "  --image SHA256      run in a fresh system, of ~/.cache/assay/image-SHA256; exit with status 79 if\n"
+    "                      that is not there\n"
     "  --version           print version and protocol, and exit\n"
     "  --help              print this, and exit\n";
 
@@ -105,6 +111,7 @@ static int run(int count, char **arguments) {
         {"--folder", .text = &daemon.folder},
         {"--workspace", .text = &daemon.workspace},
         {"--root", .text = &daemon.root},
+        {"--image", .text = &daemon.image},
         {"--label", .text = &daemon.label},
         {"--remove-directory", .flag = &daemon.remove_directory},
         {"--leave-controls", .flag = &daemon.leave_controls},
@@ -123,6 +130,12 @@ static int run(int count, char **arguments) {
     }
     if (!!session + !!serve + !!resume + !!end + list > 1)
         return tool_complain(2, "--attach, --serve, --resume, --list and --end exclude each other");
+    if (daemon.image) {
+        struct failure failure;
+        cleanup_close int image = deployed_open_image(daemon.image, &failure);
+        if (image < 0)
+            return tool_complain(image == -ENOENT ? DEPLOYED_ABSENT : 1, "%s", failure.text);
+    }
     if (list)
         return sessions_list();
     if (end)

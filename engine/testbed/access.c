@@ -50,6 +50,7 @@ const struct bind_field access_fields[ACCESS_FIELDS] = {
     {RANGED("timeout", BIND_QUANTITY, timeout, 1, TIMEOUT_MAX), .dimension = UNIT_TIME},
     {ROW("agent", BIND_CHOICE, agent), .choices = agent_names},
     {ROW("launcher", BIND_MAPPING, launcher), BIND_FIELDS(launcher_fields), .scalar = "by"},
+    {DEPLOY_ROW(access_settings, deploy)},
     {RANGED("lease", BIND_QUANTITY, lease, LEASE_LEAST, LEASE_MAX), .dimension = UNIT_TIME},
 };
 
@@ -176,7 +177,8 @@ int access_check(struct access_settings *settings, const struct testbed_written 
                  struct failure *failure) {
     place_paths(settings, written->folder);
     int r = check_files(settings, written, failure);
-    return r < 0 ? r : check_launcher(settings, written, failure);
+    r = r < 0 ? r : check_launcher(settings, written, failure);
+    return r < 0 ? r : deploy_check(&settings->deploy, written, failure);
 }
 
 /* ---- For people, and for programs */
@@ -220,6 +222,7 @@ int access_describe(const struct access_settings *settings, struct text *ret) {
     char lease[NUMBER_TEXT_SIZE];
     struct launcher_words words;
     describe_login(settings, ret);
+    deploy_describe(&settings->deploy, ret);
     text_printf(ret, "%-12s %s; it leaves when it has not heard from here for %s\n", "agent",
                 agents[settings->agent], number_describe_duration(settings->lease, lease));
     return text_printf(ret, "%-12s on each: %slibc, and a folder that programs run from\n", "expected",
@@ -232,7 +235,8 @@ int access_describe(const struct access_settings *settings, struct text *ret) {
 
 struct access {
     struct ssh_nodes *nodes;
-    char *accepted_hosts; /* a file of the run; NULL: unknown host keys are refused */
+    struct agent_image image; /* zeros: none */
+    char *accepted_hosts;     /* a file of the run; NULL: unknown host keys are refused */
 };
 
 static int64_t nanoseconds(double seconds) {
@@ -279,6 +283,9 @@ int access_open_known(const struct access_settings *settings, const struct testb
                       const struct launcher_words *words, const char *known_hosts, struct access **ret,
                       struct failure *failure) {
     cleanup(close_pointer) struct access *access = xcalloc(1, sizeof *access);
+    int r = deploy_open(&settings->deploy, request, &access->image, failure);
+    if (r < 0)
+        return r;
     if (known_hosts)
         access->accepted_hosts = xstrdup(known_hosts);
     else if (settings->host_keys == HOST_KEYS_ACCEPT_NEW)
@@ -292,9 +299,10 @@ int access_open_known(const struct access_settings *settings, const struct testb
                                         .folder_prefix = prefix,
                                         .remove_directory = true,
                                         .launcher = words,
+                                        .image = access->image.tar ? &access->image : NULL,
                                         .policy = make_policy(settings)};
     options.ssh.accepts_no_more = known_hosts;
-    int r = ssh_nodes_new(request->loop, &options, request->installation, &access->nodes, failure);
+    r = ssh_nodes_new(request->loop, &options, request->installation, &access->nodes, failure);
     if (r == 0)
         *ret = take_pointer(access);
     return r;
@@ -304,6 +312,7 @@ void access_close(struct access *access) {
     if (!access)
         return;
     ssh_nodes_free(access->nodes);
+    system_image_clear(&access->image);
     free(access->accepted_hosts);
     free(access);
 }

@@ -14,6 +14,7 @@
  *       timeout: 20 s                   # for each step of a connection
  *       agent: auto                     # or binary, or source
  *       launcher: ssh                   # libssh; or srun or oarsh, or {start: [WORDS], attach: [WORDS]}
+ *       deploy: debian12.tar.zst        # a fresh system for the run: deploy.h
  *       lease: 5 min                    # an agent leaves when it has not heard from the engine for so long
  *
  * Files are relative to the campaign; `~/` is the home folder of whoever runs it.
@@ -24,6 +25,7 @@
 #include "engine/documents/bind.h"
 #include "engine/remote/launch/launcher.h"
 #include "engine/remote/nodes/ssh-nodes.h"
+#include "engine/testbed/deploy.h"
 #include "engine/testbed/testbed.h"
 
 #include <stddef.h>
@@ -42,16 +44,19 @@ struct access_settings {
         char *by;                        /* "ssh", "srun", "oarsh"; NULL: by the programs: */
         struct bind_texts start, attach; /* none: libssh */
     } launcher;
+    struct deploy_settings deploy;
 };
 
 enum host_key_policy { HOST_KEYS_KNOWN, HOST_KEYS_ACCEPT_NEW };
 
 /* The keys above, for a bind_field of type BIND_MAPPING without a key. */
-enum { ACCESS_FIELDS = 12 };
+enum { ACCESS_FIELDS = 13 };
 extern const struct bind_field access_fields[ACCESS_FIELDS];
 
 /* The defaults. */
 void access_init(struct access_settings *settings);
+/* Makes *PATH absolute: below the home folder, or FOLDER, that of the campaign. NULL stays. */
+void access_place_path(char **path, const char *folder);
 /* After binding: makes paths absolute and refuses what cannot be meant. */
 int access_check(struct access_settings *settings, const struct testbed_written *written,
                  struct failure *failure);

@@ -1,4 +1,9 @@
-/* The machine at hand: one node, on which the engine runs too. Nothing to reserve. */
+/*
+ * The machine at hand: one node, on which the engine runs too. Nothing to reserve.
+ *
+ *     testbed: local
+ *     testbed: {local: , deploy: debian12.tar.zst}
+ */
 #include "engine/testbed/testbed.h"
 
 #include "engine/foundation/cleanup.h"
@@ -6,6 +11,7 @@
 #include "engine/foundation/memory.h"
 #include "engine/foundation/text.h"
 #include "engine/remote/launch/transport-local.h"
+#include "engine/testbed/deploy.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -13,27 +19,46 @@
 #include <string.h>
 #include <unistd.h>
 
+struct testbed_settings {
+    struct deploy_settings deploy;
+};
+
 struct testbed {
-    char *name;   /* host name */
-    char *folder; /* of the agent */
+    struct agent_image image; /* zeros: none */
+    char *name;               /* host name */
+    char *folder;             /* of the agent */
     char *agent_program;
     struct event_loop *loop;
 };
 
 /* ---- The campaign's part */
 
-static int bind(const struct testbed_written *written, struct testbed_settings **ret,
-                struct failure *failure) {
-    if (written->node)
-        return failure_input(failure, written->document->file, written->node->line, written->node->column,
-                             "'testbed' is %s, expected 'local' alone: it has nothing to set",
-                             document_kind_name(written->node->kind));
-    *ret = NULL;
-    return 0;
-}
+static const struct bind_field fields[] = {
+    {.key = "local", .type = BIND_LATER, .kinds = 1 << DOCUMENT_NULL},
+    {DEPLOY_ROW(testbed_settings, deploy)},
+};
+enum { FIELD_COUNT = sizeof fields / sizeof *fields };
 
 static void free_settings(struct testbed_settings *settings) {
-    (void)settings;
+    if (settings)
+        bind_clear(fields, FIELD_COUNT, settings);
+    free(settings);
+}
+
+static void free_settings_pointer(struct testbed_settings **settings) {
+    free_settings(*settings);
+}
+
+static int bind(const struct testbed_written *written, struct testbed_settings **ret,
+                struct failure *failure) {
+    cleanup(free_settings_pointer) struct testbed_settings *settings = xcalloc(1, sizeof *settings);
+    int r = written->node ? bind_mapping(written->document, written->node, "'testbed'", fields, FIELD_COUNT,
+                                         settings, failure)
+                          : 0;
+    r = r < 0 ? r : deploy_check(&settings->deploy, written, failure);
+    if (r == 0)
+        *ret = take_pointer(settings);
+    return r;
 }
 
 static size_t expected_nodes(const struct testbed_settings *settings) {
@@ -42,14 +67,15 @@ static size_t expected_nodes(const struct testbed_settings *settings) {
 }
 
 static int describe(const struct testbed_settings *settings, struct text *ret) {
-    (void)settings;
-    (void)ret;
+    deploy_describe(&settings->deploy, ret);
     return 0;
 }
 
 static void resolve(const struct testbed_settings *settings, cJSON *object) {
-    (void)settings;
-    (void)object;
+    if (settings->deploy.image)
+        cJSON_AddItemToObject(object, "local", cJSON_CreateNull());
+    if (settings->deploy.image)
+        bind_resolve(fields, FIELD_COUNT, settings, object);
 }
 
 /* ---- The run's part */
@@ -57,6 +83,7 @@ static void resolve(const struct testbed_settings *settings, cJSON *object) {
 static void free_testbed(struct testbed *testbed) {
     if (!testbed)
         return;
+    system_image_clear(&testbed->image);
     free(testbed->name);
     free(testbed->folder);
     free(testbed->agent_program);
@@ -69,7 +96,6 @@ static void free_testbed_pointer(struct testbed **testbed) {
 
 static int reserve(const struct testbed_settings *settings, const struct testbed_request *request,
                    struct testbed **ret, struct failure *failure) {
-    (void)settings;
     cleanup(free_testbed_pointer) struct testbed *testbed = xcalloc(1, sizeof *testbed);
     char host[HOST_NAME_MAX + 1] = "localhost";
     gethostname(host, sizeof host - 1);
@@ -92,8 +118,10 @@ static int reserve(const struct testbed_settings *settings, const struct testbed
     if (access(testbed->agent_program, X_OK) < 0)
         return failure_set(failure, -errno, "the agent is not where it should be: cannot run '%s': %s",
                            testbed->agent_program, strerror(errno));
-    *ret = take_pointer(testbed);
-    return 0;
+    int r = deploy_open(&settings->deploy, request, &testbed->image, failure);
+    if (r == 0)
+        *ret = take_pointer(testbed);
+    return r;
 }
 
 static size_t node_count(const struct testbed *testbed) {
@@ -112,6 +140,7 @@ static int connect_node(struct testbed *testbed, size_t node, struct transport *
     struct transport_local_options options = {
         .agent = testbed->agent_program,
         .directory = testbed->folder,
+        .image = testbed->image.tar ? &testbed->image : NULL,
         .remove_directory = true, /* release() does it too, unless the engine is killed */
         .node = testbed->name};
     return transport_local_new(testbed->loop, &options, ret, failure);

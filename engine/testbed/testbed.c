@@ -63,6 +63,13 @@ int testbed_bind(const struct testbed_written *written, struct testbed_choice *r
         own.node = NULL;
     }
     if (written->node_count > 0 && backend != &testbed_hosts) {
+        const struct document_node *deploy = own.node ? document_get(own.node, "deploy") : NULL;
+        if (deploy)
+            return bind_refuse(
+                written->document, deploy, failure,
+                "'deploy' is for the testbed '%s', and --nodes names others; expected it beside "
+                "'hosts'",
+                backend->name);
         backend = &testbed_hosts;
         own.node = NULL;
     }

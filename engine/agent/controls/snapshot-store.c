@@ -33,7 +33,10 @@ static int open_folder(struct snapshot_store *store, bool make, struct failure *
     snprintf(store->path, sizeof store->path, "/%s/%s", private ? "tmp" : "run", store->leaf);
     if (make && machine->captured)
         (void)mkdirat(machine->root, "run", 0755);
-    store->parent = machine_open_file(machine, private ? "tmp" : "run", O_RDONLY | O_DIRECTORY);
+    /* The controls are the node's, also where the agent is deployed in a system with a /run of its own. */
+    store->parent = private ? -ENOENT : machine_open_file(machine, MACHINE_NODE_RUN, O_RDONLY | O_DIRECTORY);
+    if (store->parent == -ENOENT)
+        store->parent = machine_open_file(machine, private ? "tmp" : "run", O_RDONLY | O_DIRECTORY);
     if (store->parent == -ENOENT && !make)
         return -ENOENT;
     if (store->parent < 0)

@@ -1,6 +1,7 @@
 #include "engine/agent/daemon/daemon.h"
 
 #include "engine/agent/daemon/control-socket.h"
+#include "engine/agent/daemon/deployed.h"
 #include "engine/agent/daemon/guardian.h"
 #include "engine/agent/machine/run-directory.h"
 #include "engine/agent/machine/tool.h"
@@ -341,6 +342,8 @@ int daemon_run(const struct daemon_options *options, int connection) {
     struct run_directory directory = {.folder = -1, .parent = -1};
     struct failure failure = {0};
     int r = open_all(&daemon, &directory, connection, &failure);
+    if (r == 0 && options->image)
+        r = deployed_enter(&directory, options->image, &failure);
     if (r == 0)
         r = serve(&daemon, directory.folder, &theirs, &failure);
     if (r < 0 && theirs >= 0)

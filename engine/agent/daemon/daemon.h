@@ -26,6 +26,7 @@ struct daemon_options {
     const char *folder;    /* its name, */
     const char *workspace; /* and where it is made; NULL: workspace.h */
     const char *root;      /* NULL: "/" */
+    const char *image;     /* SHA-256 of the system that it is deployed in; NULL: the node's own */
     const char *label;     /* the owner, as --list shows it; "" for none */
     bool remove_directory;
     bool leave_controls; /* do not restore what an agent that is gone has left changed */

@@ -27,6 +27,9 @@ enum {
     MACHINE_NAMES_LIMIT = 64 << 10, /* entries of one folder; more are -EFBIG */
 };
 
+/* In a deployed system (daemon/deployed.h), the node's /run. */
+#define MACHINE_NODE_RUN "run/assay-node"
+
 struct machine {
     int root;      /* descriptor; not the struct's to close, unless machine_open() made it */
     bool captured; /* the root is not "/": never ask the kernel what the files do not say */

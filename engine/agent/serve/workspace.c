@@ -30,7 +30,7 @@ static int open_in(struct run_directory *ret, const char *workspace, const char 
     return run_directory_open(ret, path, flags | RUN_DIRECTORY_PRIVATE, failure);
 }
 
-static char *cache_folder(void) {
+char *workspace_cache(void) {
     const char *home = getenv("HOME");
     if (!home || home[0] != '/')
         return NULL;
@@ -57,7 +57,7 @@ int workspace_open(struct run_directory *ret, const char *workspace, const char 
         struct failure why;
         struct statvfs system;
         if (i == 3) /* not made before it is needed */
-            candidates[i] = cache = cache_folder();
+            candidates[i] = cache = workspace_cache();
         if (!candidates[i])
             continue;
         if (statvfs(candidates[i], &system) == 0 && system.f_flag & ST_NOEXEC)

@@ -3,6 +3,7 @@
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/memory.h"
 #include "engine/foundation/text.h"
+#include "engine/remote/channel/run.h"
 #include "engine/remote/launch/delivery.h"
 
 #include <errno.h>
@@ -17,24 +18,28 @@ enum {
     PREAMBLE_MAX = 256 << 10, /* bytes that login scripts may print before the relay's line */
     LINE_MAX = 4096,          /* bytes of one of their lines: longer ones are not the relay's */
     WORDS_MAX = 1024,         /* bytes of stderr that are kept, the last ones */
-    OPTIONS_MAX = 9,
+    OPTIONS_MAX = 11,
     COMMAND_MAX = 16384,
     SESSION_SIZE = 17, /* 16 hexadecimal digits */
     EXIT_FAILED = 1,
     EXIT_USAGE = 2,
     EXIT_NO_SESSION = 69, /* of a relay that was to resume a session which is not there */
+    EXIT_NO_IMAGE = 79,   /* of an agent that was to be deployed in an image which is not there */
 };
 #define RETRY_FIRST (200 * EVENT_MILLISECOND)
 /* Before it serves, an agent restores what another left changed, and waits up to 300 s for whoever does so
  * already. */
 #define ATTACH_TIMEOUT (330 * EVENT_SECOND)
 #define CLOSE_TIMEOUT (10 * EVENT_SECOND)
+/* An image has gigabytes, and all nodes get it at once. */
+#define IMAGE_TIMEOUT (3600 * EVENT_SECOND)
 
 /* An agent, shared by a transport and those that transport_renew() makes of it. */
 struct launch {
     unsigned users;
     struct launcher *launcher;
     const struct agent_package *package; /* NULL: a local agent */
+    const struct agent_image *image;     /* NULL: none */
     char *options[OPTIONS_MAX];          /* of the agent's command; owned, the last one NULL */
     char session[SESSION_SIZE];
     char *path; /* of the agent; NULL until it is known to be elsewhere than usual */
@@ -49,9 +54,11 @@ struct agent_transport {
     struct remote_channel *channel; /* the relay's, or until the agent serves that of its step */
     bool serving;                   /* it is that of the step */
     struct agent_delivery *delivery;
+    struct channel_run *image_run; /* brings the image */
     struct agent_arrival arrival;
-    bool ready;     /* connected */
-    bool delivered; /* a delivery was begun: one is enough */
+    bool ready;         /* connected */
+    bool delivered;     /* a delivery was begun: one is enough */
+    bool image_brought; /* likewise */
     unsigned attempts;
     struct event_source *retry;   /* timer: connects again */
     struct event_source *timeout; /* timer: of the relay, to say its line or to go */
@@ -80,6 +87,7 @@ static void release(struct agent_transport *agent) {
     event_source_set_timer(agent->timeout, -1, 0);
     agent_delivery_cancel(agent->delivery);
     agent->delivery = NULL;
+    channel_run_cancel(take_pointer(agent->image_run));
     remote_channel_free(agent->channel);
     agent->channel = NULL;
     launcher_disconnect(agent->launch->launcher);
@@ -191,6 +199,60 @@ static void deliver(struct agent_transport *agent) {
         end(agent, &why);
 }
 
+/* ---- bringing the image */
+
+static void on_image(const struct channel_run_result *result, const struct failure *failure, void *context) {
+    struct agent_transport *agent = context;
+    struct failure why;
+    agent->image_run = NULL;
+    event_source_set_timer(agent->timeout, -1, 0);
+    if (failure) {
+        end(agent, failure);
+    } else if (!result->end.exited || result->end.code != 0) {
+        text_reset(&agent->words);
+        size_t kept = result->error_length < WORDS_MAX ? result->error_length : WORDS_MAX;
+        (void)text_append(&agent->words, result->error + result->error_length - kept, kept);
+        end_as(agent, -EIO, "cannot bring the image: the node's sh", &result->end);
+    } else if (start_agent(agent, &why) < 0) {
+        end(agent, &why);
+    }
+}
+
+/* In single quotes, for a login shell of any kind: no newline, exclamation mark or backslash. What is whole
+ * gets its name in one step; another that brings the same may be faster. */
+const char agent_image_script[] =
+    "umask 077; d=$HOME/.cache/assay; i=$d/image-$1; n=$d/.image-$(uname -n)-$$; [ -d \"$i\" ] && exit 0; "
+    "[ $(id -u) = 0 ] || { echo deploying a system needs root on the node >&2; exit 1; }; "
+    "clean() { rm -rf \"$n\"; }; trap clean EXIT; trap \"exit 1\" HUP INT TERM PIPE; "
+    "mkdir -p \"$d\" && mkdir -p \"$n/root\" && mkfifo \"$n/fifo\" || exit 1; "
+    "sha256sum <\"$n/fifo\" >\"$n/hash\" & "
+    "e=$({ tee \"$n/fifo\" | tar -xp --numeric-owner -f - -C \"$n/root\" || echo failed; } 2>&1); "
+    "case $e in *failed) echo \"$e\" | head -n 1 >&2; exit 1;; esac; "
+    "wait; read -r h x <\"$n/hash\"; [ \"$h\" = $2 ] || { echo it did not come as it was sent >&2; exit 1; "
+    "}; "
+    "sync; mv -T \"$n/root\" \"$i\" 2>/dev/null || [ -d \"$i\" ]";
+
+static int bring_image(struct agent_transport *agent, struct failure *failure) {
+    const struct launch *launch = agent->launch;
+    const struct agent_image *image = launch->image;
+    cleanup_free char *command =
+        xformat("exec /bin/sh -c '%s' assay-image %s %s", agent_image_script, image->name, image->sha256);
+    struct channel_run *run = channel_run_new(image->tar, image->length, PREAMBLE_MAX, on_image, agent);
+    struct remote_channel_listener listener = channel_run_listener(run);
+    struct remote_channel *channel;
+    int r = launcher_open(launch->launcher, is_local(agent) ? LAUNCHER_START : LAUNCHER_ATTACH,
+                          is_local(agent) ? NULL : command, &listener, &channel, failure);
+    if (r < 0) {
+        channel_run_cancel(run);
+        return r;
+    }
+    channel_run_started(run, channel);
+    agent->image_run = run;
+    agent->image_brought = true;
+    event_source_set_timer(agent->timeout, IMAGE_TIMEOUT, 0);
+    return 0;
+}
+
 /* Whether the agent itself said what is wrong. Any other end is that of a file which is not there, cannot be
  * run, or is not what its name says: a node that lost its power may have kept the name and not the bytes, and
  * then an empty file does nothing with success, and half a program is killed by a signal. */
@@ -204,7 +266,11 @@ static bool relay_explained_itself(struct agent_transport *agent, const struct r
  * to an agent that is running needs a program too: what that was started from may be gone. */
 static void relay_refused(struct agent_transport *agent, const struct remote_channel_end *relay) {
     bool resumed = agent->head.resumed;
-    if (!agent->delivered && !relay_explained_itself(agent, relay))
+    struct failure why;
+    if (relay->exited && relay->code == EXIT_NO_IMAGE && agent->launch->image && !agent->image_brought) {
+        if (bring_image(agent, &why) < 0)
+            end(agent, &why);
+    } else if (!agent->delivered && !relay_explained_itself(agent, relay))
         deliver(agent);
     else
         end_as(agent, resumed && relay->exited && relay->code == EXIT_NO_SESSION ? -ESTALE : -ECONNABORTED,
@@ -348,7 +414,8 @@ static int write_command(const struct agent_transport *agent, struct text *ret, 
 /* Or, where it has been started, the relay to it. */
 static int start_agent(struct agent_transport *agent, struct failure *failure) {
     struct launch *launch = agent->launch;
-    agent->serving = launch->launcher->has_start && !launch->server && !agent->head.resumed;
+    agent->serving =
+        !is_local(agent) && launch->launcher->has_start && !launch->server && !agent->head.resumed;
     cleanup(text_clear) struct text command;
     text_init(&command, COMMAND_MAX);
     if (!is_local(agent)) {
@@ -408,7 +475,7 @@ static int connect_launcher(struct agent_transport *agent, struct failure *failu
     agent->attempts++;
     int r = launcher_connect(agent->launch->launcher, &listener, failure);
     if (r == 1 && is_local(agent))
-        return start_agent(agent, failure);
+        return agent->launch->image ? bring_image(agent, failure) : start_agent(agent, failure);
     if (r == 1)
         on_ready(agent->launch->launcher, agent);
     return r;
@@ -591,12 +658,14 @@ static void take_options(struct launch *launch, const struct agent_transport_opt
         add_option(launch, "--remove-directory", NULL);
     if (options->leave_controls)
         add_option(launch, "--leave-controls", NULL);
+    if (options->image)
+        add_option(launch, "--image", options->image->name);
 }
 
 int agent_transport_new(struct launcher *launcher, const struct agent_transport_options *options,
                         struct transport **ret, struct failure *failure) {
     struct launch *launch = xcalloc(1, sizeof *launch);
-    *launch = (struct launch){.launcher = launcher, .package = options->package};
+    *launch = (struct launch){.launcher = launcher, .package = options->package, .image = options->image};
     take_options(launch, options);
     int r = 0;
     if (launch->package) {

@@ -12,7 +12,7 @@
  * 0.2 s, doubling, with some chance in it.
  *
  * A local agent has no package: the launcher runs it, and it ends with its stream. Nothing is delivered or
- * waited for, and the session is 0.
+ * waited for but an image, which the launcher's other step brings, and the session is 0.
  */
 #ifndef ASSAY_LAUNCH_AGENT_TRANSPORT_H
 #define ASSAY_LAUNCH_AGENT_TRANSPORT_H
@@ -21,8 +21,20 @@
 #include "engine/remote/launch/package.h"
 #include "engine/remote/launch/transport.h"
 
+/* A root file system that agents are deployed in (engine/agent/daemon/deployed.h): as a tar, brought to each
+ * node that has none of this name before the agent is started. The node needs tar, tee and sha256sum for it.
+ */
+struct agent_image {
+    char name[HASH_HEX_SIZE], sha256[HASH_HEX_SIZE]; /* name: SHA-256 of what the tar was made of */
+    const void *tar;
+    size_t length;
+};
+/* What a shell of root's runs, with name and SHA-256 as its arguments, and the tar on stdin. */
+extern const char agent_image_script[];
+
 struct agent_transport_options {
     const struct agent_package *package; /* borrowed; NULL: a local agent */
+    const struct agent_image *image;     /* borrowed; NULL: the agent is in the node's own system */
     const char *folder;    /* name of the run directory, which the agent makes: "assay-ID-NODE" */
     const char *workspace; /* the folder it is made in; NULL: TMPDIR, or else the first of /tmp, /var/tmp,
                               ~/.cache/assay and /dev/shm in which files can be written and executed */

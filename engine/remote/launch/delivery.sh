@@ -233,7 +233,7 @@ find_built() {
 # shellcheck disable=SC2044 # our names have no blanks
 tidy() (
     cd "$folder" || exit
-    for old in $(find . ! -name . -prune \( -name '.new-*' -o -name '.probe-*' -o -name '.build-*' \) \
+    for old in $(find . ! -name . -prune \( -name '.new-*' -o -name '.probe-*' -o -name '.build-*' -o -name '.image-*' \) \
         -mtime +1 2>/dev/null); do
         rm -rf "$old"
     done

@@ -293,6 +293,7 @@ struct launcher *launcher_command_new(struct event_loop *loop, const struct laun
     return new_command(loop, words, node, host, node);
 }
 
-struct launcher *launcher_local_new(struct event_loop *loop, const char *const *words, const char *node) {
-    return new_command(loop, &(struct launcher_words){.attach = words}, NULL, NULL, node);
+struct launcher *launcher_local_new(struct event_loop *loop, const struct launcher_words *words,
+                                    const char *node) {
+    return new_command(loop, words, NULL, NULL, node);
 }

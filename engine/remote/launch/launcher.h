@@ -63,9 +63,11 @@ struct launcher *launcher_ssh_new(struct event_loop *loop, struct ssh_client *cl
 /* By programs. WORDS is copied; HOST may be NULL where no word has {host}. */
 struct launcher *launcher_command_new(struct event_loop *loop, const struct launcher_words *words,
                                       const char *host, const char *node);
-/* By the program WORDS on this machine, which is no way to a node: it ends by itself when its streams are
- * closed (child.h, ends_in_order). */
-struct launcher *launcher_local_new(struct event_loop *loop, const char *const *words, const char *node);
+/* By programs on this machine, which are no way to a node: each ends by itself when its streams are closed
+ * (child.h, ends_in_order). WORDS is copied: `attach` runs the agent, and `start`, if there is one, brings
+ * the image that it is deployed in. */
+struct launcher *launcher_local_new(struct event_loop *loop, const struct launcher_words *words,
+                                    const char *node);
 
 /* 1: ready, at once; 0: the listener is called; or negative. After launcher_disconnect() again. */
 int launcher_connect(struct launcher *launcher, const struct launcher_listener *listener,

@@ -4,7 +4,16 @@
 
 int transport_local_new(struct event_loop *loop, const struct transport_local_options *options,
                         struct transport **ret, struct failure *failure) {
-    const char *words[7] = {options->agent, "--directory", options->directory};
+    const struct agent_image *image = options->image;
+    const char *words[9] = {options->agent, "--directory", options->directory};
+    const char *const bring[] = {"/bin/sh",
+                                 "-c",
+                                 agent_image_script,
+                                 "assay-image",
+                                 image ? image->name : NULL,
+                                 image ? image->sha256 : NULL,
+                                 NULL};
+    const struct launcher_words all = {.start = image ? bring : NULL, .attach = words};
     size_t count = 3;
     if (options->remove_directory)
         words[count++] = "--remove-directory";
@@ -12,7 +21,11 @@ int transport_local_new(struct event_loop *loop, const struct transport_local_op
         words[count++] = "--root";
         words[count++] = options->root;
     }
+    if (image) {
+        words[count++] = "--image";
+        words[count++] = image->name;
+    }
     const char *node = options->node ? options->node : "localhost";
-    return agent_transport_new(launcher_local_new(loop, words, node), &(struct agent_transport_options){0},
-                               ret, failure);
+    return agent_transport_new(launcher_local_new(loop, &all, node),
+                               &(struct agent_transport_options){.image = image}, ret, failure);
 }

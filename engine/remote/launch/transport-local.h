@@ -4,6 +4,7 @@
 #ifndef ASSAY_LAUNCH_TRANSPORT_LOCAL_H
 #define ASSAY_LAUNCH_TRANSPORT_LOCAL_H
 
+#include "engine/remote/launch/agent-transport.h"
 #include "engine/remote/launch/transport.h"
 
 #include <stdbool.h>
@@ -14,7 +15,8 @@ struct transport_local_options {
     bool remove_directory; /* the agent removes it when it leaves, however its link ended, unless it was there
                               before with something in it (engine/agent/PROTOCOL.md, "The end") */
     const char *root;      /* a captured tree in place of "/" for what the agent reads, or NULL */
-    const char *node;      /* the name that failures use, or NULL for "localhost" */
+    const struct agent_image *image; /* what it is deployed in, borrowed; NULL: nothing */
+    const char *node;                /* the name that failures use, or NULL for "localhost" */
 };
 
 /* The options are copied. The caller frees with transport_free(), or gives it to an agent link. */

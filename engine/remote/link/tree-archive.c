@@ -6,8 +6,10 @@
 #include <archive.h>
 #include <archive_entry.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { BLOCK_SIZE = 64 << 10, OVERHEAD_MAX = 32 << 10 /* of an archive of one file */ };
 
@@ -38,6 +40,20 @@ static struct archive *new_packer(void) {
         return archive;
     archive_free(archive);
     return NULL;
+}
+
+int tree_archive_scratch(struct failure *failure) {
+    const char *folder = getenv("TMPDIR");
+    folder = folder && folder[0] == '/' ? folder : "/tmp";
+    int file = open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+    if (file >= 0)
+        return file;
+    cleanup_free char *path = xformat("%s/assay-XXXXXX", folder);
+    file = mkostemp(path, O_CLOEXEC);
+    if (file < 0)
+        return failure_set(failure, -errno, "cannot make a file in '%s': %s", folder, strerror(errno));
+    unlink(path);
+    return file;
 }
 
 int tree_archive_create(int file, struct archive **ret, struct failure *failure) {

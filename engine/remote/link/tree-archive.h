@@ -20,6 +20,8 @@ void tree_archive_free(struct archive **archive); /* for cleanup(); NULL is fine
 
 /* ---- writing */
 
+/* A file to pack into, in $TMPDIR or /tmp, without a name: a descriptor, or a negative errno. */
+int tree_archive_scratch(struct failure *failure);
 /* Into FILE, a descriptor that stays the caller's. */
 int tree_archive_create(int file, struct archive **ret, struct failure *failure);
 int tree_archive_add_folder(struct archive *archive, const char *path, struct failure *failure);

@@ -56,21 +56,6 @@ static struct failure *judge(const struct node_group *group, const struct node_r
 
 /* ---- put */
 
-/* In $TMPDIR or /tmp, without a name. */
-static int open_scratch(struct failure *failure) {
-    const char *folder = getenv("TMPDIR");
-    folder = folder && folder[0] == '/' ? folder : "/tmp";
-    int file = open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
-    if (file >= 0)
-        return file;
-    cleanup_free char *path = xformat("%s/assay-XXXXXX", folder);
-    file = mkostemp(path, O_CLOEXEC);
-    if (file < 0)
-        return failure_set(failure, -errno, "cannot make a file in '%s': %s", folder, strerror(errno));
-    unlink(path);
-    return file;
-}
-
 static int complain_of_change(const struct local_entry *entry, struct failure *failure) {
     return failure_set(failure, -EBUSY, "'%s' was changed while it was sent", entry->path);
 }
@@ -161,7 +146,7 @@ int node_group_put(struct node_group *group, const struct node_put *asked, struc
         return failure_set_kind(failure, FAILURE_INPUT, -EISDIR,
                                 "'%s' names a folder; expected the name that the file '%s' is to have",
                                 asked->remote, asked->local);
-    cleanup_close int file = open_scratch(failure);
+    cleanup_close int file = tree_archive_scratch(failure);
     if (file < 0)
         return file;
     r = pack_tree(group, &tree, whole ? name : NULL, file, failure);

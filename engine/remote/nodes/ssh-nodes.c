@@ -19,6 +19,7 @@ struct ssh_nodes {
     bool remove_directory, leave_controls;
     struct agent_link_policy policy;
     const struct launcher_words *launcher;
+    const struct agent_image *image;
 };
 
 static void free_nodes(struct ssh_nodes **nodes) {
@@ -54,6 +55,7 @@ int ssh_nodes_new(struct event_loop *loop, const struct ssh_nodes_options *optio
     nodes->remove_directory = options->remove_directory;
     nodes->policy = options->policy;
     nodes->launcher = options->launcher;
+    nodes->image = options->image;
     nodes->workspace = options->workspace ? xstrdup(options->workspace) : NULL;
     nodes->label = options->label ? xstrdup(options->label) : NULL;
     nodes->folder_prefix = xstrdup(options->folder_prefix);
@@ -123,6 +125,7 @@ int ssh_nodes_transport(struct ssh_nodes *nodes, const char *destination, struct
                                         .node = name,
                                         .launcher = nodes->launcher,
                                         .agent = {.package = nodes->package,
+                                                  .image = nodes->image,
                                                   .folder = folder,
                                                   .workspace = nodes->workspace,
                                                   .label = nodes->label,

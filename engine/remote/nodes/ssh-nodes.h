@@ -18,6 +18,7 @@
 #include "engine/event-loop/event-loop.h"
 #include "engine/foundation/failure.h"
 #include "engine/foundation/installation.h"
+#include "engine/remote/launch/agent-transport.h"
 #include "engine/remote/launch/launcher.h"
 #include "engine/remote/launch/package.h"
 #include "engine/remote/launch/transport.h"
@@ -37,6 +38,7 @@ struct ssh_nodes_options {
                               NULL: none */
     const char *folder_prefix;             /* the run directory of node N is called PREFIX-N */
     bool remove_directory, leave_controls; /* as in transport-ssh.h */
+    const struct agent_image *image;       /* borrowed; what the agents are deployed in; NULL: nothing */
     struct agent_link_policy policy;       /* members that are 0: agent-link.h's definitions */
     const struct launcher_words *launcher; /* borrowed; programs in place of libssh; NULL: libssh */
 };

@@ -133,11 +133,46 @@ TEST(every_key_is_taken) {
     testbed_choice_clear(&choice);
 }
 
+/* Resolved, and bound again from that. Its hash is known, so that the image may be away. */
+static void assert_deploys_again(const char *text, const char *part) {
+    char path[512];
+    struct text words;
+    struct testbed_choice choice = bound(text);
+    cJSON *object = cJSON_CreateObject();
+    cJSON *testbed = cJSON_AddObjectToObject(object, "testbed");
+    choice.backend->resolve(choice.settings, testbed);
+    text_init(&words, 1 << 16);
+    assert_int_equal(json_print(object, false, &words), 0);
+    snprintf(path, sizeof path, "%s\"deploy\":{\"image\":\"%s/a.tar\",\"sha256\":\"abc\"}", part, folder);
+    if (!strstr(words.bytes, path))
+        fail_msg("'%s' does not have '%s'", words.bytes, path);
+    testbed_choice_clear(&choice);
+    choice = bound(words.bytes);
+    testbed_choice_clear(&choice);
+    cJSON_Delete(object);
+    text_clear(&words);
+}
+
+TEST(what_is_deployed_is_resolved) {
+    assert_deploys_again("testbed: {local: , deploy: {image: a.tar, sha256: abc}}\n", "\"local\":null,");
+    assert_deploys_again("testbed: {hosts: a, deploy: {image: a.tar, sha256: abc}}\n", "");
+    assert_deploys_again("testbed: {slurm: {walltime: 1 h}, deploy: {image: a.tar, sha256: abc}}\n", "");
+    struct failure failure = {0};
+    struct testbed_choice choice = {0};
+    const char *const nodes[] = {"e-[1-2]"};
+    assert_int_equal(
+        bind("testbed: {local: , deploy: {image: a.tar, sha256: abc}}\n", nodes, 1, &choice, &failure),
+        -EINVAL);
+    assert_non_null(strstr(failure.text, "'deploy' is for the testbed 'local'"));
+}
+
 TEST(what_is_wrong_has_its_place) {
     refused("testbed: locale\n", "c.yaml:1:10", "'locale'; did you mean 'local'?");
     refused("testbed: [a]\n", "c.yaml:1:10", "a sequence, expected a name or a mapping");
     refused("testbed: ~\n", "c.yaml:1:10", "nothing, expected a name or a mapping");
-    refused("testbed: {local: x}\n", "c.yaml:1:10", "nothing to set");
+    refused("testbed: {local: x}\n", "c.yaml:1:18", "'local'");
+    refused("testbed: {local: , user: me}\n", "c.yaml:1:20", "'user'");
+    refused("testbed: {local: , deploy: {sha256: a}}\n", "c.yaml:1:28", "names no image");
     refused("testbed: hosts\n", "c.yaml:1:10", "has no 'hosts'");
     refused("testbed: {user: me}\n", "c.yaml:1:10", "has no 'hosts'");
     refused("testbed: {host: a}\n", "c.yaml:1:11", "did you mean 'hosts'?");

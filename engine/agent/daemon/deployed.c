@@ -1,0 +1,175 @@
+#include "engine/agent/daemon/deployed.h"
+
+#include "engine/agent/machine/machine.h"
+#include "engine/agent/serve/workspace.h"
+#include "engine/foundation/cleanup.h"
+#include "engine/foundation/file.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { FOLDER = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC };
+
+static int complain(struct failure *failure, int code, const char *what) {
+    return failure_set(failure, code, "cannot deploy a system: %s: %s", what, strerror(-code));
+}
+
+int deployed_open_image(const char *sha256, struct failure *failure) {
+    char path[PATH_MAX];
+    cleanup_free char *cache = workspace_cache();
+    snprintf(path, sizeof path, "%s/image-%s", cache ? cache : "", sha256);
+    int image = open(path, FOLDER);
+    return image < 0 ? complain(failure, -errno, path) : image;
+}
+
+/* ---- what was left: run directories whose layer nobody has locked */
+
+static bool is_abandoned(int folder) {
+    struct stat status;
+    cleanup_close int layer = openat(folder, "layer", FOLDER);
+    return layer >= 0 && fstat(layer, &status) == 0 && status.st_uid == geteuid() &&
+           flock(layer, LOCK_EX | LOCK_NB) == 0;
+}
+
+static void remove_abandoned(int workspace) {
+    int again = openat(workspace, ".", FOLDER);
+    DIR *entries = again < 0 ? NULL : fdopendir(again);
+    struct dirent *entry;
+    while (entries && (entry = readdir(entries))) {
+        cleanup_close int folder =
+            strncmp(entry->d_name, "assay-", 6) == 0 ? openat(workspace, entry->d_name, FOLDER) : -1;
+        if (folder >= 0 && is_abandoned(folder) && file_empty_folder(folder) == 0)
+            (void)unlinkat(workspace, entry->d_name, AT_REMOVEDIR);
+    }
+    if (entries)
+        closedir(entries);
+}
+
+/* ---- the system */
+
+/* Nobody finds the layer by its name before it is locked, which it is until this process ends. */
+static int make_folders(int directory) {
+    static int locked = -1;
+    if (mkdirat(directory, "new", 0755) < 0 || (locked = openat(directory, "new", FOLDER)) < 0 ||
+        fchmod(locked, 0755) < 0 || flock(locked, LOCK_EX | LOCK_NB) < 0 ||
+        renameat(directory, "new", directory, "layer") < 0 || mkdirat(directory, "work", 0700) < 0 ||
+        mkdirat(directory, "root", 0700) < 0 || mkdirat(directory, "run", 0700) < 0)
+        return -errno;
+    return 0;
+}
+
+/* Descriptors stand for paths, which may have characters that mean something to the kernel here. A descriptor
+ * of the new root, or negative. */
+static int mount_system(int directory, int image, struct failure *failure) {
+    char options[160], target[64];
+    int r = make_folders(directory);
+    if (r < 0)
+        return complain(failure, r, "its folders in the run directory");
+    snprintf(options, sizeof options,
+             "lowerdir=/proc/self/fd/%d,upperdir=/proc/self/fd/%d/layer,workdir=/proc/self/fd/%d/work", image,
+             directory, directory);
+    snprintf(target, sizeof target, "/proc/self/fd/%d/root", directory);
+    if (mount("assay", target, "overlay", 0, options) < 0)
+        return complain(failure, -errno,
+                        "an overlay is not mounted, which needs a kernel that has them, and a workspace on "
+                        "ext4, xfs, tmpfs or another file system that they can write to");
+    int root = openat(directory, "root", FOLDER);
+    return root < 0 ? complain(failure, -errno, "its root") : root;
+}
+
+/* ---- what it has of the node */
+
+static const struct {
+    const char *source, *target; /* the first has the names by which the others are mounted */
+} shared[] = {
+    {"/proc", "/proc"},
+    {"/sys", "/sys"},
+    {"/dev", "/dev"},
+    {"/run", "/" MACHINE_NODE_RUN},
+    {"/etc/hosts", "/etc/hosts"},
+    {"/etc/resolv.conf", "/etc/resolv.conf"},
+};
+enum { SHARED = sizeof shared / sizeof *shared, DEV = 2 };
+
+/* In the new root, where no link of the image's leads out. What the image has in the way of a file goes. */
+static int make_target(const char *target, bool is_folder) {
+    char parents[PATH_MAX];
+    snprintf(parents, sizeof parents, "%s", target);
+    if (!is_folder)
+        *strrchr(parents, '/') = '\0';
+    int r = file_make_folders(parents, NULL);
+    if (r < 0 || is_folder)
+        return r;
+    (void)unlink(target);
+    int file = open(target, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+    return file < 0 ? -errno : close(file);
+}
+
+/* SOURCE is a descriptor, taken over; negative: the node has none. */
+static int share(int source, const char *target, struct failure *failure) {
+    cleanup_close int owned = source;
+    char name[64] = ".";
+    struct stat status;
+    if (source < 0)
+        return 0;
+    if (strcmp(target, "/proc") != 0)
+        snprintf(name, sizeof name, "/proc/self/fd/%d", source);
+    int r = fstat(source, &status) < 0 ? -errno : make_target(target, S_ISDIR(status.st_mode));
+    if (r == 0 && S_ISDIR(status.st_mode) && fchdir(source) < 0)
+        r = -errno;
+    if (r == 0 && mount(name, target, NULL, MS_BIND | MS_REC, NULL) < 0)
+        r = -errno;
+    return r < 0 ? complain(failure, r, target) : 0;
+}
+
+/* ROOT becomes "/"; that of the node is underneath, out of reach. DIRECTORY, at PATH, becomes that within. */
+static int enter(int root, int directory, const char *path, struct failure *failure) {
+    char program[PATH_MAX] = "";
+    (void)!readlink("/proc/self/exe", program, sizeof program - 1);
+    int sources[SHARED], own = open(program, O_PATH | O_CLOEXEC), r = 0;
+    int run = openat(directory, "run", O_PATH | O_CLOEXEC);
+    for (size_t i = 0; i < SHARED; i++)
+        sources[i] = open(shared[i].source, O_PATH | O_CLOEXEC);
+    if (fchdir(root) < 0 || mount(".", "/", NULL, MS_MOVE, NULL) < 0 || chroot(".") < 0)
+        return complain(failure, -errno, "its root");
+    for (size_t i = 0; r == 0 && i < SHARED; i++) {
+        r = share(sources[i], shared[i].target, failure);
+        if (i == DEV) /* where there is no /dev/shm, none is missed */
+            (void)mount("tmpfs", "/dev/shm", "tmpfs", MS_NOSUID | MS_NODEV, "mode=1777");
+    }
+    r = r < 0 ? r : share(own, program, failure);
+    r = r < 0 ? r : share(run, path, failure);
+    return r == 0 && chdir("/") < 0 ? complain(failure, -errno, "/") : r;
+}
+
+int deployed_enter(struct run_directory *directory, const char *sha256, struct failure *failure) {
+    char path[PATH_MAX];
+    run_directory_path(directory->folder, "", path, sizeof path);
+    if (directory->parent >= 0)
+        remove_abandoned(directory->parent);
+    if (unshare(CLONE_NEWNS | CLONE_NEWIPC) < 0 || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0)
+        return complain(failure, -errno, "mounts of its own, which need root");
+    /* What was opened before is in the mounts of the node, on which nothing can be mounted from here. */
+    cleanup_close int image = deployed_open_image(sha256, failure), folder = open(path, FOLDER);
+    if (image < 0 || folder < 0)
+        return image < 0 ? image : complain(failure, -errno, path);
+    mode_t mask = umask(022);
+    cleanup_close int root = mount_system(folder, image, failure);
+    int r = root < 0 ? root : enter(root, folder, path, failure);
+    umask(mask);
+    unsetenv("TMPDIR"); /* a folder of the node's */
+    if (r < 0)
+        return r;
+    cleanup_close_descriptor(&directory->folder);
+    directory->folder = open(path, FOLDER);
+    return directory->folder < 0 ? complain(failure, -errno, path) : 0;
+}
