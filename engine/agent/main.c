@@ -26,7 +26,7 @@ enum { EXIT_DAMAGED = 78 };
 static const char usage[] =
     "usage: assay-agent --directory DIR [--remove-directory] [--root DIR]\n"
     "       assay-agent --attach|--serve SESSION [--directory DIR | --folder NAME [--workspace DIR]]\n"
-    "                   [--remove-directory] [--leave-controls] [--label WORD] [--root DIR]\n"
+    "                   [--remove-directory] [--leave-controls] [--sudo WORDS] [--label WORD] [--root DIR]\n"
     "       assay-agent --resume SESSION\n"
     "       assay-agent --list\n"
     "       assay-agent --end SESSION|all\n"
@@ -51,6 +51,7 @@ static const char usage[] =
     "                      ~/.cache/assay and /dev/shm that can be written to and run programs from\n"
     "  --remove-directory  remove the run directory at the end, unless it had something in it before\n"
     "  --leave-controls    do not restore what an agent that is gone has left changed here\n"
+    "  --sudo WORDS        run the tools that set controls as root by these, such as sudo,-n\n"
     "  --label WORD        whose agent it is, for anyone who finds it left over\n"
     "  --root DIR          a captured tree that stands for / when the machine is inspected\n"
     "  --version           print version and protocol, and exit\n"
@@ -106,6 +107,7 @@ static int run(int count, char **arguments) {
         {"--workspace", .text = &daemon.workspace},
         {"--root", .text = &daemon.root},
         {"--label", .text = &daemon.label},
+        {"--sudo", .text = &daemon.sudo},
         {"--remove-directory", .flag = &daemon.remove_directory},
         {"--leave-controls", .flag = &daemon.leave_controls},
         {"--help", .flag = &help},

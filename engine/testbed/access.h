@@ -13,6 +13,7 @@
  *       window: 64                      # connections being set up at once
  *       timeout: 20 s                   # for each step of a connection
  *       agent: auto                     # or binary, or source
+ *       sudo: no                        # yes ([sudo, -n]), or words: controls are set by it
  *       launcher: ssh                   # libssh; or srun or oarsh, or {start: [WORDS], attach: [WORDS]}
  *       lease: 5 min                    # an agent leaves when it has not heard from the engine for so long
  *
@@ -38,6 +39,7 @@ struct access_settings {
     int64_t window;
     double timeout, lease; /* seconds */
     int agent;             /* enum agent_kind */
+    struct bind_texts sudo; /* none: controls are set by the user */
     struct access_launcher {
         char *by;                        /* "ssh", "srun", "oarsh"; NULL: by the programs: */
         struct bind_texts start, attach; /* none: libssh */
@@ -47,7 +49,7 @@ struct access_settings {
 enum host_key_policy { HOST_KEYS_KNOWN, HOST_KEYS_ACCEPT_NEW };
 
 /* The keys above, for a bind_field of type BIND_MAPPING without a key. */
-enum { ACCESS_FIELDS = 12 };
+enum { ACCESS_FIELDS = 13 };
 extern const struct bind_field access_fields[ACCESS_FIELDS];
 
 /* The defaults. */

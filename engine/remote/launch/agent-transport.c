@@ -17,7 +17,7 @@ enum {
     PREAMBLE_MAX = 256 << 10, /* bytes that login scripts may print before the relay's line */
     LINE_MAX = 4096,          /* bytes of one of their lines: longer ones are not the relay's */
     WORDS_MAX = 1024,         /* bytes of stderr that are kept, the last ones */
-    OPTIONS_MAX = 9,
+    OPTIONS_MAX = 11,
     COMMAND_MAX = 16384,
     SESSION_SIZE = 17, /* 16 hexadecimal digits */
     EXIT_FAILED = 1,
@@ -587,6 +587,8 @@ static void take_options(struct launch *launch, const struct agent_transport_opt
         add_option(launch, "--workspace", options->workspace);
     if (options->label)
         add_option(launch, "--label", options->label);
+    if (options->sudo)
+        add_option(launch, "--sudo", options->sudo);
     if (options->remove_directory)
         add_option(launch, "--remove-directory", NULL);
     if (options->leave_controls)
