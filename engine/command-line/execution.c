@@ -2,6 +2,7 @@
 
 #include "engine/command-line/output.h"
 #include "engine/command-line/progress.h"
+#include "engine/command-line/recorded-run.h"
 #include "engine/command-line/until.h"
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/clock.h"
@@ -129,34 +130,99 @@ int execution_predict(void *context, const struct plan *plan, double *ret_second
     return r;
 }
 
-int execution_carry_out(const struct execution *execution, struct failure *failure) {
+/* What was given, as a request; the rest is its memory. */
+struct asked {
+    struct run_request request;
+    struct run_outcome outcome;
     struct progress progress;
+    struct text command;
+    const char **words; /* of the command */
+};
+
+static void clear_asked(struct asked *asked) {
+    text_clear(&asked->command);
+    free(asked->words);
+    free(asked->outcome.folder);
+}
+
+static int ask(const struct execution *execution, struct asked *ret, struct failure *failure) {
     const struct verb_arguments *arguments = execution->arguments;
-    progress_init(&progress, verb_switch(arguments, "--json"), verb_switch(arguments, "--quiet"));
-    cleanup(text_clear) struct text bytes;
-    text_init(&bytes, 4 << 20);
-    cleanup_free const char **command = NULL;
     int64_t until_ns;
-    int r = read_command(&bytes, &command, failure);
+    progress_init(&ret->progress, verb_switch(arguments, "--json"), verb_switch(arguments, "--quiet"));
+    text_init(&ret->command, 4 << 20);
+    int r = read_command(&ret->command, &ret->words, failure);
     if (r == 0)
         r = execution_check_limits(execution, &until_ns, failure);
     if (r < 0)
         return r;
-    struct run_outcome outcome = {0};
-    struct run_request request = {
+    ret->request = (struct run_request){
         .campaign = execution->campaign,
         .overrides = execution->overrides,
-        .outcome = &outcome,
+        .outcome = &ret->outcome,
         .installation = execution->installation,
         .folder = execution->folder,
-        .observer = progress_observer(&progress),
-        .command = command,
+        .observer = progress_observer(&ret->progress),
+        .command = ret->words,
         .until_ns = until_ns,
         .predict = execution_predict,
     };
-    r = carry_out_part(&request, execution->inputs, failure);
-    if (verb_switch(arguments, "--resubmit"))
-        r = resubmit(&request, &outcome, r, failure);
-    free(outcome.folder);
-    return r;
+    return 0;
+}
+
+int execution_carry_out(const struct execution *execution, struct failure *failure) {
+    cleanup(clear_asked) struct asked asked = {0};
+    int r = ask(execution, &asked, failure);
+    if (r < 0)
+        return r;
+    r = carry_out_part(&asked.request, execution->inputs, failure);
+    return verb_switch(execution->arguments, "--resubmit")
+               ? resubmit(&asked.request, &asked.outcome, r, failure)
+               : r;
+}
+
+int execution_reserve(const struct execution *execution, char **ret_folder, struct failure *failure) {
+    cleanup(clear_asked) struct asked asked = {0};
+    int r = ask(execution, &asked, failure);
+    return r < 0 ? r : run_reserve(&asked.request, ret_folder, failure);
+}
+
+int execution_begin(const struct verb_arguments *arguments,
+                    int (*act)(const struct execution *execution, struct failure *failure),
+                    struct failure *failure) {
+    cleanup(installation_clear) struct installation installation = {0};
+    int r = installation_init(&installation, NULL, getenv("ASSAY_PATH"), failure);
+    if (r == 0)
+        r = verb_check_settings(arguments, "--set", failure);
+    if (r < 0)
+        return r;
+    size_t setting_count = 0, node_count = 0, spare_count = 0;
+    cleanup_free const char **settings = verb_values(arguments, "--set", &setting_count);
+    cleanup_free const char **nodes = verb_values(arguments, "--nodes", &node_count);
+    cleanup_free const char **spares = verb_values(arguments, "--spares", &spare_count);
+    struct campaign_overrides overrides = {.options = settings,
+                                           .option_count = setting_count,
+                                           .seed = verb_value(arguments, "--seed"),
+                                           .nodes = nodes,
+                                           .node_count = node_count,
+                                           .spares = spares,
+                                           .spare_count = spare_count};
+    cleanup(recorded_run_close) struct recorded_run recorded = {0};
+    cleanup(campaign_cleanup) struct campaign *campaign = NULL;
+    r = recorded_run_open(arguments->operands[0], &recorded, failure);
+    if (r == 0 && recorded.is_recorded && verb_switch(arguments, "--resume"))
+        return failure_input(failure, arguments->operands[0], 0, 0,
+                             "what was run before is run again from its beginning; to continue a run that "
+                             "has ended early give 'assay resume' its folder");
+    overrides.written = recorded.written;
+    if (r == 0)
+        r = campaign_read(recorded.campaign, &installation, &overrides, &campaign, failure);
+    if (r < 0)
+        return r;
+    const char *folder = verb_value(arguments, "--output");
+    return act(&(struct execution){.arguments = arguments,
+                                   .installation = &installation,
+                                   .campaign = campaign,
+                                   .overrides = &overrides,
+                                   .folder = folder ? folder : "runs"},
+               failure);
 }

@@ -7,6 +7,7 @@
 #include "engine/documents/json.h"
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/memory.h"
+#include "engine/report/shown.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -132,6 +133,55 @@ static void print_json(const struct table *table) {
     output_json(array, true);
 }
 
+/* ---- Reservations ------------------------------------------------------------------------------ */
+
+static void add_reservation(struct report_table *to, const struct row *row, bool json) {
+    const struct run_status *status = row->status;
+    const struct run_history_reservation *held = &status->history.held;
+    char since[CLOCK_TEXT_SIZE], until[CLOCK_TEXT_SIZE], words[CLOCK_TEXT_SIZE];
+    bool is_running = status->condition == RUN_IS_RUNNING;
+    clock_format(held->since_ns, since);
+    report_cell_text(to, row->path);
+    report_cell_text(to, held->testbed);
+    report_cell_text(to, held->id);
+    report_cell_text(to, json ? since : status_describe_time(since, words));
+    if (held->until_ns > 0)
+        clock_format(held->until_ns, until);
+    report_cell_text(to, held->until_ns <= 0 ? NULL : json ? until : status_describe_time(until, words));
+    report_cell_text(to, run_condition_name(status->condition));
+    report_cell_text(to, is_running ? "runs" : "does not run");
+}
+
+static void print_reservations(const struct table *table, bool json) {
+    static const struct report_column columns[] = {{.name = "run"},
+                                                   {.name = "testbed"},
+                                                   {.name = "id"},
+                                                   {.name = "since", .label = "since (UTC)"},
+                                                   {.name = "until", .label = "until (UTC)"},
+                                                   {.name = "status"},
+                                                   {.name = "engine"}};
+    cleanup(report_cleanup) struct report *report = report_new();
+    struct report_table *lines =
+        report_table(report->root, "reservations", NULL, columns, sizeof columns / sizeof *columns);
+    size_t count = 0;
+    report_print_whole(lines);
+    for (size_t i = 0; i < table->count; i++) {
+        const struct row *row = &table->rows[i];
+        if (!row->status)
+            fprintf(stderr, "%s: unreadable: %s\n", shown(row->path).text, shown(row->why).text);
+        else if (run_history_is_reserved(&row->status->history, clock_wall_ns()))
+            add_reservation(lines, row, json), count++;
+    }
+    if (json) {
+        cleanup(json_cleanup) cJSON *object = report_json(report);
+        output_json(object, true);
+    } else if (count > 0) {
+        report_print(report, stdout, false);
+    } else {
+        fputs("nothing is reserved\n", stderr);
+    }
+}
+
 /* ---- The command ------------------------------------------------------------------------------- */
 
 static int run(const struct verb_arguments *arguments, struct failure *failure) {
@@ -143,7 +193,9 @@ static int run(const struct verb_arguments *arguments, struct failure *failure) 
     if (r < 0)
         return r;
     read_table(&list, &table);
-    if (verb_switch(arguments, "--json"))
+    if (verb_switch(arguments, "--reservations"))
+        print_reservations(&table, verb_switch(arguments, "--json"));
+    else if (verb_switch(arguments, "--json"))
         print_json(&table);
     else if (table.count > 0)
         print_table(&table);
@@ -153,20 +205,26 @@ static int run(const struct verb_arguments *arguments, struct failure *failure) 
 }
 
 static const struct verb_option options[] = {
-    {"--json", 0, NULL, "prints one JSON array, an object a run as 'assay status --json' has it", false},
+    {"--reservations", 0, NULL,
+     "only what is reserved, by the journals of the runs: by which testbed, what it is called there, since when "
+     "and until when, and whether an engine works on the run; 'assay release' gives back what it names",
+     false},
+    {"--json", 0, NULL,
+     "prints one JSON array, an object a run as 'assay status --json' has it; with --reservations one object", false},
     {NULL, 0, NULL, NULL, false},
 };
 
 const struct verb verb_list = {
     .name = "list",
     .summary = "list runs: how they stand, and what to do next",
-    .synopsis = "assay list [FOLDER]... [--json]",
+    .synopsis = "assay list [FOLDER]... [--reservations] [--json]",
     .description = "Lists the runs in each FOLDER, runs/ if none is given, a line a run and the newest last: "
                    "when it started, how it stands ('assay status' says what the words mean), units done of "
                    "those planned, its nodes, how long it still takes or when it ended, and the command that "
                    "continues it, if it needs one. Runs whose folder is gone are listed from their archives. "
                    "What cannot be read is listed with the reason.\n\n"
                    "  assay list\n"
+                   "  assay list --reservations\n"
                    "  assay list /scratch/campaigns/runs --json",
     .options = options,
     .operands_least = 0,
