@@ -31,10 +31,7 @@
 #define EXECUTION_OPTION_SET                                                                                 \
     { "--set", 's', "NAME=VALUE", "sets an option of the experiment, over what the campaign says", true }
 #define EXECUTION_OPTION_SEED                                                                                \
-    {                                                                                                        \
-        "--seed", 0, "SEED", "the seed of the design and of its order, from 0 to 18446744073709551615",      \
-            false                                                                                            \
-    }
+    { "--seed", 0, "SEED", "the seed of the design and of its order, from 0 to 18446744073709551615", false }
 #define EXECUTION_OPTION_QUIET                                                                               \
     { "--quiet", 'q', NULL, "prints only what went wrong and the archive's path", false }
 

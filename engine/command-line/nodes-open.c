@@ -91,15 +91,16 @@ static int read_list(struct host_list *list, const struct verb_arguments *argume
 
 /* Which nodes a run has and how they are reached is its campaign's. */
 static int check_run(const struct verb_arguments *arguments, struct failure *failure) {
-    static const char *const others[] = {"--nodes", "--user", "--port", "--identity", "--jump", "--ssh-config",
-                                         "--known-hosts", "--accept-new", "--window", "--timeout", "--lease",
-                                         "--agent", "--sudo", "--workspace"};
+    static const char *const others[] = {
+        "--nodes",      "--user",   "--port",    "--identity", "--jump",  "--ssh-config", "--known-hosts",
+        "--accept-new", "--window", "--timeout", "--lease",    "--agent", "--sudo",       "--workspace"};
     for (size_t i = 0; i < sizeof others / sizeof *others; i++)
         if (verb_value(arguments, others[i]))
-            return failure_input(failure, arguments->verb->name, 0, 0,
-                                 "%s beside --run: the run's campaign says which nodes there are and how they "
-                                 "are reached; expected one of the two",
-                                 others[i]);
+            return failure_input(
+                failure, arguments->verb->name, 0, 0,
+                "%s beside --run: the run's campaign says which nodes there are and how they "
+                "are reached; expected one of the two",
+                others[i]);
     return 0;
 }
 

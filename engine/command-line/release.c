@@ -43,8 +43,8 @@ static int release_nodes(const char *folder, const char *run_id, const struct ca
     return testbed->backend->reclaim(testbed->settings, &request, failure);
 }
 
-/* For `assay list --reservations`. A journal that a crash has torn is left for `assay resume`, which keeps what it
- * cuts off. */
+/* For `assay list --reservations`. A journal that a crash has torn is left for `assay resume`, which keeps
+ * what it cuts off. */
 static int note_release(const char *folder, const struct run_status *status, struct failure *failure) {
     const struct journal_end *end = &status->history.journal;
     cleanup_free char *path = xformat("%s/journal.jsonl", folder);
@@ -88,8 +88,10 @@ const struct verb verb_release = {
     .summary = "give back the nodes that a run has reserved",
     .synopsis = "assay release RUN",
     .description =
-        "Deletes the job by which a run has its nodes, after 'assay reserve', or where its engine was killed and "
-        "could not do so: RUN is the run's folder, or an archive of it beside that folder. The job is found by its name, so it does "
+        "Deletes the job by which a run has its nodes, after 'assay reserve', or where its engine was killed "
+        "and "
+        "could not do so: RUN is the run's folder, or an archive of it beside that folder. The job is found "
+        "by its name, so it does "
         "not "
         "matter how far the engine came. A run that still runs is refused, since it gives its nodes "
         "back "

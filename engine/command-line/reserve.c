@@ -91,11 +91,14 @@ const struct verb verb_reserve = {
     .summary = "reserve the nodes of a campaign, for use by hand",
     .synopsis = "assay reserve CAMPAIGN.yaml|ARCHIVE.zip [-o FOLDER] [--set NAME=VALUE]... [--seed SEED]",
     .description =
-        "Makes the folder of a run of the campaign, reserves its nodes, waits until they are there, and prints "
-        "them, when the reservation ends, and what can be done next. Nothing is measured, and nothing is set; "
+        "Makes the folder of a run of the campaign, reserves its nodes, waits until they are there, and "
+        "prints "
+        "them, when the reservation ends, and what can be done next. Nothing is measured, and nothing is "
+        "set; "
         "the reservation stays when the command has ended. Ctrl-C while it waits gives back what was asked "
         "for.\n\n"
-        "Then each step is a command: 'assay nodes' with --run does by hand, as often as it is wanted, what a run "
+        "Then each step is a command: 'assay nodes' with --run does by hand, as often as it is wanted, what "
+        "a run "
         "does by itself; 'assay resume' runs the campaign on these nodes, and gives them back at its end; "
         "'assay release' gives them back without. 'assay list --reservations' has what is still reserved.\n\n"
         "  assay reserve hpl.yaml\n"

@@ -315,8 +315,8 @@ int run_execute(const struct run_request *request, char **ret_archive, struct fa
 /* ---- A reservation alone --------------------------------------------------------------------------------
  */
 
-/* What was reserved goes, and then the folder, which has nothing to be continued; unless it could not be given
- * back: then FOLDER is what `assay release` needs. */
+/* What was reserved goes, and then the folder, which has nothing to be continued; unless it could not be
+ * given back: then FOLDER is what `assay release` needs. */
 static int undo_reservation(struct run *run, struct failure *failure) {
     struct failure why = {0};
     event_loop_resume(run->set.loop);
@@ -326,8 +326,8 @@ static int undo_reservation(struct run *run, struct failure *failure) {
     else
         failure_set_kind(failure, FAILURE_INTERRUPTED, -EINTR, "interrupted; nothing is reserved");
     if (node_set_release(&run->set, &why) < 0)
-        return failure_set_kind(failure, failure->kind, failure->code, "%s; the run's folder is '%s'", why.text,
-                                run->record.folder);
+        return failure_set_kind(failure, failure->kind, failure->code, "%s; the run's folder is '%s'",
+                                why.text, run->record.folder);
     file_remove_tree(run->record.folder, NULL);
     return failure->code;
 }
@@ -336,9 +336,10 @@ int run_reserve(const struct run_request *request, char **ret_folder, struct fai
     cleanup(close_run) struct run run = {.only_reserves = true};
     const struct testbed_backend *backend = request->campaign->testbed.backend;
     if (!backend->leave)
-        return failure_input(failure, request->campaign->document->file, 0, 0,
-                             "the testbed '%s' reserves nothing; expected one that lends nodes, such as slurm or oar",
-                             backend->name);
+        return failure_input(
+            failure, request->campaign->document->file, 0, 0,
+            "the testbed '%s' reserves nothing; expected one that lends nodes, such as slurm or oar",
+            backend->name);
     int r = begin_run(&run, request, failure);
     if (r < 0)
         return r;
@@ -355,7 +356,8 @@ int run_reserve(const struct run_request *request, char **ret_folder, struct fai
     return r;
 }
 
-/* ---- Another part --------------------------------------------------------------------------------------- */
+/* ---- Another part ---------------------------------------------------------------------------------------
+ */
 
 int run_resume(const struct run_request *request, const struct inputs *inputs, char **ret_archive,
                struct failure *failure) {

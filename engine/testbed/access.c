@@ -35,7 +35,8 @@ static const char *expect_sudo(const char *key, const char *value) {
     (void)key;
     return agent_package_is_plain(value) && !strchr(value, ',')
                ? NULL
-               : "yes, no, or the words of a command such as [sudo, -n], of letters, digits and _ @ % + = : . / -";
+               : "yes, no, or the words of a command such as [sudo, -n], of letters, digits and _ @ % + = : "
+                 ". / -";
 }
 
 static const struct bind_field launcher_fields[] = {

@@ -37,8 +37,8 @@ struct access_settings {
     char *jump, *config, *known_hosts;
     int host_keys; /* enum host_key_policy */
     int64_t window;
-    double timeout, lease; /* seconds */
-    int agent;             /* enum agent_kind */
+    double timeout, lease;  /* seconds */
+    int agent;              /* enum agent_kind */
     struct bind_texts sudo; /* none: controls are set by the user */
     struct access_launcher {
         char *by;                        /* "ssh", "srun", "oarsh"; NULL: by the programs: */

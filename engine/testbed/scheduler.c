@@ -280,10 +280,11 @@ int scheduler_reserve(const struct testbed_settings *settings, const struct test
     if (r < 0)
         return r;
     if (request->only_reserved && !is_held(&testbed->job))
-        return failure_set_kind(failure, FAILURE_INPUT, -ENOENT,
-                                "the run has nothing reserved: %s has no job '%s' that waits or runs; expected "
-                                "'assay reserve' or 'assay resume' first",
-                                settings->scheduler->name, testbed->name);
+        return failure_set_kind(
+            failure, FAILURE_INPUT, -ENOENT,
+            "the run has nothing reserved: %s has no job '%s' that waits or runs; expected "
+            "'assay reserve' or 'assay resume' first",
+            settings->scheduler->name, testbed->name);
     if (request->only_reserved) {
         *ret = take_pointer(testbed);
         return 0;

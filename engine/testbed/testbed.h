@@ -114,7 +114,8 @@ struct testbed_backend {
     /* Gives the nodes back and frees; all transports must be gone. What could not be given back is said in
      * FAILURE, after all was tried. */
     int (*release)(struct testbed *testbed, struct failure *failure);
-    /* Frees, and leaves the reservation as it is, to be found again by reserve(). NULL: it reserves nothing. */
+    /* Frees, and leaves the reservation as it is, to be found again by reserve(). NULL: it reserves nothing.
+     */
     void (*leave)(struct testbed *testbed);
     /* Gives back what an engine that died has reserved for the run of REQUEST, and reports that, or that
      * there is nothing. NULL: it reserves nothing. */

@@ -159,7 +159,8 @@ static void explain(const struct command *command, int status, char *said, struc
         *at = ' ';
     said[strcspn(said, "\n")] = '\0';
     if (status < 0)
-        snprintf(said, SAID_SIZE, "%s", status == -ETIMEDOUT ? "it has not ended in time" : strerror(-status));
+        snprintf(said, SAID_SIZE, "%s",
+                 status == -ETIMEDOUT ? "it has not ended in time" : strerror(-status));
     failure_set(ret, -EPERM,
                 "'%.200s' does not set controls as root: %.500s; expected that sudoers has "
                 "'#%u ALL=(root) NOPASSWD: %.500s'",

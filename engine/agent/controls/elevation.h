@@ -1,7 +1,7 @@
 /*
- * The tools of the controls, of an agent that is not root's: they run themselves again as root, by words such as
- * `sudo -n` that the agent was started with (--sudo). Nothing else runs as root: neither the agent nor a command
- * that it runs for the engine.
+ * The tools of the controls, of an agent that is not root's: they run themselves again as root, by words such
+ * as `sudo -n` that the agent was started with (--sudo). Nothing else runs as root: neither the agent nor a
+ * command that it runs for the engine.
  *
  * What is run is the last of the words where that is the path of an assay-agent (an installed one, which only
  * root can change), and this very program otherwise. The snapshot is root's then, and lies where root's lie.

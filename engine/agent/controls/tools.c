@@ -18,8 +18,10 @@
 enum { VALUE_MAX_BYTES = 256 };
 
 /* Options of all of these tools. */
-#define MACHINE_OPTION(given) {"--root", .text = &(given).root}
-#define OWNER_OPTION(given) {"--owner", .number = &(given).owner, .min = 1, .max = INT32_MAX}
+#define MACHINE_OPTION(given)                                                                                \
+    { "--root", .text = &(given).root }
+#define OWNER_OPTION(given)                                                                                  \
+    { "--owner", .number = &(given).owner, .min = 1, .max = INT32_MAX }
 
 /* The engine waits 120 s for a tool. */
 #define DAEMONS_NS INT64_C(100000000000)
@@ -264,7 +266,5 @@ int tool_restore_controls(int count, char **arguments) {
     if (elevation_is_due())
         return elevation_run_tool("--restore-controls", count, arguments);
     int r = parse(count, arguments, options, 0, &given);
-    return r                ? r
-           : given.unasked ? restore_unasked(given.root)
-                           : run(&given, STORE_USE, restore);
+    return r ? r : given.unasked ? restore_unasked(given.root) : run(&given, STORE_USE, restore);
 }

@@ -86,8 +86,8 @@ static void remove_directory(const struct run_directory *directory) {
         tool_complain(1, "%s", failure.text);
 }
 
-/* However the worker ended: if it left in order, there is no snapshot, or it has printed why; but what root has
- * kept is for us alone. */
+/* However the worker ended: if it left in order, there is no snapshot, or it has printed why; but what root
+ * has kept is for us alone. */
 static void restore_controls(const char *root, bool report) {
     struct machine machine;
     char note[FAILURE_TEXT_SIZE];

@@ -250,8 +250,8 @@ static int wait_for_nodes(struct node_set *set, struct failure *failure) {
     return 0;
 }
 
-/* Of a sealed run, too: its folder is to say whether there is still something reserved for it. Where this is not
- * kept, that the time is over says it. */
+/* Of a sealed run, too: its folder is to say whether there is still something reserved for it. Where this is
+ * not kept, that the time is over says it. */
 static int give_back(struct node_set *set, struct failure *failure) {
     const struct testbed_backend *backend = set->campaign->testbed.backend;
     bool is_reserved = backend->wait;

@@ -123,11 +123,11 @@ struct run_history {
     int64_t planned;                                     /* units, in all; 0: not known */
     int64_t units_done, units_failed;                    /* as the last commit counted them */
     int64_t lines_flagged, units_repeated, units_before; /* the last: done when the last part began */
-    int64_t last_block, blocks_done; /* the highest number; how many were measured to their ends */
-    unsigned commands_kept;          /* folders in logs/commands/ */
-    bool lacks_node;                 /* one was excluded since the last part began to measure */
+    int64_t last_block, blocks_done;     /* the highest number; how many were measured to their ends */
+    unsigned commands_kept;              /* folders in logs/commands/ */
+    bool lacks_node;                     /* one was excluded since the last part began to measure */
     struct run_history_reservation held; /* the last one */
-    bool measured;                   /* the last part that measured came to its end, and no node was out */
+    bool measured; /* the last part that measured came to its end, and no node was out */
 
     /* Of the last part. */
     char phase[32];     /* the last that began; "": none */

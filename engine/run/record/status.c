@@ -16,9 +16,9 @@
 #include <unistd.h>
 
 static const char *const condition_names[RUN_CONDITIONS] = {
-    [RUN_IS_RUNNING] = "running", [RUN_IS_STOPPED] = "stopped", [RUN_IS_RESERVED] = "reserved", [RUN_IS_COMPLETED] = "completed",
-    [RUN_IS_FAILED] = "failed",   [RUN_IS_PARTIAL] = "partial", [RUN_IS_INTERRUPTED] = "interrupted",
-    [RUN_IS_UNKNOWN] = "unknown",
+    [RUN_IS_RUNNING] = "running",         [RUN_IS_STOPPED] = "stopped", [RUN_IS_RESERVED] = "reserved",
+    [RUN_IS_COMPLETED] = "completed",     [RUN_IS_FAILED] = "failed",   [RUN_IS_PARTIAL] = "partial",
+    [RUN_IS_INTERRUPTED] = "interrupted", [RUN_IS_UNKNOWN] = "unknown",
 };
 
 const char *run_condition_name(enum run_condition condition) {
@@ -170,7 +170,8 @@ static void advise(struct run_status *status) {
     cleanup_free char *left = describe_left(status);
     status->command = resume_command(status->folder);
     if (status->condition == RUN_IS_RESERVED)
-        status->next = xformat("`%s` measures on what is reserved; 'assay release' gives it back", status->command);
+        status->next =
+            xformat("`%s` measures on what is reserved; 'assay release' gives it back", status->command);
     else
         status->next = xformat("`%s` continues it%s", status->command, left);
 }
