@@ -130,60 +130,38 @@ int execution_predict(void *context, const struct plan *plan, double *ret_second
     return r;
 }
 
-/* What was given, as a request; the rest is its memory. */
-struct asked {
-    struct run_request request;
-    struct run_outcome outcome;
+int execution_carry_out(const struct execution *execution, struct failure *failure) {
     struct progress progress;
-    struct text command;
-    const char **words; /* of the command */
-};
-
-static void clear_asked(struct asked *asked) {
-    text_clear(&asked->command);
-    free(asked->words);
-    free(asked->outcome.folder);
-}
-
-static int ask(const struct execution *execution, struct asked *ret, struct failure *failure) {
     const struct verb_arguments *arguments = execution->arguments;
+    progress_init(&progress, verb_switch(arguments, "--json"), verb_switch(arguments, "--quiet"));
+    cleanup(text_clear) struct text bytes;
+    text_init(&bytes, 4 << 20);
+    cleanup_free const char **command = NULL;
     int64_t until_ns;
-    progress_init(&ret->progress, verb_switch(arguments, "--json"), verb_switch(arguments, "--quiet"));
-    text_init(&ret->command, 4 << 20);
-    int r = read_command(&ret->command, &ret->words, failure);
+    int r = read_command(&bytes, &command, failure);
     if (r == 0)
         r = execution_check_limits(execution, &until_ns, failure);
     if (r < 0)
         return r;
-    ret->request = (struct run_request){
+    struct run_outcome outcome = {0};
+    struct run_request request = {
         .campaign = execution->campaign,
         .overrides = execution->overrides,
-        .outcome = &ret->outcome,
+        .outcome = &outcome,
         .installation = execution->installation,
         .folder = execution->folder,
-        .observer = progress_observer(&ret->progress),
-        .command = ret->words,
+        .observer = progress_observer(&progress),
+        .command = command,
         .until_ns = until_ns,
         .predict = execution_predict,
     };
-    return 0;
-}
-
-int execution_carry_out(const struct execution *execution, struct failure *failure) {
-    cleanup(clear_asked) struct asked asked = {0};
-    int r = ask(execution, &asked, failure);
-    if (r < 0)
-        return r;
-    r = carry_out_part(&asked.request, execution->inputs, failure);
-    return verb_switch(execution->arguments, "--resubmit")
-               ? resubmit(&asked.request, &asked.outcome, r, failure)
-               : r;
-}
-
-int execution_reserve(const struct execution *execution, char **ret_folder, struct failure *failure) {
-    cleanup(clear_asked) struct asked asked = {0};
-    int r = ask(execution, &asked, failure);
-    return r < 0 ? r : run_reserve(&asked.request, ret_folder, failure);
+    if (execution->ret_reserved)
+        return run_reserve(&request, execution->ret_reserved, failure);
+    r = carry_out_part(&request, execution->inputs, failure);
+    if (verb_switch(arguments, "--resubmit"))
+        r = resubmit(&request, &outcome, r, failure);
+    free(outcome.folder);
+    return r;
 }
 
 int execution_begin(const struct verb_arguments *arguments,

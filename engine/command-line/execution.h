@@ -42,7 +42,8 @@ struct execution {
     const struct campaign *campaign;
     const struct campaign_overrides *overrides; /* that it was read with */
     const struct inputs *inputs;
-    const char *folder; /* in which a new run's folder is made */
+    const char *folder;  /* in which a new run's folder is made */
+    char **ret_reserved; /* not NULL: only its nodes are reserved, and this is the run's folder, the caller's */
 };
 
 /* Refuses --until and --resubmit that make no sense; *RET_UNTIL_NS is 0 without --until. */
@@ -53,8 +54,6 @@ int execution_begin(const struct verb_arguments *arguments,
                     int (*act)(const struct execution *execution, struct failure *failure),
                     struct failure *failure);
 int execution_carry_out(const struct execution *execution, struct failure *failure);
-/* Only reserves its nodes. *RET_FOLDER is the run's, the caller's. */
-int execution_reserve(const struct execution *execution, char **ret_folder, struct failure *failure);
 
 /* For struct run_request: how long the units of each row take, by the campaign's model (durations.h). */
 int execution_predict(void *context, const struct plan *plan, double *ret_seconds, struct failure *failure);

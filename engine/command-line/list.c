@@ -7,7 +7,6 @@
 #include "engine/documents/json.h"
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/memory.h"
-#include "engine/report/shown.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -26,11 +25,14 @@ struct table {
     size_t count;
 };
 
+static void clear_row(struct row *row) {
+    run_status_free(row->status);
+    free(row->why);
+}
+
 static void clear_table(struct table *table) {
-    for (size_t i = 0; i < table->count; i++) {
-        run_status_free(table->rows[i].status);
-        free(table->rows[i].why);
-    }
+    for (size_t i = 0; i < table->count; i++)
+        clear_row(&table->rows[i]);
     free(table->rows);
 }
 
@@ -135,51 +137,40 @@ static void print_json(const struct table *table) {
 
 /* ---- Reservations ------------------------------------------------------------------------------ */
 
-static void add_reservation(struct report_table *to, const struct row *row, bool json) {
-    const struct run_status *status = row->status;
-    const struct run_history_reservation *held = &status->history.held;
-    char since[CLOCK_TEXT_SIZE], until[CLOCK_TEXT_SIZE], words[CLOCK_TEXT_SIZE];
-    bool is_running = status->condition == RUN_IS_RUNNING;
-    clock_format(held->since_ns, since);
-    report_cell_text(to, row->path);
-    report_cell_text(to, held->testbed);
-    report_cell_text(to, held->id);
-    report_cell_text(to, json ? since : status_describe_time(since, words));
-    if (held->until_ns > 0)
-        clock_format(held->until_ns, until);
-    report_cell_text(to, held->until_ns <= 0 ? NULL : json ? until : status_describe_time(until, words));
-    report_cell_text(to, run_condition_name(status->condition));
-    report_cell_text(to, is_running ? "runs" : "does not run");
-}
-
-static void print_reservations(const struct table *table, bool json) {
-    static const struct report_column columns[] = {{.name = "run"},
-                                                   {.name = "testbed"},
-                                                   {.name = "id"},
-                                                   {.name = "since", .label = "since (UTC)"},
-                                                   {.name = "until", .label = "until (UTC)"},
-                                                   {.name = "status"},
-                                                   {.name = "engine"}};
+static void print_reservations(const struct table *table) {
+    static const struct report_column columns[] = {{.label = "run"},         {.label = "testbed"},
+                                                   {.label = "id"},          {.label = "since (UTC)"},
+                                                   {.label = "until (UTC)"}, {.label = "status"}};
     cleanup(report_cleanup) struct report *report = report_new();
     struct report_table *lines =
-        report_table(report->root, "reservations", NULL, columns, sizeof columns / sizeof *columns);
-    size_t count = 0;
+        report_table(report->root, NULL, NULL, columns, sizeof columns / sizeof *columns);
     report_print_whole(lines);
     for (size_t i = 0; i < table->count; i++) {
-        const struct row *row = &table->rows[i];
-        if (!row->status)
-            fprintf(stderr, "%s: unreadable: %s\n", shown(row->path).text, shown(row->why).text);
-        else if (run_history_is_reserved(&row->status->history, clock_wall_ns()))
-            add_reservation(lines, row, json), count++;
+        const struct run_status *status = table->rows[i].status;
+        const struct run_history_reservation *held = &status->history.held;
+        char since[CLOCK_TEXT_SIZE], until[CLOCK_TEXT_SIZE];
+        report_cell_text(lines, table->rows[i].path);
+        report_cell_text(lines, held->testbed);
+        report_cell_text(lines, held->id);
+        report_cell_text(lines, status_describe_moment(held->since_ns, since));
+        report_cell_text(lines, status_describe_moment(held->until_ns, until));
+        report_cell_text(lines, run_condition_name(status->condition));
     }
-    if (json) {
-        cleanup(json_cleanup) cJSON *object = report_json(report);
-        output_json(object, true);
-    } else if (count > 0) {
-        report_print(report, stdout, false);
-    } else {
-        fputs("nothing is reserved\n", stderr);
+    report_print(report, stdout, false);
+}
+
+/* Leaves only the runs that have something reserved. */
+static void keep_reserved(struct table *table) {
+    size_t kept = 0;
+    for (size_t i = 0; i < table->count; i++) {
+        struct row row = table->rows[i];
+        table->rows[i] = (struct row){0};
+        if (row.status && run_history_is_reserved(&row.status->history, clock_wall_ns()))
+            table->rows[kept++] = row;
+        else
+            clear_row(&row);
     }
+    table->count = kept;
 }
 
 /* ---- The command ------------------------------------------------------------------------------- */
@@ -193,14 +184,15 @@ static int run(const struct verb_arguments *arguments, struct failure *failure) 
     if (r < 0)
         return r;
     read_table(&list, &table);
-    if (verb_switch(arguments, "--reservations"))
-        print_reservations(&table, verb_switch(arguments, "--json"));
-    else if (verb_switch(arguments, "--json"))
+    bool is_about_reservations = verb_switch(arguments, "--reservations");
+    if (is_about_reservations)
+        keep_reserved(&table);
+    if (verb_switch(arguments, "--json"))
         print_json(&table);
-    else if (table.count > 0)
-        print_table(&table);
+    else if (table.count == 0)
+        fputs(is_about_reservations ? "nothing is reserved\n" : "no runs\n", stderr);
     else
-        fputs("no runs\n", stderr);
+        (is_about_reservations ? print_reservations : print_table)(&table);
     return 0;
 }
 
@@ -210,9 +202,7 @@ static const struct verb_option options[] = {
      "when "
      "and until when, and whether an engine works on the run; 'assay release' gives back what it names",
      false},
-    {"--json", 0, NULL,
-     "prints one JSON array, an object a run as 'assay status --json' has it; with --reservations one object",
-     false},
+    {"--json", 0, NULL, "prints one JSON array, an object a run as 'assay status --json' has it", false},
     {NULL, 0, NULL, NULL, false},
 };
 

@@ -178,21 +178,16 @@ static int check_launcher(const struct access_settings *settings, const struct t
     return 0;
 }
 
-static bool is_one_of(const char *text, const char *const *words) {
-    for (; *words; words++)
-        if (strcasecmp(text, *words) == 0)
-            return true;
-    return false;
-}
-
-/* "yes" is the usual command, and "no" none. */
+/* Yes is the usual command, and no none. */
 static void take_sudo(struct bind_texts *sudo) {
-    static const char *const yes[] = {"yes", "true", "on", NULL}, *const no[] = {"no", "false", "off", NULL};
-    const char *word = sudo->count == 1 ? sudo->items[0] : "";
-    bool usual = is_one_of(word, yes);
-    if (usual || is_one_of(word, no))
+    static const char *const words[] = {"no", "false", "off", "yes", "true", "on"};
+    enum { YES = 3, WORDS = 6 };
+    size_t i = 0;
+    while (i < WORDS && (sudo->count != 1 || strcasecmp(sudo->items[0], words[i]) != 0))
+        i++;
+    if (i < WORDS)
         bind_texts_clear(sudo);
-    if (usual) {
+    if (i >= YES && i < WORDS) {
         bind_texts_add(sudo, "sudo");
         bind_texts_add(sudo, "-n");
     }

@@ -1,12 +1,9 @@
 #include "engine/agent/controls/elevation.h"
 
 #include "engine/agent/machine/tool.h"
-#include "engine/foundation/cleanup.h"
-#include "engine/foundation/clock.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,9 +15,6 @@
 #define WORDS_VARIABLE "ASSAY_AGENT_SUDO"
 
 enum { WORDS_SIZE = 1024, ARGUMENTS_MAX = 64, SAID_SIZE = 1024, PROGRAM_SIZE = 4096 };
-
-/* An agent that starts must answer within 60 s. */
-#define RESTORE_NS INT64_C(40000000000)
 
 static const char own_words[] = "assay-agent: "; /* before everything that tools complain of */
 
@@ -91,41 +85,23 @@ static _Noreturn void become(const struct command *command, int error, bool sile
     _exit(127);
 }
 
-/* What is said on stderr until its end, or the last of it. False: it has no end in time. */
-static bool listen_to(int error, int64_t limit_ns, char said[static SAID_SIZE]) {
-    int64_t end_ns = clock_monotonic_ns() + limit_ns;
+/* The first of what is said on stderr; the end of it is the end of all that was started. */
+static void listen_to(int error, char said[static SAID_SIZE]) {
+    char rest[SAID_SIZE];
     size_t length = 0;
     for (;;) {
-        int64_t left_ns = limit_ns ? end_ns - clock_monotonic_ns() : -1;
-        if (limit_ns && left_ns <= 0)
-            return false;
-        if (clock_poll(&(struct pollfd){.fd = error, .events = POLLIN}, left_ns) <= 0)
-            continue;
-        if (length == SAID_SIZE - 1) {
-            length /= 2;
-            memmove(said, said + SAID_SIZE - 1 - length, length);
-        }
-        ssize_t got = read(error, said + length, SAID_SIZE - 1 - length);
-        if (got < 0 && errno == EINTR)
-            continue;
-        length += got > 0 ? (size_t)got : 0;
+        bool full = length == SAID_SIZE - 1;
+        ssize_t got = read(error, full ? rest : said + length, SAID_SIZE - 1 - (full ? 0 : length));
+        if (got == 0 || (got < 0 && errno != EINTR))
+            return;
+        length += got > 0 && !full ? (size_t)got : 0;
         said[length] = '\0';
-        if (got <= 0)
-            return true;
     }
 }
 
 /* Its exit status, or a negative errno. */
-static int wait_for(pid_t pid) {
-    int status;
-    while (waitpid(pid, &status, 0) < 0)
-        if (errno != EINTR)
-            return -errno;
-    return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-}
-
-static int run(const struct command *command, bool silent, int64_t limit_ns, char said[static SAID_SIZE]) {
-    int ends[2];
+static int run(const struct command *command, bool silent, char said[static SAID_SIZE]) {
+    int ends[2], status = 0;
     said[0] = '\0';
     if (pipe2(ends, O_CLOEXEC) < 0)
         return -errno;
@@ -135,9 +111,11 @@ static int run(const struct command *command, bool silent, int64_t limit_ns, cha
     int r = pid < 0 ? -errno : 0;
     close(ends[1]);
     if (r == 0)
-        r = listen_to(ends[0], limit_ns, said) ? wait_for(pid) : -ETIMEDOUT;
+        listen_to(ends[0], said);
     close(ends[0]);
-    return r;
+    while (r == 0 && waitpid(pid, &status, 0) < 0)
+        r = errno == EINTR ? 0 : -errno;
+    return r < 0 ? r : WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
 /* ---- what came of it */
@@ -175,7 +153,7 @@ int elevation_run_tool(const char *tool, int count, char **arguments) {
     for (int i = 0; i < count; i++)
         add(&command, arguments[i]);
     if (status == 0)
-        status = run(&command, false, 0, said);
+        status = run(&command, false, said);
     const char *own = find_own_words(said);
     if (own)
         return tool_complain(status, "%s", own);
@@ -200,7 +178,7 @@ void elevation_restore(const struct machine *machine, char *note, size_t size) {
     int status = begin(&command, "--restore-controls", getpid());
     add(&command, "--unasked");
     if (status == 0)
-        status = run(&command, true, RESTORE_NS, said);
+        status = run(&command, true, said);
     const char *own = find_own_words(said);
     if (own || status == 0) {
         snprintf(note, size, "%s", own ? own : "");

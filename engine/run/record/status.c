@@ -170,8 +170,9 @@ static void advise(struct run_status *status) {
     cleanup_free char *left = describe_left(status);
     status->command = resume_command(status->folder);
     if (status->condition == RUN_IS_RESERVED)
-        status->next =
-            xformat("`%s` measures on what is reserved; 'assay release' gives it back", status->command);
+        status->next = xformat("`%s` measures on what is reserved; 'assay nodes --run' uses it by hand, "
+                               "'assay release' gives it back",
+                               status->command);
     else
         status->next = xformat("`%s` continues it%s", status->command, left);
 }

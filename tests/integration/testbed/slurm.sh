@@ -36,12 +36,12 @@ check "and gives them back" eventually no_jobs
 
 # ---- by hand
 tick_campaign "$scratch/hand" 20 0 "{slurm: {nodes: 2, walltime: 10min}, launcher: srun}"
-reserved() { "$ASSAY" list --reservations --json "$1" | grep -c '"run"'; }
+reserved() { "$ASSAY" list --reservations --json "$1" | grep -c '"run_id"'; }
 reserve() { there reserve hand.yaml -o hand -q >"$scratch/reserved"; }
-by_hand() { [ "$(there nodes run --run hand/*/ --apart -- printenv SLURM_JOB_ID | grep -cx "$(sed -n 's/.*job \([0-9]*\)$/\1/p' "$scratch/reserved")")" = 2 ]; }
+by_hand() { [ "$(there nodes run --run hand/*/ --apart -- printenv SLURM_JOB_ID | grep -cx "$(sed -n 's/.*job \([0-9]*\),.*/\1/p' "$scratch/reserved")")" = 2 ]; }
 check "nodes are reserved for use by hand" reserve
-check "which it prints" grep -q 'nodes *node\[1-2\]  *(2)' "$scratch/reserved"
-check "... with the end of the reservation" grep -q 'until *20[-0-9]* [0-9:]* UTC' "$scratch/reserved"
+check "which it prints" grep -q '^ *node\[1-2\]$' "$scratch/reserved"
+check "... with the end of the reservation" grep -q 'reserved *slurm, job [0-9]*, until 20[-0-9]* [0-9:]* UTC' "$scratch/reserved"
 check "the job is left to run" eval 'jobs | grep -q "RUNNING assay-"'
 is "assay list has it" "$(reserved hand)" 1
 check "assay status says so" eval '"$ASSAY" status hand/*/ | grep -q "status *reserved"'
