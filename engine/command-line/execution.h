@@ -42,8 +42,9 @@ struct execution {
     const struct campaign *campaign;
     const struct campaign_overrides *overrides; /* that it was read with */
     const struct inputs *inputs;
-    const char *folder;  /* in which a new run's folder is made */
-    char **ret_reserved; /* not NULL: only its nodes are reserved, and this is the run's folder, the caller's */
+    const char *folder; /* in which a new run's folder is made */
+    char *
+        *ret_reserved; /* not NULL: only its nodes are reserved, and this is the run's folder, the caller's */
 };
 
 /* Refuses --until and --resubmit that make no sense; *RET_UNTIL_NS is 0 without --until. */

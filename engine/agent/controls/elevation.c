@@ -76,7 +76,7 @@ static _Noreturn void become(const struct command *command, int error, bool sile
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, NULL);
     dup2(error, STDERR_FILENO);
-    int null = open("/dev/null", O_RDWR);
+    int null = open("/dev/null", O_RDWR | O_CLOEXEC); /* neither 0 nor 1: the pipe would have taken those */
     dup2(null, STDIN_FILENO);
     if (silent)
         dup2(null, STDOUT_FILENO);
