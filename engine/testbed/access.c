@@ -260,8 +260,8 @@ int access_describe(const struct access_settings *settings, struct text *ret) {
     text_printf(ret, "%-12s %s; it leaves when it has not heard from here for %s\n", "agent",
                 agents[settings->agent], number_describe_duration(settings->lease, lease));
     if (settings->sudo.count > 0) {
-        cleanup_free char *words = join(&settings->sudo, ' ');
-        text_printf(ret, "%-12s controls are set by '%s'\n", "sudo", words);
+        cleanup_free char *sudo = join(&settings->sudo, ' ');
+        text_printf(ret, "%-12s controls are set by '%s'\n", "sudo", sudo);
     }
     return text_printf(ret, "%-12s on each: %slibc, and a folder that programs run from\n", "expected",
                        access_launcher(settings, &words) ? ""
