@@ -29,7 +29,7 @@ enum { EXIT_DAMAGED = 78 };
 static const char usage[] =
     "usage: assay-agent --directory DIR [--remove-directory] [--root DIR | --image SHA256]\n"
     "       assay-agent --attach|--serve SESSION [--directory DIR | --folder NAME [--workspace DIR]]\n"
-    "                   [--remove-directory] [--leave-controls] [--label WORD]\n"
+    "                   [--remove-directory] [--leave-controls] [--sudo WORDS] [--label WORD]\n"
     "                   [--root DIR | --image SHA256]\n"
     "       assay-agent --resume SESSION\n"
     "       assay-agent --list\n"
@@ -55,6 +55,7 @@ static const char usage[] =
     "                      ~/.cache/assay and /dev/shm that can be written to and run programs from\n"
     "  --remove-directory  remove the run directory at the end, unless it had something in it before\n"
     "  --leave-controls    do not restore what an agent that is gone has left changed here\n"
+    "  --sudo WORDS        run the tools that set controls as root by these, such as sudo,-n\n"
     "  --label WORD        whose agent it is, for anyone who finds it left over\n"
     "  --root DIR          a captured tree that stands for / when the machine is inspected\n"
     "  --image SHA256      run in a fresh system, of ~/.cache/assay/image-SHA256; exit with status 79 if\n"
@@ -113,6 +114,7 @@ static int run(int count, char **arguments) {
         {"--root", .text = &daemon.root},
         {"--image", .text = &daemon.image},
         {"--label", .text = &daemon.label},
+        {"--sudo", .text = &daemon.sudo},
         {"--remove-directory", .flag = &daemon.remove_directory},
         {"--leave-controls", .flag = &daemon.leave_controls},
         {"--help", .flag = &help},

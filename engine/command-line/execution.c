@@ -2,6 +2,7 @@
 
 #include "engine/command-line/output.h"
 #include "engine/command-line/progress.h"
+#include "engine/command-line/recorded-run.h"
 #include "engine/command-line/until.h"
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/clock.h"
@@ -155,9 +156,52 @@ int execution_carry_out(const struct execution *execution, struct failure *failu
         .until_ns = until_ns,
         .predict = execution_predict,
     };
+    if (execution->ret_reserved)
+        return run_reserve(&request, execution->ret_reserved, failure);
     r = carry_out_part(&request, execution->inputs, failure);
     if (verb_switch(arguments, "--resubmit"))
         r = resubmit(&request, &outcome, r, failure);
     free(outcome.folder);
     return r;
+}
+
+int execution_begin(const struct verb_arguments *arguments,
+                    int (*act)(const struct execution *execution, struct failure *failure),
+                    struct failure *failure) {
+    cleanup(installation_clear) struct installation installation = {0};
+    int r = installation_init(&installation, NULL, getenv("ASSAY_PATH"), failure);
+    if (r == 0)
+        r = verb_check_settings(arguments, "--set", failure);
+    if (r < 0)
+        return r;
+    size_t setting_count = 0, node_count = 0, spare_count = 0;
+    cleanup_free const char **settings = verb_values(arguments, "--set", &setting_count);
+    cleanup_free const char **nodes = verb_values(arguments, "--nodes", &node_count);
+    cleanup_free const char **spares = verb_values(arguments, "--spares", &spare_count);
+    struct campaign_overrides overrides = {.options = settings,
+                                           .option_count = setting_count,
+                                           .seed = verb_value(arguments, "--seed"),
+                                           .nodes = nodes,
+                                           .node_count = node_count,
+                                           .spares = spares,
+                                           .spare_count = spare_count};
+    cleanup(recorded_run_close) struct recorded_run recorded = {0};
+    cleanup(campaign_cleanup) struct campaign *campaign = NULL;
+    r = recorded_run_open(arguments->operands[0], &recorded, failure);
+    if (r == 0 && recorded.is_recorded && verb_switch(arguments, "--resume"))
+        return failure_input(failure, arguments->operands[0], 0, 0,
+                             "what was run before is run again from its beginning; to continue a run that "
+                             "has ended early give 'assay resume' its folder");
+    overrides.written = recorded.written;
+    if (r == 0)
+        r = campaign_read(recorded.campaign, &installation, &overrides, &campaign, failure);
+    if (r < 0)
+        return r;
+    const char *folder = verb_value(arguments, "--output");
+    return act(&(struct execution){.arguments = arguments,
+                                   .installation = &installation,
+                                   .campaign = campaign,
+                                   .overrides = &overrides,
+                                   .folder = folder ? folder : "runs"},
+               failure);
 }

@@ -1,5 +1,5 @@
-/* What `assay run` and `assay resume` have in common: a part of a run is carried out and shown, and with
- * --resubmit further parts. */
+/* What `assay run`, `assay reserve` and `assay resume` have in common: a campaign is read; a part of a run is
+ * carried out and shown, and with --resubmit further parts. */
 #ifndef ASSAY_COMMAND_LINE_EXECUTION_H
 #define ASSAY_COMMAND_LINE_EXECUTION_H
 
@@ -26,6 +26,12 @@
             "nothing",                                                                                       \
             false                                                                                            \
     }
+#define EXECUTION_OPTION_OUTPUT                                                                              \
+    { "--output", 'o', "FOLDER", "where the run's folder and its archive are made; default: runs", false }
+#define EXECUTION_OPTION_SET                                                                                 \
+    { "--set", 's', "NAME=VALUE", "sets an option of the experiment, over what the campaign says", true }
+#define EXECUTION_OPTION_SEED                                                                                \
+    { "--seed", 0, "SEED", "the seed of the design and of its order, from 0 to 18446744073709551615", false }
 #define EXECUTION_OPTION_QUIET                                                                               \
     { "--quiet", 'q', NULL, "prints only what went wrong and the archive's path", false }
 
@@ -37,11 +43,17 @@ struct execution {
     const struct campaign_overrides *overrides; /* that it was read with */
     const struct inputs *inputs;
     const char *folder; /* in which a new run's folder is made */
+    char *
+        *ret_reserved; /* not NULL: only its nodes are reserved, and this is the run's folder, the caller's */
 };
 
 /* Refuses --until and --resubmit that make no sense; *RET_UNTIL_NS is 0 without --until. */
 int execution_check_limits(const struct execution *execution, int64_t *ret_until_ns, struct failure *failure);
 
+/* Reads the campaign that the first operand is or has, with what the options say of it, and calls ACT. */
+int execution_begin(const struct verb_arguments *arguments,
+                    int (*act)(const struct execution *execution, struct failure *failure),
+                    struct failure *failure);
 int execution_carry_out(const struct execution *execution, struct failure *failure);
 
 /* For struct run_request: how long the units of each row take, by the campaign's model (durations.h). */

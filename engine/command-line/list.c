@@ -25,11 +25,14 @@ struct table {
     size_t count;
 };
 
+static void clear_row(struct row *row) {
+    run_status_free(row->status);
+    free(row->why);
+}
+
 static void clear_table(struct table *table) {
-    for (size_t i = 0; i < table->count; i++) {
-        run_status_free(table->rows[i].status);
-        free(table->rows[i].why);
-    }
+    for (size_t i = 0; i < table->count; i++)
+        clear_row(&table->rows[i]);
     free(table->rows);
 }
 
@@ -132,6 +135,44 @@ static void print_json(const struct table *table) {
     output_json(array, true);
 }
 
+/* ---- Reservations ------------------------------------------------------------------------------ */
+
+static void print_reservations(const struct table *table) {
+    static const struct report_column columns[] = {{.label = "run"},         {.label = "testbed"},
+                                                   {.label = "id"},          {.label = "since (UTC)"},
+                                                   {.label = "until (UTC)"}, {.label = "status"}};
+    cleanup(report_cleanup) struct report *report = report_new();
+    struct report_table *lines =
+        report_table(report->root, NULL, NULL, columns, sizeof columns / sizeof *columns);
+    report_print_whole(lines);
+    for (size_t i = 0; i < table->count; i++) {
+        const struct run_status *status = table->rows[i].status;
+        const struct run_history_reservation *held = &status->history.held;
+        char since[CLOCK_TEXT_SIZE], until[CLOCK_TEXT_SIZE];
+        report_cell_text(lines, table->rows[i].path);
+        report_cell_text(lines, held->testbed);
+        report_cell_text(lines, held->id);
+        report_cell_text(lines, status_describe_moment(held->since_ns, since));
+        report_cell_text(lines, status_describe_moment(held->until_ns, until));
+        report_cell_text(lines, run_condition_name(status->condition));
+    }
+    report_print(report, stdout, false);
+}
+
+/* Leaves only the runs that have something reserved. */
+static void keep_reserved(struct table *table) {
+    size_t kept = 0;
+    for (size_t i = 0; i < table->count; i++) {
+        struct row row = table->rows[i];
+        table->rows[i] = (struct row){0};
+        if (row.status && run_history_is_reserved(&row.status->history, clock_wall_ns()))
+            table->rows[kept++] = row;
+        else
+            clear_row(&row);
+    }
+    table->count = kept;
+}
+
 /* ---- The command ------------------------------------------------------------------------------- */
 
 static int run(const struct verb_arguments *arguments, struct failure *failure) {
@@ -143,16 +184,24 @@ static int run(const struct verb_arguments *arguments, struct failure *failure) 
     if (r < 0)
         return r;
     read_table(&list, &table);
+    bool is_about_reservations = verb_switch(arguments, "--reservations");
+    if (is_about_reservations)
+        keep_reserved(&table);
     if (verb_switch(arguments, "--json"))
         print_json(&table);
-    else if (table.count > 0)
-        print_table(&table);
+    else if (table.count == 0)
+        fputs(is_about_reservations ? "nothing is reserved\n" : "no runs\n", stderr);
     else
-        fputs("no runs\n", stderr);
+        (is_about_reservations ? print_reservations : print_table)(&table);
     return 0;
 }
 
 static const struct verb_option options[] = {
+    {"--reservations", 0, NULL,
+     "only what is reserved, by the journals of the runs: by which testbed, what it is called there, since "
+     "when "
+     "and until when, and whether an engine works on the run; 'assay release' gives back what it names",
+     false},
     {"--json", 0, NULL, "prints one JSON array, an object a run as 'assay status --json' has it", false},
     {NULL, 0, NULL, NULL, false},
 };
@@ -160,13 +209,14 @@ static const struct verb_option options[] = {
 const struct verb verb_list = {
     .name = "list",
     .summary = "list runs: how they stand, and what to do next",
-    .synopsis = "assay list [FOLDER]... [--json]",
+    .synopsis = "assay list [FOLDER]... [--reservations] [--json]",
     .description = "Lists the runs in each FOLDER, runs/ if none is given, a line a run and the newest last: "
                    "when it started, how it stands ('assay status' says what the words mean), units done of "
                    "those planned, its nodes, how long it still takes or when it ended, and the command that "
                    "continues it, if it needs one. Runs whose folder is gone are listed from their archives. "
                    "What cannot be read is listed with the reason.\n\n"
                    "  assay list\n"
+                   "  assay list --reservations\n"
                    "  assay list /scratch/campaigns/runs --json",
     .options = options,
     .operands_least = 0,

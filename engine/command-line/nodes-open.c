@@ -84,8 +84,23 @@ static int read_list(struct host_list *list, const struct verb_arguments *argume
     }
     if (list->count == 0)
         return failure_input(failure, arguments->verb->name, 0, 0,
-                             "no nodes are given; expected -w LIST, such as -w 'dahu-[1-32].grenoble', or "
-                             "the variable ASSAY_NODES");
+                             "no nodes are given; expected -w LIST, such as -w 'dahu-[1-32].grenoble', --run "
+                             "RUN, or the variable ASSAY_NODES");
+    return 0;
+}
+
+/* Which nodes a run has and how they are reached is its campaign's. */
+static int check_run(const struct verb_arguments *arguments, struct failure *failure) {
+    static const char *const others[] = {
+        "--nodes",      "--user",   "--port",    "--identity", "--jump",  "--ssh-config", "--known-hosts",
+        "--accept-new", "--window", "--timeout", "--lease",    "--agent", "--sudo",       "--workspace"};
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        if (verb_value(arguments, others[i]))
+            return failure_input(
+                failure, arguments->verb->name, 0, 0,
+                "%s beside --run: the run's campaign says which nodes there are and how they "
+                "are reached; expected one of the two",
+                others[i]);
     return 0;
 }
 
@@ -100,6 +115,20 @@ static int read_agent_kind(const struct verb_arguments *arguments, enum agent_ki
         *ret = AGENT_SOURCE;
     else
         return refuse(arguments, "--agent", "'auto', 'binary' or 'source'", failure);
+    return 0;
+}
+
+/* The words with commas between, as the agent has them; NULL: none. The caller frees. */
+static int read_sudo(const struct verb_arguments *arguments, char **ret, struct failure *failure) {
+    const char *value = verb_value(arguments, "--sudo");
+    *ret = NULL;
+    if (!value)
+        return 0;
+    *ret = xstrdup(strcmp(value, "yes") == 0 ? "sudo -n" : value);
+    if (strchr(value, ','))
+        return refuse(arguments, "--sudo", "yes, or a command such as 'sudo -n', without commas", failure);
+    for (char *at = *ret; (at = strchr(at, ' '));)
+        *at = ',';
     return 0;
 }
 
@@ -229,6 +258,10 @@ static int open_ssh(struct nodes *nodes, const struct verb_arguments *arguments,
                                         .remove_directory = true};
     int r = read_ssh_options(arguments, &options.ssh, failure);
     cleanup_free const char *const *identities = options.ssh.identities;
+    cleanup_free char *sudo = NULL;
+    if (r == 0)
+        r = read_sudo(arguments, &sudo, failure);
+    options.sudo = sudo;
     if (r == 0)
         r = read_agent_kind(arguments, &options.agent, failure);
     if (r == 0)
@@ -242,6 +275,8 @@ static int open_ssh(struct nodes *nodes, const struct verb_arguments *arguments,
 static int add_all(struct nodes *nodes, struct failure *failure) {
     struct node_group_listener listener = {.on_node = on_node, .on_progress = on_progress, .context = nodes};
     int r = node_group_new(nodes->loop, &listener, &nodes->group);
+    if (r == 0 && nodes->reserved)
+        return reserved_add(nodes->reserved, nodes->group, failure);
     for (size_t i = 0; i < nodes->list.count && r == 0; i++) {
         struct transport *transport = NULL;
         r = ssh_nodes_transport(nodes->ssh, nodes->list.names[i], &transport, failure);
@@ -262,7 +297,8 @@ int nodes_open(struct nodes *nodes, const struct verb_arguments *arguments, bool
                struct failure *failure) {
     nodes->quiet = verb_switch(arguments, "--quiet");
     nodes->is_terminal = isatty(STDERR_FILENO);
-    int r = read_list(&nodes->list, arguments, failure);
+    const char *run = verb_value(arguments, "--run");
+    int r = run ? check_run(arguments, failure) : read_list(&nodes->list, arguments, failure);
     if (r < 0)
         return r;
     raise_descriptor_limit();
@@ -270,7 +306,9 @@ int nodes_open(struct nodes *nodes, const struct verb_arguments *arguments, bool
     if (!nodes->loop)
         return failure->code;
     r = watch_signals(nodes, failure);
-    if (r == 0)
+    if (r == 0 && run)
+        r = reserved_open(nodes, run, leave_controls, &nodes->reserved, failure);
+    else if (r == 0)
         r = open_ssh(nodes, arguments, leave_controls, failure);
     if (r == 0)
         r = add_all(nodes, failure);
@@ -291,6 +329,7 @@ static void clear_nodes(struct nodes *nodes) {
     clear_line(nodes);
     node_group_free(nodes->group);
     ssh_nodes_free(nodes->ssh);
+    reserved_close(nodes->reserved);
     event_loop_free(nodes->loop); /* and its signals */
     host_list_clear(&nodes->list);
     report_free(nodes->report);

@@ -49,6 +49,11 @@ static const struct verb_option options[] = {
      "reads them from a file, any number a line. May be given several times. Without it, the variable "
      "ASSAY_NODES.",
      true},
+    {"--run", 0, "RUN",
+     "the nodes of this run, a folder, in place of LIST: those that 'assay reserve' has reserved for it, "
+     "reached as "
+     "its campaign says",
+     false},
     {"--user", 'l', "USER", "the user on the nodes, where LIST does not say", false},
     {"--port", 'p', "PORT", "the port of their ssh servers, where LIST does not say", false},
     {"--identity", 'i', "FILE", "a private key to try before all others; may be given several times", true},
@@ -69,6 +74,8 @@ static const struct verb_option options[] = {
      "auto: the binary that comes with assay, or where that does not run one built there from source; "
      "binary; source",
      false},
+    {"--sudo", 0, "COMMAND",
+     "controls, restore: done as root by this command, such as 'sudo -n', which yes stands for", false},
     {"--workspace", 0, "FOLDER",
      "where on the nodes the run directory is made, which is gone afterwards; default: TMPDIR, /tmp, "
      "/var/tmp, ~/.cache/assay or /dev/shm, the first that will do",
@@ -211,13 +218,18 @@ static int run(const struct verb_arguments *arguments, struct failure *failure) 
 const struct verb verb_nodes = {
     .name = "nodes",
     .summary = "commands and files on many nodes at once",
-    .synopsis = "assay nodes run|put|get|show|clean|controls|restore|capture -w LIST [OPTIONS] [OPERANDS]",
+    .synopsis =
+        "assay nodes run|put|get|show|clean|controls|restore|capture -w LIST|--run RUN [OPTIONS] [OPERANDS]",
     .description =
         "Reaches all nodes of the list over ssh, as the user's own configuration says (aliases, gateways, "
         "keys, known hosts), and puts an agent on each, which runs commands for this one and leaves nothing "
         "behind but its own file in ~/.cache/assay. A connection that breaks is found again without the "
         "command noticing. A node that cannot be reached keeps no other from answering; it is named at the "
         "end, and the exit code is 1.\n\n"
+        "With --run the nodes are those that a run has: of 'assay reserve', or of an engine that works on "
+        "it. They "
+        "are reached as its campaign says, by ssh or by the launcher of its scheduler:\n\n"
+        "    assay nodes show --run runs/hpl-20261122T120000-1a2b3c4d\n\n"
         "run runs a command on each, and prints equal answers once. The command's words reach it as they "
         "are, never through a shell; a shell has to be asked for. The exit code is 3 when it failed on some "
         "node:\n\n"

@@ -19,7 +19,8 @@
 struct nodes {
     struct host_list list; /* as given */
     struct event_loop *loop;
-    struct ssh_nodes *ssh;
+    struct ssh_nodes *ssh;     /* NULL: they are a run's, of */
+    struct reserved *reserved; /* nodes-reserved.c */
     struct node_group *group;
     int64_t connect_ns; /* how long it took until each was there or had failed */
     /* What there is to say, printed when the action is over: a section for each node, in a list. */
@@ -41,6 +42,17 @@ int nodes_open(struct nodes *nodes, const struct verb_arguments *arguments, bool
 /* Asks the agents to leave, waits for them and frees all. R is what the action came to; the result is R, or
  * the failure to leave in order if R was 0. */
 int nodes_close(struct nodes *nodes, int r, struct failure *failure);
+
+/* ---- nodes-reserved.c: the nodes of a run, as its testbed reaches them (--run) */
+
+/* Finds what RUN, a run's folder or an archive beside it, has reserved, and waits until the nodes are there.
+ * FAILURE_INPUT when there is nothing. To be closed after failures too. */
+int reserved_open(const struct nodes *nodes, const char *run, bool leave_controls, struct reserved **ret,
+                  struct failure *failure);
+/* Adds its nodes to the group. */
+int reserved_add(struct reserved *reserved, struct node_group *group, struct failure *failure);
+/* After the group. The reservation stays. NULL is fine. */
+void reserved_close(struct reserved *reserved);
 
 /* What the progress line says from now on; NULL: nothing, and the line is taken away. */
 void nodes_doing(struct nodes *nodes, const char *doing);

@@ -5,6 +5,7 @@
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/memory.h"
 #include "engine/run/campaign/campaign.h"
+#include "engine/run/record/journal.h"
 #include "engine/run/record/status.h"
 
 #include <stdio.h>
@@ -42,6 +43,24 @@ static int release_nodes(const char *folder, const char *run_id, const struct ca
     return testbed->backend->reclaim(testbed->settings, &request, failure);
 }
 
+/* For `assay list --reservations`. A journal that a crash has torn is left for `assay resume`, which keeps
+ * what it cuts off. */
+static int note_release(const char *folder, const struct run_status *status, struct failure *failure) {
+    const struct journal_end *end = &status->history.journal;
+    cleanup_free char *path = xformat("%s/journal.jsonl", folder);
+    struct journal *journal;
+    if (!status->history.held.is_held || end->file_bytes > end->bytes)
+        return 0;
+    int r = journal_open(path, end, &journal, failure);
+    if (r < 0)
+        return r;
+    journal_begin(journal, "reservation-released");
+    journal_end(journal);
+    r = journal_commit(journal, failure);
+    journal_close(journal);
+    return r;
+}
+
 static int release(const struct verb_arguments *arguments, struct failure *failure) {
     cleanup(installation_clear) struct installation installation = {0};
     cleanup(run_status_cleanup) struct run_status *status = NULL;
@@ -57,19 +76,21 @@ static int release(const struct verb_arguments *arguments, struct failure *failu
         r = installation_init(&installation, NULL, getenv("ASSAY_PATH"), failure);
     if (r == 0)
         r = campaign_read_recorded(folder, &installation, NULL, 0, &campaign, failure);
-    return r < 0 ? r : release_nodes(folder, status->run_id, campaign, &installation, failure);
+    if (r == 0)
+        r = release_nodes(folder, status->run_id, campaign, &installation, failure);
+    return r < 0 ? r : note_release(folder, status, failure);
 }
 
 static const struct verb_option options[] = {{NULL, 0, NULL, NULL, false}};
 
 const struct verb verb_release = {
     .name = "release",
-    .summary = "give back the nodes that an engine which died has reserved",
+    .summary = "give back the nodes that a run has reserved",
     .synopsis = "assay release RUN",
     .description =
-        "Gives back the job or reservation by which a run has its nodes, where its engine was killed: RUN "
-        "is "
-        "the run's folder, or an archive of it beside that folder. The job is found by its name, so it does "
+        "Gives back the job or reservation by which a run has its nodes, after 'assay reserve', or where its "
+        "engine was killed: RUN is the run's folder, or an archive of it beside that folder. The job is found "
+        "by its name, so it does "
         "not "
         "matter how far the engine came. A run that still runs is refused, since it gives its nodes "
         "back "

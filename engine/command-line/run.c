@@ -1,7 +1,6 @@
 /* assay run: executes a campaign, or shows what it would do. */
 #include "engine/command-line/execution.h"
 #include "engine/command-line/output.h"
-#include "engine/command-line/recorded-run.h"
 #include "engine/command-line/verb.h"
 
 #include "engine/documents/json.h"
@@ -18,9 +17,9 @@
 #include <string.h>
 
 static const struct verb_option options[] = {
-    {"--output", 'o', "FOLDER", "where the run's folder and its archive are made; default: runs", false},
-    {"--set", 's', "NAME=VALUE", "sets an option of the experiment, over what the campaign says", true},
-    {"--seed", 0, "SEED", "the seed of the design and of its order, from 0 to 18446744073709551615", false},
+    EXECUTION_OPTION_OUTPUT,
+    EXECUTION_OPTION_SET,
+    EXECUTION_OPTION_SEED,
     {"--nodes", 0, "LIST",
      "runs on these nodes, reached by ssh, whatever testbed the campaign names: names and ranges such as "
      "dahu-[1-32].grenoble, or @FILE with a list of them; the campaign's other keys of 'hosts' count",
@@ -124,46 +123,15 @@ static int begin_or_continue(const struct execution *execution, struct failure *
     return execution_carry_out(&other, failure);
 }
 
-static int run(const struct verb_arguments *arguments, struct failure *failure) {
-    cleanup(installation_clear) struct installation installation = {0};
-    int r = installation_init(&installation, NULL, getenv("ASSAY_PATH"), failure);
-    if (r == 0)
-        r = verb_check_settings(arguments, "--set", failure);
-    if (r < 0)
-        return r;
-    size_t setting_count = 0, node_count = 0, spare_count = 0;
-    cleanup_free const char **settings = verb_values(arguments, "--set", &setting_count);
-    cleanup_free const char **nodes = verb_values(arguments, "--nodes", &node_count);
-    cleanup_free const char **spares = verb_values(arguments, "--spares", &spare_count);
-    struct campaign_overrides overrides = {.options = settings,
-                                           .option_count = setting_count,
-                                           .seed = verb_value(arguments, "--seed"),
-                                           .nodes = nodes,
-                                           .node_count = node_count,
-                                           .spares = spares,
-                                           .spare_count = spare_count};
-    cleanup(recorded_run_close) struct recorded_run recorded = {0};
-    cleanup(campaign_cleanup) struct campaign *campaign = NULL;
-    r = recorded_run_open(arguments->operands[0], &recorded, failure);
-    if (r == 0 && recorded.is_recorded && verb_switch(arguments, "--resume"))
-        return failure_input(failure, arguments->operands[0], 0, 0,
-                             "what was run before is run again from its beginning; to continue a run that "
-                             "has ended early give 'assay resume' its folder");
-    overrides.written = recorded.written;
-    if (r == 0)
-        r = campaign_read(recorded.campaign, &installation, &overrides, &campaign, failure);
-    if (r < 0)
-        return r;
-    const char *folder = verb_value(arguments, "--output");
-    folder = folder ? folder : "runs";
-    struct execution execution = {.arguments = arguments,
-                                  .installation = &installation,
-                                  .campaign = campaign,
-                                  .overrides = &overrides,
-                                  .folder = folder};
+static int carry_out(const struct execution *execution, struct failure *failure) {
+    const struct verb_arguments *arguments = execution->arguments;
     if (verb_switch(arguments, "--dry-run"))
-        return dry_run(&execution, verb_switch(arguments, "--json"), failure);
-    return begin_or_continue(&execution, failure);
+        return dry_run(execution, verb_switch(arguments, "--json"), failure);
+    return begin_or_continue(execution, failure);
+}
+
+static int run(const struct verb_arguments *arguments, struct failure *failure) {
+    return execution_begin(arguments, carry_out, failure);
 }
 
 const struct verb verb_run = {

@@ -1,5 +1,8 @@
 #include "engine/command-line/status-describe.h"
 
+#include "engine/foundation/cleanup.h"
+#include "engine/foundation/host-list.h"
+#include "engine/foundation/memory.h"
 #include "engine/foundation/number.h"
 
 #include <errno.h>
@@ -24,6 +27,11 @@ const char *status_describe_time(const char *time, char buffer[static CLOCK_TEXT
     if (between)
         *between = ' ';
     return buffer;
+}
+
+const char *status_describe_moment(int64_t wall_ns, char buffer[static CLOCK_TEXT_SIZE]) {
+    char time[CLOCK_TEXT_SIZE] = "";
+    return status_describe_time(wall_ns ? clock_format(wall_ns, time) : time, buffer);
 }
 
 const char *status_describe_units(const struct run_status *status, char buffer[static STATUS_UNITS_SIZE]) {
@@ -106,6 +114,29 @@ static void add_condition(struct report *page, const struct run_status *status) 
     add_text(page, "phase", NULL, status->phase);
     bool is_reserving = strcmp(status->phase, run_phase_names[RUN_RESERVE]) == 0;
     add_text(page, "reservation", NULL, is_reserving ? status->history.reservation : NULL);
+}
+
+/* What is reserved: with names, for nothing but them says where to go by hand. */
+static void add_reservation(struct report *page, const struct run_status *status) {
+    const struct run_history_reservation *held = &status->history.held;
+    struct report_section *section = report_section(page->root, "reserved", NULL, true);
+    if (!run_history_is_reserved(&status->history, clock_wall_ns()))
+        return;
+    char time[CLOCK_TEXT_SIZE], until[CLOCK_TEXT_SIZE];
+    cleanup_free const char **names = xcalloc(status->node_count + 1, sizeof *names);
+    cleanup(text_clear) struct text nodes;
+    text_init(&nodes, (size_t)HOST_LIST_MAX * (HOST_BYTES_MAX + 1));
+    for (size_t i = 0; i < status->node_count; i++)
+        names[i] = status->nodes[i]->name;
+    host_list_fold(names, status->node_count, &nodes);
+    line(page, "reserved", "%s, job %s%s%s%s", held->testbed, held->id, held->until_ns ? ", until " : "",
+         held->until_ns ? status_describe_moment(held->until_ns, until) : "", held->until_ns ? " UTC" : "");
+    if (nodes.length)
+        report_text(page->root, NULL, " ", nodes.bytes, false);
+    report_text(section, "testbed", NULL, held->testbed, true);
+    report_text(section, "id", NULL, held->id, true);
+    report_text(section, "since", NULL, clock_format(held->since_ns, time), true);
+    report_text(section, "until", NULL, held->until_ns ? clock_format(held->until_ns, until) : NULL, true);
 }
 
 static void print_units(struct report *page, const struct run_status *status) {
@@ -226,6 +257,7 @@ struct report *status_describe(const struct run_status *status) {
     add_text(page, "folder", NULL, status->folder);
     add_text(page, "archive", NULL, status->archive);
     add_condition(page, status);
+    add_reservation(page, status);
     add_units(page, status);
     add_nodes(page, status);
     add_times(page, status);

@@ -16,4 +16,7 @@ const char *status_describe_when(const struct run_status *status, char buffer[st
 /* "2026-11-20 10:02:03" of a time as clock_format() writes it; "-" for an empty one. Returns BUFFER. */
 const char *status_describe_time(const char *time, char buffer[static CLOCK_TEXT_SIZE]);
 
+/* The same of nanoseconds since 1970; "-" for 0. */
+const char *status_describe_moment(int64_t wall_ns, char buffer[static CLOCK_TEXT_SIZE]);
+
 #endif

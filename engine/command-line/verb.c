@@ -11,9 +11,9 @@
 #include <string.h>
 
 const struct verb *const verb_table[] = {
-    &verb_run,     &verb_resume, &verb_release, &verb_list,    &verb_status,   &verb_experiments,
-    &verb_design,  &verb_fit,    &verb_model,   &verb_predict, &verb_generate, &verb_export,
-    &verb_archive, &verb_nodes,  &verb_help,    NULL,
+    &verb_run,         &verb_reserve, &verb_resume, &verb_release, &verb_list,    &verb_status,
+    &verb_experiments, &verb_design,  &verb_fit,    &verb_model,   &verb_predict, &verb_generate,
+    &verb_export,      &verb_archive, &verb_nodes,  &verb_help,    NULL,
 };
 
 enum { NAMES_MAX = 64 };

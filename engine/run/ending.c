@@ -35,6 +35,8 @@ static void on_signal(struct event_source *source, int number, void *context) {
     struct run *run = context;
     if (run->record.interrupted || run->record.phase >= RUN_COLLECT) {
         insist(run, number);
+    } else if (run->only_reserves) {
+        node_set_interrupt(&run->set, RUN_INTERRUPTED, "interrupted: what was asked for is given back");
     } else if (asks_for_checkpoint(number)) {
         journal_note(run->record.journal, "checkpoint", "signal", number == SIGTERM ? "SIGTERM" : "SIGUSR2");
         node_set_interrupt(&run->set, RUN_CHECKPOINT, "asked to end: what there is will be sealed");

@@ -24,7 +24,8 @@ struct run {
     uint64_t units_before;   /* done in the parts before */
     struct run_lock *lock;
     struct event_source *signals[RUN_SIGNALS];
-    bool only_seals; /* all was measured before: nodes are only looked after, and the archive is made */
+    bool only_seals;    /* all was measured before: nodes are only looked after, and the archive is made */
+    bool only_reserves; /* run_reserve(): there is nothing to seal */
     bool began[RUN_PHASES];
     bool restore_insisted;   /* a signal has come while controls were put back */
     struct failure why;      /* the first failure, when record.failed is set */

@@ -104,7 +104,8 @@ static void note_failure(struct run *run, const struct failure *failure) {
     if (!run->record.failed) {
         run->record.failed = true;
         run->why = *failure;
-        record_tell(&run->record, RUN_EVENT_FAILED, sentence);
+        if (!run->only_reserves)
+            record_tell(&run->record, RUN_EVENT_FAILED, sentence);
     }
     record_log(&run->record, "failed: %s", sentence);
     journal_begin(run->record.journal, "error");
@@ -290,24 +291,75 @@ static int carry_out(struct run *run, char **ret_archive, struct failure *failur
     return conclude(run, ret_archive, failure);
 }
 
+/* Up to the first phase. RUN is zeroed. */
+static int begin_run(struct run *run, const struct run_request *request, struct failure *failure) {
+    init_run(run, request);
+    int r = run_make_plan(run, NULL, failure);
+    if (r == 0)
+        r = open_run(run, failure);
+    if (r == 0)
+        r = begin_part(run, failure);
+    /* No node was touched and nothing was measured: there is nothing to keep. */
+    if (r < 0 && run->record.folder)
+        file_remove_tree(run->record.folder, NULL);
+    return r;
+}
+
 int run_execute(const struct run_request *request, char **ret_archive, struct failure *failure) {
     cleanup(close_run) struct run run = {0};
     struct failure own = {0}; /* the caller may not want the sentence, but the record does */
     failure = failure ? failure : &own;
     *ret_archive = NULL;
-    init_run(&run, request);
-    int r = run_make_plan(&run, NULL, failure);
-    if (r == 0)
-        r = open_run(&run, failure);
-    if (r == 0)
-        r = begin_part(&run, failure);
-    if (r == 0)
-        return carry_out(&run, ret_archive, failure);
-    /* No node was touched and nothing was measured: there is nothing to keep. */
-    if (run.record.folder)
-        file_remove_tree(run.record.folder, NULL);
+    int r = begin_run(&run, request, failure);
+    return r < 0 ? r : carry_out(&run, ret_archive, failure);
+}
+
+/* ---- A reservation alone --------------------------------------------------------------------------------
+ */
+
+/* What was reserved goes, and then the folder, which has nothing to be continued; unless it could not be
+ * given back: then FOLDER is what `assay release` needs. */
+static int undo_reservation(struct run *run, struct failure *failure) {
+    struct failure why = {0};
+    event_loop_resume(run->set.loop);
+    run->record.phase = RUN_RELEASE;
+    if (run->record.failed)
+        *failure = run->why;
+    else
+        failure_set_kind(failure, FAILURE_INTERRUPTED, -EINTR, "interrupted; nothing is reserved");
+    if (node_set_release(&run->set, &why) < 0)
+        return failure_set_kind(failure, failure->kind, failure->code, "%s; the run's folder is '%s'",
+                                why.text, run->record.folder);
+    file_remove_tree(run->record.folder, NULL);
+    return failure->code;
+}
+
+int run_reserve(const struct run_request *request, char **ret_folder, struct failure *failure) {
+    cleanup(close_run) struct run run = {.only_reserves = true};
+    const struct testbed_backend *backend = request->campaign->testbed.backend;
+    if (!backend->leave)
+        return failure_input(
+            failure, request->campaign->document->file, 0, 0,
+            "the testbed '%s' reserves nothing; expected one that lends nodes, such as slurm or oar",
+            backend->name);
+    int r = begin_run(&run, request, failure);
+    if (r < 0)
+        return r;
+    enter_phase(&run, RUN_RESERVE);
+    enter_phase(&run, RUN_DEPLOY);
+    if (run.record.failed || run.record.interrupted)
+        return undo_reservation(&run, failure);
+    journal_begin(run.record.journal, "reservation-kept");
+    journal_end(run.record.journal);
+    r = record_commit(&run.record, failure); /* what is reserved is known, whatever comes of this */
+    node_group_free(take_pointer(run.set.group));
+    backend->leave(take_pointer(run.set.testbed));
+    *ret_folder = xstrdup(run.record.folder);
     return r;
 }
+
+/* ---- Another part ---------------------------------------------------------------------------------------
+ */
 
 int run_resume(const struct run_request *request, const struct inputs *inputs, char **ret_archive,
                struct failure *failure) {

@@ -50,6 +50,11 @@ struct run_request {
  * the measurements, a second one is not needed. */
 int run_execute(const struct run_request *request, char **ret_archive, struct failure *failure);
 
+/* Makes the run's folder, reserves, and waits for the nodes, which stay reserved: run_resume() measures on
+ * them. *RET_FOLDER is the run's, the caller's. Refused where the testbed reserves nothing. What fails or is
+ * interrupted is given back, and leaves no folder. */
+int run_reserve(const struct run_request *request, char **ret_folder, struct failure *failure);
+
 /* Continues the run that INPUTS are of, by another part: what is not done is measured in the same
  * order, what failed is tried again, and all of it is sealed. REQUEST's campaign was read by
  * campaign_read_recorded(); its folder does not count. A part after one that was sealed makes an

@@ -13,6 +13,7 @@
 #include <pwd.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <unistd.h>
 
 static const char *const host_key_names[] = {
@@ -27,6 +28,15 @@ static const char *expect_launcher(const char *key, const char *value) {
     (void)key;
     return strcmp(value, "ssh") == 0 || launcher_words_find(value) ? NULL
                                                                    : "ssh, srun, oarsh, or {attach: [WORDS]}";
+}
+
+/* One word of the agent's command has them all, with commas between. */
+static const char *expect_sudo(const char *key, const char *value) {
+    (void)key;
+    return agent_package_is_plain(value) && !strchr(value, ',')
+               ? NULL
+               : "yes, no, or the words of a command such as [sudo, -n], of letters, digits and _ @ % + = : "
+                 ". / -";
 }
 
 static const struct bind_field launcher_fields[] = {
@@ -51,6 +61,7 @@ const struct bind_field access_fields[ACCESS_FIELDS] = {
     {ROW("agent", BIND_CHOICE, agent), .choices = agent_names},
     {ROW("launcher", BIND_MAPPING, launcher), BIND_FIELDS(launcher_fields), .scalar = "by"},
     {DEPLOY_ROW(access_settings, deploy)},
+    {ROW("sudo", BIND_TEXTS, sudo), .expect = expect_sudo},
     {RANGED("lease", BIND_QUANTITY, lease, LEASE_LEAST, LEASE_MAX), .dimension = UNIT_TIME},
 };
 
@@ -167,6 +178,21 @@ static int check_launcher(const struct access_settings *settings, const struct t
     return 0;
 }
 
+/* Yes is the usual command, and no none. */
+static void take_sudo(struct bind_texts *sudo) {
+    static const char *const words[] = {"no", "false", "off", "yes", "true", "on"};
+    enum { YES = 3, WORDS = 6 };
+    size_t i = 0;
+    while (i < WORDS && (sudo->count != 1 || strcasecmp(sudo->items[0], words[i]) != 0))
+        i++;
+    if (i < WORDS)
+        bind_texts_clear(sudo);
+    if (i >= YES && i < WORDS) {
+        bind_texts_add(sudo, "sudo");
+        bind_texts_add(sudo, "-n");
+    }
+}
+
 void access_init(struct access_settings *settings) {
     settings->window = SSH_WINDOW_DEFAULT;
     settings->timeout = (double)SSH_TIMEOUT_DEFAULT_NS / EVENT_SECOND;
@@ -176,6 +202,7 @@ void access_init(struct access_settings *settings) {
 int access_check(struct access_settings *settings, const struct testbed_written *written,
                  struct failure *failure) {
     place_paths(settings, written->folder);
+    take_sudo(&settings->sudo);
     int r = check_files(settings, written, failure);
     r = r < 0 ? r : check_launcher(settings, written, failure);
     return r < 0 ? r : deploy_check(&settings->deploy, written, failure);
@@ -188,6 +215,15 @@ static void describe_words(const char *step, const char *const *words, struct te
     for (size_t i = 0; words[i]; i++)
         text_printf(ret, " %s", words[i]);
     text_append_character(ret, '\n');
+}
+
+/* The caller frees; NULL: there are none. */
+static char *join(const struct bind_texts *words, char between) {
+    struct text text;
+    text_init(&text, 64 << 10);
+    for (size_t i = 0; i < words->count; i++)
+        text_printf(&text, "%.*s%s", i > 0, &between, words->items[i]);
+    return words->count ? text_take(&text) : NULL;
 }
 
 static void describe_login(const struct access_settings *settings, struct text *ret) {
@@ -225,6 +261,10 @@ int access_describe(const struct access_settings *settings, struct text *ret) {
     deploy_describe(&settings->deploy, ret);
     text_printf(ret, "%-12s %s; it leaves when it has not heard from here for %s\n", "agent",
                 agents[settings->agent], number_describe_duration(settings->lease, lease));
+    if (settings->sudo.count > 0) {
+        cleanup_free char *sudo = join(&settings->sudo, ' ');
+        text_printf(ret, "%-12s controls are set by '%s'\n", "sudo", sudo);
+    }
     return text_printf(ret, "%-12s on each: %slibc, and a folder that programs run from\n", "expected",
                        access_launcher(settings, &words) ? ""
                                                          : "sshd that lets the user in without a question, ");
@@ -292,11 +332,14 @@ int access_open_known(const struct access_settings *settings, const struct testb
         access->accepted_hosts = file_join(request->folder, "known_hosts");
     cleanup_free char *label = xformat("%s:%s", request->run_name, request->run_id);
     cleanup_free char *prefix = xformat("assay-%s", request->run_id);
+    cleanup_free char *sudo = join(&settings->sudo, ',');
     struct ssh_nodes_options options = {.ssh = access_ssh_options(settings, access->accepted_hosts),
                                         .agent = (enum agent_kind)settings->agent,
                                         .workspace = request->workspace,
                                         .label = label,
+                                        .sudo = sudo,
                                         .folder_prefix = prefix,
+                                        .leave_controls = request->leave_controls,
                                         .remove_directory = true,
                                         .launcher = words,
                                         .image = access->image.tar ? &access->image : NULL,

@@ -13,6 +13,7 @@
  *       window: 64                      # connections being set up at once
  *       timeout: 20 s                   # for each step of a connection
  *       agent: auto                     # or binary, or source
+ *       sudo: no                        # yes ([sudo, -n]), or words: controls are set by it
  *       launcher: ssh                   # libssh; or srun or oarsh, or {start: [WORDS], attach: [WORDS]}
  *       deploy: debian12.tar.zst        # a fresh system for the run: deploy.h
  *       lease: 5 min                    # an agent leaves when it has not heard from the engine for so long
@@ -38,8 +39,9 @@ struct access_settings {
     char *jump, *config, *known_hosts;
     int host_keys; /* enum host_key_policy */
     int64_t window;
-    double timeout, lease; /* seconds */
-    int agent;             /* enum agent_kind */
+    double timeout, lease;  /* seconds */
+    int agent;              /* enum agent_kind */
+    struct bind_texts sudo; /* none: controls are set by the user */
     struct access_launcher {
         char *by;                        /* "ssh", "srun", "oarsh"; NULL: by the programs: */
         struct bind_texts start, attach; /* none: libssh */
@@ -50,7 +52,7 @@ struct access_settings {
 enum host_key_policy { HOST_KEYS_KNOWN, HOST_KEYS_ACCEPT_NEW };
 
 /* The keys above, for a bind_field of type BIND_MAPPING without a key. */
-enum { ACCESS_FIELDS = 13 };
+enum { ACCESS_FIELDS = 14 };
 extern const struct bind_field access_fields[ACCESS_FIELDS];
 
 /* The defaults. */

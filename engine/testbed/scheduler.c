@@ -286,6 +286,16 @@ int scheduler_reserve(const struct testbed_settings *settings, const struct test
         r = ask_patiently(testbed, "", patience_ns, &testbed->job, failure);
     if (r < 0)
         return r;
+    if (request->only_reserved && !is_held(&testbed->job))
+        return failure_set_kind(
+            failure, FAILURE_INPUT, -ENOENT,
+            "the run has nothing reserved: %s has no job '%s' that waits or runs; expected "
+            "'assay reserve' or 'assay resume' first",
+            settings->scheduler->name, testbed->name);
+    if (request->only_reserved) {
+        *ret = take_pointer(testbed);
+        return 0;
+    }
     if (is_held(&testbed->job)) {
         report(testbed, "job %s of %s is there already", testbed->job.id, settings->scheduler->name);
     } else {
@@ -517,6 +527,10 @@ int scheduler_release(struct testbed *testbed, struct failure *failure) {
     host_list_clear(&job.nodes);
     free_testbed(testbed);
     return r;
+}
+
+void scheduler_leave(struct testbed *testbed) {
+    free_testbed(testbed);
 }
 
 int scheduler_reclaim(const struct testbed_settings *settings, const struct testbed_request *request,

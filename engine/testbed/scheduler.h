@@ -100,6 +100,7 @@ struct agent_link_policy scheduler_policy(const struct testbed *testbed);
 struct testbed_agent scheduler_agent(const struct testbed *testbed, const struct transport *transport);
 int64_t scheduler_deadline(const struct testbed *testbed);
 int scheduler_release(struct testbed *testbed, struct failure *failure);
+void scheduler_leave(struct testbed *testbed);
 int scheduler_reclaim(const struct testbed_settings *settings, const struct testbed_request *request,
                       struct failure *failure);
 
@@ -111,7 +112,7 @@ int scheduler_reclaim(const struct testbed_settings *settings, const struct test
         .reserve = scheduler_reserve, .id = scheduler_id, .wait = scheduler_wait,                            \
         .node_count = scheduler_node_count, .node_name = scheduler_node_name, .connect = scheduler_connect,  \
         .policy = scheduler_policy, .agent = scheduler_agent, .deadline = scheduler_deadline,                \
-        .release = scheduler_release, .reclaim = scheduler_reclaim,                                          \
+        .release = scheduler_release, .leave = scheduler_leave, .reclaim = scheduler_reclaim,                \
     }
 
 #endif

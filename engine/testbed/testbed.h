@@ -48,6 +48,8 @@ struct testbed_request {
     const char *run_name;                    /* for people; letters, digits, '-', '_' and '.' */
     const char *folder;                      /* of the run: what is written into it is archived */
     const char *workspace; /* folder on a node in which the agent makes its own; NULL: the node's choice */
+    bool only_reserved;    /* what is there already is used, and nothing is reserved */
+    bool leave_controls;   /* the agents do not put back what others have left changed */
     /* Reports what happens meanwhile, a sentence; NULL: nobody hears it. */
     void (*report)(void *context, const char *sentence);
     /* For the log only; NULL likewise. */
@@ -118,6 +120,9 @@ struct testbed_backend {
     /* Gives the nodes back and frees; all transports must be gone. What could not be given back is said in
      * FAILURE, after all was tried. */
     int (*release)(struct testbed *testbed, struct failure *failure);
+    /* Frees, and leaves the reservation as it is, to be found again by reserve(). NULL: it reserves nothing.
+     */
+    void (*leave)(struct testbed *testbed);
     /* Gives back what an engine that died has reserved for the run of REQUEST, and reports that, or that
      * there is nothing. NULL: it reserves nothing. */
     int (*reclaim)(const struct testbed_settings *settings, const struct testbed_request *request,

@@ -1,5 +1,6 @@
 #include "engine/agent/controls/restore.h"
 
+#include "engine/agent/controls/elevation.h"
 #include "engine/agent/controls/frequency.h"
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/number.h"
@@ -301,6 +302,8 @@ void restore_abandoned(const struct machine *machine, char *note, size_t size) {
     daemons_limit(DAEMONS_NS);
     if (restore_unasked(machine, false, note, size, &failure) < 0 && !note[0])
         snprintf(note, size, "%s", failure.text);
+    size_t length = strlen(note);
+    elevation_restore(machine, note + length, size - length);
 }
 
 int restore_own(const struct machine *machine, struct failure *failure) {

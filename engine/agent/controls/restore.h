@@ -23,10 +23,12 @@ int restore_snapshot(struct snapshot_store *store, const struct snapshot *snapsh
 
 /* ---- for agents, which do it unasked */
 
-/* If the snapshot here belongs to a process that is gone, restores it. NOTE gets a sentence about what was
- * done, or could not be; it is empty if there was nothing to do. */
+/* If the snapshot here belongs to a process that is gone, restores it; with words for that (elevation.h) that
+ * of root, too. NOTE gets a sentence about what was done, or could not be; it is empty if there was nothing
+ * to do. */
 void restore_abandoned(const struct machine *machine, char *note, size_t size);
-/* The same if it belongs to this process: 0, or negative with a sentence. */
+/* The same if it belongs to this process: 0, or negative with a sentence. What root has kept for it is left
+ * to its guardian. */
 int restore_own(const struct machine *machine, struct failure *failure);
 
 #endif

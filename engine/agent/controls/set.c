@@ -279,14 +279,14 @@ static int report_all(struct setting *setting, bool *all_done) {
 /* ---- the tool */
 
 /* Only the owner of the snapshot may set controls: otherwise they would not be restored. */
-static int load_own(struct setting *setting) {
+static int load_own(struct setting *setting, int64_t owner) {
     int r = setting->store ? store_load(setting->store, &setting->snapshot, setting->failure) : -ENOENT;
     if (r == -ENOENT)
         return failure_set(setting->failure, r, "there is no snapshot here; --snapshot-controls comes first");
     if (r < 0)
         return r;
-    struct owner parent;
-    if (owner_find(getppid(), &parent) == 0 && owner_is(&parent, &setting->snapshot.owner))
+    struct owner us;
+    if (owner_find((pid_t)owner, &us) == 0 && owner_is(&us, &setting->snapshot.owner))
         return 0;
     snapshot_print_held(&setting->snapshot, setting->context.lines);
     return failure_set(setting->failure, -EBUSY,
@@ -313,7 +313,7 @@ int control_set(struct snapshot_store *store, const struct machine *machine,
     for (unsigned index = 0; index < CONTROL_COUNT; index++)
         setting.requests[index].asked = given->asked[index];
     bool all_done = true;
-    int r = load_own(&setting);
+    int r = load_own(&setting, given->owner);
     if (r == 0)
         r = read_layout(&setting);
     if (r == 0 && given->asked[CONTROL_DAEMONS])

@@ -4,6 +4,7 @@
  */
 #include "engine/agent/controls/tools.h"
 
+#include "engine/agent/controls/elevation.h"
 #include "engine/agent/controls/restore.h"
 #include "engine/agent/machine/tool.h"
 #include "engine/foundation/cleanup.h"
@@ -15,6 +16,12 @@
 #include <unistd.h>
 
 enum { VALUE_MAX_BYTES = 256 };
+
+/* Options of all of these tools. */
+#define MACHINE_OPTION(given)                                                                                \
+    { "--root", .text = &(given).root }
+#define OWNER_OPTION(given)                                                                                  \
+    { "--owner", .number = &(given).owner, .min = 1, .max = INT32_MAX }
 
 /* The engine waits 120 s for a tool. */
 #define DAEMONS_NS INT64_C(100000000000)
@@ -37,6 +44,16 @@ static int take_value(char *argument, struct control_arguments *ret) {
     return 0;
 }
 
+/* Root does for a process what it is named for, to the real machine and no other: the options are those of a
+ * user who may have been allowed this tool only. */
+static int check_owner(const struct control_arguments *given) {
+    if (given->owner && given->root)
+        return tool_complain(2, "--owner excludes --root");
+    if (given->owner)
+        tool_pass_root(NULL);
+    return 0;
+}
+
 /* 0, or 2 after a sentence on stderr. */
 static int parse(int count, char **arguments, const struct tool_option *options, int words_max,
                  struct control_arguments *ret) {
@@ -47,6 +64,10 @@ static int parse(int count, char **arguments, const struct tool_option *options,
         r = tool_complain(2, "a session has 16 hexadecimal digits: '%.128s'", ret->session);
     if (r == 0 && ret->label && !snapshot_is_label(ret->label))
         r = tool_complain(2, "a label is one word of at most 128 bytes: '%.128s'", ret->label);
+    if (r == 0)
+        r = check_owner(ret);
+    if (!ret->owner)
+        ret->owner = getppid();
     return r;
 }
 
@@ -126,7 +147,9 @@ static int show(struct snapshot_store *store, const struct machine *machine,
 
 int tool_controls(int count, char **arguments) {
     struct control_arguments given = {0};
-    const struct tool_option options[] = {{"--root", .text = &given.root}, {NULL}};
+    const struct tool_option options[] = {MACHINE_OPTION(given), OWNER_OPTION(given), {NULL}};
+    if (elevation_is_due())
+        return elevation_run_tool("--controls", count, arguments);
     int r = parse(count, arguments, options, 0, &given);
     return r ? r : run(&given, STORE_LOOK, show);
 }
@@ -160,7 +183,7 @@ static int keep(struct snapshot_store *store, const struct machine *machine,
     cleanup(layout_clear) struct layout layout = {0};
     cleanup(snapshot_clear) struct snapshot snapshot = {0};
     struct owner parent;
-    if (owner_find(getppid(), &parent) < 0)
+    if (owner_find((pid_t)given->owner, &parent) < 0)
         return failure_set(failure, -ESRCH, "the process that started this has ended meanwhile");
     int r = take_present(store, &parent, lines, failure);
     if (r != 0)
@@ -180,10 +203,13 @@ static int keep(struct snapshot_store *store, const struct machine *machine,
 
 int tool_snapshot_controls(int count, char **arguments) {
     struct control_arguments given = {0};
-    const struct tool_option options[] = {{"--root", .text = &given.root},
+    const struct tool_option options[] = {MACHINE_OPTION(given),
+                                          OWNER_OPTION(given),
                                           {"--session", .text = &given.session},
                                           {"--label", .text = &given.label},
                                           {NULL}};
+    if (elevation_is_due())
+        return elevation_run_tool("--snapshot-controls", count, arguments);
     int r = parse(count, arguments, options, 0, &given);
     return r ? r : run(&given, STORE_MAKE, keep);
 }
@@ -192,7 +218,9 @@ int tool_snapshot_controls(int count, char **arguments) {
 
 int tool_set_controls(int count, char **arguments) {
     struct control_arguments given = {0};
-    const struct tool_option options[] = {{"--root", .text = &given.root}, {NULL}};
+    const struct tool_option options[] = {MACHINE_OPTION(given), OWNER_OPTION(given), {NULL}};
+    if (elevation_is_due())
+        return elevation_run_tool("--set-controls", count, arguments);
     int r = parse(count, arguments, options, CONTROL_COUNT + 1, &given);
     for (unsigned index = 0; index < CONTROL_COUNT && r == 0; index++)
         if (given.asked[index])
@@ -217,10 +245,26 @@ static int restore(struct snapshot_store *store, const struct machine *machine,
     return restore_snapshot(store, &snapshot, lines, &restored, failure);
 }
 
+/* As an agent does that starts; what there is to say of it is for whoever asked for it. */
+static int restore_unasked(const char *root) {
+    struct machine machine;
+    char note[FAILURE_TEXT_SIZE];
+    if (tool_open_machine(root, &machine) != 0)
+        return 1;
+    restore_abandoned(&machine, note, sizeof note);
+    machine_close(&machine);
+    return note[0] ? tool_complain(0, "%s", note) : 0;
+}
+
 int tool_restore_controls(int count, char **arguments) {
     struct control_arguments given = {0};
-    const struct tool_option options[] = {
-        {"--root", .text = &given.root}, {"--abandoned", .flag = &given.abandoned}, {NULL}};
+    const struct tool_option options[] = {MACHINE_OPTION(given),
+                                          OWNER_OPTION(given),
+                                          {"--abandoned", .flag = &given.abandoned},
+                                          {"--unasked", .flag = &given.unasked},
+                                          {NULL}};
+    if (elevation_is_due())
+        return elevation_run_tool("--restore-controls", count, arguments);
     int r = parse(count, arguments, options, 0, &given);
-    return r ? r : run(&given, STORE_USE, restore);
+    return r ? r : given.unasked ? restore_unasked(given.root) : run(&given, STORE_USE, restore);
 }

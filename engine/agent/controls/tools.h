@@ -8,10 +8,12 @@
 #include "engine/foundation/failure.h"
 
 #include <stdbool.h>
+#include <stdint.h>
 
 struct control_arguments {
     const char *root, *session, *label;
-    bool abandoned;
+    bool abandoned, unasked;
+    int64_t owner; /* of the snapshot: a process, our parent unless another is named */
     const char *asked[CONTROL_COUNT];
 };
 

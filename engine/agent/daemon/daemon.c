@@ -1,5 +1,6 @@
 #include "engine/agent/daemon/daemon.h"
 
+#include "engine/agent/controls/elevation.h"
 #include "engine/agent/daemon/control-socket.h"
 #include "engine/agent/daemon/deployed.h"
 #include "engine/agent/daemon/guardian.h"
@@ -310,6 +311,7 @@ static int open_all(struct daemon *daemon, struct run_directory *directory, int 
     if (options->root && !(daemon->root = realpath(options->root, NULL)))
         r = failure_set(failure, -errno, "cannot open the root '%s': %s", options->root, strerror(errno));
     tool_pass_root(daemon->root);
+    elevation_pass(daemon->options->sudo);
     if (r == 0 && !stream && (r = leave_terminal(&daemon->life)) < 0)
         failure_set(failure, r, "cannot become a daemon: %s", strerror(-r));
     /* The guardian keeps the control socket, so that a process that connects before all of the agent has

@@ -28,6 +28,7 @@ struct daemon_options {
     const char *root;      /* NULL: "/" */
     const char *image;     /* SHA-256 of the system that it is deployed in; NULL: the node's own */
     const char *label;     /* the owner, as --list shows it; "" for none */
+    const char *sudo;      /* by which controls are set (elevation.h); NULL: as the agent's user */
     bool remove_directory;
     bool leave_controls; /* do not restore what an agent that is gone has left changed */
 };

@@ -1,5 +1,6 @@
 #include "engine/agent/daemon/guardian.h"
 
+#include "engine/agent/controls/elevation.h"
 #include "engine/agent/controls/restore.h"
 #include "engine/agent/machine/process.h"
 #include "engine/agent/machine/tool.h"
@@ -85,7 +86,8 @@ static void remove_directory(const struct run_directory *directory) {
         tool_complain(1, "%s", failure.text);
 }
 
-/* However the worker ended: if it left in order, there is no snapshot, or it has printed why. */
+/* However the worker ended: if it left in order, there is no snapshot, or it has printed why; but what root
+ * has kept is for us alone. */
 static void restore_controls(const char *root, bool report) {
     struct machine machine;
     char note[FAILURE_TEXT_SIZE];
@@ -114,7 +116,7 @@ static _Noreturn void guard(pid_t worker, const struct run_directory *directory,
             if (pid == worker) {
                 sweep();
                 if (!options->leave_controls)
-                    restore_controls(options->root, WIFSIGNALED(status));
+                    restore_controls(options->root, WIFSIGNALED(status) || elevation_is_due());
                 remove_directory(directory);
                 end_as(status);
             }

@@ -61,6 +61,10 @@ void tool_pass_root(const char *root) {
         (void)unsetenv(ROOT_VARIABLE);
 }
 
+bool tool_passed_root(void) {
+    return getenv(ROOT_VARIABLE) != NULL;
+}
+
 int tool_open_machine(const char *root, struct machine *ret) {
     struct failure failure = {0};
     if (machine_open(root ? root : getenv(ROOT_VARIABLE), ret, &failure) < 0)

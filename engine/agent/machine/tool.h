@@ -61,6 +61,7 @@ int tool_complain(int status, const char *format, ...) __attribute__((format(pri
 
 /* An agent that serves a captured machine passes its absolute path on to all that it runs; NULL: none. */
 void tool_pass_root(const char *root);
+bool tool_passed_root(void);
 /* The machine of `--root ROOT`; of none (NULL), the one that was passed on. 0, or 2 after a sentence. */
 int tool_open_machine(const char *root, struct machine *ret);
 

@@ -654,6 +654,8 @@ static void take_options(struct launch *launch, const struct agent_transport_opt
         add_option(launch, "--workspace", options->workspace);
     if (options->label)
         add_option(launch, "--label", options->label);
+    if (options->sudo)
+        add_option(launch, "--sudo", options->sudo);
     if (options->remove_directory)
         add_option(launch, "--remove-directory", NULL);
     if (options->leave_controls)

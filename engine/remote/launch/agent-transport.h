@@ -40,6 +40,7 @@ struct agent_transport_options {
                               ~/.cache/assay and /dev/shm in which files can be written and executed */
     const char *label;     /* whose agent it is, for who finds it left over; one word of the characters of
                               agent_package_command() */
+    const char *sudo; /* by which controls are set, words separated by commas; NULL: as the agent's user */
     bool remove_directory; /* when the agent leaves */
     bool leave_controls;   /* what an agent that is gone left changed stays so */
 };

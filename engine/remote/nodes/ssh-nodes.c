@@ -15,7 +15,7 @@ struct ssh_nodes {
     struct event_loop *loop;
     struct ssh_client *client;
     struct agent_package *package;
-    char *workspace, *label, *folder_prefix;
+    char *workspace, *label, *sudo, *folder_prefix;
     bool remove_directory, leave_controls;
     struct agent_link_policy policy;
     const struct launcher_words *launcher;
@@ -33,6 +33,7 @@ void ssh_nodes_free(struct ssh_nodes *nodes) {
     agent_package_free(nodes->package);
     free(nodes->workspace);
     free(nodes->label);
+    free(nodes->sudo);
     free(nodes->folder_prefix);
     free(nodes);
 }
@@ -58,6 +59,7 @@ int ssh_nodes_new(struct event_loop *loop, const struct ssh_nodes_options *optio
     nodes->image = options->image;
     nodes->workspace = options->workspace ? xstrdup(options->workspace) : NULL;
     nodes->label = options->label ? xstrdup(options->label) : NULL;
+    nodes->sudo = options->sudo ? xstrdup(options->sudo) : NULL;
     nodes->folder_prefix = xstrdup(options->folder_prefix);
     allow_many_descriptors();
     int r = agent_package_new(installation, options->agent, &nodes->package, failure);
@@ -129,6 +131,7 @@ int ssh_nodes_transport(struct ssh_nodes *nodes, const char *destination, struct
                                                   .folder = folder,
                                                   .workspace = nodes->workspace,
                                                   .label = nodes->label,
+                                                  .sudo = nodes->sudo,
                                                   .remove_directory = nodes->remove_directory,
                                                   .leave_controls = nodes->leave_controls}},
         ret, failure);

@@ -36,6 +36,7 @@ struct ssh_nodes_options {
     const char *workspace; /* as in transport-ssh.h; NULL: a folder that will do */
     const char *label;     /* for who finds an agent left over: one word of A-Z a-z 0-9 _ @ % + = : , . / -;
                               NULL: none */
+    const char *sudo;      /* as in agent-transport.h */
     const char *folder_prefix;             /* the run directory of node N is called PREFIX-N */
     bool remove_directory, leave_controls; /* as in transport-ssh.h */
     const struct agent_image *image;       /* borrowed; what the agents are deployed in; NULL: nothing */

@@ -245,7 +245,28 @@ static int wait_for_nodes(struct node_set *set, struct failure *failure) {
     journal_string(set->record->journal, "id", backend->id(set->testbed));
     journal_end(set->record->journal);
     int r = record_commit(set->record, failure);
-    return r < 0 ? r : backend->wait(set->testbed, failure);
+    if (r == 0)
+        r = backend->wait(set->testbed, failure);
+    if (r < 0)
+        return r;
+    journal_begin(set->record->journal, "reservation-granted");
+    journal_time(set->record->journal, "until_ns", backend->deadline(set->testbed));
+    journal_end(set->record->journal);
+    return 0;
+}
+
+/* Of a sealed run, too: its folder is to say whether there is still something reserved for it. Where this is
+ * not kept, that the time is over says it. */
+static int give_back(struct node_set *set, struct failure *failure) {
+    const struct testbed_backend *backend = set->campaign->testbed.backend;
+    bool is_reserved = backend->wait;
+    int r = backend->release(take_pointer(set->testbed), failure);
+    if (r == 0 && is_reserved) {
+        journal_begin(set->record->journal, "reservation-released");
+        journal_end(set->record->journal);
+        (void)journal_commit(set->record->journal, NULL);
+    }
+    return r;
 }
 
 int node_set_reserve(struct node_set *set, struct failure *failure) {
@@ -358,7 +379,7 @@ int node_set_release(struct node_set *set, struct failure *failure) {
     for (size_t i = 0; i < set->count; i++)
         set->items[i].link = NULL;
     if (set->testbed)
-        set->campaign->testbed.backend->release(take_pointer(set->testbed), first.code ? NULL : &first);
+        give_back(set, first.code ? NULL : &first);
     if (first.code && failure)
         *failure = first;
     return first.code;

@@ -231,7 +231,7 @@ static void take_start(struct run_history *history, const struct journal_entry *
     history->units_missing = 0;
     history->rows_settled = -1;
     history->deadline_ns = history->block = 0;
-    history->measuring = false;
+    history->measuring = history->held.is_kept = false;
     history->first_commit = SIZE_MAX;
 }
 
@@ -298,6 +298,34 @@ static void take_deadline(struct run_history *history, const struct journal_entr
     journal_entry_time(entry, "wall_ns", &history->deadline_ns);
 }
 
+/* ---- The reservation -------------------------------------------------------------------------- */
+
+static void take_reservation(struct run_history *history, const struct journal_entry *entry) {
+    struct run_history_reservation *held = &history->held;
+    *held = (struct run_history_reservation){.since_ns = entry->wall_ns, .is_held = true};
+    journal_entry_text(entry, "testbed", held->testbed, sizeof held->testbed);
+    journal_entry_text(entry, "id", held->id, sizeof held->id);
+}
+
+static void take_grant(struct run_history *history, const struct journal_entry *entry) {
+    journal_entry_time(entry, "until_ns", &history->held.until_ns);
+}
+
+static void take_keeping(struct run_history *history, const struct journal_entry *entry) {
+    (void)entry;
+    history->held.is_kept = true;
+}
+
+static void drop_reservation(struct run_history *history, const struct journal_entry *entry) {
+    (void)entry;
+    history->held.is_held = history->held.is_kept = false;
+}
+
+bool run_history_is_reserved(const struct run_history *history, int64_t wall_ns) {
+    const struct run_history_reservation *held = &history->held;
+    return held->is_held && (held->until_ns == 0 || held->until_ns > wall_ns);
+}
+
 static void take_sealing(struct run_history *history, const struct journal_entry *entry) {
     (void)entry;
     memcpy(last_part(history)->status, history->sealed_as, sizeof history->sealed_as);
@@ -341,16 +369,30 @@ static const struct {
     const char *event;
     void (*take)(struct run_history *history, const struct journal_entry *entry);
 } events[] = {
-    {"run-started", take_start}, {"run-resumed", take_start},
-    {"results", take_results},   {"phase-started", take_phase},
-    {"phase-ended", take_phase}, {"block-started", take_block},
-    {"block-ended", take_block}, {"node", take_given},
-    {"link-broken", take_fate},  {"link-resumed", take_fate},
-    {"node-lost", take_fate},    {"node-out", take_fate},
-    {"slow-node", take_fate},    {"node-replaced", take_replacement},
-    {"agent", take_agent},       {"agent-ended", drop_agent},
-    {"command", take_command},   {"sealing", take_sealing},
+    {"run-started", take_start},
+    {"run-resumed", take_start},
+    {"results", take_results},
+    {"phase-started", take_phase},
+    {"phase-ended", take_phase},
+    {"block-started", take_block},
+    {"block-ended", take_block},
+    {"node", take_given},
+    {"link-broken", take_fate},
+    {"link-resumed", take_fate},
+    {"node-lost", take_fate},
+    {"node-out", take_fate},
+    {"slow-node", take_fate},
+    {"node-replaced", take_replacement},
+    {"agent", take_agent},
+    {"agent-ended", drop_agent},
+    {"command", take_command},
+    {"sealing", take_sealing},
     {"deadline", take_deadline},
+    {"reservation", take_reservation},
+    {"reservation-granted", take_grant},
+    {"reservation-kept", take_keeping},
+    {"reservation-over", drop_reservation},
+    {"reservation-released", drop_reservation},
 };
 
 static void take_members(struct run_history *history, const struct journal_entry *entry) {
@@ -380,7 +422,8 @@ static int take_entry(const struct journal_entry *entry, void *context, struct f
     for (size_t i = 0; i < sizeof events / sizeof *events; i++)
         if (journal_entry_is(entry, events[i].event))
             events[i].take(history, entry);
-    last_part(history)->ended_ns = entry->wall_ns;
+    if (!journal_entry_is(entry, "reservation-released")) /* perhaps long after it has ended */
+        last_part(history)->ended_ns = entry->wall_ns;
     return fold->units && journal_entry_is(entry, "unit-failed")
                ? take_failed_unit(fold->units, entry, failure)
                : 0;

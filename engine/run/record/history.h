@@ -100,6 +100,14 @@ struct run_history_commit {
     int64_t units;        /* that had ended */
 };
 
+/* What a testbed has lent, or was asked to. */
+struct run_history_reservation {
+    char testbed[32], id[64];
+    int64_t since_ns, until_ns; /* wall; when it was asked for; when it ends, 0: not known */
+    bool is_held;               /* it was neither given back nor taken away */
+    bool is_kept;               /* the last part left it on purpose, for others to use */
+};
+
 /* Zeroed, it is that of a run that has not begun. */
 struct run_history {
     char run_id[64], campaign[256]; /* "": not known */
@@ -115,10 +123,11 @@ struct run_history {
     int64_t planned;                                     /* units, in all; 0: not known */
     int64_t units_done, units_failed;                    /* as the last commit counted them */
     int64_t lines_flagged, units_repeated, units_before; /* the last: done when the last part began */
-    int64_t last_block, blocks_done; /* the highest number; how many were measured to their ends */
-    unsigned commands_kept;          /* folders in logs/commands/ */
-    bool lacks_node;                 /* one was excluded since the last part began to measure */
-    bool measured;                   /* the last part that measured came to its end, and no node was out */
+    int64_t last_block, blocks_done;     /* the highest number; how many were measured to their ends */
+    unsigned commands_kept;              /* folders in logs/commands/ */
+    bool lacks_node;                     /* one was excluded since the last part began to measure */
+    struct run_history_reservation held; /* the last one */
+    bool measured; /* the last part that measured came to its end, and no node was out */
 
     /* Of the last part. */
     char phase[32];     /* the last that began; "": none */
@@ -172,6 +181,8 @@ void run_history_clear(struct run_history *history);
 
 /* The node NAME, which is made if it is new. */
 struct run_history_node *run_history_find_node(struct run_history *history, const char *name);
+/* Has the run something reserved at WALL_NS? */
+bool run_history_is_reserved(const struct run_history *history, int64_t wall_ns);
 /* Units a second of the last part, lately; by the monotonic clock, so that a wall clock that was set does not
  * matter. nan: not known. */
 double run_history_rate(const struct run_history *history);

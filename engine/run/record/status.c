@@ -16,9 +16,9 @@
 #include <unistd.h>
 
 static const char *const condition_names[RUN_CONDITIONS] = {
-    [RUN_IS_RUNNING] = "running", [RUN_IS_STOPPED] = "stopped", [RUN_IS_COMPLETED] = "completed",
-    [RUN_IS_FAILED] = "failed",   [RUN_IS_PARTIAL] = "partial", [RUN_IS_INTERRUPTED] = "interrupted",
-    [RUN_IS_UNKNOWN] = "unknown",
+    [RUN_IS_RUNNING] = "running",         [RUN_IS_STOPPED] = "stopped", [RUN_IS_RESERVED] = "reserved",
+    [RUN_IS_COMPLETED] = "completed",     [RUN_IS_FAILED] = "failed",   [RUN_IS_PARTIAL] = "partial",
+    [RUN_IS_INTERRUPTED] = "interrupted", [RUN_IS_UNKNOWN] = "unknown",
 };
 
 const char *run_condition_name(enum run_condition condition) {
@@ -169,7 +169,12 @@ static void advise(struct run_status *status) {
     }
     cleanup_free char *left = describe_left(status);
     status->command = resume_command(status->folder);
-    status->next = xformat("`%s` continues it%s", status->command, left);
+    if (status->condition == RUN_IS_RESERVED)
+        status->next = xformat("`%s` measures on what is reserved; 'assay nodes --run' uses it by hand, "
+                               "'assay release' gives it back",
+                               status->command);
+    else
+        status->next = xformat("`%s` continues it%s", status->command, left);
 }
 
 /* ---- From a journal ---------------------------------------------------------------------------- */
@@ -255,6 +260,9 @@ static void take_rest(struct run_status *status) {
     } else {
         snprintf(status->phase, sizeof status->phase, "%s", history->phase);
     }
+    if (status->condition == RUN_IS_STOPPED && history->held.is_kept &&
+        run_history_is_reserved(history, clock_wall_ns()))
+        status->condition = RUN_IS_RESERVED;
     status->seconds_left = estimate(status);
 }
 

@@ -21,8 +21,9 @@
 #include <stdint.h>
 
 enum run_condition {
-    RUN_IS_RUNNING, /* somebody holds its lock */
-    RUN_IS_STOPPED, /* it died before it was sealed */
+    RUN_IS_RUNNING,  /* somebody holds its lock */
+    RUN_IS_STOPPED,  /* it died before it was sealed */
+    RUN_IS_RESERVED, /* its nodes are reserved, and nothing is measured on them yet */
     RUN_IS_COMPLETED,
     RUN_IS_FAILED,
     RUN_IS_PARTIAL,

@@ -34,6 +34,31 @@ check "again, with more units" there run more.yaml -o steps
 is "two steps a node, however many units" "$(steps_of 3 | wc -l)" 8
 check "and gives them back" eventually no_jobs
 
+# ---- by hand
+tick_campaign "$scratch/hand" 20 0 "{slurm: {nodes: 2, walltime: 10min}, launcher: srun}"
+reserved() { "$ASSAY" list --reservations --json "$1" | grep -c '"run_id"'; }
+reserve() { there reserve hand.yaml -o hand -q >"$scratch/reserved"; }
+by_hand() { [ "$(there nodes run --run hand/*/ --apart -- printenv SLURM_JOB_ID | grep -cx "$(sed -n 's/.*job \([0-9]*\),.*/\1/p' "$scratch/reserved")")" = 2 ]; }
+check "nodes are reserved for use by hand" reserve
+check "which it prints" grep -q '^ *node\[1-2\]$' "$scratch/reserved"
+check "... with the end of the reservation" grep -q 'reserved *slurm, job [0-9]*, until 20[-0-9]* [0-9:]* UTC' "$scratch/reserved"
+check "the job is left to run" eval 'jobs | grep -q "RUNNING assay-"'
+is "assay list has it" "$(reserved hand)" 1
+check "assay status says so" eval '"$ASSAY" status hand/*/ | grep -q "status *reserved"'
+check "assay nodes runs commands as steps of it" by_hand
+check "assay resume measures on it" there resume hand/*/ -q
+is "... on the same job" "$(grep -oh '"reservation","testbed":"slurm","id":"[0-9]*"' hand/*/journal.jsonl | sort -u | wc -l)" 1
+is "... everything" "$(lines hand/*.zip)" 40
+is "... and gives it back, which assay list knows" "$(no_jobs; reserved hand)" 0
+rm -r hand
+check "nodes are reserved again" reserve
+check "assay release gives them back" there release hand/*/
+is "which assay list knows" "$(reserved hand)" 0
+refuse "there are no nodes then" 2 'the run has nothing reserved: Slurm has no job' there nodes show --run hand/*/
+refuse "a run whose testbed says how nodes are reached" 2 '--user beside --run' there nodes show --run hand/*/ -l root
+tick_campaign "$scratch/here" 4 0 local
+refuse "what lends nothing" 2 "the testbed 'local' reserves nothing" there reserve here.yaml -o here
+
 # ---- what is refused
 tick_campaign "$scratch/refused" 4 0 "{slurm: {nodes: 1, walltime: 10min, partition: nowhere}, $ssh}"
 refuse "a partition that is not there, in Slurm's words" 1 'sbatch ended with exit status 1: sbatch: error: .*invalid partition' \
@@ -50,6 +75,7 @@ tick_campaign "$scratch/other" 4 0 "{slurm: {nodes: 1, walltime: 10min}, launche
 refuse "another scheduler's launcher" 2 "'oarsh' knows no jobs of Slurm; expected ssh or srun" there run other.yaml --dry-run
 
 # ---- an engine that dies while its job waits
+ends_as() { wait "$shell_job"; local status=$?; [ "$status" -eq "$1" ] || { echo "exit $status"; cat "$scratch/engine.err"; return 1; }; }
 bed run sbatch -Q --nodes=4 --exclusive --output=/dev/null --job-name=other --wrap='exec sleep 600'
 tick_campaign "$scratch/waits" 20 0 "{slurm: {nodes: 2, walltime: 10min}, $ssh}"
 export HOME=/root
@@ -58,6 +84,12 @@ waits() { jobs | grep -q 'PENDING assay-'; }
 check "a job waits while others have the nodes" eventually waits
 kill -9 "$engine"
 wait "$shell_job"
+start_engine "$scratch/engine" reserve waits.yaml -o gone
+check "so does one that is only reserved" eventually eval '[ "$(jobs | grep -c "PENDING assay-")" = 2 ]'
+kill -INT "$engine"
+check "interrupted, it gives that back" ends_as 4
+is "... and leaves no run" "$(ls gone)" ""
+is "assay list has what an engine that was killed has asked for" "$(reserved waits)" 1
 bed run scancel --name=other
 check "resuming takes over the job of an engine that was killed" there resume waits/*/
 is "... which is the one it had" "$(grep -oh '"reservation".*"id":"[0-9]*"' waits/*/journal.jsonl | sort -u | wc -l)" 1
@@ -91,7 +123,6 @@ begin() { # begin CAMPAIGN: an engine that measures; the job's number is $job
     eventually has_rows "$1"
     job=$(sed -n 's/.*"event":"reservation","testbed":"slurm","id":"\([0-9]*\)".*/\1/p' "$1"/*/journal.jsonl)
 }
-ends_as() { wait "$shell_job"; local status=$?; [ "$status" -eq "$1" ] || { echo "exit $status"; cat "$scratch/engine.err"; return 1; }; }
 begin taken
 bed run scancel "$job"
 check "a run whose job is deleted ends as partial" ends_as 6

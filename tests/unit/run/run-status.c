@@ -104,6 +104,46 @@ static void touch_inputs(void) {
     touch(inputs);
 }
 
+/* ---- Reservations ------------------------------------------------------------------------------ */
+
+static void reserve(struct made *made, const char *until_ns) {
+    say(made, "run-started", ",\"run_id\":\"d6a781f2\",\"engine\":\"1\",\"campaign\":\"small\",\"part\":1");
+    say(made, "phase-started", ",\"phase\":\"reserve\"");
+    say(made, "reservation", ",\"testbed\":\"slurm\",\"id\":\"17\"");
+    say(made, "reservation-granted", ",\"until_ns\":\"%s\"", until_ns);
+    say(made, "reservation-kept", "%s", "");
+    touch_inputs();
+}
+
+static void expect_reserved(struct run_status *status, enum run_condition condition, bool reserved) {
+    assert_int_equal(status->condition, condition);
+    assert_int_equal(run_history_is_reserved(&status->history, clock_wall_ns()), reserved);
+    assert_string_equal(status->history.held.id, "17");
+    run_status_free(status);
+}
+
+TEST(a_reservation_stands_until_it_is_given_back_taken_or_over) {
+    static const char *const never = "9000000000000000000";
+    struct made made = begin();
+    reserve(&made, never);
+    expect_reserved(status_of(&made), RUN_IS_RESERVED, true);
+    made = begin();
+    reserve(&made, "1795320000000000000");
+    expect_reserved(status_of(&made), RUN_IS_STOPPED, false);
+    static const char *const ends[] = {"reservation-released", "reservation-over"};
+    for (size_t i = 0; i < 2; i++) {
+        made = begin();
+        reserve(&made, never);
+        say(&made, ends[i], "%s", "");
+        expect_reserved(status_of(&made), RUN_IS_STOPPED, false);
+    }
+    /* An engine that was killed leaves it, too, and is not one that was to stay. */
+    made = begin();
+    reserve(&made, never);
+    say(&made, "run-resumed", ",\"run_id\":\"d6a781f2\",\"engine\":\"1\",\"part\":2");
+    expect_reserved(status_of(&made), RUN_IS_STOPPED, true);
+}
+
 /* ---- Units ------------------------------------------------------------------------------------- */
 
 TEST(units_are_those_of_the_last_commit) {

@@ -166,6 +166,30 @@ TEST(what_is_deployed_is_resolved) {
     assert_non_null(strstr(failure.text, "'deploy' is for the testbed 'local'"));
 }
 
+/* The words of sudo in CAMPAIGN, with blanks between. */
+static void expect_sudo(const char *campaign, const char *expected) {
+    struct testbed_choice choice = bound(campaign);
+    const struct bind_texts *words = &choice.settings->access.sudo;
+    char joined[256] = "";
+    for (size_t i = 0, length = 0; i < words->count; i++)
+        length +=
+            (size_t)snprintf(joined + length, sizeof joined - length, "%s%s", i ? " " : "", words->items[i]);
+    assert_string_equal(joined, expected);
+    testbed_choice_clear(&choice);
+}
+
+TEST(sudo_is_a_truth_or_a_command) {
+    expect_sudo("testbed: {hosts: a}\n", "");
+    expect_sudo("testbed: {hosts: a, sudo: no}\n", "");
+    expect_sudo("testbed: {hosts: a, sudo: false}\n", "");
+    expect_sudo("testbed: {hosts: a, sudo: yes}\n", "sudo -n");
+    expect_sudo("testbed: {hosts: a, sudo: true}\n", "sudo -n");
+    expect_sudo("testbed: {hosts: a, sudo: sudo-g5k}\n", "sudo-g5k");
+    expect_sudo("testbed: {hosts: a, sudo: [doas, -n]}\n", "doas -n");
+    refused("testbed: {hosts: a, sudo: ['a b']}\n", "c.yaml:1:28", "letters, digits");
+    refused("testbed: {hosts: a, sudo: 'a,b'}\n", "c.yaml:1:27", "letters, digits");
+}
+
 TEST(what_is_wrong_has_its_place) {
     refused("testbed: locale\n", "c.yaml:1:10", "'locale'; did you mean 'local'?");
     refused("testbed: [a]\n", "c.yaml:1:10", "a sequence, expected a name or a mapping");

@@ -1,0 +1,189 @@
+#include "engine/agent/controls/elevation.h"
+
+#include "engine/agent/machine/tool.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define WORDS_VARIABLE "ASSAY_AGENT_SUDO"
+
+enum { WORDS_SIZE = 1024, ARGUMENTS_MAX = 64, SAID_SIZE = 1024, PROGRAM_SIZE = 4096 };
+
+static const char own_words[] = "assay-agent: "; /* before everything that tools complain of */
+
+void elevation_pass(const char *words) {
+    if (words)
+        (void)setenv(WORDS_VARIABLE, words, 1);
+    else
+        (void)unsetenv(WORDS_VARIABLE);
+}
+
+bool elevation_is_due(void) {
+    const char *words = getenv(WORDS_VARIABLE);
+    return words && words[0] && geteuid() != 0 && !tool_passed_root();
+}
+
+/* ---- the command */
+
+struct command {
+    char words[WORDS_SIZE], program[PROGRAM_SIZE], owner[16];
+    char *arguments[ARGUMENTS_MAX + 1];
+    size_t count;
+};
+
+static void add(struct command *command, const char *argument) {
+    if (command->count < ARGUMENTS_MAX)
+        command->arguments[command->count++] = (char *)argument;
+}
+
+static bool is_agent(const char *path) {
+    const char *slash = strrchr(path, '/');
+    return path[0] == '/' && strcmp(slash, "/assay-agent") == 0;
+}
+
+/* 0, or a negative errno. */
+static int begin(struct command *command, const char *tool, pid_t owner) {
+    ssize_t length = readlink("/proc/self/exe", command->program, sizeof command->program - 1);
+    int words = snprintf(command->words, sizeof command->words, "%s", getenv(WORDS_VARIABLE));
+    if (length < 0 || words >= WORDS_SIZE)
+        return length < 0 ? -errno : -E2BIG;
+    command->program[length] = '\0';
+    for (char *at = command->words, *word; (word = strsep(&at, ","));)
+        add(command, word);
+    if (is_agent(command->arguments[command->count - 1]))
+        snprintf(command->program, sizeof command->program, "%s", command->arguments[command->count - 1]);
+    else
+        add(command, command->program);
+    snprintf(command->owner, sizeof command->owner, "%ld", (long)owner);
+    add(command, tool);
+    add(command, "--owner");
+    add(command, command->owner);
+    return 0;
+}
+
+/* ---- running it */
+
+/* The guardian has closed stdin and stdout, so that the pipe may have their numbers: stderr comes first. */
+static _Noreturn void become(const struct command *command, int error, bool silent) {
+    sigset_t none;
+    sigemptyset(&none);
+    sigprocmask(SIG_SETMASK, &none, NULL);
+    dup2(error, STDERR_FILENO);
+    int null = open("/dev/null", O_RDWR | O_CLOEXEC); /* neither 0 nor 1: the pipe would have taken those */
+    dup2(null, STDIN_FILENO);
+    if (silent)
+        dup2(null, STDOUT_FILENO);
+    execvp(command->arguments[0], command->arguments);
+    dprintf(STDERR_FILENO, "%s: %s\n", command->arguments[0], strerror(errno));
+    _exit(127);
+}
+
+/* The first of what is said on stderr; the end of it is the end of all that was started. */
+static void listen_to(int error, char said[static SAID_SIZE]) {
+    char rest[SAID_SIZE];
+    size_t length = 0;
+    for (;;) {
+        bool full = length == SAID_SIZE - 1;
+        ssize_t got = read(error, full ? rest : said + length, SAID_SIZE - 1 - (full ? 0 : length));
+        if (got == 0 || (got < 0 && errno != EINTR))
+            return;
+        length += got > 0 && !full ? (size_t)got : 0;
+        said[length] = '\0';
+    }
+}
+
+/* Its exit status, or a negative errno. */
+static int run(const struct command *command, bool silent, char said[static SAID_SIZE]) {
+    int ends[2], status = 0;
+    said[0] = '\0';
+    if (pipe2(ends, O_CLOEXEC) < 0)
+        return -errno;
+    pid_t pid = fork();
+    if (pid == 0)
+        become(command, ends[1], silent);
+    int r = pid < 0 ? -errno : 0;
+    close(ends[1]);
+    if (r == 0)
+        listen_to(ends[0], said);
+    close(ends[0]);
+    while (r == 0 && waitpid(pid, &status, 0) < 0)
+        r = errno == EINTR ? 0 : -errno;
+    return r < 0 ? r : WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+/* ---- what came of it */
+
+/* What the tool itself complained of, in SAID; NULL: nothing. */
+static const char *find_own_words(char *said) {
+    char *own = strstr(said, own_words);
+    if (!own)
+        return NULL;
+    own[strcspn(own, "\n")] = '\0';
+    return own + strlen(own_words);
+}
+
+/* Why the tool did not run, in the words of whatever did not let it, and what would. */
+static void explain(const struct command *command, int status, char *said, struct failure *ret) {
+    char words[WORDS_SIZE];
+    snprintf(words, sizeof words, "%s", getenv(WORDS_VARIABLE));
+    for (char *at = words; (at = strchr(at, ','));)
+        *at = ' ';
+    said[strcspn(said, "\n")] = '\0';
+    if (status < 0)
+        snprintf(said, SAID_SIZE, "%s",
+                 status == -ETIMEDOUT ? "it has not ended in time" : strerror(-status));
+    failure_set(ret, -EPERM,
+                "'%.200s' does not set controls as root: %.500s; expected that sudoers has "
+                "'#%u ALL=(root) NOPASSWD: %.500s'",
+                words, said, (unsigned)getuid(), command->program);
+}
+
+int elevation_run_tool(const char *tool, int count, char **arguments) {
+    struct command command = {0};
+    struct failure failure;
+    char said[SAID_SIZE] = "";
+    int status = begin(&command, tool, getppid());
+    for (int i = 0; i < count; i++)
+        add(&command, arguments[i]);
+    if (status == 0)
+        status = run(&command, false, said);
+    const char *own = find_own_words(said);
+    if (own)
+        return tool_complain(status, "%s", own);
+    if (status == 0 || (status == 1 && !said[0])) /* its lines say what could not be done */
+        return status;
+    explain(&command, status, said, &failure);
+    return tool_complain(1, "%s", failure.text);
+}
+
+/* Root removes the folder with the last snapshot in it; nobody else can look into it. */
+static bool has_snapshot(const struct machine *machine) {
+    struct stat status;
+    return fstatat(machine->root, "run/assay", &status, AT_SYMLINK_NOFOLLOW) == 0;
+}
+
+void elevation_restore(const struct machine *machine, char *note, size_t size) {
+    struct command command = {0};
+    struct failure failure;
+    char said[SAID_SIZE] = "";
+    if (!elevation_is_due() || !has_snapshot(machine))
+        return;
+    int status = begin(&command, "--restore-controls", getpid());
+    add(&command, "--unasked");
+    if (status == 0)
+        status = run(&command, true, said);
+    const char *own = find_own_words(said);
+    if (own || status == 0) {
+        snprintf(note, size, "%s", own ? own : "");
+        return;
+    }
+    explain(&command, status, said, &failure);
+    snprintf(note, size, "whether an agent left controls changed is not known: %s", failure.text);
+}
