@@ -55,6 +55,8 @@ enum host_key_policy { HOST_KEYS_KNOWN, HOST_KEYS_ACCEPT_NEW };
 enum { ACCESS_FIELDS = 14 };
 extern const struct bind_field access_fields[ACCESS_FIELDS];
 
+/* Makes *PATH absolute: below the home folder ("~/"), or FOLDER, that of the campaign. NULL stays. */
+void access_place_path(char **path, const char *folder);
 /* The defaults. */
 void access_init(struct access_settings *settings);
 /* Makes *PATH absolute: below the home folder, or FOLDER, that of the campaign. NULL stays. */

@@ -16,8 +16,12 @@ struct scheduler_resources {
     int64_t nodes;
     double walltime;     /* seconds */
     double at_most_wait; /* seconds; 0: as long as it takes */
+    double extend;       /* seconds more that are asked for once the job runs; 0: none */
     char *login;         /* [user@]host[:port] that the commands run on; NULL: this machine */
-    char *queue, *account, *constraint, *reservation, *cluster, *resources; /* NULL: not said */
+    /* As struct http_settings has them, absolute. With an api, which needs no login, the scheduler's commands
+     * are requests (frontend.h). */
+    char *api, *credentials, *authority;
+    char *queue, *account, *constraint, *reservation, *cluster, *resources, *container; /* NULL: not said */
     struct bind_texts types, options;
 };
 
@@ -59,6 +63,8 @@ struct scheduler {
     const struct bind_field *fields; /* of struct scheduler_resources */
     size_t field_count;
     const char *expected; /* an example of its mapping, for messages */
+    /* Just before a job is submitted: refuses what no job can be made of any more. NULL: nothing. */
+    int (*check)(const struct scheduler_resources *resources, struct failure *failure);
     void (*submit)(const struct scheduler_resources *resources, const char *name, struct bind_texts *words);
     /* The job's number from what submitting printed; false: there is none. */
     bool (*read_id)(const char *output, char id[static SCHEDULER_ID_SIZE]);
@@ -69,6 +75,8 @@ struct scheduler {
     int (*read_job)(const char *output, size_t length, const char *id, const char *name,
                     struct scheduler_job *ret, struct failure *failure);
     void (*cancel)(const char *id, const char *name, struct bind_texts *words);
+    /* Asks for more time for a job that runs; how much of it is granted is seen in its end. NULL: no such. */
+    void (*extend)(double duration, const char *id, struct bind_texts *words);
     const char *launcher; /* its own program that leads to nodes: "srun" */
     /* Of that launcher: what leads into the job from outside of it, to start an agent or to attach to it.
      * WORDS is changed in place. */
@@ -78,7 +86,7 @@ struct scheduler {
     char *(*asks)(const struct scheduler_resources *resources, const char *control);
 };
 
-extern const struct scheduler scheduler_slurm, scheduler_oar;
+extern const struct scheduler scheduler_slurm, scheduler_oar, scheduler_oar_rest;
 
 /* As the testbed's own functions of these names. */
 int scheduler_bind(const struct scheduler *scheduler, const struct testbed_written *written,

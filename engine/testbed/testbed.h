@@ -115,7 +115,7 @@ struct testbed_backend {
     struct agent_link_policy (*policy)(const struct testbed *testbed);
     /* Of a node whose transport, that which connect() gave, is open. */
     struct testbed_agent (*agent)(const struct testbed *testbed, const struct transport *transport);
-    /* When the nodes are taken from us, ns since 1970; 0: nobody says. */
+    /* When the nodes are taken from us, ns since 1970; 0: nobody says. It may change while they are used. */
     int64_t (*deadline)(const struct testbed *testbed);
     /* Gives the nodes back and frees; all transports must be gone. What could not be given back is said in
      * FAILURE, after all was tried. */
