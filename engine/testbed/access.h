@@ -13,9 +13,9 @@
  *       window: 64                      # connections being set up at once
  *       timeout: 20 s                   # for each step of a connection
  *       agent: auto                     # or binary, or source
- *       sudo: no                        # yes ([sudo, -n]), or words: controls are set by it
  *       launcher: ssh                   # libssh; or srun or oarsh, or {start: [WORDS], attach: [WORDS]}
  *       lease: 5 min                    # an agent leaves when it has not heard from the engine for so long
+ *       sudo: no                        # yes ([sudo, -n]), or words: controls are set by it
  *
  * Files are relative to the campaign; `~/` is the home folder of whoever runs it.
  */
@@ -57,6 +57,8 @@ void access_init(struct access_settings *settings);
 /* After binding: makes paths absolute and refuses what cannot be meant. */
 int access_check(struct access_settings *settings, const struct testbed_written *written,
                  struct failure *failure);
+/* Of what bind_resolve() has added to OBJECT, takes away what check() refuses beside the launcher. */
+void access_leave_out(const struct access_settings *settings, cJSON *object);
 /* As the testbed's own describe(). */
 int access_describe(const struct access_settings *settings, struct text *ret);
 /* What leads to the nodes, which borrows from the settings; *RET_WORDS is its memory. NULL: libssh. */
