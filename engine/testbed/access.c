@@ -61,8 +61,8 @@ const struct bind_field access_fields[ACCESS_FIELDS] = {
     {ROW("agent", BIND_CHOICE, agent), .choices = agent_names},
     {ROW("launcher", BIND_MAPPING, launcher), BIND_FIELDS(launcher_fields), .scalar = "by"},
     {DEPLOY_ROW(access_settings, deploy)},
-    {ROW("sudo", BIND_TEXTS, sudo), .expect = expect_sudo},
     {RANGED("lease", BIND_QUANTITY, lease, LEASE_LEAST, LEASE_MAX), .dimension = UNIT_TIME},
+    {ROW("sudo", BIND_TEXTS, sudo), .expect = expect_sudo},
 };
 
 /* ---- Paths -----------------------------------------------------------------------------------------------
@@ -134,11 +134,19 @@ bool access_kills_agents(const struct access_settings *settings) {
     return settings->launcher.by && strcmp(settings->launcher.by, "srun") == 0;
 }
 
+static const char *const of_ssh[] = {"user",        "port",      "identity", "jump",   "ssh-config",
+                                     "known-hosts", "host-keys", "window",   "timeout"};
+enum { OF_SSH = sizeof of_ssh / sizeof *of_ssh };
+
+void access_leave_out(const struct access_settings *settings, cJSON *object) {
+    struct launcher_words words;
+    for (size_t i = 0; access_launcher(settings, &words) && i < OF_SSH; i++)
+        cJSON_DeleteItemFromObjectCaseSensitive(object, of_ssh[i]);
+}
+
 /* What is said of a connection that is not made would be passed over without a word. */
 static int check_launcher(const struct access_settings *settings, const struct testbed_written *written,
                           struct failure *failure) {
-    static const char *const of_ssh[] = {"user",        "port",      "identity", "jump",   "ssh-config",
-                                         "known-hosts", "host-keys", "window",   "timeout"};
     const struct document_node *node = written->node ? document_get(written->node, "launcher") : NULL;
     const struct access_launcher *launcher = &settings->launcher;
     struct launcher_words words;
@@ -166,7 +174,7 @@ static int check_launcher(const struct access_settings *settings, const struct t
     if (problem)
         return bind_refuse(written->document, document_get(node, key), failure,
                            "'%s' lacks what it needs, expected %s", key, problem);
-    for (size_t i = 0; access_launcher(settings, &words) && i < sizeof of_ssh / sizeof *of_ssh; i++) {
+    for (size_t i = 0; access_launcher(settings, &words) && i < OF_SSH; i++) {
         const struct document_node *other = document_get(written->node, of_ssh[i]);
         if (other)
             return bind_refuse(

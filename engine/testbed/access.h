@@ -13,10 +13,10 @@
  *       window: 64                      # connections being set up at once
  *       timeout: 20 s                   # for each step of a connection
  *       agent: auto                     # or binary, or source
- *       sudo: no                        # yes ([sudo, -n]), or words: controls are set by it
  *       launcher: ssh                   # libssh; or srun or oarsh, or {start: [WORDS], attach: [WORDS]}
  *       deploy: debian12.tar.zst        # a fresh system for the run: deploy.h
  *       lease: 5 min                    # an agent leaves when it has not heard from the engine for so long
+ *       sudo: no                        # yes ([sudo, -n]), or words: controls are set by it
  *
  * Files are relative to the campaign; `~/` is the home folder of whoever runs it.
  */
@@ -59,13 +59,11 @@ extern const struct bind_field access_fields[ACCESS_FIELDS];
 void access_place_path(char **path, const char *folder);
 /* The defaults. */
 void access_init(struct access_settings *settings);
-/* Makes *PATH absolute: below the home folder, or FOLDER, that of the campaign. NULL stays. */
-void access_place_path(char **path, const char *folder);
 /* After binding: makes paths absolute and refuses what cannot be meant. */
 int access_check(struct access_settings *settings, const struct testbed_written *written,
                  struct failure *failure);
-/* Makes *PATH absolute: below the home folder where it begins with "~/", else FOLDER. NULL stays. */
-void access_place_path(char **path, const char *folder);
+/* Of what bind_resolve() has added to OBJECT, takes away what check() refuses beside the launcher. */
+void access_leave_out(const struct access_settings *settings, cJSON *object);
 /* As the testbed's own describe(). */
 int access_describe(const struct access_settings *settings, struct text *ret);
 /* What leads to the nodes, which borrows from the settings; *RET_WORDS is its memory. NULL: libssh. */

@@ -322,7 +322,8 @@ static int read_job_rest(const char *output, size_t length, const char *id, cons
     return r;
 }
 
-static void cancel_rest(const char *id, struct bind_texts *words) {
+static void cancel_rest(const char *id, const char *name, struct bind_texts *words) {
+    (void)name;
     cleanup_free char *path = xformat("/jobs/%s.json", id);
     request(words, "DELETE", path, NULL);
 }

@@ -587,7 +587,7 @@ static void simulate(void) {
         if (result != 1 && request.until_ns >= began_ns + 10 * SECOND && story.is_calm)
             must(clock_wall_ns() <= request.until_ns, "the run ends %.3f s after its time was up",
                  (double)(clock_wall_ns() - request.until_ns) / 1e9);
-        run_counters->deadlines += result != 1 && outcome.at_deadline;
+        run_counters->deadlines += result != 1 && outcome.reservation_over;
         if (result != 1)
             check_records(result, &failure);
         if (is_last && result != 1)
