@@ -7,6 +7,7 @@
 #include "engine/run/campaign/campaign.h"
 #include "engine/run/campaign/inputs.h"
 #include "engine/run/campaign/plan.h"
+#include "engine/run/record/observer.h"
 
 /* Options of both, for their tables. */
 #define EXECUTION_OPTION_UNTIL                                                                               \
@@ -26,6 +27,14 @@
             "all is done, or a part has done nothing",                                                       \
             false                                                                                            \
     }
+#define EXECUTION_OPTION_DETACH                                                                              \
+    {                                                                                                        \
+        "--detach", 0, "[=job]",                                                                             \
+            "returns once the run has begun, which a process of its own carries out, whatever becomes of "   \
+            "this terminal; "                                                                                \
+            "with =job, of a testbed that is slurm or oar, an engine within the job that it submits",        \
+            false                                                                                            \
+    }
 #define EXECUTION_OPTION_QUIET                                                                               \
     { "--quiet", 'q', NULL, "prints only what went wrong and the archive's path", false }
 
@@ -37,12 +46,17 @@ struct execution {
     const struct campaign_overrides *overrides; /* that it was read with */
     const struct inputs *inputs;
     const char *folder; /* in which a new run's folder is made */
+    char **ret_begun;   /* not NULL: a new run is only begun (run_begin), and this is where its folder goes */
 };
 
 /* Refuses --until and --resubmit that make no sense; *RET_UNTIL_NS is 0 without --until. */
 int execution_check_limits(const struct execution *execution, int64_t *ret_until_ns, struct failure *failure);
 
+/* With its progress; or, with --detach, begins it (detach.h) and says how to follow it. */
 int execution_carry_out(const struct execution *execution, struct failure *failure);
+/* In this process, shown by OBSERVER. */
+int execution_perform(const struct execution *execution, struct run_observer observer,
+                      struct failure *failure);
 
 /* For struct run_request: how long the units of each row take, by the campaign's model (durations.h). */
 int execution_predict(void *context, const struct plan *plan, double *ret_seconds, struct failure *failure);

@@ -262,7 +262,7 @@ int nodes_open(struct nodes *nodes, const struct verb_arguments *arguments, bool
                struct failure *failure) {
     nodes->quiet = verb_switch(arguments, "--quiet");
     nodes->is_terminal = isatty(STDERR_FILENO);
-    int r = read_list(&nodes->list, arguments, failure);
+    int r = nodes->list.count > 0 ? 0 : read_list(&nodes->list, arguments, failure);
     if (r < 0)
         return r;
     raise_descriptor_limit();

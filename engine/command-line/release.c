@@ -6,6 +6,7 @@
 #include "engine/foundation/memory.h"
 #include "engine/run/campaign/campaign.h"
 #include "engine/run/record/status.h"
+#include "engine/run/record/submission.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -57,7 +58,9 @@ static int release(const struct verb_arguments *arguments, struct failure *failu
         r = installation_init(&installation, NULL, getenv("ASSAY_PATH"), failure);
     if (r == 0)
         r = campaign_read_recorded(folder, &installation, NULL, 0, &campaign, failure);
-    return r < 0 ? r : release_nodes(folder, status->run_id, campaign, &installation, failure);
+    if (r == 0)
+        r = release_nodes(folder, status->run_id, campaign, &installation, failure);
+    return r == 0 && status->condition == RUN_IS_QUEUED ? submission_journal(folder, NULL, failure) : r;
 }
 
 static const struct verb_option options[] = {{NULL, 0, NULL, NULL, false}};

@@ -1,5 +1,7 @@
 /* assay run: executes a campaign, or shows what it would do. */
+#include "engine/command-line/detach.h"
 #include "engine/command-line/execution.h"
+#include "engine/command-line/follow.h"
 #include "engine/command-line/output.h"
 #include "engine/command-line/recorded-run.h"
 #include "engine/command-line/verb.h"
@@ -11,8 +13,10 @@
 #include "engine/run/campaign/campaign.h"
 #include "engine/run/campaign/plan-describe.h"
 #include "engine/run/campaign/unfinished.h"
+#include "engine/run/record/lock.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -31,6 +35,7 @@ static const struct verb_option options[] = {
      true},
     EXECUTION_OPTION_UNTIL,
     EXECUTION_OPTION_RESUBMIT,
+    EXECUTION_OPTION_DETACH,
     {"--resume", 0, NULL,
      "continues the last run of this campaign in FOLDER that is not complete, instead of beginning another",
      false},
@@ -124,6 +129,123 @@ static int begin_or_continue(const struct execution *execution, struct failure *
     return execution_carry_out(&other, failure);
 }
 
+/* ---- On several testbeds ---------------------------------------------------------------------------------
+ */
+
+/* A campaign on each of its testbeds: runs that have nothing to do with one another. */
+struct each {
+    size_t count;
+    struct campaign_overrides *overrides;
+    struct campaign **campaigns;
+    char **folders; /* of those that have begun */
+    size_t begun;
+};
+
+static void clear_each(struct each *each) {
+    for (size_t i = 0; i < each->count; i++) {
+        campaign_free(each->campaigns[i]);
+        free(each->folders[i]);
+    }
+    free(each->overrides);
+    free(each->campaigns);
+    free(each->folders);
+}
+
+static struct execution execution_of(const struct execution *execution, const struct each *each, size_t i) {
+    struct execution own = *execution;
+    own.campaign = each->campaigns[i];
+    own.overrides = &each->overrides[i];
+    return own;
+}
+
+/* All are read before one begins: what is wrong with the last is known in time. */
+static int read_each(const struct execution *execution, const char *path, struct each *each,
+                     struct failure *failure) {
+    int r = 0;
+    for (size_t i = 0; r == 0 && i < each->count; i++) {
+        each->overrides[i] = *execution->overrides;
+        each->overrides[i].testbed = i;
+        r = campaign_read(path, execution->installation, &each->overrides[i], &each->campaigns[i], failure);
+    }
+    return r;
+}
+
+static int dry_run_each(const struct execution *execution, const struct each *each, bool json,
+                        struct failure *failure) {
+    int r = 0;
+    for (size_t i = 0; r == 0 && i < each->count; i++) {
+        struct execution own = execution_of(execution, each, i);
+        if (json)
+            fputs(i == 0 ? "[" : ",", stdout);
+        else
+            printf("%stestbed %zu of %zu: a run of its own\n", i > 0 ? "\n" : "", i + 1, each->count);
+        r = dry_run(&own, json, failure);
+    }
+    if (r == 0 && json)
+        puts("]");
+    return r;
+}
+
+/* Those that have begun end when another one cannot begin. */
+static int begin_each(const struct execution *execution, struct each *each, struct failure *failure) {
+    int r = 0;
+    for (size_t i = 0; r == 0 && i < each->count; i++) {
+        struct execution own = execution_of(execution, each, i);
+        r = detach_execution(&own, &each->folders[i], failure);
+        each->begun += r == 0;
+    }
+    for (size_t i = 0; r < 0 && i < each->begun; i++) {
+        struct run_lock_owner owner;
+        (void)run_lock_signal(each->folders[i], SIGINT, &owner, NULL);
+    }
+    return r < 0 && each->begun > 0
+               ? failure_prefix(failure, "testbed %zu of %zu, so that those before it end", each->begun + 1,
+                                each->count)
+               : r;
+}
+
+static int follow_each(const struct execution *execution, struct each *each, struct failure *failure) {
+    struct progress progress;
+    bool is_interrupted;
+    int r = begin_each(execution, each, failure);
+    if (r < 0)
+        return r;
+    bool is_detached = verb_switch(execution->arguments, "--detach");
+    for (size_t i = 0; i < each->count; i++)
+        fprintf(is_detached ? stdout : stderr, "%s%s\n", is_detached ? "" : "run folder: ", each->folders[i]);
+    if (is_detached)
+        return 0;
+    progress_init(&progress, false, verb_switch(execution->arguments, "--quiet"));
+    return follow_runs((const char *const *)each->folders, each->count, &progress, FOLLOW_ENDS_RUNS,
+                       &is_interrupted, failure);
+}
+
+static int run_each(const struct execution *execution, const char *path, struct failure *failure) {
+    const struct verb_arguments *arguments = execution->arguments;
+    bool json = verb_switch(arguments, "--json"), only_shown = verb_switch(arguments, "--dry-run");
+    size_t count = execution->campaign->testbed.count;
+    if (verb_switch(arguments, "--resume"))
+        return failure_input(
+            failure, path, 0, 0,
+            "--resume continues one run, and this campaign has a run on each of %zu testbeds; "
+            "expected 'assay resume' with the folder of one",
+            count);
+    if (json && !only_shown && !verb_switch(arguments, "--detach"))
+        return failure_input(failure, path, 0, 0,
+                             "--json shows one run, and this campaign has a run on each of %zu testbeds; "
+                             "expected --detach too, and 'assay attach --json' with the folder of one",
+                             count);
+    cleanup(clear_each) struct each each = {.count = count,
+                                            .overrides = xcalloc(count, sizeof *each.overrides),
+                                            .campaigns = xcalloc(count, sizeof *each.campaigns),
+                                            .folders = xcalloc(count, sizeof *each.folders)};
+    int r = read_each(execution, path, &each, failure);
+    if (r < 0)
+        return r;
+    return only_shown ? dry_run_each(execution, &each, json, failure)
+                      : follow_each(execution, &each, failure);
+}
+
 static int run(const struct verb_arguments *arguments, struct failure *failure) {
     cleanup(installation_clear) struct installation installation = {0};
     int r = installation_init(&installation, NULL, getenv("ASSAY_PATH"), failure);
@@ -161,6 +283,8 @@ static int run(const struct verb_arguments *arguments, struct failure *failure) 
                                   .campaign = campaign,
                                   .overrides = &overrides,
                                   .folder = folder};
+    if (campaign->testbed.count > 0)
+        return run_each(&execution, recorded.campaign, failure);
     if (verb_switch(arguments, "--dry-run"))
         return dry_run(&execution, verb_switch(arguments, "--json"), failure);
     return begin_or_continue(&execution, failure);
@@ -169,8 +293,10 @@ static int run(const struct verb_arguments *arguments, struct failure *failure) 
 const struct verb verb_run = {
     .name = "run",
     .summary = "run a campaign and seal its archive",
-    .synopsis = "assay run CAMPAIGN.yaml|ARCHIVE.zip [-o FOLDER] [--set NAME=VALUE]... [--seed SEED] "
-                "[--nodes LIST]... [--spares LIST]... [--until WHEN] [--resubmit] [--resume] [--dry-run]",
+    .synopsis =
+        "assay run CAMPAIGN.yaml|ARCHIVE.zip [-o FOLDER] [--set NAME=VALUE]... [--seed SEED] "
+        "[--nodes LIST]... [--spares LIST]... [--until WHEN] [--resubmit] [--detach[=job]] [--resume] "
+        "[--dry-run]",
     .description =
         "Runs the campaign: reserves its nodes, prepares the experiment on them, measures every unit of the "
         "design in the order that the design says (random unless it says otherwise), and seals results and "
@@ -195,6 +321,21 @@ const struct verb verb_run = {
         "recorded, and giving it again gives the same design in the same order.\n\n"
         "Nodes come from the campaign's testbed. With --nodes the same campaign runs on the machines of a "
         "list, over ssh; they need nothing but sshd and libc.\n\n"
+        "With --detach the run is carried out by a process without a terminal, and this command returns as "
+        "soon "
+        "as that has begun: the run's folder is printed, 'assay attach' follows it, 'assay stop' ends it, "
+        "and "
+        "what it prints is in the file RUN.out beside the folder. Logging out does not end it, unless the "
+        "system "
+        "ends all that a user has left ('loginctl enable-linger' prevents that where it is allowed). With "
+        "--detach=job the engine itself is in the job of Slurm or OAR, on its first node, and nothing stays "
+        "behind on the login node; the folder of runs and this program must be where the nodes see them, and "
+        "the "
+        "run ends with the job. 'assay fetch' brings archives from there.\n\n"
+        "A campaign with a list of testbeds runs on each of them, side by side, each a run and an archive of "
+        "its "
+        "own with a number after its name; they are shown with a line each, Ctrl-C ends all of them, and the "
+        "exit code is that of the one that ended worst.\n\n"
         "How the nodes are set, watched and judged is the campaign's: controls (turbo, hyperthreads, "
         "governor, frequency, energy-preference, idle-states, uncore-frequency, numa-balancing, "
         "transparent-huge-pages, daemons; mismatch, unavailable, proof, tolerance), probes (a period, or one "
@@ -207,6 +348,7 @@ const struct verb verb_run = {
         "  assay run examples/quickstart.yaml --nodes 'dahu-[1-32].grenoble'\n"
         "  assay run examples/quickstart.yaml --set blas=reference --seed 42\n"
         "  assay run examples/quickstart.yaml --until 18:30\n"
+        "  assay run examples/quickstart.yaml --detach\n"
         "  assay run examples/quickstart.yaml --dry-run\n"
         "  assay run runs/quickstart-20261122T120000-1a2b3c4d.zip",
     .options = options,

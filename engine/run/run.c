@@ -307,6 +307,19 @@ int run_execute(const struct run_request *request, char **ret_archive, struct fa
     return r;
 }
 
+int run_begin(const struct run_request *request, char **ret_folder, struct failure *failure) {
+    cleanup(close_run) struct run run = {0};
+    init_run(&run, request);
+    int r = run_make_plan(&run, NULL, failure);
+    if (r == 0)
+        r = open_run(&run, failure);
+    if (r == 0)
+        *ret_folder = xstrdup(run.record.folder);
+    else if (run.record.folder)
+        file_remove_tree(run.record.folder, NULL);
+    return r;
+}
+
 int run_resume(const struct run_request *request, const struct inputs *inputs, char **ret_archive,
                struct failure *failure) {
     cleanup(close_run) struct run run = {0};

@@ -50,6 +50,10 @@ struct run_request {
  * the measurements, a second one is not needed. */
 int run_execute(const struct run_request *request, char **ret_archive, struct failure *failure);
 
+/* Makes the run's folder, *RET_FOLDER (the caller's), with its journal and its inputs, and nothing else:
+ * run_resume() does the rest, in another process. */
+int run_begin(const struct run_request *request, char **ret_folder, struct failure *failure);
+
 /* Continues the run that INPUTS are of, by another part: what is not done is measured in the same
  * order, what failed is tried again, and all of it is sealed. REQUEST's campaign was read by
  * campaign_read_recorded(); its folder does not count. A part after one that was sealed makes an

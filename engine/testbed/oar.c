@@ -38,7 +38,8 @@ static const struct bind_field fields[] = {
     {RANGED("at-most-wait", BIND_QUANTITY, at_most_wait, 1, WALLTIME_MAX), .dimension = UNIT_TIME},
 };
 
-static void submit(const struct scheduler_resources *resources, const char *name, struct bind_texts *words) {
+static void submit(const struct scheduler_resources *resources, const char *name, const char *command,
+                   const char *output, struct bind_texts *words) {
     long seconds = resources->walltime > 0 ? lround(ceil(resources->walltime)) : 3600;
     scheduler_word(words, "oarsub");
     scheduler_word(words, "-n");
@@ -72,9 +73,11 @@ static void submit(const struct scheduler_resources *resources, const char *name
         scheduler_word(words, "%s", resources->options.items[i]);
     /* It begins where every node has a folder, and leaves no files. */
     scheduler_word(words, "--directory=/");
-    scheduler_word(words, "--stdout=/dev/null");
-    scheduler_word(words, "--stderr=/dev/null");
-    if (!resources->reservation) /* a reservation has a time of its own, and starts nothing */
+    scheduler_word(words, "--stdout=%s", output ? output : "/dev/null");
+    scheduler_word(words, "--stderr=%s", output ? output : "/dev/null");
+    if (command)
+        scheduler_word(words, "%s", command);
+    else if (!resources->reservation) /* a reservation has a time of its own, and starts nothing */
         scheduler_word(words, "sleep infinity");
 }
 
@@ -187,6 +190,7 @@ const struct scheduler scheduler_oar = {
     .query = query,
     .read_job = read_job,
     .cancel = cancel,
+    .job_variable = "OAR_JOB_ID",
     .launcher = "oarsh",
     .enter = enter,
 };

@@ -58,7 +58,9 @@ struct scheduler {
     const struct bind_field *fields; /* of struct scheduler_resources */
     size_t field_count;
     const char *expected; /* an example of its mapping, for messages */
-    void (*submit)(const struct scheduler_resources *resources, const char *name, struct bind_texts *words);
+    /* The job runs COMMAND, a line for a shell, and prints into the file OUTPUT; NULL: it only waits. */
+    void (*submit)(const struct scheduler_resources *resources, const char *name, const char *command,
+                   const char *output, struct bind_texts *words);
     /* The job's number from what submitting printed; false: there is none. */
     bool (*read_id)(const char *output, char id[static SCHEDULER_ID_SIZE]);
     /* Asks for the job ID, or, where that is "", for this user's, NAME among them. */
@@ -68,7 +70,8 @@ struct scheduler {
     int (*read_job)(const char *output, size_t length, const char *id, const char *name,
                     struct scheduler_job *ret, struct failure *failure);
     void (*cancel)(const char *id, struct bind_texts *words);
-    const char *launcher; /* its own program that leads to nodes: "srun" */
+    const char *job_variable; /* of the environment: the number of the job that a process runs in */
+    const char *launcher;     /* its own program that leads to nodes: "srun" */
     /* Of that launcher: what leads into the job from outside of it. WORDS is changed in place. */
     void (*enter)(const char *id, struct bind_texts *words);
 };
@@ -96,6 +99,8 @@ int64_t scheduler_deadline(const struct testbed *testbed);
 int scheduler_release(struct testbed *testbed, struct failure *failure);
 int scheduler_reclaim(const struct testbed_settings *settings, const struct testbed_request *request,
                       struct failure *failure);
+int scheduler_submit(const struct testbed_settings *settings, const struct testbed_request *request,
+                     const char *const *command, const char *output, struct failure *failure);
 
 #define SCHEDULER_BACKEND(NAME, SUMMARY, BIND)                                                               \
     {                                                                                                        \
@@ -105,7 +110,7 @@ int scheduler_reclaim(const struct testbed_settings *settings, const struct test
         .id = scheduler_id, .wait = scheduler_wait, .node_count = scheduler_node_count,                      \
         .node_name = scheduler_node_name, .connect = scheduler_connect, .policy = scheduler_policy,          \
         .agent = scheduler_agent, .deadline = scheduler_deadline, .release = scheduler_release,              \
-        .reclaim = scheduler_reclaim,                                                                        \
+        .reclaim = scheduler_reclaim, .submit = scheduler_submit,                                            \
     }
 
 #endif

@@ -228,8 +228,9 @@ static void take_start(struct run_history *history, const struct journal_entry *
     history->phase[0] = history->sealed_as[0] = history->archive[0] = history->error[0] =
         history->outcome[0] = history->reservation[0] = '\0';
     memset(history->phases, 0, sizeof history->phases);
-    history->units_missing = 0;
+    history->units_missing = history->exit_code = 0;
     history->rows_settled = -1;
+    history->submitted = false;
     history->deadline_ns = history->block = 0;
     history->measuring = false;
     history->first_commit = SIZE_MAX;
@@ -303,6 +304,10 @@ static void take_sealing(struct run_history *history, const struct journal_entry
     memcpy(last_part(history)->status, history->sealed_as, sizeof history->sealed_as);
 }
 
+static void take_submission(struct run_history *history, const struct journal_entry *entry) {
+    history->submitted = journal_entry_is(entry, "engine-submitted");
+}
+
 /* ---- The journal ------------------------------------------------------------------------------- */
 
 /* Members that are kept as they are; of integers, those that are not negative. */
@@ -334,6 +339,8 @@ static const struct {
     {"sealing", "archive", TEXT(archive)},
     {"sealing", "units_missing", COUNT(units_missing)},
     {"sealing", "rows_settled", COUNT(rows_settled)},
+    {"sealing", "exit_code", COUNT(exit_code)},
+    {"engine-submitted", "sentence", TEXT(reservation)},
 };
 
 /* What else the events mean, after that. */
@@ -341,16 +348,27 @@ static const struct {
     const char *event;
     void (*take)(struct run_history *history, const struct journal_entry *entry);
 } events[] = {
-    {"run-started", take_start}, {"run-resumed", take_start},
-    {"results", take_results},   {"phase-started", take_phase},
-    {"phase-ended", take_phase}, {"block-started", take_block},
-    {"block-ended", take_block}, {"node", take_given},
-    {"link-broken", take_fate},  {"link-resumed", take_fate},
-    {"node-lost", take_fate},    {"node-out", take_fate},
-    {"slow-node", take_fate},    {"node-replaced", take_replacement},
-    {"agent", take_agent},       {"agent-ended", drop_agent},
-    {"command", take_command},   {"sealing", take_sealing},
+    {"run-started", take_start},
+    {"run-resumed", take_start},
+    {"results", take_results},
+    {"phase-started", take_phase},
+    {"phase-ended", take_phase},
+    {"block-started", take_block},
+    {"block-ended", take_block},
+    {"node", take_given},
+    {"link-broken", take_fate},
+    {"link-resumed", take_fate},
+    {"node-lost", take_fate},
+    {"node-out", take_fate},
+    {"slow-node", take_fate},
+    {"node-replaced", take_replacement},
+    {"agent", take_agent},
+    {"agent-ended", drop_agent},
+    {"command", take_command},
+    {"sealing", take_sealing},
     {"deadline", take_deadline},
+    {"engine-submitted", take_submission},
+    {"engine-withdrawn", take_submission},
 };
 
 static void take_members(struct run_history *history, const struct journal_entry *entry) {
