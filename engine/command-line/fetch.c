@@ -73,19 +73,17 @@ static int check_status(const struct fetching *fetching, const struct run_histor
         return failure_verification(failure, fetching->run, "its journal names an archive in another folder");
     if (is_sealed && (partial || strcmp(history->sealed_as, "completed") == 0))
         return 0;
-    if (is_sealed)
-        return failure_set_kind(failure, FAILURE_INPUT, -EBUSY,
-                                "the run '%s' is %s, %" PRId64 " of %" PRId64
-                                " units; --partial brings its archive all the same",
-                                fetching->run, history->sealed_as, history->units_done, history->planned);
     clock_format(history->part_count ? history->parts[history->part_count - 1].ended_ns : 0, last);
     return failure_set_kind(
         failure, FAILURE_INPUT, -EBUSY,
-        "the run '%s' is not sealed: %s%s, %" PRId64 " of %" PRId64
-        " units, last heard of %s; expected an archive ('assay stop' there seals what there "
-        "is of a run, 'assay resume' continues one that was killed)",
-        fetching->run, history->submitted ? "queued" : "in phase ", history->submitted ? "" : history->phase,
-        history->units_done, history->planned, last);
+        "the run '%s' is %s%s: %" PRId64 " of %" PRId64 " units are done, last heard of %s; %s",
+        fetching->run,
+        is_sealed            ? history->sealed_as
+        : history->submitted ? "queued"
+                             : "not sealed, in phase ",
+        is_sealed || history->submitted ? "" : history->phase, history->units_done, history->planned, last,
+        is_sealed ? "--partial brings its archive all the same"
+                  : "expected an archive, which it has once it has ended ('assay stop', 'assay resume')");
 }
 
 /* It has its name only when it is known to be whole; nothing that is there is replaced. */

@@ -12,20 +12,18 @@
 #include "engine/run/record/status.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <math.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 static const int64_t period_ns = 500 * EVENT_MILLISECOND, plain_period_ns = 5 * EVENT_SECOND;
 enum { SHARE = 20, LINE_SIZE = 512 }; /* a long journal is read more rarely: the machine may be measuring */
 
 struct followed {
     const char *folder;
-    uint64_t log_bytes; /* that were shown */
+    off_t log_bytes; /* that were shown */
     char phase[32];
     char line[LINE_SIZE]; /* of several runs: what there is to show, */
     bool is_shown;        /* and was */
@@ -73,23 +71,20 @@ static void show_line(const struct following *following, const char *line) {
 
 /* The whole lines that the log has got since it was looked at last; at first none, but where it stands. */
 static void show_log(const struct following *following, struct followed *run, bool is_first) {
-    cleanup_free char *path = xformat("%s/logs/engine.log", run->folder);
-    cleanup_close int file = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
-    char piece[(64 << 10) + 1];
-    uint64_t size = 0;
-    if (is_first && file >= 0 && file_size(path, &size, NULL) == 0)
-        run->log_bytes = size;
-    for (ssize_t got = 1; file >= 0 && got > 0;) {
-        got = pread(file, piece, sizeof piece - 1, (off_t)run->log_bytes);
-        piece[got > 0 ? got : 0] = '\0';
-        char *line = piece, *end;
-        for (; (end = strchr(line, '\n')); line = end + 1) {
-            *end = '\0';
-            show_line(following, line);
-        }
-        run->log_bytes += (uint64_t)(line - piece);
-        got = line - piece;
+    cleanup_free char *path = xformat("%s/logs/engine.log", run->folder), *line = NULL;
+    FILE *log = fopen(path, "re");
+    size_t room = 0;
+    ssize_t length;
+    if (!log)
+        return;
+    fseeko(log, is_first ? 0 : run->log_bytes, is_first ? SEEK_END : SEEK_SET);
+    run->log_bytes = ftello(log);
+    while ((length = getline(&line, &room, log)) > 0 && line[length - 1] == '\n') {
+        run->log_bytes += length;
+        line[length - 1] = '\0';
+        show_line(following, line);
     }
+    fclose(log);
 }
 
 static void show_counts(const struct following *following, const struct run_status *status) {

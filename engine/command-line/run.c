@@ -13,10 +13,8 @@
 #include "engine/run/campaign/campaign.h"
 #include "engine/run/campaign/plan-describe.h"
 #include "engine/run/campaign/unfinished.h"
-#include "engine/run/record/lock.h"
 
 #include <errno.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -138,7 +136,6 @@ struct each {
     struct campaign_overrides *overrides;
     struct campaign **campaigns;
     char **folders; /* of those that have begun */
-    size_t begun;
 };
 
 static void clear_each(struct each *each) {
@@ -151,99 +148,53 @@ static void clear_each(struct each *each) {
     free(each->folders);
 }
 
-static struct execution execution_of(const struct execution *execution, const struct each *each, size_t i) {
+static int begin_one(const struct execution *execution, struct each *each, size_t i,
+                     struct failure *failure) {
     struct execution own = *execution;
     own.campaign = each->campaigns[i];
     own.overrides = &each->overrides[i];
-    return own;
-}
-
-/* All are read before one begins: what is wrong with the last is known in time. */
-static int read_each(const struct execution *execution, const char *path, struct each *each,
-                     struct failure *failure) {
-    int r = 0;
-    for (size_t i = 0; r == 0 && i < each->count; i++) {
-        each->overrides[i] = *execution->overrides;
-        each->overrides[i].testbed = i;
-        r = campaign_read(path, execution->installation, &each->overrides[i], &each->campaigns[i], failure);
+    if (verb_switch(own.arguments, "--dry-run")) {
+        fprintf(verb_switch(own.arguments, "--json") ? stderr : stdout,
+                "testbed %zu of %zu, a run of its own:\n", i + 1, each->count);
+        return dry_run(&own, verb_switch(own.arguments, "--json"), failure);
     }
-    return r;
-}
-
-static int dry_run_each(const struct execution *execution, const struct each *each, bool json,
-                        struct failure *failure) {
-    int r = 0;
-    for (size_t i = 0; r == 0 && i < each->count; i++) {
-        struct execution own = execution_of(execution, each, i);
-        if (json)
-            fputs(i == 0 ? "[" : ",", stdout);
-        else
-            printf("%stestbed %zu of %zu: a run of its own\n", i > 0 ? "\n" : "", i + 1, each->count);
-        r = dry_run(&own, json, failure);
-    }
-    if (r == 0 && json)
-        puts("]");
-    return r;
-}
-
-/* Those that have begun end when another one cannot begin. */
-static int begin_each(const struct execution *execution, struct each *each, struct failure *failure) {
-    int r = 0;
-    for (size_t i = 0; r == 0 && i < each->count; i++) {
-        struct execution own = execution_of(execution, each, i);
-        r = detach_execution(&own, &each->folders[i], failure);
-        each->begun += r == 0;
-    }
-    for (size_t i = 0; r < 0 && i < each->begun; i++) {
-        struct run_lock_owner owner;
-        (void)run_lock_signal(each->folders[i], SIGINT, &owner, NULL);
-    }
-    return r < 0 && each->begun > 0
-               ? failure_prefix(failure, "testbed %zu of %zu, so that those before it end", each->begun + 1,
-                                each->count)
-               : r;
-}
-
-static int follow_each(const struct execution *execution, struct each *each, struct failure *failure) {
-    struct progress progress;
-    bool is_interrupted;
-    int r = begin_each(execution, each, failure);
+    int r = detach_execution(&own, &each->folders[i], failure);
     if (r < 0)
-        return r;
-    bool is_detached = verb_switch(execution->arguments, "--detach");
-    for (size_t i = 0; i < each->count; i++)
-        fprintf(is_detached ? stdout : stderr, "%s%s\n", is_detached ? "" : "run folder: ", each->folders[i]);
-    if (is_detached)
-        return 0;
-    progress_init(&progress, false, verb_switch(execution->arguments, "--quiet"));
-    return follow_runs((const char *const *)each->folders, each->count, &progress, FOLLOW_ENDS_RUNS,
-                       &is_interrupted, failure);
+        return failure_prefix(failure, "testbed %zu of %zu (those before it run, detached)", i + 1,
+                              each->count);
+    fprintf(verb_switch(own.arguments, "--detach") ? stdout : stderr, "%s\n", each->folders[i]);
+    return 0;
 }
 
 static int run_each(const struct execution *execution, const char *path, struct failure *failure) {
     const struct verb_arguments *arguments = execution->arguments;
-    bool json = verb_switch(arguments, "--json"), only_shown = verb_switch(arguments, "--dry-run");
+    bool is_followed = !verb_switch(arguments, "--dry-run") && !verb_switch(arguments, "--detach");
     size_t count = execution->campaign->testbed.count;
-    if (verb_switch(arguments, "--resume"))
+    if (verb_switch(arguments, "--resume") || (is_followed && verb_switch(arguments, "--json")))
         return failure_input(
             failure, path, 0, 0,
-            "--resume continues one run, and this campaign has a run on each of %zu testbeds; "
-            "expected 'assay resume' with the folder of one",
+            "--resume and --json are for one run, and this campaign has a run on each of %zu "
+            "testbeds; expected 'assay resume' or 'assay attach --json' with the folder of one",
             count);
-    if (json && !only_shown && !verb_switch(arguments, "--detach"))
-        return failure_input(failure, path, 0, 0,
-                             "--json shows one run, and this campaign has a run on each of %zu testbeds; "
-                             "expected --detach too, and 'assay attach --json' with the folder of one",
-                             count);
     cleanup(clear_each) struct each each = {.count = count,
                                             .overrides = xcalloc(count, sizeof *each.overrides),
                                             .campaigns = xcalloc(count, sizeof *each.campaigns),
                                             .folders = xcalloc(count, sizeof *each.folders)};
-    int r = read_each(execution, path, &each, failure);
-    if (r < 0)
+    int r = 0;
+    for (size_t i = 0; r == 0 && i < count; i++) { /* all, before one begins */
+        each.overrides[i] = *execution->overrides;
+        each.overrides[i].testbed = i;
+        r = campaign_read(path, execution->installation, &each.overrides[i], &each.campaigns[i], failure);
+    }
+    for (size_t i = 0; r == 0 && i < count; i++)
+        r = begin_one(execution, &each, i, failure);
+    if (r < 0 || !is_followed)
         return r;
-    return only_shown ? dry_run_each(execution, &each, json, failure)
-                      : follow_each(execution, &each, failure);
+    struct progress progress;
+    bool is_interrupted;
+    progress_init(&progress, false, verb_switch(arguments, "--quiet"));
+    return follow_runs((const char *const *)each.folders, count, &progress, FOLLOW_ENDS_RUNS, &is_interrupted,
+                       failure);
 }
 
 static int run(const struct verb_arguments *arguments, struct failure *failure) {

@@ -142,10 +142,10 @@ check "... and has its checksum" sh -c 'cd fetched && sha256sum -c "$0.sha256"' 
 is "... nothing else is left" "$(ls -A fetched)" "$name
 $name.sha256"
 refuse "one that is there is not replaced" 2 "'fetched/$name' is there already" fetch "node1:$interrupted" fetched
-refuse "a run that was not sealed says how it stands" 2 "is not sealed: in phase measure, 2 of 5 units, last heard of" fetch "node1:$killed" fetched
+refuse "a run that was not sealed says how it stands" 2 "is not sealed, in phase measure: 2 of 5 units are done, last heard of" fetch "node1:$killed" fetched
 "$ASSAY" run long.yaml -o until --until 1s -q >until.txt 2>err </dev/null
 partial=$(cat until.txt); partial=${partial%.zip}
-refuse "... and so does one that is partial" 2 "is partial, [0-9] of [0-9] units; --partial brings" fetch "node1:$partial" fetched
+refuse "... and so does one that is partial" 2 "is partial: [0-9] of [0-9] units are done, .*; --partial brings" fetch "node1:$partial" fetched
 check "--partial brings it" fetch "node1:$partial.zip" --partial fetched
 cp -r "$interrupted" broken && cp "$interrupted-2.zip" .
 printf x | dd of="$name" bs=1 seek=2000 conv=notrunc status=none
