@@ -95,6 +95,7 @@ check "... says why" grep -q '^assay: .*out of beats' said
 # ---- the logout
 touch hold
 mkfifo door
+rm -f began err
 setsid bash -c '"$0" run long.yaml -o runs --detach >began 2>err && read -r _ <door' "$ASSAY" </dev/null &
 shell=$!
 check "a run is begun in a session" eventually test -s began -a -s err
@@ -105,7 +106,7 @@ wait $shell
 is "the session is hung up" $? 129
 check "the run is not" kill -0 "$(pid_of "$run")"
 rm hold
-exits "... and completes" 0 "$ASSAY" attach "$run"
+exits "... and it completes" 0 "$ASSAY" attach "$run"
 
 # ---- an engine that is killed
 touch hold
@@ -126,7 +127,7 @@ rm hold
 sed 's/experiment: beat/experiment: baet/' good.yaml >wrong.yaml
 before=$(ls "$runs")
 refuse "a bad campaign is refused at once" 2 "wrong.yaml:2:13: .*did you mean 'beat'" "$ASSAY" run wrong.yaml -o "$runs" --detach
-refuse "... and so is a folder that cannot be made" 1 "good.csv" "$ASSAY" run good.yaml -o good.csv/runs --detach
+refuse "... and so is a folder that cannot be made" 2 "cannot make folder 'good.csv/runs'" "$ASSAY" run good.yaml -o good.csv/runs --detach
 refuse "... a job where there are none" 2 "testbed 'local' has none; expected slurm or oar" "$ASSAY" run good.yaml -o "$runs" --detach=job
 refuse "... and what is neither" 2 "expected --detach or --detach=job" "$ASSAY" run good.yaml -o "$runs" --detach=sometimes
 is "nothing is left of these" "$(ls "$runs")" "$before"
@@ -184,7 +185,7 @@ rm hold
 campaign wrong "[local, {hosts: node1, prot: 22}]" 1
 refuse "what is wrong with one is said before any begins" 2 "'prot'.*" "$ASSAY" run wrong.yaml -o wrong
 check "... and none did" test ! -e wrong
-refuse "a list is not resumed" 2 "expected 'assay resume' with the folder of one" "$ASSAY" run both.yaml --resume -o both
+refuse "a list is not resumed" 2 "expected 'assay resume' or" "$ASSAY" run both.yaml --resume -o both
 
 no_agents() { ! pgrep -af "$TMPDIR/assay-"; }
 eventually no_agents

@@ -201,6 +201,13 @@ static void on_signal(int number) {
     signalled = number;
 }
 
+/* In the file that is locked; closing it leaves that lock. */
+static void name_owner(const char *host, int pid) {
+    FILE *file = fopen(path, "w");
+    fprintf(file, "%s %d 2026-11-20T10:02:03.123+00:00\n", host, pid);
+    fclose(file);
+}
+
 /* Only who has the lock is signalled: not who has its number, not one of another host, nobody who is gone. */
 TEST(its_owner_is_signalled) {
     struct failure failure = {0};
@@ -218,9 +225,9 @@ TEST(its_owner_is_signalled) {
     assert_int_equal(owner.pid, getpid());
     assert_int_equal(signalled, SIGUSR1);
     signalled = 0;
-    write_owner(host, (int)getppid()); /* which has not opened the file */
+    name_owner(host, (int)getppid()); /* which has not opened the file */
     assert_int_equal(run_lock_signal(folder, 0, &owner, &failure), -ESRCH);
-    write_owner("another-host", (int)getpid());
+    name_owner("another-host", (int)getpid());
     assert_int_equal(run_lock_signal(folder, SIGUSR1, &owner, &failure), -EREMOTE);
     assert_non_null(strstr(failure.text, "on host another-host works on the run"));
     assert_int_equal(signalled, 0);

@@ -135,7 +135,8 @@ TEST(every_key_is_taken) {
 
 TEST(what_is_wrong_has_its_place) {
     refused("testbed: locale\n", "c.yaml:1:10", "'locale'; did you mean 'local'?");
-    refused("testbed: [a]\n", "c.yaml:1:10", "a sequence, expected a name or a mapping");
+    refused("testbed: [a]\n", "c.yaml:1:11", "there is no testbed 'a'");
+    refused("testbed: [[local]]\n", "c.yaml:1:11", "a sequence, expected a name or a mapping");
     refused("testbed: ~\n", "c.yaml:1:10", "nothing, expected a name or a mapping");
     refused("testbed: {local: x}\n", "c.yaml:1:10", "nothing to set");
     refused("testbed: hosts\n", "c.yaml:1:10", "has no 'hosts'");
