@@ -1,5 +1,6 @@
 #include "engine/command-line/execution.h"
 
+#include "engine/command-line/detach.h"
 #include "engine/command-line/output.h"
 #include "engine/command-line/progress.h"
 #include "engine/command-line/recorded-run.h"
@@ -131,10 +132,8 @@ int execution_predict(void *context, const struct plan *plan, double *ret_second
     return r;
 }
 
-int execution_carry_out(const struct execution *execution, struct failure *failure) {
-    struct progress progress;
-    const struct verb_arguments *arguments = execution->arguments;
-    progress_init(&progress, verb_switch(arguments, "--json"), verb_switch(arguments, "--quiet"));
+int execution_perform(const struct execution *execution, struct run_observer observer,
+                      struct failure *failure) {
     cleanup(text_clear) struct text bytes;
     text_init(&bytes, 4 << 20);
     cleanup_free const char **command = NULL;
@@ -151,15 +150,17 @@ int execution_carry_out(const struct execution *execution, struct failure *failu
         .outcome = &outcome,
         .installation = execution->installation,
         .folder = execution->folder,
-        .observer = progress_observer(&progress),
+        .observer = observer,
         .command = command,
         .until_ns = until_ns,
         .predict = execution_predict,
     };
     if (execution->ret_reserved)
         return run_reserve(&request, execution->ret_reserved, failure);
+    if (execution->ret_begun)
+        return run_begin(&request, execution->ret_begun, failure);
     r = carry_out_part(&request, execution->inputs, failure);
-    if (verb_switch(arguments, "--resubmit"))
+    if (verb_switch(execution->arguments, "--resubmit"))
         r = resubmit(&request, &outcome, r, failure);
     free(outcome.folder);
     return r;
@@ -201,7 +202,28 @@ int execution_begin(const struct verb_arguments *arguments,
     return act(&(struct execution){.arguments = arguments,
                                    .installation = &installation,
                                    .campaign = campaign,
+                                   .path = recorded.campaign,
                                    .overrides = &overrides,
                                    .folder = folder ? folder : "runs"},
                failure);
+}
+
+/* One that was begun in another process, or in a job. */
+static int detach(const struct execution *execution, struct failure *failure) {
+    cleanup_free char *folder = NULL;
+    int r = detach_execution(execution, &folder, failure);
+    if (r < 0 || !folder)
+        return r;
+    puts(folder);
+    fprintf(stderr, "'assay attach %s' follows it\n", shown(folder).text);
+    return 0;
+}
+
+int execution_carry_out(const struct execution *execution, struct failure *failure) {
+    struct progress progress;
+    const struct verb_arguments *arguments = execution->arguments;
+    if (verb_switch(arguments, "--detach"))
+        return detach(execution, failure);
+    progress_init(&progress, verb_switch(arguments, "--json"), verb_switch(arguments, "--quiet"));
+    return execution_perform(execution, progress_observer(&progress), failure);
 }

@@ -7,6 +7,7 @@
 #include "engine/run/campaign/campaign.h"
 #include "engine/run/campaign/inputs.h"
 #include "engine/run/campaign/plan.h"
+#include "engine/run/record/observer.h"
 
 /* Options of both, for their tables. */
 #define EXECUTION_OPTION_UNTIL                                                                               \
@@ -32,6 +33,14 @@
     { "--set", 's', "NAME=VALUE", "sets an option of the experiment, over what the campaign says", true }
 #define EXECUTION_OPTION_SEED                                                                                \
     { "--seed", 0, "SEED", "the seed of the design and of its order, from 0 to 18446744073709551615", false }
+#define EXECUTION_OPTION_DETACH                                                                              \
+    {                                                                                                        \
+        "--detach", 0, "[=job]",                                                                             \
+            "returns once the run has begun, which a process of its own carries out, whatever becomes of "   \
+            "this terminal; "                                                                                \
+            "with =job, of a testbed that is slurm or oar, an engine within the job that it submits",        \
+            false                                                                                            \
+    }
 #define EXECUTION_OPTION_QUIET                                                                               \
     { "--quiet", 'q', NULL, "prints only what went wrong and the archive's path", false }
 
@@ -42,9 +51,11 @@ struct execution {
     const struct campaign *campaign;
     const struct campaign_overrides *overrides; /* that it was read with */
     const struct inputs *inputs;
+    const char *path;   /* of the campaign's file; NULL: it was recorded by a run */
     const char *folder; /* in which a new run's folder is made */
     char *
         *ret_reserved; /* not NULL: only its nodes are reserved, and this is the run's folder, the caller's */
+    char **ret_begun;  /* not NULL: a new run is only begun (run_begin), and this is where its folder goes */
 };
 
 /* Refuses --until and --resubmit that make no sense; *RET_UNTIL_NS is 0 without --until. */
@@ -54,7 +65,11 @@ int execution_check_limits(const struct execution *execution, int64_t *ret_until
 int execution_begin(const struct verb_arguments *arguments,
                     int (*act)(const struct execution *execution, struct failure *failure),
                     struct failure *failure);
+/* With its progress; or, with --detach, begins it (detach.h) and says how to follow it. */
 int execution_carry_out(const struct execution *execution, struct failure *failure);
+/* In this process, shown by OBSERVER. */
+int execution_perform(const struct execution *execution, struct run_observer observer,
+                      struct failure *failure);
 
 /* For struct run_request: how long the units of each row take, by the campaign's model (durations.h). */
 int execution_predict(void *context, const struct plan *plan, double *ret_seconds, struct failure *failure);

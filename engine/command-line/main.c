@@ -6,7 +6,6 @@
 #include "engine/command-line/output.h"
 #include "engine/command-line/verb.h"
 #include "engine/foundation/cleanup.h"
-#include "engine/report/shown.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -58,15 +57,6 @@ static int close_standard_output(void) {
     return failed ? FAILURE_SYSTEM : FAILURE_NONE;
 }
 
-/* Names from files and archives can hold anything: a control character must not reach the terminal. */
-static void print_failure(const struct failure *failure) {
-    char sentence[FAILURE_PLACE_SIZE + FAILURE_TEXT_SIZE + 4];
-    failure_describe(failure, sentence, sizeof sentence);
-    fputs("assay: ", stderr);
-    shown_print(stderr, sentence, true);
-    fputc('\n', stderr);
-}
-
 static int print_help(const struct verb *verb) {
     cleanup_free char *page = manual_text(verb, manual_width(STDOUT_FILENO));
     fputs(page, stdout);
@@ -114,7 +104,7 @@ int main(int argc, char **argv) {
         status = failure.kind == FAILURE_NONE ? FAILURE_SYSTEM : (int)failure.kind;
         (void)output_flush(); /* results first, when both go to the same place */
         if (failure.code != -EPIPE || !output_is_broken_pipe())
-            print_failure(&failure);
+            output_failure(&failure);
     }
     int output = close_standard_output();
     return status != FAILURE_NONE ? status : output;

@@ -210,7 +210,7 @@ static void item_in_text(struct page *page, const struct term *term) {
     if (term->letter)
         snprintf(letter, sizeof letter, "-%c, ", term->letter);
     snprintf(words, sizeof words, "%s%s%s%s", term->is_option ? letter : "", term->name,
-             term->argument ? " " : "", term->argument ? term->argument : "");
+             term->argument && term->argument[0] != '[' ? " " : "", term->argument ? term->argument : "");
     manual_append_entry(&page->text, words, term->meaning,
                         page->width < NARROW_WIDTH ? INDENT_NARROW : INDENT, page->width);
 }
@@ -309,7 +309,7 @@ static void item_in_roff(struct page *page, const struct term *term) {
         text_printf(&page->text, "\\fB\\-%c\\fR, ", term->letter);
     append_field(page, "\\fB", term->name, "\\fR");
     if (term->argument)
-        append_field(page, " \\fI", term->argument, "\\fR");
+        append_field(page, term->argument[0] == '[' ? "\\fI" : " \\fI", term->argument, "\\fR");
     append_field(page, "\n", term->meaning, "\n");
 }
 

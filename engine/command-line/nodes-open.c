@@ -298,7 +298,9 @@ int nodes_open(struct nodes *nodes, const struct verb_arguments *arguments, bool
     nodes->quiet = verb_switch(arguments, "--quiet");
     nodes->is_terminal = isatty(STDERR_FILENO);
     const char *run = verb_value(arguments, "--run");
-    int r = run ? check_run(arguments, failure) : read_list(&nodes->list, arguments, failure);
+    int r = run                     ? check_run(arguments, failure)
+            : nodes->list.count > 0 ? 0
+                                    : read_list(&nodes->list, arguments, failure);
     if (r < 0)
         return r;
     raise_descriptor_limit();

@@ -33,10 +33,11 @@ struct nodes {
     int64_t last_shown_ns;
 };
 
-/* Connects to the nodes that ARGUMENTS name. Those that cannot be reached are left out (node_group_is_there),
- * and fail the action at its end; the first failure of this function is that none is there, or that the
- * arguments are wrong. LEAVE_CONTROLS: the agents do not put back what others have left changed. NODES is
- * zeroed before, and to be closed after failures too. */
+/* Connects to the nodes that ARGUMENTS name, or to those that NODES has in its list already. Those that
+ * cannot be reached are left out (node_group_is_there), and fail the action at its end; the first failure of
+ * this function is that none is there, or that the arguments are wrong. LEAVE_CONTROLS: the agents do not put
+ * back what others have left changed. NODES is zeroed before, but for that list, and to be closed after
+ * failures too. */
 int nodes_open(struct nodes *nodes, const struct verb_arguments *arguments, bool leave_controls,
                struct failure *failure);
 /* Asks the agents to leave, waits for them and frees all. R is what the action came to; the result is R, or

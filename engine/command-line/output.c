@@ -100,3 +100,12 @@ bool output_is_broken_pipe(void) {
     struct pollfd state = {.fd = STDOUT_FILENO, .events = POLLOUT};
     return poll(&state, 1, 0) > 0 && (state.revents & POLLERR);
 }
+
+/* Names from files and archives can hold anything: a control character must not reach the terminal. */
+void output_failure(const struct failure *failure) {
+    char sentence[FAILURE_PLACE_SIZE + FAILURE_TEXT_SIZE + 4];
+    failure_describe(failure, sentence, sizeof sentence);
+    fputs("assay: ", stderr);
+    shown_print(stderr, sentence, true);
+    fputc('\n', stderr);
+}

@@ -29,6 +29,9 @@ bool output_is_unicode(void);
 /* VALUE and a newline, on one line or, PRETTY, on many, to standard output. */
 void output_json(const cJSON *value, bool pretty);
 
+/* FAILURE's sentence on standard error: "assay: ...". */
+void output_failure(const struct failure *failure);
+
 /* fflush(stdout) that keeps the reason: stdio itself says only once why a write failed. 0, or the negative
  * errno of the first failure that one of these calls met. */
 int output_flush(void);

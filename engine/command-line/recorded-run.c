@@ -21,9 +21,10 @@ static int extract(const char *path, const char *folder, struct failure *failure
                                         "source.tar",
                                         "software/source-sha256.txt",
                                         "software/source-commit.txt"};
+    static const char inputs[] = "inputs/";
     enum { FILES = sizeof files / sizeof *files };
     cleanup(archive_close_reader) struct archive_reader *archive = NULL;
-    const char *names[FILES + 1];
+    const char *names[FILES + 2];
     size_t count = 0, index;
     int r = archive_open(path, &archive, failure);
     if (r < 0)
@@ -31,6 +32,11 @@ static int extract(const char *path, const char *folder, struct failure *failure
     for (size_t i = 0; i < FILES; i++)
         if (archive_find(archive, files[i], &index))
             names[count++] = files[i];
+    for (size_t i = 0; i < archive_member_count(archive); i++)
+        if (strncmp(archive_member_name(archive, i), inputs, strlen(inputs)) == 0) {
+            names[count++] = "inputs";
+            break;
+        }
     const char *experiment = archive_run_text(archive, "experiment", "folder", NULL);
     if (experiment)
         names[count++] = experiment;

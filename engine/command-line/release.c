@@ -7,6 +7,7 @@
 #include "engine/run/campaign/campaign.h"
 #include "engine/run/record/journal.h"
 #include "engine/run/record/status.h"
+#include "engine/run/record/submission.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -78,7 +79,9 @@ static int release(const struct verb_arguments *arguments, struct failure *failu
         r = campaign_read_recorded(folder, &installation, NULL, 0, &campaign, failure);
     if (r == 0)
         r = release_nodes(folder, status->run_id, campaign, &installation, failure);
-    return r < 0 ? r : note_release(folder, status, failure);
+    if (r == 0)
+        r = note_release(folder, status, failure);
+    return r == 0 && status->condition == RUN_IS_QUEUED ? submission_journal(folder, NULL, failure) : r;
 }
 
 static const struct verb_option options[] = {{NULL, 0, NULL, NULL, false}};
@@ -89,7 +92,8 @@ const struct verb verb_release = {
     .synopsis = "assay release RUN",
     .description =
         "Gives back the job or reservation by which a run has its nodes, after 'assay reserve', or where its "
-        "engine was killed: RUN is the run's folder, or an archive of it beside that folder. The job is found "
+        "engine was killed: RUN is the run's folder, or an archive of it beside that folder. The job is "
+        "found "
         "by its name, so it does "
         "not "
         "matter how far the engine came. A run that still runs is refused, since it gives its nodes "

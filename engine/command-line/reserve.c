@@ -20,6 +20,10 @@ static const struct verb_option options[] = {
 static int reserve_nodes(const struct execution *execution, struct failure *failure) {
     cleanup_free char *folder = NULL;
     cleanup(run_status_cleanup) struct run_status *status = NULL;
+    if (execution->campaign->testbed.count > 0)
+        return failure_input(failure, execution->path, 0, 0,
+                             "the campaign has %zu testbeds, expected one whose nodes are to be reserved",
+                             execution->campaign->testbed.count);
     struct execution only = *execution;
     only.ret_reserved = &folder;
     int r = execution_carry_out(&only, failure);

@@ -13,6 +13,7 @@
 static const struct verb_option options[] = {
     EXECUTION_OPTION_UNTIL,
     EXECUTION_OPTION_RESUBMIT,
+    EXECUTION_OPTION_DETACH,
     {"--as-recorded", 0, NULL,
      "continues with the run's own copies of campaign, design, experiment and source, although the originals "
      "have changed since",
@@ -52,7 +53,8 @@ static int resume(const struct verb_arguments *arguments, struct failure *failur
 const struct verb verb_resume = {
     .name = "resume",
     .summary = "continue a run that ended before all was measured",
-    .synopsis = "assay resume RUN [--until WHEN] [--resubmit] [--as-recorded] [--spares LIST]...",
+    .synopsis =
+        "assay resume RUN [--until WHEN] [--resubmit] [--detach[=job]] [--as-recorded] [--spares LIST]...",
     .description =
         "Continues a run that was killed, whose machine was restarted, or that was sealed before all was "
         "measured: RUN is its folder, or an archive of it beside that folder. Nothing that is on disk is "

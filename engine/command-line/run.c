@@ -1,5 +1,7 @@
 /* assay run: executes a campaign, or shows what it would do. */
+#include "engine/command-line/detach.h"
 #include "engine/command-line/execution.h"
+#include "engine/command-line/follow.h"
 #include "engine/command-line/output.h"
 #include "engine/command-line/verb.h"
 
@@ -30,6 +32,7 @@ static const struct verb_option options[] = {
      true},
     EXECUTION_OPTION_UNTIL,
     EXECUTION_OPTION_RESUBMIT,
+    EXECUTION_OPTION_DETACH,
     {"--resume", 0, NULL,
      "continues the last run of this campaign in FOLDER that is not complete, instead of beginning another",
      false},
@@ -123,8 +126,80 @@ static int begin_or_continue(const struct execution *execution, struct failure *
     return execution_carry_out(&other, failure);
 }
 
+/* ---- On several testbeds ---------------------------------------------------------------------------------
+ */
+
+/* A campaign on each of its testbeds: runs that have nothing to do with one another. */
+struct each {
+    size_t count;
+    struct campaign_overrides *overrides;
+    struct campaign **campaigns;
+    char **folders; /* of those that have begun */
+};
+
+static void clear_each(struct each *each) {
+    for (size_t i = 0; i < each->count; i++) {
+        campaign_free(each->campaigns[i]);
+        free(each->folders[i]);
+    }
+    free(each->overrides);
+    free(each->campaigns);
+    free(each->folders);
+}
+
+static int begin_one(const struct execution *execution, struct each *each, size_t i,
+                     struct failure *failure) {
+    struct execution own = *execution;
+    own.campaign = each->campaigns[i];
+    own.overrides = &each->overrides[i];
+    if (verb_switch(own.arguments, "--dry-run")) {
+        fprintf(verb_switch(own.arguments, "--json") ? stderr : stdout,
+                "testbed %zu of %zu, a run of its own:\n", i + 1, each->count);
+        return dry_run(&own, verb_switch(own.arguments, "--json"), failure);
+    }
+    int r = detach_execution(&own, &each->folders[i], failure);
+    if (r < 0)
+        return failure_prefix(failure, "testbed %zu of %zu (those before it run, detached)", i + 1,
+                              each->count);
+    fprintf(verb_switch(own.arguments, "--detach") ? stdout : stderr, "%s\n", each->folders[i]);
+    return 0;
+}
+
+static int run_each(const struct execution *execution, const char *path, struct failure *failure) {
+    const struct verb_arguments *arguments = execution->arguments;
+    bool is_followed = !verb_switch(arguments, "--dry-run") && !verb_switch(arguments, "--detach");
+    size_t count = execution->campaign->testbed.count;
+    if (verb_switch(arguments, "--resume") || (is_followed && verb_switch(arguments, "--json")))
+        return failure_input(
+            failure, path, 0, 0,
+            "--resume and --json are for one run, and this campaign has a run on each of %zu "
+            "testbeds; expected 'assay resume' or 'assay attach --json' with the folder of one",
+            count);
+    cleanup(clear_each) struct each each = {.count = count,
+                                            .overrides = xcalloc(count, sizeof *each.overrides),
+                                            .campaigns = xcalloc(count, sizeof *each.campaigns),
+                                            .folders = xcalloc(count, sizeof *each.folders)};
+    int r = 0;
+    for (size_t i = 0; r == 0 && i < count; i++) { /* all, before one begins */
+        each.overrides[i] = *execution->overrides;
+        each.overrides[i].testbed = i;
+        r = campaign_read(path, execution->installation, &each.overrides[i], &each.campaigns[i], failure);
+    }
+    for (size_t i = 0; r == 0 && i < count; i++)
+        r = begin_one(execution, &each, i, failure);
+    if (r < 0 || !is_followed)
+        return r;
+    struct progress progress;
+    bool is_interrupted;
+    progress_init(&progress, false, verb_switch(arguments, "--quiet"));
+    return follow_runs((const char *const *)each.folders, count, &progress, FOLLOW_ENDS_RUNS, &is_interrupted,
+                       failure);
+}
+
 static int carry_out(const struct execution *execution, struct failure *failure) {
     const struct verb_arguments *arguments = execution->arguments;
+    if (execution->campaign->testbed.count > 0)
+        return run_each(execution, execution->path, failure);
     if (verb_switch(arguments, "--dry-run"))
         return dry_run(execution, verb_switch(arguments, "--json"), failure);
     return begin_or_continue(execution, failure);
@@ -137,8 +212,10 @@ static int run(const struct verb_arguments *arguments, struct failure *failure) 
 const struct verb verb_run = {
     .name = "run",
     .summary = "run a campaign and seal its archive",
-    .synopsis = "assay run CAMPAIGN.yaml|ARCHIVE.zip [-o FOLDER] [--set NAME=VALUE]... [--seed SEED] "
-                "[--nodes LIST]... [--spares LIST]... [--until WHEN] [--resubmit] [--resume] [--dry-run]",
+    .synopsis =
+        "assay run CAMPAIGN.yaml|ARCHIVE.zip [-o FOLDER] [--set NAME=VALUE]... [--seed SEED] "
+        "[--nodes LIST]... [--spares LIST]... [--until WHEN] [--resubmit] [--detach[=job]] [--resume] "
+        "[--dry-run]",
     .description =
         "Runs the campaign: reserves its nodes, prepares the experiment on them, measures every unit of the "
         "design in the order that the design says (random unless it says otherwise), and seals results and "
@@ -163,6 +240,21 @@ const struct verb verb_run = {
         "recorded, and giving it again gives the same design in the same order.\n\n"
         "Nodes come from the campaign's testbed. With --nodes the same campaign runs on the machines of a "
         "list, over ssh; they need nothing but sshd and libc.\n\n"
+        "With --detach the run is carried out by a process without a terminal, and this command returns as "
+        "soon "
+        "as that has begun: the run's folder is printed, 'assay attach' follows it, 'assay stop' ends it, "
+        "and "
+        "what it prints is in the file RUN.out beside the folder. Logging out does not end it, unless the "
+        "system "
+        "ends all that a user has left ('loginctl enable-linger' prevents that where it is allowed). With "
+        "--detach=job the engine itself is in the job of Slurm or OAR, on its first node, and nothing stays "
+        "behind on the login node; the folder of runs and this program must be where the nodes see them, and "
+        "the "
+        "run ends with the job. 'assay fetch' brings archives from there.\n\n"
+        "A campaign with a list of testbeds runs on each of them, side by side, each a run and an archive of "
+        "its "
+        "own with a number after its name; they are shown with a line each, Ctrl-C ends all of them, and the "
+        "exit code is that of the one that ended worst.\n\n"
         "How the nodes are set, watched and judged is the campaign's: controls (turbo, hyperthreads, "
         "governor, frequency, energy-preference, idle-states, uncore-frequency, numa-balancing, "
         "transparent-huge-pages, daemons; mismatch, unavailable, proof, tolerance), probes (a period, or one "
@@ -175,6 +267,7 @@ const struct verb verb_run = {
         "  assay run examples/quickstart.yaml --nodes 'dahu-[1-32].grenoble'\n"
         "  assay run examples/quickstart.yaml --set blas=reference --seed 42\n"
         "  assay run examples/quickstart.yaml --until 18:30\n"
+        "  assay run examples/quickstart.yaml --detach\n"
         "  assay run examples/quickstart.yaml --dry-run\n"
         "  assay run runs/quickstart-20261122T120000-1a2b3c4d.zip",
     .options = options,

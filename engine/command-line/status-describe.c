@@ -46,6 +46,8 @@ const char *status_describe_when(const struct run_status *status, char buffer[st
     char left[NUMBER_TEXT_SIZE], time[CLOCK_TEXT_SIZE];
     if (status->condition == RUN_IS_RUNNING && status->seconds_left >= 0)
         snprintf(buffer, STATUS_WHEN_SIZE, "%s left", number_describe_duration(status->seconds_left, left));
+    else if (status->condition == RUN_IS_QUEUED)
+        snprintf(buffer, STATUS_WHEN_SIZE, "waits for its job");
     else if (status->condition == RUN_IS_RUNNING)
         snprintf(buffer, STATUS_WHEN_SIZE, "in %s", status->phase[0] ? status->phase : "its first moments");
     else if (status->ended[0])
@@ -112,7 +114,8 @@ static void add_condition(struct report *page, const struct run_status *status) 
     if (status->part > 1)
         line(page, "part", "%" PRId64 ": it was resumed", status->part);
     add_text(page, "phase", NULL, status->phase);
-    bool is_reserving = strcmp(status->phase, run_phase_names[RUN_RESERVE]) == 0;
+    bool is_reserving =
+        status->condition == RUN_IS_QUEUED || strcmp(status->phase, run_phase_names[RUN_RESERVE]) == 0;
     add_text(page, "reservation", NULL, is_reserving ? status->history.reservation : NULL);
 }
 
@@ -149,7 +152,7 @@ static void print_units(struct report *page, const struct run_status *status) {
         memset(bar, '#', (size_t)filled);
         line(page, "units", "[%s] %.1f %%", bar, 100 * share);
         line(page, " ", "%s done, %" PRIu64 " failed, %" PRIu64 " left", units, status->failed, status->left);
-    } else if (status->condition == RUN_IS_RUNNING) {
+    } else if (run_status_is_under_way(status)) {
         line(page, "units", "none yet: they are counted when the nodes are known");
     } else {
         line(page, "units", "%s: it ended before its units were counted",

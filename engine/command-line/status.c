@@ -67,7 +67,7 @@ static int follow(const char *path, bool json, struct failure *failure) {
         if (is_new && !first && !json && !in_place)
             putchar('\n');
         /* main says why standard output failed */
-        if ((is_new && print_page(page, in_place) < 0) || status->condition != RUN_IS_RUNNING)
+        if ((is_new && print_page(page, in_place) < 0) || !run_status_is_under_way(status))
             return 0;
         free(last);
         last = take_pointer(page);
@@ -111,7 +111,9 @@ const struct verb verb_status = {
         "Shows a run from its folder, or from its archive when the folder is gone: while it runs, from any "
         "machine that sees the folder, after it died, and where it was copied to. Without RUN it is the one "
         "of runs/ that began last. Nothing is changed, and nothing but the run's own files is asked.\n\n"
-        "A run is 'running' while the engine that works on it lives, and 'stopped' if that died before the "
+        "A run is 'running' while the engine that works on it lives, 'queued' while it waits in a job that "
+        "has "
+        "not begun, and 'stopped' if the engine died before the "
         "run was sealed; else it is what its archive says: completed, failed, partial (it ended in good "
         "order, and units are missing) or interrupted. Units count once, however often they were tried. The "
         "time left is by the rate of the last minutes.\n\n"

@@ -11,9 +11,9 @@
 #include <string.h>
 
 const struct verb *const verb_table[] = {
-    &verb_run,         &verb_reserve, &verb_resume, &verb_release, &verb_list,    &verb_status,
-    &verb_experiments, &verb_design,  &verb_fit,    &verb_model,   &verb_predict, &verb_generate,
-    &verb_export,      &verb_archive, &verb_nodes,  &verb_help,    NULL,
+    &verb_run,      &verb_reserve, &verb_resume,      &verb_attach, &verb_stop, &verb_release, &verb_fetch,
+    &verb_list,     &verb_status,  &verb_experiments, &verb_design, &verb_fit,  &verb_model,   &verb_predict,
+    &verb_generate, &verb_export,  &verb_archive,     &verb_nodes,  &verb_help, NULL,
 };
 
 enum { NAMES_MAX = 64 };
@@ -201,7 +201,8 @@ static int unknown_option(const struct verb *verb, const char *word, struct fail
 /* Notes OPTION with the VALUE that came in the same word, or else with the next word. */
 static int take_option(struct parser *parser, const struct verb_option *option, const char *value,
                        struct failure *failure) {
-    if (option->argument && !value) {
+    bool must_have_value = option->argument && option->argument[0] != '[';
+    if (must_have_value && !value) {
         if (parser->next == parser->count)
             return failure_input(failure, parser->verb->name, 0, 0, "option '%s' needs an argument: %s %s",
                                  option->name, option->name, option->argument);

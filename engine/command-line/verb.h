@@ -17,7 +17,7 @@
 struct verb_option {
     const char *name;     /* "--output"; NULL ends the table */
     char letter;          /* 'o', or 0 */
-    const char *argument; /* "FILE", or NULL for a switch */
+    const char *argument; /* "FILE", or NULL for a switch; "[=FILE]": a switch that may have one */
     const char *help;
     bool repeatable; /* one with an argument that is not must not be given twice */
 };
@@ -75,9 +75,9 @@ int verb_act(const struct verb_arguments *arguments, const struct verb_action *a
 /* Refuses a repeatable option NAME=VALUE that sets the same NAME twice. */
 int verb_check_settings(const struct verb_arguments *arguments, const char *option, struct failure *failure);
 
-extern const struct verb verb_run, verb_reserve, verb_resume, verb_release, verb_list, verb_status,
-    verb_experiments, verb_design, verb_fit, verb_predict, verb_model, verb_generate, verb_export,
-    verb_archive, verb_nodes, verb_help;
+extern const struct verb verb_run, verb_reserve, verb_resume, verb_attach, verb_stop, verb_release,
+    verb_fetch, verb_list, verb_status, verb_experiments, verb_design, verb_fit, verb_predict, verb_model,
+    verb_generate, verb_export, verb_archive, verb_nodes, verb_help;
 
 /* All of them, in the order in which help lists them, ended by NULL. */
 extern const struct verb *const verb_table[];

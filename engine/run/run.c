@@ -358,6 +358,19 @@ int run_reserve(const struct run_request *request, char **ret_folder, struct fai
     return r;
 }
 
+int run_begin(const struct run_request *request, char **ret_folder, struct failure *failure) {
+    cleanup(close_run) struct run run = {0};
+    init_run(&run, request);
+    int r = run_make_plan(&run, NULL, failure);
+    if (r == 0)
+        r = open_run(&run, failure);
+    if (r == 0)
+        *ret_folder = xstrdup(run.record.folder);
+    else if (run.record.folder)
+        file_remove_tree(run.record.folder, NULL);
+    return r;
+}
+
 /* ---- Another part ---------------------------------------------------------------------------------------
  */
 

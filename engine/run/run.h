@@ -54,6 +54,9 @@ int run_execute(const struct run_request *request, char **ret_archive, struct fa
  * them. *RET_FOLDER is the run's, the caller's. Refused where the testbed reserves nothing. What fails or is
  * interrupted is given back, and leaves no folder. */
 int run_reserve(const struct run_request *request, char **ret_folder, struct failure *failure);
+/* Makes the run's folder, *RET_FOLDER (the caller's), with its journal and its inputs, and nothing else:
+ * run_resume() does the rest, in another process. */
+int run_begin(const struct run_request *request, char **ret_folder, struct failure *failure);
 
 /* Continues the run that INPUTS are of, by another part: what is not done is measured in the same
  * order, what failed is tried again, and all of it is sealed. REQUEST's campaign was read by

@@ -148,6 +148,15 @@ static int seal_folder(struct run *run, char sha256[static HASH_HEX_SIZE], struc
     return archive_seal(run->record.folder, run->archive, &description, sha256, failure);
 }
 
+/* What the engine will exit with, unless sealing or giving the nodes back fails. */
+static enum failure_kind expect_exit(const struct run *run) {
+    struct failure ending = {0};
+    if (run->record.failed)
+        return run->why.kind ? run->why.kind : FAILURE_SYSTEM;
+    run_judge_ending(run, &ending);
+    return ending.kind;
+}
+
 /* The last entry of the archive's journal: the end of this phase cannot be in it. */
 static void journal_sealing(struct run *run, uint64_t missing) {
     char sentence[FAILURE_PLACE_SIZE + FAILURE_TEXT_SIZE];
@@ -161,6 +170,7 @@ static void journal_sealing(struct run *run, uint64_t missing) {
     journal_string(run->record.journal, "error", sentence[0] ? sentence : NULL);
     journal_string(run->record.journal, "archive", file_base_name(run->archive));
     journal_integer(run->record.journal, "units_missing", (int64_t)missing);
+    journal_integer(run->record.journal, "exit_code", expect_exit(run));
     if (run->progress.settling.rule)
         journal_integer(run->record.journal, "rows_settled",
                         (int64_t)settling_count(&run->progress.settling));

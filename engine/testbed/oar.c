@@ -78,7 +78,7 @@ static const char *as_clock(double duration, char ret[static CLOCK_SIZE]) {
 }
 
 /* What a job is: oarsub's long options, which are the names of the API, too. */
-static void describe_job(const struct scheduler_resources *resources, const char *name,
+static void describe_job(const struct scheduler_resources *resources, const char *name, const char *output,
                          void (*take)(const char *option, const char *value, void *context), void *context) {
     char walltime[CLOCK_SIZE];
     as_clock(resources->walltime > 0 ? resources->walltime : 3600, walltime);
@@ -99,8 +99,8 @@ static void describe_job(const struct scheduler_resources *resources, const char
                    {"type", inner},
                    /* It begins where every node has a folder, and leaves no files. */
                    {"directory", "/"},
-                   {"stdout", "/dev/null"},
-                   {"stderr", "/dev/null"}};
+                   {"stdout", output ? output : "/dev/null"},
+                   {"stderr", output ? output : "/dev/null"}};
     for (size_t i = 0; i < sizeof options / sizeof *options; i++)
         if (options[i].value)
             take(options[i].option, options[i].value, context);
@@ -109,18 +109,22 @@ static void describe_job(const struct scheduler_resources *resources, const char
 }
 
 /* A reservation has a time of its own, and starts nothing. */
-static const char command[] = "sleep infinity";
+static const char *command_of(const struct scheduler_resources *resources, const char *command) {
+    return command ? command : resources->reservation ? NULL : "sleep infinity";
+}
 
 static void take_word(const char *option, const char *value, void *context) {
     scheduler_word(context, "--%s=%s", option, value);
 }
 
-static void submit(const struct scheduler_resources *resources, const char *name, struct bind_texts *words) {
+static void submit(const struct scheduler_resources *resources, const char *name, const char *command,
+                   const char *output, struct bind_texts *words) {
     scheduler_word(words, "oarsub");
-    describe_job(resources, name, take_word, words);
+    describe_job(resources, name, output, take_word, words);
     for (size_t i = 0; i < resources->options.count; i++)
         scheduler_word(words, "%s", resources->options.items[i]);
-    if (!resources->reservation)
+    command = command_of(resources, command);
+    if (command)
         scheduler_word(words, "%s", command);
 }
 
@@ -273,12 +277,13 @@ static void take_member(const char *option, const char *value, void *context) {
         json_add_string(list ? list : json_add_array(context, option), NULL, value);
 }
 
-static void submit_rest(const struct scheduler_resources *resources, const char *name,
-                        struct bind_texts *words) {
+static void submit_rest(const struct scheduler_resources *resources, const char *name, const char *command,
+                        const char *output, struct bind_texts *words) {
     cJSON *body = cJSON_CreateObject();
-    describe_job(resources, name, take_member, body);
+    describe_job(resources, name, output, take_member, body);
     json_add_string(body, "workdir", "/");
-    if (!resources->reservation)
+    command = command_of(resources, command);
+    if (command)
         json_add_string(body, "command", command);
     request(words, "POST", "/jobs.json", body);
 }
@@ -343,7 +348,7 @@ static void extend_rest(double duration, const char *id, struct bind_texts *word
         .key = "oar", .name = "OAR", .fields = fields, .field_count = sizeof fields / sizeof *fields,        \
         .expected = "oar: {cluster: dahu, nodes: 2, walltime: 20min}", .check = check, .submit = SUBMIT,     \
         .read_id = READ_ID, .query = QUERY, .read_job = READ_JOB, .cancel = CANCEL, .extend = EXTEND,        \
-        .launcher = "oarsh", .enter = enter,                                                                 \
+        .job_variable = "OAR_JOB_ID", .launcher = "oarsh", .enter = enter,                                   \
     }
 
 const struct scheduler scheduler_oar = OAR(submit, read_id, query, read_job, cancel, extend);

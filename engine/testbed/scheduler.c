@@ -289,18 +289,21 @@ static void free_testbed_pointer(struct testbed **testbed) {
     free_testbed(*testbed);
 }
 
-static int submit(struct testbed *testbed, struct failure *failure) {
+/* A job that runs LINE and prints into the file LOG; both NULL: it only waits. */
+static int submit(struct testbed *testbed, const char *line, const char *log, struct failure *failure) {
     const struct scheduler *scheduler = testbed->settings->scheduler;
     cleanup(bind_texts_clear) struct bind_texts words = {0};
     cleanup(text_clear) struct text output = {0};
     int r = scheduler->check ? scheduler->check(&testbed->settings->resources, failure) : 0;
     if (r < 0)
         return r;
-    scheduler->submit(&testbed->settings->resources, testbed->name, &words);
+    scheduler->submit(&testbed->settings->resources, testbed->name, line, log, &words);
     r = command(testbed, &words, &output, failure);
     if (r == 0 && !scheduler->read_id(output.bytes, testbed->job.id))
         r = failure_set(failure, -EBADMSG, "%s printed '%.*s', expected the number of a job", words.items[0],
                         (int)strcspn(output.bytes, "\n"), output.bytes);
+    if (r == 0)
+        report(testbed, "job %s of %s is submitted", testbed->job.id, scheduler->name);
     return r;
 }
 
@@ -344,12 +347,10 @@ int scheduler_reserve(const struct testbed_settings *settings, const struct test
         report(testbed, "job %s of %s is there already", testbed->job.id, settings->scheduler->name);
     } else {
         testbed->job.id[0] = '\0';
-        r = submit(testbed, failure);
+        r = submit(testbed, NULL, NULL, failure);
         /* What was refused is no job's; of one that was given up on nobody knows. */
         testbed->is_submitted = r == 0;
-        if (r == 0)
-            report(testbed, "job %s of %s is submitted", testbed->job.id, settings->scheduler->name);
-        else if (r == -EREMOTEIO || r == -ENOENT || r == -EPERM || failure->kind == FAILURE_INPUT)
+        if (r == -EREMOTEIO || r == -ENOENT || r == -EPERM || failure->kind == FAILURE_INPUT)
             return r;
     }
     *ret = take_pointer(testbed);
@@ -358,6 +359,50 @@ int scheduler_reserve(const struct testbed_settings *settings, const struct test
 
 const char *scheduler_id(const struct testbed *testbed) {
     return testbed->job.id;
+}
+
+/* ---- A job with the engine in it -------------------------------------------------------------------------
+ */
+
+/* The line passes shells that are not ours, OAR's several of them: it has nothing that any would change. */
+static int join_line(const char *const *words, struct text *line, struct failure *failure) {
+    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./=:,+@%";
+    for (size_t i = 0; words[i]; i++) {
+        if (!words[i][0] || words[i][strspn(words[i], plain)])
+            return failure_set_kind(failure, FAILURE_INPUT, -EINVAL,
+                                    "'%s' cannot be part of a job's command, expected letters, digits and "
+                                    "'-_./=:,+@%%' alone",
+                                    words[i]);
+        text_printf(line, "%s%s", i ? " " : "", words[i]);
+    }
+    return 0;
+}
+
+int scheduler_submit(const struct testbed_settings *settings, const struct testbed_request *request,
+                     const char *const *command, const char *output, struct failure *failure) {
+    cleanup(free_testbed_pointer) struct testbed *testbed = NULL;
+    cleanup(text_clear) struct text line;
+    text_init(&line, 64 << 10);
+    if (settings->resources.login)
+        return failure_set_kind(failure, FAILURE_INPUT, -EINVAL,
+                                "an engine in the job needs a folder of runs that it shares with this "
+                                "machine; expected no 'login', and assay to be called there");
+    int r = join_line(command, &line, failure);
+    if (r == 0)
+        r = open_testbed(settings, request, &testbed, failure);
+    if (r == 0)
+        r = ask_patiently(testbed, "", patience_ns, &testbed->job, failure);
+    if (r == 0 && is_held(&testbed->job))
+        r = failure_set_kind(failure, FAILURE_INPUT, -EEXIST,
+                             "job %s of %s is there already, which 'assay release' deletes", testbed->job.id,
+                             settings->scheduler->name);
+    return r < 0 ? r : submit(testbed, line.bytes, output, failure);
+}
+
+/* Its end is the job's, and it has more to do than this. */
+static bool is_within(const struct testbed *testbed, const struct scheduler_job *job) {
+    const char *id = getenv(testbed->settings->scheduler->job_variable);
+    return id && strcmp(id, job->id) == 0;
 }
 
 /* ---- Waiting ---------------------------------------------------------------------------------------------
@@ -569,7 +614,7 @@ static int delete_job(struct testbed *testbed, struct scheduler_job *ret, struct
     cleanup(text_clear) struct text output = {0};
     struct scheduler_job job = {0};
     int r = ask_patiently(testbed, "", release_patience_ns, ret, failure);
-    if (r < 0 || ret->state <= SCHEDULER_JOB_OVER)
+    if (r < 0 || ret->state <= SCHEDULER_JOB_OVER || is_within(testbed, ret))
         return r;
     testbed->settings->scheduler->cancel(ret->id, testbed->name, &words);
     r = command(testbed, &words, &output, failure);

@@ -65,7 +65,9 @@ struct scheduler {
     const char *expected; /* an example of its mapping, for messages */
     /* Just before a job is submitted: refuses what no job can be made of any more. NULL: nothing. */
     int (*check)(const struct scheduler_resources *resources, struct failure *failure);
-    void (*submit)(const struct scheduler_resources *resources, const char *name, struct bind_texts *words);
+    /* The job runs COMMAND, a line for a shell, and prints into the file OUTPUT; NULL: it only waits. */
+    void (*submit)(const struct scheduler_resources *resources, const char *name, const char *command,
+                   const char *output, struct bind_texts *words);
     /* The job's number from what submitting printed; false: there is none. */
     bool (*read_id)(const char *output, char id[static SCHEDULER_ID_SIZE]);
     /* Asks for the job ID, or, where that is "", for this user's, NAME among them. */
@@ -77,7 +79,8 @@ struct scheduler {
     void (*cancel)(const char *id, const char *name, struct bind_texts *words);
     /* Asks for more time for a job that runs; how much of it is granted is seen in its end. NULL: no such. */
     void (*extend)(double duration, const char *id, struct bind_texts *words);
-    const char *launcher; /* its own program that leads to nodes: "srun" */
+    const char *job_variable; /* of the environment: the number of the job that a process runs in */
+    const char *launcher;     /* its own program that leads to nodes: "srun" */
     /* Of that launcher: what leads into the job from outside of it, to start an agent or to attach to it.
      * WORDS is changed in place. */
     void (*enter)(const struct scheduler_resources *resources, const char *id, bool is_start,
@@ -111,6 +114,8 @@ int scheduler_release(struct testbed *testbed, struct failure *failure);
 void scheduler_leave(struct testbed *testbed);
 int scheduler_reclaim(const struct testbed_settings *settings, const struct testbed_request *request,
                       struct failure *failure);
+int scheduler_submit(const struct testbed_settings *settings, const struct testbed_request *request,
+                     const char *const *command, const char *output, struct failure *failure);
 
 #define SCHEDULER_BACKEND(NAME, SUMMARY, BIND)                                                               \
     {                                                                                                        \
@@ -121,6 +126,7 @@ int scheduler_reclaim(const struct testbed_settings *settings, const struct test
         .node_count = scheduler_node_count, .node_name = scheduler_node_name, .connect = scheduler_connect,  \
         .policy = scheduler_policy, .agent = scheduler_agent, .deadline = scheduler_deadline,                \
         .release = scheduler_release, .leave = scheduler_leave, .reclaim = scheduler_reclaim,                \
+        .submit = scheduler_submit,                                                                          \
     }
 
 #endif

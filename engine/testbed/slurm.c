@@ -67,9 +67,10 @@ static const struct bind_field fields[] = {
     {RANGED("at-most-wait", BIND_QUANTITY, at_most_wait, 1, WALLTIME_MAX), .dimension = UNIT_TIME},
 };
 
-/* The job itself does nothing: what it has is used from outside, or by steps. One that is requeued would
- * begin again, on other nodes, behind the engine's back. */
-static void submit(const struct scheduler_resources *resources, const char *name, struct bind_texts *words) {
+/* A job without a command does nothing: what it has is used from outside, or by steps. One that is requeued
+ * would begin again, on other nodes, behind the engine's back. */
+static void submit(const struct scheduler_resources *resources, const char *name, const char *command,
+                   const char *output, struct bind_texts *words) {
     long seconds = lround(ceil(resources->walltime));
     scheduler_word(words, "sbatch");
     scheduler_word(words, "--parsable");
@@ -79,7 +80,9 @@ static void submit(const struct scheduler_resources *resources, const char *name
     scheduler_word(words, "--exclusive");
     scheduler_word(words, "--no-requeue");
     scheduler_word(words, "--chdir=/"); /* which every node has */
-    scheduler_word(words, "--output=/dev/null");
+    scheduler_word(words, "--output=%s", output ? output : "/dev/null");
+    if (output)
+        scheduler_word(words, "--open-mode=append"); /* of an earlier part, too */
     if (resources->queue)
         scheduler_word(words, "--partition=%s", resources->queue);
     if (resources->account)
@@ -90,7 +93,10 @@ static void submit(const struct scheduler_resources *resources, const char *name
         scheduler_word(words, "--reservation=%s", resources->reservation);
     for (size_t i = 0; i < resources->options.count; i++)
         scheduler_word(words, "%s", resources->options.items[i]);
-    scheduler_word(words, "--wrap=exec sleep %ld", seconds + 60);
+    if (command)
+        scheduler_word(words, "--wrap=exec %s", command);
+    else
+        scheduler_word(words, "--wrap=exec sleep %ld", seconds + 60);
 }
 
 /* "123", or "123;cluster", on a line of its own: a login shell may print others. */
@@ -288,6 +294,7 @@ const struct scheduler scheduler_slurm = {
     .query = query,
     .read_job = read_job,
     .cancel = cancel,
+    .job_variable = "SLURM_JOB_ID",
     .launcher = "srun",
     .enter = enter,
     .asks = asks,

@@ -46,9 +46,29 @@ size_t testbed_spare_nodes(const struct testbed_choice *choice) {
     return choice->backend->spare_nodes ? choice->backend->spare_nodes(choice->settings) : 0;
 }
 
+/* One of a list, where there is one; nodes from the command line stand for all of it. */
+static int choose(struct testbed_written *written, struct testbed_choice *choice, struct failure *failure) {
+    enum { TESTBEDS_MAX = 64 };
+    const struct document_node *node = written->node;
+    if (!node || node->kind != DOCUMENT_SEQUENCE)
+        return 0;
+    if (node->count <= written->choice || node->count > TESTBEDS_MAX)
+        return bind_refuse(written->document, node, failure, "there are %zu testbeds, expected 1 to %d",
+                           node->count, TESTBEDS_MAX);
+    written->node = written->node_count > 0 ? NULL : node->items[written->choice];
+    if (node->count > 1 && written->node)
+        *choice = (struct testbed_choice){.number = written->choice + 1, .count = node->count};
+    return 0;
+}
+
 int testbed_bind(const struct testbed_written *written, struct testbed_choice *ret, struct failure *failure) {
     struct testbed_written own = *written;
-    const struct document_node *node = written->node;
+    struct testbed_choice choice = {0};
+    int r = choose(&own, &choice, failure);
+    if (r < 0)
+        return r;
+    written = &own;
+    const struct document_node *node = own.node;
     const struct testbed_backend *backend = &testbed_local;
     if (node && node->kind == DOCUMENT_MAPPING) {
         backend = find_in_mapping(node);
@@ -79,12 +99,11 @@ int testbed_bind(const struct testbed_written *written, struct testbed_choice *r
             "--spares are for nodes that are reached by ssh, and the testbed is '%s'; expected "
             "'hosts', or --nodes",
             backend->name);
-    struct testbed_settings *settings = NULL;
-    int r = backend->bind(&own, &settings, failure);
-    if (r < 0)
-        return r;
-    *ret = (struct testbed_choice){.backend = backend, .settings = settings};
-    return 0;
+    choice.backend = backend;
+    r = backend->bind(&own, &choice.settings, failure);
+    if (r == 0)
+        *ret = choice;
+    return r;
 }
 
 void testbed_choice_clear(struct testbed_choice *choice) {

@@ -33,6 +33,7 @@ struct testbed_written {
     const struct document *document;
     const struct document_node *node; /* the value of `testbed:`; NULL: nothing */
     const char *folder;               /* that paths are relative to */
+    size_t choice; /* which item counts where the document has a list of testbeds, from 0 */
     /* Lists of nodes from the command line, or @FILE; they stand for those of the document. */
     const char *const *nodes;
     size_t node_count;
@@ -127,20 +128,26 @@ struct testbed_backend {
      * there is nothing. NULL: it reserves nothing. */
     int (*reclaim)(const struct testbed_settings *settings, const struct testbed_request *request,
                    struct failure *failure);
+    /* Asks for the nodes with an engine in them: the job that is submitted runs COMMAND, ended by NULL, on
+     * its first node, and what that prints goes to the file OUTPUT. COMMAND then reserves, and finds the job
+     * that it is in. NULL: there is no job that an engine could be in. */
+    int (*submit)(const struct testbed_settings *settings, const struct testbed_request *request,
+                  const char *const *command, const char *output, struct failure *failure);
 };
 
 /* What a campaign chose. Borrows nothing from what was written. */
 struct testbed_choice {
     const struct testbed_backend *backend;
     struct testbed_settings *settings; /* the backend's own; may be NULL */
+    size_t number, count;              /* of a list of testbeds: which, from 1, of so many; else both are 0 */
 };
 
 /* How many spares the choice has. */
 size_t testbed_spare_nodes(const struct testbed_choice *choice);
 
-/* Nothing written is `local`. Nodes from the command line make it `hosts`, whatever is written; the other
- * keys of a mapping for `hosts` then still count. What is unknown is refused with its place, and the nearest
- * is named. */
+/* Nothing written is `local`; of a list of testbeds it is the one that WRITTEN chooses. Nodes from the
+ * command line make it `hosts`, whatever is written; the other keys of a mapping for `hosts` then still
+ * count. What is unknown is refused with its place, and the nearest is named. */
 int testbed_bind(const struct testbed_written *written, struct testbed_choice *ret, struct failure *failure);
 void testbed_choice_clear(struct testbed_choice *choice);
 

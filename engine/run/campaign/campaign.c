@@ -67,6 +67,26 @@ static int set_options(struct campaign *campaign, const struct campaign_override
     return 0;
 }
 
+/* A file or folder that an option names becomes the name that the copy has in a run's folder and in the
+ * working folder. The option of a resolved campaign has that name, which leads to the run's own copy. */
+static int take_input(struct campaign *campaign, const char *name, struct failure *failure) {
+    struct experiment *experiment = campaign->experiment;
+    const char *value = experiment_option_value(experiment, name);
+    if (!value)
+        return failure_input(failure, experiment->file, 0, 0,
+                             "'inputs' names '%s', expected the name of an option", name);
+    cleanup_free char *path = value[0] == '/' ? xstrdup(value) : file_join(campaign->folder, value);
+    cleanup_free char *real = realpath(path, NULL);
+    if (!real)
+        return failure_input(failure, campaign->document->file, 0, 0,
+                             "option '%s': cannot open '%s': %s; expected a file or a folder", name, path,
+                             strerror(errno));
+    cleanup_free char *inside = file_is_folder(real) ? xformat("inputs/%s", name)
+                                                     : xformat("inputs/%s/%s", name, file_base_name(real));
+    bind_texts_add(&experiment->input_paths, real);
+    return experiment_set_option(experiment, name, inside, "inputs", 0, 0, failure);
+}
+
 /* What the campaign says of software takes the place of what the experiment does. */
 static int replace_software(struct campaign *campaign, struct failure *failure) {
     struct experiment *experiment = campaign->experiment;
@@ -117,6 +137,7 @@ static int bind(struct campaign *campaign, const struct installation *installati
     int r = settings_bind(campaign,
                           &(struct testbed_written){.nodes = overrides->nodes,
                                                     .node_count = overrides->node_count,
+                                                    .choice = overrides->testbed,
                                                     .spares = overrides->spares,
                                                     .spare_count = overrides->spare_count},
                           failure);
@@ -134,6 +155,8 @@ static int bind(struct campaign *campaign, const struct installation *installati
     r = experiment_check_source(experiment, failure);
     if (r == 0)
         r = set_options(campaign, overrides, failure);
+    for (size_t i = 0; r == 0 && i < experiment->inputs.count; i++)
+        r = take_input(campaign, experiment->inputs.items[i], failure);
     if (r == 0)
         r = experiment_resolve(experiment, failure);
     if (r < 0)
@@ -142,6 +165,10 @@ static int bind(struct campaign *campaign, const struct installation *installati
         experiment_add_package(experiment, warm_up_load_names[campaign->warm_up.load]);
     if (!campaign->name)
         campaign->name = xstrdup(experiment->name);
+    if (campaign->testbed.count > 0) { /* a run of its own on each */
+        cleanup_free char *name = campaign->name;
+        campaign->name = xformat("%s-%zu", name, campaign->testbed.number);
+    }
     return bind_design(campaign, overrides, failure);
 }
 

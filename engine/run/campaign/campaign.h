@@ -4,9 +4,8 @@
  *
  *     experiment: dgemm            # a name, a path, or a mapping: an experiment written in place
  *     name: quickstart             # default: the experiment's name
- *     testbed: local               # or a mapping: engine/testbed/host-settings.h has its keys
- *     options: {blas: openblas}
- *     modules: [gcc/12]            # settings.h; spack, container and prefix too
+ *     testbed: local               # or a mapping: engine/testbed/host-settings.h has its keys; or a list of
+ * these options: {blas: openblas} modules: [gcc/12]            # settings.h; spack, container and prefix too
  *     controls: {turbo: off, frequency: base}   # settings.h has these
  *     probes: 1 s
  *     warm-up: steady
@@ -69,6 +68,7 @@ struct campaign_overrides {
     size_t node_count;
     const char *const *spares; /* likewise, for the testbed's spares: a node that is lost is replaced */
     size_t spare_count;
+    size_t testbed; /* which one of a list of testbeds, from 0 */
     const char
         *written; /* the file that a user wrote, of a run's resolved campaign that is run again; or NULL */
 };

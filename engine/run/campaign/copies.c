@@ -55,6 +55,22 @@ static int copy_recorded_source(const struct experiment_source *source, const ch
     return r;
 }
 
+/* Each below the name of its option, as it is: an input may be an archive. */
+static int copy_inputs(const struct experiment *experiment, const char *folder, struct failure *failure) {
+    int r = 0;
+    for (size_t i = 0; r == 0 && i < experiment->input_paths.count; i++) {
+        cleanup(source_files_clear) struct source_files files = SOURCE_FILES_NONE;
+        cleanup_free char *name = xformat(RUN_INPUTS_FOLDER "/%s", experiment->inputs.items[i]),
+                          *copy = file_join(folder, name);
+        r = local_tree_read(&files.tree, experiment->input_paths.items[i], NULL, failure);
+        if (r == 0)
+            r = file_make_folders(copy, failure);
+        if (r == 0)
+            r = source_files_copy(&files, copy, name, failure);
+    }
+    return r;
+}
+
 int copies_make(const struct experiment *experiment, const char *folder, const char *runs,
                 struct text *experiment_words, struct text *source_words, struct failure *failure) {
     const struct experiment_source *source = &experiment->source;
@@ -63,5 +79,5 @@ int copies_make(const struct experiment *experiment, const char *folder, const c
         r = copy_recorded_source(source, folder, source_words, failure);
     else if (r == 0 && source->folder)
         r = pack_source(source, folder, runs, source_words, failure);
-    return r;
+    return r < 0 ? r : copy_inputs(experiment, folder, failure);
 }

@@ -78,6 +78,7 @@ static const struct bind_field fields[] = {
     {BIND_ROW("packages", BIND_TEXTS, experiment, packages), .expect = package_expectation},
     {BIND_ROW(NULL, BIND_MAPPING, experiment, software), BIND_FIELDS(software_fields)},
     {BIND_ROW("source", BIND_MAPPING, experiment, source), BIND_FIELDS(source_fields)},
+    {BIND_ROW("inputs", BIND_TEXTS, experiment, inputs)},
     {LATER("setup")},
     {LATER("run"), .required = true},
     {LATER("teardown")},
@@ -432,6 +433,7 @@ void experiment_free(struct experiment *experiment) {
         bind_clear(model_fields, MODEL_FIELD_COUNT, experiment->model);
     free(experiment->model);
     free(experiment->placement_text);
+    bind_texts_clear(&experiment->input_paths);
     bind_clear(fields, FIELD_COUNT, experiment);
     free(experiment->folder);
     document_free(experiment->document);

@@ -109,6 +109,8 @@ struct experiment {
     struct bind_texts packages; /* of Debian, needed on a node */
     struct software_settings software;
     struct experiment_source source;
+    struct bind_texts inputs;      /* options that name files or folders of which a run takes copies */
+    struct bind_texts input_paths; /* where these are, absolute, one each; known once the options are set */
     struct experiment_command *setup, *teardown;
     size_t setup_count, teardown_count;
     struct experiment_command run;

@@ -21,7 +21,7 @@ static int is_shown(const struct dirent *entry) {
 static bool is_unfinished(const char *path) {
     cleanup(run_status_cleanup) struct run_status *status = NULL;
     return run_status_read(path, &status, NULL) == 0 && status->journal_bytes > 0 &&
-           status->condition != RUN_IS_COMPLETED && status->condition != RUN_IS_RUNNING;
+           status->condition != RUN_IS_COMPLETED && !run_status_is_under_way(status);
 }
 
 enum inputs_match unfinished_find(const char *folder, const struct campaign *campaign,

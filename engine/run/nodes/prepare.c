@@ -260,6 +260,11 @@ static int prepare_files(struct node_set *set, struct failure *failure) {
         r = prepare_local_source(set, failure);
     else
         r = make_work_folders(set, failure);
+    if (r == 0 && experiment->inputs.count > 0) {
+        cleanup_free char *inputs = record_path(set->record, RUN_INPUTS_FOLDER);
+        r = put(set, &(struct node_put){.local = inputs, .remote = RUN_WORK_FOLDER "/" RUN_INPUTS_FOLDER},
+                failure);
+    }
     /* A source is left as it came: the experiment's own files lie beside it. */
     if (r < 0 || !experiment->folder)
         return r;

@@ -228,8 +228,9 @@ static void take_start(struct run_history *history, const struct journal_entry *
     history->phase[0] = history->sealed_as[0] = history->archive[0] = history->error[0] =
         history->outcome[0] = history->reservation[0] = '\0';
     memset(history->phases, 0, sizeof history->phases);
-    history->units_missing = 0;
+    history->units_missing = history->exit_code = 0;
     history->rows_settled = -1;
+    history->submitted = false;
     history->deadline_ns = history->block = 0;
     history->measuring = history->held.is_kept = false;
     history->first_commit = SIZE_MAX;
@@ -331,6 +332,10 @@ static void take_sealing(struct run_history *history, const struct journal_entry
     memcpy(last_part(history)->status, history->sealed_as, sizeof history->sealed_as);
 }
 
+static void take_submission(struct run_history *history, const struct journal_entry *entry) {
+    history->submitted = journal_entry_is(entry, "engine-submitted");
+}
+
 /* ---- The journal ------------------------------------------------------------------------------- */
 
 /* Members that are kept as they are; of integers, those that are not negative. */
@@ -362,6 +367,8 @@ static const struct {
     {"sealing", "archive", TEXT(archive)},
     {"sealing", "units_missing", COUNT(units_missing)},
     {"sealing", "rows_settled", COUNT(rows_settled)},
+    {"sealing", "exit_code", COUNT(exit_code)},
+    {"engine-submitted", "sentence", TEXT(reservation)},
 };
 
 /* What else the events mean, after that. */
@@ -393,6 +400,8 @@ static const struct {
     {"reservation-kept", take_keeping},
     {"reservation-over", drop_reservation},
     {"reservation-released", drop_reservation},
+    {"engine-submitted", take_submission},
+    {"engine-withdrawn", take_submission},
 };
 
 static void take_members(struct run_history *history, const struct journal_entry *entry) {

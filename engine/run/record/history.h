@@ -135,6 +135,8 @@ struct run_history {
     char archive[256];  /* the file name of its archive; "": not known */
     char outcome[FAILURE_PLACE_SIZE + FAILURE_TEXT_SIZE]; /* why it is not completed; "": it is */
     int64_t units_missing, rows_settled; /* when it was sealed; of the latter, -1: no row could be */
+    int64_t exit_code;                   /* likewise: that of the engine (enum failure_kind) */
+    bool submitted;                      /* since then an engine was put into a job, and has not begun yet */
     struct run_history_phase phases[RUN_PHASES];
     int64_t deadline_ns;                 /* wall; 0: it has none */
     char reservation[FAILURE_TEXT_SIZE]; /* what was last heard of it while it was waited for; "": nothing */

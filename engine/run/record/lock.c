@@ -5,6 +5,7 @@
 #include "engine/foundation/memory.h"
 #include "engine/foundation/number.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -12,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/pidfd.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -141,5 +143,54 @@ int run_lock_look(const char *folder, struct run_lock_owner *ret, struct failure
         owner.held = r == 0 ? lock.l_type != F_UNLCK : cannot_lock(-r) && may_live(&owner);
     }
     *ret = owner;
+    return 0;
+}
+
+/* ---- Its owner ---------------------------------------------------------------------------------- */
+
+static void close_folder(DIR **folder) {
+    if (*folder)
+        closedir(*folder);
+}
+
+/* Does the process have the file open? */
+static bool has_open(int64_t pid, const struct stat *file) {
+    cleanup_free char *path = xformat("/proc/%" PRId64 "/fd", pid);
+    cleanup(close_folder) DIR *folder = opendir(path);
+    const struct dirent *entry;
+    struct stat status;
+    while (folder && (entry = readdir(folder)))
+        if (fstatat(dirfd(folder), entry->d_name, &status, 0) == 0 && status.st_dev == file->st_dev &&
+            status.st_ino == file->st_ino)
+            return true;
+    return false;
+}
+
+int run_lock_signal(const char *folder, int signal_number, struct run_lock_owner *ret,
+                    struct failure *failure) {
+    cleanup_free char *path = xformat("%s/.lock", folder);
+    char host[RUN_LOCK_HOST_SIZE];
+    struct stat file;
+    int r = run_lock_look(folder, ret, failure);
+    if (r < 0)
+        return r;
+    if (!ret->held || !ret->known)
+        return failure_set_kind(failure, FAILURE_INPUT, -ESRCH, "no process works on the run '%s'", folder);
+    own_host(host);
+    if (strcmp(host, ret->host) != 0)
+        return failure_set_kind(failure, FAILURE_INPUT, -EREMOTE,
+                                "process %" PRId64 " on host %s works on the run '%s'; expected 'assay stop' "
+                                "to be called there",
+                                ret->pid, ret->host, folder);
+    /* The descriptor first: what it is about stays one process, and that is looked at then. */
+    cleanup_close int process = pidfd_open((pid_t)ret->pid, 0);
+    if (process < 0 || stat(path, &file) < 0 || !has_open(ret->pid, &file))
+        return failure_set_kind(failure, FAILURE_INPUT, -ESRCH,
+                                "the process that works on the run '%s' is not to be seen from here: '%s' "
+                                "names %" PRId64 ", which has not opened it",
+                                folder, path, ret->pid);
+    if (pidfd_send_signal(process, signal_number, NULL, 0) < 0)
+        return failure_set(failure, -errno, "cannot signal process %" PRId64 ": %s", ret->pid,
+                           strerror(errno));
     return 0;
 }

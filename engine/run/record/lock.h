@@ -36,4 +36,10 @@ struct run_lock_owner {
 /* Looks and changes nothing. A folder without a lock is not held. */
 int run_lock_look(const char *folder, struct run_lock_owner *ret, struct failure *failure);
 
+/* Sends SIGNAL_NUMBER to the process that works on the run: one of this host that has the lock's file open
+ * and is named in it, so that a number which another process has by now is never meant. FAILURE_INPUT,
+ * -ESRCH: nobody works on it; -EREMOTE: somebody does, on another host. */
+int run_lock_signal(const char *folder, int signal_number, struct run_lock_owner *ret,
+                    struct failure *failure);
+
 #endif

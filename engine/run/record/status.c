@@ -16,13 +16,17 @@
 #include <unistd.h>
 
 static const char *const condition_names[RUN_CONDITIONS] = {
-    [RUN_IS_RUNNING] = "running",         [RUN_IS_STOPPED] = "stopped", [RUN_IS_RESERVED] = "reserved",
-    [RUN_IS_COMPLETED] = "completed",     [RUN_IS_FAILED] = "failed",   [RUN_IS_PARTIAL] = "partial",
-    [RUN_IS_INTERRUPTED] = "interrupted", [RUN_IS_UNKNOWN] = "unknown",
+    [RUN_IS_RUNNING] = "running",   [RUN_IS_QUEUED] = "queued",           [RUN_IS_STOPPED] = "stopped",
+    [RUN_IS_RESERVED] = "reserved", [RUN_IS_COMPLETED] = "completed",     [RUN_IS_FAILED] = "failed",
+    [RUN_IS_PARTIAL] = "partial",   [RUN_IS_INTERRUPTED] = "interrupted", [RUN_IS_UNKNOWN] = "unknown",
 };
 
 const char *run_condition_name(enum run_condition condition) {
     return condition_names[condition];
+}
+
+bool run_status_is_under_way(const struct run_status *status) {
+    return status->condition == RUN_IS_RUNNING || status->condition == RUN_IS_QUEUED;
 }
 
 /* What a `sealing` entry or run.json says. */
@@ -156,6 +160,8 @@ static void advise(struct run_status *status) {
     const char *next = NULL;
     if (status->condition == RUN_IS_RUNNING)
         next = "nothing: it is running";
+    else if (status->condition == RUN_IS_QUEUED)
+        next = "nothing: it begins when its job does; `assay release` deletes the job";
     else if (status->condition == RUN_IS_COMPLETED || (whole && status->archive))
         next = "nothing: what it measured is sealed";
     else if (!status->folder)
@@ -253,6 +259,8 @@ static void take_rest(struct run_status *status) {
         status->condition = RUN_IS_RUNNING;
         status->block = (uint64_t)history->block;
         status->journal_torn_bytes = 0; /* its last line is being written */
+    } else if (history->submitted) {
+        status->condition = RUN_IS_QUEUED;
     }
     if (status->condition == RUN_IS_STOPPED && history->sealed_as[0] && status->archive) {
         status->condition = condition_called(history->sealed_as);

@@ -22,6 +22,7 @@
 
 enum run_condition {
     RUN_IS_RUNNING,  /* somebody holds its lock */
+    RUN_IS_QUEUED,   /* its engine waits in a job, as far as the journal knows */
     RUN_IS_STOPPED,  /* it died before it was sealed */
     RUN_IS_RESERVED, /* its nodes are reserved, and nothing is measured on them yet */
     RUN_IS_COMPLETED,
@@ -83,6 +84,9 @@ int run_status_read(const char *path, struct run_status **ret, struct failure *f
 int run_status_read_archive(const char *path, struct run_status **ret, struct failure *failure);
 void run_status_free(struct run_status *status); /* NULL is fine */
 void run_status_cleanup(struct run_status **status);
+
+/* Will it change without anybody's doing: does it run, or wait in a queue? */
+bool run_status_is_under_way(const struct run_status *status);
 
 /* Does FOLDER look like a run's: is there a journal in it? */
 bool run_status_is_run(const char *folder);

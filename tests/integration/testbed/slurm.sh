@@ -4,9 +4,10 @@
 . "$ASSAY_SOURCE/tests/test-bed/test-bed.sh"
 . "$ASSAY_SOURCE/tests/integration/slurm-bed.sh"
 . "$ASSAY_SOURCE/tests/faults/killed-runs.sh"
-bed up 4 || plan_skip "no test bed"
+shared=$(mktemp -d "$(pwd)/assay-shared.XXXXXX") # beside the nodes' own /tmp: as a cluster's file system
+bed up 4 --share "$shared" || plan_skip "no test bed"
 bed can nodes || plan_skip "nodes of their own need root"
-cleanup() { [ -z "${SLURM:-}" ] || slurm_down; }
+cleanup() { [ -z "${SLURM:-}" ] || slurm_down; rm -rf "$shared"; }
 slurm_up || plan_skip "no Slurm"
 cd "$scratch" || exit
 export ASSAY_PATH=$scratch
@@ -210,6 +211,47 @@ is "... and it is gone" "$(jobs | grep -c assay-)" 0
 check "again, there is none" release_it
 check "which it says" grep -q "Slurm has no job 'assay-.*' that waits or runs" "$scratch/released"
 bed run scancel --name=other
+
+# ---- the engine in the job
+tick_campaign "$scratch/within" 40 0 "{slurm: {nodes: 2, walltime: 10min, partition: test}, launcher: srun}"
+state_of() { bed run scontrol show job "$(bed run squeue -h --states=all -o '%i %j' | sort -n | tail -1 | cut -d' ' -f1)" | sed -n 's/ *JobState=\([A-Z]*\).*/\1/p'; }
+begin_within() { there "$@" --detach=job >"$scratch/began"; run=$(cat "$scratch/began"); }
+check "a job with the engine in it is submitted" begin_within run within.yaml -o "$shared"
+check "it measures" there attach "$run"
+is "each unit on each node" "$(lines "$run.zip")" 80
+check "... and says there what it did" grep -qx "run folder: $run" "$run.out"
+check "... the job that it is in was its reservation" grep -q "job [0-9]* of Slurm is there already" "$run/logs/engine.log"
+check "... and ended with it, by itself" eventually no_jobs
+is "... in good order" "$(state_of)" COMPLETED
+bed run sbatch -Q --nodes=4 --exclusive --output=/dev/null --job-name=other --wrap='exec sleep 600'
+check "one waits in the queue" begin_within run within.yaml -o "$shared"
+check "which status says" sh -c '"$0" status "$1" | grep -q "^status  *queued$"' "$ASSAY" "$run"
+check "... and list" sh -c '"$0" list "$1" | grep -q " queued .*waits for its job"' "$ASSAY" "$shared"
+refuse "it has not begun, and cannot be stopped" 2 "has not begun: its engine waits in job assay-" there stop "$run"
+refuse "it is not submitted twice" 2 "is there already, which 'assay release' deletes" there resume "$run" --detach=job
+check "it is taken out of the queue" there release "$run"
+is "... and is gone" "$(jobs | grep -c assay-)" 0
+check "... which status knows" sh -c '"$0" status "$1" | grep -q "^status  *stopped"' "$ASSAY" "$run"
+check "it is put there again" begin_within resume "$run"
+bed run scancel --name=other
+check "... and measures when its job begins" there attach "$run"
+is "... everything" "$(lines "$run.zip")" 80
+slow touch
+check "a job's engine measures" begin_within run within.yaml -o "$shared"
+check "... units" eventually grep -qs '"event":"results"' "$run/journal.jsonl"
+refuse "stop is for engines of the same machine" 2 'on host node[1-4] works on the run' there stop "$run"
+bed run scancel --full --signal=KILL "$(bed run squeue -h -o '%i %j' | sed -n 's/ assay-.*//p')"
+refuse "attach ends when the engine's node is lost" 1 "the engine of '$run' ended before the run was sealed" there attach "$run"
+check "... and the job with it" eventually no_jobs
+slow rm -f
+check "what is left is resumed" there resume "$run"
+is "... everything is measured" "$(lines "$(ls "$run"*.zip | tail -1)")" 80
+left=$(ls "$shared")
+tick_campaign "$scratch/nowhere" 4 0 "{slurm: {nodes: 1, walltime: 10min, partition: nowhere}, $ssh}"
+refuse "a job that is refused leaves no run" 1 'invalid partition' there run nowhere.yaml -o "$shared" --detach=job
+is "... nor anything else" "$(ls "$shared")" "$left"
+refuse "the login node's path is not a node's" 2 "expected no 'login'" there run login.yaml -o "$shared" --detach=job
+refuse "a path that a shell could change" 2 "cannot be part of a job's command" there run within.yaml -o "$shared/a b" --detach=job
 
 # ---- what is refused before anything is asked for
 tick_campaign "$scratch/controls" 4 0 "{slurm: {nodes: 1, walltime: 10min}, launcher: srun}" 'controls: {turbo: off}'

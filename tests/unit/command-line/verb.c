@@ -7,11 +7,9 @@
 #include "tests/test.h"
 
 static const struct verb_option options[] = {
-    {"--output", 'o', "FILE", "Where to write.", false},
-    {"--json", 'j', NULL, "JSON.", false},
-    {"--quiet", 'q', NULL, "Say less.", false},
-    {"--terms", 0, "TERM", "A term.", true},
-    {0},
+    {"--output", 'o', "FILE", "Where to write.", false}, {"--json", 'j', NULL, "JSON.", false},
+    {"--quiet", 'q', NULL, "Say less.", false},          {"--terms", 0, "TERM", "A term.", true},
+    {"--aside", 0, "[=WHERE]", "Elsewhere.", false},     {0},
 };
 
 static const struct verb fit = {
@@ -136,6 +134,24 @@ TEST(text_keeps_the_width) {
             if (line[0] != ' ' || strncmp(line, "      ", 6) == 0)
                 assert_true(strcspn(line, "\n") <= width);
     }
+}
+
+/* What follows a switch that may have a value is its value only after "=". */
+TEST(values_that_may_be_left_out) {
+    static const struct {
+        const char *words[2], *value;
+    } cases[] = {{{"--aside", "in"}, NULL}, {{"--aside=job", "in"}, "job"}, {{"--aside=", "in"}, ""}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        cleanup(verb_arguments_clear) struct verb_arguments arguments = {0};
+        struct failure failure = {0};
+        assert_int_equal(parse(cases[i].words, 2, &arguments, &failure), 0);
+        assert_true(verb_switch(&arguments, "--aside"));
+        assert_int_equal(arguments.operand_count, 1);
+        const char *value = verb_value(&arguments, "--aside");
+        assert_true(cases[i].value ? value && strcmp(value, cases[i].value) == 0 : !value);
+    }
+    cleanup_free char *page = manual_roff(&fit);
+    assert_non_null(strstr(page, "\\fB\\-\\-aside\\fR\\fI[=WHERE]\\fR\n"));
 }
 
 TEST(roff_is_escaped) {

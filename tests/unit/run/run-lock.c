@@ -193,4 +193,47 @@ TEST(without_locks_the_text_counts) {
     unlink(path);
 }
 
+/* ---- Signals ----------------------------------------------------------------------------------- */
+
+static volatile sig_atomic_t signalled;
+
+static void on_signal(int number) {
+    signalled = number;
+}
+
+/* In the file that is locked; closing it leaves that lock. */
+static void name_owner(const char *host, int pid) {
+    FILE *file = fopen(path, "w");
+    fprintf(file, "%s %d 2026-11-20T10:02:03.123+00:00\n", host, pid);
+    fclose(file);
+}
+
+/* Only who has the lock is signalled: not who has its number, not one of another host, nobody who is gone. */
+TEST(its_owner_is_signalled) {
+    struct failure failure = {0};
+    struct run_lock *lock = NULL;
+    struct run_lock_owner owner;
+    char host[256] = "";
+    gethostname(host, sizeof host - 1);
+    signal(SIGUSR1, on_signal);
+    unlink(path);
+    assert_int_equal(run_lock_signal(folder, SIGUSR1, &owner, &failure), -ESRCH);
+    write_owner(host, (int)getpid()); /* of an engine that died, whose number we have now */
+    assert_int_equal(run_lock_signal(folder, SIGUSR1, &owner, &failure), -ESRCH);
+    assert_int_equal(run_lock_take(folder, &lock, &failure), 0);
+    assert_int_equal(run_lock_signal(folder, SIGUSR1, &owner, &failure), 0);
+    assert_int_equal(owner.pid, getpid());
+    assert_int_equal(signalled, SIGUSR1);
+    signalled = 0;
+    name_owner(host, (int)getppid()); /* which has not opened the file */
+    assert_int_equal(run_lock_signal(folder, 0, &owner, &failure), -ESRCH);
+    name_owner("another-host", (int)getpid());
+    assert_int_equal(run_lock_signal(folder, SIGUSR1, &owner, &failure), -EREMOTE);
+    assert_non_null(strstr(failure.text, "on host another-host works on the run"));
+    assert_int_equal(signalled, 0);
+    run_lock_free(lock);
+    assert_int_equal(run_lock_signal(folder, SIGUSR1, &owner, &failure), -ESRCH);
+    unlink(path);
+}
+
 TEST_GROUP(set_up, tear_down)

@@ -4,6 +4,7 @@
 #include "engine/foundation/file.h"
 #include "engine/run/record/journal.h"
 #include "engine/run/record/status.h"
+#include "engine/run/record/submission.h"
 #include "tests/test.h"
 
 #include <unistd.h>
@@ -446,6 +447,33 @@ TEST(a_torn_end_is_told) {
     assert_int_equal(status->journal_torn_bytes, 0); /* it is being written */
     run_status_free(status);
     run_lock_free(lock);
+}
+
+/* An engine in a job: queued until it begins, or is taken out of the queue. */
+TEST(runs_are_queued) {
+    struct made made = begin();
+    say(&made, "run-started", ",\"run_id\":\"d6a781f2\",\"engine\":\"1\",\"campaign\":\"small\",\"part\":1");
+    run_status_free(status_of(&made));
+    struct run_status *status;
+    struct failure failure = {0};
+    assert_int_equal(submission_journal(folder, "its engine waits in job 7", &failure), 0);
+    assert_int_equal(run_status_read(folder, &status, &failure), 0);
+    assert_int_equal(status->condition, RUN_IS_QUEUED);
+    assert_true(run_status_is_under_way(status));
+    assert_string_equal(status->history.reservation, "its engine waits in job 7");
+    assert_int_equal(status->journal_torn_bytes, 0);
+    run_status_free(status);
+    assert_int_equal(submission_journal(folder, NULL, &failure), 0);
+    assert_int_equal(run_status_read(folder, &status, &failure), 0);
+    assert_int_equal(status->condition, RUN_IS_STOPPED);
+    run_status_free(status);
+    made = begin();
+    say(&made, "run-started", ",\"run_id\":\"d6a781f2\",\"engine\":\"1\",\"campaign\":\"small\",\"part\":1");
+    say(&made, "engine-submitted", ",\"sentence\":\"it waits\"");
+    say(&made, "run-resumed", ",\"run_id\":\"d6a781f2\",\"part\":2");
+    status = status_of(&made);
+    assert_int_equal(status->condition, RUN_IS_STOPPED); /* it began, and died */
+    run_status_free(status);
 }
 
 /* Where the user stands may have no name in what he types. */

@@ -192,7 +192,8 @@ TEST(sudo_is_a_truth_or_a_command) {
 
 TEST(what_is_wrong_has_its_place) {
     refused("testbed: locale\n", "c.yaml:1:10", "'locale'; did you mean 'local'?");
-    refused("testbed: [a]\n", "c.yaml:1:10", "a sequence, expected a name or a mapping");
+    refused("testbed: [a]\n", "c.yaml:1:11", "there is no testbed 'a'");
+    refused("testbed: [[local]]\n", "c.yaml:1:11", "a sequence, expected a name or a mapping");
     refused("testbed: ~\n", "c.yaml:1:10", "nothing, expected a name or a mapping");
     refused("testbed: {local: x}\n", "c.yaml:1:18", "'local'");
     refused("testbed: {local: , user: me}\n", "c.yaml:1:20", "'user'");
@@ -261,6 +262,36 @@ TEST(nodes_of_the_command_line_come_first) {
     const char *const bad[] = {"a[2-1]"};
     assert_int_equal(bind("testbed: local\n", bad, 1, &choice, &failure), -EINVAL);
     assert_string_equal(failure.place, "--nodes");
+}
+
+/* One of a list counts; nodes from the command line stand for all of it. */
+TEST(lists_of_testbeds) {
+    static const char text[] = "testbed: [local, {hosts: [a, b]}]\n";
+    struct failure failure = {0};
+    struct document *document;
+    assert_int_equal(document_parse_yaml("c.yaml", text, strlen(text), &document, &failure), 0);
+    struct testbed_written written = {
+        .document = document, .node = document_get(document->root, "testbed"), .folder = folder};
+    struct testbed_choice choice = {0};
+    for (; written.choice < 2; written.choice++) {
+        assert_int_equal(testbed_bind(&written, &choice, &failure), 0);
+        assert_string_equal(choice.backend->name, written.choice ? "hosts" : "local");
+        assert_true(choice.number == written.choice + 1 && choice.count == 2);
+        testbed_choice_clear(&choice);
+    }
+    assert_int_equal(testbed_bind(&written, &choice, &failure), -EINVAL);
+    document_free(document);
+    const char *const nodes[] = {"c"};
+    assert_int_equal(bind(text, nodes, 1, &choice, &failure), 0);
+    assert_int_equal(choice.count, 0);
+    testbed_choice_clear(&choice);
+    choice = bound("testbed: [local]\n"); /* no different from the one alone */
+    assert_int_equal(choice.count, 0);
+    testbed_choice_clear(&choice);
+    assert_int_equal(bind("testbed: []\n", NULL, 0, &choice, &failure), -EINVAL);
+    assert_string_equal(failure.place, "c.yaml:1:10");
+    assert_int_equal(bind("testbed: [local, locale]\n", NULL, 0, &choice, &failure), 0);
+    testbed_choice_clear(&choice);
 }
 
 TEST_GROUP(set_up, tear_down)

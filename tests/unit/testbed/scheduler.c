@@ -210,3 +210,36 @@ TEST(numbers_of_jobs_are_read) {
             assert_string_equal(id, cases[i].id);
     }
 }
+
+/* A job runs what it is given, or only waits. */
+TEST(jobs_have_engines) {
+    static const struct {
+        const struct scheduler *scheduler;
+        const char *command, *last, *output;
+    } cases[] = {{&scheduler_slurm, NULL, "--wrap=exec sleep 660", "--output=/dev/null"},
+                 {&scheduler_slurm, "/a resume /b", "--wrap=exec /a resume /b", "--output=/b.out"},
+                 {&scheduler_oar, NULL, "sleep infinity", "--stdout=/dev/null"},
+                 {&scheduler_oar, "/a resume /b", "/a resume /b", "--stdout=/b.out"}};
+    const struct scheduler_resources resources = {.nodes = 1, .walltime = 600};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct bind_texts words = {0};
+        cases[i].scheduler->submit(&resources, "assay-1", cases[i].command,
+                                   cases[i].command ? "/b.out" : NULL, &words);
+        assert_string_equal(words.items[words.count - 1], cases[i].last);
+        assert_true(bind_texts_have(&words, cases[i].output));
+        bind_texts_clear(&words);
+    }
+}
+
+/* The line passes shells. */
+TEST(what_a_shell_could_change_is_refused) {
+    static const char *const bad[] = {"/a b/assay", "/a;b", "$HOME", "", "a'b", "*"};
+    const struct testbed_settings settings = {.scheduler = &scheduler_slurm};
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        struct failure failure = {0};
+        const char *const command[] = {"/usr/bin/assay", bad[i], NULL};
+        assert_int_equal(scheduler_submit(&settings, &(struct testbed_request){0}, command, "/o", &failure),
+                         -EINVAL);
+        assert_non_null(strstr(failure.text, "cannot be part of a job's command"));
+    }
+}
