@@ -218,10 +218,10 @@ static int command(struct testbed *testbed, const struct bind_texts *words, stru
         return failure->kind == FAILURE_INTERRUPTED ? r : failure_prefix(failure, "%s", name);
     if (r > 0 && is_rest(testbed))
         return refuse_status(testbed, name, r, problem, failure);
+    const char *what = problem[0] ? problem : output->length > 0 ? output->bytes : "it printed nothing";
     if (r > 0) /* what a shell, or env, says of a program that is not there is for ever */
         return failure_set(failure, r == 127 || r == 126 ? -ENOENT : -EREMOTEIO,
-                           "%s ended with exit status %d: %s", name, r,
-                           problem[0] ? problem : "it printed nothing");
+                           "%s ended with exit status %d: %.*s", name, r, (int)strcspn(what, "\n"), what);
     return 0;
 }
 

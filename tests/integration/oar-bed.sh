@@ -42,7 +42,7 @@ oar_api_up() { # oar_api_up USER PASSWORD
     {
         printf '%s\n' "ServerRoot $oar_api" "ServerName server" "PidFile $oar_api/pid" "ErrorLog $oar_api/error.log" \
             "Mutex file:$oar_api default" "User oar" "Group oar" "Listen 10.77.255.254:6668"
-        for module in mpm_event authn_core authn_file authz_core authz_user auth_basic alias env headers setenvif fcgid ssl; do
+        for module in mpm_event authn_core authn_file authz_core authz_user auth_basic alias env rewrite fcgid ssl; do
             echo "LoadModule ${module}_module $modules/mod_$module.so"
         done
         cat <<END
@@ -62,7 +62,9 @@ ScriptAlias /oarapi /usr/lib/cgi-bin/oarapi/oarapi.cgi
   AuthName "OAR API"
   AuthUserFile $oar_api/users
   Require valid-user
-  RequestHeader set X_REMOTE_IDENT "expr=%{REMOTE_USER}"
+  RewriteEngine on
+  RewriteCond %{REMOTE_USER} (.+)
+  RewriteRule .* - [E=X_REMOTE_IDENT:%1]
 </Location>
 END
     } >"$oar_api/apache.conf"
