@@ -4,14 +4,14 @@
  *     deploy: debian12.tar.zst
  *     deploy: {image: debian12.tar.zst, sha256: 5f78c33...}
  *
- * The image is a root file system as a tar (engine/remote/nodes/system-image.h).
+ * The image is a root file system as a tar (engine/remote/link/system-image.h).
  * engine/agent/daemon/deployed.h has what a node does with it.
  */
 #ifndef ASSAY_TESTBED_DEPLOY_H
 #define ASSAY_TESTBED_DEPLOY_H
 
 #include "engine/documents/bind.h"
-#include "engine/remote/nodes/system-image.h"
+#include "engine/remote/link/system-image.h"
 #include "engine/testbed/testbed.h"
 
 struct deploy_settings {

@@ -58,13 +58,16 @@ static void remove_abandoned(int workspace) {
 
 /* Nobody finds the layer by its name before it is locked, which it is until this process ends. */
 static int make_folders(int directory) {
+    static const char *const others[] = {"work", "root", "run"};
     static int locked = -1;
-    if (mkdirat(directory, "new", 0755) < 0 || (locked = openat(directory, "new", FOLDER)) < 0 ||
-        fchmod(locked, 0755) < 0 || flock(locked, LOCK_EX | LOCK_NB) < 0 ||
-        renameat(directory, "new", directory, "layer") < 0 || mkdirat(directory, "work", 0700) < 0 ||
-        mkdirat(directory, "root", 0700) < 0 || mkdirat(directory, "run", 0700) < 0)
+    int r = mkdirat(directory, "new", 0755);
+    locked = r < 0 ? r : openat(directory, "new", FOLDER);
+    if (locked < 0 || fchmod(locked, 0755) < 0 || flock(locked, LOCK_EX | LOCK_NB) < 0)
         return -errno;
-    return 0;
+    r = renameat(directory, "new", directory, "layer");
+    for (size_t i = 0; r == 0 && i < sizeof others / sizeof *others; i++)
+        r = mkdirat(directory, others[i], 0700);
+    return r < 0 ? -errno : 0;
 }
 
 /* Descriptors stand for paths, which may have characters that mean something to the kernel here. A descriptor

@@ -4,8 +4,8 @@
  * anywhere but in /dev, and one without /bin/sh. (Links that lead out are for the node's tar, which makes
  * them last.)
  */
-#ifndef ASSAY_NODES_SYSTEM_IMAGE_H
-#define ASSAY_NODES_SYSTEM_IMAGE_H
+#ifndef ASSAY_LINK_SYSTEM_IMAGE_H
+#define ASSAY_LINK_SYSTEM_IMAGE_H
 
 #include "engine/foundation/failure.h"
 #include "engine/remote/launch/agent-transport.h"

@@ -1,4 +1,4 @@
-#include "engine/remote/nodes/system-image.h"
+#include "engine/remote/link/system-image.h"
 
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/file.h"
