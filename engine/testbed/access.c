@@ -124,10 +124,18 @@ bool access_kills_agents(const struct access_settings *settings) {
 }
 
 /* What is said of a connection that is not made would be passed over without a word. */
+/* What no other way than libssh has. */
+static const char *const of_ssh[] = {"user",        "port",      "identity", "jump",   "ssh-config",
+                                     "known-hosts", "host-keys", "window",   "timeout"};
+
+void access_resolve(const struct access_settings *settings, cJSON *object) {
+    struct launcher_words words;
+    for (size_t i = 0; access_launcher(settings, &words) && i < sizeof of_ssh / sizeof *of_ssh; i++)
+        cJSON_DeleteItemFromObjectCaseSensitive(object, of_ssh[i]);
+}
+
 static int check_launcher(const struct access_settings *settings, const struct testbed_written *written,
                           struct failure *failure) {
-    static const char *const of_ssh[] = {"user",        "port",      "identity", "jump",   "ssh-config",
-                                         "known-hosts", "host-keys", "window",   "timeout"};
     const struct document_node *node = written->node ? document_get(written->node, "launcher") : NULL;
     const struct access_launcher *launcher = &settings->launcher;
     struct launcher_words words;

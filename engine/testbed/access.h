@@ -57,6 +57,8 @@ int access_check(struct access_settings *settings, const struct testbed_written 
                  struct failure *failure);
 /* As the testbed's own describe(). */
 int access_describe(const struct access_settings *settings, struct text *ret);
+/* Takes out of OBJECT, that of a resolved campaign, what would be refused beside the launcher. */
+void access_resolve(const struct access_settings *settings, cJSON *object);
 /* What leads to the nodes, which borrows from the settings; *RET_WORDS is its memory. NULL: libssh. */
 const struct launcher_words *access_launcher(const struct access_settings *settings,
                                              struct launcher_words *ret_words);

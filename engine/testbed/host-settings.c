@@ -221,4 +221,5 @@ void host_settings_resolve(const struct testbed_settings *settings, cJSON *objec
     for (size_t i = 0; i < settings->hosts.count; i++)
         json_add_string(i < settings->host_count ? hosts : spares, NULL, settings->hosts.names[i]);
     bind_resolve(fields, FIELD_COUNT, settings, object);
+    access_resolve(&settings->access, object);
 }

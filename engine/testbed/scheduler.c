@@ -136,6 +136,7 @@ void scheduler_resolve(const struct testbed_settings *settings, cJSON *object) {
     bind_resolve(settings->scheduler->fields, settings->scheduler->field_count, &settings->resources,
                  json_add_object(object, settings->scheduler->key));
     bind_resolve(access_field, 1, settings, object);
+    access_resolve(&settings->access, object);
 }
 
 /* ---- Commands --------------------------------------------------------------------------------------------
