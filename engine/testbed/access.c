@@ -134,6 +134,7 @@ bool access_kills_agents(const struct access_settings *settings) {
     return settings->launcher.by && strcmp(settings->launcher.by, "srun") == 0;
 }
 
+/* What no other way than libssh has. */
 static const char *const of_ssh[] = {"user",        "port",      "identity", "jump",   "ssh-config",
                                      "known-hosts", "host-keys", "window",   "timeout"};
 enum { OF_SSH = sizeof of_ssh / sizeof *of_ssh };

@@ -161,7 +161,9 @@ static void advise(struct run_status *status) {
     if (status->condition == RUN_IS_RUNNING)
         next = "nothing: it is running";
     else if (status->condition == RUN_IS_QUEUED)
-        next = "nothing: it begins when its job does; `assay release` deletes the job";
+        next =
+            "nothing: it begins when its job does; `assay release` deletes the job. Has that ended, the file "
+            ".out beside the run's folder says why the engine could not begin, and `assay resume` does";
     else if (status->condition == RUN_IS_COMPLETED || (whole && status->archive))
         next = "nothing: what it measured is sealed";
     else if (!status->folder)

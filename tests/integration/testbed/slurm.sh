@@ -4,10 +4,12 @@
 . "$ASSAY_SOURCE/tests/test-bed/test-bed.sh"
 . "$ASSAY_SOURCE/tests/integration/slurm-bed.sh"
 . "$ASSAY_SOURCE/tests/faults/killed-runs.sh"
-shared=$(mktemp -d "$(pwd)/assay-shared.XXXXXX") # beside the nodes' own /tmp: as a cluster's file system
-bed up 4 --share "$shared" || plan_skip "no test bed"
+shared=$scratch/shared # which all nodes see, as a cluster's file system; and assay too
+mkdir "$shared"
+chmod 755 "$scratch"
+bed up 4 --share "$shared" --share "$ASSAY_BUILD" --share "$ASSAY_SOURCE" || plan_skip "no test bed"
 bed can nodes || plan_skip "nodes of their own need root"
-cleanup() { [ -z "${SLURM:-}" ] || slurm_down; rm -rf "$shared"; }
+cleanup() { [ -z "${SLURM:-}" ] || slurm_down; }
 slurm_up || plan_skip "no Slurm"
 cd "$scratch" || exit
 export ASSAY_PATH=$scratch
@@ -240,12 +242,13 @@ slow touch
 check "a job's engine measures" begin_within run within.yaml -o "$shared"
 check "... units" eventually grep -qs '"event":"results"' "$run/journal.jsonl"
 refuse "stop is for engines of the same machine" 2 'on host node[1-4] works on the run' there stop "$run"
-bed run scancel --full --signal=KILL "$(bed run squeue -h -o '%i %j' | sed -n 's/ assay-.*//p')"
-refuse "attach ends when the engine's node is lost" 1 "the engine of '$run' ended before the run was sealed" there attach "$run"
+owner() { "$ASSAY" status --json "$run" | sed -n "s/^ *\"$1\": \"*\([a-z0-9]*\)\"*,*\$/\1/p" | head -1; }
+bed on "$(owner host)" kill -9 "$(owner pid)"
+refuse "attach ends when the engine is killed" 1 "the engine of '$run' ended before the run was sealed" there attach "$run"
 check "... and the job with it" eventually no_jobs
 slow rm -f
 check "what is left is resumed" there resume "$run"
-is "... everything is measured" "$(lines "$(ls "$run"*.zip | tail -1)")" 80
+is "... everything is measured" "$(nodes_with "$run.zip" 40)" 2
 left=$(ls "$shared")
 tick_campaign "$scratch/nowhere" 4 0 "{slurm: {nodes: 1, walltime: 10min, partition: nowhere}, $ssh}"
 refuse "a job that is refused leaves no run" 1 'invalid partition' there run nowhere.yaml -o "$shared" --detach=job
