@@ -1,0 +1,42 @@
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#include "processor.h"
+
+#include <sched.h>
+#include <stdio.h>
+
+/* Is CPU in the kernel's list "0-7,16" that the file PATH has? */
+static int is_listed(const char *path, int cpu) {
+    int first, last, found = 0;
+    FILE *file = fopen(path, "re");
+    if (!file)
+        return 0;
+    while (!found && fscanf(file, "%d", &first) == 1) {
+        if (fscanf(file, "-%d", &last) != 1)
+            last = first;
+        found = cpu >= first && cpu <= last;
+        if (fgetc(file) != ',')
+            break;
+    }
+    fclose(file);
+    return found;
+}
+
+int processor_class(const char *sys) {
+    static const char *const intel[] = {"cpu_core", "cpu_atom", "cpu_lowpower"};
+    char path[512];
+    int cpu = sched_getcpu(), capacity = 0;
+    for (int i = 0; i < 3; i++) {
+        snprintf(path, sizeof path, "%s/devices/%s/cpus", sys, intel[i]);
+        if (is_listed(path, cpu))
+            return i + 1;
+    }
+    snprintf(path, sizeof path, "%s/devices/system/cpu/cpu%d/cpu_capacity", sys, cpu);
+    FILE *file = fopen(path, "re");
+    if (file && fscanf(file, "%d", &capacity) != 1)
+        capacity = 0;
+    if (file)
+        fclose(file);
+    return capacity;
+}

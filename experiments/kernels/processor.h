@@ -1,0 +1,13 @@
+/*
+ * What kind of processor a measurement ran on, where a node has several: a response, so that models may be
+ * made for each (--by class).
+ */
+#ifndef ASSAY_KERNELS_PROCESSOR_H
+#define ASSAY_KERNELS_PROCESSOR_H
+
+/* The class of the PU that this thread is on. By Intel's files SYS/devices/cpu_core/cpus, cpu_atom and
+ * cpu_lowpower: 1, 2, 3. Elsewhere the kernel's capacity of it, SYS/devices/system/cpu/cpuN/cpu_capacity: up
+ * to 1024, for the fastest. 0: the kernel knows of no classes. SYS is "/sys". */
+int processor_class(const char *sys);
+
+#endif
