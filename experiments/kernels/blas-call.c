@@ -28,7 +28,7 @@ static const struct {
     [BLAS_IDAMAX] = {"amax_", {"n", "", "", ""}, {1, 0, 0, 0}, 1, "n"},
     [BLAS_DLASWP] = {NULL, {"", "", "mn", ""}, {0, 0, 4, 0}, 1, "mn"},
     [BLAS_DLACPY] = {NULL, {"mn", "", "mn", ""}, {1, 0, 1, 0}, 1, "mn"},
-    [BLAS_DLATCPY] = {NULL, {"nm", "", "mn", ""}, {1, 0, 1, 0}, 1, "mn"},
+    [BLAS_DLATCPY] = {NULL, {"", "nm", "mn", ""}, {0, 1, 1, 0}, 1, "mn"},
     [BLAS_EMPTY] = {NULL, {"", "", "", ""}, {0}, 0, ""},
 };
 
@@ -47,7 +47,7 @@ static int size_of(const struct blas_call *call, char letter) {
 
 struct blas_extent blas_call_extent(const struct blas_call *call, enum blas_operand which) {
     const char *shape = kernels[call->kernel].shapes[which];
-    const int leading[BLAS_OPERANDS] = {call->lda, call->ldb, call->ldc, call->lda};
+    const int leading[BLAS_OPERANDS] = {call->lda, call->ldb, call->ldc, call->n};
     struct blas_extent extent = {0};
     if (!shape[0])
         return extent;
@@ -104,11 +104,11 @@ static void copy(const struct blas_call *call, const double *a, double *c) {
                (size_t)call->m * sizeof *c);
 }
 
-static void copy_transposed(const struct blas_call *call, const double *a, double *c) {
-    size_t lda = (size_t)call->lda, ldc = (size_t)call->ldc;
+static void copy_transposed(const struct blas_call *call, const double *b, double *c) {
+    size_t ldb = (size_t)call->ldb, ldc = (size_t)call->ldc;
     for (size_t j = 0; j < (size_t)call->n; j++)
         for (size_t i = 0; i < (size_t)call->m; i++)
-            c[i + j * ldc] = a[j + i * lda];
+            c[i + j * ldc] = b[j + i * ldb];
 }
 
 /* ---- The calls -------------------------------------------------------------------------------------------
@@ -147,7 +147,7 @@ void blas_call_run(struct blas_call *call) {
         ((gemm *)f)("N", "T", m, n, k, minus_one, a, lda, b, ldb, one, c, ldc, 1, 1);
         break;
     case BLAS_DTRSM:
-        ((trsm *)f)("R", "U", "N", "U", m, n, one, t, lda, c, ldc, 1, 1, 1, 1);
+        ((trsm *)f)("R", "U", "N", "U", m, n, one, t, n, c, ldc, 1, 1, 1, 1);
         break;
     case BLAS_DGEMV:
         ((gemv *)f)("N", m, n, minus_one, a, lda, b, inc, one, c, inc, 1);
@@ -156,7 +156,7 @@ void blas_call_run(struct blas_call *call) {
         ((ger *)f)(m, n, minus_one, a, inc, b, inc, c, ldc);
         break;
     case BLAS_DTRSV:
-        ((trsv *)f)("U", "N", "U", n, t, lda, c, inc, 1, 1, 1);
+        ((trsv *)f)("U", "N", "U", n, t, n, c, inc, 1, 1, 1);
         break;
     case BLAS_DSWAP: {
         size_t reach = ((size_t)(*n - 1) * (size_t)*inc + 1) * (call->is_single ? 4 : 8);
@@ -182,7 +182,7 @@ void blas_call_run(struct blas_call *call) {
         copy(call, a, c);
         break;
     case BLAS_DLATCPY:
-        copy_transposed(call, a, c);
+        copy_transposed(call, b, c);
         break;
     case BLAS_EMPTY:
     case BLAS_KERNELS:

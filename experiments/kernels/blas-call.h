@@ -14,9 +14,10 @@
  *     idamax  i of max |x|    likewise
  *     dlaswp  row i of C <-> row p(i) below it, i = 0 to m - 1, in n columns, 32 at a time (HPL_dlaswp00N)
  *     dlacpy  C = A           both m x n (HPL_dlacpy)
- *     dlatcpy C = A'          C m x n, A n x m (HPL_dlatcpy)
+ *     dlatcpy C = B'          C m x n, B n x m (HPL_dlatcpy)
  *     empty   nothing: what is timed of a row when nothing is done
  *
+ * A, B and C have the leading dimensions lda, ldb and ldc; T is stored without gaps, as HPL's is.
  * Only C is written to. It gets no compound growth from that: nothing computed from C comes into A, B or T.
  */
 #ifndef ASSAY_KERNELS_BLAS_CALL_H

@@ -20,7 +20,7 @@ static int compute(const struct blas_call *call, double *c, const double *a, con
             for (int l = 0; l < k && call->kernel == BLAS_DGEMM; l++)
                 *y -= a[i + l * lda] * b[j + l * ldb];
             for (int l = 0; l < j && call->kernel == BLAS_DTRSM; l++)
-                *y -= c[i + l * ldc] * t[l + j * lda];
+                *y -= c[i + l * ldc] * t[l + j * n];
             if (call->kernel == BLAS_DGEMV)
                 c[i * inc] -= a[i + j * lda] * b[j * inc];
             else if (call->kernel == BLAS_DGER)
@@ -28,7 +28,7 @@ static int compute(const struct blas_call *call, double *c, const double *a, con
             else if (call->kernel == BLAS_DLACPY)
                 *y = a[i + j * lda];
             else if (call->kernel == BLAS_DLATCPY)
-                *y = a[j + i * lda];
+                *y = b[j + i * ldb];
             double *lower = &c[(call->kernel == BLAS_DLASWP ? call->pivots[i] : 0) + j * ldc], upper = *y;
             if (call->kernel == BLAS_DLASWP) {
                 *y = *lower;
@@ -51,7 +51,7 @@ static int compute(const struct blas_call *call, double *c, const double *a, con
     }
     for (int j = n - 1; j >= 0 && call->kernel == BLAS_DTRSV; j--)
         for (int i = 0; i < j; i++)
-            c[i * inc] -= c[j * inc] * t[i + j * lda];
+            c[i * inc] -= c[j * inc] * t[i + j * n];
     return call->kernel == BLAS_IDAMAX ? largest + 1 : 0;
 }
 

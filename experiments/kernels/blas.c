@@ -43,6 +43,7 @@ enum {
     A_ELEMENTS,
     B_ELEMENTS,
     C_ELEMENTS,
+    T_ELEMENTS,
     OFFSET_RANGE,
     SEED,
     RESPONSES,
@@ -79,9 +80,11 @@ static const struct setting settings[SETTINGS] = {
     [PRECISION] = {"precision", SETTING_WORD, .words = precisions, .fallback = "double",
                    .help = "of elements"},
     [THREADS] = {"threads", SETTING_WHOLE, .least = 1, .most = 4096, .fallback = "1", .help = "of the BLAS"},
-    [A_ELEMENTS] = ELEMENTS("a-elements", "elements of the largest A or T: lda k, or lda n"),
+    [A_ELEMENTS] = ELEMENTS("a-elements", "elements of the largest A: lda k"),
     [B_ELEMENTS] = ELEMENTS("b-elements", "elements of the largest B: ldb k"),
     [C_ELEMENTS] = ELEMENTS("c-elements", "elements of the largest C: ldc n"),
+    [T_ELEMENTS] = {"t-elements", SETTING_WHOLE, .most = ELEMENTS_MOST, .fallback = "0",
+                    .help = "elements of the largest triangle: n n"},
     [OFFSET_RANGE] = {"offset-range", SETTING_WHOLE, .most = ELEMENTS_MOST, .fallback = "1000000",
                       .help = "each call starts at a random element, 0 to this, of each buffer"},
     [SEED] = {"seed", SETTING_WHOLE, .most = UINT64_MAX, .fallback = "1", .help = "of content and offsets"},
@@ -97,9 +100,8 @@ static blas_function *functions[BLAS_KERNELS]; /* of those that are checked */
 static uint64_t state;                         /* of content, offsets and pivots */
 static char *buffers[BLAS_OPERANDS];           /* T: NULL where no kernel has it */
 
-/* A and T are of one size. */
 static uint64_t elements_of(int which) {
-    return values[which == BLAS_T ? A_ELEMENTS : A_ELEMENTS + which].whole;
+    return values[A_ELEMENTS + which].whole;
 }
 
 static size_t element_size(void) {
@@ -141,10 +143,8 @@ static void fill(int which) {
 
 static void allocate(void) {
     static const char *const names[] = {"matrix A", "matrix B", "matrix C", "matrix T"};
-    enum blas_kernel kernel = (enum blas_kernel)values[KERNEL].word;
-    bool has_triangle = rows_have("kernel") || kernel == BLAS_DTRSM || kernel == BLAS_DTRSV;
     for (int i = 0; i < BLAS_OPERANDS; i++)
-        if (i != BLAS_T || has_triangle)
+        if (elements_of(i) > 0)
             buffers[i] = buffer_allocate(buffer_bytes(i), names[i]);
 }
 
@@ -174,14 +174,14 @@ static void print_facts(enum blas_kernel first, const char *policy) {
 
 /* The last element that an operand reaches, counted from 1, must be in its buffer. */
 static void check_operand(const struct blas_call *call, enum blas_operand which) {
-    char letter = which == BLAS_T ? 'A' : (char)('A' + which);
+    static const char lower[] = "abct", upper[] = "ABCT";
     struct blas_extent extent = blas_call_extent(call, which);
     if (extent.leading < extent.rows)
-        rows_refuse("ld%c = %d is less than %d, the rows of %c", letter - 'A' + 'a', extent.leading,
-                    extent.rows, "ABCT"[which]);
+        rows_refuse("ld%c = %d is less than %d, the rows of %c", lower[which], extent.leading, extent.rows,
+                    upper[which]);
     if (extent.elements > elements_of(which))
-        rows_refuse("%c needs %llu elements, more than --%c-elements %llu", "ABCT"[which],
-                    (unsigned long long)extent.elements, letter - 'A' + 'a',
+        rows_refuse("%c needs %llu elements, more than --%c-elements %llu", upper[which],
+                    (unsigned long long)extent.elements, lower[which],
                     (unsigned long long)elements_of(which));
 }
 
@@ -258,13 +258,12 @@ int main(int argc, char **argv) {
     state = values[SEED].whole;
     if (!values[CHECK].given) {
         settings_require(settings, SETTINGS, values);
+        allocate();
         rows_begin(settings, SETTINGS, values);
     }
     for (int i = 0; i < BLAS_KERNELS; i++)
         if (rows_have("kernel") || i == (int)kernel)
             check_kernel((enum blas_kernel)i);
-    if (!values[CHECK].given)
-        allocate();
     print_facts(functions[kernel] ? kernel : BLAS_DGEMM, policy);
     if (!values[CHECK].given)
         run_rows();

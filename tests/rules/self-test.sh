@@ -45,7 +45,7 @@ header plugins/interface/plugin.h '#include <stdint.h>'
 header plugins/fit/fit.h '#include "plugins/interface/plugin.h"'
 header engine/numerics/curve.h '#include "engine/foundation/text.h"' '' '#include <gsl/gsl_cdf.h>'
 put plugins/fit/fit.c '#include "plugins/fit/fit.h"' '#include "engine/numerics/curve.h"'
-put experiments/dgemm/dgemm.c '#include <stdio.h>'
+put experiments/dgemm/dgemm.c '#include "rows.h"' '' '#include <stdio.h>'
 put engine/command-line/main.c '#include "engine/run/run.h"' '#include <fcntl.h>' '' 'int main(void) {' \
     '    const char *words = "strcpy(a, b); open(c) /* not code */ \" sprintf(";' \
     '    /* atoi(1), open("x", 0); */ // system("x")' \
