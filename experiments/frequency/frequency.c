@@ -95,10 +95,10 @@ static void keep_busy(unsigned index, void *context) {
 int main(int argc, char **argv) {
     settings_read(argc, argv, "rows on standard input", settings, SETTINGS, values);
     settings_require(settings, SETTINGS, values);
+    fact_process(NULL); /* before the team is pinned */
     team_start((unsigned)values[MOST_CORES].whole);
     cores = buffer_allocate(values[MOST_CORES].whole * sizeof *cores, "samples");
     rows_begin(settings, SETTINGS, values);
-    fact_process(NULL);
     rows_answers(responses, "frequency,slowest,fastest");
     while (rows_next()) {
         struct stopwatch watch;

@@ -112,9 +112,9 @@ void rows_answer(const struct stopwatch *watch, const double *responses) {
                          (long long)nanoseconds(&watch->wall), (long long)nanoseconds(&watch->before));
     for (int i = 0; i < rows.answer_count && used < sizeof line - 32; i++) {
         double value = responses[rows.answers[i]];
-        /* Durations are whole ns; what is larger, or no duration, has all its digits. */
-        used += (size_t)snprintf(line + used, sizeof line - used,
-                                 value < 1e6 && value > -1e6 ? ",%.9f" : ",%.17g", value);
+        bool is_whole_ns =
+            value > -1e6 && value < 1e6 && value == (double)(long long)(value * 1e9 + 0.5) / 1e9;
+        used += (size_t)snprintf(line + used, sizeof line - used, is_whole_ns ? ",%.9f" : ",%.17g", value);
     }
     line[used++] = '\n';
     write_out(line, used);

@@ -164,15 +164,14 @@ static void run_row(double class) {
 int main(int argc, char **argv) {
     settings_read(argc, argv, "rows on standard input", settings, SETTINGS, values);
     settings_require(settings, SETTINGS, values);
-    const char *policy = buffer_keep_local();
     unsigned most = (unsigned)values[MOST_THREADS].whole;
+    fact("compiler", "%s", __VERSION__);
+    fact("volume", "%s", values[VOLUME].text);
+    fact_process(buffer_keep_local());
     team_start(most);
     for (unsigned i = 0; i < most; i++)
         shares[i].memory = buffer_allocate(values[LARGEST].whole + ARRAYS_MAX * APART, "a thread's arrays");
     rows_begin(settings, SETTINGS, values);
-    fact("compiler", "%s", __VERSION__);
-    fact("volume", "%s", values[VOLUME].text);
-    fact_process(policy);
     rows_answers(responses, values[RESPONSES].text);
     double class = processor_class(values[SYS].text);
     while (rows_next())

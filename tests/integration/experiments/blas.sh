@@ -72,6 +72,9 @@ for ((cpu = 0; cpu < $(nproc --all); cpu++)); do
     mkdir -p "sys/devices/system/cpu/cpu$cpu"
     echo 446 >"sys/devices/system/cpu/cpu$cpu/cpu_capacity"
 done
+is "cores of one capacity" "$(class)" 0.000000000
+mkdir -p sys/devices/system/cpu/cpu1000
+echo 1024 >sys/devices/system/cpu/cpu1000/cpu_capacity
 is "a core whose capacity the kernel knows" "$(class)" 446.000000000
 
 # ---- Through the engine

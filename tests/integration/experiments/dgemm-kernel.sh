@@ -172,7 +172,7 @@ refuse "sizes that do not fit in memory" 1 "cannot allocate 9007199262740992 byt
 refuse "missing sizes" 2 "--a-elements is missing" "$kernel"
 refuse "a mask beyond the significand" 2 "--mask '54' is not a whole number from 0 to 53" "$kernel" --mask 54
 refuse "a mask beyond a single's" 2 "expected at most 24" "$kernel" --check --precision single --mask 25
-refuse "a value that would overflow C" 2 "--value '1e200' is not a number from -1e6 to 1e6" "$kernel" --value 1e200
+refuse "a value that would overflow C" 2 "--value '1e200' is not a number from -1e\+06 to 1e\+06" "$kernel" --value 1e200
 refuse "an unknown content" 2 "--content 'zero' is not known; expected random or sequential or constant" "$kernel" --content zero
 refuse "an unknown option" 2 "unknown option '--size'" "$kernel" --size 5
 refuse "answers that cannot be written" 1 "cannot write answers: No space left" sh -c '"$1" --check >/dev/full' - "$kernel"
