@@ -7,15 +7,12 @@
 
 #include <dlfcn.h>
 #include <limits.h>
-#include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/utsname.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
-enum { CANDIDATES_MAX = 4, SHA256_DIGITS = 64 };
+enum { CANDIDATES_MAX = 4 };
 
 /* File names by falling version. "%s" is the machine's name: Debian keeps the reference BLAS in a folder of
  * its own, for libblas.so.3 may be a link to any other BLAS. */
@@ -122,38 +119,14 @@ blas_function *blas_library_find(const struct blas_library *library, const char 
     return function;
 }
 
-/* By sha256sum of coreutils, started without a shell; a node that lacks it has no such fact. */
-static void hash_fact(const char *path) {
-    extern char **environ;
-    char *words[] = {"sha256sum", "--", (char *)path, NULL}, digits[SHA256_DIGITS + 1] = "";
-    int ends[2], used = 0;
-    pid_t child;
-    posix_spawn_file_actions_t actions;
-    if (pipe(ends) < 0 || posix_spawn_file_actions_init(&actions) != 0)
-        return;
-    posix_spawn_file_actions_adddup2(&actions, ends[1], STDOUT_FILENO);
-    posix_spawn_file_actions_addclose(&actions, ends[0]);
-    int failed = posix_spawnp(&child, words[0], &actions, NULL, words, environ);
-    posix_spawn_file_actions_destroy(&actions);
-    close(ends[1]);
-    for (ssize_t got = 1; got > 0 && used<SHA256_DIGITS; used += got> 0 ? (int)got : 0)
-        got = read(ends[0], digits + used, (size_t)(SHA256_DIGITS - used));
-    close(ends[0]);
-    if (failed == 0 && waitpid(child, NULL, 0) == child && used == SHA256_DIGITS)
-        fact("blas_sha256", "%s", digits);
-}
-
 void blas_library_facts(const struct blas_library *library, blas_function *function, unsigned threads) {
     fact("blas", "%s", library->name);
     Dl_info place;
     void *symbol;
     memcpy(&symbol, &function, sizeof symbol);
     char path[PATH_MAX];
-    if (dladdr(symbol, &place) && place.dli_fname) {
-        const char *file = realpath(place.dli_fname, path) ? path : place.dli_fname;
-        fact("blas_library", "%s", file);
-        hash_fact(file);
-    }
+    if (dladdr(symbol, &place) && place.dli_fname)
+        fact("blas_library", "%s", realpath(place.dli_fname, path) ? path : place.dli_fname);
     char *(*openblas_config)(void), *(*openblas_core)(void), *(*blis_version)(void);
     void (*mkl_version)(char *, int);
     int (*openblas_threads)(void);

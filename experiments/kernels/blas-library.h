@@ -17,8 +17,9 @@ struct blas_library {
 struct blas_library blas_library_load(const char *name, unsigned threads);
 /* SYMBOL, such as "dgemm_"; a library without it ends the program. */
 blas_function *blas_library_find(const struct blas_library *library, const char *symbol);
-/* Its name, the file that FUNCTION really comes from and its SHA-256, what the library says of its version
- * and of the processor that it took this one for, and its threads. */
+/* Its name, the file that FUNCTION really comes from (the engine records the SHA-256 of every fact that is a
+ * path), what the library says of its version and of the processor that it took this one for, and its
+ * threads. */
 void blas_library_facts(const struct blas_library *library, blas_function *function, unsigned threads);
 
 #endif

@@ -27,50 +27,49 @@ static const struct setting settings[SETTINGS] = {
                .help = "detours that are printed at most, the first ones"},
 };
 
-static double seconds(const struct timespec *time) {
-    return (double)time->tv_sec + 1e-9 * (double)time->tv_nsec;
+static int64_t now_ns(void) {
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return (int64_t)time.tv_sec * 1000000000 + time.tv_nsec;
 }
 
 static int compare(const void *left, const void *right) {
-    const double *a = left, *b = right;
+    const int64_t *a = left, *b = right;
     return (*a > *b) - (*a < *b);
 }
 
-/* The lowest of COUNT sorted values that SHARE of them do not exceed. */
-static double quantile(const double *sorted, uint64_t count, double share) {
+/* The lowest of COUNT sorted values that SHARE of them do not exceed, in s. */
+static double quantile(const int64_t *sorted, uint64_t count, double share) {
     uint64_t rank = (uint64_t)((double)count * share);
-    return sorted[rank < count ? rank : count - 1];
+    return 1e-9 * (double)sorted[rank < count ? rank : count - 1];
 }
 
 int main(int argc, char **argv) {
     struct value values[SETTINGS];
     settings_read(argc, argv, "", settings, SETTINGS, values);
     uint64_t quanta = values[QUANTA].whole, cycles = values[CYCLES].whole, detours = 0;
-    double *ends = buffer_allocate((quanta + 1) * sizeof *ends, "the times of the quanta"),
-           *sorted = buffer_allocate(quanta * sizeof *sorted, "the times of the quanta");
+    int64_t *ends = buffer_allocate((quanta + 1) * sizeof *ends, "the times of the quanta"),
+            *sorted = buffer_allocate(quanta * sizeof *sorted, "the times of the quanta");
     memset(ends, 1, (quanta + 1) * sizeof *ends); /* so that no page is new while it is measured */
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    double begin = seconds(&now);
-    for (uint64_t i = 0; i <= quanta; i++) { /* the first one is the warm-up, and begins the others */
+    for (uint64_t i = 0; i <= quanta; i++) {      /* the first one is the warm-up, and begins the others */
         cycles_spend(cycles);
-        clock_gettime(CLOCK_MONOTONIC, &now);
-        ends[i] = (double)now.tv_sec - begin + 1e-9 * (double)now.tv_nsec;
+        ends[i] = now_ns();
     }
     for (uint64_t i = 0; i < quanta; i++)
         sorted[i] = ends[i + 1] - ends[i];
     qsort(sorted, quanta, sizeof *sorted, compare);
-    double total = ends[quanta] - ends[0], median = quantile(sorted, quanta, 0.5);
+    int64_t median_ns = sorted[quanta / 2];
+    double total = 1e-9 * (double)(ends[quanta] - ends[0]), median = 1e-9 * (double)median_ns;
     for (uint64_t i = 0; i < quanta; i++) {
-        double duration = ends[i + 1] - ends[i];
-        if (duration > median * (1 + values[THRESHOLD].number) && detours++ < values[LINES].whole)
-            printf("detour %.9f %.9f\n", ends[i] - ends[0], duration - median);
+        int64_t late_ns = ends[i + 1] - ends[i] - median_ns;
+        if ((double)late_ns > values[THRESHOLD].number * (double)median_ns && detours++ < values[LINES].whole)
+            printf("detour %.9f %.9f\n", 1e-9 * (double)(ends[i] - ends[0]), 1e-9 * (double)late_ns);
     }
     printf("quanta %llu detours %llu total %.9f\n", (unsigned long long)quanta, (unsigned long long)detours,
            total);
-    printf("minimum %.9f median %.9f q99 %.9f q999 %.9f maximum %.9f\n", sorted[0], median,
-           quantile(sorted, quanta, 0.99), quantile(sorted, quanta, 0.999), sorted[quanta - 1]);
-    printf("lost %.9f frequency %.0f\n", 1 - (double)quanta * sorted[0] / total,
+    printf("minimum %.9f median %.9f q99 %.9f q999 %.9f maximum %.9f\n", quantile(sorted, quanta, 0), median,
+           quantile(sorted, quanta, 0.99), quantile(sorted, quanta, 0.999), quantile(sorted, quanta, 1));
+    printf("lost %.9f frequency %.0f\n", 1 - (double)quanta * quantile(sorted, quanta, 0) / total,
            (double)(cycles / CYCLES_STEP * CYCLES_STEP) / median);
     if (fflush(stdout) != 0)
         die(EXIT_SYSTEM, "cannot write the results");

@@ -55,7 +55,7 @@ refuse "a transposed copy whose source has more rows than ldb" 2 "line 2: ldb = 
     feed "1,dlatcpy,6,4,2,6,3,6,1\n"
 refuse "a vector that reaches too far" 2 "line 2: A needs 103 elements" feed "1,daxpy,1,35,1,1,35,1,3\n"
 refuse "an unknown call" 2 "line 2: kernel 'zgemm' is not known; expected dgemm or dtrsm" feed "1,zgemm,1,1,1,1,1,1,1\n"
-solves=$(printf '%d,dtrsv,1,10,1,1,10,1,1\\n%.0s' $(seq 300))$(printf '1,dtrsm,10,10,1,10,10,10,1\\n%.0s' $(seq 300))
+solves=$(printf '1,dtrsv,1,10,1,1,10,1,1\\n%.0s' $(seq 300))$(printf '1,dtrsm,10,10,1,10,10,10,1\\n%.0s' $(seq 300))
 is "many solves of one right-hand side are answered" "$(feed "$solves" --offset-range 0 | grep -vc '^[#u]')" 600
 
 # ---- Classes of cores
@@ -79,8 +79,8 @@ is "a core whose capacity the kernel knows" "$(class)" 446.000000000
 
 # ---- Through the engine
 complete() { # complete NAME UNITS: runs NAME.yaml; its archive is whole and has every source
-    check "$1: a run" "$ASSAY" run "$1.yaml" -q -o "$1"
-    archive=$(echo "$1"/*.zip)
+    check "$1: a run" "$ASSAY" run "$1.yaml" -q -o "$1-runs"
+    archive=$(echo "$1-runs"/*.zip)
     check "... its archive is whole" "$ASSAY" archive verify "$archive"
     "$ASSAY" archive cat "$archive" source.tar | tar -tf - | grep '\.[ch]$' | sort >sources
     is "... with every source" "$(xargs <sources)" "$(cd "$ASSAY_SOURCE/experiments/kernels" && printf '%s\n' *.[ch] | sort | xargs)"
@@ -96,12 +96,12 @@ printf '%s\n' 'experiment: blas' 'probes: none' 'design: {file: sizes.csv, repet
 complete blas 126
 check "what is known of the library" "$ASSAY" archive cat "$archive" software/versions.json
 cp .out versions
-for name in blas_version blas_sha256 blas_core; do check "... $name" grep -q "\"$name\": *\"[^\"]\{3,\}\"" versions; done
-text_of() { grep -oE "\"$1\": *\"[^\"]*\"" versions | cut -d'"' -f4 | head -n 1; }
-is "... the hash is that of the file" "$(text_of blas_sha256)" "$(sha256sum "$(text_of blas_library)" | cut -d' ' -f1)"
+for name in blas_version blas_library blas_core; do check "... $name" grep -q "\"$name\": *\"[^\"]\{3,\}\"" versions; done
+library=$(grep -oE '"blas_library": *"[^"]*"' versions | cut -d'"' -f4 | head -n 1)
+check "... and its hash" grep -q "\"$(sha256sum <"$library" | cut -c1-64)\"" versions
 check "a model of one kernel, for hpl-smpi" "$ASSAY" fit linear "$archive" --where "kernel == 'dtrsm'" --terms '1 + m*n^2' --by node,core -o dtrsm.json
 check "a model by the class of the core" "$ASSAY" fit linear "$archive" --where "kernel == 'dgemm'" --terms 1+operations --by class
-check "a roofline of all kernels" "$ASSAY" fit roofline "$archive" --where 'bytes > 0' --set flops=operations --by node
+check "a roofline of all kernels" "$ASSAY" fit roofline "$archive" --where 'bytes > 0' --sizes operations,bytes --by node
 printf '%s\n' 'experiment: bit-flips' 'probes: none' 'design: {factors: {content: [constant, random], mask: [0, 53], m: [64], before: [1]}, repetitions: 2}' >bit-flips.yaml
 complete bit-flips 8
 printf '%s\n' 'experiment: stress' 'probes: none' 'design: {factors: {m: [64], before: [1]}, repetitions: 20}' >stress.yaml

@@ -39,8 +39,8 @@ refuse "more cores than were started" 2 "line 2: 2 cores; expected at most --mos
 
 # ---- Through the engine
 complete() { # complete NAME UNITS: runs NAME.yaml
-    check "$1: a run" "$ASSAY" run "$1.yaml" -q -o "$1"
-    archive=$(echo "$1"/*.zip)
+    check "$1: a run" "$ASSAY" run "$1.yaml" -q -o "$1-runs"
+    archive=$(echo "$1-runs"/*.zip)
     check "... its archive is whole" "$ASSAY" archive verify "$archive"
     "$ASSAY" archive cat "$archive" results/results.csv >results.csv
     is "... every unit is done" "$(sed 1d results.csv | cut -d, -f1,2 | sort -u | wc -l)" "$2"
