@@ -93,8 +93,9 @@ void rows_answers(const char *const *names, const char *selected) {
         size_t used = strlen(line);
         snprintf(line + used, sizeof line - used, ",%s", name);
     }
-    strcat(line, "\n");
-    write_out(line, strlen(line));
+    size_t used = strlen(line);
+    line[used] = '\n';
+    write_out(line, used + 1);
 }
 
 static int64_t nanoseconds(const struct timespec *time) {

@@ -56,7 +56,7 @@ static double triad(size_t bytes, size_t volume) {
 
 int main(int count, char **words) {
     if (count == 4 && strcmp(words[1], "gemm") == 0)
-        printf("%.12f\n", gemm(atoi(words[2]), atoi(words[3])));
+        printf("%.12f\n", gemm((int)strtol(words[2], NULL, 10), (int)strtol(words[3], NULL, 10)));
     else if (count == 4 && strcmp(words[1], "triad") == 0)
         printf("%.12f\n", triad(strtoull(words[2], NULL, 10), strtoull(words[3], NULL, 10)));
     else
