@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <time.h>
 
 extern void dgemm_(const char *, const char *, const int *, const int *, const int *, const double *,
@@ -17,8 +18,9 @@ static double now(void) {
 }
 
 static double *array(size_t count) {
-    double *memory = aligned_alloc(4096, (count * sizeof *memory + 4095) / 4096 * 4096);
-    if (!memory)
+    double *memory =
+        mmap(NULL, count * sizeof *memory, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (memory == MAP_FAILED)
         exit(1);
     for (size_t i = 0; i < count; i++)
         memory[i] = (double)rand() / (double)RAND_MAX - 0.5;
@@ -37,15 +39,19 @@ static double gemm(int order, int loops) {
     return least;
 }
 
+static void add(double *restrict a, const double *restrict b, const double *restrict c, double scalar,
+                size_t count) {
+    for (size_t i = 0; i < count; i++)
+        a[i] = b[i] + scalar * c[i];
+}
+
 static double triad(size_t bytes, size_t volume) {
-    size_t count = bytes / 24 / 8 * 8, passes = (volume + 24 * count - 1) / (24 * count);
-    double *memory = array(3 * (count + 168)), scalar = 3, least = 0;
-    double *restrict a = memory, *restrict b = memory + count + 168, *restrict c = memory + 2 * (count + 168);
+    size_t count = bytes / 24 / 8 * 8, passes = (volume + 24 * count - 1) / (24 * count), apart = count + 168;
+    double *memory = array(3 * apart), least = 0;
     for (int round = 0; round < 5; round++) {
         double begin = now();
         for (size_t pass = 0; pass < passes; pass++) {
-            for (size_t i = 0; i < count; i++)
-                a[i] = b[i] + scalar * c[i];
+            add(memory, memory + apart, memory + 2 * apart, 3, count);
             __asm__ volatile("" ::: "memory");
         }
         double duration = (now() - begin) / (double)passes;
