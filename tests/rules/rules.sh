@@ -95,7 +95,7 @@ rooms() {
             to = room(path)
             if (to == from) { check_order(sub_room($1), sub_room(path)); next }
             if (to == "tests" || to == "examples") breach("nothing includes " to)
-            else if (from == "experiments" && path !~ /\//) next # beside it
+            else if (from == "experiments" && path !~ /\//) next # beside it, or shared: see paths
             else if (from == "experiments") breach("an experiment is built on a node, where nothing of ours is")
             else if (from == "interface") breach("plugins/interface is the whole of what a plugin sees")
             else if (from ~ /^plugin /) { if (to != "interface" && to != "numerics") breach("a plugin includes plugins/interface, engine/numerics and itself") }
@@ -150,7 +150,7 @@ libraries() {
         }' "$scratch/includes"
 }
 
-# Quoted includes are written from the root and exist.
+# Quoted includes are written from the root and exist; experiments include what experiments/kernels has by its name.
 paths() {
     while read -r path line name; do
         case $name in
@@ -158,9 +158,10 @@ paths() {
             case $name in
             *../* | ./*) echo "$path:$line: includes \"$name\": expected a path from the root" ;;
             */*) [ -f "$name" ] || echo "$path:$line: includes \"$name\": no such file" ;;
-            *) # an experiment's own, beside it: it is built on a node
+            *) # an experiment's own, beside it, or what kernels share: it is built on a node
                 case $path in
-                experiments/*) [ -f "${path%/*}/$name" ] || echo "$path:$line: includes \"$name\": no such file beside it" ;;
+                experiments/*) [ -f "${path%/*}/$name" ] || [ -f "experiments/kernels/$name" ] ||
+                    echo "$path:$line: includes \"$name\": no such file beside it" ;;
                 *) echo "$path:$line: includes \"$name\": expected a path from the root" ;;
                 esac ;;
             esac ;;

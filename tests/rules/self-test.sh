@@ -45,7 +45,7 @@ header plugins/interface/plugin.h '#include <stdint.h>'
 header plugins/fit/fit.h '#include "plugins/interface/plugin.h"'
 header engine/numerics/curve.h '#include "engine/foundation/text.h"' '' '#include <gsl/gsl_cdf.h>'
 put plugins/fit/fit.c '#include "plugins/fit/fit.h"' '#include "engine/numerics/curve.h"'
-header experiments/dgemm/rows.h
+header experiments/kernels/rows.h '#include <stdint.h>'
 put experiments/dgemm/dgemm.c '#include "rows.h"' '' '#include <stdio.h>'
 put engine/command-line/main.c '#include "engine/run/run.h"' '#include <fcntl.h>' '' 'int main(void) {' \
     '    const char *words = "strcpy(a, b); open(c) /* not code */ \" sprintf(";' \
@@ -117,6 +117,8 @@ plant libraries engine/foundation/text.h '#include <openssl/sha.h>'
 plant libraries plugins/fit/fit.c '#include <glib.h>'
 plant paths engine/run/run.h '#include "run-private.h"'
 plant paths engine/run/run.h '#include "engine/run/nowhere.h"'
+plant paths experiments/dgemm/dgemm.c '#include "nowhere.h"'
+plant paths engine/run/run.h '#include "rows.h"'
 plant paths engine/run/run.h '#include "engine/run/../remote/link.h"'
 plant banned engine/command-line/main.c 'void f(char *a) { strcpy(a, "x"); }'
 plant banned engine/command-line/main.c 'int f(char *a) { return 1 + atoi (a); }'

@@ -117,7 +117,7 @@ struct experiment {
     struct experiment_job job;
     struct expression
         *pass;     /* over the responses: what must be true, so neither 0 nor nan, of a unit; or NULL */
-    bool streamed; /* the run command takes rows on its input; see experiments/dgemm/README.md */
+    bool streamed; /* the run command takes rows on its input; see experiments/kernels/README.md */
     char *placement_text; /* core, node, {option}, or NULL */
     uint32_t placement_line, placement_column;
     enum experiment_placement placement; /* after experiment_resolve */

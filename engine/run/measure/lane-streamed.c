@@ -1,5 +1,5 @@
 /* A lane of a streamed experiment: one kernel takes the rows in the plan's order and answers a line a row.
- * The protocol is in experiments/dgemm/README.md. */
+ * The protocol is in experiments/kernels/README.md. */
 #include "engine/run/measure/measurement.h"
 
 #include "engine/documents/csv.h"

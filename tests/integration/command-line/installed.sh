@@ -5,7 +5,7 @@ check "cmake --install" cmake --install "$ASSAY_BUILD" --prefix "$scratch/first"
 mv "$scratch/first" "$scratch/prefix"
 assay=$scratch/prefix/bin/assay
 for file in libexec/assay/assay-agent lib/assay/plugins/fit-linear.so lib/assay/plugins/predict-hpl.so \
-    share/assay/experiments/dgemm/experiment.yaml share/assay/experiments/dgemm/dgemm.c share/man/man1/assay-run.1 \
+    share/assay/experiments/dgemm/experiment.yaml share/assay/experiments/kernels/blas.c share/man/man1/assay-run.1 \
     share/man/man7/assay-campaign.7 share/assay/manual/campaign.md; do
     check "installed: $file" test -s "$scratch/prefix/$file"
 done

@@ -2,8 +2,10 @@
 . "$(dirname "$0")/../tap.sh"
 
 kernel=$scratch/dgemm
-check "the kernel builds with nothing but a C compiler" \
-    cc -O2 -Wall -Werror -o "$kernel" "$ASSAY_SOURCE/experiments/dgemm/dgemm.c" -ldl
+cd "$ASSAY_SOURCE/experiments/kernels" || exit 1
+check "the kernel builds with nothing but a C compiler" cc -O2 -Wall -Wextra -Werror -o "$kernel" \
+    blas.c blas-call.c blas-check.c blas-library.c buffer.c processor.c rows.c settings.c -ldl
+cd "$scratch" || exit 1
 [ -x "$kernel" ] || finish
 
 # Naive, and it writes down what it was called with. WRONG=1 makes it miscount.
@@ -106,6 +108,13 @@ check "a range of 0 keeps the same place" \
 # ---- Content ----
 first_bits() { spied --offset-range 0 "$@" >/dev/null || return; calls | sed -n '1s/.*bits=\([0-9a-f]*\).*/\1/p'; }
 check "constant content" test "$(first_bits --content constant --value 1.5)" = 3ff8000000000000
+spied_bits() { feed "$header,content,value,mask\n1,3,4,5,6,7,8,constant,1.5,0\n2,3,4,5,6,7,8,constant,1.5,12\n" --blas "$scratch/spy.so"; }
+check "content may be a column of the rows" spied_bits
+cp "$scratch/.out" "$scratch/answers"
+check "... each row has its own" test "$(calls | sed 's/.*bits=\([0-9a-f]*\).*/\1/' | xargs)" = "3ff8000000000000 3ff8000000000fff"
+check "... and the facts say so" grep -qx '#content: a factor' "$scratch/answers"
+feed "$header,before\n1,3,4,5,6,7,8,3\n" --blas "$scratch/spy.so" >"$scratch/answers"
+check "calls before the one that is timed are at its place" test "$(calls | sort -u | wc -l) $(calls | wc -l)" = "1 4"
 check "the mask sets low bits to one" test "$(first_bits --content constant --value 1.5 --mask 12)" = 3ff8000000000fff
 check "a mask of 53 bits reaches the exponent" test "$(first_bits --content constant --value 1.5 --mask 53)" = 3fffffffffffffff
 check "a mask of 0 changes nothing" test "$(first_bits --content constant --mask 0)" = 3fef95810624dd2f
@@ -137,7 +146,7 @@ if ! "$kernel" --check --blas mkl >/dev/null 2>&1; then
 else skip "a known BLAS that is not installed" "MKL is installed"; fi
 refuse "an unknown BLAS" 2 "expected openblas, blis, reference, mkl, or a path" "$kernel" --check --blas atlas
 refuse "a library that is no BLAS" 3 "it has no dgemm_" "$kernel" --check --blas "$(ldd "$kernel" | awk '/libc\./ { print $3 }')"
-refuse "a BLAS that computes wrong results" 3 "computes wrong results: element 0 of a small product" \
+refuse "a BLAS that computes wrong results" 3 "computes wrong results: element 0 of a small dgemm" \
     env WRONG=1 "$kernel" --check --blas "$scratch/spy.so"
 bad_row() { refuse "$1" 2 "$2" feed "$header\n1,8,8,8,8,8,8\n$3\n"; }
 bad_row "lda below m" "line 3: lda = 7 is less than 8, the rows of A" 2,8,8,8,7,8,8
@@ -156,13 +165,14 @@ bad_row "a line without end" "line 3 is longer than 1024 bytes" "$(head -c 2000 
 refuse "a row that is cut off" 2 "the input ends inside line 2" feed "$header\n1,8,8,8,8,8,1"
 refuse "no header" 2 "expected the header unit,m,n,k" feed ""
 refuse "a header that lacks a column" 2 "line 1 is not a header .*missing: ldc" feed "unit,m,n,k,lda,ldb\n"
-refuse "a header with a column too many" 2 "line 1 has 8 columns" feed "$header,mask\n"
+refuse "a header with a column too many" 2 "line 1 has 8 columns; 'colour' is none of this kernel" feed "$header,colour\n"
+refuse "a header with a column twice" 2 "line 1 has the column m twice" feed "$header,m\n"
 refuse "sizes that do not fit in memory" 1 "cannot allocate 9007199262740992 bytes for matrix A" \
     "$kernel" --a-elements 1125899906842624 --b-elements 1 --c-elements 1
 refuse "missing sizes" 2 "--a-elements is missing" "$kernel"
 refuse "a mask beyond the significand" 2 "--mask '54' is not a whole number from 0 to 53" "$kernel" --mask 54
 refuse "a mask beyond a single's" 2 "expected at most 24" "$kernel" --check --precision single --mask 25
-refuse "a value that would overflow C" 2 "--value '1e200' is not a number from -1e6 to 1e6" "$kernel" --value 1e200
+refuse "a value that would overflow C" 2 "--value '1e200' is not a number from -1e\+06 to 1e\+06" "$kernel" --value 1e200
 refuse "an unknown content" 2 "--content 'zero' is not known; expected random or sequential or constant" "$kernel" --content zero
 refuse "an unknown option" 2 "unknown option '--size'" "$kernel" --size 5
 refuse "answers that cannot be written" 1 "cannot write answers: No space left" sh -c '"$1" --check >/dev/full' - "$kernel"

@@ -1,0 +1,150 @@
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#include "blas-library.h"
+
+#include "rows.h"
+
+#include <dlfcn.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/utsname.h>
+
+enum { CANDIDATES_MAX = 4 };
+
+/* File names by falling version. "%s" is the machine's name: Debian keeps the reference BLAS in a folder of
+ * its own, for libblas.so.3 may be a link to any other BLAS. */
+static const struct {
+    const char *name;
+    const char *candidates[CANDIDATES_MAX + 1];
+    const char *package; /* where Debian has it */
+} known[] = {
+    {"openblas", {"libopenblas.so.0", "libopenblasp.so.0", "libopenblas.so"}, "libopenblas0-pthread"},
+    {"blis", {"libblis.so.4", "libblis.so.3", "libblis-mt.so", "libblis.so"}, "libblis4-pthread"},
+    {"reference", {"/usr/lib/%s-linux-gnu/blas/libblas.so.3", "libblas.so.3", "libblas.so"}, "libblas3"},
+    {"mkl", {"libmkl_rt.so.2", "libmkl_rt.so.1", "libmkl_rt.so"}, "libmkl-rt (non-free)"},
+};
+
+/* Threads are counted by the library when it is loaded, some also later. What the user has set by hand for
+ * MKL's layers stays. */
+static void set_threads(unsigned threads) {
+    static const char *const variables[] = {"OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "GOTO_NUM_THREADS",
+                                            "BLIS_NUM_THREADS", "MKL_NUM_THREADS"};
+    char text[16];
+    snprintf(text, sizeof text, "%u", threads);
+    for (size_t i = 0; i < sizeof variables / sizeof *variables; i++)
+        setenv(variables[i], text, 1);
+    setenv("MKL_DYNAMIC", "FALSE", 1);
+    setenv("MKL_INTERFACE_LAYER", "LP64", 0);
+    setenv("MKL_THREADING_LAYER", threads == 1 ? "SEQUENTIAL" : "GNU", 0);
+}
+
+/* dlsym for functions: ISO C has no conversion from an object's pointer to a function's. */
+static void find_function(void *handle, const char *symbol, void *ret_function) {
+    void *found = dlsym(handle, symbol);
+    memcpy(ret_function, &found, sizeof found);
+}
+
+static bool is_another_blas(void *handle) {
+    return dlsym(handle, "openblas_get_config") || dlsym(handle, "bli_info_get_version_str") ||
+           dlsym(handle, "mkl_get_version_string");
+}
+
+/* Loads the first candidate that is there. TRIED receives the names, for the sentence. */
+static void *load_candidates(size_t which, char *tried, size_t tried_size, char *why, size_t why_size) {
+    struct utsname machine;
+    uname(&machine);
+    size_t used = 0;
+    for (size_t i = 0; i < CANDIDATES_MAX && known[which].candidates[i]; i++) {
+        const char *candidate = known[which].candidates[i], *hole = strstr(candidate, "%s");
+        char path[512];
+        int before = hole ? (int)(hole - candidate) : (int)strlen(candidate);
+        snprintf(path, sizeof path, "%.*s%s%s", before, candidate, hole ? machine.machine : "",
+                 hole ? hole + 2 : "");
+        void *handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+        if (handle && strcmp(known[which].name, "reference") == 0 && is_another_blas(handle)) {
+            snprintf(why, why_size, "%s is another BLAS here", path);
+            dlclose(handle);
+            handle = NULL;
+        } else if (!handle) {
+            snprintf(why, why_size, "%s", dlerror());
+        }
+        if (handle)
+            return handle;
+        int written = snprintf(tried + used, tried_size - used, "%s%s", used ? ", " : "", path);
+        if (written > 0 && used + (size_t)written < tried_size)
+            used += (size_t)written;
+    }
+    return NULL;
+}
+
+static void *load(const char *name) {
+    if (strchr(name, '/')) {
+        void *handle = dlopen(name, RTLD_NOW | RTLD_LOCAL);
+        if (!handle)
+            die(EXIT_WRONG, "cannot load BLAS '%s': %s", name, dlerror());
+        return handle;
+    }
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
+        if (strcmp(known[i].name, name) != 0)
+            continue;
+        char tried[1024] = "", why[1024] = "";
+        void *handle = load_candidates(i, tried, sizeof tried, why, sizeof why);
+        if (!handle)
+            die(EXIT_WRONG, "cannot load BLAS '%s': tried %s: %s; Debian has it in the package %s", name,
+                tried, why, known[i].package);
+        return handle;
+    }
+    die(EXIT_INPUT,
+        "--blas '%s' is not known; expected openblas, blis, reference, mkl, or a path with a slash", name);
+}
+
+struct blas_library blas_library_load(const char *name, unsigned threads) {
+    set_threads(threads);
+    struct blas_library library = {.name = name, .handle = load(name)};
+    void (*set_num_threads)(int);
+    find_function(library.handle, "openblas_set_num_threads", &set_num_threads);
+    if (set_num_threads)
+        set_num_threads((int)threads);
+    return library;
+}
+
+blas_function *blas_library_find(const struct blas_library *library, const char *symbol) {
+    blas_function *function;
+    find_function(library->handle, symbol, &function);
+    if (!function)
+        die(EXIT_WRONG, "cannot use BLAS '%s': it has no %s: %s", library->name, symbol, dlerror());
+    return function;
+}
+
+void blas_library_facts(const struct blas_library *library, blas_function *function, unsigned threads) {
+    fact("blas", "%s", library->name);
+    Dl_info place;
+    void *symbol;
+    memcpy(&symbol, &function, sizeof symbol);
+    char path[PATH_MAX];
+    if (dladdr(symbol, &place) && place.dli_fname)
+        fact("blas_library", "%s", realpath(place.dli_fname, path) ? path : place.dli_fname);
+    char *(*openblas_config)(void), *(*openblas_core)(void), *(*blis_version)(void);
+    void (*mkl_version)(char *, int);
+    int (*openblas_threads)(void);
+    find_function(library->handle, "openblas_get_config", &openblas_config);
+    find_function(library->handle, "openblas_get_corename", &openblas_core);
+    find_function(library->handle, "openblas_get_num_threads", &openblas_threads);
+    find_function(library->handle, "bli_info_get_version_str", &blis_version);
+    find_function(library->handle, "mkl_get_version_string", &mkl_version);
+    char version[512] = "";
+    if (mkl_version)
+        mkl_version(version, (int)sizeof version - 1);
+    if (openblas_config)
+        fact("blas_version", "%s", openblas_config());
+    else if (blis_version)
+        fact("blas_version", "BLIS %s", blis_version());
+    else if (version[0])
+        fact("blas_version", "%s", version);
+    if (openblas_core)
+        fact("blas_core", "%s", openblas_core());
+    fact("threads", "%d", openblas_threads ? openblas_threads() : (int)threads);
+}

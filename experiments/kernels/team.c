@@ -1,0 +1,104 @@
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#include "team.h"
+
+#include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
+#include <string.h>
+
+enum { SPINS = 1 << 14 }; /* before others may run: more threads of other programs than PUs */
+
+static struct {
+    cpu_set_t allowed; /* when the program was started */
+    pthread_mutex_t mutex;
+    pthread_cond_t begun;
+    unsigned long round; /* of work, under the mutex */
+    unsigned active;
+    void (*work)(unsigned index, void *context);
+    void *context;
+    atomic_uint awake, done;
+    atomic_ulong released; /* the round that may run */
+} team = {.mutex = PTHREAD_MUTEX_INITIALIZER, .begun = PTHREAD_COND_INITIALIZER};
+
+static void pin(unsigned index) {
+    int cpu = 0;
+    for (unsigned left = index + 1; cpu < CPU_SETSIZE; cpu++)
+        if (CPU_ISSET(cpu, &team.allowed) && --left == 0)
+            break;
+    cpu_set_t own;
+    CPU_ZERO(&own);
+    CPU_SET(cpu, &own);
+    if (sched_setaffinity(0, sizeof own, &own) < 0)
+        die(EXIT_SYSTEM, "cannot pin a thread to CPU %d", cpu);
+}
+
+static void spin_until(atomic_uint *counter, unsigned value) {
+    for (unsigned spins = 1; atomic_load_explicit(counter, memory_order_acquire) != value; spins++)
+        if (spins % SPINS == 0)
+            sched_yield();
+}
+
+static void *serve(void *argument) {
+    unsigned index = (unsigned)(uintptr_t)argument;
+    unsigned long seen = 0;
+    pin(index);
+    for (;;) {
+        pthread_mutex_lock(&team.mutex);
+        while (team.round == seen)
+            pthread_cond_wait(&team.begun, &team.mutex);
+        seen = team.round;
+        bool is_active = index < team.active;
+        pthread_mutex_unlock(&team.mutex);
+        if (!is_active)
+            continue;
+        atomic_fetch_add(&team.awake, 1);
+        for (unsigned spins = 1; atomic_load_explicit(&team.released, memory_order_acquire) != seen; spins++)
+            if (spins % SPINS == 0)
+                sched_yield();
+        team.work(index, team.context);
+        atomic_fetch_add_explicit(&team.done, 1, memory_order_release);
+    }
+    return NULL;
+}
+
+unsigned team_most(void) {
+    if (CPU_COUNT(&team.allowed) == 0 && sched_getaffinity(0, sizeof team.allowed, &team.allowed) < 0)
+        die(EXIT_SYSTEM, "cannot read which CPUs this process may run on");
+    return (unsigned)CPU_COUNT(&team.allowed);
+}
+
+void team_start(unsigned count) {
+    if (count > team_most())
+        die(EXIT_INPUT, "%u threads; expected at most %u, the CPUs that this process may run on", count,
+            team_most());
+    for (unsigned i = 1; i < count; i++) {
+        pthread_t thread;
+        int failed = pthread_create(&thread, NULL, serve, (void *)(uintptr_t)i);
+        if (failed)
+            die(EXIT_SYSTEM, "cannot start a thread: %s", strerror(failed));
+    }
+    pin(0);
+}
+
+void team_run(unsigned active, void (*work)(unsigned index, void *context), void *context,
+              struct stopwatch *watch) {
+    pthread_mutex_lock(&team.mutex);
+    team.active = active;
+    team.work = work;
+    team.context = context;
+    atomic_store(&team.awake, 0);
+    atomic_store(&team.done, 0);
+    unsigned long round = ++team.round;
+    pthread_cond_broadcast(&team.begun);
+    pthread_mutex_unlock(&team.mutex);
+    spin_until(&team.awake, active - 1);
+    if (watch)
+        stopwatch_start(watch);
+    atomic_store_explicit(&team.released, round, memory_order_release);
+    work(0, context);
+    spin_until(&team.done, active - 1);
+    if (watch)
+        stopwatch_stop(watch);
+}
