@@ -54,10 +54,12 @@ static inline int64_t scripted_clock(clockid_t clock) {
 }
 
 static inline int64_t scripted_wall_ns(void *context) {
+    (void)context;
     return scripted_clock(CLOCK_REALTIME);
 }
 
 static inline int64_t scripted_monotonic_ns(void *context) {
+    (void)context;
     return scripted_clock(CLOCK_MONOTONIC);
 }
 
