@@ -7,6 +7,8 @@
 [ "$(id -u)" -eq 0 ] || plan_skip "deploying a system needs root"
 unshare --mount true 2>/dev/null || plan_skip "no mounts may be made here"
 busybox=$(command -v busybox) || plan_skip "no busybox (busybox-static)"
+agent=$(dirname "$ASSAY")/../libexec/assay/assay-agent
+! readelf -l "$agent" | grep -q INTERP || plan_skip "an agent that is not static, as one with sanitizers, runs in no other system"
 bed_first 2 --names 'node-%' --tmp-size 64m --disk-size 64m
 cd "$scratch" || exit
 chmod 755 "$scratch"
