@@ -17,6 +17,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#define LAYER ".assay-layer" /* nobody else calls a folder so: it tells what may be removed */
+
 enum { FOLDER = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC };
 
 static int complain(struct failure *failure, int code, const char *what) {
@@ -35,7 +37,7 @@ int deployed_open_image(const char *sha256, struct failure *failure) {
 
 static bool is_abandoned(int folder) {
     struct stat status;
-    cleanup_close int layer = openat(folder, "layer", FOLDER);
+    cleanup_close int layer = openat(folder, LAYER, FOLDER);
     return layer >= 0 && fstat(layer, &status) == 0 && status.st_uid == geteuid() &&
            flock(layer, LOCK_EX | LOCK_NB) == 0;
 }
@@ -64,7 +66,7 @@ static int make_folders(int directory) {
     locked = r < 0 ? r : openat(directory, "new", FOLDER);
     if (locked < 0 || fchmod(locked, 0755) < 0 || flock(locked, LOCK_EX | LOCK_NB) < 0)
         return -errno;
-    r = renameat(directory, "new", directory, "layer");
+    r = renameat(directory, "new", directory, LAYER);
     for (size_t i = 0; r == 0 && i < sizeof others / sizeof *others; i++)
         r = mkdirat(directory, others[i], 0700);
     return r < 0 ? -errno : 0;
@@ -78,8 +80,8 @@ static int mount_system(int directory, int image, struct failure *failure) {
     if (r < 0)
         return complain(failure, r, "its folders in the run directory");
     snprintf(options, sizeof options,
-             "lowerdir=/proc/self/fd/%d,upperdir=/proc/self/fd/%d/layer,workdir=/proc/self/fd/%d/work", image,
-             directory, directory);
+             "lowerdir=/proc/self/fd/%d,upperdir=/proc/self/fd/%d/" LAYER ",workdir=/proc/self/fd/%d/work",
+             image, directory, directory);
     snprintf(target, sizeof target, "/proc/self/fd/%d/root", directory);
     if (mount("assay", target, "overlay", 0, options) < 0)
         return complain(failure, -errno,

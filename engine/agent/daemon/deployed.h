@@ -3,9 +3,9 @@
  * system that the engine has put into ~/.cache/assay/image-SHA256, under a layer of its own, in which
  * everything lies that is written.
  *
- *     RUN-DIRECTORY/layer  work     the layer, of an overlay file system
- *                   root            where it is mounted, in the worker's own mount namespace only
- *                   run             the run directory as the worker has it, at the same path
+ *     RUN-DIRECTORY/.assay-layer  work     the layer, of an overlay file system
+ *                   root                   where it is mounted, in the worker's own mount namespace only
+ *                   run                    the run directory as the worker has it, at the same path
  *
  * Shared with the node are its kernel, network, host name and processes; /proc, /sys, /dev without /dev/shm,
  * /etc/hosts, /etc/resolv.conf, and the agent's own program. The node's /run is at MACHINE_NODE_RUN, where

@@ -110,8 +110,7 @@ static int unpack(const char *path, int file, struct agent_image *ret, struct fa
         while (r == 0 && (got = archive_read_data(archive, buffer, BUFFER)) > 0) {
             hash_update(hash, buffer, (size_t)got);
             ret->length += (size_t)got;
-            r = ret->length > BYTES_MAX ? refuse(path, "has more than 64 GiB", failure)
-                                        : file_write_all(file, buffer, (size_t)got);
+            r = ret->length > BYTES_MAX ? -EFBIG : file_write_all(file, buffer, (size_t)got);
         }
     if (r < 0)
         return failure_set(failure, r, "cannot unpack the image '%s': %s", path, strerror(-r));

@@ -7,6 +7,8 @@
 [ "$(id -u)" -eq 0 ] || plan_skip "deploying a system needs root"
 unshare --mount true 2>/dev/null || plan_skip "no mounts may be made here"
 busybox=$(command -v busybox) || plan_skip "no busybox (busybox-static)"
+agent=$(dirname "$ASSAY")/../libexec/assay/assay-agent
+! readelf -l "$agent" | grep -q INTERP || plan_skip "an agent that is not static, as one with sanitizers, runs in no other system"
 bed_first 2 --names 'node-%' --tmp-size 64m --disk-size 64m
 cd "$scratch" || exit
 chmod 755 "$scratch"
@@ -117,7 +119,7 @@ bed on node-1 sh -c 'kill -9 $(pgrep -f "agent-[0-9a-f]{64}.*--image") $(pgrep -
 check "agent, guardian and unit are killed" eventually no_mounts node-1
 check "the run ends as failed" ends_as 1
 is "what was set is left" "$(bed on node-1 cat $turbo)" 1
-check "... and a folder" test -n "$(bed on node-1 sh -c 'ls -d /tmp/assay-*/layer')"
+check "... and a folder" test -n "$(bed on node-1 sh -c 'ls -d /tmp/assay-*/.assay-layer')"
 bed on node-1 touch /dev/go
 check "resuming deploys again" there resume killed/*/
 check "... and removes what was left" eventually no_folders node-1
@@ -165,6 +167,10 @@ refuse "a node whose disk is full" 1 "node-2: cannot bring the image: the node's
 bed empty node-2 /
 is "... on which nothing stays" "$(bed on node-2 sh -c 'ls -A /root/.cache/assay | grep image')" ""
 check "... and which works when there is room" there run bad.yaml -o full
+echo 'workspace: /var/tmp' >>bad.yaml # on the node's own root, which is an overlay
+refuse "a workspace that no layer can be on" 1 'node-2: .*cannot deploy a system: an overlay is not mounted, .*: Invalid argument' \
+    there run bad.yaml -o overlay
+is "... on which nothing stays" "$(bed on node-2 sh -c 'ls -d /var/tmp/assay-* 2>/dev/null')" ""
 refuse "nodes of the command line beside deploy" 2 "'deploy' is for the testbed 'local', and --nodes names others" \
     "$ASSAY" run here.yaml --nodes node-1 --dry-run
 finish
