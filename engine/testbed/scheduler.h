@@ -70,6 +70,9 @@ struct scheduler {
     int (*read_job)(const char *output, size_t length, const char *id, const char *name,
                     struct scheduler_job *ret, struct failure *failure);
     void (*cancel)(const char *id, struct bind_texts *words);
+    /* The job called NAME, where this process runs in it, by its environment: for schedulers that nodes
+     * cannot ask. 1: this is it; 0: it is not. NULL: nodes can. */
+    int (*find_own)(const char *name, struct scheduler_job *ret, struct failure *failure);
     const char *job_variable; /* of the environment: the number of the job that a process runs in */
     const char *launcher;     /* its own program that leads to nodes: "srun" */
     /* Of that launcher: what leads into the job from outside of it. WORDS is changed in place. */
