@@ -329,6 +329,8 @@ int scheduler_reserve(const struct testbed_settings *settings, const struct test
                       struct testbed **ret, struct failure *failure) {
     cleanup(free_testbed_pointer) struct testbed *testbed = NULL;
     int r = open_testbed(settings, request, &testbed, failure);
+    if (r == 0 && settings->scheduler->find_own)
+        r = settings->scheduler->find_own(testbed->name, &testbed->job, failure);
     if (r == 0)
         r = ask_patiently(testbed, "", patience_ns, &testbed->job, failure);
     if (r < 0)
@@ -344,6 +346,7 @@ int scheduler_reserve(const struct testbed_settings *settings, const struct test
         return 0;
     }
     if (is_held(&testbed->job)) {
+        r = 0;
         report(testbed, "job %s of %s is there already", testbed->job.id, settings->scheduler->name);
     } else {
         testbed->job.id[0] = '\0';
@@ -400,9 +403,9 @@ int scheduler_submit(const struct testbed_settings *settings, const struct testb
 }
 
 /* Its end is the job's, and it has more to do than this. */
-static bool is_within(const struct testbed *testbed, const struct scheduler_job *job) {
+static bool is_within(const struct testbed *testbed) {
     const char *id = getenv(testbed->settings->scheduler->job_variable);
-    return id && strcmp(id, job->id) == 0;
+    return id && strcmp(id, testbed->job.id) == 0;
 }
 
 /* ---- Waiting ---------------------------------------------------------------------------------------------
@@ -435,6 +438,8 @@ static int wait_for_job(struct testbed *testbed, struct failure *failure) {
     double most = testbed->settings->resources.at_most_wait;
     struct scheduler_job *job = &testbed->job;
     char reason[sizeof job->reason] = "", most_text[NUMBER_TEXT_SIZE];
+    if (job->state == SCHEDULER_JOB_RUNNING && is_within(testbed))
+        return 0;
     for (;;) {
         char id[SCHEDULER_ID_SIZE];
         memcpy(id, job->id, sizeof id);
@@ -614,7 +619,7 @@ static int delete_job(struct testbed *testbed, struct scheduler_job *ret, struct
     cleanup(text_clear) struct text output = {0};
     struct scheduler_job job = {0};
     int r = ask_patiently(testbed, "", release_patience_ns, ret, failure);
-    if (r < 0 || ret->state <= SCHEDULER_JOB_OVER || is_within(testbed, ret))
+    if (r < 0 || ret->state <= SCHEDULER_JOB_OVER)
         return r;
     testbed->settings->scheduler->cancel(ret->id, testbed->name, &words);
     r = command(testbed, &words, &output, failure);
@@ -631,8 +636,9 @@ int scheduler_release(struct testbed *testbed, struct failure *failure) {
     struct failure why = {0};
     frontend_stop(testbed->frontend);
     event_source_remove(take_pointer(testbed->watch));
-    int r = delete_job(testbed, &job, &why);
-    if (r == 0 && testbed->access && !testbed->is_over && !is_held(&job))
+    bool is_ours_alone = !is_within(testbed);
+    int r = is_ours_alone ? delete_job(testbed, &job, &why) : 0;
+    if (is_ours_alone && r == 0 && testbed->access && !testbed->is_over && !is_held(&job))
         report_over(testbed, &job);
     if (r < 0)
         failure_set(failure, r, "job %s of %s was not given back, which 'assay release' does: %s",

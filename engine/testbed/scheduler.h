@@ -79,6 +79,9 @@ struct scheduler {
     void (*cancel)(const char *id, const char *name, struct bind_texts *words);
     /* Asks for more time for a job that runs; how much of it is granted is seen in its end. NULL: no such. */
     void (*extend)(double duration, const char *id, struct bind_texts *words);
+    /* The job called NAME, where this process runs in it, by its environment: for schedulers that nodes
+     * cannot ask. 1: this is it; 0: it is not. NULL: nodes can. */
+    int (*find_own)(const char *name, struct scheduler_job *ret, struct failure *failure);
     const char *job_variable; /* of the environment: the number of the job that a process runs in */
     const char *launcher;     /* its own program that leads to nodes: "srun" */
     /* Of that launcher: what leads into the job from outside of it, to start an agent or to attach to it.

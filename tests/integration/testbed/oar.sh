@@ -9,7 +9,10 @@ user=assay_oar # OAR lends nothing to root, and its API takes no other letters i
 home=$(mktemp -d /var/tmp/assay-oar-XXXXXX)
 useradd -M -d "$home" "$user" 2>/dev/null; usermod -p '*' "$user"
 cleanup() { [ -z "${oar_settings:-}" ] || oar_down; userdel "$user"; rm -rf "$home"; }
-bed up 4 || plan_skip "no test bed"
+shared=$scratch/shared # which all nodes see, as a cluster's file system; and assay too
+mkdir "$shared"
+chmod 755 "$scratch"
+bed up 4 --share "$scratch" --share "$ASSAY_BUILD" --share "$ASSAY_SOURCE" || plan_skip "no test bed"
 bed can nodes || plan_skip "nodes of their own need root"
 oar_up || plan_skip "no OAR"
 cd "$scratch" || exit
@@ -29,6 +32,15 @@ refuse "more nodes than there are, in OAR's words" 1 'oarsub ended with exit sta
 tick_campaign "$scratch/raw" 4 0 "{oar: {resources: '/nodes=1,walltime=0:05'}, ssh-config: $scratch/ssh/ssh_config}"
 check "oarsub's own words" as_user "$ASSAY" run raw.yaml -o raw
 check "and gives them back" eventually jobs_over
+
+# ---- the engine in the job
+tick_campaign "$scratch/within" 20 0 "{oar: {cluster: bed, nodes: 2, walltime: 10min}, ssh-config: $scratch/ssh/ssh_config}"
+begin_within() { as_user "$ASSAY" run within.yaml -o "$shared" --detach=job >"$scratch/began"; run=$(cat "$scratch/began"); }
+check "a job with the engine in it is submitted" begin_within
+check "it measures" as_user "$ASSAY" attach "$run"
+is "each unit on each node" "$("$ASSAY" archive cat "$run.zip" results/results.csv | tail -n +2 | wc -l)" 40
+check "the job that it is in was its reservation" grep -q "job [0-9]* of OAR is there already" "$run/logs/engine.log"
+check "and ended with it" eventually jobs_over
 
 # ---- a job that is deleted under the engine, and one whose engine was killed
 for node in $(cat "$BED/nodes"); do bed on "$node" touch /tmp/doomed; done # units are slow

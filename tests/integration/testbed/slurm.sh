@@ -217,6 +217,7 @@ bed run scancel --name=other
 # ---- the engine in the job
 tick_campaign "$scratch/within" 40 0 "{slurm: {nodes: 2, walltime: 10min, partition: test}, launcher: srun}"
 state_of() { bed run scontrol show job "$(bed run squeue -h --states=all -o '%i %j' | sort -n | tail -1 | cut -d' ' -f1)" | sed -n 's/ *JobState=\([A-Z]*\).*/\1/p'; }
+no_waiting() { ! waits; }
 begin_within() { there "$@" --detach=job >"$scratch/began"; run=$(cat "$scratch/began"); }
 check "a job with the engine in it is submitted" begin_within run within.yaml -o "$shared"
 check "it measures" there attach "$run"
@@ -224,7 +225,8 @@ is "each unit on each node" "$(lines "$run.zip")" 80
 check "... and says there what it did" grep -qx "run folder: $run" "$run.out"
 check "... the job that it is in was its reservation" grep -q "job [0-9]* of Slurm is there already" "$run/logs/engine.log"
 check "... and ended with it, by itself" eventually no_jobs
-is "... in good order" "$(state_of)" COMPLETED
+is_in_order() { [ "$(state_of)" = COMPLETED ]; }
+check "... in good order" eventually is_in_order
 bed run sbatch -Q --nodes=4 --exclusive --output=/dev/null --job-name=other --wrap='exec sleep 600'
 check "one waits in the queue" begin_within run within.yaml -o "$shared"
 check "which status says" sh -c '"$0" status "$1" | grep -q "^status  *queued$"' "$ASSAY" "$run"
@@ -232,7 +234,7 @@ check "... and list" sh -c '"$0" list "$1" | grep -q " queued .*waits for its jo
 refuse "it has not begun, and cannot be stopped" 2 "has not begun: its engine waits in job assay-" there stop "$run"
 refuse "it is not submitted twice" 2 "is there already, which 'assay release' deletes" there resume "$run" --detach=job
 check "it is taken out of the queue" there release "$run"
-is "... and is gone" "$(jobs | grep -c assay-)" 0
+check "... and is gone" eventually no_waiting
 check "... which status knows" sh -c '"$0" status "$1" | grep -q "^status  *stopped"' "$ASSAY" "$run"
 check "it is put there again" begin_within resume "$run"
 bed run scancel --name=other
