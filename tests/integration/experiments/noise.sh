@@ -58,4 +58,8 @@ is "... with all that were counted" "$(sed 1d .out | wc -l)" \
 printf '%s\n' 'experiment: frequency' 'probes: none' \
     'design: {factors: {cores: [1, 100%], load: [integer, vector], seconds: [0.02]}, repetitions: 2}' >frequency.yaml
 complete frequency 8
+sed -n '/^    experiment: frequency/,/^$/s/^    //p' "$ASSAY_SOURCE/experiments/frequency/README.md" >controls.yaml
+check "the campaign of its README, with controls as factors, can be planned" "$ASSAY" run --dry-run controls.yaml
+cp .out plan
+check "... in blocks, one for each state" grep -q "4 of 4 states of the controls" plan
 finish
