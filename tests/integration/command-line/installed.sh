@@ -17,7 +17,7 @@ design: {generate: uniform-product, factors: [m, n, k], max-product: 1e4, max-si
 END
 check "its experiments are found" "$assay" run --dry-run "$scratch/campaign.yaml"
 cp "$scratch/.out" "$scratch/plan"
-check "... under its own prefix" grep -qF "$scratch/prefix/share/assay/experiments/dgemm" "$scratch/plan"
+check "... under its own prefix" grep -qF "$scratch/prefix/share/assay/experiments/kernels" "$scratch/plan"
 check "its references are found" sh -c '"$1" help campaign | cmp - "$2"' - "$assay" "$ASSAY_SOURCE/engine/run/campaign/README.md"
 check "its templates are found" "$assay" experiments new mine -o "$scratch/new"
 
