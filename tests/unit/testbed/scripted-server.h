@@ -54,14 +54,17 @@ static inline int64_t scripted_clock(clockid_t clock) {
 }
 
 static inline int64_t scripted_wall_ns(void *context) {
+    (void)context;
     return scripted_clock(CLOCK_REALTIME);
 }
 
 static inline int64_t scripted_monotonic_ns(void *context) {
+    (void)context;
     return scripted_clock(CLOCK_MONOTONIC);
 }
 
 static inline int scripted_clock_use(void **state) {
+    (void)state;
     static const struct clock_source source = {.wall_ns = scripted_wall_ns,
                                                .monotonic_ns = scripted_monotonic_ns,
                                                .look_again_ns = 2 * EVENT_MILLISECOND};
