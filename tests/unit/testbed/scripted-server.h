@@ -64,6 +64,7 @@ static inline int64_t scripted_monotonic_ns(void *context) {
 }
 
 static inline int scripted_clock_use(void **state) {
+    (void)state;
     static const struct clock_source source = {.wall_ns = scripted_wall_ns,
                                                .monotonic_ns = scripted_monotonic_ns,
                                                .look_again_ns = 2 * EVENT_MILLISECOND};
