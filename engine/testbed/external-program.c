@@ -55,8 +55,10 @@ __attribute__((format(printf, 3, 4))) static void give_up(struct external_progra
     va_end(arguments);
     remote_channel_free(take_pointer(program->channel));
     failure_set(&program->why, code, "%s %s", external_program_name(program), sentence);
-    if (!program->asked)
-        program->listener.note(program->listener.context, sentence);
+    if (program->asked)
+        return;
+    cleanup_free char *note = xformat("%s; it is started again to give the nodes back", sentence);
+    program->listener.note(program->listener.context, note);
 }
 
 static void take_line(struct external_program *program, const char *line, size_t length) {
@@ -177,8 +179,7 @@ static int exchange(struct external_program *program, const char *what, const st
     bool is_late = false;
     char patience[NUMBER_TEXT_SIZE];
     program->asked = what;
-    /* Its input is empty unless it reads nothing, and what it has ended with is reported when that is known.
-     */
+    /* Its input is empty, unless it reads nothing. How one that has ended did so is known later. */
     ssize_t sent = remote_channel_write(program->channel, line->bytes, line->length);
     if (sent >= 0 && sent < (ssize_t)line->length)
         give_up(program, -EPIPE, "has not read all of its input");

@@ -47,6 +47,8 @@ check "another one waits" eventually has_note
 kill -INT "$engine"
 check "waiting is interrupted" ends_as 4
 is "... and nothing of its own is kept" "$(grep -c -v other hosts.txt.taken)" 0
+tick_campaign "$scratch/late" 20 0 "{external: {program: [./pool, ./hosts.txt], request: {nodes: 3}, at-most-wait: 1 s}, $ssh}"
+refuse "waiting is given up after what the campaign says" 1 'reservation assay-.* has waited for 1 s, and is given up' there run late.yaml -o late
 : >hosts.txt.taken
 
 # ---- programs that are wrong
@@ -130,7 +132,7 @@ is "... and was made once" "$(wc -l <made)" 1
 is "... everything is measured" "$(lines dies/*.zip)" 40
 is "... and it is given back" "$(cat leases)" ""
 check "when it ends is the run's deadline" grep -q '"source":"testbed"' dies/*/journal.jsonl
-check "a program that ended while its nodes were used cost nothing" grep -q 'lease: ended with exit status 0: bye' dies/*/logs/engine.log
+check "a program that ended while its nodes were used cost nothing" grep -q 'lease: ended with exit status 0: bye; it is started again' dies/*/logs/engine.log
 release_nothing() { there release dies/*/ >released; }
 check "release again finds nothing" release_nothing
 check "which it says" grep -qx 'lease has no reservation assay-[0-9a-f-]*' released
