@@ -37,7 +37,7 @@ struct external_listener {
 /* WORDS, ended by NULL, are borrowed. Nothing is started yet. ANSWER_NS: how long an answer may take. */
 struct external_program *external_program_new(struct event_loop *loop, const char *const *words,
                                               int64_t answer_ns, const struct external_listener *listener);
-/* Ends its input, waits for its end for up to 5 s, and then kills its process group. NULL is fine. */
+/* Ends its input; where it has not ended after 5 s, its process group is killed. NULL is fine. */
 void external_program_free(struct external_program *program);
 /* What it is called for people: its first word, without folders. */
 const char *external_program_name(const struct external_program *program);

@@ -76,6 +76,7 @@ while read -r line; do
     another,*reserve*) echo '{"id":99}' ;;
     leaves,*'"nodes"'*) echo "{\"id\":$id,$answer}"; echo bye >&2; exit 0 ;;
     over,*'"nodes"'*)
+        echo '{"note":"soon"}'; echo '{"note":"soon"}'
         echo "{\"id\":$id,$answer}"
         { read -r _ <revoked; echo '{"over":"it was revoked"}'; } & ;;
     *,*reserve*)
@@ -145,7 +146,8 @@ start_engine "$scratch/over" run over.yaml -o over --json
 wait_for_units "$scratch/over" 3
 echo >revoked
 check "a run whose nodes are taken away ends as partial" ends_as 6
-check "which says why" grep -q 'reservation lease-7 of lease is over: it was revoked' over/*/logs/engine.log
+is "the same note twice in a row counts once" "$(grep -c '"event":"reservation-note".*lease: soon' over/*/journal.jsonl)" 1
+check "what took them away is said" grep -q 'reservation lease-7 of lease is over: it was revoked' over/*/logs/engine.log
 is "and what is left is given back" "$(cat leases)" ""
 for n in "${node[@]:0:2}"; do bed on "$n" rm /tmp/doomed; done
 
