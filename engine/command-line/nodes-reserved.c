@@ -39,6 +39,10 @@ static int find_nodes(struct reserved *reserved, const struct nodes *nodes, bool
                                       .leave_controls = leave_controls,
                                       .report = on_report,
                                       .report_context = (void *)nodes};
+    if (testbed->backend->wait && !testbed->backend->leave)
+        return failure_input(failure, NULL, 0, 0,
+                             "what the testbed '%s' lends is not left to be used by hand",
+                             testbed->backend->name);
     int r = testbed->backend->reserve(testbed->settings, &request, &reserved->testbed, failure);
     return r == 0 && testbed->backend->wait ? testbed->backend->wait(reserved->testbed, failure) : r;
 }

@@ -80,6 +80,7 @@ static int unpack(const struct file_request *request, char **ret, size_t *ret_le
     ssize_t got;
     while ((got = tree_archive_read(archive, bytes + length, (size_t)entry.size - length, failure)) > 0)
         length += (size_t)got;
+    bytes[length] = '\0';
     char hex[HASH_HEX_SIZE];
     if (got < 0)
         return (int)got;
