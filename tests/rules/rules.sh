@@ -95,7 +95,7 @@ rooms() {
             to = room(path)
             if (to == from) { check_order(sub_room($1), sub_room(path)); next }
             if (to == "tests" || to == "examples") breach("nothing includes " to)
-            else if (from == "experiments" && path !~ /\//) next # in experiments/kernels: see paths
+            else if (from == "experiments" && path !~ /\//) next # beside it
             else if (from == "experiments") breach("an experiment is built on a node, where nothing of ours is")
             else if (from == "interface") breach("plugins/interface is the whole of what a plugin sees")
             else if (from ~ /^plugin /) { if (to != "interface" && to != "numerics") breach("a plugin includes plugins/interface, engine/numerics and itself") }
@@ -150,16 +150,20 @@ libraries() {
         }' "$scratch/includes"
 }
 
-# Quoted includes are written from the root and exist; experiments include what experiments/kernels has by its name.
+# Quoted includes are written from the root and exist.
 paths() {
     while read -r path line name; do
+        [[ $path == experiments/* && $name == \"* && -f experiments/kernels/${name//\"/} ]] && continue # what its source is
         case $name in
         \"*) name=${name#\"} name=${name%\"}
             case $name in
             *../* | ./*) echo "$path:$line: includes \"$name\": expected a path from the root" ;;
             */*) [ -f "$name" ] || echo "$path:$line: includes \"$name\": no such file" ;;
-            *) [[ $path == experiments/* && -f experiments/kernels/$name ]] ||
-                echo "$path:$line: includes \"$name\": expected a path from the root" ;;
+            *) # an experiment's own, beside it: it is built on a node
+                case $path in
+                experiments/*) [ -f "${path%/*}/$name" ] || echo "$path:$line: includes \"$name\": no such file beside it" ;;
+                *) echo "$path:$line: includes \"$name\": expected a path from the root" ;;
+                esac ;;
             esac ;;
         esac
     done <"$scratch/includes"
