@@ -150,9 +150,10 @@ libraries() {
         }' "$scratch/includes"
 }
 
-# Quoted includes are written from the root and exist; experiments include what experiments/kernels has by its name.
+# Quoted includes are written from the root and exist.
 paths() {
     while read -r path line name; do
+        [[ $path == experiments/* && $name == \"* && -f experiments/kernels/${name//\"/} ]] && continue # what its source is
         case $name in
         \"*) name=${name#\"} name=${name%\"}
             case $name in
