@@ -16,8 +16,8 @@
 
 /* A job is asked after soon, then more seldom, and less soon once it runs: twelve times in any minute at
  * most, with the question before it is submitted. OAR takes some 10 s to start one that is free to start. */
-static const int64_t first_poll_ns = 400 * EVENT_MILLISECOND, first_watch_ns = 8 * EVENT_SECOND,
-                     early_poll_ns = 8 * EVENT_SECOND, last_poll_ns = 30 * EVENT_SECOND,
+static const int64_t first_poll_ns = 200 * EVENT_MILLISECOND, first_watch_ns = 8 * EVENT_SECOND,
+                     early_poll_ns = 10 * EVENT_SECOND, last_poll_ns = 30 * EVENT_SECOND,
                      early_ns = 600 * EVENT_SECOND;
 /* A scheduler that is restarted is away for so long; a job that waits in its queue outlasts more than one
  * that is yet to be submitted. */
