@@ -14,10 +14,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A job is asked after soon, then ever more seldom, and less soon once it runs: twelve times in any minute at
- * most, however long it waits. */
-static const int64_t first_poll_ns = 200 * EVENT_MILLISECOND, first_watch_ns = 4 * EVENT_SECOND,
-                     last_poll_ns = 30 * EVENT_SECOND;
+/* A job is asked after soon, then more seldom, and less soon once it runs: twelve times in any minute at
+ * most, with the question before it is submitted. OAR takes some 10 s to start one that is free to start. */
+static const int64_t first_poll_ns = 200 * EVENT_MILLISECOND, first_watch_ns = 8 * EVENT_SECOND,
+                     early_poll_ns = 10 * EVENT_SECOND, last_poll_ns = 30 * EVENT_SECOND,
+                     early_ns = 600 * EVENT_SECOND;
 /* A scheduler that is restarted is away for so long; a job that waits in its queue outlasts more than one
  * that is yet to be submitted. */
 static const int64_t patience_ns = 300 * EVENT_SECOND, waiting_patience_ns = 3600 * EVENT_SECOND,
@@ -240,8 +241,8 @@ static int ask(struct testbed *testbed, const char *id, struct scheduler_job *re
     return r;
 }
 
-static int64_t longer(int64_t period_ns) {
-    return 2 * period_ns < last_poll_ns ? 2 * period_ns : last_poll_ns;
+static int64_t longer(int64_t period_ns, int64_t most_ns) {
+    return 2 * period_ns < most_ns ? 2 * period_ns : most_ns;
 }
 
 /* Asks until there is an answer: a scheduler may be away for a while. */
@@ -262,7 +263,7 @@ static int ask_patiently(struct testbed *testbed, const char *id, int64_t most_n
         r = frontend_wait(testbed->frontend, period_ns, failure);
         if (r < 0)
             return r;
-        period_ns = longer(period_ns);
+        period_ns = longer(period_ns, last_poll_ns);
     }
 }
 
@@ -460,7 +461,8 @@ static int wait_for_job(struct testbed *testbed, struct failure *failure) {
         r = frontend_wait(testbed->frontend, period_ns, failure);
         if (r < 0)
             return r;
-        period_ns = longer(period_ns);
+        bool is_early = clock_monotonic_ns() - begun_ns < early_ns;
+        period_ns = longer(period_ns, is_early ? early_poll_ns : last_poll_ns);
     }
 }
 
@@ -558,7 +560,7 @@ static void on_answer(const char *output, size_t length, void *context) {
 static void on_watch(struct event_source *source, void *context) {
     struct testbed *testbed = context;
     cleanup(bind_texts_clear) struct bind_texts words = {0};
-    testbed->watch_period_ns = longer(testbed->watch_period_ns);
+    testbed->watch_period_ns = longer(testbed->watch_period_ns, last_poll_ns);
     /* The next time, should there be no answer until then. */
     event_source_set_timer(source, last_poll_ns, 0);
     testbed->settings->scheduler->query(testbed->job.id, testbed->name, &words);
