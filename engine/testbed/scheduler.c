@@ -368,20 +368,6 @@ const char *scheduler_id(const struct testbed *testbed) {
 /* ---- A job with the engine in it -------------------------------------------------------------------------
  */
 
-/* The line passes shells that are not ours, OAR's several of them: it has nothing that any would change. */
-static int join_line(const char *const *words, struct text *line, struct failure *failure) {
-    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./=:,+@%";
-    for (size_t i = 0; words[i]; i++) {
-        if (!words[i][0] || words[i][strspn(words[i], plain)])
-            return failure_set_kind(failure, FAILURE_INPUT, -EINVAL,
-                                    "'%s' cannot be part of a job's command, expected letters, digits and "
-                                    "'-_./=:,+@%%' alone",
-                                    words[i]);
-        text_printf(line, "%s%s", i ? " " : "", words[i]);
-    }
-    return 0;
-}
-
 int scheduler_submit(const struct testbed_settings *settings, const struct testbed_request *request,
                      const char *const *command, const char *output, struct failure *failure) {
     cleanup(free_testbed_pointer) struct testbed *testbed = NULL;
@@ -391,9 +377,15 @@ int scheduler_submit(const struct testbed_settings *settings, const struct testb
         return failure_set_kind(failure, FAILURE_INPUT, -EINVAL,
                                 "an engine in the job needs a folder of runs that it shares with this "
                                 "machine; expected no 'login', and assay to be called there");
-    int r = join_line(command, &line, failure);
-    if (r == 0)
-        r = open_testbed(settings, request, &testbed, failure);
+    /* The line passes shells that are not ours, OAR's several of them: it has nothing that any would change.
+     */
+    text_append_command(&line, command);
+    if (strchr(line.bytes, '\''))
+        return failure_set_kind(failure, FAILURE_INPUT, -EINVAL,
+                                "%s cannot be the command of a job, expected letters, digits and "
+                                "'-_./=:,+@%%' alone",
+                                line.bytes);
+    int r = open_testbed(settings, request, &testbed, failure);
     if (r == 0)
         r = ask_patiently(testbed, "", patience_ns, &testbed->job, failure);
     if (r == 0 && is_held(&testbed->job))

@@ -256,7 +256,7 @@ tick_campaign "$scratch/nowhere" 4 0 "{slurm: {nodes: 1, walltime: 10min, partit
 refuse "a job that is refused leaves no run" 1 'invalid partition' there run nowhere.yaml -o "$shared" --detach=job
 is "... nor anything else" "$(ls "$shared")" "$left"
 refuse "the login node's path is not a node's" 2 "expected no 'login'" there run login.yaml -o "$shared" --detach=job
-refuse "a path that a shell could change" 2 "cannot be part of a job's command" there run within.yaml -o "$shared/a b" --detach=job
+refuse "a path that a shell could change" 2 "cannot be the command of a job" there run within.yaml -o "$shared/a b" --detach=job
 
 # ---- what is refused before anything is asked for
 tick_campaign "$scratch/controls" 4 0 "{slurm: {nodes: 1, walltime: 10min}, launcher: srun}" 'controls: {turbo: off}'

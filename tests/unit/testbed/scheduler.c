@@ -240,6 +240,6 @@ TEST(what_a_shell_could_change_is_refused) {
         const char *const command[] = {"/usr/bin/assay", bad[i], NULL};
         assert_int_equal(scheduler_submit(&settings, &(struct testbed_request){0}, command, "/o", &failure),
                          -EINVAL);
-        assert_non_null(strstr(failure.text, "cannot be part of a job's command"));
+        assert_non_null(strstr(failure.text, "cannot be the command of a job"));
     }
 }
