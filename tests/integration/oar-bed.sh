@@ -6,6 +6,7 @@
 oar_up() {
     local node number=0
     command -v Almighty oarsub pg_ctlcluster >/dev/null || return 1
+    exec {oar_lock}>/run/assay-oar.lock && flock -w 1800 "$oar_lock" || return # until this script and all that it starts end
     oar_settings=$(mktemp)
     cp /etc/oar/oar.conf "$oar_settings"
     sed -i -e 's/^\(DB_BASE_PASSWD\)=.*/\1="oar"/; s/^\(DB_BASE_PASSWD_RO\)=.*/\1="oar_ro"/' \
