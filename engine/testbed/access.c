@@ -64,8 +64,7 @@ static const char *home_folder(void) {
     return entry && entry->pw_dir ? entry->pw_dir : "/";
 }
 
-/* Makes *PATH absolute: below the home folder, or that of the campaign. NULL stays. */
-static void place_path(char **path, const char *folder) {
+void access_place_path(char **path, const char *folder) {
     if (!*path || (*path)[0] == '/')
         return;
     bool home = (*path)[0] == '~' && (*path)[1] == '/';
@@ -80,10 +79,10 @@ static bool has_config(const struct access_settings *settings) {
 
 static void place_paths(struct access_settings *settings, const char *folder) {
     if (has_config(settings))
-        place_path(&settings->config, folder);
-    place_path(&settings->known_hosts, folder);
+        access_place_path(&settings->config, folder);
+    access_place_path(&settings->known_hosts, folder);
     for (size_t i = 0; i < settings->identities.count; i++)
-        place_path(&settings->identities.items[i], folder);
+        access_place_path(&settings->identities.items[i], folder);
 }
 
 /* A file that is named and is not there would surface as a login that is refused, on every node. */

@@ -89,7 +89,9 @@ static bool read_id(const char *output, char id[static SCHEDULER_ID_SIZE]) {
     return true;
 }
 
-static void query(const char *id, const char *name, struct bind_texts *words) {
+static void query(const struct scheduler_resources *resources, const char *id, const char *name,
+                  struct bind_texts *words) {
+    (void)resources;
     (void)name;
     scheduler_word(words, "oarstat");
     scheduler_word(words, "-fJ"); /* without -f there is no walltime */
@@ -160,7 +162,8 @@ static int read_job(const char *output, size_t length, const char *id, const cha
     return r;
 }
 
-static void cancel(const char *id, struct bind_texts *words) {
+static void cancel(const struct scheduler_resources *resources, const char *id, struct bind_texts *words) {
+    (void)resources;
     scheduler_word(words, "oardel");
     scheduler_word(words, "%s", id);
 }

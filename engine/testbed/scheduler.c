@@ -144,15 +144,19 @@ void scheduler_resolve(const struct testbed_settings *settings, cJSON *object) {
 static void report(const struct testbed *testbed, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-static void report(const struct testbed *testbed, const char *format, ...) {
+void scheduler_report(const struct testbed_request *request, const char *format, va_list arguments) {
     char sentence[FAILURE_TEXT_SIZE];
-    va_list arguments;
-    if (!testbed->request.report)
+    if (!request->report)
         return;
-    va_start(arguments, format);
     vsnprintf(sentence, sizeof sentence, format, arguments);
+    request->report(request->report_context, sentence);
+}
+
+static void report(const struct testbed *testbed, const char *format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    scheduler_report(&testbed->request, format, arguments);
     va_end(arguments);
-    testbed->request.report(testbed->request.report_context, sentence);
 }
 
 /* `env NAME=VALUE PROGRAM ...` is PROGRAM's. */
@@ -185,7 +189,7 @@ static int ask(struct testbed *testbed, const char *id, struct scheduler_job *re
     cleanup(bind_texts_clear) struct bind_texts words = {0};
     cleanup(text_clear) struct text output;
     struct scheduler_job job = {0};
-    scheduler->query(id, testbed->name, &words);
+    scheduler->query(&testbed->settings->resources, id, testbed->name, &words);
     int r = command(testbed, &words, &output, failure);
     if (r == 0)
         r = scheduler->read_job(output.bytes, output.length, id, testbed->name, &job, failure);
@@ -243,11 +247,18 @@ static void free_testbed_pointer(struct testbed **testbed) {
     free_testbed(*testbed);
 }
 
-static int submit(struct testbed *testbed, struct failure *failure) {
+static struct scheduler_stage stage_of(struct testbed *testbed) {
+    return (struct scheduler_stage){testbed->settings, &testbed->request, testbed->frontend, &testbed->job};
+}
+
+static int submit(struct testbed *testbed, char *start, struct failure *failure) {
     const struct scheduler *scheduler = testbed->settings->scheduler;
+    struct scheduler_resources resources = testbed->settings->resources; /* borrows */
     cleanup(bind_texts_clear) struct bind_texts words = {0};
     cleanup(text_clear) struct text output;
-    scheduler->submit(&testbed->settings->resources, testbed->name, &words);
+    if (start[0])
+        resources.reservation = start;
+    scheduler->submit(&resources, testbed->name, &words);
     int r = command(testbed, &words, &output, failure);
     if (r == 0 && !scheduler->read_id(output.bytes, testbed->job.id))
         r = failure_set(failure, -EBADMSG, "%s printed '%.*s', expected the number of a job", words.items[0],
@@ -282,8 +293,14 @@ int scheduler_reserve(const struct testbed_settings *settings, const struct test
     if (is_held(&testbed->job)) {
         report(testbed, "job %s of %s is there already", testbed->job.id, settings->scheduler->name);
     } else {
+        char start[SCHEDULER_START_SIZE] = "";
+        struct scheduler_stage stage = stage_of(testbed);
         testbed->job.id[0] = '\0';
-        r = submit(testbed, failure);
+        if (settings->scheduler->check)
+            r = settings->scheduler->check(&stage, start, failure);
+        if (r < 0)
+            return r;
+        r = submit(testbed, start, failure);
         /* What was refused is no job's; of one that was given up on nobody knows. */
         if (r == 0)
             report(testbed, "job %s of %s is submitted", testbed->job.id, settings->scheduler->name);
@@ -422,12 +439,15 @@ static void on_watch(struct event_source *source, void *context) {
     testbed->watch_period_ns = longer(testbed->watch_period_ns);
     /* The next time, should there be no answer until then. */
     event_source_set_timer(source, last_poll_ns, 0);
-    testbed->settings->scheduler->query(testbed->job.id, testbed->name, &words);
+    testbed->settings->scheduler->query(&testbed->settings->resources, testbed->job.id, testbed->name, &words);
     frontend_start(testbed->frontend, (const char *const *)words.items, OUTPUT_MAX, on_answer, testbed);
 }
 
 int scheduler_wait(struct testbed *testbed, struct failure *failure) {
+    struct scheduler_stage stage = stage_of(testbed);
     int r = wait_for_job(testbed, failure);
+    if (r == 0 && testbed->settings->scheduler->prepare)
+        r = testbed->settings->scheduler->prepare(&stage, failure);
     if (r == 0)
         r = name_nodes(testbed, failure);
     if (r < 0)
@@ -469,6 +489,12 @@ int64_t scheduler_deadline(const struct testbed *testbed) {
     return testbed->job.end_s * EVENT_SECOND;
 }
 
+void scheduler_collect(struct testbed *testbed) {
+    struct scheduler_stage stage = stage_of(testbed);
+    if (testbed->access && testbed->settings->scheduler->collect)
+        testbed->settings->scheduler->collect(&stage);
+}
+
 /* ---- Giving back -----------------------------------------------------------------------------------------
  */
 
@@ -481,7 +507,7 @@ static int delete_job(struct testbed *testbed, struct scheduler_job *ret, struct
     int r = ask_patiently(testbed, "", release_patience_ns, ret, failure);
     if (r < 0 || !is_held(ret))
         return r;
-    testbed->settings->scheduler->cancel(ret->id, &words);
+    testbed->settings->scheduler->cancel(&testbed->settings->resources, ret->id, &words);
     r = command(testbed, &words, &output, failure);
     struct failure why = {0};
     if (r < 0 && ask(testbed, "", &job, &why) == 0 && !is_held(&job))

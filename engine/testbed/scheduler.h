@@ -11,6 +11,8 @@
 #include "engine/foundation/host-list.h"
 #include "engine/testbed/access.h"
 
+#include <stdarg.h>
+
 /* What a campaign says under the scheduler's key; the scheduler's fields say which of them it has. */
 struct scheduler_resources {
     int64_t nodes;
@@ -19,6 +21,15 @@ struct scheduler_resources {
     char *login;         /* [user@]host[:port] that the commands run on; NULL: this machine */
     char *queue, *account, *constraint, *reservation, *cluster, *resources; /* NULL: not said */
     struct bind_texts types, options;
+    struct grid5000_resources {
+        char *site, *environment; /* NULL: what nodes have by default */
+        char *key;                /* the file of a public key, absolute; not NULL with an environment */
+        int64_t version;          /* of the environment; 0: the newest */
+        int64_t at_least;         /* nodes, of those that are wanted; 0: all */
+        int64_t vlan;             /* that deployed nodes are put into; 0: none */
+        int sudo;                 /* let root in by sudo-g5k */
+        struct bind_texts monitor; /* metrics */
+    } grid5000;
 };
 
 struct testbed_settings {
@@ -44,6 +55,7 @@ struct scheduler_job {
     char id[SCHEDULER_ID_SIZE];
     enum scheduler_job_state state;
     char reason[256]; /* why it waits or is over, in the scheduler's words; or "" */
+    int64_t start_s;  /* when it began, since 1970; 0: not known */
     int64_t end_s;    /* when its time is up, since 1970; 0: not known */
     struct host_list nodes;
 };
@@ -51,6 +63,17 @@ struct scheduler_job {
 /* FOUND becomes *RET, unless *RET counts more (a job that runs, beside one that is over); the other is
  * cleared. */
 void scheduler_take_job(struct scheduler_job *found, struct scheduler_job *ret);
+
+enum { SCHEDULER_START_SIZE = 32 };
+
+/* What a stage of a scheduler's own works with: how the campaign wants the job, and the job. */
+struct frontend;
+struct scheduler_stage {
+    const struct testbed_settings *settings;
+    const struct testbed_request *request;
+    struct frontend *frontend;
+    struct scheduler_job *job;
+};
 
 struct scheduler {
     const char *key;                 /* "slurm" */
@@ -62,18 +85,35 @@ struct scheduler {
     /* The job's number from what submitting printed; false: there is none. */
     bool (*read_id)(const char *output, char id[static SCHEDULER_ID_SIZE]);
     /* Asks for the job ID, or, where that is "", for this user's, NAME among them. */
-    void (*query)(const char *id, const char *name, struct bind_texts *words);
+    void (*query)(const struct scheduler_resources *resources, const char *id, const char *name,
+                  struct bind_texts *words);
     /* Finds, in what the query printed, the job ID, or the one called NAME where that is "". What is not
      * there has the state SCHEDULER_JOB_NONE. -EBADMSG with FAILURE for what is no answer. */
     int (*read_job)(const char *output, size_t length, const char *id, const char *name,
                     struct scheduler_job *ret, struct failure *failure);
-    void (*cancel)(const char *id, struct bind_texts *words);
+    void (*cancel)(const struct scheduler_resources *resources, const char *id, struct bind_texts *words);
     const char *launcher; /* its own program that leads to nodes: "srun" */
     /* Of that launcher: what leads into the job from outside of it. WORDS is changed in place. */
     void (*enter)(const char *id, struct bind_texts *words);
+
+    /* ---- stages of its own; each may be NULL */
+
+    /* Before a job is submitted: refuses what cannot be. START, "" before, may become the time that the job
+     * is to begin at, in place of the campaign's `reservation`. */
+    int (*check)(const struct scheduler_stage *stage, char start[static SCHEDULER_START_SIZE],
+                 struct failure *failure);
+    /* Once the job runs: makes its nodes ready. It may take nodes off the job's, and say how they are reached
+     * ([user@]host). Done again, by another engine, it must come to the same. */
+    int (*prepare)(const struct scheduler_stage *stage, struct failure *failure);
+    /* As the testbed's own. */
+    void (*collect)(const struct scheduler_stage *stage);
 };
 
-extern const struct scheduler scheduler_slurm, scheduler_oar;
+extern const struct scheduler scheduler_slurm, scheduler_oar, scheduler_grid5000;
+
+/* Reports a sentence to whoever reserves. */
+void scheduler_report(const struct testbed_request *request, const char *format, va_list arguments)
+    __attribute__((format(printf, 2, 0)));
 
 /* As the testbed's own functions of these names. */
 int scheduler_bind(const struct scheduler *scheduler, const struct testbed_written *written,
@@ -93,6 +133,7 @@ int scheduler_connect(struct testbed *testbed, size_t node, struct transport **r
 struct agent_link_policy scheduler_policy(const struct testbed *testbed);
 struct testbed_agent scheduler_agent(const struct testbed *testbed, const struct transport *transport);
 int64_t scheduler_deadline(const struct testbed *testbed);
+void scheduler_collect(struct testbed *testbed);
 int scheduler_release(struct testbed *testbed, struct failure *failure);
 int scheduler_reclaim(const struct testbed_settings *settings, const struct testbed_request *request,
                       struct failure *failure);
@@ -104,7 +145,7 @@ int scheduler_reclaim(const struct testbed_settings *settings, const struct test
         .describe = scheduler_describe, .resolve = scheduler_resolve, .reserve = scheduler_reserve,          \
         .id = scheduler_id, .wait = scheduler_wait, .node_count = scheduler_node_count,                      \
         .node_name = scheduler_node_name, .connect = scheduler_connect, .policy = scheduler_policy,          \
-        .agent = scheduler_agent, .deadline = scheduler_deadline, .release = scheduler_release,              \
+        .agent = scheduler_agent, .deadline = scheduler_deadline, .collect = scheduler_collect, .release = scheduler_release,              \
         .reclaim = scheduler_reclaim,                                                                        \
     }
 
