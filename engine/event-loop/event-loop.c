@@ -291,3 +291,21 @@ int event_loop_run(struct event_loop *loop, struct failure *failure) {
     }
     return 0;
 }
+
+static void on_late(struct event_source *source, void *context) {
+    (void)source;
+    *(bool *)context = true;
+}
+
+int event_loop_turn_until(struct event_loop *loop, const bool *done, int64_t timeout_ns,
+                          struct failure *failure) {
+    bool is_late = false;
+    struct event_source *timer = event_loop_add_timer(loop, timeout_ns, 0, on_late, &is_late);
+    int r = timer ? 0 : failure_memory(failure);
+    while (r >= 0 && !*done && !is_late && !event_loop_is_stopped(loop))
+        r = event_loop_run_once(loop, -1, failure);
+    event_source_remove(timer);
+    if (r < 0 || *done)
+        return r < 0 ? r : 0;
+    return is_late ? -ETIMEDOUT : failure_set_kind(failure, FAILURE_INTERRUPTED, -EINTR, "interrupted");
+}

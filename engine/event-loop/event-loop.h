@@ -51,6 +51,11 @@ int event_loop_run(struct event_loop *loop, struct failure *failure);
  * called, 0 if not, or a negative errno. Returns 0 at once when the loop was stopped. */
 int event_loop_run_once(struct event_loop *loop, int64_t timeout_ns, struct failure *failure);
 
+/* Turns until *DONE, which a callback sets: 0; -ETIMEDOUT, without a sentence, after TIMEOUT_NS; -EINTR when
+ * the loop was stopped; or a negative errno from the kernel. */
+int event_loop_turn_until(struct event_loop *loop, const bool *done, int64_t timeout_ns,
+                          struct failure *failure);
+
 /* Asks event_loop_run() to return after the callback that is running; it stays stopped, and
  * event_loop_run_once() does nothing, until event_loop_resume(). Everyone who turns the loop by hand looks at
  * event_loop_is_stopped(). */

@@ -50,13 +50,13 @@ enum host_key_policy { HOST_KEYS_KNOWN, HOST_KEYS_ACCEPT_NEW };
 enum { ACCESS_FIELDS = 12 };
 extern const struct bind_field access_fields[ACCESS_FIELDS];
 
+/* Makes *PATH absolute: below the home folder ("~/"), or FOLDER, that of the campaign. NULL stays. */
+void access_place_path(char **path, const char *folder);
 /* The defaults. */
 void access_init(struct access_settings *settings);
 /* After binding: makes paths absolute and refuses what cannot be meant. */
 int access_check(struct access_settings *settings, const struct testbed_written *written,
                  struct failure *failure);
-/* Makes *PATH absolute: below the home folder, or FOLDER. NULL stays. */
-void access_place_path(char **path, const char *folder);
 /* As the testbed's own describe(). */
 int access_describe(const struct access_settings *settings, struct text *ret);
 /* What leads to the nodes, which borrows from the settings; *RET_WORDS is its memory. NULL: libssh. */

@@ -1,5 +1,6 @@
 #include "engine/testbed/frontend.h"
 
+#include "engine/documents/document.h"
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/memory.h"
 #include "engine/remote/channel/child.h"
@@ -17,6 +18,7 @@ struct frontend {
     struct event_loop *loop;
     struct ssh_client *client;
     struct launcher *launcher; /* NULL: commands are children */
+    struct http *http;         /* or, where this is there, requests */
     bool is_ready, is_lost;
     struct failure why;
     struct background {
@@ -37,28 +39,9 @@ struct command {
 /* ---- Waiting ---------------------------------------------------------------------------------------------
  */
 
-static void on_timer(struct event_source *source, void *context) {
-    (void)source;
-    *(bool *)context = true;
-}
-
-/* Turns the loop until *DONE, which a callback sets. */
-static int turn_until(struct frontend *frontend, const bool *done, int64_t timeout_ns,
-                      struct failure *failure) {
-    bool is_late = false;
-    struct event_source *timer = event_loop_add_timer(frontend->loop, timeout_ns, 0, on_timer, &is_late);
-    int r = timer ? 0 : failure_memory(failure);
-    while (r >= 0 && !*done && !is_late && !event_loop_is_stopped(frontend->loop))
-        r = event_loop_run_once(frontend->loop, -1, failure);
-    event_source_remove(timer);
-    if (r < 0 || *done)
-        return r < 0 ? r : 0;
-    return is_late ? -ETIMEDOUT : failure_set_kind(failure, FAILURE_INTERRUPTED, -EINTR, "interrupted");
-}
-
 int frontend_wait(struct frontend *frontend, int64_t ns, struct failure *failure) {
     static const bool never;
-    int r = turn_until(frontend, &never, ns, failure);
+    int r = event_loop_turn_until(frontend->loop, &never, ns, failure);
     return r == -ETIMEDOUT ? 0 : r;
 }
 
@@ -98,7 +81,7 @@ static int connect_login(struct frontend *frontend, struct failure *failure) {
         return 0;
     int r = begin_to_connect(frontend, failure);
     if (r == 0)
-        r = turn_until(frontend, &frontend->is_ready, command_timeout_ns, failure);
+        r = event_loop_turn_until(frontend->loop, &frontend->is_ready, command_timeout_ns, failure);
     if (r == -ETIMEDOUT)
         failure_set(failure, r, "the login node does not answer");
     if (r < 0) { /* whatever comes of it is not waited for */
@@ -111,19 +94,22 @@ static int connect_login(struct frontend *frontend, struct failure *failure) {
     return r < 0 ? r : 0;
 }
 
-int frontend_open(struct event_loop *loop, const struct access_settings *access, const char *login,
-                  struct frontend **ret, struct failure *failure) {
+static int open_login(struct frontend *frontend, const struct access_settings *access, const char *accepted_hosts,
+                      const char *login, struct failure *failure) {
+    struct ssh_client_options options = access_ssh_options(access, accepted_hosts);
+    int r = ssh_client_new(frontend->loop, &options, &frontend->client, failure);
+    if (r < 0)
+        return r;
+    frontend->launcher = launcher_ssh_new(frontend->loop, frontend->client, login, login);
+    return connect_login(frontend, failure);
+}
+
+int frontend_open_node(struct event_loop *loop, const struct access_settings *access,
+                       const char *accepted_hosts, const char *destination, struct frontend **ret,
+                       struct failure *failure) {
     struct frontend *frontend = xcalloc(1, sizeof *frontend);
     frontend->loop = loop;
-    int r = 0;
-    if (login) {
-        struct ssh_client_options options = access_ssh_options(access, NULL);
-        r = ssh_client_new(loop, &options, &frontend->client, failure);
-        if (r == 0) {
-            frontend->launcher = launcher_ssh_new(loop, frontend->client, login, login);
-            r = connect_login(frontend, failure);
-        }
-    }
+    int r = open_login(frontend, access, accepted_hosts, destination, failure);
     if (r < 0)
         frontend_close(frontend);
     else
@@ -131,10 +117,31 @@ int frontend_open(struct event_loop *loop, const struct access_settings *access,
     return r;
 }
 
+int frontend_open(struct event_loop *loop, const struct access_settings *access, const char *login,
+                  const struct http_settings *api, struct frontend **ret, struct failure *failure) {
+    struct frontend *frontend = xcalloc(1, sizeof *frontend);
+    frontend->loop = loop;
+    int r = 0;
+    if (api)
+        r = http_open(loop, api, &frontend->http, failure);
+    else if (login)
+        r = open_login(frontend, access, NULL, login, failure);
+    if (r < 0)
+        frontend_close(frontend);
+    else
+        *ret = frontend;
+    return r;
+}
+
+struct http *frontend_http(struct frontend *frontend) {
+    return frontend->http;
+}
+
 void frontend_close(struct frontend *frontend) {
     if (!frontend)
         return;
     frontend_stop(frontend);
+    http_close(frontend->http);
     launcher_free(frontend->launcher);
     ssh_client_free(frontend->client);
     free(frontend);
@@ -185,11 +192,76 @@ static int open_channel(struct frontend *frontend, const char *const *words,
     return r < 0 ? r : launcher_open(frontend->launcher, LAUNCHER_ATTACH, line.bytes, listener, ret, failure);
 }
 
+/* ---- Requests --------------------------------------------------------------------------------------------
+ */
+
+static const char *status_meaning(long status) {
+    static const struct {
+        long from, to;
+        const char *meaning;
+    } meanings[] = {
+        {300, 399, "it has moved to another address"}, {401, 401, "the credentials are missing or wrong"},
+        {403, 403, "the credentials do not allow it"}, {404, 404, "there is no such thing"},
+        {408, 408, "the server waited too long"},      {429, 429, "there were too many requests"},
+        {400, 499, "the server refuses it"},           {502, 504, "the server is not available"}};
+    size_t i = 0, count = sizeof meanings / sizeof *meanings;
+    while (i < count && (status < meanings[i].from || status > meanings[i].to))
+        i++;
+    return i < count ? meanings[i].meaning : "the server failed";
+}
+
+/* The first line of a plain text, or the "message" of an object, on one line; of a page for browsers, and of
+ * nothing, the meaning of the status. */
+static void describe_answer(const struct http_answer *answer, char problem[static FAILURE_TEXT_SIZE]) {
+    struct document *document = NULL;
+    const char *text = answer->body.length > 0 ? answer->body.bytes : "";
+    const struct document_node *message = NULL;
+    text += strspn(text, " \t\r\n");
+    if (*text == '{' && document_parse_json("", text, strlen(text), &document, NULL) == 0)
+        message = document_get(document->root, "message");
+    if (message && message->text)
+        snprintf(problem, FAILURE_TEXT_SIZE, "%s", message->text);
+    else if (*text && !strchr("<{[", *text))
+        snprintf(problem, FAILURE_TEXT_SIZE, "%.*s", (int)strcspn(text, "\r\n"), text);
+    else
+        snprintf(problem, FAILURE_TEXT_SIZE, "%s", status_meaning(answer->status));
+    for (char *c = problem; *c; c++)
+        *c = (unsigned char)*c < ' ' ? ' ' : *c;
+    document_free(document);
+}
+
+static bool is_success(const struct http_answer *answer) {
+    return answer->status >= 200 && answer->status < 300;
+}
+
+static int run_request(struct frontend *frontend, const char *const *words, struct text *output,
+                       char problem[static FAILURE_TEXT_SIZE], struct failure *failure) {
+    cleanup(http_answer_clear) struct http_answer answer = {0};
+    int r = http_run(frontend->http, words[0], words[1], words[2], output->limit, &answer, failure);
+    if (r == 0 && is_success(&answer))
+        return text_append(output, answer.body.bytes, answer.body.length);
+    if (r == 0)
+        describe_answer(&answer, problem);
+    return r < 0 ? r : (int)answer.status;
+}
+
+static void on_answer(const struct http_answer *answer, void *context) {
+    const struct background *background = &((struct frontend *)context)->background;
+    bool is_good = answer && is_success(answer);
+    background->callback(is_good ? answer->body.bytes : NULL, is_good ? answer->body.length : 0,
+                         background->context);
+}
+
+/* ---- Either ----------------------------------------------------------------------------------------------
+ */
+
 int frontend_run(struct frontend *frontend, const char *const *words, struct text *output,
                  char problem[static FAILURE_TEXT_SIZE], struct failure *failure) {
     struct command command = {.output = output, .problem = problem};
     struct remote_channel *channel = NULL;
     problem[0] = '\0';
+    if (frontend->http)
+        return run_request(frontend, words, output, problem, failure);
     struct channel_run *run = channel_run_new(NULL, 0, output->limit, on_done, &command);
     struct remote_channel_listener listener = channel_run_listener(run);
     int r = connect_login(frontend, failure);
@@ -197,7 +269,7 @@ int frontend_run(struct frontend *frontend, const char *const *words, struct tex
         r = open_channel(frontend, words, &listener, &channel, failure);
     if (r == 0) {
         channel_run_started(run, channel);
-        r = turn_until(frontend, &command.is_over, command_timeout_ns, failure);
+        r = event_loop_turn_until(frontend->loop, &command.is_over, command_timeout_ns, failure);
     }
     if (!command.is_over)
         channel_run_cancel(run);
@@ -222,6 +294,8 @@ static void on_background_done(const struct channel_run_result *result, const st
 }
 
 void frontend_stop(struct frontend *frontend) {
+    if (frontend->http)
+        http_stop(frontend->http);
     channel_run_cancel(take_pointer(frontend->background.run));
 }
 
@@ -229,6 +303,11 @@ void frontend_start(struct frontend *frontend, const char *const *words, size_t 
                     void (*callback)(const char *output, size_t length, void *context), void *context) {
     struct remote_channel *channel = NULL;
     frontend_stop(frontend);
+    if (frontend->http) {
+        frontend->background = (struct background){NULL, callback, context};
+        http_start(frontend->http, words[0], words[1], words[2], limit, on_answer, frontend);
+        return;
+    }
     if (!is_connected(frontend)) {
         if (frontend->is_ready) /* it was lost; else it is on its way */
             (void)begin_to_connect(frontend, NULL);

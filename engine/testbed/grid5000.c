@@ -103,8 +103,6 @@ static int check_settings(struct testbed_settings *settings, const struct testbe
     struct scheduler_resources *resources = &settings->resources;
     if (resources->grid5000.at_least > resources->nodes)
         return refuse(written, "nodes", failure, "'at-least' is more than 'want'");
-    if (!resources->api)
-        resources->api = xstrdup("https://api.grid5000.fr/stable");
     return check_deployment(settings, written, failure);
 }
 
@@ -263,8 +261,8 @@ static int check_name(const struct scheduler_stage *stage, const char *path, con
                             nearest ? "; did you mean '" : "", nearest ? nearest : "", nearest ? "'?" : "");
 }
 
-static int check(const struct scheduler_stage *stage, char start[static SCHEDULER_START_SIZE],
-                 struct failure *failure) {
+static int inquire(const struct scheduler_stage *stage, char start[static SCHEDULER_START_SIZE],
+                   struct failure *failure) {
     const struct scheduler_resources *resources = &stage->settings->resources;
     const char *soonest = resources->reservation;
     cleanup_free char *clusters = xformat("/sites/%s/clusters?limit=500", resources->grid5000.site);
@@ -301,13 +299,15 @@ const struct scheduler scheduler_grid5000 = {
     .fields = fields,
     .field_count = sizeof fields / sizeof *fields,
     .expected = "grid5000: {site: grenoble, cluster: dahu, nodes: 4, walltime: 2h}",
+    .api = "https://api.grid5000.fr/stable",
     .submit = submit,
     .read_id = read_id,
     .query = query,
     .read_job = read_job,
     .cancel = cancel,
     .launcher = "oarsh",
-    .check = check,
+    .enter = scheduler_oar_enter,
+    .inquire = inquire,
     .prepare = prepare,
     .collect = collect,
 };

@@ -1,7 +1,10 @@
-/* OAR 2.5: oarsub, oarstat and oardel. */
+/* OAR 2.5: oarsub, oarstat and oardel, or its REST API, which calls them. */
 #include "engine/testbed/scheduler.h"
 
+#include "engine/documents/json.h"
 #include "engine/foundation/cleanup.h"
+#include "engine/foundation/clock.h"
+#include "engine/foundation/memory.h"
 #include "engine/foundation/number.h"
 
 #include <errno.h>
@@ -9,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 enum { NODES_MAX = 65536, WALLTIME_MAX = 366 * 86400 };
 
@@ -23,6 +27,27 @@ static const char *expect_cluster(const char *key, const char *value) {
                : NULL;
 }
 
+/* As OAR has it, in the time zone of its server. False: it is no date, or one that no calendar has. */
+static bool parse_date(const char *text, time_t *ret) {
+    struct tm fields = {.tm_isdst = -1};
+    const char *end = strptime(text, "%Y-%m-%d %H:%M:%S", &fields);
+    int day = fields.tm_mday;
+    *ret = end ? mktime(&fields) : -1;
+    return end && !*end && strlen(text) == strlen("2026-12-01 19:00:00") && fields.tm_mday == day;
+}
+
+static const char *expect_date(const char *key, const char *value) {
+    time_t date;
+    (void)key;
+    return parse_date(value, &date) ? NULL : "a date and a time of day, such as 2026-12-01 19:00:00";
+}
+
+static const char *expect_number(const char *key, const char *value) {
+    size_t digits = strspn(value, "0123456789");
+    (void)key;
+    return digits > 0 && digits < SCHEDULER_ID_SIZE && !value[digits] ? NULL : "the number of a job";
+}
+
 static const struct bind_field fields[] = {
     {RANGED("nodes", BIND_INTEGER, nodes, 1, NODES_MAX)},
     {RANGED("walltime", BIND_QUANTITY, walltime, 1, WALLTIME_MAX), .dimension = UNIT_TIME},
@@ -32,61 +57,99 @@ static const struct bind_field fields[] = {
     {ROW("types", BIND_TEXTS, types)},
     {ROW("queue", BIND_TEXT, queue)},
     {ROW("project", BIND_TEXT, account)},
-    {ROW("reservation", BIND_TEXT, reservation)},
+    {ROW("container", BIND_TEXT, container), .expect = expect_number},
+    {ROW("reservation", BIND_TEXT, reservation), .expect = expect_date},
+    {RANGED("extend", BIND_QUANTITY, extend, 60, WALLTIME_MAX), .dimension = UNIT_TIME},
     {ROW("options", BIND_TEXTS, options)},
     {ROW("login", BIND_TEXT, login)},
+    {ROW("api", BIND_TEXT, api)},
+    {ROW("credentials", BIND_TEXT, credentials)},
+    {ROW("authority", BIND_TEXT, authority)},
     {RANGED("at-most-wait", BIND_QUANTITY, at_most_wait, 1, WALLTIME_MAX), .dimension = UNIT_TIME},
 };
 
-static void submit(const struct scheduler_resources *resources, const char *name, struct bind_texts *words) {
-    long seconds = resources->walltime > 0 ? lround(ceil(resources->walltime)) : 3600;
-    scheduler_word(words, "oarsub");
-    scheduler_word(words, "-n");
-    scheduler_word(words, "%s", name);
-    scheduler_word(words, "-l");
-    if (resources->resources)
-        scheduler_word(words, "%s", resources->resources);
-    else if (resources->cluster)
-        scheduler_word(words, "{cluster='%s'}/nodes=%lld,walltime=%ld:%02ld:%02ld", resources->cluster,
-                       (long long)resources->nodes, seconds / 3600, seconds / 60 % 60, seconds % 60);
-    else
-        scheduler_word(words, "nodes=%lld,walltime=%ld:%02ld:%02ld", (long long)resources->nodes,
-                       seconds / 3600, seconds / 60 % 60, seconds % 60);
+enum { CLOCK_SIZE = 32 };
+
+/* "1:30:00" */
+static const char *as_clock(double duration, char ret[static CLOCK_SIZE]) {
+    long seconds = lround(ceil(duration));
+    snprintf(ret, CLOCK_SIZE, "%ld:%02ld:%02ld", seconds / 3600, seconds / 60 % 60, seconds % 60);
+    return ret;
+}
+
+/* What a job is: oarsub's long options, which are the names of the API, too. */
+static void describe_job(const struct scheduler_resources *resources, const char *name,
+                         void (*take)(const char *option, const char *value, void *context), void *context) {
+    char walltime[CLOCK_SIZE];
+    as_clock(resources->walltime > 0 ? resources->walltime : 3600, walltime);
+    cleanup_free char *cluster =
+        resources->cluster ? xformat("{cluster='%s'}/", resources->cluster) : xstrdup("");
+    cleanup_free char *request = resources->resources ? xstrdup(resources->resources)
+                                                      : xformat("%snodes=%lld,walltime=%s", cluster,
+                                                                (long long)resources->nodes, walltime);
+    cleanup_free char *inner = resources->container ? xformat("inner=%s", resources->container) : NULL;
     const struct {
         const char *option, *value;
-    } single[] = {{"-p", resources->constraint},
-                  {"-q", resources->queue},
-                  {"--project", resources->account},
-                  {"-r", resources->reservation}};
-    for (size_t i = 0; i < sizeof single / sizeof *single; i++) {
-        if (!single[i].value)
-            continue;
-        scheduler_word(words, "%s", single[i].option);
-        scheduler_word(words, "%s", single[i].value);
-    }
-    for (size_t i = 0; i < resources->types.count; i++) {
-        scheduler_word(words, "-t");
-        scheduler_word(words, "%s", resources->types.items[i]);
-    }
+    } options[] = {{"name", name},
+                   {"resource", request},
+                   {"property", resources->constraint},
+                   {"queue", resources->queue},
+                   {"project", resources->account},
+                   {"reservation", resources->reservation},
+                   {"type", inner},
+                   /* It begins where every node has a folder, and leaves no files. */
+                   {"directory", "/"},
+                   {"stdout", "/dev/null"},
+                   {"stderr", "/dev/null"}};
+    for (size_t i = 0; i < sizeof options / sizeof *options; i++)
+        if (options[i].value)
+            take(options[i].option, options[i].value, context);
+    for (size_t i = 0; i < resources->types.count; i++)
+        take("type", resources->types.items[i], context);
+}
+
+/* A reservation has a time of its own, and starts nothing. */
+static const char command[] = "sleep infinity";
+
+static void take_word(const char *option, const char *value, void *context) {
+    scheduler_word(context, "--%s=%s", option, value);
+}
+
+static void submit(const struct scheduler_resources *resources, const char *name, struct bind_texts *words) {
+    scheduler_word(words, "oarsub");
+    describe_job(resources, name, take_word, words);
     for (size_t i = 0; i < resources->options.count; i++)
         scheduler_word(words, "%s", resources->options.items[i]);
-    /* It begins where every node has a folder, and leaves no files. */
-    scheduler_word(words, "--directory=/");
-    scheduler_word(words, "--stdout=/dev/null");
-    scheduler_word(words, "--stderr=/dev/null");
-    if (!resources->reservation) /* a reservation has a time of its own, and starts nothing */
-        scheduler_word(words, "sleep infinity");
+    if (!resources->reservation)
+        scheduler_word(words, "%s", command);
+}
+
+/* One whose time is over here may be yet to come where OAR is. */
+static int check(const struct scheduler_resources *resources, struct failure *failure) {
+    static const int64_t day_s = 86400;
+    bool is_here = !resources->login && !resources->api;
+    time_t date;
+    if (!resources->reservation || !parse_date(resources->reservation, &date) ||
+        date + (is_here ? 0 : day_s) > clock_wall_ns() / EVENT_SECOND)
+        return 0;
+    return failure_set_kind(failure, FAILURE_INPUT, -EINVAL,
+                            "the reservation of OAR is for %s, expected a time to come",
+                            resources->reservation);
+}
+
+static bool take_id(const char *text, char id[static SCHEDULER_ID_SIZE]) {
+    size_t digits = strspn(text, "0123456789");
+    if (digits == 0 || digits >= SCHEDULER_ID_SIZE)
+        return false;
+    snprintf(id, SCHEDULER_ID_SIZE, "%.*s", (int)digits, text);
+    return true;
 }
 
 /* oarsub prints what it thinks, and OAR_JOB_ID=123 or, where it refuses, OAR_JOB_ID=-5. */
 static bool read_id(const char *output, char id[static SCHEDULER_ID_SIZE]) {
     static const char key[] = "OAR_JOB_ID=";
     const char *found = strstr(output, key);
-    size_t digits = found ? strspn(found + strlen(key), "0123456789") : 0;
-    if (digits == 0 || digits >= SCHEDULER_ID_SIZE)
-        return false;
-    snprintf(id, SCHEDULER_ID_SIZE, "%.*s", (int)digits, found + strlen(key));
-    return true;
+    return found && take_id(found + strlen(key), id);
 }
 
 static void query(const struct scheduler_resources *resources, const char *id, const char *name,
@@ -168,8 +231,15 @@ static void cancel(const struct scheduler_resources *resources, const char *id, 
     scheduler_word(words, "%s", id);
 }
 
+static void extend(double duration, const char *id, struct bind_texts *words) {
+    char by[CLOCK_SIZE];
+    scheduler_word(words, "oarwalltime");
+    scheduler_word(words, "%s", id);
+    scheduler_word(words, "+%s", as_clock(duration, by));
+}
+
 /* oarsh asks its environment which job it is for. */
-static void enter(const char *id, struct bind_texts *words) {
+void scheduler_oar_enter(const char *id, struct bind_texts *words) {
     struct bind_texts entered = {0};
     scheduler_word(&entered, "env");
     scheduler_word(&entered, "OAR_JOB_ID=%s", id);
@@ -179,24 +249,147 @@ static void enter(const char *id, struct bind_texts *words) {
     *words = entered;
 }
 
-const struct scheduler scheduler_oar = {
-    .key = "oar",
-    .name = "OAR",
-    .fields = fields,
-    .field_count = sizeof fields / sizeof *fields,
-    .expected = "oar: {cluster: dahu, nodes: 2, walltime: 20min}",
-    .submit = submit,
-    .read_id = read_id,
-    .query = query,
-    .read_job = read_job,
-    .cancel = cancel,
-    .launcher = "oarsh",
-    .enter = enter,
-};
+/* ---- The REST API ----------------------------------------------------------------------------------------
+ */
+
+static void request(struct bind_texts *words, const char *method, const char *path, cJSON *body) {
+    cleanup(text_clear) struct text text;
+    scheduler_word(words, "%s", method);
+    scheduler_word(words, "%s", path);
+    if (!body)
+        return;
+    text_init(&text, 64 << 10);
+    (void)json_print(body, false, &text);
+    scheduler_word(words, "%s", text.bytes);
+    cJSON_Delete(body);
+}
+
+/* An option that is there more than once is a list. */
+static void take_member(const char *option, const char *value, void *context) {
+    cJSON *list = cJSON_GetObjectItem(context, option);
+    if (strcmp(option, "type") != 0)
+        json_add_string(context, option, value);
+    else
+        json_add_string(list ? list : json_add_array(context, option), NULL, value);
+}
+
+static void submit_rest(const struct scheduler_resources *resources, const char *name,
+                        struct bind_texts *words) {
+    cJSON *body = cJSON_CreateObject();
+    describe_job(resources, name, take_member, body);
+    json_add_string(body, "workdir", "/");
+    if (!resources->reservation)
+        json_add_string(body, "command", command);
+    request(words, "POST", "/jobs.json", body);
+}
+
+static bool read_id_rest(const char *output, char id[static SCHEDULER_ID_SIZE]) {
+    struct document *document = NULL;
+    bool is_there = document_parse_json("", output, strlen(output), &document, NULL) == 0 &&
+                    take_id(text_of(document->root, "id"), id);
+    document_free(document);
+    return is_there;
+}
+
+/* A job has its nodes and its walltime in OAR's own structure only. Without a number those of all users that
+ * are not over are asked for, beyond the 500 that the API gives by default. */
+static void query_rest(const struct scheduler_resources *resources, const char *id, const char *name,
+                       struct bind_texts *words) {
+    (void)resources;
+    (void)name;
+    cleanup_free char *path =
+        id[0] ? xformat("/jobs/%s.json?structure=oar", id) : xstrdup("/jobs.json?limit=100000");
+    request(words, "GET", path, NULL);
+}
+
+static int read_job_rest(const char *output, size_t length, const char *id, const char *name,
+                         struct scheduler_job *ret, struct failure *failure) {
+    struct document *document = NULL;
+    int r = document_parse_json("the API of OAR", output, length, &document, failure);
+    const struct document_node *root = r == 0 ? document->root : NULL;
+    const struct document_node *jobs = document_get(root, "items");
+    ret->state = SCHEDULER_JOB_NONE;
+    if (r < 0 || !document_get(root, id[0] ? "state" : "items"))
+        r = failure_set(failure, -EBADMSG, "the API of OAR answered with something else than a job");
+    else if (id[0])
+        r = take_job(id, root, ret, failure);
+    for (size_t i = 0; r == 0 && !id[0] && i < jobs->count; i++) {
+        struct scheduler_job found = {0};
+        if (strcmp(text_of(jobs->items[i], "name"), name) != 0)
+            continue;
+        r = take_job(text_of(jobs->items[i], "id"), jobs->items[i], &found, failure);
+        scheduler_take_job(&found, ret);
+    }
+    document_free(document);
+    return r;
+}
+
+static void cancel_rest(const struct scheduler_resources *resources, const char *id,
+                        struct bind_texts *words) {
+    (void)resources;
+    cleanup_free char *path = xformat("/jobs/%s.json", id);
+    request(words, "DELETE", path, NULL);
+}
+
+static void extend_rest(double duration, const char *id, struct bind_texts *words) {
+    char by[CLOCK_SIZE];
+    cleanup_free char *path = xformat("/jobs/%s.json", id),
+                      *walltime = xformat("+%s", as_clock(duration, by));
+    cJSON *body = cJSON_CreateObject();
+    json_add_string(body, "method", "walltime-change");
+    json_add_string(body, "walltime", walltime);
+    request(words, "POST", path, body);
+}
+
+#define OAR(SUBMIT, READ_ID, QUERY, READ_JOB, CANCEL, EXTEND)                                                \
+    {                                                                                                        \
+        .key = "oar", .name = "OAR", .fields = fields, .field_count = sizeof fields / sizeof *fields,        \
+        .expected = "oar: {cluster: dahu, nodes: 2, walltime: 20min}", .check = check, .submit = SUBMIT,     \
+        .read_id = READ_ID, .query = QUERY, .read_job = READ_JOB, .cancel = CANCEL, .extend = EXTEND,        \
+        .launcher = "oarsh", .enter = scheduler_oar_enter,                                                                 \
+    }
+
+const struct scheduler scheduler_oar = OAR(submit, read_id, query, read_job, cancel, extend);
+const struct scheduler scheduler_oar_rest =
+    OAR(submit_rest, read_id_rest, query_rest, read_job_rest, cancel_rest, extend_rest);
+
+/* The API makes a line for a shell of what it is sent, and quotes it well; but what is no name, number or
+ * condition has no business there. */
+static int check_rest(const struct testbed_written *written, const struct scheduler_resources *resources,
+                      struct failure *failure) {
+    const struct document_node *own = document_get(written->node, "oar");
+    const struct {
+        const char *key, *value;
+    } texts[] = {{"properties", resources->constraint},
+                 {"resources", resources->resources},
+                 {"queue", resources->queue},
+                 {"project", resources->account}};
+    const char *key = resources->options.count > 0 ? "options" : NULL;
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
+        key = texts[i].value && strpbrk(texts[i].value, "\\\"`$\n") ? texts[i].key : key;
+    for (size_t i = 0; i < resources->types.count; i++)
+        key = strpbrk(resources->types.items[i], "\\\"`$\n") ? "types" : key;
+    if (!key)
+        return 0;
+    return bind_refuse(written->document, document_get(own, key), failure,
+                       "'%s' cannot be handed to the API of OAR, expected no words of oarsub, and none of "
+                       "'\\', '\"', '`', '$' and line ends",
+                       key);
+}
 
 static int bind(const struct testbed_written *written, struct testbed_settings **ret,
                 struct failure *failure) {
-    return scheduler_bind(&scheduler_oar, written, ret, failure);
+    bool is_rest = document_get(document_get(written->node, "oar"), "api");
+    const struct scheduler *scheduler = is_rest ? &scheduler_oar_rest : &scheduler_oar;
+    struct testbed_settings *settings = NULL;
+    int r = scheduler_bind(scheduler, written, &settings, failure);
+    if (r == 0 && is_rest)
+        r = check_rest(written, &settings->resources, failure);
+    if (r == 0)
+        *ret = settings;
+    else
+        scheduler_free_settings(settings);
+    return r;
 }
 
 const struct testbed_backend testbed_oar = SCHEDULER_BACKEND("oar", "nodes that OAR lends", bind);

@@ -28,6 +28,7 @@ struct testbed {
     char *name; /* of the job */
     struct frontend *frontend;
     struct scheduler_job job;
+    bool is_submitted; /* by this engine, not by one that died */
     char **node_names; /* one a node of the job */
     struct bind_texts start, attach;
     struct launcher_words words;
@@ -85,12 +86,30 @@ static void free_settings_pointer(struct testbed_settings **settings) {
     scheduler_free_settings(*settings);
 }
 
+/* Files are relative to the campaign. */
+static int check_api(struct scheduler_resources *resources, const struct testbed_written *written,
+                     const struct document_node *own, struct failure *failure) {
+    struct failure why = {0};
+    access_place_path(&resources->credentials, written->folder);
+    access_place_path(&resources->authority, written->folder);
+    if (!resources->api && (resources->credentials || resources->authority))
+        return bind_refuse(written->document, own, failure,
+                           "'credentials' and 'authority' are of an API, expected 'api', too");
+    if (resources->api && resources->login)
+        return bind_refuse(written->document, document_get(own, "login"), failure,
+                           "'login' and 'api' are two ways to one scheduler, expected one of them");
+    if (resources->api && http_check_url(resources->api, &why) < 0)
+        return bind_refuse(written->document, document_get(own, "api"), failure, "%s", why.text);
+    return 0;
+}
+
 int scheduler_bind(const struct scheduler *scheduler, const struct testbed_written *written,
                    struct testbed_settings **ret, struct failure *failure) {
     const struct document_node *node = written->node, *own = document_get(node, scheduler->key);
     cleanup(free_settings_pointer) struct testbed_settings *settings = xcalloc(1, sizeof *settings);
     settings->scheduler = scheduler;
     settings->resources.nodes = 1;
+    settings->resources.api = scheduler->api ? xstrdup(scheduler->api) : NULL;
     access_init(&settings->access);
     if (!own || own->kind != DOCUMENT_MAPPING)
         return bind_refuse(written->document, own ? own : node, failure,
@@ -100,6 +119,8 @@ int scheduler_bind(const struct scheduler *scheduler, const struct testbed_writt
     int r = bind_mapping(written->document, node, "'testbed'", fields, 2, settings, failure);
     if (r == 0)
         r = access_check(&settings->access, written, failure);
+    if (r == 0)
+        r = check_api(&settings->resources, written, own, failure);
     const char *by = settings->access.launcher.by;
     if (r == 0 && by && strcmp(by, "ssh") != 0 && strcmp(by, scheduler->launcher) != 0)
         r = bind_refuse(written->document, document_get(node, "launcher"), failure,
@@ -159,26 +180,44 @@ static void report(const struct testbed *testbed, const char *format, ...) {
     va_end(arguments);
 }
 
-/* `env NAME=VALUE PROGRAM ...` is PROGRAM's. */
-static const char *program_of(const struct bind_texts *words) {
+static bool is_rest(const struct testbed *testbed) {
+    return testbed->settings->resources.api != NULL;
+}
+
+/* A command for people: `env NAME=VALUE PROGRAM ...` is PROGRAM's; a request is its method and its path. */
+static char *name_command(const struct testbed *testbed, const struct bind_texts *words) {
     size_t i = strcmp(words->items[0], "env") == 0;
+    if (is_rest(testbed))
+        return xformat("%s %s", words->items[0], words->items[1]);
     while (i + 1 < words->count && strchr(words->items[i], '='))
         i++;
-    return words->items[i];
+    return xstrdup(words->items[i]);
+}
+
+/* -EPERM: refused, now and if it were asked again. What a server that is in trouble says is another matter:
+ * -EAGAIN, and of a job that was submitted so nobody knows. */
+static int refuse_status(const struct testbed *testbed, const char *name, int status, const char *problem,
+                         struct failure *failure) {
+    bool is_final = status < 500 && status != 408 && status != 429;
+    const char *what = status == 401 || status == 403 ? " (wrong credentials?)" : "";
+    return failure_set(failure, is_final ? -EPERM : -EAGAIN, "%s at %s was answered with status %d%s: %s",
+                       name, testbed->settings->resources.api, status, what, problem);
 }
 
 /* Runs WORDS. What fails is said in the scheduler's own words. */
 static int command(struct testbed *testbed, const struct bind_texts *words, struct text *output,
                    struct failure *failure) {
     char problem[FAILURE_TEXT_SIZE];
-    const char *program = program_of(words);
+    cleanup_free char *name = name_command(testbed, words);
     text_init(output, OUTPUT_MAX);
     int r = frontend_run(testbed->frontend, (const char *const *)words->items, output, problem, failure);
     if (r < 0)
-        return failure->kind == FAILURE_INTERRUPTED ? r : failure_prefix(failure, "%s", program);
+        return failure->kind == FAILURE_INTERRUPTED ? r : failure_prefix(failure, "%s", name);
+    if (r > 0 && is_rest(testbed))
+        return refuse_status(testbed, name, r, problem, failure);
     if (r > 0) /* what a shell, or env, says of a program that is not there is for ever */
         return failure_set(failure, r == 127 || r == 126 ? -ENOENT : -EREMOTEIO,
-                           "%s ended with exit status %d: %s", program, r,
+                           "%s ended with exit status %d: %s", name, r,
                            problem[0] ? problem : "it printed nothing");
     return 0;
 }
@@ -209,7 +248,7 @@ static int ask_patiently(struct testbed *testbed, const char *id, int64_t most_n
     bool was_reported = false;
     for (;;) {
         int r = ask(testbed, id, ret, failure);
-        bool is_hopeless = r == -EINTR || r == -ENOENT || failure->kind == FAILURE_INPUT;
+        bool is_hopeless = r == -EINTR || r == -ENOENT || r == -EPERM || failure->kind == FAILURE_INPUT;
         if (r == 0 || is_hopeless || clock_monotonic_ns() - since_ns > most_ns)
             return r;
         if (!was_reported)
@@ -255,11 +294,14 @@ static int submit(struct testbed *testbed, char *start, struct failure *failure)
     const struct scheduler *scheduler = testbed->settings->scheduler;
     struct scheduler_resources resources = testbed->settings->resources; /* borrows */
     cleanup(bind_texts_clear) struct bind_texts words = {0};
-    cleanup(text_clear) struct text output;
+    cleanup(text_clear) struct text output = {0};
+    int r = scheduler->check ? scheduler->check(&testbed->settings->resources, failure) : 0;
+    if (r < 0)
+        return r;
     if (start[0])
         resources.reservation = start;
     scheduler->submit(&resources, testbed->name, &words);
-    int r = command(testbed, &words, &output, failure);
+    r = command(testbed, &words, &output, failure);
     if (r == 0 && !scheduler->read_id(output.bytes, testbed->job.id))
         r = failure_set(failure, -EBADMSG, "%s printed '%.*s', expected the number of a job", words.items[0],
                         (int)strcspn(output.bytes, "\n"), output.bytes);
@@ -273,8 +315,10 @@ static int open_testbed(const struct testbed_settings *settings, const struct te
     testbed->settings = settings;
     testbed->request = *request;
     testbed->name = xformat("assay-%.36s", request->run_id);
-    return frontend_open(request->loop, &settings->access, settings->resources.login, &testbed->frontend,
-                         failure);
+    const struct scheduler_resources *resources = &settings->resources;
+    struct http_settings api = {resources->api, resources->credentials, resources->authority};
+    return frontend_open(request->loop, &settings->access, resources->login, is_rest(testbed) ? &api : NULL,
+                         &testbed->frontend, failure);
 }
 
 static bool is_held(const struct scheduler_job *job) {
@@ -296,15 +340,16 @@ int scheduler_reserve(const struct testbed_settings *settings, const struct test
         char start[SCHEDULER_START_SIZE] = "";
         struct scheduler_stage stage = stage_of(testbed);
         testbed->job.id[0] = '\0';
-        if (settings->scheduler->check)
-            r = settings->scheduler->check(&stage, start, failure);
+        if (settings->scheduler->inquire)
+            r = settings->scheduler->inquire(&stage, start, failure);
         if (r < 0)
             return r;
         r = submit(testbed, start, failure);
         /* What was refused is no job's; of one that was given up on nobody knows. */
+        testbed->is_submitted = r == 0;
         if (r == 0)
             report(testbed, "job %s of %s is submitted", testbed->job.id, settings->scheduler->name);
-        else if (r == -EREMOTEIO || r == -ENOENT)
+        else if (r == -EREMOTEIO || r == -ENOENT || r == -EPERM || failure->kind == FAILURE_INPUT)
             return r;
     }
     *ret = take_pointer(testbed);
@@ -333,6 +378,7 @@ static int find_again(struct testbed *testbed, struct failure *failure) {
         report(testbed, "job %s of %s took the place of job %s", again.id, testbed->settings->scheduler->name,
                job->id);
         scheduler_take_job(&again, job);
+        job->state = SCHEDULER_JOB_WAITING; /* it is asked after by its number, which says more */
     }
     host_list_clear(&again.nodes);
     return r < 0 || is_there ? r : refuse_job(testbed, failure);
@@ -417,6 +463,25 @@ static void report_over(struct testbed *testbed, const struct scheduler_job *job
         testbed->request.over(testbed->request.report_context, sentence);
 }
 
+/* Asks for more time. What is granted of it, and when, is seen in the job's end; what is refused costs
+ * nothing. */
+static void extend(struct testbed *testbed) {
+    double by = testbed->settings->resources.extend;
+    const struct scheduler *scheduler = testbed->settings->scheduler;
+    cleanup(bind_texts_clear) struct bind_texts words = {0};
+    cleanup(text_clear) struct text output = {0};
+    char by_text[NUMBER_TEXT_SIZE];
+    struct failure why = {0};
+    if (!testbed->is_submitted || !(by > 0))
+        return;
+    scheduler->extend(by, testbed->job.id, &words);
+    if (command(testbed, &words, &output, &why) < 0)
+        report(testbed, "job %s of %s is not extended: %s", testbed->job.id, scheduler->name, why.text);
+    else
+        report(testbed, "job %s of %s is to be extended by %s, or as much of it as is granted",
+               testbed->job.id, scheduler->name, number_describe_duration(by, by_text));
+}
+
 /* A scheduler that does not answer says nothing; one that knows no job must say so twice. */
 static void on_answer(const char *output, size_t length, void *context) {
     struct testbed *testbed = context;
@@ -427,6 +492,8 @@ static void on_answer(const char *output, size_t length, void *context) {
         if (job.state != SCHEDULER_JOB_RUNNING &&
             (job.state != SCHEDULER_JOB_NONE || testbed->times_gone > 1))
             report_over(testbed, &job);
+        if (job.state == SCHEDULER_JOB_RUNNING && job.end_s > 0)
+            testbed->job.end_s = job.end_s;
     }
     host_list_clear(&job.nodes);
     if (!testbed->is_over)
@@ -452,6 +519,7 @@ int scheduler_wait(struct testbed *testbed, struct failure *failure) {
         r = name_nodes(testbed, failure);
     if (r < 0)
         return r;
+    extend(testbed);
     testbed->watch_period_ns = first_poll_ns;
     testbed->watch =
         event_loop_add_timer(testbed->request.loop, testbed->watch_period_ns, 0, on_watch, testbed);

@@ -18,8 +18,12 @@ struct scheduler_resources {
     int64_t nodes;
     double walltime;     /* seconds */
     double at_most_wait; /* seconds; 0: as long as it takes */
+    double extend;       /* seconds more that are asked for once the job runs; 0: none */
     char *login;         /* [user@]host[:port] that the commands run on; NULL: this machine */
-    char *queue, *account, *constraint, *reservation, *cluster, *resources; /* NULL: not said */
+    /* As struct http_settings has them, absolute. With an api, which needs no login, the scheduler's commands
+     * are requests (frontend.h). */
+    char *api, *credentials, *authority;
+    char *queue, *account, *constraint, *reservation, *cluster, *resources, *container; /* NULL: not said */
     struct bind_texts types, options;
     struct grid5000_resources {
         char *site, *environment; /* NULL: what nodes have by default */
@@ -81,6 +85,9 @@ struct scheduler {
     const struct bind_field *fields; /* of struct scheduler_resources */
     size_t field_count;
     const char *expected; /* an example of its mapping, for messages */
+    const char *api;      /* where the campaign names none; NULL: it needs none */
+    /* Just before a job is submitted: refuses what no job can be made of any more. NULL: nothing. */
+    int (*check)(const struct scheduler_resources *resources, struct failure *failure);
     void (*submit)(const struct scheduler_resources *resources, const char *name, struct bind_texts *words);
     /* The job's number from what submitting printed; false: there is none. */
     bool (*read_id)(const char *output, char id[static SCHEDULER_ID_SIZE]);
@@ -92,16 +99,18 @@ struct scheduler {
     int (*read_job)(const char *output, size_t length, const char *id, const char *name,
                     struct scheduler_job *ret, struct failure *failure);
     void (*cancel)(const struct scheduler_resources *resources, const char *id, struct bind_texts *words);
+    /* Asks for more time for a job that runs; how much of it is granted is seen in its end. NULL: no such. */
+    void (*extend)(double duration, const char *id, struct bind_texts *words);
     const char *launcher; /* its own program that leads to nodes: "srun" */
     /* Of that launcher: what leads into the job from outside of it. WORDS is changed in place. */
     void (*enter)(const char *id, struct bind_texts *words);
 
     /* ---- stages of its own; each may be NULL */
 
-    /* Before a job is submitted: refuses what cannot be. START, "" before, may become the time that the job
-     * is to begin at, in place of the campaign's `reservation`. */
-    int (*check)(const struct scheduler_stage *stage, char start[static SCHEDULER_START_SIZE],
-                 struct failure *failure);
+    /* Before a job is submitted: asks whether there is what the campaign names. START, "" before, may become
+     * the time that the job is to begin at, in place of the campaign's `reservation`. */
+    int (*inquire)(const struct scheduler_stage *stage, char start[static SCHEDULER_START_SIZE],
+                   struct failure *failure);
     /* Once the job runs: makes its nodes ready. It may take nodes off the job's, and say how they are reached
      * ([user@]host). Done again, by another engine, it must come to the same. */
     int (*prepare)(const struct scheduler_stage *stage, struct failure *failure);
@@ -109,8 +118,10 @@ struct scheduler {
     void (*collect)(const struct scheduler_stage *stage);
 };
 
-extern const struct scheduler scheduler_slurm, scheduler_oar, scheduler_grid5000;
+extern const struct scheduler scheduler_slurm, scheduler_oar, scheduler_oar_rest, scheduler_grid5000;
 
+/* As scheduler_oar has it: oarsh asks its environment which job it is for. */
+void scheduler_oar_enter(const char *id, struct bind_texts *words);
 /* Reports a sentence to whoever reserves. */
 void scheduler_report(const struct testbed_request *request, const char *format, va_list arguments)
     __attribute__((format(printf, 2, 0)));

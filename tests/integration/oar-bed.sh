@@ -9,7 +9,8 @@ oar_up() {
     oar_settings=$(mktemp)
     cp /etc/oar/oar.conf "$oar_settings"
     sed -i -e 's/^\(DB_BASE_PASSWD\)=.*/\1="oar"/; s/^\(DB_BASE_PASSWD_RO\)=.*/\1="oar_ro"/' \
-        -e "s/^SERVER_HOSTNAME=.*/SERVER_HOSTNAME=\"$(hostname)\"/; s/^JOB_RESOURCE_MANAGER_PROPERTY_DB_FIELD/#&/" /etc/oar/oar.conf
+        -e "s/^SERVER_HOSTNAME=.*/SERVER_HOSTNAME=\"$(hostname)\"/; s/^JOB_RESOURCE_MANAGER_PROPERTY_DB_FIELD/#&/" \
+        -e 's/^#\?\(WALLTIME_CHANGE_ENABLED\)=.*/\1="yes"/; s/^#\?\(WALLTIME_MAX_INCREASE\)=[0-9].*/\1=3600/' /etc/oar/oar.conf
     bed run pg_ctlcluster 15 main start && eventually bed run su postgres -c 'psql -qc "select 1"' >/dev/null || return
     bed run su postgres -c 'dropdb --if-exists oar' || return
     bed run oar-database --create --db-is-local >/dev/null 2>&1 || return
@@ -30,7 +31,47 @@ oar_up() {
     done <"$BED/nodes"
 }
 
+# Its REST API at https://10.77.255.254:6668/oarapi, for USER with PASSWORD; $oar_api gets the certificate of its authority.
+oar_api_up() { # oar_api_up USER PASSWORD
+    local module modules=/usr/lib/apache2/modules
+    [ -e /usr/lib/cgi-bin/oarapi/oarapi.cgi ] && [ -e $modules/mod_fcgid.so ] && command -v apache2 htpasswd >/dev/null || return 1
+    oar_api=$(mktemp -d /var/tmp/assay-oarapi-XXXXXX)
+    openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2 -subj /CN=authority \
+        -addext 'subjectAltName=IP:10.77.255.254' -keyout "$oar_api/key.pem" -out "$oar_api/authority.pem" 2>/dev/null || return
+    htpasswd -cb "$oar_api/users" "$1" "$2" 2>/dev/null || return
+    {
+        printf '%s\n' "ServerRoot $oar_api" "ServerName server" "PidFile $oar_api/pid" "ErrorLog $oar_api/error.log" \
+            "Mutex file:$oar_api default" "User oar" "Group oar" "Listen 10.77.255.254:6668"
+        for module in mpm_event authn_core authn_file authz_core authz_user auth_basic alias env headers setenvif fcgid ssl; do
+            echo "LoadModule ${module}_module $modules/mod_$module.so"
+        done
+        cat <<END
+FcgidIPCDir $oar_api
+FcgidProcessTableFile $oar_api/processes
+SetEnv OARCONFFILE /etc/oar/oar.conf
+SSLEngine on
+SSLCertificateFile $oar_api/authority.pem
+SSLCertificateKeyFile $oar_api/key.pem
+ScriptAlias /oarapi /usr/lib/cgi-bin/oarapi/oarapi.cgi
+<Directory /usr/lib/cgi-bin/oarapi>
+  Options +ExecCGI
+  SetHandler fcgid-script
+</Directory>
+<Location /oarapi>
+  AuthType basic
+  AuthName "OAR API"
+  AuthUserFile $oar_api/users
+  Require valid-user
+  RequestHeader set X_REMOTE_IDENT "expr=%{REMOTE_USER}"
+</Location>
+END
+    } >"$oar_api/apache.conf"
+    chown -R oar: "$oar_api" && chmod 755 "$oar_api"
+    bed run apache2 -f "$oar_api/apache.conf" -k start
+}
+
 oar_down() {
+    [ -z "${oar_api:-}" ] || { kill "$(cat "$oar_api/pid")" && rm -rf "$oar_api"; }
     kill -- "-$(cat /run/oar/almighty.pid)"
     kill "$(cat /run/oar/front.pid)"
     bed run pg_ctlcluster 15 main stop -m fast

@@ -12,13 +12,20 @@ const char *const deadline_source_names[] = {[DEADLINE_NONE] = "none",
 
 bool deadline_consider(struct deadline *deadline, enum deadline_source source, int64_t wall_ns,
                        int64_t now_wall_ns, int64_t now_monotonic_ns) {
-    int64_t end_ns = now_monotonic_ns + (wall_ns - now_wall_ns);
-    if (deadline->source != DEADLINE_NONE && end_ns >= deadline->end_ns)
+    struct deadline_end before = {deadline->end_ns, deadline->wall_ns};
+    if (deadline->ends[source].wall_ns == wall_ns)
         return false;
-    deadline->source = source;
-    deadline->end_ns = end_ns;
-    deadline->wall_ns = wall_ns;
-    return true;
+    deadline->ends[source] = (struct deadline_end){now_monotonic_ns + (wall_ns - now_wall_ns), wall_ns};
+    deadline->source = DEADLINE_NONE;
+    for (int i = DEADLINE_NONE + 1; i < DEADLINE_SOURCES; i++) {
+        const struct deadline_end *end = &deadline->ends[i];
+        if (!end->wall_ns || (deadline->source != DEADLINE_NONE && end->end_ns >= deadline->end_ns))
+            continue;
+        deadline->source = (enum deadline_source)i;
+        deadline->end_ns = end->end_ns;
+        deadline->wall_ns = end->wall_ns;
+    }
+    return before.end_ns != deadline->end_ns || before.wall_ns != deadline->wall_ns;
 }
 
 void deadline_took(struct deadline *deadline, enum deadline_cost cost, int64_t took_ns) {

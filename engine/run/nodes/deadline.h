@@ -24,7 +24,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum deadline_source { DEADLINE_NONE, DEADLINE_WALLTIME, DEADLINE_UNTIL, DEADLINE_TESTBED };
+enum deadline_source { DEADLINE_NONE, DEADLINE_WALLTIME, DEADLINE_UNTIL, DEADLINE_TESTBED, DEADLINE_SOURCES };
 /* "none", "walltime", "until", "testbed" */
 extern const char *const deadline_source_names[];
 
@@ -36,10 +36,14 @@ struct deadline {
     int64_t wall_ns;   /* the same, for people and records */
     int64_t margin_ns; /* negative: the default */
     int64_t costs_ns[DEADLINE_COSTS];
+    /* What each source says; wall_ns 0: nothing. */
+    struct deadline_end {
+        int64_t end_ns, wall_ns;
+    } ends[DEADLINE_SOURCES];
 };
 
-/* WALL_NS may be the end, too: the earliest counts. NOW_*: the two clocks, read together. True if it counts
- * now. */
+/* SOURCE says that the end is at WALL_NS, whatever it said before: of all sources' ends the earliest counts.
+ * NOW_*: the two clocks, read together. True if another end counts now than before. */
 bool deadline_consider(struct deadline *deadline, enum deadline_source source, int64_t wall_ns,
                        int64_t now_wall_ns, int64_t now_monotonic_ns);
 /* It took so long: the longest counts. */

@@ -71,8 +71,20 @@ static bool is_collecting_too_long(const struct node_set *set) {
     return set->record->phase == RUN_COLLECT && reservation_left_ns(set) + behind_ns <= 0;
 }
 
+/* A testbed may lend the nodes for longer while they are used, or for less long. */
+static void follow_testbed(struct node_set *set) {
+    char when[CLOCK_TEXT_SIZE];
+    int64_t before_ns = set->deadline.wall_ns;
+    if (!set->testbed || !set->deadline.ends[DEADLINE_TESTBED].wall_ns || reservation_meet(set, NULL) < 0)
+        return;
+    if (set->deadline.wall_ns != before_ns)
+        record_note(set->record, "the reservation now ends at %s",
+                    describe_moment(set->deadline.wall_ns, when));
+}
+
 static void on_timer(struct event_source *source, void *context) {
     struct node_set *set = context;
+    follow_testbed(set);
     count_folder(set);
     int64_t left_ns = reservation_left_ns(set);
     if (left_ns <= 0)
@@ -90,8 +102,8 @@ static int consider(struct node_set *set, enum deadline_source source, int64_t w
     if (!deadline_consider(deadline, source, wall_ns, clock_wall_ns(), clock_monotonic_ns()))
         return 0;
     journal_begin(set->record->journal, "deadline");
-    journal_time(set->record->journal, "wall_ns", wall_ns);
-    journal_string(set->record->journal, "source", deadline_source_names[source]);
+    journal_time(set->record->journal, "wall_ns", deadline->wall_ns);
+    journal_string(set->record->journal, "source", deadline_source_names[deadline->source]);
     journal_end(set->record->journal);
     if (!set->deadline_timer)
         set->deadline_timer = event_loop_add_timer(set->loop, 0, 0, on_timer, set);

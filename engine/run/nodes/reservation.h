@@ -10,7 +10,8 @@
 /* The time that this part of the run has, as far as the campaign and the command line (UNTIL_NS, 0: it does
  * not) say it. */
 int reservation_begin(struct node_set *set, int64_t until_ns, struct failure *failure);
-/* What the testbed says, now that nodes are reserved. */
+/* What the testbed says, now that nodes are reserved. It is asked again every second, because it may lend
+ * them for longer. */
 int reservation_meet(struct node_set *set, struct failure *failure);
 /* Just before the measurements: finds out, with a deadline, what the end of the run will take. */
 int reservation_rehearse(struct node_set *set, struct failure *failure);

@@ -52,4 +52,59 @@ check "which it says" grep -qx "job $(number left) of OAR is deleted" "$scratch/
 check "and it is gone" eventually jobs_over
 check "again, there is none" release_it
 check "which it says" grep -q "OAR has no job 'assay-.*' that waits or runs" "$scratch/released"
+
+# ---- more time, of which OAR grants an hour
+reports() { grep -q "$2" "$1"/*/logs/engine.log 2>/dev/null; }
+run_for_long() { # run_for_long NAME KEYS
+    tick_campaign "$scratch/$1.yaml" 2000 0 "{oar: {cluster: bed, nodes: 1, walltime: 10min, $2}, ssh-config: $scratch/ssh/ssh_config}"
+    as_user sh engine.sh "$ASSAY" run "$1.yaml" -o "$1" >/dev/null 2>&1 & engine=$!
+    check "$1: a campaign measures" eventually has_rows "$1"
+}
+end_of_run() { kill -TERM "$(cat engine.pid)"; wait $engine; }
+run_for_long longer 'extend: 30min'
+check "more time is asked for" reports longer 'job [0-9]* of OAR is to be extended by 30 min'
+check "and what is granted moves the end of the run" eventually reports longer 'the reservation now ends at'
+end_of_run
+run_for_long too-long 'extend: 2h'
+check "more than OAR grants is refused in its words" reports too-long 'is not extended: oarwalltime .*cannot increase by more than'
+end_of_run
+
+# ---- the same by OAR's REST API
+if ! oar_api_up "$user" secret; then
+    skip "no REST API of OAR (oar-restful-api, apache2, libapache2-mod-fcgid, libcgi-fast-perl)"
+    finish
+fi
+cp "$oar_api/authority.pem" authority.pem
+(umask 077 && echo "machine 10.77.255.254 login $user password secret" >netrc && sed 's/secret/wrong/' netrc >wrong-netrc)
+api='api: https://10.77.255.254:6668/oarapi, cluster: bed, walltime: 10min'
+on_api() { # on_api NAME UNITS KEYS
+    tick_campaign "$scratch/$1" "$2" 0 "{oar: {$api, $3}, ssh-config: $scratch/ssh/ssh_config}"
+}
+for node in $(cat "$BED/nodes"); do bed on "$node" rm /tmp/doomed; done
+on_api asked 20 'nodes: 2, credentials: netrc, authority: authority.pem'
+check "a campaign runs on nodes that the API of OAR lends" as_user "$ASSAY" run asked.yaml -o asked
+is "each unit on each node" "$("$ASSAY" archive cat asked/*.zip results/results.csv | tail -n +2 | wc -l)" 40
+check "when the job ends is the run's deadline" grep -q '"source":"testbed"' asked/*/journal.jsonl
+check "and gives them back" eventually jobs_over
+on_api stranger 4 'nodes: 1, credentials: wrong-netrc, authority: authority.pem'
+refuse "wrong credentials" 1 'GET /jobs.json.* was answered with status 401 \(wrong credentials\?\)' as_user "$ASSAY" run stranger.yaml -o stranger
+on_api impostor 4 'nodes: 1, credentials: netrc'
+refuse "a certificate that nobody vouches for" 1 'oarapi is not to be trusted: .*certificate' as_user "$ASSAY" run impostor.yaml -o impostor
+on_api crowd 4 'nodes: 40, credentials: netrc, authority: authority.pem'
+refuse "more nodes than there are, in OAR's words" 1 'POST /jobs.json.* status 400: Oarsub command exited with status' as_user "$ASSAY" run crowd.yaml -o crowd
+check "the password is nowhere in what is kept" sh -c '! grep -rq secret asked stranger impostor crowd'
+for node in $(cat "$BED/nodes"); do bed on "$node" touch /tmp/doomed; done
+on_api gone 2000 'nodes: 2, credentials: netrc, authority: authority.pem, extend: 30min'
+as_user sh engine.sh "$ASSAY" run gone.yaml -o gone >/dev/null 2>&1 & engine=$!
+check "another measures" eventually has_rows gone
+check "more time is asked for" reports gone 'job [0-9]* of OAR is to be extended by 30 min'
+check "and what is granted moves the end of the run" eventually reports gone 'the reservation now ends at'
+kill -KILL "$(cat engine.pid)"
+wait $engine
+release_gone() { as_user "$ASSAY" release gone/*/ >"$scratch/released"; }
+check "release deletes the job of an engine that was killed" release_gone
+check "which it says" grep -qx "job $(number gone) of OAR is deleted" "$scratch/released"
+check "and it is gone" eventually jobs_over
+check "again, there is none" release_gone
+check "which it says" grep -q "OAR has no job 'assay-.*' that waits or runs" "$scratch/released"
 finish

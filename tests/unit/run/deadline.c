@@ -24,6 +24,25 @@ TEST(the_earliest_counts) {
     assert_int_equal(deadline_left_ns(&deadline, now), -second);
 }
 
+/* A testbed that lends the nodes for longer, in steps, up to where another source says that it is over. */
+TEST(what_a_source_says_last_counts) {
+    struct deadline deadline = {.margin_ns = 0};
+    int64_t wall = 1700000000 * second, now = 5000 * second;
+    assert_true(deadline_consider(&deadline, DEADLINE_TESTBED, wall + 100 * second, wall, now));
+    assert_false(deadline_consider(&deadline, DEADLINE_WALLTIME, wall + 300 * second, wall, now));
+    assert_true(deadline_consider(&deadline, DEADLINE_TESTBED, wall + 200 * second, wall, now));
+    assert_int_equal(deadline_left_ns(&deadline, now), 200 * second);
+    /* The same again is not new, whatever has happened to the wall clock. */
+    assert_false(
+        deadline_consider(&deadline, DEADLINE_TESTBED, wall + 200 * second, wall - 50 * second, now));
+    assert_true(deadline_consider(&deadline, DEADLINE_TESTBED, wall + 400 * second, wall, now));
+    assert_int_equal(deadline.source, DEADLINE_WALLTIME);
+    assert_int_equal(deadline.wall_ns, wall + 300 * second);
+    assert_true(deadline_consider(&deadline, DEADLINE_TESTBED, wall + 50 * second, wall, now));
+    assert_int_equal(deadline.source, DEADLINE_TESTBED);
+    assert_int_equal(deadline_left_ns(&deadline, now), 50 * second);
+}
+
 TEST(the_reserve_is_what_was_measured) {
     struct deadline deadline = {.margin_ns = 0};
     assert_int_equal(deadline_reserve_ns(&deadline), 0);

@@ -1,0 +1,253 @@
+/* Requests to a server that answers well, badly and not at all, by both ways to make them. */
+#include "engine/testbed/http.h"
+#include "tests/unit/testbed/scripted-server.h"
+
+#include <sys/stat.h>
+
+enum { LIMIT = 1 << 16 };
+
+static char folder[] = "/tmp/assay-test-http-XXXXXX";
+
+static int set_up(void **state) {
+    return mkdtemp(folder) && chdir(folder) == 0 ? scripted_clock_use(state) : -1;
+}
+
+static int tear_down(void **state) {
+    static const char *const files[] = {"netrc", "open-netrc", "authority.pem"};
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++)
+        unlink(files[i]);
+    return rmdir(folder);
+}
+
+TEST_GROUP(set_up, tear_down)
+
+static struct event_loop *loop_new(void) {
+    struct failure failure = {0};
+    struct event_loop *loop = event_loop_new(&failure);
+    assert_non_null(loop);
+    return loop;
+}
+
+struct outcome {
+    bool is_over, is_good;
+    long status;
+    char body[64];
+};
+
+static void on_answer(const struct http_answer *answer, void *context) {
+    struct outcome *outcome = context;
+    *outcome = (struct outcome){.is_over = true, .is_good = answer != NULL};
+    if (!answer)
+        return;
+    outcome->status = answer->status;
+    snprintf(outcome->body, sizeof outcome->body, "%s", answer->body.bytes);
+}
+
+static const struct answer {
+    const char *label;
+    struct scripted_step step;
+    int result;
+    long status;
+    const char *body, *says; /* says: of the failure */
+} answers[] = {
+    {"good", {.status = "200 OK", .body = "{}"}, 0, 200, "{}", NULL},
+    {"an empty one", {.status = "202 Accepted"}, 0, 202, "", NULL},
+    {"a fault of the server's", {.status = "500 Oh", .body = "no"}, 0, 500, "no", NULL},
+    {"elsewhere, where nobody follows",
+     {.status = "302 Found", .header = "Location: https://127.0.0.1:1/\r\n"},
+     0,
+     302,
+     "",
+     NULL},
+    {"a page", {.status = "200 OK", .body = "<html>"}, 0, 200, "<html>", NULL},
+    {"half of it", {.status = "200 OK", .body = "{\"a\"", .missing = 5}, -ECONNRESET, 0, "", "closed the"},
+    {"none", {0}, -ECONNRESET, 0, "", "closed the connection"},
+    {"half of a header", {.raw = "HTTP/1.1 200"}, -EIO, 0, "", "does not answer"},
+    {"another protocol", {.raw = "220 mail ESMTP\r\n"}, -EIO, 0, "", "does not answer"},
+    {"too big a one", {.status = "200 OK", .more = LIMIT + 1}, -EMSGSIZE, 0, "", "more than 65536 bytes"},
+    {"as big as may be", {.status = "200 OK", .more = LIMIT}, 0, 200, "xxxxx", NULL},
+    {"silence",
+     {.is_silent = true, .passes_ns = 61 * EVENT_SECOND},
+     -ETIMEDOUT,
+     0,
+     "",
+     "does not answer within a minute"},
+};
+
+static void check_answer(const struct answer *answer, bool is_started) {
+    struct scripted_server server;
+    struct failure failure = {0};
+    struct http *http = NULL;
+    struct outcome outcome = {0};
+    struct event_loop *loop = loop_new();
+    print_message("%s%s\n", answer->label, is_started ? ", begun and not waited for" : "");
+    scripted_start(&server, NULL, &answer->step, 1);
+    assert_int_equal(http_open(loop, &(struct http_settings){.url = server.url}, &http, &failure), 0);
+    if (is_started) {
+        http_start(http, "GET", "/x", NULL, LIMIT, on_answer, &outcome);
+        assert_int_equal(event_loop_turn_until(loop, &outcome.is_over, 600 * EVENT_SECOND, &failure), 0);
+        assert_int_equal(outcome.is_good, answer->result == 0);
+    } else {
+        struct http_answer found;
+        assert_int_equal(http_run(http, "GET", "/x", NULL, LIMIT, &found, &failure), answer->result);
+        if (answer->result == 0)
+            on_answer(&found, &outcome);
+        else
+            assert_says(failure.text, answer->says);
+        http_answer_clear(&found);
+    }
+    assert_int_equal(outcome.status, answer->status);
+    assert_int_equal(strncmp(outcome.body, answer->body, strlen(answer->body)), 0);
+    http_close(http);
+    event_loop_free(loop);
+    scripted_stop(&server);
+}
+
+TEST(answers) {
+    for (size_t i = 0; i < sizeof answers / sizeof *answers; i++) {
+        check_answer(&answers[i], false);
+        check_answer(&answers[i], true);
+    }
+}
+
+static void write_file(const char *path, const char *text, mode_t mode) {
+    FILE *file = fopen(path, "we");
+    assert_non_null(file);
+    fputs(text, file);
+    fclose(file);
+    assert_int_equal(chmod(path, mode), 0);
+}
+
+/* What is asked with which words, credentials among them, and not by way of a proxy. */
+TEST(requests) {
+    static const struct scripted_step steps[] = {
+        {.status = "201 Created", .body = "{}", .header = "Location: /api/jobs/7\r\n"},
+        {.status = "204 No Content"}};
+    struct scripted_server server;
+    struct failure failure = {0};
+    struct http *http = NULL;
+    struct http_answer answer;
+    struct event_loop *loop = loop_new();
+    char below[128];
+    write_file("netrc", "machine 127.0.0.1 login me password secret\n", 0600);
+    setenv("http_proxy", "http://127.0.0.1:1/", 1);
+    scripted_start(&server, NULL, steps, 2);
+    struct http_settings settings = {.url = server.url, .credentials = "netrc"};
+    assert_int_equal(http_open(loop, &settings, &http, &failure), 0);
+    assert_int_equal(http_run(http, "POST", "/jobs", "{\"a\": 1}", LIMIT, &answer, &failure), 0);
+    assert_int_equal(answer.status, 201);
+    assert_string_equal(answer.location, "/api/jobs/7");
+    http_answer_clear(&answer);
+    const char *request = server.requests[0];
+    assert_int_equal(strncmp(request, "POST /api/jobs HTTP/1.1\r\n", 25), 0);
+    assert_says(request, "\r\nAuthorization: Basic bWU6c2VjcmV0\r\n");
+    assert_says(request, "\r\nAccept: application/json\r\n");
+    assert_says(request, "\r\nCache-Control: no-cache\r\n");
+    assert_says(request, "\r\nContent-Type: application/json\r\n");
+    assert_says(request, "\r\n\r\n{\"a\": 1}");
+    snprintf(below, sizeof below, "%sjobs/7", server.url);
+    assert_int_equal(http_run(http, "DELETE", below, NULL, LIMIT, &answer, &failure), 0);
+    http_answer_clear(&answer);
+    assert_int_equal(strncmp(server.requests[1], "DELETE /api/jobs/7 HTTP/1.1\r\n", 29), 0);
+    assert_int_equal(http_run(http, "GET", "http://127.0.0.1.nowhere/api/", NULL, LIMIT, &answer, &failure),
+                     -EINVAL);
+    http_close(http);
+    event_loop_free(loop);
+    scripted_stop(&server);
+    unsetenv("http_proxy");
+}
+
+TEST(credentials_of_others_to_read_are_refused) {
+    struct failure failure = {0};
+    struct http *http = NULL;
+    struct event_loop *loop = loop_new();
+    struct http_settings settings = {.url = "https://server/api", .credentials = "open-netrc"};
+    write_file("open-netrc", "machine server login me password secret\n", 0640);
+    assert_int_equal(http_open(loop, &settings, &http, &failure), -EPERM);
+    assert_says(failure.text, "expected a file of your own with mode 0600");
+    settings.credentials = "nowhere";
+    assert_int_equal(http_open(loop, &settings, &http, &failure), -EPERM);
+    assert_says(failure.text, "cannot read the credentials 'nowhere'");
+    event_loop_free(loop);
+}
+
+TEST(addresses) {
+    static const struct {
+        const char *url, *says; /* NULL: it is good */
+    } cases[] = {{"https://server", NULL},
+                 {"https://server:8443/oarapi", NULL},
+                 {"http://localhost:8080/api", NULL},
+                 {"http://[::1]/api", NULL},
+                 {"http://server/api", "in the clear"},
+                 {"http://127.0.0.1.server/api", "in the clear"},
+                 {"ftp://server/api", "not at all"},
+                 {"file:///etc/passwd", "not at all"},
+                 {"server/api", "it is no URL"},
+                 {"", "it is no URL"},
+                 {"https://me:secret@server/api", "a user or a password"},
+                 {"https://server/api?debug=1", "a query"}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct failure failure = {0};
+        print_message("%s\n", cases[i].url);
+        assert_int_equal(http_check_url(cases[i].url, &failure), cases[i].says ? -EINVAL : 0);
+        if (cases[i].says)
+            assert_says(failure.text, cases[i].says);
+        assert_null(strstr(failure.text, "secret"));
+    }
+}
+
+static int ask_with_tls(const char *address, const char *authority, struct failure *failure) {
+    static const struct scripted_step step = {.status = "200 OK", .body = "{}"};
+    struct scripted_server server;
+    struct http *http = NULL;
+    struct http_answer answer;
+    struct event_loop *loop = loop_new();
+    SSL_CTX *tls = scripted_tls(address, "authority.pem");
+    scripted_start(&server, tls, &step, 1);
+    struct http_settings settings = {.url = server.url, .authority = authority};
+    assert_int_equal(http_open(loop, &settings, &http, failure), 0);
+    int r = http_run(http, "GET", "/x", NULL, LIMIT, &answer, failure);
+    http_answer_clear(&answer);
+    http_close(http);
+    event_loop_free(loop);
+    scripted_stop(&server);
+    SSL_CTX_free(tls);
+    return r;
+}
+
+TEST(certificates) {
+    struct failure failure = {0};
+    assert_int_equal(ask_with_tls("127.0.0.1", NULL, &failure), -EPERM);
+    assert_says(failure.text, "is not to be trusted");
+    assert_int_equal(ask_with_tls("127.0.0.1", "authority.pem", &failure), 0);
+    assert_int_equal(ask_with_tls("127.0.0.2", "authority.pem", &failure), -EPERM);
+    assert_int_equal(ask_with_tls("127.0.0.1", "nowhere.pem", &failure), -EPERM);
+}
+
+static void on_unexpected(const struct http_answer *answer, void *context) {
+    fail_msg("the callback was called after http_stop()");
+}
+
+static void close_it(const struct http_answer *answer, void *context) {
+    http_close(*(struct http **)context);
+    *(struct http **)context = NULL;
+}
+
+TEST(given_up_and_closed_from_its_callback) {
+    static const struct scripted_step steps[] = {{.is_silent = true}, {.status = "200 OK"}};
+    struct scripted_server server;
+    struct failure failure = {0};
+    struct http *http = NULL;
+    struct event_loop *loop = loop_new();
+    scripted_start(&server, NULL, steps, 2);
+    assert_int_equal(http_open(loop, &(struct http_settings){.url = server.url}, &http, &failure), 0);
+    http_start(http, "GET", "/x", NULL, LIMIT, on_unexpected, NULL);
+    while (server.done == 0)
+        assert_true(event_loop_run_once(loop, EVENT_MILLISECOND, &failure) >= 0);
+    http_stop(http);
+    http_start(http, "GET", "/x", NULL, LIMIT, close_it, &http);
+    while (http)
+        assert_true(event_loop_run_once(loop, EVENT_SECOND, &failure) >= 0);
+    event_loop_free(loop);
+    scripted_stop(&server);
+}

@@ -1,0 +1,247 @@
+/* OAR asked by its REST API: a server that answers by a script, well, badly and not at all. */
+#include "engine/foundation/cleanup.h"
+#include "engine/testbed/scheduler.h"
+#include "tests/unit/testbed/scripted-server.h"
+
+TEST_GROUP(scripted_clock_use, NULL)
+
+#define RUN "11111111-2222-3333-4444-555555555555"
+#define JOB(state) "{\"id\": 7, \"name\": \"assay-" RUN "\", \"owner\": \"me\", \"state\": \"" state "\"}"
+#define NO_JOBS                                                                                              \
+    { .status = "200 OK", .body = "{\"items\": [], \"total\": 0}" }
+#define JOBS(jobs)                                                                                           \
+    { .status = "200 OK", .body = "{\"items\": [" jobs "], \"total\": 1}" }
+#define SUBMITTED                                                                                            \
+    { .status = "201 Created", .body = "{\"id\": 7, \"cmd_output\": \"OAR_JOB_ID=7\"}" }
+#define DELETED                                                                                              \
+    { .status = "202 Accepted", .body = "{\"id\": \"7\", \"status\": \"Delete request registered\"}" }
+#define REFUSED(status_, message)                                                                            \
+    { .status = (status_), .body = "{\"code\": 0, \"title\": \"Oh\", \"message\": \"" message "\"}" }
+
+struct bed {
+    struct scripted_server server;
+    struct event_loop *loop;
+    struct testbed_settings *settings;
+    struct testbed_request request;
+    char reports[4096];
+};
+
+static void on_report(void *context, const char *sentence) {
+    struct bed *bed = context;
+    size_t length = strlen(bed->reports);
+    snprintf(bed->reports + length, sizeof bed->reports - length, "%s\n", sentence);
+}
+
+static int bind_text(const char *format, const char *url, struct testbed_settings **ret,
+                     struct failure *failure) {
+    cleanup_free char *yaml = NULL;
+    struct document *document = NULL;
+    assert_true(asprintf(&yaml, format, url) > 0);
+    assert_int_equal(document_parse_yaml("c.yaml", yaml, strlen(yaml), &document, failure), 0);
+    struct testbed_written written = {.document = document, .node = document->root, .folder = "/"};
+    int r = testbed_oar.bind(&written, ret, failure);
+    document_free(document);
+    return r;
+}
+
+static void bed_open(struct bed *bed, const struct scripted_step *steps) {
+    size_t count = 0;
+    struct failure failure = {0};
+    *bed = (struct bed){0};
+    while (count < SCRIPTED_STEPS_MAX && (steps[count].status || steps[count].header))
+        count++;
+    scripted_start(&bed->server, NULL, steps, count);
+    bed->loop = event_loop_new(&failure);
+    bed->request = (struct testbed_request){
+        .loop = bed->loop, .run_id = RUN, .report = on_report, .report_context = bed};
+    assert_int_equal(bind_text("oar: {api: '%s', cluster: dahu, nodes: 2, walltime: 90min, types: [deploy, "
+                               "allow_classic_ssh], container: 12}",
+                               bed->server.url, &bed->settings, &failure),
+                     0);
+}
+
+static void bed_close(struct bed *bed, size_t steps) {
+    assert_int_equal(bed->server.done, steps);
+    scheduler_free_settings(bed->settings);
+    event_loop_free(bed->loop);
+    scripted_stop(&bed->server);
+}
+
+TEST(a_job_is_submitted_and_deleted_once) {
+    static const struct scripted_step steps[SCRIPTED_STEPS_MAX] = {NO_JOBS, SUBMITTED, JOBS(JOB("Waiting")),
+                                                                   DELETED, NO_JOBS};
+    struct failure failure = {0};
+    struct testbed *testbed = NULL;
+    struct bed bed;
+    bed_open(&bed, steps);
+    assert_int_equal(scheduler_reserve(bed.settings, &bed.request, &testbed, &failure), 0);
+    assert_string_equal(scheduler_id(testbed), "7");
+    assert_int_equal(strncmp(bed.server.requests[1], "POST /api/jobs.json HTTP", 24), 0);
+    const char *body = strstr(bed.server.requests[1], "\r\n\r\n");
+    assert_says(body, "\"resource\":\"{cluster='dahu'}/nodes=2,walltime=1:30:00\"");
+    assert_says(body, "\"name\":\"assay-" RUN "\"");
+    assert_says(body, "\"type\":[\"inner=12\",\"deploy\",\"allow_classic_ssh\"]");
+    assert_says(body, "\"command\":\"sleep infinity\"");
+    assert_int_equal(scheduler_release(testbed, &failure), 0);
+    assert_int_equal(strncmp(bed.server.requests[3], "DELETE /api/jobs/7.json HTTP", 28), 0);
+    assert_int_equal(scheduler_reclaim(bed.settings, &bed.request, &failure), 0);
+    assert_says(bed.reports, "OAR has no job 'assay-" RUN "' that waits or runs");
+    bed_close(&bed, 5);
+}
+
+TEST(what_is_no_answer_is_asked_again) {
+    static const struct scripted_step steps[SCRIPTED_STEPS_MAX] = {
+        {.status = "500 Internal Server Error", .body = "<html>Oh</html>", .passes_ns = 20 * EVENT_SECOND},
+        {.status = "200 OK", .body = "<html>maintenance</html>", .passes_ns = 20 * EVENT_SECOND},
+        {.status = "200 OK", .body = "{\"items\": [{", .passes_ns = 20 * EVENT_SECOND},
+        {.status = "200 OK", .body = "{\"items\":", .missing = 99, .passes_ns = 20 * EVENT_SECOND},
+        {.header = "none", .passes_ns = 20 * EVENT_SECOND},
+        {.status = "503 Busy", .body = "back at noon\nor later", .passes_ns = 20 * EVENT_SECOND},
+        NO_JOBS,
+        SUBMITTED,
+        {.status = "502 Bad Gateway", .passes_ns = 5 * EVENT_SECOND},
+        JOBS(JOB("Running")),
+        DELETED};
+    struct failure failure = {0};
+    struct testbed *testbed = NULL;
+    struct bed bed;
+    bed_open(&bed, steps);
+    assert_int_equal(scheduler_reserve(bed.settings, &bed.request, &testbed, &failure), 0);
+    assert_says(bed.reports, "OAR does not answer, and is asked again: GET /jobs.json");
+    assert_int_equal(scheduler_release(testbed, &failure), 0);
+    bed_close(&bed, 11);
+}
+
+/* Longer than five minutes nobody waits for a first answer. */
+TEST(patience_ends) {
+    static const struct scripted_step steps[SCRIPTED_STEPS_MAX] = {
+        {.status = "503 Busy", .body = "back at noon\nor later", .passes_ns = 200 * EVENT_SECOND},
+        {.status = "503 Busy", .body = "back at noon\nor later", .passes_ns = 200 * EVENT_SECOND}};
+    struct failure failure = {0};
+    struct testbed *testbed = NULL;
+    struct bed bed;
+    bed_open(&bed, steps);
+    assert_int_equal(scheduler_reserve(bed.settings, &bed.request, &testbed, &failure), -EAGAIN);
+    assert_says(failure.text, "was answered with status 503: back at noon");
+    assert_null(strstr(failure.text, "later"));
+    assert_null(testbed);
+    bed_close(&bed, 2);
+}
+
+TEST(what_is_refused_is_not_asked_again) {
+    static const struct {
+        const char *label;
+        struct scripted_step steps[3];
+        size_t count;
+        const char *says;
+    } cases[] = {
+        {"wrong credentials",
+         {{.status = "401 Unauthorized", .body = "<html>401</html>"}},
+         1,
+         "was answered with status 401 (wrong credentials?): the credentials are missing or wrong"},
+        {"credentials of somebody else",
+         {REFUSED("403 Forbidden", "not yours")},
+         1,
+         "was answered with status 403 (wrong credentials?): not yours"},
+        {"another address",
+         {{.status = "404 Not Found"}},
+         1,
+         "GET /jobs.json?limit=100000 at http://127.0.0.1:"},
+        {"moved", {{.status = "301 Moved"}}, 1, "it has moved to another address"},
+        {"a job that OAR does not make",
+         {NO_JOBS, REFUSED("400 Bad Request", "exited with status 8:\\nnot enough resources")},
+         2,
+         "with status 400: exited with status 8: not enough resources"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct failure failure = {0};
+        struct testbed *testbed = NULL;
+        struct bed bed;
+        print_message("%s\n", cases[i].label);
+        bed_open(&bed, cases[i].steps);
+        assert_int_equal(scheduler_reserve(bed.settings, &bed.request, &testbed, &failure), -EPERM);
+        assert_says(failure.text, cases[i].says);
+        assert_null(testbed);
+        bed_close(&bed, cases[i].count);
+    }
+}
+
+/* Of a job that may have been submitted all the same nobody knows the number: it is found by its name. */
+TEST(a_submission_without_an_answer_is_given_back) {
+    static const struct scripted_step steps[SCRIPTED_STEPS_MAX] = {
+        NO_JOBS, {.status = "500 Oh", .body = "oops"}, JOBS(JOB("toLaunch")), DELETED};
+    struct failure failure = {0};
+    struct testbed *testbed = NULL;
+    struct bed bed;
+    bed_open(&bed, steps);
+    assert_int_equal(scheduler_reserve(bed.settings, &bed.request, &testbed, &failure), -EAGAIN);
+    assert_non_null(testbed);
+    assert_int_equal(scheduler_release(testbed, &failure), 0);
+    bed_close(&bed, 4);
+}
+
+/* One that waits, then ends, and has no successor. */
+TEST(a_job_that_is_over_before_it_has_begun) {
+    static const struct scripted_step steps[SCRIPTED_STEPS_MAX] = {
+        NO_JOBS,
+        SUBMITTED,
+        {.status = "200 OK", .body = "{\"state\": \"Waiting\", \"message\": \"FIFO\"}"},
+        {.status = "200 OK", .body = "{\"state\": \"Error\", \"message\": \"node died\"}"},
+        NO_JOBS,
+        NO_JOBS};
+    struct failure failure = {0};
+    struct testbed *testbed = NULL;
+    struct bed bed;
+    bed_open(&bed, steps);
+    assert_int_equal(scheduler_reserve(bed.settings, &bed.request, &testbed, &failure), 0);
+    assert_int_equal(scheduler_wait(testbed, &failure), -ECANCELED);
+    assert_says(failure.text, "job 7 of OAR is over before it has begun: node died");
+    assert_says(bed.reports, "job 7 of OAR waits: FIFO");
+    assert_int_equal(strncmp(bed.server.requests[2], "GET /api/jobs/7.json?structure=oar HTTP", 39), 0);
+    assert_int_equal(scheduler_release(testbed, &failure), 0);
+    bed_close(&bed, 6);
+}
+
+TEST(campaigns) {
+    static const struct {
+        const char *yaml, *says; /* NULL: it is good */
+    } cases[] = {
+        {"oar: {api: 'https://server/oarapi', nodes: 2}", NULL},
+        {"oar: {api: 'https://server/oarapi', reservation: 2026-12-01 19:00:00}", NULL},
+        {"oar: {api: 'http://server/oarapi', nodes: 2}", "in the clear"},
+        {"oar: {api: 'https://server/oarapi', login: front}", "two ways to one scheduler"},
+        {"oar: {credentials: netrc, nodes: 2}", "expected 'api', too"},
+        {"oar: {api: 'https://server/oarapi', options: [--notify]}", "'options' cannot be handed to the API"},
+        {"oar: {api: 'https://server/oarapi', properties: 'a = \"b\"'}", "'properties' cannot be handed"},
+        {"oar: {api: 'https://server/oarapi', types: ['a`b`']}", "'types' cannot be handed"},
+        {"oar: {reservation: 2026-12-01}", "expected a date and a time of day"},
+        {"oar: {reservation: 2026-02-30 10:00:00}", "expected a date and a time of day"},
+        {"oar: {reservation: 2026-12-01 19:00:00 or so}", "expected a date and a time of day"},
+        {"oar: {container: twelve}", "expected the number of a job"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct testbed_settings *settings = NULL;
+        struct failure failure = {0};
+        print_message("%s\n", cases[i].yaml);
+        assert_int_equal(bind_text("%s", cases[i].yaml, &settings, &failure), cases[i].says ? -EINVAL : 0);
+        if (cases[i].says)
+            assert_says(failure.text, cases[i].says);
+        scheduler_free_settings(settings);
+    }
+}
+
+TEST(a_reservation_in_the_past) {
+    static const struct scripted_step steps[SCRIPTED_STEPS_MAX] = {NO_JOBS};
+    struct failure failure = {0};
+    struct testbed *testbed = NULL;
+    struct bed bed;
+    bed_open(&bed, steps);
+    scheduler_free_settings(bed.settings);
+    assert_int_equal(bind_text("oar: {api: '%s', reservation: 2020-12-01 19:00:00}", bed.server.url,
+                               &bed.settings, &failure),
+                     0);
+    assert_int_equal(scheduler_reserve(bed.settings, &bed.request, &testbed, &failure), -EINVAL);
+    assert_says(failure.text, "is for 2020-12-01 19:00:00, expected a time to come");
+    assert_null(testbed);
+    bed_close(&bed, 1);
+}
