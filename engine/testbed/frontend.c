@@ -94,8 +94,8 @@ static int connect_login(struct frontend *frontend, struct failure *failure) {
     return r < 0 ? r : 0;
 }
 
-static int open_login(struct frontend *frontend, const struct access_settings *access, const char *accepted_hosts,
-                      const char *login, struct failure *failure) {
+static int open_login(struct frontend *frontend, const struct access_settings *access,
+                      const char *accepted_hosts, const char *login, struct failure *failure) {
     struct ssh_client_options options = access_ssh_options(access, accepted_hosts);
     int r = ssh_client_new(frontend->loop, &options, &frontend->client, failure);
     if (r < 0)

@@ -46,19 +46,20 @@ static int keep_nodes(const struct scheduler_stage *stage, const struct host_lis
     size_t good = nodes->count - failed->count, least = own->at_least ? (size_t)own->at_least : nodes->count;
     cleanup_free char *names = fold(failed);
     if (good < least)
-        return failure_set(failure, -EREMOTEIO, "%s on %zu of %zu nodes, expected it on at least %zu: %s failed",
-                           what, good, nodes->count, least, names);
+        return failure_set(failure, -EREMOTEIO,
+                           "%s on %zu of %zu nodes, expected it on at least %zu: %s failed", what, good,
+                           nodes->count, least, names);
     if (failed->count > 0)
-        grid5000_report(stage, "%s on %zu of %zu nodes, which is enough; %s failed, and %s left out", what, good,
-                        nodes->count, names, failed->count == 1 ? "is" : "are");
+        grid5000_report(stage, "%s on %zu of %zu nodes, which is enough; %s failed, and %s left out", what,
+                        good, nodes->count, names, failed->count == 1 ? "is" : "are");
     int r = 0;
     for (size_t i = 0; r == 0 && i < nodes->count; i++) {
         const char *name = nodes->names[i];
         cleanup_free char *vlan = own->vlan ? xformat("-kavlan-%lld", (long long)own->vlan) : xstrdup("");
         cleanup_free char *short_name = grid5000_short_name(name);
         bool is_root = (own->environment && !stage->settings->access.user) || own->sudo;
-        cleanup_free char *reached = xformat("%s%s%s%s", is_root ? "root@" : "", short_name, vlan,
-                                             name + strlen(short_name));
+        cleanup_free char *reached =
+            xformat("%s%s%s%s", is_root ? "root@" : "", short_name, vlan, name + strlen(short_name));
         if (!has(failed, name))
             r = host_list_add(&kept, reached, failure);
     }
@@ -76,14 +77,15 @@ static char *round_file(const struct deployments *deployments) {
 }
 
 /* As the API gave it, durably: who resumes the run finds the deployment again. */
-static int record(struct deployments *deployments, const struct document_node *item, struct failure *failure) {
+static int record(struct deployments *deployments, const struct document_node *item,
+                  struct failure *failure) {
     cleanup_free char *path = round_file(deployments);
     cleanup(json_cleanup) cJSON *json = json_from_node(item);
     char *uid = deployments->uids[deployments->round];
     snprintf(uid, UID_SIZE, "%s", grid5000_text(item, "uid"));
     if (!uid[0] || uid[strspn(uid, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_")])
-        return failure_set(failure, -EAGAIN, "a deployment has the uid '%s', expected letters, digits and '-'",
-                           uid);
+        return failure_set(failure, -EAGAIN,
+                           "a deployment has the uid '%s', expected letters, digits and '-'", uid);
     return json_write_file(path, json, failure);
 }
 
@@ -119,7 +121,8 @@ static int adopt(struct deployments *deployments, struct failure *failure) {
         const struct document_node *item = items->items[i], *nodes = document_get(item, "nodes");
         bool is_ours = false;
         for (size_t j = 0; nodes && j < nodes->count; j++)
-            is_ours |= nodes->items[j]->text && strcmp(nodes->items[j]->text, deployments->left.names[0]) == 0;
+            is_ours |=
+                nodes->items[j]->text && strcmp(nodes->items[j]->text, deployments->left.names[0]) == 0;
         if (is_ours && is_active(item) && is_new(deployments, grid5000_text(item, "uid")) &&
             grid5000_number(item, "created_at") >= stage->job->start_s)
             return (r = record(deployments, item, failure)) < 0 ? r : 1;
@@ -136,8 +139,8 @@ static int make_request(const struct deployments *deployments, struct text *ret,
     if (r < 0)
         return r;
     if (strstr(key.bytes, "PRIVATE"))
-        return failure_set_kind(failure, FAILURE_INPUT, -EINVAL, "'%s' is a private key, expected a public one",
-                                own->key);
+        return failure_set_kind(failure, FAILURE_INPUT, -EINVAL,
+                                "'%s' is a private key, expected a public one", own->key);
     text_cut(&key, strcspn(key.bytes, "\r\n"));
     cJSON *nodes = json_add_array(object, "nodes");
     for (size_t i = 0; i < deployments->left.count; i++)
@@ -279,7 +282,8 @@ static void on_opened(const char *output, size_t length, void *context) {
 /* The first call on a node installs sudo, so that all are asked at once. */
 int grid5000_open_root(const struct scheduler_stage *stage, struct failure *failure) {
     static const char *const words[] = {
-        "sh", "-c", "cat ~/.ssh/authorized_keys | sudo-g5k tee -a /root/.ssh/authorized_keys >/dev/null", NULL};
+        "sh", "-c", "cat ~/.ssh/authorized_keys | sudo-g5k tee -a /root/.ssh/authorized_keys >/dev/null",
+        NULL};
     const struct host_list *nodes = &stage->job->nodes;
     cleanup_free struct opening *openings = xcalloc(nodes->count, sizeof *openings);
     cleanup_free char *accepted = file_join(stage->request->folder, "known_hosts");
@@ -290,8 +294,8 @@ int grid5000_open_root(const struct scheduler_stage *stage, struct failure *fail
     int r = 0;
     for (size_t i = 0; r >= 0 && i < nodes->count; i++) {
         struct failure why = {0};
-        r = frontend_open_node(stage->request->loop, &stage->settings->access,
-                               is_accepting ? accepted : NULL, nodes->names[i], &openings[i].login, &why);
+        r = frontend_open_node(stage->request->loop, &stage->settings->access, is_accepting ? accepted : NULL,
+                               nodes->names[i], &openings[i].login, &why);
         if (r == 0) {
             frontend_start(openings[i].login, words, 4096, on_opened, &openings[i]);
             continue;

@@ -24,8 +24,8 @@ static const char *site_of(const struct scheduler_stage *stage) {
  */
 
 /* NAME or NAME@USER, by its name or an alias; *RET_NAME is what it is called. */
-static int find_name(const struct scheduler_stage *stage, const char *wanted, const char *user, char **ret_name,
-                     struct failure *failure) {
+static int find_name(const struct scheduler_stage *stage, const char *wanted, const char *user,
+                     char **ret_name, struct failure *failure) {
     cleanup(grid5000_answer_clear) struct grid5000_answer answer = {0};
     cleanup_free char *path = xformat("/sites/%s/environments?limit=500%s%s", site_of(stage),
                                       user ? "&user=" : "", user ? user : "");
@@ -42,8 +42,8 @@ static int find_name(const struct scheduler_stage *stage, const char *wanted, co
         }
     }
     const char *nearest = text_nearest(wanted, names, items ? items->count : 0);
-    return failure_set_kind(failure, FAILURE_INPUT, -EINVAL, "%s has no environment '%s'%s%s%s", site_of(stage),
-                            wanted, nearest ? "; did you mean '" : "", nearest ? nearest : "",
+    return failure_set_kind(failure, FAILURE_INPUT, -EINVAL, "%s has no environment '%s'%s%s%s",
+                            site_of(stage), wanted, nearest ? "; did you mean '" : "", nearest ? nearest : "",
                             nearest ? "'?" : "");
 }
 
@@ -146,8 +146,9 @@ enum { WINDOW_S = 600, ROWS_MAX = 256 << 20 /* bytes of a window's rows */ };
 static const char *unit_of(const char *metric) {
     static const struct {
         const char *word, *code;
-    } units[] = {{"_watt", "W"},   {"_celsius", "Cel"}, {"_joule", "J"}, {"_volt", "V"},    {"_amp", "A"},
-                 {"_bytes", "By"}, {"_percent", "%"},   {"_rpm", "/min"}, {"_hertz", "Hz"}, {"_seconds", "s"}};
+    } units[] = {{"_watt", "W"},   {"_celsius", "Cel"}, {"_joule", "J"},   {"_volt", "V"},
+                 {"_amp", "A"},    {"_bytes", "By"},    {"_percent", "%"}, {"_rpm", "/min"},
+                 {"_hertz", "Hz"}, {"_seconds", "s"}};
     for (size_t i = 0; i < sizeof units / sizeof *units; i++)
         if (strstr(metric, units[i].word))
             return units[i].code;
@@ -199,23 +200,24 @@ static bool append_row(const struct document_node *item, int64_t from_s, int64_t
     text_init(&source, 4096);
     append_source(document_get(item, "labels"), &source);
     clock_format_ns(time_ns, stamp);
-    const char *const fields[] = {stamp, grid5000_text(item, "device_id"), metric, source.bytes,
-                                  number, unit_of(metric)};
+    const char *const fields[] = {
+        stamp, grid5000_text(item, "device_id"), metric, source.bytes, number, unit_of(metric)};
     for (size_t i = 0; i < sizeof fields / sizeof *fields; i++)
         csv_append_field(rows, i == 0, fields[i], strlen(fields[i]));
     text_append_character(rows, '\n');
     return true;
 }
 
-static int fetch_window(const struct scheduler_stage *stage, const char *node, int64_t from_s, int64_t until_s,
-                        struct file_output *output, uint64_t *count, struct failure *failure) {
+static int fetch_window(const struct scheduler_stage *stage, const char *node, int64_t from_s,
+                        int64_t until_s, struct file_output *output, uint64_t *count,
+                        struct failure *failure) {
     const struct bind_texts *metrics = &stage->settings->resources.grid5000.monitor;
     cleanup(grid5000_answer_clear) struct grid5000_answer answer = {0};
     cleanup(text_clear) struct text path, rows;
     text_init(&path, 64 << 10);
     text_init(&rows, ROWS_MAX);
-    text_printf(&path, "/sites/%s/metrics?nodes=%s&start_time=%lld&end_time=%lld&metrics=", site_of(stage), node,
-                (long long)from_s, (long long)until_s);
+    text_printf(&path, "/sites/%s/metrics?nodes=%s&start_time=%lld&end_time=%lld&metrics=", site_of(stage),
+                node, (long long)from_s, (long long)until_s);
     for (size_t i = 0; i < metrics->count; i++)
         text_printf(&path, "%s%s", i ? "," : "", metrics->items[i]);
     int r = grid5000_ask(stage, "GET", path.bytes, NULL, 3, &answer, failure);

@@ -32,8 +32,7 @@ int grid5000_pause(const struct scheduler_stage *stage, const struct grid5000_an
 static int ask_once(const struct scheduler_stage *stage, const char *method, const char *path,
                     const char *body, struct grid5000_answer *ret, struct failure *failure) {
     ret->http.retry_after_ns = -1;
-    int r =
-        http_run(frontend_http(stage->frontend), method, path, body, BODY_MAX, &ret->http, failure);
+    int r = http_run(frontend_http(stage->frontend), method, path, body, BODY_MAX, &ret->http, failure);
     if (r == -EINTR || r == -EPERM || r == -EMSGSIZE || r == -EINVAL)
         return r;
     if (r < 0)

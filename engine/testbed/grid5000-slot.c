@@ -56,10 +56,8 @@ static struct tm local_time(int64_t time_s) {
 /* HOUR of the local day that is DAYS after that of TIME_S. */
 static int64_t hour_of_day(int64_t time_s, int days, int hour) {
     struct tm local = local_time(time_s);
-    local = (struct tm){.tm_year = local.tm_year,
-                        .tm_mon = local.tm_mon,
-                        .tm_mday = local.tm_mday + days,
-                        .tm_hour = hour};
+    local = (struct tm){
+        .tm_year = local.tm_year, .tm_mon = local.tm_mon, .tm_mday = local.tm_mday + days, .tm_hour = hour};
     int64_t as_utc = timegm(&local);
     return as_utc - local_offset(as_utc - HOUR);
 }
@@ -166,8 +164,8 @@ static bool is_slot(const struct document_node *nodes, const struct grid5000_wis
     if (wish->by_day_rules && !grid5000_policy_allows(wanted.start_s, wanted.end_s, wish->now_s))
         return false;
     for (size_t i = 0; i < nodes->count && found < wish->nodes; i++)
-        found += is_candidate(nodes->keys[i]->text, nodes->items[i], wish) &&
-                 is_free(nodes->items[i], &wanted);
+        found +=
+            is_candidate(nodes->keys[i]->text, nodes->items[i], wish) && is_free(nodes->items[i], &wanted);
     return found >= wish->nodes;
 }
 
@@ -235,10 +233,10 @@ int grid5000_find_start(const struct scheduler_stage *stage, char start[static S
         grid5000_report(stage, "the first %s of %zu nodes that the usage policy allows begin at %s", walltime,
                         wish.nodes, start);
     } else {
-        bool is_free_of_quota =
-            wish.by_day_rules && is_day(wish.now_s) && wish.walltime_s <= free_walltime_s;
+        bool is_free_of_quota = wish.by_day_rules && is_day(wish.now_s) && wish.walltime_s <= free_walltime_s;
         grid5000_report(stage, "%zu nodes are free now%s", wish.nodes,
-                        is_free_of_quota ? "; a job of at most 1 h that begins at once is free of quota" : "");
+                        is_free_of_quota ? "; a job of at most 1 h that begins at once is free of quota"
+                                         : "");
     }
     return 0;
 }

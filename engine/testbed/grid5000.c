@@ -81,8 +81,11 @@ static int check_deployment(struct testbed_settings *settings, const struct test
         return refuse(written, "sudo-g5k", failure,
                       "'sudo-g5k' is for nodes without an 'environment', expected one of the two");
     if (!own->environment && (own->version || own->vlan || own->key))
-        return refuse(written, own->version ? "version" : own->vlan ? "vlan" : "key", failure,
-                      "this is for an 'environment' that is deployed, and there is none");
+        return refuse(written,
+                      own->version ? "version"
+                      : own->vlan  ? "vlan"
+                                   : "key",
+                      failure, "this is for an 'environment' that is deployed, and there is none");
     if (!own->environment)
         return 0;
     if (!own->key && settings->access.identities.count == 0)
@@ -312,4 +315,5 @@ const struct scheduler scheduler_grid5000 = {
     .collect = collect,
 };
 
-const struct testbed_backend testbed_grid5000 = SCHEDULER_BACKEND("grid5000", "nodes that Grid'5000 lends", bind);
+const struct testbed_backend testbed_grid5000 =
+    SCHEDULER_BACKEND("grid5000", "nodes that Grid'5000 lends", bind);

@@ -284,7 +284,8 @@ static int conclude(const struct http *http, struct http_request *request, struc
     int64_t seconds;
     ret->retry_after_ns = -1;
     if (curl_easy_header(request->easy, "Retry-After", 0, CURLH_HEADER, -1, &header) == CURLHE_OK &&
-        number_parse_int64(header->value, strlen(header->value), &seconds) && seconds >= 0 && seconds < INT32_MAX)
+        number_parse_int64(header->value, strlen(header->value), &seconds) && seconds >= 0 &&
+        seconds < INT32_MAX)
         ret->retry_after_ns = seconds * EVENT_SECOND;
     ret->body = request->body;
     text_init(&request->body, 0);

@@ -24,9 +24,9 @@ struct http_settings {
 };
 
 struct http_answer {
-    long status;      /* 200 */
-    struct text body; /* the caller's, also after a failure */
-    char *location;   /* of that header; NULL: none; the caller's */
+    long status;            /* 200 */
+    struct text body;       /* the caller's, also after a failure */
+    char *location;         /* of that header; NULL: none; the caller's */
     int64_t retry_after_ns; /* of that header; negative: it says nothing, or names a date */
 };
 

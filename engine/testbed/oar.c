@@ -346,7 +346,7 @@ static void extend_rest(double duration, const char *id, struct bind_texts *word
         .key = "oar", .name = "OAR", .fields = fields, .field_count = sizeof fields / sizeof *fields,        \
         .expected = "oar: {cluster: dahu, nodes: 2, walltime: 20min}", .check = check, .submit = SUBMIT,     \
         .read_id = READ_ID, .query = QUERY, .read_job = READ_JOB, .cancel = CANCEL, .extend = EXTEND,        \
-        .launcher = "oarsh", .enter = scheduler_oar_enter,                                                                 \
+        .launcher = "oarsh", .enter = scheduler_oar_enter,                                                   \
     }
 
 const struct scheduler scheduler_oar = OAR(submit, read_id, query, read_job, cancel, extend);

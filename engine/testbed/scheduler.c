@@ -506,7 +506,8 @@ static void on_watch(struct event_source *source, void *context) {
     testbed->watch_period_ns = longer(testbed->watch_period_ns);
     /* The next time, should there be no answer until then. */
     event_source_set_timer(source, last_poll_ns, 0);
-    testbed->settings->scheduler->query(&testbed->settings->resources, testbed->job.id, testbed->name, &words);
+    testbed->settings->scheduler->query(&testbed->settings->resources, testbed->job.id, testbed->name,
+                                        &words);
     frontend_start(testbed->frontend, (const char *const *)words.items, OUTPUT_MAX, on_answer, testbed);
 }
 

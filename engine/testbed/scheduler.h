@@ -26,12 +26,12 @@ struct scheduler_resources {
     char *queue, *account, *constraint, *reservation, *cluster, *resources, *container; /* NULL: not said */
     struct bind_texts types, options;
     struct grid5000_resources {
-        char *site, *environment; /* NULL: what nodes have by default */
-        char *key;                /* the file of a public key, absolute; not NULL with an environment */
-        int64_t version;          /* of the environment; 0: the newest */
-        int64_t at_least;         /* nodes, of those that are wanted; 0: all */
-        int64_t vlan;             /* that deployed nodes are put into; 0: none */
-        int sudo;                 /* let root in by sudo-g5k */
+        char *site, *environment;  /* NULL: what nodes have by default */
+        char *key;                 /* the file of a public key, absolute; not NULL with an environment */
+        int64_t version;           /* of the environment; 0: the newest */
+        int64_t at_least;          /* nodes, of those that are wanted; 0: all */
+        int64_t vlan;              /* that deployed nodes are put into; 0: none */
+        int sudo;                  /* let root in by sudo-g5k */
         struct bind_texts monitor; /* metrics */
     } grid5000;
 };
@@ -156,8 +156,8 @@ int scheduler_reclaim(const struct testbed_settings *settings, const struct test
         .describe = scheduler_describe, .resolve = scheduler_resolve, .reserve = scheduler_reserve,          \
         .id = scheduler_id, .wait = scheduler_wait, .node_count = scheduler_node_count,                      \
         .node_name = scheduler_node_name, .connect = scheduler_connect, .policy = scheduler_policy,          \
-        .agent = scheduler_agent, .deadline = scheduler_deadline, .collect = scheduler_collect, .release = scheduler_release,              \
-        .reclaim = scheduler_reclaim,                                                                        \
+        .agent = scheduler_agent, .deadline = scheduler_deadline, .collect = scheduler_collect,              \
+        .release = scheduler_release, .reclaim = scheduler_reclaim,                                          \
     }
 
 #endif

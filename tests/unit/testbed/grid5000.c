@@ -40,9 +40,10 @@ TEST(jobs_do_not_cross_day_and_night) {
         {"by day", "2026-11-23 10:00", "2026-11-23 18:00", "2026-11-23 09:30", true},
         {"up to the evening, exactly", "2026-11-23 09:00", "2026-11-23 19:00", "2026-11-23 08:00", true},
         {"into the evening", "2026-11-23 10:00", "2026-11-23 20:00", "2026-11-23 10:00", false},
-        {"into the evening, submitted late", "2026-11-23 17:30", "2026-11-23 22:00", "2026-11-23 17:00", true},
-        {"into the evening, submitted a little earlier", "2026-11-23 17:30", "2026-11-23 22:00", "2026-11-23 16:59",
-         false},
+        {"into the evening, submitted late", "2026-11-23 17:30", "2026-11-23 22:00", "2026-11-23 17:00",
+         true},
+        {"into the evening, submitted a little earlier", "2026-11-23 17:30", "2026-11-23 22:00",
+         "2026-11-23 16:59", false},
         {"into the morning", "2026-11-23 20:00", "2026-11-24 09:30", "2026-11-23 18:00", false},
         {"a night", "2026-11-23 19:00", "2026-11-24 09:00", "2026-11-23 12:00", true},
         {"a weekend", "2026-11-20 19:00", "2026-11-23 09:00", "2026-11-20 12:00", true},
@@ -89,12 +90,12 @@ TEST(the_first_slot_is_found) {
     snprintf(besteffort, sizeof besteffort,
              ", \"reservations\": [{\"queue\": \"besteffort\", \"started_at\": %lld, \"walltime\": 7200}]",
              (long long)at(now));
-    const char *free_nodes[] = {"", "", ""}, *two[] = {until_noon, "", ""}, *displaced[] = {besteffort, "", ""},
-               *gone[] = {", \"soft\": \"busy\"", "", ""};
+    const char *free_nodes[] = {"", "", ""}, *two[] = {until_noon, "", ""},
+               *displaced[] = {besteffort, "", ""}, *gone[] = {", \"soft\": \"busy\"", "", ""};
     is_time(slot(free_nodes, 3, now, 2), "2026-11-23 10:00:00");
     is_time(slot(two, 2, now, 2), "2026-11-23 10:00:00");
     is_time(slot(two, 3, now, 2), "2026-11-23 12:01:00");
-    is_time(slot(two, 3, now, 8), "2026-11-23 19:00:00"); /* it would not end by day */
+    is_time(slot(two, 3, now, 8), "2026-11-23 19:00:00");         /* it would not end by day */
     is_time(slot(free_nodes, 3, now, 20), "2026-11-27 19:00:00"); /* nor in one night */
     is_time(slot(displaced, 3, now, 2), "2026-11-23 10:00:00");
     assert_int_equal(slot(gone, 3, now, 2), 0); /* busy, and nobody knows for how long */

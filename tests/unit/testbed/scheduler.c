@@ -54,14 +54,16 @@ static const struct answer {
      "\"assigned_nodes\": [\"d-2.site\", \"d-1.site\"]}",
      "12", "n", 0, SCHEDULER_JOB_RUNNING, "12", "", "d-[1-2].site", 160},
     {"Grid'5000, a collection, in a state that is not known", &scheduler_grid5000,
-     "{\"total\": 2, \"items\": [{\"uid\": 12, \"name\": \"n\", \"state\": \"error\"}, {\"uid\": 13, \"name\": "
+     "{\"total\": 2, \"items\": [{\"uid\": 12, \"name\": \"n\", \"state\": \"error\"}, {\"uid\": 13, "
+     "\"name\": "
      "\"n\", \"state\": \"dreaming\", \"message\": \"FIFO\"}]}",
      "", "n", 0, SCHEDULER_JOB_WAITING, "13", "FIFO", "", 0},
-    {"Grid'5000, is about to be over", &scheduler_grid5000, "{\"uid\": 12, \"state\": \"finishing\"}", "12", "n", 0,
-     SCHEDULER_JOB_OVER, "12", "", "", 0},
-    {"Grid'5000, somebody else's", &scheduler_grid5000, "{\"items\": [{\"uid\": 12, \"name\": \"m\"}]}", "", "n", 0,
-     SCHEDULER_JOB_NONE, "", "", "", 0},
-    {"Grid'5000, a page", &scheduler_grid5000, "<html>", "12", "n", -EBADMSG, SCHEDULER_JOB_NONE, "", "", "", 0},
+    {"Grid'5000, is about to be over", &scheduler_grid5000, "{\"uid\": 12, \"state\": \"finishing\"}", "12",
+     "n", 0, SCHEDULER_JOB_OVER, "12", "", "", 0},
+    {"Grid'5000, somebody else's", &scheduler_grid5000, "{\"items\": [{\"uid\": 12, \"name\": \"m\"}]}", "",
+     "n", 0, SCHEDULER_JOB_NONE, "", "", "", 0},
+    {"Grid'5000, a page", &scheduler_grid5000, "<html>", "12", "n", -EBADMSG, SCHEDULER_JOB_NONE, "", "", "",
+     0},
     {"OAR, no jobs", &scheduler_oar, "\n", "", "n", 0, SCHEDULER_JOB_NONE, "", "", "", 0},
 };
 
