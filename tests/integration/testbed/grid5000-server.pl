@@ -56,7 +56,8 @@ sub submit {
     my ($wish) = @_;
     my ($count, $hours, $minutes, $seconds) = $wish->{resources} =~ /nodes=(\d+),walltime=(\d+):(\d+):(\d+)$/ or return answer(400, 'Request failed with status 400: bad resources');
     return answer(400, "Request to /oarapi/jobs.json failed with status 400: There are not enough resources for your request\nat line 3") if $count > @nodes;
-    my $job = $jobs{++$last} = {%$wish, uid => $last, user => 'jdoe', state => 'waiting', message => 'FIFO scheduling OK', submitted_at => time,
+    $last++;
+    my $job = $jobs{$last} = {%$wish, uid => $last, user => 'jdoe', state => 'waiting', message => 'FIFO scheduling OK', submitted_at => time,
         walltime => $hours * 3600 + $minutes * 60 + $seconds, queue => $wish->{queue} || 'default', nodes => [@nodes[0 .. $count - 1]]};
     return answer(201, show_job($job, 1), Location => "/stable/sites/grenoble/jobs/$last");
 }
