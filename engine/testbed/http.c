@@ -51,20 +51,12 @@ static void free_url(CURLU **url) {
     curl_url_cleanup(*url);
 }
 
-static bool has_part(CURLU *url, CURLUPart part) {
-    char *text = NULL;
-    bool is_there = curl_url_get(url, part, &text, 0) == CURLUE_OK;
-    curl_free(text);
-    return is_there;
-}
-
-/* Whether a part of the URL is one of WORDS, which NULL ends. */
+/* Whether the URL has a part, which is one of WORDS; NULL: whichever it is. */
 static bool part_is(CURLU *url, CURLUPart part, const char *const *words) {
     char *text = NULL;
-    bool is_one = false;
-    if (curl_url_get(url, part, &text, 0) == CURLUE_OK)
-        while (*words && !is_one)
-            is_one = strcmp(*words++, text) == 0;
+    bool is_one = curl_url_get(url, part, &text, 0) == CURLUE_OK && !words;
+    while (text && words && *words && !is_one)
+        is_one = strcmp(*words++, text) == 0;
     curl_free(text);
     return is_one;
 }
@@ -76,13 +68,13 @@ int http_check_url(const char *text, struct failure *failure) {
     cleanup(free_url) CURLU *url = curl_url();
     CURLUcode code = curl_url_set(url, CURLUPART_URL, text, 0);
     const char *problem = code == CURLUE_OK ? NULL : "it is no URL";
-    if (!problem && (has_part(url, CURLUPART_USER) || has_part(url, CURLUPART_PASSWORD)))
+    if (!problem && (part_is(url, CURLUPART_USER, NULL) || part_is(url, CURLUPART_PASSWORD, NULL)))
         problem = "it has a user or a password in it, which belong in a netrc file";
-    else if (!problem && (has_part(url, CURLUPART_QUERY) || has_part(url, CURLUPART_FRAGMENT)))
+    else if (!problem && (part_is(url, CURLUPART_QUERY, NULL) || part_is(url, CURLUPART_FRAGMENT, NULL)))
         problem = "it has a query or a fragment, and paths are appended to it";
     else if (!problem && !part_is(url, CURLUPART_SCHEME, https) &&
              !(part_is(url, CURLUPART_SCHEME, http) && part_is(url, CURLUPART_HOST, here)))
-        problem = "credentials would cross the network in the clear, or not at all";
+        problem = "its scheme is not https";
     return problem ? failure_set_kind(failure, FAILURE_INPUT, -EINVAL,
                                       "the address of the API cannot be used: %s; expected "
                                       "https://HOST[:PORT][/PATH], or http:// for 127.0.0.1, [::1] or "

@@ -253,7 +253,7 @@ void scheduler_oar_enter(const char *id, struct bind_texts *words) {
  */
 
 static void request(struct bind_texts *words, const char *method, const char *path, cJSON *body) {
-    cleanup(text_clear) struct text text;
+    cleanup(text_clear) struct text text = {0};
     scheduler_word(words, "%s", method);
     scheduler_word(words, "%s", path);
     if (!body)

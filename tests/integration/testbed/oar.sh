@@ -56,7 +56,7 @@ check "which it says" grep -q "OAR has no job 'assay-.*' that waits or runs" "$s
 # ---- more time, of which OAR grants an hour
 reports() { grep -q "$2" "$1"/*/logs/engine.log 2>/dev/null; }
 run_for_long() { # run_for_long NAME KEYS
-    tick_campaign "$scratch/$1.yaml" 2000 0 "{oar: {cluster: bed, nodes: 1, walltime: 10min, $2}, ssh-config: $scratch/ssh/ssh_config}"
+    tick_campaign "$scratch/$1" 2000 0 "{oar: {cluster: bed, nodes: 1, walltime: 10min, $2}, ssh-config: $scratch/ssh/ssh_config}"
     as_user sh engine.sh "$ASSAY" run "$1.yaml" -o "$1" >/dev/null 2>&1 & engine=$!
     check "$1: a campaign measures" eventually has_rows "$1"
 }
@@ -71,7 +71,7 @@ end_of_run
 
 # ---- the same by OAR's REST API
 if ! oar_api_up "$user" secret; then
-    skip "no REST API of OAR (oar-restful-api, apache2, libapache2-mod-fcgid, libcgi-fast-perl)"
+    skip "campaigns by OAR's REST API" "none (oar-restful-api, apache2, libapache2-mod-fcgid, libcgi-fast-perl)"
     finish
 fi
 cp "$oar_api/authority.pem" authority.pem

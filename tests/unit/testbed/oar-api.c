@@ -1,5 +1,6 @@
 /* OAR asked by its REST API: a server that answers by a script, well, badly and not at all. */
 #include "engine/foundation/cleanup.h"
+#include "engine/foundation/memory.h"
 #include "engine/testbed/scheduler.h"
 #include "tests/unit/testbed/scripted-server.h"
 
@@ -32,16 +33,21 @@ static void on_report(void *context, const char *sentence) {
     snprintf(bed->reports + length, sizeof bed->reports - length, "%s\n", sentence);
 }
 
-static int bind_text(const char *format, const char *url, struct testbed_settings **ret,
-                     struct failure *failure) {
-    cleanup_free char *yaml = NULL;
+static int bind_text(const char *yaml, struct testbed_settings **ret, struct failure *failure) {
     struct document *document = NULL;
-    assert_true(asprintf(&yaml, format, url) > 0);
     assert_int_equal(document_parse_yaml("c.yaml", yaml, strlen(yaml), &document, failure), 0);
     struct testbed_written written = {.document = document, .node = document->root, .folder = "/"};
     int r = testbed_oar.bind(&written, ret, failure);
     document_free(document);
     return r;
+}
+
+static void bed_bind(struct bed *bed, const char *keys) {
+    struct failure failure = {0};
+    cleanup_free char *yaml = xformat("oar: {api: '%s', %s}", bed->server.url, keys);
+    scheduler_free_settings(bed->settings);
+    bed->settings = NULL;
+    assert_int_equal(bind_text(yaml, &bed->settings, &failure), 0);
 }
 
 static void bed_open(struct bed *bed, const struct scripted_step *steps) {
@@ -54,10 +60,8 @@ static void bed_open(struct bed *bed, const struct scripted_step *steps) {
     bed->loop = event_loop_new(&failure);
     bed->request = (struct testbed_request){
         .loop = bed->loop, .run_id = RUN, .report = on_report, .report_context = bed};
-    assert_int_equal(bind_text("oar: {api: '%s', cluster: dahu, nodes: 2, walltime: 90min, types: [deploy, "
-                               "allow_classic_ssh], container: 12}",
-                               bed->server.url, &bed->settings, &failure),
-                     0);
+    bed_bind(bed,
+             "cluster: dahu, nodes: 2, walltime: 90min, types: [deploy, allow_classic_ssh], container: 12");
 }
 
 static void bed_close(struct bed *bed, size_t steps) {
@@ -208,7 +212,7 @@ TEST(campaigns) {
     } cases[] = {
         {"oar: {api: 'https://server/oarapi', nodes: 2}", NULL},
         {"oar: {api: 'https://server/oarapi', reservation: 2026-12-01 19:00:00}", NULL},
-        {"oar: {api: 'http://server/oarapi', nodes: 2}", "in the clear"},
+        {"oar: {api: 'http://server/oarapi', nodes: 2}", "its scheme is not https"},
         {"oar: {api: 'https://server/oarapi', login: front}", "two ways to one scheduler"},
         {"oar: {credentials: netrc, nodes: 2}", "expected 'api', too"},
         {"oar: {api: 'https://server/oarapi', options: [--notify]}", "'options' cannot be handed to the API"},
@@ -223,7 +227,7 @@ TEST(campaigns) {
         struct testbed_settings *settings = NULL;
         struct failure failure = {0};
         print_message("%s\n", cases[i].yaml);
-        assert_int_equal(bind_text("%s", cases[i].yaml, &settings, &failure), cases[i].says ? -EINVAL : 0);
+        assert_int_equal(bind_text(cases[i].yaml, &settings, &failure), cases[i].says ? -EINVAL : 0);
         if (cases[i].says)
             assert_says(failure.text, cases[i].says);
         scheduler_free_settings(settings);
@@ -236,10 +240,7 @@ TEST(a_reservation_in_the_past) {
     struct testbed *testbed = NULL;
     struct bed bed;
     bed_open(&bed, steps);
-    scheduler_free_settings(bed.settings);
-    assert_int_equal(bind_text("oar: {api: '%s', reservation: 2020-12-01 19:00:00}", bed.server.url,
-                               &bed.settings, &failure),
-                     0);
+    bed_bind(&bed, "reservation: 2020-12-01 19:00:00");
     assert_int_equal(scheduler_reserve(bed.settings, &bed.request, &testbed, &failure), -EINVAL);
     assert_says(failure.text, "is for 2020-12-01 19:00:00, expected a time to come");
     assert_null(testbed);
