@@ -82,7 +82,7 @@ static int record(struct deployments *deployments, const struct document_node *i
     cleanup_free char *path = round_file(deployments);
     cleanup(json_cleanup) cJSON *json = json_from_node(item);
     char *uid = deployments->uids[deployments->round];
-    snprintf(uid, UID_SIZE, "%s", grid5000_text(item, "uid"));
+    snprintf(uid, UID_SIZE, "%s", scheduler_text(item, "uid"));
     if (!uid[0] || uid[strspn(uid, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_")])
         return failure_set(failure, -EAGAIN,
                            "a deployment has the uid '%s', expected letters, digits and '-'", uid);
@@ -90,13 +90,13 @@ static int record(struct deployments *deployments, const struct document_node *i
 }
 
 static bool is_active(const struct document_node *item) {
-    const char *status = grid5000_text(item, "status");
+    const char *status = scheduler_text(item, "status");
     return strcmp(status, "waiting") == 0 || strcmp(status, "processing") == 0;
 }
 
 /* One that is over without a result gets it soon; of states that are not known nothing is known. */
 static bool is_over(const struct document_node *item) {
-    const char *status = grid5000_text(item, "status");
+    const char *status = scheduler_text(item, "status");
     return strcmp(status, "error") == 0 || strcmp(status, "canceled") == 0 ||
            (strcmp(status, "terminated") == 0 && document_get(item, "result"));
 }
@@ -123,8 +123,8 @@ static int adopt(struct deployments *deployments, struct failure *failure) {
         for (size_t j = 0; nodes && j < nodes->count; j++)
             is_ours |=
                 nodes->items[j]->text && strcmp(nodes->items[j]->text, deployments->left.names[0]) == 0;
-        if (is_ours && is_active(item) && is_new(deployments, grid5000_text(item, "uid")) &&
-            grid5000_number(item, "created_at") >= stage->job->start_s)
+        if (is_ours && is_active(item) && is_new(deployments, scheduler_text(item, "uid")) &&
+            scheduler_number(item, "created_at") >= stage->job->start_s)
             return (r = record(deployments, item, failure)) < 0 ? r : 1;
     }
     return r;
@@ -183,7 +183,7 @@ static bool recall(struct deployments *deployments, struct document **ret) {
     cleanup_free char *path = round_file(deployments);
     if (document_read_json(path, ret, NULL) < 0)
         return false;
-    snprintf(deployments->uids[deployments->round], UID_SIZE, "%s", grid5000_text((*ret)->root, "uid"));
+    snprintf(deployments->uids[deployments->round], UID_SIZE, "%s", scheduler_text((*ret)->root, "uid"));
     return deployments->uids[deployments->round][0];
 }
 
@@ -210,12 +210,12 @@ static int take_result(struct deployments *deployments, const struct document_no
                        struct failure *failure) {
     const struct scheduler_stage *stage = deployments->stage;
     const struct document_node *result = document_get(item, "result");
-    const char *status = grid5000_text(item, "status");
+    const char *status = scheduler_text(item, "status");
     struct host_list failed = {0};
     int r = 0;
     for (size_t i = 0; r == 0 && i < deployments->left.count; i++) {
         const char *name = deployments->left.names[i];
-        const char *state = grid5000_text(document_get(result, name), "state");
+        const char *state = scheduler_text(document_get(result, name), "state");
         if (strcmp(status, "terminated") != 0 || strcmp(state, "OK") != 0)
             r = host_list_add(&failed, name, failure);
     }

@@ -35,8 +35,8 @@ static int find_name(const struct scheduler_stage *stage, const char *wanted, co
     const struct document_node *items = document_get(answer.document->root, "items");
     cleanup_free const char **names = xcalloc(items ? items->count + 1 : 1, sizeof *names);
     for (size_t i = 0; items && i < items->count; i++) {
-        names[i] = grid5000_text(items->items[i], "name");
-        if (strcmp(names[i], wanted) == 0 || strcmp(grid5000_text(items->items[i], "alias"), wanted) == 0) {
+        names[i] = scheduler_text(items->items[i], "name");
+        if (strcmp(names[i], wanted) == 0 || strcmp(scheduler_text(items->items[i], "alias"), wanted) == 0) {
             *ret_name = xstrdup(names[i]);
             return 0;
         }
@@ -53,7 +53,7 @@ static int write_environment(const struct scheduler_stage *stage, const struct d
     cleanup(json_cleanup) cJSON *array = cJSON_CreateArray();
     cleanup_free char *path = grid5000_file(stage, "environment.json");
     for (size_t i = 0; i < items->count; i++)
-        if (grid5000_number(items->items[i], "version") == version)
+        if (scheduler_number(items->items[i], "version") == version)
             cJSON_AddItemToArray(array, json_from_node(items->items[i]));
     return json_write_file(path, array, failure);
 }
@@ -80,7 +80,7 @@ int grid5000_find_environment(const struct scheduler_stage *stage, bool is_recor
     int64_t newest = 0;
     bool is_there = false;
     for (size_t i = 0; items && i < items->count; i++) {
-        int64_t version = grid5000_number(items->items[i], "version");
+        int64_t version = scheduler_number(items->items[i], "version");
         newest = version > newest ? version : newest;
         is_there |= version == own->version;
     }
@@ -192,16 +192,17 @@ static bool append_row(const struct document_node *item, int64_t from_s, int64_t
     char stamp[CLOCK_TEXT_SIZE];
     int64_t time_ns;
     double value;
-    const char *metric = grid5000_text(item, "metric_id"), *number = grid5000_text(item, "value");
-    if (!grid5000_parse_time(grid5000_text(item, "timestamp"), &time_ns) || time_ns < from_s * EVENT_SECOND ||
-        time_ns >= until_s * EVENT_SECOND || !number_parse_double(number, strlen(number), &value))
+    const char *metric = scheduler_text(item, "metric_id"), *number = scheduler_text(item, "value");
+    if (!grid5000_parse_time(scheduler_text(item, "timestamp"), &time_ns) ||
+        time_ns < from_s * EVENT_SECOND || time_ns >= until_s * EVENT_SECOND ||
+        !number_parse_double(number, strlen(number), &value))
         return false;
     cleanup(text_clear) struct text source;
     text_init(&source, 4096);
     append_source(document_get(item, "labels"), &source);
     clock_format_ns(time_ns, stamp);
     const char *const fields[] = {
-        stamp, grid5000_text(item, "device_id"), metric, source.bytes, number, unit_of(metric)};
+        stamp, scheduler_text(item, "device_id"), metric, source.bytes, number, unit_of(metric)};
     for (size_t i = 0; i < sizeof fields / sizeof *fields; i++)
         csv_append_field(rows, i == 0, fields[i], strlen(fields[i]));
     text_append_character(rows, '\n');

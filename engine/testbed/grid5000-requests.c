@@ -3,7 +3,6 @@
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/file.h"
 #include "engine/foundation/memory.h"
-#include "engine/foundation/number.h"
 #include "engine/testbed/frontend.h"
 
 #include <errno.h>
@@ -77,17 +76,6 @@ char *grid5000_file(const struct scheduler_stage *stage, const char *name) {
     cleanup_free char *folder = xformat("%s/testbed/job-%s", stage->request->folder, stage->job->id);
     (void)file_make_folders(folder, NULL); /* a failure shows when the file is written */
     return file_join(folder, name);
-}
-
-const char *grid5000_text(const struct document_node *node, const char *key) {
-    const struct document_node *value = document_get(node, key);
-    return value && value->text && value->kind != DOCUMENT_NULL ? value->text : "";
-}
-
-int64_t grid5000_number(const struct document_node *node, const char *key) {
-    int64_t number = 0;
-    const char *text = grid5000_text(node, key);
-    return number_parse_int64(text, strlen(text), &number) ? number : 0;
 }
 
 char *grid5000_short_name(const char *destination) {

@@ -127,11 +127,11 @@ struct interval {
 
 /* False: it reserves nothing, such as a job of the queue that others displace. */
 static bool read_interval(const struct document_node *job, struct interval *ret) {
-    int64_t start_s = grid5000_number(job, "started_at");
+    int64_t start_s = scheduler_number(job, "started_at");
     if (start_s == 0)
-        start_s = grid5000_number(job, "scheduled_at");
-    *ret = (struct interval){start_s, start_s + grid5000_number(job, "walltime") + GAP_S};
-    return start_s > 0 && strcmp(grid5000_text(job, "queue"), "besteffort") != 0;
+        start_s = scheduler_number(job, "scheduled_at");
+    *ret = (struct interval){start_s, start_s + scheduler_number(job, "walltime") + GAP_S};
+    return start_s > 0 && strcmp(scheduler_text(job, "queue"), "besteffort") != 0;
 }
 
 static bool is_free(const struct document_node *node, const struct interval *wanted) {
@@ -148,7 +148,7 @@ static bool is_free(const struct document_node *node, const struct interval *wan
 /* Of the cluster, and in order. One that is busy without a reservation is so for nobody knows how long. */
 static bool is_candidate(const char *name, const struct document_node *node,
                          const struct grid5000_wish *wish) {
-    const char *hard = grid5000_text(node, "hard"), *soft = grid5000_text(node, "soft");
+    const char *hard = scheduler_text(node, "hard"), *soft = scheduler_text(node, "soft");
     size_t length = wish->cluster ? strlen(wish->cluster) : 0;
     struct interval now = {wish->now_s, wish->now_s + 1};
     if (wish->cluster && (strncmp(name, wish->cluster, length) != 0 || name[length] != '-'))

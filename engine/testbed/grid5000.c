@@ -179,7 +179,7 @@ static bool read_id(const char *output, char id[static SCHEDULER_ID_SIZE]) {
     struct document *document = NULL;
     if (document_parse_json("", output, strlen(output), &document, NULL) < 0)
         return false;
-    int64_t number = grid5000_number(document->root, "uid");
+    int64_t number = scheduler_number(document->root, "uid");
     snprintf(id, SCHEDULER_ID_SIZE, "%lld", (long long)number);
     document_free(document);
     return number > 0;
@@ -197,17 +197,17 @@ static void query(const struct scheduler_resources *resources, const char *id, c
 
 static int take_job(const struct document_node *node, struct scheduler_job *ret, struct failure *failure) {
     static const char *const over[] = {"terminated", "error", "finishing", "toerror"};
-    const char *state = grid5000_text(node, "state");
+    const char *state = scheduler_text(node, "state");
     const struct document_node *nodes = document_get(node, "assigned_nodes");
-    int64_t walltime_s = grid5000_number(node, "walltime");
+    int64_t walltime_s = scheduler_number(node, "walltime");
     int r = 0;
-    snprintf(ret->id, sizeof ret->id, "%s", grid5000_text(node, "uid"));
-    snprintf(ret->reason, sizeof ret->reason, "%s", grid5000_text(node, "message"));
+    snprintf(ret->id, sizeof ret->id, "%s", scheduler_text(node, "uid"));
+    snprintf(ret->reason, sizeof ret->reason, "%s", scheduler_text(node, "message"));
     ret->state = strcmp(state, "running") == 0 ? SCHEDULER_JOB_RUNNING : SCHEDULER_JOB_WAITING;
     for (size_t i = 0; i < sizeof over / sizeof *over; i++)
         if (strcmp(state, over[i]) == 0)
             ret->state = SCHEDULER_JOB_OVER;
-    ret->start_s = grid5000_number(node, "started_at");
+    ret->start_s = scheduler_number(node, "started_at");
     ret->end_s = ret->start_s > 0 && walltime_s > 0 ? ret->start_s + walltime_s : 0;
     for (size_t i = 0; r == 0 && ret->state == SCHEDULER_JOB_RUNNING && nodes && i < nodes->count; i++)
         r = nodes->items[i]->text ? host_list_add(&ret->nodes, nodes->items[i]->text, failure) : 0;
@@ -227,7 +227,7 @@ static int read_job(const char *output, size_t length, const char *id, const cha
     for (size_t i = 0; r == 0 && i < count; i++) {
         const struct document_node *job = items ? items->items[i] : document->root;
         struct scheduler_job found = {0};
-        if (strcmp(grid5000_text(job, id[0] ? "uid" : "name"), id[0] ? id : name) != 0)
+        if (strcmp(scheduler_text(job, id[0] ? "uid" : "name"), id[0] ? id : name) != 0)
             continue;
         r = take_job(job, &found, failure);
         scheduler_take_job(&found, ret);
@@ -255,7 +255,7 @@ static int check_name(const struct scheduler_stage *stage, const char *path, con
     size_t count = items ? items->count : 0;
     cleanup_free const char **names = xcalloc(count + 1, sizeof *names);
     for (size_t i = 0; i < count; i++) {
-        names[i] = grid5000_text(items->items[i], "uid");
+        names[i] = scheduler_text(items->items[i], "uid");
         if (strcmp(names[i], wanted) == 0)
             return 0;
     }

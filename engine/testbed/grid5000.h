@@ -36,9 +36,6 @@ void grid5000_report(const struct scheduler_stage *stage, const char *format, ..
     __attribute__((format(printf, 2, 3)));
 /* NAME in the job's folder, which is made; the caller frees. */
 char *grid5000_file(const struct scheduler_stage *stage, const char *name);
-/* The member KEY, or "" and 0 where it is null, not there, or something else. */
-const char *grid5000_text(const struct document_node *node, const char *key);
-int64_t grid5000_number(const struct document_node *node, const char *key);
 /* "dahu-3" of "root@dahu-3-kavlan-4.grenoble.grid5000.fr"; the caller frees. */
 char *grid5000_short_name(const char *destination);
 

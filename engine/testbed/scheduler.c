@@ -50,6 +50,17 @@ void scheduler_word(struct bind_texts *words, const char *format, ...) {
     bind_texts_add(words, word.bytes);
 }
 
+const char *scheduler_text(const struct document_node *node, const char *key) {
+    const struct document_node *value = document_get(node, key);
+    return value && value->text && value->kind != DOCUMENT_NULL ? value->text : "";
+}
+
+int64_t scheduler_number(const struct document_node *node, const char *key) {
+    int64_t number = 0;
+    const char *text = scheduler_text(node, key);
+    return number_parse_int64(text, strlen(text), &number) && number > 0 ? number : 0;
+}
+
 void scheduler_take_job(struct scheduler_job *found, struct scheduler_job *ret) {
     struct scheduler_job *less = found->state >= ret->state ? ret : found;
     host_list_clear(&less->nodes);
@@ -148,7 +159,16 @@ bool scheduler_kills_agents(const struct testbed_settings *settings) {
 
 int scheduler_describe(const struct testbed_settings *settings, struct text *ret) {
     text_printf(ret, "%-12s ", "job");
-    bind_describe(settings->scheduler->fields, settings->scheduler->field_count, &settings->resources, ret);
+    const struct scheduler *scheduler = settings->scheduler;
+    bind_describe(scheduler->fields, scheduler->field_count, &settings->resources, ret);
+    for (size_t i = 0; i < scheduler->field_count; i++) {
+        const struct bind_field *field = &scheduler->fields[i];
+        if (field->type != BIND_MAPPING)
+            continue;
+        text_printf(ret, ", %s: ", field->key);
+        bind_describe(field->fields, field->field_count, (const char *)&settings->resources + field->offset,
+                      ret);
+    }
     text_append_character(ret, '\n');
     return access_describe(&settings->access, ret);
 }

@@ -45,6 +45,10 @@ struct testbed_settings {
 /* Appends a word to a command. */
 void scheduler_word(struct bind_texts *words, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
+/* The member KEY of an answer: "", and 0, where it is null, not there or of another kind; numbers above 0. */
+const char *scheduler_text(const struct document_node *node, const char *key);
+int64_t scheduler_number(const struct document_node *node, const char *key);
+
 /* Of several jobs of one name the last of these counts: those that are over stay listed for a while. */
 enum scheduler_job_state {
     SCHEDULER_JOB_NONE,

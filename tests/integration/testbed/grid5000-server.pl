@@ -34,7 +34,7 @@ sub missing { answer(404, "Couldn't find it\nbacktrace") }
 # ---- Jobs: a state lasts for so many polls. One that nobody knows is among them; null fields are left out.
 sub poll_job {
     my ($job) = @_;
-    my @states = $job->{deleted} ? ('running', 'finishing', 'error') : qw(waiting tolaunch resting launching running);
+    my @states = $job->{deleted} ? ('running', 'finishing', 'error') : qw(waiting resting running);
     my $limit = $job->{deleted} ? 1 : setting('polls', 2) / 2;
     return if $job->{state} eq $states[-1] || ++$job->{polls} < $limit;
     $job->{polls} = 0;
