@@ -138,9 +138,6 @@ static int make_request(const struct deployments *deployments, struct text *ret,
     int r = file_read(own->key, &key, failure);
     if (r < 0)
         return r;
-    if (strstr(key.bytes, "PRIVATE"))
-        return failure_set_kind(failure, FAILURE_INPUT, -EINVAL,
-                                "'%s' is a private key, expected a public one", own->key);
     text_cut(&key, strcspn(key.bytes, "\r\n"));
     cJSON *nodes = json_add_array(object, "nodes");
     for (size_t i = 0; i < deployments->left.count; i++)

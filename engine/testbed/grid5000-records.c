@@ -23,30 +23,6 @@ static const char *site_of(const struct scheduler_stage *stage) {
 /* ---- The environment -------------------------------------------------------------------------------------
  */
 
-/* NAME or NAME@USER, by its name or an alias; *RET_NAME is what it is called. */
-static int find_name(const struct scheduler_stage *stage, const char *wanted, const char *user,
-                     char **ret_name, struct failure *failure) {
-    cleanup(grid5000_answer_clear) struct grid5000_answer answer = {0};
-    cleanup_free char *path = xformat("/sites/%s/environments?limit=500%s%s", site_of(stage),
-                                      user ? "&user=" : "", user ? user : "");
-    int r = grid5000_ask(stage, "GET", path, NULL, GRID5000_PATIENCE, &answer, failure);
-    if (r < 0)
-        return r;
-    const struct document_node *items = document_get(answer.document->root, "items");
-    cleanup_free const char **names = xcalloc(items ? items->count + 1 : 1, sizeof *names);
-    for (size_t i = 0; items && i < items->count; i++) {
-        names[i] = scheduler_text(items->items[i], "name");
-        if (strcmp(names[i], wanted) == 0 || strcmp(scheduler_text(items->items[i], "alias"), wanted) == 0) {
-            *ret_name = xstrdup(names[i]);
-            return 0;
-        }
-    }
-    const char *nearest = text_nearest(wanted, names, items ? items->count : 0);
-    return failure_set_kind(failure, FAILURE_INPUT, -EINVAL, "%s has no environment '%s'%s%s%s",
-                            site_of(stage), wanted, nearest ? "; did you mean '" : "", nearest ? nearest : "",
-                            nearest ? "'?" : "");
-}
-
 /* One item for each kind of processor. */
 static int write_environment(const struct scheduler_stage *stage, const struct document_node *items,
                              int64_t version, struct failure *failure) {
@@ -66,8 +42,10 @@ int grid5000_find_environment(const struct scheduler_stage *stage, bool is_recor
         return 0;
     const char *at = strchr(own->environment, '@'), *user = at ? at + 1 : NULL;
     cleanup_free char *wanted = xstrndup(own->environment, strcspn(own->environment, "@"));
+    cleanup_free char *all = xformat("/sites/%s/environments?limit=500%s%s", site_of(stage),
+                                     user ? "&user=" : "", user ? user : "");
     cleanup_free char *name = NULL;
-    int r = find_name(stage, wanted, user, &name, failure);
+    int r = grid5000_find_item(stage, all, site_of(stage), "environment", wanted, &name, failure);
     if (r < 0)
         return r;
     cleanup(grid5000_answer_clear) struct grid5000_answer answer = {0};

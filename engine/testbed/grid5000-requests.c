@@ -65,6 +65,29 @@ int grid5000_ask(const struct scheduler_stage *stage, const char *method, const 
     }
 }
 
+int grid5000_find_item(const struct scheduler_stage *stage, const char *path, const char *where,
+                       const char *what, const char *wanted, char **ret_name, struct failure *failure) {
+    cleanup(grid5000_answer_clear) struct grid5000_answer answer = {0};
+    int r = grid5000_ask(stage, "GET", path, NULL, GRID5000_PATIENCE, &answer, failure);
+    if (r < 0)
+        return r;
+    const struct document_node *items = document_get(answer.document->root, "items");
+    size_t count = items ? items->count : 0;
+    cleanup_free const char **names = xcalloc(count + 1, sizeof *names);
+    for (size_t i = 0; i < count; i++) {
+        const struct document_node *item = items->items[i];
+        names[i] = scheduler_text(item, document_get(item, "uid") ? "uid" : "name");
+        if (strcmp(names[i], wanted) != 0 && strcmp(scheduler_text(item, "alias"), wanted) != 0)
+            continue;
+        if (ret_name)
+            *ret_name = xstrdup(names[i]);
+        return 0;
+    }
+    const char *nearest = text_nearest(wanted, names, count);
+    return failure_set_kind(failure, FAILURE_INPUT, -EINVAL, "%s has no %s '%s'%s%s%s", where, what, wanted,
+                            nearest ? "; did you mean '" : "", nearest ? nearest : "", nearest ? "'?" : "");
+}
+
 void grid5000_report(const struct scheduler_stage *stage, const char *format, ...) {
     va_list arguments;
     va_start(arguments, format);

@@ -11,9 +11,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
-enum { NODES_MAX = 65536, WALLTIME_MAX = 366 * 86400, VLAN_MAX = 4095 };
+enum { NODES_MAX = 65536, WALLTIME_MAX = 366 * 86400, VLAN_MAX = 4095, KEY_MAX = 16 << 10 };
 
 #define ROW(key, type, member) BIND_ROW(key, type, scheduler_resources, member)
 #define RANGED(key, type, member, least, most)                                                               \
@@ -95,10 +94,14 @@ static int check_deployment(struct testbed_settings *settings, const struct test
     if (!own->key)
         own->key = xformat("%s.pub", settings->access.identities.items[0]);
     access_place_path(&own->key, written->folder);
-    if (access(own->key, R_OK) == 0)
-        return 0;
-    cleanup_free char *what = xformat("cannot read the public key '%s': %s", own->key, strerror(errno));
-    return refuse(written, "key", failure, what);
+    cleanup(text_clear) struct text key;
+    text_init(&key, KEY_MAX);
+    struct failure why = {0};
+    if (file_read(own->key, &key, &why) < 0)
+        return refuse(written, "key", failure, why.text);
+    return strstr(key.bytes, "PRIVATE")
+               ? refuse(written, "key", failure, "'key' is a private key, expected the file of a public one")
+               : 0;
 }
 
 static int check_settings(struct testbed_settings *settings, const struct testbed_written *written,
@@ -244,35 +247,17 @@ static void cancel(const struct scheduler_resources *resources, const char *id, 
 /* ---- Stages ----------------------------------------------------------------------------------------------
  */
 
-/* Is WANTED one of the items of a collection? */
-static int check_name(const struct scheduler_stage *stage, const char *path, const char *what,
-                      const char *wanted, struct failure *failure) {
-    cleanup(grid5000_answer_clear) struct grid5000_answer answer = {0};
-    int r = grid5000_ask(stage, "GET", path, NULL, GRID5000_PATIENCE, &answer, failure);
-    if (r < 0)
-        return r;
-    const struct document_node *items = document_get(answer.document->root, "items");
-    size_t count = items ? items->count : 0;
-    cleanup_free const char **names = xcalloc(count + 1, sizeof *names);
-    for (size_t i = 0; i < count; i++) {
-        names[i] = scheduler_text(items->items[i], "uid");
-        if (strcmp(names[i], wanted) == 0)
-            return 0;
-    }
-    const char *nearest = text_nearest(wanted, names, count);
-    return failure_set_kind(failure, FAILURE_INPUT, -EINVAL, "Grid'5000 has no %s '%s'%s%s%s", what, wanted,
-                            nearest ? "; did you mean '" : "", nearest ? nearest : "", nearest ? "'?" : "");
-}
-
 static int inquire(const struct scheduler_stage *stage, char start[static SCHEDULER_START_SIZE],
                    struct failure *failure) {
     const struct scheduler_resources *resources = &stage->settings->resources;
     const char *soonest = resources->reservation;
     cleanup_free char *clusters = xformat("/sites/%s/clusters?limit=500", resources->grid5000.site);
     int64_t version;
-    int r = check_name(stage, "/sites?limit=500", "site", resources->grid5000.site, failure);
+    int r = grid5000_find_item(stage, "/sites?limit=500", "Grid'5000", "site", resources->grid5000.site, NULL,
+                               failure);
     if (r == 0 && resources->cluster)
-        r = check_name(stage, clusters, "cluster", resources->cluster, failure);
+        r = grid5000_find_item(stage, clusters, resources->grid5000.site, "cluster", resources->cluster, NULL,
+                               failure);
     if (r == 0 && resources->grid5000.environment)
         r = grid5000_find_environment(stage, false, &version, failure);
     return r == 0 && soonest && strcmp(soonest, "soonest") == 0 ? grid5000_find_start(stage, start, failure)

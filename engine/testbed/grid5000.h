@@ -29,6 +29,10 @@ enum { GRID5000_ONCE = 1, GRID5000_PATIENCE = 30 };
  * when the loop was stopped. */
 int grid5000_ask(const struct scheduler_stage *stage, const char *method, const char *path, const char *body,
                  unsigned tries, struct grid5000_answer *ret, struct failure *failure);
+/* The item WANTED of the collection PATH, by its uid, its name or an alias: *RET_NAME (NULL: not wanted), the
+ * caller's, is what it is called. FAILURE_INPUT that names the nearest, when WHERE has no such WHAT. */
+int grid5000_find_item(const struct scheduler_stage *stage, const char *path, const char *where,
+                       const char *what, const char *wanted, char **ret_name, struct failure *failure);
 /* Waits before the next request of the same kind: as long as the answer's Retry-After says, or 10 s. */
 int grid5000_pause(const struct scheduler_stage *stage, const struct grid5000_answer *answer,
                    struct failure *failure);

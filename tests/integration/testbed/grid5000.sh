@@ -36,6 +36,7 @@ campaign() {
 deployed='environment: debian12-min, key: key.pub'
 there() { bed run "$ASSAY" "$@"; }
 asked() { grep -cE "$1" "$api/log"; }
+no_job_left() { release_it && grep -q "Grid'5000 has no job 'assay-.*' that waits or runs" released; }
 lines() { "$ASSAY" archive cat "$1" results/results.csv | tail -n +2 | wc -l; }
 has_file() { "$ASSAY" archive cat "$1" "$2" >"$scratch/.file" && grep -q "$3" "$scratch/.file"; }
 
@@ -128,6 +129,15 @@ is "... the one job" "$(asked 'POST .*/jobs')" 1
 is "... and the one deployment" "$(asked 'POST .*/deployments')" 1
 is "... and measures everything" "$(lines dead/*.zip)" 80
 is "... and deletes the job" "$(asked 'DELETE .*/jobs/')" 1
+
+printf '%s' '^GET .*/deployments/' >"$api/hold"
+start_engine "$scratch/engine" run dead.yaml -o left --json
+die_held nothing
+release_it() { there release left/*/ >"$scratch/released"; }
+check "release deletes the job of one that was killed" release_it
+check "... which it says" grep -qx "job [0-9]* of Grid'5000 is deleted" released
+check "again, while that is not over yet" release_it
+check "... and again, when there is none" eventually no_job_left
 
 # ---- the first time that enough nodes are free
 serve taken taken "$(($(date +%s) + 7200))"

@@ -146,7 +146,12 @@ static int bind(const char *keys, struct testbed_choice *ret, struct failure *fa
 }
 
 TEST(campaigns_are_bound_and_refused) {
-    static const struct {
+    char path[] = "/tmp/assay-key-XXXXXX", private_key[128];
+    static const char text[] = "-----BEGIN OPENSSH PRIVATE KEY-----\n";
+    assert_int_equal(close(mkstemp(path)), 0);
+    assert_int_equal(file_replace(path, text, strlen(text), 0600, NULL), 0);
+    snprintf(private_key, sizeof private_key, "environment: debian12-min, key: %s", path);
+    const struct {
         const char *keys, *problem; /* NULL: none */
     } cases[] = {
         {"nodes: 4", NULL},
@@ -158,8 +163,9 @@ TEST(campaigns_are_bound_and_refused) {
         {"cluster: 'a b'", "a name of letters"},
         {"environment: 'a b', key: /etc/passwd", "NAME@USER"},
         {"environment: debian12-min", "expected 'key'"},
-        {"environment: debian12-min, key: /nowhere", "cannot read the public key '/nowhere'"},
+        {"environment: debian12-min, key: /nowhere", "/nowhere"},
         {"environment: debian12-min, key: /etc/passwd, sudo-g5k: yes", "expected one of the two"},
+        {private_key, "a private key"},
         {"version: 3", "there is none"},
         {"api: 'http://me:secret@api'", "cannot be used"},
     };
@@ -175,6 +181,7 @@ TEST(campaigns_are_bound_and_refused) {
             assert_ptr_equal(choice.backend, &testbed_grid5000);
         testbed_choice_clear(&choice);
     }
+    unlink(path);
 }
 
 TEST(nodes_are_resolved) {
