@@ -7,6 +7,7 @@
 #include "engine/foundation/file.h"
 #include "engine/foundation/memory.h"
 #include "engine/foundation/number.h"
+#include "engine/remote/nodes/ssh-nodes.h"
 #include "engine/testbed/frontend.h"
 
 #include <ctype.h>
@@ -85,7 +86,7 @@ static int record_node(const struct scheduler_stage *stage, const char *node, st
     cleanup_free char *path =
         xformat("/sites/%s/clusters/%.*s/nodes/%s?timestamp=%lld", site_of(stage),
                 dash ? (int)(dash - node) : 0, node, node, (long long)stage->job->start_s);
-    cleanup_free char *name = xformat("reference-%s.json", node);
+    cleanup_free char *file = ssh_node_name(node), *name = xformat("reference-%s.json", file);
     int r = grid5000_ask(stage, "GET", path, NULL, 3, &answer, failure);
     return r < 0 ? r : write_answer(stage, name, &answer, failure);
 }

@@ -152,6 +152,10 @@ static char *describe_resources(const struct scheduler_resources *resources) {
                          (long long)resources->nodes, seconds / 3600, seconds / 60 % 60, seconds % 60);
 }
 
+static bool is_soonest(const struct scheduler_resources *resources) {
+    return resources->reservation && strcmp(resources->reservation, "soonest") == 0;
+}
+
 static void submit(const struct scheduler_resources *resources, const char *name, struct bind_texts *words) {
     cleanup(json_cleanup) cJSON *job = cJSON_CreateObject();
     cleanup_free char *wanted = describe_resources(resources);
@@ -166,7 +170,7 @@ static void submit(const struct scheduler_resources *resources, const char *name
                    {"properties", resources->constraint},
                    {"queue", resources->queue},
                    {"project", resources->account},
-                   {"reservation", resources->reservation}};
+                   {"reservation", is_soonest(resources) ? NULL : resources->reservation}};
     for (size_t i = 0; i < sizeof members / sizeof *members; i++)
         if (members[i].value)
             json_add_string(job, members[i].key, members[i].value);
@@ -204,7 +208,7 @@ static int take_job(const struct document_node *node, struct scheduler_job *ret,
     const struct document_node *nodes = document_get(node, "assigned_nodes");
     int64_t walltime_s = scheduler_number(node, "walltime");
     int r = 0;
-    snprintf(ret->id, sizeof ret->id, "%s", scheduler_text(node, "uid"));
+    snprintf(ret->id, sizeof ret->id, "%lld", (long long)scheduler_number(node, "uid")); /* names a folder */
     snprintf(ret->reason, sizeof ret->reason, "%s", scheduler_text(node, "message"));
     ret->state = strcmp(state, "running") == 0 ? SCHEDULER_JOB_RUNNING : SCHEDULER_JOB_WAITING;
     for (size_t i = 0; i < sizeof over / sizeof *over; i++)
@@ -250,7 +254,6 @@ static void cancel(const struct scheduler_resources *resources, const char *id, 
 static int inquire(const struct scheduler_stage *stage, char start[static SCHEDULER_START_SIZE],
                    struct failure *failure) {
     const struct scheduler_resources *resources = &stage->settings->resources;
-    const char *soonest = resources->reservation;
     cleanup_free char *clusters = xformat("/sites/%s/clusters?limit=500", resources->grid5000.site);
     int64_t version;
     int r = grid5000_find_item(stage, "/sites?limit=500", "Grid'5000", "site", resources->grid5000.site, NULL,
@@ -260,8 +263,7 @@ static int inquire(const struct scheduler_stage *stage, char start[static SCHEDU
                                failure);
     if (r == 0 && resources->grid5000.environment)
         r = grid5000_find_environment(stage, false, &version, failure);
-    return r == 0 && soonest && strcmp(soonest, "soonest") == 0 ? grid5000_find_start(stage, start, failure)
-                                                                : r;
+    return r == 0 && is_soonest(resources) ? grid5000_find_start(stage, start, failure) : r;
 }
 
 static int prepare(const struct scheduler_stage *stage, struct failure *failure) {

@@ -131,7 +131,11 @@ sub route {
     return items(sort { $b->{created_at} <=> $a->{created_at} } values %deployments) if $path eq '/deployments';
     if ($path =~ m,^/jobs/(\d+)$, && $jobs{$1}) {
         my $job = $jobs{$1};
-        if ($method eq 'DELETE') { $job->{deleted} = 1; $job->{state} = 'running'; $job->{polls} = 0; return answer(202, '', 'X-Oar-Info' => 'Deleting the job') }
+        if ($method eq 'DELETE') {
+            @$job{qw(deleted state polls)} = (1, 'running', 0);
+            $_->{status} = 'canceled' for grep { $_->{status} eq 'processing' } values %deployments;
+            return answer(202, '', 'X-Oar-Info' => 'Deleting the job');
+        }
         poll_job($job);
         return answer(200, show_job($job, 1));
     }

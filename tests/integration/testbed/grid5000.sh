@@ -37,6 +37,7 @@ deployed='environment: debian12-min, key: key.pub'
 there() { bed run "$ASSAY" "$@"; }
 asked() { grep -cE "$1" "$api/log"; }
 no_job_left() { release_it && grep -q "Grid'5000 has no job 'assay-.*' that waits or runs" released; }
+number() { sed -n 's/.*"event":"reservation","testbed":"grid5000","id":"\([0-9]*\)".*/\1/p' "$1"/*/journal.jsonl; }
 lines() { "$ASSAY" archive cat "$1" results/results.csv | tail -n +2 | wc -l; }
 has_file() { "$ASSAY" archive cat "$1" "$2" >"$scratch/.file" && grep -q "$3" "$scratch/.file"; }
 
@@ -44,7 +45,7 @@ has_file() { "$ASSAY" archive cat "$1" "$2" >"$scratch/.file" && grep -q "$3" "$
 serve well ko 'dahu-3.grenoble.grid5000.fr 1'
 campaign lent "nodes: {want: 4, at-least: 3}, $deployed, monitor: wattmetre_power_watt"
 check "a campaign runs on nodes that Grid'5000 lends" there run lent.yaml -o lent
-job=$(sed -n 's/.*"event":"reservation","testbed":"grid5000","id":"\([0-9]*\)".*/\1/p' lent/*/journal.jsonl)
+job=$(number lent)
 is "each unit on each node" "$(lines lent/*.zip)" 80
 is "a job that deploys, with its metrics" "$(grep -o '"types":\[.*\]' "$api/log")" '"types":["deploy","monitor=wattmetre_power_watt"]'
 is "of the deployments, the second is of the node that failed" \
@@ -64,11 +65,13 @@ is "no password is anywhere in the run" "$(grep -rc "$password" lent well/log | 
 
 # ---- nodes that fail for ever
 serve one ko 'dahu-2.grenoble.grid5000.fr 9'
-campaign three "nodes: {want: 4, at-least: 3}, $deployed, version: 2021090715"
+campaign three "nodes: {want: 4, at-least: 3}, $deployed, version: 2021090715, reservation: soonest, queue: production"
 check "a campaign runs where enough nodes are deployed" there run three.yaml -o three
 is "... on those" "$(lines three/*.zip)" 60
 is "... after three attempts" "$(asked 'POST .*/deployments .*2021090715')" 3
 check "... which is said" grep -q "is deployed on 3 of 4 nodes, which is enough; dahu-2.grenoble.grid5000.fr failed, and is left out" three/*/logs/engine.log
+check "... nodes were free, and the job was submitted at once" grep -q '4 nodes are free now' three/*/logs/engine.log
+is "... for no time in particular" "$(asked 'POST .*/jobs .*"reservation"')" 0
 serve none ko "$(for node in $nodes; do echo "$node 9"; done)" error 1
 campaign four "nodes: 4, $deployed"
 refuse "where none is, the run fails, with their names" 1 'deployed on 0 of 4 nodes, expected it on at least 4: dahu-\[1-4\]' there run four.yaml -o four
@@ -99,7 +102,9 @@ is "... on nodes whose root was let in" "$(for node in 1 2 3 4; do bed on $node 
 check "... whose descriptions were asked for one by one" has_file rooted/*.zip "$(cd rooted/*/ && echo testbed/job-*/reference-dahu-2.json)" round-robin
 check "... and says what it did not get" grep -q "metrics of Grid'5000 are not all there: GET .* status 500: Internal Server Error" rooted/*/logs/engine.log
 
-# ---- what is refused
+# ---- what is refused, and what is not
+cp key.pub "$BED/home/.ssh/id_ed25519.pub"
+check "the example is a campaign" there run "$ASSAY_SOURCE/examples/grid5000.yaml" --dry-run
 serve refused
 netrc wrong wrong.netrc
 campaign wrong "nodes: 1, credentials: wrong.netrc"
@@ -138,6 +143,15 @@ check "release deletes the job of one that was killed" release_it
 check "... which it says" grep -qx "job [0-9]* of Grid'5000 is deleted" released
 check "again, while that is not over yet" release_it
 check "... and again, when there is none" eventually no_job_left
+
+printf '%s' '^GET .*/deployments/' >"$api/hold"
+start_engine "$scratch/engine" run dead.yaml -o stopped --json
+eventually test -e "$api/holding"
+kill -INT "$engine"
+rm "$api/hold"
+wait "$shell_job"
+is "a run is interrupted while it deploys" "$?" 4
+is "... and gives its job back" "$(asked "DELETE .*/jobs/$(number stopped)")" 1
 
 # ---- the first time that enough nodes are free
 serve taken taken "$(($(date +%s) + 7200))"
