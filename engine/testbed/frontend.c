@@ -210,9 +210,7 @@ static const char *status_meaning(long status) {
     return i < count ? meanings[i].meaning : "the server failed";
 }
 
-/* The first line of a plain text, or the "message" of an object, on one line; of a page for browsers, and of
- * nothing, the meaning of the status. */
-static void describe_answer(const struct http_answer *answer, char problem[static FAILURE_TEXT_SIZE]) {
+void frontend_describe_answer(const struct http_answer *answer, char problem[static FAILURE_TEXT_SIZE]) {
     struct document *document = NULL;
     const char *text = answer->body.length > 0 ? answer->body.bytes : "";
     const struct document_node *message = NULL;
@@ -241,7 +239,7 @@ static int run_request(struct frontend *frontend, const char *const *words, stru
     if (r == 0 && is_success(&answer))
         return text_append(output, answer.body.bytes, answer.body.length);
     if (r == 0)
-        describe_answer(&answer, problem);
+        frontend_describe_answer(&answer, problem);
     return r < 0 ? r : (int)answer.status;
 }
 

@@ -33,6 +33,9 @@ void frontend_close(struct frontend *frontend); /* NULL is fine */
  * interface says about it, or what the status means; or what http_run() returns when there is no answer. */
 int frontend_run(struct frontend *frontend, const char *const *words, struct text *output,
                  char problem[static FAILURE_TEXT_SIZE], struct failure *failure);
+/* Why a request was refused: the first line of a plain text, or the "message" of an object, on one line; of a
+ * page for browsers, and of nothing, the meaning of the status. */
+void frontend_describe_answer(const struct http_answer *answer, char problem[static FAILURE_TEXT_SIZE]);
 /* Begins to run WORDS and returns; what was begun before and has not ended is given up. CALLBACK is called at
  * its end, with what it printed when its exit status was 0 (of a REST interface: 2xx), and else with NULL;
  * not after frontend_stop() or frontend_close(). Nothing is begun while a login node has to be connected

@@ -35,10 +35,25 @@ static int write_environment(const struct scheduler_stage *stage, const struct d
     return json_write_file(path, array, failure);
 }
 
+/* What an engine that died has deployed stays what this job has, even if there is a newer one by now. */
+static int64_t recall_version(const struct scheduler_stage *stage) {
+    cleanup_free char *path = grid5000_file(stage, "environment.json");
+    struct document *document = NULL;
+    if (document_read_json(path, &document, NULL) < 0)
+        return 0;
+    const struct document_node *items = document->root;
+    int64_t version = items->kind == DOCUMENT_SEQUENCE && items->count > 0
+                          ? scheduler_number(items->items[0], "version")
+                          : 0;
+    document_free(document);
+    return version;
+}
+
 int grid5000_find_environment(const struct scheduler_stage *stage, bool is_recorded, int64_t *ret_version,
                               struct failure *failure) {
     const struct grid5000_resources *own = &stage->settings->resources.grid5000;
-    *ret_version = own->version;
+    int64_t wanted_version = own->version || !is_recorded ? own->version : recall_version(stage);
+    *ret_version = wanted_version;
     if (strstr(own->environment, "://"))
         return 0;
     const char *at = strchr(own->environment, '@'), *user = at ? at + 1 : NULL;
@@ -61,13 +76,13 @@ int grid5000_find_environment(const struct scheduler_stage *stage, bool is_recor
     for (size_t i = 0; items && i < items->count; i++) {
         int64_t version = scheduler_number(items->items[i], "version");
         newest = version > newest ? version : newest;
-        is_there |= version == own->version;
+        is_there |= version == wanted_version;
     }
-    if (own->version > 0 && !is_there)
+    if (wanted_version > 0 && !is_there)
         return failure_set_kind(failure, FAILURE_INPUT, -EINVAL,
                                 "the environment '%s' has no version %lld; the newest is %lld", name,
-                                (long long)own->version, (long long)newest);
-    *ret_version = own->version > 0 ? own->version : newest;
+                                (long long)wanted_version, (long long)newest);
+    *ret_version = wanted_version > 0 ? wanted_version : newest;
     return is_recorded && items ? write_environment(stage, items, *ret_version, failure) : 0;
 }
 

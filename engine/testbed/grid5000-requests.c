@@ -13,7 +13,7 @@
 
 /* The API itself answers from a cache for a minute, so that asking sooner would say nothing new. */
 static const int64_t usual_pause_ns = 10 * EVENT_SECOND, pause_most_ns = 300 * EVENT_SECOND;
-enum { BODY_MAX = 64 << 20, SHOWN_MAX = 300 };
+enum { BODY_MAX = 64 << 20 };
 
 void grid5000_answer_clear(struct grid5000_answer *answer) {
     http_answer_clear(&answer->http);
@@ -30,7 +30,6 @@ int grid5000_pause(const struct scheduler_stage *stage, const struct grid5000_an
 /* 0, -EAGAIN, or what is for ever. */
 static int ask_once(const struct scheduler_stage *stage, const char *method, const char *path,
                     const char *body, struct grid5000_answer *ret, struct failure *failure) {
-    ret->http.retry_after_ns = -1;
     int r = http_run(frontend_http(stage->frontend), method, path, body, BODY_MAX, &ret->http, failure);
     if (r == -EINTR || r == -EPERM || r == -EMSGSIZE || r == -EINVAL)
         return r;
@@ -38,11 +37,12 @@ static int ask_once(const struct scheduler_stage *stage, const char *method, con
         return failure->code = -EAGAIN;
     const struct text *answer = &ret->http.body;
     long status = ret->http.status;
-    int shown = (int)strcspn(answer->bytes, "\r\n");
-    if (status / 100 != 2)
+    if (status / 100 != 2) {
+        char problem[FAILURE_TEXT_SIZE];
+        frontend_describe_answer(&ret->http, problem);
         return failure_set(failure, status >= 500 || status == 429 ? -EAGAIN : -EPERM,
-                           "%s %s was answered with status %ld: %.*s", method, path, status,
-                           shown < SHOWN_MAX ? shown : SHOWN_MAX, answer->bytes);
+                           "%s %s was answered with status %ld: %.300s", method, path, status, problem);
+    }
     if (document_parse_json(path, answer->bytes, answer->length, &ret->document, NULL) < 0)
         return failure_set(failure, -EAGAIN, "%s %s was answered with something else than JSON", method,
                            path);

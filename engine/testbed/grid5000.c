@@ -104,11 +104,19 @@ static int check_deployment(struct testbed_settings *settings, const struct test
                : 0;
 }
 
+static bool is_soonest(const struct scheduler_resources *resources) {
+    return resources->reservation && strcmp(resources->reservation, "soonest") == 0;
+}
+
 static int check_settings(struct testbed_settings *settings, const struct testbed_written *written,
                           struct failure *failure) {
     struct scheduler_resources *resources = &settings->resources;
     if (resources->grid5000.at_least > resources->nodes)
         return refuse(written, "nodes", failure, "'at-least' is more than 'want'");
+    if (is_soonest(resources) && resources->resources)
+        return refuse(written, "reservation", failure,
+                      "'soonest' is of 'nodes' of a 'cluster', and 'resources' says it in OAR's own words; "
+                      "expected a date and time");
     return check_deployment(settings, written, failure);
 }
 
@@ -150,10 +158,6 @@ static char *describe_resources(const struct scheduler_resources *resources) {
                : xformat("%s%s%snodes=%lld,walltime=%ld:%02ld:%02ld", resources->cluster ? "{cluster='" : "",
                          resources->cluster ? resources->cluster : "", resources->cluster ? "'}/" : "",
                          (long long)resources->nodes, seconds / 3600, seconds / 60 % 60, seconds % 60);
-}
-
-static bool is_soonest(const struct scheduler_resources *resources) {
-    return resources->reservation && strcmp(resources->reservation, "soonest") == 0;
 }
 
 static void submit(const struct scheduler_resources *resources, const char *name, struct bind_texts *words) {

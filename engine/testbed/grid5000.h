@@ -21,8 +21,7 @@ struct grid5000_answer {
 
 void grid5000_answer_clear(struct grid5000_answer *answer);
 
-/* How often GRID5000_PATIENCE asks for what may come yet. */
-enum { GRID5000_ONCE = 1, GRID5000_PATIENCE = 30 };
+enum { GRID5000_ONCE = 1, GRID5000_PATIENCE = 30 /* tries, which are five minutes */ };
 
 /* One request below the API's address. What may pass (no answer, status 429 or 500 and above, no JSON) is
  * asked up to TRIES times, and is -EAGAIN then; -EPERM is what was refused, in the API's words; -EINTR

@@ -80,7 +80,7 @@ serve cut
 bed cut 4
 campaign silent "nodes: 4, $deployed" 'node-loss: abort'
 sed -i 's/timeout: 60 s/timeout: 1 s/' silent.yaml
-refuse "a node that does not answer after its deployment is named" 1 'dahu-4' there run silent.yaml -o silent
+refuse "a node that does not answer after its deployment is named" 1 'dahu-(4|\[.*4\])' there run silent.yaml -o silent
 is "... and the job is deleted" "$(asked 'DELETE .*/jobs/')" 1
 bed mend 4
 

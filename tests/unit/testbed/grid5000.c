@@ -166,6 +166,7 @@ TEST(campaigns_are_bound_and_refused) {
         {"environment: debian12-min, key: /nowhere", "/nowhere"},
         {"environment: debian12-min, key: /etc/passwd, sudo-g5k: yes", "expected one of the two"},
         {private_key, "a private key"},
+        {"resources: nodes=2, reservation: soonest", "'soonest' is of 'nodes'"},
         {"version: 3", "there is none"},
         {"api: 'http://me:secret@api'", "cannot be used"},
     };
