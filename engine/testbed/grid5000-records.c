@@ -181,7 +181,7 @@ static void append_source(const struct document_node *labels, struct text *ret) 
     }
 }
 
-/* False: it is none, or of another window, which a clock that ends a window in two would give twice. */
+/* False: it is no sample, or one of another window: at the border of two it would be there twice. */
 static bool append_row(const struct document_node *item, int64_t from_s, int64_t until_s, struct text *rows) {
     char stamp[CLOCK_TEXT_SIZE];
     int64_t time_ns;
@@ -232,7 +232,8 @@ void grid5000_record_metrics(const struct scheduler_stage *stage) {
     int64_t end_s = clock_wall_ns() / EVENT_SECOND + 1;
     struct failure failure = {0};
     uint64_t count = 0;
-    int r = file_output_open(path, 0666, &output, &failure);
+    int r = stage->job->start_s > 0 ? file_output_open(path, 0666, &output, &failure)
+                                    : failure_set(&failure, -ENODATA, "the job's start is not known");
     if (r == 0)
         r = file_output_write(&output, header, strlen(header), &failure);
     for (size_t i = 0; r == 0 && i < nodes->count; i++) {
