@@ -178,7 +178,10 @@ static void journal_sealing(struct run *run, uint64_t missing) {
 }
 
 int run_seal(struct run *run, struct failure *failure) {
+    const struct testbed_backend *testbed = run->set.campaign->testbed.backend;
     uint64_t missing = 0;
+    if (run->set.testbed && testbed->collect)
+        testbed->collect(run->set.testbed);
     unit_tables_write(&run->set);
     int r = run_record_missing(run, &missing, failure);
     if (r == 0)

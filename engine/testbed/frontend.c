@@ -94,26 +94,47 @@ static int connect_login(struct frontend *frontend, struct failure *failure) {
     return r < 0 ? r : 0;
 }
 
-int frontend_open(struct event_loop *loop, const struct access_settings *access, const char *login,
-                  const struct http_settings *api, struct frontend **ret, struct failure *failure) {
+static int open_login(struct frontend *frontend, const struct access_settings *access,
+                      const char *accepted_hosts, const char *login, struct failure *failure) {
+    struct ssh_client_options options = access_ssh_options(access, accepted_hosts);
+    int r = ssh_client_new(frontend->loop, &options, &frontend->client, failure);
+    if (r < 0)
+        return r;
+    frontend->launcher = launcher_ssh_new(frontend->loop, frontend->client, login, login);
+    return connect_login(frontend, failure);
+}
+
+int frontend_open_node(struct event_loop *loop, const struct access_settings *access,
+                       const char *accepted_hosts, const char *destination, struct frontend **ret,
+                       struct failure *failure) {
     struct frontend *frontend = xcalloc(1, sizeof *frontend);
     frontend->loop = loop;
-    int r = 0;
-    if (api) {
-        r = http_open(loop, api, &frontend->http, failure);
-    } else if (login) {
-        struct ssh_client_options options = access_ssh_options(access, NULL);
-        r = ssh_client_new(loop, &options, &frontend->client, failure);
-        if (r == 0) {
-            frontend->launcher = launcher_ssh_new(loop, frontend->client, login, login);
-            r = connect_login(frontend, failure);
-        }
-    }
+    int r = open_login(frontend, access, accepted_hosts, destination, failure);
     if (r < 0)
         frontend_close(frontend);
     else
         *ret = frontend;
     return r;
+}
+
+int frontend_open(struct event_loop *loop, const struct access_settings *access, const char *login,
+                  const struct http_settings *api, struct frontend **ret, struct failure *failure) {
+    struct frontend *frontend = xcalloc(1, sizeof *frontend);
+    frontend->loop = loop;
+    int r = 0;
+    if (api)
+        r = http_open(loop, api, &frontend->http, failure);
+    else if (login)
+        r = open_login(frontend, access, NULL, login, failure);
+    if (r < 0)
+        frontend_close(frontend);
+    else
+        *ret = frontend;
+    return r;
+}
+
+struct http *frontend_http(struct frontend *frontend) {
+    return frontend->http;
 }
 
 void frontend_close(struct frontend *frontend) {
@@ -189,9 +210,7 @@ static const char *status_meaning(long status) {
     return i < count ? meanings[i].meaning : "the server failed";
 }
 
-/* The first line of a plain text, or the "message" of an object, on one line; of a page for browsers, and of
- * nothing, the meaning of the status. */
-static void describe_answer(const struct http_answer *answer, char problem[static FAILURE_TEXT_SIZE]) {
+void frontend_describe_answer(const struct http_answer *answer, char problem[static FAILURE_TEXT_SIZE]) {
     struct document *document = NULL;
     const char *text = answer->body.length > 0 ? answer->body.bytes : "";
     const struct document_node *message = NULL;
@@ -220,7 +239,7 @@ static int run_request(struct frontend *frontend, const char *const *words, stru
     if (r == 0 && is_success(&answer))
         return text_append(output, answer.body.bytes, answer.body.length);
     if (r == 0)
-        describe_answer(&answer, problem);
+        frontend_describe_answer(&answer, problem);
     return r < 0 ? r : (int)answer.status;
 }
 

@@ -17,6 +17,12 @@ struct frontend;
  * turns; NULL: this machine. */
 int frontend_open(struct event_loop *loop, const struct access_settings *access, const char *login,
                   const struct http_settings *api, struct frontend **ret, struct failure *failure);
+/* A node of a job. Unknown host keys are noted in the file ACCEPTED_HOSTS; NULL: they are refused. */
+int frontend_open_node(struct event_loop *loop, const struct access_settings *access,
+                       const char *accepted_hosts, const char *destination, struct frontend **ret,
+                       struct failure *failure);
+/* What requests are made with; NULL: it is no REST interface. */
+struct http *frontend_http(struct frontend *frontend);
 void frontend_close(struct frontend *frontend); /* NULL is fine */
 
 /* Runs WORDS, ended by NULL, while the loop turns, and appends what it prints to OUTPUT. Its exit status, or
@@ -27,6 +33,9 @@ void frontend_close(struct frontend *frontend); /* NULL is fine */
  * interface says about it, or what the status means; or what http_run() returns when there is no answer. */
 int frontend_run(struct frontend *frontend, const char *const *words, struct text *output,
                  char problem[static FAILURE_TEXT_SIZE], struct failure *failure);
+/* Why a request was refused: the first line of a plain text, or the "message" of an object, on one line; of a
+ * page for browsers, and of nothing, the meaning of the status. */
+void frontend_describe_answer(const struct http_answer *answer, char problem[static FAILURE_TEXT_SIZE]);
 /* Begins to run WORDS and returns; what was begun before and has not ended is given up. CALLBACK is called at
  * its end, with what it printed when its exit status was 0 (of a REST interface: 2xx), and else with NULL;
  * not after frontend_stop() or frontend_close(). Nothing is begun while a login node has to be connected

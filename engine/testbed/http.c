@@ -3,6 +3,7 @@
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/file.h"
 #include "engine/foundation/memory.h"
+#include "engine/foundation/number.h"
 
 #include <curl/curl.h>
 #include <errno.h>
@@ -272,6 +273,12 @@ static int conclude(const struct http *http, struct http_request *request, struc
     curl_easy_getinfo(request->easy, CURLINFO_RESPONSE_CODE, &ret->status);
     if (curl_easy_header(request->easy, "Location", 0, CURLH_HEADER, -1, &header) == CURLHE_OK)
         ret->location = xstrdup(header->value);
+    int64_t seconds;
+    ret->retry_after_ns = -1;
+    if (curl_easy_header(request->easy, "Retry-After", 0, CURLH_HEADER, -1, &header) == CURLHE_OK &&
+        number_parse_int64(header->value, strlen(header->value), &seconds) && seconds >= 0 &&
+        seconds < INT32_MAX)
+        ret->retry_after_ns = seconds * EVENT_SECOND;
     ret->body = request->body;
     text_init(&request->body, 0);
     return 0;
@@ -355,7 +362,7 @@ void http_close(struct http *http) {
 int http_run(struct http *http, const char *method, const char *path, const char *body, size_t limit,
              struct http_answer *ret, struct failure *failure) {
     struct http_request request = {0};
-    *ret = (struct http_answer){0};
+    *ret = (struct http_answer){.retry_after_ns = -1};
     int r = begin(http, &request, method, path, body, limit, failure);
     if (r == 0)
         r = event_loop_turn_until(http->loop, &request.is_over, timeout_ns, failure);

@@ -14,6 +14,7 @@
 #include "engine/foundation/text.h"
 
 #include <stddef.h>
+#include <stdint.h>
 
 struct http_settings {
     const char *url; /* https://HOST[:PORT][/PATH], what paths are appended to; http:// for this machine only:
@@ -23,9 +24,10 @@ struct http_settings {
 };
 
 struct http_answer {
-    long status;      /* 200 */
-    struct text body; /* the caller's, also after a failure */
-    char *location;   /* of that header; NULL: none; the caller's */
+    long status;            /* 200 */
+    struct text body;       /* the caller's, also after a failure */
+    char *location;         /* of that header; NULL: none; the caller's */
+    int64_t retry_after_ns; /* of that header; negative: it says nothing, or names a date */
 };
 
 void http_answer_clear(struct http_answer *answer);

@@ -156,7 +156,9 @@ static bool read_id(const char *output, char id[static SCHEDULER_ID_SIZE]) {
     return found && take_id(found + strlen(key), id);
 }
 
-static void query(const char *id, const char *name, struct bind_texts *words) {
+static void query(const struct scheduler_resources *resources, const char *id, const char *name,
+                  struct bind_texts *words) {
+    (void)resources;
     (void)name;
     scheduler_word(words, "oarstat");
     scheduler_word(words, "-fJ"); /* without -f there is no walltime */
@@ -168,17 +170,6 @@ static void query(const char *id, const char *name, struct bind_texts *words) {
     }
 }
 
-static const char *text_of(const struct document_node *node, const char *key) {
-    const struct document_node *value = document_get(node, key);
-    return value && value->text && value->kind != DOCUMENT_NULL ? value->text : "";
-}
-
-static int64_t number_of(const struct document_node *node, const char *key) {
-    int64_t number = 0;
-    const char *text = text_of(node, key);
-    return number_parse_int64(text, strlen(text), &number) && number > 0 ? number : 0;
-}
-
 static bool is_one_of(const char *word, const char *const *words) {
     while (*words && strcmp(word, *words) != 0)
         words++;
@@ -188,15 +179,15 @@ static bool is_one_of(const char *word, const char *const *words) {
 static int take_job(const char *id, const struct document_node *node, struct scheduler_job *ret,
                     struct failure *failure) {
     static const char *const over[] = {"Terminated", "Error", "Finishing", "toError", NULL};
-    const char *state = text_of(node, "state");
+    const char *state = scheduler_text(node, "state");
     const struct document_node *nodes = document_get(node, "assigned_network_address");
     int r = 0;
     snprintf(ret->id, sizeof ret->id, "%s", id);
-    snprintf(ret->reason, sizeof ret->reason, "%s", text_of(node, "message"));
+    snprintf(ret->reason, sizeof ret->reason, "%s", scheduler_text(node, "message"));
     ret->state = strcmp(state, "Running") == 0 ? SCHEDULER_JOB_RUNNING
                  : is_one_of(state, over)      ? SCHEDULER_JOB_OVER
                                                : SCHEDULER_JOB_WAITING;
-    int64_t start = number_of(node, "startTime"), walltime = number_of(node, "walltime");
+    int64_t start = scheduler_number(node, "startTime"), walltime = scheduler_number(node, "walltime");
     ret->end_s = start > 0 && walltime > 0 ? start + walltime : 0;
     for (size_t i = 0; r == 0 && ret->state == SCHEDULER_JOB_RUNNING && nodes && i < nodes->count; i++)
         r = nodes->items[i]->text ? host_list_add(&ret->nodes, nodes->items[i]->text, failure) : 0;
@@ -218,7 +209,7 @@ static int read_job(const char *output, size_t length, const char *id, const cha
     for (size_t i = 0; r == 0 && jobs->kind == DOCUMENT_MAPPING && i < jobs->count; i++) {
         const struct document_node *job = jobs->items[i];
         struct scheduler_job found = {0};
-        if (strcmp(id[0] ? jobs->keys[i]->text : text_of(job, "name"), id[0] ? id : name) != 0)
+        if (strcmp(id[0] ? jobs->keys[i]->text : scheduler_text(job, "name"), id[0] ? id : name) != 0)
             continue;
         r = take_job(jobs->keys[i]->text, job, &found, failure);
         scheduler_take_job(&found, ret);
@@ -243,8 +234,9 @@ static int find_own(const char *name, struct scheduler_job *ret, struct failure 
     return r < 0 ? r : 1;
 }
 
-static void cancel(const char *id, const char *name, struct bind_texts *words) {
-    (void)name;
+static void cancel(const struct scheduler_resources *resources, const char *id, const char *name,
+                   struct bind_texts *words) {
+    (void)resources, (void)name;
     scheduler_word(words, "oardel");
     scheduler_word(words, "%s", id);
 }
@@ -257,8 +249,8 @@ static void extend(double duration, const char *id, struct bind_texts *words) {
 }
 
 /* oarsh asks its environment which job it is for. */
-static void enter(const struct scheduler_resources *resources, const char *id, bool is_start,
-                  struct bind_texts *words) {
+void scheduler_oar_enter(const struct scheduler_resources *resources, const char *id, bool is_start,
+                         struct bind_texts *words) {
     struct bind_texts entered = {0};
     (void)resources, (void)is_start;
     scheduler_word(&entered, "env");
@@ -307,14 +299,16 @@ static void submit_rest(const struct scheduler_resources *resources, const char 
 static bool read_id_rest(const char *output, char id[static SCHEDULER_ID_SIZE]) {
     struct document *document = NULL;
     bool is_there = document_parse_json("", output, strlen(output), &document, NULL) == 0 &&
-                    take_id(text_of(document->root, "id"), id);
+                    take_id(scheduler_text(document->root, "id"), id);
     document_free(document);
     return is_there;
 }
 
 /* A job has its nodes and its walltime in OAR's own structure only. Without a number those of all users that
  * are not over are asked for, beyond the 500 that the API gives by default. */
-static void query_rest(const char *id, const char *name, struct bind_texts *words) {
+static void query_rest(const struct scheduler_resources *resources, const char *id, const char *name,
+                       struct bind_texts *words) {
+    (void)resources;
     (void)name;
     cleanup_free char *path =
         id[0] ? xformat("/jobs/%s.json?structure=oar", id) : xstrdup("/jobs.json?limit=100000");
@@ -334,17 +328,18 @@ static int read_job_rest(const char *output, size_t length, const char *id, cons
         r = take_job(id, root, ret, failure);
     for (size_t i = 0; r == 0 && !id[0] && i < jobs->count; i++) {
         struct scheduler_job found = {0};
-        if (strcmp(text_of(jobs->items[i], "name"), name) != 0)
+        if (strcmp(scheduler_text(jobs->items[i], "name"), name) != 0)
             continue;
-        r = take_job(text_of(jobs->items[i], "id"), jobs->items[i], &found, failure);
+        r = take_job(scheduler_text(jobs->items[i], "id"), jobs->items[i], &found, failure);
         scheduler_take_job(&found, ret);
     }
     document_free(document);
     return r;
 }
 
-static void cancel_rest(const char *id, const char *name, struct bind_texts *words) {
-    (void)name;
+static void cancel_rest(const struct scheduler_resources *resources, const char *id, const char *name,
+                        struct bind_texts *words) {
+    (void)resources, (void)name;
     cleanup_free char *path = xformat("/jobs/%s.json", id);
     request(words, "DELETE", path, NULL);
 }
@@ -364,7 +359,8 @@ static void extend_rest(double duration, const char *id, struct bind_texts *word
         .key = "oar", .name = "OAR", .fields = fields, .field_count = sizeof fields / sizeof *fields,        \
         .expected = "oar: {cluster: dahu, nodes: 2, walltime: 20min}", .check = check, .submit = SUBMIT,     \
         .read_id = READ_ID, .query = QUERY, .read_job = READ_JOB, .cancel = CANCEL, .extend = EXTEND,        \
-        .find_own = find_own, .job_variable = "OAR_JOB_ID", .launcher = "oarsh", .enter = enter,             \
+        .find_own = find_own, .job_variable = "OAR_JOB_ID", .launcher = "oarsh",                             \
+        .enter = scheduler_oar_enter,                                                                        \
     }
 
 const struct scheduler scheduler_oar = OAR(submit, read_id, query, read_job, cancel, extend);

@@ -53,6 +53,17 @@ void scheduler_word(struct bind_texts *words, const char *format, ...) {
     bind_texts_add(words, word.bytes);
 }
 
+const char *scheduler_text(const struct document_node *node, const char *key) {
+    const struct document_node *value = document_get(node, key);
+    return value && value->text && value->kind != DOCUMENT_NULL ? value->text : "";
+}
+
+int64_t scheduler_number(const struct document_node *node, const char *key) {
+    int64_t number = 0;
+    const char *text = scheduler_text(node, key);
+    return number_parse_int64(text, strlen(text), &number) && number > 0 ? number : 0;
+}
+
 void scheduler_take_job(struct scheduler_job *found, struct scheduler_job *ret) {
     struct scheduler_job *less = found->state >= ret->state ? ret : found;
     host_list_clear(&less->nodes);
@@ -112,6 +123,7 @@ int scheduler_bind(const struct scheduler *scheduler, const struct testbed_writt
     cleanup(free_settings_pointer) struct testbed_settings *settings = xcalloc(1, sizeof *settings);
     settings->scheduler = scheduler;
     settings->resources.nodes = 1;
+    settings->resources.api = scheduler->api ? xstrdup(scheduler->api) : NULL;
     access_init(&settings->access);
     if (!own || own->kind != DOCUMENT_MAPPING)
         return bind_refuse(written->document, own ? own : node, failure,
@@ -155,7 +167,16 @@ char *scheduler_asks(const struct testbed_settings *settings, const char *contro
 
 int scheduler_describe(const struct testbed_settings *settings, struct text *ret) {
     text_printf(ret, "%-12s ", "job");
-    bind_describe(settings->scheduler->fields, settings->scheduler->field_count, &settings->resources, ret);
+    const struct scheduler *scheduler = settings->scheduler;
+    bind_describe(scheduler->fields, scheduler->field_count, &settings->resources, ret);
+    for (size_t i = 0; i < scheduler->field_count; i++) {
+        const struct bind_field *field = &scheduler->fields[i];
+        if (field->type != BIND_MAPPING)
+            continue;
+        text_printf(ret, ", %s: ", field->key);
+        bind_describe(field->fields, field->field_count, (const char *)&settings->resources + field->offset,
+                      ret);
+    }
     text_append_character(ret, '\n');
     return access_describe(&settings->access, ret);
 }
@@ -173,15 +194,19 @@ void scheduler_resolve(const struct testbed_settings *settings, cJSON *object) {
 static void report(const struct testbed *testbed, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-static void report(const struct testbed *testbed, const char *format, ...) {
+void scheduler_report(const struct testbed_request *request, const char *format, va_list arguments) {
     char sentence[FAILURE_TEXT_SIZE];
-    va_list arguments;
-    if (!testbed->request.report)
+    if (!request->report)
         return;
-    va_start(arguments, format);
     vsnprintf(sentence, sizeof sentence, format, arguments);
+    request->report(request->report_context, sentence);
+}
+
+static void report(const struct testbed *testbed, const char *format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    scheduler_report(&testbed->request, format, arguments);
     va_end(arguments);
-    testbed->request.report(testbed->request.report_context, sentence);
 }
 
 static bool is_rest(const struct testbed *testbed) {
@@ -232,7 +257,7 @@ static int ask(struct testbed *testbed, const char *id, struct scheduler_job *re
     cleanup(bind_texts_clear) struct bind_texts words = {0};
     cleanup(text_clear) struct text output;
     struct scheduler_job job = {0};
-    scheduler->query(id, testbed->name, &words);
+    scheduler->query(&testbed->settings->resources, id, testbed->name, &words);
     int r = command(testbed, &words, &output, failure);
     if (r == 0)
         r = scheduler->read_job(output.bytes, output.length, id, testbed->name, &job, failure);
@@ -290,15 +315,24 @@ static void free_testbed_pointer(struct testbed **testbed) {
     free_testbed(*testbed);
 }
 
-/* A job that runs LINE and prints into the file LOG; both NULL: it only waits. */
-static int submit(struct testbed *testbed, const char *line, const char *log, struct failure *failure) {
+static struct scheduler_stage stage_of(struct testbed *testbed) {
+    return (struct scheduler_stage){testbed->settings, &testbed->request, testbed->frontend, &testbed->job};
+}
+
+/* A job that runs LINE and prints into the file LOG; both NULL: it only waits. START: when it is to begin, if
+ * not as the campaign says; "": as that says. */
+static int submit(struct testbed *testbed, char *start, const char *line, const char *log,
+                  struct failure *failure) {
     const struct scheduler *scheduler = testbed->settings->scheduler;
+    struct scheduler_resources resources = testbed->settings->resources; /* borrows */
     cleanup(bind_texts_clear) struct bind_texts words = {0};
     cleanup(text_clear) struct text output = {0};
     int r = scheduler->check ? scheduler->check(&testbed->settings->resources, failure) : 0;
     if (r < 0)
         return r;
-    scheduler->submit(&testbed->settings->resources, testbed->name, line, log, &words);
+    if (start[0])
+        resources.reservation = start;
+    scheduler->submit(&resources, testbed->name, line, log, &words);
     r = command(testbed, &words, &output, failure);
     if (r == 0 && !scheduler->read_id(output.bytes, testbed->job.id))
         r = failure_set(failure, -EBADMSG, "%s printed '%.*s', expected the number of a job", words.items[0],
@@ -350,8 +384,14 @@ int scheduler_reserve(const struct testbed_settings *settings, const struct test
         r = 0;
         report(testbed, "job %s of %s is there already", testbed->job.id, settings->scheduler->name);
     } else {
+        char start[SCHEDULER_START_SIZE] = "";
+        struct scheduler_stage stage = stage_of(testbed);
         testbed->job.id[0] = '\0';
-        r = submit(testbed, NULL, NULL, failure);
+        if (settings->scheduler->inquire)
+            r = settings->scheduler->inquire(&stage, start, failure);
+        if (r < 0)
+            return r;
+        r = submit(testbed, start, NULL, NULL, failure);
         /* What was refused is no job's; of one that was given up on nobody knows. */
         testbed->is_submitted = r == 0;
         if (r == -EREMOTEIO || r == -ENOENT || r == -EPERM || failure->kind == FAILURE_INPUT)
@@ -373,6 +413,12 @@ int scheduler_submit(const struct testbed_settings *settings, const struct testb
     cleanup(free_testbed_pointer) struct testbed *testbed = NULL;
     cleanup(text_clear) struct text line;
     text_init(&line, 64 << 10);
+    if (!settings->scheduler->job_variable)
+        return failure_set_kind(
+            failure, FAILURE_INPUT, -EINVAL,
+            "an engine cannot be in a job of %s, whose nodes may be deployed; expected slurm, "
+            "oar, or --detach alone",
+            settings->scheduler->name);
     if (settings->resources.login)
         return failure_set_kind(failure, FAILURE_INPUT, -EINVAL,
                                 "an engine in the job needs a folder of runs that it shares with this "
@@ -392,12 +438,14 @@ int scheduler_submit(const struct testbed_settings *settings, const struct testb
         r = failure_set_kind(failure, FAILURE_INPUT, -EEXIST,
                              "job %s of %s is there already, which 'assay release' deletes", testbed->job.id,
                              settings->scheduler->name);
-    return r < 0 ? r : submit(testbed, line.bytes, output, failure);
+    char start[] = "";
+    return r < 0 ? r : submit(testbed, start, line.bytes, output, failure);
 }
 
 /* Its end is the job's, and it has more to do than this. */
 static bool is_within(const struct testbed *testbed) {
-    const char *id = getenv(testbed->settings->scheduler->job_variable);
+    const char *variable = testbed->settings->scheduler->job_variable,
+               *id = variable ? getenv(variable) : NULL;
     return id && strcmp(id, testbed->job.id) == 0;
 }
 
@@ -555,12 +603,16 @@ static void on_watch(struct event_source *source, void *context) {
     testbed->watch_period_ns = longer(testbed->watch_period_ns, last_poll_ns);
     /* The next time, should there be no answer until then. */
     event_source_set_timer(source, last_poll_ns, 0);
-    testbed->settings->scheduler->query(testbed->job.id, testbed->name, &words);
+    testbed->settings->scheduler->query(&testbed->settings->resources, testbed->job.id, testbed->name,
+                                        &words);
     frontend_start(testbed->frontend, (const char *const *)words.items, OUTPUT_MAX, on_answer, testbed);
 }
 
 int scheduler_wait(struct testbed *testbed, struct failure *failure) {
+    struct scheduler_stage stage = stage_of(testbed);
     int r = wait_for_job(testbed, failure);
+    if (r == 0 && testbed->settings->scheduler->prepare)
+        r = testbed->settings->scheduler->prepare(&stage, failure);
     if (r == 0)
         r = name_nodes(testbed, failure);
     if (r < 0)
@@ -603,6 +655,12 @@ int64_t scheduler_deadline(const struct testbed *testbed) {
     return testbed->job.end_s * EVENT_SECOND;
 }
 
+void scheduler_collect(struct testbed *testbed) {
+    struct scheduler_stage stage = stage_of(testbed);
+    if (testbed->access && testbed->settings->scheduler->collect)
+        testbed->settings->scheduler->collect(&stage);
+}
+
 /* ---- Giving back -----------------------------------------------------------------------------------------
  */
 
@@ -615,7 +673,7 @@ static int delete_job(struct testbed *testbed, struct scheduler_job *ret, struct
     int r = ask_patiently(testbed, "", release_patience_ns, ret, failure);
     if (r < 0 || ret->state <= SCHEDULER_JOB_OVER)
         return r;
-    testbed->settings->scheduler->cancel(ret->id, testbed->name, &words);
+    testbed->settings->scheduler->cancel(&testbed->settings->resources, ret->id, testbed->name, &words);
     r = command(testbed, &words, &output, failure);
     struct failure why = {0};
     if (r < 0 && ask(testbed, "", &job, &why) == 0 && !is_held(&job))

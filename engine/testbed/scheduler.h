@@ -11,6 +11,8 @@
 #include "engine/foundation/host-list.h"
 #include "engine/testbed/access.h"
 
+#include <stdarg.h>
+
 /* What a campaign says under the scheduler's key; the scheduler's fields say which of them it has. */
 struct scheduler_resources {
     int64_t nodes;
@@ -23,6 +25,15 @@ struct scheduler_resources {
     char *api, *credentials, *authority;
     char *queue, *account, *constraint, *reservation, *cluster, *resources, *container; /* NULL: not said */
     struct bind_texts types, options;
+    struct grid5000_resources {
+        char *site, *environment;  /* NULL: what nodes have by default */
+        char *key;                 /* the file of a public key, absolute; not NULL with an environment */
+        int64_t version;           /* of the environment; 0: the newest */
+        int64_t at_least;          /* nodes, of those that are wanted; 0: all */
+        int64_t vlan;              /* that deployed nodes are put into; 0: none */
+        int sudo;                  /* let root in by sudo-g5k */
+        struct bind_texts monitor; /* metrics */
+    } grid5000;
 };
 
 struct testbed_settings {
@@ -33,6 +44,10 @@ struct testbed_settings {
 
 /* Appends a word to a command. */
 void scheduler_word(struct bind_texts *words, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* The member KEY of an answer: "", and 0, where it is null, not there or of another kind; numbers above 0. */
+const char *scheduler_text(const struct document_node *node, const char *key);
+int64_t scheduler_number(const struct document_node *node, const char *key);
 
 /* Of several jobs of one name the last of these counts: those that are over stay listed for a while. */
 enum scheduler_job_state {
@@ -49,6 +64,7 @@ struct scheduler_job {
     char id[SCHEDULER_ID_SIZE];
     enum scheduler_job_state state;
     char reason[256]; /* why it waits or is over, in the scheduler's words; or "" */
+    int64_t start_s;  /* when it began, since 1970; 0: not known */
     int64_t end_s;    /* when its time is up, since 1970; 0: not known */
     struct host_list nodes;
 };
@@ -57,12 +73,24 @@ struct scheduler_job {
  * cleared. */
 void scheduler_take_job(struct scheduler_job *found, struct scheduler_job *ret);
 
+enum { SCHEDULER_START_SIZE = 32 };
+
+/* What a stage of a scheduler's own works with: how the campaign wants the job, and the job. */
+struct frontend;
+struct scheduler_stage {
+    const struct testbed_settings *settings;
+    const struct testbed_request *request;
+    struct frontend *frontend;
+    struct scheduler_job *job;
+};
+
 struct scheduler {
     const char *key;                 /* "slurm" */
     const char *name;                /* for people: "Slurm" */
     const struct bind_field *fields; /* of struct scheduler_resources */
     size_t field_count;
     const char *expected; /* an example of its mapping, for messages */
+    const char *api;      /* where the campaign names none; NULL: it needs none */
     /* Just before a job is submitted: refuses what no job can be made of any more. NULL: nothing. */
     int (*check)(const struct scheduler_resources *resources, struct failure *failure);
     /* The job runs COMMAND, a line for a shell, and prints into the file OUTPUT; NULL: it only waits. */
@@ -71,28 +99,50 @@ struct scheduler {
     /* The job's number from what submitting printed; false: there is none. */
     bool (*read_id)(const char *output, char id[static SCHEDULER_ID_SIZE]);
     /* Asks for the job ID, or, where that is "", for this user's, NAME among them. */
-    void (*query)(const char *id, const char *name, struct bind_texts *words);
+    void (*query)(const struct scheduler_resources *resources, const char *id, const char *name,
+                  struct bind_texts *words);
     /* Finds, in what the query printed, the job ID, or the one called NAME where that is "". What is not
      * there has the state SCHEDULER_JOB_NONE. -EBADMSG with FAILURE for what is no answer. */
     int (*read_job)(const char *output, size_t length, const char *id, const char *name,
                     struct scheduler_job *ret, struct failure *failure);
-    void (*cancel)(const char *id, const char *name, struct bind_texts *words);
+    void (*cancel)(const struct scheduler_resources *resources, const char *id, const char *name,
+                   struct bind_texts *words);
     /* Asks for more time for a job that runs; how much of it is granted is seen in its end. NULL: no such. */
     void (*extend)(double duration, const char *id, struct bind_texts *words);
     /* The job called NAME, where this process runs in it, by its environment: for schedulers that nodes
      * cannot ask. 1: this is it; 0: it is not. NULL: nodes can. */
     int (*find_own)(const char *name, struct scheduler_job *ret, struct failure *failure);
-    const char *job_variable; /* of the environment: the number of the job that a process runs in */
-    const char *launcher;     /* its own program that leads to nodes: "srun" */
+    /* Of the environment: the number of the job that a process runs in. NULL: no engine can be in one. */
+    const char *job_variable;
+    const char *launcher; /* its own program that leads to nodes: "srun" */
     /* Of that launcher: what leads into the job from outside of it, to start an agent or to attach to it.
      * WORDS is changed in place. */
     void (*enter)(const struct scheduler_resources *resources, const char *id, bool is_start,
                   struct bind_texts *words);
     /* As the testbed's own asks(). NULL: nothing. */
     char *(*asks)(const struct scheduler_resources *resources, const char *control);
+
+    /* ---- stages of its own; each may be NULL */
+
+    /* Before a job is submitted: asks whether there is what the campaign names. START, "" before, may become
+     * the time that the job is to begin at, in place of the campaign's `reservation`. */
+    int (*inquire)(const struct scheduler_stage *stage, char start[static SCHEDULER_START_SIZE],
+                   struct failure *failure);
+    /* Once the job runs: makes its nodes ready. It may take nodes off the job's, and say how they are reached
+     * ([user@]host). Done again, by another engine, it must come to the same. */
+    int (*prepare)(const struct scheduler_stage *stage, struct failure *failure);
+    /* As the testbed's own. */
+    void (*collect)(const struct scheduler_stage *stage);
 };
 
-extern const struct scheduler scheduler_slurm, scheduler_oar, scheduler_oar_rest;
+extern const struct scheduler scheduler_slurm, scheduler_oar, scheduler_oar_rest, scheduler_grid5000;
+
+/* As scheduler_oar has it: oarsh asks its environment which job it is for. */
+void scheduler_oar_enter(const struct scheduler_resources *resources, const char *id, bool is_start,
+                         struct bind_texts *words);
+/* Reports a sentence to whoever reserves. */
+void scheduler_report(const struct testbed_request *request, const char *format, va_list arguments)
+    __attribute__((format(printf, 2, 0)));
 
 /* As the testbed's own functions of these names. */
 int scheduler_bind(const struct scheduler *scheduler, const struct testbed_written *written,
@@ -113,6 +163,7 @@ int scheduler_connect(struct testbed *testbed, size_t node, struct transport **r
 struct agent_link_policy scheduler_policy(const struct testbed *testbed);
 struct testbed_agent scheduler_agent(const struct testbed *testbed, const struct transport *transport);
 int64_t scheduler_deadline(const struct testbed *testbed);
+void scheduler_collect(struct testbed *testbed);
 int scheduler_release(struct testbed *testbed, struct failure *failure);
 void scheduler_leave(struct testbed *testbed);
 int scheduler_reclaim(const struct testbed_settings *settings, const struct testbed_request *request,
@@ -128,8 +179,8 @@ int scheduler_submit(const struct testbed_settings *settings, const struct testb
         .reserve = scheduler_reserve, .id = scheduler_id, .wait = scheduler_wait,                            \
         .node_count = scheduler_node_count, .node_name = scheduler_node_name, .connect = scheduler_connect,  \
         .policy = scheduler_policy, .agent = scheduler_agent, .deadline = scheduler_deadline,                \
-        .release = scheduler_release, .leave = scheduler_leave, .reclaim = scheduler_reclaim,                \
-        .submit = scheduler_submit,                                                                          \
+        .collect = scheduler_collect, .release = scheduler_release, .leave = scheduler_leave,                \
+        .reclaim = scheduler_reclaim, .submit = scheduler_submit,                                            \
     }
 
 #endif

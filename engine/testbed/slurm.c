@@ -114,7 +114,9 @@ static bool read_id(const char *output, char id[static SCHEDULER_ID_SIZE]) {
 
 /* By its name, because squeue refuses the number of a job that it has forgotten. Its JSON would be of all
  * jobs of the cluster up to 22.05. Times in seconds since 1970, whatever the time zone there is. */
-static void query(const char *id, const char *name, struct bind_texts *words) {
+static void query(const struct scheduler_resources *resources, const char *id, const char *name,
+                  struct bind_texts *words) {
+    (void)resources;
     (void)id;
     scheduler_word(words, "env");
     scheduler_word(words, "SLURM_TIME_FORMAT=%%s");
@@ -206,7 +208,9 @@ static int read_job(const char *output, size_t length, const char *id, const cha
 }
 
 /* With its name, so that no other cluster's job of that number is meant. */
-static void cancel(const char *id, const char *name, struct bind_texts *words) {
+static void cancel(const struct scheduler_resources *resources, const char *id, const char *name,
+                   struct bind_texts *words) {
+    (void)resources;
     scheduler_word(words, "scancel");
     scheduler_word(words, "--name=%s", name);
     scheduler_word(words, "%s", id);

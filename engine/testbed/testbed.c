@@ -8,9 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const struct testbed_backend *const backends[] = {&testbed_local, &testbed_hosts, &testbed_slurm,
-                                                         &testbed_oar, &testbed_external};
-static const char *const backend_names[] = {"local", "hosts", "slurm", "oar", "external"};
+static const struct testbed_backend *const backends[] = {
+    &testbed_local, &testbed_hosts, &testbed_slurm, &testbed_oar, &testbed_grid5000, &testbed_external};
+static const char *const backend_names[] = {"local", "hosts", "slurm", "oar", "grid5000", "external"};
 enum { BACKEND_COUNT = sizeof backends / sizeof *backends };
 _Static_assert(sizeof backend_names / sizeof *backend_names == BACKEND_COUNT, "a name for every backend");
 
@@ -28,7 +28,8 @@ static int refuse_name(const struct testbed_written *written, struct failure *fa
         return bind_refuse(written->document, node, failure, "there is no testbed '%s'; did you mean '%s'?",
                            node->text, nearest);
     return bind_refuse(written->document, node, failure,
-                       "there is no testbed '%s'; expected local, hosts, slurm, oar or external", node->text);
+                       "there is no testbed '%s'; expected local, hosts, slurm, oar, grid5000 or external",
+                       node->text);
 }
 
 /* Which backend a mapping is for: the one that a key of it names. A mapping without such a key is left to

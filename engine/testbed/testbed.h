@@ -118,6 +118,9 @@ struct testbed_backend {
     struct testbed_agent (*agent)(const struct testbed *testbed, const struct transport *transport);
     /* When the nodes are taken from us, ns since 1970; 0: nobody says. It may change while they are used. */
     int64_t (*deadline)(const struct testbed *testbed);
+    /* Writes what was measured of the nodes outside of them into the run's folder, once that is over and they
+     * are restored. What cannot be had is reported, and is no failure of the run. NULL: there is nothing. */
+    void (*collect)(struct testbed *testbed);
     /* Gives the nodes back and frees; all transports must be gone. What could not be given back is said in
      * FAILURE, after all was tried. */
     int (*release)(struct testbed *testbed, struct failure *failure);
@@ -156,6 +159,6 @@ void testbed_choice_clear(struct testbed_choice *choice);
 int64_t testbed_job_deadline(void);
 
 extern const struct testbed_backend testbed_local, testbed_hosts, testbed_slurm, testbed_oar,
-    testbed_external;
+    testbed_grid5000, testbed_external;
 
 #endif

@@ -118,6 +118,30 @@ static void write_file(const char *path, const char *text, mode_t mode) {
     assert_int_equal(chmod(path, mode), 0);
 }
 
+TEST(servers_say_when_to_ask_again) {
+    static const struct scripted_step steps[] = {
+        {.status = "200 OK", .header = "Retry-After: 0\r\n"},
+        {.status = "503 Unavailable", .header = "Retry-After: 120\r\n"},
+        {.status = "503 Unavailable", .header = "Retry-After: Fri, 31 Dec 2027 23:59:59 GMT\r\n"},
+        {.status = "200 OK"}};
+    static const int64_t expected_ns[] = {0, 120 * EVENT_SECOND, -1, -1};
+    struct scripted_server server;
+    struct failure failure = {0};
+    struct http *http = NULL;
+    struct event_loop *loop = loop_new();
+    scripted_start(&server, NULL, steps, 4);
+    assert_int_equal(http_open(loop, &(struct http_settings){.url = server.url}, &http, &failure), 0);
+    for (size_t i = 0; i < 4; i++) {
+        struct http_answer answer;
+        assert_int_equal(http_run(http, "GET", "/x", NULL, LIMIT, &answer, &failure), 0);
+        assert_true(answer.retry_after_ns == expected_ns[i]);
+        http_answer_clear(&answer);
+    }
+    http_close(http);
+    event_loop_free(loop);
+    scripted_stop(&server);
+}
+
 /* What is asked with which words, credentials among them, and not by way of a proxy. */
 TEST(requests) {
     static const struct scripted_step steps[] = {

@@ -1,4 +1,4 @@
-/* What squeue and oarstat print. */
+/* What squeue and oarstat print, and what Grid'5000's API answers. */
 #include "engine/testbed/scheduler.h"
 #include "tests/test.h"
 
@@ -65,6 +65,21 @@ static const struct answer {
      "{\"12\": {\"name\": \"n\", \"state\": \"Error\"}, \"13\": {\"name\": \"n\", \"state\": \"Waiting\", "
      "\"message\": \"FIFO\"}}",
      "", "n", 0, SCHEDULER_JOB_WAITING, "13", "FIFO", "", 0},
+    {"Grid'5000, runs", &scheduler_grid5000,
+     "{\"uid\": 12, \"name\": \"n\", \"state\": \"running\", \"started_at\": 100, \"walltime\": 60, "
+     "\"assigned_nodes\": [\"d-2.site\", \"d-1.site\"]}",
+     "12", "n", 0, SCHEDULER_JOB_RUNNING, "12", "", "d-[1-2].site", 160},
+    {"Grid'5000, a collection, in a state that is not known", &scheduler_grid5000,
+     "{\"total\": 2, \"items\": [{\"uid\": 12, \"name\": \"n\", \"state\": \"error\"}, {\"uid\": 13, "
+     "\"name\": "
+     "\"n\", \"state\": \"dreaming\", \"message\": \"FIFO\"}]}",
+     "", "n", 0, SCHEDULER_JOB_WAITING, "13", "FIFO", "", 0},
+    {"Grid'5000, is about to be over", &scheduler_grid5000, "{\"uid\": 12, \"state\": \"finishing\"}", "12",
+     "n", 0, SCHEDULER_JOB_OVER, "12", "", "", 0},
+    {"Grid'5000, somebody else's", &scheduler_grid5000, "{\"items\": [{\"uid\": 12, \"name\": \"m\"}]}", "",
+     "n", 0, SCHEDULER_JOB_NONE, "", "", "", 0},
+    {"Grid'5000, a page", &scheduler_grid5000, "<html>", "12", "n", -EBADMSG, SCHEDULER_JOB_NONE, "", "", "",
+     0},
     {"OAR, no jobs", &scheduler_oar, "\n", "", "n", 0, SCHEDULER_JOB_NONE, "", "", "", 0},
 };
 
@@ -202,7 +217,10 @@ TEST(numbers_of_jobs_are_read) {
                  {&scheduler_slurm, "Submitted batch job 3\n", NULL},
                  {&scheduler_slurm, "", NULL},
                  {&scheduler_oar, "# Set walltime\nOAR_JOB_ID=22\n", "22"},
-                 {&scheduler_oar, "OAR_JOB_ID=-5\n", NULL}};
+                 {&scheduler_oar, "OAR_JOB_ID=-5\n", NULL},
+                 {&scheduler_grid5000, "{\"uid\": 2153572}", "2153572"},
+                 {&scheduler_grid5000, "{\"uid\": null}", NULL},
+                 {&scheduler_grid5000, "{\"uid\": 21", NULL}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         char id[SCHEDULER_ID_SIZE] = "";
         assert_int_equal(cases[i].scheduler->read_id(cases[i].output, id), cases[i].id != NULL);

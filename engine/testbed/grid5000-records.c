@@ -1,0 +1,252 @@
+/* What the archive gets from Grid'5000's API: the environment, the hardware, and what was measured there. */
+#include "engine/testbed/grid5000.h"
+
+#include "engine/documents/csv.h"
+#include "engine/foundation/cleanup.h"
+#include "engine/foundation/clock.h"
+#include "engine/foundation/file.h"
+#include "engine/foundation/memory.h"
+#include "engine/foundation/number.h"
+#include "engine/remote/nodes/ssh-nodes.h"
+#include "engine/testbed/frontend.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+static const char *site_of(const struct scheduler_stage *stage) {
+    return stage->settings->resources.grid5000.site;
+}
+
+/* ---- The environment -------------------------------------------------------------------------------------
+ */
+
+/* One item for each kind of processor. */
+static int write_environment(const struct scheduler_stage *stage, const struct document_node *items,
+                             int64_t version, struct failure *failure) {
+    cleanup(json_cleanup) cJSON *array = cJSON_CreateArray();
+    cleanup_free char *path = grid5000_file(stage, "environment.json");
+    for (size_t i = 0; i < items->count; i++)
+        if (scheduler_number(items->items[i], "version") == version)
+            cJSON_AddItemToArray(array, json_from_node(items->items[i]));
+    return json_write_file(path, array, failure);
+}
+
+/* What an engine that died has deployed stays what this job has, even if there is a newer one by now. */
+static int64_t recall_version(const struct scheduler_stage *stage) {
+    cleanup_free char *path = grid5000_file(stage, "environment.json");
+    struct document *document = NULL;
+    if (document_read_json(path, &document, NULL) < 0)
+        return 0;
+    const struct document_node *items = document->root;
+    int64_t version = items->kind == DOCUMENT_SEQUENCE && items->count > 0
+                          ? scheduler_number(items->items[0], "version")
+                          : 0;
+    document_free(document);
+    return version;
+}
+
+int grid5000_find_environment(const struct scheduler_stage *stage, bool is_recorded, int64_t *ret_version,
+                              struct failure *failure) {
+    const struct grid5000_resources *own = &stage->settings->resources.grid5000;
+    int64_t wanted_version = own->version || !is_recorded ? own->version : recall_version(stage);
+    *ret_version = wanted_version;
+    if (strstr(own->environment, "://"))
+        return 0;
+    const char *at = strchr(own->environment, '@'), *user = at ? at + 1 : NULL;
+    cleanup_free char *wanted = xstrndup(own->environment, strcspn(own->environment, "@"));
+    cleanup_free char *all = xformat("/sites/%s/environments?limit=500%s%s", site_of(stage),
+                                     user ? "&user=" : "", user ? user : "");
+    cleanup_free char *name = NULL;
+    int r = grid5000_find_item(stage, all, site_of(stage), "environment", wanted, &name, failure);
+    if (r < 0)
+        return r;
+    cleanup(grid5000_answer_clear) struct grid5000_answer answer = {0};
+    cleanup_free char *path = xformat("/sites/%s/environments?latest_only=no&limit=500&name=%s%s%s",
+                                      site_of(stage), name, user ? "&user=" : "", user ? user : "");
+    r = grid5000_ask(stage, "GET", path, NULL, GRID5000_PATIENCE, &answer, failure);
+    if (r < 0)
+        return r;
+    const struct document_node *items = document_get(answer.document->root, "items");
+    int64_t newest = 0;
+    bool is_there = false;
+    for (size_t i = 0; items && i < items->count; i++) {
+        int64_t version = scheduler_number(items->items[i], "version");
+        newest = version > newest ? version : newest;
+        is_there |= version == wanted_version;
+    }
+    if (wanted_version > 0 && !is_there)
+        return failure_set_kind(failure, FAILURE_INPUT, -EINVAL,
+                                "the environment '%s' has no version %lld; the newest is %lld", name,
+                                (long long)wanted_version, (long long)newest);
+    *ret_version = wanted_version > 0 ? wanted_version : newest;
+    return is_recorded && items ? write_environment(stage, items, *ret_version, failure) : 0;
+}
+
+/* ---- The hardware ----------------------------------------------------------------------------------------
+ */
+
+static int write_answer(const struct scheduler_stage *stage, const char *name,
+                        const struct grid5000_answer *answer, struct failure *failure) {
+    cleanup_free char *path = grid5000_file(stage, name);
+    return file_replace(path, answer->http.body.bytes, answer->http.body.length, 0666, failure);
+}
+
+static int record_node(const struct scheduler_stage *stage, const char *node, struct failure *failure) {
+    cleanup(grid5000_answer_clear) struct grid5000_answer answer = {0};
+    const char *dash = strrchr(node, '-');
+    cleanup_free char *path =
+        xformat("/sites/%s/clusters/%.*s/nodes/%s?timestamp=%lld", site_of(stage),
+                dash ? (int)(dash - node) : 0, node, node, (long long)stage->job->start_s);
+    cleanup_free char *file = ssh_node_name(node), *name = xformat("reference-%s.json", file);
+    int r = grid5000_ask(stage, "GET", path, NULL, 3, &answer, failure);
+    return r < 0 ? r : write_answer(stage, name, &answer, failure);
+}
+
+/* All of the job's at once, which is not documented; else one by one. */
+void grid5000_record_reference(const struct scheduler_stage *stage) {
+    cleanup(grid5000_answer_clear) struct grid5000_answer answer = {0};
+    cleanup_free char *path = xformat("/sites/%s?deep=1&job_id=%s", site_of(stage), stage->job->id);
+    const struct host_list *nodes = &stage->job->nodes;
+    struct failure failure = {0};
+    int r = grid5000_ask(stage, "GET", path, NULL, 3, &answer, &failure);
+    bool has_all = r == 0;
+    for (size_t i = 0; i < nodes->count; i++) {
+        cleanup_free char *node = grid5000_short_name(nodes->names[i]);
+        cleanup_free char *quoted = xformat("\"%s\"", node);
+        has_all = has_all && strstr(answer.http.body.bytes, quoted);
+    }
+    if (has_all)
+        r = write_answer(stage, "reference.json", &answer, &failure);
+    else if (r != -EINTR)
+        r = 0;
+    for (size_t i = 0; !has_all && r == 0 && i < nodes->count; i++) {
+        cleanup_free char *node = grid5000_short_name(nodes->names[i]);
+        r = record_node(stage, node, &failure);
+    }
+    if (r < 0 && r != -EINTR)
+        grid5000_report(stage, "the description of the nodes is not recorded: %s", failure.text);
+}
+
+/* ---- What was measured -----------------------------------------------------------------------------------
+ */
+
+enum { WINDOW_S = 600, ROWS_MAX = 256 << 20 /* bytes of a window's rows */ };
+
+/* Metrics are named after their units. */
+static const char *unit_of(const char *metric) {
+    static const struct {
+        const char *word, *code;
+    } units[] = {{"_watt", "W"},   {"_celsius", "Cel"}, {"_joule", "J"},   {"_volt", "V"},
+                 {"_amp", "A"},    {"_bytes", "By"},    {"_percent", "%"}, {"_rpm", "/min"},
+                 {"_hertz", "Hz"}, {"_seconds", "s"}};
+    for (size_t i = 0; i < sizeof units / sizeof *units; i++)
+        if (strstr(metric, units[i].word))
+            return units[i].code;
+    return "";
+}
+
+bool grid5000_parse_time(const char *text, int64_t *ret_ns) {
+    struct tm parts = {0};
+    int64_t fraction_ns = 0, place_ns = EVENT_SECOND;
+    const char *end = strptime(text, "%Y-%m-%dT%H:%M:%S", &parts);
+    if (end && *end == '.')
+        for (end++; isdigit((unsigned char)*end); end++)
+            fraction_ns += (*end - '0') * (place_ns /= 10);
+    struct tm zone = {0};
+    end = end ? strptime(end, "%z", &zone) : NULL;
+    if (!end || *end)
+        return false;
+    *ret_ns = (timegm(&parts) - zone.tm_gmtoff) * EVENT_SECOND + fraction_ns;
+    return true;
+}
+
+/* "wattmetre1-port33", or "interface=eth0": what distinguishes series of one metric on one node. */
+static void append_source(const struct document_node *labels, struct text *ret) {
+    for (size_t i = 0; labels && labels->kind == DOCUMENT_MAPPING && i < labels->count; i++) {
+        const struct document_node *value = labels->items[i];
+        const char *key = labels->keys[i]->text;
+        if (ret->length)
+            text_append_character(ret, ';');
+        if (strcmp(key, "_device_orig") != 0)
+            text_printf(ret, "%s=", key);
+        if (value->text)
+            text_append_string(ret, value->text);
+        for (size_t j = 0; !value->text && j < value->count; j++)
+            if (value->items[j]->text)
+                text_printf(ret, "%s%s", j ? "+" : "", value->items[j]->text);
+    }
+}
+
+/* False: it is no sample, or one of another window: at the border of two it would be there twice. */
+static bool append_row(const struct document_node *item, int64_t from_s, int64_t until_s, struct text *rows) {
+    char stamp[CLOCK_TEXT_SIZE];
+    int64_t time_ns;
+    double value;
+    const char *metric = scheduler_text(item, "metric_id"), *number = scheduler_text(item, "value");
+    if (!grid5000_parse_time(scheduler_text(item, "timestamp"), &time_ns) ||
+        time_ns < from_s * EVENT_SECOND || time_ns >= until_s * EVENT_SECOND ||
+        !number_parse_double(number, strlen(number), &value))
+        return false;
+    cleanup(text_clear) struct text source;
+    text_init(&source, 4096);
+    append_source(document_get(item, "labels"), &source);
+    clock_format_ns(time_ns, stamp);
+    const char *const fields[] = {
+        stamp, scheduler_text(item, "device_id"), metric, source.bytes, number, unit_of(metric)};
+    for (size_t i = 0; i < sizeof fields / sizeof *fields; i++)
+        csv_append_field(rows, i == 0, fields[i], strlen(fields[i]));
+    text_append_character(rows, '\n');
+    return true;
+}
+
+static int fetch_window(const struct scheduler_stage *stage, const char *node, int64_t from_s,
+                        int64_t until_s, struct file_output *output, uint64_t *count,
+                        struct failure *failure) {
+    const struct bind_texts *metrics = &stage->settings->resources.grid5000.monitor;
+    cleanup(grid5000_answer_clear) struct grid5000_answer answer = {0};
+    cleanup(text_clear) struct text path, rows;
+    text_init(&path, 64 << 10);
+    text_init(&rows, ROWS_MAX);
+    text_printf(&path, "/sites/%s/metrics?nodes=%s&start_time=%lld&end_time=%lld&metrics=", site_of(stage),
+                node, (long long)from_s, (long long)until_s);
+    for (size_t i = 0; i < metrics->count; i++)
+        text_printf(&path, "%s%s", i ? "," : "", metrics->items[i]);
+    int r = grid5000_ask(stage, "GET", path.bytes, NULL, 3, &answer, failure);
+    if (r < 0)
+        return r;
+    const struct document_node *items = answer.document->root;
+    for (size_t i = 0; items->kind == DOCUMENT_SEQUENCE && i < items->count; i++)
+        *count += append_row(items->items[i], from_s, until_s, &rows);
+    return file_output_write(output, rows.bytes, rows.length, failure);
+}
+
+void grid5000_record_metrics(const struct scheduler_stage *stage) {
+    static const char header[] = "time,node,metric,source,value,unit\n";
+    cleanup_free char *path = grid5000_file(stage, "metrics.csv");
+    cleanup(file_output_clear) struct file_output output = FILE_OUTPUT_NONE;
+    const struct host_list *nodes = &stage->job->nodes;
+    int64_t end_s = clock_wall_ns() / EVENT_SECOND + 1;
+    struct failure failure = {0};
+    uint64_t count = 0;
+    int r = stage->job->start_s > 0 ? file_output_open(path, 0666, &output, &failure)
+                                    : failure_set(&failure, -ENODATA, "the job's start is not known");
+    if (r == 0)
+        r = file_output_write(&output, header, strlen(header), &failure);
+    for (size_t i = 0; r == 0 && i < nodes->count; i++) {
+        cleanup_free char *node = grid5000_short_name(nodes->names[i]);
+        for (int64_t from_s = stage->job->start_s; r == 0 && from_s < end_s; from_s += WINDOW_S) {
+            int64_t until_s = from_s + WINDOW_S < end_s ? from_s + WINDOW_S : end_s;
+            r = fetch_window(stage, node, from_s, until_s, &output, &count, &failure);
+        }
+    }
+    if (r < 0)
+        grid5000_report(stage, "the metrics of Grid'5000 are not all there: %s", failure.text);
+    if (output.descriptor >= 0 && file_output_commit(&output, &failure) < 0)
+        grid5000_report(stage, "the metrics of Grid'5000 are not recorded: %s", failure.text);
+    else
+        grid5000_report(stage, "%llu values of Grid'5000's metrics are recorded", (unsigned long long)count);
+}

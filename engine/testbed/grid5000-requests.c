@@ -1,0 +1,109 @@
+#include "engine/testbed/grid5000.h"
+
+#include "engine/foundation/cleanup.h"
+#include "engine/foundation/file.h"
+#include "engine/foundation/memory.h"
+#include "engine/testbed/frontend.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* The API itself answers from a cache for a minute, so that asking sooner would say nothing new. */
+static const int64_t usual_pause_ns = 10 * EVENT_SECOND, pause_most_ns = 300 * EVENT_SECOND;
+enum { BODY_MAX = 64 << 20 };
+
+void grid5000_answer_clear(struct grid5000_answer *answer) {
+    http_answer_clear(&answer->http);
+    document_free(answer->document);
+    *answer = (struct grid5000_answer){0};
+}
+
+int grid5000_pause(const struct scheduler_stage *stage, const struct grid5000_answer *answer,
+                   struct failure *failure) {
+    int64_t pause_ns = answer->http.retry_after_ns < 0 ? usual_pause_ns : answer->http.retry_after_ns;
+    return frontend_wait(stage->frontend, pause_ns < pause_most_ns ? pause_ns : pause_most_ns, failure);
+}
+
+/* 0, -EAGAIN, or what is for ever. */
+static int ask_once(const struct scheduler_stage *stage, const char *method, const char *path,
+                    const char *body, struct grid5000_answer *ret, struct failure *failure) {
+    int r = http_run(frontend_http(stage->frontend), method, path, body, BODY_MAX, &ret->http, failure);
+    if (r == -EINTR || r == -EPERM || r == -EMSGSIZE || r == -EINVAL)
+        return r;
+    if (r < 0)
+        return failure->code = -EAGAIN;
+    const struct text *answer = &ret->http.body;
+    long status = ret->http.status;
+    if (status / 100 != 2) {
+        char problem[FAILURE_TEXT_SIZE];
+        frontend_describe_answer(&ret->http, problem);
+        return failure_set(failure, status >= 500 || status == 429 ? -EAGAIN : -EPERM,
+                           "%s %s was answered with status %ld: %.300s", method, path, status, problem);
+    }
+    if (document_parse_json(path, answer->bytes, answer->length, &ret->document, NULL) < 0)
+        return failure_set(failure, -EAGAIN, "%s %s was answered with something else than JSON", method,
+                           path);
+    return 0;
+}
+
+int grid5000_ask(const struct scheduler_stage *stage, const char *method, const char *path, const char *body,
+                 unsigned tries, struct grid5000_answer *ret, struct failure *failure) {
+    for (unsigned number = 1;; number++) {
+        grid5000_answer_clear(ret);
+        int r = ask_once(stage, method, path, body, ret, failure);
+        if (r != -EAGAIN || number >= tries)
+            return r;
+        if (number == 1)
+            grid5000_report(stage, "Grid'5000 is asked again: %s", failure->text);
+        *failure = (struct failure){0};
+        r = grid5000_pause(stage, ret, failure);
+        if (r < 0)
+            return r;
+    }
+}
+
+int grid5000_find_item(const struct scheduler_stage *stage, const char *path, const char *where,
+                       const char *what, const char *wanted, char **ret_name, struct failure *failure) {
+    cleanup(grid5000_answer_clear) struct grid5000_answer answer = {0};
+    int r = grid5000_ask(stage, "GET", path, NULL, GRID5000_PATIENCE, &answer, failure);
+    if (r < 0)
+        return r;
+    const struct document_node *items = document_get(answer.document->root, "items");
+    size_t count = items ? items->count : 0;
+    cleanup_free const char **names = xcalloc(count + 1, sizeof *names);
+    for (size_t i = 0; i < count; i++) {
+        const struct document_node *item = items->items[i];
+        names[i] = scheduler_text(item, document_get(item, "uid") ? "uid" : "name");
+        if (strcmp(names[i], wanted) != 0 && strcmp(scheduler_text(item, "alias"), wanted) != 0)
+            continue;
+        if (ret_name)
+            *ret_name = xstrdup(names[i]);
+        return 0;
+    }
+    const char *nearest = text_nearest(wanted, names, count);
+    return failure_set_kind(failure, FAILURE_INPUT, -EINVAL, "%s has no %s '%s'%s%s%s", where, what, wanted,
+                            nearest ? "; did you mean '" : "", nearest ? nearest : "", nearest ? "'?" : "");
+}
+
+void grid5000_report(const struct scheduler_stage *stage, const char *format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    scheduler_report(stage->request, format, arguments);
+    va_end(arguments);
+}
+
+char *grid5000_file(const struct scheduler_stage *stage, const char *name) {
+    cleanup_free char *folder = xformat("%s/testbed/job-%s", stage->request->folder, stage->job->id);
+    (void)file_make_folders(folder, NULL); /* a failure shows when the file is written */
+    return file_join(folder, name);
+}
+
+char *grid5000_short_name(const char *destination) {
+    const char *at = strchr(destination, '@'), *host = at ? at + 1 : destination;
+    const char *vlan = strstr(host, "-kavlan-");
+    size_t length = strcspn(host, ".");
+    return xstrndup(host, vlan && (size_t)(vlan - host) < length ? (size_t)(vlan - host) : length);
+}

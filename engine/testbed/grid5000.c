@@ -1,0 +1,315 @@
+/* Grid'5000 as a scheduler whose commands are requests, with a stage of its own between a job that runs and
+ * nodes that can be connected. */
+#include "engine/testbed/grid5000.h"
+
+#include "engine/foundation/cleanup.h"
+#include "engine/foundation/file.h"
+#include "engine/foundation/memory.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { NODES_MAX = 65536, WALLTIME_MAX = 366 * 86400, VLAN_MAX = 4095, KEY_MAX = 16 << 10 };
+
+#define ROW(key, type, member) BIND_ROW(key, type, scheduler_resources, member)
+#define RANGED(key, type, member, least, most)                                                               \
+    BIND_RANGED(key, type, scheduler_resources, member, least, most)
+
+/* What becomes a part of a path, or of a query. */
+static const char *expect_name(const char *key, const char *value) {
+    (void)key;
+    return value[strspn(value, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.")]
+               ? "a name of letters, digits, '-', '_' and '.'"
+               : NULL;
+}
+
+static const char *expect_environment(const char *key, const char *value) {
+    (void)key;
+    return value[strspn(value, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.@:/~%")]
+               ? "NAME, NAME@USER, or the address of a description"
+               : NULL;
+}
+
+/* Members of the resources themselves: the mapping's place is theirs. */
+static const struct bind_field node_fields[] = {
+    {RANGED("want", BIND_INTEGER, nodes, 1, NODES_MAX)},
+    {RANGED("at-least", BIND_INTEGER, grid5000.at_least, 1, NODES_MAX)},
+};
+
+static const struct bind_field fields[] = {
+    {ROW("site", BIND_TEXT, grid5000.site), .required = true, .expect = expect_name},
+    {ROW("cluster", BIND_TEXT, cluster), .expect = expect_name},
+    {.key = "nodes", .type = BIND_MAPPING, BIND_FIELDS(node_fields), .scalar = "want"},
+    {RANGED("walltime", BIND_QUANTITY, walltime, 60, WALLTIME_MAX), .dimension = UNIT_TIME, .required = true},
+    {ROW("environment", BIND_TEXT, grid5000.environment), .expect = expect_environment},
+    {RANGED("version", BIND_INTEGER, grid5000.version, 1, 1e15)},
+    {ROW("key", BIND_TEXT, grid5000.key)},
+    {RANGED("vlan", BIND_INTEGER, grid5000.vlan, 1, VLAN_MAX)},
+    {ROW("sudo-g5k", BIND_CHOICE, grid5000.sudo), .choices = (const char *const[]){"no", "yes", NULL}},
+    {ROW("monitor", BIND_TEXTS, grid5000.monitor), .expect = expect_name},
+    {ROW("properties", BIND_TEXT, constraint)},
+    {ROW("resources", BIND_TEXT, resources)},
+    {ROW("types", BIND_TEXTS, types)},
+    {ROW("queue", BIND_TEXT, queue)},
+    {ROW("project", BIND_TEXT, account)},
+    {ROW("reservation", BIND_TEXT, reservation)},
+    {RANGED("at-most-wait", BIND_QUANTITY, at_most_wait, 1, WALLTIME_MAX), .dimension = UNIT_TIME},
+    {ROW("api", BIND_TEXT, api)},
+    {ROW("credentials", BIND_TEXT, credentials)},
+    {ROW("authority", BIND_TEXT, authority)},
+};
+
+/* ---- Settings --------------------------------------------------------------------------------------------
+ */
+
+static int refuse(const struct testbed_written *written, const char *key, struct failure *failure,
+                  const char *what) {
+    const struct document_node *own = document_get(written->node, "grid5000");
+    const struct document_node *node = document_get(own, key);
+    return bind_refuse(written->document, node ? node : own, failure, "%s", what);
+}
+
+/* What deploying needs is there before anything is reserved. */
+static int check_deployment(struct testbed_settings *settings, const struct testbed_written *written,
+                            struct failure *failure) {
+    struct grid5000_resources *own = &settings->resources.grid5000;
+    if (own->environment && own->sudo)
+        return refuse(written, "sudo-g5k", failure,
+                      "'sudo-g5k' is for nodes without an 'environment', expected one of the two");
+    if (!own->environment && (own->version || own->vlan || own->key))
+        return refuse(written,
+                      own->version ? "version"
+                      : own->vlan  ? "vlan"
+                                   : "key",
+                      failure, "this is for an 'environment' that is deployed, and there is none");
+    if (!own->environment)
+        return 0;
+    if (!own->key && settings->access.identities.count == 0)
+        return refuse(written, "environment", failure,
+                      "nodes that are deployed let nobody in without a key, expected 'key', the file of a "
+                      "public one, or 'identity'");
+    if (!own->key)
+        own->key = xformat("%s.pub", settings->access.identities.items[0]);
+    access_place_path(&own->key, written->folder);
+    cleanup(text_clear) struct text key;
+    text_init(&key, KEY_MAX);
+    struct failure why = {0};
+    if (file_read(own->key, &key, &why) < 0)
+        return refuse(written, "key", failure, why.text);
+    return strstr(key.bytes, "PRIVATE")
+               ? refuse(written, "key", failure, "'key' is a private key, expected the file of a public one")
+               : 0;
+}
+
+static bool is_soonest(const struct scheduler_resources *resources) {
+    return resources->reservation && strcmp(resources->reservation, "soonest") == 0;
+}
+
+static int check_settings(struct testbed_settings *settings, const struct testbed_written *written,
+                          struct failure *failure) {
+    struct scheduler_resources *resources = &settings->resources;
+    if (resources->grid5000.at_least > resources->nodes)
+        return refuse(written, "nodes", failure, "'at-least' is more than 'want'");
+    if (is_soonest(resources) && resources->resources)
+        return refuse(written, "reservation", failure,
+                      "'soonest' is of 'nodes' of a 'cluster', and 'resources' says it in OAR's own words; "
+                      "expected a date and time");
+    return check_deployment(settings, written, failure);
+}
+
+static int bind(const struct testbed_written *written, struct testbed_settings **ret,
+                struct failure *failure) {
+    struct testbed_settings *settings = NULL;
+    int r = scheduler_bind(&scheduler_grid5000, written, &settings, failure);
+    if (r == 0)
+        r = check_settings(settings, written, failure);
+    if (r == 0)
+        *ret = settings;
+    else
+        scheduler_free_settings(settings);
+    return r;
+}
+
+/* ---- Jobs ------------------------------------------------------------------------------------------------
+ */
+
+static void add_types(const struct scheduler_resources *resources, cJSON *job) {
+    const struct grid5000_resources *own = &resources->grid5000;
+    cJSON *types = json_add_array(job, "types");
+    cleanup(text_clear) struct text monitor;
+    text_init(&monitor, 64 << 10);
+    for (size_t i = 0; i < resources->types.count; i++)
+        json_add_string(types, NULL, resources->types.items[i]);
+    if (own->environment && !bind_texts_have(&resources->types, "deploy"))
+        json_add_string(types, NULL, "deploy");
+    for (size_t i = 0; i < own->monitor.count; i++) /* a regular expression */
+        text_printf(&monitor, "%s%s", i ? "|" : "monitor=", own->monitor.items[i]);
+    if (monitor.length)
+        json_add_string(types, NULL, monitor.bytes);
+}
+
+static char *describe_resources(const struct scheduler_resources *resources) {
+    long seconds = lround(ceil(resources->walltime));
+    return resources->resources
+               ? xstrdup(resources->resources)
+               : xformat("%s%s%snodes=%lld,walltime=%ld:%02ld:%02ld", resources->cluster ? "{cluster='" : "",
+                         resources->cluster ? resources->cluster : "", resources->cluster ? "'}/" : "",
+                         (long long)resources->nodes, seconds / 3600, seconds / 60 % 60, seconds % 60);
+}
+
+/* Engines in jobs are refused: they would need what they measure on (scheduler_submit). */
+static void submit(const struct scheduler_resources *resources, const char *name, const char *command,
+                   const char *output, struct bind_texts *words) {
+    (void)command, (void)output;
+    cleanup(json_cleanup) cJSON *job = cJSON_CreateObject();
+    cleanup_free char *wanted = describe_resources(resources);
+    cleanup(text_clear) struct text body;
+    const struct {
+        const char *key, *value;
+    } members[] = {{"name", name},
+                   {"resources", wanted},
+                   {"command", "sleep infinity"},
+                   {"stdout", "/dev/null"},
+                   {"stderr", "/dev/null"},
+                   {"properties", resources->constraint},
+                   {"queue", resources->queue},
+                   {"project", resources->account},
+                   {"reservation", is_soonest(resources) ? NULL : resources->reservation}};
+    for (size_t i = 0; i < sizeof members / sizeof *members; i++)
+        if (members[i].value)
+            json_add_string(job, members[i].key, members[i].value);
+    add_types(resources, job);
+    text_init(&body, 1 << 20);
+    (void)json_print(job, false, &body);
+    scheduler_word(words, "POST");
+    scheduler_word(words, "/sites/%s/jobs", resources->grid5000.site);
+    scheduler_word(words, "%s", body.bytes);
+}
+
+static bool read_id(const char *output, char id[static SCHEDULER_ID_SIZE]) {
+    struct document *document = NULL;
+    if (document_parse_json("", output, strlen(output), &document, NULL) < 0)
+        return false;
+    int64_t number = scheduler_number(document->root, "uid");
+    snprintf(id, SCHEDULER_ID_SIZE, "%lld", (long long)number);
+    document_free(document);
+    return number > 0;
+}
+
+/* Of a job that is listed, its nodes are not. */
+static void query(const struct scheduler_resources *resources, const char *id, const char *name,
+                  struct bind_texts *words) {
+    scheduler_word(words, "GET");
+    if (id[0])
+        scheduler_word(words, "/sites/%s/jobs/%s", resources->grid5000.site, id);
+    else
+        scheduler_word(words, "/sites/%s/jobs?limit=500&name=%s", resources->grid5000.site, name);
+}
+
+static int take_job(const struct document_node *node, struct scheduler_job *ret, struct failure *failure) {
+    static const char *const over[] = {"terminated", "error", "finishing", "toerror"};
+    const char *state = scheduler_text(node, "state");
+    const struct document_node *nodes = document_get(node, "assigned_nodes");
+    int64_t walltime_s = scheduler_number(node, "walltime");
+    int r = 0;
+    snprintf(ret->id, sizeof ret->id, "%lld", (long long)scheduler_number(node, "uid")); /* names a folder */
+    snprintf(ret->reason, sizeof ret->reason, "%s", scheduler_text(node, "message"));
+    ret->state = strcmp(state, "running") == 0 ? SCHEDULER_JOB_RUNNING : SCHEDULER_JOB_WAITING;
+    for (size_t i = 0; i < sizeof over / sizeof *over; i++)
+        if (strcmp(state, over[i]) == 0)
+            ret->state = SCHEDULER_JOB_OVER;
+    ret->start_s = scheduler_number(node, "started_at");
+    ret->end_s = ret->start_s > 0 && walltime_s > 0 ? ret->start_s + walltime_s : 0;
+    for (size_t i = 0; r == 0 && ret->state == SCHEDULER_JOB_RUNNING && nodes && i < nodes->count; i++)
+        r = nodes->items[i]->text ? host_list_add(&ret->nodes, nodes->items[i]->text, failure) : 0;
+    return r;
+}
+
+/* One job, or the items of a collection. */
+static int read_job(const char *output, size_t length, const char *id, const char *name,
+                    struct scheduler_job *ret, struct failure *failure) {
+    struct document *document = NULL;
+    ret->state = SCHEDULER_JOB_NONE;
+    if (document_parse_json("jobs", output, length, &document, failure) < 0)
+        return failure_set(failure, -EBADMSG, "Grid'5000's API answered with something else than JSON");
+    const struct document_node *items = document_get(document->root, "items");
+    size_t count = items ? items->count : 1;
+    int r = 0;
+    for (size_t i = 0; r == 0 && i < count; i++) {
+        const struct document_node *job = items ? items->items[i] : document->root;
+        struct scheduler_job found = {0};
+        if (strcmp(scheduler_text(job, id[0] ? "uid" : "name"), id[0] ? id : name) != 0)
+            continue;
+        r = take_job(job, &found, failure);
+        scheduler_take_job(&found, ret);
+    }
+    document_free(document);
+    return r;
+}
+
+static void cancel(const struct scheduler_resources *resources, const char *id, const char *name,
+                   struct bind_texts *words) {
+    (void)name;
+    scheduler_word(words, "DELETE");
+    scheduler_word(words, "/sites/%s/jobs/%s", resources->grid5000.site, id);
+}
+
+/* ---- Stages ----------------------------------------------------------------------------------------------
+ */
+
+static int inquire(const struct scheduler_stage *stage, char start[static SCHEDULER_START_SIZE],
+                   struct failure *failure) {
+    const struct scheduler_resources *resources = &stage->settings->resources;
+    cleanup_free char *clusters = xformat("/sites/%s/clusters?limit=500", resources->grid5000.site);
+    int64_t version;
+    int r = grid5000_find_item(stage, "/sites?limit=500", "Grid'5000", "site", resources->grid5000.site, NULL,
+                               failure);
+    if (r == 0 && resources->cluster)
+        r = grid5000_find_item(stage, clusters, resources->grid5000.site, "cluster", resources->cluster, NULL,
+                               failure);
+    if (r == 0 && resources->grid5000.environment)
+        r = grid5000_find_environment(stage, false, &version, failure);
+    return r == 0 && is_soonest(resources) ? grid5000_find_start(stage, start, failure) : r;
+}
+
+static int prepare(const struct scheduler_stage *stage, struct failure *failure) {
+    const struct grid5000_resources *own = &stage->settings->resources.grid5000;
+    int64_t version = 0;
+    grid5000_record_reference(stage);
+    if (own->sudo)
+        return grid5000_open_root(stage, failure);
+    if (!own->environment)
+        return 0;
+    int r = grid5000_find_environment(stage, true, &version, failure);
+    return r < 0 ? r : grid5000_deploy(stage, version, failure);
+}
+
+static void collect(const struct scheduler_stage *stage) {
+    if (stage->settings->resources.grid5000.monitor.count > 0)
+        grid5000_record_metrics(stage);
+}
+
+const struct scheduler scheduler_grid5000 = {
+    .key = "grid5000",
+    .name = "Grid'5000",
+    .fields = fields,
+    .field_count = sizeof fields / sizeof *fields,
+    .expected = "grid5000: {site: grenoble, cluster: dahu, nodes: 4, walltime: 2h}",
+    .api = "https://api.grid5000.fr/stable",
+    .submit = submit,
+    .read_id = read_id,
+    .query = query,
+    .read_job = read_job,
+    .cancel = cancel,
+    .launcher = "oarsh",
+    .enter = scheduler_oar_enter,
+    .inquire = inquire,
+    .prepare = prepare,
+    .collect = collect,
+};
+
+const struct testbed_backend testbed_grid5000 =
+    SCHEDULER_BACKEND("grid5000", "nodes that Grid'5000 lends", bind);
