@@ -13,7 +13,7 @@
 enum { TOPIC_BYTES_MAX = 16 << 20 };
 
 /* The references that are no command's; CMakeLists.txt says of what they are made. */
-static const char *const topics[] = {"campaign", "experiment", "testbed", "runs", "models"};
+static const char *const topics[] = {"campaign", "experiment", "testbed", "external", "runs", "models"};
 
 static bool is_topic(const char *word) {
     for (size_t i = 0; i < sizeof topics / sizeof *topics; i++)
@@ -59,7 +59,7 @@ static const struct verb_option options[] = {
 const struct verb verb_help = {
     .name = "help",
     .summary = "print the manual of assay or of one of its commands",
-    .synopsis = "assay help [COMMAND | campaign | experiment | testbed | runs | models] [OPTIONS]",
+    .synopsis = "assay help [COMMAND | campaign | experiment | testbed | external | runs | models] [OPTIONS]",
     .description =
         "Prints the manual of a command, or with none that of assay itself. The same text is in the pages "
         "assay(1) and assay-COMMAND(1), which can be read without being installed:\n\n"

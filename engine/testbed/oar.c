@@ -176,6 +176,15 @@ static bool is_one_of(const char *word, const char *const *words) {
     return *words;
 }
 
+/* One that is to be deleted goes on running for seconds. */
+static bool is_fragged(const struct document_node *node) {
+    const struct document_node *events = document_get(node, "events");
+    for (size_t i = 0; events && i < events->count; i++)
+        if (strcmp(scheduler_text(events->items[i], "type"), "FRAG_JOB_REQUEST") == 0)
+            return true;
+    return false;
+}
+
 static int take_job(const char *id, const struct document_node *node, struct scheduler_job *ret,
                     struct failure *failure) {
     static const char *const over[] = {"Terminated", "Error", "Finishing", "toError", NULL};
@@ -184,9 +193,10 @@ static int take_job(const char *id, const struct document_node *node, struct sch
     int r = 0;
     snprintf(ret->id, sizeof ret->id, "%s", id);
     snprintf(ret->reason, sizeof ret->reason, "%s", scheduler_text(node, "message"));
-    ret->state = strcmp(state, "Running") == 0 ? SCHEDULER_JOB_RUNNING
-                 : is_one_of(state, over)      ? SCHEDULER_JOB_OVER
-                                               : SCHEDULER_JOB_WAITING;
+    ret->state = is_one_of(state, over)          ? SCHEDULER_JOB_OVER
+                 : is_fragged(node)              ? SCHEDULER_JOB_ENDING
+                 : strcmp(state, "Running") == 0 ? SCHEDULER_JOB_RUNNING
+                                                 : SCHEDULER_JOB_WAITING;
     int64_t start = scheduler_number(node, "startTime"), walltime = scheduler_number(node, "walltime");
     ret->end_s = start > 0 && walltime > 0 ? start + walltime : 0;
     for (size_t i = 0; r == 0 && ret->state == SCHEDULER_JOB_RUNNING && nodes && i < nodes->count; i++)

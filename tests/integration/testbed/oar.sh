@@ -42,6 +42,34 @@ is "each unit on each node" "$("$ASSAY" archive cat "$run.zip" results/results.c
 check "the job that it is in was its reservation" grep -q "job [0-9]* of OAR is there already" "$run/logs/engine.log"
 check "and ended with it" eventually jobs_over
 
+# ---- dgemm and MPI, on real experiments
+on_two() { # on_two EXPERIMENT KEYS
+    printf '%s\n' "experiment: $1" "testbed: {oar: {cluster: bed, nodes: 2, walltime: 10min}, ssh-config: $scratch/ssh/ssh_config}" \
+        'probes: none' "$2" >"$1.yaml"
+    check "$1 in a job of OAR" as_user "$ASSAY" run "$1.yaml" -o "of-$1"
+}
+column() { awk -F, -v name="$2" 'NR == 1 { for (i = 1; i <= NF; i++) if ($i == name) at = i } NR > 1 { print $at }' "$1"/*/results/results.csv | sort -u | xargs; }
+on_two dgemm 'design: {factors: {m: [32], n: [32], k: [16, 32]}}'
+is "... on both nodes" "$(column of-dgemm node | wc -w)" 2
+on_two mpi-preflight 'options: {mpicc: mpicc.openmpi, mpirun: mpirun.openmpi}'
+is "... between both" "$(column of-mpi-preflight pairs)" 1
+
+# ---- a job whose walltime is over before all is measured, continued in another, on what nodes there are
+for node in $(cat "$BED/nodes"); do bed on "$node" touch /tmp/doomed; done # units are slow
+tick_campaign "$scratch/timed" 500 0 "{oar: {cluster: bed, nodes: 2, walltime: 60s}, ssh-config: $scratch/ssh/ssh_config}"
+as_user "$ASSAY" run timed.yaml -o timed >"$scratch/timed.out" 2>&1
+is "a run that its job's walltime ends is partial" "$?" 6
+nodes_of() { sed -n 's/.*"event":"node","name":"\([^"]*\)".*/\1/p' timed/*/journal.jsonl | "$@" | xargs; }
+first=$(nodes_of head -n 2)
+hold() { as_user "oarsub -l nodes=2,walltime=0:05 -p \"host='${first% *}' OR host='${first#* }'\" 'sleep 300' >held"; }
+check "others take its nodes" eventually hold
+for node in $(cat "$BED/nodes"); do bed on "$node" rm -f /tmp/doomed; done
+check "it is resumed in another job" as_user "$ASSAY" resume timed/*/
+is "... on other nodes" "$(nodes_of tail -n 2 | tr ' ' '\n' | grep -cE "^(${first% *}|${first#* })$")" 0
+is "... which have measured all units" "$("$ASSAY" archive cat timed/*-2.zip results/results.csv | awk -F, 'NR > 1 { n[$6]++ } END { for (i in n) all += n[i] == 500; print (all >= 2) }')" 1
+as_user oardel "$(sed -n 's/OAR_JOB_ID=//p' held)" >/dev/null
+check "and all is given back" eventually jobs_over
+
 # ---- a job that is deleted under the engine, and one whose engine was killed
 for node in $(cat "$BED/nodes"); do bed on "$node" touch /tmp/doomed; done # units are slow
 tick_campaign "$scratch/taken" 2000 0 "{oar: {cluster: bed, nodes: 2, walltime: 10min}, ssh-config: $scratch/ssh/ssh_config}"
