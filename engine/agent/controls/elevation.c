@@ -103,6 +103,8 @@ static void listen_to(int error, char said[static SAID_SIZE]) {
 static int run(const struct command *command, bool silent, char said[static SAID_SIZE]) {
     int ends[2], status = 0;
     said[0] = '\0';
+    if (command->count == ARGUMENTS_MAX) /* and perhaps there were more */
+        return -E2BIG;
     if (pipe2(ends, O_CLOEXEC) < 0)
         return -errno;
     pid_t pid = fork();

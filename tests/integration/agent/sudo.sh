@@ -60,6 +60,8 @@ check "... which names the nodes and what sudoers needs" \
 refuse "words that no command may have" 2 "letters, digits" sh -c '
     sed "s/sudo: yes/sudo: [\"sudo;reboot\"]/" "$1" >"$2" && "$0" run "$2" --dry-run' "$ASSAY" "$scratch/sudo.yaml" "$scratch/bad.yaml"
 
+refuse "more words than a command of it has" 1 "Argument list too long" bed run "$ASSAY" nodes controls -w node-1 --user me --sudo "$(yes n | head -80 | tr '\n' ' ')"
+
 # ---- the agent that assay brings, by sudo
 allow 'me ALL=(root) NOPASSWD: /home/me/.cache/assay/agent-*'
 check "with it, the run is done" run sudo
