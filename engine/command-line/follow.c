@@ -12,6 +12,7 @@
 #include "engine/run/record/status.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <math.h>
 #include <signal.h>
 #include <stdio.h>
@@ -72,7 +73,9 @@ static void show_line(const struct following *following, const char *line) {
 /* The whole lines that the log has got since it was looked at last; at first none, but where it stands. */
 static void show_log(const struct following *following, struct followed *run, bool is_first) {
     cleanup_free char *path = xformat("%s/logs/engine.log", run->folder), *line = NULL;
-    FILE *log = fopen(path, "re");
+    /* O_NONBLOCK: in a stranger's folder it may be a FIFO. */
+    int file = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    FILE *log = file < 0 ? NULL : fdopen(file, "r");
     size_t room = 0;
     ssize_t length;
     if (!log)
@@ -158,6 +161,9 @@ static void judge(struct followed *run, const struct run_status *status) {
     if (status->condition == RUN_IS_STOPPED)
         failure_set(&run->end, -ECHILD, "the engine of '%s' ended before the run was sealed; %s", run->folder,
                     status->next);
+    else if (status->condition == RUN_IS_RESERVED)
+        failure_set_kind(&run->end, FAILURE_INPUT, -ESRCH, "no engine works on the run '%s'; %s", run->folder,
+                         status->next);
     else if (status->condition != RUN_IS_COMPLETED)
         failure_set_kind(&run->end, kind >= FAILURE_SYSTEM && kind <= FAILURE_PARTIAL ? kind : FAILURE_SYSTEM,
                          -ECANCELED, "%s",

@@ -48,6 +48,7 @@ check "... with the end of the reservation" grep -q 'reserved *slurm, job [0-9]*
 check "the job is left to run" eval 'jobs | grep -q "RUNNING assay-"'
 is "assay list has it" "$(reserved hand)" 1
 check "assay status says so" eval '"$ASSAY" status hand/*/ | grep -q "status *reserved"'
+refuse "there is nothing to attach to" 2 "no engine works on the run .*assay resume.* measures on what is reserved" there attach hand/*/
 check "assay nodes runs commands as steps of it" by_hand
 check "assay resume measures on it" there resume hand/*/ -q
 is "... on the same job" "$(grep -oh '"reservation","testbed":"slurm","id":"[0-9]*"' hand/*/journal.jsonl | sort -u | wc -l)" 1
@@ -237,6 +238,7 @@ check "it is taken out of the queue" there release "$run"
 check "... and is gone" eventually no_waiting
 check "... which status knows" sh -c '"$0" status "$1" | grep -q "^status  *stopped"' "$ASSAY" "$run"
 check "it is put there again" begin_within resume "$run"
+echo '# for the next one' >>"$scratch/within.yaml" # it was begun with what it was
 bed run scancel --name=other
 check "... and measures when its job begins" there attach "$run"
 is "... everything" "$(lines "$run.zip")" 80
