@@ -19,7 +19,7 @@ static int run(const struct verb_arguments *arguments, struct failure *failure) 
         return r;
     progress_init(&progress, verb_switch(arguments, "--json"), verb_switch(arguments, "--quiet"));
     const char *const folders[] = {folder};
-    r = follow_runs(folders, 1, &progress, FOLLOW_LEAVES_RUNS, &is_interrupted, failure);
+    r = follow_runs(folders, 1, &progress, false, &is_interrupted, failure);
     if (!is_interrupted)
         return r;
     fprintf(stderr, "%sthe run continues: 'assay attach %s' follows it again, 'assay stop %s' ends it\n",

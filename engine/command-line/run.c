@@ -192,8 +192,7 @@ static int run_each(const struct execution *execution, const char *path, struct 
     struct progress progress;
     bool is_interrupted;
     progress_init(&progress, false, verb_switch(arguments, "--quiet"));
-    return follow_runs((const char *const *)each.folders, count, &progress, FOLLOW_ENDS_RUNS, &is_interrupted,
-                       failure);
+    return follow_runs((const char *const *)each.folders, count, &progress, true, &is_interrupted, failure);
 }
 
 static int carry_out(const struct execution *execution, struct failure *failure) {
