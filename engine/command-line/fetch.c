@@ -188,16 +188,13 @@ const struct verb verb_fetch = {
     .synopsis = "assay fetch HOST:RUN [FOLDER] [--partial]",
     .description =
         "Brings the archive of the run RUN on HOST, [user@]host, into FOLDER (here), over ssh with the "
-        "settings "
-        "of ssh_config; a host whose key is not known is refused. RUN is the run's folder there, absolute or "
-        "relative to the home. What comes is verified, by the hash that HOST made of it and by the archive's "
-        "own "
-        "manifest, before it has its name; beside it, NAME.zip.sha256 has its checksum for 'sha256sum -c'. "
-        "An "
-        "archive that is there already is not replaced. After an interruption, fetch it again.\n\n"
+        "settings of ssh_config; a host whose key is not known is refused. RUN is the run's folder there, "
+        "absolute or relative to the home. What comes is verified, by the hash that HOST made of it and by "
+        "the archive's own manifest, before it has its name; beside it, NAME.zip.sha256 has its checksum for "
+        "'sha256sum -c'. An archive that is there already is not replaced. After an interruption, fetch it "
+        "again.\n\n"
         "A run that is not complete is refused, and how it stands is said; --partial brings its archive all "
-        "the "
-        "same, if it was sealed. HOST needs no assay: its agent is put there, and removed.\n\n"
+        "the same, if it was sealed. HOST needs no assay: its agent is put there, and removed.\n\n"
         "  assay fetch login:runs/quickstart-20261122T120000-1a2b3c4d results",
     .options = options,
     .operands_least = 1,
