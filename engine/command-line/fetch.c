@@ -73,7 +73,7 @@ static int find_run(struct fetching *fetching, const char *run, struct failure *
 
 /* It comes from there: it must not be hidden, steer a terminal, or lead elsewhere. */
 static bool is_name_of_archive(const char *name) {
-    return name[0] != '.' && !strchr(name, '/') && text_ends_in(name, ".zip") &&
+    return !strchr(".-", name[0]) && !strchr(name, '/') && text_ends_in(name, ".zip") &&
            strcmp(shown(name).text, name) == 0;
 }
 
