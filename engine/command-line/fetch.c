@@ -60,7 +60,7 @@ static int find_run(struct fetching *fetching, const char *run, struct failure *
                              folder);
     else
         r = node_results_failure(fetching->nodes.group, results, failure);
-    const char *said = results[0].output.bytes;
+    const char *said = r == 0 ? results[0].output.bytes : "";
     size_t path = strcspn(said, "\n");
     if (r == 0 && (said[0] != '/' || strcmp(said + path, "\n") != 0))
         r = failure_set_kind(failure, FAILURE_INPUT, -EINVAL,
