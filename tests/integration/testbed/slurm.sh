@@ -220,9 +220,10 @@ tick_campaign "$scratch/within" 40 0 "{slurm: {nodes: 2, walltime: 10min, partit
 state_of() { bed run scontrol show job "$(bed run squeue -h --states=all -o '%i %j' | sort -n | tail -1 | cut -d' ' -f1)" | sed -n 's/ *JobState=\([A-Z]*\).*/\1/p'; }
 no_waiting() { ! waits; }
 begin_within() { there "$@" --detach=job >"$scratch/began"; run=$(cat "$scratch/began"); }
-check "a job with the engine in it is submitted" begin_within run within.yaml -o "$shared"
+check "a job with the engine in it is submitted" begin_within run within.yaml -o "$shared" --until 9min
 check "it measures" there attach "$run"
 is "each unit on each node" "$(lines "$run.zip")" 80
+check "... until the time that was meant then" sh -c '"$0" archive cat "$1.zip" run.json | tr -d " \n" | grep -Eq "\"--until\",\"[-0-9]+T[0-9:]+Z\""' "$ASSAY" "$run"
 check "... and says there what it did" grep -qx "run folder: $run" "$run.out"
 check "... the job that it is in was its reservation" grep -q "job [0-9]* of Slurm is there already" "$run/logs/engine.log"
 check "... and ended with it, by itself" eventually no_jobs
