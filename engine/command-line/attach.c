@@ -19,7 +19,7 @@ static int run(const struct verb_arguments *arguments, struct failure *failure) 
         return r;
     progress_init(&progress, verb_switch(arguments, "--json"), verb_switch(arguments, "--quiet"));
     const char *const folders[] = {folder};
-    r = follow_runs(folders, 1, &progress, FOLLOW_LEAVES_RUNS, &is_interrupted, failure);
+    r = follow_runs(folders, 1, &progress, false, &is_interrupted, failure);
     if (!is_interrupted)
         return r;
     fprintf(stderr, "%sthe run continues: 'assay attach %s' follows it again, 'assay stop %s' ends it\n",
@@ -42,17 +42,12 @@ const struct verb verb_attach = {
     .description =
         "Shows the run RUN, its folder or an archive beside that, as the command that began it would: its "
         "phases, its progress, what is worth reading; then the archive's path. It is of no matter who "
-        "carries "
-        "it out: a detached engine, one in a job, or one in another terminal, on this machine or another "
-        "that "
-        "shares the folder. It reads that folder twice a second, or less often where the journal is long, "
-        "and "
-        "asks nothing of the engine.\n\n"
+        "carries it out: a detached engine, one in a job, or one in another terminal, on this machine or "
+        "another that shares the folder. It reads that folder twice a second, or less often where the "
+        "journal is long, and asks nothing of the engine.\n\n"
         "It ends when the run does, with the exit code of the run's engine; with 1 if that was killed. Of a "
-        "run "
-        "that has ended it prints the archive's path and exits likewise. Ctrl-C ends this command alone "
-        "(exit "
-        "code 130): the run continues, and 'assay stop' is what ends it.\n\n"
+        "run that has ended it prints the archive's path and exits likewise. Ctrl-C ends this command alone "
+        "(exit code 130): the run continues, and 'assay stop' is what ends it.\n\n"
         "  assay run campaign.yaml --detach\n"
         "  assay attach runs/quickstart-20261122T120000-1a2b3c4d",
     .options = options,

@@ -18,6 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 /* ---- A process of its own --------------------------------------------------------------------------------
@@ -36,7 +37,8 @@ struct engine {
 };
 
 static void redirect(int descriptor, const char *path, int flags) {
-    int file = open(path, flags | O_CLOEXEC, 0666);
+    /* O_NONBLOCK: a FIFO in its place is not waited for; it means nothing for a file. */
+    int file = open(path, flags | O_NONBLOCK | O_CLOEXEC, 0666);
     if (file < 0)
         file = open("/dev/null", O_RDWR | O_CLOEXEC);
     if (file >= 0 && file != descriptor) {
@@ -88,16 +90,6 @@ __attribute__((noreturn)) static void be_engine(const struct execution *executio
     _exit(r < 0 ? (int)message.failure.kind : 0); /* what is left is the parent's to clean up */
 }
 
-static bool read_message(int pipe, struct message *message) {
-    for (size_t length = 0; length < sizeof *message;) {
-        ssize_t got = read(pipe, (char *)message + length, sizeof *message - length);
-        if (got == 0 || (got < 0 && errno != EINTR))
-            return false;
-        length += got > 0 ? (size_t)got : 0;
-    }
-    return true;
-}
-
 static int begin_process(const struct execution *execution, char **ret_folder, struct failure *failure) {
     struct message message = {0};
     int ends[2];
@@ -111,8 +103,10 @@ static int begin_process(const struct execution *execution, char **ret_folder, s
     }
     int code = engine < 0 ? -errno : 0;
     close(ends[1]);
-    bool is_known = engine > 0 && read_message(ends[0], &message);
-    close(ends[0]);
+    FILE *said = fdopen(ends[0], "r");
+    bool is_known = said && fread(&message, sizeof message, 1, said) == 1;
+    if (said)
+        fclose(said);
     if (engine < 0)
         return failure_set(failure, code, "cannot make a process: %s", strerror(-code));
     if (!is_known || !message.folder[0])
@@ -129,34 +123,27 @@ static int begin_process(const struct execution *execution, char **ret_folder, s
 /* ---- In a job --------------------------------------------------------------------------------------------
  */
 
-static void free_lock(struct run_lock **lock) {
-    run_lock_free(*lock);
-}
-
-static void free_loop(struct event_loop **loop) {
-    event_loop_free(*loop);
-}
-
 static void print_sentence(void *context, const char *sentence) {
     (void)context;
     fprintf(stderr, "%s\n", shown(sentence).text);
 }
 
 /* Who begins as the job's engine finds no lock: that is held for the journal only. */
-static int journal(const char *folder, const char *sentence, struct failure *failure) {
-    cleanup(free_lock) struct run_lock *lock = NULL;
+static int journal(const char *folder, const char *event, const char *sentence, struct failure *failure) {
+    cleanup(run_lock_cleanup) struct run_lock *lock = NULL;
     int r = run_lock_take(folder, &lock, failure);
-    return r < 0 ? r : submission_journal(folder, sentence, failure);
+    return r < 0 ? r : submission_journal(folder, event, sentence, failure);
 }
 
 /* The job is called as the run is: its engine, which resumes the run, finds it by that and takes it over. */
 static int submit(const struct execution *execution, const char *folder, const char *run_id,
-                  struct failure *failure) {
+                  const char *until, struct failure *failure) {
     const struct testbed_choice *testbed = &execution->campaign->testbed;
-    cleanup(free_loop) struct event_loop *loop = event_loop_new(failure);
+    cleanup(event_loop_cleanup) struct event_loop *loop = event_loop_new(failure);
     cleanup_free char *program = realpath("/proc/self/exe", NULL), *output = xformat("%s.out", folder);
-    const char *until = verb_value(execution->arguments, "--until");
-    const char *const command[] = {program, "resume", folder, until ? "--until" : NULL, until, NULL};
+    /* The campaign may be edited while the job waits. */
+    const char *const command[] = {program, "resume", folder, "--as-recorded", until[0] ? "--until" : NULL,
+                                   until,   NULL};
     struct testbed_request request = {.loop = loop,
                                       .installation = execution->installation,
                                       .run_id = run_id,
@@ -170,12 +157,24 @@ static int submit(const struct execution *execution, const char *folder, const c
     return testbed->backend->submit(testbed->settings, &request, command, output, failure);
 }
 
+/* --until as it is when the job is submitted, for an engine that begins later; "" without. */
+static int fix_until(const struct execution *execution, char *ret, size_t size, struct failure *failure) {
+    int64_t until_ns;
+    int r = execution_check_limits(execution, &until_ns, failure);
+    time_t until = (time_t)(until_ns / EVENT_SECOND);
+    struct tm parts;
+    ret[0] = '\0';
+    if (r == 0 && until)
+        strftime(ret, size, "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&until, &parts));
+    return r;
+}
+
 /* A run that no job was made for is as it was before: gone, where it was made for that. */
 static void withdraw(const char *folder, bool is_new) {
     if (is_new)
         file_remove_tree(folder, NULL);
     else
-        (void)journal(folder, NULL, NULL);
+        (void)journal(folder, "engine-withdrawn", NULL, NULL);
 }
 
 static int begin_job(const struct execution *execution, char **ret_folder, struct failure *failure) {
@@ -183,9 +182,12 @@ static int begin_job(const struct execution *execution, char **ret_folder, struc
     cleanup_free char *folder = NULL;
     struct execution begun = *execution;
     begun.ret_begun = &folder;
+    char until[CLOCK_TEXT_SIZE];
     bool is_new = !execution->inputs;
-    int r = is_new ? execution_perform(&begun, (struct run_observer){0}, failure) : 0;
-    if (!is_new)
+    int r = fix_until(execution, until, sizeof until, failure);
+    if (r == 0 && is_new)
+        r = execution_perform(&begun, (struct run_observer){0}, failure);
+    else if (r == 0)
         folder = xstrdup(execution->inputs->run_folder);
     if (r == 0)
         r = run_status_read(folder, &status, failure);
@@ -196,9 +198,9 @@ static int begin_job(const struct execution *execution, char **ret_folder, struc
         return 0;
     }
     cleanup_free char *sentence = xformat("its engine waits in job assay-%.36s", status->run_id);
-    r = journal(folder, sentence, failure);
+    r = journal(folder, "engine-submitted", sentence, failure);
     if (r == 0)
-        r = submit(execution, folder, status->run_id, failure);
+        r = submit(execution, folder, status->run_id, until, failure);
     /* Of a job whose submission was given up on nobody knows. */
     if (r < 0 && (failure->kind == FAILURE_INPUT || r == -EREMOTEIO || r == -ENOENT))
         withdraw(folder, is_new);

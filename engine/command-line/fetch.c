@@ -7,6 +7,7 @@
 #include "engine/foundation/clock.h"
 #include "engine/foundation/file.h"
 #include "engine/foundation/memory.h"
+#include "engine/report/shown.h"
 #include "engine/run/record/history.h"
 
 #include <errno.h>
@@ -45,7 +46,8 @@ static int get(struct fetching *fetching, const char *path, const char *name, ch
 static int find_run(struct fetching *fetching, const char *run, struct failure *failure) {
     size_t length = strlen(run) - (text_ends_in(run, ".zip") ? strlen(".zip") : 0);
     cleanup_free char *folder = xstrndup(run, length);
-    const char *const words[] = {"sh", "-c", "cd && cd -- \"$1\" && pwd -P", "sh", folder, NULL};
+    const char *const words[] = {"sh", "-c",   "cd && cd -- \"$1\" && test -f journal.jsonl && pwd -P",
+                                 "sh", folder, NULL};
     const struct remote_command_specification specification = {
         .arguments = words, .output_limit = NODE_OUTPUT_KEPT, .error_limit = FAILURE_TEXT_SIZE};
     struct node_result *results = NULL;
@@ -58,10 +60,21 @@ static int find_run(struct fetching *fetching, const char *run, struct failure *
                              folder);
     else
         r = node_results_failure(fetching->nodes.group, results, failure);
+    const char *said = r == 0 ? results[0].output.bytes : "";
+    size_t path = strcspn(said, "\n");
+    if (r == 0 && (said[0] != '/' || strcmp(said + path, "\n") != 0))
+        r = failure_set_kind(failure, FAILURE_INPUT, -EINVAL,
+                             "the run '%s' is in a folder with a newline in its name; expected none", folder);
     if (r == 0)
-        fetching->run = xstrndup(results[0].output.bytes, strcspn(results[0].output.bytes, "\n"));
+        fetching->run = xstrndup(said, path);
     node_results_free(fetching->nodes.group, results);
     return r;
+}
+
+/* It comes from there: it must not be hidden, steer a terminal, or lead elsewhere. */
+static bool is_name_of_archive(const char *name) {
+    return !strchr(".-", name[0]) && !strchr(name, '/') && text_ends_in(name, ".zip") &&
+           strcmp(shown(name).text, name) == 0;
 }
 
 /* By its journal alone: whether an engine is still at work cannot be seen from here. */
@@ -69,8 +82,10 @@ static int check_status(const struct fetching *fetching, const struct run_histor
                         struct failure *failure) {
     char last[CLOCK_TEXT_SIZE];
     bool is_sealed = history->sealed_as[0] && history->archive[0];
-    if (is_sealed && strchr(history->archive, '/'))
-        return failure_verification(failure, fetching->run, "its journal names an archive in another folder");
+    if (is_sealed && !is_name_of_archive(history->archive))
+        return failure_verification(failure, fetching->run,
+                                    "its journal names '%s', expected the name of an archive beside it",
+                                    history->archive);
     if (is_sealed && (partial || strcmp(history->sealed_as, "completed") == 0))
         return 0;
     clock_format(history->part_count ? history->parts[history->part_count - 1].ended_ns : 0, last);
@@ -86,7 +101,8 @@ static int check_status(const struct fetching *fetching, const struct run_histor
                   : "expected an archive, which it has once it has ended ('assay stop', 'assay resume')");
 }
 
-/* It has its name only when it is known to be whole; nothing that is there is replaced. */
+/* It has its name only when it is known to be whole, last of all, so that an interruption is mended by
+ * fetching again; no archive that is there is replaced. */
 static int keep(const char *came, const char *target, struct failure *failure) {
     cleanup(archive_close_reader) struct archive_reader *archive = NULL;
     char hex[HASH_HEX_SIZE];
@@ -95,13 +111,14 @@ static int keep(const char *came, const char *target, struct failure *failure) {
         r = archive_verify(archive, failure);
     if (r == 0)
         r = archive_hash(came, hex, failure);
-    if (r == 0 && link(came, target) < 0)
-        r = failure_set(failure, -errno, "cannot make '%s': %s", target, strerror(errno));
     if (r < 0)
         return r;
     cleanup_free char *path = xformat("%s.sha256", target),
                       *line = xformat("%s  %s\n", hex, file_base_name(target));
-    return file_replace(path, line, strlen(line), 0666, failure);
+    r = file_replace(path, line, strlen(line), 0666, failure);
+    if (r == 0 && link(came, target) < 0)
+        r = failure_set(failure, -errno, "cannot make '%s': %s", target, strerror(errno));
+    return r;
 }
 
 static int fetch(struct fetching *fetching, const char *run, bool partial, struct failure *failure) {
@@ -171,16 +188,13 @@ const struct verb verb_fetch = {
     .synopsis = "assay fetch HOST:RUN [FOLDER] [--partial]",
     .description =
         "Brings the archive of the run RUN on HOST, [user@]host, into FOLDER (here), over ssh with the "
-        "settings "
-        "of ssh_config; a host whose key is not known is refused. RUN is the run's folder there, absolute or "
-        "relative to the home. What comes is verified, by the hash that HOST made of it and by the archive's "
-        "own "
-        "manifest, before it has its name; beside it, NAME.zip.sha256 has its checksum for 'sha256sum -c'. "
-        "An "
-        "archive that is there already is not replaced. After an interruption, fetch it again.\n\n"
+        "settings of ssh_config; a host whose key is not known is refused. RUN is the run's folder there, "
+        "absolute or relative to the home. What comes is verified, by the hash that HOST made of it and by "
+        "the archive's own manifest, before it has its name; beside it, NAME.zip.sha256 has its checksum for "
+        "'sha256sum -c'. An archive that is there already is not replaced. After an interruption, fetch it "
+        "again.\n\n"
         "A run that is not complete is refused, and how it stands is said; --partial brings its archive all "
-        "the "
-        "same, if it was sealed. HOST needs no assay: its agent is put there, and removed.\n\n"
+        "the same, if it was sealed. HOST needs no assay: its agent is put there, and removed.\n\n"
         "  assay fetch login:runs/quickstart-20261122T120000-1a2b3c4d results",
     .options = options,
     .operands_least = 1,

@@ -12,11 +12,13 @@
 #include "engine/run/record/status.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <math.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 static const int64_t period_ns = 500 * EVENT_MILLISECOND, plain_period_ns = 5 * EVENT_SECOND;
 enum { SHARE = 20, LINE_SIZE = 512 }; /* a long journal is read more rarely: the machine may be measuring */
@@ -33,17 +35,11 @@ struct followed {
 };
 
 struct following {
-    struct event_loop *loop;
-    struct event_source *timer;
     struct followed *runs;
     size_t count, over, lines_drawn;
     struct progress *progress;
     struct run_observer shown;
-    enum follow_signals signals;
-    bool is_interrupted;
     int64_t last_shown_ns;
-    int code; /* of what fails in following itself */
-    struct failure failure;
 };
 
 /* ---- One run ---------------------------------------------------------------------------------------------
@@ -72,7 +68,9 @@ static void show_line(const struct following *following, const char *line) {
 /* The whole lines that the log has got since it was looked at last; at first none, but where it stands. */
 static void show_log(const struct following *following, struct followed *run, bool is_first) {
     cleanup_free char *path = xformat("%s/logs/engine.log", run->folder), *line = NULL;
-    FILE *log = fopen(path, "re");
+    /* O_NONBLOCK: in a stranger's folder it may be a FIFO. */
+    int file = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    FILE *log = file < 0 ? NULL : fdopen(file, "r");
     size_t room = 0;
     ssize_t length;
     if (!log)
@@ -158,6 +156,9 @@ static void judge(struct followed *run, const struct run_status *status) {
     if (status->condition == RUN_IS_STOPPED)
         failure_set(&run->end, -ECHILD, "the engine of '%s' ended before the run was sealed; %s", run->folder,
                     status->next);
+    else if (status->condition == RUN_IS_RESERVED)
+        failure_set_kind(&run->end, FAILURE_INPUT, -ESRCH, "no engine works on the run '%s'; %s", run->folder,
+                         status->next);
     else if (status->condition != RUN_IS_COMPLETED)
         failure_set_kind(&run->end, kind >= FAILURE_SYSTEM && kind <= FAILURE_PARTIAL ? kind : FAILURE_SYSTEM,
                          -ECANCELED, "%s",
@@ -197,29 +198,22 @@ static int look_at(struct following *following, struct followed *run, struct fai
     return 0;
 }
 
-static void on_timer(struct event_source *source, void *context) {
-    struct following *following = context;
+/* All that are not over; *RET_WAIT_NS until the next time. */
+static int look(struct following *following, int64_t *ret_wait_ns, struct failure *failure) {
     int64_t begun_ns = clock_monotonic_ns();
-    for (size_t i = 0; i < following->count && following->code == 0; i++)
+    int r = 0;
+    for (size_t i = 0; i < following->count && r == 0; i++)
         if (!following->runs[i].is_over)
-            following->code = look_at(following, &following->runs[i], &following->failure);
+            r = look_at(following, &following->runs[i], failure);
     if (following->count > 1)
         show_lines(following);
-    if (following->over == following->count || following->code < 0)
-        event_loop_stop(following->loop);
     int64_t wait_ns = SHARE * (clock_monotonic_ns() - begun_ns);
-    event_source_set_timer(source, wait_ns > period_ns ? wait_ns : period_ns, 0);
+    *ret_wait_ns = wait_ns > period_ns ? wait_ns : period_ns;
+    return r;
 }
 
-static void on_signal(struct event_source *source, int number, void *context) {
-    (void)source;
-    struct following *following = context;
+static void end_runs(const struct following *following, int number) {
     struct run_lock_owner owner;
-    if (following->signals == FOLLOW_LEAVES_RUNS) {
-        following->is_interrupted = true;
-        event_loop_stop(following->loop);
-        return;
-    }
     for (size_t i = 0; i < following->count; i++) {
         struct failure why = {0};
         if (!following->runs[i].is_over &&
@@ -228,45 +222,50 @@ static void on_signal(struct event_source *source, int number, void *context) {
     }
 }
 
-static int begin(struct following *following, struct failure *failure) {
-    static const int numbers[] = {SIGINT, SIGTERM};
-    following->loop = event_loop_new(failure);
-    if (!following->loop)
-        return failure->code;
-    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
-        if (!event_loop_add_signal(following->loop, numbers[i], on_signal, following))
-            return failure_set(failure, -errno, "cannot watch signal %d: %s", numbers[i], strerror(errno));
-    following->timer = event_loop_add_timer(following->loop, 0, 0, on_timer, following);
-    return following->timer ? 0 : failure_memory(failure);
+/* SIGNALS are blocked. */
+static int follow(struct following *following, const sigset_t *signals, bool ends_runs, bool *ret_interrupted,
+                  struct failure *failure) {
+    int64_t wait_ns;
+    int r = look(following, &wait_ns, failure);
+    while (r == 0 && following->over < following->count) {
+        struct timespec wait = {.tv_sec = wait_ns / EVENT_SECOND, .tv_nsec = wait_ns % EVENT_SECOND};
+        int number = sigtimedwait(signals, NULL, &wait);
+        *ret_interrupted = number > 0 && !ends_runs;
+        if (*ret_interrupted)
+            return 0;
+        if (number > 0)
+            end_runs(following, number);
+        r = look(following, &wait_ns, failure);
+    }
+    return r;
 }
 
-static void clear_following(struct following *following) {
-    event_loop_free(following->loop);
-    free(following->runs);
-}
-
-int follow_runs(const char *const *folders, size_t count, struct progress *progress,
-                enum follow_signals signals, bool *ret_interrupted, struct failure *failure) {
-    cleanup(clear_following) struct following following = {.count = count,
-                                                           .progress = progress,
-                                                           .shown = progress_observer(progress),
-                                                           .signals = signals,
-                                                           .runs = xcalloc(count, sizeof *following.runs)};
-    for (size_t i = 0; i < count; i++)
-        following.runs[i].folder = folders[i];
-    int r = begin(&following, failure);
-    if (r == 0)
-        r = event_loop_run(following.loop, failure);
-    *ret_interrupted = following.is_interrupted;
-    if (r < 0 || following.is_interrupted)
-        return r;
-    const struct failure *worst = following.code < 0 ? &following.failure : NULL;
-    for (size_t i = 0; i < count && following.code == 0; i++) {
-        const struct failure *end = &following.runs[i].end;
+static int find_worst(const struct following *following, struct failure *failure) {
+    const struct failure *worst = NULL;
+    for (size_t i = 0; i < following->count; i++) {
+        const struct failure *end = &following->runs[i].end;
         if (end->code < 0 && (!worst || end->kind < worst->kind))
             worst = end;
     }
     if (worst)
         *failure = *worst;
     return worst ? worst->code : 0;
+}
+
+int follow_runs(const char *const *folders, size_t count, struct progress *progress, bool ends_runs,
+                bool *ret_interrupted, struct failure *failure) {
+    cleanup_free struct followed *runs = xcalloc(count, sizeof *runs);
+    struct following following = {
+        .count = count, .runs = runs, .progress = progress, .shown = progress_observer(progress)};
+    sigset_t signals, before;
+    sigemptyset(&signals);
+    sigaddset(&signals, SIGINT);
+    sigaddset(&signals, SIGTERM);
+    *ret_interrupted = false;
+    for (size_t i = 0; i < count; i++)
+        runs[i].folder = folders[i];
+    sigprocmask(SIG_BLOCK, &signals, &before);
+    int r = follow(&following, &signals, ends_runs, ret_interrupted, failure);
+    sigprocmask(SIG_SETMASK, &before, NULL);
+    return r < 0 || *ret_interrupted ? r : find_worst(&following, failure);
 }

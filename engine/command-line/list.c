@@ -199,8 +199,7 @@ static int run(const struct verb_arguments *arguments, struct failure *failure) 
 static const struct verb_option options[] = {
     {"--reservations", 0, NULL,
      "only what is reserved, by the journals of the runs: by which testbed, what it is called there, since "
-     "when "
-     "and until when, and whether an engine works on the run; 'assay release' gives back what it names",
+     "when and until when, and whether an engine works on the run; 'assay release' gives back what it names",
      false},
     {"--json", 0, NULL, "prints one JSON array, an object a run as 'assay status --json' has it", false},
     {NULL, 0, NULL, NULL, false},

@@ -125,7 +125,7 @@ static int read_sudo(const struct verb_arguments *arguments, char **ret, struct 
     if (!value)
         return 0;
     *ret = xstrdup(strcmp(value, "yes") == 0 ? "sudo -n" : value);
-    if (strchr(value, ','))
+    if (strchr(value, ',') || !value[strspn(value, " ")])
         return refuse(arguments, "--sudo", "yes, or a command such as 'sudo -n', without commas", failure);
     for (char *at = *ret; (at = strchr(at, ' '));)
         *at = ',';

@@ -3,9 +3,8 @@
 
 #include "engine/event-loop/event-loop.h"
 #include "engine/foundation/cleanup.h"
-#include "engine/foundation/memory.h"
+#include "engine/report/shown.h"
 #include "engine/run/campaign/campaign.h"
-#include "engine/run/record/journal.h"
 #include "engine/run/record/status.h"
 #include "engine/run/record/submission.h"
 
@@ -14,15 +13,7 @@
 
 static void print_sentence(void *context, const char *sentence) {
     (void)context;
-    puts(sentence);
-}
-
-static void free_lock(struct run_lock **lock) {
-    run_lock_free(*lock);
-}
-
-static void free_loop(struct event_loop **loop) {
-    event_loop_free(*loop);
+    puts(shown(sentence).text);
 }
 
 static int release_nodes(const char *folder, const char *run_id, const struct campaign *campaign,
@@ -32,7 +23,7 @@ static int release_nodes(const char *folder, const char *run_id, const struct ca
         printf("testbed '%s' reserves nothing\n", testbed->backend->name);
         return 0;
     }
-    cleanup(free_loop) struct event_loop *loop = event_loop_new(failure);
+    cleanup(event_loop_cleanup) struct event_loop *loop = event_loop_new(failure);
     if (!loop)
         return failure->code;
     struct testbed_request request = {.loop = loop,
@@ -44,30 +35,12 @@ static int release_nodes(const char *folder, const char *run_id, const struct ca
     return testbed->backend->reclaim(testbed->settings, &request, failure);
 }
 
-/* For `assay list --reservations`. A journal that a crash has torn is left for `assay resume`, which keeps
- * what it cuts off. */
-static int note_release(const char *folder, const struct run_status *status, struct failure *failure) {
-    const struct journal_end *end = &status->history.journal;
-    cleanup_free char *path = xformat("%s/journal.jsonl", folder);
-    struct journal *journal;
-    if (!status->history.held.is_held || end->file_bytes > end->bytes)
-        return 0;
-    int r = journal_open(path, end, &journal, failure);
-    if (r < 0)
-        return r;
-    journal_begin(journal, "reservation-released");
-    journal_end(journal);
-    r = journal_commit(journal, failure);
-    journal_close(journal);
-    return r;
-}
-
 static int release(const struct verb_arguments *arguments, struct failure *failure) {
     cleanup(installation_clear) struct installation installation = {0};
     cleanup(run_status_cleanup) struct run_status *status = NULL;
     cleanup(campaign_cleanup) struct campaign *campaign = NULL;
     cleanup_free char *folder = NULL;
-    cleanup(free_lock) struct run_lock *lock = NULL;
+    cleanup(run_lock_cleanup) struct run_lock *lock = NULL;
     int r = run_status_find_folder(arguments->operands[0], &folder, failure);
     if (r == 0)
         r = run_lock_take(folder, &lock, failure); /* the engine of a run that runs gives them back itself */
@@ -80,8 +53,11 @@ static int release(const struct verb_arguments *arguments, struct failure *failu
     if (r == 0)
         r = release_nodes(folder, status->run_id, campaign, &installation, failure);
     if (r == 0)
-        r = note_release(folder, status, failure);
-    return r == 0 && status->condition == RUN_IS_QUEUED ? submission_journal(folder, NULL, failure) : r;
+        r = status->history.held.is_held ? submission_journal(folder, "reservation-released", NULL, failure)
+                                         : 0;
+    return r == 0 && status->condition == RUN_IS_QUEUED
+               ? submission_journal(folder, "engine-withdrawn", NULL, failure)
+               : r;
 }
 
 static const struct verb_option options[] = {{NULL, 0, NULL, NULL, false}};
@@ -93,12 +69,9 @@ const struct verb verb_release = {
     .description =
         "Gives back the job or reservation by which a run has its nodes, after 'assay reserve', or where its "
         "engine was killed: RUN is the run's folder, or an archive of it beside that folder. The job is "
-        "found "
-        "by its name, so it does "
-        "not "
-        "matter how far the engine came. A run that still runs is refused, since it gives its nodes "
-        "back "
-        "itself. Where there is no such job, that is reported, and is no error.\n\n"
+        "found by its name, so it does not matter how far the engine came. A run that still runs is refused, "
+        "since it gives its nodes back itself. Where there is no such job, that is reported, and is no "
+        "error.\n\n"
         "Only a run that is not to be resumed soon needs this: `assay resume` takes the job over.\n\n"
         "  assay release runs/quickstart-20261122T120000-1a2b3c4d",
     .options = options,

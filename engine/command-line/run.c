@@ -192,8 +192,7 @@ static int run_each(const struct execution *execution, const char *path, struct 
     struct progress progress;
     bool is_interrupted;
     progress_init(&progress, false, verb_switch(arguments, "--quiet"));
-    return follow_runs((const char *const *)each.folders, count, &progress, FOLLOW_ENDS_RUNS, &is_interrupted,
-                       failure);
+    return follow_runs((const char *const *)each.folders, count, &progress, true, &is_interrupted, failure);
 }
 
 static int carry_out(const struct execution *execution, struct failure *failure) {
@@ -241,20 +240,15 @@ const struct verb verb_run = {
         "Nodes come from the campaign's testbed. With --nodes the same campaign runs on the machines of a "
         "list, over ssh; they need nothing but sshd and libc.\n\n"
         "With --detach the run is carried out by a process without a terminal, and this command returns as "
-        "soon "
-        "as that has begun: the run's folder is printed, 'assay attach' follows it, 'assay stop' ends it, "
-        "and "
-        "what it prints is in the file RUN.out beside the folder. Logging out does not end it, unless the "
-        "system "
-        "ends all that a user has left ('loginctl enable-linger' prevents that where it is allowed). With "
-        "--detach=job the engine itself is in the job of Slurm or OAR, on its first node, and nothing stays "
-        "behind on the login node; the folder of runs and this program must be where the nodes see them, and "
-        "the "
-        "run ends with the job. 'assay fetch' brings archives from there.\n\n"
+        "soon as that has begun: the run's folder is printed, 'assay attach' follows it, 'assay stop' ends "
+        "it, and what it prints is in the file RUN.out beside the folder. Logging out does not end it, "
+        "unless the system ends all that a user has left ('loginctl enable-linger' prevents that where it is "
+        "allowed). With --detach=job the engine itself is in the job of Slurm or OAR, on its first node, and "
+        "nothing stays behind on the login node; the folder of runs and this program must be where the nodes "
+        "see them, and the run ends with the job. 'assay fetch' brings archives from there.\n\n"
         "A campaign with a list of testbeds runs on each of them, side by side, each a run and an archive of "
-        "its "
-        "own with a number after its name; they are shown with a line each, Ctrl-C ends all of them, and the "
-        "exit code is that of the one that ended worst.\n\n"
+        "its own with a number after its name; they are shown with a line each, Ctrl-C ends all of them, and "
+        "the exit code is that of the one that ended worst.\n\n"
         "How the nodes are set, watched and judged is the campaign's: controls (turbo, hyperthreads, "
         "governor, frequency, energy-preference, idle-states, uncore-frequency, numa-balancing, "
         "transparent-huge-pages, daemons; mismatch, unavailable, proof, tolerance), probes (a period, or one "

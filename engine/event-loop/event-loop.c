@@ -200,6 +200,10 @@ void event_loop_free(struct event_loop *loop) {
     free(loop);
 }
 
+void event_loop_cleanup(struct event_loop **loop) {
+    event_loop_free(*loop);
+}
+
 void event_loop_stop(struct event_loop *loop) {
     loop->stopped = true;
 }

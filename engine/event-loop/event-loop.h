@@ -40,6 +40,7 @@ struct event_source;
 struct event_loop *event_loop_new(struct failure *failure);
 /* Removes all sources and restores the signal mask. Must not be called from a callback. NULL is fine. */
 void event_loop_free(struct event_loop *loop);
+void event_loop_cleanup(struct event_loop **loop);
 
 /* Turns until event_loop_stop() is called, or until nothing is left that could ever call back (no descriptor
  * with interest, no armed timer, no signal, no child, no deferred call). 0, or a negative errno from the

@@ -27,7 +27,7 @@ void elevation_pass(const char *words) {
 
 bool elevation_is_due(void) {
     const char *words = getenv(WORDS_VARIABLE);
-    return words && words[0] && geteuid() != 0 && !tool_passed_root();
+    return words && words[strspn(words, ",")] && geteuid() != 0 && !tool_passed_root();
 }
 
 /* ---- the command */
@@ -56,7 +56,8 @@ static int begin(struct command *command, const char *tool, pid_t owner) {
         return length < 0 ? -errno : -E2BIG;
     command->program[length] = '\0';
     for (char *at = command->words, *word; (word = strsep(&at, ","));)
-        add(command, word);
+        if (word[0])
+            add(command, word);
     if (is_agent(command->arguments[command->count - 1]))
         snprintf(command->program, sizeof command->program, "%s", command->arguments[command->count - 1]);
     else
@@ -103,6 +104,8 @@ static void listen_to(int error, char said[static SAID_SIZE]) {
 static int run(const struct command *command, bool silent, char said[static SAID_SIZE]) {
     int ends[2], status = 0;
     said[0] = '\0';
+    if (command->count == ARGUMENTS_MAX) /* and perhaps there were more */
+        return -E2BIG;
     if (pipe2(ends, O_CLOEXEC) < 0)
         return -errno;
     pid_t pid = fork();

@@ -4,8 +4,9 @@
  *
  *     experiment: dgemm            # a name, a path, or a mapping: an experiment written in place
  *     name: quickstart             # default: the experiment's name
- *     testbed: local               # or a mapping: engine/testbed/host-settings.h has its keys; or a list of
- * these options: {blas: openblas} modules: [gcc/12]            # settings.h; spack, container and prefix too
+ *     testbed: local               # or a mapping: engine/testbed/host-settings.h; or a list of these
+ *     options: {blas: openblas}
+ *     modules: [gcc/12]            # settings.h; spack, container and prefix too
  *     controls: {turbo: off, frequency: base}   # settings.h has these
  *     probes: 1 s
  *     warm-up: steady

@@ -241,6 +241,7 @@ static void take_unsealed(struct run_history *history) {
     if (strcmp(history->sealed_as, "failed") != 0 || !history->outcome[0])
         memcpy(history->outcome, history->error, sizeof history->outcome);
     memcpy(history->sealed_as, "failed", sizeof "failed");
+    history->exit_code = FAILURE_SYSTEM;
     memcpy(last_part(history)->status, "failed", sizeof "failed");
 }
 

@@ -129,6 +129,10 @@ void run_lock_free(struct run_lock *lock) {
     free(lock);
 }
 
+void run_lock_cleanup(struct run_lock **lock) {
+    run_lock_free(*lock);
+}
+
 int run_lock_look(const char *folder, struct run_lock_owner *ret, struct failure *failure) {
     cleanup_free char *path = xformat("%s/.lock", folder);
     struct run_lock_owner owner = {0};

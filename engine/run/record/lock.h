@@ -24,6 +24,7 @@ struct run_lock;
 /* FOLDER must be there. When somebody else has it the failure (FAILURE_INPUT, -EBUSY) says who. */
 int run_lock_take(const char *folder, struct run_lock **ret, struct failure *failure);
 void run_lock_free(struct run_lock *lock); /* NULL is fine */
+void run_lock_cleanup(struct run_lock **lock);
 
 struct run_lock_owner {
     bool held;  /* somebody works on it now */

@@ -8,7 +8,7 @@ static void close_journal(struct journal **journal) {
     journal_close(*journal);
 }
 
-int submission_journal(const char *folder, const char *sentence, struct failure *failure) {
+int submission_journal(const char *folder, const char *event, const char *sentence, struct failure *failure) {
     cleanup(close_journal) struct journal *journal = NULL;
     cleanup_free char *path = xformat("%s/journal.jsonl", folder);
     struct journal_end end;
@@ -18,6 +18,6 @@ int submission_journal(const char *folder, const char *sentence, struct failure 
     r = journal_open(path, &end, &journal, failure);
     if (r < 0)
         return r;
-    journal_note(journal, sentence ? "engine-submitted" : "engine-withdrawn", "sentence", sentence);
+    journal_note(journal, event, "sentence", sentence);
     return journal_commit(journal, failure);
 }

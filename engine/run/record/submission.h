@@ -1,12 +1,13 @@
-/* An engine that was put into a job: its run is queued until that engine begins, or is withdrawn. */
+/* What is journalled of a run that no engine works on: "engine-submitted", by which it is queued until the
+ * job's engine begins, or "engine-withdrawn"; and "reservation-released". */
 #ifndef ASSAY_RECORD_SUBMISSION_H
 #define ASSAY_RECORD_SUBMISSION_H
 
 #include "engine/foundation/failure.h"
 
-/* Journals it for the run in FOLDER, whose lock the caller has, before the job is asked for. SENTENCE says
- * for what the run waits; NULL: it no longer does. A journal with a torn end stays as it is: who resumes
- * keeps that end first. */
-int submission_journal(const char *folder, const char *sentence, struct failure *failure);
+/* Adds EVENT to the journal of the run in FOLDER, whose lock the caller has; where a job is asked for,
+ * before. SENTENCE says for what the run waits, or is NULL. A journal with a torn end stays as it is: who
+ * resumes keeps that end first. */
+int submission_journal(const char *folder, const char *event, const char *sentence, struct failure *failure);
 
 #endif

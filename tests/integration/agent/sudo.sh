@@ -60,9 +60,13 @@ check "... which names the nodes and what sudoers needs" \
 refuse "words that no command may have" 2 "letters, digits" sh -c '
     sed "s/sudo: yes/sudo: [\"sudo;reboot\"]/" "$1" >"$2" && "$0" run "$2" --dry-run' "$ASSAY" "$scratch/sudo.yaml" "$scratch/bad.yaml"
 
+refuse "no word" 2 "is not yes, or a command" "$ASSAY" nodes controls -w node-1 --sudo ' '
+refuse "more words than a command of it has" 1 "Argument list too long" bed run "$ASSAY" nodes controls -w node-1 --user me --sudo "$(yes n | head -80 | tr '\n' ' ')"
+
 # ---- the agent that assay brings, by sudo
 allow 'me ALL=(root) NOPASSWD: /home/me/.cache/assay/agent-*'
 check "with it, the run is done" run sudo
+check "... and controls are shown, however the words are apart" bed run "$ASSAY" nodes controls -w node-1 --user me --sudo 'sudo  -n '
 check "... by the user" test "$(column uid | sort -u)" = 4711
 check "... while root's files are set" test "$(column no_turbo | sort -u)" = 1
 check "... and put back" are_as_before

@@ -121,6 +121,19 @@ is "attach fails when its engine is killed" $? 1
 check "... and says what to do" grep -q "the engine of '$run' ended before the run was sealed; .assay resume $run. continues it" said
 refuse "a dead engine's number is not signalled" 2 "^assay: it is stopped: no process works on the run" "$ASSAY" stop "$run"
 killed=$run
+
+# ---- a folder in which a stranger could put something
+rm "$run.out" && mkfifo "$run.out"
+check "a FIFO in the place of its output is not waited for" sh -c '"$0" resume "$1" --detach >began' "$ASSAY" "$run"
+mv "$run/logs/engine.log" was && mkfifo "$run/logs/engine.log"
+"$ASSAY" attach "$run" >shown 2>said </dev/null &
+attached=$!
+check "nor one in that of its log" eventually grep -q '2 of 5 units' said
+kill -INT $attached
+wait $attached
+is "... by who follows it" $? 130
+kill -9 "$(pid_of "$run")"
+mv was "$run/logs/engine.log"
 rm hold
 
 # ---- what fails before a run has begun
@@ -154,6 +167,12 @@ mkdir other && mv broken "other/${interrupted##*/}" && mv "$name" other/
 refuse "one that is damaged is not kept" 5 "$name" fetch "node1:$scratch/other/${interrupted##*/}" damaged
 is "... and nothing is left of it" "$(ls -A damaged)" ""
 refuse "one that is not there" 2 "there is no folder of a run '/nowhere' there" fetch node1:/nowhere fetched
+refuse "... nor is this a run" 2 "there is no folder of a run '$scratch' there" fetch "node1:$scratch" fetched
+mkdir "two
+lines" && cp -r "$interrupted" "two
+lines/run"
+refuse "... nor what leads elsewhere" 2 "a newline in its name" fetch "node1:$scratch/two
+lines/run" fetched
 refuse "no run at all" 2 "is not HOST:RUN" fetch node1 fetched
 sed 's|UserKnownHostsFile.*|UserKnownHostsFile /dev/null|' "$BED/ssh_config" >strangers
 refuse "a host whose key is not known is refused" 1 "key" bed run "$ASSAY" fetch -F "$scratch/strangers" "node1:$interrupted" stranger

@@ -48,6 +48,7 @@ check "... with the end of the reservation" grep -q 'reserved *slurm, job [0-9]*
 check "the job is left to run" eval 'jobs | grep -q "RUNNING assay-"'
 is "assay list has it" "$(reserved hand)" 1
 check "assay status says so" eval '"$ASSAY" status hand/*/ | grep -q "status *reserved"'
+refuse "there is nothing to attach to" 2 "no engine works on the run .*assay resume.* measures on what is reserved" there attach hand/*/
 check "assay nodes runs commands as steps of it" by_hand
 check "assay resume measures on it" there resume hand/*/ -q
 is "... on the same job" "$(grep -oh '"reservation","testbed":"slurm","id":"[0-9]*"' hand/*/journal.jsonl | sort -u | wc -l)" 1
@@ -219,9 +220,10 @@ tick_campaign "$scratch/within" 40 0 "{slurm: {nodes: 2, walltime: 10min, partit
 state_of() { bed run scontrol show job "$(bed run squeue -h --states=all -o '%i %j' | sort -n | tail -1 | cut -d' ' -f1)" | sed -n 's/ *JobState=\([A-Z]*\).*/\1/p'; }
 no_waiting() { ! waits; }
 begin_within() { there "$@" --detach=job >"$scratch/began"; run=$(cat "$scratch/began"); }
-check "a job with the engine in it is submitted" begin_within run within.yaml -o "$shared"
+check "a job with the engine in it is submitted" begin_within run within.yaml -o "$shared" --until 9min
 check "it measures" there attach "$run"
 is "each unit on each node" "$(lines "$run.zip")" 80
+check "... until the time that was meant then" sh -c '"$0" archive cat "$1.zip" run.json | tr -d " \n" | grep -Eq "\"--until\",\"[-0-9]+T[0-9:]+Z\""' "$ASSAY" "$run"
 check "... and says there what it did" grep -qx "run folder: $run" "$run.out"
 check "... the job that it is in was its reservation" grep -q "job [0-9]* of Slurm is there already" "$run/logs/engine.log"
 check "... and ended with it, by itself" eventually no_jobs
@@ -237,6 +239,7 @@ check "it is taken out of the queue" there release "$run"
 check "... and is gone" eventually no_waiting
 check "... which status knows" sh -c '"$0" status "$1" | grep -q "^status  *stopped"' "$ASSAY" "$run"
 check "it is put there again" begin_within resume "$run"
+echo '# for the next one' >>"$scratch/within.yaml" # it was begun with what it was
 bed run scancel --name=other
 check "... and measures when its job begins" there attach "$run"
 is "... everything" "$(lines "$run.zip")" 80

@@ -321,6 +321,10 @@ TEST(a_summary_is_the_journals) {
     assert_string_equal(text_of(object, NULL, 0, "error"), "no space left");
     assert_string_equal(text_of(object, "parts", 0, "status"), "failed");
     cJSON_Delete(object);
+    struct run_history history = {0};
+    assert_int_equal(run_history_read(folder, NULL, &history, NULL), 0);
+    assert_int_equal(history.exit_code, FAILURE_SYSTEM);
+    run_history_clear(&history);
     journal_close(made.journal);
 }
 

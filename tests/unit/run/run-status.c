@@ -456,14 +456,15 @@ TEST(runs_are_queued) {
     run_status_free(status_of(&made));
     struct run_status *status;
     struct failure failure = {0};
-    assert_int_equal(submission_journal(folder, "its engine waits in job 7", &failure), 0);
+    assert_int_equal(submission_journal(folder, "engine-submitted", "its engine waits in job 7", &failure),
+                     0);
     assert_int_equal(run_status_read(folder, &status, &failure), 0);
     assert_int_equal(status->condition, RUN_IS_QUEUED);
     assert_true(run_status_is_under_way(status));
     assert_string_equal(status->history.reservation, "its engine waits in job 7");
     assert_int_equal(status->journal_torn_bytes, 0);
     run_status_free(status);
-    assert_int_equal(submission_journal(folder, NULL, &failure), 0);
+    assert_int_equal(submission_journal(folder, "engine-withdrawn", NULL, &failure), 0);
     assert_int_equal(run_status_read(folder, &status, &failure), 0);
     assert_int_equal(status->condition, RUN_IS_STOPPED);
     run_status_free(status);
