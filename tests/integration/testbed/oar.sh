@@ -5,6 +5,7 @@
 . "$ASSAY_SOURCE/tests/integration/oar-bed.sh"
 . "$ASSAY_SOURCE/tests/faults/killed-runs.sh"
 id oar >/dev/null 2>&1 || plan_skip "no OAR (oar-server-pgsql, oar-user-pgsql, oar-node, libdbd-pg-perl, postgresql)"
+oar_take || plan_skip "no OAR"
 user=assay_oar # OAR lends nothing to root, and its API takes no other letters in a name
 home=$(mktemp -d /var/tmp/assay-oar-XXXXXX)
 useradd -M -d "$home" "$user" 2>/dev/null; usermod -p '*' "$user"
