@@ -100,7 +100,7 @@ is "each unit on each node" "$("$ASSAY" archive cat asked/*.zip results/results.
 check "when the job ends is the run's deadline" grep -q '"source":"testbed"' asked/*/journal.jsonl
 check "and gives them back" eventually jobs_over
 on_api stranger 4 'nodes: 1, credentials: wrong-netrc, authority: authority.pem'
-refuse "wrong credentials" 1 'GET /jobs.json.* was answered with status 401 \(wrong credentials\?\)' as_user "$ASSAY" run stranger.yaml -o stranger
+refuse "wrong credentials" 1 'GET /whoami.json.* was answered with status 401 \(wrong credentials\?\)' as_user "$ASSAY" run stranger.yaml -o stranger
 on_api impostor 4 'nodes: 1, credentials: netrc'
 refuse "a certificate that nobody vouches for" 1 'oarapi is not to be trusted: .*certificate' as_user "$ASSAY" run impostor.yaml -o impostor
 on_api crowd 4 'nodes: 40, credentials: netrc, authority: authority.pem'

@@ -88,6 +88,9 @@ TEST(a_job_is_submitted_and_deleted_once) {
     assert_says(body, "\"name\":\"assay-" RUN "\"");
     assert_says(body, "\"type\":[\"inner=12\",\"deploy\",\"allow_classic_ssh\"]");
     assert_says(body, "\"command\":\"sleep infinity\"");
+    /* An engine in a job of another cluster that has the same number is not in its own. */
+    setenv("OAR_JOB_ID", "7", 1);
+    setenv("OAR_JOB_NAME", "mine", 1);
     assert_int_equal(scheduler_release(testbed, &failure), 0);
     /* Others may call their jobs as ours: they are not even asked for. */
     assert_says(bed.server.requests[1], "GET /api/jobs.json?limit=100000&user=me HTTP");
