@@ -46,6 +46,10 @@ static int release(const struct verb_arguments *arguments, struct failure *failu
         r = run_lock_take(folder, &lock, failure); /* the engine of a run that runs gives them back itself */
     if (r == 0)
         r = run_status_read(folder, &status, failure);
+    if (r == 0 && !status->run_id[0]) {
+        puts("nothing is reserved: the engine was killed before the run had begun");
+        return 0;
+    }
     if (r == 0)
         r = installation_init(&installation, NULL, getenv("ASSAY_PATH"), failure);
     if (r == 0)

@@ -132,7 +132,8 @@ static void add_reservation(struct report *page, const struct run_status *status
     for (size_t i = 0; i < status->node_count; i++)
         names[i] = status->nodes[i]->name;
     host_list_fold(names, status->node_count, &nodes);
-    line(page, "reserved", "%s, job %s%s%s%s", held->testbed, held->id, held->until_ns ? ", until " : "",
+    line(page, "reserved", "%s, %s%s%s%s%s", held->testbed, held->id[0] ? "job " : "asked for", held->id,
+         held->until_ns ? ", until " : "",
          held->until_ns ? status_describe_moment(held->until_ns, until) : "", held->until_ns ? " UTC" : "");
     if (nodes.length)
         report_text(page->root, NULL, " ", nodes.bytes, false);

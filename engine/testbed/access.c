@@ -131,7 +131,8 @@ const struct launcher_words *access_launcher(const struct access_settings *setti
 }
 
 bool access_kills_agents(const struct access_settings *settings) {
-    return settings->launcher.by && strcmp(settings->launcher.by, "srun") == 0;
+    const char *by = settings->launcher.by;
+    return by && (strcmp(by, "srun") == 0 || strcmp(by, "oarsh") == 0);
 }
 
 /* What no other way than libssh has. */

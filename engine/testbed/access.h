@@ -70,7 +70,9 @@ int access_describe(const struct access_settings *settings, struct text *ret);
 const struct launcher_words *access_launcher(const struct access_settings *settings,
                                              struct launcher_words *ret_words);
 
-/* As the testbed's own kills_agents(): a step of Slurm's ends with its job, and all that it runs with it. */
+/* As the testbed's own kills_agents(): a step of Slurm's ends with its job, and all that it runs with it; so
+ * does what oarsh starts, which is put into the job's cpuset (oarsh_shell): that is killed by SIGKILL, on all
+ * nodes of the job (job_resource_manager_cgroups.pl, clean). */
 bool access_kills_agents(const struct access_settings *settings);
 
 /* The nodes of a reservation, as far as reaching them goes. WORDS: what leads to them; NULL: libssh; borrowed

@@ -26,8 +26,12 @@ static const char *expect_name(const char *key, const char *value) {
                : NULL;
 }
 
+/* An address is archived, and has no password in it. */
 static const char *expect_environment(const char *key, const char *value) {
+    const char *address = strstr(value, "://");
     (void)key;
+    if (address && strchr(address, '@'))
+        return "an address without a user and a password";
     return value[strspn(value, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.@:/~%")]
                ? "NAME, NAME@USER, or the address of a description"
                : NULL;

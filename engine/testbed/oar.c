@@ -314,14 +314,30 @@ static bool read_id_rest(const char *output, char id[static SCHEDULER_ID_SIZE]) 
     return is_there;
 }
 
-/* A job has its nodes and its walltime in OAR's own structure only. Without a number those of all users that
- * are not over are asked for, beyond the 500 that the API gives by default. */
+static void ask_user_rest(struct bind_texts *words) {
+    request(words, "GET", "/whoami.json", NULL);
+}
+
+/* As the API itself takes the user of a job from it: the first word. */
+static char *read_user_rest(const char *output) {
+    static const char word[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_";
+    struct document *document = NULL;
+    if (document_parse_json("", output, strlen(output), &document, NULL) < 0)
+        return NULL;
+    const char *user = scheduler_text(document->root, "authenticated_user");
+    user += strcspn(user, word);
+    char *ret = *user ? xstrndup(user, strspn(user, word)) : NULL;
+    document_free(document);
+    return ret;
+}
+
+/* A job has its nodes and its walltime in OAR's own structure only. Without a number those that are not over
+ * are asked for, beyond the 500 that the API gives by default. */
 static void query_rest(const struct scheduler_resources *resources, const char *id, const char *name,
                        struct bind_texts *words) {
-    (void)resources;
     (void)name;
-    cleanup_free char *path =
-        id[0] ? xformat("/jobs/%s.json?structure=oar", id) : xstrdup("/jobs.json?limit=100000");
+    cleanup_free char *path = id[0] ? xformat("/jobs/%s.json?structure=oar", id)
+                                    : xformat("/jobs.json?limit=100000&user=%s", resources->user);
     request(words, "GET", path, NULL);
 }
 
@@ -364,18 +380,19 @@ static void extend_rest(double duration, const char *id, struct bind_texts *word
     request(words, "POST", path, body);
 }
 
-#define OAR(SUBMIT, READ_ID, QUERY, READ_JOB, CANCEL, EXTEND)                                                \
+#define OAR(SUBMIT, READ_ID, ASK_USER, READ_USER, QUERY, READ_JOB, CANCEL, EXTEND)                           \
     {                                                                                                        \
         .key = "oar", .name = "OAR", .fields = fields, .field_count = sizeof fields / sizeof *fields,        \
         .expected = "oar: {cluster: dahu, nodes: 2, walltime: 20min}", .check = check, .submit = SUBMIT,     \
-        .read_id = READ_ID, .query = QUERY, .read_job = READ_JOB, .cancel = CANCEL, .extend = EXTEND,        \
-        .find_own = find_own, .job_variable = "OAR_JOB_ID", .launcher = "oarsh",                             \
+        .read_id = READ_ID, .ask_user = ASK_USER, .read_user = READ_USER, .query = QUERY,                    \
+        .read_job = READ_JOB, .cancel = CANCEL, .extend = EXTEND, .find_own = find_own,                      \
+        .job_variable = "OAR_JOB_ID", .name_variable = "OAR_JOB_NAME", .launcher = "oarsh",                  \
         .enter = scheduler_oar_enter,                                                                        \
     }
 
-const struct scheduler scheduler_oar = OAR(submit, read_id, query, read_job, cancel, extend);
-const struct scheduler scheduler_oar_rest =
-    OAR(submit_rest, read_id_rest, query_rest, read_job_rest, cancel_rest, extend_rest);
+const struct scheduler scheduler_oar = OAR(submit, read_id, NULL, NULL, query, read_job, cancel, extend);
+const struct scheduler scheduler_oar_rest = OAR(submit_rest, read_id_rest, ask_user_rest, read_user_rest,
+                                                query_rest, read_job_rest, cancel_rest, extend_rest);
 
 /* The API makes a line for a shell of what it is sent, and quotes it well; but what is no name, number or
  * condition has no business there. */

@@ -29,6 +29,7 @@ struct testbed {
     const struct testbed_settings *settings;
     struct testbed_request request;
     char *name; /* of the job */
+    char *user; /* NULL: not known, or not needed */
     struct frontend *frontend;
     struct scheduler_job job;
     bool is_submitted; /* by this engine, not by one that died */
@@ -251,14 +252,33 @@ static int command(struct testbed *testbed, const struct bind_texts *words, stru
     return 0;
 }
 
+/* Once: it does not change. */
+static int find_user(struct testbed *testbed, struct failure *failure) {
+    const struct scheduler *scheduler = testbed->settings->scheduler;
+    cleanup(bind_texts_clear) struct bind_texts words = {0};
+    cleanup(text_clear) struct text output = {0};
+    if (testbed->user || !scheduler->ask_user)
+        return 0;
+    scheduler->ask_user(&words);
+    int r = command(testbed, &words, &output, failure);
+    if (r == 0 && !(testbed->user = scheduler->read_user(output.bytes)))
+        r = failure_set(failure, -EPERM, "%s does not say whose jobs are ours (wrong credentials?)",
+                        scheduler->name);
+    return r;
+}
+
 /* Asks once for the job ID, or that of our name where ID is "". */
 static int ask(struct testbed *testbed, const char *id, struct scheduler_job *ret, struct failure *failure) {
     const struct scheduler *scheduler = testbed->settings->scheduler;
+    struct scheduler_resources resources = testbed->settings->resources; /* borrows */
     cleanup(bind_texts_clear) struct bind_texts words = {0};
-    cleanup(text_clear) struct text output;
+    cleanup(text_clear) struct text output = {0};
     struct scheduler_job job = {0};
-    scheduler->query(&testbed->settings->resources, id, testbed->name, &words);
-    int r = command(testbed, &words, &output, failure);
+    int r = id[0] ? 0 : find_user(testbed, failure);
+    resources.user = testbed->user;
+    scheduler->query(&resources, id, testbed->name, &words);
+    if (r == 0)
+        r = command(testbed, &words, &output, failure);
     if (r == 0)
         r = scheduler->read_job(output.bytes, output.length, id, testbed->name, &job, failure);
     host_list_clear(&ret->nodes);
@@ -308,6 +328,7 @@ static void free_testbed(struct testbed *testbed) {
     bind_texts_clear(&testbed->start);
     bind_texts_clear(&testbed->attach);
     free(testbed->name);
+    free(testbed->user);
     free(testbed);
 }
 
@@ -442,11 +463,13 @@ int scheduler_submit(const struct testbed_settings *settings, const struct testb
     return r < 0 ? r : submit(testbed, start, line.bytes, output, failure);
 }
 
-/* Its end is the job's, and it has more to do than this. */
+/* Its end is the job's, and it has more to do than this. A job of another cluster, in which the engine may
+ * be, can have the same number. */
 static bool is_within(const struct testbed *testbed) {
-    const char *variable = testbed->settings->scheduler->job_variable,
-               *id = variable ? getenv(variable) : NULL;
-    return id && strcmp(id, testbed->job.id) == 0;
+    const struct scheduler *scheduler = testbed->settings->scheduler;
+    const char *id = scheduler->job_variable ? getenv(scheduler->job_variable) : NULL,
+               *name = id ? getenv(scheduler->name_variable) : NULL;
+    return name && strcmp(id, testbed->job.id) == 0 && strcmp(name, testbed->name) == 0;
 }
 
 /* ---- Waiting ---------------------------------------------------------------------------------------------

@@ -23,6 +23,7 @@ struct scheduler_resources {
     /* As struct http_settings has them, absolute. With an api, which needs no login, the scheduler's commands
      * are requests (frontend.h). */
     char *api, *credentials, *authority;
+    const char *user; /* who asks, as read_user() has it; NULL: that need not be known */
     char *queue, *account, *constraint, *reservation, *cluster, *resources, *container; /* NULL: not said */
     struct bind_texts types, options;
     struct grid5000_resources {
@@ -98,6 +99,10 @@ struct scheduler {
                    const char *output, struct bind_texts *words);
     /* The job's number from what submitting printed; false: there is none. */
     bool (*read_id)(const char *output, char id[static SCHEDULER_ID_SIZE]);
+    /* Where all users' jobs are listed, which they may call as they like: asks who this user is, and what
+     * that is in the answer; the caller frees, NULL: it is not there. Both NULL: the scheduler knows. */
+    void (*ask_user)(struct bind_texts *words);
+    char *(*read_user)(const char *output);
     /* Asks for the job ID, or, where that is "", for this user's, NAME among them. */
     void (*query)(const struct scheduler_resources *resources, const char *id, const char *name,
                   struct bind_texts *words);
@@ -112,8 +117,9 @@ struct scheduler {
     /* The job called NAME, where this process runs in it, by its environment: for schedulers that nodes
      * cannot ask. 1: this is it; 0: it is not. NULL: nodes can. */
     int (*find_own)(const char *name, struct scheduler_job *ret, struct failure *failure);
-    /* Of the environment: the number of the job that a process runs in. NULL: no engine can be in one. */
-    const char *job_variable;
+    /* Of the environment: the number and the name of the job that a process runs in. NULL: no engine can be
+     * in one. */
+    const char *job_variable, *name_variable;
     const char *launcher; /* its own program that leads to nodes: "srun" */
     /* Of that launcher: what leads into the job from outside of it, to start an agent or to attach to it.
      * WORDS is changed in place. */

@@ -36,6 +36,7 @@ static const struct {
     {":", 0, ONE_JOB},
     {"--clusters", 'M', "'login' on a machine of that cluster"},
     {"--job-name", 'J', "none: the job is found again by the name that assay gives it"},
+    {"--uid", 0, "'login' as that user: the job is found again among one's own"},
     {"--nodes", 'N', "the key 'nodes'"},
     {"--time", 't', "the key 'walltime'"},
     {"--wait", 'W', ONLY_SUBMITS},
@@ -112,8 +113,9 @@ static bool read_id(const char *output, char id[static SCHEDULER_ID_SIZE]) {
     return is_found;
 }
 
-/* By its name, because squeue refuses the number of a job that it has forgotten. Its JSON would be of all
- * jobs of the cluster up to 22.05. Times in seconds since 1970, whatever the time zone there is. */
+/* Of this user alone, since others may call theirs as ours. By its name, because squeue refuses the number of
+ * a job that it has forgotten. Its JSON would be of all jobs of the cluster up to 22.05. Times in seconds
+ * since 1970, whatever the time zone there is. */
 static void query(const struct scheduler_resources *resources, const char *id, const char *name,
                   struct bind_texts *words) {
     (void)resources;
@@ -123,6 +125,7 @@ static void query(const struct scheduler_resources *resources, const char *id, c
     scheduler_word(words, "squeue");
     scheduler_word(words, "--noheader");
     scheduler_word(words, "--states=all");
+    scheduler_word(words, "--me");
     scheduler_word(words, "--name=%s", name);
     scheduler_word(words, "--format=%%i|%%T|%%e|%%N|%%r");
 }
@@ -299,6 +302,7 @@ const struct scheduler scheduler_slurm = {
     .read_job = read_job,
     .cancel = cancel,
     .job_variable = "SLURM_JOB_ID",
+    .name_variable = "SLURM_JOB_NAME",
     .launcher = "srun",
     .enter = enter,
     .asks = asks,

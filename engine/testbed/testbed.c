@@ -3,6 +3,7 @@
 #include "engine/documents/bind.h"
 #include "engine/foundation/number.h"
 #include "engine/foundation/text.h"
+#include "engine/testbed/access.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -21,8 +22,8 @@ static const struct testbed_backend *find(const char *name) {
     return NULL;
 }
 
-static int refuse_name(const struct testbed_written *written, struct failure *failure) {
-    const struct document_node *node = written->node;
+static int refuse_name(const struct testbed_written *written, const struct document_node *node,
+                       struct failure *failure) {
     const char *nearest = text_nearest(node->text, backend_names, BACKEND_COUNT);
     if (nearest)
         return bind_refuse(written->document, node, failure, "there is no testbed '%s'; did you mean '%s'?",
@@ -41,6 +42,20 @@ static const struct testbed_backend *find_in_mapping(const struct document_node 
             return backend;
     }
     return &testbed_hosts;
+}
+
+/* A key of MAPPING that is none of `hosts` and looks like a testbed; NULL: there is none. */
+static const struct document_node *find_misspelt(const struct document_node *mapping) {
+    for (size_t i = 0; i < mapping->count; i++) {
+        const char *key = mapping->keys[i]->text;
+        size_t j = 0;
+        while (j < ACCESS_FIELDS && strcmp(access_fields[j].key, key) != 0)
+            j++;
+        if (j == ACCESS_FIELDS && strcmp(key, "spares") != 0 && !find(key) &&
+            text_nearest(key, backend_names, BACKEND_COUNT))
+            return mapping->keys[i];
+    }
+    return NULL;
 }
 
 size_t testbed_spare_nodes(const struct testbed_choice *choice) {
@@ -72,7 +87,10 @@ int testbed_bind(const struct testbed_written *written, struct testbed_choice *r
     const struct document_node *node = own.node;
     const struct testbed_backend *backend = &testbed_local;
     if (node && node->kind == DOCUMENT_MAPPING) {
+        const struct document_node *misspelt = find_misspelt(node);
         backend = find_in_mapping(node);
+        if (misspelt && backend == &testbed_hosts && !document_get(node, "hosts"))
+            return refuse_name(written, misspelt, failure);
     } else if (node) {
         if (!node->text || node->kind == DOCUMENT_NULL)
             return bind_refuse(written->document, node, failure,
@@ -80,7 +98,7 @@ int testbed_bind(const struct testbed_written *written, struct testbed_choice *r
                                document_kind_name(node->kind));
         backend = find(node->text);
         if (!backend)
-            return refuse_name(written, failure);
+            return refuse_name(written, node, failure);
         own.node = NULL;
     }
     if (written->node_count > 0 && backend != &testbed_hosts) {

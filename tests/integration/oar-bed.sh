@@ -1,12 +1,16 @@
 # shellcheck shell=bash
 # A real OAR on the nodes of a test bed: PostgreSQL, its server and an sshd for its own on the front end, its sshd on each
-# node. Sourced after test-bed.sh, with a bed up: `oar_up || plan_skip "no OAR"`, and `oar_down` at the end. It is this
+# node. Sourced after test-bed.sh: `oar_take`, then, with a bed up, `oar_up || plan_skip "no OAR"`, and `oar_down` at the end. It is this
 # machine's own PostgreSQL and /etc/oar/oar.conf that are used, so that only one test at a time may have it.
+
+# Waits until no other test has it; the users of such a test are made after this.
+oar_take() {
+    command -v Almighty oarsub pg_ctlcluster >/dev/null || return 1
+    exec {oar_lock}>/run/assay-oar.lock && flock -w 1800 "$oar_lock" # until this script and all that it starts end
+}
 
 oar_up() {
     local node number=0
-    command -v Almighty oarsub pg_ctlcluster >/dev/null || return 1
-    exec {oar_lock}>/run/assay-oar.lock && flock -w 1800 "$oar_lock" || return # until this script and all that it starts end
     oar_settings=$(mktemp)
     cp /etc/oar/oar.conf "$oar_settings"
     sed -i -e 's/^\(DB_BASE_PASSWD\)=.*/\1="oar"/; s/^\(DB_BASE_PASSWD_RO\)=.*/\1="oar_ro"/' \

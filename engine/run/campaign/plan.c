@@ -101,7 +101,8 @@ static int check_restoring(struct plan *plan, struct failure *failure) {
         return 0;
     return bind_refuse(campaign->document, controls ? controls : root, failure,
                        "the campaign sets controls, and the end of the job would kill the agents before they "
-                       "put them back, as the launcher is 'srun'; expected 'launcher: ssh', or no controls");
+                       "put them back, as the launcher is 'srun' or 'oarsh'; expected 'launcher: ssh', or no "
+                       "controls");
 }
 
 /* A value that no node can take is refused here, before a node refuses it. */

@@ -237,14 +237,21 @@ static void on_over(void *context, const char *sentence) {
     node_set_interrupt(set, RUN_REVOKED, sentence);
 }
 
+/* ID: what the reservation is called; NULL: it is about to be asked for, and may be there even if nobody
+ * lives to hear of it. */
+static int note_reservation(struct node_set *set, const char *id, struct failure *failure) {
+    journal_begin(set->record->journal, "reservation");
+    journal_string(set->record->journal, "testbed", set->campaign->testbed.backend->name);
+    if (id)
+        journal_string(set->record->journal, "id", id);
+    journal_end(set->record->journal);
+    return record_commit(set->record, failure);
+}
+
 /* What the reservation is called is durable before anything is waited for. */
 static int wait_for_nodes(struct node_set *set, struct failure *failure) {
     const struct testbed_backend *backend = set->campaign->testbed.backend;
-    journal_begin(set->record->journal, "reservation");
-    journal_string(set->record->journal, "testbed", backend->name);
-    journal_string(set->record->journal, "id", backend->id(set->testbed));
-    journal_end(set->record->journal);
-    int r = record_commit(set->record, failure);
+    int r = note_reservation(set, backend->id(set->testbed), failure);
     if (r == 0)
         r = backend->wait(set->testbed, failure);
     if (r < 0)
@@ -257,15 +264,18 @@ static int wait_for_nodes(struct node_set *set, struct failure *failure) {
 
 /* Of a sealed run, too: its folder is to say whether there is still something reserved for it. Where this is
  * not kept, that the time is over says it. */
+static void note_release(struct node_set *set) {
+    if (!set->campaign->testbed.backend->wait)
+        return;
+    journal_begin(set->record->journal, "reservation-released");
+    journal_end(set->record->journal);
+    (void)journal_commit(set->record->journal, NULL);
+}
+
 static int give_back(struct node_set *set, struct failure *failure) {
-    const struct testbed_backend *backend = set->campaign->testbed.backend;
-    bool is_reserved = backend->wait;
-    int r = backend->release(take_pointer(set->testbed), failure);
-    if (r == 0 && is_reserved) {
-        journal_begin(set->record->journal, "reservation-released");
-        journal_end(set->record->journal);
-        (void)journal_commit(set->record->journal, NULL);
-    }
+    int r = set->campaign->testbed.backend->release(take_pointer(set->testbed), failure);
+    if (r == 0)
+        note_release(set);
     return r;
 }
 
@@ -287,7 +297,11 @@ int node_set_reserve(struct node_set *set, struct failure *failure) {
         .report_context = set,
     };
     const struct testbed_choice *testbed = &set->campaign->testbed;
-    int r = testbed->backend->reserve(testbed->settings, &request, &set->testbed, failure);
+    int r = testbed->backend->wait ? note_reservation(set, NULL, failure) : 0;
+    if (r == 0)
+        r = testbed->backend->reserve(testbed->settings, &request, &set->testbed, failure);
+    if (!set->testbed && !set->past->held.is_held) /* of a part before there may be something still */
+        note_release(set);
     if (r == 0 && testbed->backend->wait)
         r = wait_for_nodes(set, failure);
     if (r < 0)

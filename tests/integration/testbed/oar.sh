@@ -5,6 +5,7 @@
 . "$ASSAY_SOURCE/tests/integration/oar-bed.sh"
 . "$ASSAY_SOURCE/tests/faults/killed-runs.sh"
 id oar >/dev/null 2>&1 || plan_skip "no OAR (oar-server-pgsql, oar-user-pgsql, oar-node, libdbd-pg-perl, postgresql)"
+oar_take || plan_skip "no OAR"
 user=assay_oar # OAR lends nothing to root, and its API takes no other letters in a name
 home=$(mktemp -d /var/tmp/assay-oar-XXXXXX)
 useradd -M -d "$home" "$user" 2>/dev/null; usermod -p '*' "$user"
@@ -127,7 +128,7 @@ is "each unit on each node" "$("$ASSAY" archive cat asked/*.zip results/results.
 check "when the job ends is the run's deadline" grep -q '"source":"testbed"' asked/*/journal.jsonl
 check "and gives them back" eventually jobs_over
 on_api stranger 4 'nodes: 1, credentials: wrong-netrc, authority: authority.pem'
-refuse "wrong credentials" 1 'GET /jobs.json.* was answered with status 401 \(wrong credentials\?\)' as_user "$ASSAY" run stranger.yaml -o stranger
+refuse "wrong credentials" 1 'GET /whoami.json.* was answered with status 401 \(wrong credentials\?\)' as_user "$ASSAY" run stranger.yaml -o stranger
 on_api impostor 4 'nodes: 1, credentials: netrc'
 refuse "a certificate that nobody vouches for" 1 'oarapi is not to be trusted: .*certificate' as_user "$ASSAY" run impostor.yaml -o impostor
 on_api crowd 4 'nodes: 40, credentials: netrc, authority: authority.pem'

@@ -56,7 +56,13 @@ is "... everything" "$(lines hand/*.zip)" 40
 is "... and gives it back, which assay list knows" "$(no_jobs; reserved hand)" 0
 rm -r hand
 check "nodes are reserved again" reserve
+# Root may delete any job: that of somebody else, who calls it as ours, must not be taken for ours.
+bed run setpriv --reuid=nobody --regid=nogroup --clear-groups sbatch -Q -J "$(jobs | sed 's/.* //')" -D / -o /dev/null --wrap='sleep 600'
+namesakes() { [ "$(jobs | grep -c RUNNING)" = "$1" ]; }
+check "somebody else's job has its name" eventually namesakes 2
 check "assay release gives them back" there release hand/*/
+check "... and leaves the other" eventually namesakes 1
+bed run scancel --user=nobody
 is "which assay list knows" "$(reserved hand)" 0
 refuse "there are no nodes then" 2 'the run has nothing reserved: Slurm has no job' there nodes show --run hand/*/
 refuse "a run whose testbed says how nodes are reached" 2 '--user beside --run' there nodes show --run hand/*/ -l root
@@ -181,6 +187,16 @@ check "sbatch has submitted, and has not answered" eventually test -e submitted
 kill -INT "$engine"
 check "the run is interrupted" ends_as 4
 check "and the job, whose number it does not know, is given back" eventually no_jobs
+rm submitted
+PATH=$scratch/slow:$PATH start_engine "$scratch/engine" run lent.yaml -o unheard --json
+check "another is killed then" eventually test -e submitted
+kill_engine
+is "assay list has the job that nobody lived to hear of" "$(reserved unheard)" 1
+check "which release deletes" there release unheard/*/
+is "... and assay list knows" "$(eventually no_jobs; reserved unheard)" 0
+: >"$(echo unheard/*/)journal.jsonl"
+has_nothing() { there release unheard/*/ | grep -q 'nothing is reserved: the engine was killed before the run had begun'; }
+check "a run that was killed before it had begun has nothing" has_nothing
 
 # ---- by a login node
 bed on node4 sh -c 'echo "export SLURM_CONF=/run/slurm.conf" >/root/.bashrc'
@@ -265,4 +281,6 @@ refuse "a path that a shell could change" 2 "cannot be the command of a job" the
 tick_campaign "$scratch/controls" 4 0 "{slurm: {nodes: 1, walltime: 10min}, launcher: srun}" 'controls: {turbo: off}'
 refuse "controls that the end of the job would leave set" 2 "controls.yaml:5:[0-9]*: .*expected 'launcher: ssh', or no controls" \
     there run controls.yaml --dry-run
+tick_campaign "$scratch/controls" 4 0 "{oar: {nodes: 1, walltime: 10min}, launcher: oarsh, sudo: yes}" 'controls: {turbo: off}'
+refuse "... nor in OAR's cpusets" 2 "as the launcher is 'srun' or 'oarsh'" there run controls.yaml --dry-run
 finish

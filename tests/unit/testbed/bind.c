@@ -201,6 +201,8 @@ TEST(what_is_wrong_has_its_place) {
     refused("testbed: hosts\n", "c.yaml:1:10", "has no 'hosts'");
     refused("testbed: {user: me}\n", "c.yaml:1:10", "has no 'hosts'");
     refused("testbed: {host: a}\n", "c.yaml:1:11", "did you mean 'hosts'?");
+    refused("testbed: {user: me, slum: {nodes: 1}}\n", "c.yaml:1:21",
+            "no testbed 'slum'; did you mean 'slurm'?");
     refused("testbed: {hosts: 'root@'}\n", "c.yaml:1:18", "names no host");
     char long_name[256];
     snprintf(long_name, sizeof long_name, "testbed: {hosts: %0200d}\n", 1);

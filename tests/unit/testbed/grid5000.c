@@ -165,6 +165,7 @@ TEST(campaigns_are_bound_and_refused) {
         {"environment: debian12-min", "expected 'key'"},
         {"environment: debian12-min, key: /nowhere", "/nowhere"},
         {"environment: debian12-min, key: /etc/passwd, sudo-g5k: yes", "expected one of the two"},
+        {"environment: 'https://me:secret@site/env.dsc', key: /etc/passwd", "without a user and a password"},
         {private_key, "a private key"},
         {"resources: nodes=2, reservation: soonest", "'soonest' is of 'nodes'"},
         {"version: 3", "there is none"},

@@ -8,6 +8,8 @@ TEST_GROUP(scripted_clock_use, NULL)
 
 #define RUN "11111111-2222-3333-4444-555555555555"
 #define JOB(state) "{\"id\": 7, \"name\": \"assay-" RUN "\", \"owner\": \"me\", \"state\": \"" state "\"}"
+#define ME                                                                                                   \
+    { .status = "200 OK", .body = "{\"authenticated_user\": \"me@site\"}" }
 #define NO_JOBS                                                                                              \
     { .status = "200 OK", .body = "{\"items\": [], \"total\": 0}" }
 #define JOBS(jobs)                                                                                           \
@@ -72,30 +74,36 @@ static void bed_close(struct bed *bed, size_t steps) {
 }
 
 TEST(a_job_is_submitted_and_deleted_once) {
-    static const struct scripted_step steps[SCRIPTED_STEPS_MAX] = {NO_JOBS, SUBMITTED, JOBS(JOB("Waiting")),
-                                                                   DELETED, NO_JOBS};
+    static const struct scripted_step steps[SCRIPTED_STEPS_MAX] = {
+        ME, NO_JOBS, SUBMITTED, JOBS(JOB("Waiting")), DELETED, ME, NO_JOBS};
     struct failure failure = {0};
     struct testbed *testbed = NULL;
     struct bed bed;
     bed_open(&bed, steps);
     assert_int_equal(scheduler_reserve(bed.settings, &bed.request, &testbed, &failure), 0);
     assert_string_equal(scheduler_id(testbed), "7");
-    assert_int_equal(strncmp(bed.server.requests[1], "POST /api/jobs.json HTTP", 24), 0);
-    const char *body = strstr(bed.server.requests[1], "\r\n\r\n");
+    assert_int_equal(strncmp(bed.server.requests[2], "POST /api/jobs.json HTTP", 24), 0);
+    const char *body = strstr(bed.server.requests[2], "\r\n\r\n");
     assert_says(body, "\"resource\":\"{cluster='dahu'}/nodes=2,walltime=1:30:00\"");
     assert_says(body, "\"name\":\"assay-" RUN "\"");
     assert_says(body, "\"type\":[\"inner=12\",\"deploy\",\"allow_classic_ssh\"]");
     assert_says(body, "\"command\":\"sleep infinity\"");
+    /* An engine in a job of another cluster that has the same number is not in its own. */
+    setenv("OAR_JOB_ID", "7", 1);
+    setenv("OAR_JOB_NAME", "mine", 1);
     assert_int_equal(scheduler_release(testbed, &failure), 0);
-    assert_int_equal(strncmp(bed.server.requests[3], "DELETE /api/jobs/7.json HTTP", 28), 0);
+    /* Others may call their jobs as ours: they are not even asked for. */
+    assert_says(bed.server.requests[1], "GET /api/jobs.json?limit=100000&user=me HTTP");
+    assert_int_equal(strncmp(bed.server.requests[4], "DELETE /api/jobs/7.json HTTP", 28), 0);
     assert_int_equal(scheduler_reclaim(bed.settings, &bed.request, &failure), 0);
     assert_says(bed.reports, "OAR has no job 'assay-" RUN "' that waits or runs");
-    bed_close(&bed, 5);
+    bed_close(&bed, 7);
 }
 
 TEST(what_is_no_answer_is_asked_again) {
     static const struct scripted_step steps[SCRIPTED_STEPS_MAX] = {
         {.status = "500 Internal Server Error", .body = "<html>Oh</html>", .passes_ns = 20 * EVENT_SECOND},
+        ME,
         {.status = "200 OK", .body = "<html>maintenance</html>", .passes_ns = 20 * EVENT_SECOND},
         {.status = "200 OK", .body = "{\"items\": [{", .passes_ns = 20 * EVENT_SECOND},
         {.status = "200 OK", .body = "{\"items\":", .missing = 99, .passes_ns = 20 * EVENT_SECOND},
@@ -111,9 +119,9 @@ TEST(what_is_no_answer_is_asked_again) {
     struct bed bed;
     bed_open(&bed, steps);
     assert_int_equal(scheduler_reserve(bed.settings, &bed.request, &testbed, &failure), 0);
-    assert_says(bed.reports, "OAR does not answer, and is asked again: GET /jobs.json");
+    assert_says(bed.reports, "OAR does not answer, and is asked again: GET /whoami.json");
     assert_int_equal(scheduler_release(testbed, &failure), 0);
-    bed_close(&bed, 11);
+    bed_close(&bed, 12);
 }
 
 /* Longer than five minutes nobody waits for a first answer. */
@@ -147,14 +155,15 @@ TEST(what_is_refused_is_not_asked_again) {
          {REFUSED("403 Forbidden", "not yours")},
          1,
          "was answered with status 403 (wrong credentials?): not yours"},
-        {"another address",
-         {{.status = "404 Not Found"}},
+        {"another address", {{.status = "404 Not Found"}}, 1, "GET /whoami.json at http://127.0.0.1:"},
+        {"nobody who is known",
+         {{.status = "200 OK", .body = "{\"authenticated_user\": \"\"}"}},
          1,
-         "GET /jobs.json?limit=100000 at http://127.0.0.1:"},
+         "OAR does not say whose jobs are ours (wrong credentials?)"},
         {"moved", {{.status = "301 Moved"}}, 1, "it has moved to another address"},
         {"a job that OAR does not make",
-         {NO_JOBS, REFUSED("400 Bad Request", "exited with status 8:\\nnot enough resources")},
-         2,
+         {ME, NO_JOBS, REFUSED("400 Bad Request", "exited with status 8:\\nnot enough resources")},
+         3,
          "with status 400: exited with status 8: not enough resources"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -173,7 +182,7 @@ TEST(what_is_refused_is_not_asked_again) {
 /* Of a job that may have been submitted all the same nobody knows the number: it is found by its name. */
 TEST(a_submission_without_an_answer_is_given_back) {
     static const struct scripted_step steps[SCRIPTED_STEPS_MAX] = {
-        NO_JOBS, {.status = "500 Oh", .body = "oops"}, JOBS(JOB("toLaunch")), DELETED};
+        ME, NO_JOBS, {.status = "500 Oh", .body = "oops"}, JOBS(JOB("toLaunch")), DELETED};
     struct failure failure = {0};
     struct testbed *testbed = NULL;
     struct bed bed;
@@ -181,12 +190,13 @@ TEST(a_submission_without_an_answer_is_given_back) {
     assert_int_equal(scheduler_reserve(bed.settings, &bed.request, &testbed, &failure), -EAGAIN);
     assert_non_null(testbed);
     assert_int_equal(scheduler_release(testbed, &failure), 0);
-    bed_close(&bed, 4);
+    bed_close(&bed, 5);
 }
 
 /* One that waits, then ends, and has no successor. */
 TEST(a_job_that_is_over_before_it_has_begun) {
     static const struct scripted_step steps[SCRIPTED_STEPS_MAX] = {
+        ME,
         NO_JOBS,
         SUBMITTED,
         {.status = "200 OK", .body = "{\"state\": \"Waiting\", \"message\": \"FIFO\"}"},
@@ -201,9 +211,9 @@ TEST(a_job_that_is_over_before_it_has_begun) {
     assert_int_equal(scheduler_wait(testbed, &failure), -ECANCELED);
     assert_says(failure.text, "job 7 of OAR is over before it has begun: node died");
     assert_says(bed.reports, "job 7 of OAR waits: FIFO");
-    assert_int_equal(strncmp(bed.server.requests[2], "GET /api/jobs/7.json?structure=oar HTTP", 39), 0);
+    assert_int_equal(strncmp(bed.server.requests[3], "GET /api/jobs/7.json?structure=oar HTTP", 39), 0);
     assert_int_equal(scheduler_release(testbed, &failure), 0);
-    bed_close(&bed, 6);
+    bed_close(&bed, 7);
 }
 
 TEST(campaigns) {
@@ -235,7 +245,7 @@ TEST(campaigns) {
 }
 
 TEST(a_reservation_in_the_past) {
-    static const struct scripted_step steps[SCRIPTED_STEPS_MAX] = {NO_JOBS};
+    static const struct scripted_step steps[SCRIPTED_STEPS_MAX] = {ME, NO_JOBS};
     struct failure failure = {0};
     struct testbed *testbed = NULL;
     struct bed bed;
@@ -244,5 +254,5 @@ TEST(a_reservation_in_the_past) {
     assert_int_equal(scheduler_reserve(bed.settings, &bed.request, &testbed, &failure), -EINVAL);
     assert_says(failure.text, "is for 2020-12-01 19:00:00, expected a time to come");
     assert_null(testbed);
-    bed_close(&bed, 1);
+    bed_close(&bed, 2);
 }
