@@ -108,7 +108,10 @@ int node_set_end_old_agents_at_last(struct node_set *set, struct failure *failur
     if (!set->group || set->old_agents_asked || set->past->agent_count == 0)
         return 0;
     cleanup_free struct failure *failures = xcalloc(set->count, sizeof *failures);
-    note_unreached(set);
     int r = end_all(set, failures, failure);
+    note_unreached(set);
+    for (size_t i = 0; i < set->count; i++)
+        if (!node_group_is_there(set->group, i))
+            failures[i].code = 0;
     return r < 0 ? r : node_failures_merge(set->group, failures, "ending earlier agents", failure);
 }
