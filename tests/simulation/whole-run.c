@@ -386,7 +386,7 @@ static void check_core(size_t machine, size_t core, bool is_complete, bool is_ou
         known += unit->done + unit->missing;
         /* An attempt that fails counts, and has no line; and for want of time none more is made. */
         must(!is_complete || !story.gate || story.fails || story.interrupts > 0 || is_out ||
-                 !unit->is_flagged || unit->attempt > REPEATS,
+                 run_world.machines[machine].was_harmed || !unit->is_flagged || unit->attempt > REPEATS,
              "a unit of %s is flagged, and was done only %u times", run_world.machines[machine].name,
              unit->attempt);
     }
