@@ -59,6 +59,16 @@ static int phase_measure(struct run *run, struct failure *failure) {
     return measure(&run->watch, &run->progress, failure);
 }
 
+/* What this part set, and, where it ended before that was done, what an earlier one had left. */
+static int phase_restore(struct run *run, struct failure *failure) {
+    struct failure first = {0}, why = {0};
+    note_also(run, "earlier agents", node_set_end_old_agents_at_last(&run->set, &why), &why, &first);
+    note_also(run, "controls", controls_restore(&run->set, &why), &why, &first);
+    if (first.code < 0)
+        *failure = first;
+    return first.code;
+}
+
 static int phase_release(struct run *run, struct failure *failure) {
     watch_close(&run->watch);
     return node_set_release(&run->set, failure);
@@ -84,7 +94,7 @@ static const struct phase phases[RUN_PHASES] = {
     [RUN_WARM_UP] = {.state = warm_up_begin},
     [RUN_MEASURE] = {.run = phase_measure},
     [RUN_COLLECT] = {.run = phase_collect},
-    [RUN_RESTORE] = {.nodes = controls_restore},
+    [RUN_RESTORE] = {.run = phase_restore},
     [RUN_SEAL] = {.run = run_seal},
     [RUN_RELEASE] = {.run = phase_release},
 };

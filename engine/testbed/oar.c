@@ -188,6 +188,7 @@ static bool is_fragged(const struct document_node *node) {
 static int take_job(const char *id, const struct document_node *node, struct scheduler_job *ret,
                     struct failure *failure) {
     static const char *const over[] = {"Terminated", "Error", "Finishing", "toError", NULL};
+    static const char *const starting[] = {"toLaunch", "Launching", NULL};
     const char *state = scheduler_text(node, "state");
     const struct document_node *nodes = document_get(node, "assigned_network_address");
     int r = 0;
@@ -197,6 +198,7 @@ static int take_job(const char *id, const struct document_node *node, struct sch
                  : is_fragged(node)              ? SCHEDULER_JOB_ENDING
                  : strcmp(state, "Running") == 0 ? SCHEDULER_JOB_RUNNING
                                                  : SCHEDULER_JOB_WAITING;
+    ret->is_starting = is_one_of(state, starting);
     int64_t start = scheduler_number(node, "startTime"), walltime = scheduler_number(node, "walltime");
     ret->end_s = start > 0 && walltime > 0 ? start + walltime : 0;
     for (size_t i = 0; r == 0 && ret->state == SCHEDULER_JOB_RUNNING && nodes && i < nodes->count; i++)

@@ -14,16 +14,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A job is asked after soon, then more seldom, and less soon once it runs: twelve times in any minute at
- * most, with the question before it is submitted. OAR takes some 10 s to start one that is free to start. */
-static const int64_t first_poll_ns = 200 * EVENT_MILLISECOND, first_watch_ns = 8 * EVENT_SECOND,
+/* A job is asked after soon, then more seldom, soon again when it is about to start, and less soon once it
+ * runs. OAR takes some 10 s to start one that is free to start: until then it is asked every few seconds. */
+static const int64_t first_poll_ns = 200 * EVENT_MILLISECOND, soon_poll_ns = 3 * EVENT_SECOND,
+                     starting_poll_ns = EVENT_SECOND, first_watch_ns = 8 * EVENT_SECOND,
                      early_poll_ns = 10 * EVENT_SECOND, last_poll_ns = 30 * EVENT_SECOND,
-                     early_ns = 600 * EVENT_SECOND;
+                     early_ns = 600 * EVENT_SECOND, minute_ns = 60 * EVENT_SECOND;
 /* A scheduler that is restarted is away for so long; a job that waits in its queue outlasts more than one
  * that is yet to be submitted. */
 static const int64_t patience_ns = 300 * EVENT_SECOND, waiting_patience_ns = 3600 * EVENT_SECOND,
                      release_patience_ns = 60 * EVENT_SECOND;
-enum { OUTPUT_MAX = 64 << 20 };
+/* In any minute a scheduler is asked twelve times at most: so often, and once more to give the job back. */
+enum { OUTPUT_MAX = 64 << 20, QUESTIONS_A_MINUTE = 11 };
 
 struct testbed {
     const struct testbed_settings *settings;
@@ -32,8 +34,10 @@ struct testbed {
     char *user; /* NULL: not known, or not needed */
     struct frontend *frontend;
     struct scheduler_job job;
-    bool is_submitted; /* by this engine, not by one that died */
-    char **node_names; /* one a node of the job */
+    bool is_submitted;                    /* by this engine, not by one that died */
+    int64_t asked_ns[QUESTIONS_A_MINUTE]; /* when, the last times; monotonic */
+    size_t asked;                         /* how often; the next is in place of the oldest */
+    char **node_names;                    /* one a node of the job */
     struct bind_texts start, attach;
     struct launcher_words words;
     struct access *access;
@@ -267,6 +271,17 @@ static int find_user(struct testbed *testbed, struct failure *failure) {
     return r;
 }
 
+static void note_question(struct testbed *testbed) {
+    testbed->asked_ns[testbed->asked++ % QUESTIONS_A_MINUTE] = clock_monotonic_ns();
+}
+
+/* How long to wait until the next question: PERIOD_NS, or longer where there were too many in this minute. */
+static int64_t pause_ns(const struct testbed *testbed, int64_t period_ns) {
+    int64_t oldest_ns = testbed->asked_ns[testbed->asked % QUESTIONS_A_MINUTE];
+    int64_t least_ns = testbed->asked < QUESTIONS_A_MINUTE ? 0 : oldest_ns + minute_ns - clock_monotonic_ns();
+    return period_ns > least_ns ? period_ns : least_ns;
+}
+
 /* Asks once for the job ID, or that of our name where ID is "". */
 static int ask(struct testbed *testbed, const char *id, struct scheduler_job *ret, struct failure *failure) {
     const struct scheduler *scheduler = testbed->settings->scheduler;
@@ -277,6 +292,7 @@ static int ask(struct testbed *testbed, const char *id, struct scheduler_job *re
     int r = id[0] ? 0 : find_user(testbed, failure);
     resources.user = testbed->user;
     scheduler->query(&resources, id, testbed->name, &words);
+    note_question(testbed);
     if (r == 0)
         r = command(testbed, &words, &output, failure);
     if (r == 0)
@@ -305,7 +321,7 @@ static int ask_patiently(struct testbed *testbed, const char *id, int64_t most_n
                    failure->text);
         was_reported = true;
         *failure = (struct failure){0};
-        r = frontend_wait(testbed->frontend, period_ns, failure);
+        r = frontend_wait(testbed->frontend, pause_ns(testbed, period_ns), failure);
         if (r < 0)
             return r;
         period_ns = longer(period_ns, last_poll_ns);
@@ -496,6 +512,14 @@ static int find_again(struct testbed *testbed, struct failure *failure) {
     return r < 0 || is_there ? r : refuse_job(testbed, failure);
 }
 
+/* After PERIOD_NS, of a job that has waited for so long. */
+static int64_t next_period(int64_t period_ns, int64_t waited_ns) {
+    int64_t most_ns = waited_ns < early_ns ? early_poll_ns : last_poll_ns;
+    int64_t soon_ns = waited_ns / 2 > soon_poll_ns ? waited_ns / 2 : soon_poll_ns;
+    most_ns = soon_ns < most_ns ? soon_ns : most_ns;
+    return 3 * period_ns < most_ns ? 3 * period_ns : most_ns;
+}
+
 /* Waits until the job runs; its reason for waiting is reported when it changes. */
 static int wait_for_job(struct testbed *testbed, struct failure *failure) {
     int64_t begun_ns = clock_monotonic_ns(), period_ns = first_poll_ns;
@@ -521,11 +545,11 @@ static int wait_for_job(struct testbed *testbed, struct failure *failure) {
             return failure_set(failure, -ETIMEDOUT, "job %s of %s has waited for %s, and is given up%s%s",
                                job->id, testbed->settings->scheduler->name,
                                number_describe_duration(most, most_text), reason[0] ? ": " : "", reason);
-        r = frontend_wait(testbed->frontend, period_ns, failure);
+        r = frontend_wait(testbed->frontend,
+                          pause_ns(testbed, job->is_starting ? starting_poll_ns : period_ns), failure);
         if (r < 0)
             return r;
-        bool is_early = clock_monotonic_ns() - begun_ns < early_ns;
-        period_ns = longer(period_ns, is_early ? early_poll_ns : last_poll_ns);
+        period_ns = next_period(period_ns, clock_monotonic_ns() - begun_ns);
     }
 }
 
@@ -617,7 +641,7 @@ static void on_answer(const char *output, size_t length, void *context) {
     }
     host_list_clear(&job.nodes);
     if (!testbed->is_over)
-        event_source_set_timer(testbed->watch, testbed->watch_period_ns, 0);
+        event_source_set_timer(testbed->watch, pause_ns(testbed, testbed->watch_period_ns), 0);
 }
 
 static void on_watch(struct event_source *source, void *context) {
@@ -628,6 +652,7 @@ static void on_watch(struct event_source *source, void *context) {
     event_source_set_timer(source, last_poll_ns, 0);
     testbed->settings->scheduler->query(&testbed->settings->resources, testbed->job.id, testbed->name,
                                         &words);
+    note_question(testbed);
     frontend_start(testbed->frontend, (const char *const *)words.items, OUTPUT_MAX, on_answer, testbed);
 }
 
@@ -643,7 +668,7 @@ int scheduler_wait(struct testbed *testbed, struct failure *failure) {
     extend(testbed);
     testbed->watch_period_ns = first_watch_ns;
     testbed->watch =
-        event_loop_add_timer(testbed->request.loop, testbed->watch_period_ns, 0, on_watch, testbed);
+        event_loop_add_timer(testbed->request.loop, pause_ns(testbed, first_watch_ns), 0, on_watch, testbed);
     if (!testbed->watch)
         return failure_memory(failure);
     return access_open(&testbed->settings->access, &testbed->request, find_words(testbed), &testbed->access,

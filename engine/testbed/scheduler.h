@@ -64,6 +64,7 @@ enum { SCHEDULER_ID_SIZE = 24 };
 struct scheduler_job {
     char id[SCHEDULER_ID_SIZE];
     enum scheduler_job_state state;
+    bool is_starting; /* one that waits, and is about to run */
     char reason[256]; /* why it waits or is over, in the scheduler's words; or "" */
     int64_t start_s;  /* when it began, since 1970; 0: not known */
     int64_t end_s;    /* when its time is up, since 1970; 0: not known */

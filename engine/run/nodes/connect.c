@@ -376,10 +376,18 @@ int node_set_connect(struct node_set *set, struct failure *failure) {
     return r < 0 ? r : node_set_measure_clocks(set, RUN_CLOCK_START, failure);
 }
 
+/* One that something holds there does not keep the run beyond its time. */
+static int64_t leave_timeout(const struct node_set *set) {
+    int64_t left_ns = set->deadline.source != DEADLINE_NONE
+                          ? set->deadline.end_ns - clock_monotonic_ns() - EVENT_SECOND
+                          : leave_timeout_ns;
+    return left_ns > leave_timeout_ns ? leave_timeout_ns : left_ns < EVENT_SECOND ? EVENT_SECOND : left_ns;
+}
+
 int node_set_release(struct node_set *set, struct failure *failure) {
     struct failure first = {0};
     if (set->group)
-        node_group_close(set->group, leave_timeout_ns, &first);
+        node_group_close(set->group, leave_timeout(set), &first);
     /* Nodes that were given up are left to their leases: that is said, and is not how the run ended. */
     if (first.code < 0 && (set->record->interrupted || set->given_up)) {
         record_note(set->record, "%s", first.text);

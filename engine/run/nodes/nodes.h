@@ -110,6 +110,7 @@ struct node_set {
     struct event_source *give_up;    /* deferred: node_set_give_up_broken() */
     struct failure loss;             /* why the run cannot continue without a node; .code is 0 while it can */
     bool given_up;                   /* the run only seals, and the nodes cannot be reached */
+    bool old_agents_asked;           /* to leave: those of earlier parts */
 
     struct deadline deadline;            /* reservation.h */
     struct event_source *deadline_timer; /* NULL: no deadline */
@@ -202,6 +203,9 @@ void node_set_record_costs(struct node_set *set);
 
 /* Ends the agents of its earlier parts. */
 int node_set_end_old_agents(struct node_set *set, struct failure *failure);
+/* Part of restore: the same where the run ended before all of them had been asked. Nodes that are not
+ * connected are not waited for. */
+int node_set_end_old_agents_at_last(struct node_set *set, struct failure *failure);
 /* Of a testbed that lends: nodes of earlier parts that it does not give again owe nothing. */
 void node_set_leave_old_nodes(struct node_set *set);
 /* Refuses nodes that it did not have, and nodes that are not the machines that they were. */

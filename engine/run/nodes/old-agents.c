@@ -69,12 +69,49 @@ static int end_some(struct node_set *set, size_t *first, struct failure *failure
     return r;
 }
 
+static int end_all(struct node_set *set, struct failure *failures, struct failure *failure) {
+    int r = 0;
+    for (size_t first = 0; r == 0 && first < set->past->agent_count;)
+        r = end_some(set, &first, failures, failure);
+    set->old_agents_asked |= r == 0;
+    return r;
+}
+
 int node_set_end_old_agents(struct node_set *set, struct failure *failure) {
     cleanup_free struct failure *failures = xcalloc(set->count, sizeof *failures);
-    for (size_t first = 0; first < set->past->agent_count;) {
-        int r = end_some(set, &first, failures, failure);
-        if (r < 0)
-            return r;
+    int r = end_all(set, failures, failure);
+    return r < 0 ? r : node_set_merge_failures(set, failures, "ending earlier agents", failure);
+}
+
+/* Those of nodes that cannot be reached put the controls back by themselves: that is said. */
+static void note_unreached(const struct node_set *set) {
+    cleanup_free size_t *away = xcalloc(set->count, sizeof *away);
+    cleanup_free bool *noted = xcalloc(set->count, sizeof *noted);
+    size_t away_count = 0;
+    for (size_t i = 0; i < set->past->agent_count; i++) {
+        const struct run_node *node = node_set_find(set, set->past->agents[i].node);
+        if (!node || node_group_is_there(set->group, node->number) || noted[node->number])
+            continue;
+        noted[node->number] = true;
+        away[away_count++] = node->number;
     }
-    return node_set_merge_failures(set, failures, "ending earlier agents", failure);
+    cleanup_free char *who = node_set_describe(set, away, away_count);
+    if (away_count > 0)
+        record_note(
+            set->record,
+            "%s: out of reach: where an earlier part left an agent, it puts the controls back when its "
+            "lease is over; 'assay nodes restore -w ...' makes sure",
+            who);
+}
+
+int node_set_end_old_agents_at_last(struct node_set *set, struct failure *failure) {
+    if (!set->group || set->old_agents_asked || set->past->agent_count == 0)
+        return 0;
+    cleanup_free struct failure *failures = xcalloc(set->count, sizeof *failures);
+    int r = end_all(set, failures, failure);
+    note_unreached(set);
+    for (size_t i = 0; i < set->count; i++)
+        if (!node_group_is_there(set->group, i))
+            failures[i].code = 0;
+    return r < 0 ? r : node_failures_merge(set->group, failures, "ending earlier agents", failure);
 }

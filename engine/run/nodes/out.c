@@ -102,6 +102,8 @@ int node_set_take_out(struct node_set *set, struct run_node *node, const char *w
     struct failure ending = {0};
     if (!run_node_is_in(node))
         return 0;
+    if (node == set->newcomer) /* however it was lost: nobody is to measure in its place */
+        word = NODE_OUT_UNFIT;
     if (check_loss(set, node, word, why, &ending) < 0) {
         if (set->loss.code == 0)
             set->loss = ending;

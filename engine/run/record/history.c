@@ -232,7 +232,7 @@ static void take_start(struct run_history *history, const struct journal_entry *
     history->rows_settled = -1;
     history->submitted = false;
     history->deadline_ns = history->block = 0;
-    history->measuring = history->held.is_kept = false;
+    history->measuring = history->held.is_kept = history->lacks_node = false;
     history->first_commit = SIZE_MAX;
 }
 
@@ -265,7 +265,6 @@ static void take_phase(struct run_history *history, const struct journal_entry *
     history->measured = !begins && strcmp(status, "done") == 0 && !history->lacks_node;
     if (!begins)
         return;
-    history->lacks_node = false;
     uint64_t bytes = history->commit_count ? history->commits[history->commit_count - 1].bytes : 0;
     history->first_commit = history->commit_count;
     add_commit(history, (struct run_history_commit){.bytes = bytes,

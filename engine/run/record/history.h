@@ -125,7 +125,7 @@ struct run_history {
     int64_t lines_flagged, units_repeated, units_before; /* the last: done when the last part began */
     int64_t last_block, blocks_done;     /* the highest number; how many were measured to their ends */
     unsigned commands_kept;              /* folders in logs/commands/ */
-    bool lacks_node;                     /* one was excluded since the last part began to measure */
+    bool lacks_node;                     /* one was excluded in the last part, before it measured or later */
     struct run_history_reservation held; /* the last one */
     bool measured; /* the last part that measured came to its end, and no node was out */
 

@@ -162,7 +162,7 @@ check "... and in run.json" grep -q '"slow_nodes"' slow.json
 
 # ---- spares --------------------------------------------------------------------------------------------------------
 check "a spare takes the place of a node that dies, and the run is whole" status_is spared "0 completed"
-check "... the first of them that can be reached" same "$(is_out spared n-29 unreachable && grep -c '"event":"node-replaced","node":"n-28","by":"n-30"' spared.journal)" 1
+check "... the first of them that can be reached" same "$(is_out spared n-29 unfit && grep -c '"event":"node-replaced","node":"n-28","by":"n-30"' spared.journal)" 1
 check "... it measures the whole share" same "$(units_of spared n-27) $(units_of spared n-30)" "100 100"
 check "... in the order of the design" sh -c 'awk -F, "NR > 1 && \$6 == \"n-30\" {print \$3}" spared.results | sort -nc'
 check "... while the other went on" test "$(sed -n '/"event":"node-out","node":"n-28"/,/"event":"node-replaced"/p' spared.journal |
@@ -171,7 +171,7 @@ check "... what the lost one had answered stays, under its name" test "$(units_o
 check "... the spare is described like the others" sh -c 'cat_of() { "$ASSAY" archive cat spared/*.zip "$1"; }; cat_of nodes/n-30/facts.json | grep -q cpu_model && cat_of nodes/n-30/clock.json | grep -q offset_ns && cat_of run.json | grep -q "\"n-30\""'
 check "... it is told" grep -q "node n-30 takes the place of node n-28, and measures its whole share" spared.out
 check "when no spare is any good the others go on, partial" status_is no-spare "6 partial"
-check "... and the other has all its rows" same "$(units_of no-spare n-31) $(is_out no-spare n-33 unreachable && echo out)" "100 out"
+check "... and the other has all its rows" same "$(units_of no-spare n-31) $(is_out no-spare n-33 unfit && echo out)" "100 out"
 
 "$ASSAY" run spared.yaml --dry-run >dry
 check "the plan shows the spares" grep -qx 'spares       2: n-\[29-30\]' dry

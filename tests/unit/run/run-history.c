@@ -328,4 +328,28 @@ TEST(a_summary_is_the_journals) {
     journal_close(made.journal);
 }
 
+/* A node that could not be connected has units that nobody has counted: the run is not whole. */
+TEST(a_node_that_was_out_before_measuring_is_lacking) {
+    static const struct {
+        bool is_out, is_resumed, is_measured;
+    } cases[] = {{false, false, true}, {true, false, false}, {true, true, true}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct run_history history = {0};
+        struct journal *journal;
+        unlink(journal_path);
+        assert_int_equal(journal_create(journal_path, &journal, NULL), 0);
+        journal_note(journal, "run-started", "run_id", "x");
+        if (cases[i].is_out)
+            journal_note(journal, "node-out", "node", "n-1");
+        if (cases[i].is_resumed)
+            journal_note(journal, "run-resumed", "run_id", "x");
+        phase(journal, "measure", "done");
+        assert_int_equal(journal_commit(journal, NULL), 0);
+        journal_close(journal);
+        assert_int_equal(run_history_read(folder, NULL, &history, NULL), 0);
+        assert_true(history.measured == cases[i].is_measured);
+        run_history_clear(&history);
+    }
+}
+
 TEST_GROUP(set_up, tear_down)

@@ -261,3 +261,20 @@ TEST(what_a_shell_could_change_is_refused) {
         assert_non_null(strstr(failure.text, "cannot be the command of a job"));
     }
 }
+
+/* One that is about to run is asked after sooner. */
+TEST(jobs_of_oar_that_start_are_known) {
+    static const struct {
+        const char *state;
+        bool is_starting;
+    } states[] = {{"Waiting", false},  {"Hold", false},    {"toLaunch", true},
+                  {"Launching", true}, {"Running", false}, {"Terminated", false}};
+    for (size_t i = 0; i < sizeof states / sizeof *states; i++) {
+        struct scheduler_job job = {0};
+        char output[64];
+        snprintf(output, sizeof output, "{\"12\": {\"state\": \"%s\"}}", states[i].state);
+        assert_int_equal(scheduler_oar.read_job(output, strlen(output), "12", "", &job, NULL), 0);
+        assert_int_equal(job.is_starting, states[i].is_starting);
+        host_list_clear(&job.nodes);
+    }
+}
