@@ -17,8 +17,8 @@
 
 enum {
     SAMPLES = 4096, /* of a core; of more, the last ones count */
-    CHAIN = 50048,  /* cycles of a sample: some 20 us, in which a frequency does not change by itself */
-    ROUNDS = 20000, /* of the vector load between two samples: some 100 us */
+    CHAIN = 50048,  /* cycles of a sample: 12 to 20 us, in which a frequency does not change by itself */
+    ROUNDS = 50000, /* of the vector load between two samples: some 100 us */
     VECTORS = 10,   /* independent sums of products: as many as two units of a latency of five need */
 };
 
@@ -37,7 +37,16 @@ static const struct setting settings[SETTINGS] = {
 };
 static struct value values[SETTINGS];
 
-typedef double vector __attribute__((vector_size(64))); /* in as many registers as the processor needs */
+/* One register: wider ones would be kept in memory between two operations, which then wait for it. */
+#if defined __AVX512F__
+enum { WIDTH = 64 };
+#elif defined __AVX__
+enum { WIDTH = 32 };
+#else
+enum { WIDTH = 16 };
+#endif
+enum { NUMBERS = WIDTH / sizeof(double) };
+typedef double vector __attribute__((vector_size(WIDTH)));
 
 static struct core {
     double frequency; /* Hz, the median of its samples */
@@ -53,7 +62,7 @@ static double now(void) {
 
 static double multiply_and_add(double seed) {
     vector sums[VECTORS], factor, term;
-    for (int k = 0; k < 8; k++) {
+    for (int k = 0; k < NUMBERS; k++) {
         factor[k] = 0.7 + 0.01 * k + seed; /* sums approach term / (1 - factor) */
         term[k] = 0.1234567 * (k + 1);
     }
@@ -64,7 +73,7 @@ static double multiply_and_add(double seed) {
             sums[i] = sums[i] * factor + term;
     double sum = 0;
     for (int i = 0; i < VECTORS; i++)
-        sum += sums[i][i % 8];
+        sum += sums[i][i % NUMBERS];
     return sum;
 }
 

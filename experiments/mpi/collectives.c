@@ -303,9 +303,9 @@ int main(int argc, char **argv) {
     if (rank == 0) {
         ranks_print_places();
         for (size_t i = 0; i < measured; i++)
-            printf("collective %s %ld %.9f %.9f %d\n", operations[pairs[pair_of[i]].operation].name,
-                   pairs[pair_of[i]].size, times[i].entry - met, times[i].exit - times[i].entry,
-                   times[i].late > 0);
+            printf("%s %s %ld %.9f %.9f\n", times[i].late > 0 ? "late" : "collective",
+                   operations[pairs[pair_of[i]].operation].name, pairs[pair_of[i]].size, times[i].entry - met,
+                   times[i].exit - times[i].entry);
         printf("guidelines broken %d\n", print_guidelines(pairs));
         printf("measured %zu in %.3f s\n", measured, ranks_now() - met);
     }

@@ -56,9 +56,9 @@ static void answer(struct point *ret) {
 }
 
 void global_clock_synchronize(void) {
-    struct point *point = &points[count];
     if (count == GLOBAL_CLOCK_POINTS_MAX)
-        return; /* the last interval is a long one */
+        count--; /* the last interval is a long one */
+    struct point *point = &points[count];
     if (leader == 0) {
         *point = (struct point){.at = ranks_now()};
         for (int other = 1; other < leaders; other++)

@@ -80,9 +80,12 @@ extern "C" void device_write(struct device *device, const float *values) {
     require(cudaMemcpy(device->in, values, field_bytes(device), cudaMemcpyHostToDevice), "a copy to the GPU");
     require(cudaMemcpy(device->out, values, field_bytes(device), cudaMemcpyHostToDevice),
             "a copy to the GPU");
+    /* A copy from memory that is not pinned may be on its way still, and our streams do not wait for it. */
+    require(cudaDeviceSynchronize(), "a copy to the GPU");
 }
 
 extern "C" void device_read(struct device *device, float *values) {
+    device_wait(device); /* nor does this copy wait for our streams */
     require(cudaMemcpy(values, device->in, field_bytes(device), cudaMemcpyDeviceToHost),
             "a copy from the GPU");
 }

@@ -92,21 +92,25 @@ STENCIL_POINT void update_diffusion(const float *in, float *out, struct part par
                            DIFFUSION_NEIGHBOUR * (at + plane)[x];
 }
 
+/* V times C, which is -1, 0 or 1, without an operation: compilers leave out a sum with -0, which changes
+ * nothing, but not a product with 0, since V may be infinite. */
+#define STENCIL_TERM(C, V) ((C) == 0 ? -0.0f : (C) > 0 ? (V) : -(V))
+
 /* Streaming, by taking what the neighbours sent, and collision with one relaxation time. */
 STENCIL_POINT void update_lbm(const float *in, float *out, struct part part, size_t row, int x, int before,
                               int behind) {
     size_t volume = part_volume(part);
     ptrdiff_t line = part.nx, plane = line * (part.ny + 2);
-    float density = 0, ux = 0, uy = 0, uz = 0;
+    float density = -0.0f, ux = -0.0f, uy = -0.0f, uz = -0.0f;
 #define GATHER(I, CX, CY, CZ, W)                                                                             \
     const float f##I = (in + (size_t)I * volume + row)[(CX == 0  ? x                                         \
                                                         : CX > 0 ? before                                    \
                                                                  : behind) -                                 \
                                                        (CY)*line - (CZ)*plane];                              \
     density += f##I;                                                                                         \
-    ux += (CX)*f##I;                                                                                         \
-    uy += (CY)*f##I;                                                                                         \
-    uz += (CZ)*f##I;
+    ux += STENCIL_TERM(CX, f##I);                                                                            \
+    uy += STENCIL_TERM(CY, f##I);                                                                            \
+    uz += STENCIL_TERM(CZ, f##I);
     D3Q19(GATHER)
 #undef GATHER
     float inverse = 1 / density;
@@ -116,7 +120,7 @@ STENCIL_POINT void update_lbm(const float *in, float *out, struct part part, siz
     float rest = 1 - 1.5f * (ux * ux + uy * uy + uz * uz);
 #define COLLIDE(I, CX, CY, CZ, W)                                                                            \
     {                                                                                                        \
-        float along = (CX)*ux + (CY)*uy + (CZ)*uz;                                                           \
+        float along = STENCIL_TERM(CX, ux) + STENCIL_TERM(CY, uy) + STENCIL_TERM(CZ, uz);                    \
         float equilibrium = (W)*density * (rest + 3 * along + 4.5f * along * along);                         \
         (out + (size_t)I * volume + row)[x] = f##I - LBM_OMEGA * (f##I - equilibrium);                       \
     }

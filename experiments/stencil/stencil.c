@@ -123,7 +123,7 @@ static void step(struct simulation *simulation) {
         device_update(device, (struct box){1, ny + 1, 1, nz + 1}, 1);
         device_wait(device);
         EXCHANGING(begin_exchange(simulation, Y_LOW); end_exchange(simulation, Y_LOW));
-        EXCHANGING(begin_exchange(simulation, Z_LOW); end_exchange(simulation, Z_LOW));
+        EXCHANGING(begin_exchange(simulation, Z_LOW); end_exchange(simulation, Z_LOW); device_wait(device));
     } else { /* z waits for y, for the edges; each is hidden behind a half of the inside */
         const int half = 2 + (nz - 2) / 2;
         device_update(device, (struct box){1, 2, 1, nz + 1}, 1);

@@ -1,6 +1,6 @@
 /* What the kernels of experiments are compared with: `gemm ORDER LOOPS`, the loop of OpenBLAS's own benchmark
  * (benchmark/gemm.c: random content of -0.5 to 0.5, LOOPS calls at one place, each timed), and `triad BYTES
- * VOLUME`, a loop over three arrays. Prints s a call or pass, the least. */
+ * VOLUME ROUNDS`, a loop over three arrays. Prints s a call or pass, the least. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -39,23 +39,31 @@ static double gemm(int order, int loops) {
     return least;
 }
 
-static void add(double *restrict a, const double *restrict b, const double *restrict c, double scalar,
-                size_t count) {
+__attribute__((noinline)) static void add(double *restrict a, const double *restrict b,
+                                          const double *restrict c, double scalar, size_t count) {
     for (size_t i = 0; i < count; i++)
         a[i] = b[i] + scalar * c[i];
 }
 
-static double triad(size_t bytes, size_t volume) {
+/* Before each round the arrays are filled and passed once, and read after it, as the kernel does: what the
+ * caches of a large array's end have is in the times. */
+static double triad(size_t bytes, size_t volume, int rounds) {
     size_t count = bytes / 24 / 8 * 8, passes = (volume + 24 * count - 1) / (24 * count), apart = count + 168;
     double *memory = array(3 * apart), least = 0;
-    for (int round = 0; round < 5; round++) {
+    volatile double sum = 0;
+    for (int round = 0; round < rounds; round++) {
+        for (size_t i = 0; i < 3 * apart; i++)
+            memory[i] = (double)(i % 1024);
+        add(memory, memory + apart, memory + 2 * apart, 1, count);
         double begin = now();
         for (size_t pass = 0; pass < passes; pass++) {
-            add(memory, memory + apart, memory + 2 * apart, 3, count);
+            add(memory, memory + apart, memory + 2 * apart, (double)(pass + 1), count);
             __asm__ volatile("" ::: "memory");
         }
         double duration = (now() - begin) / (double)passes;
         least = round == 0 || duration < least ? duration : least;
+        for (size_t i = 0; i < count; i++)
+            sum = sum + memory[i];
     }
     return least;
 }
@@ -63,8 +71,9 @@ static double triad(size_t bytes, size_t volume) {
 int main(int count, char **words) {
     if (count == 4 && strcmp(words[1], "gemm") == 0)
         printf("%.12f\n", gemm((int)strtol(words[2], NULL, 10), (int)strtol(words[3], NULL, 10)));
-    else if (count == 4 && strcmp(words[1], "triad") == 0)
-        printf("%.12f\n", triad(strtoull(words[2], NULL, 10), strtoull(words[3], NULL, 10)));
+    else if (count == 5 && strcmp(words[1], "triad") == 0)
+        printf("%.12f\n", triad(strtoull(words[2], NULL, 10), strtoull(words[3], NULL, 10),
+                                (int)strtol(words[4], NULL, 10)));
     else
         return 2;
     return 0;

@@ -38,8 +38,8 @@ is "the slowest takes no less than the fastest" "$(of flow | awk '$7 < $8 || $8 
 # ---- Collectives
 check "collectives build" build collectives "$source"/{collectives,global-clock}.c
 check "two ranks" run 2 ./collectives --at 16,4096 --repetitions 10 --slot 100000
-is "14 operations and 2 sizes, each 10 times that nobody was late, or 40 times" "$(of collective | awk '{ n[$1 " " $2] += !$5; all[$1 " " $2]++ } END { for (i in all) print (n[i] == 10 || all[i] == 40) }' | sort | uniq -c | xargs)" "28 1"
-is "none ends before it began" "$(of collective | awk '$4 <= 0')" ""
+is "14 operations and 2 sizes, each 10 times that nobody was late, or 40 times" "$({ of collective; of late | sed 's/$/ late/'; } | awk '{ n[$1 " " $2] += !$5; all[$1 " " $2]++ } END { for (i in all) print (n[i] == 10 || all[i] == 40) }' | sort | uniq -c | xargs)" "28 1"
+is "none ends before it began" "$({ of collective; of late; } | awk '$4 <= 0')" ""
 is "each guideline is looked at for both sizes" "$(of guideline | grep -c .)" 16
 is "with a verdict or none where too many were late" "$(of guideline | awk '{ print $6 }' | grep -vE '^(kept|broken|unknown)$')" ""
 # A library whose gather is slow, by a clock that both ranks share and that only they move: a microsecond whenever
@@ -91,6 +91,7 @@ END
     is "with no term below 0" "$(grep -c '"estimate": *-' $pattern.json)" 0
 done
 is "flows between nodes are known as such" "$(awk -F, 'NR == 1 { for (i = 1; i <= NF; i++) at[$i] = i } NR > 1 { print $at["remote"] }' of-saturation/*/results/tables/flows.csv | sort -u)" 1
+is "what was late is in a table of its own" "$(cut -d, -f1-4 of-collectives/*/results/tables/late.csv | head -1)" "row,repetition,order,attempt"
 is "the other node's clock is found" "$(awk -F, 'NR == 1 { for (i = 1; i <= NF; i++) at[$i] = i }
     NR > 1 { o = $at["offset"]; n[$at["host"]] += $at["host"] == "node1" ? o == 0 : o > 999 && o < 1001 }
     END { print (n["node1"] > 1 && n["node2"] > 1) }' of-collectives/*/results/tables/clocks.csv)" 1

@@ -64,4 +64,6 @@ is "a rate is what is computed by its time" "$(paste -d' ' <(column rate) <(colu
     awk '{ r = $1 * $2 / (2 * $3); if (r < 0.99 || r > 1.01) print }')" ""
 check "its suggested model fits" "$ASSAY" fit runs/*.zip -o roofline.json
 is "with no term below 0" "$(grep -c '"estimate": *-' roofline.json)" 0
+check "both problems together have two intensities, as a roofline needs" \
+    "$ASSAY" fit roofline runs/*.zip --response compute --sizes flops,bytes --by overlap
 finish
