@@ -359,9 +359,9 @@ static void extend_rest(double duration, const char *id, struct bind_texts *word
 #define OAR(SUBMIT, READ_ID, QUERY, READ_JOB, CANCEL, EXTEND)                                                \
     {                                                                                                        \
         .key = "oar", .name = "OAR", .fields = fields, .field_count = sizeof fields / sizeof *fields,        \
-        .expected = "oar: {cluster: dahu, nodes: 2, walltime: 20min}", .check = check, .submit = SUBMIT,     \
-        .read_id = READ_ID, .query = QUERY, .read_job = READ_JOB, .cancel = CANCEL, .extend = EXTEND,        \
-        .find_own = find_own, .job_variable = "OAR_JOB_ID", .launcher = "oarsh",                             \
+        .expected = "oar: {cluster: dahu, nodes: 2, walltime: 20min}", .starts_late = true, .check = check,  \
+        .submit = SUBMIT, .read_id = READ_ID, .query = QUERY, .read_job = READ_JOB, .cancel = CANCEL,        \
+        .extend = EXTEND, .find_own = find_own, .job_variable = "OAR_JOB_ID", .launcher = "oarsh",           \
         .enter = scheduler_oar_enter,                                                                        \
     }
 
