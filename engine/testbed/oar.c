@@ -385,8 +385,8 @@ static void extend_rest(double duration, const char *id, struct bind_texts *word
 #define OAR(SUBMIT, READ_ID, ASK_USER, READ_USER, QUERY, READ_JOB, CANCEL, EXTEND)                           \
     {                                                                                                        \
         .key = "oar", .name = "OAR", .fields = fields, .field_count = sizeof fields / sizeof *fields,        \
-        .expected = "oar: {cluster: dahu, nodes: 2, walltime: 20min}", .check = check, .submit = SUBMIT,     \
-        .read_id = READ_ID, .ask_user = ASK_USER, .read_user = READ_USER, .query = QUERY,                    \
+        .expected = "oar: {cluster: dahu, nodes: 2, walltime: 20min}", .starts_late = true, .check = check,  \
+        .submit = SUBMIT, .read_id = READ_ID, .ask_user = ASK_USER, .read_user = READ_USER, .query = QUERY,  \
         .read_job = READ_JOB, .cancel = CANCEL, .extend = EXTEND, .find_own = find_own,                      \
         .job_variable = "OAR_JOB_ID", .name_variable = "OAR_JOB_NAME", .launcher = "oarsh",                  \
         .enter = scheduler_oar_enter,                                                                        \

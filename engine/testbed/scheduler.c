@@ -17,9 +17,10 @@
 /* A job is asked after soon, then more seldom, soon again when it is about to start, and less soon once it
  * runs. OAR takes some 10 s to start one that is free to start: until then it is asked every few seconds. */
 static const int64_t first_poll_ns = 200 * EVENT_MILLISECOND, soon_poll_ns = 3 * EVENT_SECOND,
-                     starting_poll_ns = EVENT_SECOND, first_watch_ns = 8 * EVENT_SECOND,
-                     early_poll_ns = 10 * EVENT_SECOND, last_poll_ns = 30 * EVENT_SECOND,
-                     early_ns = 600 * EVENT_SECOND, minute_ns = 60 * EVENT_SECOND;
+                     late_poll_ns = 2 * EVENT_SECOND, starting_poll_ns = EVENT_SECOND,
+                     first_watch_ns = 8 * EVENT_SECOND, early_poll_ns = 10 * EVENT_SECOND,
+                     last_poll_ns = 30 * EVENT_SECOND, early_ns = 600 * EVENT_SECOND,
+                     minute_ns = 60 * EVENT_SECOND;
 /* A scheduler that is restarted is away for so long; a job that waits in its queue outlasts more than one
  * that is yet to be submitted. */
 static const int64_t patience_ns = 300 * EVENT_SECOND, waiting_patience_ns = 3600 * EVENT_SECOND,
@@ -512,17 +513,21 @@ static int find_again(struct testbed *testbed, struct failure *failure) {
     return r < 0 || is_there ? r : refuse_job(testbed, failure);
 }
 
-/* After PERIOD_NS, of a job that has waited for so long. */
-static int64_t next_period(int64_t period_ns, int64_t waited_ns) {
+/* After PERIOD_NS, of a job that has waited for so long. Where none starts at once, the first questions are
+ * saved for when it may. */
+static int64_t next_period(const struct testbed *testbed, int64_t period_ns, int64_t waited_ns) {
+    bool is_late = testbed->settings->scheduler->starts_late;
     int64_t most_ns = waited_ns < early_ns ? early_poll_ns : last_poll_ns;
-    int64_t soon_ns = waited_ns / 2 > soon_poll_ns ? waited_ns / 2 : soon_poll_ns;
+    int64_t least_ns = is_late ? late_poll_ns : soon_poll_ns, part_ns = waited_ns / (is_late ? 3 : 2);
+    int64_t soon_ns = part_ns > least_ns ? part_ns : least_ns;
     most_ns = soon_ns < most_ns ? soon_ns : most_ns;
     return 3 * period_ns < most_ns ? 3 * period_ns : most_ns;
 }
 
 /* Waits until the job runs; its reason for waiting is reported when it changes. */
 static int wait_for_job(struct testbed *testbed, struct failure *failure) {
-    int64_t begun_ns = clock_monotonic_ns(), period_ns = first_poll_ns;
+    int64_t begun_ns = clock_monotonic_ns(),
+            period_ns = testbed->settings->scheduler->starts_late ? soon_poll_ns : first_poll_ns;
     double most = testbed->settings->resources.at_most_wait;
     struct scheduler_job *job = &testbed->job;
     char reason[sizeof job->reason] = "", most_text[NUMBER_TEXT_SIZE];
@@ -549,7 +554,7 @@ static int wait_for_job(struct testbed *testbed, struct failure *failure) {
                           pause_ns(testbed, job->is_starting ? starting_poll_ns : period_ns), failure);
         if (r < 0)
             return r;
-        period_ns = next_period(period_ns, clock_monotonic_ns() - begun_ns);
+        period_ns = next_period(testbed, period_ns, clock_monotonic_ns() - begun_ns);
     }
 }
 

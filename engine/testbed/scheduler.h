@@ -93,6 +93,7 @@ struct scheduler {
     size_t field_count;
     const char *expected; /* an example of its mapping, for messages */
     const char *api;      /* where the campaign names none; NULL: it needs none */
+    bool starts_late;     /* no job in its first 2 s, whatever is free */
     /* Just before a job is submitted: refuses what no job can be made of any more. NULL: nothing. */
     int (*check)(const struct scheduler_resources *resources, struct failure *failure);
     /* The job runs COMMAND, a line for a shell, and prints into the file OUTPUT; NULL: it only waits. */
