@@ -324,11 +324,13 @@ static void ask_user_rest(struct bind_texts *words) {
 static char *read_user_rest(const char *output) {
     static const char word[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_";
     struct document *document = NULL;
-    if (document_parse_json("", output, strlen(output), &document, NULL) < 0)
-        return NULL;
-    const char *user = scheduler_text(document->root, "authenticated_user");
-    user += strcspn(user, word);
-    char *ret = *user ? xstrndup(user, strspn(user, word)) : NULL;
+    char *ret = NULL;
+    if (document_parse_json("", output, strlen(output), &document, NULL) == 0 &&
+        document_get(document->root, "authenticated_user")) {
+        const char *user = scheduler_text(document->root, "authenticated_user");
+        user += strcspn(user, word);
+        ret = xstrndup(user, strspn(user, word));
+    }
     document_free(document);
     return ret;
 }

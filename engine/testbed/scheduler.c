@@ -266,10 +266,17 @@ static int find_user(struct testbed *testbed, struct failure *failure) {
         return 0;
     scheduler->ask_user(&words);
     int r = command(testbed, &words, &output, failure);
-    if (r == 0 && !(testbed->user = scheduler->read_user(output.bytes)))
-        r = failure_set(failure, -EPERM, "%s does not say whose jobs are ours (wrong credentials?)",
-                        scheduler->name);
-    return r;
+    if (r < 0)
+        return r;
+    cleanup_free char *user = scheduler->read_user(output.bytes);
+    if (!user)
+        return failure_set(failure, -EBADMSG, "%s answered with something else than who asks",
+                           scheduler->name);
+    if (!user[0])
+        return failure_set(failure, -EPERM, "%s does not say whose jobs are ours (wrong credentials?)",
+                           scheduler->name);
+    testbed->user = take_pointer(user);
+    return 0;
 }
 
 static void note_question(struct testbed *testbed) {

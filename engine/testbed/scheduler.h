@@ -102,7 +102,8 @@ struct scheduler {
     /* The job's number from what submitting printed; false: there is none. */
     bool (*read_id)(const char *output, char id[static SCHEDULER_ID_SIZE]);
     /* Where all users' jobs are listed, which they may call as they like: asks who this user is, and what
-     * that is in the answer; the caller frees, NULL: it is not there. Both NULL: the scheduler knows. */
+     * that is in the answer; the caller frees, NULL: it is no answer, "": nobody. Both NULL: the scheduler
+     * knows. */
     void (*ask_user)(struct bind_texts *words);
     char *(*read_user)(const char *output);
     /* Asks for the job ID, or, where that is "", for this user's, NAME among them. */
