@@ -126,7 +126,7 @@ lease_campaign dies leaves "$two,\"end\":$(($(date +%s) + 7200))"
 start_engine "$scratch/dies" run dies.yaml -o dies --json
 check "something is reserved, which the engine does not know yet" eventually test -e submitted
 kill_engine
-is "... nor its journal" "$(grep -c '"event":"reservation"' dies/*/journal.jsonl)" 0
+is "... nor its journal by its number" "$(grep -c '"event":"reservation".*"id":' dies/*/journal.jsonl)" 0
 rm hold
 check "it is found by its name when the run is resumed" there resume dies/*/
 is "... and was made once" "$(wc -l <made)" 1
