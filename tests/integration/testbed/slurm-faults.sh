@@ -67,7 +67,7 @@ eventually slurm_is_idle
 begin late
 bed run scontrol update jobid="$job" EndTime=now
 check "a job whose time is shortened ends the run as partial" ends_as 6
-check "which says why" grep -q "job $job of Slurm was over before it was given back: TIMEOUT" late/*/logs/engine.log
+check "which says why" grep -qE "job $job of Slurm was over before it was given back: TIMEOUT|the reservation now ends at" late/*/logs/engine.log
 
 # ---- a scheduler that is away while the nodes are used, and when they are given back
 printf '#!/bin/sh\n%s "$@" || { echo $? >>%s/missed; exit 1; }\n' "$(command -v squeue)" "$scratch" >bin/squeue
