@@ -12,19 +12,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { NODES_MAX = 65536, WALLTIME_MAX = 366 * 86400, VLAN_MAX = 4095, KEY_MAX = 16 << 10 };
+enum { VLAN_MAX = 4095, KEY_MAX = 16 << 10 };
 
 #define ROW(key, type, member) BIND_ROW(key, type, scheduler_resources, member)
 #define RANGED(key, type, member, least, most)                                                               \
     BIND_RANGED(key, type, scheduler_resources, member, least, most)
-
-/* What becomes a part of a path, or of a query. */
-static const char *expect_name(const char *key, const char *value) {
-    (void)key;
-    return value[strspn(value, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.")]
-               ? "a name of letters, digits, '-', '_' and '.'"
-               : NULL;
-}
 
 /* An address is archived, and has no password in it. */
 static const char *expect_environment(const char *key, const char *value) {
@@ -39,28 +31,29 @@ static const char *expect_environment(const char *key, const char *value) {
 
 /* Members of the resources themselves: the mapping's place is theirs. */
 static const struct bind_field node_fields[] = {
-    {RANGED("want", BIND_INTEGER, nodes, 1, NODES_MAX)},
-    {RANGED("at-least", BIND_INTEGER, grid5000.at_least, 1, NODES_MAX)},
+    {RANGED("want", BIND_INTEGER, nodes, 1, SCHEDULER_NODES_MAX)},
+    {RANGED("at-least", BIND_INTEGER, grid5000.at_least, 1, SCHEDULER_NODES_MAX)},
 };
 
 static const struct bind_field fields[] = {
-    {ROW("site", BIND_TEXT, grid5000.site), .required = true, .expect = expect_name},
-    {ROW("cluster", BIND_TEXT, cluster), .expect = expect_name},
+    {ROW("site", BIND_TEXT, grid5000.site), .required = true, .expect = scheduler_expect_name},
+    {ROW("cluster", BIND_TEXT, cluster), .expect = scheduler_expect_name},
     {.key = "nodes", .type = BIND_MAPPING, BIND_FIELDS(node_fields), .scalar = "want"},
-    {RANGED("walltime", BIND_QUANTITY, walltime, 60, WALLTIME_MAX), .dimension = UNIT_TIME, .required = true},
+    {RANGED("walltime", BIND_QUANTITY, walltime, 60, SCHEDULER_WALLTIME_MAX), .dimension = UNIT_TIME,
+     .required = true},
     {ROW("environment", BIND_TEXT, grid5000.environment), .expect = expect_environment},
     {RANGED("version", BIND_INTEGER, grid5000.version, 1, 1e15)},
     {ROW("key", BIND_TEXT, grid5000.key)},
     {RANGED("vlan", BIND_INTEGER, grid5000.vlan, 1, VLAN_MAX)},
     {ROW("sudo-g5k", BIND_CHOICE, grid5000.sudo), .choices = (const char *const[]){"no", "yes", NULL}},
-    {ROW("monitor", BIND_TEXTS, grid5000.monitor), .expect = expect_name},
+    {ROW("monitor", BIND_TEXTS, grid5000.monitor), .expect = scheduler_expect_name},
     {ROW("properties", BIND_TEXT, constraint)},
     {ROW("resources", BIND_TEXT, resources)},
     {ROW("types", BIND_TEXTS, types)},
     {ROW("queue", BIND_TEXT, queue)},
     {ROW("project", BIND_TEXT, account)},
     {ROW("reservation", BIND_TEXT, reservation)},
-    {RANGED("at-most-wait", BIND_QUANTITY, at_most_wait, 1, WALLTIME_MAX), .dimension = UNIT_TIME},
+    {RANGED("at-most-wait", BIND_QUANTITY, at_most_wait, 1, SCHEDULER_WALLTIME_MAX), .dimension = UNIT_TIME},
     {ROW("api", BIND_TEXT, api)},
     {ROW("credentials", BIND_TEXT, credentials)},
     {ROW("authority", BIND_TEXT, authority)},

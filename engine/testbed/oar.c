@@ -14,18 +14,9 @@
 #include <string.h>
 #include <time.h>
 
-enum { NODES_MAX = 65536, WALLTIME_MAX = 366 * 86400 };
-
 #define ROW(key, type, member) BIND_ROW(key, type, scheduler_resources, member)
 #define RANGED(key, type, member, least, most)                                                               \
     BIND_RANGED(key, type, scheduler_resources, member, least, most)
-
-static const char *expect_cluster(const char *key, const char *value) {
-    (void)key;
-    return value[strspn(value, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.")]
-               ? "a name of letters, digits, '-', '_' and '.'"
-               : NULL;
-}
 
 /* As OAR has it, in the time zone of its server. False: it is no date, or one that no calendar has. */
 static bool parse_date(const char *text, time_t *ret) {
@@ -49,9 +40,9 @@ static const char *expect_number(const char *key, const char *value) {
 }
 
 static const struct bind_field fields[] = {
-    {RANGED("nodes", BIND_INTEGER, nodes, 1, NODES_MAX)},
-    {RANGED("walltime", BIND_QUANTITY, walltime, 1, WALLTIME_MAX), .dimension = UNIT_TIME},
-    {ROW("cluster", BIND_TEXT, cluster), .expect = expect_cluster},
+    {RANGED("nodes", BIND_INTEGER, nodes, 1, SCHEDULER_NODES_MAX)},
+    {RANGED("walltime", BIND_QUANTITY, walltime, 1, SCHEDULER_WALLTIME_MAX), .dimension = UNIT_TIME},
+    {ROW("cluster", BIND_TEXT, cluster), .expect = scheduler_expect_name},
     {ROW("properties", BIND_TEXT, constraint)},
     {ROW("resources", BIND_TEXT, resources)},
     {ROW("types", BIND_TEXTS, types)},
@@ -59,13 +50,13 @@ static const struct bind_field fields[] = {
     {ROW("project", BIND_TEXT, account)},
     {ROW("container", BIND_TEXT, container), .expect = expect_number},
     {ROW("reservation", BIND_TEXT, reservation), .expect = expect_date},
-    {RANGED("extend", BIND_QUANTITY, extend, 60, WALLTIME_MAX), .dimension = UNIT_TIME},
+    {RANGED("extend", BIND_QUANTITY, extend, 60, SCHEDULER_WALLTIME_MAX), .dimension = UNIT_TIME},
     {ROW("options", BIND_TEXTS, options)},
     {ROW("login", BIND_TEXT, login)},
     {ROW("api", BIND_TEXT, api)},
     {ROW("credentials", BIND_TEXT, credentials)},
     {ROW("authority", BIND_TEXT, authority)},
-    {RANGED("at-most-wait", BIND_QUANTITY, at_most_wait, 1, WALLTIME_MAX), .dimension = UNIT_TIME},
+    {RANGED("at-most-wait", BIND_QUANTITY, at_most_wait, 1, SCHEDULER_WALLTIME_MAX), .dimension = UNIT_TIME},
 };
 
 enum { CLOCK_SIZE = 32 };

@@ -70,6 +70,13 @@ int64_t scheduler_number(const struct document_node *node, const char *key) {
     return number_parse_int64(text, strlen(text), &number) && number > 0 ? number : 0;
 }
 
+const char *scheduler_expect_name(const char *key, const char *value) {
+    (void)key;
+    return value[strspn(value, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.")]
+               ? "a name of letters, digits, '-', '_' and '.'"
+               : NULL;
+}
+
 void scheduler_take_job(struct scheduler_job *found, struct scheduler_job *ret) {
     struct scheduler_job *less = found->state >= ret->state ? ret : found;
     host_list_clear(&less->nodes);

@@ -59,7 +59,10 @@ enum scheduler_job_state {
     SCHEDULER_JOB_RUNNING
 };
 
-enum { SCHEDULER_ID_SIZE = 24 };
+enum { SCHEDULER_ID_SIZE = 24, SCHEDULER_NODES_MAX = 65536, SCHEDULER_WALLTIME_MAX = 366 * 86400 /* s */ };
+
+/* Of a bind_field: names that become a part of a request, a path or a query. */
+const char *scheduler_expect_name(const char *key, const char *value);
 
 struct scheduler_job {
     char id[SCHEDULER_ID_SIZE];

@@ -15,8 +15,6 @@
 #include <string.h>
 #include <strings.h>
 
-enum { NODES_MAX = 65536, WALLTIME_MAX = 366 * 86400 };
-
 #define ROW(key, type, member) BIND_ROW(key, type, scheduler_resources, member)
 #define RANGED(key, type, member, least, most)                                                               \
     BIND_RANGED(key, type, scheduler_resources, member, least, most)
@@ -57,15 +55,16 @@ static const char *expect_option(const char *key, const char *word) {
 }
 
 static const struct bind_field fields[] = {
-    {RANGED("nodes", BIND_INTEGER, nodes, 1, NODES_MAX)},
-    {RANGED("walltime", BIND_QUANTITY, walltime, 60, WALLTIME_MAX), .dimension = UNIT_TIME, .required = true},
+    {RANGED("nodes", BIND_INTEGER, nodes, 1, SCHEDULER_NODES_MAX)},
+    {RANGED("walltime", BIND_QUANTITY, walltime, 60, SCHEDULER_WALLTIME_MAX), .dimension = UNIT_TIME,
+     .required = true},
     {ROW("partition", BIND_TEXT, queue)},
     {ROW("account", BIND_TEXT, account)},
     {ROW("constraint", BIND_TEXT, constraint)},
     {ROW("reservation", BIND_TEXT, reservation)},
     {ROW("options", BIND_TEXTS, options), .expect = expect_option},
     {ROW("login", BIND_TEXT, login)},
-    {RANGED("at-most-wait", BIND_QUANTITY, at_most_wait, 1, WALLTIME_MAX), .dimension = UNIT_TIME},
+    {RANGED("at-most-wait", BIND_QUANTITY, at_most_wait, 1, SCHEDULER_WALLTIME_MAX), .dimension = UNIT_TIME},
 };
 
 /* A job without a command does nothing: what it has is used from outside, or by steps. One that is requeued
