@@ -17,7 +17,7 @@
 struct external_grant {
     struct host_list hosts;  /* destinations, [user@]host[:port] */
     char **names;            /* of the nodes, in the same order */
-    int64_t end_s;           /* when they are taken away, since 1970; 0: nobody says */
+    int64_t end_s;           /* when they are taken away, since 1970; 0: not known */
     struct text known_hosts; /* a file of that name: the keys that the nodes show; empty: it gave none */
 };
 

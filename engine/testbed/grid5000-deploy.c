@@ -108,8 +108,8 @@ static bool is_new(const struct deployments *deployments, const char *uid) {
     return true;
 }
 
-/* 1 when a deployment of our nodes is on its way that no file tells of: an engine died after it had asked for
- * it, or the answer was lost. The nodes are nobody else's since the job began. */
+/* 1 when the API lists a deployment of our nodes that no file of the run records: an engine died after it had
+ * asked for it, or the answer was lost. The nodes are the job's alone, so that deployment is ours. */
 static int adopt(struct deployments *deployments, struct failure *failure) {
     const struct scheduler_stage *stage = deployments->stage;
     cleanup(grid5000_answer_clear) struct grid5000_answer answer = {0};

@@ -44,7 +44,8 @@ static const struct testbed_backend *find_in_mapping(const struct document_node 
     return &testbed_hosts;
 }
 
-/* A key of MAPPING that is none of `hosts` and looks like a testbed; NULL: there is none. */
+/* A key of MAPPING that `hosts` does not have and that resembles the name of a testbed; NULL: there is none.
+ */
 static const struct document_node *find_misspelt(const struct document_node *mapping) {
     for (size_t i = 0; i < mapping->count; i++) {
         const char *key = mapping->keys[i]->text;

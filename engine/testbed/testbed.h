@@ -116,7 +116,7 @@ struct testbed_backend {
     struct agent_link_policy (*policy)(const struct testbed *testbed);
     /* Of a node whose transport, that which connect() gave, is open. */
     struct testbed_agent (*agent)(const struct testbed *testbed, const struct transport *transport);
-    /* When the nodes are taken from us, ns since 1970; 0: nobody says. It may change while they are used. */
+    /* When the reservation ends, in ns since 1970; 0: not known. It may change while the nodes are used. */
     int64_t (*deadline)(const struct testbed *testbed);
     /* Writes what was measured of the nodes outside of them into the run's folder, once that is over and they
      * are restored. What cannot be had is reported, and is no failure of the run. NULL: there is nothing. */

@@ -33,7 +33,7 @@ int deployed_open_image(const char *sha256, struct failure *failure) {
     return image < 0 ? complain(failure, -errno, path) : image;
 }
 
-/* ---- what was left: run directories whose layer nobody has locked */
+/* ---- What was left: run directories whose layer no process has locked */
 
 static bool is_abandoned(int folder) {
     struct stat status;

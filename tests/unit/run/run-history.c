@@ -328,7 +328,7 @@ TEST(a_summary_is_the_journals) {
     journal_close(made.journal);
 }
 
-/* A node that could not be connected has units that nobody has counted: the run is not whole. */
+/* The units of a node that could not be connected are missing: the run is not complete. */
 TEST(a_node_that_was_out_before_measuring_is_lacking) {
     static const struct {
         bool is_out, is_resumed, is_measured;
