@@ -132,6 +132,19 @@ static void give_up_nodes(struct run *run, const struct failure *failure) {
     run->set.given_up = true;
 }
 
+/* A run that lost its nodes ends as one whose nodes were taken away, if the testbed says that they were. */
+static bool are_nodes_taken_away(struct run *run, const struct failure *failure) {
+    const struct testbed_backend *backend = run->set.campaign->testbed.backend;
+    if (run->record.phase <= RUN_DEPLOY || run->record.phase >= RUN_COLLECT || run->record.interrupted ||
+        failure->kind != FAILURE_SYSTEM || !run->set.testbed || !backend->ask)
+        return false;
+    event_loop_resume(run->set.loop);
+    backend->ask(run->set.testbed);
+    if (run->record.interrupted == RUN_REVOKED)
+        record_log(&run->record, "%s", failure->text);
+    return run->record.interrupted == RUN_REVOKED;
+}
+
 /* One phase: journalled at both ends. Its failure is noted, and decides what follows. */
 static void enter_phase(struct run *run, enum run_phase phase) {
     run->record.phase = phase;
@@ -154,7 +167,7 @@ static void enter_phase(struct run *run, enum run_phase phase) {
     int r = act(run, &phases[phase], &failure);
     if (r < 0 && run->only_seals && phase < RUN_RESTORE)
         give_up_nodes(run, &failure);
-    else if (r < 0)
+    else if (r < 0 && !are_nodes_taken_away(run, &failure))
         note_failure(run, &failure);
     bool interrupted_here =
         (run->record.interrupted && !was_interrupted) || failure.kind == FAILURE_INTERRUPTED;

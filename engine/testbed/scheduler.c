@@ -642,22 +642,26 @@ static void extend(struct testbed *testbed) {
                testbed->job.id, scheduler->name, number_describe_duration(by, by_text));
 }
 
-/* A scheduler that does not answer says nothing; one that knows no job, or one that is ending, must say so
- * twice: why it ends is known when it is over. */
+/* A scheduler that knows no job, or one that is ending, must say so twice: why it ends is known when it is
+ * over. */
+static void judge_job(struct testbed *testbed, const struct scheduler_job *job) {
+    bool is_unsure = job->state == SCHEDULER_JOB_NONE || job->state == SCHEDULER_JOB_ENDING;
+    testbed->times_gone = is_unsure ? testbed->times_gone + 1 : 0;
+    if (job->state == SCHEDULER_JOB_ENDING)
+        testbed->watch_period_ns = EVENT_SECOND;
+    if (job->state != SCHEDULER_JOB_RUNNING && (!is_unsure || testbed->times_gone > 1))
+        report_over(testbed, job);
+    if (job->state == SCHEDULER_JOB_RUNNING && job->end_s > 0)
+        testbed->job.end_s = job->end_s;
+}
+
+/* A scheduler that does not answer says nothing. */
 static void on_answer(const char *output, size_t length, void *context) {
     struct testbed *testbed = context;
     struct scheduler_job job = {0};
     if (output && testbed->settings->scheduler->read_job(output, length, testbed->job.id, testbed->name, &job,
-                                                         NULL) == 0) {
-        bool is_unsure = job.state == SCHEDULER_JOB_NONE || job.state == SCHEDULER_JOB_ENDING;
-        testbed->times_gone = is_unsure ? testbed->times_gone + 1 : 0;
-        if (job.state == SCHEDULER_JOB_ENDING)
-            testbed->watch_period_ns = EVENT_SECOND;
-        if (job.state != SCHEDULER_JOB_RUNNING && (!is_unsure || testbed->times_gone > 1))
-            report_over(testbed, &job);
-        if (job.state == SCHEDULER_JOB_RUNNING && job.end_s > 0)
-            testbed->job.end_s = job.end_s;
-    }
+                                                         NULL) == 0)
+        judge_job(testbed, &job);
     host_list_clear(&job.nodes);
     if (!testbed->is_over)
         event_source_set_timer(testbed->watch, pause_ns(testbed, testbed->watch_period_ns), 0);
@@ -692,6 +696,21 @@ int scheduler_wait(struct testbed *testbed, struct failure *failure) {
         return failure_memory(failure);
     return access_open(&testbed->settings->access, &testbed->request, find_words(testbed), &testbed->access,
                        failure);
+}
+
+void scheduler_ask(struct testbed *testbed) {
+    struct scheduler_job job = {0};
+    struct failure why = {0};
+    if (!testbed->watch)
+        return;
+    frontend_stop(testbed->frontend);
+    do {
+        if (ask(testbed, testbed->job.id, &job, &why) < 0)
+            break;
+        judge_job(testbed, &job);
+    } while (!testbed->is_over && testbed->times_gone > 0 &&
+             frontend_wait(testbed->frontend, EVENT_SECOND, &why) == 0);
+    host_list_clear(&job.nodes);
 }
 
 /* ---- The nodes -------------------------------------------------------------------------------------------

@@ -176,6 +176,7 @@ struct agent_link_policy scheduler_policy(const struct testbed *testbed);
 struct testbed_agent scheduler_agent(const struct testbed *testbed, const struct transport *transport);
 int64_t scheduler_deadline(const struct testbed *testbed);
 void scheduler_collect(struct testbed *testbed);
+void scheduler_ask(struct testbed *testbed);
 int scheduler_release(struct testbed *testbed, struct failure *failure);
 void scheduler_leave(struct testbed *testbed);
 int scheduler_reclaim(const struct testbed_settings *settings, const struct testbed_request *request,
@@ -191,8 +192,8 @@ int scheduler_submit(const struct testbed_settings *settings, const struct testb
         .reserve = scheduler_reserve, .id = scheduler_id, .wait = scheduler_wait,                            \
         .node_count = scheduler_node_count, .node_name = scheduler_node_name, .connect = scheduler_connect,  \
         .policy = scheduler_policy, .agent = scheduler_agent, .deadline = scheduler_deadline,                \
-        .collect = scheduler_collect, .release = scheduler_release, .leave = scheduler_leave,                \
-        .reclaim = scheduler_reclaim, .submit = scheduler_submit,                                            \
+        .ask = scheduler_ask, .collect = scheduler_collect, .release = scheduler_release,                    \
+        .leave = scheduler_leave, .reclaim = scheduler_reclaim, .submit = scheduler_submit,                  \
     }
 
 #endif

@@ -118,6 +118,10 @@ struct testbed_backend {
     struct testbed_agent (*agent)(const struct testbed *testbed, const struct transport *transport);
     /* When the reservation ends, in ns since 1970; 0: not known. It may change while the nodes are used. */
     int64_t (*deadline)(const struct testbed *testbed);
+    /* Asks, while the loop turns, whether the nodes are still ours, and calls `over` if they are not: nodes
+     * that are lost may have been taken away, and the engine hears of the nodes first. NULL: what there is to
+     * hear has been heard. */
+    void (*ask)(struct testbed *testbed);
     /* Writes what was measured of the nodes outside of them into the run's folder, once that is over and they
      * are restored. What cannot be had is reported, and is no failure of the run. NULL: there is nothing. */
     void (*collect)(struct testbed *testbed);
