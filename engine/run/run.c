@@ -132,17 +132,20 @@ static void give_up_nodes(struct run *run, const struct failure *failure) {
     run->set.given_up = true;
 }
 
-/* A run that lost its nodes ends as one whose nodes were taken away, if the testbed says that they were. */
+/* Nodes may fail because they were taken away, and the engine hears of the nodes first. Then that is no
+ * failure of the run, nor is it when the engine is asked to end meanwhile, as its job is. */
 static bool are_nodes_taken_away(struct run *run, const struct failure *failure) {
     const struct testbed_backend *backend = run->set.campaign->testbed.backend;
+    bool is_of_nodes = failure->kind == FAILURE_SYSTEM || failure->kind == FAILURE_EXPERIMENT;
     if (run->record.phase <= RUN_DEPLOY || run->record.phase >= RUN_COLLECT || run->record.interrupted ||
-        failure->kind != FAILURE_SYSTEM || !run->set.testbed || !backend->ask)
+        !is_of_nodes || !run->set.testbed || !backend->ask)
         return false;
     event_loop_resume(run->set.loop);
     backend->ask(run->set.testbed);
-    if (run->record.interrupted == RUN_REVOKED)
-        record_log(&run->record, "%s", failure->text);
-    return run->record.interrupted == RUN_REVOKED;
+    if (!run->record.interrupted || run->record.interrupted == RUN_INTERRUPTED)
+        return false;
+    record_log(&run->record, "%s", failure->text);
+    return true;
 }
 
 /* One phase: journalled at both ends. Its failure is noted, and decides what follows. */

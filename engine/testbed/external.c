@@ -186,6 +186,7 @@ static int ask(struct testbed *testbed, const char *what, int64_t patience_ns, s
 /* ---- Reserving -------------------------------------------------------------------------------------------
  */
 
+/* What is reserved stays. */
 static void free_testbed(struct testbed *testbed) {
     if (!testbed)
         return;
@@ -224,10 +225,11 @@ static int reserve(const struct testbed_settings *settings, const struct testbed
     int r = external_program_start(testbed->program, failure);
     if (r < 0)
         return r;
-    r = ask(testbed, "reserve", -1, &answer, failure);
+    if (!request->only_reserved)
+        r = ask(testbed, "reserve", -1, &answer, failure);
     if (r == -EREMOTEIO) /* it has reserved nothing; of any other failure nobody knows */
         return r;
-    const struct document_node *id = r == 0 ? document_get(answer->root, "reservation") : NULL;
+    const struct document_node *id = answer ? document_get(answer->root, "reservation") : NULL;
     if (id && id->text) {
         free(testbed->id);
         testbed->id = xformat("%.*s", ID_MAX, id->text);
@@ -260,8 +262,8 @@ static int wait_for_nodes(struct testbed *testbed, struct failure *failure) {
     if (known)
         r = file_replace(known, keys->bytes, keys->length, 0644, failure);
     return r < 0 ? r
-                 : access_open_known(access, &testbed->request, access_launcher(access, &testbed->words),
-                                     known, &testbed->access, failure);
+                 : access_open(access, &testbed->request, access_launcher(access, &testbed->words), known,
+                               &testbed->access, failure);
 }
 
 /* ---- The nodes -------------------------------------------------------------------------------------------
@@ -282,11 +284,6 @@ static int connect_node(struct testbed *testbed, size_t node, struct transport *
 
 static struct agent_link_policy policy(const struct testbed *testbed) {
     return *ssh_nodes_policy(access_nodes(testbed->access));
-}
-
-static struct testbed_agent agent(const struct testbed *testbed, const struct transport *transport) {
-    (void)testbed;
-    return access_agent(transport);
 }
 
 static int64_t deadline(const struct testbed *testbed) {
@@ -345,8 +342,9 @@ const struct testbed_backend testbed_external = {
     .node_name = node_name,
     .connect = connect_node,
     .policy = policy,
-    .agent = agent,
+    .agent = access_agent,
     .deadline = deadline,
     .release = release,
+    .leave = free_testbed,
     .reclaim = reclaim,
 };

@@ -148,22 +148,13 @@ static void add_types(const struct scheduler_resources *resources, cJSON *job) {
         json_add_string(types, NULL, monitor.bytes);
 }
 
-static char *describe_resources(const struct scheduler_resources *resources) {
-    long seconds = lround(ceil(resources->walltime));
-    return resources->resources
-               ? xstrdup(resources->resources)
-               : xformat("%s%s%snodes=%lld,walltime=%ld:%02ld:%02ld", resources->cluster ? "{cluster='" : "",
-                         resources->cluster ? resources->cluster : "", resources->cluster ? "'}/" : "",
-                         (long long)resources->nodes, seconds / 3600, seconds / 60 % 60, seconds % 60);
-}
-
 /* Engines in jobs are refused: they would need what they measure on (scheduler_submit). */
 static void submit(const struct scheduler_resources *resources, const char *name, const char *command,
                    const char *output, struct bind_texts *words) {
     (void)command, (void)output;
-    cleanup(json_cleanup) cJSON *job = cJSON_CreateObject();
-    cleanup_free char *wanted = describe_resources(resources);
-    cleanup(text_clear) struct text body;
+    cJSON *job = cJSON_CreateObject();
+    cleanup_free char *wanted = scheduler_oar_resources(resources),
+                      *path = xformat("/sites/%s/jobs", resources->grid5000.site);
     const struct {
         const char *key, *value;
     } members[] = {{"name", name},
@@ -179,50 +170,20 @@ static void submit(const struct scheduler_resources *resources, const char *name
         if (members[i].value)
             json_add_string(job, members[i].key, members[i].value);
     add_types(resources, job);
-    text_init(&body, 1 << 20);
-    (void)json_print(job, false, &body);
-    scheduler_word(words, "POST");
-    scheduler_word(words, "/sites/%s/jobs", resources->grid5000.site);
-    scheduler_word(words, "%s", body.bytes);
+    scheduler_oar_request(words, "POST", path, job);
 }
 
 static bool read_id(const char *output, char id[static SCHEDULER_ID_SIZE]) {
-    struct document *document = NULL;
-    if (document_parse_json("", output, strlen(output), &document, NULL) < 0)
-        return false;
-    int64_t number = scheduler_number(document->root, "uid");
-    snprintf(id, SCHEDULER_ID_SIZE, "%lld", (long long)number);
-    document_free(document);
-    return number > 0;
+    return scheduler_oar_read_id(output, "uid", id);
 }
 
 /* Of a job that is listed, its nodes are not. */
 static void query(const struct scheduler_resources *resources, const char *id, const char *name,
                   struct bind_texts *words) {
-    scheduler_word(words, "GET");
-    if (id[0])
-        scheduler_word(words, "/sites/%s/jobs/%s", resources->grid5000.site, id);
-    else
-        scheduler_word(words, "/sites/%s/jobs?limit=500&name=%s", resources->grid5000.site, name);
-}
-
-static int take_job(const struct document_node *node, struct scheduler_job *ret, struct failure *failure) {
-    static const char *const over[] = {"terminated", "error", "finishing", "toerror"};
-    const char *state = scheduler_text(node, "state");
-    const struct document_node *nodes = document_get(node, "assigned_nodes");
-    int64_t walltime_s = scheduler_number(node, "walltime");
-    int r = 0;
-    snprintf(ret->id, sizeof ret->id, "%lld", (long long)scheduler_number(node, "uid")); /* names a folder */
-    snprintf(ret->reason, sizeof ret->reason, "%s", scheduler_text(node, "message"));
-    ret->state = strcmp(state, "running") == 0 ? SCHEDULER_JOB_RUNNING : SCHEDULER_JOB_WAITING;
-    for (size_t i = 0; i < sizeof over / sizeof *over; i++)
-        if (strcmp(state, over[i]) == 0)
-            ret->state = SCHEDULER_JOB_OVER;
-    ret->start_s = scheduler_number(node, "started_at");
-    ret->end_s = ret->start_s > 0 && walltime_s > 0 ? ret->start_s + walltime_s : 0;
-    for (size_t i = 0; r == 0 && ret->state == SCHEDULER_JOB_RUNNING && nodes && i < nodes->count; i++)
-        r = nodes->items[i]->text ? host_list_add(&ret->nodes, nodes->items[i]->text, failure) : 0;
-    return r;
+    const char *site = resources->grid5000.site;
+    cleanup_free char *path = id[0] ? xformat("/sites/%s/jobs/%s", site, id)
+                                    : xformat("/sites/%s/jobs?limit=500&name=%s", site, name);
+    scheduler_oar_request(words, "GET", path, NULL);
 }
 
 /* One job, or the items of a collection. */
@@ -240,7 +201,8 @@ static int read_job(const char *output, size_t length, const char *id, const cha
         struct scheduler_job found = {0};
         if (strcmp(scheduler_text(job, id[0] ? "uid" : "name"), id[0] ? id : name) != 0)
             continue;
-        r = take_job(job, &found, failure);
+        r = scheduler_oar_take_job(scheduler_text(job, "uid"), job, "started_at", "assigned_nodes", &found,
+                                   failure);
         scheduler_take_job(&found, ret);
     }
     document_free(document);
@@ -250,8 +212,8 @@ static int read_job(const char *output, size_t length, const char *id, const cha
 static void cancel(const struct scheduler_resources *resources, const char *id, const char *name,
                    struct bind_texts *words) {
     (void)name;
-    scheduler_word(words, "DELETE");
-    scheduler_word(words, "/sites/%s/jobs/%s", resources->grid5000.site, id);
+    cleanup_free char *path = xformat("/sites/%s/jobs/%s", resources->grid5000.site, id);
+    scheduler_oar_request(words, "DELETE", path, NULL);
 }
 
 /* ---- Stages ----------------------------------------------------------------------------------------------

@@ -51,6 +51,20 @@ tick_campaign "$scratch/late" 20 0 "{external: {program: [./pool, ./hosts.txt], 
 refuse "waiting is given up after what the campaign says" 1 'reservation assay-.* has waited for 1 s, and is given up' there run late.yaml -o late
 : >hosts.txt.taken
 
+# ---- by hand
+by_hand() { there reserve lent.yaml -o hand -q >reserved; }
+on_each() { there nodes run --run hand/*/ --apart -- hostname >hosts && [ "$(sort hosts | xargs)" = "${node[0]} ${node[1]}" ]; }
+check "nodes are reserved for use by hand" by_hand
+check "... which it prints, with the reservation" grep -q 'reserved *external, assay-[0-9a-f-]*' reserved
+is "... and are left reserved" "$(grep -c . hosts.txt.taken)" 2
+check "assay nodes runs commands on them" on_each
+is "... and leaves them reserved" "$(grep -c . hosts.txt.taken)" 2
+check "assay resume measures on them" there resume hand/*/ -q
+is "... everything" "$(lines hand/*.zip)" 40
+is "... and gives them back" "$(cat hosts.txt.taken)" ""
+refuse "there are no nodes then" 2 'the run has nothing reserved' there nodes show --run hand/*/
+is "... and none are taken for that" "$(cat hosts.txt.taken)" ""
+
 # ---- programs that are wrong
 cat >lease <<E
 #!/bin/bash
