@@ -5,7 +5,8 @@
 static void says(const char *value, int64_t expected) {
     assert_int_equal(setenv("SLURM_JOB_END_TIME", value, 1), 0);
     if (testbed_job_deadline(NULL) != expected)
-        fail_msg("'%s': %lld, expected %lld", value, (long long)testbed_job_deadline(NULL), (long long)expected);
+        fail_msg("'%s': %lld, expected %lld", value, (long long)testbed_job_deadline(NULL),
+                 (long long)expected);
 }
 
 TEST(job_end) {
