@@ -266,6 +266,17 @@ static int wait_for_nodes(struct testbed *testbed, struct failure *failure) {
                                &testbed->access, failure);
 }
 
+/* A program that still gives the nodes has not taken them away; one that does not answer says nothing. */
+static void ask_again(struct testbed *testbed) {
+    static const int64_t patience_ns = 60 * EVENT_SECOND;
+    struct document *answer = NULL;
+    struct failure why = {0};
+    if (testbed->access && !testbed->is_over &&
+        ask(testbed, "nodes", patience_ns, &answer, &why) == -EREMOTEIO)
+        on_over(testbed, why.text + strlen(name_of(testbed)) + strlen(": "));
+    document_free(answer);
+}
+
 /* ---- The nodes -------------------------------------------------------------------------------------------
  */
 
@@ -344,6 +355,7 @@ const struct testbed_backend testbed_external = {
     .policy = policy,
     .agent = access_agent,
     .deadline = deadline,
+    .ask = ask_again,
     .release = release,
     .leave = free_testbed,
     .reclaim = reclaim,

@@ -5,6 +5,7 @@
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/file.h"
 #include "engine/foundation/memory.h"
+#include "engine/testbed/frontend.h"
 
 #include <errno.h>
 #include <math.h>
@@ -219,6 +220,46 @@ static void cancel(const struct scheduler_resources *resources, const char *id, 
 /* ---- Stages ----------------------------------------------------------------------------------------------
  */
 
+/* The limits of the site's cluster, {"time": 7200, "nb_cores": 256}. */
+static void report_limits(const struct scheduler_stage *stage, const struct text *answer) {
+    const struct scheduler_resources *resources = &stage->settings->resources;
+    struct document *document = NULL;
+    cleanup(text_clear) struct text words;
+    text_init(&words, 4096);
+    if (document_parse_json("usagepolicycheck", answer->bytes, answer->length, &document, NULL) < 0)
+        return;
+    const struct document_node *limits =
+        document_get(document_get(document->root, "limits"), resources->grid5000.site);
+    limits = resources->cluster ? document_get(limits, resources->cluster) : NULL;
+    for (size_t i = 0; limits && limits->kind == DOCUMENT_MAPPING && i < limits->count; i++)
+        if (limits->items[i]->text)
+            text_printf(&words, ", %s %s", limits->keys[i]->text, limits->items[i]->text);
+    if (words.length > 0)
+        grid5000_report(stage, "usagepolicycheck has limits for %s%s", resources->cluster, words.bytes);
+    document_free(document);
+}
+
+/* The authority on who may use how much; it is there on the sites' frontends alone. What it says against the
+ * user is reported: OAR decides. */
+static int check_usage(const struct scheduler_stage *stage, struct failure *failure) {
+    static const char *const words[] = {"usagepolicycheck", "-t", NULL};
+    char problem[FAILURE_TEXT_SIZE];
+    cleanup(text_clear) struct text answer;
+    struct frontend *here = NULL;
+    struct failure why = {0};
+    text_init(&answer, 1 << 20);
+    int r = frontend_open(stage->request->loop, NULL, NULL, NULL, NULL, &here, failure);
+    if (r < 0)
+        return r;
+    r = frontend_run(here, words, &answer, problem, &why);
+    frontend_close(here);
+    if (r == 0)
+        report_limits(stage, &answer);
+    else if (r != -ENOENT && r != -EINTR)
+        grid5000_report(stage, "usagepolicycheck: %s", r < 0 ? why.text : problem);
+    return r == -EINTR ? failure_set_kind(failure, FAILURE_INTERRUPTED, r, "interrupted") : 0;
+}
+
 static int inquire(const struct scheduler_stage *stage, char start[static SCHEDULER_START_SIZE],
                    struct failure *failure) {
     const struct scheduler_resources *resources = &stage->settings->resources;
@@ -231,6 +272,8 @@ static int inquire(const struct scheduler_stage *stage, char start[static SCHEDU
                                failure);
     if (r == 0 && resources->grid5000.environment)
         r = grid5000_find_environment(stage, false, &version, failure);
+    if (r == 0)
+        r = check_usage(stage, failure);
     return r == 0 && is_soonest(resources) ? grid5000_find_start(stage, start, failure) : r;
 }
 

@@ -52,6 +52,7 @@ static const struct bind_field fields[] = {
     {ROW("container", BIND_TEXT, container), .expect = expect_number},
     {ROW("reservation", BIND_TEXT, reservation), .expect = expect_date},
     {RANGED("extend", BIND_QUANTITY, extend, 60, SCHEDULER_WALLTIME_MAX), .dimension = UNIT_TIME},
+    {RANGED("checkpoint", BIND_QUANTITY, checkpoint, 1, SCHEDULER_WALLTIME_MAX), .dimension = UNIT_TIME},
     {ROW("options", BIND_TEXTS, options)},
     {ROW("login", BIND_TEXT, login)},
     {ROW("api", BIND_TEXT, api)},
@@ -84,6 +85,8 @@ static void describe_job(const struct scheduler_resources *resources, const char
                          void (*take)(const char *option, const char *value, void *context), void *context) {
     cleanup_free char *wanted = scheduler_oar_resources(resources);
     cleanup_free char *inner = resources->container ? xformat("inner=%s", resources->container) : NULL;
+    cleanup_free char *checkpoint =
+        resources->checkpoint > 0 ? xformat("%ld", lround(ceil(resources->checkpoint))) : NULL;
     const struct {
         const char *option, *value;
     } options[] = {{"name", name},
@@ -93,6 +96,7 @@ static void describe_job(const struct scheduler_resources *resources, const char
                    {"project", resources->account},
                    {"reservation", resources->reservation},
                    {"type", inner},
+                   {"checkpoint", checkpoint},
                    /* It begins where every node has a folder, and leaves no files. */
                    {"directory", "/"},
                    {"stdout", output ? output : "/dev/null"},

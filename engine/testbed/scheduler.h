@@ -19,6 +19,7 @@ struct scheduler_resources {
     double walltime;     /* seconds */
     double at_most_wait; /* seconds; 0: as long as it takes */
     double extend;       /* seconds more that are asked for once the job runs; 0: none */
+    double checkpoint;   /* seconds before its end that the job gets a signal; 0: it gets none */
     char *login;         /* [user@]host[:port] that the commands run on; NULL: this machine */
     /* As struct http_settings has them, absolute. With an api, which needs no login, the scheduler's commands
      * are requests (frontend.h). */
