@@ -79,13 +79,12 @@ static int check_loss(const struct node_set *set, const struct run_node *node, c
                       const struct failure *why, struct failure *failure) {
     const struct node_loss_settings *settings = &set->campaign->node_loss;
     size_t left = count_left(set);
-    if (set->record->interrupted) /* its nodes may have been taken away */
-        return 0;
     if (settings->action == NODE_LOSS_ABORT) {
         *failure = *why;
         return why->code;
     }
-    if (left >= (size_t)settings->at_least || set->record->phase >= RUN_COLLECT || set->record->failed)
+    if (left >= (size_t)settings->at_least || set->record->phase >= RUN_COLLECT || set->record->failed ||
+        set->record->interrupted)
         return 0;
     if (left == 0)
         return failure_set_kind(failure, why->kind, why->code,

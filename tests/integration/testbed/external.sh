@@ -168,12 +168,34 @@ check "what took them away is said" grep -q 'reservation lease-7 of lease is ove
 is "and what is left is given back" "$(cat leases)" ""
 for n in "${node[@]:0:2}"; do bed on "$n" rm /tmp/doomed; done
 
+# One that fails while it is torn down, since it was taken away, is no failure of the run, though it is the only one.
+one="\"nodes\":[\"${node[0]}\"]"
+cat >alone.yaml <<END
+experiment:
+  name: torn
+  run: {placement: node, command: [sh, -c, 'touch /tmp/begun; until test -e /tmp/go; do :; done']}
+  responses: {n: {pattern: '([0-9]+)'}}
+  teardown: [[sh, -c, 'touch /tmp/torn; until test -e /tmp/go; do :; done']]
+design: {repetitions: 1}
+probes: none
+testbed: {external: {program: [./lease, over, '$one']}, $ssh}
+END
+has_file() { bed on "${node[0]}" test -e "$1"; }
+kill_agents() { bed on "${node[0]}" sh -c 'kill -9 $(pgrep -f "agent-[0-9a-f]{64}")'; }
+start_engine "$scratch/alone" run alone.yaml -o alone --json
+check "a unit runs on the only node" eventually has_file /tmp/begun
+echo >revoked
+check "which is torn down when it is taken away" eventually has_file /tmp/torn
+kill_agents
+check "what fails then is no failure of the run" ends_as 6
+bed on "${node[0]}" touch /tmp/go
+
 # The nodes fail first, and the program has not said anything yet.
-rows=2000 lease_campaign gone gone "\"nodes\":[\"${node[0]}\"]"
+rows=2000 lease_campaign gone gone "$one"
 bed on "${node[0]}" touch /tmp/doomed
 start_engine "$scratch/gone" run gone.yaml -o gone --json
 wait_for_units "$scratch/gone" 3
-bed on "${node[0]}" sh -c 'kill -9 $(pgrep -f "agent-[0-9a-f]{64}")'
+kill_agents
 check "a run whose nodes fail since they were taken away ends as partial" ends_as 6
 check "what took them away is said" grep -q 'reservation lease-7 of lease is over: it has expired' gone/*/logs/engine.log
 is "and what is left is given back" "$(cat leases)" ""
