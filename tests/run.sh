@@ -62,7 +62,9 @@ if [ -n "$only" ]; then
 fi
 
 step "Packages"
-examples/install-packages.sh examples/packages.txt tests/packages.txt
+lists=(examples/packages.txt tests/packages.txt)
+[ $tier != all ] || lists+=(tests/packages-all.txt)
+examples/install-packages.sh "${lists[@]}"
 case $tier in
 ci) build Release build/tests/release "$programs integration-programs" ;; # units are tested under the sanitizers
 *) build Release build/tests/release all ;;

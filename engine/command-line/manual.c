@@ -34,7 +34,7 @@ static const struct {
     {FAILURE_INTERRUPTED, "interrupted by the user or a signal; what there was is sealed"},
     {FAILURE_VERIFICATION, "an archive is damaged, hostile, or not what its manifest says"},
     {FAILURE_PARTIAL, "a run ended in good order before every unit was done (its deadline, SIGUSR2, "
-                      "SIGTERM); what there is was sealed"},
+                      "SIGTERM, nodes or a job that were lost); what there is was sealed"},
 };
 
 static const struct {

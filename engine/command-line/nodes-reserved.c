@@ -2,6 +2,7 @@
 #include "engine/command-line/nodes.h"
 
 #include "engine/foundation/cleanup.h"
+#include "engine/foundation/clock.h"
 #include "engine/foundation/installation.h"
 #include "engine/foundation/memory.h"
 #include "engine/report/shown.h"
@@ -26,7 +27,7 @@ static void on_report(void *context, const char *sentence) {
         fprintf(stderr, "assay: %s\n", shown(sentence).text);
 }
 
-static int find_nodes(struct reserved *reserved, const struct nodes *nodes, bool leave_controls,
+static int find_nodes(struct reserved *reserved, const struct nodes *nodes, bool is_held, bool leave_controls,
                       struct failure *failure) {
     const struct testbed_choice *testbed = &reserved->campaign->testbed;
     struct testbed_request request = {.loop = nodes->loop,
@@ -39,10 +40,10 @@ static int find_nodes(struct reserved *reserved, const struct nodes *nodes, bool
                                       .leave_controls = leave_controls,
                                       .report = on_report,
                                       .report_context = (void *)nodes};
-    if (testbed->backend->wait && !testbed->backend->leave)
-        return failure_input(failure, NULL, 0, 0,
-                             "what the testbed '%s' lends is not left to be used by hand",
-                             testbed->backend->name);
+    if (testbed->backend->wait && !is_held)
+        return failure_input(
+            failure, NULL, 0, 0,
+            "the run has nothing reserved; expected 'assay reserve' or 'assay resume' first");
     int r = testbed->backend->reserve(testbed->settings, &request, &reserved->testbed, failure);
     return r == 0 && testbed->backend->wait ? testbed->backend->wait(reserved->testbed, failure) : r;
 }
@@ -63,7 +64,8 @@ int reserved_open(const struct nodes *nodes, const char *run, bool leave_control
         return r;
     /* The run's own agents have folders of other names. */
     reserved->id = xformat("%.36s-nodes-%ld", status->run_id, (long)getpid());
-    return find_nodes(reserved, nodes, leave_controls, failure);
+    return find_nodes(reserved, nodes, run_history_is_reserved(&status->history, clock_wall_ns()),
+                      leave_controls, failure);
 }
 
 int reserved_add(struct reserved *reserved, struct node_group *group, struct failure *failure) {

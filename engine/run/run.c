@@ -132,17 +132,23 @@ static void give_up_nodes(struct run *run, const struct failure *failure) {
     run->set.given_up = true;
 }
 
-/* A run that lost its nodes ends as one whose nodes were taken away, if the testbed says that they were. */
+/* Nodes may fail because they were taken away, which the engine may hear of later than of the nodes. That is
+ * no failure of the run, nor is it when the engine is asked to end meanwhile, as its job is. */
 static bool are_nodes_taken_away(struct run *run, const struct failure *failure) {
     const struct testbed_backend *backend = run->set.campaign->testbed.backend;
-    if (run->record.phase <= RUN_DEPLOY || run->record.phase >= RUN_COLLECT || run->record.interrupted ||
-        failure->kind != FAILURE_SYSTEM || !run->set.testbed || !backend->ask)
+    enum run_phase phase = run->record.phase;
+    bool is_taken = phase == RUN_COLLECT && run->record.interrupted == RUN_REVOKED;
+    if (failure->kind != FAILURE_SYSTEM && failure->kind != FAILURE_EXPERIMENT)
         return false;
-    event_loop_resume(run->set.loop);
-    backend->ask(run->set.testbed);
-    if (run->record.interrupted == RUN_REVOKED)
+    if (phase > RUN_DEPLOY && phase < RUN_COLLECT && !run->record.interrupted && run->set.testbed &&
+        backend->ask) {
+        event_loop_resume(run->set.loop);
+        backend->ask(run->set.testbed);
+        is_taken = run->record.interrupted && run->record.interrupted != RUN_INTERRUPTED;
+    }
+    if (is_taken)
         record_log(&run->record, "%s", failure->text);
-    return run->record.interrupted == RUN_REVOKED;
+    return is_taken;
 }
 
 /* One phase: journalled at both ends. Its failure is noted, and decides what follows. */

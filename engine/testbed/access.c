@@ -325,13 +325,8 @@ static void close_pointer(struct access **access) {
 }
 
 int access_open(const struct access_settings *settings, const struct testbed_request *request,
-                const struct launcher_words *words, struct access **ret, struct failure *failure) {
-    return access_open_known(settings, request, words, NULL, ret, failure);
-}
-
-int access_open_known(const struct access_settings *settings, const struct testbed_request *request,
-                      const struct launcher_words *words, const char *known_hosts, struct access **ret,
-                      struct failure *failure) {
+                const struct launcher_words *words, const char *known_hosts, struct access **ret,
+                struct failure *failure) {
     cleanup(close_pointer) struct access *access = xcalloc(1, sizeof *access);
     int r = deploy_open(&settings->deploy, request, &access->image, failure);
     if (r < 0)
@@ -374,8 +369,9 @@ struct ssh_nodes *access_nodes(const struct access *access) {
     return access->nodes;
 }
 
-struct testbed_agent access_agent(const struct transport *transport) {
+struct testbed_agent access_agent(const struct testbed *testbed, const struct transport *transport) {
     const struct agent_arrival *agent = agent_transport_arrival(transport);
+    (void)testbed;
     if (!agent)
         return (struct testbed_agent){0};
     return (struct testbed_agent){

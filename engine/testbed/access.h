@@ -82,16 +82,14 @@ struct access;
 struct ssh_client_options access_ssh_options(const struct access_settings *settings,
                                              const char *accepted_hosts);
 
+/* KNOWN_HOSTS: of nodes whose host keys are new and known; that file counts beside the user's, and unknown
+ * keys are refused whatever `host-keys` says. NULL: there is none. */
 int access_open(const struct access_settings *settings, const struct testbed_request *request,
-                const struct launcher_words *words, struct access **ret, struct failure *failure);
-/* The same, of nodes whose host keys are new and known: the file KNOWN_HOSTS counts beside the user's, and
- * unknown keys are refused whatever `host-keys` says. NULL: access_open(). */
-int access_open_known(const struct access_settings *settings, const struct testbed_request *request,
-                      const struct launcher_words *words, const char *known_hosts, struct access **ret,
-                      struct failure *failure);
+                const struct launcher_words *words, const char *known_hosts, struct access **ret,
+                struct failure *failure);
 void access_close(struct access *access); /* NULL is fine */
 struct ssh_nodes *access_nodes(const struct access *access);
 /* As the testbed's own agent(). */
-struct testbed_agent access_agent(const struct transport *transport);
+struct testbed_agent access_agent(const struct testbed *testbed, const struct transport *transport);
 
 #endif

@@ -26,6 +26,7 @@ struct external_program {
     struct text said, note, complaint; /* that last; a complaint is a line of stderr */
     size_t complaints;
     const char *asked;       /* what it owes an answer to; NULL: nothing */
+    bool is_settled;         /* answered, or there will be no answer */
     int64_t id;              /* of the last request */
     struct document *answer; /* to it */
     struct failure why;      /* of one that ended */
@@ -54,6 +55,7 @@ __attribute__((format(printf, 3, 4))) static void give_up(struct external_progra
     vsnprintf(sentence, sizeof sentence, format, arguments);
     va_end(arguments);
     remote_channel_free(take_pointer(program->channel));
+    program->is_settled = true;
     failure_set(&program->why, code, "%s %s", external_program_name(program), sentence);
     if (program->asked)
         return;
@@ -79,6 +81,7 @@ static void take_line(struct external_program *program, const char *line, size_t
         is_answer = version;
     if (is_answer) {
         program->asked = NULL;
+        program->is_settled = true;
         document_free(program->answer); /* which came too late */
         program->answer = take_pointer(document);
     } else if (note && note->text) {
@@ -168,40 +171,28 @@ static void on_closed(struct remote_channel *channel, const struct remote_channe
             program->complaint.length > 0 ? ": " : "", program->complaint.bytes);
 }
 
-static void on_timer(struct event_source *source, void *context) {
-    (void)source;
-    *(bool *)context = true;
-}
-
 /* Sends LINE, which asks for WHAT, and turns the loop until that is answered. */
 static int exchange(struct external_program *program, const char *what, const struct text *line,
                     int64_t patience_ns, struct document **ret_answer, struct failure *failure) {
-    bool is_late = false;
     char patience[NUMBER_TEXT_SIZE];
     program->asked = what;
+    program->is_settled = false;
     /* Its input is empty, unless it reads nothing. How one that has ended did so is known later. */
     ssize_t sent = remote_channel_write(program->channel, line->bytes, line->length);
     if (sent >= 0 && sent < (ssize_t)line->length)
         give_up(program, -EPIPE, "has not read all of its input");
-    struct event_source *timer =
-        event_loop_add_timer(program->loop, patience_ns > 0 ? patience_ns : -1, 0, on_timer, &is_late);
-    int r = timer ? 0 : failure_memory(failure);
-    while (r >= 0 && program->channel && program->asked && !is_late && !event_loop_is_stopped(program->loop))
-        r = event_loop_run_once(program->loop, -1, failure);
-    event_source_remove(timer);
-    if (r >= 0 && !program->asked) {
-        *ret_answer = take_pointer(program->answer);
-        return 0;
-    }
-    if (r >= 0 && !program->channel) {
+    int r = event_loop_turn_until(program->loop, &program->is_settled, patience_ns > 0 ? patience_ns : -1,
+                                  failure);
+    if (r == -ETIMEDOUT)
+        return failure_set(failure, r, "%s has not answered %s within %s", external_program_name(program),
+                           what, number_describe_duration((double)patience_ns * 1e-9, patience));
+    if (r == 0 && program->asked) {
         *failure = program->why;
         return program->why.code;
     }
-    if (r >= 0 && is_late)
-        return failure_set(failure, -ETIMEDOUT, "%s has not answered %s within %s",
-                           external_program_name(program), what,
-                           number_describe_duration((double)patience_ns * 1e-9, patience));
-    return r < 0 ? r : failure_set_kind(failure, FAILURE_INTERRUPTED, -EINTR, "interrupted");
+    if (r == 0)
+        *ret_answer = take_pointer(program->answer);
+    return r;
 }
 
 /* One that owes an answer which nobody waits for any more is ended. */

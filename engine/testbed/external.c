@@ -186,6 +186,7 @@ static int ask(struct testbed *testbed, const char *what, int64_t patience_ns, s
 /* ---- Reserving -------------------------------------------------------------------------------------------
  */
 
+/* What is reserved stays. */
 static void free_testbed(struct testbed *testbed) {
     if (!testbed)
         return;
@@ -224,10 +225,11 @@ static int reserve(const struct testbed_settings *settings, const struct testbed
     int r = external_program_start(testbed->program, failure);
     if (r < 0)
         return r;
-    r = ask(testbed, "reserve", -1, &answer, failure);
+    if (!request->only_reserved)
+        r = ask(testbed, "reserve", -1, &answer, failure);
     if (r == -EREMOTEIO) /* it has reserved nothing; of any other failure nobody knows */
         return r;
-    const struct document_node *id = r == 0 ? document_get(answer->root, "reservation") : NULL;
+    const struct document_node *id = answer ? document_get(answer->root, "reservation") : NULL;
     if (id && id->text) {
         free(testbed->id);
         testbed->id = xformat("%.*s", ID_MAX, id->text);
@@ -260,8 +262,19 @@ static int wait_for_nodes(struct testbed *testbed, struct failure *failure) {
     if (known)
         r = file_replace(known, keys->bytes, keys->length, 0644, failure);
     return r < 0 ? r
-                 : access_open_known(access, &testbed->request, access_launcher(access, &testbed->words),
-                                     known, &testbed->access, failure);
+                 : access_open(access, &testbed->request, access_launcher(access, &testbed->words), known,
+                               &testbed->access, failure);
+}
+
+/* A program that still gives the nodes has not taken them away; one that does not answer says nothing. */
+static void ask_again(struct testbed *testbed) {
+    static const int64_t patience_ns = 60 * EVENT_SECOND;
+    struct document *answer = NULL;
+    struct failure why = {0};
+    if (testbed->access && !testbed->is_over &&
+        ask(testbed, "nodes", patience_ns, &answer, &why) == -EREMOTEIO)
+        on_over(testbed, why.text + strlen(name_of(testbed)) + strlen(": "));
+    document_free(answer);
 }
 
 /* ---- The nodes -------------------------------------------------------------------------------------------
@@ -282,11 +295,6 @@ static int connect_node(struct testbed *testbed, size_t node, struct transport *
 
 static struct agent_link_policy policy(const struct testbed *testbed) {
     return *ssh_nodes_policy(access_nodes(testbed->access));
-}
-
-static struct testbed_agent agent(const struct testbed *testbed, const struct transport *transport) {
-    (void)testbed;
-    return access_agent(transport);
 }
 
 static int64_t deadline(const struct testbed *testbed) {
@@ -345,8 +353,10 @@ const struct testbed_backend testbed_external = {
     .node_name = node_name,
     .connect = connect_node,
     .policy = policy,
-    .agent = agent,
+    .agent = access_agent,
     .deadline = deadline,
+    .ask = ask_again,
     .release = release,
+    .leave = free_testbed,
     .reclaim = reclaim,
 };

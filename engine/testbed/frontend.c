@@ -104,28 +104,16 @@ static int open_login(struct frontend *frontend, const struct access_settings *a
     return connect_login(frontend, failure);
 }
 
-int frontend_open_node(struct event_loop *loop, const struct access_settings *access,
-                       const char *accepted_hosts, const char *destination, struct frontend **ret,
-                       struct failure *failure) {
-    struct frontend *frontend = xcalloc(1, sizeof *frontend);
-    frontend->loop = loop;
-    int r = open_login(frontend, access, accepted_hosts, destination, failure);
-    if (r < 0)
-        frontend_close(frontend);
-    else
-        *ret = frontend;
-    return r;
-}
-
-int frontend_open(struct event_loop *loop, const struct access_settings *access, const char *login,
-                  const struct http_settings *api, struct frontend **ret, struct failure *failure) {
+int frontend_open(struct event_loop *loop, const struct access_settings *access, const char *accepted_hosts,
+                  const char *login, const struct http_settings *api, struct frontend **ret,
+                  struct failure *failure) {
     struct frontend *frontend = xcalloc(1, sizeof *frontend);
     frontend->loop = loop;
     int r = 0;
     if (api)
         r = http_open(loop, api, &frontend->http, failure);
     else if (login)
-        r = open_login(frontend, access, NULL, login, failure);
+        r = open_login(frontend, access, accepted_hosts, login, failure);
     if (r < 0)
         frontend_close(frontend);
     else

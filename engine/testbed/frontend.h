@@ -13,14 +13,12 @@
 
 struct frontend;
 
-/* API: the REST interface; else NULL. LOGIN: [user@]host[:port], which is connected at once, while the loop
- * turns; NULL: this machine. */
-int frontend_open(struct event_loop *loop, const struct access_settings *access, const char *login,
-                  const struct http_settings *api, struct frontend **ret, struct failure *failure);
-/* A node of a job. Unknown host keys are noted in the file ACCEPTED_HOSTS; NULL: they are refused. */
-int frontend_open_node(struct event_loop *loop, const struct access_settings *access,
-                       const char *accepted_hosts, const char *destination, struct frontend **ret,
-                       struct failure *failure);
+/* API: the REST interface; else NULL. LOGIN: [user@]host[:port], or a node of a job, which is connected at
+ * once, while the loop turns; NULL: this machine. Its host key, if unknown, is noted in the file
+ * ACCEPTED_HOSTS; NULL: it is refused. */
+int frontend_open(struct event_loop *loop, const struct access_settings *access, const char *accepted_hosts,
+                  const char *login, const struct http_settings *api, struct frontend **ret,
+                  struct failure *failure);
 /* What requests are made with; NULL: it is no REST interface. */
 struct http *frontend_http(struct frontend *frontend);
 void frontend_close(struct frontend *frontend); /* NULL is fine */

@@ -291,8 +291,8 @@ int grid5000_open_root(const struct scheduler_stage *stage, struct failure *fail
     int r = 0;
     for (size_t i = 0; r >= 0 && i < nodes->count; i++) {
         struct failure why = {0};
-        r = frontend_open_node(stage->request->loop, &stage->settings->access, is_accepting ? accepted : NULL,
-                               nodes->names[i], &openings[i].login, &why);
+        r = frontend_open(stage->request->loop, &stage->settings->access, is_accepting ? accepted : NULL,
+                          nodes->names[i], NULL, &openings[i].login, &why);
         if (r == 0) {
             frontend_start(openings[i].login, words, 4096, on_opened, &openings[i]);
             continue;

@@ -5,6 +5,7 @@
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/file.h"
 #include "engine/foundation/memory.h"
+#include "engine/testbed/frontend.h"
 
 #include <errno.h>
 #include <math.h>
@@ -148,22 +149,13 @@ static void add_types(const struct scheduler_resources *resources, cJSON *job) {
         json_add_string(types, NULL, monitor.bytes);
 }
 
-static char *describe_resources(const struct scheduler_resources *resources) {
-    long seconds = lround(ceil(resources->walltime));
-    return resources->resources
-               ? xstrdup(resources->resources)
-               : xformat("%s%s%snodes=%lld,walltime=%ld:%02ld:%02ld", resources->cluster ? "{cluster='" : "",
-                         resources->cluster ? resources->cluster : "", resources->cluster ? "'}/" : "",
-                         (long long)resources->nodes, seconds / 3600, seconds / 60 % 60, seconds % 60);
-}
-
 /* Engines in jobs are refused: they would need what they measure on (scheduler_submit). */
 static void submit(const struct scheduler_resources *resources, const char *name, const char *command,
                    const char *output, struct bind_texts *words) {
     (void)command, (void)output;
-    cleanup(json_cleanup) cJSON *job = cJSON_CreateObject();
-    cleanup_free char *wanted = describe_resources(resources);
-    cleanup(text_clear) struct text body;
+    cJSON *job = cJSON_CreateObject();
+    cleanup_free char *wanted = scheduler_oar_resources(resources),
+                      *path = xformat("/sites/%s/jobs", resources->grid5000.site);
     const struct {
         const char *key, *value;
     } members[] = {{"name", name},
@@ -179,50 +171,20 @@ static void submit(const struct scheduler_resources *resources, const char *name
         if (members[i].value)
             json_add_string(job, members[i].key, members[i].value);
     add_types(resources, job);
-    text_init(&body, 1 << 20);
-    (void)json_print(job, false, &body);
-    scheduler_word(words, "POST");
-    scheduler_word(words, "/sites/%s/jobs", resources->grid5000.site);
-    scheduler_word(words, "%s", body.bytes);
+    scheduler_oar_request(words, "POST", path, job);
 }
 
 static bool read_id(const char *output, char id[static SCHEDULER_ID_SIZE]) {
-    struct document *document = NULL;
-    if (document_parse_json("", output, strlen(output), &document, NULL) < 0)
-        return false;
-    int64_t number = scheduler_number(document->root, "uid");
-    snprintf(id, SCHEDULER_ID_SIZE, "%lld", (long long)number);
-    document_free(document);
-    return number > 0;
+    return scheduler_oar_read_id(output, "uid", id);
 }
 
 /* Of a job that is listed, its nodes are not. */
 static void query(const struct scheduler_resources *resources, const char *id, const char *name,
                   struct bind_texts *words) {
-    scheduler_word(words, "GET");
-    if (id[0])
-        scheduler_word(words, "/sites/%s/jobs/%s", resources->grid5000.site, id);
-    else
-        scheduler_word(words, "/sites/%s/jobs?limit=500&name=%s", resources->grid5000.site, name);
-}
-
-static int take_job(const struct document_node *node, struct scheduler_job *ret, struct failure *failure) {
-    static const char *const over[] = {"terminated", "error", "finishing", "toerror"};
-    const char *state = scheduler_text(node, "state");
-    const struct document_node *nodes = document_get(node, "assigned_nodes");
-    int64_t walltime_s = scheduler_number(node, "walltime");
-    int r = 0;
-    snprintf(ret->id, sizeof ret->id, "%lld", (long long)scheduler_number(node, "uid")); /* names a folder */
-    snprintf(ret->reason, sizeof ret->reason, "%s", scheduler_text(node, "message"));
-    ret->state = strcmp(state, "running") == 0 ? SCHEDULER_JOB_RUNNING : SCHEDULER_JOB_WAITING;
-    for (size_t i = 0; i < sizeof over / sizeof *over; i++)
-        if (strcmp(state, over[i]) == 0)
-            ret->state = SCHEDULER_JOB_OVER;
-    ret->start_s = scheduler_number(node, "started_at");
-    ret->end_s = ret->start_s > 0 && walltime_s > 0 ? ret->start_s + walltime_s : 0;
-    for (size_t i = 0; r == 0 && ret->state == SCHEDULER_JOB_RUNNING && nodes && i < nodes->count; i++)
-        r = nodes->items[i]->text ? host_list_add(&ret->nodes, nodes->items[i]->text, failure) : 0;
-    return r;
+    const char *site = resources->grid5000.site;
+    cleanup_free char *path = id[0] ? xformat("/sites/%s/jobs/%s", site, id)
+                                    : xformat("/sites/%s/jobs?limit=500&name=%s", site, name);
+    scheduler_oar_request(words, "GET", path, NULL);
 }
 
 /* One job, or the items of a collection. */
@@ -240,7 +202,8 @@ static int read_job(const char *output, size_t length, const char *id, const cha
         struct scheduler_job found = {0};
         if (strcmp(scheduler_text(job, id[0] ? "uid" : "name"), id[0] ? id : name) != 0)
             continue;
-        r = take_job(job, &found, failure);
+        r = scheduler_oar_take_job(scheduler_text(job, "uid"), job, "started_at", "assigned_nodes", &found,
+                                   failure);
         scheduler_take_job(&found, ret);
     }
     document_free(document);
@@ -250,12 +213,52 @@ static int read_job(const char *output, size_t length, const char *id, const cha
 static void cancel(const struct scheduler_resources *resources, const char *id, const char *name,
                    struct bind_texts *words) {
     (void)name;
-    scheduler_word(words, "DELETE");
-    scheduler_word(words, "/sites/%s/jobs/%s", resources->grid5000.site, id);
+    cleanup_free char *path = xformat("/sites/%s/jobs/%s", resources->grid5000.site, id);
+    scheduler_oar_request(words, "DELETE", path, NULL);
 }
 
 /* ---- Stages ----------------------------------------------------------------------------------------------
  */
+
+/* The limits of the site's cluster, {"time": 7200, "nb_cores": 256}. */
+static void report_limits(const struct scheduler_stage *stage, const struct text *answer) {
+    const struct scheduler_resources *resources = &stage->settings->resources;
+    struct document *document = NULL;
+    cleanup(text_clear) struct text words;
+    text_init(&words, 4096);
+    if (document_parse_json("usagepolicycheck", answer->bytes, answer->length, &document, NULL) < 0)
+        return;
+    const struct document_node *limits =
+        document_get(document_get(document->root, "limits"), resources->grid5000.site);
+    limits = resources->cluster ? document_get(limits, resources->cluster) : NULL;
+    for (size_t i = 0; limits && limits->kind == DOCUMENT_MAPPING && i < limits->count; i++)
+        if (limits->items[i]->text)
+            text_printf(&words, ", %s %s", limits->keys[i]->text, limits->items[i]->text);
+    if (words.length > 0)
+        grid5000_report(stage, "usagepolicycheck has limits for %s%s", resources->cluster, words.bytes);
+    document_free(document);
+}
+
+/* The authority on who may use how much; it is there on the sites' frontends alone. What it says against the
+ * user is reported: OAR decides. */
+static int check_usage(const struct scheduler_stage *stage, struct failure *failure) {
+    static const char *const words[] = {"usagepolicycheck", "-t", NULL};
+    char problem[FAILURE_TEXT_SIZE];
+    cleanup(text_clear) struct text answer;
+    struct frontend *here = NULL;
+    struct failure why = {0};
+    text_init(&answer, 1 << 20);
+    int r = frontend_open(stage->request->loop, NULL, NULL, NULL, NULL, &here, failure);
+    if (r < 0)
+        return r;
+    r = frontend_run(here, words, &answer, problem, &why);
+    frontend_close(here);
+    if (r == 0)
+        report_limits(stage, &answer);
+    else if (r != -ENOENT && r != -EINTR)
+        grid5000_report(stage, "usagepolicycheck: %s", r < 0 ? why.text : problem);
+    return r == -EINTR ? failure_set_kind(failure, FAILURE_INTERRUPTED, r, "interrupted") : 0;
+}
 
 static int inquire(const struct scheduler_stage *stage, char start[static SCHEDULER_START_SIZE],
                    struct failure *failure) {
@@ -269,6 +272,8 @@ static int inquire(const struct scheduler_stage *stage, char start[static SCHEDU
                                failure);
     if (r == 0 && resources->grid5000.environment)
         r = grid5000_find_environment(stage, false, &version, failure);
+    if (r == 0)
+        r = check_usage(stage, failure);
     return r == 0 && is_soonest(resources) ? grid5000_find_start(stage, start, failure) : r;
 }
 

@@ -29,7 +29,7 @@ static int reserve(const struct testbed_settings *settings, const struct testbed
                    struct testbed **ret, struct failure *failure) {
     struct testbed *testbed = xcalloc(1, sizeof *testbed);
     testbed->settings = settings;
-    int r = access_open(&settings->access, request, access_launcher(&settings->access, &testbed->words),
+    int r = access_open(&settings->access, request, access_launcher(&settings->access, &testbed->words), NULL,
                         &testbed->access, failure);
     if (r < 0)
         free(testbed);
@@ -56,16 +56,6 @@ static struct agent_link_policy policy(const struct testbed *testbed) {
     return *ssh_nodes_policy(access_nodes(testbed->access));
 }
 
-static struct testbed_agent agent(const struct testbed *testbed, const struct transport *transport) {
-    (void)testbed;
-    return access_agent(transport);
-}
-
-static int64_t deadline(const struct testbed *testbed) {
-    (void)testbed;
-    return testbed_job_deadline();
-}
-
 static int release(struct testbed *testbed, struct failure *failure) {
     (void)failure;
     access_close(testbed->access);
@@ -88,7 +78,7 @@ const struct testbed_backend testbed_hosts = {
     .node_name = node_name,
     .connect = connect_node,
     .policy = policy,
-    .agent = agent,
-    .deadline = deadline,
+    .agent = access_agent,
+    .deadline = testbed_job_deadline,
     .release = release,
 };

@@ -157,11 +157,6 @@ static struct testbed_agent agent(const struct testbed *testbed, const struct tr
     return (struct testbed_agent){.path = testbed->agent_program};
 }
 
-static int64_t deadline(const struct testbed *testbed) {
-    (void)testbed;
-    return testbed_job_deadline();
-}
-
 static int release(struct testbed *testbed, struct failure *failure) {
     int r = file_remove_tree(testbed->folder, failure);
     free_testbed(testbed);
@@ -182,6 +177,6 @@ const struct testbed_backend testbed_local = {
     .connect = connect_node,
     .policy = policy,
     .agent = agent,
-    .deadline = deadline,
+    .deadline = testbed_job_deadline,
     .release = release,
 };

@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <time.h>
 
 #define ROW(key, type, member) BIND_ROW(key, type, scheduler_resources, member)
@@ -51,6 +52,7 @@ static const struct bind_field fields[] = {
     {ROW("container", BIND_TEXT, container), .expect = expect_number},
     {ROW("reservation", BIND_TEXT, reservation), .expect = expect_date},
     {RANGED("extend", BIND_QUANTITY, extend, 60, SCHEDULER_WALLTIME_MAX), .dimension = UNIT_TIME},
+    {RANGED("checkpoint", BIND_QUANTITY, checkpoint, 1, SCHEDULER_WALLTIME_MAX), .dimension = UNIT_TIME},
     {ROW("options", BIND_TEXTS, options)},
     {ROW("login", BIND_TEXT, login)},
     {ROW("api", BIND_TEXT, api)},
@@ -68,26 +70,33 @@ static const char *as_clock(double duration, char ret[static CLOCK_SIZE]) {
     return ret;
 }
 
-/* What a job is: oarsub's long options, which are the names of the API, too. */
-static void describe_job(const struct scheduler_resources *resources, const char *name, const char *output,
-                         void (*take)(const char *option, const char *value, void *context), void *context) {
+char *scheduler_oar_resources(const struct scheduler_resources *resources) {
     char walltime[CLOCK_SIZE];
+    if (resources->resources)
+        return xstrdup(resources->resources);
     as_clock(resources->walltime > 0 ? resources->walltime : 3600, walltime);
     cleanup_free char *cluster =
         resources->cluster ? xformat("{cluster='%s'}/", resources->cluster) : xstrdup("");
-    cleanup_free char *request = resources->resources ? xstrdup(resources->resources)
-                                                      : xformat("%snodes=%lld,walltime=%s", cluster,
-                                                                (long long)resources->nodes, walltime);
+    return xformat("%snodes=%lld,walltime=%s", cluster, (long long)resources->nodes, walltime);
+}
+
+/* What a job is: oarsub's long options, which are the names of the API, too. */
+static void describe_job(const struct scheduler_resources *resources, const char *name, const char *output,
+                         void (*take)(const char *option, const char *value, void *context), void *context) {
+    cleanup_free char *wanted = scheduler_oar_resources(resources);
     cleanup_free char *inner = resources->container ? xformat("inner=%s", resources->container) : NULL;
+    cleanup_free char *checkpoint =
+        resources->checkpoint > 0 ? xformat("%ld", lround(ceil(resources->checkpoint))) : NULL;
     const struct {
         const char *option, *value;
     } options[] = {{"name", name},
-                   {"resource", request},
+                   {"resource", wanted},
                    {"property", resources->constraint},
                    {"queue", resources->queue},
                    {"project", resources->account},
                    {"reservation", resources->reservation},
                    {"type", inner},
+                   {"checkpoint", checkpoint},
                    /* It begins where every node has a folder, and leaves no files. */
                    {"directory", "/"},
                    {"stdout", output ? output : "/dev/null"},
@@ -162,7 +171,7 @@ static void query(const struct scheduler_resources *resources, const char *id, c
 }
 
 static bool is_one_of(const char *word, const char *const *words) {
-    while (*words && strcmp(word, *words) != 0)
+    while (*words && strcasecmp(word, *words) != 0)
         words++;
     return *words;
 }
@@ -176,25 +185,33 @@ static bool is_fragged(const struct document_node *node) {
     return false;
 }
 
-static int take_job(const char *id, const struct document_node *node, struct scheduler_job *ret,
-                    struct failure *failure) {
+/* Grid'5000 has the states in small letters. */
+int scheduler_oar_take_job(const char *id, const struct document_node *job, const char *start,
+                           const char *nodes, struct scheduler_job *ret, struct failure *failure) {
     static const char *const over[] = {"Terminated", "Error", "Finishing", "toError", NULL};
     static const char *const starting[] = {"toLaunch", "Launching", NULL};
-    const char *state = scheduler_text(node, "state");
-    const struct document_node *nodes = document_get(node, "assigned_network_address");
+    static const char *const running[] = {"Running", NULL};
+    const char *state = scheduler_text(job, "state");
+    const struct document_node *list = document_get(job, nodes);
     int r = 0;
-    snprintf(ret->id, sizeof ret->id, "%s", id);
-    snprintf(ret->reason, sizeof ret->reason, "%s", scheduler_text(node, "message"));
-    ret->state = is_one_of(state, over)          ? SCHEDULER_JOB_OVER
-                 : is_fragged(node)              ? SCHEDULER_JOB_ENDING
-                 : strcmp(state, "Running") == 0 ? SCHEDULER_JOB_RUNNING
-                                                 : SCHEDULER_JOB_WAITING;
+    (void)take_id(id, ret->id); /* it names a folder */
+    snprintf(ret->reason, sizeof ret->reason, "%s", scheduler_text(job, "message"));
+    ret->state = is_one_of(state, over)      ? SCHEDULER_JOB_OVER
+                 : is_fragged(job)           ? SCHEDULER_JOB_ENDING
+                 : is_one_of(state, running) ? SCHEDULER_JOB_RUNNING
+                                             : SCHEDULER_JOB_WAITING;
     ret->is_starting = is_one_of(state, starting);
-    int64_t start = scheduler_number(node, "startTime"), walltime = scheduler_number(node, "walltime");
-    ret->end_s = start > 0 && walltime > 0 ? start + walltime : 0;
-    for (size_t i = 0; r == 0 && ret->state == SCHEDULER_JOB_RUNNING && nodes && i < nodes->count; i++)
-        r = nodes->items[i]->text ? host_list_add(&ret->nodes, nodes->items[i]->text, failure) : 0;
+    ret->start_s = scheduler_number(job, start);
+    int64_t walltime = scheduler_number(job, "walltime");
+    ret->end_s = ret->start_s > 0 && walltime > 0 ? ret->start_s + walltime : 0;
+    for (size_t i = 0; r == 0 && ret->state == SCHEDULER_JOB_RUNNING && list && i < list->count; i++)
+        r = list->items[i]->text ? host_list_add(&ret->nodes, list->items[i]->text, failure) : 0;
     return r;
+}
+
+static int take_job(const char *id, const struct document_node *job, struct scheduler_job *ret,
+                    struct failure *failure) {
+    return scheduler_oar_take_job(id, job, "startTime", "assigned_network_address", ret, failure);
 }
 
 /* An object with the jobs' numbers as keys. A job of a dead node is submitted again under another number,
@@ -267,7 +284,7 @@ void scheduler_oar_enter(const struct scheduler_resources *resources, const char
 /* ---- The REST API ----------------------------------------------------------------------------------------
  */
 
-static void request(struct bind_texts *words, const char *method, const char *path, cJSON *body) {
+void scheduler_oar_request(struct bind_texts *words, const char *method, const char *path, cJSON *body) {
     cleanup(text_clear) struct text text = {0};
     scheduler_word(words, "%s", method);
     scheduler_word(words, "%s", path);
@@ -296,19 +313,23 @@ static void submit_rest(const struct scheduler_resources *resources, const char 
     command = command_of(resources, command);
     if (command)
         json_add_string(body, "command", command);
-    request(words, "POST", "/jobs.json", body);
+    scheduler_oar_request(words, "POST", "/jobs.json", body);
 }
 
-static bool read_id_rest(const char *output, char id[static SCHEDULER_ID_SIZE]) {
+bool scheduler_oar_read_id(const char *output, const char *key, char id[static SCHEDULER_ID_SIZE]) {
     struct document *document = NULL;
     bool is_there = document_parse_json("", output, strlen(output), &document, NULL) == 0 &&
-                    take_id(scheduler_text(document->root, "id"), id);
+                    take_id(scheduler_text(document->root, key), id);
     document_free(document);
     return is_there;
 }
 
+static bool read_id_rest(const char *output, char id[static SCHEDULER_ID_SIZE]) {
+    return scheduler_oar_read_id(output, "id", id);
+}
+
 static void ask_user_rest(struct bind_texts *words) {
-    request(words, "GET", "/whoami.json", NULL);
+    scheduler_oar_request(words, "GET", "/whoami.json", NULL);
 }
 
 /* As the API itself takes the user of a job from it: the first word. */
@@ -333,7 +354,7 @@ static void query_rest(const struct scheduler_resources *resources, const char *
     (void)name;
     cleanup_free char *path = id[0] ? xformat("/jobs/%s.json?structure=oar", id)
                                     : xformat("/jobs.json?limit=100000&user=%s", resources->user);
-    request(words, "GET", path, NULL);
+    scheduler_oar_request(words, "GET", path, NULL);
 }
 
 static int read_job_rest(const char *output, size_t length, const char *id, const char *name,
@@ -362,7 +383,7 @@ static void cancel_rest(const struct scheduler_resources *resources, const char 
                         struct bind_texts *words) {
     (void)resources, (void)name;
     cleanup_free char *path = xformat("/jobs/%s.json", id);
-    request(words, "DELETE", path, NULL);
+    scheduler_oar_request(words, "DELETE", path, NULL);
 }
 
 static void extend_rest(double duration, const char *id, struct bind_texts *words) {
@@ -372,7 +393,7 @@ static void extend_rest(double duration, const char *id, struct bind_texts *word
     cJSON *body = cJSON_CreateObject();
     json_add_string(body, "method", "walltime-change");
     json_add_string(body, "walltime", walltime);
-    request(words, "POST", path, body);
+    scheduler_oar_request(words, "POST", path, body);
 }
 
 #define OAR(SUBMIT, READ_ID, ASK_USER, READ_USER, QUERY, READ_JOB, CANCEL, EXTEND)                           \

@@ -4,8 +4,8 @@
 #include "engine/foundation/clock.h"
 #include "engine/foundation/memory.h"
 #include "engine/foundation/number.h"
-#include "engine/remote/nodes/group.h"
 #include "engine/testbed/frontend.h"
+#include "engine/testbed/node-names.h"
 
 #include <errno.h>
 #include <math.h>
@@ -346,15 +346,13 @@ static int ask_patiently(struct testbed *testbed, const char *id, int64_t most_n
 /* ---- Reserving -------------------------------------------------------------------------------------------
  */
 
-static void free_testbed(struct testbed *testbed) {
+void scheduler_leave(struct testbed *testbed) {
     if (!testbed)
         return;
     access_close(testbed->access);
     event_source_remove(testbed->watch);
     frontend_close(testbed->frontend);
-    for (size_t i = 0; testbed->node_names && i < testbed->job.nodes.count; i++)
-        free(testbed->node_names[i]);
-    free(testbed->node_names);
+    node_names_free(testbed->node_names, testbed->job.nodes.count);
     host_list_clear(&testbed->job.nodes);
     bind_texts_clear(&testbed->start);
     bind_texts_clear(&testbed->attach);
@@ -364,7 +362,7 @@ static void free_testbed(struct testbed *testbed) {
 }
 
 static void free_testbed_pointer(struct testbed **testbed) {
-    free_testbed(*testbed);
+    scheduler_leave(*testbed);
 }
 
 static struct scheduler_stage stage_of(struct testbed *testbed) {
@@ -403,8 +401,8 @@ static int open_testbed(const struct testbed_settings *settings, const struct te
     testbed->name = xformat("assay-%.36s", request->run_id);
     const struct scheduler_resources *resources = &settings->resources;
     struct http_settings api = {resources->api, resources->credentials, resources->authority};
-    return frontend_open(request->loop, &settings->access, resources->login, is_rest(testbed) ? &api : NULL,
-                         &testbed->frontend, failure);
+    return frontend_open(request->loop, &settings->access, NULL, resources->login,
+                         is_rest(testbed) ? &api : NULL, &testbed->frontend, failure);
 }
 
 static bool is_held(const struct scheduler_job *job) {
@@ -573,17 +571,11 @@ static int wait_for_job(struct testbed *testbed, struct failure *failure) {
 }
 
 static int name_nodes(struct testbed *testbed, struct failure *failure) {
-    const struct host_list *nodes = &testbed->job.nodes;
-    int r = 0;
-    if (nodes->count == 0 || nodes->count > NODE_GROUP_MAX)
-        return failure_set(failure, -EBADMSG, "job %s has %zu nodes, expected 1 to %d", testbed->job.id,
-                           nodes->count, NODE_GROUP_MAX);
-    testbed->node_names = xcalloc(nodes->count, sizeof *testbed->node_names);
-    for (size_t i = 0; r == 0 && i < nodes->count; i++) {
-        testbed->node_names[i] = ssh_node_name(nodes->names[i]);
-        r = ssh_node_check_name(testbed->node_names[i], nodes->names[i], failure);
-    }
-    return r;
+    int r = node_names_make(&testbed->job.nodes, &testbed->node_names, failure);
+    if (r == 0)
+        return 0;
+    failure->kind = FAILURE_SYSTEM; /* what the user gave is not wrong */
+    return failure_prefix(failure, "the nodes of job %s", testbed->job.id);
 }
 
 static void copy_words(const char *const *words, const struct testbed *testbed, bool is_start,
@@ -614,8 +606,9 @@ static const struct launcher_words *find_words(struct testbed *testbed) {
 
 static void report_over(struct testbed *testbed, const struct scheduler_job *job) {
     char sentence[FAILURE_TEXT_SIZE];
-    const char *what = job->state == SCHEDULER_JOB_WAITING ? "was taken off its nodes, and waits again"
-                                                           : "was over before it was given back";
+    const char *what = job->state == SCHEDULER_JOB_WAITING  ? "was taken off its nodes, and waits again"
+                       : job->state == SCHEDULER_JOB_ENDING ? "is ending before it was given back"
+                                                            : "was over before it was given back";
     snprintf(sentence, sizeof sentence, "job %s of %s %s%s%s", testbed->job.id,
              testbed->settings->scheduler->name, what, job->reason[0] ? ": " : "", job->reason);
     testbed->is_over = true;
@@ -694,23 +687,29 @@ int scheduler_wait(struct testbed *testbed, struct failure *failure) {
         event_loop_add_timer(testbed->request.loop, pause_ns(testbed, first_watch_ns), 0, on_watch, testbed);
     if (!testbed->watch)
         return failure_memory(failure);
-    return access_open(&testbed->settings->access, &testbed->request, find_words(testbed), &testbed->access,
-                       failure);
+    return access_open(&testbed->settings->access, &testbed->request, find_words(testbed), NULL,
+                       &testbed->access, failure);
 }
 
+/* Instead of the watch, which would ask beside it. */
 void scheduler_ask(struct testbed *testbed) {
     struct scheduler_job job = {0};
     struct failure why = {0};
-    if (!testbed->watch)
+    int64_t period_ns = 0;
+    if (!testbed->watch || testbed->is_over)
         return;
     frontend_stop(testbed->frontend);
-    do {
-        if (ask(testbed, testbed->job.id, &job, &why) < 0)
-            break;
+    event_source_set_timer(testbed->watch, -1, 0);
+    while (frontend_wait(testbed->frontend, pause_ns(testbed, period_ns), &why) == 0 &&
+           ask_patiently(testbed, testbed->job.id, release_patience_ns, &job, &why) == 0) {
         judge_job(testbed, &job);
-    } while (!testbed->is_over && testbed->times_gone > 0 &&
-             frontend_wait(testbed->frontend, EVENT_SECOND, &why) == 0);
+        if (testbed->is_over || testbed->times_gone == 0)
+            break;
+        period_ns = EVENT_SECOND;
+    }
     host_list_clear(&job.nodes);
+    if (!testbed->is_over)
+        event_source_set_timer(testbed->watch, pause_ns(testbed, testbed->watch_period_ns), 0);
 }
 
 /* ---- The nodes -------------------------------------------------------------------------------------------
@@ -730,11 +729,6 @@ int scheduler_connect(struct testbed *testbed, size_t node, struct transport **r
 
 struct agent_link_policy scheduler_policy(const struct testbed *testbed) {
     return *ssh_nodes_policy(access_nodes(testbed->access));
-}
-
-struct testbed_agent scheduler_agent(const struct testbed *testbed, const struct transport *transport) {
-    (void)testbed;
-    return access_agent(transport);
 }
 
 int64_t scheduler_deadline(const struct testbed *testbed) {
@@ -782,12 +776,8 @@ int scheduler_release(struct testbed *testbed, struct failure *failure) {
         failure_set(failure, r, "job %s of %s was not given back, which 'assay release' does: %s",
                     testbed->job.id[0] ? testbed->job.id : testbed->name, name, why.text);
     host_list_clear(&job.nodes);
-    free_testbed(testbed);
+    scheduler_leave(testbed);
     return r;
-}
-
-void scheduler_leave(struct testbed *testbed) {
-    free_testbed(testbed);
 }
 
 int scheduler_reclaim(const struct testbed_settings *settings, const struct testbed_request *request,

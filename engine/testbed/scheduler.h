@@ -19,6 +19,7 @@ struct scheduler_resources {
     double walltime;     /* seconds */
     double at_most_wait; /* seconds; 0: as long as it takes */
     double extend;       /* seconds more that are asked for once the job runs; 0: none */
+    double checkpoint;   /* seconds before its end that the job gets a signal; 0: it gets none */
     char *login;         /* [user@]host[:port] that the commands run on; NULL: this machine */
     /* As struct http_settings has them, absolute. With an api, which needs no login, the scheduler's commands
      * are requests (frontend.h). */
@@ -152,6 +153,16 @@ extern const struct scheduler scheduler_slurm, scheduler_oar, scheduler_oar_rest
 /* As scheduler_oar has it: oarsh asks its environment which job it is for. */
 void scheduler_oar_enter(const struct scheduler_resources *resources, const char *id, bool is_start,
                          struct bind_texts *words);
+/* What both of OAR's own and Grid'5000's interfaces have. The resources of a job, in oarsub's words; the
+ * caller frees. */
+char *scheduler_oar_resources(const struct scheduler_resources *resources);
+/* A request (frontend.h) with BODY, which is freed; NULL: none. */
+void scheduler_oar_request(struct bind_texts *words, const char *method, const char *path, cJSON *body);
+/* The number KEY of an answer; false: there is none. */
+bool scheduler_oar_read_id(const char *output, const char *key, char id[static SCHEDULER_ID_SIZE]);
+/* The job ID, whose members START and NODES say when it began and where. */
+int scheduler_oar_take_job(const char *id, const struct document_node *job, const char *start,
+                           const char *nodes, struct scheduler_job *ret, struct failure *failure);
 /* Reports a sentence to whoever reserves. */
 void scheduler_report(const struct testbed_request *request, const char *format, va_list arguments)
     __attribute__((format(printf, 2, 0)));
@@ -173,12 +184,11 @@ size_t scheduler_node_count(const struct testbed *testbed);
 const char *scheduler_node_name(const struct testbed *testbed, size_t node);
 int scheduler_connect(struct testbed *testbed, size_t node, struct transport **ret, struct failure *failure);
 struct agent_link_policy scheduler_policy(const struct testbed *testbed);
-struct testbed_agent scheduler_agent(const struct testbed *testbed, const struct transport *transport);
 int64_t scheduler_deadline(const struct testbed *testbed);
 void scheduler_collect(struct testbed *testbed);
 void scheduler_ask(struct testbed *testbed);
 int scheduler_release(struct testbed *testbed, struct failure *failure);
-void scheduler_leave(struct testbed *testbed);
+void scheduler_leave(struct testbed *testbed); /* NULL is fine */
 int scheduler_reclaim(const struct testbed_settings *settings, const struct testbed_request *request,
                       struct failure *failure);
 int scheduler_submit(const struct testbed_settings *settings, const struct testbed_request *request,
@@ -191,7 +201,7 @@ int scheduler_submit(const struct testbed_settings *settings, const struct testb
         .asks = scheduler_asks, .describe = scheduler_describe, .resolve = scheduler_resolve,                \
         .reserve = scheduler_reserve, .id = scheduler_id, .wait = scheduler_wait,                            \
         .node_count = scheduler_node_count, .node_name = scheduler_node_name, .connect = scheduler_connect,  \
-        .policy = scheduler_policy, .agent = scheduler_agent, .deadline = scheduler_deadline,                \
+        .policy = scheduler_policy, .agent = access_agent, .deadline = scheduler_deadline,                   \
         .ask = scheduler_ask, .collect = scheduler_collect, .release = scheduler_release,                    \
         .leave = scheduler_leave, .reclaim = scheduler_reclaim, .submit = scheduler_submit,                  \
     }

@@ -132,10 +132,11 @@ void testbed_choice_clear(struct testbed_choice *choice) {
     *choice = (struct testbed_choice){0};
 }
 
-int64_t testbed_job_deadline(void) {
+int64_t testbed_job_deadline(const struct testbed *testbed) {
     static const int64_t second = 1000000000;
     const char *text = getenv("SLURM_JOB_END_TIME");
     int64_t seconds;
+    (void)testbed;
     if (!text || !number_parse_int64(text, strlen(text), &seconds) || seconds <= 0 ||
         seconds > INT64_MAX / second)
         return 0;

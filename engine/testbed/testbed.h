@@ -158,9 +158,10 @@ size_t testbed_spare_nodes(const struct testbed_choice *choice);
 int testbed_bind(const struct testbed_written *written, struct testbed_choice *ret, struct failure *failure);
 void testbed_choice_clear(struct testbed_choice *choice);
 
-/* For backends that reserve nothing: the end of the Slurm job that this process runs in, by its environment
- * (SLURM_JOB_END_TIME, seconds since 1970, of Slurm 22.05 and later); 0: it says nothing. */
-int64_t testbed_job_deadline(void);
+/* As a backend's own deadline(), for those that reserve nothing: the end of the Slurm job that this process
+ * runs in, by its environment (SLURM_JOB_END_TIME, seconds since 1970, of Slurm 22.05 and later); 0: it says
+ * nothing. */
+int64_t testbed_job_deadline(const struct testbed *testbed);
 
 extern const struct testbed_backend testbed_local, testbed_hosts, testbed_slurm, testbed_oar,
     testbed_grid5000, testbed_external;

@@ -51,6 +51,20 @@ tick_campaign "$scratch/late" 20 0 "{external: {program: [./pool, ./hosts.txt], 
 refuse "waiting is given up after what the campaign says" 1 'reservation assay-.* has waited for 1 s, and is given up' there run late.yaml -o late
 : >hosts.txt.taken
 
+# ---- by hand
+by_hand() { there reserve lent.yaml -o hand -q >reserved; }
+on_each() { there nodes run --run hand/*/ --apart -- hostname >named && [ "$(grep -cxE "${node[0]}|${node[1]}" named)" = 2 ]; }
+check "nodes are reserved for use by hand" by_hand
+check "... which it prints, with the reservation" grep -q 'reserved *external, job assay-[0-9a-f-]*$' reserved
+is "... and are left reserved" "$(grep -c . hosts.txt.taken)" 2
+check "assay nodes runs commands on them" on_each
+is "... and leaves them reserved" "$(grep -c . hosts.txt.taken)" 2
+check "assay resume measures on them" there resume hand/*/ -q
+is "... everything" "$(lines hand/*.zip)" 40
+is "... and gives them back" "$(cat hosts.txt.taken)" ""
+refuse "there are no nodes then" 2 'the run has nothing reserved' there nodes show --run hand/*/
+is "... and none are taken for that" "$(cat hosts.txt.taken)" ""
+
 # ---- programs that are wrong
 cat >lease <<E
 #!/bin/bash
@@ -74,6 +88,9 @@ while read -r line; do
     killed,*reserve*) kill -KILL $$ ;;
     refuses,*reserve*) echo "{\"id\":$id,\"error\":\"no such nodes\"}" ;;
     another,*reserve*) echo '{"id":99}' ;;
+    gone,*'"nodes"'*)
+        [ -e given ] && echo "{\"id\":$id,\"error\":\"it has expired\"}" || echo "{\"id\":$id,$answer}"
+        touch given ;;
     leaves,*'"nodes"'*) echo "{\"id\":$id,$answer}"; echo bye >&2; exit 0 ;;
     over,*'"nodes"'*)
         echo '{"note":"soon"}'; echo '{"note":"soon"}'
@@ -150,6 +167,39 @@ is "the same note twice in a row counts once" "$(grep -c '"event":"reservation-n
 check "what took them away is said" grep -q 'reservation lease-7 of lease is over: it was revoked' over/*/logs/engine.log
 is "and what is left is given back" "$(cat leases)" ""
 for n in "${node[@]:0:2}"; do bed on "$n" rm /tmp/doomed; done
+
+# One that fails while it is torn down, since it was taken away, is no failure of the run, though it is the only one.
+one="\"nodes\":[\"${node[0]}\"]"
+cat >alone.yaml <<END
+experiment:
+  name: torn
+  run: {placement: node, command: [sh, -c, 'touch /tmp/begun; until test -e /tmp/go; do :; done']}
+  responses: {n: {pattern: '([0-9]+)'}}
+  teardown: [[sh, -c, 'touch /tmp/torn; until test -e /tmp/go; do :; done']]
+design: {repetitions: 1}
+probes: none
+testbed: {external: {program: [./lease, over, '$one']}, $ssh}
+END
+has_file() { bed on "${node[0]}" test -e "$1"; }
+kill_agents() { bed on "${node[0]}" sh -c 'kill -9 $(pgrep -f "agent-[0-9a-f]{64}")'; }
+start_engine "$scratch/alone" run alone.yaml -o alone --json
+check "a unit runs on the only node" eventually has_file /tmp/begun
+echo >revoked
+check "which is torn down when it is taken away" eventually has_file /tmp/torn
+kill_agents
+check "what fails then is no failure of the run" ends_as 6
+bed on "${node[0]}" touch /tmp/go
+
+# The nodes fail first, and the program has not said anything yet.
+rows=2000 lease_campaign gone gone "$one"
+bed on "${node[0]}" touch /tmp/doomed
+start_engine "$scratch/gone" run gone.yaml -o gone --json
+wait_for_units "$scratch/gone" 3
+kill_agents
+check "a run whose nodes fail since they were taken away ends as partial" ends_as 6
+check "what took them away is said" grep -q 'reservation lease-7 of lease is over: it has expired' gone/*/logs/engine.log
+is "and what is left is given back" "$(cat leases)" ""
+bed on "${node[0]}" rm /tmp/doomed
 
 # ---- Chameleon, by commands that answer as its own do; and keys that nobody but the program knows
 bare="ssh-config: none, user: root, identity: $BED/id_ed25519, known-hosts: /dev/null, host-keys: accept-new"

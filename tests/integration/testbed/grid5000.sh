@@ -66,16 +66,22 @@ is "no password is anywhere in the run" "$(grep -rc "$password" lent well/log | 
 # ---- nodes that fail for ever
 serve one ko 'dahu-2.grenoble.grid5000.fr 9'
 campaign three "nodes: {want: 4, at-least: 3}, $deployed, version: 2021090715, reservation: soonest, queue: production"
-check "a campaign runs where enough nodes are deployed" there run three.yaml -o three
+mkdir bin
+printf '#!/bin/sh\n[ "$*" = -t ] && echo "%s"\n' '{\"limits\": {\"grenoble\": {\"dahu\": {\"time\": 7200, \"nb_cores\": 256}}}}' >bin/usagepolicycheck
+chmod +x bin/usagepolicycheck
+PATH=$scratch/bin:$PATH check "a campaign runs where enough nodes are deployed" there run three.yaml -o three
+printf '#!/bin/sh\necho "jdoe has used too much of dahu" >&2\nexit 1\n' >bin/usagepolicycheck
 is "... on those" "$(lines three/*.zip)" 60
 is "... after three attempts" "$(asked 'POST .*/deployments .*2021090715')" 3
 check "... which is said" grep -q "is deployed on 3 of 4 nodes, which is enough; dahu-2.grenoble.grid5000.fr failed, and is left out" three/*/logs/engine.log
 check "... nodes were free, and the job was submitted at once" grep -q '4 nodes are free now' three/*/logs/engine.log
 is "... for no time in particular" "$(asked 'POST .*/jobs .*"reservation"')" 0
+check "... which the frontend's own check was asked about" grep -q 'usagepolicycheck has limits for dahu, time 7200, nb_cores 256' three/*/logs/engine.log
 serve none ko "$(for node in $nodes; do echo "$node 9"; done)" error 1
 campaign four "nodes: 4, $deployed"
-refuse "where none is, the run fails, with their names" 1 'deployed on 0 of 4 nodes, expected it on at least 4: dahu-\[1-4\]' there run four.yaml -o four
+PATH=$scratch/bin:$PATH refuse "where none is, the run fails, with their names" 1 'deployed on 0 of 4 nodes, expected it on at least 4: dahu-\[1-4\]' there run four.yaml -o four
 is "... and the job is deleted" "$(asked 'DELETE .*/jobs/')" 1
+check "... what the frontend's own check had against the user is said" grep -q 'usagepolicycheck: jdoe has used too much of dahu' four/*/logs/engine.log
 serve cut
 bed cut 4
 campaign silent "nodes: 4, $deployed" 'node-loss: abort'

@@ -57,17 +57,18 @@ check "... and gives it back" eventually no_jobs
 
 # ---- while it is used
 slow touch
+ended="is ending before it was given back: COMPLETING" # one whose end takes long
 begin failed
 bed run scontrol update nodename="$(bed run squeue -h -j "$job" -o %N | sed 's/\[\([0-9]\).*/\1/')" state=down reason=test
 check "a node that Slurm takes for dead ends the run as partial" ends_as 6
-check "which says why" grep -q "job $job of Slurm was over before it was given back: NODE_FAIL" failed/*/logs/engine.log
+check "which says why" grep -qE "job $job of Slurm (was over before it was given back: NODE_FAIL|$ended)" failed/*/logs/engine.log
 check "its job does not begin again" eventually no_jobs
 for node in $(cat "$BED/nodes"); do bed run scontrol update nodename="$node" state=resume 2>/dev/null; done
 eventually slurm_is_idle
 begin late
 bed run scontrol update jobid="$job" EndTime=now
 check "a job whose time is shortened ends the run as partial" ends_as 6
-check "which says why" grep -qE "job $job of Slurm was over before it was given back: TIMEOUT|the reservation now ends at" late/*/logs/engine.log
+check "which says why" grep -qE "job $job of Slurm was over before it was given back: TIMEOUT|the reservation now ends at|$ended" late/*/logs/engine.log
 
 # ---- a scheduler that is away while the nodes are used, and when they are given back
 printf '#!/bin/sh\n%s "$@" || { echo $? >>%s/missed; exit 1; }\n' "$(command -v squeue)" "$scratch" >bin/squeue

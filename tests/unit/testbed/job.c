@@ -4,13 +4,14 @@
 
 static void says(const char *value, int64_t expected) {
     assert_int_equal(setenv("SLURM_JOB_END_TIME", value, 1), 0);
-    if (testbed_job_deadline() != expected)
-        fail_msg("'%s': %lld, expected %lld", value, (long long)testbed_job_deadline(), (long long)expected);
+    if (testbed_job_deadline(NULL) != expected)
+        fail_msg("'%s': %lld, expected %lld", value, (long long)testbed_job_deadline(NULL),
+                 (long long)expected);
 }
 
 TEST(job_end) {
     unsetenv("SLURM_JOB_END_TIME");
-    assert_int_equal(testbed_job_deadline(), 0);
+    assert_int_equal(testbed_job_deadline(NULL), 0);
     says("1795363200", 1795363200000000000);
     says("1", 1000000000);
     /* What is no time says nothing. */

@@ -16,6 +16,10 @@ TEST_GROUP(scripted_clock_use, NULL)
     { .status = "200 OK", .body = "{\"items\": [" jobs "], \"total\": 1}" }
 #define SUBMITTED                                                                                            \
     { .status = "201 Created", .body = "{\"id\": 7, \"cmd_output\": \"OAR_JOB_ID=7\"}" }
+#define RUNS(more)                                                                                           \
+    { .status = "200 OK", .body = "{\"state\": \"Running\", \"assigned_network_address\": [\"n1\"]" more "}" }
+#define IS_OVER                                                                                              \
+    { .status = "200 OK", .body = "{\"state\": \"Error\", \"message\": \"deleted\"}" }
 #define DELETED                                                                                              \
     { .status = "202 Accepted", .body = "{\"id\": \"7\", \"status\": \"Delete request registered\"}" }
 #define REFUSED(status_, message)                                                                            \
@@ -27,12 +31,19 @@ struct bed {
     struct testbed_settings *settings;
     struct testbed_request request;
     char reports[4096];
+    char over[512]; /* what it was told last; "": nothing */
 };
 
 static void on_report(void *context, const char *sentence) {
     struct bed *bed = context;
     size_t length = strlen(bed->reports);
     snprintf(bed->reports + length, sizeof bed->reports - length, "%s\n", sentence);
+}
+
+static void on_over(void *context, const char *sentence) {
+    struct bed *bed = context;
+    snprintf(bed->over, sizeof bed->over, "%s", sentence);
+    event_loop_stop(bed->loop);
 }
 
 static int bind_text(const char *yaml, struct testbed_settings **ret, struct failure *failure) {
@@ -60,8 +71,12 @@ static void bed_open(struct bed *bed, const struct scripted_step *steps) {
         count++;
     scripted_start(&bed->server, NULL, steps, count);
     bed->loop = event_loop_new(&failure);
-    bed->request = (struct testbed_request){
-        .loop = bed->loop, .run_id = RUN, .report = on_report, .report_context = bed};
+    bed->request = (struct testbed_request){.loop = bed->loop,
+                                            .run_id = RUN,
+                                            .run_name = "run",
+                                            .report = on_report,
+                                            .over = on_over,
+                                            .report_context = bed};
     bed_bind(bed,
              "cluster: dahu, nodes: 2, walltime: 90min, types: [deploy, allow_classic_ssh], container: 12");
 }
@@ -227,6 +242,105 @@ TEST(a_job_that_is_over_before_it_has_begun) {
     assert_int_equal(strncmp(bed.server.requests[3], "GET /api/jobs/7.json?structure=oar HTTP", 39), 0);
     assert_int_equal(scheduler_release(testbed, &failure), 0);
     bed_close(&bed, 7);
+}
+
+/* Once a request is there that has no answer. */
+static void on_interrupt(struct event_source *source, void *context) {
+    struct bed *bed = context;
+    if (bed->server.done < 5)
+        event_source_set_timer(source, EVENT_MILLISECOND, 0);
+    else
+        event_loop_stop(bed->loop);
+}
+
+/* After nodes were lost: has the job ended? Nothing of it depends on when the watch would have asked. */
+TEST(a_job_is_asked_after_at_once) {
+    enum { BEFORE = 4, ANSWERS = 4 };
+    static const struct {
+        const char *label;
+        struct scripted_step answers[ANSWERS];
+        size_t count;
+        const char *over, *reports; /* NULL: nothing */
+    } cases[] = {
+        {"it runs", {RUNS("")}, 1, NULL, NULL},
+        {"it is over", {IS_OVER}, 1, "job 7 of OAR was over before it was given back: deleted", NULL},
+        {"it is about to be",
+         {RUNS(", \"events\": [{\"type\": \"FRAG_JOB_REQUEST\"}]"), IS_OVER},
+         2,
+         "job 7 of OAR was over before it was given back: deleted",
+         NULL},
+        {"it is, for long",
+         {RUNS(", \"message\": \"killed\", \"events\": [{\"type\": \"FRAG_JOB_REQUEST\"}]"),
+          RUNS(", \"message\": \"killed\", \"events\": [{\"type\": \"FRAG_JOB_REQUEST\"}]")},
+         2,
+         "job 7 of OAR is ending before it was given back: killed",
+         NULL},
+        {"it is not known for a moment",
+         {JOBS(""), RUNS("")},
+         2,
+         NULL,
+         "does not answer, and is asked again"},
+        {"the scheduler is in trouble",
+         {{.status = "503 Busy"}, IS_OVER},
+         2,
+         "job 7 of OAR was over before it was given back: deleted",
+         "does not answer, and is asked again"},
+        {"for longer than anybody waits",
+         {{.status = "503 Busy", .passes_ns = 50 * EVENT_SECOND},
+          {.status = "503 Busy", .passes_ns = 50 * EVENT_SECOND}},
+         2,
+         NULL,
+         "does not answer, and is asked again"},
+        {"it does not tell us", {REFUSED("403 Forbidden", "not yours")}, 1, NULL, NULL},
+    };
+    struct installation installation = {0};
+    struct failure failure = {0};
+    assert_int_equal(installation_init(&installation, getenv("ASSAY_BUILD"), NULL, &failure), 0);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct scripted_step steps[SCRIPTED_STEPS_MAX] = {ME, NO_JOBS, SUBMITTED, RUNS("")};
+        struct testbed *testbed = NULL;
+        struct bed bed;
+        print_message("%s\n", cases[i].label);
+        memcpy(&steps[BEFORE], cases[i].answers, sizeof cases[i].answers);
+        bed_open(&bed, steps);
+        bed.request.installation = &installation;
+        assert_int_equal(scheduler_reserve(bed.settings, &bed.request, &testbed, &failure), 0);
+        if (scheduler_wait(testbed, &failure) < 0)
+            fail_msg("%s", failure.text);
+        bed.reports[0] = '\0';
+        scheduler_ask(testbed);
+        assert_int_equal(bed.server.done, BEFORE + cases[i].count);
+        assert_int_equal(event_loop_is_stopped(bed.loop), cases[i].over != NULL);
+        assert_string_equal(bed.over, cases[i].over ? cases[i].over : "");
+        assert_says(bed.reports, cases[i].reports ? cases[i].reports : "");
+        if (cases[i].over)
+            scheduler_ask(testbed); /* what is over is not asked after again */
+        scheduler_leave(testbed);
+        bed_close(&bed, BEFORE + cases[i].count);
+    }
+    installation_clear(&installation);
+}
+
+/* A run that is interrupted while it asks. */
+TEST(asking_is_interrupted) {
+    static const struct scripted_step steps[SCRIPTED_STEPS_MAX] = {
+        ME, NO_JOBS, SUBMITTED, RUNS(""), {.header = "", .is_silent = true}};
+    struct installation installation = {0};
+    struct failure failure = {0};
+    struct testbed *testbed = NULL;
+    struct bed bed;
+    assert_int_equal(installation_init(&installation, getenv("ASSAY_BUILD"), NULL, &failure), 0);
+    bed_open(&bed, steps);
+    bed.request.installation = &installation;
+    assert_int_equal(scheduler_reserve(bed.settings, &bed.request, &testbed, &failure), 0);
+    assert_int_equal(scheduler_wait(testbed, &failure), 0);
+    event_loop_add_timer(bed.loop, 0, 0, on_interrupt, &bed);
+    scheduler_ask(testbed);
+    assert_true(event_loop_is_stopped(bed.loop));
+    assert_string_equal(bed.over, "");
+    scheduler_leave(testbed);
+    bed_close(&bed, 5);
+    installation_clear(&installation);
 }
 
 TEST(campaigns) {

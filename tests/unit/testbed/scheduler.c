@@ -249,6 +249,17 @@ TEST(jobs_have_engines) {
     }
 }
 
+TEST(jobs_of_oar_are_signalled_before_their_end) {
+    const struct scheduler_resources resources = {.nodes = 1, .checkpoint = 119.5};
+    struct bind_texts words = {0};
+    scheduler_oar.submit(&resources, "assay-1", "/a resume /b", "/b.out", &words);
+    assert_true(bind_texts_have(&words, "--checkpoint=120"));
+    bind_texts_clear(&words);
+    scheduler_oar_rest.submit(&resources, "assay-1", "/a resume /b", "/b.out", &words);
+    assert_says(words.items[2], "\"checkpoint\":\"120\"");
+    bind_texts_clear(&words);
+}
+
 /* The line passes shells. */
 TEST(what_a_shell_could_change_is_refused) {
     static const char *const bad[] = {"/a b/assay", "/a;b", "$HOME", "", "a'b", "*"};
