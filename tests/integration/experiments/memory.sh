@@ -61,16 +61,17 @@ complete() { # complete NAME UNITS: runs NAME.yaml
     "$ASSAY" archive cat "$archive" results/results.csv >results.csv
     is "... every unit is done" "$(sed 1d results.csv | cut -d, -f1,2 | sort -u | wc -l)" "$2"
     check "... the model that it suggests" "$ASSAY" fit "$archive" -o "$1.json"
+    is "... has no negative coefficient" "$(grep -oE '"estimates?": -[0-9.e+-]+' "$1.json")" ""
     echo "experiment: $1" >plan.yaml
     check "... and its default design can be planned" "$ASSAY" run --dry-run plan.yaml
 }
 printf '%s\n' 'experiment: memory' 'probes: none' 'options: {volume: 100000}' \
     'design: {factors: {kernel: [copy, triad], size: {from: 4KiB, to: 256KiB, steps: 7, scale: log}, threads: [1]}, repetitions: 2}' >memory.yaml
 complete memory 28
-check "a line with an intercept" "$ASSAY" fit linear "$archive" --terms '1 + size' --by kernel,threads --set bounds=nonnegative -o line.json
-is "... has no negative coefficient" "$(grep -oE '"estimates?": -[0-9.e+-]+' line.json)" ""
+check "segments, whose breaks are caches" "$ASSAY" fit piecewise "$archive" --sizes size --by kernel,threads
+# A byte takes more than its share of any copy of megabytes, however busy the machine is.
 printf '%s\n' 'experiment: transfer' 'probes: none' 'options: {span: 1000000}' \
-    'design: {factors: {size: [64, 1024, 1048576, 4194304]}, repetitions: 5}' >transfer.yaml
-complete transfer 20
+    'design: {factors: {size: [1, 4194304, 8388608]}, repetitions: 5}' >transfer.yaml
+complete transfer 15
 is "... latency and bandwidth are above 0" "$(grep -oE '"(latency|bandwidth)": -?[0-9.e+-]+' transfer.json | awk '{ n += $2 > 0; m++ } END { print (n == m && m > 1) }')" 1
 finish
