@@ -161,6 +161,7 @@ bad_row "trailing junk" "line 3: m '8x' is not a whole number from 1 to 21474836
 bad_row "a size of zero" "line 3: k '0' is not a whole number from 1" 2,8,8,0,8,8,8
 bad_row "a size beyond 32 bits" "line 3: n '4294967296' is not" 2,8,4294967296,8,8,8,8
 bad_row "a negative size" "line 3: m '-8' is not" 2,-8,8,8,8,8,8
+bad_row "a NUL" "line 3 holds a NUL" '2,8\0,8,8,8,8,8'
 bad_row "a blank line" "line 3 has 1 fields" ""
 bad_row "a line without end" "line 3 is longer than 1024 bytes" "$(head -c 2000 /dev/zero | tr '\0' 1)"
 refuse "a row that is cut off" 2 "the input ends inside line 2" feed "$header\n1,8,8,8,8,8,1"
