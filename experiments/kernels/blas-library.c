@@ -52,53 +52,43 @@ static bool is_another_blas(void *handle) {
            dlsym(handle, "mkl_get_version_string");
 }
 
-/* Loads the first candidate that is there. TRIED receives the names, for the sentence. */
-static void *load_candidates(size_t which, char *tried, size_t tried_size, char *why, size_t why_size) {
+/* The first candidate that is there; or what was tried, in a sentence, and the program ends. */
+static void *load_known(size_t which) {
     struct utsname machine;
+    char tried[1024] = "", why[1024] = "";
     uname(&machine);
-    size_t used = 0;
-    for (size_t i = 0; i < CANDIDATES_MAX && known[which].candidates[i]; i++) {
-        const char *candidate = known[which].candidates[i], *hole = strstr(candidate, "%s");
+    for (const char *const *candidate = known[which].candidates; *candidate; candidate++) {
         char path[512];
-        int before = hole ? (int)(hole - candidate) : (int)strlen(candidate);
-        snprintf(path, sizeof path, "%.*s%s%s", before, candidate, hole ? machine.machine : "",
-                 hole ? hole + 2 : "");
+        const char *hole = strstr(*candidate, "%s");
+        snprintf(path, sizeof path, "%.*s%s%s", (int)strcspn(*candidate, "%"), *candidate,
+                 hole ? machine.machine : "", hole ? hole + 2 : "");
         void *handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-        if (handle && strcmp(known[which].name, "reference") == 0 && is_another_blas(handle)) {
-            snprintf(why, why_size, "%s is another BLAS here", path);
-            dlclose(handle);
-            handle = NULL;
-        } else if (!handle) {
-            snprintf(why, why_size, "%s", dlerror());
-        }
-        if (handle)
+        bool other = handle && strcmp(known[which].name, "reference") == 0 && is_another_blas(handle);
+        if (handle && !other)
             return handle;
-        int written = snprintf(tried + used, tried_size - used, "%s%s", used ? ", " : "", path);
-        if (written > 0 && used + (size_t)written < tried_size)
-            used += (size_t)written;
+        if (other)
+            snprintf(why, sizeof why, "%s is another BLAS here", path);
+        else
+            snprintf(why, sizeof why, "%s", dlerror());
+        size_t used = strlen(tried);
+        snprintf(tried + used, sizeof tried - used, "%s%s", used ? ", " : "", path);
     }
-    return NULL;
+    die(EXIT_WRONG, "cannot load BLAS '%s': tried %s: %s; Debian has it in the package %s", known[which].name,
+        tried, why, known[which].package);
 }
 
 static void *load(const char *name) {
-    if (strchr(name, '/')) {
-        void *handle = dlopen(name, RTLD_NOW | RTLD_LOCAL);
-        if (!handle)
-            die(EXIT_WRONG, "cannot load BLAS '%s': %s", name, dlerror());
-        return handle;
-    }
-    for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
-        if (strcmp(known[i].name, name) != 0)
-            continue;
-        char tried[1024] = "", why[1024] = "";
-        void *handle = load_candidates(i, tried, sizeof tried, why, sizeof why);
-        if (!handle)
-            die(EXIT_WRONG, "cannot load BLAS '%s': tried %s: %s; Debian has it in the package %s", name,
-                tried, why, known[i].package);
-        return handle;
-    }
-    die(EXIT_INPUT,
-        "--blas '%s' is not known; expected openblas, blis, reference, mkl, or a path with a slash", name);
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+        if (strcmp(known[i].name, name) == 0)
+            return load_known(i);
+    if (!strchr(name, '/'))
+        die(EXIT_INPUT,
+            "--blas '%s' is not known; expected openblas, blis, reference, mkl, or a path with a slash",
+            name);
+    void *handle = dlopen(name, RTLD_NOW | RTLD_LOCAL);
+    if (!handle)
+        die(EXIT_WRONG, "cannot load BLAS '%s': %s", name, dlerror());
+    return handle;
 }
 
 struct blas_library blas_library_load(const char *name, unsigned threads) {

@@ -14,15 +14,13 @@
 enum {
     LINE_LENGTH_MAX = 1024, /* bytes of an input line, with its newline */
     INPUT_BYTES = 64 << 10, /* read ahead, so that the next row is here when one ends */
-    FACT_MAX = 4096,        /* bytes of one fact line */
+    FACT_MAX = 4096,        /* bytes of a fact */
     COLUMNS_MAX = 64,       /* also of the answers */
 };
 
 static const struct setting unit_setting = {.name = "unit", .kind = SETTING_WHOLE, .most = UINT64_MAX};
 
 static struct {
-    char bytes[INPUT_BYTES];
-    size_t begin, end;
     unsigned long long line; /* number of the last line, from 1 */
 
     const struct setting *settings;
@@ -37,33 +35,25 @@ static struct {
  */
 
 /* All of a line at once, so that a killed run has lost no answer. */
-static void write_out(const char *bytes, size_t length) {
-    while (length > 0) {
-        ssize_t written = write(STDOUT_FILENO, bytes, length);
-        if (written < 0 && errno == EINTR)
-            continue;
-        if (written < 0)
-            die(EXIT_SYSTEM, "cannot write answers: %s", strerror(errno));
-        bytes += written;
-        length -= (size_t)written;
-    }
+static void end_line(void) {
+    putchar('\n');
+    if (fflush(stdout) != 0)
+        die(EXIT_SYSTEM, "cannot write answers: %s", strerror(errno));
 }
 
 void fact(const char *name, const char *format, ...) {
-    char line[FACT_MAX];
-    int used = snprintf(line, sizeof line, "#%s: ", name);
+    char text[FACT_MAX] = "";
     va_list arguments;
     va_start(arguments, format);
-    int more = vsnprintf(line + used, sizeof line - (size_t)used - 1, format, arguments);
+    vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
-    size_t length = strlen(line);
-    if (more <= 0)
-        return;
-    for (size_t i = 0; i < length; i++)
-        if ((unsigned char)line[i] < 0x20) /* libraries' texts may have newlines */
-            line[i] = ' ';
-    line[length] = '\n';
-    write_out(line, length + 1);
+    for (char *at = text; *at; at++)
+        if ((unsigned char)*at < 0x20) /* libraries' texts may have newlines */
+            *at = ' ';
+    if (text[0]) {
+        printf("#%s: %s", name, text);
+        end_line();
+    }
 }
 
 void fact_process(const char *policy) {
@@ -80,9 +70,8 @@ void fact_process(const char *policy) {
 }
 
 void rows_answers(const char *const *names, const char *selected) {
-    char line[LINE_LENGTH_MAX] = "unit,start,start_monotonic", left[LINE_LENGTH_MAX];
+    char left[LINE_LENGTH_MAX], *rest = left;
     snprintf(left, sizeof left, "%s", selected);
-    char *rest = left;
     for (const char *name; (name = strsep(&rest, ","));) {
         int i = 0;
         while (names[i] && strcmp(names[i], name) != 0)
@@ -90,12 +79,9 @@ void rows_answers(const char *const *names, const char *selected) {
         if (!names[i] || rows.answer_count == COLUMNS_MAX)
             die(EXIT_INPUT, "'%s' is no response of this kernel; expected such as '%s'", name, names[0]);
         rows.answers[rows.answer_count++] = i;
-        size_t used = strlen(line);
-        snprintf(line + used, sizeof line - used, ",%s", name);
     }
-    size_t used = strlen(line);
-    line[used] = '\n';
-    write_out(line, used + 1);
+    printf("unit,start,start_monotonic,%s", selected);
+    end_line();
 }
 
 static int64_t nanoseconds(const struct timespec *time) {
@@ -107,18 +93,15 @@ double stopwatch_read(const struct stopwatch *watch) {
 }
 
 void rows_answer(const struct stopwatch *watch, const double *responses) {
-    char line[LINE_LENGTH_MAX];
-    size_t used =
-        (size_t)snprintf(line, sizeof line, "%llu,%lld,%lld", (unsigned long long)rows.unit.whole,
-                         (long long)nanoseconds(&watch->wall), (long long)nanoseconds(&watch->before));
-    for (int i = 0; i < rows.answer_count && used < sizeof line - 32; i++) {
+    printf("%llu,%lld,%lld", (unsigned long long)rows.unit.whole, (long long)nanoseconds(&watch->wall),
+           (long long)nanoseconds(&watch->before));
+    for (int i = 0; i < rows.answer_count; i++) {
         double value = responses[rows.answers[i]];
         bool is_whole_ns =
             value > -1e6 && value < 1e6 && value == (double)(long long)(value * 1e9 + 0.5) / 1e9;
-        used += (size_t)snprintf(line + used, sizeof line - used, is_whole_ns ? ",%.9f" : ",%.17g", value);
+        printf(is_whole_ns ? ",%.9f" : ",%.17g", value);
     }
-    line[used++] = '\n';
-    write_out(line, used);
+    end_line();
 }
 
 /* ---- Input -----------------------------------------------------------------------------------------------
@@ -135,36 +118,23 @@ void rows_refuse(const char *format, ...) {
 
 /* The next line without its end, NUL-ended, valid until the next call; NULL when the input is over. */
 static char *read_line(void) {
-    for (size_t searched = 0;;) {
-        char *start = rows.bytes + rows.begin;
-        size_t length = rows.end - rows.begin;
-        char *newline = memchr(start + searched, '\n', length - searched);
-        if (newline ? newline - start >= LINE_LENGTH_MAX : length >= LINE_LENGTH_MAX)
-            die(EXIT_INPUT, "line %llu is longer than %d bytes", rows.line + 1, (int)LINE_LENGTH_MAX);
-        if (newline) {
-            rows.begin += (size_t)(newline - start) + 1;
-            rows.line++;
-            if (newline > start && newline[-1] == '\r')
-                newline--;
-            *newline = '\0';
-            if (strlen(start) != (size_t)(newline - start))
-                die(EXIT_INPUT, "line %llu holds a NUL", rows.line);
-            return start;
-        }
-        searched = length;
-        memmove(rows.bytes, start, length);
-        rows.begin = 0;
-        rows.end = length;
-        ssize_t got = read(STDIN_FILENO, rows.bytes + length, sizeof rows.bytes - length);
-        if (got < 0 && errno != EINTR)
+    static char line[LINE_LENGTH_MAX];
+    size_t length = 0;
+    for (int c; (c = getc_unlocked(stdin)) != '\n'; line[length++] = (char)c) {
+        if (c == EOF && ferror(stdin))
             die(EXIT_SYSTEM, "cannot read rows: %s", strerror(errno));
-        if (got == 0 && length > 0)
+        if (c == EOF && length > 0)
             die(EXIT_INPUT, "the input ends inside line %llu", rows.line + 1);
-        if (got == 0)
+        if (c == EOF)
             return NULL;
-        if (got > 0)
-            rows.end += (size_t)got;
+        if (c == '\0')
+            die(EXIT_INPUT, "line %llu holds a NUL", rows.line + 1);
+        if (length == LINE_LENGTH_MAX - 1)
+            die(EXIT_INPUT, "line %llu is longer than %d bytes", rows.line + 1, (int)LINE_LENGTH_MAX);
     }
+    rows.line++;
+    line[length - (length > 0 && line[length - 1] == '\r')] = '\0';
+    return line;
 }
 
 /* Cuts LINE at its commas into at most COLUMNS_MAX fields; returns how many there are. */
@@ -206,6 +176,8 @@ void rows_begin(const struct setting *settings, size_t count, struct value *valu
     rows.settings = settings;
     rows.values = values;
     const char *expected = expected_header(count);
+    static char buffer[INPUT_BYTES];
+    setvbuf(stdin, buffer, _IOFBF, sizeof buffer);
     char *line = read_line();
     if (!line)
         die(EXIT_INPUT, "the input is empty; expected the header %s", expected);

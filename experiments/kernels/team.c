@@ -14,12 +14,11 @@ static struct {
     cpu_set_t allowed; /* when the program was started */
     pthread_mutex_t mutex;
     pthread_cond_t begun;
-    unsigned long round; /* of work, under the mutex */
+    unsigned round; /* of work, under the mutex */
     unsigned active;
     void (*work)(unsigned index, void *context);
     void *context;
-    atomic_uint awake, done;
-    atomic_ulong released; /* the round that may run */
+    atomic_uint awake, done, released; /* released: the round that may run */
 } team = {.mutex = PTHREAD_MUTEX_INITIALIZER, .begun = PTHREAD_COND_INITIALIZER};
 
 static void pin(unsigned index) {
@@ -41,8 +40,7 @@ static void spin_until(atomic_uint *counter, unsigned value) {
 }
 
 static void *serve(void *argument) {
-    unsigned index = (unsigned)(uintptr_t)argument;
-    unsigned long seen = 0;
+    unsigned index = (unsigned)(uintptr_t)argument, seen = 0;
     pin(index);
     for (;;) {
         pthread_mutex_lock(&team.mutex);
@@ -54,9 +52,7 @@ static void *serve(void *argument) {
         if (!is_active)
             continue;
         atomic_fetch_add(&team.awake, 1);
-        for (unsigned spins = 1; atomic_load_explicit(&team.released, memory_order_acquire) != seen; spins++)
-            if (spins % SPINS == 0)
-                sched_yield();
+        spin_until(&team.released, seen);
         team.work(index, team.context);
         atomic_fetch_add_explicit(&team.done, 1, memory_order_release);
     }
@@ -90,7 +86,7 @@ void team_run(unsigned active, void (*work)(unsigned index, void *context), void
     team.context = context;
     atomic_store(&team.awake, 0);
     atomic_store(&team.done, 0);
-    unsigned long round = ++team.round;
+    unsigned round = ++team.round;
     pthread_cond_broadcast(&team.begun);
     pthread_mutex_unlock(&team.mutex);
     spin_until(&team.awake, active - 1);

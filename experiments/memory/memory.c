@@ -26,7 +26,7 @@ static const char *const kernel_names[] = {"read", "write", "copy", "triad", NUL
 static const size_t array_counts[] = {1, 1, 2, 3};
 static const char *const responses[] = {"duration", "bandwidth", "bytes", "class", NULL};
 
-enum { KERNEL, SIZE, THREADS, VOLUME, LARGEST, MOST_THREADS, RESPONSES, SYS, SETTINGS };
+enum { KERNEL, SIZE, THREADS, VOLUME, LARGEST, MOST_THREADS, SYS, SETTINGS };
 static const struct setting settings[SETTINGS] = {
     [KERNEL] = {"kernel", SETTING_WORD, .words = kernel_names, .in_rows = true, .help = "what is done"},
     [SIZE] = {"size", SETTING_WHOLE, .least = LINE * ARRAYS_MAX, .most = UINT64_C(1) << 48, .in_rows = true,
@@ -39,8 +39,6 @@ static const struct setting settings[SETTINGS] = {
                  .help = "largest size of the rows"},
     [MOST_THREADS] = {"most-threads", SETTING_WHOLE, .least = 1, .most = 4096,
                       .help = "largest number of threads of the rows"},
-    [RESPONSES] = {"responses", SETTING_TEXT, .fallback = "duration,bandwidth,bytes,class",
-                   .help = "those that are answered"},
     [SYS] = {"sys", SETTING_TEXT, .fallback = "/sys", .help = "where the kernel says the classes of PUs"},
 };
 static struct value values[SETTINGS];
@@ -176,7 +174,7 @@ int main(int argc, char **argv) {
     for (unsigned i = 0; i < most; i++)
         shares[i].memory = buffer_allocate(values[LARGEST].whole + ARRAYS_MAX * APART, "a thread's arrays");
     rows_begin(settings, SETTINGS, values);
-    rows_answers(responses, values[RESPONSES].text);
+    rows_answers(responses, "duration,bandwidth,bytes,class");
     double class = processor_class(values[SYS].text);
     while (rows_next())
         run_row(class);

@@ -15,7 +15,7 @@
 enum { TAG_DATA, TAG_DONE, WINDOW_MAX = 1024, ACTIVE_MAX = 32 };
 
 enum pattern { ONE_WAY, BOTH_WAYS, ALL_TO_ALL, PATTERNS };
-static const char *const pattern_names[] = {"one-way", "both-ways", "all-to-all", NULL};
+static const char *const pattern_names[] = {"one-way", "both-ways", "all-to-all"};
 
 static const char usage[] =
     "usage: mpirun -n RANKS saturation [OPTIONS]\n"
@@ -24,8 +24,7 @@ static const char usage[] =
     "  --largest BYTES    the largest message, at most 2147483647 (10000000)\n"
     "  --repetitions N    of each pattern, number of pairs and size (5)\n"
     "  --seed N           of sizes and order (1)\n"
-    "  --window N         messages that a pair has on their way at once (8)\n"
-    "  --only PATTERN     one-way, both-ways or all-to-all alone\n";
+    "  --window N         messages that a pair has on their way at once (8)\n";
 
 struct measurement {
     enum pattern pattern;
@@ -39,7 +38,7 @@ struct times {
 };
 
 static struct ranks_sizes sizes = {.count = 10, .largest = 10000000};
-static long repetitions = 5, seed = 1, window = 8, only = PATTERNS;
+static long repetitions = 5, seed = 1, window = 8;
 static char *sent, *received;
 static MPI_Comm first_ranks[ACTIVE_MAX]; /* of an all-to-all: 2, 4, 8, ..., all */
 static int active_counts[PATTERNS][ACTIVE_MAX], active_sets[PATTERNS];
@@ -48,7 +47,6 @@ static void parse(int argc, char **argv) {
     const struct ranks_option options[] = {{"repetitions", &repetitions, 1, RANKS_LINES_MAX, NULL},
                                            {"seed", &seed, 0, LONG_MAX, NULL},
                                            {"window", &window, 1, WINDOW_MAX, NULL},
-                                           {"only", &only, 0, 0, pattern_names},
                                            {NULL, NULL, 0, 0, NULL}};
     ranks_parse(argc, argv, options, &sizes, usage);
     if (ranks < 2)
@@ -82,7 +80,7 @@ static struct measurement *make_list(uint64_t *state, size_t *ret_count) {
                   (int)RANKS_LINES_MAX);
     struct measurement *list = ranks_allocate((size_t)lines, sizeof *list);
     for (int p = 0; p < PATTERNS; p++)
-        for (int a = 0; a < active_sets[p] && (only == PATTERNS || only == p); a++)
+        for (int a = 0; a < active_sets[p]; a++)
             for (long i = 0; i < sizes.count * repetitions; i++)
                 list[count++] =
                     (struct measurement){(enum pattern)p, active_counts[p][a], sizes.at[i % sizes.count]};

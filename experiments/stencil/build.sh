@@ -7,6 +7,7 @@ fail() {
     exit 1
 }
 
+PATH=$PATH:/usr/local/cuda/bin # where NVIDIA's packages have it
 if [ "$device" = auto ]; then
     device=cpu
     if command -v nvcc >/dev/null && nvidia-smi -L 2>/dev/null | grep -q '^GPU'; then device=cuda; fi

@@ -162,6 +162,7 @@ extern "C" float *device_space(struct device *device, enum side side) {
 }
 
 extern "C" void device_put(struct device *device, enum side side) {
+    require(cudaStreamSynchronize(device->shell), "the copy of a plane");
     double begun = now();
     require(cudaMemcpyAsync(device->packed, device->host[1][side],
                             side_floats(device->part, side) * sizeof(float), cudaMemcpyHostToDevice,

@@ -2,6 +2,7 @@
 # The kernel of blas, bit-flips and stress: every call against plain loops, what it counts, refusals; and each of these
 # experiments through the engine, with the model that it suggests. How the kernel takes rows: dgemm-kernel.sh.
 . "$(dirname "$0")/../tap.sh"
+. "$(dirname "$0")/../kernel-campaign.sh"
 cd "$ASSAY_SOURCE/experiments/kernels" || exit 1
 check "it builds" cc -O2 -Wall -Wextra -Werror -o "$scratch/blas" \
     blas.c blas-call.c blas-check.c blas-library.c buffer.c processor.c rows.c settings.c -ldl
@@ -78,19 +79,6 @@ echo 1024 >sys/devices/system/cpu/cpu1000/cpu_capacity
 is "a core whose capacity the kernel knows" "$(class)" 446.000000000
 
 # ---- Through the engine
-complete() { # complete NAME UNITS: runs NAME.yaml; its archive is whole and has every source
-    check "$1: a run" "$ASSAY" run "$1.yaml" -q -o "$1-runs"
-    archive=$(echo "$1-runs"/*.zip)
-    check "... its archive is whole" "$ASSAY" archive verify "$archive"
-    "$ASSAY" archive cat "$archive" source.tar | tar -tf - | grep '\.[ch]$' | sort >sources
-    is "... with every source" "$(xargs <sources)" "$(cd "$ASSAY_SOURCE/experiments/kernels" && printf '%s\n' *.[ch] | sort | xargs)"
-    "$ASSAY" archive cat "$archive" results/results.csv >results.csv
-    is "... every unit is done" "$(sed 1d results.csv | cut -d, -f1,2 | sort -u | wc -l)" "$2"
-    check "... the model that it suggests" "$ASSAY" fit "$archive" -o "$1.json"
-    is "... has no negative coefficient" "$(grep -oE '"estimates?": -[0-9.e+-]+' "$1.json")" ""
-    echo "experiment: $1" >plan.yaml
-    check "... and its default design can be planned" "$ASSAY" run --dry-run plan.yaml
-}
 { echo kernel,m,n,k,lda; for size in 8 16 24; do for kernel in $kernels; do echo "$kernel,$size,$size,$size,$size"; done; done; } >sizes.csv
 printf '%s\n' 'experiment: blas' 'probes: none' 'design: {file: sizes.csv, repetitions: 3}' >blas.yaml
 complete blas 126

@@ -23,6 +23,9 @@ order >first
 is "in an order that is shuffled" "$(sort -n first | cmp -s - first; echo $?)" 1
 check "the same seed" run 2 ./ring --at 1,5000,200000 --repetitions 4
 is "gives the same order to other ranks" "$(order | cmp - first)" ""
+echo '{experiment: mpi-ring, design: {factors: {dgemm_order: [4096], largest: [1048576]}}}' >plan.yaml
+check "a plan with large matrices" "$ASSAY" run --dry-run plan.yaml
+is "has memory for them" "$(sed -n 's/^Memory: \(.*\) a process.*/\1/p' .out)" "450 MiB"
 refuse "one rank alone" 2 'there is 1 rank; expected at least 2' run 1 ./ring
 refuse "a load that is none" 2 "'swim' is not known; expected one of 'none', 'dgemm'" run 2 ./ring --load swim
 refuse "an option that is none" 2 'usage: mpirun -n RANKS ring' run 2 ./ring --speed 3
