@@ -172,12 +172,8 @@ struct fit_plugin {
     const char *terms;                 /* the formula where nobody gives one; NULL: the plugin takes none */
     const char *const *response_units; /* the response is converted to the first that fits; NULL: as it is */
     size_t rows_min;                   /* a group of fewer is skipped by the host */
-    /* --terms is a formula, and fit_rows has its terms. Otherwise it may be 'COLUMN [NAME] | BREAK [NAME] |
-     * ...': short for the first parameter that is a column, the parameter `breaks` (of type numbers) and,
-     * where there is one, `names` (texts; "-": none), of the segments, of which there is one more than there
-     * are breaks. */
-    bool takes_terms;
-    bool whole; /* its rows mean something only together: no cross-validation */
+    bool takes_terms;                  /* --terms is a formula, and fit_rows has its terms */
+    bool whole;                        /* its rows mean something only together: no cross-validation */
 };
 
 #define ASSAY_FIT_PLUGIN(NAME, VERSION, SUMMARY, ...)                                                        \
