@@ -200,8 +200,3 @@ int parameters_check(const struct parameters *parameters, struct failure *failur
     }
     return 0;
 }
-
-char *parameters_print(const struct parameters *parameters, size_t index) {
-    const struct plugin_value *value = &parameters->values[index];
-    return xstrdup(value->text ? value->text : "");
-}

@@ -31,9 +31,6 @@ int parameters_set(struct parameters *parameters, size_t index, const char *text
 int parameters_set_pair(struct parameters *parameters, const char *pair, struct failure *failure);
 /* Refuses when one that is required, and is no column, is not set. */
 int parameters_check(const struct parameters *parameters, struct failure *failure);
-/* The value of parameter INDEX as the user would write it; the caller frees. */
-char *parameters_print(const struct parameters *parameters, size_t index);
-
 /* For people: what may be set, the COUNT TABLES after each other, with units, values and defaults. */
 void parameters_report(struct report_section *in, const char *title,
                        const struct plugin_parameter *const *tables, size_t count);
