@@ -577,14 +577,7 @@ static void describe_origin(struct fitting *fitting) {
     origin->folds_by = xstrdup(folds_by[options->folds_by]);
     describe_folds(request, origin);
     origin->where = options->where ? xstrdup(options->where) : NULL;
-    origin->settings = xcalloc(request->parameters.count + 1, sizeof *origin->settings);
-    origin->setting_values = xcalloc(request->parameters.count + 1, sizeof *origin->setting_values);
-    for (size_t i = 0; i < request->parameters.count; i++) {
-        if (!request->parameters.values[i].text)
-            continue;
-        origin->settings[origin->setting_count] = xstrdup(request->parameters.table[i].name);
-        origin->setting_values[origin->setting_count++] = xstrdup(request->parameters.values[i].text);
-    }
+    parameters_describe(&request->parameters, 0, request->parameters.count, origin);
     origin->inputs = xcalloc(table->input_count + 1, sizeof *origin->inputs);
     for (size_t i = 0; i < table->input_count; i++) {
         const struct table_input *from = &table->inputs[i];

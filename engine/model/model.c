@@ -66,7 +66,7 @@ void model_group_clear(struct model_group *group, size_t by_count) {
     free(group->name), free(group->parts);
 }
 
-static void clear_origin(struct model_origin *origin) {
+void model_origin_clear(struct model_origin *origin) {
     for (size_t i = 0; i < origin->input_count; i++) {
         free(origin->inputs[i].name);
         free(origin->inputs[i].run_id);
@@ -97,7 +97,7 @@ void model_file_free(struct model *model) {
     }
     free_texts(model->by, model->by_count);
     model_hull_free(model->hull);
-    clear_origin(&model->origin);
+    model_origin_clear(&model->origin);
     free(model->file), free(model->kind), free(model->over), free(model->named_by), free(model->response);
     free(model->response_unit), free(model->weights), free(model->terms), free(model->columns);
     free(model->groups), free(model->skipped);
