@@ -49,7 +49,7 @@ static void free_values(struct model_value *values, size_t count) {
     free(values);
 }
 
-static void clear_part(struct model_part *part) {
+void model_part_clear(struct model_part *part) {
     for (size_t i = 0; i < part->domain_count; i++)
         free(part->domain[i].name);
     free(part->kind), free(part->name), free(part->estimates), free(part->covariance), free(part->domain);
@@ -59,7 +59,7 @@ static void clear_part(struct model_part *part) {
 
 void model_group_clear(struct model_group *group, size_t by_count) {
     for (size_t p = 0; p < group->part_count; p++)
-        clear_part(&group->parts[p]);
+        model_part_clear(&group->parts[p]);
     free_texts(group->labels, by_count);
     free_texts(group->notes, group->note_count);
     free_values(group->values, group->value_count);

@@ -29,6 +29,7 @@ void model_file_cleanup(struct model **model);
 
 void model_term_clear(struct model_term *term);
 struct model_term model_term_copy(const struct model_term *term);
+void model_part_clear(struct model_part *part);
 void model_group_clear(struct model_group *group, size_t by_count);
 void model_origin_clear(struct model_origin *origin);
 void model_hull_free(struct model_hull *hull); /* NULL is fine */
