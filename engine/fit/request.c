@@ -90,10 +90,14 @@ static int take_sizes(struct request *request, struct failure *failure) {
                                request->library->plugin->name, size);
 }
 
-/* The model has the column in the parameter's unit. */
+/* The model has the column in the parameter's unit; an expression is a column of its own. */
 static void set_model_unit(struct request *request, const char *name, const char *unit) {
     size_t i = formula_find_column(request->model_columns, request->model_column_count, name);
-    if (unit && i < request->model_column_count)
+    if (i == request->model_column_count) {
+        request->model_columns = xrealloc(request->model_columns, (i + 1) * sizeof *request->model_columns);
+        request->model_columns[request->model_column_count++] = (struct model_column){.name = (char *)name};
+    }
+    if (unit)
         request->model_columns[i].unit = (char *)unit;
 }
 

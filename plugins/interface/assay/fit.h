@@ -94,9 +94,10 @@ static inline void fit_result_part(struct fit_result *result, const char *kind, 
                                    double to) {
     result->part(result->context, kind, name, from, to);
 }
-/* The estimate of a term: one of request->terms by its name, or any other formula ("1", "size", "m^2*n"),
- * which becomes a term of the model. STANDARD_ERROR NaN: not defined. t and p follow from it and the degrees
- * of freedom, rows less terms. */
+/* The estimate of a term: one of request->terms by its name, or any other formula ("1", "m^2*n"; "`size`", as
+ * a parameter's column, which may be an expression, is between backquotes), which becomes a term of the
+ * model. STANDARD_ERROR NaN: not defined. t and p follow from it and the degrees of freedom, rows less terms.
+ */
 static inline void fit_result_term(struct fit_result *result, const char *name, double estimate,
                                    double standard_error) {
     struct model_estimate e = {.estimate = estimate, .standard_error = standard_error, .t = NAN, .p = NAN};

@@ -37,6 +37,9 @@ awk 'BEGIN {
 }' >gpus.csv
 check "a roofline" "$ASSAY" fit roofline gpus.csv --response duration --by gpu --set overhead=none -o gpus.json
 report $(close "$(member gpus.json peak_flops)" 3950e9 1e-9 && close "$(member gpus.json peak_bandwidth)" 250e9 1e-9; echo $?) "has the peaks"
+check "... by expressions" "$ASSAY" fit roofline gpus.csv --response duration --by gpu --set overhead=none --set flops=flops/2 --set bytes=2*bytes -o halves.json
+report $(close "$(member halves.json peak_flops)" 1975e9 1e-9; echo $?) "has half of the peak"
+check "... row by row, too" "$ASSAY" model eval halves.json --rows gpus.csv -o halves.csv
 check "the classical form" "$ASSAY" fit roofline gpus.csv --response duration --by gpu --set form=classical -o classical.json
 report $(contains classical.json '"kind": "maximum"'; echo $?) "is the greatest of two times"
 refuse "a criterion that the form does not have" 2 "criterion 'log' of the form 'improved'" \
