@@ -320,6 +320,16 @@ static int cross_validate(struct fitting *fitting, struct model_group *group, st
     return 0;
 }
 
+static void keep_predictions(struct fit *fit, const struct rows *rows,
+                             const struct predictions *predictions) {
+    for (size_t i = 0; fit->mean && i < rows->view.count; i++) {
+        uint64_t row = rows->view.numbers[i];
+        fit->mean[row] = predictions->mean[i];
+        fit->sigma[row] = predictions->sigma[i];
+        fit->response[row] = rows->view.response[i];
+    }
+}
+
 /* What the fit says of its own rows: lack of fit, rows for which a cost would be 0 or less, and the
  * predictions. */
 static int judge(struct fitting *fitting, struct model_group *group, struct failure *failure) {
@@ -338,11 +348,7 @@ static int judge(struct fitting *fitting, struct model_group *group, struct fail
                          rows->view.settings, rows->view.setting_count, parameters);
         for (size_t i = 0; i < count; i++)
             nonpositive += predictions.mean[i] <= 0;
-        for (size_t i = 0; fit->mean && i < count; i++) {
-            fit->mean[rows->view.numbers[i]] = predictions.mean[i];
-            fit->sigma[rows->view.numbers[i]] = predictions.sigma[i];
-            fit->response[rows->view.numbers[i]] = rows->view.response[i];
-        }
+        keep_predictions(fit, rows, &predictions);
         add_score(group, "settings", (double)lack.settings, "1");
         add_score(group, "pure_error", lack.pure_error, NULL);
         add_score(group, "lack_of_fit_f", lack.f, "1");
@@ -363,11 +369,8 @@ static int show_rows(struct fitting *fitting, struct model_group *group, struct 
     struct predictions predictions = predictions_new(rows->view.count);
     int r = predict_rows(fitting, group, rows, predictions.mean, predictions.sigma, predictions.log_density,
                          failure);
-    for (size_t i = 0; r == 0 && i < rows->view.count; i++) {
-        fit->mean[rows->view.numbers[i]] = predictions.mean[i];
-        fit->sigma[rows->view.numbers[i]] = predictions.sigma[i];
-        fit->response[rows->view.numbers[i]] = rows->view.response[i];
-    }
+    if (r == 0)
+        keep_predictions(fit, rows, &predictions);
     predictions_clear(&predictions);
     return r;
 }
@@ -574,14 +577,7 @@ static void describe_origin(struct fitting *fitting) {
     origin->folds_by = xstrdup(folds_by[options->folds_by]);
     describe_folds(request, origin);
     origin->where = options->where ? xstrdup(options->where) : NULL;
-    origin->settings = xcalloc(request->parameters.count + 1, sizeof *origin->settings);
-    origin->setting_values = xcalloc(request->parameters.count + 1, sizeof *origin->setting_values);
-    for (size_t i = 0; i < request->parameters.count; i++) {
-        if (!request->parameters.values[i].text)
-            continue;
-        origin->settings[origin->setting_count] = xstrdup(request->parameters.table[i].name);
-        origin->setting_values[origin->setting_count++] = parameters_print(&request->parameters, i);
-    }
+    parameters_describe(&request->parameters, 0, request->parameters.count, origin);
     origin->inputs = xcalloc(table->input_count + 1, sizeof *origin->inputs);
     for (size_t i = 0; i < table->input_count; i++) {
         const struct table_input *from = &table->inputs[i];

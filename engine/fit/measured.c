@@ -3,6 +3,7 @@
 #include "engine/documents/unit.h"
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/memory.h"
+#include "engine/foundation/text-set.h"
 #include "engine/model/model.h"
 #include "engine/table/folds.h"
 #include "engine/table/groups.h"
@@ -45,7 +46,7 @@ static struct selection select_columns(const struct measured *measured, const st
 static int check_columns(const struct table *table, const struct selection *selection,
                          struct failure *failure) {
     for (size_t i = selection->response_count; i < selection->number_count; i++)
-        if (!table_find(table, selection->numbers[i]))
+        if (!table_find(table, selection->numbers[i]) && !strpbrk(selection->numbers[i], "+-*/^("))
             return table_no_column(table, "needed", selection->numbers[i], failure);
     for (size_t j = 0; j < selection->category_count; j++)
         if (!table_find(table, selection->categories[j]))
@@ -100,16 +101,20 @@ static const uint32_t *find_groups(const struct model *model, const struct table
     cleanup_free size_t *by = xcalloc(model->by_count + 1, sizeof *by);
     for (size_t j = 0; j < model->by_count; j++)
         by[j] = first + j;
-    struct model_names *names = model_names_new(model);
+    cleanup(text_set_clear) struct text_set names = {0};
+    cleanup_free size_t *named = xcalloc(model->group_count + 1, sizeof *named); /* the first of each name */
+    for (size_t g = 0, before = 0; g < model->group_count; g++, before = names.count)
+        if (text_set_add(&names, model->groups[g].name, strlen(model->groups[g].name)) == before)
+            named[before] = g;
     groups_make(&groups, table, by, model->by_count);
     for (size_t g = 0; g < groups.count; g++) {
         cleanup_free char *name = groups_name(&groups, table, by, g);
-        size_t found = model->by_count ? model_names_find(names, name) : 0;
+        uint32_t found = 0;
+        bool is_known = model->by_count == 0 || text_set_find(&names, name, strlen(name), &found);
         for (size_t i = groups.first[g]; i < groups.first[g + 1]; i++)
-            ret[groups.rows[i]] = found < model->group_count ? (uint32_t)found : UINT32_MAX;
+            ret[groups.rows[i]] = is_known ? (uint32_t)named[found] : UINT32_MAX;
     }
     groups_clear(&groups);
-    model_names_free(names);
     return ret;
 }
 

@@ -90,90 +90,14 @@ static int take_sizes(struct request *request, struct failure *failure) {
                                request->library->plugin->name, size);
 }
 
-/* ---- Terms of a method that takes no formula: 'COLUMN [NAME] | BREAK [NAME] | BREAK [NAME] ...' */
-
-static size_t find_parameter(const struct parameters *parameters, const char *name) {
-    size_t i = 0;
-    while (i < parameters->count && strcmp(parameters->table[i].name, name) != 0)
-        i++;
-    return i;
-}
-
-static size_t first_column(const struct parameters *parameters) {
-    size_t i = 0;
-    while (i < parameters->count && !parameters_is_column(&parameters->table[i]) &&
-           !parameters_is_category(&parameters->table[i]))
-        i++;
-    return i;
-}
-
-/* Cuts the first word, or what is between backquotes, off *TEXT; "" where there is none. */
-static char *cut_word(char **text) {
-    char *word = *text + strspn(*text, " \t\n");
-    bool quoted = *word == '`';
-    word += quoted;
-    size_t length = strcspn(word, quoted ? "`" : " \t\n");
-    *text = word + length + (word[length] != '\0');
-    word[length] = '\0';
-    return word;
-}
-
-static int set_from_terms(struct request *request, size_t index, const char *text, struct failure *failure) {
-    struct parameters *parameters = &request->parameters;
-    const char *plugin = request->library->plugin->name;
-    if (index == parameters->count)
-        return failure_input(failure, NULL, 0, 0, "the terms have '%.100s', and %s takes none", text, plugin);
-    if (!parameters->values[index].is_set)
-        return parameters_set(parameters, index, text, NULL, 0, 0, failure);
-    if (request->options->suggested) /* the user's own goes before that of the archive */
-        return 0;
-    return failure_input(failure, NULL, 0, 0, "%s is set twice: '%.100s' in the terms, and --set",
-                         parameters->table[index].name, text);
-}
-
-/* They set the method's first column, its parameter `breaks`, and `names` where it has that; a segment
- * without a name is called "-". */
-static int take_terms(struct request *request, struct failure *failure) {
-    struct parameters *parameters = &request->parameters;
-    cleanup_free char *copy = request->options->terms ? xstrdup(request->options->terms) : NULL;
-    cleanup_free char *breaks = NULL, *names = NULL;
-    size_t column = first_column(parameters);
-    bool has_names = false;
-    int r = 0;
-    if (request->library->fit->takes_terms)
-        return 0;
-    for (char *rest = copy, *piece; r == 0 && (piece = strsep(&rest, "|"));) {
-        char *word = cut_word(&piece), *name = cut_word(&piece);
-        bool is_column = !names;
-        if (*cut_word(&piece))
-            return failure_input(failure, NULL, 0, 0, "the terms have more than a name after '%.100s'", word);
-        if (!is_column && !*word)
-            return failure_input(failure, NULL, 0, 0, "the terms have nothing after a '|'; expected a break");
-        has_names = has_names || *name;
-        char *longer = is_column ? xstrdup(*name ? name : "-") : xformat("%s,%s", names, *name ? name : "-");
-        free(names);
-        names = longer;
-        if (is_column && *word && column < parameters->count && !table_find(request->table, word))
-            return table_no_column(request->table, parameters->table[column].name, word, failure);
-        if (is_column && *word)
-            r = set_from_terms(request, column, word, failure);
-        if (is_column)
-            continue;
-        longer = breaks ? xformat("%s,%s", breaks, word) : xstrdup(word);
-        free(breaks);
-        breaks = longer;
-    }
-    if (r == 0 && breaks)
-        r = set_from_terms(request, find_parameter(parameters, "breaks"), breaks, failure);
-    size_t index = find_parameter(parameters, "names");
-    return r < 0 || !has_names || index == parameters->count ? r
-                                                             : set_from_terms(request, index, names, failure);
-}
-
-/* The model has the column in the parameter's unit. */
+/* The model has the column in the parameter's unit; an expression is a column of its own. */
 static void set_model_unit(struct request *request, const char *name, const char *unit) {
     size_t i = formula_find_column(request->model_columns, request->model_column_count, name);
-    if (unit && i < request->model_column_count)
+    if (i == request->model_column_count) {
+        request->model_columns = xrealloc(request->model_columns, (i + 1) * sizeof *request->model_columns);
+        request->model_columns[request->model_column_count++] = (struct model_column){.name = (char *)name};
+    }
+    if (unit)
         request->model_columns[i].unit = (char *)unit;
 }
 
@@ -192,6 +116,15 @@ static int column_scale(const struct plugin_parameter *parameter, const struct t
     return 0;
 }
 
+/* TEXT is a column or an expression; a single word that is no column is a slip. */
+static int check_number(const struct request *request, const char *what, const char *text,
+                        struct failure *failure) {
+    static const char word[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.";
+    if (!text || table_find(request->table, text) || text[strspn(text, word)] || strspn(text, "0123456789."))
+        return 0;
+    return table_no_column(request->table, what, text, failure);
+}
+
 static int add_parameter_column(struct request *request, const struct plugin_parameter *parameter,
                                 const char *name, struct failure *failure) {
     struct rows_layout *layout = &request->layout;
@@ -202,7 +135,8 @@ static int add_parameter_column(struct request *request, const struct plugin_par
         add_index(&layout->categories, &layout->category_count, add_category(request, name));
         return 0;
     }
-    int r = column_scale(parameter, table_find(request->table, name), &scale, failure);
+    int r = check_number(request, parameter->name, name, failure);
+    r = r < 0 ? r : column_scale(parameter, table_find(request->table, name), &scale, failure);
     if (r < 0)
         return r;
     set_model_unit(request, name, parameter->unit);
@@ -314,15 +248,6 @@ static int expand_formula(struct request *request, struct failure *failure) {
 
 /* ---- The response */
 
-/* TEXT is a column or an expression; a single word that is no column is a slip. */
-static int check_number(const struct request *request, const char *what, const char *text,
-                        struct failure *failure) {
-    static const char word[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.";
-    if (!text || table_find(request->table, text) || text[strspn(text, word)] || strspn(text, "0123456789."))
-        return 0;
-    return table_no_column(request->table, what, text, failure);
-}
-
 /* The first of the plugin's units of the response's dimension; without a unit it is in the first. */
 static int choose_response_unit(struct request *request, struct failure *failure) {
     const char *const *units = request->library->fit->response_units;
@@ -387,10 +312,14 @@ static int add_groups(struct request *request, const char *const *names, size_t 
 
 static int bind_parameters(struct request *request, struct failure *failure) {
     const struct fit_options *options = request->options;
+    const char *plugin = request->library->plugin->name;
+    if (options->terms && !options->suggested && !request->library->fit->takes_terms)
+        return failure_input(failure, NULL, 0, 0,
+                             "%s takes no terms; 'assay fit %s --parameters' lists what can be set", plugin,
+                             plugin);
     int r = parameters_init(&request->parameters, request->library->fit->parameters, failure);
     for (size_t i = 0; r == 0 && i < options->setting_count; i++)
         r = parameters_set_pair(&request->parameters, options->settings[i], failure);
-    r = r < 0 ? r : take_terms(request, failure);
     r = r < 0 ? r : parameters_check(&request->parameters, failure);
     r = r < 0 ? r : take_sizes(request, failure);
     return r < 0 ? r : bind_columns(request, failure);

@@ -2,6 +2,7 @@
 
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/memory.h"
+#include "engine/model/model.h"
 #include "engine/numerics/distribution.h"
 
 #include <math.h>
@@ -36,7 +37,7 @@ static struct result_part *add_part(struct result *result, const char *kind, con
                                     double to) {
     result->parts = xrealloc(result->parts, (result->part_count + 1) * sizeof *result->parts);
     struct result_part *part = &result->parts[result->part_count++];
-    *part = (struct result_part){.kind = xstrdup(kind), .name = copy(name), .from = from, .to = to};
+    *part = (struct result_part){.part = {.kind = xstrdup(kind), .name = copy(name), .from = from, .to = to}};
     return part;
 }
 
@@ -66,7 +67,7 @@ static void take_part(void *context, const char *kind, const char *name, double 
 static void take_term(void *context, const char *name, const struct model_estimate *estimate) {
     struct result *result = context;
     struct result_part *part = in_hand(result);
-    if (part->covariance || part->noise.coefficients)
+    if (part->part.covariance || part->part.noise.coefficients)
         result->problem = "it gives a term behind the covariance or the noise of its part";
     if (!estimate->dropped && !isfinite(estimate->estimate))
         result->undefined = "an estimate is not a number, or beyond the range of a double";
@@ -75,27 +76,22 @@ static void take_term(void *context, const char *name, const struct model_estima
         if (part->terms[i] == index)
             result->problem = "it gives a term of a part twice";
     part->terms = xrealloc(part->terms, (part->count + 1) * sizeof *part->terms);
-    part->estimates = xrealloc(part->estimates, (part->count + 1) * sizeof *part->estimates);
+    part->part.estimates = xrealloc(part->part.estimates, (part->count + 1) * sizeof *part->part.estimates);
     part->terms[part->count] = index;
-    part->estimates[part->count++] = *estimate;
+    part->part.estimates[part->count++] = *estimate;
 }
 
 static void take_covariance(void *context, const double *covariance) {
     struct result *result = context;
     struct result_part *part = in_hand(result);
     size_t count = part->count * part->count;
-    free(part->covariance);
-    part->covariance = covariance && count > 0 ? xmalloc(count * sizeof *covariance) : NULL;
-    for (size_t i = 0; part->covariance && i < count; i++) {
-        part->covariance[i] = covariance[i];
+    free(part->part.covariance);
+    part->part.covariance = covariance && count > 0 ? xmalloc(count * sizeof *covariance) : NULL;
+    for (size_t i = 0; part->part.covariance && i < count; i++) {
+        part->part.covariance[i] = covariance[i];
         if (!isfinite(covariance[i]) || (i % (part->count + 1) == 0 && covariance[i] < 0))
             result->undefined = "the estimates' covariance is not one, or beyond the range of a double";
     }
-}
-
-static void noise_clear(struct model_noise *noise) {
-    free(noise->method), free(noise->coefficients), free(noise->components);
-    *noise = (struct model_noise){0};
 }
 
 static void take_noise(void *context, const struct model_noise *noise) {
@@ -106,26 +102,27 @@ static void take_noise(void *context, const struct model_noise *noise) {
         result->problem = "it gives a noise of no kind that there is";
     if (noise->coefficients && part->count == 0)
         result->problem = "it gives the noise of a part before its terms";
-    noise_clear(&part->noise);
-    part->noise = *noise;
-    part->noise.method = copy(noise->method);
-    part->noise.coefficients = NULL;
-    part->noise.components = NULL;
+    free(part->part.noise.method), free(part->part.noise.coefficients), free(part->part.noise.components);
+    part->part.noise = *noise;
+    part->part.noise.method = copy(noise->method);
+    part->part.noise.coefficients = NULL;
+    part->part.noise.components = NULL;
     if (noise->coefficients && part->count > 0) {
-        part->noise.coefficients = xcalloc(part->count, sizeof(double));
-        memcpy(part->noise.coefficients, noise->coefficients, part->count * sizeof(double));
+        part->part.noise.coefficients = xcalloc(part->count, sizeof(double));
+        memcpy(part->part.noise.coefficients, noise->coefficients, part->count * sizeof(double));
     }
     if (noise->component_count > 0) {
-        part->noise.components = xcalloc(noise->component_count, sizeof *noise->components);
-        memcpy(part->noise.components, noise->components, noise->component_count * sizeof *noise->components);
+        part->part.noise.components = xcalloc(noise->component_count, sizeof *noise->components);
+        memcpy(part->part.noise.components, noise->components,
+               noise->component_count * sizeof *noise->components);
     }
 }
 
 static void take_value(void *context, bool of_group, const char *name, double value, const char *unit) {
     struct result *result = context;
     struct result_part *part = of_group ? NULL : in_hand(result);
-    struct model_value **values = of_group ? &result->values : &part->values;
-    size_t *count = of_group ? &result->value_count : &part->value_count;
+    struct model_value **values = of_group ? &result->values : &part->part.values;
+    size_t *count = of_group ? &result->value_count : &part->part.value_count;
     *values = xrealloc(*values, (*count + 1) * sizeof **values);
     (*values)[(*count)++] = (struct model_value){xstrdup(name), value, copy(unit)};
 }
@@ -189,10 +186,8 @@ static void values_clear(struct model_value *values, size_t count) {
 
 void result_clear(struct result *result) {
     for (size_t i = 0; i < result->part_count; i++) {
-        struct result_part *part = &result->parts[i];
-        free(part->kind), free(part->name), free(part->terms), free(part->estimates), free(part->covariance);
-        noise_clear(&part->noise);
-        values_clear(part->values, part->value_count);
+        model_part_clear(&result->parts[i].part);
+        free(result->parts[i].terms);
     }
     for (size_t i = 0; i < result->note_count; i++)
         free(result->notes[i]);
@@ -204,13 +199,12 @@ void result_clear(struct result *result) {
 /* ---- A group of the model */
 
 static double degrees_of_freedom(const struct result_part *part, uint64_t rows) {
+    const struct model_value *known =
+        model_value_find(part->part.values, part->part.value_count, "degrees_of_freedom");
     size_t estimated = 0;
-    for (size_t i = 0; i < part->value_count; i++)
-        if (strcmp(part->values[i].name, "degrees_of_freedom") == 0)
-            return part->values[i].value;
     for (size_t i = 0; i < part->count; i++)
-        estimated += !part->estimates[i].dropped && !part->estimates[i].at_bound;
-    return (double)rows - (double)estimated;
+        estimated += !part->part.estimates[i].dropped && !part->part.estimates[i].at_bound;
+    return known ? known->value : (double)rows - (double)estimated;
 }
 
 static void test_estimate(struct model_estimate *estimate, double freedom) {
@@ -220,41 +214,26 @@ static void test_estimate(struct model_estimate *estimate, double freedom) {
         estimate->p = distribution_student_two_sided(estimate->t, freedom);
 }
 
-static void finish_part(struct result_part *from, size_t term_count, uint64_t rows, struct model_part *to) {
-    *to = (struct model_part){
-        .kind = take_pointer(from->kind),
-        .name = take_pointer(from->name),
-        .from = from->from,
-        .to = from->to,
-        .estimates = xcalloc(term_count + 1, sizeof *to->estimates),
-        .noise = from->noise,
-        .values = take_pointer(from->values),
-        .value_count = from->value_count,
-    };
-    double freedom = degrees_of_freedom(&(struct result_part){.values = to->values,
-                                                              .value_count = to->value_count,
-                                                              .estimates = from->estimates,
-                                                              .count = from->count},
-                                        rows);
+/* Gives PART, whose COUNT estimates are of TERMS (NULL: the first ones), all TERM_COUNT terms: it does
+ * without the others. */
+static void spread(struct model_part *part, const size_t *terms, size_t count, size_t term_count) {
+    struct model_estimate *estimates = xcalloc(term_count + 1, sizeof *estimates);
+    double *covariance = part->covariance ? xcalloc(term_count * term_count, sizeof *covariance) : NULL;
+    double *coefficients = part->noise.coefficients ? xcalloc(term_count, sizeof *coefficients) : NULL;
     for (size_t t = 0; t < term_count; t++)
-        to->estimates[t] =
-            (struct model_estimate){.standard_error = NAN, .t = NAN, .p = NAN, .dropped = true};
-    if (from->covariance)
-        to->covariance = xcalloc(term_count * term_count, sizeof *to->covariance);
-    double *coefficients = from->noise.coefficients ? xcalloc(term_count, sizeof *coefficients) : NULL;
-    for (size_t i = 0; i < from->count; i++) {
-        to->estimates[from->terms[i]] = from->estimates[i];
-        test_estimate(&to->estimates[from->terms[i]], freedom);
+        estimates[t] = (struct model_estimate){.standard_error = NAN, .t = NAN, .p = NAN, .dropped = true};
+    for (size_t i = 0; i < count; i++) {
+        size_t at = terms ? terms[i] : i;
+        estimates[at] = part->estimates[i];
         if (coefficients)
-            coefficients[from->terms[i]] = from->noise.coefficients[i];
-        for (size_t j = 0; from->covariance && j < from->count; j++)
-            to->covariance[from->terms[i] * term_count + from->terms[j]] =
-                from->covariance[i * from->count + j];
+            coefficients[at] = part->noise.coefficients[i];
+        for (size_t j = 0; covariance && j < count; j++)
+            covariance[at * term_count + (terms ? terms[j] : j)] = part->covariance[i * count + j];
     }
-    free(from->noise.coefficients);
-    to->noise.coefficients = coefficients;
-    from->noise = (struct model_noise){0};
-    from->value_count = 0;
+    free(part->estimates), free(part->covariance), free(part->noise.coefficients);
+    part->estimates = estimates;
+    part->covariance = covariance;
+    part->noise.coefficients = coefficients;
 }
 
 void result_finish(struct result *result, size_t term_count, struct model_group *group) {
@@ -263,8 +242,15 @@ void result_finish(struct result *result, size_t term_count, struct model_group 
     (void)in_hand(result);
     group->parts = xcalloc(result->part_count, sizeof *group->parts);
     group->part_count = result->part_count;
-    for (size_t i = 0; i < result->part_count; i++)
-        finish_part(&result->parts[i], term_count, group->rows, &group->parts[i]);
+    for (size_t i = 0; i < result->part_count; i++) {
+        struct result_part *part = &result->parts[i];
+        double freedom = degrees_of_freedom(part, group->rows);
+        for (size_t k = 0; k < part->count; k++)
+            test_estimate(&part->part.estimates[k], freedom);
+        spread(&part->part, part->terms, part->count, term_count);
+        group->parts[i] = part->part;
+        part->part = (struct model_part){0};
+    }
     group->values = take_pointer(result->values);
     group->value_count = result->value_count;
     group->notes = take_pointer(result->notes);
@@ -274,20 +260,6 @@ void result_finish(struct result *result, size_t term_count, struct model_group 
 }
 
 void result_widen(struct model_group *group, size_t from, size_t to) {
-    for (size_t p = 0; from < to && p < group->part_count; p++) {
-        struct model_part *part = &group->parts[p];
-        part->estimates = xrealloc(part->estimates, to * sizeof *part->estimates);
-        for (size_t t = from; t < to; t++)
-            part->estimates[t] =
-                (struct model_estimate){.standard_error = NAN, .t = NAN, .p = NAN, .dropped = true};
-        if (part->noise.coefficients) {
-            part->noise.coefficients = xrealloc(part->noise.coefficients, to * sizeof(double));
-            memset(part->noise.coefficients + from, 0, (to - from) * sizeof(double));
-        }
-        double *wider = part->covariance ? xcalloc(to * to, sizeof *wider) : NULL;
-        for (size_t i = 0; wider && i < from; i++)
-            memcpy(wider + i * to, part->covariance + i * from, from * sizeof *wider);
-        free(part->covariance);
-        part->covariance = wider;
-    }
+    for (size_t p = 0; from < to && p < group->part_count; p++)
+        spread(&group->parts[p], NULL, from, to);
 }

@@ -10,15 +10,10 @@
 #include <assay/fit.h>
 
 struct result_part {
-    char *kind, *name;
-    double from, to;
+    struct model_part
+        part;      /* estimates, covariance and noise are over those that were given, in their order */
     size_t *terms; /* of each estimate: which of the formula's */
-    struct model_estimate *estimates;
     size_t count;
-    double *covariance;       /* of them, row by row; or NULL */
-    struct model_noise noise; /* coefficients by estimate */
-    struct model_value *values;
-    size_t value_count;
 };
 
 /* Of one call of fit(). */

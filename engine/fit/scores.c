@@ -2,43 +2,10 @@
 
 #include "engine/foundation/memory.h"
 #include "engine/numerics/distribution.h"
+#include "engine/numerics/quantile.h"
 
 #include <math.h>
 #include <stdlib.h>
-
-/* The value of rank RANK, from 0; those before it become smaller, those after it greater (C. Hoare, Find,
- * Comm. ACM 4 (1961), 321). */
-static double select_rank(double *values, size_t count, size_t rank) {
-    for (size_t low = 0, high = count - 1; low < high;) {
-        double pivot = values[low + (high - low) / 2];
-        size_t i = low, j = high + 1;
-        for (;; i++) {
-            while (values[i] < pivot)
-                i++;
-            do
-                j--;
-            while (values[j] > pivot);
-            if (i >= j)
-                break;
-            double swapped = values[i];
-            values[i] = values[j];
-            values[j] = swapped;
-        }
-        if (rank <= j)
-            high = j;
-        else
-            low = j + 1;
-    }
-    return values[rank];
-}
-
-/* Reorders VALUES. */
-static double median(double *values, size_t count) {
-    if (count == 0)
-        return NAN;
-    double above = select_rank(values, count, count / 2);
-    return count % 2 ? above : (select_rank(values, count, count / 2 - 1) + above) / 2;
-}
 
 /* The standard error of the weighted mean of VALUES over all rows, when whole units are drawn: that of a
  * ratio of unit totals (W. Cochran, Sampling Techniques, 3rd ed. 1977, 6.4). */
@@ -85,7 +52,7 @@ void scores_compute(struct scores *scores, size_t count, const double *response,
     scores->units = unit_count;
     scores->rmse = sqrt(mse);
     scores->relative = scores->rmse / weighted_mean(count, sizes, weights);
-    scores->median_relative = isnan(mse) ? NAN : median(shares, share_count);
+    scores->median_relative = isnan(mse) ? NAN : quantile_median(shares, share_count);
     scores->mse_error = clustered_error(count, squares, mse, weights, units, unit_count);
     scores->log_score = log_density ? weighted_mean(count, log_density, NULL) : NAN;
     scores->log_score_error =

@@ -2,10 +2,11 @@
 
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/memory.h"
+#include "engine/foundation/text-set.h"
 #include "engine/model/evaluator.h"
+#include "engine/numerics/cholesky.h"
 
 #include <math.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,15 +25,7 @@ struct check {
 };
 
 /* What is wrong AT a node. */
-__attribute__((format(printf, 3, 4))) static void tell(struct check *check, const struct document_node *at,
-                                                       const char *format, ...) {
-    char sentence[FAILURE_TEXT_SIZE];
-    va_list arguments;
-    va_start(arguments, format);
-    vsnprintf(sentence, sizeof sentence, format, arguments);
-    va_end(arguments);
-    model_findings_add(check->findings, at, false, "%s", sentence);
-}
+#define tell(check, at, ...) model_findings_add((check)->findings, at, false, __VA_ARGS__)
 
 /* ---- The head */
 
@@ -185,7 +178,7 @@ static void check_covariance(struct check *check, const struct model_part *part)
                      covariance[j * count + i]);
                 return;
             }
-    if (!model_factorise(covariance, count, triangle))
+    if (cholesky_factor_semidefinite(count, covariance, triangle) < 0)
         tell(check, check->node,
              "covariance is not positive semidefinite: some combination of the terms would have a variance "
              "below 0");
@@ -335,12 +328,13 @@ static void check_group(struct check *check, const struct document_node *node,
 }
 
 static void check_twins(struct check *check) {
-    struct model_names *names = model_names_new(check->model);
-    for (size_t g = 0; g < check->model->group_count; g++)
-        if (model_names_find(names, check->model->groups[g].name) != g)
-            tell(check, item_of(check->root, "groups", g), "the group '%.128s' is there twice",
-                 check->model->groups[g].name);
-    model_names_free(names);
+    cleanup(text_set_clear) struct text_set names = {0};
+    for (size_t g = 0; g < check->model->group_count; g++) {
+        const char *name = check->model->groups[g].name;
+        size_t before = names.count;
+        if (text_set_add(&names, name, strlen(name)) < before)
+            tell(check, item_of(check->root, "groups", g), "the group '%.128s' is there twice", name);
+    }
 }
 
 /* ---- The whole */

@@ -49,7 +49,7 @@ static void free_values(struct model_value *values, size_t count) {
     free(values);
 }
 
-static void clear_part(struct model_part *part) {
+void model_part_clear(struct model_part *part) {
     for (size_t i = 0; i < part->domain_count; i++)
         free(part->domain[i].name);
     free(part->kind), free(part->name), free(part->estimates), free(part->covariance), free(part->domain);
@@ -59,14 +59,14 @@ static void clear_part(struct model_part *part) {
 
 void model_group_clear(struct model_group *group, size_t by_count) {
     for (size_t p = 0; p < group->part_count; p++)
-        clear_part(&group->parts[p]);
+        model_part_clear(&group->parts[p]);
     free_texts(group->labels, by_count);
     free_texts(group->notes, group->note_count);
     free_values(group->values, group->value_count);
     free(group->name), free(group->parts);
 }
 
-static void clear_origin(struct model_origin *origin) {
+void model_origin_clear(struct model_origin *origin) {
     for (size_t i = 0; i < origin->input_count; i++) {
         free(origin->inputs[i].name);
         free(origin->inputs[i].run_id);
@@ -97,7 +97,7 @@ void model_file_free(struct model *model) {
     }
     free_texts(model->by, model->by_count);
     model_hull_free(model->hull);
-    clear_origin(&model->origin);
+    model_origin_clear(&model->origin);
     free(model->file), free(model->kind), free(model->over), free(model->named_by), free(model->response);
     free(model->response_unit), free(model->weights), free(model->terms), free(model->columns);
     free(model->groups), free(model->skipped);
@@ -169,47 +169,6 @@ int model_group_find(const struct model *model, const char *name, size_t *ret, s
                          nearest ? "?" : "");
 }
 
-struct model_names {
-    const struct model *model;
-    size_t *order;
-};
-
-static int compare_names(const void *a, const void *b, void *context) {
-    const struct model *model = context;
-    size_t left = *(const size_t *)a, right = *(const size_t *)b;
-    int order = strcmp(model->groups[left].name, model->groups[right].name);
-    return order ? order : left < right ? -1 : left > right;
-}
-
-struct model_names *model_names_new(const struct model *model) {
-    struct model_names *names = xmalloc(sizeof *names);
-    *names = (struct model_names){model, xcalloc(model->group_count + 1, sizeof *names->order)};
-    for (size_t g = 0; g < model->group_count; g++)
-        names->order[g] = g;
-    qsort_r(names->order, model->group_count, sizeof *names->order, compare_names, (void *)model);
-    return names;
-}
-
-void model_names_free(struct model_names *names) {
-    if (names)
-        free(names->order);
-    free(names);
-}
-
-size_t model_names_find(const struct model_names *names, const char *name) {
-    const struct model *model = names->model;
-    size_t low = 0, high = model->group_count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (strcmp(model->groups[names->order[middle]].name, name) < 0)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    bool found = low < model->group_count && strcmp(model->groups[names->order[low]].name, name) == 0;
-    return found ? names->order[low] : model->group_count;
-}
-
 const struct model_column *model_column_find(const struct model *model, const char *name) {
     for (size_t c = 0; c < model->column_count; c++)
         if (strcmp(model->columns[c].name, name) == 0)
@@ -247,24 +206,6 @@ const char *model_column_unit(const struct model *model, const char *name) {
 
 /* ---- Distributions */
 
-bool model_factorise(const double *covariance, size_t count, double *ret) {
-    static const double lift = 1e-8; /* of the correlations' eigenvalues, which rounding may leave below 0 */
-    for (size_t i = 0; i < count; i++)
-        for (size_t j = 0; j < count; j++) {
-            double entry = covariance[i * count + j],
-                   scale = sqrt(covariance[i * (count + 1)]) * sqrt(covariance[j * (count + 1)]);
-            if (isnan(scale) || (scale == 0 && entry != 0))
-                return false;
-            ret[i * count + j] = i == j ? 1 + lift : scale > 0 ? entry / scale : 0;
-        }
-    if (cholesky_factor(count, ret, ret) < 0)
-        return false;
-    for (size_t i = 0; i < count; i++)
-        for (size_t j = 0; j < count; j++)
-            ret[i + j * count] *= sqrt(covariance[i * (count + 1)]);
-    return true;
-}
-
 static void draw_part(const struct model *model, struct model_part *part, const char *stream,
                       double (*normal)(void *context, const char *stream, uint64_t index), void *context) {
     size_t count = model->term_count;
@@ -273,7 +214,7 @@ static void draw_part(const struct model *model, struct model_part *part, const 
     struct model_estimate *estimates = xcalloc(count + 1, sizeof *estimates);
     memcpy(estimates, part->estimates, count * sizeof *estimates);
     part->estimates = estimates;
-    if (!part->covariance || !model_factorise(part->covariance, count, triangle))
+    if (!part->covariance || cholesky_factor_semidefinite(count, part->covariance, triangle) < 0)
         return;
     for (size_t i = 0; i < count; i++) {
         draws[i] = normal(context, stream, i);

@@ -29,7 +29,9 @@ void model_file_cleanup(struct model **model);
 
 void model_term_clear(struct model_term *term);
 struct model_term model_term_copy(const struct model_term *term);
+void model_part_clear(struct model_part *part);
 void model_group_clear(struct model_group *group, size_t by_count);
+void model_origin_clear(struct model_origin *origin);
 void model_hull_free(struct model_hull *hull); /* NULL is fine */
 
 /* What the unit of the response is in seconds: see struct model, response_seconds. */
@@ -42,12 +44,6 @@ int model_response_seconds(const struct model *model, double *ret, struct failur
 char *model_group_name(char *const *labels, size_t count);
 /* The group called NAME, or FAILURE_INPUT with the nearest one. */
 int model_group_find(const struct model *model, const char *name, size_t *ret, struct failure *failure);
-/* For many names: each group of MODEL by its name. */
-struct model_names;
-struct model_names *model_names_new(const struct model *model);
-void model_names_free(struct model_names *names);
-/* The first group of that name, or group_count. */
-size_t model_names_find(const struct model_names *names, const char *name);
 
 /* The column, the range, the value called NAME, or NULL. */
 const struct model_column *model_column_find(const struct model *model, const char *name);
@@ -66,10 +62,5 @@ const char *model_column_unit(const struct model *model, const char *name);
 struct model *model_draw(const struct model *model,
                          double (*normal)(void *context, const char *stream, uint64_t index), void *context);
 void model_draw_free(struct model *drawn); /* NULL is fine */
-
-/* The lower triangle L with L L' = COVARIANCE (COUNT x COUNT), column by column. False where COVARIANCE is
- * not positive semidefinite: some combination of the estimates would have a variance below 0 by more than
- * rounding. */
-bool model_factorise(const double *covariance, size_t count, double *ret);
 
 #endif

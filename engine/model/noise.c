@@ -1,8 +1,10 @@
 #include "engine/model/noise.h"
 
+#include "engine/numerics/distribution.h"
+
 #include <math.h>
 
-static const double half_log_two_pi = 0.91893853320467274178, two_over_pi = 0.63661977236758134308;
+static const double two_over_pi = 0.63661977236758134308;
 
 double noise_sigma(const struct model_noise *noise, const double *terms, size_t term_count) {
     if (noise->kind == MODEL_NOISE_NONE)
@@ -23,11 +25,6 @@ double noise_sigma(const struct model_noise *noise, const double *terms, size_t 
     return sigma >= 0 ? sigma : NAN;
 }
 
-static double normal_density(double offset, double sigma) {
-    double z = offset / sigma;
-    return -0.5 * z * z - log(sigma) - half_log_two_pi;
-}
-
 /* Where sigma is 0, all of it is at the mean. */
 static double normal_share(double offset, double sigma) {
     return sigma > 0 ? 0.5 * erfc(-offset / (sigma * M_SQRT2)) : offset >= 0;
@@ -46,7 +43,8 @@ static double mixture_density(const struct model_noise *noise, double offset) {
             const struct model_component *component = &noise->components[i];
             if (!(component->weight > 0) || !(component->sigma > 0))
                 continue;
-            double one = log(component->weight) + normal_density(offset - component->mean, component->sigma);
+            double one = log(component->weight) +
+                         distribution_normal_log_density(offset, component->mean, component->sigma);
             if (pass == 0)
                 largest = fmax(largest, one);
             else
@@ -62,10 +60,8 @@ double noise_density(const struct model_noise *noise, double sigma, double offse
         return mixture_density(noise, offset);
     if (!(sigma > 0))
         return isnan(sigma) ? NAN : offset == 0 ? INFINITY : -INFINITY;
-    if (!noise->half_normal)
-        return normal_density(offset, sigma);
-    double scale = half_normal_scale(sigma), distance = offset + scale * sqrt(two_over_pi);
-    return distance < 0 ? -INFINITY : M_LN2 + normal_density(distance, scale);
+    return noise->half_normal ? distribution_half_normal_log_density(offset, 0, sigma)
+                              : distribution_normal_log_density(offset, 0, sigma);
 }
 
 double noise_share(const struct model_noise *noise, double sigma, double offset) {

@@ -136,8 +136,7 @@ struct score score_sum(const struct score_rows *rows, const struct score_row *pr
     score.relative_error = measured > 0 ? score.rmse_error / measured : NAN;
     score.log_score = ratio(items, score.settings, SCORE, ONE, &score.log_score_error);
     score.log_score_error = isnan(score.log_score) ? NAN : score.log_score_error;
-    quantile_sort(errors, error_count);
-    score.median_relative = quantile(errors, error_count, 0.5);
+    score.median_relative = quantile_median(errors, error_count);
     score.bias = bias / weights;
     score.noise = n ? sqrt(noise / (double)n) : NAN;
     score.coverage = n ? inside / (double)n : NAN;

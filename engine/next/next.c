@@ -474,9 +474,6 @@ static void note_choice(struct next *next, bool weighted) {
         xappend(&next->notes, &next->note_count,
                 xformat("%d rows are the most there can be; the budget has room for %.0f repetitions of them",
                         OPTIMAL_ROWS_MAX, times));
-    if (next->rows.regularised)
-        xappend(&next->notes, &next->note_count,
-                xformat("the covariance of the coefficients is singular; it was lifted a little"));
     if (next->rows.count > 1 && same == next->rows.count)
         xappend(&next->notes, &next->note_count,
                 xformat("all %zu rows are one point, which does not show whether the model holds elsewhere%s",

@@ -34,7 +34,7 @@ struct search {
     uint32_t *taken;      /* owned; by candidate: how often */
     size_t count;
     double cost, gain; /* of what was taken */
-    bool per_cost, regularised;
+    bool per_cost;
 };
 
 static void search_clear(struct search *search) {
@@ -63,39 +63,6 @@ static double multiply(const double *matrix, const double *vector, size_t n, dou
         sum += vector[i] * ret[i];
     }
     return sum > 0 ? sum : 0;
-}
-
-/* The correlations of a covariance into RET. False where it cannot be one: variances that are negative, and
- * covariances that are not the same both ways, within rounding, or larger than the variances allow. */
-static bool correlate(double *matrix, size_t n, double *ret) {
-    static const double rounding = 1e-6;
-    for (size_t i = 0; i < n; i++)
-        for (size_t j = 0; j <= i; j++) {
-            double scale = sqrt(matrix[i * n + i]) * sqrt(matrix[j * n + j]), one = matrix[i * n + j];
-            if (!isfinite(scale) || !isfinite(one) || !(fabs(one) <= (1 + rounding) * scale) ||
-                !(fabs(one - matrix[j * n + i]) <= rounding * scale))
-                return false;
-            matrix[j * n + i] = one;
-            ret[i * n + j] = ret[j * n + i] = scale > 0 ? one / scale : 0;
-        }
-    return true;
-}
-
-/* Makes sure that rounding has left a covariance positive; false when it never was. WORK is two squares. */
-static bool regularise(double *matrix, size_t n, double *work, bool *regularised) {
-    if (!correlate(matrix, n, work))
-        return false;
-    for (double lift = 0; lift <= 1.1e-6; lift = lift > 0 ? 10 * lift : 1e-12) {
-        for (size_t i = 0; i < n; i++)
-            work[i * n + i] = 1 + lift;
-        if (cholesky_factor(n, work, work + n * n) < 0)
-            continue;
-        for (size_t i = 0; i < n; i++)
-            matrix[i * n + i] *= 1 + lift;
-        *regularised = *regularised || lift > 0;
-        return true;
-    }
-    return false;
 }
 
 void optimal_rows_add(double *covariance, const double *z, size_t n, double *work) {
@@ -239,7 +206,7 @@ static int scale_priors(struct search *search, struct failure *failure) {
         for (size_t i = 0; i < search->square; i++)
             prior[i] = group->covariance[i] / group->sigma / search->scales[i / n] / group->sigma /
                        search->scales[i % n];
-        if (!regularise(prior, n, search->work, &search->regularised))
+        if (cholesky_factor_semidefinite(n, prior, search->work) < 0)
             return failure_input(failure, NULL, 0, 0,
                                  "the covariance of group %zu is not positive semidefinite", g + 1);
         search->factors[g] = group->share / shares;
@@ -300,8 +267,7 @@ static void write_result(struct search *search, struct optimal_rows *ret) {
     cleanup_free uint32_t *left = search->taken;
     *ret = (struct optimal_rows){.items = xcalloc(search->count + 1, sizeof *ret->items),
                                  .gains = xcalloc(search->count + 1, sizeof *ret->gains),
-                                 .count = search->count,
-                                 .regularised = search->regularised};
+                                 .count = search->count};
     search->taken = xcalloc(candidates + 1, sizeof *search->taken);
     recompute(search);
     for (size_t at = 0; at < ret->count; at++) {

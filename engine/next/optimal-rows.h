@@ -63,7 +63,6 @@ struct optimal_rows {
     /* Gain: of D, by how much the log det of the information grew; of I, by how much the average variance
      * went down. Averages over the groups, by their shares. */
     double gain;
-    bool regularised; /* a covariance was singular or, by rounding, worse, and was lifted a little */
 };
 
 /* Refused: a covariance that is not positive semidefinite. */

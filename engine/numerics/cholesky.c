@@ -79,19 +79,20 @@ int cholesky_eigen(size_t n, const double *a, double *values, double *vectors) {
     return 0;
 }
 
-int cholesky_is_semidefinite(size_t n, const double *a, double tolerance) {
-    cleanup_free double *scaled = calloc(n * n + n, sizeof *scaled);
-    if (!scaled)
-        return -ENOMEM;
-    for (size_t i = 0; i < n; i++)
-        for (size_t j = 0; j < n; j++) {
-            double product = a[i + i * n] * a[j + j * n], value = a[i > j ? i + j * n : j + i * n];
-            if (!(a[i + i * n] >= 0) || !isfinite(value) || (product == 0 && value != 0))
-                return 0;
-            scaled[i + j * n] = product > 0 ? value / sqrt(a[i + i * n]) / sqrt(a[j + j * n]) : 0;
+int cholesky_factor_semidefinite(size_t n, const double *a, double *ret) {
+    static const double rounding = 1e-6; /* of elements that should be the same */
+    static const double lift = 1e-8; /* of the correlations' eigenvalues, which rounding may leave below 0 */
+    for (size_t j = 0; j < n; j++)
+        for (size_t i = 0; i < n; i++) {
+            double value = a[i + j * n], scale = sqrt(a[i + i * n]) * sqrt(a[j + j * n]);
+            if (!isfinite(value) || isnan(scale) || (scale == 0 && value != 0) ||
+                !(fabs(value - a[j + i * n]) <= rounding * scale))
+                return -EDOM;
+            ret[i + j * n] = i == j ? 1 + lift : scale > 0 ? value / scale : 0;
         }
-    int code = cholesky_eigen(n, scaled, scaled + n * n, NULL);
-    if (code < 0)
-        return code == -EDOM ? 0 : code;
-    return n == 0 || scaled[n * n] >= -tolerance;
+    int code = cholesky_factor(n, ret, ret);
+    for (size_t j = 0; code == 0 && j < n; j++)
+        for (size_t i = 0; i < n; i++)
+            ret[i + j * n] *= sqrt(a[i + i * n]);
+    return code;
 }

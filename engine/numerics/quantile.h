@@ -11,5 +11,7 @@
 void quantile_sort(double *values, size_t count);
 /* The share SHARE, from 0 to 1, of the COUNT values of SORTED lies below the result; NaN of none. */
 double quantile(const double *sorted, size_t count, double share);
+/* The middle one of VALUES, of an even number the mean of the two; reorders them. NaN of none. */
+double quantile_median(double *values, size_t count);
 
 #endif

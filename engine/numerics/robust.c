@@ -1,10 +1,9 @@
 #include "engine/numerics/robust.h"
 
 #include "engine/foundation/cleanup.h"
-#include "engine/numerics/gsl.h"
+#include "engine/numerics/quantile.h"
 
 #include <errno.h>
-#include <gsl/gsl_statistics_double.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -146,7 +145,7 @@ int robust_fit(enum robust_weight kind, size_t rows, size_t columns, const doubl
             size += search.before[i] * search.before[i];
             search.sizes[i] = fabs(search.residuals[i]);
         }
-        ret->scale = gsl_stats_median(search.sizes, 1, rows) / normal_quartile;
+        ret->scale = quantile_median(search.sizes, rows) / normal_quartile;
         if (!(ret->scale > rounding * sqrt(squares / (double)rows))) {
             ret->scale = 0;
             end = -EDOM;

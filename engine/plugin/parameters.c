@@ -201,7 +201,14 @@ int parameters_check(const struct parameters *parameters, struct failure *failur
     return 0;
 }
 
-char *parameters_print(const struct parameters *parameters, size_t index) {
-    const struct plugin_value *value = &parameters->values[index];
-    return xstrdup(value->text ? value->text : "");
+void parameters_describe(const struct parameters *parameters, size_t first, size_t end,
+                         struct model_origin *origin) {
+    size_t room = origin->setting_count + end - first + 1;
+    origin->settings = xrealloc(origin->settings, room * sizeof *origin->settings);
+    origin->setting_values = xrealloc(origin->setting_values, room * sizeof *origin->setting_values);
+    for (size_t i = first; i < end; i++)
+        if (parameters->values[i].text) {
+            origin->settings[origin->setting_count] = xstrdup(parameters->table[i].name);
+            origin->setting_values[origin->setting_count++] = xstrdup(parameters->values[i].text);
+        }
 }

@@ -5,6 +5,7 @@
 
 #include "engine/foundation/failure.h"
 
+#include <assay/model.h>
 #include <assay/plugin.h>
 
 struct report_section;
@@ -31,8 +32,9 @@ int parameters_set(struct parameters *parameters, size_t index, const char *text
 int parameters_set_pair(struct parameters *parameters, const char *pair, struct failure *failure);
 /* Refuses when one that is required, and is no column, is not set. */
 int parameters_check(const struct parameters *parameters, struct failure *failure);
-/* The value of parameter INDEX as the user would write it; the caller frees. */
-char *parameters_print(const struct parameters *parameters, size_t index);
+/* Adds those from FIRST to END - 1 that have a value to the settings of ORIGIN. */
+void parameters_describe(const struct parameters *parameters, size_t first, size_t end,
+                         struct model_origin *origin);
 
 /* For people: what may be set, the COUNT TABLES after each other, with units, values and defaults. */
 void parameters_report(struct report_section *in, const char *title,

@@ -2,7 +2,10 @@
 
 #include "engine/documents/unit.h"
 #include "engine/foundation/cleanup.h"
+#include "engine/foundation/clock.h"
 #include "engine/foundation/memory.h"
+#include "engine/model/model.h"
+#include "engine/model/write.h"
 #include "engine/numerics/quantile.h"
 
 #include <errno.h>
@@ -44,6 +47,42 @@ static int hear_text(void *context, const char *bytes, size_t length) {
     return collector->is_draw ? 0 : text_append(&collector->prediction->text, bytes, length);
 }
 
+/* What a model that a plugin made was made of: the first scenario's parameters, and the models. */
+static struct model_origin origin_of(const struct prediction *prediction) {
+    const struct scenarios *scenarios = &prediction->scenarios;
+    const struct parameters *parameters = &scenarios->items[0].parameters;
+    struct model_origin origin = {
+        .plugin = xformat("%s-%s", prediction->prefix, prediction->library->plugin->name),
+        .version = xstrdup(prediction->library->plugin->version),
+        .engine = xstrdup(ASSAY_VERSION),
+        .created = xcalloc(1, CLOCK_TEXT_SIZE),
+        .seed = prediction->models.seed,
+        .inputs = xcalloc(prediction->models.count + 1, sizeof *origin.inputs),
+        .input_count = prediction->models.count,
+    };
+    clock_format(clock_wall_ns(), origin.created);
+    parameters_describe(&scenarios->options, 0, scenarios->option_count, &origin);
+    parameters_describe(parameters, scenarios->option_count, parameters->count, &origin);
+    for (size_t i = 0; i < origin.input_count; i++) {
+        const struct predict_source *source = &prediction->models.items[i].source;
+        origin.inputs[i].name = xstrdup(source->file);
+        snprintf(origin.inputs[i].sha256, sizeof origin.inputs[i].sha256, "%s", source->sha256);
+    }
+    return origin;
+}
+
+static int hear_model(void *context, const struct model *model) {
+    struct collector *collector = context;
+    struct model whole = *model;
+    struct failure own = {0};
+    if (collector->is_draw)
+        return 0;
+    whole.origin = origin_of(collector->prediction);
+    int r = model_file_append(&whole, &collector->prediction->text, &own);
+    model_origin_clear(&whole.origin);
+    return r;
+}
+
 static int hear_row(void *context, const double *values, const char *const *texts) {
     struct collector *collector = context;
     size_t count = collector->prediction->column_count, rows = collector->row_count;
@@ -79,7 +118,8 @@ static int run_scenario(struct prediction *prediction, size_t index, struct coll
                                     .context = collector,
                                     .remark = hear_remark,
                                     .text = hear_text,
-                                    .row = hear_row};
+                                    .row = hear_row,
+                                    .model = hear_model};
     struct plugin_message message = {""};
     cleanup_free double *values = xcalloc(prediction->column_count + 1, sizeof *values);
     for (size_t c = 0; c < prediction->column_count; c++)
@@ -258,6 +298,7 @@ int prediction_make(const struct installation *installation, const char *prefix,
     cleanup(prediction_cleanup) struct prediction *prediction = xcalloc(1, sizeof *prediction);
     text_init(&prediction->text, PREDICTION_TEXT_MAX);
     prediction->draws = request->draws;
+    prediction->prefix = prefix;
     int r = library_open(installation, prefix, name, &prediction->library, failure);
     if (r < 0)
         return r;

@@ -57,6 +57,7 @@ struct prediction_result {
 struct prediction {
     struct library *library;
     const struct predict_plugin *plugin;
+    const char *prefix; /* borrowed: "predict", "export" or "generate" */
     struct models models;
     struct scenarios scenarios;
     struct prediction_result *results;

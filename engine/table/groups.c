@@ -2,46 +2,10 @@
 
 #include "engine/foundation/memory.h"
 #include "engine/foundation/text.h"
+#include "engine/table/folds.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-/* Two codes become one, numbered by first appearance: open addressing over pairs. */
-struct pairs {
-    uint64_t *keys;
-    uint32_t *slots; /* the number of the key and one, or 0 */
-    size_t count, slot_count;
-};
-
-static uint64_t mix(uint64_t z) { /* splitmix64 (Steele, Lea, Flood 2014) */
-    z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
-    z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
-    return z ^ z >> 31;
-}
-
-static size_t find_slot(const struct pairs *pairs, uint64_t key) {
-    size_t slot = mix(key) & (pairs->slot_count - 1);
-    while (pairs->slots[slot] && pairs->keys[pairs->slots[slot] - 1] != key)
-        slot = (slot + 1) & (pairs->slot_count - 1);
-    return slot;
-}
-
-static uint32_t number_pair(struct pairs *pairs, uint64_t key) {
-    if (2 * pairs->count >= pairs->slot_count) {
-        pairs->slot_count = pairs->slot_count ? 2 * pairs->slot_count : 64;
-        free(pairs->slots);
-        pairs->slots = xcalloc(pairs->slot_count, sizeof *pairs->slots);
-        pairs->keys = xrealloc(pairs->keys, pairs->slot_count * sizeof *pairs->keys);
-        for (size_t i = 0; i < pairs->count; i++)
-            pairs->slots[find_slot(pairs, pairs->keys[i])] = (uint32_t)i + 1;
-    }
-    size_t slot = find_slot(pairs, key);
-    if (!pairs->slots[slot]) {
-        pairs->keys[pairs->count++] = key;
-        pairs->slots[slot] = (uint32_t)pairs->count;
-    }
-    return pairs->slots[slot] - 1;
-}
 
 struct order {
     const uint32_t *labels;
@@ -63,16 +27,12 @@ static size_t number_rows(struct groups *groups, const struct table *table, cons
                           uint32_t *codes) {
     if (groups->label_count == 0)
         return 1;
-    for (size_t j = 0; j < groups->label_count; j++) {
-        const uint32_t *column = table->categories[by[j]].codes;
-        struct pairs pairs = {0};
-        for (size_t row = 0; row < table->rows; row++)
-            codes[row] = number_pair(&pairs, (uint64_t)codes[row] << 32 | column[row]);
-        free(pairs.keys), free(pairs.slots);
-    }
-    size_t count = 0;
-    for (size_t row = 0; row < table->rows; row++)
-        count = codes[row] >= count ? codes[row] + (size_t)1 : count;
+    const uint32_t **columns = xcalloc(groups->label_count, sizeof *columns);
+    for (size_t j = 0; j < groups->label_count; j++)
+        columns[j] = table->categories[by[j]].codes;
+    size_t count = folds_units(&(struct folds_columns){.codes = columns, .code_count = groups->label_count},
+                               table->rows, codes);
+    free(columns);
     groups->labels = xcalloc(count * groups->label_count + 1, sizeof *groups->labels);
     for (size_t row = table->rows; row-- > 0;)
         for (size_t j = 0; j < groups->label_count; j++)

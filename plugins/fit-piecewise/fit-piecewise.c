@@ -4,8 +4,8 @@
 #include <string.h>
 
 static const char *const sizes[] = {"size", "msg_size", "bytes", NULL};
-static const char *const criteria[] = {"relative", "bic", "aic", "log", NULL};
-static const char *const equals[] = {"averaged", "weighted", "raw", NULL};
+static const char *const criteria[] = {"relative", "bic", "aic", NULL};
+static const char *const equals[] = {"averaged", "raw", NULL};
 static const char *const noes[] = {"no", "yes", NULL};
 
 static const struct plugin_parameter parameters[] = {
@@ -14,7 +14,7 @@ static const struct plugin_parameter parameters[] = {
     [NAMES] = {"names", PLUGIN_TEXTS, .help = "of the segments between given breaks; -: no name"},
     [CRITERION] = {"criterion", PLUGIN_WORD, .words = criteria, .fallback = "relative",
                    .help =
-                       "what is least: BIC of relative, absolute (bic) or log errors; AIC of absolute ones"},
+                       "what is least: BIC of relative or of absolute errors (bic), or AIC of absolute ones"},
     [PER_BREAK] = {"per_break", PLUGIN_NUMBER, "1", .fallback = "4", .minimum = 1, .maximum = 100,
                    .help = "parameters that a break more counts as: 4 as in pycewise, 3 as in strucchange"},
     [SEGMENTS] = {"segments", PLUGIN_NUMBER, "1", .fallback = "0", .minimum = 0, .maximum = 1e6,
@@ -22,12 +22,9 @@ static const struct plugin_parameter parameters[] = {
     [MINIMUM] = {"minimum", PLUGIN_NUMBER, "1", .fallback = "3", .minimum = 2, .maximum = 1e6, .whole = true,
                  .help = "different sizes that a segment has at least"},
     [EQUAL] = {"equal", PLUGIN_WORD, .words = equals, .fallback = "averaged",
-               .help =
-                   "rows of one size: averaged, the mean weighted by how many they are, or each by itself"},
+               .help = "rows of one size: averaged, or each by itself"},
     [BETWEEN] = {"between", PLUGIN_WORD, .words = noes, .fallback = "no",
                  .help = "whether more breaks are found between those that are given"},
-    [CONTINUOUS] = {"continuous", PLUGIN_WORD, .words = noes, .fallback = "no",
-                    .help = "whether the lines meet at the breaks, which are to be given"},
     [CONFIDENCE] = {"confidence", PLUGIN_NUMBER, "1", .fallback = "0.95", .minimum = 0.5, .maximum = 0.9999,
                     .help = "of the intervals of breaks"},
     {0},
@@ -35,7 +32,6 @@ static const struct plugin_parameter parameters[] = {
 
 static int check_piecewise(const struct fit_request *request, struct plugin_message *message) {
     const struct plugin_value *breaks = &request->values[BREAKS], *names = &request->values[NAMES];
-    bool between = piecewise_number(request, BETWEEN) > 0;
     for (size_t i = 1; i < breaks->count; i++)
         if (breaks->numbers[i] <= breaks->numbers[i - 1])
             return plugin_refuse(message, -EINVAL,
@@ -46,9 +42,6 @@ static int check_piecewise(const struct fit_request *request, struct plugin_mess
     if (breaks->count > 0 && piecewise_number(request, SEGMENTS) > 0)
         return plugin_refuse(message, -EINVAL,
                              "breaks are given, and a number of segments; expected one of them");
-    if (piecewise_number(request, CONTINUOUS) > 0 && (breaks->count == 0 || between))
-        return plugin_refuse(message, -EINVAL,
-                             "lines meet only at breaks that are given; expected breaks, and between=no");
     return 0;
 }
 
@@ -76,11 +69,6 @@ static void note(const struct segmentation *segmentation, const struct fit_reque
         fit_result_note(result,
                         "the lines explain the response to its last digit: standard errors are 0 or not "
                         "defined");
-    if (segmentation->not_above > 0)
-        fit_result_note(result,
-                        "the line is not above 0 at %zu of the values of %.100s: relative in place of log "
-                        "errors there",
-                        segmentation->not_above, size);
     if (below > 0)
         fit_result_note(result,
                         "predicts 0 or less at %zu of the values of %.100s where the response is above 0",

@@ -9,21 +9,9 @@
 
 #include <assay/fit.h>
 
-enum parameter {
-    SIZE,
-    BREAKS,
-    NAMES,
-    CRITERION,
-    PER_BREAK,
-    SEGMENTS,
-    MINIMUM,
-    EQUAL,
-    BETWEEN,
-    CONTINUOUS,
-    CONFIDENCE
-};
-enum criterion { CRITERION_RELATIVE, CRITERION_BIC, CRITERION_AIC, CRITERION_LOG };
-enum equal { EQUAL_AVERAGED, EQUAL_WEIGHTED, EQUAL_RAW };
+enum parameter { SIZE, BREAKS, NAMES, CRITERION, PER_BREAK, SEGMENTS, MINIMUM, EQUAL, BETWEEN, CONFIDENCE };
+enum criterion { CRITERION_RELATIVE, CRITERION_BIC, CRITERION_AIC };
+enum equal { EQUAL_AVERAGED, EQUAL_RAW };
 
 static inline double piecewise_number(const struct fit_request *request, enum parameter parameter) {
     return request->values[parameter].number;
@@ -31,34 +19,26 @@ static inline double piecewise_number(const struct fit_request *request, enum pa
 
 /* Whether errors are divided by the response. */
 static inline bool is_relative(const struct fit_request *request) {
-    double criterion = piecewise_number(request, CRITERION);
-    return criterion == CRITERION_RELATIVE || criterion == CRITERION_LOG;
+    return piecewise_number(request, CRITERION) == CRITERION_RELATIVE;
 }
 
-/* A measurement as it counts: a row, or the mean of the rows of one x. */
-struct row {
-    double x, y, weight;
-};
-
-/* A point for each x, ascending. A line sees of the measurements of one x their weight, their mean and how
- * they scatter about it:  sum of w (y - f(x))^2  =  weight (mean - f(x))^2 + scatter. */
+/* A point for each x, ascending. A line sees of the measurements of one x, a row each or their mean, the
+ * weight, the mean and how they scatter about it:  sum of w (y - f(x))^2  =  weight (mean - f(x))^2 +
+ * scatter.
+ */
 struct points {
-    struct row *rows; /* measurements, by x */
-    size_t row_count, count;
-    size_t *first;                    /* of each point its first measurement; and the end */
+    size_t count;
+    bool is_raw;                      /* each row is a measurement */
     struct segments_problem problem;  /* x, y and weight as the criterion sees them; the number of points */
     double *x, *y, *weight, *scatter; /* the same, to write */
     double *mean, *copies, *within;   /* of the table's rows of that x: mean, number, sum (y - mean)^2 */
+    double log_weights;               /* sum of the logarithms of the measurements' weights */
     size_t used, not_positive;        /* rows of the table; left out: relative errors need y above 0 */
 };
 
-/* 0 or -ENOMEM. The points are those of relative errors, or of plain ones. */
+/* 0 or -ENOMEM; to be cleared in any case. */
 int points_make(const struct fit_rows *rows, const struct fit_request *request, struct points *ret);
 void points_clear(struct points *points);
-/* Sets y, weight and scatter to those of the log error to first order about the line whose value at each
- * point is ABOUT: log y - log f ~ (F (1 + log(y / F)) - f) / F. NaN (or ABOUT is NULL): relative error there.
- */
-void points_linearise(struct points *points, bool relative, const double *about);
 
 struct part {
     size_t begin, end; /* points */
@@ -77,7 +57,6 @@ struct segmentation {
     size_t count;
     double rss, log_likelihood, parameters;
     size_t breaks_outside; /* given ones beside all points */
-    size_t not_above;      /* points at which the log error's line is not above 0 */
 };
 
 static inline double part_at(const struct part *part, double x) {
@@ -88,8 +67,5 @@ static inline double part_at(const struct part *part, double x) {
 int segmentation_fit(const struct fit_rows *rows, const struct fit_request *request, struct segmentation *ret,
                      struct plugin_message *message);
 void segmentation_clear(struct segmentation *segmentation);
-
-/* The lines of the parts, whose places are set. -EDOM: lines that meet need more points. */
-int lines_fit(struct segmentation *segmentation, bool are_joined, struct plugin_message *message);
 
 #endif

@@ -4,17 +4,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum {
-    ROUNDS_MAX = 50, /* of the log error: breaks about lines, lines for breaks */
-    STEPS_MAX = 50,  /* of Gauss and Newton */
-};
+/* What is this much of the response's squares, and less, is rounding. */
+static const double rounding = 1e-28;
 
 struct work {
     const struct fit_request *request;
     struct segmentation *result;
     size_t *borders; /* breaks that are given, as points; those beside all points are none */
     double price;    /* what a break more costs in the criterion */
-    bool are_joined;
     struct plugin_message *message;
 };
 
@@ -77,7 +74,6 @@ static int find_breaks(const struct work *work, struct segments *ret) {
                         : r;
 }
 
-/* Sets new parts; the old ones are the caller's. */
 static int set_parts(struct work *work, const struct segments *segments) {
     struct segmentation *result = work->result;
     const struct plugin_value *given = &work->request->values[BREAKS], *names = &work->request->values[NAMES];
@@ -100,93 +96,40 @@ static int set_parts(struct work *work, const struct segments *segments) {
     return result->parts ? 0 : -ENOMEM;
 }
 
-static bool has_breaks(const struct segmentation *result, const struct segments *segments) {
-    bool same = result->count == segments->count;
-    for (size_t i = 0; same && i < result->count; i++)
-        same = result->parts[i].begin == segments->segments[i].begin;
-    return same;
+/* The line of a part, with the errors of R's lm. */
+static void fit_line(const struct points *points, struct part *part) {
+    struct segment line;
+    double scatter = 0, squares = 0;
+    part->freedom = -2;
+    for (size_t i = part->begin; i < part->end; i++) {
+        scatter += points->scatter[i];
+        squares += points->weight[i] * points->y[i] * points->y[i] + points->scatter[i];
+        part->freedom += points->is_raw ? points->copies[i] : 1;
+    }
+    segments_line(&points->problem, part->begin, part->end, &line);
+    double explained = line.slope * line.slope * line.spread;
+    part->estimates[0] = line.intercept;
+    part->estimates[1] = line.slope;
+    part->rss = line.rss + scatter > rounding * squares || isinf(squares) ? line.rss + scatter : 0;
+    part->r2 = explained + part->rss > rounding * squares ? explained / (explained + part->rss) : NAN;
+    part->sigma = part->freedom > 0 ? sqrt(part->rss / part->freedom) : NAN;
+    double variance = part->sigma * part->sigma;
+    part->covariance[0] = variance * (1 / line.weight + line.mean * line.mean / line.spread);
+    part->covariance[1] = part->covariance[2] = -variance * line.mean / line.spread;
+    part->covariance[3] = variance / line.spread;
 }
 
-/* The best breaks of the points as they are, and the lines for them; *RET_SAME where those breaks are the
- * ones that there were. */
-static int fit_once(struct work *work, bool *ret_same) {
+/* The best breaks, and their lines. */
+static int fit_parts(struct work *work) {
+    struct segmentation *result = work->result;
     struct segments segments;
     int r = find_breaks(work, &segments);
-    *ret_same = r == 0 && has_breaks(work->result, &segments);
-    r = r < 0 || *ret_same ? r : set_parts(work, &segments);
+    r = r < 0 ? r : set_parts(work, &segments);
     segments_clear(&segments);
-    return r < 0 ? r : lines_fit(work->result, work->are_joined, work->message);
-}
-
-/* R of all parts by their lines, and the criterion. */
-static double rate(const struct work *work) {
-    struct segmentation *result = work->result;
-    result->rss = 0;
-    for (size_t i = 0; i < result->count; i++)
+    for (size_t i = 0; r == 0 && i < result->count; i++) {
+        fit_line(&result->points, &result->parts[i]);
         result->rss += result->parts[i].rss;
-    return result->points.problem.measurements * log(result->rss) + work->price * (double)result->count;
-}
-
-/* ---- The log error: the breaks that are best about the lines, and the lines that are best for the breaks,
- * in turn while that is better. The first lines are those of the relative error. */
-
-/* Makes the lines' values what the next are linearised about; whether one moved. */
-static bool take_lines(struct segmentation *result, double *about) {
-    bool moved = false;
-    result->not_above = 0;
-    for (size_t i = 0; i < result->count; i++)
-        for (size_t k = result->parts[i].begin; k < result->parts[i].end; k++) {
-            double value = part_at(&result->parts[i], result->points.x[k]);
-            bool above = value > 0;
-            result->not_above += !above;
-            moved = moved || above == isnan(about[k]) || (above && fabs(value - about[k]) > 1e-13 * value);
-            about[k] = above ? value : NAN;
-        }
-    points_linearise(&result->points, true, about);
-    return moved;
-}
-
-/* Gauss and Newton, the breaks fixed. */
-static int converge(struct work *work, double *about) {
-    int r = 0;
-    for (int step = 0; step < STEPS_MAX && r == 0 && take_lines(work->result, about); step++)
-        r = lines_fit(work->result, work->are_joined, work->message);
-    return r;
-}
-
-static int log_rounds(struct work *work, double *about) {
-    struct segmentation *result = work->result;
-    double least = INFINITY;
-    for (int round = 0; round < ROUNDS_MAX; round++) {
-        struct part *before = result->parts, *worse = NULL;
-        size_t count = result->count;
-        bool same;
-        int r = fit_once(work, &same);
-        r = r < 0 ? r : converge(work, about);
-        double value = r < 0 ? NAN : rate(work);
-        if (value >= least && !same) {
-            worse = result->parts;
-            result->parts = before;
-            result->count = count;
-            (void)take_lines(result, about);
-        } else if (before != result->parts) {
-            worse = before;
-        }
-        free(worse);
-        if (r < 0 || same || value >= least)
-            return r;
-        least = value;
     }
-    return 0;
-}
-
-static int fit_log(struct work *work) {
-    size_t count = work->result->points.count;
-    double *about = malloc(count * sizeof *about);
-    for (size_t i = 0; about && i < count; i++)
-        about[i] = NAN;
-    int r = about ? log_rounds(work, about) : -ENOMEM;
-    free(about);
     return r;
 }
 
@@ -219,16 +162,12 @@ static void find_interval(const struct work *work, size_t i, double *room) {
 static int judge(struct work *work) {
     struct segmentation *result = work->result;
     const struct points *points = &result->points;
-    double *room = malloc(2 * points->count * sizeof *room), n = points->problem.measurements, weights = 0;
-    (void)rate(work);
+    double *room = malloc(2 * points->count * sizeof *room), n = points->problem.measurements;
     for (size_t i = 1; room && i < result->count; i++)
         if (!result->parts[i].is_given)
             find_interval(work, i, room);
-    for (size_t i = 0; i < points->row_count; i++)
-        weights +=
-            log(points->rows[i].weight) - (is_relative(work->request) ? 2 * log(points->rows[i].y) : 0);
     result->log_likelihood =
-        result->rss > 0 ? (weights - n * (log(2 * M_PI) + 1 + log(result->rss / n))) / 2 : NAN;
+        result->rss > 0 ? (points->log_weights - n * (log(2 * M_PI) + 1 + log(result->rss / n))) / 2 : NAN;
     free(room);
     return room ? 0 : -ENOMEM;
 }
@@ -256,19 +195,16 @@ int segmentation_fit(const struct fit_rows *rows, const struct fit_request *requ
     struct work work = {.request = request,
                         .result = ret,
                         .borders = calloc(request->values[BREAKS].count + 1, sizeof *work.borders),
-                        .are_joined = piecewise_number(request, CONTINUOUS) > 0,
                         .message = message};
-    bool same, is_aic = piecewise_number(request, CRITERION) == CRITERION_AIC;
-    /* Where lines meet a break is a slope and a place, but no intercept. */
-    double per_break = fmax(piecewise_number(request, PER_BREAK) - work.are_joined, 0);
+    bool is_aic = piecewise_number(request, CRITERION) == CRITERION_AIC;
+    double per_break = piecewise_number(request, PER_BREAK);
     int r = work.borders ? points_make(rows, request, &ret->points) : -ENOMEM;
     if (r == 0) {
         work.price = per_break * (is_aic ? 2 : log(ret->points.problem.measurements));
         find_borders(&work);
         r = check_points(&work);
     }
-    if (r == 0)
-        r = piecewise_number(request, CRITERION) == CRITERION_LOG ? fit_log(&work) : fit_once(&work, &same);
+    r = r < 0 ? r : fit_parts(&work);
     r = r < 0 ? r : judge(&work);
     ret->parameters = 3 + per_break * ((double)ret->count - 1);
     for (size_t i = 0; r == 0 && !rows->weights && i < ret->count; i++)

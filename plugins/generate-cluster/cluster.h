@@ -55,7 +55,7 @@ int cluster_day(struct cluster *cluster, size_t c, size_t day, const double *mac
 /* A line for each machine and day; or a model of the kind `linear` with a group for each. */
 int cluster_write_table(struct cluster *cluster, struct predict_output *output,
                         struct plugin_message *message);
-int cluster_write_model(struct cluster *cluster, const struct target *targets, const char *response,
+int cluster_write_model(struct cluster *cluster, struct target *targets, const char *response,
                         struct predict_output *output, struct plugin_message *message);
 /* The name of coefficient I. */
 const char *cluster_coefficient(const struct model *model, size_t i);

@@ -82,13 +82,14 @@ static const struct model_part *find_days(const struct model_group *group) {
 
 static int check_part(struct cluster *cluster, const struct model_part *part,
                       struct plugin_message *message) {
+    static _Thread_local double factor[COEFFICIENTS_MAX * COEFFICIENTS_MAX];
     for (size_t i = 0; is_component(part) && i < cluster->count; i++) {
         if (!isfinite(part->estimates[i].estimate))
             return plugin_refuse(message, -EINVAL, "the group '%.200s' has no mean of '%.200s'",
                                  cluster->group->name, cluster->model->terms[i].name);
         cluster->positive[i] = cluster->positive[i] && part->estimates[i].estimate > 0;
     }
-    if (!part->covariance || cholesky_is_semidefinite(cluster->count, part->covariance, rounding) != 1)
+    if (!part->covariance || cholesky_factor_semidefinite(cluster->count, part->covariance, factor) < 0)
         return plugin_refuse(
             message, -EINVAL,
             "the covariance of a part '%.64s' of the group '%.200s' is missing or not positive semidefinite",

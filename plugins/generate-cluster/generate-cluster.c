@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { ROWS_MAX = 1 << 24 };
+enum { ROWS_MAX = 1 << 24, GROUPS_MAX = 1 << 21 };
 enum option { AS, RESPONSE, FORM };
 enum parameter { NODES, CPUS, DAYS, GROUP };
 enum { FORM_MODEL, FORM_TABLE };
@@ -115,14 +115,16 @@ static int cluster_run(void *state, const struct predict_inputs *inputs, const s
                               .cpus = (size_t)values[CPUS].number,
                               .days = (size_t)values[DAYS].number};
     double rows = values[NODES].number * values[CPUS].number * fmax(1, values[DAYS].number);
+    bool is_table = inputs->options[FORM].number == FORM_TABLE;
+    int most = is_table ? ROWS_MAX : GROUPS_MAX;
     (void)state, (void)ret_values;
-    if (rows > ROWS_MAX)
-        return plugin_refuse(message, -EINVAL, "%.0f machines and days; expected at most %d", rows, ROWS_MAX);
+    if (rows > most)
+        return plugin_refuse(message, -EINVAL, "%.0f machines and days; expected at most %d", rows, most);
     int r = find_group(cluster.model, values[GROUP].text, &cluster.group, message);
     r = r < 0 ? r : cluster_open(&cluster, message);
     if (r == 0)
-        r = inputs->options[FORM].number == FORM_TABLE ? cluster_write_table(&cluster, output, message)
-                                                       : write_model(&cluster, output, message);
+        r = is_table ? cluster_write_table(&cluster, output, message)
+                     : write_model(&cluster, output, message);
     if (r == 0 && cluster.changed > 0)
         predict_remark(output, true,
                        "values above 0 cannot have the covariances of the population: the nearest ones were "

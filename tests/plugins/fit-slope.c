@@ -23,7 +23,9 @@ static int fit_slope(const struct fit_rows *rows, const struct fit_request *requ
     double slope = products / squares * request->values[1].number;
     for (size_t i = 0; i < rows->count; i++)
         rss += pow(rows->response[i] - slope * size[i], 2);
-    fit_result_term(result, request->values[0].text, slope, sqrt(rss / (double)(rows->count - 1) / squares));
+    char term[512];
+    snprintf(term, sizeof term, "`%.500s`", request->values[0].text);
+    fit_result_term(result, term, slope, sqrt(rss / (double)(rows->count - 1) / squares));
     fit_result_noise(result, sqrt(rss / (double)(rows->count - 1)));
     fit_result_value(result, "bandwidth", 1 / slope, "By/s");
     if (request->response_choice == 1)

@@ -94,9 +94,10 @@ static inline void fit_result_part(struct fit_result *result, const char *kind, 
                                    double to) {
     result->part(result->context, kind, name, from, to);
 }
-/* The estimate of a term: one of request->terms by its name, or any other formula ("1", "size", "m^2*n"),
- * which becomes a term of the model. STANDARD_ERROR NaN: not defined. t and p follow from it and the degrees
- * of freedom, rows less terms. */
+/* The estimate of a term: one of request->terms by its name, or any other formula ("1", "m^2*n"; "`size`", as
+ * a parameter's column, which may be an expression, is between backquotes), which becomes a term of the
+ * model. STANDARD_ERROR NaN: not defined. t and p follow from it and the degrees of freedom, rows less terms.
+ */
 static inline void fit_result_term(struct fit_result *result, const char *name, double estimate,
                                    double standard_error) {
     struct model_estimate e = {.estimate = estimate, .standard_error = standard_error, .t = NAN, .p = NAN};
@@ -172,12 +173,8 @@ struct fit_plugin {
     const char *terms;                 /* the formula where nobody gives one; NULL: the plugin takes none */
     const char *const *response_units; /* the response is converted to the first that fits; NULL: as it is */
     size_t rows_min;                   /* a group of fewer is skipped by the host */
-    /* --terms is a formula, and fit_rows has its terms. Otherwise it may be 'COLUMN [NAME] | BREAK [NAME] |
-     * ...': short for the first parameter that is a column, the parameter `breaks` (of type numbers) and,
-     * where there is one, `names` (texts; "-": none), of the segments, of which there is one more than there
-     * are breaks. */
-    bool takes_terms;
-    bool whole; /* its rows mean something only together: no cross-validation */
+    bool takes_terms;                  /* --terms is a formula, and fit_rows has its terms */
+    bool whole;                        /* its rows mean something only together: no cross-validation */
 };
 
 #define ASSAY_FIT_PLUGIN(NAME, VERSION, SUMMARY, ...)                                                        \

@@ -87,6 +87,9 @@ struct predict_output {
     /* A row more of the result, where a scenario has several; VALUES one a column, TEXTS likewise (NULL: no
      * column is a text). 0 or negative errno. */
     int (*row)(void *context, const double *values, const char *const *texts);
+    /* Appends MODEL to the text as a model file, once. What it was made of is the host's to say: `origin` is
+     * not looked at. 0 or negative errno. */
+    int (*model)(void *context, const struct model *model);
 };
 
 __attribute__((format(printf, 3, 4))) static inline void

@@ -24,7 +24,7 @@ awk -F, -v OFS=, 'NR == 1 { print "link", "size", "bandwidth" } NR > 1 { print $
 check "bandwidths" "$ASSAY" fit transfer rates.csv --response 'size / bandwidth' --by link --set criterion=log -o rates.json
 report $(close "$(member rates.json latency)" "$(member link.json latency)" 1e-9; echo $?) "have the latency of their durations"
 refuse "a bandwidth without unit" 2 "the response 'bandwidth' has no unit" "$ASSAY" fit transfer rates.csv --response bandwidth
-refuse "terms" 2 "there is no size column '1.size'" "$ASSAY" fit transfer link.csv --response duration --terms 1+size
+refuse "terms" 2 "transfer takes no terms" "$ASSAY" fit transfer link.csv --response duration --terms 1+size
 
 # ---- Two GPUs (1030 Gflop/s and 148 GB/s, 3950 and 250) by the equation of the improved form
 awk 'BEGIN {
@@ -37,6 +37,9 @@ awk 'BEGIN {
 }' >gpus.csv
 check "a roofline" "$ASSAY" fit roofline gpus.csv --response duration --by gpu --set overhead=none -o gpus.json
 report $(close "$(member gpus.json peak_flops)" 3950e9 1e-9 && close "$(member gpus.json peak_bandwidth)" 250e9 1e-9; echo $?) "has the peaks"
+check "... by expressions" "$ASSAY" fit roofline gpus.csv --response duration --by gpu --set overhead=none --set flops=flops/2 --set bytes=2*bytes -o halves.json
+report $(close "$(member halves.json peak_flops)" 1975e9 1e-9; echo $?) "has half of the peak"
+check "... row by row, too" "$ASSAY" model eval halves.json --rows gpus.csv -o halves.csv
 check "the classical form" "$ASSAY" fit roofline gpus.csv --response duration --by gpu --set form=classical -o classical.json
 report $(contains classical.json '"kind": "maximum"'; echo $?) "is the greatest of two times"
 refuse "a criterion that the form does not have" 2 "criterion 'log' of the form 'improved'" \
@@ -95,6 +98,6 @@ check "is a good model" "$ASSAY" model check nodes.json
 report $([ $(grep -c '"labels": {"node": "node-' nodes.json) -eq 16 ]; echo $?) "with a group for each node"
 refuse "a model of another kind" 2 "population" "$ASSAY" generate cluster modes.json --set nodes=2
 refuse "no nodes" 2 "nodes" "$ASSAY" generate cluster one.json
-refuse "too many" 2 "expected at most 16777216" "$ASSAY" generate cluster one.json --set nodes=16777216 --set cpus=2
+refuse "too many" 2 "expected at most 2097152" "$ASSAY" generate cluster one.json --set nodes=16777216 --set cpus=2
 refuse "a sigma of nothing" 2 "of which there is no coefficient" "$ASSAY" generate cluster one.json --set nodes=2 --set as=mnk=none
 finish

@@ -124,6 +124,15 @@ TEST(expressions_as_response) {
     cleanup(fit_cleanup) struct fit *fit = run("slope", "m,rate\n1,1\n2,0.5\n3,0.25\n", &options, NULL);
     assert_close(fit->model->groups[0].parts[0].estimates[0].estimate, 2 * 17 / 14., 1e-14, "slope");
     assert_string_equal(fit->model->terms[0].name, "m");
+    const char *const squares[] = {"size=m*m"};
+    options.settings = squares;
+    options.setting_count = 1;
+    cleanup(fit_cleanup) struct fit *square = run("slope", "m,rate\n1,1\n2,0.25\n3,0.125\n", &options, NULL);
+    assert_close(square->model->groups[0].parts[0].estimates[0].estimate, (1 + 16 + 72) / 98., 1e-14,
+                 "slope");
+    assert_string_equal(square->model->terms[0].name, "`m*m`");
+    assert_string_equal(square->model->columns[0].name, "m*m");
+    assert_true(square->model->groups[0].parts[0].domain[0].maximum == 9);
 }
 
 TEST(refusals) {
@@ -132,7 +141,7 @@ TEST(refusals) {
         struct fit_options options;
     } cases[] = {
         {"slope", "x,time\n1,2\n", "which column is the size", {.response = "time"}},
-        {"slope", "size,time\n1,2\n", "there is no size column '1'", {.response = "time", .terms = "1"}},
+        {"slope", "size,time\n1,2\n", "slope takes no terms", {.response = "time", .terms = "1"}},
         {"mean", "x\n1\n", "there is no response column 'y'", {.response = "y"}},
         {"mean", "x\n1\n", "unknown name 'y'", {.response = "1 / y"}},
         {"meen", "x\n1\n", "did you mean", {.response = "x"}},

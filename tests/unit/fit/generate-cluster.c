@@ -2,6 +2,7 @@
  * number, models that read back, and what is refused. What the host does is done here in a few lines. */
 #include "engine/foundation/file.h"
 #include "engine/model/read.h"
+#include "engine/model/write.h"
 #include "engine/numerics/random.h"
 #include "engine/plugin/parameters.h"
 #include "tests/unit/fit/fitted.h"
@@ -69,6 +70,14 @@ static int host_text(void *context, const char *bytes, size_t length) {
     return 0;
 }
 
+static int host_model(void *context, const struct model *drawn) {
+    cleanup(text_clear) struct text file;
+    text_init(&file, SIZE_MAX);
+    if (model_file_append(drawn, &file, &fitted_failure) < 0)
+        fail_msg("%s", fitted_failure.text);
+    return host_text(context, file.bytes, file.length);
+}
+
 static void host_remark(void *context, bool warning, const char *sentence) {
     fwrite(sentence, 1, strlen(sentence), context);
 }
@@ -107,8 +116,11 @@ static int generate(uint64_t seed, const char *const *settings) {
                                           .normal = host_normal,
                                           .sources = sources,
                                           .engine = "assay 1.0"};
-    struct predict_output output = {
-        .size = sizeof output, .context = stream, .remark = host_remark, .text = host_text};
+    struct predict_output output = {.size = sizeof output,
+                                    .context = stream,
+                                    .remark = host_remark,
+                                    .text = host_text,
+                                    .model = host_model};
     int r = library->predict->run(NULL, &inputs, parameters.values, NULL, &output, &message);
     fclose(stream);
     parameters_clear(&options);
@@ -303,6 +315,8 @@ TEST(refusals) {
     assert_int_equal(generate(1, (const char *[]){"nodes=2", "group=none", NULL}), -EINVAL);
     assert_says(message.text, "no group 'none'");
     assert_int_equal(generate(1, (const char *[]){"nodes=16777216", "cpus=2", NULL}), -EINVAL);
+    assert_says(message.text, "expected at most 2097152");
+    assert_int_equal(generate(1, (const char *[]){"nodes=16777216", "cpus=2", "form=table", NULL}), -EINVAL);
     assert_says(message.text, "expected at most 16777216");
 }
 

@@ -31,32 +31,14 @@ static long double line_rss(const struct plain *plain, size_t a, size_t b, const
     return b - a <= 2 ? 0 : yy - xy * xy / xx;
 }
 
-/* The least sum of (log y - log(a + b x))^2, by Gauss and Newton. */
-static long double log_rss(const struct plain *plain, size_t first, size_t end) {
-    long double a = 0, b = 0, rss = 0;
-    for (int step = 0; step < 60; step++) {
-        long double s[5] = {0};
-        rss = 0;
-        for (size_t i = first; i < end; i++) {
-            long double x = plain->x[i], f = step ? a + b * x : plain->y[i];
-            long double z = f * (1 + logl(plain->y[i] / f)), w = 1 / (f * f);
-            rss += logl(plain->y[i] / f) * logl(plain->y[i] / f);
-            s[0] += w, s[1] += w * x, s[2] += w * x * x, s[3] += w * z, s[4] += w * x * z;
-        }
-        b = (s[0] * s[4] - s[1] * s[3]) / (s[0] * s[2] - s[1] * s[1]);
-        a = (s[3] - b * s[1]) / s[0];
-    }
-    return rss;
-}
-
 static void search_plainly(struct plain *plain, const char *criterion) {
     double weight[POINTS];
-    bool is_log = strcmp(criterion, "log") == 0, relative = strcmp(criterion, "relative") == 0;
+    bool relative = strcmp(criterion, "relative") == 0;
     for (size_t i = 0; i < plain->n; i++)
         weight[i] = plain->weight[i] / (relative ? plain->y[i] * plain->y[i] : 1);
     for (size_t a = 0; a < plain->n; a++)
         for (size_t b = a + 1; b <= plain->n; b++)
-            plain->cost[a][b] = is_log ? log_rss(plain, a, b) : line_rss(plain, a, b, weight);
+            plain->cost[a][b] = line_rss(plain, a, b, weight);
     for (size_t s = 0; s <= plain->n; s++)
         plain->least[0][s] = s == 0 ? 0 : INFINITY;
     for (size_t k = 1; k <= SEGMENTS; k++)
@@ -148,21 +130,17 @@ TEST(chosen_numbers) {
     static const struct {
         const char *name;
         double per_break;
-    } cases[] = {{"relative", 4}, {"bic", 4}, {"aic", 4}, {"log", 4}, {"bic", 3}};
-    char words[256], terms[64];
+    } cases[] = {{"relative", 4}, {"bic", 4}, {"aic", 4}, {"bic", 3}};
+    char words[256];
     size_t several = 0;
     for (int trial = 0; trial < 60; trial++) {
-        const char *criterion = cases[trial % 5].name;
-        bool is_aic = strcmp(criterion, "aic") == 0, is_log = strcmp(criterion, "log") == 0;
+        const char *criterion = cases[trial % 4].name;
+        bool is_aic = strcmp(criterion, "aic") == 0;
         make_plain(&plain, trial % 2);
         plain.minimum = 3;
-        plain.border = trial % 4 || is_log ? 0 : plain.n / 2;
+        plain.border = trial % 5 ? 0 : plain.n / 2;
         double n = (double)plain.n, least = INFINITY,
-               price = cases[trial % 5].per_break * (is_aic ? 2 : log(n));
-        if (is_log)
-            for (size_t i = 0; i < plain.n; i++)
-                plain.y[i] = (i < plain.n / 3 ? 1 + plain.x[i] : 60 + 0.2 * plain.x[i]) *
-                             exp(0.2 * (test_random() - 0.5));
+               price = cases[trial % 4].per_break * (is_aic ? 2 : log(n));
         search_plainly(&plain, criterion);
         size_t most = 0;
         for (size_t k = 1; k <= SEGMENTS; k++) {
@@ -171,13 +149,14 @@ TEST(chosen_numbers) {
             least = fmin(least, value);
         }
         write_rows(plain.n, plain.x, plain.y, NULL);
-        snprintf(words, sizeof words, "criterion=%s per_break=%g between=yes", criterion,
-                 cases[trial % 5].per_break);
-        snprintf(terms, sizeof terms, "size | %.17g", plain.x[plain.border]);
-        assert_int_equal(ask(words, (struct fit_options){.terms = plain.border ? terms : NULL}), 0);
+        snprintf(words, sizeof words,
+                 plain.border ? "criterion=%s per_break=%g between=yes breaks=%.17g"
+                              : "criterion=%s per_break=%g",
+                 criterion, cases[trial % 4].per_break, plain.x[plain.border]);
+        assert_int_equal(ask(words, (struct fit_options){0}), 0);
         size_t count = fitted()->part_count;
         double found = n * log(total()) + price * ((double)count - 1);
-        /* More segments than are searched here may be better; so may be other lines about the log error's. */
+        /* More segments than are searched here may be better. */
         if (count <= SEGMENTS ? fabs(found - least) > 1e-6 : found > least)
             fail_msg("trial %d, %s: %zu segments, %.12g; expected %zu, %.12g", trial, criterion, count, found,
                      most, least);
@@ -222,20 +201,19 @@ TEST(lines_and_noise) {
     assert_close(part->noise.constant / part->estimates[0].estimate, sqrt(squares / 2), 1e-12, "noise");
 }
 
-/* Rows of one size: the mean counts once, or as often as there are rows, or every row does; whatever becomes
- * of them, the noise is that of one row, and their order does not matter. */
+/* Rows of one size: the mean counts once, or every row does; whatever becomes of them, the noise is that of
+ * one row, and their order does not matter. */
 TEST(equal_sizes) {
     enum { SIZES = 60, ROWS = 8 * SIZES };
     static double x[ROWS], y[ROWS];
-    static const char *const criteria[] = {"bic", "relative", "log"}, *const equals[] = {"averaged",
-                                                                                         "weighted", "raw"};
+    static const char *const criteria[] = {"bic", "relative"}, *const equals[] = {"averaged", "raw"};
     char words[256];
     for (size_t i = 0; i < ROWS; i++) {
         x[i] = (double)(i * 7 % ROWS / 8 + 1);
         double line = x[i] <= 30 ? 10 + 2 * x[i] : 400 + x[i];
         y[i] = line * (1 + 0.03 * sqrt(-2 * log(test_random())) * cos(2 * M_PI * test_random()));
     }
-    for (size_t c = 0; c < 9; c++) {
+    for (size_t c = 0; c < 4; c++) {
         double r[2], sigma[2], rss = 0, noise = 0, rows = 0;
         for (size_t sorted = 0; sorted < 2; sorted++) {
             for (size_t i = 0; sorted && i < ROWS; i++) /* another order */
@@ -245,8 +223,9 @@ TEST(equal_sizes) {
                     x[k - 1] = swap_x, y[k - 1] = swap_y;
                 }
             write_rows(ROWS, x, y, NULL);
-            snprintf(words, sizeof words, "criterion=%s equal=%s", criteria[c / 3], equals[c % 3]);
-            assert_int_equal(ask(words, (struct fit_options){.terms = "size small | 31 large"}), 0);
+            snprintf(words, sizeof words, "criterion=%s equal=%s breaks=31 names=small,large",
+                     criteria[c / 2], equals[c % 2]);
+            assert_int_equal(ask(words, (struct fit_options){0}), 0);
             r[sorted] = total();
             sigma[sorted] = value_of(&fitted()->parts[0], "sigma");
         }
@@ -257,21 +236,20 @@ TEST(equal_sizes) {
         assert_string_equal(part->name, "small");
         assert_string_equal(fitted()->parts[1].name, "large");
         assert_true(value_of(part, "points") == 30);
-        assert_true(value_of(part, "degrees_of_freedom") == (c % 3 == 2 ? 238 : 28));
+        assert_true(value_of(part, "degrees_of_freedom") == (c % 2 ? 238 : 28));
         for (size_t i = 0; i < ROWS; i++)
             if (x[i] < 31) {
                 double line = line_at(part, x[i]);
-                rss +=
-                    c / 3 == 2 ? pow(log(y[i] / line), 2) : pow(y[i] - line, 2) / (c / 3 ? y[i] * y[i] : 1);
-                noise += pow((y[i] - line) / (c / 3 ? line : 1), 2);
+                rss += pow(y[i] - line, 2) / (c / 2 ? y[i] * y[i] : 1);
+                noise += pow((y[i] - line) / (c / 2 ? line : 1), 2);
                 rows++;
             }
-        double one = c / 3 ? part->noise.coefficients[1] / part->estimates[1].estimate : part->noise.constant;
+        double one = c / 2 ? part->noise.coefficients[1] / part->estimates[1].estimate : part->noise.constant;
         assert_close(one, sqrt(noise / (rows - 2)), 1e-9, "noise of one row");
-        if (c % 3 == 2)
+        if (c % 2)
             assert_close(value_of(part, "rss"), rss, 1e-9, "rss of every row");
-        else if (c % 3 == 0)
-            assert_true(sigma[0] < 0.6 * (c / 3 ? 0.03 : sqrt(rss / rows)));
+        else
+            assert_true(sigma[0] < 0.6 * (c / 2 ? 0.03 : sqrt(rss / rows)));
     }
 }
 
@@ -291,43 +269,6 @@ TEST(intervals) {
         assert_true(isnan(value_of(&fitted()->parts[0], "break_low")));
         assert_true(low < part->from && part->from <= high);
         assert_true(faint ? high - low > 1 : low == 40 && high == 41);
-    }
-}
-
-/* Three lines that meet at 20 and 50: the same as ordinary least squares on 1, x and (x - break)+. */
-TEST(lines_that_meet) {
-    enum { N = 90 };
-    double x[N], y[N], rss = 0;
-    for (size_t i = 0; i < N; i++) {
-        x[i] = (double)(i + 1);
-        y[i] = 100 + 2 * x[i] + 5 * fmax(x[i] - 20, 0) - 6 * fmax(x[i] - 50, 0) + test_random() - 0.5;
-    }
-    write_rows(N, x, y, NULL);
-    assert_int_equal(ask("continuous=yes criterion=bic breaks=20,50", (struct fit_options){0}), 0);
-    const struct model_part *parts = fitted()->parts;
-    double gradient[4] = {0};
-    for (size_t i = 0; i < N; i++) {
-        double residual = y[i] - line_at(&parts[x[i] < 20 ? 0 : x[i] < 50 ? 1 : 2], x[i]);
-        double columns[] = {1, x[i], fmax(x[i] - 20, 0), fmax(x[i] - 50, 0)};
-        rss += residual * residual;
-        for (size_t k = 0; k < 4; k++)
-            gradient[k] += columns[k] * residual;
-    }
-    for (size_t k = 0; k < 4; k++)
-        assert_true(fabs(gradient[k]) < 1e-8);
-    for (size_t k = 1; k < 3; k++)
-        assert_close(line_at(&parts[k - 1], parts[k].from), line_at(&parts[k], parts[k].from), 1e-12,
-                     "the meeting");
-    assert_close(total(), rss, 1e-10, "R");
-    assert_close(value_of(&parts[1], "sigma"), sqrt(rss / (N - 4)), 1e-10, "sigma");
-    /* The variance of the line at a break is the same from either side. */
-    for (size_t k = 1; k < 3; k++) {
-        double at = parts[k].from, variance[2];
-        for (size_t j = 0; j < 2; j++) {
-            const double *c = parts[k - 1 + j].covariance;
-            variance[j] = c[0] + 2 * c[1] * at + c[3] * at * at;
-        }
-        assert_close(variance[0], variance[1], 1e-9, "variance");
     }
 }
 
@@ -362,33 +303,32 @@ TEST(scales) {
 }
 
 TEST(bad_input) {
+    static const char *const four = "1,2\n2,4\n3,5\n4,8\n";
     static const struct {
-        const char *rows, *terms, *settings, *refused, *skipped, *noted;
+        const char *rows, *settings, *refused, *skipped, *noted; /* rows: NULL: four */
     } cases[] = {
-        {"1,2\n2,4\n3,5\n4,8\n", "sise", "", "there is no size column 'sise'; did you mean 'size'?", 0, 0},
-        {"1,2\n2,4\n3,5\n4,8\n", "size |", "", "nothing after a '|'", 0, 0},
-        {"1,2\n2,4\n3,5\n4,8\n", "size | 5 | 4", "", "the break 4 comes after 5", 0, 0},
-        {"1,2\n2,4\n3,5\n4,8\n", "size | 5 a b", "", "more than a name after '5'", 0, 0},
-        {"1,2\n2,4\n3,5\n4,8\n", "size | x", "", "'x' is not", 0, 0},
-        {"1,2\n2,4\n3,5\n4,8\n", "size | 3", "breaks=3", "breaks is set twice", 0, 0},
-        {"1,2\n2,4\n3,5\n4,8\n", 0, "breaks=3 segments=2", "expected one of them", 0, 0},
-        {"1,2\n2,4\n3,5\n4,8\n", 0, "continuous=yes", "lines meet only at breaks that are given", 0, 0},
-        {"1,2\n2,4\n3,5\n4,8\n", 0, "criterion=hqc", "expected one of relative, bic, aic, log", 0, 0},
-        {"3,2\n3,4\n", 0, "", 0, "size is always 3", 0},
-        {"1,2\n2,4\n", 0, "", 0, "2 values of size for a segment of at least 3", 0},
-        {"1,-2\n2,-4\n3,0\n", 0, "", 0, "no row has a response above 0", 0},
-        {"1,2\n2,4\n3,5\n4,8\n", 0, "segments=2", 0, "no room for 2 segments of at least 3 of 4 values", 0},
-        {"1,2\n2,4\n3,5\n4,8\n", "size | 1.5", "", 0, "there is size 1 alone", 0},
-        {"1,1e200\n2,3e200\n3,2e200\n4,8e200\n", 0, "criterion=bic", 0, "beyond the range of a double", 0},
-        {"1,3\n2,3\n3,3\n4,3\n", 0, "", 0, 0, "to its last digit"},
-        {"1,2\n2,4\n3,5\n4,8\n", "size | 0 | 3 | 9", "", 0, 0, "2 of the given breaks left out"},
-        {"1,2\n2,4\n3,5\n4,8\n5,0\n6,-1\n", 0, "", 0, 0, "no relative error: 2"},
-        {"1,1\n2,1\n3,1\n4,9\n", 0, "criterion=bic", 0, 0, "predicts 0 or less at 1 of the values of size"},
+        {0, "size=sise", "there is no size column 'sise'; did you mean 'size'?", 0, 0},
+        {0, "breaks=5,4", "the break 4 comes after 5", 0, 0},
+        {0, "breaks=x", "'x' is not", 0, 0},
+        {0, "breaks=3 names=a", "1 names for 2 segments", 0, 0},
+        {0, "breaks=3 segments=2", "expected one of them", 0, 0},
+        {0, "criterion=hqc", "expected one of relative, bic, aic", 0, 0},
+        {"3,2\n3,4\n", "", 0, "size is always 3", 0},
+        {"1,2\n2,4\n", "", 0, "2 values of size for a segment of at least 3", 0},
+        {"1,-2\n2,-4\n3,0\n", "", 0, "no row has a response above 0", 0},
+        {0, "segments=2", 0, "no room for 2 segments of at least 3 of 4 values", 0},
+        {0, "breaks=1.5", 0, "there is size 1 alone", 0},
+        {"1,1e200\n2,3e200\n3,2e200\n4,8e200\n", "criterion=bic", 0, "beyond the range of a double", 0},
+        {"1,3\n2,3\n3,3\n4,3\n", "", 0, 0, "to its last digit"},
+        {0, "breaks=0,3,9", 0, 0, "2 of the given breaks left out"},
+        {"1,2\n2,4\n3,5\n4,8\n5,0\n6,-1\n", "", 0, 0, "no relative error: 2"},
+        {"1,1\n2,1\n3,1\n4,9\n", "criterion=bic", 0, 0, "predicts 0 or less at 1 of the values of size"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         text_reset(&table_text);
-        assert_int_equal(text_printf(&table_text, "size,duration\n%s", cases[i].rows), 0);
-        int r = ask(cases[i].settings, (struct fit_options){.terms = cases[i].terms});
+        assert_int_equal(text_printf(&table_text, "size,duration\n%s", cases[i].rows ? cases[i].rows : four),
+                         0);
+        int r = ask(cases[i].settings, (struct fit_options){0});
         assert_int_equal(r < 0, cases[i].refused != NULL);
         if (cases[i].refused)
             assert_says(refusal.text, cases[i].refused);
@@ -397,6 +337,9 @@ TEST(bad_input) {
         if (cases[i].noted)
             assert_noted(cases[i].noted);
     }
+    assert_true(ask("", (struct fit_options){.terms = "1 + size"}) < 0);
+    assert_says(refusal.text, "piecewise takes no terms");
+    assert_int_equal(ask("", (struct fit_options){.terms = "1 + size", .suggested = true}), 0);
 }
 
 /* ---- Real message times: the global optimum for 0 to 8 breaks; R, lines and breaks to 1e-9 */

@@ -170,10 +170,6 @@ TEST(reads_all) {
     assert_int_equal(found, 1);
     assert_int_equal(model_group_find(model, "a/4", &found, &failure), -EINVAL);
     assert_says(failure.text, "the model has no group 'a/4'; did you mean 'a/3'?");
-    struct model_names *names = model_names_new(model);
-    assert_true(model_names_find(names, "a/3") == 0 && model_names_find(names, "a/10") == 1 &&
-                model_names_find(names, "b/1") == 2);
-    model_names_free(names);
     double seconds;
     assert_int_equal(model_response_seconds(model, &seconds, &failure), 0);
     assert_true(seconds == 1e-6);
@@ -352,12 +348,6 @@ static double index_as_draw(void *context, const char *stream, uint64_t index) {
 
 TEST(draws) {
     struct model *model = parse(rich);
-    double triangle[9];
-    assert_true(model_factorise(model->groups[0].parts[0].covariance, 3, triangle));
-    assert_close(triangle[0], 2, 1e-8, "L11");
-    assert_close(triangle[1], 0.5, 1e-8, "L21");
-    assert_close(triangle[4], sqrt(8.75), 1e-8, "L22");
-    assert_true(triangle[3] == 0 && triangle[8] == 0);
     struct model *drawn = model_draw(model, index_as_draw, NULL);
     const struct model_estimate *estimates = drawn->groups[0].parts[0].estimates;
     assert_close(estimates[0].estimate, 2, 1e-8, "first");
@@ -367,14 +357,5 @@ TEST(draws) {
     assert_true(drawn->groups[0].parts[1].estimates[2].estimate == 5); /* it has no covariance */
     model_draw_free(drawn);
     model_draw_free(NULL);
-    static const double negative[] = {1, 2, 2, 1}, tied[] = {0, 1, 1, 1}, nothing[] = {0, 0, 0, 4},
-                        equal[] = {4, 4, 4, 4}, wrong[] = {-1};
-    assert_false(model_factorise(negative, 2, triangle));
-    assert_false(model_factorise(tied, 2, triangle));
-    assert_false(model_factorise(wrong, 1, triangle));
-    assert_true(model_factorise(nothing, 2, triangle) && triangle[0] == 0);
-    assert_close(triangle[3], 2, 1e-8, "alone");
-    assert_true(model_factorise(equal, 2, triangle) && triangle[3] < 1e-3); /* singular */
-    assert_close(triangle[1], 2, 1e-8, "equal");
     model_file_free(model);
 }

@@ -388,14 +388,12 @@ TEST(singular) {
     problem.groups = &exact;
     struct optimal_rows rows = find(&problem);
     assert_int_equal(times(&rows, 0) + times(&rows, 100), 3);
-    assert_false(rows.regularised);
     assert_true(fabs(rows.gain - 0.75 * 0.34) < 1e-12); /* 1 to 1/4, times the mean of x^2 */
     optimal_rows_clear(&rows);
     const double one[4] = {1, 1, 1, 1};
     const struct optimal_group collinear = {one, 1, 1, 0};
     problem.groups = &collinear;
     rows = find(&problem);
-    assert_true(rows.regularised);
     assert_int_equal(times(&rows, 100), 3); /* at -1 the response is known */
     optimal_rows_clear(&rows);
 }

@@ -50,12 +50,15 @@ TEST(eigenvectors) {
 
 TEST(semidefinite) {
     const double singular[] = {1e-20, 1e-10, 1e-10, 1}, negative[] = {1, 1.1, 1.1, 1}, zero[] = {0, 0, 0, 5},
-                 impossible[] = {0, 1e-9, 1e-9, 5}, below[] = {-1};
-    assert_int_equal(cholesky_is_semidefinite(2, singular, 1e-12), 1);
-    assert_int_equal(cholesky_is_semidefinite(2, negative, 1e-12), 0);
-    assert_int_equal(cholesky_is_semidefinite(2, negative, 0.2), 1);
-    assert_int_equal(cholesky_is_semidefinite(2, zero, 1e-12), 1);
-    assert_int_equal(cholesky_is_semidefinite(2, impossible, 1e-12), 0);
-    assert_int_equal(cholesky_is_semidefinite(1, below, 1e-12), 0);
-    assert_int_equal(cholesky_is_semidefinite(0, NULL, 1e-12), 1);
+                 impossible[] = {0, 1e-9, 1e-9, 5}, below[] = {-1}, lopsided[] = {1, 0.5, 0.4, 1};
+    double factor[4];
+    assert_int_equal(cholesky_factor_semidefinite(2, singular, factor), 0);
+    assert_close(factor[1] * factor[1] + factor[3] * factor[3], 1, 1e-7, "the second variance");
+    assert_close(factor[0] * factor[1], 1e-10, 1e-7, "the covariance");
+    assert_int_equal(cholesky_factor_semidefinite(2, zero, factor), 0);
+    assert_true(factor[0] == 0 && factor[1] == 0);
+    assert_int_equal(cholesky_factor_semidefinite(2, negative, factor), -EDOM);
+    assert_int_equal(cholesky_factor_semidefinite(2, impossible, factor), -EDOM);
+    assert_int_equal(cholesky_factor_semidefinite(1, below, factor), -EDOM);
+    assert_int_equal(cholesky_factor_semidefinite(2, lopsided, factor), -EDOM);
 }

@@ -10,4 +10,7 @@ TEST(type_7) {
     for (size_t i = 0; i < sizeof expected / sizeof *expected; i++)
         assert_close(quantile(values, 4, expected[i][0]), expected[i][1], 1e-14, "quantile");
     assert_true(quantile(values, 1, 0.3) == 1 && isnan(quantile(values, 0, 0.5)));
+    double odd[] = {3, 1, 2};
+    assert_true(quantile_median(odd, 3) == 2 && quantile_median((double[]){4, 1, 3, 9}, 4) == 3.5);
+    assert_true(isnan(quantile_median(odd, 0)));
 }
