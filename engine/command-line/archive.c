@@ -240,43 +240,6 @@ static const struct verb_action actions[] = {
     {0},
 };
 
-static int run(const struct verb_arguments *arguments, struct failure *failure) {
+int command_archive(const struct verb_arguments *arguments, struct failure *failure) {
     return verb_act(arguments, actions, arguments->operands[0], failure);
 }
-
-static const struct verb_option options[] = {
-    {"--folder", 'C', "FOLDER",
-     "extract: where to; a new or an empty folder. Without it, a folder called as the archive without "
-     "'.zip'.",
-     false},
-    {"--json", 0, NULL, "list: print one JSON object; verify: one a line.", false},
-    {NULL, 0, NULL, NULL, false},
-};
-
-const struct verb verb_archive = {
-    .name = "archive",
-    .summary = "list, cat, extract and verify sealed runs",
-    .synopsis = "assay archive list|cat|extract|verify ARCHIVE... [OPTIONS]",
-    .description = "An archive is the sealed zip of a run: the campaign, the design, the results, the "
-                   "journal, what the machines are, and the SHA-256 of every file. archive-format/FORMAT.md "
-                   "describes it. An archive may come from anybody: one that is damaged, hostile or not "
-                   "what its manifest says is refused with the reason, before anything is written (exit "
-                   "code 5). extract and verify check every byte, cat every byte of what it prints; list "
-                   "checks the zip's directory and the names, and prints what the archive says of "
-                   "itself.\n\n"
-                   "list shows which run it is and every file with its size and SHA-256:\n\n"
-                   "    assay archive list dgemm.zip\n"
-                   "    assay archive list dgemm.zip --json\n\n"
-                   "cat prints one file, after checking it:\n\n"
-                   "    assay archive cat dgemm.zip results/results.csv\n\n"
-                   "extract verifies the whole archive, then writes all of it, or the files and folders "
-                   "that are named, and prints the folder:\n\n"
-                   "    assay archive extract dgemm.zip -C again\n"
-                   "    assay archive extract dgemm.zip results nodes/n-1/facts.json -C some\n\n"
-                   "verify reads every byte of every archive given, and prints a line for each:\n\n"
-                   "    assay archive verify runs/*.zip\n",
-    .options = options,
-    .operands_least = 1,
-    .operands_most = SIZE_MAX,
-    .run = run,
-};

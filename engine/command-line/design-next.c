@@ -26,7 +26,7 @@ enum {
 /* ---- The experiment whose factors the rows must have */
 
 struct found_experiment {
-    struct installation installation;
+    const struct installation *installation;
     struct document *document; /* that it was bound from */
     struct experiment *experiment;
     char *from; /* for people */
@@ -36,7 +36,6 @@ static void found_experiment_clear(struct found_experiment *found) {
     experiment_free(found->experiment);
     document_free(found->document);
     free(found->from);
-    installation_clear(&found->installation);
 }
 
 /* From an experiment.yaml, or from a campaign that names one or has one in it. */
@@ -44,7 +43,7 @@ static int bind_document(struct found_experiment *found, const char *folder, str
     const struct document *document = found->document;
     const struct document_node *node = document_get(document->root, "experiment");
     if (node && node->kind == DOCUMENT_TEXT)
-        return experiment_find(node->text, folder, &found->installation, document->file, node->line,
+        return experiment_find(node->text, folder, found->installation, document->file, node->line,
                                node->column, &found->experiment, failure);
     return experiment_from_node(document, node ? node : document->root, folder, &found->experiment, failure);
 }
@@ -76,8 +75,7 @@ static int read_named(struct found_experiment *found, const char *name, struct f
         int r = document_read_yaml(name, &found->document, failure);
         return r < 0 ? r : bind_document(found, folder[0] ? folder : ".", failure);
     }
-    return experiment_find(name, ".", &found->installation, "--experiment", 0, 0, &found->experiment,
-                           failure);
+    return experiment_find(name, ".", found->installation, "--experiment", 0, 0, &found->experiment, failure);
 }
 
 /* Of what the model was fitted to: the archive, if it lies beside the model and is that run; or the installed
@@ -98,7 +96,7 @@ static void find_origin(struct found_experiment *found, const struct model *mode
         if (found->experiment || !input->experiment || strchr(input->experiment, '/'))
             continue;
         document_free(take_pointer(found->document));
-        if (experiment_find(input->experiment, ".", &found->installation, NULL, 0, 0, &found->experiment,
+        if (experiment_find(input->experiment, ".", found->installation, NULL, 0, 0, &found->experiment,
                             &why) == 0)
             found->from = xstrdup(input->experiment);
     }
@@ -256,7 +254,7 @@ static int write_results(const struct verb_arguments *arguments, const struct ne
 
 int design_next(const struct verb_arguments *arguments, struct failure *failure) {
     cleanup(model_file_cleanup) struct model *model = NULL;
-    cleanup(found_experiment_clear) struct found_experiment found = {0};
+    cleanup(found_experiment_clear) struct found_experiment found = {.installation = arguments->installation};
     cleanup(next_clear) struct next next = {0};
     struct next_request request = {0};
     struct design_factors factors;
@@ -271,7 +269,6 @@ int design_next(const struct verb_arguments *arguments, struct failure *failure)
     r = r < 0 ? r : verb_check_settings(arguments, "--within", failure);
     r = r < 0 ? r : verb_check_settings(arguments, "--set", failure);
     r = r < 0 ? r : read_limits(arguments, &request, failure);
-    r = r < 0 ? r : installation_init(&found.installation, NULL, getenv("ASSAY_PATH"), failure);
     r = r < 0 ? r : model_file_read(path, &model, failure);
     if (r == 0 && !name)
         find_origin(&found, model);

@@ -148,7 +148,7 @@ int execution_perform(const struct execution *execution, struct run_observer obs
         .campaign = execution->campaign,
         .overrides = execution->overrides,
         .outcome = &outcome,
-        .installation = execution->installation,
+        .installation = execution->arguments->installation,
         .folder = execution->folder,
         .observer = observer,
         .command = command,
@@ -169,10 +169,7 @@ int execution_perform(const struct execution *execution, struct run_observer obs
 int execution_begin(const struct verb_arguments *arguments,
                     int (*act)(const struct execution *execution, struct failure *failure),
                     struct failure *failure) {
-    cleanup(installation_clear) struct installation installation = {0};
-    int r = installation_init(&installation, NULL, getenv("ASSAY_PATH"), failure);
-    if (r == 0)
-        r = verb_check_settings(arguments, "--set", failure);
+    int r = verb_check_settings(arguments, "--set", failure);
     if (r < 0)
         return r;
     size_t setting_count = 0, node_count = 0, spare_count = 0;
@@ -195,12 +192,11 @@ int execution_begin(const struct verb_arguments *arguments,
                              "has ended early give 'assay resume' its folder");
     overrides.written = recorded.written;
     if (r == 0)
-        r = campaign_read(recorded.campaign, &installation, &overrides, &campaign, failure);
+        r = campaign_read(recorded.campaign, arguments->installation, &overrides, &campaign, failure);
     if (r < 0)
         return r;
     const char *folder = verb_value(arguments, "--output");
     return act(&(struct execution){.arguments = arguments,
-                                   .installation = &installation,
                                    .campaign = campaign,
                                    .path = recorded.campaign,
                                    .overrides = &overrides,

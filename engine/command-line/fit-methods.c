@@ -16,11 +16,9 @@ static const char prefix[] = "fit-";
 int fit_methods(const struct verb_arguments *arguments, struct failure *failure) {
     static const struct report_column columns[] = {
         {.name = "method"}, {.name = "version"}, {.name = "summary"}, {.name = "failure", .label = ""}};
-    cleanup(installation_clear) struct installation installation = {0};
     cleanup(report_cleanup) struct report *report = report_new();
     struct installation_names names = {0};
-    int r = installation_init(&installation, NULL, getenv("ASSAY_PATH"), failure);
-    r = r < 0 ? r : installation_list(&installation, INSTALLATION_PLUGIN, &names, failure);
+    int r = installation_list(arguments->installation, INSTALLATION_PLUGIN, &names, failure);
     struct report_table *table = report_table(report->root, "methods", NULL, columns, 4);
     for (size_t i = 0; r == 0 && i < names.count; i++) {
         cleanup(library_cleanup) struct library *library = NULL;
@@ -28,7 +26,7 @@ int fit_methods(const struct verb_arguments *arguments, struct failure *failure)
         const char *method = names.items[i] + strlen(prefix);
         if (strncmp(names.items[i], prefix, strlen(prefix)) != 0)
             continue;
-        bool is_loaded = library_open(&installation, "fit", method, &library, &own) == 0;
+        bool is_loaded = library_open(arguments->installation, "fit", method, &library, &own) == 0;
         report_cell_text(table, method);
         report_cell_text(table, is_loaded ? library->plugin->version : "");
         report_cell_text(table, is_loaded ? library->plugin->summary : "");
@@ -41,14 +39,12 @@ int fit_methods(const struct verb_arguments *arguments, struct failure *failure)
 }
 
 int fit_parameters(const struct verb_arguments *arguments, struct failure *failure) {
-    cleanup(installation_clear) struct installation installation = {0};
     cleanup(library_cleanup) struct library *library = NULL;
     cleanup(report_cleanup) struct report *report = report_new();
     if (arguments->operand_count != 1)
         return failure_input(failure, NULL, 0, 0,
                              "--parameters is of one method; expected 'assay fit METHOD --parameters'");
-    int r = installation_init(&installation, NULL, getenv("ASSAY_PATH"), failure);
-    r = r < 0 ? r : library_open(&installation, "fit", arguments->operands[0], &library, failure);
+    int r = library_open(arguments->installation, "fit", arguments->operands[0], &library, failure);
     if (r < 0)
         return r;
     const struct plugin_parameter *parameter = library->fit->parameters;

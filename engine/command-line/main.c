@@ -4,6 +4,7 @@
  */
 #include "engine/command-line/manual.h"
 #include "engine/command-line/output.h"
+#include "engine/command-line/prediction-command.h"
 #include "engine/command-line/verb.h"
 #include "engine/foundation/cleanup.h"
 
@@ -12,6 +13,7 @@
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -66,14 +68,21 @@ static int print_help(const struct verb *verb) {
 static int run_verb(const struct verb *verb, size_t count, const char *const *words,
                     struct failure *failure) {
     cleanup(verb_arguments_clear) struct verb_arguments arguments = {0};
+    cleanup(installation_clear) struct installation installation = {0};
     int r = verb_parse(verb, count, words, &arguments, failure);
-    if (r > 0) {
-        r = print_help(verb);
-        if (r == 0 && verb->help && words[0][0] != '-')
-            verb->help(verb->name, words[0]);
-        return r;
-    }
-    return r < 0 ? r : verb->run(&arguments, failure);
+    if (r > 0 && (!verb->has_plugins || words[0][0] == '-'))
+        return print_help(verb);
+    int found = r < 0 ? r : installation_init(&installation, NULL, getenv("ASSAY_PATH"), failure);
+    if (found < 0)
+        return found;
+    arguments.installation = &installation;
+    if (r == 0)
+        return verb->run(&arguments, failure);
+    (void)print_help(verb);
+    putchar('\n');
+    (void)prediction_command_parameters(&installation, verb->name, words[0],
+                                        NULL); /* where there is such a plugin */
+    return 0;
 }
 
 static int run_program(size_t count, const char *const *words, struct failure *failure) {

@@ -7,20 +7,6 @@
 #include <string.h>
 #include <sys/ioctl.h>
 
-static const char program_summary[] = "reproducible calibration campaigns for HPC machines";
-
-static const char program_description[] =
-    "assay runs calibration campaigns. One command prepares an experiment on the nodes of a testbed, records "
-    "what they are, measures in randomised order from a design, and seals everything that is needed to trust "
-    "and repeat the result into one archive. Fit plugins turn archives into models, and prediction plugins "
-    "turn models into predicted times.\n"
-    "\n"
-    "    assay run campaign.yaml        runs a campaign and seals its archive\n"
-    "    assay nodes run -w LIST -- ... runs a command on many nodes\n"
-    "    assay archive verify X.zip     checks that an archive is whole\n"
-    "    assay fit X.zip -o M.json      fits the model that the experiment suggests\n"
-    "    assay predict hpl M.json       predicts with it\n";
-
 /* One row a failure_kind; the README repeats them. */
 static const struct {
     enum failure_kind kind;
@@ -60,7 +46,7 @@ struct page {
 
 /* How a page is written. */
 struct sink {
-    void (*begin)(struct page *page, const struct verb *verb, const char *synopsis);
+    void (*begin)(struct page *page, const struct verb *verb, const char *summary, const char *synopsis);
     void (*describe)(struct page *page, const char *paragraphs);
     void (*list)(struct page *page, const char *title);
     void (*item)(struct page *page, const struct term *term);
@@ -95,8 +81,9 @@ static void visit_exit_codes(struct page *page, const struct sink *sink) {
 static char *visit(const struct verb *verb, const struct sink *sink, size_t width) {
     struct page page = {.width = width};
     text_init(&page.text, SIZE_MAX / 2);
-    sink->begin(&page, verb, verb ? verb->synopsis : "assay COMMAND [ARGUMENTS]");
-    sink->describe(&page, verb ? verb->description : program_description);
+    const struct verb *own = verb ? verb : &verb_assay;
+    sink->begin(&page, verb, own->summary, own->synopsis);
+    sink->describe(&page, own->description);
     if (!verb) {
         sink->list(&page, "Commands");
         for (const struct verb *const *at = verb_table; *at; at++)
@@ -187,12 +174,12 @@ static void describe_in_text(struct page *page, const char *paragraphs) {
         text_append_character(&page->text, '\n');
 }
 
-static void begin_text(struct page *page, const struct verb *verb, const char *synopsis) {
+static void begin_text(struct page *page, const struct verb *verb, const char *summary,
+                       const char *synopsis) {
     static const char usage[] = "Usage:";
     char title[256];
     size_t column = 0;
-    snprintf(title, sizeof title, "assay %s - %s", verb ? verb->name : ASSAY_VERSION,
-             verb ? verb->summary : program_summary);
+    snprintf(title, sizeof title, "assay %s - %s", verb ? verb->name : ASSAY_VERSION, summary);
     append_words(&page->text, title, strlen(title), 0, page->width, &column);
     text_printf(&page->text, "\n\n%s", usage);
     column = strlen(usage);
@@ -286,13 +273,14 @@ static void describe_in_roff(struct page *page, const char *paragraphs) {
 }
 
 /* .TH has no date: the same sources give the same page. */
-static void begin_roff(struct page *page, const struct verb *verb, const char *synopsis) {
+static void begin_roff(struct page *page, const struct verb *verb, const char *summary,
+                       const char *synopsis) {
     text_append_string(&page->text, ".TH ASSAY");
     for (const char *at = verb ? verb->name : ""; *at; at++)
         text_printf(&page->text, "%s%c", at == verb->name ? "\\-" : "", toupper((unsigned char)*at));
     text_printf(&page->text, " 1 \"\" \"assay %s\" \"User Commands\"\n.SH NAME\nassay%s%s \\- ",
                 ASSAY_VERSION, verb ? "\\-" : "", verb ? verb->name : "");
-    append_field(page, "", verb ? verb->summary : program_summary, "\n");
+    append_field(page, "", summary, "\n");
     append_field(page, ".SH SYNOPSIS\n", synopsis, "\n");
 }
 

@@ -10,12 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-const struct verb *const verb_table[] = {
-    &verb_run,      &verb_reserve, &verb_resume,      &verb_attach, &verb_stop, &verb_release, &verb_fetch,
-    &verb_list,     &verb_status,  &verb_experiments, &verb_design, &verb_fit,  &verb_model,   &verb_predict,
-    &verb_generate, &verb_export,  &verb_archive,     &verb_nodes,  &verb_help, NULL,
-};
-
 enum { NAMES_MAX = 64 };
 
 int verb_find(const char *name, const struct verb **ret, struct failure *failure) {
@@ -208,7 +202,8 @@ static int take_option(struct parser *parser, const struct verb_option *option, 
                                  option->name, option->name, option->argument);
         value = parser->words[parser->next++];
     }
-    for (size_t i = 0; option->argument && !option->repeatable && i < parser->option_count; i++)
+    bool is_single = option->argument && !text_ends_in(option->argument, "...");
+    for (size_t i = 0; is_single && i < parser->option_count; i++)
         if (parser->given[i] == option)
             return failure_input(failure, parser->verb->name, 0, 0,
                                  "option '%s' is given twice; expected it once", option->name);

@@ -7,9 +7,9 @@
 #include "tests/test.h"
 
 static const struct verb_option options[] = {
-    {"--output", 'o', "FILE", "Where to write.", false}, {"--json", 'j', NULL, "JSON.", false},
-    {"--quiet", 'q', NULL, "Say less.", false},          {"--terms", 0, "TERM", "A term.", true},
-    {"--aside", 0, "[=WHERE]", "Elsewhere.", false},     {0},
+    {"--output", 'o', "FILE", "Where to write."}, {"--json", 'j', NULL, "JSON."},
+    {"--quiet", 'q', NULL, "Say less."},          {"--terms", 0, "TERM...", "A term."},
+    {"--aside", 0, "[=WHERE]", "Elsewhere."},     {0},
 };
 
 static const struct verb fit = {
