@@ -22,8 +22,8 @@ static bool is_topic(const char *word) {
     return false;
 }
 
-static int print_topic(const struct installation *installation, const char *topic, struct failure *failure) {
-    cleanup_free char *path = xformat("%s/share/assay/manual/%s.md", installation->prefix, topic);
+static int print_file(const struct installation *installation, const char *name, struct failure *failure) {
+    cleanup_free char *path = xformat("%s/share/%s", installation->prefix, name);
     cleanup(text_clear) struct text text;
     text_init(&text, TOPIC_BYTES_MAX);
     int r = file_read(path, &text, failure);
@@ -34,15 +34,19 @@ static int print_topic(const struct installation *installation, const char *topi
 
 int command_help(const struct verb_arguments *arguments, struct failure *failure) {
     const struct verb *verb = NULL;
-    if (arguments->operand_count > 0) {
-        if (is_topic(arguments->operands[0]))
-            return print_topic(arguments->installation, arguments->operands[0], failure);
-        int r = verb_find(arguments->operands[0], &verb, failure);
-        if (r < 0)
-            return r;
+    const char *word = arguments->operand_count > 0 ? arguments->operands[0] : NULL;
+    bool is_man = verb_switch(arguments, "--man");
+    if (word && is_topic(word)) {
+        cleanup_free char *file = xformat(is_man ? "man/man7/assay-%s.7" : "assay/manual/%s.md", word);
+        return print_file(arguments->installation, file, failure);
     }
-    cleanup_free char *page =
-        verb_switch(arguments, "--man") ? manual_roff(verb) : manual_text(verb, manual_width(STDOUT_FILENO));
+    int r = word ? verb_find(word, &verb, failure) : 0;
+    if (r < 0)
+        return r;
+    cleanup_free char *file = xformat("man/man1/assay%s%s.1", word ? "-" : "", word ? word : "");
+    if (is_man)
+        return print_file(arguments->installation, file, failure);
+    cleanup_free char *page = manual_text(verb, manual_width(STDOUT_FILENO));
     fputs(page, stdout);
     return 0;
 }

@@ -12,7 +12,7 @@
 #     -l, --long ARGUMENT
 #         What it does. "ARGUMENT..." may be given several times, "--long[=ARGUMENT]" is a switch that may have one.
 #
-# assay.txt is the program's own page.
+# assay.txt is the program's own page, with the lists "Environment:" and "Exit codes:" that all pages share.
 function quoted(text) {
     gsub(/\\/, "&&", text)
     gsub(/"/, "\\\"", text)
@@ -21,20 +21,29 @@ function quoted(text) {
 
 function end_option() {
     if (option != "")
-        options = options "    {" option ", " quoted(help) "},\n"
+        items[part] = items[part] "    {" option ", " quoted(help) "},\n"
     option = help = ""
+}
+
+function print_list(declaration, list) {
+    printf "%s[] = {\n%s    {0},\n};\n", declaration, items[list]
+    items[list] = ""
 }
 
 function end_page() {
     if (name == "")
         return
     end_option()
-    printf "static const struct verb_option options_%s[] = {\n%s    {0},\n};\n", name, options
+    print_list("static const struct verb_option options_" name, "Options:")
+    if (name == "assay") {
+        print_list("const struct verb_option verb_environment", "Environment:")
+        print_list("const struct verb_option verb_exit_codes", "Exit codes:")
+    }
     printf "const struct verb verb_%s = {\n    .name = %s,\n    .summary = %s,\n    .synopsis = %s,\n", name, quoted(name), quoted(summary), quoted(usage)
     printf "    .description =\n%s,\n    .options = options_%s,\n", description, name
     printf "    .operands_least = %s,\n    .operands_most = %s,\n    .has_plugins = %s,\n    .run = %s,\n};\n\n", least, most, plugins, name == "assay" ? "NULL" : "command_" name
     table = table (name == "assay" ? "" : "    &verb_" name ",\n")
-    options = description = ""
+    description = ""
 }
 
 FNR == 1 {
@@ -64,8 +73,9 @@ part == "usage" {
     next
 }
 
-$0 == "Options:" {
-    part = "options"
+/^(Options|Environment|Exit codes):$/ {
+    end_option()
+    part = $0
     gap = ""
     next
 }
@@ -83,14 +93,14 @@ part == "description" {
     next
 }
 
-/^-/ {
+/^[^ ]/ {
     end_option()
     letter = 0
     if ($0 ~ /^-[A-Za-z], /) {
         letter = "'" substr($0, 2, 1) "'"
         $0 = substr($0, 5)
     }
-    match($0, /^--[a-z-]+/)
+    match($0, /^[A-Za-z0-9_-]+/)
     word = substr($0, 1, RLENGTH)
     argument = substr($0, RLENGTH + 1)
     sub(/^ /, "", argument)
