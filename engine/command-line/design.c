@@ -156,99 +156,26 @@ static int take_product(const struct verb_arguments *arguments, struct uniform_p
 
 /* ---- The specification */
 
-enum {
-    DRAWS_ROWS = 1 << DESIGN_KIND_UNIFORM | 1 << DESIGN_KIND_LOG_UNIFORM | 1 << DESIGN_KIND_LATIN_HYPERCUBE,
-    IS_PRODUCT = 1 << DESIGN_KIND_UNIFORM_PRODUCT,
-    IS_FILE = 1 << DESIGN_KIND_FILE,
-    IS_NEXT = 1 << (DESIGN_KIND_SINGLE + 1), /* from a model: design-next.c */
-    IS_WRITTEN = IS_NEXT - 1,                /* any other one */
-};
-
-/* The options that not every kind uses, as 1 << kind. */
-static const struct {
-    const char *name;
-    unsigned kinds;
-} uses[] = {
-    {"--rows", DRAWS_ROWS | IS_NEXT},
-    {"--max-product", IS_PRODUCT},
-    {"--max-size", IS_PRODUCT},
-    {"--products", IS_PRODUCT},
-    {"--batch", IS_PRODUCT},
-    {"--fixed", IS_PRODUCT},
-    {"--add", IS_PRODUCT},
-    {"--from", IS_WRITTEN},
-    {"--seed", IS_WRITTEN},
-    {"--order", IS_WRITTEN},
-    {"--repetitions", IS_WRITTEN},
-    {"--cross", IS_WRITTEN},
-    {"--blocks", IS_WRITTEN},
-    {"--compute", IS_WRITTEN},
-    {"--criterion", IS_NEXT},
-    {"--budget", IS_NEXT},
-    {"--within", IS_NEXT},
-    {"--set", IS_NEXT},
-    {"--group", IS_NEXT},
-    {"--experiment", IS_NEXT},
-    {"--candidates", IS_NEXT},
-    {"--distinct", IS_NEXT},
-    {"--cost", IS_NEXT},
-    {"--weights", IS_NEXT},
-    {"--json", IS_NEXT},
-};
-
-/* WHAT is made; KINDS has its bit, or none for a design that is described elsewhere. */
-static int check_options(const struct verb_arguments *arguments, unsigned kinds, const char *what,
-                         struct failure *failure) {
-    for (size_t i = 0; i < sizeof uses / sizeof *uses; i++)
-        if (verb_switch(arguments, uses[i].name) && !(uses[i].kinds & kinds))
-            return failure_input(failure, NULL, 0, 0, "%s is not used by %s", uses[i].name, what);
-    return 0;
-}
-
-static int find_kind(const char *name, enum design_kind *ret, struct failure *failure) {
-    size_t count = 0;
-    for (; design_kind_names[count]; count++) {
-        if (strcmp(design_kind_names[count], name) != 0)
-            continue;
-        *ret = (enum design_kind)count;
-        return 0;
-    }
-    const char *nearest = text_nearest(name, design_kind_names, count);
-    if (nearest)
-        return failure_input(failure, NULL, 0, 0, "there is no kind of design '%.64s'; did you mean '%s'?",
-                             name, nearest);
-    return failure_input(failure, NULL, 0, 0,
-                         "there is no kind of design '%.64s', expected factorial, uniform, log-uniform, "
-                         "latin-hypercube, uniform-product or next",
-                         name);
-}
-
 static int specify_kind(const struct verb_arguments *arguments, struct design_specification **ret,
                         struct failure *failure) {
-    enum design_kind kind = DESIGN_KIND_SINGLE;
-    int r = find_kind(arguments->operands[0], &kind, failure);
-    if (r == 0)
-        r = check_options(arguments, 1u << kind, design_kind_names[kind], failure);
+    size_t kind = 0;
     cleanup(design_specification_cleanup) struct design_specification *specification = NULL;
-    if (r == 0)
-        r = design_specification_new(&specification, failure);
+    int r = design_specification_new(&specification, failure);
     if (r < 0)
         return r;
-    specification->kind = kind;
+    while (strcmp(design_kind_names[kind], arguments->operands[0]) != 0) /* it is one of the actions */
+        kind++;
+    specification->kind = (enum design_kind)kind;
     const char *rows = verb_value(arguments, "--rows");
     int64_t count = 0;
-    if (1u << kind & DRAWS_ROWS)
+    if (kind != DESIGN_KIND_FACTORIAL && kind != DESIGN_KIND_UNIFORM_PRODUCT)
         r = rows ? read_count("--rows", rows, DESIGN_ROWS_MAX, &count, failure)
                  : failure_input(failure, NULL, 0, 0, "%s needs --rows", design_kind_names[kind]);
     specification->rows = (uint64_t)count;
     if (r == 0 && kind == DESIGN_KIND_UNIFORM_PRODUCT)
         r = take_product(arguments, &specification->product, failure);
-    else if (r == 0 && arguments->operand_count < 2)
-        r = failure_input(failure, NULL, 0, 0, "%s needs factors, such as n=1..5000",
-                          design_kind_names[kind]);
-    else
-        for (size_t i = 1; r == 0 && i < arguments->operand_count; i++)
-            r = take_factor(specification, arguments->operands[i], design_specification_add_levels, failure);
+    for (size_t i = 1; r == 0 && kind != DESIGN_KIND_UNIFORM_PRODUCT && i < arguments->operand_count; i++)
+        r = take_factor(specification, arguments->operands[i], design_specification_add_levels, failure);
     if (r < 0)
         return r;
     *ret = take_pointer(specification);
@@ -292,16 +219,9 @@ static const struct {
 static int specify(const struct verb_arguments *arguments, struct design_specification **ret,
                    struct failure *failure) {
     const char *from = verb_value(arguments, "--from");
-    if (from && arguments->operand_count > 0)
-        return failure_input(failure, NULL, 0, 0, "both --from and a kind of design, expected one of them");
-    if (!from && arguments->operand_count == 0)
-        return failure_input(failure, NULL, 0, 0,
-                             "expected a kind of design, or --from FILE; see assay design --help");
     cleanup(design_specification_cleanup) struct design_specification *specification = NULL;
-    int r = from ? check_options(arguments, IS_FILE, "a design from a file", failure) : 0;
-    if (r == 0)
-        r = from ? specify_from(from, &specification, failure)
-                 : specify_kind(arguments, &specification, failure);
+    int r =
+        from ? specify_from(from, &specification, failure) : specify_kind(arguments, &specification, failure);
     const char *text;
     for (size_t i = 0; r == 0 && i < sizeof setters / sizeof *setters; i++)
         if ((text = verb_value(arguments, setters[i].option)))
@@ -335,11 +255,7 @@ static int write_design(const struct design *design, const struct design_order *
     return r < 0 ? r : file_write_output(output, text.bytes, text.length, failure);
 }
 
-int command_design(const struct verb_arguments *arguments, struct failure *failure) {
-    if (arguments->operand_count > 0 && strcmp(arguments->operands[0], "next") == 0) {
-        int checked = check_options(arguments, IS_NEXT, "next", failure);
-        return checked < 0 ? checked : design_next(arguments, failure);
-    }
+static int make(const struct verb_arguments *arguments, struct failure *failure) {
     cleanup(design_specification_cleanup) struct design_specification *specification = NULL;
     cleanup(design_cleanup) struct design *design = NULL;
     cleanup(free_order) struct design_order *order = NULL;
@@ -369,4 +285,32 @@ int command_design(const struct verb_arguments *arguments, struct failure *failu
                 "enough, a table cannot (--repetitions R writes another number)\n",
                 specification->repetitions);
     return write_design(design, order, output, failure);
+}
+
+#define MADE "--seed --order --repetitions --cross --blocks --compute "
+
+static const struct verb_action actions[] = {
+    {"factorial", 1, SIZE_MAX, "factors, such as n=1..5000", MADE, make},
+    {"uniform", 1, SIZE_MAX, "factors, such as n=1..5000", MADE "--rows", make},
+    {"log-uniform", 1, SIZE_MAX, "factors, such as size=1..64MiB", MADE "--rows", make},
+    {"latin-hypercube", 1, SIZE_MAX, "factors, such as n=1..5000", MADE "--rows", make},
+    {"uniform-product", 0, SIZE_MAX, NULL, MADE "--max-product --max-size --products --batch --fixed --add",
+     make},
+    {"next", 1, 1, "a model",
+     "--rows --criterion --budget --within --set --group --experiment --candidates --distinct --cost "
+     "--weights "
+     "--json",
+     design_next},
+    {"--from", 0, 0, "none", MADE "--from", make},
+    {0},
+};
+
+int command_design(const struct verb_arguments *arguments, struct failure *failure) {
+    bool from = verb_switch(arguments, "--from");
+    if (from && arguments->operand_count > 0)
+        return failure_input(failure, NULL, 0, 0, "both --from and a kind of design, expected one of them");
+    if (!from && arguments->operand_count == 0)
+        return failure_input(failure, NULL, 0, 0,
+                             "expected a kind of design, or --from FILE; see assay design --help");
+    return verb_act(arguments, actions, from ? "--from" : arguments->operands[0], failure);
 }

@@ -109,9 +109,10 @@ static int refuse_name(const struct verb *verb, const struct verb_action *action
         text_printf(&all, "%s%s", count == 0 ? "" : at[1].name ? ", " : " or ", at->name);
         names[count++] = at->name;
     }
-    const char *nearest = text_nearest(name, names, count), *quote = nearest ? "'" : "";
-    return failure_input(failure, NULL, 0, 0, "'assay %s' has no action '%.64s'; expected %s%s%s", verb->name,
-                         name, quote, nearest ? nearest : all.bytes, quote);
+    const char *nearest = text_nearest(name, names, count);
+    return failure_input(failure, NULL, 0, 0, "'assay %s' has no action '%.64s'; %s%s%s", verb->name, name,
+                         nearest ? "did you mean '" : "expected ", nearest ? nearest : all.bytes,
+                         nearest ? "'?" : "");
 }
 
 int verb_act(const struct verb_arguments *arguments, const struct verb_action *actions, const char *name,
