@@ -27,10 +27,10 @@ struct verb_option {
 struct verb_arguments {
     const struct verb *verb;
     const struct installation *installation; /* that is running, with ASSAY_PATH */
-    const struct verb_option *const *given;  /* options in the order given */
-    const char *const *values;               /* their arguments, NULL for switches */
+    const struct verb_option **given;        /* options in the order given */
+    const char **values;                     /* their arguments, NULL for switches */
     size_t option_count;
-    const char *const *operands;
+    const char **operands; /* NULL ends them */
     size_t operand_count;
 };
 
