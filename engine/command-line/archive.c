@@ -46,11 +46,6 @@ static void add_head(struct report_section *to, const struct archive_reader *arc
     report_number(to, "member_count", NULL, (double)archive_member_count(archive), NULL, 0, true);
 }
 
-static void print_json(const struct report *report, bool pretty) {
-    cleanup(json_cleanup) cJSON *object = report_json(report);
-    output_json(object, pretty);
-}
-
 /* ---- list */
 
 static void add_members(struct report_section *to, const struct archive_reader *archive) {
@@ -85,10 +80,7 @@ static int list(const struct verb_arguments *arguments, struct failure *failure)
     report_text(report->root, NULL, "verified", "no: `assay archive verify` checks every byte", false);
     report_text(report->root, NULL, "archive", size, false);
     add_members(report->root, archive);
-    if (verb_switch(arguments, "--json"))
-        print_json(report, true);
-    else
-        report_print(report, stdout, false);
+    output_report(report, verb_switch(arguments, "--json"), false);
     return 0;
 }
 
@@ -163,7 +155,7 @@ static int extract(const struct verb_arguments *arguments, struct failure *failu
 
 static int print_verified(const struct archive_reader *archive, bool json, struct failure *failure) {
     char sha256[HASH_HEX_SIZE], bytes[NUMBER_TEXT_SIZE];
-    int r = json ? archive_hash(archive_path(archive), sha256, failure) : 0;
+    int r = json ? hash_file(archive_path(archive), sha256, NULL, failure) : 0;
     if (r < 0)
         return r;
     cleanup(report_cleanup) struct report *report = report_new();
@@ -173,7 +165,7 @@ static int print_verified(const struct archive_reader *archive, bool json, struc
         add_head(report->root, archive);
         report_text(report->root, "sha256", NULL, sha256, true);
         report_truth(report->root, "verified", NULL, true, true);
-        print_json(report, false);
+        output_report_line(report);
         return 0;
     }
     report_note(report->root, REPORT_LINE, "%s: verified: %s%s%s, %zu files, %s", archive_path(archive),
@@ -192,7 +184,7 @@ static void print_refused(const char *path, bool json, const struct failure *rea
         report_text(report->root, "archive", NULL, path, true);
         report_truth(report->root, "verified", NULL, false, true);
         report_text(report->root, "reason", NULL, sentence, true);
-        print_json(report, false);
+        output_report_line(report);
         return;
     }
     /* The place is the archive, and said; or a line of a file inside it. */

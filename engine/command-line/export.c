@@ -1,6 +1,7 @@
 /* assay export: models in, files for other programs out; and assay generate: what no testbed has, drawn from
  * models. */
 #include "engine/command-line/output.h"
+#include "engine/command-line/plugin-describe.h"
 #include "engine/command-line/prediction-command.h"
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/file.h"
@@ -13,8 +14,8 @@ static int run(const struct verb_arguments *arguments, struct failure *failure) 
     cleanup(prediction_cleanup) struct prediction *prediction = NULL;
     const char *output = verb_value(arguments, "--output");
     if (verb_switch(arguments, "--parameters"))
-        return prediction_command_parameters(arguments->installation, arguments->verb->name,
-                                             arguments->operands[0], failure);
+        return plugin_describe(arguments->installation, arguments->verb->name, arguments->operands[0],
+                               verb_switch(arguments, "--json"), failure);
     int r = prediction_command_make(arguments, &prediction, failure);
     if (r < 0)
         return r;

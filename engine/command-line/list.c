@@ -6,6 +6,7 @@
 
 #include "engine/documents/json.h"
 #include "engine/foundation/cleanup.h"
+#include "engine/foundation/file.h"
 #include "engine/foundation/memory.h"
 
 #include <errno.h>
@@ -47,11 +48,10 @@ static int compare_rows(const void *a, const void *b) {
     return order ? order : strcmp(one->path, other->path);
 }
 
-static void read_row(const struct run_list_item *item, struct row *row) {
+static void read_row(const char *path, struct row *row) {
     struct failure why = {0};
-    row->path = item->path;
-    int r = item->is_archive ? run_status_read_archive(item->path, &row->status, &why)
-                             : run_status_read(item->path, &row->status, &why);
+    row->path = path;
+    int r = (file_is_folder(path) ? run_status_read : run_status_read_archive)(path, &row->status, &why);
     if (r < 0) {
         char sentence[FAILURE_PLACE_SIZE + FAILURE_TEXT_SIZE];
         row->why = xstrdup(failure_describe(&why, sentence, sizeof sentence));
@@ -77,7 +77,7 @@ static bool is_superseded(const struct table *table, size_t index) {
 static void read_table(const struct run_list *list, struct table *table) {
     table->rows = xcalloc(list->count + 1, sizeof *table->rows);
     for (size_t i = 0; i < list->count; i++)
-        read_row(&list->items[i], &table->rows[table->count++]);
+        read_row(list->paths[i], &table->rows[table->count++]);
     if (table->count > 0)
         qsort(table->rows, table->count, sizeof *table->rows, compare_rows);
 }

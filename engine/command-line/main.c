@@ -4,7 +4,7 @@
  */
 #include "engine/command-line/manual.h"
 #include "engine/command-line/output.h"
-#include "engine/command-line/prediction-command.h"
+#include "engine/command-line/plugin-describe.h"
 #include "engine/command-line/verb.h"
 #include "engine/foundation/cleanup.h"
 
@@ -80,8 +80,8 @@ static int run_verb(const struct verb *verb, size_t count, const char *const *wo
         return verb->run(&arguments, failure);
     (void)print_help(verb);
     putchar('\n');
-    (void)prediction_command_parameters(&installation, verb->name, words[0],
-                                        NULL); /* where there is such a plugin */
+    (void)plugin_describe(&installation, verb->name, words[0], false,
+                          NULL); /* where there is such a plugin */
     return 0;
 }
 

@@ -101,16 +101,12 @@ size_t nodes_count_good(const struct nodes *nodes) {
 
 static void print_answers(const struct nodes *nodes, bool json) {
     cleanup_free const char **names = names_of(nodes);
-    if (json) {
-        for (size_t i = 0; nodes->sections && i < node_group_count(nodes->group); i++)
-            if (nodes->failures[i].code < 0)
-                report_text(nodes->sections[i], "failure", NULL, nodes->failures[i].text, true);
-        cleanup(json_cleanup) cJSON *object = report_json(nodes->report);
-        output_json(object, true);
-        return;
-    }
-    report_fold(nodes->report->root, nodes->answers, names);
-    report_print(nodes->report, stdout, false);
+    for (size_t i = 0; nodes->sections && i < node_group_count(nodes->group); i++)
+        if (nodes->failures[i].code < 0)
+            report_text(nodes->sections[i], "failure", NULL, nodes->failures[i].text, true);
+    if (!json)
+        report_fold(nodes->report->root, nodes->answers, names);
+    output_report(nodes->report, json, false);
 }
 
 /* ---- the actions */

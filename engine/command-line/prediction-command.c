@@ -36,18 +36,3 @@ int prediction_command_make(const struct verb_arguments *arguments, struct predi
     return prediction_make(arguments->installation, arguments->verb->name, arguments->operands[0], &request,
                            ret, failure);
 }
-
-int prediction_command_parameters(const struct installation *installation, const char *verb, const char *name,
-                                  struct failure *failure) {
-    cleanup(library_cleanup) struct library *library = NULL;
-    cleanup(report_cleanup) struct report *report = report_new();
-    int r = library_open(installation, verb, name, &library, failure);
-    if (r < 0)
-        return r;
-    const char *suffix = library->predict->suffix;
-    report_note(report->root, REPORT_LINE, "%s-%s %s: %s%s%s%s", verb, name, library->plugin->version,
-                library->plugin->summary, suffix ? " (" : "", suffix ? suffix : "", suffix ? ")" : "");
-    prediction_report_parameters(library->predict, report->root);
-    report_print(report, stdout, false);
-    return 0;
-}

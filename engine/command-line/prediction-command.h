@@ -9,8 +9,5 @@
  * where the command has them --scenario and --draws. --output must not be one of the inputs. */
 int prediction_command_make(const struct verb_arguments *arguments, struct prediction **ret,
                             struct failure *failure);
-/* Prints what the plugin VERB-NAME takes (--parameters, --help). */
-int prediction_command_parameters(const struct installation *installation, const char *verb, const char *name,
-                                  struct failure *failure);
 
 #endif

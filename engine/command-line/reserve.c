@@ -22,12 +22,10 @@ static int reserve_nodes(const struct execution *execution, struct failure *fail
     if (r < 0)
         return r;
     cleanup(report_cleanup) struct report *report = status_describe(status);
-    if (verb_switch(execution->arguments, "--json")) {
-        cleanup(json_cleanup) cJSON *object = report_json(report);
-        output_json(object, false);
-    } else {
-        report_print(report, stdout, false);
-    }
+    if (verb_switch(execution->arguments, "--json"))
+        output_report_line(report);
+    else
+        output_report(report, false, false);
     return 0;
 }
 

@@ -60,6 +60,7 @@ a value that is none|'m' is '1x'; expected a number; the model has no unit of it
 an action that is none|'assay model' has no action 'shw'; did you mean 'show'|shw linear.json
 an option of another action|'assay model show' has no option '--rows'|show linear.json --rows x
 an operand too many|expected a model|show a b
+an archive|a.zip: this is an archive, not a model; 'assay fit' makes a model of it|show a.zip
 a model for its own output|linear.json|eval linear.json m=1 n=1 --all -o linear.json
 END
 
