@@ -110,7 +110,7 @@ static int keep(const char *came, const char *target, struct failure *failure) {
     if (r == 0)
         r = archive_verify(archive, failure);
     if (r == 0)
-        r = archive_hash(came, hex, failure);
+        r = hash_file(came, hex, NULL, failure);
     if (r < 0)
         return r;
     cleanup_free char *path = xformat("%s.sha256", target),
