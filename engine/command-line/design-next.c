@@ -19,7 +19,6 @@
 
 enum {
     ROWS_USUAL = 20,
-    BYTES_MAX = 1 << 28, /* of the output */
     DESCRIPTION_BYTES_MAX = 4 << 20,
 };
 
@@ -235,21 +234,16 @@ static int write_results(const struct verb_arguments *arguments, const struct ne
     cleanup_free uint32_t *units = xcalloc(next->rows.count + 1, sizeof *units);
     struct design_order order = {
         .row_count = next->candidates->row_count, .count = next->rows.count, .units = units};
-    cleanup(text_clear) struct text text;
-    text_init(&text, BYTES_MAX);
     for (size_t i = 0; i < next->rows.count; i++)
         units[i] = (uint32_t)next->rows.items[i];
-    int r = to_file ? design_append(next->candidates, &order, &text, failure) : 0;
-    r = r < 0 || !to_file ? r : file_write_output(output, text.bytes, text.length, failure);
-    if (r < 0)
-        return r;
-    if (!json) {
+    if (!json && !to_file)
         report_print(report, stderr, false);
-        return to_file ? 0
-                       : design_write(next->candidates, &order, STDOUT_FILENO, "standard output", failure);
-    }
-    output_report(report, true, false);
-    return 0;
+    int r = json && !to_file ? 0 : design_output(next->candidates, &order, output, failure);
+    if (r == 0 && json)
+        output_report(report, true, false);
+    else if (r == 0 && to_file)
+        report_print(report, stderr, false);
+    return r;
 }
 
 int design_next(const struct verb_arguments *arguments, struct failure *failure) {

@@ -245,8 +245,8 @@ static int specify(const struct verb_arguments *arguments, struct design_specifi
 
 enum { OUTPUT_MAX = 1 << 30 };
 
-static int write_design(const struct design *design, const struct design_order *order, const char *output,
-                        struct failure *failure) {
+int design_output(const struct design *design, const struct design_order *order, const char *output,
+                  struct failure *failure) {
     if (!output || strcmp(output, "-") == 0)
         return design_write(design, order, STDOUT_FILENO, "standard output", failure);
     cleanup(text_clear) struct text text;
@@ -284,7 +284,7 @@ static int make(const struct verb_arguments *arguments, struct failure *failure)
                 "%" PRIu64 " repetitions, as 'repeat' has at most: a run stops when a row is known well "
                 "enough, a table cannot (--repetitions R writes another number)\n",
                 specification->repetitions);
-    return write_design(design, order, output, failure);
+    return design_output(design, order, output, failure);
 }
 
 #define MADE "--seed --order --repetitions --cross --blocks --compute "

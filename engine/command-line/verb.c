@@ -124,8 +124,8 @@ int verb_act(const struct verb_arguments *arguments, const struct verb_action *a
         return refuse_name(arguments->verb, actions, name, failure);
     size_t count = arguments->operand_count > 0 ? arguments->operand_count - 1 : 0;
     if (count < chosen->least || count > chosen->most)
-        return failure_input(failure, NULL, 0, 0, "'assay %s %s' has %zu operands; expected %s", verb, name,
-                             count, chosen->expected);
+        return failure_input(failure, NULL, 0, 0, "'assay %s %s' has %zu operand%s; expected %s", verb, name,
+                             count, count == 1 ? "" : "s", chosen->expected);
     for (size_t i = 0; i < arguments->option_count; i++) {
         const char *option = arguments->given[i]->name;
         for (const struct verb_action *at = actions; at->name; at++)

@@ -27,6 +27,7 @@ struct verb_option {
 struct verb_arguments {
     const struct verb *verb;
     const struct installation *installation; /* that is running, with ASSAY_PATH */
+    const char *const *command;              /* all words of the command line, ended by a NULL */
     const struct verb_option **given;        /* options in the order given */
     const char **values;                     /* their arguments, NULL for switches */
     size_t option_count;
