@@ -46,7 +46,7 @@ struct meaning {
     const char *path, *name, *description;
 };
 
-static const struct meaning file_meanings[] = {
+static const struct meaning meanings[] = {
     {ARCHIVE_MANIFEST, "Manifest", "SHA-256 of every other file, as sha256sum writes and checks it"},
     {ARCHIVE_README, "Read me", "How to open, verify, cite and repeat this run"},
     {ARCHIVE_RUN, "Run record", "The run in short: status, times, seed, counts, nodes, options"},
@@ -63,9 +63,6 @@ static const struct meaning file_meanings[] = {
     {"logs/engine.log", "Engine log", "What the engine printed for its user"},
     {"software/versions.json", "Software versions",
      "Compiler, libraries and programs that the experiment used"},
-};
-
-static const struct meaning folder_meanings[] = {
     {"experiment", "Experiment", "The experiment's own files: declaration and sources"},
     {"results", "Results", "The table of results, and what the experiment wrote besides"},
     {"results/raw", "Raw results",
@@ -76,11 +73,16 @@ static const struct meaning folder_meanings[] = {
     {"software", "Software", "The software that the experiment used"},
 };
 
-static const struct meaning *find_meaning(const struct meaning *meanings, size_t count, const char *path) {
-    for (size_t i = 0; i < count; i++)
+static const struct meaning *find_meaning(const char *path) {
+    for (size_t i = 0; i < sizeof meanings / sizeof *meanings; i++)
         if (strcmp(meanings[i].path, path) == 0)
             return &meanings[i];
     return NULL;
+}
+
+const char *crate_describe(const char *path) {
+    const struct meaning *meaning = find_meaning(path);
+    return meaning ? meaning->description : NULL;
 }
 
 static const char *encoding_of(const char *name) {
@@ -122,8 +124,7 @@ static const char *encoding_of(const char *name) {
 }
 
 static void describe_file(struct crate *crate, const struct staged_file *file) {
-    const struct meaning *meaning =
-        find_meaning(file_meanings, sizeof file_meanings / sizeof *file_meanings, file->name);
+    const struct meaning *meaning = find_meaning(file->name);
     const char *slash = strrchr(file->name, '/');
     bool facts = strncmp(file->name, "nodes/", 6) == 0 && slash && strcmp(slash, "/facts.json") == 0;
     char size[24];
@@ -141,8 +142,7 @@ static void describe_file(struct crate *crate, const struct staged_file *file) {
 }
 
 static void describe_folder(struct crate *crate, const struct staged_file *folder) {
-    const struct meaning *meaning =
-        find_meaning(folder_meanings, sizeof folder_meanings / sizeof *folder_meanings, folder->name);
+    const struct meaning *meaning = find_meaning(folder->name);
     bool node = strncmp(folder->name, "nodes/", 6) == 0 && !strchr(folder->name + 6, '/');
     bool raw = strcmp(strrchr(folder->name, '/') ? strrchr(folder->name, '/') : "", "/raw") == 0;
     const char *other = node  ? "What this node is"

@@ -16,7 +16,7 @@
 
 enum {
     MAJOR_VERSION = 1,
-    MANIFEST_LINE_MAX = HASH_HEX_SIZE - 1 + 2 + ARCHIVE_NAME_MAX,
+    MANIFEST_LINE_MAX = HASH_HEX_SIZE - 1 + 2 + ARCHIVE_NAME_MAX + 1,
 };
 
 #define refuse(archive, failure, ...) failure_verification((failure), (archive)->path, __VA_ARGS__)
@@ -129,50 +129,24 @@ static int take_line(struct archive_reader *archive, const char *line, size_t le
     return 0;
 }
 
-/* Splits BYTES into lines; what follows the last newline stays in LINE. */
-static int take_bytes(struct archive_reader *archive, const char *bytes, size_t length, struct text *line,
-                      size_t *number, struct failure *failure) {
-    while (length > 0) {
-        const char *end = memchr(bytes, '\n', length);
-        size_t step = end ? (size_t)(end - bytes) : length;
-        if (line->length + step > MANIFEST_LINE_MAX)
-            return refuse(archive, failure, "line %zu of the manifest is too long", *number);
-        text_append(line, bytes, step);
-        if (end) {
-            int r = take_line(archive, line->bytes, line->length, *number, failure);
-            if (r < 0)
-                return r;
-            ++*number;
-            text_reset(line);
-            step++;
-        }
-        bytes += step;
-        length -= step;
-    }
-    return 0;
-}
-
 static int read_manifest(struct archive_reader *archive, struct failure *failure) {
-    cleanup(archive_close_member) struct archive_member *member = NULL;
-    cleanup(text_clear) struct text line;
-    text_init(&line, MANIFEST_LINE_MAX);
-    size_t number = 1;
-    int r = archive_member_open(archive, ARCHIVE_MANIFEST, &member, failure);
+    cleanup(text_clear) struct text text;
+    text_init(&text, (archive->zip.count + 1) * MANIFEST_LINE_MAX);
+    int r = archive_read_member(archive, ARCHIVE_MANIFEST, &text, failure);
+    if (r == -EFBIG)
+        return refuse(archive, failure, "the manifest is longer than one of %zu members can be",
+                      archive->member_count);
+    size_t number = 1, at = 0;
+    for (char *newline; r == 0 && at < text.length; at = (size_t)(newline - text.bytes) + 1, number++) {
+        char *line = text.bytes + at;
+        newline = memchr(line, '\n', text.length - at);
+        if (!newline)
+            return refuse(archive, failure, "line %zu of the manifest has no end", number);
+        *newline = '\0';
+        r = take_line(archive, line, (size_t)(newline - line), number, failure);
+    }
     if (r < 0)
         return r;
-    for (;;) {
-        char buffer[16384];
-        int64_t got = archive_member_read(member, buffer, sizeof buffer);
-        if (got < 0)
-            return archive_member_status(member, failure);
-        if (got == 0)
-            break;
-        r = take_bytes(archive, buffer, (size_t)got, &line, &number, failure);
-        if (r < 0)
-            return r;
-    }
-    if (line.length > 0)
-        return refuse(archive, failure, "line %zu of the manifest has no end", number);
     for (size_t i = 0; i < archive->zip.count; i++)
         if (in_manifest(&archive->zip.entries[i]) && archive->sha256[i][0] == '\0') {
             char shown[ARCHIVE_NAME_SHOWN_SIZE];
@@ -304,22 +278,10 @@ const char *archive_member_sha256(const struct archive_reader *archive, size_t i
 }
 
 bool archive_find(const struct archive_reader *archive, const char *name, size_t *ret_index) {
-    const struct zip_entry *entry = archive_entry_called(archive, name);
-    if (!entry || entry->folder)
-        return false;
-    uint32_t wanted = (uint32_t)(entry - archive->zip.entries);
-    size_t low = 0, high = archive->member_count; /* members[] rises */
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (archive->members[middle] < wanted)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    *ret_index = low;
-    return true;
-}
-
-int archive_hash(const char *path, char hex[static HASH_HEX_SIZE], struct failure *failure) {
-    return hash_file(path, hex, NULL, failure);
+    size_t index = 0;
+    while (index < archive->member_count && strcmp(archive_member_name(archive, index), name) != 0)
+        index++;
+    if (ret_index && index < archive->member_count)
+        *ret_index = index;
+    return index < archive->member_count;
 }

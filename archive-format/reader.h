@@ -72,7 +72,7 @@ uint64_t archive_member_stored_size(const struct archive_reader *archive,
                                     size_t index); /* in the zip, bytes */
 /* By the manifest; "" for the manifest and its signature, which are not in it. The reader's. */
 const char *archive_member_sha256(const struct archive_reader *archive, size_t index);
-/* Where NAME is. False, with *RET_INDEX untouched, if there is no such member. */
+/* Where NAME is, in *RET_INDEX unless that is NULL; false if there is no such member. */
 bool archive_find(const struct archive_reader *archive, const char *name, size_t *ret_index);
 
 /* run.json as it was read while opening; the reader's. */
@@ -110,8 +110,5 @@ int archive_verify(struct archive_reader *archive, struct failure *failure);
  * umask. What was written is removed again if anything fails. */
 int archive_extract(struct archive_reader *archive, const char *folder, const char *const *names,
                     size_t count, struct failure *failure);
-
-/* SHA-256 of the zip at PATH. */
-int archive_hash(const char *path, char hex[static HASH_HEX_SIZE], struct failure *failure);
 
 #endif

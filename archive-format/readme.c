@@ -1,26 +1,24 @@
 #include "archive-format/readme.h"
 
+#include "archive-format/crate.h"
 #include "engine/foundation/clock.h"
 
-static const struct {
-    const char *name, *description;
-} contents[] = {
-    {"run.json", "the run in short: status, times, seed, counts, nodes, options"},
-    {"campaign.yaml", "what was asked for, byte for byte"},
-    {"campaign.resolved.json", "the same with every default filled in"},
-    {"experiment", "the experiment's own files"},
-    {"source.tar", "what was built"},
-    {"design.csv", "the planned rows; `order` in results/results.csv says when each ran"},
-    {"datapackage.json", "type, unit and role of every column of every table"},
-    {"results/results.csv", "one row for each unit that was done"},
-    {"results/repeat.csv", "one row for each of the design: how well it is known"},
-    {"results/tables", "what units printed line by line, as tables"},
-    {"results/raw", "what the experiment wrote besides"},
-    {"journal.jsonl", "what the engine did, one JSON object a line"},
-    {"nodes", "what each machine is"},
-    {"software", "compiler, libraries and programs that were used"},
-    {"logs", "logs"},
-};
+/* Described one by one, where they are there. */
+static const char *const contents[] = {"run.json",
+                                       "campaign.yaml",
+                                       "campaign.resolved.json",
+                                       "experiment",
+                                       "source.tar",
+                                       "design.csv",
+                                       "datapackage.json",
+                                       "results/results.csv",
+                                       "results/repeat.csv",
+                                       "results/tables",
+                                       "results/raw",
+                                       "journal.jsonl",
+                                       "nodes",
+                                       "software",
+                                       "logs"};
 
 /* The first two files are made after this one. */
 static const char how_to_use[] =
@@ -58,10 +56,10 @@ int readme_print(const struct staging *staging, const struct archive_description
                         description->run_id, description->status, description->error ? ", " : "",
                         description->error ? description->error : "", started, ended);
     for (size_t i = 0; r == 0 && i < sizeof contents / sizeof *contents; i++) {
-        const struct staged_file *part = staging_find(staging, contents[i].name);
+        const struct staged_file *part = staging_find(staging, contents[i]);
         if (part)
-            r = text_printf(ret, "- `%s%s`: %s\n", contents[i].name, part->folder ? "/" : "",
-                            contents[i].description);
+            r = text_printf(ret, "- `%s%s`: %s\n", contents[i], part->folder ? "/" : "",
+                            crate_describe(contents[i]));
     }
     if (r == 0)
         r = text_append_string(ret, how_to_use);

@@ -292,7 +292,7 @@ static int verify_part(const struct seal *seal, char sha256[static HASH_HEX_SIZE
     }
     if (r < 0)
         return failure_prefix(seal->failure, "the archive that was just written cannot be trusted");
-    return archive_hash(seal->part, sha256, seal->failure);
+    return hash_file(seal->part, sha256, NULL, seal->failure);
 }
 
 /* The part becomes the target, unless there is one: then it must be the same. */
@@ -312,7 +312,7 @@ static int publish(const struct seal *seal, const char *sha256) {
                            strerror(errno));
     char found[HASH_HEX_SIZE];
     bool same = lstat(seal->target, &status) == 0 && S_ISREG(status.st_mode) &&
-                archive_hash(seal->target, found, NULL) == 0 && strcmp(found, sha256) == 0;
+                hash_file(seal->target, found, NULL, NULL) == 0 && strcmp(found, sha256) == 0;
     if (!same)
         return failure_set_kind(seal->failure, FAILURE_INPUT, -EEXIST,
                                 "'%s' is already there and is not this run's archive; it is left as it is",

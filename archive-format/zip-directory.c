@@ -160,6 +160,21 @@ static int read_end(struct scan *scan) {
 
 /* ---- Headers */
 
+/* The fields that a local header has 4 bytes from its begin, and an entry of the directory 6. Behind them are
+ * the lengths of name and extra fields. */
+enum { NAME_LENGTH_AT = 22, EXTRA_LENGTH_AT = 24 };
+
+static struct header read_header(const unsigned char *at) {
+    return (struct header){.needed = get16(at),
+                           .flags = get16(at + 2),
+                           .method = get16(at + 4),
+                           .time = get16(at + 6),
+                           .date = get16(at + 8),
+                           .crc32 = get32(at + 10),
+                           .stored_size = get32(at + 14),
+                           .size = get32(at + 18)};
+}
+
 /* Takes the sizes that did not fit the header's own fields from a Zip64 extra field (APPNOTE 4.5.3). */
 static bool widen(struct header *header, const unsigned char *field, size_t length, bool central) {
     uint64_t *narrow[] = {&header->size, &header->stored_size, &header->offset};
@@ -247,7 +262,7 @@ static int read_central(struct scan *scan, const unsigned char *at, size_t left,
                         char **names, struct header *header, size_t *ret_length) {
     if (left < CENTRAL_SIZE || memcmp(at, "PK\1\2", 4) != 0)
         return refuse(scan, "the zip's directory is damaged: an entry does not begin where it should");
-    size_t name_length = get16(at + 28), extra_length = get16(at + 30);
+    size_t name_length = get16(at + 6 + NAME_LENGTH_AT), extra_length = get16(at + 6 + EXTRA_LENGTH_AT);
     if (name_length == 0 || name_length > ARCHIVE_NAME_MAX)
         return refuse(scan, "a member's name has %zu bytes; expected 1 to %d", name_length, ARCHIVE_NAME_MAX);
     if (get16(at + 32) != 0)
@@ -261,15 +276,8 @@ static int read_central(struct scan *scan, const unsigned char *at, size_t left,
         return refuse_entry(scan, name, "has a NUL byte in its name");
     bool folder = name[name_length - 1] == '/';
     *names += name_length + 1;
-    *header = (struct header){.needed = get16(at + 6),
-                              .flags = get16(at + 8),
-                              .method = get16(at + 10),
-                              .time = get16(at + 12),
-                              .date = get16(at + 14),
-                              .crc32 = get32(at + 16),
-                              .stored_size = get32(at + 20),
-                              .size = get32(at + 24),
-                              .offset = get32(at + 42)};
+    *header = read_header(at + 6);
+    header->offset = get32(at + 42);
     if (get16(at + 34) != 0)
         return refuse(scan, "the zip is one of several parts; expected one file");
     const char *wrong = read_extra(header, at + CENTRAL_SIZE + name_length, extra_length, true);
@@ -324,21 +332,14 @@ static int check_local(struct scan *scan, struct zip_entry *entry, const struct 
     int r = read_at(scan, entry->header, bytes, room < sizeof bytes ? (size_t)room : sizeof bytes);
     if (r < 0)
         return r;
-    size_t name_length = get16(bytes + 26), extra_length = get16(bytes + 28);
+    size_t name_length = get16(bytes + 4 + NAME_LENGTH_AT), extra_length = get16(bytes + 4 + EXTRA_LENGTH_AT);
     size_t length = strlen(entry->name);
     if (memcmp(bytes, "PK\3\4", 4) != 0)
         return refuse_entry(scan, entry->name, "has no header where the directory says");
     if (LOCAL_SIZE + name_length + extra_length > room || extra_length > EXTRA_MAX || name_length != length ||
         memcmp(bytes + LOCAL_SIZE, entry->name, length) != 0)
         return refuse_entry(scan, entry->name, "has another name before its data than in the directory");
-    struct header local = {.needed = get16(bytes + 4),
-                           .flags = get16(bytes + 6),
-                           .method = get16(bytes + 8),
-                           .time = get16(bytes + 10),
-                           .date = get16(bytes + 12),
-                           .crc32 = get32(bytes + 14),
-                           .stored_size = get32(bytes + 18),
-                           .size = get32(bytes + 22)};
+    struct header local = read_header(bytes + 4);
     const char *wrong = read_extra(&local, bytes + LOCAL_SIZE + name_length, extra_length, false);
     if (wrong)
         return refuse_entry(scan, entry->name, wrong);

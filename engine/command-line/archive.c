@@ -46,11 +46,6 @@ static void add_head(struct report_section *to, const struct archive_reader *arc
     report_number(to, "member_count", NULL, (double)archive_member_count(archive), NULL, 0, true);
 }
 
-static void print_json(const struct report *report, bool pretty) {
-    cleanup(json_cleanup) cJSON *object = report_json(report);
-    output_json(object, pretty);
-}
-
 /* ---- list */
 
 static void add_members(struct report_section *to, const struct archive_reader *archive) {
@@ -85,10 +80,7 @@ static int list(const struct verb_arguments *arguments, struct failure *failure)
     report_text(report->root, NULL, "verified", "no: `assay archive verify` checks every byte", false);
     report_text(report->root, NULL, "archive", size, false);
     add_members(report->root, archive);
-    if (verb_switch(arguments, "--json"))
-        print_json(report, true);
-    else
-        report_print(report, stdout, false);
+    output_report(report, verb_switch(arguments, "--json"), false);
     return 0;
 }
 
@@ -163,7 +155,7 @@ static int extract(const struct verb_arguments *arguments, struct failure *failu
 
 static int print_verified(const struct archive_reader *archive, bool json, struct failure *failure) {
     char sha256[HASH_HEX_SIZE], bytes[NUMBER_TEXT_SIZE];
-    int r = json ? archive_hash(archive_path(archive), sha256, failure) : 0;
+    int r = json ? hash_file(archive_path(archive), sha256, NULL, failure) : 0;
     if (r < 0)
         return r;
     cleanup(report_cleanup) struct report *report = report_new();
@@ -173,7 +165,7 @@ static int print_verified(const struct archive_reader *archive, bool json, struc
         add_head(report->root, archive);
         report_text(report->root, "sha256", NULL, sha256, true);
         report_truth(report->root, "verified", NULL, true, true);
-        print_json(report, false);
+        output_report_line(report);
         return 0;
     }
     report_note(report->root, REPORT_LINE, "%s: verified: %s%s%s, %zu files, %s", archive_path(archive),
@@ -192,7 +184,7 @@ static void print_refused(const char *path, bool json, const struct failure *rea
         report_text(report->root, "archive", NULL, path, true);
         report_truth(report->root, "verified", NULL, false, true);
         report_text(report->root, "reason", NULL, sentence, true);
-        print_json(report, false);
+        output_report_line(report);
         return;
     }
     /* The place is the archive, and said; or a line of a file inside it. */
@@ -240,43 +232,6 @@ static const struct verb_action actions[] = {
     {0},
 };
 
-static int run(const struct verb_arguments *arguments, struct failure *failure) {
+int command_archive(const struct verb_arguments *arguments, struct failure *failure) {
     return verb_act(arguments, actions, arguments->operands[0], failure);
 }
-
-static const struct verb_option options[] = {
-    {"--folder", 'C', "FOLDER",
-     "extract: where to; a new or an empty folder. Without it, a folder called as the archive without "
-     "'.zip'.",
-     false},
-    {"--json", 0, NULL, "list: print one JSON object; verify: one a line.", false},
-    {NULL, 0, NULL, NULL, false},
-};
-
-const struct verb verb_archive = {
-    .name = "archive",
-    .summary = "list, cat, extract and verify sealed runs",
-    .synopsis = "assay archive list|cat|extract|verify ARCHIVE... [OPTIONS]",
-    .description = "An archive is the sealed zip of a run: the campaign, the design, the results, the "
-                   "journal, what the machines are, and the SHA-256 of every file. archive-format/FORMAT.md "
-                   "describes it. An archive may come from anybody: one that is damaged, hostile or not "
-                   "what its manifest says is refused with the reason, before anything is written (exit "
-                   "code 5). extract and verify check every byte, cat every byte of what it prints; list "
-                   "checks the zip's directory and the names, and prints what the archive says of "
-                   "itself.\n\n"
-                   "list shows which run it is and every file with its size and SHA-256:\n\n"
-                   "    assay archive list dgemm.zip\n"
-                   "    assay archive list dgemm.zip --json\n\n"
-                   "cat prints one file, after checking it:\n\n"
-                   "    assay archive cat dgemm.zip results/results.csv\n\n"
-                   "extract verifies the whole archive, then writes all of it, or the files and folders "
-                   "that are named, and prints the folder:\n\n"
-                   "    assay archive extract dgemm.zip -C again\n"
-                   "    assay archive extract dgemm.zip results nodes/n-1/facts.json -C some\n\n"
-                   "verify reads every byte of every archive given, and prints a line for each:\n\n"
-                   "    assay archive verify runs/*.zip\n",
-    .options = options,
-    .operands_least = 1,
-    .operands_most = SIZE_MAX,
-    .run = run,
-};

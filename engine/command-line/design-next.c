@@ -19,14 +19,13 @@
 
 enum {
     ROWS_USUAL = 20,
-    BYTES_MAX = 1 << 28, /* of the output */
     DESCRIPTION_BYTES_MAX = 4 << 20,
 };
 
 /* ---- The experiment whose factors the rows must have */
 
 struct found_experiment {
-    struct installation installation;
+    const struct installation *installation;
     struct document *document; /* that it was bound from */
     struct experiment *experiment;
     char *from; /* for people */
@@ -36,7 +35,6 @@ static void found_experiment_clear(struct found_experiment *found) {
     experiment_free(found->experiment);
     document_free(found->document);
     free(found->from);
-    installation_clear(&found->installation);
 }
 
 /* From an experiment.yaml, or from a campaign that names one or has one in it. */
@@ -44,7 +42,7 @@ static int bind_document(struct found_experiment *found, const char *folder, str
     const struct document *document = found->document;
     const struct document_node *node = document_get(document->root, "experiment");
     if (node && node->kind == DOCUMENT_TEXT)
-        return experiment_find(node->text, folder, &found->installation, document->file, node->line,
+        return experiment_find(node->text, folder, found->installation, document->file, node->line,
                                node->column, &found->experiment, failure);
     return experiment_from_node(document, node ? node : document->root, folder, &found->experiment, failure);
 }
@@ -52,8 +50,7 @@ static int bind_document(struct found_experiment *found, const char *folder, str
 /* An archive has its experiment's description, or the campaign that it is written in. */
 static int read_archive(struct found_experiment *found, const char *path, struct archive_reader *archive,
                         struct failure *failure) {
-    size_t index;
-    const char *member = archive_find(archive, "experiment/experiment.yaml", &index)
+    const char *member = archive_find(archive, "experiment/experiment.yaml", NULL)
                              ? "experiment/experiment.yaml"
                              : "campaign.yaml";
     cleanup(text_clear) struct text text;
@@ -76,8 +73,7 @@ static int read_named(struct found_experiment *found, const char *name, struct f
         int r = document_read_yaml(name, &found->document, failure);
         return r < 0 ? r : bind_document(found, folder[0] ? folder : ".", failure);
     }
-    return experiment_find(name, ".", &found->installation, "--experiment", 0, 0, &found->experiment,
-                           failure);
+    return experiment_find(name, ".", found->installation, "--experiment", 0, 0, &found->experiment, failure);
 }
 
 /* Of what the model was fitted to: the archive, if it lies beside the model and is that run; or the installed
@@ -98,7 +94,7 @@ static void find_origin(struct found_experiment *found, const struct model *mode
         if (found->experiment || !input->experiment || strchr(input->experiment, '/'))
             continue;
         document_free(take_pointer(found->document));
-        if (experiment_find(input->experiment, ".", &found->installation, NULL, 0, 0, &found->experiment,
+        if (experiment_find(input->experiment, ".", found->installation, NULL, 0, 0, &found->experiment,
                             &why) == 0)
             found->from = xstrdup(input->experiment);
     }
@@ -238,31 +234,24 @@ static int write_results(const struct verb_arguments *arguments, const struct ne
     cleanup_free uint32_t *units = xcalloc(next->rows.count + 1, sizeof *units);
     struct design_order order = {
         .row_count = next->candidates->row_count, .count = next->rows.count, .units = units};
-    cleanup(text_clear) struct text text;
-    text_init(&text, BYTES_MAX);
     for (size_t i = 0; i < next->rows.count; i++)
         units[i] = (uint32_t)next->rows.items[i];
-    int r = to_file ? design_append(next->candidates, &order, &text, failure) : 0;
-    r = r < 0 || !to_file ? r : file_write_output(output, text.bytes, text.length, failure);
-    if (r < 0)
-        return r;
-    if (!json) {
+    if (!json && !to_file)
         report_print(report, stderr, false);
-        return to_file ? 0
-                       : design_write(next->candidates, &order, STDOUT_FILENO, "standard output", failure);
-    }
-    return output_report(report, true, false, failure);
+    int r = json && !to_file ? 0 : design_output(next->candidates, &order, output, failure);
+    if (r == 0 && json)
+        output_report(report, true, false);
+    else if (r == 0 && to_file)
+        report_print(report, stderr, false);
+    return r;
 }
 
 int design_next(const struct verb_arguments *arguments, struct failure *failure) {
     cleanup(model_file_cleanup) struct model *model = NULL;
-    cleanup(found_experiment_clear) struct found_experiment found = {0};
+    cleanup(found_experiment_clear) struct found_experiment found = {.installation = arguments->installation};
     cleanup(next_clear) struct next next = {0};
     struct next_request request = {0};
     struct design_factors factors;
-    if (arguments->operand_count != 2)
-        return failure_input(failure, NULL, 0, 0, "'assay design next' has %zu operands; expected one, MODEL",
-                             arguments->operand_count - 1);
     const char *path = arguments->operands[1], *name = verb_value(arguments, "--experiment");
     const char *inputs[] = {path, verb_value(arguments, "--candidates"), name};
     cleanup_free const char **within = verb_values(arguments, "--within", &request.within_count);
@@ -271,7 +260,6 @@ int design_next(const struct verb_arguments *arguments, struct failure *failure)
     r = r < 0 ? r : verb_check_settings(arguments, "--within", failure);
     r = r < 0 ? r : verb_check_settings(arguments, "--set", failure);
     r = r < 0 ? r : read_limits(arguments, &request, failure);
-    r = r < 0 ? r : installation_init(&found.installation, NULL, getenv("ASSAY_PATH"), failure);
     r = r < 0 ? r : model_file_read(path, &model, failure);
     if (r == 0 && !name)
         find_origin(&found, model);

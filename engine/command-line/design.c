@@ -156,99 +156,26 @@ static int take_product(const struct verb_arguments *arguments, struct uniform_p
 
 /* ---- The specification */
 
-enum {
-    DRAWS_ROWS = 1 << DESIGN_KIND_UNIFORM | 1 << DESIGN_KIND_LOG_UNIFORM | 1 << DESIGN_KIND_LATIN_HYPERCUBE,
-    IS_PRODUCT = 1 << DESIGN_KIND_UNIFORM_PRODUCT,
-    IS_FILE = 1 << DESIGN_KIND_FILE,
-    IS_NEXT = 1 << (DESIGN_KIND_SINGLE + 1), /* from a model: design-next.c */
-    IS_WRITTEN = IS_NEXT - 1,                /* any other one */
-};
-
-/* The options that not every kind uses, as 1 << kind. */
-static const struct {
-    const char *name;
-    unsigned kinds;
-} uses[] = {
-    {"--rows", DRAWS_ROWS | IS_NEXT},
-    {"--max-product", IS_PRODUCT},
-    {"--max-size", IS_PRODUCT},
-    {"--products", IS_PRODUCT},
-    {"--batch", IS_PRODUCT},
-    {"--fixed", IS_PRODUCT},
-    {"--add", IS_PRODUCT},
-    {"--from", IS_WRITTEN},
-    {"--seed", IS_WRITTEN},
-    {"--order", IS_WRITTEN},
-    {"--repetitions", IS_WRITTEN},
-    {"--cross", IS_WRITTEN},
-    {"--blocks", IS_WRITTEN},
-    {"--compute", IS_WRITTEN},
-    {"--criterion", IS_NEXT},
-    {"--budget", IS_NEXT},
-    {"--within", IS_NEXT},
-    {"--set", IS_NEXT},
-    {"--group", IS_NEXT},
-    {"--experiment", IS_NEXT},
-    {"--candidates", IS_NEXT},
-    {"--distinct", IS_NEXT},
-    {"--cost", IS_NEXT},
-    {"--weights", IS_NEXT},
-    {"--json", IS_NEXT},
-};
-
-/* WHAT is made; KINDS has its bit, or none for a design that is described elsewhere. */
-static int check_options(const struct verb_arguments *arguments, unsigned kinds, const char *what,
-                         struct failure *failure) {
-    for (size_t i = 0; i < sizeof uses / sizeof *uses; i++)
-        if (verb_switch(arguments, uses[i].name) && !(uses[i].kinds & kinds))
-            return failure_input(failure, NULL, 0, 0, "%s is not used by %s", uses[i].name, what);
-    return 0;
-}
-
-static int find_kind(const char *name, enum design_kind *ret, struct failure *failure) {
-    size_t count = 0;
-    for (; design_kind_names[count]; count++) {
-        if (strcmp(design_kind_names[count], name) != 0)
-            continue;
-        *ret = (enum design_kind)count;
-        return 0;
-    }
-    const char *nearest = text_nearest(name, design_kind_names, count);
-    if (nearest)
-        return failure_input(failure, NULL, 0, 0, "there is no kind of design '%.64s'; did you mean '%s'?",
-                             name, nearest);
-    return failure_input(failure, NULL, 0, 0,
-                         "there is no kind of design '%.64s', expected factorial, uniform, log-uniform, "
-                         "latin-hypercube, uniform-product or next",
-                         name);
-}
-
 static int specify_kind(const struct verb_arguments *arguments, struct design_specification **ret,
                         struct failure *failure) {
-    enum design_kind kind = DESIGN_KIND_SINGLE;
-    int r = find_kind(arguments->operands[0], &kind, failure);
-    if (r == 0)
-        r = check_options(arguments, 1u << kind, design_kind_names[kind], failure);
+    size_t kind = 0;
     cleanup(design_specification_cleanup) struct design_specification *specification = NULL;
-    if (r == 0)
-        r = design_specification_new(&specification, failure);
+    int r = design_specification_new(&specification, failure);
     if (r < 0)
         return r;
-    specification->kind = kind;
+    while (strcmp(design_kind_names[kind], arguments->operands[0]) != 0) /* it is one of the actions */
+        kind++;
+    specification->kind = (enum design_kind)kind;
     const char *rows = verb_value(arguments, "--rows");
     int64_t count = 0;
-    if (1u << kind & DRAWS_ROWS)
+    if (kind != DESIGN_KIND_FACTORIAL && kind != DESIGN_KIND_UNIFORM_PRODUCT)
         r = rows ? read_count("--rows", rows, DESIGN_ROWS_MAX, &count, failure)
                  : failure_input(failure, NULL, 0, 0, "%s needs --rows", design_kind_names[kind]);
     specification->rows = (uint64_t)count;
     if (r == 0 && kind == DESIGN_KIND_UNIFORM_PRODUCT)
         r = take_product(arguments, &specification->product, failure);
-    else if (r == 0 && arguments->operand_count < 2)
-        r = failure_input(failure, NULL, 0, 0, "%s needs factors, such as n=1..5000",
-                          design_kind_names[kind]);
-    else
-        for (size_t i = 1; r == 0 && i < arguments->operand_count; i++)
-            r = take_factor(specification, arguments->operands[i], design_specification_add_levels, failure);
+    for (size_t i = 1; r == 0 && kind != DESIGN_KIND_UNIFORM_PRODUCT && i < arguments->operand_count; i++)
+        r = take_factor(specification, arguments->operands[i], design_specification_add_levels, failure);
     if (r < 0)
         return r;
     *ret = take_pointer(specification);
@@ -292,16 +219,9 @@ static const struct {
 static int specify(const struct verb_arguments *arguments, struct design_specification **ret,
                    struct failure *failure) {
     const char *from = verb_value(arguments, "--from");
-    if (from && arguments->operand_count > 0)
-        return failure_input(failure, NULL, 0, 0, "both --from and a kind of design, expected one of them");
-    if (!from && arguments->operand_count == 0)
-        return failure_input(failure, NULL, 0, 0,
-                             "expected a kind of design, or --from FILE; see assay design --help");
     cleanup(design_specification_cleanup) struct design_specification *specification = NULL;
-    int r = from ? check_options(arguments, IS_FILE, "a design from a file", failure) : 0;
-    if (r == 0)
-        r = from ? specify_from(from, &specification, failure)
-                 : specify_kind(arguments, &specification, failure);
+    int r =
+        from ? specify_from(from, &specification, failure) : specify_kind(arguments, &specification, failure);
     const char *text;
     for (size_t i = 0; r == 0 && i < sizeof setters / sizeof *setters; i++)
         if ((text = verb_value(arguments, setters[i].option)))
@@ -325,8 +245,8 @@ static int specify(const struct verb_arguments *arguments, struct design_specifi
 
 enum { OUTPUT_MAX = 1 << 30 };
 
-static int write_design(const struct design *design, const struct design_order *order, const char *output,
-                        struct failure *failure) {
+int design_output(const struct design *design, const struct design_order *order, const char *output,
+                  struct failure *failure) {
     if (!output || strcmp(output, "-") == 0)
         return design_write(design, order, STDOUT_FILENO, "standard output", failure);
     cleanup(text_clear) struct text text;
@@ -335,11 +255,7 @@ static int write_design(const struct design *design, const struct design_order *
     return r < 0 ? r : file_write_output(output, text.bytes, text.length, failure);
 }
 
-static int run(const struct verb_arguments *arguments, struct failure *failure) {
-    if (arguments->operand_count > 0 && strcmp(arguments->operands[0], "next") == 0) {
-        int checked = check_options(arguments, IS_NEXT, "next", failure);
-        return checked < 0 ? checked : design_next(arguments, failure);
-    }
+static int make(const struct verb_arguments *arguments, struct failure *failure) {
     cleanup(design_specification_cleanup) struct design_specification *specification = NULL;
     cleanup(design_cleanup) struct design *design = NULL;
     cleanup(free_order) struct design_order *order = NULL;
@@ -368,156 +284,33 @@ static int run(const struct verb_arguments *arguments, struct failure *failure) 
                 "%" PRIu64 " repetitions, as 'repeat' has at most: a run stops when a row is known well "
                 "enough, a table cannot (--repetitions R writes another number)\n",
                 specification->repetitions);
-    return write_design(design, order, output, failure);
+    return design_output(design, order, output, failure);
 }
 
-static const struct verb_option options[] = {
-    {"--from", 0, "FILE",
-     "take the design from the 'design:' of a campaign or experiment, or from a table in a file that ends in "
-     ".csv (- is standard input)",
-     false},
-    {"--rows", 0, "N",
-     "rows to draw, for uniform, log-uniform and latin-hypercube; next: to choose, at most 1000 (default 20, "
-     "or as many as the budget has room for)",
-     false},
-    {"--seed", 0, "SEED",
-     "a whole number from 0 to 18446744073709551615; the same seed gives the same file on every machine "
-     "(default: drawn from the system, and printed)",
-     false},
-    {"--order", 0, "ORDER",
-     "random (default): all lines shuffled as one, or those of each block; or as-written", false},
-    {"--repetitions", 0, "R", "have every row R times (default 1)", false},
-    {"--cross", 0, "NAME=A,B,C",
-     "combine every row with every value of a factor, such as control.turbo=on,off, whatever the kind", true},
-    {"--blocks", 0, "N",
-     "with columns of controls: each state comes N times (default 1, at most the repetitions)", false},
-    {"--compute", 0, "NAME=EXPRESSION", "add a column, such as 'lda=max(m, n, k)'", true},
-    {"--max-product", 0, "P", "uniform-product: the largest product (default 1e10)", false},
-    {"--max-size", 0, "S", "uniform-product: the largest size (default 15500)", false},
-    {"--products", 0, "N", "uniform-product: how many products, evenly spaced (default 30)", false},
-    {"--batch", 0, "N", "uniform-product: how many sizes are drawn for each product (default 3)", false},
-    {"--fixed", 0, "NAME=SIZE", "uniform-product: give a factor one size, and draw the others", true},
-    {"--add", 0, "SIZES",
-     "uniform-product: add a row, such as 2048,2048,2048, instead of the usual ones; none adds none", true},
-    {"--budget", 0, "TIME",
-     "next: all rows, each once, take no longer, such as 10min, by the model (or --cost)", false},
-    {"--criterion", 0, "i|d",
-     "next: what becomes least: i, the average variance of the prediction over the domain (default); d, the "
-     "ellipsoid around the coefficients",
-     false},
-    {"--within", 0, "NAME=LOW..HIGH",
-     "next: choose from this range of a factor, rather than from all that the model was fitted to", true},
-    {"--set", 0, "NAME=VALUE", "next: the value of a factor of the experiment that is not in the model",
-     true},
-    {"--experiment", 0, "WHAT",
-     "next: whose factors the rows must have: a name, an experiment.yaml, a campaign or an archive; none: "
-     "the columns of the model (default: that of the archive which the model was fitted to)",
-     false},
-    {"--candidates", 0, "FILE", "next: choose from the rows of this CSV file", false},
-    {"--group", 0, "NAME", "next: serve this group of the model, such as dahu-3/0, and not all of them",
-     false},
-    {"--distinct", 0, NULL, "next: no row more than once", false},
-    {"--cost", 0, "EXPRESSION",
-     "next: seconds that a row takes, over factors and response, where the model predicts no time", false},
-    {"--weights", 0, "EXPRESSION",
-     "next: of a unit, over factors and response, in place of the model's noise: where it is in proportion "
-     "to the time, '1 / max(duration, 1e-4)^2'",
-     false},
-    {"--json", 0, NULL, "next: print the rows and what they gain as JSON, on standard output", false},
-    {"--output", 'o', "FILE", "write to FILE, whole or not at all, instead of standard output", false},
+#define MADE "--seed --order --repetitions --cross --blocks --compute "
+
+static const struct verb_action actions[] = {
+    {"factorial", 1, SIZE_MAX, "factors, such as n=1..5000", MADE, make},
+    {"uniform", 1, SIZE_MAX, "factors, such as n=1..5000", MADE "--rows", make},
+    {"log-uniform", 1, SIZE_MAX, "factors, such as size=1..64MiB", MADE "--rows", make},
+    {"latin-hypercube", 1, SIZE_MAX, "factors, such as n=1..5000", MADE "--rows", make},
+    {"uniform-product", 0, SIZE_MAX, NULL, MADE "--max-product --max-size --products --batch --fixed --add",
+     make},
+    {"next", 1, 1, "a model",
+     "--rows --criterion --budget --within --set --group --experiment --candidates --distinct --cost "
+     "--weights "
+     "--json",
+     design_next},
+    {"--from", 0, 0, "none", MADE "--from", make},
     {0},
 };
 
-const struct verb verb_design = {
-    .name = "design",
-    .summary = "write the table of a design in random order",
-    .synopsis = "assay design (KIND FACTOR... | --from FILE | next MODEL) [OPTIONS]",
-    .description =
-        "Writes a design as CSV: a line for each measurement, a column for each factor. The lines stand in "
-        "the order in which they are to be measured, random unless --order says otherwise. A campaign takes "
-        "such a "
-        "file with 'design: {file: FILE, order: as-written}'; it takes the same generators itself, as "
-        "'design: {generate: ...}'.\n\n"
-        "A FACTOR is NAME=LOW..HIGH, NAME=LOW..HIGH:STEP, or a list, NAME=A,B,C. A range whose ends are "
-        "written without a decimal point is one of whole numbers: x=0..1 has two values, x=0.0..1.0 all that "
-        "lie between. Sizes may have units, as in size=1..64MiB.\n\n"
-        "The kinds are:\n\n"
-        "factorial: every combination of the factors' values; the last factor changes fastest.\n\n"
-        "uniform: --rows independent rows, every value of a factor as likely as any other.\n\n"
-        "log-uniform: the same, uniform in the logarithm: as many values from 1 to 10 as from 1000 to 10000. "
-        "Usual for the sizes of messages. Whole numbers are rounded down.\n\n"
-        "latin-hypercube: --rows rows that fill the space more evenly: each factor's range is cut in as many "
-        "parts as there are rows, and every part has one row.\n\n"
-        "uniform-product: sizes of matrices (factors m, n and k unless named) whose product goes down from "
-        "--max-product in even steps, each with a jitter of a thousandth of --max-product. For each product, "
-        "--batch sizes are drawn, from cubes to needles, and all their permutations are rows. 2048,2048,2048 "
-        "and 1,1,1 to 4,4,4 are added.\n\n"
-        "next MODEL closes the loop from a model, which 'assay fit' wrote, back to a design: it chooses the "
-        "rows that would make the model surest. It starts from the covariance of the coefficients and a grid "
-        "of some thousand places where the model was observed (within the ranges of its factors and of their "
-        "products, and the experiment's bounds), with the borders of that; it takes rows one by one, and "
-        "exchanges them until no exchange gains anything. With --budget a row also has to be worth its time, "
-        "by the model's own prediction, but no less than its sigma. A range over two decades or more is "
-        "divided evenly in its logarithm. A row is measured in all of the model's groups (cores, nodes), and "
-        "the average over them counts; where groups are made by a factor or a control, that is a column, "
-        "too. The table has the columns of the experiment and goes as it is into 'design:' of a campaign; "
-        "rows may come several times, and those that gain most come first. On standard error: the standard "
-        "error of the prediction before and after, and the time it takes.\n\n"
-        "Columns called control.NAME are states of the node: turbo, hyperthreads, governor, frequency, "
-        "energy-preference, idle-states, uncore-frequency, numa-balancing, transparent-huge-pages, daemons. "
-        "Every design may have them, and no experiment needs to know them; their values are texts. The lines "
-        "are then in blocks of one state, since setting it takes time: a block of every state, in random "
-        "order, random within the block; with --blocks N, N rounds of such blocks, each with its share of "
-        "the repetitions.\n\n"
-        "The random numbers are those of xoshiro256**, seeded by splitmix64. The table and the order of its "
-        "lines are drawn from two independent streams of the one seed: a table that was written with "
-        "'--order as-written' and is shuffled later, with '--from FILE.csv --seed SEED', gets the order that "
-        "it would have had.\n\n"
-        "Expressions have + - * / % ^, comparisons, and, or, not, and the functions min, max, ceil, floor, "
-        "sqrt, cbrt, abs, log2, gcd, lcm, round_down(x, multiple) and grid_rows(n), the largest divisor of n "
-        "up to its square root, over the columns before them.\n\n"
-        "In a campaign or an experiment, 'design:' takes the same in YAML: the path of a CSV file; or a "
-        "mapping with 'file' or 'generate', and 'factors', 'rows', 'compute', the options of uniform-product "
-        "by their names ('max-product', 'max-size', 'products', 'batch', 'fixed', 'add'), and for every kind "
-        "'cross', 'seed', 'order', 'repetitions' or 'repeat', and 'blocks', which belong inside 'design' and "
-        "not beside it. A factor of a factorial is a list of values; one that is drawn, [low, high] or "
-        "{choices: [...]}; either may be {from: LOW, to: HIGH, step: STEP}, or {from: LOW, to: HIGH, steps: "
-        "COUNT, scale: log}, COUNT values with both ends, in equal ratios (scale: linear: at equal "
-        "distances). Without 'generate', 'factors' are those of a factorial. Where the experiment says what "
-        "they mean, values may be shares and times, as in N: [20000, 80%, 10min]; they become numbers when "
-        "the nodes are known:\n\n"
-        "  design: {file: sizes.csv, order: as-written, repetitions: 10}\n"
-        "  design: {generate: factorial,\n"
-        "           factors: {n: {from: 1000, to: 9000, step: 1000}, nb: [64, 128]}}\n"
-        "  design: {factors: {size: {from: 1KiB, to: 64MiB, steps: 17, scale: log}}}\n"
-        "  design: {generate: uniform, rows: 100, factors: {m: [1, 5000]}, seed: 42}\n"
-        "  design: {generate: log-uniform, rows: 1000, factors: {size: [1, 64MiB]}}\n"
-        "  design: {generate: latin-hypercube, rows: 100,\n"
-        "           factors: {m: [1, 5000], alpha: [0.0, 1.0]}}\n"
-        "  design: {generate: uniform-product, factors: [m, n, k],\n"
-        "           max-product: 1e9, fixed: {k: 128}, add: [[2048, 2048, 128]],\n"
-        "           compute: {lda: 'max(m, n, k)'}}\n"
-        "  design: {generate: uniform, rows: 50, factors: {m: [1, 5000]},\n"
-        "           cross: {control.turbo: [on, off]}, repetitions: 6, blocks: 3}\n"
-        "  design: {file: sizes.csv, repeat: {until: {ci: 2%, at-most: 50}}}\n\n"
-        "'repeat' has a run measure each row until the confidence interval of its mean is narrow enough: to "
-        "either side, 'ci' (relative to the mean) at the 'confidence' given (95%), after 'at-least' (2) "
-        "repetitions, and no more than 'at-most'. The mean of 'response' is taken over means of measurements "
-        "'between: [node, block]' (the default: one for each node in each repetition), [node] or [block], "
-        "and never over measurements of one process. Each repetition has blocks and processes of its own. A "
-        "table that is written has all repetitions.\n\n"
-        "Examples:\n\n"
-        "  assay design uniform-product --compute 'lda=max(m, n, k)' -o sizes.csv\n"
-        "  assay design uniform-product m n k --fixed k=128 --products 20 --seed 42\n"
-        "  assay design log-uniform size=1..1e9 --rows 1000 --repetitions 3\n"
-        "  assay design factorial n=1000..9000:1000 nb=64,128,256 bcast=1ring,long\n"
-        "  assay design factorial n=8,9 control.turbo=on,off --repetitions 4 --blocks 2\n"
-        "  assay design latin-hypercube m=1..5000 n=1..5000 alpha=0.0..1.0 --rows 100\n"
-        "  assay design --from campaign.yaml --seed 42\n"
-        "  assay design next model.json --budget 10min -o next.csv\n"
-        "  assay design next model.json --rows 30 --within k=64..256 --criterion d",
-    .options = options,
-    .operands_least = 0,
-    .operands_most = SIZE_MAX,
-    .run = run,
-};
+int command_design(const struct verb_arguments *arguments, struct failure *failure) {
+    bool from = verb_switch(arguments, "--from");
+    if (from && arguments->operand_count > 0)
+        return failure_input(failure, NULL, 0, 0, "both --from and a kind of design, expected one of them");
+    if (!from && arguments->operand_count == 0)
+        return failure_input(failure, NULL, 0, 0,
+                             "expected a kind of design, or --from FILE; see assay design --help");
+    return verb_act(arguments, actions, from ? "--from" : arguments->operands[0], failure);
+}

@@ -145,7 +145,7 @@ static int submit(const struct execution *execution, const char *folder, const c
     const char *const command[] = {program, "resume", folder, "--as-recorded", until[0] ? "--until" : NULL,
                                    until,   NULL};
     struct testbed_request request = {.loop = loop,
-                                      .installation = execution->installation,
+                                      .installation = execution->arguments->installation,
                                       .run_id = run_id,
                                       .run_name = execution->campaign->name,
                                       .folder = folder,

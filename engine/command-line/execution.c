@@ -18,25 +18,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* This process's own arguments, for the record: the bytes of /proc/self/cmdline, and a NULL-ended array into
- * them. */
-static int read_command(struct text *bytes, const char ***ret, struct failure *failure) {
-    int r = file_read("/proc/self/cmdline", bytes, failure);
-    if (r < 0)
-        return r;
-    size_t count = 0;
-    for (size_t i = 0; i < bytes->length; i++)
-        count += bytes->bytes[i] == '\0';
-    const char **words = xcalloc(count + 1, sizeof *words);
-    const char *at = bytes->bytes;
-    for (size_t i = 0; i < count; i++) {
-        words[i] = at;
-        at += strlen(at) + 1;
-    }
-    *ret = words;
-    return 0;
-}
-
 int execution_check_changes(const struct inputs *inputs, bool as_recorded, struct failure *failure) {
     cleanup(text_clear) struct text differences;
     text_init(&differences, 1 << 20);
@@ -134,13 +115,8 @@ int execution_predict(void *context, const struct plan *plan, double *ret_second
 
 int execution_perform(const struct execution *execution, struct run_observer observer,
                       struct failure *failure) {
-    cleanup(text_clear) struct text bytes;
-    text_init(&bytes, 4 << 20);
-    cleanup_free const char **command = NULL;
     int64_t until_ns;
-    int r = read_command(&bytes, &command, failure);
-    if (r == 0)
-        r = execution_check_limits(execution, &until_ns, failure);
+    int r = execution_check_limits(execution, &until_ns, failure);
     if (r < 0)
         return r;
     struct run_outcome outcome = {0};
@@ -148,10 +124,10 @@ int execution_perform(const struct execution *execution, struct run_observer obs
         .campaign = execution->campaign,
         .overrides = execution->overrides,
         .outcome = &outcome,
-        .installation = execution->installation,
+        .installation = execution->arguments->installation,
         .folder = execution->folder,
         .observer = observer,
-        .command = command,
+        .command = execution->arguments->command,
         .until_ns = until_ns,
         .predict = execution_predict,
     };
@@ -169,10 +145,7 @@ int execution_perform(const struct execution *execution, struct run_observer obs
 int execution_begin(const struct verb_arguments *arguments,
                     int (*act)(const struct execution *execution, struct failure *failure),
                     struct failure *failure) {
-    cleanup(installation_clear) struct installation installation = {0};
-    int r = installation_init(&installation, NULL, getenv("ASSAY_PATH"), failure);
-    if (r == 0)
-        r = verb_check_settings(arguments, "--set", failure);
+    int r = verb_check_settings(arguments, "--set", failure);
     if (r < 0)
         return r;
     size_t setting_count = 0, node_count = 0, spare_count = 0;
@@ -195,12 +168,11 @@ int execution_begin(const struct verb_arguments *arguments,
                              "has ended early give 'assay resume' its folder");
     overrides.written = recorded.written;
     if (r == 0)
-        r = campaign_read(recorded.campaign, &installation, &overrides, &campaign, failure);
+        r = campaign_read(recorded.campaign, arguments->installation, &overrides, &campaign, failure);
     if (r < 0)
         return r;
     const char *folder = verb_value(arguments, "--output");
     return act(&(struct execution){.arguments = arguments,
-                                   .installation = &installation,
                                    .campaign = campaign,
                                    .path = recorded.campaign,
                                    .overrides = &overrides,

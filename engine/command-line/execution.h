@@ -9,45 +9,9 @@
 #include "engine/run/campaign/plan.h"
 #include "engine/run/record/observer.h"
 
-/* Options of both, for their tables. */
-#define EXECUTION_OPTION_UNTIL                                                                               \
-    {                                                                                                        \
-        "--until", 0, "WHEN",                                                                                \
-            "ends, restored and sealed, by then: a duration from now such as 90min, a clock time such as "   \
-            "18:30, or "                                                                                     \
-            "a date and time such as 2026-11-22T18:30; earlier, when the campaign's walltime or the "        \
-            "testbed says so",                                                                               \
-            false                                                                                            \
-    }
-#define EXECUTION_OPTION_RESUBMIT                                                                            \
-    {                                                                                                        \
-        "--resubmit", 0, NULL,                                                                               \
-            "when the walltime is over, or the nodes are taken away, and units are left: "                   \
-            "gives the nodes back, reserves anew and continues, until all is done, or a part has done "      \
-            "nothing",                                                                                       \
-            false                                                                                            \
-    }
-#define EXECUTION_OPTION_OUTPUT                                                                              \
-    { "--output", 'o', "FOLDER", "where the run's folder and its archive are made; default: runs", false }
-#define EXECUTION_OPTION_SET                                                                                 \
-    { "--set", 's', "NAME=VALUE", "sets an option of the experiment, over what the campaign says", true }
-#define EXECUTION_OPTION_SEED                                                                                \
-    { "--seed", 0, "SEED", "the seed of the design and of its order, from 0 to 18446744073709551615", false }
-#define EXECUTION_OPTION_DETACH                                                                              \
-    {                                                                                                        \
-        "--detach", 0, "[=job]",                                                                             \
-            "returns once the run has begun, which a process of its own carries out, whatever becomes of "   \
-            "this terminal; "                                                                                \
-            "with =job, of a testbed that is slurm or oar, an engine within the job that it submits",        \
-            false                                                                                            \
-    }
-#define EXECUTION_OPTION_QUIET                                                                               \
-    { "--quiet", 'q', NULL, "prints only what went wrong and the archive's path", false }
-
 /* What there is to carry out: a campaign, for a new run (INPUTS NULL), or another part of a run. */
 struct execution {
     const struct verb_arguments *arguments;
-    const struct installation *installation;
     const struct campaign *campaign;
     const struct campaign_overrides *overrides; /* that it was read with */
     const struct inputs *inputs;

@@ -54,14 +54,11 @@ int experiments_new(const struct verb_arguments *arguments, struct failure *fail
     const char *name = arguments->operands[1], *folder = verb_value(arguments, "--output");
     if (!folder)
         folder = name;
-    cleanup(installation_clear) struct installation installation = {0};
     int r = experiment_name_check(name, NULL, 0, 0, failure);
-    if (r == 0)
-        r = installation_init(&installation, NULL, NULL, failure);
     if (r < 0)
         return r;
     cleanup_free char *from =
-        xformat("%s/templates/%s", installation.folders[INSTALLATION_EXPERIMENT].items[0],
+        xformat("%s/share/assay/experiments/templates/%s", arguments->installation->prefix,
                 verb_switch(arguments, "--mpi") ? "mpi" : "command");
     if (mkdir(folder, 0777) < 0) {
         int error = errno;

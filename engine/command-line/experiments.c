@@ -56,17 +56,15 @@ static int list_folder(const struct installation *installation, const struct ins
 }
 
 static int list_all(const struct verb_arguments *arguments, struct failure *failure) {
-    cleanup(installation_clear) struct installation installation = {0};
     cleanup(installation_names_clear) struct installation_names names = {0};
     cleanup(page_clear) struct page page;
     cleanup(json_cleanup) cJSON *list = cJSON_CreateArray();
     page_init(&page, 22);
-    int r = installation_init(&installation, NULL, getenv("ASSAY_PATH"), failure);
-    if (r == 0)
-        r = installation_list(&installation, INSTALLATION_EXPERIMENT, &names, failure);
-    const struct installation_names *folders = &installation.folders[INSTALLATION_EXPERIMENT];
+    const struct installation *installation = arguments->installation;
+    int r = installation_list(installation, INSTALLATION_EXPERIMENT, &names, failure);
+    const struct installation_names *folders = &installation->folders[INSTALLATION_EXPERIMENT];
     for (size_t i = 0; r == 0 && i < folders->count; i++)
-        r = list_folder(&installation, &names, folders->items[i], &page, list, failure);
+        r = list_folder(installation, &names, folders->items[i], &page, list, failure);
     if (r < 0)
         return r;
     if (verb_switch(arguments, "--json")) {
@@ -82,11 +80,9 @@ static int list_all(const struct verb_arguments *arguments, struct failure *fail
 /* ---- One of them */
 
 static int show(const struct verb_arguments *arguments, struct failure *failure) {
-    cleanup(installation_clear) struct installation installation = {0};
     cleanup(free_experiment) struct experiment *experiment = NULL;
-    int r = installation_init(&installation, NULL, getenv("ASSAY_PATH"), failure);
-    if (r == 0)
-        r = experiment_find(arguments->operands[1], ".", &installation, NULL, 0, 0, &experiment, failure);
+    int r = experiment_find(arguments->operands[1], ".", arguments->installation, NULL, 0, 0, &experiment,
+                            failure);
     if (r == 0)
         r = experiment_resolve(experiment, failure);
     if (r < 0)
@@ -110,38 +106,7 @@ static const struct verb_action actions[] = {
     {0},
 };
 
-static int run(const struct verb_arguments *arguments, struct failure *failure) {
+int command_experiments(const struct verb_arguments *arguments, struct failure *failure) {
     const char *name = arguments->operand_count ? arguments->operands[0] : "list";
     return verb_act(arguments, actions, name, failure);
 }
-
-static const struct verb_option options[] = {
-    {"--json", 0, NULL, "list, show: print JSON.", false},
-    {"--output", 'o', "FOLDER", "new: make this folder; default: NAME.", false},
-    {"--mpi", 0, NULL, "new: an experiment whose command is a rank of MPI.", false},
-    {0},
-};
-
-const struct verb verb_experiments = {
-    .name = "experiments",
-    .summary = "list and show experiments, and begin one's own",
-    .synopsis = "assay experiments [list|show NAME|new NAME] [OPTIONS]",
-    .description =
-        "Without an operand, or with list, lists the experiments that a campaign can name, by the folder "
-        "that they are in: those of the folders in ASSAY_PATH, which come first, and the installed ones. "
-        "What cannot be read is listed with the reason.\n\n"
-        "show prints what an experiment declares: its factors, responses, tables and options with units, "
-        "bounds and defaults, how a unit is run, what a node needs, what 'assay fit' does with its "
-        "archives, and its default design. A NAME with a slash is a folder. With --json, all of "
-        "experiment.yaml and its folder:\n\n"
-        "    assay experiments show hpl\n"
-        "    assay experiments show ./mine --json\n\n"
-        "new makes a folder with an experiment that runs as it is: experiment.yaml, with comments, a small "
-        "program in C, a campaign on this machine, and a README. With --mpi its ranks run on all cores of "
-        "all nodes. The templates are in experiments/templates, beside the installed experiments:\n\n"
-        "    assay experiments new mine && assay run mine/campaign.yaml\n",
-    .options = options,
-    .operands_least = 0,
-    .operands_most = 2,
-    .run = run,
-};

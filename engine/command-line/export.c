@@ -1,6 +1,7 @@
 /* assay export: models in, files for other programs out; and assay generate: what no testbed has, drawn from
  * models. */
 #include "engine/command-line/output.h"
+#include "engine/command-line/plugin-describe.h"
 #include "engine/command-line/prediction-command.h"
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/file.h"
@@ -13,7 +14,8 @@ static int run(const struct verb_arguments *arguments, struct failure *failure) 
     cleanup(prediction_cleanup) struct prediction *prediction = NULL;
     const char *output = verb_value(arguments, "--output");
     if (verb_switch(arguments, "--parameters"))
-        return prediction_command_parameters(arguments->verb->name, arguments->operands[0], failure);
+        return plugin_describe(arguments->installation, arguments->verb->name, arguments->operands[0],
+                               verb_switch(arguments, "--json"), failure);
     int r = prediction_command_make(arguments, &prediction, failure);
     if (r < 0)
         return r;
@@ -32,49 +34,10 @@ static int run(const struct verb_arguments *arguments, struct failure *failure) 
     return 0;
 }
 
-static const struct verb_option options[] = {
-    {"--set", 0, "NAME=VALUE", "An option of the plugin, with its unit.", true},
-    {"--output", 'o', "FILE", "Write the result to FILE instead of standard output.", false},
-    {"--seed", 0, "SEED", "Of what is drawn: the same seed gives the same result on every machine (1).",
-     false},
-    {"--parameters", 0, NULL, "Print which models and options the plugin takes.", false},
-    {0},
-};
+int command_export(const struct verb_arguments *arguments, struct failure *failure) {
+    return run(arguments, failure);
+}
 
-const struct verb verb_export = {
-    .name = "export",
-    .summary = "write models as files of other programs: SimGrid, C",
-    .synopsis = "assay export FORMAT [ROLE=]MODEL... [OPTIONS]",
-    .description =
-        "Writes models in the form that another program reads. FORMAT is the name of an export plugin "
-        "without 'export-'; 'assay export FORMAT --help' lists the models and options that it takes, with "
-        "units, defaults and ranges. Where a role takes several models, any name may stand in the place of "
-        "ROLE.\n\n"
-        "'simgrid' writes a platform for SimGrid, and 'kernels' a C header with the times of kernels, or "
-        "the model of dgemm for HPL on SMPI (form=hpl-smpi).\n\n"
-        "    assay export simgrid smpi.json --set hosts=32 --set cores=16 -o platform.xml\n"
-        "    assay export kernels dgemm.json dtrsm=calls/dtrsm-2024.json -o kernels.h\n",
-    .options = options,
-    .operands_least = 1,
-    .operands_most = SIZE_MAX,
-    .run = run,
-    .help = prediction_command_help,
-};
-
-const struct verb verb_generate = {
-    .name = "generate",
-    .summary = "draw what no testbed has, such as a synthetic cluster, from models",
-    .synopsis = "assay generate THING [ROLE=]MODEL... [OPTIONS]",
-    .description =
-        "Draws something from models and writes it. THING is the name of a generate plugin without "
-        "'generate-'; 'assay generate THING --help' lists the models and options that it takes, with units, "
-        "defaults and ranges.\n\n"
-        "'cluster' draws machines from a model of the kind 'population', which 'assay fit population' "
-        "writes.\n\n"
-        "    assay generate cluster machines.json --set nodes=1024 --seed 7 -o new.csv\n",
-    .options = options,
-    .operands_least = 1,
-    .operands_most = SIZE_MAX,
-    .run = run,
-    .help = prediction_command_help,
-};
+int command_generate(const struct verb_arguments *arguments, struct failure *failure) {
+    return run(arguments, failure);
+}

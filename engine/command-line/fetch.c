@@ -110,7 +110,7 @@ static int keep(const char *came, const char *target, struct failure *failure) {
     if (r == 0)
         r = archive_verify(archive, failure);
     if (r == 0)
-        r = archive_hash(came, hex, failure);
+        r = hash_file(came, hex, NULL, failure);
     if (r < 0)
         return r;
     cleanup_free char *path = xformat("%s.sha256", target),
@@ -152,7 +152,7 @@ static int fetch(struct fetching *fetching, const char *run, bool partial, struc
     return r;
 }
 
-static int run(const struct verb_arguments *arguments, struct failure *failure) {
+int command_fetch(const struct verb_arguments *arguments, struct failure *failure) {
     struct fetching fetching = {.folder = arguments->operand_count > 1 ? arguments->operands[1] : "."};
     const char *from = arguments->operands[0], *colon = strchr(from, ':');
     if (!colon || colon == from || !colon[1])
@@ -173,31 +173,3 @@ static int run(const struct verb_arguments *arguments, struct failure *failure) 
     free(fetching.run);
     return r;
 }
-
-static const struct verb_option options[] = {
-    {"--partial", 0, NULL, "also the archive of a run that is not complete", false},
-    {"--jump", 'J', "LIST", "gateways, [user@]host[:port] separated by commas; 'none' for none", false},
-    {"--ssh-config", 'F', "FILE", "read this in place of ~/.ssh/config and /etc/ssh/ssh_config", false},
-    {"--quiet", 'q', NULL, "prints only what went wrong and the archive's path", false},
-    {NULL, 0, NULL, NULL, false},
-};
-
-const struct verb verb_fetch = {
-    .name = "fetch",
-    .summary = "bring the archive of a run from another machine",
-    .synopsis = "assay fetch HOST:RUN [FOLDER] [--partial]",
-    .description =
-        "Brings the archive of the run RUN on HOST, [user@]host, into FOLDER (here), over ssh with the "
-        "settings of ssh_config; a host whose key is not known is refused. RUN is the run's folder there, "
-        "absolute or relative to the home. What comes is verified, by the hash that HOST made of it and by "
-        "the archive's own manifest, before it has its name; beside it, NAME.zip.sha256 has its checksum for "
-        "'sha256sum -c'. An archive that is there already is not replaced. After an interruption, fetch it "
-        "again.\n\n"
-        "A run that is not complete is refused, and how it stands is said; --partial brings its archive all "
-        "the same, if it was sealed. HOST needs no assay: its agent is put there, and removed.\n\n"
-        "  assay fetch login:runs/quickstart-20261122T120000-1a2b3c4d results",
-    .options = options,
-    .operands_least = 1,
-    .operands_most = 2,
-    .run = run,
-};

@@ -92,21 +92,17 @@ static struct report *make_report(const struct alternatives *alternatives, const
 }
 
 int fit_alternatives(const struct verb_arguments *given, struct failure *failure) {
-    cleanup(installation_clear) struct installation installation = {0};
     cleanup(fit_arguments_clear) struct fit_arguments arguments = {0};
     cleanup(table_cleanup) struct table *table = NULL;
     cleanup(alternatives_clear) struct alternatives alternatives = {0};
     const char *const *words = given->operands + 1;
-    size_t count = given->operand_count - 1, methods;
-    int r = installation_init(&installation, NULL, getenv("ASSAY_PATH"), failure);
-    if (r < 0)
-        return r;
-    methods = count_methods(&installation, words, count);
+    size_t count = given->operand_count - 1;
+    size_t methods = count_methods(given->installation, words, count);
     if (count == methods)
         return failure_input(failure, NULL, 0, 0,
                              "'alternatives' is given no input; expected archives or CSV files");
     size_t extra = methods > 0 ? methods - 1 : 0;
-    r = fit_arguments_read(given, words + extra, count - extra, &installation, &arguments, failure);
+    int r = fit_arguments_read(given, words + extra, count - extra, &arguments, failure);
     r = r < 0 ? r : table_open(arguments.inputs, arguments.input_count, &arguments.table, &table, failure);
     /* A column of both groups and folds is fine here: pooled models predict groups that they have not seen.
      */
@@ -123,7 +119,7 @@ int fit_alternatives(const struct verb_arguments *given, struct failure *failure
     cleanup_free char *text = xstrdup(terms ? terms : "");
     cleanup_free const char **list = xcalloc(strlen(text) + 1, sizeof *list);
     arguments.options.suggested = false;
-    r = alternatives_make(&installation, table,
+    r = alternatives_make(given->installation, table,
                           &(struct alternatives_request){.options = &arguments.options,
                                                          .methods = methods ? words : &arguments.method,
                                                          .method_count = methods ? methods : 1,
@@ -133,5 +129,6 @@ int fit_alternatives(const struct verb_arguments *given, struct failure *failure
     if (r < 0)
         return r;
     cleanup(report_cleanup) struct report *report = make_report(&alternatives, table, &arguments);
-    return output_report(report, arguments.json, arguments.verbose, failure);
+    output_report(report, arguments.json, arguments.verbose);
+    return 0;
 }

@@ -153,10 +153,9 @@ static int check_outputs(const struct fit_arguments *arguments, struct failure *
 }
 
 int fit_arguments_read(const struct verb_arguments *arguments, const char *const *operands, size_t count,
-                       const struct installation *installation, struct fit_arguments *ret,
-                       struct failure *failure) {
+                       struct fit_arguments *ret, struct failure *failure) {
     *ret = (struct fit_arguments){.given = arguments, .inputs = operands, .input_count = count};
-    int r = read_operands(installation, ret, failure);
+    int r = read_operands(arguments->installation, ret, failure);
     r = r < 0 ? r : read_options(ret, failure);
     return r < 0 ? r : check_outputs(ret, failure);
 }

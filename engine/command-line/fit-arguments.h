@@ -32,8 +32,7 @@ struct fit_arguments {
 /* Reads OPERANDS, COUNT of them, as [METHOD] INPUT..., and the options. A first word that is an installed
  * method is that, whatever files there are; a file of that name is ./METHOD. */
 int fit_arguments_read(const struct verb_arguments *arguments, const char *const *operands, size_t count,
-                       const struct installation *installation, struct fit_arguments *ret,
-                       struct failure *failure);
+                       struct fit_arguments *ret, struct failure *failure);
 /* Whether WORD is a method that is installed. */
 bool fit_arguments_is_method(const struct installation *installation, const char *word);
 /* Completes them by what TABLE, which was opened, suggests: all of it for the suggested method, sizes and

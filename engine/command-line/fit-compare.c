@@ -244,6 +244,6 @@ int fit_compare(const struct verb_arguments *arguments, struct failure *failure)
         return r;
     report_models(report->root, &comparison);
     report_estimates(report->root, &comparison);
-    return output_report(report, verb_switch(arguments, "--json"), verb_switch(arguments, "--verbose"),
-                         failure);
+    output_report(report, verb_switch(arguments, "--json"), verb_switch(arguments, "--verbose"));
+    return 0;
 }

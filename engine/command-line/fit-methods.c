@@ -2,10 +2,10 @@
 #include "engine/command-line/fit-verbs.h"
 
 #include "engine/command-line/output.h"
+#include "engine/command-line/plugin-describe.h"
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/installation.h"
 #include "engine/plugin/library.h"
-#include "engine/plugin/parameters.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -16,11 +16,9 @@ static const char prefix[] = "fit-";
 int fit_methods(const struct verb_arguments *arguments, struct failure *failure) {
     static const struct report_column columns[] = {
         {.name = "method"}, {.name = "version"}, {.name = "summary"}, {.name = "failure", .label = ""}};
-    cleanup(installation_clear) struct installation installation = {0};
     cleanup(report_cleanup) struct report *report = report_new();
     struct installation_names names = {0};
-    int r = installation_init(&installation, NULL, getenv("ASSAY_PATH"), failure);
-    r = r < 0 ? r : installation_list(&installation, INSTALLATION_PLUGIN, &names, failure);
+    int r = installation_list(arguments->installation, INSTALLATION_PLUGIN, &names, failure);
     struct report_table *table = report_table(report->root, "methods", NULL, columns, 4);
     for (size_t i = 0; r == 0 && i < names.count; i++) {
         cleanup(library_cleanup) struct library *library = NULL;
@@ -28,7 +26,7 @@ int fit_methods(const struct verb_arguments *arguments, struct failure *failure)
         const char *method = names.items[i] + strlen(prefix);
         if (strncmp(names.items[i], prefix, strlen(prefix)) != 0)
             continue;
-        bool is_loaded = library_open(&installation, "fit", method, &library, &own) == 0;
+        bool is_loaded = library_open(arguments->installation, "fit", method, &library, &own) == 0;
         report_cell_text(table, method);
         report_cell_text(table, is_loaded ? library->plugin->version : "");
         report_cell_text(table, is_loaded ? library->plugin->summary : "");
@@ -37,30 +35,15 @@ int fit_methods(const struct verb_arguments *arguments, struct failure *failure)
     installation_names_clear(&names);
     if (!verb_switch(arguments, "--json"))
         report_note(report->root, REPORT_LINE, "'assay fit METHOD --parameters' lists what can be set");
-    return r < 0 ? r : output_report(report, verb_switch(arguments, "--json"), false, failure);
+    if (r == 0)
+        output_report(report, verb_switch(arguments, "--json"), false);
+    return r;
 }
 
 int fit_parameters(const struct verb_arguments *arguments, struct failure *failure) {
-    cleanup(installation_clear) struct installation installation = {0};
-    cleanup(library_cleanup) struct library *library = NULL;
-    cleanup(report_cleanup) struct report *report = report_new();
     if (arguments->operand_count != 1)
         return failure_input(failure, NULL, 0, 0,
                              "--parameters is of one method; expected 'assay fit METHOD --parameters'");
-    int r = installation_init(&installation, NULL, getenv("ASSAY_PATH"), failure);
-    r = r < 0 ? r : library_open(&installation, "fit", arguments->operands[0], &library, failure);
-    if (r < 0)
-        return r;
-    const struct plugin_parameter *parameter = library->fit->parameters;
-    report_text(report->root, "method", NULL, library->plugin->name, false);
-    report_text(report->root, "version", NULL, library->plugin->version, false);
-    report_text(report->root, "summary", NULL, library->plugin->summary, false);
-    if (library->fit->takes_terms && library->fit->terms)
-        report_text(report->root, "terms", "terms, by default", library->fit->terms, false);
-    bool is_json = verb_switch(arguments, "--json");
-    if (is_json || (parameter && parameter->name))
-        parameters_report(report->root, "set by --set NAME=VALUE", &parameter, 1);
-    else
-        report_note(report->root, REPORT_LINE, "it has no parameters");
-    return output_report(report, is_json, false, failure);
+    return plugin_describe(arguments->installation, "fit", arguments->operands[0],
+                           verb_switch(arguments, "--json"), failure);
 }

@@ -160,19 +160,15 @@ static int finish(const struct fit *fit, const struct table *table, const struct
 /* ---- The fit */
 
 static int fit(const struct verb_arguments *words, struct failure *failure) {
-    cleanup(installation_clear) struct installation installation = {0};
     cleanup(library_cleanup) struct library *library = NULL;
     cleanup(table_cleanup) struct table *table = NULL;
     cleanup(fit_arguments_clear) struct fit_arguments arguments = {0};
     cleanup(fit_cleanup) struct fit *result = NULL;
     cleanup(progress_end) struct progress_line progress = {.began_ns = clock_monotonic_ns()};
-    int r = installation_init(&installation, NULL, getenv("ASSAY_PATH"), failure);
-    r = r < 0 ? r
-              : fit_arguments_read(words, words->operands, words->operand_count, &installation, &arguments,
-                                   failure);
+    int r = fit_arguments_read(words, words->operands, words->operand_count, &arguments, failure);
     r = r < 0 ? r : table_open(arguments.inputs, arguments.input_count, &arguments.table, &table, failure);
     r = r < 0 ? r : fit_arguments_complete(&arguments, table, failure);
-    r = r < 0 ? r : library_open(&installation, "fit", arguments.method, &library, failure);
+    r = r < 0 ? r : library_open(words->installation, "fit", arguments.method, &library, failure);
     if (r < 0)
         return r;
     arguments.options.keep_predictions = !arguments.json || arguments.plot;
@@ -205,7 +201,7 @@ static const struct verb_action actions[] = {
 };
 
 /* What is done is chosen by the first word or a switch; a file of such a name is ./compare. */
-static int run(const struct verb_arguments *arguments, struct failure *failure) {
+int command_fit(const struct verb_arguments *arguments, struct failure *failure) {
     const struct verb_action *action = actions;
     bool is_empty = arguments->operand_count == 0;
     const char *first = is_empty ? "" : arguments->operands[0];
@@ -220,86 +216,3 @@ static int run(const struct verb_arguments *arguments, struct failure *failure) 
                              "unexpected operand '%s'; usage: assay fit --methods", first);
     return verb_act(arguments, actions, action->name, failure);
 }
-
-static const struct verb_option options[] = {
-    {"--response", 'y', "COLUMN",
-     "What is explained: a column, or an expression such as 1/perf (what the archive suggests, or its only "
-     "response, or 'duration').",
-     false},
-    {"--terms", 't', "TERMS", "By what, for methods that take a formula: 1+m*n*k, M-2.", false},
-    {"--sizes", 0, "COLUMNS", "Columns that M-1 and M-2 are over (m,n,k), or that the method takes.", false},
-    {"--by", 'b', "COLUMNS", "One fit for each combination of these columns' values; 'none' for one in all.",
-     false},
-    {"--where", 0, "EXPRESSION", "Only rows for which this is true: \"m > 100 and op == 'recv'\".", false},
-    {"--with-flagged", 0, NULL, "Also rows of archives that a gate flagged.", false},
-    {"--weights", 'w', "COLUMN",
-     "Weights of the rows in the sum of squares, a column or an expression such as 1/(m*n*k)^2; 0 leaves a "
-     "row out.",
-     false},
-    {"--table", 0, "NAME",
-     "Of archives: results/tables/NAME.csv instead of the table of the suggested model.", false},
-    {"--separator", 0, "CHARACTER", "Of CSV files, or 'tab' (found in the first lines).", false},
-    {"--columns", 0, "NAMES", "Names of the columns of CSV files without a header.", false},
-    {"--set", 's', "NAME=VALUE", "A parameter of the method (see --parameters).", true},
-    {"--seed", 0, "NUMBER", "Of what is drawn at random; recorded in the model (1).", false},
-    {"--folds", 0, "NUMBER", "Folds of the cross-validation (5); 0 for none.", false},
-    {"--folds-by", 0, "UNIT",
-     "What is in one fold together: 'setting', rows with equal factors (the default); 'row', each row by "
-     "itself; or columns such as host,day, rows that are equal in these.",
-     false},
-    {"--output", 'o', "FILE", "Write the model, for prediction and as a record.", false},
-    {"--data", 0, "INPUT", "compare: rows to judge the models on; may be given several times.", true},
-    {"--plot", 0, "FILE", "Draw the residuals, and data and curve of models over one column, as SVG.", false},
-    {"--brief", 0, NULL, "No chart.", false},
-    {"--verbose", 'v', NULL, "All there is: AIC, BIC, t, p, ranges, the rows that are furthest off.", false},
-    {"--methods", 0, NULL, "List the methods that are installed.", false},
-    {"--parameters", 0, NULL, "List what can be set of a METHOD: values, ranges, defaults.", false},
-    {"--json", 0, NULL, "Print the model, or what is listed, as JSON.", false},
-    {0},
-};
-
-const struct verb verb_fit = {
-    .name = "fit",
-    .summary = "fit a model to archives or CSV files",
-    .synopsis = "assay fit [METHOD|alternatives] INPUT... [OPTIONS] | assay fit compare MODEL MODEL...",
-    .description =
-        "Reads archives, folders of runs and CSV files, one after the other, and fits a model to every "
-        "group of rows. An archive suggests its model: 'assay fit dgemm.zip' needs nothing else. What is "
-        "given as an option goes before what the archive suggests. Of archives of one run the latest part "
-        "is used, and of a file that is given twice one; what is left out is named. Rows that a gate "
-        "flagged are left out and counted. Numbers in other units than those of the first input are "
-        "converted to them, or refused when they cannot be. A number that is missing may be empty, blank, "
-        "NA, nan or inf: its row is left out and counted. CSV may come from a pipe ('-' is standard input), "
-        "be compressed by gzip, be separated by commas, semicolons or tabs, and have units in its header: "
-        "'duration [ms]'.\n\n"
-        "METHOD is the name of a fit plugin without 'fit-'; 'linear', least squares on polynomial terms, is "
-        "the default. A file with such a name is given as ./linear. Terms are products of columns: "
-        "1+m*n*k+m^2, where 1 is the intercept and mnk is short for m*n*k if no column has that name. Over "
-        "the sizes m, n, k the named models are M-0: 1; M-1: 1+m*n*k; M-2: 1+m*n*k+m*n+m*k+n*k, the "
-        "default.\n\n"
-        "The first line says whether the model can be used for prediction: the error on settings that were "
-        "left out of the fit (K-fold cross-validation, seeded), as the root of its mean square over the "
-        "mean, and as the median of the relative error; where it was measured; whether a formula lacks fit, "
-        "by the F test on rows that repeat (Draper and Smith); whether a time of 0 or less is predicted; "
-        "and what to do where a few rows spoil it. Of a matrix product the asymptotic speed follows, then "
-        "coefficients, then residuals in standard deviations of the model's noise. --plot writes the same "
-        "as SVG.\n\n"
-        "Groups that cannot be fitted are named with the reason and do not stop the others; the command "
-        "fails, with exit code 2, when no group could be fitted. On a terminal, what takes more than 2 s "
-        "says how far it is.\n\n"
-        "'alternatives' fits M-0, M-1 and M-2 with every kind of noise, pooled and by each first part of "
-        "--by, and judges all on rows left out of their fits. The simplest that suffices is marked. "
-        "'compare' does the same with model files, on rows given with --data, and shows how far their "
-        "estimates are apart; without --data it judges only models of the same rows. A file with such a "
-        "name is given as ./compare.\n\n"
-        "    assay fit dgemm.zip -o dgemm-model.json\n"
-        "    assay fit calls.csv --response duration --terms M-2 --by host,core\n"
-        "    assay fit linear a.csv b.csv --terms '1 + size' --weights 1/size^2 --json\n"
-        "    zcat calls.csv.gz | assay fit - --columns size,duration --terms 1+size\n"
-        "    assay fit alternatives dgemm.zip --by node,core\n"
-        "    assay fit compare monday.json tuesday.json --data wednesday.zip\n",
-    .options = options,
-    .operands_least = 0,
-    .operands_most = SIZE_MAX,
-    .run = run,
-};

@@ -22,52 +22,31 @@ static bool is_topic(const char *word) {
     return false;
 }
 
-static int print_topic(const char *topic, struct failure *failure) {
-    cleanup(installation_clear) struct installation installation = {0};
-    int r = installation_init(&installation, NULL, NULL, failure);
-    if (r < 0)
-        return r;
-    cleanup_free char *path = xformat("%s/share/assay/manual/%s.md", installation.prefix, topic);
+static int print_file(const struct installation *installation, const char *name, struct failure *failure) {
+    cleanup_free char *path = xformat("%s/share/%s", installation->prefix, name);
     cleanup(text_clear) struct text text;
     text_init(&text, TOPIC_BYTES_MAX);
-    r = file_read(path, &text, failure);
+    int r = file_read(path, &text, failure);
     if (r == 0)
         fwrite(text.bytes, 1, text.length, stdout);
     return r;
 }
 
-static int run(const struct verb_arguments *arguments, struct failure *failure) {
+int command_help(const struct verb_arguments *arguments, struct failure *failure) {
     const struct verb *verb = NULL;
-    if (arguments->operand_count > 0) {
-        if (is_topic(arguments->operands[0]))
-            return print_topic(arguments->operands[0], failure);
-        int r = verb_find(arguments->operands[0], &verb, failure);
-        if (r < 0)
-            return r;
+    const char *word = arguments->operand_count > 0 ? arguments->operands[0] : NULL;
+    bool is_man = verb_switch(arguments, "--man");
+    if (word && is_topic(word)) {
+        cleanup_free char *file = xformat(is_man ? "man/man7/assay-%s.7" : "assay/manual/%s.md", word);
+        return print_file(arguments->installation, file, failure);
     }
-    cleanup_free char *page =
-        verb_switch(arguments, "--man") ? manual_roff(verb) : manual_text(verb, manual_width(STDOUT_FILENO));
+    int r = word ? verb_find(word, &verb, failure) : 0;
+    if (r < 0)
+        return r;
+    cleanup_free char *file = xformat("man/man1/assay%s%s.1", word ? "-" : "", word ? word : "");
+    if (is_man)
+        return print_file(arguments->installation, file, failure);
+    cleanup_free char *page = manual_text(verb, manual_width(STDOUT_FILENO));
     fputs(page, stdout);
     return 0;
 }
-
-static const struct verb_option options[] = {
-    {"--man", 0, NULL, "Print the page for man(1) in roff instead of text.", false},
-    {0},
-};
-
-const struct verb verb_help = {
-    .name = "help",
-    .summary = "print the manual of assay or of one of its commands",
-    .synopsis = "assay help [COMMAND | campaign | experiment | testbed | external | runs | models] [OPTIONS]",
-    .description =
-        "Prints the manual of a command, or with none that of assay itself. The same text is in the pages "
-        "assay(1) and assay-COMMAND(1), which can be read without being installed:\n\n"
-        "    assay help --man fit | man -l -\n\n"
-        "'assay help campaign' prints the reference of the campaign file, and so on: experiments of your "
-        "own, testbeds, runs and archives, models. These are also assay-campaign(7) and its like.\n",
-    .options = options,
-    .operands_least = 0,
-    .operands_most = 1,
-    .run = run,
-};

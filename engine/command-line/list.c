@@ -6,6 +6,7 @@
 
 #include "engine/documents/json.h"
 #include "engine/foundation/cleanup.h"
+#include "engine/foundation/file.h"
 #include "engine/foundation/memory.h"
 
 #include <errno.h>
@@ -47,11 +48,10 @@ static int compare_rows(const void *a, const void *b) {
     return order ? order : strcmp(one->path, other->path);
 }
 
-static void read_row(const struct run_list_item *item, struct row *row) {
+static void read_row(const char *path, struct row *row) {
     struct failure why = {0};
-    row->path = item->path;
-    int r = item->is_archive ? run_status_read_archive(item->path, &row->status, &why)
-                             : run_status_read(item->path, &row->status, &why);
+    row->path = path;
+    int r = (file_is_folder(path) ? run_status_read : run_status_read_archive)(path, &row->status, &why);
     if (r < 0) {
         char sentence[FAILURE_PLACE_SIZE + FAILURE_TEXT_SIZE];
         row->why = xstrdup(failure_describe(&why, sentence, sizeof sentence));
@@ -77,7 +77,7 @@ static bool is_superseded(const struct table *table, size_t index) {
 static void read_table(const struct run_list *list, struct table *table) {
     table->rows = xcalloc(list->count + 1, sizeof *table->rows);
     for (size_t i = 0; i < list->count; i++)
-        read_row(&list->items[i], &table->rows[table->count++]);
+        read_row(list->paths[i], &table->rows[table->count++]);
     if (table->count > 0)
         qsort(table->rows, table->count, sizeof *table->rows, compare_rows);
 }
@@ -175,7 +175,7 @@ static void keep_reserved(struct table *table) {
 
 /* ---- The command ------------------------------------------------------------------------------- */
 
-static int run(const struct verb_arguments *arguments, struct failure *failure) {
+int command_list(const struct verb_arguments *arguments, struct failure *failure) {
     cleanup(run_list_clear) struct run_list list = {0};
     cleanup(clear_table) struct table table = {0};
     int r = arguments->operand_count == 0 ? run_list_add(&list, "runs", failure) : 0;
@@ -195,30 +195,3 @@ static int run(const struct verb_arguments *arguments, struct failure *failure) 
         (is_about_reservations ? print_reservations : print_table)(&table);
     return 0;
 }
-
-static const struct verb_option options[] = {
-    {"--reservations", 0, NULL,
-     "only what is reserved, by the journals of the runs: by which testbed, what it is called there, since "
-     "when and until when, and whether an engine works on the run; 'assay release' gives back what it names",
-     false},
-    {"--json", 0, NULL, "prints one JSON array, an object a run as 'assay status --json' has it", false},
-    {NULL, 0, NULL, NULL, false},
-};
-
-const struct verb verb_list = {
-    .name = "list",
-    .summary = "list runs: how they stand, and what to do next",
-    .synopsis = "assay list [FOLDER]... [--reservations] [--json]",
-    .description = "Lists the runs in each FOLDER, runs/ if none is given, a line a run and the newest last: "
-                   "when it started, how it stands ('assay status' says what the words mean), units done of "
-                   "those planned, its nodes, how long it still takes or when it ended, and the command that "
-                   "continues it, if it needs one. Runs whose folder is gone are listed from their archives. "
-                   "What cannot be read is listed with the reason.\n\n"
-                   "  assay list\n"
-                   "  assay list --reservations\n"
-                   "  assay list /scratch/campaigns/runs --json",
-    .options = options,
-    .operands_least = 0,
-    .operands_most = SIZE_MAX,
-    .run = run,
-};

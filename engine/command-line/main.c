@@ -4,6 +4,7 @@
  */
 #include "engine/command-line/manual.h"
 #include "engine/command-line/output.h"
+#include "engine/command-line/plugin-describe.h"
 #include "engine/command-line/verb.h"
 #include "engine/foundation/cleanup.h"
 
@@ -12,6 +13,7 @@
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -63,20 +65,29 @@ static int print_help(const struct verb *verb) {
     return 0;
 }
 
-static int run_verb(const struct verb *verb, size_t count, const char *const *words,
-                    struct failure *failure) {
+static int run_verb(const struct verb *verb, size_t count, const char *const *argv, struct failure *failure) {
+    const char *const *words = argv + 2;
     cleanup(verb_arguments_clear) struct verb_arguments arguments = {0};
+    cleanup(installation_clear) struct installation installation = {0};
     int r = verb_parse(verb, count, words, &arguments, failure);
-    if (r > 0) {
-        r = print_help(verb);
-        if (r == 0 && verb->help && words[0][0] != '-')
-            verb->help(verb->name, words[0]);
-        return r;
-    }
-    return r < 0 ? r : verb->run(&arguments, failure);
+    if (r > 0 && (!verb->has_plugins || words[0][0] == '-'))
+        return print_help(verb);
+    int found = r < 0 ? r : installation_init(&installation, NULL, getenv("ASSAY_PATH"), failure);
+    if (found < 0)
+        return found;
+    arguments.installation = &installation;
+    arguments.command = argv;
+    if (r == 0)
+        return verb->run(&arguments, failure);
+    (void)print_help(verb);
+    putchar('\n');
+    (void)plugin_describe(&installation, verb->name, words[0], false,
+                          NULL); /* where there is such a plugin */
+    return 0;
 }
 
-static int run_program(size_t count, const char *const *words, struct failure *failure) {
+static int run_program(size_t count, const char *const *argv, struct failure *failure) {
+    const char *const *words = argv + 1;
     if (count == 0)
         return failure_input(failure, NULL, 0, 0, "no command given; 'assay --help' lists them");
     if (strcmp(words[0], "--help") == 0 || strcmp(words[0], "-h") == 0)
@@ -90,7 +101,7 @@ static int run_program(size_t count, const char *const *words, struct failure *f
                              "unknown option '%s'; expected a command, --help or --version first", words[0]);
     const struct verb *verb = NULL;
     int r = verb_find(words[0], &verb, failure);
-    return r < 0 ? r : run_verb(verb, count - 1, words + 1, failure);
+    return r < 0 ? r : run_verb(verb, count - 1, argv, failure);
 }
 
 int main(int argc, char **argv) {
@@ -100,7 +111,7 @@ int main(int argc, char **argv) {
     struct failure failure = {0};
     size_t count = argc > 1 ? (size_t)argc - 1 : 0;
     int status = FAILURE_NONE;
-    if (run_program(count, (const char *const *)(argc > 0 ? argv + 1 : argv), &failure) < 0) {
+    if (run_program(count, (const char *const *)argv, &failure) < 0) {
         status = failure.kind == FAILURE_NONE ? FAILURE_SYSTEM : (int)failure.kind;
         (void)output_flush(); /* results first, when both go to the same place */
         if (failure.code != -EPIPE || !output_is_broken_pipe())

@@ -1,7 +1,5 @@
-/*
- * The manual: text for `assay --help` and `assay VERB --help`, and roff (man(7)) for assay(1) and
- * assay-VERB(1), all made from the table of commands. And pages of entries, laid out alike.
- */
+/* The manual as text, for `assay --help` and `assay VERB --help`; and entries laid out alike. The pages
+ * assay(1) and assay-VERB(1) are made of the same text when assay is built (pages/man-page.awk). */
 #ifndef ASSAY_COMMAND_LINE_MANUAL_H
 #define ASSAY_COMMAND_LINE_MANUAL_H
 
@@ -20,8 +18,6 @@ size_t manual_width(int descriptor);
 
 /* The help of the program (VERB NULL) or of one command, wrapped to WIDTH columns. The caller frees. */
 char *manual_text(const struct verb *verb, size_t width);
-/* The same as a page for man(1). */
-char *manual_roff(const struct verb *verb);
 
 /* Appends "  TERM    what it means", wrapped to WIDTH columns and indented by INDENT; a long term has its
  * line to itself. */

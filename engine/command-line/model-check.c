@@ -203,7 +203,8 @@ int model_command_check(const struct verb_arguments *arguments, struct failure *
     int r = read_options(arguments, &check, failure);
     for (size_t i = 1; r == 0 && i < arguments->operand_count; i++)
         r = check_file(&check, arguments->operands[i], report->root, failure);
-    r = r < 0 ? r : output_report(report, verb_switch(arguments, "--json"), false, failure);
+    if (r == 0)
+        output_report(report, verb_switch(arguments, "--json"), false);
     if (r < 0 || check.refused == 0)
         return r;
     if (arguments->operand_count == 2)

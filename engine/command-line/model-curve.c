@@ -1,5 +1,6 @@
 #include "engine/command-line/model-curve.h"
 
+#include "engine/command-line/model-spread.h"
 #include "engine/command-line/output.h"
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/memory.h"
@@ -26,25 +27,13 @@ static bool is_over_one_column(const struct model *model) {
     return column != NULL;
 }
 
-/* Where the group saw the column. */
-static bool find_range(const struct model_group *group, const char *column, double *ret_low,
-                       double *ret_high) {
-    *ret_low = INFINITY;
-    *ret_high = -INFINITY;
-    for (size_t p = 0; p < group->part_count; p++) {
-        const struct model_range *range = model_range_find(&group->parts[p], column);
-        *ret_low = range ? fmin(*ret_low, range->minimum) : *ret_low;
-        *ret_high = range ? fmax(*ret_high, range->maximum) : *ret_high;
-    }
-    return *ret_low < *ret_high;
-}
-
 bool model_curve(const struct model *model, const struct model_group *group, struct model_curve *ret) {
     cleanup(evaluator_cleanup) struct evaluator *evaluator = NULL;
     double low, high, sigma;
     *ret = (struct model_curve){0};
     if (!is_over_one_column(model) || evaluator_new(model, &evaluator, NULL) < 0 ||
-        evaluator->input_count != 1 || !find_range(group, evaluator->inputs[0].name, &low, &high))
+        evaluator->input_count != 1 ||
+        !model_spread_range(group, 1, evaluator->inputs[0].name, &low, &high) || low == high)
         return false;
     ret->column = evaluator->inputs[0].name;
     bool is_logarithmic = low > 0 && high / low >= 100;

@@ -310,9 +310,10 @@ int model_command_eval(const struct verb_arguments *arguments, struct failure *f
     eval.tally.is_time = eval.model->response_seconds > 0;
     start_table(&eval);
     r = rows ? evaluate_rows(&eval, rows, failure) : evaluate_one(&eval, failure);
-    r = r < 0                       ? r
-        : output || (rows && !json) ? output_table(eval.table, output, failure)
-                                    : output_report(eval.report, json, false, failure);
+    if (r == 0 && (output || (rows && !json)))
+        r = output_table(eval.table, output, failure);
+    else if (r == 0)
+        output_report(eval.report, json, false);
     char sentence[EXTRAPOLATION_SENTENCE_SIZE];
     if (r == 0 && extrapolation_summarise(&eval.tally, sentence))
         fprintf(stderr, "assay: warning: %s\n", shown(sentence).text);

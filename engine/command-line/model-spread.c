@@ -30,3 +30,16 @@ struct model_spread model_spread_collect(const struct model *model, const char *
         model_spread_add(&spread, model_group_value(&model->groups[g], name));
     return spread;
 }
+
+bool model_spread_range(const struct model_group *groups, size_t count, const char *column, double *ret_low,
+                        double *ret_high) {
+    *ret_low = INFINITY;
+    *ret_high = -INFINITY;
+    for (size_t g = 0; g < count; g++)
+        for (size_t p = 0; p < groups[g].part_count; p++) {
+            const struct model_range *range = model_range_find(&groups[g].parts[p], column);
+            *ret_low = range ? fmin(*ret_low, range->minimum) : *ret_low;
+            *ret_high = range ? fmax(*ret_high, range->maximum) : *ret_high;
+        }
+    return *ret_low <= *ret_high;
+}

@@ -36,19 +36,6 @@ static double rows_of(const struct model *model) {
     return rows;
 }
 
-/* Where any group was observed, of a column; false where none says so. */
-static bool find_range(const struct model *model, const char *name, double *ret_low, double *ret_high) {
-    *ret_low = INFINITY;
-    *ret_high = -INFINITY;
-    for (size_t g = 0; g < model->group_count; g++)
-        for (size_t p = 0; p < model->groups[g].part_count; p++) {
-            const struct model_range *range = model_range_find(&model->groups[g].parts[p], name);
-            *ret_low = range ? fmin(*ret_low, range->minimum) : *ret_low;
-            *ret_high = range ? fmax(*ret_high, range->maximum) : *ret_high;
-        }
-    return *ret_low <= *ret_high;
-}
-
 /* ---- The verdict */
 
 /* " of m 64 to 2973, n 64 to 2973" */
@@ -56,7 +43,8 @@ static void append_domain(const struct model *model, struct text *text) {
     const char *before = " of";
     for (size_t c = 0; c < model->column_count; c++) {
         double low, high;
-        if (model->columns[c].level_count > 0 || !find_range(model, model->columns[c].name, &low, &high))
+        if (model->columns[c].level_count > 0 ||
+            !model_spread_range(model->groups, model->group_count, model->columns[c].name, &low, &high))
             continue;
         cleanup_free char *from = report_format(low, model->columns[c].unit, 4);
         cleanup_free char *to = report_format(high, model->columns[c].unit, 4);

@@ -100,19 +100,10 @@ static int take_agent(size_t node, const char *session, char *at, void *context,
     return 0;
 }
 
-static bool is_success(size_t node, int status, void *context) {
-    (void)node;
-    (void)context;
-    return status == 0;
-}
-
 static int find_all(struct cleaning *cleaning, struct failure *failure) {
     static const char *const arguments[] = {"--list", NULL};
-    const struct node_tool tool = {.arguments = arguments,
-                                   .timeout_ms = tool_ms,
-                                   .take = take_agent,
-                                   .is_told = is_success,
-                                   .context = cleaning};
+    const struct node_tool tool = {
+        .arguments = arguments, .timeout_ms = tool_ms, .take = take_agent, .context = cleaning};
     return node_group_run_tool(cleaning->nodes->group, &tool, &cleaning->nodes->failures, failure);
 }
 
@@ -162,15 +153,6 @@ static const char *const *arguments_of(size_t node, void *context) {
     return ((const struct cleaning *)context)->arguments[node];
 }
 
-static int take_nothing(size_t node, const char *kind, char *at, void *context, struct failure *failure) {
-    (void)node;
-    (void)kind;
-    (void)at;
-    (void)context;
-    (void)failure;
-    return 0;
-}
-
 /* Asks one agent of each node that still has one; *RET is false if no node has one. */
 static int end_some(struct cleaning *cleaning, bool force, bool *ret, struct failure *failure) {
     size_t count = node_group_count(cleaning->nodes->group);
@@ -187,12 +169,8 @@ static int end_some(struct cleaning *cleaning, bool force, bool *ret, struct fai
         cleaning->arguments[agent->node][1] = agent->session;
     }
     cleanup_free struct failure *failures = NULL;
-    const struct node_tool tool = {.arguments_of = arguments_of,
-                                   .nodes = chosen,
-                                   .timeout_ms = tool_ms,
-                                   .take = take_nothing,
-                                   .is_told = is_success,
-                                   .context = cleaning};
+    const struct node_tool tool = {
+        .arguments_of = arguments_of, .nodes = chosen, .timeout_ms = tool_ms, .context = cleaning};
     int r = *ret ? node_group_run_tool(cleaning->nodes->group, &tool, &failures, failure) : 0;
     for (size_t i = 0; r == 0 && *ret && i < count; i++)
         if (chosen[i] && failures[i].code == 0)

@@ -266,10 +266,7 @@ static int open_ssh(struct nodes *nodes, const struct verb_arguments *arguments,
         r = read_agent_kind(arguments, &options.agent, failure);
     if (r == 0)
         r = nodes_time_option(arguments, "--lease", &options.policy.lease_ns, failure);
-    cleanup(installation_clear) struct installation installation = {0};
-    if (r == 0)
-        r = installation_init(&installation, NULL, getenv("ASSAY_PATH"), failure);
-    return r < 0 ? r : ssh_nodes_new(nodes->loop, &options, &installation, &nodes->ssh, failure);
+    return r < 0 ? r : ssh_nodes_new(nodes->loop, &options, arguments->installation, &nodes->ssh, failure);
 }
 
 static int add_all(struct nodes *nodes, struct failure *failure) {
@@ -309,7 +306,7 @@ int nodes_open(struct nodes *nodes, const struct verb_arguments *arguments, bool
         return failure->code;
     r = watch_signals(nodes, failure);
     if (r == 0 && run)
-        r = reserved_open(nodes, run, leave_controls, &nodes->reserved, failure);
+        r = reserved_open(nodes, arguments, leave_controls, &nodes->reserved, failure);
     else if (r == 0)
         r = open_ssh(nodes, arguments, leave_controls, failure);
     if (r == 0)

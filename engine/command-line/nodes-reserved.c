@@ -14,7 +14,6 @@
 #include <unistd.h>
 
 struct reserved {
-    struct installation installation;
     struct campaign *campaign;
     struct testbed *testbed;
     char *folder, *id;
@@ -27,11 +26,12 @@ static void on_report(void *context, const char *sentence) {
         fprintf(stderr, "assay: %s\n", shown(sentence).text);
 }
 
-static int find_nodes(struct reserved *reserved, const struct nodes *nodes, bool is_held, bool leave_controls,
+static int find_nodes(struct reserved *reserved, const struct nodes *nodes,
+                      const struct verb_arguments *arguments, bool is_held, bool leave_controls,
                       struct failure *failure) {
     const struct testbed_choice *testbed = &reserved->campaign->testbed;
     struct testbed_request request = {.loop = nodes->loop,
-                                      .installation = &reserved->installation,
+                                      .installation = arguments->installation,
                                       .run_id = reserved->id,
                                       .run_name = reserved->campaign->name,
                                       .folder = reserved->folder,
@@ -48,23 +48,21 @@ static int find_nodes(struct reserved *reserved, const struct nodes *nodes, bool
     return r == 0 && testbed->backend->wait ? testbed->backend->wait(reserved->testbed, failure) : r;
 }
 
-int reserved_open(const struct nodes *nodes, const char *run, bool leave_controls, struct reserved **ret,
-                  struct failure *failure) {
+int reserved_open(const struct nodes *nodes, const struct verb_arguments *arguments, bool leave_controls,
+                  struct reserved **ret, struct failure *failure) {
     struct reserved *reserved = *ret = xcalloc(1, sizeof *reserved);
     cleanup(run_status_cleanup) struct run_status *status = NULL;
-    int r = run_status_find_folder(run, &reserved->folder, failure);
+    int r = run_status_find_folder(verb_value(arguments, "--run"), &reserved->folder, failure);
     if (r == 0)
         r = run_status_read(reserved->folder, &status, failure);
     if (r == 0)
-        r = installation_init(&reserved->installation, NULL, getenv("ASSAY_PATH"), failure);
-    if (r == 0)
-        r = campaign_read_recorded(reserved->folder, &reserved->installation, NULL, 0, &reserved->campaign,
+        r = campaign_read_recorded(reserved->folder, arguments->installation, NULL, 0, &reserved->campaign,
                                    failure);
     if (r < 0)
         return r;
     /* The run's own agents have folders of other names. */
     reserved->id = xformat("%.36s-nodes-%ld", status->run_id, (long)getpid());
-    return find_nodes(reserved, nodes, run_history_is_reserved(&status->history, clock_wall_ns()),
+    return find_nodes(reserved, nodes, arguments, run_history_is_reserved(&status->history, clock_wall_ns()),
                       leave_controls, failure);
 }
 
@@ -90,7 +88,6 @@ void reserved_close(struct reserved *reserved) {
     else if (backend) /* nothing was reserved */
         (void)backend->release(reserved->testbed, NULL);
     campaign_free(reserved->campaign);
-    installation_clear(&reserved->installation);
     free(reserved->folder);
     free(reserved->id);
     free(reserved);

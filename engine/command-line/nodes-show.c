@@ -5,14 +5,12 @@
 #include "engine/foundation/memory.h"
 #include "engine/foundation/number.h"
 #include "engine/remote/link/facts.h"
+#include "engine/remote/nodes/cpuinfo.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-enum {
-    CPUINFO_MAX = 4 << 20, /* bytes of /proc/cpuinfo; 1,500 per logical CPU is much */
-    CPU_NAME_MAX = 200,
-};
+enum { CPUINFO_MAX = 4 << 20 /* bytes of /proc/cpuinfo; 1,500 per logical CPU is much */ };
 
 /* What is known of all of them. */
 struct view {
@@ -33,41 +31,9 @@ static void clear_view(struct view *view) {
     free(view->clocks);
 }
 
-/* ---- CPU models: what /proc/cpuinfo calls them differs from machine to machine */
-
-/* The value of the first line "KEY : value" of BYTES; NULL if there is none. The caller frees. */
-static char *find_value(const char *bytes, size_t length, const char *key) {
-    size_t size = strlen(key);
-    for (const char *at = bytes, *end = bytes + length; at < end;) {
-        const char *newline = memchr(at, '\n', (size_t)(end - at));
-        size_t line = newline ? (size_t)(newline - at) : (size_t)(end - at);
-        const char *colon = memchr(at, ':', line);
-        if (colon && line > size && memcmp(at, key, size) == 0 &&
-            strspn(at + size, " \t") == (size_t)(colon - at) - size) {
-            const char *value = colon + 1;
-            while (value < at + line && (*value == ' ' || *value == '\t'))
-                value++;
-            size_t left = (size_t)(at + line - value);
-            return xstrndup(value, left < CPU_NAME_MAX ? left : CPU_NAME_MAX);
-        }
-        at += line + 1;
-    }
-    return NULL;
-}
-
 static void take_cpu(size_t node, const char *bytes, size_t length, void *context) {
-    struct view *view = context;
-    static const char *const keys[] = {"model name", "cpu", "uarch", "cpu model"};
-    char *name = NULL;
-    for (size_t i = 0; i < sizeof keys / sizeof *keys && !name; i++)
-        name = find_value(bytes, length, keys[i]);
-    if (!name) { /* Arm has numbers only */
-        cleanup_free char *maker = find_value(bytes, length, "CPU implementer");
-        cleanup_free char *part = find_value(bytes, length, "CPU part");
-        if (maker && part)
-            name = xformat("implementer %s, part %s", maker, part);
-    }
-    view->cpus[node] = name;
+    (void)length;
+    ((struct view *)context)->cpus[node] = cpuinfo_model(bytes);
 }
 
 static int look(struct nodes *nodes, struct view *view, struct failure *failure) {

@@ -46,10 +46,10 @@ int nodes_close(struct nodes *nodes, int r, struct failure *failure);
 
 /* ---- nodes-reserved.c: the nodes of a run, as its testbed reaches them (--run) */
 
-/* Finds what RUN, a run's folder or an archive beside it, has reserved, and waits until the nodes are there.
- * FAILURE_INPUT when there is nothing. To be closed after failures too. */
-int reserved_open(const struct nodes *nodes, const char *run, bool leave_controls, struct reserved **ret,
-                  struct failure *failure);
+/* Finds what the run of --run, its folder or an archive beside it, has reserved, and waits until the nodes
+ * are there. FAILURE_INPUT when there is nothing. To be closed after failures too. */
+int reserved_open(const struct nodes *nodes, const struct verb_arguments *arguments, bool leave_controls,
+                  struct reserved **ret, struct failure *failure);
 /* Adds its nodes to the group. */
 int reserved_add(struct reserved *reserved, struct node_group *group, struct failure *failure);
 /* After the group. The reservation stays. NULL is fine. */

@@ -41,17 +41,20 @@ int output_check_apart(const char *one, const char *other, struct failure *failu
     return failure_input(failure, NULL, 0, 0, "'%s' and '%s' are one file; expected two outputs", one, other);
 }
 
-int output_report(const struct report *report, bool json, bool verbose, struct failure *failure) {
-    cleanup(text_clear) struct text text = {0};
-    if (!json) {
+static void print_report_json(const struct report *report, bool pretty) {
+    cleanup(json_cleanup) cJSON *object = report_json(report);
+    output_json(object, pretty);
+}
+
+void output_report(const struct report *report, bool json, bool verbose) {
+    if (json)
+        print_report_json(report, true);
+    else
         report_print(report, stdout, verbose);
-        return 0;
-    }
-    text_init(&text, SIZE_MAX / 4);
-    int r = report_print_json(report, &text, failure);
-    if (r == 0)
-        fwrite(text.bytes, 1, text.length, stdout); /* main reports why it failed */
-    return r;
+}
+
+void output_report_line(const struct report *report) {
+    print_report_json(report, false);
 }
 
 void output_bytes(const char *bytes, size_t length) {

@@ -18,7 +18,9 @@ int output_check(const char *output, const char *const *inputs, size_t count, st
 int output_check_apart(const char *one, const char *other, struct failure *failure);
 
 /* REPORT on standard output: as text, with VERBOSE all of it, or as JSON. */
-int output_report(const struct report *report, bool json, bool verbose, struct failure *failure);
+void output_report(const struct report *report, bool json, bool verbose);
+/* The same as JSON on one line, of which others follow. */
+void output_report_line(const struct report *report);
 /* BYTES to standard output, as they are; to a terminal without what steers it. A NUL follows them. */
 void output_bytes(const char *bytes, size_t length);
 /* TABLE as CSV on standard output, or where OUTPUT is a name in that file, with units beside it. */

@@ -19,7 +19,6 @@ static int check_output(const struct verb_arguments *arguments, const struct pre
 
 int prediction_command_make(const struct verb_arguments *arguments, struct prediction **ret,
                             struct failure *failure) {
-    cleanup(installation_clear) struct installation installation = {0};
     struct prediction_request request = {.models = arguments->operands + 1,
                                          .model_count = arguments->operand_count - 1,
                                          .seed = 1,
@@ -31,31 +30,9 @@ int prediction_command_make(const struct verb_arguments *arguments, struct predi
     r = r < 0 ? r : verb_count(arguments, "--seed", 0, UINT64_MAX, &request.seed, failure);
     r = r < 0 ? r : verb_count(arguments, "--draws", 0, UINT64_MAX, &draws, failure);
     r = r < 0 ? r : check_output(arguments, &request, failure);
-    r = r < 0 ? r : installation_init(&installation, NULL, getenv("ASSAY_PATH"), failure);
     if (r < 0)
         return r;
     request.draws = (size_t)draws;
-    return prediction_make(&installation, arguments->verb->name, arguments->operands[0], &request, ret,
-                           failure);
-}
-
-int prediction_command_parameters(const char *verb, const char *name, struct failure *failure) {
-    cleanup(installation_clear) struct installation installation = {0};
-    cleanup(library_cleanup) struct library *library = NULL;
-    cleanup(report_cleanup) struct report *report = report_new();
-    int r = installation_init(&installation, NULL, getenv("ASSAY_PATH"), failure);
-    r = r < 0 ? r : library_open(&installation, verb, name, &library, failure);
-    if (r < 0)
-        return r;
-    const char *suffix = library->predict->suffix;
-    report_note(report->root, REPORT_LINE, "%s-%s %s: %s%s%s%s", verb, name, library->plugin->version,
-                library->plugin->summary, suffix ? " (" : "", suffix ? suffix : "", suffix ? ")" : "");
-    prediction_report_parameters(library->predict, report->root);
-    report_print(report, stdout, false);
-    return 0;
-}
-
-void prediction_command_help(const char *verb, const char *name) {
-    printf("\n");
-    (void)prediction_command_parameters(verb, name, NULL); /* no such plugin: the command's help is all */
+    return prediction_make(arguments->installation, arguments->verb->name, arguments->operands[0], &request,
+                           ret, failure);
 }

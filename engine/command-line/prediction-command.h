@@ -9,9 +9,5 @@
  * where the command has them --scenario and --draws. --output must not be one of the inputs. */
 int prediction_command_make(const struct verb_arguments *arguments, struct prediction **ret,
                             struct failure *failure);
-/* Prints what the plugin VERB-NAME takes (--parameters). */
-int prediction_command_parameters(const char *verb, const char *name, struct failure *failure);
-/* The same after --help, where there is such a plugin. */
-void prediction_command_help(const char *verb, const char *name);
 
 #endif

@@ -25,12 +25,12 @@ static int extract(const char *path, const char *folder, struct failure *failure
     enum { FILES = sizeof files / sizeof *files };
     cleanup(archive_close_reader) struct archive_reader *archive = NULL;
     const char *names[FILES + 2];
-    size_t count = 0, index;
+    size_t count = 0;
     int r = archive_open(path, &archive, failure);
     if (r < 0)
         return r;
     for (size_t i = 0; i < FILES; i++)
-        if (archive_find(archive, files[i], &index))
+        if (archive_find(archive, files[i], NULL))
             names[count++] = files[i];
     for (size_t i = 0; i < archive_member_count(archive); i++)
         if (strncmp(archive_member_name(archive, i), inputs, strlen(inputs)) == 0) {
@@ -40,7 +40,7 @@ static int extract(const char *path, const char *folder, struct failure *failure
     const char *experiment = archive_run_text(archive, "experiment", "folder", NULL);
     if (experiment)
         names[count++] = experiment;
-    if (!archive_find(archive, resolved_file, &index) || !archive_find(archive, "inputs.json", &index))
+    if (!archive_find(archive, resolved_file, NULL) || !archive_find(archive, "inputs.json", NULL))
         return failure_input(failure, path, 0, 0,
                              "this archive cannot be run again: it has no " CAMPAIGN_RESOLVED
                              " and inputs.json");
@@ -74,6 +74,11 @@ static int open_run(const char *path, struct recorded_run *run, struct failure *
     cleanup_free char *folder = NULL;
     char hex[HASH_HEX_SIZE];
     int r = 0;
+    if (file_is_folder(path))
+        return failure_input(
+            failure, NULL, 0, 0,
+            "'%s' is a folder; expected a campaign, such as %s/campaign.yaml, or an archive%s", path, path,
+            run_status_is_run(path) ? "; 'assay resume' continues a run" : "");
     if (text_ends_in(path, ".zip"))
         r = open_archive(path, run, &folder, failure);
     else

@@ -35,8 +35,7 @@ static int release_nodes(const char *folder, const char *run_id, const struct ca
     return testbed->backend->reclaim(testbed->settings, &request, failure);
 }
 
-static int release(const struct verb_arguments *arguments, struct failure *failure) {
-    cleanup(installation_clear) struct installation installation = {0};
+int command_release(const struct verb_arguments *arguments, struct failure *failure) {
     cleanup(run_status_cleanup) struct run_status *status = NULL;
     cleanup(campaign_cleanup) struct campaign *campaign = NULL;
     cleanup_free char *folder = NULL;
@@ -51,11 +50,9 @@ static int release(const struct verb_arguments *arguments, struct failure *failu
         return 0;
     }
     if (r == 0)
-        r = installation_init(&installation, NULL, getenv("ASSAY_PATH"), failure);
+        r = campaign_read_recorded(folder, arguments->installation, NULL, 0, &campaign, failure);
     if (r == 0)
-        r = campaign_read_recorded(folder, &installation, NULL, 0, &campaign, failure);
-    if (r == 0)
-        r = release_nodes(folder, status->run_id, campaign, &installation, failure);
+        r = release_nodes(folder, status->run_id, campaign, arguments->installation, failure);
     if (r == 0)
         r = status->history.held.is_held ? submission_journal(folder, "reservation-released", NULL, failure)
                                          : 0;
@@ -63,23 +60,3 @@ static int release(const struct verb_arguments *arguments, struct failure *failu
                ? submission_journal(folder, "engine-withdrawn", NULL, failure)
                : r;
 }
-
-static const struct verb_option options[] = {{NULL, 0, NULL, NULL, false}};
-
-const struct verb verb_release = {
-    .name = "release",
-    .summary = "give back the nodes that a run has reserved",
-    .synopsis = "assay release RUN",
-    .description =
-        "Gives back the job or reservation by which a run has its nodes, after 'assay reserve', or where its "
-        "engine was killed: RUN is the run's folder, or an archive of it beside that folder. The job is "
-        "found by its name, so it does not matter how far the engine came. A run that still runs is refused, "
-        "since it gives its nodes back itself. Where there is no such job, that is reported, and is no "
-        "error.\n\n"
-        "Only a run that is not to be resumed soon needs this: `assay resume` takes the job over.\n\n"
-        "  assay release runs/quickstart-20261122T120000-1a2b3c4d",
-    .options = options,
-    .operands_least = 1,
-    .operands_most = 1,
-    .run = release,
-};

@@ -20,12 +20,12 @@ static void close_folder(DIR **folder) {
 }
 
 /* Takes PATH over, also when it fails. */
-static int add_item(struct run_list *list, char *path, bool is_archive, struct failure *failure) {
-    if (list_reserve(&list->items, &list->capacity, list->count + 1, sizeof *list->items, RUNS_MAX) < 0) {
+static int add_path(struct run_list *list, char *path, struct failure *failure) {
+    if (list_reserve(&list->paths, &list->capacity, list->count + 1, sizeof *list->paths, RUNS_MAX) < 0) {
         free(path);
         return failure_set(failure, -EFBIG, "there are more than %d runs", RUNS_MAX);
     }
-    list->items[list->count++] = (struct run_list_item){path, is_archive};
+    list->paths[list->count++] = path;
     return 0;
 }
 
@@ -38,19 +38,18 @@ static bool is_lone_archive(const char *path) {
 
 static int add_entry(struct run_list *list, const char *folder, const char *name, struct failure *failure) {
     cleanup_free char *path = file_join(folder, name);
-    bool is_run = run_status_is_run(path);
-    if (!is_run && !is_lone_archive(path))
+    if (!run_status_is_run(path) && !is_lone_archive(path))
         return 0;
-    return add_item(list, take_pointer(path), !is_run, failure);
+    return add_path(list, take_pointer(path), failure);
 }
 
-static int compare_items(const void *a, const void *b) {
-    return strcmp(((const struct run_list_item *)a)->path, ((const struct run_list_item *)b)->path);
+static int compare_paths(const void *a, const void *b) {
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
 int run_list_add(struct run_list *list, const char *folder, struct failure *failure) {
     if (run_status_is_run(folder))
-        return add_item(list, xstrdup(folder), false, failure);
+        return add_path(list, xstrdup(folder), failure);
     cleanup(close_folder) DIR *stream = opendir(folder);
     if (!stream)
         return failure_input(failure, NULL, 0, 0, "cannot list '%s': %s; expected a folder with runs", folder,
@@ -61,29 +60,26 @@ int run_list_add(struct run_list *list, const char *folder, struct failure *fail
         if (entry->d_name[0] != '.')
             r = add_entry(list, folder, entry->d_name, failure);
     if (r == 0 && list->count > 0)
-        qsort(list->items, list->count, sizeof *list->items, compare_items);
+        qsort(list->paths, list->count, sizeof *list->paths, compare_paths);
     return r;
 }
 
 void run_list_clear(struct run_list *list) {
     for (size_t i = 0; i < list->count; i++)
-        free(list->items[i].path);
-    free(list->items);
+        free(list->paths[i]);
+    free(list->paths);
     *list = (struct run_list){0};
 }
 
 /* As text that sorts by time; "" when it is not known. */
-static void find_begin(const struct run_list_item *item, char begun[static CLOCK_TEXT_SIZE]) {
+static void find_begin(const char *path, char begun[static CLOCK_TEXT_SIZE]) {
+    cleanup(run_status_cleanup) struct run_status *status = NULL;
+    int64_t wall_ns = file_is_folder(path) ? run_status_begun_ns(path) : 0;
     begun[0] = '\0';
-    if (item->is_archive) {
-        cleanup(run_status_cleanup) struct run_status *status = NULL;
-        if (run_status_read_archive(item->path, &status, NULL) == 0)
-            memcpy(begun, status->started, CLOCK_TEXT_SIZE);
-        return;
-    }
-    int64_t wall_ns = run_status_begun_ns(item->path);
     if (wall_ns)
         clock_format(wall_ns, begun);
+    else if (!file_is_folder(path) && run_status_read_archive(path, &status, NULL) == 0)
+        memcpy(begun, status->started, CLOCK_TEXT_SIZE);
 }
 
 int run_list_newest(const char *folder, char **ret, struct failure *failure) {
@@ -92,16 +88,16 @@ int run_list_newest(const char *folder, char **ret, struct failure *failure) {
     if (r < 0)
         return r;
     char last[CLOCK_TEXT_SIZE] = "", begun[CLOCK_TEXT_SIZE];
-    struct run_list_item *newest = NULL;
+    char **newest = NULL;
     for (size_t i = 0; i < list.count; i++) {
-        find_begin(&list.items[i], begun);
+        find_begin(list.paths[i], begun);
         if (!newest || strcmp(begun, last) >= 0) {
-            newest = &list.items[i];
+            newest = &list.paths[i];
             memcpy(last, begun, sizeof last);
         }
     }
     if (!newest)
         return failure_input(failure, NULL, 0, 0, "there is no run in '%s'", folder);
-    *ret = take_pointer(newest->path);
+    *ret = take_pointer(*newest);
     return 0;
 }

@@ -5,16 +5,10 @@
 
 #include "engine/foundation/failure.h"
 
-#include <stdbool.h>
 #include <stddef.h>
 
-struct run_list_item {
-    char *path;
-    bool is_archive;
-};
-
 struct run_list {
-    struct run_list_item *items; /* sorted by path */
+    char **paths; /* of folders and archives, sorted */
     size_t count, capacity;
 };
 

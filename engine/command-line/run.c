@@ -18,32 +18,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const struct verb_option options[] = {
-    EXECUTION_OPTION_OUTPUT,
-    EXECUTION_OPTION_SET,
-    EXECUTION_OPTION_SEED,
-    {"--nodes", 0, "LIST",
-     "runs on these nodes, reached by ssh, whatever testbed the campaign names: names and ranges such as "
-     "dahu-[1-32].grenoble, or @FILE with a list of them; the campaign's other keys of 'hosts' count",
-     true},
-    {"--spares", 0, "LIST",
-     "likewise, nodes that take the places of lost ones, whatever the campaign says; with --resume, beside "
-     "those that the run has",
-     true},
-    EXECUTION_OPTION_UNTIL,
-    EXECUTION_OPTION_RESUBMIT,
-    EXECUTION_OPTION_DETACH,
-    {"--resume", 0, NULL,
-     "continues the last run of this campaign in FOLDER that is not complete, instead of beginning another",
-     false},
-    {"--dry-run", 'n', NULL, "prints phases, units, commands, memory and time expected, and touches nothing",
-     false},
-    {"--json", 0, NULL, "prints events as JSON, one a line, on standard output; with --dry-run, the plan",
-     false},
-    EXECUTION_OPTION_QUIET,
-    {NULL, 0, NULL, NULL, false},
-};
-
 /* A model that would be refused is so before the run, too. */
 static int check_model(const struct plan *plan, struct failure *failure) {
     cleanup_free double *seconds = xcalloc(plan->design->row_count + 1, sizeof *seconds);
@@ -115,8 +89,9 @@ static int begin_or_continue(const struct execution *execution, struct failure *
         return execution_carry_out(execution, failure);
     int r = execution_check_changes(&inputs, false, failure);
     if (r == 0) /* the run has those that it began with */
-        r = campaign_read_recorded(inputs.run_folder, execution->installation, execution->overrides->spares,
-                                   execution->overrides->spare_count, &campaign, failure);
+        r = campaign_read_recorded(inputs.run_folder, execution->arguments->installation,
+                                   execution->overrides->spares, execution->overrides->spare_count, &campaign,
+                                   failure);
     if (r < 0)
         return r;
     struct execution other = *execution;
@@ -183,7 +158,8 @@ static int run_each(const struct execution *execution, const char *path, struct 
     for (size_t i = 0; r == 0 && i < count; i++) { /* all, before one begins */
         each.overrides[i] = *execution->overrides;
         each.overrides[i].testbed = i;
-        r = campaign_read(path, execution->installation, &each.overrides[i], &each.campaigns[i], failure);
+        r = campaign_read(path, execution->arguments->installation, &each.overrides[i], &each.campaigns[i],
+                          failure);
     }
     for (size_t i = 0; r == 0 && i < count; i++)
         r = begin_one(execution, &each, i, failure);
@@ -204,68 +180,6 @@ static int carry_out(const struct execution *execution, struct failure *failure)
     return begin_or_continue(execution, failure);
 }
 
-static int run(const struct verb_arguments *arguments, struct failure *failure) {
+int command_run(const struct verb_arguments *arguments, struct failure *failure) {
     return execution_begin(arguments, carry_out, failure);
 }
-
-const struct verb verb_run = {
-    .name = "run",
-    .summary = "run a campaign and seal its archive",
-    .synopsis =
-        "assay run CAMPAIGN.yaml|ARCHIVE.zip [-o FOLDER] [--set NAME=VALUE]... [--seed SEED] "
-        "[--nodes LIST]... [--spares LIST]... [--until WHEN] [--resubmit] [--detach[=job]] [--resume] "
-        "[--dry-run]",
-    .description =
-        "Runs the campaign: reserves its nodes, prepares the experiment on them, measures every unit of the "
-        "design in the order that the design says (random unless it says otherwise), and seals results and "
-        "provenance into one archive, whose path is printed on standard output.\n\n"
-        "A unit that is shown as done is on disk. Ctrl-C ends the measurements and seals what there is; a "
-        "run that fails is sealed too, and its archive says so. The run's folder, beside the archive, keeps "
-        "the same files.\n\n"
-        "A run whose time is limited (--until, the campaign's walltime, the end of the Slurm job that this "
-        "program runs in; the earliest counts) begins no unit that could not end in time, and is restored "
-        "and sealed before it is over, as is one that gets SIGUSR2 or SIGTERM. Unless all was done by then, "
-        "its status is partial, the exit code 6, and results/missing.csv in its archive has the units that "
-        "are not done.\n\n"
-        "A run that was killed, or that ended before all was measured, is continued by 'assay resume'. When "
-        "such a run of the same campaign, with the same options, is in the folder, this says so before it "
-        "begins a new one; with --resume it continues that one instead, or refuses with the difference where "
-        "the campaign was changed since.\n\n"
-        "An archive is run again: its campaign, with the experiment, the source, the design and the seed "
-        "that it has, on the nodes that it names; --set, --seed and --nodes count over what it was run with. "
-        "So is the campaign.yaml of an archive that was extracted, or of a run's folder, unless it was "
-        "edited.\n\n"
-        "Without a seed, in the campaign or by --seed, one is drawn from the system; it is printed and "
-        "recorded, and giving it again gives the same design in the same order.\n\n"
-        "Nodes come from the campaign's testbed. With --nodes the same campaign runs on the machines of a "
-        "list, over ssh; they need nothing but sshd and libc.\n\n"
-        "With --detach the run is carried out by a process without a terminal, and this command returns as "
-        "soon as that has begun: the run's folder is printed, 'assay attach' follows it, 'assay stop' ends "
-        "it, and what it prints is in the file RUN.out beside the folder. Logging out does not end it, "
-        "unless the system ends all that a user has left ('loginctl enable-linger' prevents that where it is "
-        "allowed). With --detach=job the engine itself is in the job of Slurm or OAR, on its first node, and "
-        "nothing stays behind on the login node; the folder of runs and this program must be where the nodes "
-        "see them, and the run ends with the job. 'assay fetch' brings archives from there.\n\n"
-        "A campaign with a list of testbeds runs on each of them, side by side, each a run and an archive of "
-        "its own with a number after its name; they are shown with a line each, Ctrl-C ends all of them, and "
-        "the exit code is that of the one that ended worst.\n\n"
-        "How the nodes are set, watched and judged is the campaign's: controls (turbo, hyperthreads, "
-        "governor, frequency, energy-preference, idle-states, uncore-frequency, numa-balancing, "
-        "transparent-huge-pages, daemons; mismatch, unavailable, proof, tolerance), probes (a period, or one "
-        "for each), warm-up (a time, or steady) and gates (none, flag, repeat, drop or stop, or one for "
-        "each). 'assay nodes controls' says what nodes can do. Whatever was set is put back as it was found, "
-        "at the end, on Ctrl-C, and by the nodes themselves when this program is killed.\n\n"
-        "A node that is lost is taken out, and the others continue; with node-loss: abort the run ends, with "
-        "replace one of the testbed's spares measures its share. A run that lacks units is partial.\n\n"
-        "  assay run examples/quickstart.yaml\n"
-        "  assay run examples/quickstart.yaml --nodes 'dahu-[1-32].grenoble'\n"
-        "  assay run examples/quickstart.yaml --set blas=reference --seed 42\n"
-        "  assay run examples/quickstart.yaml --until 18:30\n"
-        "  assay run examples/quickstart.yaml --detach\n"
-        "  assay run examples/quickstart.yaml --dry-run\n"
-        "  assay run runs/quickstart-20261122T120000-1a2b3c4d.zip",
-    .options = options,
-    .operands_least = 1,
-    .operands_most = 1,
-    .run = run,
-};

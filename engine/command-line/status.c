@@ -77,7 +77,7 @@ static int follow(const char *path, bool json, struct failure *failure) {
     }
 }
 
-static int run(const struct verb_arguments *arguments, struct failure *failure) {
+int command_status(const struct verb_arguments *arguments, struct failure *failure) {
     bool json = verb_switch(arguments, "--json");
     cleanup_free char *newest = NULL;
     const char *path = arguments->operand_count ? arguments->operands[0] : NULL;
@@ -96,32 +96,3 @@ static int run(const struct verb_arguments *arguments, struct failure *failure) 
     fputs(page, stdout);
     return 0;
 }
-
-static const struct verb_option options[] = {
-    {"--follow", 'f', NULL, "shows it again whenever it changes, until the run ends", false},
-    {"--json", 0, NULL, "prints one JSON object; with --follow one a line", false},
-    {NULL, 0, NULL, NULL, false},
-};
-
-const struct verb verb_status = {
-    .name = "status",
-    .summary = "show how a run stands, and what to do next",
-    .synopsis = "assay status [RUN] [--follow] [--json]",
-    .description =
-        "Shows a run from its folder, or from its archive when the folder is gone: while it runs, from any "
-        "machine that sees the folder, after it died, and where it was copied to. Without RUN it is the one "
-        "of runs/ that began last. Nothing is changed, and nothing but the run's own files is asked.\n\n"
-        "A run is 'running' while the engine that works on it lives, 'queued' while it waits in a job that "
-        "has not begun, 'reserved' when nodes were reserved for it and nothing was measured yet, and "
-        "'stopped' if the engine died before the run was sealed; else it is what its archive says: "
-        "completed, failed, partial (it ended in good order, and units are missing) or interrupted. Units "
-        "count once, however often they were tried. The time left is by the rate of the last minutes.\n\n"
-        "The last line says what to do next.\n\n"
-        "  assay status\n"
-        "  assay status runs/dgemm-20261120T100203Z-d6a781f2 --follow\n"
-        "  assay status --json",
-    .options = options,
-    .operands_least = 0,
-    .operands_most = 1,
-    .run = run,
-};

@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-static int run(const struct verb_arguments *arguments, struct failure *failure) {
+int command_stop(const struct verb_arguments *arguments, struct failure *failure) {
     cleanup(run_status_cleanup) struct run_status *status = NULL;
     cleanup_free char *folder = NULL;
     struct run_lock_owner owner;
@@ -32,25 +32,3 @@ static int run(const struct verb_arguments *arguments, struct failure *failure) 
            owner.pid, shown(folder).text);
     return 0;
 }
-
-static const struct verb_option options[] = {{NULL, 0, NULL, NULL, false}};
-
-const struct verb verb_stop = {
-    .name = "stop",
-    .summary = "end a run that was detached",
-    .synopsis = "assay stop RUN",
-    .description =
-        "Asks the engine that works on the run RUN, its folder or an archive beside that, to end: it does "
-        "what it does at Ctrl-C, ends the measurements, puts the nodes back, seals what there is (status "
-        "interrupted) and gives the nodes back. 'assay resume' continues such a run. This command returns at "
-        "once; again, it insists as a second Ctrl-C does.\n\n"
-        "The engine is found by the lock that it holds on the run's folder, so that nothing else is meant. "
-        "It must be of this machine: where the engine is in a job (--detach=job), call this on the node that "
-        "'assay status' names, or let the job manager send SIGINT ('scancel --batch --signal=INT JOB'). A "
-        "run whose job has not begun is taken out of the queue by 'assay release'.\n\n"
-        "  assay stop runs/quickstart-20261122T120000-1a2b3c4d",
-    .options = options,
-    .operands_least = 1,
-    .operands_most = 1,
-    .run = run,
-};

@@ -10,13 +10,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-const struct verb *const verb_table[] = {
-    &verb_run,      &verb_reserve, &verb_resume,      &verb_attach, &verb_stop, &verb_release, &verb_fetch,
-    &verb_list,     &verb_status,  &verb_experiments, &verb_design, &verb_fit,  &verb_model,   &verb_predict,
-    &verb_generate, &verb_export,  &verb_archive,     &verb_nodes,  &verb_help, NULL,
-};
-
 enum { NAMES_MAX = 64 };
+
+/* What to do about WORD, which is none of the COUNT NAMES; the caller frees. */
+static char *advise(const char *word, const char *const *names, size_t count, const char *otherwise) {
+    const char *nearest = text_nearest(word, names, count);
+    return nearest ? xformat("did you mean '%s'?", nearest) : xstrdup(otherwise);
+}
 
 int verb_find(const char *name, const struct verb **ret, struct failure *failure) {
     const char *names[NAMES_MAX];
@@ -28,21 +28,15 @@ int verb_find(const char *name, const struct verb **ret, struct failure *failure
         }
         names[count++] = (*at)->name;
     }
-    const char *nearest = text_nearest(name, names, count);
-    if (nearest)
-        return failure_input(failure, NULL, 0, 0, "there is no command '%s'; did you mean '%s'?", name,
-                             nearest);
-    return failure_input(failure, NULL, 0, 0, "there is no command '%s'; 'assay --help' lists them", name);
+    cleanup_free char *advice = advise(name, names, count, "'assay --help' lists them");
+    return failure_input(failure, NULL, 0, 0, "there is no command '%s'; %s", name, advice);
 }
 
 /* ---- Reading what was given ------------------------------------------------------------------------------
  */
 
 const char *verb_value(const struct verb_arguments *arguments, const char *name) {
-    for (size_t i = arguments->option_count; i-- > 0;)
-        if (strcmp(arguments->given[i]->name, name) == 0)
-            return arguments->values[i];
-    return NULL;
+    return verb_value_at(arguments, name, 0);
 }
 
 bool verb_switch(const struct verb_arguments *arguments, const char *name) {
@@ -112,12 +106,12 @@ static int refuse_name(const struct verb *verb, const struct verb_action *action
     size_t count = 0;
     text_init(&all, FAILURE_TEXT_SIZE);
     for (const struct verb_action *at = actions; at->name && count < NAMES_MAX; at++) {
-        text_printf(&all, "%s%s", count == 0 ? "" : at[1].name ? ", " : " or ", at->name);
+        text_printf(&all, "%s%s", count == 0 ? "expected " : at[1].name ? ", " : " or ", at->name);
         names[count++] = at->name;
     }
-    const char *nearest = text_nearest(name, names, count), *quote = nearest ? "'" : "";
-    return failure_input(failure, NULL, 0, 0, "'assay %s' has no action '%.64s'; expected %s%s%s", verb->name,
-                         name, quote, nearest ? nearest : all.bytes, quote);
+    cleanup_free char *advice = advise(name, names, count, all.bytes);
+    return failure_input(failure, NULL, 0, 0, "'assay %s' has no action '%.64s'; %s", verb->name, name,
+                         advice);
 }
 
 int verb_act(const struct verb_arguments *arguments, const struct verb_action *actions, const char *name,
@@ -130,8 +124,8 @@ int verb_act(const struct verb_arguments *arguments, const struct verb_action *a
         return refuse_name(arguments->verb, actions, name, failure);
     size_t count = arguments->operand_count > 0 ? arguments->operand_count - 1 : 0;
     if (count < chosen->least || count > chosen->most)
-        return failure_input(failure, NULL, 0, 0, "'assay %s %s' has %zu operands; expected %s", verb, name,
-                             count, chosen->expected);
+        return failure_input(failure, NULL, 0, 0, "'assay %s %s' has %zu operand%s; expected %s", verb, name,
+                             count, count == 1 ? "" : "s", chosen->expected);
     for (size_t i = 0; i < arguments->option_count; i++) {
         const char *option = arguments->given[i]->name;
         for (const struct verb_action *at = actions; at->name; at++)
@@ -145,29 +139,19 @@ int verb_act(const struct verb_arguments *arguments, const struct verb_action *a
 /* ---- Parsing ---------------------------------------------------------------------------------------------
  */
 
-/* The words still to be read, and the lists that grow from them; each list has room for a word each, and a
- * word of short switches may hold several options. */
+/* The words still to be read, and what grows from them; each list has room for a word each, and a word of
+ * short switches may hold several options. */
 struct parser {
-    const struct verb *verb;
     const char *const *words;
     size_t count, next;
-    const struct verb_option **given;
-    const char **values;
-    const char **operands;
-    size_t option_count, operand_count;
+    struct verb_arguments arguments;
 };
 
 void verb_arguments_clear(struct verb_arguments *arguments) {
-    free((void *)arguments->given);
-    free((void *)arguments->values);
-    free((void *)arguments->operands);
+    free(arguments->given);
+    free(arguments->values);
+    free(arguments->operands);
     *arguments = (struct verb_arguments){0};
-}
-
-static void parser_clear(struct parser *parser) {
-    free((void *)parser->given);
-    free((void *)parser->values);
-    free((void *)parser->operands);
 }
 
 static const struct verb_option *find_long(const struct verb *verb, const char *word, size_t length) {
@@ -190,12 +174,9 @@ static int unknown_option(const struct verb *verb, const char *word, struct fail
     for (const struct verb_option *option = verb->options; option && option->name && count < NAMES_MAX;
          option++)
         names[count++] = option->name;
-    const char *nearest = text_nearest(word, names, count);
-    if (nearest)
-        return failure_input(failure, verb->name, 0, 0, "unknown option '%s'; did you mean '%s'?", word,
-                             nearest);
-    return failure_input(failure, verb->name, 0, 0, "unknown option '%s'; 'assay %s --help' lists them", word,
-                         verb->name);
+    cleanup_free char *otherwise = xformat("'assay %s --help' lists them", verb->name);
+    cleanup_free char *advice = advise(word, names, count, otherwise);
+    return failure_input(failure, verb->name, 0, 0, "unknown option '%s'; %s", word, advice);
 }
 
 /* Notes OPTION with the VALUE that came in the same word, or else with the next word. */
@@ -204,44 +185,46 @@ static int take_option(struct parser *parser, const struct verb_option *option, 
     bool must_have_value = option->argument && option->argument[0] != '[';
     if (must_have_value && !value) {
         if (parser->next == parser->count)
-            return failure_input(failure, parser->verb->name, 0, 0, "option '%s' needs an argument: %s %s",
-                                 option->name, option->name, option->argument);
+            return failure_input(failure, parser->arguments.verb->name, 0, 0,
+                                 "option '%s' needs an argument: %s %s", option->name, option->name,
+                                 option->argument);
         value = parser->words[parser->next++];
     }
-    for (size_t i = 0; option->argument && !option->repeatable && i < parser->option_count; i++)
-        if (parser->given[i] == option)
-            return failure_input(failure, parser->verb->name, 0, 0,
+    bool is_single = option->argument && !text_ends_in(option->argument, "...");
+    for (size_t i = 0; is_single && i < parser->arguments.option_count; i++)
+        if (parser->arguments.given[i] == option)
+            return failure_input(failure, parser->arguments.verb->name, 0, 0,
                                  "option '%s' is given twice; expected it once", option->name);
-    parser->given[parser->option_count] = option;
-    parser->values[parser->option_count++] = value;
+    parser->arguments.given[parser->arguments.option_count] = option;
+    parser->arguments.values[parser->arguments.option_count++] = value;
     return 0;
 }
 
 static int take_long(struct parser *parser, const char *word, struct failure *failure) {
     const char *equals = strchr(word, '=');
     size_t length = equals ? (size_t)(equals - word) : strlen(word);
-    const struct verb_option *option = find_long(parser->verb, word, length);
+    const struct verb_option *option = find_long(parser->arguments.verb, word, length);
     if (!option) {
         if (strcmp(word, "--help") == 0)
             return 1;
         cleanup_free char *name = xstrndup(word, length);
-        return unknown_option(parser->verb, name, failure);
+        return unknown_option(parser->arguments.verb, name, failure);
     }
     if (equals && !option->argument)
-        return failure_input(failure, parser->verb->name, 0, 0, "option '%s' takes no argument; found '%s'",
-                             option->name, equals + 1);
+        return failure_input(failure, parser->arguments.verb->name, 0, 0,
+                             "option '%s' takes no argument; found '%s'", option->name, equals + 1);
     return take_option(parser, option, equals ? equals + 1 : NULL, failure);
 }
 
 static int take_letters(struct parser *parser, const char *word, struct failure *failure) {
     for (const char *at = word + 1; *at; at++) {
-        const struct verb_option *option = find_letter(parser->verb, *at);
+        const struct verb_option *option = find_letter(parser->arguments.verb, *at);
         if (!option && *at == 'h')
             return 1;
         if (!option)
-            return failure_input(failure, parser->verb->name, 0, 0,
+            return failure_input(failure, parser->arguments.verb->name, 0, 0,
                                  "unknown option '-%c'; 'assay %s --help' lists them", *at,
-                                 parser->verb->name);
+                                 parser->arguments.verb->name);
         bool rest_is_value = option->argument && at[1];
         int r = take_option(parser, option, rest_is_value ? at + 1 : NULL, failure);
         if (r < 0)
@@ -258,7 +241,7 @@ static int take_words(struct parser *parser, struct failure *failure) {
         const char *word = parser->words[parser->next++];
         int r = 0;
         if (only_operands || word[0] != '-' || word[1] == '\0')
-            parser->operands[parser->operand_count++] = word;
+            parser->arguments.operands[parser->arguments.operand_count++] = word;
         else if (strcmp(word, "--") == 0)
             only_operands = true;
         else
@@ -269,41 +252,32 @@ static int take_words(struct parser *parser, struct failure *failure) {
     return 0;
 }
 
-static int check_operands(const struct parser *parser, struct failure *failure) {
-    const struct verb *verb = parser->verb;
-    if (parser->operand_count < verb->operands_least)
+static int check_operands(const struct verb_arguments *arguments, struct failure *failure) {
+    const struct verb *verb = arguments->verb;
+    if (arguments->operand_count < verb->operands_least)
         return failure_input(failure, verb->name, 0, 0, "too few operands; usage: %s", verb->synopsis);
-    if (parser->operand_count > verb->operands_most)
+    if (arguments->operand_count > verb->operands_most)
         return failure_input(failure, verb->name, 0, 0, "unexpected operand '%s'; usage: %s",
-                             parser->operands[verb->operands_most], verb->synopsis);
+                             arguments->operands[verb->operands_most], verb->synopsis);
     return 0;
 }
 
 int verb_parse(const struct verb *verb, size_t count, const char *const *words, struct verb_arguments *ret,
                struct failure *failure) {
+    struct parser parser = {.words = words, .count = count, .arguments.verb = verb};
+    struct verb_arguments *arguments = &parser.arguments;
     size_t room = 1;
     for (size_t i = 0; i < count; i++)
         room += strlen(words[i]) + 1; /* at least the options that the words can hold */
-    cleanup(parser_clear) struct parser parser = {
-        .verb = verb,
-        .words = words,
-        .count = count,
-        .given = xcalloc(room, sizeof *parser.given),
-        .values = xcalloc(room, sizeof *parser.values),
-        .operands = xcalloc(count + 1, sizeof *parser.operands),
-    };
+    arguments->given = xcalloc(room, sizeof *arguments->given);
+    arguments->values = xcalloc(room, sizeof *arguments->values);
+    arguments->operands = xcalloc(count + 1, sizeof *arguments->operands);
     int r = take_words(&parser, failure);
     if (r == 0)
-        r = check_operands(&parser, failure);
-    if (r != 0)
-        return r;
-    *ret = (struct verb_arguments){
-        .verb = verb,
-        .given = take_pointer(parser.given),
-        .values = take_pointer(parser.values),
-        .option_count = parser.option_count,
-        .operands = take_pointer(parser.operands),
-        .operand_count = parser.operand_count,
-    };
-    return 0;
+        r = check_operands(arguments, failure);
+    if (r == 0)
+        *ret = *arguments;
+    else
+        verb_arguments_clear(arguments);
+    return r;
 }

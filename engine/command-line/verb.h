@@ -1,11 +1,12 @@
 /*
- * A command of assay: one file, one const struct. `assay VERB --help` and the man page assay-VERB(1) are both
- * made from the same table, so they cannot disagree.
+ * A command of assay: a function, and a page that says what it does and which words it takes, pages/VERB.txt.
+ * The parser, `assay VERB --help` and the man page assay-VERB(1) all go by the page, so they cannot disagree.
  */
 #ifndef ASSAY_COMMAND_LINE_VERB_H
 #define ASSAY_COMMAND_LINE_VERB_H
 
 #include "engine/foundation/failure.h"
+#include "engine/foundation/installation.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -15,36 +16,37 @@
  * answers. */
 
 struct verb_option {
-    const char *name;     /* "--output"; NULL ends the table */
-    char letter;          /* 'o', or 0 */
-    const char *argument; /* "FILE", or NULL for a switch; "[=FILE]": a switch that may have one */
+    const char *name; /* "--output"; NULL ends the table */
+    char letter;      /* 'o', or 0 */
+    /* "FILE", or NULL for a switch; "[=FILE]": a switch that may have one; "FILE...": may be given several
+     * times, which others with an argument must not. */
+    const char *argument;
     const char *help;
-    bool repeatable; /* one with an argument that is not must not be given twice */
 };
 
 struct verb_arguments {
     const struct verb *verb;
-    const struct verb_option *const *given; /* options in the order given */
-    const char *const *values;              /* their arguments, NULL for switches */
+    const struct installation *installation; /* that is running, with ASSAY_PATH */
+    const char *const *command;              /* all words of the command line, ended by a NULL */
+    const struct verb_option **given;        /* options in the order given */
+    const char **values;                     /* their arguments, NULL for switches */
     size_t option_count;
-    const char *const *operands;
+    const char **operands; /* NULL ends them */
     size_t operand_count;
 };
 
+/* Prints to stdout (results) and stderr (progress); returns 0 or fills FAILURE, which main prints. */
+typedef int verb_function(const struct verb_arguments *arguments, struct failure *failure);
+
 struct verb {
     const char *name;
-    const char *summary;  /* one line */
-    const char *synopsis; /* "assay fit [METHOD] INPUT... [OPTIONS]" */
-    /* Paragraphs, separated by blank lines and wrapped when printed; a line that begins with a blank is an
-     * example and stays as it is. */
-    const char *description;
+    const char *summary;     /* one line */
+    const char *synopsis;    /* "assay fit [METHOD] INPUT... [OPTIONS]" */
+    const char *description; /* lines, which are wrapped when printed: pages/pages.awk */
     const struct verb_option *options;
     size_t operands_least, operands_most; /* SIZE_MAX: any number */
-    /* Prints to stdout (results) and stderr (progress); returns 0 or fills FAILURE, which main prints. */
-    int (*run)(const struct verb_arguments *arguments, struct failure *failure);
-    /* Optional: prints what the --help of command VERB has to say of OPERAND, the first of the words before
-     * it: of a plugin. */
-    void (*help)(const char *verb, const char *operand);
+    bool has_plugins; /* the first operand is one, whose models and options --help prints too */
+    verb_function *run;
 };
 
 /* The value given for an option, or NULL; whether a switch was given; the K-th value of a repeatable
@@ -65,7 +67,7 @@ struct verb_action {
     size_t least, most;   /* operands, without the action's own name */
     const char *expected; /* those operands, in words */
     const char *options;  /* those that it takes of the ones that not all actions take: "--json --output" */
-    int (*run)(const struct verb_arguments *arguments, struct failure *failure);
+    verb_function *run;
 };
 
 /* Runs the one of ACTIONS that is called NAME, after checking its operands and options. */
@@ -75,12 +77,17 @@ int verb_act(const struct verb_arguments *arguments, const struct verb_action *a
 /* Refuses a repeatable option NAME=VALUE that sets the same NAME twice. */
 int verb_check_settings(const struct verb_arguments *arguments, const char *option, struct failure *failure);
 
-extern const struct verb verb_run, verb_reserve, verb_resume, verb_attach, verb_stop, verb_release,
-    verb_fetch, verb_list, verb_status, verb_experiments, verb_design, verb_fit, verb_predict, verb_model,
-    verb_generate, verb_export, verb_archive, verb_nodes, verb_help;
+/* The commands, a file each; export.c has two. */
+verb_function command_run, command_reserve, command_resume, command_attach, command_stop, command_release,
+    command_fetch, command_list, command_status, command_experiments, command_design, command_fit,
+    command_model, command_predict, command_generate, command_export, command_archive, command_nodes,
+    command_help;
 
-/* All of them, in the order in which help lists them, ended by NULL. */
+/* All of them, in the order in which help lists them, ended by NULL; and the page of the program itself. */
 extern const struct verb *const verb_table[];
+extern const struct verb verb_assay;
+/* What is not of one command alone, laid out as options are; ended by a NULL. */
+extern const struct verb_option verb_environment[], verb_exit_codes[];
 
 /* The command called NAME in *RET, or FAILURE_INPUT with the nearest name. */
 int verb_find(const char *name, const struct verb **ret, struct failure *failure);

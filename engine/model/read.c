@@ -3,6 +3,7 @@
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/memory.h"
 #include "engine/foundation/number.h"
+#include "engine/foundation/text.h"
 #include "engine/model/evaluator.h"
 
 #include <errno.h>
@@ -570,6 +571,9 @@ static void free_document(struct document **document) {
 
 int model_file_read(const char *path, struct model **ret, struct failure *failure) {
     cleanup(free_document) struct document *document = NULL;
+    if (text_ends_in(path, ".zip"))
+        return failure_input(failure, path, 0, 0,
+                             "this is an archive, not a model; 'assay fit' makes a model of it");
     int r = document_read_json(path, &document, failure);
     return r < 0 ? r : model_from_document(document, NULL, ret, failure);
 }

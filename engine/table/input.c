@@ -124,7 +124,7 @@ static void look_at_records(struct input *input) {
 
 static int describe_archive(struct input *input, struct failure *failure) {
     struct archive_columns columns = {0};
-    int r = archive_hash(input->about.path, input->about.sha256, failure);
+    int r = hash_file(input->about.path, input->about.sha256, NULL, failure);
     r = r < 0 ? r : archive_table_columns(input->archive, input->about.member, &columns, failure);
     if (r < 0)
         return r;

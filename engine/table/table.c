@@ -502,7 +502,7 @@ static int load_input(const struct loading *loading, uint32_t index, struct fail
     csv_columns_close(reading.columns);
     input_close(input);
     if (r == 0 && table->private->options.hash && input->is_regular && !input->about.archive)
-        r = archive_hash(input->about.path, input->about.sha256, failure);
+        r = hash_file(input->about.path, input->about.sha256, NULL, failure);
     table->inputs[index] = input->about;
     for (size_t j = 0; j < texts; j++)
         free(reading.translations[j]);

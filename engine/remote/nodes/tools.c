@@ -119,7 +119,8 @@ static void judge(struct tool_run *run, size_t node, const struct node_result *r
         complain(result, failure);
     else if (exit->output_cut)
         failure_set(failure, -EFBIG, "the agent's tool printed more than %d MiB", NODE_TOOL_OUTPUT_MAX >> 20);
-    else if (failure->code == 0 && tool->is_told && !tool->is_told(node, exit->code, tool->context)) {
+    else if (failure->code == 0 &&
+             !(tool->is_told ? tool->is_told(node, exit->code, tool->context) : exit->code == 0)) {
         if (exit->code == 0)
             failure_set(failure, -EPROTO, "the agent's tool left out what it was asked for");
         else

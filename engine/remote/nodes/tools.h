@@ -31,10 +31,10 @@ struct node_tool {
     uint64_t timeout_ms; /* 0: none */
     /* For each line of each node, as it comes: KIND is its first field, *AT the rest (tool_field_next). A
      * negative return, with its failure, is that node's, of which no more lines are taken.
-     * The lines of a tool that fails at its end have been taken by then. */
+     * The lines of a tool that fails at its end have been taken by then. NULL: they do not matter. */
     int (*take)(size_t node, const char *kind, char *at, void *context, struct failure *failure);
-    /* When not NULL, asked after a node's last line: do they say all that was asked for, or all that its
-     * STATUS, 0 or 1, means? If not, the node's failure is what the tool said on stderr. */
+    /* Asked after a node's last line: do they say all that was asked for, or all that its STATUS, 0 or 1,
+     * means? If not, the node's failure is what the tool said on stderr. NULL: 0 is good, and 1 is not. */
     bool (*is_told)(size_t node, int status, void *context);
     void *context;
 };

@@ -8,6 +8,7 @@
 #include "engine/foundation/memory.h"
 #include "engine/foundation/number.h"
 #include "engine/remote/link/facts.h"
+#include "engine/remote/nodes/cpuinfo.h"
 #include "engine/run/nodes/kinds.h"
 #include "engine/run/nodes/placement.h"
 
@@ -67,29 +68,13 @@ static void clear_reading(struct reading *reading) {
     node_texts_clear(&reading->microcodes);
 }
 
-/* The value of the first "KEY : value" line of /proc/cpuinfo, or NULL; the caller frees. */
-static char *cpuinfo_value(const char *cpuinfo, const char *key) {
-    size_t length = strlen(key);
-    for (const char *line = cpuinfo; line; line = strchr(line, '\n')) {
-        line += *line == '\n';
-        if (strncmp(line, key, length) != 0)
-            continue;
-        const char *value = line + length + strspn(line + length, " \t");
-        if (*value++ != ':')
-            continue;
-        value += strspn(value, " \t");
-        return xstrndup(value, strcspn(value, "\n"));
-    }
-    return NULL;
-}
-
 static void take_raw_file(size_t number, const char *bytes, size_t length, void *context) {
     struct reading *reading = context;
     struct node_set *set = reading->set;
     struct run_node *node = &set->items[number];
     const char *name = raw_files[reading->file].name;
     if (strcmp(name, "cpuinfo") == 0) {
-        node->cpu_model = cpuinfo_value(bytes, "model name");
+        node->cpu_model = cpuinfo_model(bytes);
         reading->microcodes.items[number] = cpuinfo_value(bytes, "microcode");
     }
     cleanup_free char *file = xformat("raw/%s", name), *path = node_set_path(set, node, file);

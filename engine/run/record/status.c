@@ -369,8 +369,7 @@ static void take_nodes(struct run_status *status, const struct archive_reader *a
 /* What the journal in it has beyond run.json. */
 static int take_journal(struct run_status *status, struct archive_reader *archive, struct failure *failure) {
     cleanup(archive_close_member) struct archive_member *member = NULL;
-    size_t index;
-    if (!archive_find(archive, "journal.jsonl", &index))
+    if (!archive_find(archive, "journal.jsonl", NULL))
         return 0;
     int r = archive_member_open(archive, "journal.jsonl", &member, failure);
     if (r < 0)

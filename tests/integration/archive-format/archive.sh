@@ -97,7 +97,7 @@ if [ -f "$peanut" ]; then
 else skip "somebody else's zip" "the test data are not here"; fi
 
 refuse "no action" 2 "" "$ASSAY" archive
-refuse "another action" 2 "expected 'list'" "$ASSAY" archive lst "$good"
+refuse "another action" 2 "did you mean 'list'" "$ASSAY" archive lst "$good"
 refuse "an option of another action" 2 "has no option '--folder'" "$ASSAY" archive list "$good" -C x
 refuse "too few operands" 2 "expected an archive and one of its members" "$ASSAY" archive cat "$good"
 check "help" "$ASSAY" archive --help

@@ -67,6 +67,7 @@ else skip "one of MPI" "no mpicc and mpirun (libopenmpi-dev, openmpi-bin)"; fi
 touch taken
 refuse "a name that is there" 2 "^assay: 'my-own' is there already, expected the name of a new folder$" "$ASSAY" experiments new my-own
 refuse "... as a file" 2 "^assay: 'taken' is there already" "$ASSAY" experiments new my-own -o taken
+refuse "a folder in the place of a campaign" 2 "'my-own' is a folder; expected a campaign, such as my-own/campaign.yaml" "$ASSAY" run my-own
 refuse "a name that cannot be" 2 "^assay: 'My own' cannot name an experiment, expected up to 64 lower-case" "$ASSAY" experiments new 'My own'
 refuse "... or is a path" 2 "^assay: '../x' cannot name an experiment" "$ASSAY" experiments new ../x
 refuse "a folder in a folder that is not there" 2 "^assay: cannot make the folder 'no/x': No such file" "$ASSAY" experiments new x -o no/x

@@ -47,6 +47,31 @@ if command -v script >/dev/null; then
     narrow() { script -qec "stty cols 50; '$ASSAY' --help" /dev/null | tr -d '\r' | grep -v '^    assay' | widest; }
     check "help is wrapped to the terminal" sh -c '[ "$1" -le 50 ] && [ "$1" -gt 40 ]' - "$(narrow)"
 else skip "help is wrapped to the terminal" "no script(1)"; fi
+cat >"$scratch/odd.txt" <<'PAGE'
+an odd page
+Usage: assay odd [FILE]
+Operands: 0 to 1
+
+A line, and
+.start of another with a back\slash.
+
+    example --kept  as it is
+
+Options:
+-o, --output FILE
+    Where to write.
+--aside[=WHERE]
+    Elsewhere.
+PAGE
+pages=$(dirname "$0")/../../../engine/command-line/pages
+awk -v version=1 -f "$pages/man-page.awk" "$scratch/odd.txt" "$pages/assay.txt" >"$scratch/odd.1"
+in_page() { check "a man page has $1" grep -qxF -- "$2" "$scratch/odd.1"; }
+in_page "text that is no request" '\&.start of another with a back\eslash.'
+in_page "examples as they are" '    example \-\-kept  as it is'
+in_page "options with letters" '\fB\-o\fR, \fB\-\-output\fR \fIFILE\fR'
+in_page "switches that may have a value" '\fB\-\-aside\fR\fI[=WHERE]\fR'
+in_page "the exit codes" 'done'
+check "help --man prints the page" sh -c '"$1" help --man fit | cmp - "$2"' - "$ASSAY" "$ASSAY_BUILD/share/man/man1/assay-fit.1"
 if command -v groff >/dev/null; then
     for page in "$ASSAY_BUILD"/share/man/man1/*.1; do
         check "groff finds nothing wrong in ${page##*/}" sh -c '

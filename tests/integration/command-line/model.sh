@@ -57,9 +57,10 @@ no group|the model has 2 groups \(n-1/0, n-2/0\); expected --group, --all|eval l
 a value too few|there is no value of 'n', which the model needs|eval linear.json m=1 --all
 a name that is none|the model uses no 'mm'; did you mean 'm'|eval linear.json mm=1 --all
 a value that is none|'m' is '1x'; expected a number; the model has no unit of it|eval linear.json m=1x n=2 --all
-an action that is none|'assay model' has no action 'shw'; expected 'show'|shw linear.json
+an action that is none|'assay model' has no action 'shw'; did you mean 'show'|shw linear.json
 an option of another action|'assay model show' has no option '--rows'|show linear.json --rows x
 an operand too many|expected a model|show a b
+an archive|a.zip: this is an archive, not a model; 'assay fit' makes a model of it|show a.zip
 a model for its own output|linear.json|eval linear.json m=1 n=1 --all -o linear.json
 END
 

@@ -155,7 +155,7 @@ bed accept-logins 2
 refuse "options of others" 2 "'assay nodes capture' has no option '--json'" nodes capture -w "$all" -o "$scratch/x" --json
 refuse "... of each" 2 "'assay nodes restore' has no option '--probes'" nodes restore -w "$all" --probes
 refuse "... are refused" 2 "'assay nodes controls' has no option '--force'" nodes controls -w "$all" --force
-refuse "and so are operands" 2 "'assay nodes controls' has 1 operands; expected none" nodes controls turbo -w "$all"
+refuse "and so are operands" 2 "'assay nodes controls' has 1 operand; expected none" nodes controls turbo -w "$all"
 check "help has them" sh -c '"$0" nodes --help | grep -q "assay nodes capture -w"' "$ASSAY"
 
 # ---- agents that lie: theirs is a program whose tools are what the test says

@@ -46,7 +46,7 @@ check "several files go into a folder" put "$scratch/two" "$scratch/tree/one" /t
 check "each by its name" on_all "one two" sh -c 'echo $(cd /tmp/several && cat one two)'
 refuse "a relative path" 2 "'here' is a relative path; expected an absolute one" put "$scratch/two" here
 refuse "a file that is not there" 2 "cannot read '$scratch/nowhere'" put "$scratch/nowhere" /tmp/x
-refuse "one operand" 2 "has 1 operands; expected files, and where they go" put /tmp/x
+refuse "one operand" 2 "has 1 operand; expected files, and where they go" put /tmp/x
 refuse "a file without a name" 2 "does not end in a name" put "$scratch/tree/.." /tmp/x/
 bed on 3 mkdir /tmp/inway/called -p
 bed on 4 sh -c 'echo >/tmp/inway'

@@ -116,7 +116,7 @@ refuse "a time that is none" 2 "--time-limit 'soon' is not a time" run -w dahu-1
 refuse "a number that is none" 2 "--repeat '0' is not a whole number from 1" run -w dahu-1.grenoble --repeat 0 -- true
 refuse "a variable that is none" 2 "--env 'A' is not NAME=VALUE" run -w dahu-1.grenoble --env A -- true
 refuse "an option of another action" 2 "'assay nodes run' has no option '--force'" run -w dahu-1.grenoble --force -- true
-refuse "an action that is none" 2 "'assay nodes' has no action 'rum'; expected 'run'" nodes rum -w dahu-1.grenoble
+refuse "an action that is none" 2 "'assay nodes' has no action 'rum'; did you mean 'run'" nodes rum -w dahu-1.grenoble
 refuse "a kind of agent that is none" 2 "--agent 'java' is not 'auto', 'binary' or 'source'" run -w dahu-1.grenoble --agent java -- true
 refuse "an output folder that cannot be" 2 "cannot make folder '/dev/null/x'" run -w dahu-1.grenoble -o /dev/null/x -- true
 

@@ -139,13 +139,13 @@ check "help tells about kinds" sh -c '"$ASSAY" design --help | grep -q latin-hyp
 
 # ---- Refusals
 refuse "no kind" 2 "expected a kind of design, or --from FILE" design
-refuse "a kind that is not there" 2 "no kind of design 'unifrom'; did you mean 'uniform'" design unifrom n=1..2
+refuse "a kind that is not there" 2 "'assay design' has no action 'unifrom'; did you mean 'uniform'" design unifrom n=1..2
 refuse "a kind unlike any" 2 "expected factorial, uniform, log-uniform" design sobol n=1..2
 refuse "no rows" 2 "uniform needs --rows" design uniform n=1..2
 refuse "rows that are no number" 2 "rows 1.5, expected a whole number from 1 to" design uniform n=1..2 --rows 1.5
-refuse "rows where none are drawn" 2 "rows is not used by factorial" design factorial n=1..2 --rows 4
-refuse "a batch where there is no product" 2 "batch is not used by uniform" design uniform n=1..2 --rows 4 --batch 3
-refuse "no factors" 2 "factorial needs factors" design factorial
+refuse "rows where none are drawn" 2 "factorial' has no option '--rows'" design factorial n=1..2 --rows 4
+refuse "a batch where there is no product" 2 "uniform' has no option '--batch'" design uniform n=1..2 --rows 4 --batch 3
+refuse "no factors" 2 "factorial' has 0 operands; expected factors" design factorial
 refuse "a factor without values" 2 "'n', expected a factor such as" design factorial n
 refuse "an order that is not there" 2 "order 'sorted', expected random or as-written" design factorial a=1 --order sorted
 refuse "a cap that nothing meets" 2 "cannot have a product of 10000000000, expected a max-size of about" design uniform-product --max-size 10

@@ -115,7 +115,7 @@ report $([ "$(sort -u o.csv | wc -l)" -eq 2 ] && grep -q "^note: all 5 rows are 
     "is measured at one point, of which it warns"
 
 # ---- Refusals
-refuse "no model" 2 "'assay design next' has 0 operands; expected one, MODEL" "$ASSAY" design next
+refuse "no model" 2 "'assay design next' has 0 operands; expected a model" "$ASSAY" design next
 refuse "a model that is not there" 2 "cannot open 'no.json'" "$ASSAY" design next no.json
 sed 's/"kind": "linear"/"kind": "linaer"/' plain.json >kind.json
 refuse "another kind of model" 2 "linaer" "$ASSAY" design next kind.json
@@ -137,9 +137,9 @@ refuse "an unknown factor" 2 "'aa' is no factor of the model; did you mean 'a'" 
 refuse "an unknown group" 2 "no group '1/of'; did you mean '1/off'" "$ASSAY" design next plain.json --group 1/of
 refuse "an unknown criterion" 2 "--criterion 'a', expected i" "$ASSAY" design next plain.json --criterion a
 refuse "rows that are too many" 2 "--rows '1001' is not a whole number from 1 to 1000" "$ASSAY" design next plain.json --rows 1001
-refuse "a seed" 2 "--seed is not used by next" "$ASSAY" design next plain.json --seed 1
-refuse "an option of another kind" 2 "--repetitions is not used by next" "$ASSAY" design next plain.json --repetitions 3
-refuse "an option of next" 2 "--budget is not used by factorial" "$ASSAY" design factorial n=1,2 --budget 3s
+refuse "a seed" 2 "'assay design next' has no option '--seed'" "$ASSAY" design next plain.json --seed 1
+refuse "an option of another kind" 2 "'assay design next' has no option '--repetitions'" "$ASSAY" design next plain.json --repetitions 3
+refuse "an option of next" 2 "'assay design factorial' has no option '--budget'" "$ASSAY" design factorial n=1,2 --budget 3s
 refuse "weights that are not positive" 2 "--weights x - 10 is 0 here.*expected a number above 0" "$ASSAY" design next plain.json --weights 'x - 10'
 "$ASSAY" fit linear plain.csv --terms '1+x' --weights x -o weighted.json >/dev/null
 sed -i 's/"weights": "x"/"weights": "w"/' weighted.json

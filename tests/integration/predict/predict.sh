@@ -60,6 +60,8 @@ check "the model's role may be left out" "$ASSAY" predict hpl model.json "${@:4}
 check "a plugin says what it takes" "$ASSAY" predict hpl --parameters
 report $(output '^bandwidth +B/s' && output '^dgemm +linear +the time of dgemm' && output '^speed +mean, slowest, waiting +slowest'; echo $?) \
     "with units, defaults and ranges"
+check "and as JSON" "$ASSAY" predict hpl --parameters --json
+report $(output '"method": +"hpl"' && output '"name": +"bandwidth"'; echo $?) "for programs"
 check "--help has it too" "$ASSAY" predict hpl --help
 report $(output '^Usage: assay predict' && output '^bandwidth +B/s'; echo $?) "after the command's own"
 check "a thousand million panels" timeout 5 "$ASSAY" predict hpl model.json --set N=1e9 --set NB=1 --set P=1 --set Q=1

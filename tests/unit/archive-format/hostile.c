@@ -363,7 +363,7 @@ static const struct sample samples[] = {
     {"manifest-garbage", "line 1 of the manifest is not a sha256", manifest_garbage},
     {"manifest-upper-case", "line 1 of the manifest is not a sha256", manifest_upper_case},
     {"manifest-torn", "line 4 of the manifest has no end", manifest_torn},
-    {"manifest-long-line", "line 1 of the manifest is too long", manifest_long_line},
+    {"manifest-long-line", "line 1 of the manifest has no end", manifest_long_line},
     {"run-missing", "not an assay archive: no run.json in it", no_run},
     {"crate-missing", "not an assay archive: no ro-crate-metadata.json in it", no_crate},
     {"run-not-json", "run.json", run_not_json},

@@ -1,0 +1,16 @@
+/* What a plugin takes: `assay fit METHOD --parameters`, that of predict, export and generate, and their
+ * --help. */
+#ifndef ASSAY_COMMAND_LINE_PLUGIN_DESCRIBE_H
+#define ASSAY_COMMAND_LINE_PLUGIN_DESCRIBE_H
+
+#include "engine/foundation/failure.h"
+#include "engine/foundation/installation.h"
+
+#include <stdbool.h>
+
+/* Prints version, models, parameters and options of the plugin KIND-NAME, such as fit-linear, as text or
+ * JSON. */
+int plugin_describe(const struct installation *installation, const char *kind, const char *name, bool json,
+                    struct failure *failure);
+
+#endif
