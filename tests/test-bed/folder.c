@@ -56,14 +56,10 @@ int folder_make(struct bed *bed, int *ret_lock, struct failure *failure) {
     return status;
 }
 
-/* The public host key of a node, "ssh-ed25519 AAAA...". */
-static int read_public_key(const struct bed *bed, const struct node *node, char *key, size_t size,
-                           struct failure *failure) {
+/* The nodes' public host key, "ssh-ed25519 AAAA...". */
+static int read_public_key(const struct bed *bed, char *key, size_t size, struct failure *failure) {
     char path[BED_PATH_SIZE];
-    if (bed->settings.key_each)
-        bed_path(bed, path, "inside/disk/%d/upper/etc/ssh/ssh_host_ed25519_key.pub", node->number);
-    else
-        bed_path(bed, path, "host_key.pub");
+    bed_path(bed, path, "host_key.pub");
     cleanup_close int file = open(path, O_RDONLY | O_CLOEXEC);
     ssize_t length = file < 0 ? -1 : read(file, key, size - 1);
     if (length < 0)
@@ -74,15 +70,15 @@ static int read_public_key(const struct bed *bed, const struct node *node, char 
 }
 
 static int write_known_hosts(const struct bed *bed, const char *path, struct failure *failure) {
+    char key[512];
+    int status = read_public_key(bed, key, sizeof key, failure);
+    if (status < 0)
+        return status;
     cleanup_fclose FILE *stream = fopen(path, "we");
     if (stream == NULL)
         return failure_set(failure, -errno, "cannot write '%s': %s", path, strerror(errno));
     for (int i = 0; i < bed->node_count; i++) {
         const struct node *node = &bed->nodes[i];
-        char key[512];
-        int status = read_public_key(bed, node, key, sizeof key, failure);
-        if (status < 0)
-            return status;
         fprintf(stream, "%s", node->name);
         if (strchr(node->name, '.') != NULL)
             fprintf(stream, ",%.*s", (int)strcspn(node->name, "."), node->name);

@@ -34,7 +34,6 @@ struct kernel_fault {
     int unreadable;    /* errno of reads */
     bool stuck;        /* takes what is written and keeps what it had */
     bool gone;         /* is not there, nor what is below it */
-    int slow_ms;       /* a write takes so long */
     char *pinned;      /* what it shows whatever happens; NULL */
 };
 

@@ -199,17 +199,12 @@ static int write_accounts(const struct bed *bed, const char *layer, struct failu
     return status;
 }
 
-int layer_sshd_configuration(const struct bed *bed, const struct node *node, int count,
-                             const char *const *options, char *text, size_t size, struct failure *failure) {
+int layer_sshd_configuration(const struct bed *bed, char *text, size_t size, struct failure *failure) {
     FILE *stream = fmemopen(text, size, "w");
     if (stream == NULL)
         return failure_memory(failure);
-    for (int i = 0; i < count; i++)
-        fprintf(stream, "%s\n", options[i]);
     for (int i = 0; i < bed->settings.sshd_count; i++)
         fprintf(stream, "%s\n", bed->settings.sshd[i]);
-    if (node->gateway && bed->settings.gateway_startups[0])
-        fprintf(stream, "MaxStartups %s\n", bed->settings.gateway_startups);
     fputs("Port 22\n"
           "HostKey /etc/ssh/ssh_host_ed25519_key\n"
           "AuthorizedKeysFile /etc/ssh/authorized_keys .ssh/authorized_keys\n"

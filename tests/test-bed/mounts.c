@@ -1,12 +1,13 @@
 #include "tests/test-bed/mounts.h"
 
 #include "engine/foundation/cleanup.h"
+#include "tests/machines/machine-tree.h"
 #include "tests/test-bed/kernel-files.h"
-#include "tests/test-bed/kernel-trees.h"
 #include "tests/test-bed/layer.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <ftw.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mount.h>
@@ -16,6 +17,9 @@
 #include <sys/syscall.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
+
+/* Whose /sys plain files are. */
+#define PLAIN_MACHINE "intel-pstate"
 
 static int do_mount(const char *source, const char *target, const char *type, unsigned long flags,
                     const char *options, struct failure *failure) {
@@ -40,6 +44,42 @@ static int show(const char *from, const char *to, unsigned long flags, struct fa
     return status;
 }
 
+/* What nftw's callback cannot be given. */
+static struct { const char *from, *to; } copying;
+
+static int copy_entry(const char *path, const struct stat *status, int type, struct FTW *walk) {
+    (void)walk;
+    char target[BED_PATH_SIZE], text[8192];
+    if (snprintf(target, sizeof target, "%s%s", copying.to, path + strlen(copying.from)) >=
+        (int)sizeof target)
+        return 0;
+    if (type == FTW_D)
+        return layer_folder(target, 0755, NULL) < 0;
+    if (!S_ISREG(status->st_mode))
+        return 0;
+    /* Some can only be written, some have values of a moment: what cannot be read is there and empty. */
+    cleanup_close int file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    ssize_t length = file < 0 ? 0 : read(file, text, sizeof text - 1);
+    text[length < 0 ? 0 : length] = '\0';
+    return layer_write(target, text, status->st_mode & 07777, NULL) < 0;
+}
+
+/* Copies what can be read of this machine's /proc/sys/kernel and /proc/sys/vm to FOLDER/kernel and FOLDER/vm.
+ */
+static int copy_settings(const char *folder, struct failure *failure) {
+    static const char *const parts[] = {"kernel", "vm"};
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+        char from[32], to[BED_PATH_SIZE];
+        snprintf(from, sizeof from, "/proc/sys/%s", parts[i]);
+        snprintf(to, sizeof to, "%.200s/%s", folder, parts[i]);
+        copying.from = from;
+        copying.to = to;
+        if (layer_folder(folder, 0755, failure) < 0 || nftw(from, copy_entry, 8, FTW_PHYS) != 0)
+            return failure_set(failure, -EIO, "cannot copy '%s' to '%s'", from, to);
+    }
+    return 0;
+}
+
 int mounts_make_bed(const struct bed *bed, struct failure *failure) {
     char inside[BED_PATH_SIZE], path[BED_PATH_SIZE];
     bed_path(bed, inside, "inside");
@@ -56,12 +96,12 @@ int mounts_make_bed(const struct bed *bed, struct failure *failure) {
     bed_path(bed, path, "inside/layer");
     if (status == 0)
         status = layer_make(bed, path, failure);
-    bed_path(bed, path, "inside/sys");
+    bed_path(bed, path, "inside/machine");
     if (status == 0)
-        status = kernel_trees_make_sys(path, failure);
+        status = machine_tree_make(PLAIN_MACHINE, path, failure);
     bed_path(bed, path, "inside/proc");
     if (status == 0)
-        status = kernel_trees_copy_settings(path, failure);
+        status = copy_settings(path, failure);
     bed_path(bed, path, "hosts");
     if (status == 0)
         status = show(path, "/etc/hosts", 0, failure);
@@ -91,14 +131,9 @@ static int fill_disk(const struct bed *bed, const struct node *node, const char 
     if (status == 0)
         status = write_machine_id(path, failure);
     if (status == 0)
-        status = layer_sshd_configuration(bed, node, 0, NULL, text, sizeof text, failure);
+        status = layer_sshd_configuration(bed, text, sizeof text, failure);
     snprintf(path, sizeof path, "%.200s/ssh/sshd_config", etc);
-    if (status == 0)
-        status = layer_write(path, text, 0644, failure);
-    snprintf(path, sizeof path, "%.200s/ssh/ssh_host_ed25519_key", etc);
-    if (status == 0 && bed->settings.key_each)
-        status = layer_make_key(path, failure);
-    return status;
+    return status == 0 ? layer_write(path, text, 0644, failure) : status;
 }
 
 int mounts_make_disk(const struct bed *bed, const struct node *node, struct failure *failure) {
@@ -201,7 +236,7 @@ static int mount_dev(const struct place *place, struct failure *failure) {
     if (status == 0)
         status = layer_folder(path, 0755, failure);
     if (status == 0)
-        status = mount_tmpfs(path, place->bed->settings.shm_size, "1777", MS_NODEV, failure);
+        status = mount_tmpfs(path, SETTINGS_SHM_SIZE, "1777", MS_NODEV, failure);
     at(place, path, "/dev/pts");
     if (status == 0)
         status = layer_folder(path, 0755, failure);
@@ -299,7 +334,7 @@ static int mount_sys(const struct place *place, struct failure *failure) {
     if (status == 0 && place->bed->kernel != NULL)
         status = show(from, path, 0, failure);
     else if (status == 0)
-        status = mount_over(place, "sys", "sys", "/sys", failure);
+        status = mount_over(place, "machine/sys", "sys", "/sys", failure);
     static const char *const network[] = {"/devices/virtual/net", "/class/net"};
     for (size_t i = 0; status == 0 && i < sizeof network / sizeof *network; i++) {
         snprintf(from, sizeof from, "%s%s", real, network[i]);
