@@ -4,18 +4,6 @@
 
 #include <sys/resource.h>
 
-static struct fixture f;
-
-static int set_up(void **state) {
-    fixture_open(&f, NULL);
-    return 0;
-}
-
-static int tear_down(void **state) {
-    fixture_close(&f);
-    return 0;
-}
-
 static struct remote_result run_as(const struct remote_command_specification *specification,
                                    const char *input, size_t length) {
     struct remote_result result = {0};
@@ -565,4 +553,4 @@ TEST(a_command_may_be_freed_in_each_of_its_callbacks) {
     }
 }
 
-TEST_EACH(set_up, tear_down)
+TEST_EACH(link_set_up, link_tear_down)

@@ -6,19 +6,7 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 
-static struct fixture f;
-
-static int set_up(void **state) {
-    fixture_open(&f, NULL);
-    return 0;
-}
-
-static int tear_down(void **state) {
-    fixture_close(&f);
-    return 0;
-}
-
-TEST_EACH(set_up, tear_down)
+TEST_EACH(link_set_up, link_tear_down)
 
 #define assert_failure(code, call, part)                                                                     \
     do {                                                                                                     \

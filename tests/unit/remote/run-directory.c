@@ -6,7 +6,6 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 
-static struct fixture f;
 static char top[32], outside[64];
 
 /* The run directory is `top`/run; it is not there yet. */
