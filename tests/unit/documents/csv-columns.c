@@ -5,24 +5,33 @@
 
 /* ---- What is asked for -------------------------------------------------------------------------------- */
 
-static struct csv_columns *open_columns(struct csv_reader *reader, const size_t *numbers, size_t number_count,
-                                        const size_t *labels, size_t label_count, enum csv_missing missing) {
-    struct csv_columns *columns = NULL;
-    struct failure failure = {0};
+static struct csv_reader *reader;
+static struct csv_columns *columns;
+static struct csv_block block;
+static struct failure failure;
+
+static int close_all(void **state) {
+    csv_columns_close(columns);
+    csv_close(reader);
+    columns = NULL;
+    reader = NULL;
+    return 0;
+}
+
+TEST_EACH(NULL, close_all)
+
+static void open_columns(const char *csv, size_t length, const size_t *numbers, size_t number_count,
+                         const size_t *labels, size_t label_count, enum csv_missing missing) {
+    close_all(NULL);
+    assert_int_equal(csv_open_memory("results.csv", csv, length, &reader, &failure), 0);
     assert_int_equal(
         csv_columns_open(reader, numbers, number_count, labels, label_count, missing, &columns, &failure), 0);
-    return columns;
 }
 
 TEST(wanted_columns) {
     static const char csv[] = "x,host,y\n1,dahu-1,10\n2,dahu-2,20\n3,dahu-1,30\n";
-    struct csv_reader *reader = NULL;
-    struct failure failure = {0};
-    assert_int_equal(csv_open_memory("r.csv", csv, sizeof csv - 1, &reader, &failure), 0);
     /* In any order, twice, and the same as a number and as a label. */
-    struct csv_columns *columns =
-        open_columns(reader, (size_t[]){2, 0, 2}, 3, (size_t[]){1, 0, 1}, 3, CSV_MISSING_IS_ERROR);
-    struct csv_block block;
+    open_columns(csv, sizeof csv - 1, (size_t[]){2, 0, 2}, 3, (size_t[]){1, 0, 1}, 3, CSV_MISSING_IS_ERROR);
     assert_int_equal(csv_columns_next(columns, &block, &failure), 1);
     assert_int_equal(block.rows, 3);
     for (size_t row = 0; row < 3; row++) {
@@ -41,51 +50,32 @@ TEST(wanted_columns) {
     assert_string_equal(csv_label(columns, 0, 1), "dahu-2");
     assert_string_equal(csv_label(columns, 1, 2), "3");
     assert_int_equal(csv_columns_next(columns, &block, &failure), 0);
-    csv_columns_close(columns);
-    csv_columns_close(NULL);
-    csv_close(reader);
 }
 
 TEST(no_column_wanted) {
     static const char csv[] = "x,y\n1,2\nz,\n";
-    struct csv_reader *reader = NULL;
-    struct failure failure = {0};
-    assert_int_equal(csv_open_memory("r.csv", csv, sizeof csv - 1, &reader, &failure), 0);
-    struct csv_columns *columns = open_columns(reader, NULL, 0, NULL, 0, CSV_MISSING_IS_ERROR);
-    struct csv_block block;
+    open_columns(csv, sizeof csv - 1, NULL, 0, NULL, 0, CSV_MISSING_IS_ERROR);
     assert_int_equal(csv_columns_next(columns, &block, &failure), 1);
     assert_int_equal(block.rows, 2);
-    csv_columns_close(columns);
-    csv_close(reader);
 }
 
 TEST(too_late) {
     static const char csv[] = "x,y\n1,2\n";
-    struct csv_reader *reader = NULL;
-    struct csv_columns *columns = NULL;
-    struct failure failure = {0};
     const struct csv_field *fields;
     assert_int_equal(csv_open_memory("r.csv", csv, sizeof csv - 1, &reader, &failure), 0);
     assert_int_equal(csv_next(reader, &fields, &failure), 1);
     assert_int_equal(csv_columns_open(reader, NULL, 0, NULL, 0, CSV_MISSING_IS_NAN, &columns, &failure),
                      -EINVAL);
     assert_null(columns);
-    csv_close(reader);
 }
 
 static void check_refusal(const char *csv, enum csv_missing missing, const char *place,
                           const char *sentence) {
-    struct csv_reader *reader = NULL;
-    struct failure failure = {0};
-    assert_int_equal(csv_open_memory("results.csv", csv, strlen(csv), &reader, &failure), 0);
-    struct csv_columns *columns = open_columns(reader, (size_t[]){1}, 1, (size_t[]){0}, 1, missing);
-    struct csv_block block;
+    open_columns(csv, strlen(csv), (size_t[]){1}, 1, (size_t[]){0}, 1, missing);
     assert_int_equal(csv_columns_next(columns, &block, &failure), -EINVAL);
     assert_int_equal(failure.kind, FAILURE_INPUT);
     assert_string_equal(failure.place, place);
     assert_string_equal(failure.text, sentence);
-    csv_columns_close(columns);
-    csv_close(reader);
 }
 
 TEST(refusals) {
@@ -122,11 +112,7 @@ TEST(many_labels) {
     for (int round = 0; round < 2; round++)
         for (int i = 0; i < COUNT; i++)
             text_printf(&csv, i % 2 ? "l%d\n" : "a label whose number is %d\n", i);
-    struct csv_reader *reader = NULL;
-    struct failure failure = {0};
-    assert_int_equal(csv_open_memory("r.csv", csv.bytes, csv.length, &reader, &failure), 0);
-    struct csv_columns *columns = open_columns(reader, NULL, 0, (size_t[]){0}, 1, CSV_MISSING_IS_ERROR);
-    struct csv_block block;
+    open_columns(csv.bytes, csv.length, NULL, 0, (size_t[]){0}, 1, CSV_MISSING_IS_ERROR);
     size_t rows = 0;
     const char *first = NULL;
     while (csv_columns_next(columns, &block, &failure) == 1)
@@ -143,8 +129,6 @@ TEST(many_labels) {
         snprintf(expected, sizeof expected, i % 2 ? "l%u" : "a label whose number is %u", i);
         assert_string_equal(csv_label(columns, 0, i), expected);
     }
-    csv_columns_close(columns);
-    csv_close(reader);
     text_clear(&csv);
 }
 
@@ -171,18 +155,12 @@ TEST(doubles_round_trip) {
         csv_append_int64(&csv, false, (int64_t)(test_random_bits() >> test_random_bits() % 64));
         text_append_character(&csv, '\n');
     }
-    struct csv_reader *reader = NULL;
-    struct failure failure = {0};
-    assert_int_equal(csv_open_memory("r.csv", csv.bytes, csv.length, &reader, &failure), 0);
-    struct csv_columns *columns = open_columns(reader, (size_t[]){0, 1}, 2, NULL, 0, CSV_MISSING_IS_ERROR);
-    struct csv_block block;
+    open_columns(csv.bytes, csv.length, (size_t[]){0, 1}, 2, NULL, 0, CSV_MISSING_IS_ERROR);
     size_t rows = 0;
     while (csv_columns_next(columns, &block, &failure) == 1)
         for (size_t row = 0; row < block.rows; row++, rows++)
             if (memcmp(&block.numbers[0][row], &expected[rows], sizeof(double)) != 0)
                 fail_msg("row %zu: %a", rows, block.numbers[0][row]);
     assert_int_equal(rows, COUNT);
-    csv_columns_close(columns);
-    csv_close(reader);
     text_clear(&csv);
 }
