@@ -19,6 +19,8 @@
 extern char **environ;
 
 int layer_write(const char *path, const char *text, mode_t mode, struct failure *failure) {
+    if (failure->code < 0)
+        return failure->code;
     cleanup_close int file = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
     size_t length = strlen(text);
     if (file < 0 || write(file, text, length) != (ssize_t)length || fchmod(file, mode) < 0)
@@ -28,6 +30,8 @@ int layer_write(const char *path, const char *text, mode_t mode, struct failure 
 
 int layer_folder(const char *path, mode_t mode, struct failure *failure) {
     char part[BED_PATH_SIZE];
+    if (failure->code < 0)
+        return failure->code;
     snprintf(part, sizeof part, "%s", path);
     for (char *slash = strchr(part + 1, '/');; slash = strchr(slash + 1, '/')) {
         if (slash != NULL)

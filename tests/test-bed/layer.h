@@ -10,7 +10,8 @@
 
 int layer_make(const struct bed *bed, const char *layer, struct failure *failure);
 
-/* Writes a whole small file, and for folder_make() a folder with those above it. */
+/* Writes a whole small file, and makes a folder with those above it. Both do nothing once FAILURE holds one,
+ * so that of a sequence only the last is asked how it went. */
 int layer_write(const char *path, const char *text, mode_t mode, struct failure *failure);
 int layer_folder(const char *path, mode_t mode, struct failure *failure);
 
