@@ -7,15 +7,7 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 
-enum { NODES = 32 };
-
 /* ---- connecting */
-
-struct heard {
-    unsigned ready, closed, progress;
-    size_t last_done, last_total;
-    char why[FAILURE_TEXT_SIZE];
-};
 
 static int add(const char *name) {
     struct transport_local_options options = {
@@ -96,8 +88,6 @@ TEST(connecting_can_be_interrupted_and_gone_on_with) {
     for (size_t i = 0; i < 4; i++)
         assert_true(node_group_is_there(fixture.group, i));
 }
-
-/* ---- what each is */
 
 /* ---- memory */
 
