@@ -47,6 +47,7 @@ struct kernel_rule {
     int (*write)(struct kernel *kernel, struct kernel_file *file, char *value);
     /* Appends to SHOWN. NULL: what is stored. */
     int (*show)(struct kernel *kernel, const struct kernel_file *file, struct text *shown);
+    int variant; /* which of the rules that share these functions it is */
 };
 
 struct kernel_file {
