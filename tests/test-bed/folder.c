@@ -56,6 +56,11 @@ int folder_make(struct bed *bed, int *ret_lock, struct failure *failure) {
     return status;
 }
 
+static int flushed(FILE *stream, const char *path, struct failure *failure) {
+    return fflush(stream) == 0 ? 0
+                               : failure_set(failure, -errno, "cannot write '%s': %s", path, strerror(errno));
+}
+
 /* The nodes' public host key, "ssh-ed25519 AAAA...". */
 static int read_public_key(const struct bed *bed, char *key, size_t size, struct failure *failure) {
     char path[BED_PATH_SIZE];
@@ -88,8 +93,7 @@ static int write_known_hosts(const struct bed *bed, const char *path, struct fai
         fprintf(stream, ",%u.%u.%u.%u %s\n", node->address >> 24, node->address >> 16 & 255,
                 node->address >> 8 & 255, node->address & 255, key);
     }
-    return fflush(stream) == 0 ? 0
-                               : failure_set(failure, -errno, "cannot write '%s': %s", path, strerror(errno));
+    return flushed(stream, path, failure);
 }
 
 /* One file for OpenSSH's tools and for whoever else reads its format. curve25519 because the default exchange
@@ -120,8 +124,7 @@ static int write_ssh_config(const struct bed *bed, const char *path, struct fail
             "    KexAlgorithms curve25519-sha256\n"
             "    LogLevel ERROR\n",
             settings->user, bed->folder, bed->folder);
-    return fflush(stream) == 0 ? 0
-                               : failure_set(failure, -errno, "cannot write '%s': %s", path, strerror(errno));
+    return flushed(stream, path, failure);
 }
 
 int folder_write_client_files(const struct bed *bed, struct failure *failure) {
@@ -144,8 +147,7 @@ int folder_write_client_files(const struct bed *bed, struct failure *failure) {
     for (int i = 0; i < bed->node_count; i++)
         if (!bed->nodes[i].gateway)
             fprintf(stream, "%s\n", bed->nodes[i].name);
-    return fflush(stream) == 0 ? 0
-                               : failure_set(failure, -errno, "cannot write '%s': %s", path, strerror(errno));
+    return flushed(stream, path, failure);
 }
 
 /* ---- Leaving nothing -------------------------------------------------------------------------------------
