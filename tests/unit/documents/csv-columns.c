@@ -131,36 +131,3 @@ TEST(many_labels) {
     }
     text_clear(&csv);
 }
-
-/* ---- A million numbers ------------------------------------------------------------------------------------
- */
-
-TEST(doubles_round_trip) {
-    enum { COUNT = 1000000 };
-    static uint64_t expected[COUNT];
-    struct text csv;
-    text_init(&csv, 256 << 20);
-    text_append_string(&csv, "value,integer\n");
-    for (size_t i = 0; i < COUNT; i++) {
-        double value;
-        do {
-            expected[i] = test_random_bits();
-            memcpy(&value, &expected[i], sizeof value);
-        } while (!isfinite(value));
-        if (i % 2) { /* and numbers of everyday size */
-            value = (double)(int64_t)expected[i] * 1e-18;
-            memcpy(&expected[i], &value, sizeof value);
-        }
-        csv_append_double(&csv, true, value);
-        csv_append_int64(&csv, false, (int64_t)(test_random_bits() >> test_random_bits() % 64));
-        text_append_character(&csv, '\n');
-    }
-    open_columns(csv.bytes, csv.length, (size_t[]){0, 1}, 2, NULL, 0, CSV_MISSING_IS_ERROR);
-    size_t rows = 0;
-    while (csv_columns_next(columns, &block, &failure) == 1)
-        for (size_t row = 0; row < block.rows; row++, rows++)
-            if (memcmp(&block.numbers[0][row], &expected[rows], sizeof(double)) != 0)
-                fail_msg("row %zu: %a", rows, block.numbers[0][row]);
-    assert_int_equal(rows, COUNT);
-    text_clear(&csv);
-}
