@@ -11,33 +11,24 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length) {
     enum { NAME_COUNT = 5, LENGTH_MAX = 2 * EXPRESSION_LENGTH_MAX };
     if (length > LENGTH_MAX)
         return 0;
-    char *text = malloc(length + 1);
-    if (!text)
-        return 0;
-    memcpy(text, bytes, length);
-    text[length] = '\0';
+    char *text = fuzz_text(bytes, length);
     struct expression *expression = NULL, *again = NULL;
     struct failure failure = {0};
     int r = expression_parse(text, names, NAME_COUNT, "f", 1, 1, &expression, &failure);
     if (r < 0) {
-        if (failure.kind != FAILURE_INPUT || failure.text[0] == '\0' ||
-            strncmp(failure.place, "f:1:", 4) != 0)
-            abort();
+        must(failure.kind == FAILURE_INPUT && failure.text[0] != '\0');
+        must(strncmp(failure.place, "f:1:", 4) == 0);
         unsigned long column = strtoul(failure.place + 4, NULL, 10);
-        if (column < 1 || column > strlen(text) + 1)
-            abort();
+        must(column >= 1 && column <= strlen(text) + 1);
     } else {
         fuzz_passed++;
         double value = expression_value(expression, values);
-        if (expression_parse(expression_text(expression), names, NAME_COUNT, NULL, 0, 0, &again, &failure) <
-            0)
-            abort();
+        must(expression_parse(expression_text(expression), names, NAME_COUNT, NULL, 0, 0, &again, &failure) ==
+             0);
         double same = expression_value(again, values);
-        if (value != same && (value == value || same == same))
-            abort();
+        must(value == same || (value != value && same != same));
         for (size_t i = 0; i < NAME_COUNT; i++) /* a name that is used is in the text */
-            if (expression_uses(expression, i) && !strstr(text, names[i]))
-                abort();
+            must(!expression_uses(expression, i) || strstr(text, names[i]));
     }
     expression_free(expression);
     expression_free(again);

@@ -45,9 +45,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length) {
     struct failure failure = {0};
     if (length > LENGTH_MAX)
         return 0;
-    char *text = calloc(length + 1, 1);
-    must(text);
-    memcpy(text, bytes, length);
+    char *text = fuzz_text(bytes, length);
     int r = formula_read(text, &context, &formula, &failure);
     free(text);
     if (r < 0) {

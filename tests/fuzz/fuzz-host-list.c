@@ -12,11 +12,7 @@ FUZZ_TARGET(30, 2000);
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length) {
     if (length > 65536)
         return 0;
-    char *text = malloc(length + 1);
-    if (!text)
-        return 0;
-    memcpy(text, bytes, length);
-    text[length] = '\0';
+    char *text = fuzz_text(bytes, length);
     struct host_list list = {0}, again = {0};
     struct failure failure = {0};
     struct text folded;

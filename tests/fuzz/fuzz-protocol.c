@@ -10,11 +10,9 @@ static struct protocol_writer writer;
 
 /* The payload that was written is the one that was read. */
 static void compare(const struct protocol_frame *frame, struct text *out) {
-    if (protocol_end(&writer, frame->sequence, frame->acknowledged) < 0)
-        abort();
-    if (out->length != PROTOCOL_HEADER_SIZE + frame->length ||
-        memcmp(out->bytes + PROTOCOL_HEADER_SIZE, frame->payload, frame->length) != 0)
-        abort();
+    must(protocol_end(&writer, frame->sequence, frame->acknowledged) == 0);
+    must(out->length == PROTOCOL_HEADER_SIZE + frame->length);
+    must(memcmp(out->bytes + PROTOCOL_HEADER_SIZE, frame->payload, frame->length) == 0);
 }
 
 static void through_facts(const struct protocol_data *data) {
@@ -56,8 +54,7 @@ static void through(const struct protocol_frame *frame, struct text *out) {
 static void through_exact(const struct protocol_frame *frame, struct text *out) {
     struct protocol_frame copy = *frame;
     char *payload = malloc(frame->length ? frame->length : 1);
-    if (!payload)
-        abort();
+    must(payload);
     memcpy(payload, frame->payload, frame->length);
     copy.payload = payload;
     through(&copy, out);
@@ -77,8 +74,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     while (at < size && r >= 0) {
         char *space;
         size_t room;
-        if (inbox_reserve(&inbox, &space, &room) < 0)
-            abort();
+        must(inbox_reserve(&inbox, &space, &room) == 0);
         size_t piece = size - at < step ? size - at : step;
         if (piece > room)
             piece = room;
@@ -89,8 +85,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         struct failure failure;
         uint64_t before = inbox.received;
         while ((r = inbox_next(&inbox, &frame, &failure)) > 0) {
-            if (frame.sequence != 0 && frame.sequence != before + 1)
-                abort();
+            must(frame.sequence == 0 || frame.sequence == before + 1);
             before = inbox.received;
             through_exact(&frame, &out);
         }

@@ -35,10 +35,7 @@ FUZZ_TARGET(40, 2000);
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length) {
     if (length > 4096)
         return 0;
-    cleanup_free char *text = malloc(length + 1);
-    must(text != NULL);
-    memcpy(text, bytes, length);
-    text[length] = '\0';
+    cleanup_free char *text = fuzz_text(bytes, length);
     text[strcspn(text, "\n")] = '\0';
     check_destination(text);
     return 0;

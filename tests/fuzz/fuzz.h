@@ -17,6 +17,16 @@ extern const uint64_t fuzz_least_percent, fuzz_mutations;
     uint64_t fuzz_passed;                                                                                    \
     const uint64_t fuzz_least_percent = least_percent, fuzz_mutations = mutations
 
+/* The bytes as a text of exactly their length, which the caller frees. */
+static inline char *fuzz_text(const uint8_t *bytes, size_t length) {
+    char *text = malloc(length + 1);
+    if (!text)
+        abort();
+    memcpy(text, bytes, length);
+    text[length] = '\0';
+    return text;
+}
+
 static inline void must(bool holds) {
     if (!holds)
         abort();

@@ -2,7 +2,6 @@
 
 #include "engine/foundation/cleanup.h"
 #include "tests/test-bed/kernel-files.h"
-#include "tests/test-bed/layer.h"
 #include "tests/test-bed/mounts.h"
 #include "tests/test-bed/network.h"
 
@@ -52,66 +51,6 @@ static int do_cut(const struct order *order) {
 
 static int do_mend(const struct order *order) {
     return set_wire(order, true);
-}
-
-enum { DELAY_MOST_MS = 10000, RATE_MOST_MBIT = 100000 };
-
-static bool line_is_plain(const struct line *line) {
-    return line->delay_us == 0 && line->loss_per_million == 0 && line->rate_kbit == 0;
-}
-
-/* Sets one property of the wire. PROPERTY: 'd'elay, 'l'oss or 'r'ate. */
-static int set_line(const struct order *order, char property, uint32_t value) {
-    struct node *node = order->node;
-    if (node->network < 0)
-        return out_of_place(order, "up");
-    if (node->line == NULL && value == 0)
-        return 0;
-    int bridge = node->gateway ? order->bed->outer_bridge : order->bed->bridge;
-    if (node->line == NULL) {
-        int status =
-            line_start(order->bed->front_end, node->link, bridge, node->network, &node->line, order->failure);
-        if (status < 0)
-            return status;
-    }
-    if (property == 'd')
-        atomic_store(&node->line->delay_us, value);
-    else if (property == 'l')
-        atomic_store(&node->line->loss_per_million, value);
-    else
-        atomic_store(&node->line->rate_kbit, value);
-    if (!line_is_plain(node->line))
-        return 0;
-    return line_remove(order->bed->front_end, node->link, bridge, node->network, take_pointer(node->line),
-                       order->failure);
-}
-
-/* A number with a fraction, from 0 to MOST, times SCALE. */
-static int read_amount(const struct order *order, double most, double scale, uint32_t *ret) {
-    char *end;
-    double amount = strtod(order->words[0], &end);
-    if (end == order->words[0] || *end != '\0' || !(amount >= 0 && amount <= most))
-        return failure_set(order->failure, -EINVAL, "'%s' is no number from 0 to %g", order->words[0], most);
-    *ret = (uint32_t)(amount * scale + 0.5);
-    return 0;
-}
-
-static int do_delay(const struct order *order) {
-    uint32_t delay = 0;
-    int status = read_amount(order, DELAY_MOST_MS, 1000, &delay);
-    return status == 0 ? set_line(order, 'd', delay) : status;
-}
-
-static int do_loss(const struct order *order) {
-    uint32_t loss = 0;
-    int status = read_amount(order, 100, 10000, &loss);
-    return status == 0 ? set_line(order, 'l', loss) : status;
-}
-
-static int do_rate(const struct order *order) {
-    uint32_t rate = 0;
-    int status = read_amount(order, RATE_MOST_MBIT, 1000, &rate);
-    return status == 0 ? set_line(order, 'r', rate) : status;
 }
 
 /* ---- Processes ------------------------------------------------------------------------------------------
@@ -208,22 +147,11 @@ static int end_sshd(void *argument) {
 }
 
 static int begin_sshd(void *argument) {
+    (void)argument;
     struct failure failure = {0};
-    const char *configuration = argument;
     if (access("/run/sshd.pid", F_OK) == 0)
         end_sshd(NULL);
-    int status = 0;
-    if (configuration != NULL)
-        status = layer_write("/etc/ssh/sshd_config", configuration, 0644, &failure);
-    if (status == 0)
-        status = node_start_sshd(&failure);
-    return status == 0 ? 0 : say(&failure);
-}
-
-static int new_key(void *argument) {
-    struct failure failure = {0};
-    int status = layer_make_key("/etc/ssh/ssh_host_ed25519_key", &failure);
-    return status == 0 ? begin_sshd(argument) : say(&failure);
+    return node_start_sshd(&failure) == 0 ? 0 : say(&failure);
 }
 
 static int need_up(const struct order *order) {
@@ -238,20 +166,6 @@ static int do_refuse_logins(const struct order *order) {
 static int do_accept_logins(const struct order *order) {
     int status = need_up(order);
     return status == 0 ? node_inside(order->node, begin_sshd, NULL, order->failure) : status;
-}
-
-static int do_sshd(const struct order *order) {
-    char text[16384];
-    int status = need_up(order);
-    if (status == 0)
-        status = layer_sshd_configuration(order->bed, order->node, order->count, order->words, text,
-                                          sizeof text, order->failure);
-    return status == 0 ? node_inside(order->node, begin_sshd, text, order->failure) : status;
-}
-
-static int do_new_host_key(const struct order *order) {
-    int status = need_up(order);
-    return status == 0 ? node_inside(order->node, new_key, NULL, order->failure) : status;
 }
 
 /* ---- Disks ----------------------------------------------------------------------------------------------
@@ -280,7 +194,7 @@ static int fill_one(const struct order *order, const char *path, bool full) {
     if (strcmp(path, "/tmp") == 0)
         filling.size = settings->tmp_size;
     else if (strcmp(path, "/dev/shm") == 0)
-        filling.size = settings->shm_size;
+        filling.size = SETTINGS_SHM_SIZE;
     else
         return failure_set(order->failure, -EINVAL,
                            "'%s' is no file system of a node; expected /, /home, /root, /tmp or /dev/shm",
@@ -339,9 +253,6 @@ static const struct {
 } commands[] = {
     {"cut", 0, 0, do_cut},
     {"mend", 0, 0, do_mend},
-    {"delay", 1, 1, do_delay},
-    {"loss", 1, 1, do_loss},
-    {"rate", 1, 1, do_rate},
     {"freeze", 0, 0, do_freeze},
     {"thaw", 0, 0, do_thaw},
     {"crash", 0, 0, do_crash},
@@ -350,8 +261,6 @@ static const struct {
     {"reboot", 0, 0, do_reboot},
     {"refuse-logins", 0, 0, do_refuse_logins},
     {"accept-logins", 0, 0, do_accept_logins},
-    {"sshd", 0, SETTINGS_SSHD_MAX, do_sshd},
-    {"new-host-key", 0, 0, do_new_host_key},
     {"fill", 0, 8, do_fill},
     {"empty", 0, 8, do_empty},
     {"process", 0, 0, do_process},
@@ -410,13 +319,9 @@ static int print_status(const struct bed *bed, struct text *answer) {
     static const char *const states[] = {"off", "up", "frozen", "crashed"};
     for (int i = 0; i < bed->node_count; i++) {
         const struct node *node = &bed->nodes[i];
-        text_printf(answer, "%d\t%s\t%u.%u.%u.%u\t%s%s", node->number, node->name, node->address >> 24,
+        text_printf(answer, "%d\t%s\t%u.%u.%u.%u\t%s%s\n", node->number, node->name, node->address >> 24,
                     node->address >> 16 & 255, node->address >> 8 & 255, node->address & 255,
                     states[node->state], node->cut ? " cut" : "");
-        if (node->line != NULL)
-            text_printf(answer, " delay %g ms loss %g %% rate %g Mbit/s", node->line->delay_us / 1e3,
-                        node->line->loss_per_million / 1e4, node->line->rate_kbit / 1e3);
-        text_append_string(answer, "\n");
     }
     return 0;
 }

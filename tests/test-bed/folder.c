@@ -56,14 +56,15 @@ int folder_make(struct bed *bed, int *ret_lock, struct failure *failure) {
     return status;
 }
 
-/* The public host key of a node, "ssh-ed25519 AAAA...". */
-static int read_public_key(const struct bed *bed, const struct node *node, char *key, size_t size,
-                           struct failure *failure) {
+static int flushed(FILE *stream, const char *path, struct failure *failure) {
+    return fflush(stream) == 0 ? 0
+                               : failure_set(failure, -errno, "cannot write '%s': %s", path, strerror(errno));
+}
+
+/* The nodes' public host key, "ssh-ed25519 AAAA...". */
+static int read_public_key(const struct bed *bed, char *key, size_t size, struct failure *failure) {
     char path[BED_PATH_SIZE];
-    if (bed->settings.key_each)
-        bed_path(bed, path, "inside/disk/%d/upper/etc/ssh/ssh_host_ed25519_key.pub", node->number);
-    else
-        bed_path(bed, path, "host_key.pub");
+    bed_path(bed, path, "host_key.pub");
     cleanup_close int file = open(path, O_RDONLY | O_CLOEXEC);
     ssize_t length = file < 0 ? -1 : read(file, key, size - 1);
     if (length < 0)
@@ -74,15 +75,15 @@ static int read_public_key(const struct bed *bed, const struct node *node, char 
 }
 
 static int write_known_hosts(const struct bed *bed, const char *path, struct failure *failure) {
+    char key[512];
+    int status = read_public_key(bed, key, sizeof key, failure);
+    if (status < 0)
+        return status;
     cleanup_fclose FILE *stream = fopen(path, "we");
     if (stream == NULL)
         return failure_set(failure, -errno, "cannot write '%s': %s", path, strerror(errno));
     for (int i = 0; i < bed->node_count; i++) {
         const struct node *node = &bed->nodes[i];
-        char key[512];
-        int status = read_public_key(bed, node, key, sizeof key, failure);
-        if (status < 0)
-            return status;
         fprintf(stream, "%s", node->name);
         if (strchr(node->name, '.') != NULL)
             fprintf(stream, ",%.*s", (int)strcspn(node->name, "."), node->name);
@@ -92,8 +93,7 @@ static int write_known_hosts(const struct bed *bed, const char *path, struct fai
         fprintf(stream, ",%u.%u.%u.%u %s\n", node->address >> 24, node->address >> 16 & 255,
                 node->address >> 8 & 255, node->address & 255, key);
     }
-    return fflush(stream) == 0 ? 0
-                               : failure_set(failure, -errno, "cannot write '%s': %s", path, strerror(errno));
+    return flushed(stream, path, failure);
 }
 
 /* One file for OpenSSH's tools and for whoever else reads its format. curve25519 because the default exchange
@@ -124,8 +124,7 @@ static int write_ssh_config(const struct bed *bed, const char *path, struct fail
             "    KexAlgorithms curve25519-sha256\n"
             "    LogLevel ERROR\n",
             settings->user, bed->folder, bed->folder);
-    return fflush(stream) == 0 ? 0
-                               : failure_set(failure, -errno, "cannot write '%s': %s", path, strerror(errno));
+    return flushed(stream, path, failure);
 }
 
 int folder_write_client_files(const struct bed *bed, struct failure *failure) {
@@ -148,8 +147,7 @@ int folder_write_client_files(const struct bed *bed, struct failure *failure) {
     for (int i = 0; i < bed->node_count; i++)
         if (!bed->nodes[i].gateway)
             fprintf(stream, "%s\n", bed->nodes[i].name);
-    return fflush(stream) == 0 ? 0
-                               : failure_set(failure, -errno, "cannot write '%s': %s", path, strerror(errno));
+    return flushed(stream, path, failure);
 }
 
 /* ---- Leaving nothing -------------------------------------------------------------------------------------

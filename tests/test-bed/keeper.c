@@ -75,7 +75,7 @@ static int make_bridge(const struct bed *bed, const char *name, uint32_t address
         status = network_set_up(bed->front_end, name, true, failure);
     if (status == 0 && address != 0)
         status = network_add_address(bed->front_end, name, address, BED_PREFIX, failure);
-    if (status == 0 && address != 0 && !bed->settings.no_quickack)
+    if (status == 0 && address != 0)
         status = network_quick_acknowledge(bed->front_end, name, address, BED_PREFIX, failure);
     return status == 0 ? network_index(bed->front_end, name, ret_index, failure) : status;
 }
@@ -144,8 +144,6 @@ static void go_down(struct bed *bed, pid_t client) {
     if (bed->bridge > 0) /* the network is the bed's own */
         folder_end_network(client);
     for (int i = 0; i < bed->node_count; i++) {
-        if (bed->nodes[i].line != NULL)
-            line_stop(take_pointer(bed->nodes[i].line));
         if (bed->nodes[i].init > 0)
             kill(bed->nodes[i].init, SIGKILL); /* all of them at once; reaped below */
         if (bed->nodes[i].files > 0)

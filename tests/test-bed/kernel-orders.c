@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SLOW_MOST_MS = 60000 };
+enum { TIMES_MAX = 60000 };
 
 /* An order while it is done: WORDS after its name. */
 struct ordering {
@@ -60,9 +60,9 @@ static int fault_number(const struct ordering *ordering, long otherwise, long *r
     *ret = otherwise;
     if (ordering->count < 3)
         return 0;
-    if (settings_number(ordering->words[2], 0, SLOW_MOST_MS, ret) < 0)
+    if (settings_number(ordering->words[2], 0, TIMES_MAX, ret) < 0)
         return failure_set(ordering->failure, -EINVAL, "'%s' is no number from 0 to %d", ordering->words[2],
-                           SLOW_MOST_MS);
+                           TIMES_MAX);
     return 0;
 }
 
@@ -70,7 +70,7 @@ static int set_fault(const struct ordering *ordering, struct kernel_file *file) 
     static const struct {
         const char *kind;
         int error;
-    } refusals[] = {{"busy", EBUSY}, {"denied", EPERM}, {"invalid", EINVAL}, {"broken", EIO}};
+    } refusals[] = {{"busy", EBUSY}, {"denied", EPERM}};
     const char *kind = ordering->words[0];
     struct kernel_fault *fault = kernel_fault_of(file);
     long number;
@@ -90,8 +90,6 @@ static int set_fault(const struct ordering *ordering, struct kernel_file *file) 
         fault->gone = kind[0] == 'g';
     if (strcmp(kind, "unreadable") == 0)
         fault->unreadable = EIO;
-    if (strcmp(kind, "slow") == 0)
-        fault->slow_ms = number < 0 ? 1000 : (int)number;
     return 0;
 }
 
@@ -144,8 +142,7 @@ static int do_none(const struct ordering *ordering) {
 }
 
 static int do_fault(const struct ordering *ordering) {
-    static const char *const kinds[] = {"busy", "denied", "invalid", "broken",    "stuck",
-                                        "gone", "back",   "slow",    "unreadable"};
+    static const char *const kinds[] = {"busy", "denied", "stuck", "gone", "back", "unreadable"};
     const char *kind = ordering->words[0];
     if (strcmp(kind, "resets-turbo") == 0)
         return read_switch(ordering, &ordering->kernel->resets_turbo);

@@ -133,12 +133,12 @@ static void read_mask(const char *text, unsigned char *set) {
     }
 }
 
-enum set_form { SET_ALL, SET_LIST, SET_MASK };
+enum { SET_ONLINE, SET_OFFLINE, SET_LIST, SET_MASK };
 
-/* Those that are ONLINE, or are not, of all processors or of the set that FILE began with. */
-static int show_set(struct kernel *kernel, const struct kernel_file *file, enum set_form form, bool online,
-                    struct text *shown) {
+/* Those that are on, or are not, of all processors or of the set that FILE began with. */
+static int show_set(struct kernel *kernel, const struct kernel_file *file, struct text *shown) {
     unsigned char set[MACHINE_PU_MAX] = {0};
+    int form = file->rule->variant;
     if (form == SET_LIST)
         read_list(file->initial, set);
     else if (form == SET_MASK)
@@ -146,25 +146,9 @@ static int show_set(struct kernel *kernel, const struct kernel_file *file, enum 
     else
         memset(set, 1, KERNEL_PU_MAX);
     for (int pu = 0; pu < KERNEL_PU_MAX; pu++)
-        set[pu] = set[pu] && kernel->pus[pu].present && kernel->pus[pu].online == online;
+        set[pu] = set[pu] && kernel->pus[pu].present && kernel->pus[pu].online == (form != SET_OFFLINE);
     int status = machine_pattern_put_set(set, form == SET_MASK, shown);
     return status == 0 ? text_append_string(shown, "\n") : status;
-}
-
-static int show_list(struct kernel *kernel, const struct kernel_file *file, struct text *shown) {
-    return show_set(kernel, file, SET_LIST, true, shown);
-}
-
-static int show_mask(struct kernel *kernel, const struct kernel_file *file, struct text *shown) {
-    return show_set(kernel, file, SET_MASK, true, shown);
-}
-
-static int show_online(struct kernel *kernel, const struct kernel_file *file, struct text *shown) {
-    return show_set(kernel, file, SET_ALL, true, shown);
-}
-
-static int show_offline(struct kernel *kernel, const struct kernel_file *file, struct text *shown) {
-    return show_set(kernel, file, SET_ALL, false, shown);
 }
 
 /* A policy's processors that are on, separated by blanks. */
@@ -266,7 +250,10 @@ static long lowest_now(struct kernel *kernel, const struct kernel_file *file) {
     return limit < most ? limit : most;
 }
 
-static int write_limit(struct kernel *kernel, struct kernel_file *file, const char *value, bool is_max) {
+enum { IS_MIN, IS_MAX };
+
+static int write_limit(struct kernel *kernel, struct kernel_file *file, char *value) {
+    bool is_max = file->rule->variant == IS_MAX;
     long number, low = of_policy(kernel, file, "cpuinfo_min_freq", 0), high = highest(kernel, file);
     long most = of_policy(kernel, file, "cpuinfo_max_freq", 0);
     if (read_number(value, &number) < 0 || number < 0)
@@ -279,20 +266,9 @@ static int write_limit(struct kernel *kernel, struct kernel_file *file, const ch
     return store_number(file, number);
 }
 
-static int write_max(struct kernel *kernel, struct kernel_file *file, char *value) {
-    return write_limit(kernel, file, value, true);
-}
-
-static int write_min(struct kernel *kernel, struct kernel_file *file, char *value) {
-    return write_limit(kernel, file, value, false);
-}
-
-static int show_max(struct kernel *kernel, const struct kernel_file *file, struct text *shown) {
-    return text_printf(shown, "%ld\n", highest_now(kernel, file));
-}
-
-static int show_min(struct kernel *kernel, const struct kernel_file *file, struct text *shown) {
-    return text_printf(shown, "%ld\n", lowest_now(kernel, file));
+static int show_limit(struct kernel *kernel, const struct kernel_file *file, struct text *shown) {
+    bool is_max = file->rule->variant == IS_MAX;
+    return text_printf(shown, "%ld\n", is_max ? highest_now(kernel, file) : lowest_now(kernel, file));
 }
 
 /* cpuinfo_max_freq where the driver lowers it without boost. */
@@ -374,7 +350,8 @@ static int write_policy_boost(struct kernel *kernel, struct kernel_file *file, c
     return kernel_store(file, value);
 }
 
-static int write_percent(struct kernel *kernel, struct kernel_file *file, char *value, bool is_max) {
+static int write_percent(struct kernel *kernel, struct kernel_file *file, char *value) {
+    bool is_max = file->rule->variant == IS_MAX;
     long number, low = 0, high = 100;
     if (read_number(value, &number) < 0 || number < 0)
         return -EINVAL;
@@ -387,22 +364,15 @@ static int write_percent(struct kernel *kernel, struct kernel_file *file, char *
     return store_number(file, number > high ? high : number < low ? low : number);
 }
 
-static int write_max_percent(struct kernel *kernel, struct kernel_file *file, char *value) {
-    return write_percent(kernel, file, value, true);
-}
-
-static int write_min_percent(struct kernel *kernel, struct kernel_file *file, char *value) {
-    return write_percent(kernel, file, value, false);
-}
-
 /* ---- Preferences */
 
 static bool holds_performance(const struct kernel *kernel, const struct kernel_file *file) {
     return is_active(kernel, file) && has_governor(kernel, file, "performance");
 }
 
-static int write_preference(struct kernel *kernel, struct kernel_file *file, const char *value,
-                            bool numbers) {
+enum { WORDS_ONLY, WORDS_OR_NUMBERS };
+
+static int write_preference(struct kernel *kernel, struct kernel_file *file, char *value) {
     static const struct {
         long number;
         const char *word;
@@ -412,7 +382,8 @@ static int write_preference(struct kernel *kernel, struct kernel_file *file, con
     long number;
     const char *word = value;
     bool listed = known != NULL && is_listed(value, known->initial, " \n");
-    if (!listed && (!numbers || read_number(value, &number) < 0 || number < 0 || number > 255))
+    if (!listed &&
+        (file->rule->variant == WORDS_ONLY || read_number(value, &number) < 0 || number < 0 || number > 255))
         return -EINVAL;
     for (size_t i = 0; !listed && i < sizeof named / sizeof *named; i++)
         if (named[i].number == number)
@@ -424,14 +395,6 @@ static int write_preference(struct kernel *kernel, struct kernel_file *file, con
         return 0;
     }
     return kernel_store(file, word);
-}
-
-static int write_epp(struct kernel *kernel, struct kernel_file *file, char *value) {
-    return write_preference(kernel, file, value, true);
-}
-
-static int write_epp_words(struct kernel *kernel, struct kernel_file *file, char *value) {
-    return write_preference(kernel, file, value, false);
 }
 
 static int show_epp(struct kernel *kernel, const struct kernel_file *file, struct text *shown) {
@@ -488,37 +451,37 @@ static int show_energy(struct kernel *kernel, const struct kernel_file *file, st
 /* ---- All of them */
 
 static const struct kernel_rule rules[] = {
-    {"text", write_text, NULL},
-    {"number", write_number, NULL},
-    {"word", write_word, NULL},
-    {"refuse", write_nothing, NULL},
-    {"choice", write_choice, NULL},
-    {"idle", write_idle, NULL},
-    {"list", NULL, show_list},
-    {"mask", NULL, show_mask},
-    {"online-list", NULL, show_online},
-    {"offline-list", NULL, show_offline},
-    {"affected", NULL, show_affected},
-    {"smt", write_smt, NULL},
-    {"smt-active", NULL, show_smt_active},
-    {"online", write_online, NULL},
-    {"max-freq", write_max, show_max},
-    {"min-freq", write_min, show_min},
-    {"highest-freq", NULL, show_highest},
-    {"current-freq", NULL, show_current},
-    {"governor", write_governor, NULL},
-    {"no-turbo", write_no_turbo, NULL},
-    {"boost", write_boost, NULL},
-    {"policy-boost", write_policy_boost, NULL},
-    {"max-percent", write_max_percent, NULL},
-    {"min-percent", write_min_percent, NULL},
-    {"epp", write_epp, show_epp},
-    {"epp-words", write_epp_words, show_epp},
-    {"epb", write_epb, NULL},
-    {"uncore", write_uncore, NULL},
-    {"uncore-current", NULL, show_uncore},
-    {"temperature", NULL, show_temperature},
-    {"energy", NULL, show_energy},
+    {"text", write_text, NULL, 0},
+    {"number", write_number, NULL, 0},
+    {"word", write_word, NULL, 0},
+    {"refuse", write_nothing, NULL, 0},
+    {"choice", write_choice, NULL, 0},
+    {"idle", write_idle, NULL, 0},
+    {"list", NULL, show_set, SET_LIST},
+    {"mask", NULL, show_set, SET_MASK},
+    {"online-list", NULL, show_set, SET_ONLINE},
+    {"offline-list", NULL, show_set, SET_OFFLINE},
+    {"affected", NULL, show_affected, 0},
+    {"smt", write_smt, NULL, 0},
+    {"smt-active", NULL, show_smt_active, 0},
+    {"online", write_online, NULL, 0},
+    {"max-freq", write_limit, show_limit, IS_MAX},
+    {"min-freq", write_limit, show_limit, IS_MIN},
+    {"highest-freq", NULL, show_highest, 0},
+    {"current-freq", NULL, show_current, 0},
+    {"governor", write_governor, NULL, 0},
+    {"no-turbo", write_no_turbo, NULL, 0},
+    {"boost", write_boost, NULL, 0},
+    {"policy-boost", write_policy_boost, NULL, 0},
+    {"max-percent", write_percent, NULL, IS_MAX},
+    {"min-percent", write_percent, NULL, IS_MIN},
+    {"epp", write_preference, show_epp, WORDS_OR_NUMBERS},
+    {"epp-words", write_preference, show_epp, WORDS_ONLY},
+    {"epb", write_epb, NULL, 0},
+    {"uncore", write_uncore, NULL, 0},
+    {"uncore-current", NULL, show_uncore, 0},
+    {"temperature", NULL, show_temperature, 0},
+    {"energy", NULL, show_energy, 0},
 };
 
 const struct kernel_rule *kernel_rule_find(const char *name, size_t length) {

@@ -347,10 +347,6 @@ int kernel_change(struct kernel *kernel, struct kernel_file *file, const char *b
 static int write_with_faults(struct kernel *kernel, struct kernel_file *file, const char *bytes,
                              size_t length) {
     struct kernel_fault none = {0}, *fault = file->fault != NULL ? file->fault : &none;
-    if (fault->slow_ms > 0)
-        nanosleep(
-            &(struct timespec){.tv_sec = fault->slow_ms / 1000, .tv_nsec = fault->slow_ms % 1000 * 1000000L},
-            NULL);
     if (kernel->offline_next >= 0 && kernel->offline_after-- == 0) {
         kernel_set_online(kernel, kernel->offline_next, false);
         kernel->offline_next = -1;

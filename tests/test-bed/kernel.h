@@ -34,7 +34,6 @@ struct kernel_fault {
     int unreadable;    /* errno of reads */
     bool stuck;        /* takes what is written and keeps what it had */
     bool gone;         /* is not there, nor what is below it */
-    int slow_ms;       /* a write takes so long */
     char *pinned;      /* what it shows whatever happens; NULL */
 };
 
@@ -48,6 +47,7 @@ struct kernel_rule {
     int (*write)(struct kernel *kernel, struct kernel_file *file, char *value);
     /* Appends to SHOWN. NULL: what is stored. */
     int (*show)(struct kernel *kernel, const struct kernel_file *file, struct text *shown);
+    int variant; /* which of the rules that share these functions it is */
 };
 
 struct kernel_file {

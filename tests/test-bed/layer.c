@@ -19,6 +19,8 @@
 extern char **environ;
 
 int layer_write(const char *path, const char *text, mode_t mode, struct failure *failure) {
+    if (failure->code < 0)
+        return failure->code;
     cleanup_close int file = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
     size_t length = strlen(text);
     if (file < 0 || write(file, text, length) != (ssize_t)length || fchmod(file, mode) < 0)
@@ -28,6 +30,8 @@ int layer_write(const char *path, const char *text, mode_t mode, struct failure 
 
 int layer_folder(const char *path, mode_t mode, struct failure *failure) {
     char part[BED_PATH_SIZE];
+    if (failure->code < 0)
+        return failure->code;
     snprintf(part, sizeof part, "%s", path);
     for (char *slash = strchr(part + 1, '/');; slash = strchr(slash + 1, '/')) {
         if (slash != NULL)
@@ -199,17 +203,12 @@ static int write_accounts(const struct bed *bed, const char *layer, struct failu
     return status;
 }
 
-int layer_sshd_configuration(const struct bed *bed, const struct node *node, int count,
-                             const char *const *options, char *text, size_t size, struct failure *failure) {
+int layer_sshd_configuration(const struct bed *bed, char *text, size_t size, struct failure *failure) {
     FILE *stream = fmemopen(text, size, "w");
     if (stream == NULL)
         return failure_memory(failure);
-    for (int i = 0; i < count; i++)
-        fprintf(stream, "%s\n", options[i]);
     for (int i = 0; i < bed->settings.sshd_count; i++)
         fprintf(stream, "%s\n", bed->settings.sshd[i]);
-    if (node->gateway && bed->settings.gateway_startups[0])
-        fprintf(stream, "MaxStartups %s\n", bed->settings.gateway_startups);
     fputs("Port 22\n"
           "HostKey /etc/ssh/ssh_host_ed25519_key\n"
           "AuthorizedKeysFile /etc/ssh/authorized_keys .ssh/authorized_keys\n"

@@ -10,15 +10,15 @@
 
 int layer_make(const struct bed *bed, const char *layer, struct failure *failure);
 
-/* Writes a whole small file, and for folder_make() a folder with those above it. */
+/* Writes a whole small file, and makes a folder with those above it. Both do nothing once FAILURE holds one,
+ * so that of a sequence only the last is asked how it went. */
 int layer_write(const char *path, const char *text, mode_t mode, struct failure *failure);
 int layer_folder(const char *path, mode_t mode, struct failure *failure);
 
 /* Makes a host's or a user's key in the file PATH, and PATH.pub; any that is there goes. */
 int layer_make_key(const char *path, struct failure *failure);
 
-/* sshd's configuration: OPTIONS come first, and the first word on a thing counts. */
-int layer_sshd_configuration(const struct bed *bed, const struct node *node, int count,
-                             const char *const *options, char *text, size_t size, struct failure *failure);
+/* sshd's configuration: the bed's own options come first, and the first word on a thing counts. */
+int layer_sshd_configuration(const struct bed *bed, char *text, size_t size, struct failure *failure);
 
 #endif

@@ -5,15 +5,12 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/ethtool.h>
 #include <linux/if_link.h>
 #include <linux/rtnetlink.h>
-#include <linux/sockios.h>
 #include <linux/veth.h>
 #include <net/if.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -168,16 +165,11 @@ int network_set_up(int socket, const char *name, bool up, struct failure *failur
     return refused(set_flag(socket, name, IFF_UP, up), up ? "set it up" : "set it down", name, failure);
 }
 
-int network_set_arp(int socket, const char *name, bool on, struct failure *failure) {
-    return refused(set_flag(socket, name, IFF_NOARP, !on), "change its ARP flag", name, failure);
-}
-
 int network_set_bridge(int socket, const char *name, int bridge, struct failure *failure) {
     struct request request;
     begin_link(&request, RTM_NEWLINK, 0, name);
     attribute_number(&request, IFLA_MASTER, (uint32_t)bridge);
-    return refused(ask(socket, &request, NULL), bridge ? "put it on the bridge" : "take it off the bridge",
-                   name, failure);
+    return refused(ask(socket, &request, NULL), "put it on the bridge", name, failure);
 }
 
 int network_index(int socket, const char *name, int *ret, struct failure *failure) {
@@ -236,20 +228,4 @@ void network_without_ipv6(void) {
         if (file >= 0 && write(file, "1", 1) < 0)
             continue; /* chatter does no harm */
     }
-}
-
-int network_set_offload(const char *name, bool on, struct failure *failure) {
-    cleanup_close int descriptor = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-    if (descriptor < 0)
-        return failure_set(failure, -errno, "cannot open a socket: %s", strerror(errno));
-    static const uint32_t commands[] = {ETHTOOL_STXCSUM, ETHTOOL_STSO, ETHTOOL_SGSO};
-    for (size_t i = 0; i < sizeof commands / sizeof *commands; i++) {
-        struct ethtool_value value = {.cmd = commands[i], .data = on};
-        struct ifreq request = {0};
-        snprintf(request.ifr_name, sizeof request.ifr_name, "%s", name);
-        request.ifr_data = (void *)&value;
-        if (ioctl(descriptor, SIOCETHTOOL, &request) < 0)
-            return refused(-errno, "change its offload", name, failure);
-    }
-    return 0;
 }

@@ -22,9 +22,7 @@ int network_add_bridge(int socket, const char *name, struct failure *failure);
 int network_remove(int socket, const char *name, struct failure *failure);
 
 int network_set_up(int socket, const char *name, bool up, struct failure *failure);
-/* Whether the kernel answers ARP, and takes it, on the device. */
-int network_set_arp(int socket, const char *name, bool on, struct failure *failure);
-/* Makes the device a port of the bridge with index BRIDGE; 0 takes it off its bridge. */
+/* Makes the device a port of the bridge with index BRIDGE. */
 int network_set_bridge(int socket, const char *name, int bridge, struct failure *failure);
 
 /* The index of a device. Asking also makes the kernel act on a change of the carrier at once, which it may
@@ -39,9 +37,5 @@ int network_quick_acknowledge(int socket, const char *name, uint32_t address, in
 /* No IPv6 on devices that appear from now on in the calling process's namespace: without it 64 nodes do not
  * chat about neighbours and routers. A kernel without IPv6 is fine. */
 void network_without_ipv6(void);
-
-/* Lets (or does not let) the kernel leave checksums and segmentation of what NAME sends to the device, in the
- * calling process's namespace. */
-int network_set_offload(const char *name, bool on, struct failure *failure);
 
 #endif

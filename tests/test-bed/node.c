@@ -132,7 +132,7 @@ static int plug_wire(const struct bed *bed, const char *link, int bridge, const 
         status = network_set_up(socket, inner, true, failure);
     if (status == 0)
         status = network_add_address(socket, inner, address, BED_PREFIX, failure);
-    if (status == 0 && !bed->settings.no_quickack)
+    if (status == 0)
         status = network_quick_acknowledge(socket, inner, address, BED_PREFIX, failure);
     if (status == 0)
         status = network_set_bridge(bed->front_end, link, bridge, failure);
@@ -336,8 +336,6 @@ void node_kill(struct node *node) {
 }
 
 void node_unplug(struct bed *bed, struct node *node) {
-    line_stop(node->line);
-    node->line = NULL;
     network_remove(bed->front_end, node->link, NULL);
     if (node->gateway)
         network_remove(bed->front_end, node->nodes_link, NULL);

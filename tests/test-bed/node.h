@@ -13,7 +13,6 @@
 #define ASSAY_TEST_BED_NODE_H
 
 #include "engine/foundation/failure.h"
-#include "tests/test-bed/line.h"
 #include "tests/test-bed/settings.h"
 
 #include <stdbool.h>
@@ -51,7 +50,6 @@ struct node {
     int network;       /* its network namespace, which outlives a crash; -1 */
     int log;           /* what its sshd says, of all boots; -1 */
     int report;        /* while it starts: a pipe that brings one byte, or a sentence; -1 */
-    struct line *line; /* NULL while its wire is plain */
     pid_t files;       /* with a machine: the process behind its kernel files; 0 */
     int files_control; /* the socket for orders to it; -1 */
     int files_mount;   /* while it starts: what its mount is made of; -1 */

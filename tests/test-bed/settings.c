@@ -16,10 +16,8 @@ static const struct {
     {"--user", offsetof(struct settings, user)},
     {"--shell", offsetof(struct settings, shell)},
     {"--gateway", offsetof(struct settings, gateway)},
-    {"--gateway-startups", offsetof(struct settings, gateway_startups)},
     {"--disk-size", offsetof(struct settings, disk_size)},
     {"--tmp-size", offsetof(struct settings, tmp_size)},
-    {"--shm-size", offsetof(struct settings, shm_size)},
 };
 
 static const struct {
@@ -30,8 +28,6 @@ static const struct {
     {"--home-noexec", offsetof(struct settings, home_noexec)},
     {"--tmp-noexec", offsetof(struct settings, tmp_noexec)},
     {"--no-compiler", offsetof(struct settings, no_compiler)},
-    {"--host-key-each", offsetof(struct settings, key_each)},
-    {"--no-quickack", offsetof(struct settings, no_quickack)},
 };
 
 int settings_number(const char *text, long minimum, long maximum, long *ret) {
@@ -121,8 +117,7 @@ static int take_option(struct settings *settings, int *at, int count, char *cons
 }
 
 int settings_read(struct settings *settings, int count, char *const *arguments, struct failure *failure) {
-    struct settings read = {
-        .names = "node%", .user = "root", .disk_size = "512m", .tmp_size = "256m", .shm_size = "64m"};
+    struct settings read = {.names = "node%", .user = "root", .disk_size = "512m", .tmp_size = "256m"};
     long nodes;
     if (count < 1 || settings_number(arguments[0], 1, SETTINGS_NODES_MAX, &nodes) < 0)
         return failure_set_kind(failure, FAILURE_INPUT, -EINVAL,

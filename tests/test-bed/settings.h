@@ -18,15 +18,16 @@ enum {
     SETTINGS_WORD_SIZE = 128, /* bytes of a name, a size, one sshd option, with its NUL */
 };
 
+#define SETTINGS_SHM_SIZE "64m"
+
 struct settings {
     int nodes;
-    char names[SETTINGS_WORD_SIZE];            /* with one '%', which stands for the node's number */
-    char user[SETTINGS_WORD_SIZE];             /* whom clients log in as */
-    char shell[SETTINGS_WORD_SIZE];            /* that user's login shell; empty: /bin/bash */
-    char gateway[SETTINGS_WORD_SIZE];          /* name of the only way to the nodes; empty: none */
-    char gateway_startups[SETTINGS_WORD_SIZE]; /* its MaxStartups; empty: sshd's default */
-    char disk_size[SETTINGS_WORD_SIZE], tmp_size[SETTINGS_WORD_SIZE], shm_size[SETTINGS_WORD_SIZE];
-    bool home_read_only, home_noexec, tmp_noexec, no_compiler, key_each, no_quickack;
+    char names[SETTINGS_WORD_SIZE];   /* with one '%', which stands for the node's number */
+    char user[SETTINGS_WORD_SIZE];    /* whom clients log in as */
+    char shell[SETTINGS_WORD_SIZE];   /* that user's login shell; empty: /bin/bash */
+    char gateway[SETTINGS_WORD_SIZE]; /* name of the only way to the nodes; empty: none */
+    char disk_size[SETTINGS_WORD_SIZE], tmp_size[SETTINGS_WORD_SIZE];
+    bool home_read_only, home_noexec, tmp_noexec, no_compiler;
     const char
         *shares[SETTINGS_SHARES_MAX]; /* folders of this machine that every node sees at the same place */
     int share_count;

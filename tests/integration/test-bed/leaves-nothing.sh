@@ -31,7 +31,7 @@ note
 check "the check sees what is up" test "$(left | wc -l)" -gt 8
 bed run ssh -F "$BED/ssh_config" -o ControlMaster=yes -o ControlPath="$scratch/master" -o ControlPersist=yes node1 true
 bed run ssh -F "$BED/ssh_config" node2 'setsid sleep 1000 >/dev/null 2>&1 </dev/null &'
-bed freeze 3; bed cut 4; bed delay 5 10; bed crash 6; bed power-off 7
+bed freeze 3; bed cut 4; bed crash 6; bed power-off 7
 check "down, with a master still connected, a daemon on a node, and nodes in all states" bed down
 check "leaves nothing" nothing_is_left
 refuse "a second down says so" 1 'there is no bed' bed down

@@ -2,8 +2,6 @@
  * that are lost on the way: tests/simulation. */
 #include "tests/unit/agent/engine.h"
 
-#include "engine/foundation/text.h"
-
 TEST_EACH(set_up, tear_down)
 
 /* ---- bytes */
@@ -29,110 +27,84 @@ static void take_lines(struct lines *lines, const char *bytes, size_t length) {
     }
 }
 
-static void read_all_lines(struct engine *engine, struct lines *lines) {
-    struct protocol_frame frame;
+static void read_all_lines(struct engine *self, struct lines *lines) {
     struct protocol_data data;
     for (;;) {
-        assert_true(receive(engine, &frame));
-        assert_int_equal(outbox_acknowledge(&engine->outbox, frame.acknowledged, &failure), 0);
+        assert_true(receive(self));
+        assert_int_equal(outbox_acknowledge(&self->outbox, frame.acknowledged, &failure), 0);
         if (frame.type == PROTOCOL_EXITED)
             return;
         if (frame.type != PROTOCOL_OUTPUT)
             continue;
         assert_int_equal(protocol_get_message(&frame, &data, &failure), 0);
         take_lines(lines, data.bytes, data.length);
-        if (inbox_owes(&engine->inbox)) {
-            assert_int_equal(outbox_put_acknowledgement(&engine->outbox), 0);
-            flush(engine);
+        if (inbox_owes(&self->inbox)) {
+            assert_int_equal(outbox_put_acknowledgement(&self->outbox), 0);
+            flush(self);
         }
     }
-}
-
-static long resident_kib(pid_t pid) {
-    char path[64];
-    struct text status;
-    text_init(&status, 1 << 16);
-    snprintf(path, sizeof path, "/proc/%ld/status", (long)pid);
-    assert_int_equal(file_read(path, &status, NULL), 0);
-    const char *at = strstr(status.bytes, "VmRSS:");
-    long value = at ? strtol(at + 6, NULL, 10) : 0;
-    text_clear(&status);
-    return value;
 }
 
 /* What is printed meanwhile waits in memory; when that is much, the program waits in its write. Nothing is
  * lost. */
 TEST(a_program_prints_more_than_is_kept) {
-    struct engine engine;
-    struct protocol_frame frame;
     struct lines lines = {.next = 1};
-    char words[1024];
-    engine_init(&engine);
     attach(&engine, (const char *const[]){"--directory", below("run"), NULL});
     run(&engine, (const char *const[]){"seq", "5000000", NULL}, PROTOCOL_MODE_NULL); /* 39 MB */
-    expect(&engine, PROTOCOL_STARTED, &frame);
+    expect(&engine, PROTOCOL_STARTED);
     break_stream(&engine);
-    relay_end(&engine, words);
+    relay_end(&engine);
     long resident = 0;
-    wait_until(NULL, (resident = resident_kib(engine.agent)) > 16 << 10, "%ld KiB", resident);
+    wait_until(NULL, (resident = status_of(engine.agent, "VmRSS:")) > 16 << 10, "%ld KiB", resident);
     resume(&engine);
     read_all_lines(&engine, &lines);
     assert_int_equal(lines.next, 5000001);
     leave(&engine);
-    engine_clear(&engine);
 }
 
 /* ---- greetings */
 
+static void knock(struct engine *self) {
+    start_relay(self, "--resume", NULL, NULL);
+    assert_true(read_line(self));
+    inbox_restart(&self->inbox);
+    outbox_restart(&self->outbox);
+}
+
+static void turned_away(struct engine *self, const char *sentence) {
+    refused(self, sentence);
+    close_stream(self);
+    assert_int_equal(relay_end(self), 0);
+}
+
 TEST(another_engine_is_refused) {
-    struct engine engine, other;
-    struct protocol_frame frame;
-    char words[1024], expected[256];
-    engine_init(&engine);
+    struct engine other;
+    char expected[256];
     attach(&engine, (const char *const[]){"--directory", below("run"), NULL});
-    run_shell(&engine, "true");
-    expect(&engine, PROTOCOL_STARTED, &frame);
-    expect(&engine, PROTOCOL_EXITED, &frame);
+    run_to_end(&engine, "true");
     run_shell(&engine, "sleep 1000"); /* acknowledges two frames */
-    expect(&engine, PROTOCOL_STARTED, &frame);
     break_stream(&engine);
-    relay_end(&engine, words);
+    relay_end(&engine);
 
     engine_init(&other);
     other.session = engine.session;
     memcpy(other.name, engine.name, sizeof other.name);
-    start_relay(&other, "--resume", NULL, NULL);
-    assert_true(read_line(&other));
+    knock(&other);
     say_hello(&other, other.session);
     snprintf(expected, sizeof expected,
              "another engine had session %llx: it has acknowledged 2 frames, this one none",
              (unsigned long long)engine.session);
-    refused(&other, expected);
-    close_stream(&other);
-    assert_int_equal(relay_end(&other, words), 0);
+    turned_away(&other, expected);
 
     /* Nor one that claims what was never sent, nor one that says something else first. */
-    start_relay(&other, "--resume", NULL, NULL);
-    assert_true(read_line(&other));
-    inbox_restart(&other.inbox);
-    outbox_restart(&other.outbox);
+    knock(&other);
     other.inbox.received = 100;
     say_hello(&other, other.session);
-    refused(&other, "frame 100 was acknowledged, but 3 is the last that was sent");
-    close_stream(&other);
-    assert_int_equal(relay_end(&other, words), 0);
-    start_relay(&other, "--resume", NULL, NULL);
-    assert_true(read_line(&other));
-    inbox_restart(&other.inbox);
-    outbox_restart(&other.outbox);
+    turned_away(&other, "frame 100 was acknowledged, but 3 is the last that was sent");
+    knock(&other);
     say_hello(&other, 1);
-    refused(&other, "this agent does not serve session 1");
-    close_stream(&other);
-    assert_int_equal(relay_end(&other, words), 0);
-    start_relay(&other, "--resume", NULL, NULL);
-    assert_true(read_line(&other));
-    inbox_restart(&other.inbox);
-    outbox_restart(&other.outbox);
+    turned_away(&other, "this agent does not serve session 1");
+    knock(&other);
     assert_int_equal(outbox_resume(&other.outbox, 0, &failure), 0);
     assert_int_equal(outbox_put_acknowledgement(&other.outbox), 0);
     flush(&other);
@@ -142,19 +114,14 @@ TEST(another_engine_is_refused) {
     /* All that is nothing to the one whose session it is. */
     resume(&engine);
     leave(&engine);
-    engine_clear(&engine);
 }
 
 TEST(a_violation_ends_the_agent) {
-    struct engine engine;
-    char words[1024];
-    engine_init(&engine);
     attach(&engine, (const char *const[]){"--directory", below("run"), "--remove-directory", NULL});
     begin(&engine, PROTOCOL_LEAVE);
     protocol_put_u32(&writer, 1);
     end(&engine);
     refused(&engine, "a malformed LEAVE message: it continues after its end");
-    assert_int_equal(relay_end(&engine, words), 0);
+    assert_int_equal(relay_end(&engine), 0);
     assert_false(file_exists(below("run")));
-    engine_clear(&engine);
 }

@@ -14,29 +14,29 @@
 
 /* ---- an agent of the machine */
 
-static void attach_to_machine(struct engine *engine) {
-    engine_init(engine);
-    attach(engine, (const char *const[]){"--directory", below("run"), "--remove-directory", "--root",
-                                         machine_root, NULL});
+static void attach_to_machine(void) {
+    engine_clear(&engine);
+    engine_init(&engine);
+    attach(&engine, (const char *const[]){"--directory", below("run"), "--remove-directory", "--root",
+                                          machine_root, NULL});
 }
 
 /* Starts a tool as the engine does; the root is the agent's to tell. */
-static void begin_tool(struct engine *engine, const char *const *words) {
+static void begin_tool(struct engine *self, const char *const *arguments) {
     const char *all[24] = {"/proc/self/exe"};
-    for (size_t i = 0; words[i]; i++)
-        all[1 + i] = words[i];
-    run(engine, all, PROTOCOL_MODE_NULL);
+    for (size_t i = 0; arguments[i]; i++)
+        all[1 + i] = arguments[i];
+    run(self, all, PROTOCOL_MODE_NULL);
 }
 
 /* Its exit status; what it printed in `tool_output`. */
-static uint32_t end_tool(struct engine *engine) {
-    struct protocol_frame frame;
+static uint32_t end_tool(struct engine *self) {
     struct protocol_exited exited;
     struct protocol_data data;
     text_reset(&tool_output);
     for (;;) {
-        assert_true(receive(engine, &frame));
-        assert_int_equal(outbox_acknowledge(&engine->outbox, frame.acknowledged, &failure), 0);
+        assert_true(receive(self));
+        assert_int_equal(outbox_acknowledge(&self->outbox, frame.acknowledged, &failure), 0);
         if (frame.type == PROTOCOL_OUTPUT) {
             assert_int_equal(protocol_get_message(&frame, &data, &failure), 0);
             assert_int_equal(text_append(&tool_output, data.bytes, data.length), 0);
@@ -49,29 +49,26 @@ static uint32_t end_tool(struct engine *engine) {
     return exited.code;
 }
 
-#define AGENT_TOOL(engine, ...)                                                                              \
-    (begin_tool(engine, (const char *const[]){__VA_ARGS__, NULL}), end_tool(engine))
+#define AGENT_TOOL(self, ...) (begin_tool(self, (const char *const[]){__VA_ARGS__, NULL}), end_tool(self))
 
 #define SET_ALL                                                                                              \
     "--set-controls", "turbo=off", "hyperthreads=off", "governor=performance", "frequency=2GHz",             \
         "energy-preference=performance", "idle-states=C1", "uncore-frequency=2GHz", "numa-balancing=off",    \
         "transparent-huge-pages=never"
 
-static void keep(struct engine *engine) {
+static void keep(struct engine *self) {
     assert_int_equal(
-        AGENT_TOOL(engine, "--snapshot-controls", "--session", engine->name, "--label", "somebody@somewhere"),
-        0);
+        AGENT_TOOL(self, "--snapshot-controls", "--session", self->name, "--label", "somebody@somewhere"), 0);
 }
 
 /* The only note of FACTS, or "". */
-static const char *note_of(struct engine *engine) {
+static const char *note_of(struct engine *self) {
     static char note[2048];
-    struct protocol_frame frame;
     struct node_facts *facts;
-    begin(engine, PROTOCOL_INSPECT);
-    protocol_put_u32(&writer, engine->next++);
-    end(engine);
-    expect(engine, PROTOCOL_FACTS, &frame);
+    begin(self, PROTOCOL_INSPECT);
+    protocol_put_u32(&writer, self->next++);
+    end(self);
+    expect(self, PROTOCOL_FACTS);
     assert_int_equal(node_facts_parse(frame.payload + 4, frame.length - 4, &facts, &failure), 0);
     assert_true(facts->note_count <= 1);
     snprintf(note, sizeof note, "%s", facts->note_count ? facts->notes[0] : "");
@@ -100,11 +97,8 @@ static void wait_until_dead(pid_t pid) {
 TEST(who_leaves_puts_back) {
     enum { LEAVE, LEASE, TERMINATE, WAYS };
     machine_make("intel-pstate");
-    struct text before = machine_state();
     for (int way = LEAVE; way < WAYS; way++) {
-        struct engine engine;
-        char words[1024];
-        attach_to_machine(&engine);
+        attach_to_machine();
         assert_string_equal(note_of(&engine), "");
         keep(&engine);
         assert_int_equal(AGENT_TOOL(&engine, SET_ALL), 0);
@@ -118,65 +112,35 @@ TEST(who_leaves_puts_back) {
             kill(worker, SIGTERM);
         }
         if (way != LEAVE)
-            assert_int_equal(relay_end(&engine, words), 0);
+            assert_int_equal(relay_end(&engine), 0);
         wait_until_dead(worker);
-        machine_is_as(&before);
-        engine_clear(&engine);
+        machine_is_as_before();
     }
-    text_clear(&before);
 }
 
 /* A command that sets, and is ended with the agent, does not set after the agent has put back. */
 TEST(commands_end_before) {
     machine_make("two-sockets");
-    struct text before = machine_state();
-    struct engine engine;
-    attach_to_machine(&engine);
+    attach_to_machine();
     keep(&engine);
     begin_tool(&engine, (const char *const[]){SET_ALL, NULL});
-    struct protocol_frame frame;
-    expect(&engine, PROTOCOL_STARTED, &frame);
+    expect(&engine, PROTOCOL_STARTED);
     leave(&engine);
-    machine_is_as(&before);
-    engine_clear(&engine);
-    text_clear(&before);
+    machine_is_as_before();
 }
 
 /* Of session 0, on its stream. */
 TEST(the_stream_ends) {
     machine_make("intel-pstate");
-    struct text before = machine_state();
-    struct engine engine;
-    engine_init(&engine);
     engine.session = 0;
-    int in[2], out[2], words[2];
-    char said[1024];
-    assert_int_equal(pipe2(in, O_CLOEXEC), 0);
-    assert_int_equal(pipe2(out, O_CLOEXEC), 0);
-    assert_int_equal(pipe2(words, O_CLOEXEC), 0);
-    engine.relay = fork();
-    if (engine.relay == 0) {
-        dup2(in[0], 0);
-        dup2(out[1], 1);
-        dup2(words[1], 2);
-        execl(program, program, "--directory", below("run"), "--root", machine_root, (char *)NULL);
-        _exit(126);
-    }
-    close(in[0]);
-    close(out[1]);
-    close(words[1]);
-    engine.to = in[1];
-    engine.from = out[0];
-    engine.words = words[0];
+    start(&engine, (const char *const[]){"--directory", below("run"), "--root", machine_root, NULL}, NULL);
     say_hello(&engine, 0);
     take_hello(&engine);
     keep(&engine);
     assert_int_equal(AGENT_TOOL(&engine, SET_ALL), 0);
     close_stream(&engine);
-    assert_int_equal(relay_end(&engine, said), 0);
-    machine_is_as(&before);
-    engine_clear(&engine);
-    text_clear(&before);
+    assert_int_equal(relay_end(&engine), 0);
+    machine_is_as_before();
 }
 
 /* ---- killed */
@@ -196,20 +160,16 @@ static void kill_who(pid_t worker, pid_t guardian, enum who who) {
 
 TEST(the_guardian_puts_back) {
     machine_make("intel-pstate");
-    struct text before = machine_state();
-    struct engine engine;
-    char words[1024], expected[256];
-    attach_to_machine(&engine);
+    char expected[256];
+    attach_to_machine();
     keep(&engine);
     assert_int_equal(AGENT_TOOL(&engine, SET_ALL), 0);
     kill(engine.agent, SIGKILL);
-    assert_int_equal(relay_end(&engine, words), 1);
-    machine_is_as(&before);
+    assert_int_equal(relay_end(&engine), 1);
+    machine_is_as_before();
     snprintf(expected, sizeof expected,
              "files that an earlier agent (session %s, label somebody@somewhere) had left", engine.name);
     assert_non_null(strstr(words, expected));
-    engine_clear(&engine);
-    text_clear(&before);
 }
 
 /* The files that SET_ALL changes, in that order, and what they had: the moments of a setting. */
@@ -257,37 +217,33 @@ TEST(killed_at_any_moment) {
     machine_make("intel-pstate");
     find_steps();
     file_remove_tree(on_machine("run"), NULL);
-    struct text before = machine_state();
+    machine_remember();
     unsigned in_the_middle = 0;
     for (unsigned round = 0; round < 3 * MOMENTS; round++) {
-        struct engine engine;
-        struct protocol_frame frame;
-        char words[1024];
         enum who who = (enum who)(1 + round % 3);
         unsigned step = round / 3 * step_count / (MOMENTS - 1); /* so many have been set; or more */
-        attach_to_machine(&engine);
+        attach_to_machine();
         pid_t worker = engine.agent, guardian = parent_of(worker);
         keep(&engine);
         begin_tool(&engine, (const char *const[]){SET_ALL, NULL});
-        expect(&engine, PROTOCOL_STARTED, &frame);
+        expect(&engine, PROTOCOL_STARTED);
         if (step > 0)
             wait_until(NULL, is_set(step - 1), "%s is not set", steps[step - 1].path);
         kill_who(worker, guardian, who);
-        relay_end(&engine, words);
-        engine_clear(&engine);
+        relay_end(&engine);
         wait_until_dead(worker);
         wait_until_dead(guardian);
         if (who == BOTH) {
             struct text now = machine_state();
-            in_the_middle += now.length != before.length || memcmp(now.bytes, before.bytes, now.length) != 0;
+            in_the_middle += now.length != machine_before.length ||
+                             memcmp(now.bytes, machine_before.bytes, now.length) != 0;
             text_clear(&now);
             assert_int_equal(TOOL("--restore-controls", "--abandoned"), 0);
         }
-        machine_is_as(&before);
+        machine_is_as_before();
     }
     print_message("%u times something was left to put back\n", in_the_middle);
     assert_true(in_the_middle >= MOMENTS - 1);
-    text_clear(&before);
 }
 
 /* Whoever puts back can be killed, too. */
@@ -295,7 +251,7 @@ TEST(killed_while_putting_back) {
     machine_make("two-sockets");
     find_steps();
     file_remove_tree(on_machine("run"), NULL);
-    struct text before = machine_state();
+    machine_remember();
     for (unsigned round = 0; round < 10; round++) {
         int from;
         unsigned step = round * (step_count - 1) / 9;
@@ -308,18 +264,17 @@ TEST(killed_while_putting_back) {
         close(from);
         assert_int_equal(TOOL("--restore-controls"), 0);
         file_remove_tree(on_machine("run"), NULL); /* the folder of one that was killed at its last step */
-        machine_is_as(&before);
+        machine_is_as_before();
     }
-    text_clear(&before);
 }
 
 /* ---- whose it is */
 
 TEST(one_agent_holds_a_machine) {
     machine_make("intel-pstate");
-    struct engine engine, other;
+    struct engine other;
     char expected[128];
-    attach_to_machine(&engine);
+    attach_to_machine();
     keep(&engine);
     engine_init(&other);
     attach(&other, (const char *const[]){"--directory", below("other"), "--root", machine_root, NULL});
@@ -337,14 +292,12 @@ TEST(one_agent_holds_a_machine) {
     assert_string_not_equal(told("file\tturbo\t/sys/devices/system/cpu/intel_pstate/no_turbo\t0\\n"), "");
     leave(&engine);
     machine_expect("sys/devices/system/cpu/intel_pstate/no_turbo", "0\n");
-    engine_clear(&engine);
     engine_clear(&other);
 }
 
 /* What is left here by one that was killed is put back before another keeps what it finds. */
 TEST(the_next_snapshot_puts_back_first) {
     machine_make("intel-pstate");
-    struct text before = machine_state();
     int status;
     pid_t child = fork();
     if (child == 0) {
@@ -358,15 +311,12 @@ TEST(the_next_snapshot_puts_back_first) {
     assert_string_equal(field(told("restored"), 1), "1");
     assert_string_equal(field(told("restored"), 4), "first");
     assert_string_not_equal(told("file\tturbo\t/sys/devices/system/cpu/intel_pstate/no_turbo\t0\\n"), "");
-    assert_int_equal(TOOL("--restore-controls"), 0);
-    machine_is_as(&before);
-    text_clear(&before);
+    restore_all();
 }
 
 TEST(many_start_at_once) {
     enum { AGENTS = 8 };
     machine_make("two-sockets");
-    struct text before = machine_state();
     pid_t children[AGENTS];
     int status, froms[AGENTS];
     pid_t child = fork();
@@ -387,8 +337,7 @@ TEST(many_start_at_once) {
     }
     assert_int_equal(put_back, 1);
     assert_int_equal(nothing, AGENTS - 1);
-    machine_is_as(&before);
-    text_clear(&before);
+    machine_is_as_before();
 }
 
 /* ---- what lies there */
@@ -415,16 +364,13 @@ static void take_number(struct snapshot *snapshot) {
 
 TEST(a_number_may_go_to_another) {
     machine_make("intel-pstate");
-    struct text before = machine_state();
-    assert_int_equal(TOOL("--snapshot-controls"), 0);
-    assert_int_equal(TOOL("--set-controls", "turbo=off"), 0);
+    KEEP_AND_SET("turbo=off");
     assert_int_equal(TOOL("--restore-controls", "--abandoned"), 1);
     change_snapshot(take_number);
     assert_int_equal(TOOL("--set-controls", "turbo=on"), 1);
     assert_string_equal(field(told("held"), 3), "gone");
     assert_int_equal(TOOL("--restore-controls", "--abandoned"), 0);
-    machine_is_as(&before);
-    text_clear(&before);
+    machine_is_as_before();
 }
 
 /* In a container: PID and mount namespaces of its own, with its own /proc. Keeps a snapshot there, writes a
@@ -451,7 +397,6 @@ static _Noreturn void keep_in_container(int ready, int hold) {
 /* Its owner cannot be looked at from here, where its PID is another's or nobody's: it counts as alive. */
 TEST(an_owner_in_a_container_is_alive) {
     machine_make("intel-pstate");
-    struct text before = machine_state();
     int ready[2], hold[2], status;
     char byte;
     assert_int_equal(pipe2(ready, O_CLOEXEC) + pipe2(hold, O_CLOEXEC), 0);
@@ -477,16 +422,13 @@ TEST(an_owner_in_a_container_is_alive) {
         skip(); /* no namespaces may be made here */
     assert_int_equal(status, 0);
     assert_true(kept);
-    assert_int_equal(TOOL("--restore-controls"), 0);
-    machine_is_as(&before);
-    text_clear(&before);
+    restore_all();
 }
 
 /* A node gets another name while it runs, by DHCP say: it is the same machine. */
 TEST(another_name_is_the_same_machine) {
     machine_make("intel-pstate");
-    assert_int_equal(TOOL("--snapshot-controls"), 0);
-    assert_int_equal(TOOL("--set-controls", "turbo=off"), 0);
+    KEEP_AND_SET("turbo=off");
     machine_put("proc/sys/kernel/hostname", "renamed\n");
     assert_int_equal(TOOL("--restore-controls"), 0);
     assert_string_equal(field(told("restored"), 1), "1");
@@ -557,19 +499,17 @@ TEST(who_is_at_work_is_not_waited_for) {
     machine_make("virtual");
     struct machine machine;
     struct snapshot_store store;
-    struct engine other;
     assert_int_equal(TOOL("--snapshot-controls"), 0);
     assert_int_equal(machine_open(machine_root, &machine, &failure), 0);
     assert_int_equal(store_open(&machine, STORE_USE, &store, &failure), 0); /* as if for minutes */
-    attach_to_machine(&other);
-    assert_string_equal(note_of(&other), "");
-    assert_int_equal(AGENT_TOOL(&other, "--controls"), 0);
+    attach_to_machine();
+    assert_string_equal(note_of(&engine), "");
+    assert_int_equal(AGENT_TOOL(&engine, "--controls"), 0);
     assert_string_equal(field(told("held"), 3), "alive");
-    leave(&other);
+    leave(&engine);
     store_close(&store);
     machine_close(&machine);
     assert_int_equal(TOOL("--restore-controls"), 0);
-    engine_clear(&other);
 }
 
 /* Nor for ever for one that restores what a third has left: the agent says so, and serves. */
@@ -577,18 +517,16 @@ TEST(who_restores_is_not_waited_for_for_ever) {
     machine_make("virtual");
     struct machine machine;
     struct snapshot_store store;
-    struct engine other;
     assert_int_equal(TOOL("--snapshot-controls"), 0);
     change_snapshot(take_number);
     assert_int_equal(machine_open(machine_root, &machine, &failure), 0);
     assert_int_equal(store_open(&machine, STORE_USE, &store, &failure), 0);
-    attach_to_machine(&other);
-    assert_non_null(strstr(note_of(&other), "another process has had '/run/assay'"));
-    leave(&other);
+    attach_to_machine();
+    assert_non_null(strstr(note_of(&engine), "another process has had '/run/assay'"));
+    leave(&engine);
     store_close(&store);
     machine_close(&machine);
     assert_int_equal(TOOL("--restore-controls"), 0);
-    engine_clear(&other);
 }
 
 TEST(a_folder_of_others_is_refused) {

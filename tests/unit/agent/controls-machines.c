@@ -30,8 +30,7 @@ static bool choose(const char *name, char *ret, size_t size) {
 
 /* Sets one alone, and puts it back. */
 static void set_one(const char *machine, const char *name, const char *word) {
-    assert_int_equal(TOOL("--snapshot-controls"), 0);
-    assert_int_equal(TOOL("--set-controls", word), 0);
+    KEEP_AND_SET(word);
     /* `online` of all does not follow that of one in a folder, and min is told as what it is. */
     bool told_otherwise =
         strstr(word, "=min") || (strstr(word, "hyperthreads") && strcmp(machine, "acpi-cpufreq") == 0);
@@ -49,7 +48,6 @@ static void set_one(const char *machine, const char *name, const char *word) {
 TEST(controls_of_machines_come_back) {
     for (size_t m = 0; m < MACHINES; m++) {
         machine_make(machines[m]);
-        struct text before = machine_state();
         char words[NAMES][128], name[64];
         const char *arguments[NAMES + 2] = {"--set-controls"};
         size_t count = 1;
@@ -65,11 +63,11 @@ TEST(controls_of_machines_come_back) {
         }
         assert_memory_equal(at, "machine\t", 8);
         assert_string_equal(told("held"), "");
-        machine_is_as(&before);
+        machine_is_as_before();
         for (size_t i = 1; i < count; i++) {
             snprintf(name, sizeof name, "%.*s", (int)strcspn(arguments[i], "="), arguments[i]);
             set_one(machines[m], name, arguments[i]);
-            machine_is_as(&before);
+            machine_is_as_before();
         }
         assert_int_equal(TOOL("--snapshot-controls", "--label", "test"), 0);
         if (tool_run(arguments) != 0)
@@ -81,8 +79,7 @@ TEST(controls_of_machines_come_back) {
         }
         assert_int_equal(TOOL("--restore-controls"), 0);
         assert_string_equal(field(told("restored"), 2), "0");
-        machine_is_as(&before);
-        text_clear(&before);
+        machine_is_as_before();
     }
 }
 
@@ -139,14 +136,11 @@ TEST(values_are_understood) {
         {"acpi-cpufreq", "hyperthreads=off", "done", NULL, ""},
         {"offline-cores", "hyperthreads=off", "done", "off", ""},
     };
-    struct text before = {0};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         const struct value_case *one = &cases[i];
         char name[64], after[2048];
         if (i == 0 || strcmp(one->machine, cases[i - 1].machine) != 0) {
-            text_clear(&before);
             machine_make(one->machine);
-            before = machine_state();
         }
         assert_int_equal(TOOL("--snapshot-controls"), 0);
         int status = TOOL("--set-controls", one->word);
@@ -166,10 +160,8 @@ TEST(values_are_understood) {
             assert_string_equal(told_of("set", name, 3), after);
         if (!good)
             assert_int_equal(count_told("write\t"), 0);
-        assert_int_equal(TOOL("--restore-controls"), 0);
-        machine_is_as(&before);
+        restore_all();
     }
-    text_clear(&before);
 }
 
 #define POLICY "sys/devices/system/cpu/cpufreq/policy"
@@ -185,12 +177,9 @@ TEST(mixed_values_are_told) {
                         "mixed: 800MHz..3.5GHz (0-4,6-7), 800MHz..1GHz (5)");
     assert_string_equal(told_of("control", "idle-states", 3), "mixed: all (0,2-7), all but C1E (1)");
     /* Such, too, comes back. */
-    struct text before = machine_state();
-    assert_int_equal(TOOL("--snapshot-controls"), 0);
-    assert_int_equal(TOOL("--set-controls", "governor=performance", "frequency=3GHz", "idle-states=POLL"), 0);
-    assert_int_equal(TOOL("--restore-controls"), 0);
-    machine_is_as(&before);
-    text_clear(&before);
+    machine_remember();
+    KEEP_AND_SET("governor=performance", "frequency=3GHz", "idle-states=POLL");
+    restore_all();
 }
 
 /* The lines that a write left, in order: of a pair of limits the one first that keeps them apart. */
@@ -198,8 +187,7 @@ TEST(limits_stay_in_order) {
     machine_make("intel-pstate:cores=1,threads=1");
     machine_put(POLICY "0/scaling_min_freq", "1000000\n");
     machine_put(POLICY "0/scaling_max_freq", "1500000\n");
-    assert_int_equal(TOOL("--snapshot-controls"), 0);
-    assert_int_equal(TOOL("--set-controls", "frequency=3GHz"), 0);
+    KEEP_AND_SET("frequency=3GHz");
     assert_non_null(strstr(told("write\t"), "scaling_max_freq"));
     assert_int_equal(TOOL("--set-controls", "frequency=800MHz"), 0);
     assert_non_null(strstr(told("write\t"), "scaling_min_freq"));
@@ -212,26 +200,21 @@ TEST(limits_stay_in_order) {
 TEST(boost_of_a_policy_may_differ) {
     machine_make("amd-pstate");
     machine_put(POLICY "3/boost", "0\n");
-    struct text before = machine_state();
+    machine_remember();
     assert_int_equal(TOOL("--controls"), 0);
     assert_string_equal(told_of("control", "turbo", 3), "mixed: on (0-2,4-15), off (3)");
-    assert_int_equal(TOOL("--snapshot-controls"), 0);
-    assert_int_equal(TOOL("--set-controls", "turbo=on"), 0);
+    KEEP_AND_SET("turbo=on");
     assert_string_equal(told_of("set", "turbo", 5), "done");
     assert_string_equal(told_of("set", "turbo", 4), "on");
     assert_int_equal(count_told("write\t"), 1);
     machine_expect(POLICY "3/boost", "1\n");
-    assert_int_equal(TOOL("--restore-controls"), 0);
-    machine_is_as(&before);
+    restore_all();
     /* Off is off for all by one write: a kernel refuses the others then. */
-    assert_int_equal(TOOL("--snapshot-controls"), 0);
-    assert_int_equal(TOOL("--set-controls", "turbo=off"), 0);
+    KEEP_AND_SET("turbo=off");
     assert_string_equal(told_of("set", "turbo", 4), "off");
     assert_int_equal(count_told("write\t"), 1);
     machine_expect("sys/devices/system/cpu/cpufreq/boost", "0\n");
-    assert_int_equal(TOOL("--restore-controls"), 0);
-    machine_is_as(&before);
-    text_clear(&before);
+    restore_all();
 }
 
 /* intel_pstate's limits of all, which those of the policies do not show: tuned leaves them so, for one. */
@@ -239,20 +222,17 @@ TEST(limits_of_all_hold_too) {
     machine_make("intel-pstate");
     machine_put("sys/devices/system/cpu/intel_pstate/min_perf_pct", "40\n");
     machine_put("sys/devices/system/cpu/intel_pstate/max_perf_pct", "50\n");
-    struct text before = machine_state();
+    machine_remember();
     assert_int_equal(TOOL("--controls"), 0);
     assert_string_equal(told_of("control", "frequency", 3), "1.4GHz..1.8GHz");
-    assert_int_equal(TOOL("--snapshot-controls"), 0);
-    assert_int_equal(TOOL("--set-controls", "governor=performance"), 0);
+    KEEP_AND_SET("governor=performance");
     assert_string_equal(told("target"), "target\t1800000000\t1800000000");
     assert_int_equal(TOOL("--set-controls", "frequency=1GHz..base"), 0);
     assert_string_equal(told_of("set", "frequency", 4), "1GHz..2.1GHz");
     assert_string_equal(told_of("set", "frequency", 6), "");
     machine_expect("sys/devices/system/cpu/intel_pstate/min_perf_pct", "22\n");
     machine_expect("sys/devices/system/cpu/intel_pstate/max_perf_pct", "100\n");
-    assert_int_equal(TOOL("--restore-controls"), 0);
-    machine_is_as(&before);
-    text_clear(&before);
+    restore_all();
 }
 
 /* Cores that are better than the first ones, or less: the per cent are of each one's own highest frequency.
@@ -263,26 +243,21 @@ TEST(limits_of_all_are_of_each_core) {
     machine_put(POLICY "3/scaling_max_freq", "3700000\n");
     machine_put(POLICY "2/cpuinfo_max_freq", "2500000\n");
     machine_put(POLICY "2/scaling_max_freq", "2500000\n");
-    struct text before = machine_state();
-    assert_int_equal(TOOL("--snapshot-controls"), 0);
-    assert_int_equal(TOOL("--set-controls", "frequency=max"), 0);
+    machine_remember();
+    KEEP_AND_SET("frequency=max");
     assert_string_equal(told_of("set", "frequency", 6), "");
-    assert_int_equal(TOOL("--restore-controls"), 0);
-    machine_is_as(&before);
+    restore_all();
     machine_put("sys/devices/system/cpu/intel_pstate/max_perf_pct", "60\n"); /* 1.5 GHz of the third's */
-    assert_int_equal(TOOL("--snapshot-controls"), 0);
-    assert_int_equal(TOOL("--set-controls", "frequency=1GHz..base"), 0);
+    KEEP_AND_SET("frequency=1GHz..base");
     assert_string_equal(told_of("set", "frequency", 4), "1GHz..2.1GHz");
     machine_expect("sys/devices/system/cpu/intel_pstate/max_perf_pct", "100\n");
     assert_int_equal(TOOL("--restore-controls"), 0);
-    text_clear(&before);
 }
 
 /* Frequency goes down before hardware threads go, and up again after: and comes back with the rest. */
 TEST(threads_go_at_the_lowest) {
     machine_make("intel-pstate");
-    assert_int_equal(TOOL("--snapshot-controls"), 0);
-    assert_int_equal(TOOL("--set-controls", "hyperthreads=off"), 0);
+    KEEP_AND_SET("hyperthreads=off");
     const char *order[] = {"min_perf_pct", "max_perf_pct", "smt/control", "max_perf_pct", "min_perf_pct"};
     const char *at = tool_output.bytes;
     unsigned found = 0;
@@ -296,8 +271,7 @@ TEST(threads_go_at_the_lowest) {
 /* What was not set is not ours to put back. */
 TEST(others_changes_stay) {
     machine_make("intel-pstate");
-    assert_int_equal(TOOL("--snapshot-controls"), 0);
-    assert_int_equal(TOOL("--set-controls", "turbo=off"), 0);
+    KEEP_AND_SET("turbo=off");
     machine_put("proc/sys/kernel/numa_balancing", "0\n");
     machine_put(POLICY "1/scaling_governor", "performance\n");
     assert_int_equal(TOOL("--restore-controls"), 0);
@@ -316,18 +290,15 @@ TEST(a_driver_that_is_off_is_passed_by) {
                      0);
     assert_int_equal(
         mknod(on_machine("sys/devices/system/cpu/intel_pstate/max_perf_pct"), S_IFSOCK | 0644, 0), 0);
-    struct text before = machine_state();
+    machine_remember();
     assert_int_equal(TOOL("--controls"), 0);
     assert_string_equal(told_of("control", "turbo", 2), "available");
-    assert_int_equal(TOOL("--snapshot-controls"), 0);
-    assert_int_equal(TOOL("--set-controls", "turbo=off"), 0);
+    KEEP_AND_SET("turbo=off");
     machine_expect("sys/devices/system/cpu/cpufreq/boost", "0\n");
     assert_int_equal(TOOL("--set-controls", "hyperthreads=off"), 0);
     assert_int_equal(count_told("write\tfrequency\t/sys/devices/system/cpu/intel_pstate/"), 0);
     assert_true(count_told("write\tfrequency\t/" POLICY "0/scaling_max_freq") > 0);
-    assert_int_equal(TOOL("--restore-controls"), 0);
-    machine_is_as(&before);
-    text_clear(&before);
+    restore_all();
 }
 
 /* Another governor takes with it what the first was set to. */
@@ -340,7 +311,7 @@ TEST(a_governors_settings_come_back) {
     machine_put(POLICY "1/schedutil/read_only", "1\n");
     assert_int_equal(chmod(on_machine(POLICY "1/schedutil/read_only"), 0444), 0);
     machine_put("sys/devices/system/cpu/cpufreq/schedutil/rate_limit_us", "900\n");
-    struct text before = machine_state();
+    machine_remember();
     assert_int_equal(TOOL("--snapshot-controls"), 0);
     assert_int_equal(count_told("file\tgovernor\t/sys/devices/system/cpu/cpufreq/schedutil/"), 1);
     assert_int_equal(count_told("file\tgovernor\t/" POLICY "1/schedutil/"), 1);
@@ -354,8 +325,7 @@ TEST(a_governors_settings_come_back) {
     const char *governor = strstr(tool_output.bytes, "policy0/scaling_governor\t");
     const char *speed = strstr(tool_output.bytes, "policy0/scaling_setspeed\t");
     assert_true(governor && speed && governor < speed);
-    machine_is_as(&before);
-    text_clear(&before);
+    machine_is_as_before();
 }
 
 /* A content without a newline, or with blanks, comes back as it was. */
@@ -364,14 +334,12 @@ TEST(bytes_come_back) {
     machine_put("proc/sys/kernel/numa_balancing", "1");
     machine_put("sys/kernel/mm/transparent_hugepage/enabled", "always [madvise] never \n\n");
     machine_put("sys/devices/system/cpu/intel_pstate/no_turbo", "0 \\ \t x\n\n");
-    struct text before = machine_state();
+    machine_remember();
     assert_int_equal(TOOL("--snapshot-controls"), 0);
     assert_non_null(strstr(tool_output.bytes, "no_turbo\t0 \\\\ \\t x\\n\\n\n"));
     assert_int_equal(
         TOOL("--set-controls", "numa-balancing=off", "transparent-huge-pages=always", "turbo=off"), 0);
-    assert_int_equal(TOOL("--restore-controls"), 0);
-    machine_is_as(&before);
-    text_clear(&before);
+    restore_all();
 }
 
 TEST(wrong_arguments_are_refused) {

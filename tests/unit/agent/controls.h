@@ -19,6 +19,7 @@ enum { OUTPUT_MAX = 8 << 20 };
 
 static char machine_program[512], machine_root[64];
 static struct text tool_output, tool_words; /* of the last tool */
+static struct text machine_before;          /* what machine_is_as_before() compares with */
 
 static inline int machine_setup(void **state) {
     (void)state;
@@ -37,6 +38,7 @@ static inline int machine_teardown(void **state) {
     unlink(errors); /* of a tool that was started and killed */
     text_clear(&tool_output);
     text_clear(&tool_words);
+    text_clear(&machine_before);
     return file_remove_tree(machine_root, NULL);
 }
 
@@ -46,13 +48,6 @@ static inline void machine_find_program(void) {
              given ? "" : "/libexec/assay/assay-agent");
     signal(SIGPIPE, SIG_IGN);
     umask(022);
-}
-
-static inline void machine_make(const char *specification) {
-    struct failure failure = {0};
-    assert_int_equal(file_remove_tree(machine_root, &failure), 0);
-    if (machine_tree_make(specification, machine_root, &failure) < 0)
-        fail_msg("%s", failure.text);
 }
 
 /* A path below the root; good for four calls. */
@@ -114,16 +109,31 @@ static inline struct text machine_state(void) {
     return text;
 }
 
-/* Whether all is as BEFORE; names the first line that is not. */
-static inline void machine_is_as(const struct text *before) {
+/* All is to be as it is now again. */
+static inline void machine_remember(void) {
+    text_clear(&machine_before);
+    machine_before = machine_state();
+}
+
+/* A new one, which is remembered. */
+static inline void machine_make(const char *specification) {
+    struct failure failure = {0};
+    assert_int_equal(file_remove_tree(machine_root, &failure), 0);
+    if (machine_tree_make(specification, machine_root, &failure) < 0)
+        fail_msg("%s", failure.text);
+    machine_remember();
+}
+
+/* Whether all is as it was; names the first line that is not. */
+static inline void machine_is_as_before(void) {
     struct text now = machine_state();
     size_t at = 0;
-    while (at < before->length && at < now.length && before->bytes[at] == now.bytes[at])
+    while (at < machine_before.length && at < now.length && machine_before.bytes[at] == now.bytes[at])
         at++;
-    if (at < before->length || at < now.length) {
+    if (at < machine_before.length || at < now.length) {
         size_t from = at > 200 ? at - 200 : 0;
         fail_msg("differs: ...%.260s... where there was ...%.260s...", now.bytes + from,
-                 before->bytes + from);
+                 machine_before.bytes + from);
     }
     text_clear(&now);
 }
@@ -182,6 +192,18 @@ static inline int tool_run(const char *const *words) {
 }
 
 #define TOOL(...) tool_run((const char *const[]){__VA_ARGS__, NULL})
+
+/* Sets after a snapshot. */
+#define KEEP_AND_SET(...)                                                                                    \
+    do {                                                                                                     \
+        assert_int_equal(TOOL("--snapshot-controls"), 0);                                                    \
+        assert_int_equal(TOOL("--set-controls", __VA_ARGS__), 0);                                            \
+    } while (0)
+
+static inline void restore_all(void) {
+    assert_int_equal(TOOL("--restore-controls"), 0);
+    machine_is_as_before();
+}
 
 /* The line of `tool_output` that begins with PREFIX; "" if there is none. Good until the next call. */
 static inline const char *told(const char *prefix) {

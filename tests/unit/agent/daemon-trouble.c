@@ -21,10 +21,10 @@ static void become_nobody(void) {
         _exit(125);
 }
 
-static void say_hello_and_take(struct engine *engine) {
-    assert_true(read_line(engine));
-    say_hello(engine, engine->session);
-    take_hello(engine);
+static void say_hello_and_take(struct engine *self) {
+    assert_true(read_line(self));
+    say_hello(self, self->session);
+    take_hello(self);
 }
 
 /* ---- a command that is not ours to signal */
@@ -58,14 +58,11 @@ TEST(a_command_of_another_user_is_given_up) {
     move_clock();
     if (geteuid() != 0)
         skip();
-    struct engine engine;
-    struct protocol_frame frame;
     struct protocol_exited exited;
     assert_int_equal(chmod(folder, 0755), 0);
     assert_int_equal(mkdir(below("run"), 0700), 0);
     assert_int_equal(chown(below("run"), NOBODY, NOBODY), 0);
     copy_file("/proc/self/exe", below("stubborn"), 04755);
-    engine_init(&engine);
     start_relay(&engine, "--attach", (const char *const[]){"--directory", below("run"), NULL}, become_nobody);
     say_hello_and_take(&engine);
     set_lease(&engine, 1000000000);
@@ -80,20 +77,19 @@ TEST(a_command_of_another_user_is_given_up) {
     begin(&engine, PROTOCOL_RUN);
     protocol_put_message(&writer, &message);
     end(&engine);
-    expect(&engine, PROTOCOL_STARTED, &frame);
+    expect(&engine, PROTOCOL_STARTED);
     do
-        assert_true(receive(&engine, &frame));
+        assert_true(receive(&engine));
     while (frame.type == PROTOCOL_ACK);
     if (frame.type ==
         PROTOCOL_EXITED) { /* it could not become root: there are no set-user-id programs here */
         leave(&engine);
-        engine_clear(&engine);
         skip();
     }
     assert_int_equal(frame.type, PROTOCOL_OUTPUT);
-    pid_t stubborn = printed_pid(&frame);
+    pid_t stubborn = printed_pid();
     hurry();
-    expect(&engine, PROTOCOL_EXITED, &frame);
+    expect(&engine, PROTOCOL_EXITED);
     assert_int_equal(protocol_get_message(&frame, &exited, &failure), 0);
     assert_int_equal(exited.flags, PROTOCOL_EXIT_ABANDONED | PROTOCOL_EXIT_TIMED_OUT);
     assert_int_equal(exited.code, 255);
@@ -101,7 +97,6 @@ TEST(a_command_of_another_user_is_given_up) {
     leave(&engine);
     assert_true(is_alive(stubborn));
     kill(stubborn, SIGKILL);
-    engine_clear(&engine);
 }
 
 /* ---- a name of ours that somebody else has */
@@ -129,60 +124,50 @@ TEST(a_door_that_nobody_opens_is_not_waited_at) {
     move_clock();
     if (geteuid() != 0)
         skip();
-    struct engine engine;
-    char words[1024], output[4096], byte;
+    char byte;
     int ready[2];
-    engine_init(&engine);
     assert_int_equal(pipe2(ready, O_CLOEXEC), 0);
     pid_t squatter = fork();
     if (squatter == 0)
         squat(engine.name, ready[1]);
     assert_int_equal(read(ready[0], &byte, 1), 1);
     hurry();
-    assert_int_equal(call((const char *const[]){"--list", NULL}, output, words), 0);
+    assert_int_equal(call((const char *const[]){"--list", NULL}), 0);
     const char *line = strstr(output, engine.name);
     assert_non_null(line);
     assert_memory_equal(line + 16, "\tsilent\t0\t0\t0\t0\t", 16);
-    assert_int_equal(call((const char *const[]){"--end", engine.name, NULL}, output, words), 1);
+    assert_int_equal(call((const char *const[]){"--end", engine.name, NULL}), 1);
     assert_non_null(strstr(words, "does not answer"));
     start_relay(&engine, "--resume", NULL, NULL);
     assert_false(read_line(&engine));
-    assert_int_equal(relay_end(&engine, words), 1);
+    assert_int_equal(relay_end(&engine), 1);
     assert_string_equal(words, "assay-agent: the session's socket does not answer\n");
     kill(squatter, SIGKILL);
     waitpid(squatter, NULL, 0);
     close(ready[0]);
     close(ready[1]);
-    engine_clear(&engine);
 }
 
 /* ---- the end of one and the beginning of the next */
 
 /* The guardian of a worker that was killed takes a while; it must not take the next one's directory. */
 TEST(the_next_agent_waits_for_the_end_of_the_last) {
-    struct engine engine, next;
-    struct protocol_frame frame;
+    struct engine next;
     struct protocol_exited exited;
-    char words[1024];
-    engine_init(&engine);
     attach(&engine, (const char *const[]){"--directory", below("run"), "--remove-directory", NULL});
     run_shell(&engine, "setsid sh -c \"trap '' TERM; echo ready; while :; do sleep 0.1; done\"");
-    expect(&engine, PROTOCOL_STARTED, &frame);
-    expect(&engine, PROTOCOL_OUTPUT, &frame);
+    expect(&engine, PROTOCOL_OUTPUT);
     engine_init(&next);
     next.session = engine.session;
     memcpy(next.name, engine.name, sizeof next.name);
     kill(engine.agent, SIGKILL);
     attach(&next, (const char *const[]){"--directory", below("run"), "--remove-directory", NULL});
-    assert_int_equal(relay_end(&engine, words), 1); /* now all of it is gone */
-    run_shell(&next, "echo here >file");
-    expect(&next, PROTOCOL_STARTED, &frame);
-    expect(&next, PROTOCOL_EXITED, &frame);
+    assert_int_equal(relay_end(&engine), 1); /* now all of it is gone */
+    run_to_end(&next, "echo here >file");
     assert_int_equal(protocol_get_message(&frame, &exited, &failure), 0);
     assert_int_equal(exited.code, 0);
     assert_true(file_exists(below("run/file")));
     leave(&next);
-    engine_clear(&engine);
     engine_clear(&next);
 }
 
@@ -194,14 +179,11 @@ static void enter_folder(void) {
 }
 
 TEST(a_relative_root_is_that_of_who_gave_it) {
-    struct engine engine;
-    engine_init(&engine);
     assert_int_equal(mkdir(below("root"), 0700), 0);
     start_relay(&engine, "--attach", (const char *const[]){"--directory", "run", "--root", "root", NULL},
                 enter_folder);
     say_hello_and_take(&engine);
     leave(&engine);
-    engine_clear(&engine);
 }
 
 /* ---- a kernel that refuses */
@@ -220,17 +202,11 @@ static void refuse_epoll_pwait2(void) {
 }
 
 TEST(a_filter_that_does_not_know_a_call_is_no_end) {
-    struct engine engine;
-    struct protocol_frame frame;
-    engine_init(&engine);
     start_relay(&engine, "--attach", (const char *const[]){"--directory", below("run"), NULL},
                 refuse_epoll_pwait2);
     say_hello_and_take(&engine);
-    run_shell(&engine, "sleep 0.1");
-    expect(&engine, PROTOCOL_STARTED, &frame);
-    expect(&engine, PROTOCOL_EXITED, &frame);
+    run_to_end(&engine, "sleep 0.1");
     leave(&engine);
-    engine_clear(&engine);
 }
 
 int main(int count, char **arguments) {

@@ -5,6 +5,7 @@
 
 #include "engine/agent/wire/mailbox.h"
 #include "engine/foundation/file.h"
+#include "engine/foundation/text.h"
 #include "tests/simulation/moved-clock.h"
 #include "tests/test.h"
 #include "tests/wait.h"
@@ -36,73 +37,73 @@ struct engine {
 
 static struct protocol_writer writer;
 static struct failure failure;
+static struct engine engine;           /* that of the test; set_up() makes it */
+static struct protocol_frame frame;    /* what has come last */
+static char output[4096], words[1024]; /* of the last program */
 
-static inline void engine_init(struct engine *engine) {
-    memset(engine, 0, sizeof *engine);
-    assert_int_equal(getrandom(&engine->session, sizeof engine->session, 0), sizeof engine->session);
-    snprintf(engine->name, sizeof engine->name, "%016llx", (unsigned long long)engine->session);
-    inbox_init(&engine->inbox);
-    outbox_init(&engine->outbox, &engine->inbox, 64 << 20);
-    outbox_restart(&engine->outbox);
-    engine->to = engine->from = engine->words = -1;
-    engine->next = 1;
+static inline void engine_init(struct engine *self) {
+    memset(self, 0, sizeof *self);
+    assert_int_equal(getrandom(&self->session, sizeof self->session, 0), sizeof self->session);
+    snprintf(self->name, sizeof self->name, "%016llx", (unsigned long long)self->session);
+    inbox_init(&self->inbox);
+    outbox_init(&self->outbox, &self->inbox, 64 << 20);
+    outbox_restart(&self->outbox);
+    self->to = self->from = self->words = -1;
+    self->next = 1;
 }
 
-static inline void close_stream(struct engine *engine) {
-    if (engine->to >= 0)
-        close(engine->to);
-    if (engine->from >= 0)
-        close(engine->from);
-    engine->to = engine->from = -1;
+static inline void close_stream(struct engine *self) {
+    if (self->to >= 0)
+        close(self->to);
+    if (self->from >= 0)
+        close(self->from);
+    self->to = self->from = -1;
 }
 
-/* The exit status of the relay; what it said on stderr in WORDS. */
-static inline int relay_end(struct engine *engine, char words[static 1024]) {
+/* The exit status of the relay; what it said on stderr in `words`. */
+static inline int relay_end(struct engine *self) {
     size_t length = 0;
-    struct pollfd wait = {.fd = engine->words, .events = POLLIN};
+    struct pollfd wait = {.fd = self->words, .events = POLLIN};
     ssize_t got;
     do {
         if (poll(&wait, 1, WAIT_LIMIT_MS) != 1) {
-            kill(engine->relay, SIGKILL);
+            kill(self->relay, SIGKILL);
             break;
         }
-        got = read(engine->words, words + length, 1023 - length);
+        got = read(self->words, words + length, 1023 - length);
         length += got > 0 ? (size_t)got : 0;
     } while (got > 0 && length < 1023);
     words[length] = '\0';
-    close(engine->words);
-    engine->words = -1;
+    close(self->words);
+    self->words = -1;
     int status = 0;
-    assert_int_equal(waitpid(engine->relay, &status, 0), engine->relay);
-    engine->relay = 0;
+    assert_int_equal(waitpid(self->relay, &status, 0), self->relay);
+    self->relay = 0;
     return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
-static inline void engine_clear(struct engine *engine) {
-    close_stream(engine);
-    if (engine->relay > 0) {
-        char words[1024];
-        relay_end(engine, words);
-    }
-    inbox_clear(&engine->inbox);
-    outbox_clear(&engine->outbox);
+static inline void engine_clear(struct engine *self) {
+    close_stream(self);
+    if (self->relay > 0)
+        relay_end(self);
+    inbox_clear(&self->inbox);
+    outbox_clear(&self->outbox);
 }
 
-/* Runs the relay with MODE and up to eight more ARGUMENTS; BEFORE is called in its process. */
-static inline void start_relay(struct engine *engine, const char *mode, const char *const *arguments,
-                               void (*before)(void)) {
-    int in[2], out[2], words[2];
+/* Starts the agent with ARGUMENTS, its stdin, stdout and stderr ours; BEFORE is called in its process. */
+static inline void start(struct engine *self, const char *const *arguments, void (*before)(void)) {
+    int in[2], out[2], err[2];
     assert_int_equal(pipe2(in, O_CLOEXEC), 0);
     assert_int_equal(pipe2(out, O_CLOEXEC), 0);
-    assert_int_equal(pipe2(words, O_CLOEXEC), 0);
-    engine->relay = fork();
-    if (engine->relay == 0) {
-        const char *all[16] = {program, mode, engine->name};
-        for (size_t i = 0; arguments && arguments[i]; i++)
-            all[3 + i] = arguments[i];
+    assert_int_equal(pipe2(err, O_CLOEXEC), 0);
+    self->relay = fork();
+    if (self->relay == 0) {
+        const char *all[16] = {program};
+        for (size_t i = 0; arguments[i]; i++)
+            all[1 + i] = arguments[i];
         dup2(in[0], 0);
         dup2(out[1], 1);
-        dup2(words[1], 2);
+        dup2(err[1], 2);
         if (before)
             before();
         execv(program, (char **)all);
@@ -110,21 +111,30 @@ static inline void start_relay(struct engine *engine, const char *mode, const ch
     }
     close(in[0]);
     close(out[1]);
-    close(words[1]);
-    engine->to = in[1];
-    engine->from = out[0];
-    engine->words = words[0];
+    close(err[1]);
+    self->to = in[1];
+    self->from = out[0];
+    self->words = err[0];
+}
+
+/* Runs the relay with MODE and up to eight more ARGUMENTS. */
+static inline void start_relay(struct engine *self, const char *mode, const char *const *arguments,
+                               void (*before)(void)) {
+    const char *all[16] = {mode, self->name};
+    for (size_t i = 0; arguments && arguments[i]; i++)
+        all[2 + i] = arguments[i];
+    start(self, all, before);
 }
 
 /* The line that comes before all frames; false when the stream ends without it. */
-static inline bool read_line(struct engine *engine) {
+static inline bool read_line(struct engine *self) {
     char line[64], expected[64];
     size_t length = 0;
-    int size = snprintf(expected, sizeof expected, "\nASSAY-AGENT ATTACHED %s\n", engine->name);
+    int size = snprintf(expected, sizeof expected, "\nASSAY-AGENT ATTACHED %s\n", self->name);
     while (length < (size_t)size) {
-        struct pollfd wait = {.fd = engine->from, .events = POLLIN};
+        struct pollfd wait = {.fd = self->from, .events = POLLIN};
         assert_int_equal(poll(&wait, 1, WAIT_LIMIT_MS), 1);
-        ssize_t got = read(engine->from, line + length, (size_t)size - length);
+        ssize_t got = read(self->from, line + length, (size_t)size - length);
         if (got <= 0)
             return false;
         length += (size_t)got;
@@ -133,135 +143,143 @@ static inline bool read_line(struct engine *engine) {
     return true;
 }
 
-static inline void flush(struct engine *engine) {
+static inline void flush(struct engine *self) {
     size_t length;
     const char *bytes;
-    while (engine->to >= 0 && (bytes = outbox_unsent(&engine->outbox, &length))) {
-        ssize_t sent = write(engine->to, bytes, length);
+    while (self->to >= 0 && (bytes = outbox_unsent(&self->outbox, &length))) {
+        ssize_t sent = write(self->to, bytes, length);
         if (sent <= 0)
             return; /* it has gone; reading will tell */
-        outbox_sent(&engine->outbox, (size_t)sent);
+        outbox_sent(&self->outbox, (size_t)sent);
     }
 }
 
-static inline void begin(struct engine *engine, enum protocol_type type) {
-    outbox_begin(&engine->outbox, &writer, type);
+static inline void begin(struct engine *self, enum protocol_type type) {
+    outbox_begin(&self->outbox, &writer, type);
 }
 
-static inline void end(struct engine *engine) {
-    assert_int_equal(outbox_end(&engine->outbox, &writer), 0);
-    flush(engine);
+static inline void end(struct engine *self) {
+    assert_int_equal(outbox_end(&self->outbox, &writer), 0);
+    flush(self);
 }
 
-static inline void say_hello(struct engine *engine, uint64_t session) {
-    begin(engine, PROTOCOL_HELLO);
+static inline void say_hello(struct engine *self, uint64_t session) {
+    begin(self, PROTOCOL_HELLO);
     protocol_put_message(&writer, &(struct protocol_hello){.version = PROTOCOL_VERSION,
                                                            .session = session,
                                                            .payload_limit = PROTOCOL_PAYLOAD_LIMIT,
                                                            .program = "test",
                                                            .host = "here"});
-    end(engine);
+    end(self);
 }
 
-/* The next frame; false at the end of the stream. */
-static inline bool receive(struct engine *engine, struct protocol_frame *frame) {
+/* The next frame, in `frame`; false at the end of the stream. */
+static inline bool receive(struct engine *self) {
     for (;;) {
-        int r = inbox_next(&engine->inbox, frame, &failure);
+        int r = inbox_next(&self->inbox, &frame, &failure);
         if (r < 0)
             fail_msg("%s", failure.text);
         if (r > 0)
             return true;
-        struct pollfd wait = {.fd = engine->from, .events = POLLIN};
+        struct pollfd wait = {.fd = self->from, .events = POLLIN};
         assert_int_equal(poll(&wait, 1, WAIT_LIMIT_MS), 1);
         char *space;
         size_t size;
-        assert_int_equal(inbox_reserve(&engine->inbox, &space, &size), 0);
-        ssize_t got = read(engine->from, space, size);
+        assert_int_equal(inbox_reserve(&self->inbox, &space, &size), 0);
+        ssize_t got = read(self->from, space, size);
         if (got <= 0)
             return false;
-        inbox_fill(&engine->inbox, (size_t)got);
+        inbox_fill(&self->inbox, (size_t)got);
     }
 }
 
-static inline void take_hello(struct engine *engine) {
-    struct protocol_frame frame;
+static inline void take_hello(struct engine *self) {
     struct protocol_hello hello;
-    assert_true(receive(engine, &frame));
+    assert_true(receive(self));
     if (frame.type == PROTOCOL_REFUSE)
         fail_msg("refused: %s", frame.payload + 4);
     assert_int_equal(frame.type, PROTOCOL_HELLO);
     assert_int_equal(protocol_get_message(&frame, &hello, &failure), 0);
-    assert_int_equal(hello.session, engine->session);
-    engine->agent = (pid_t)hello.pid;
-    assert_int_equal(outbox_resume(&engine->outbox, frame.acknowledged, &failure), 0);
-    flush(engine);
+    assert_int_equal(hello.session, self->session);
+    self->agent = (pid_t)hello.pid;
+    assert_int_equal(outbox_resume(&self->outbox, frame.acknowledged, &failure), 0);
+    flush(self);
 }
 
-static inline void attach(struct engine *engine, const char *const *arguments) {
-    start_relay(engine, "--attach", arguments, NULL);
-    assert_true(read_line(engine));
-    say_hello(engine, engine->session);
-    take_hello(engine);
+static inline void attach(struct engine *self, const char *const *arguments) {
+    start_relay(self, "--attach", arguments, NULL);
+    assert_true(read_line(self));
+    say_hello(self, self->session);
+    take_hello(self);
 }
 
-static inline void break_stream(struct engine *engine) {
-    close_stream(engine);
-    inbox_restart(&engine->inbox);
-    outbox_restart(&engine->outbox);
+static inline void break_stream(struct engine *self) {
+    close_stream(self);
+    inbox_restart(&self->inbox);
+    outbox_restart(&self->outbox);
 }
 
-static inline void resume(struct engine *engine) {
-    start_relay(engine, "--resume", NULL, NULL);
-    assert_true(read_line(engine));
-    say_hello(engine, engine->session);
-    take_hello(engine);
+static inline void resume(struct engine *self) {
+    start_relay(self, "--resume", NULL, NULL);
+    assert_true(read_line(self));
+    say_hello(self, self->session);
+    take_hello(self);
 }
 
 /* A frame that is more than bookkeeping. */
-static inline void expect(struct engine *engine, enum protocol_type type, struct protocol_frame *frame) {
+static inline void expect(struct engine *self, enum protocol_type type) {
     do {
-        if (!receive(engine, frame))
+        if (!receive(self))
             fail_msg("the stream ended where %s was expected", protocol_type_name(type));
-        assert_int_equal(outbox_acknowledge(&engine->outbox, frame->acknowledged, &failure), 0);
-    } while (frame->type == PROTOCOL_ACK);
-    if (frame->type != type)
-        fail_msg("%s came where %s was expected", protocol_type_name(frame->type), protocol_type_name(type));
+        assert_int_equal(outbox_acknowledge(&self->outbox, frame.acknowledged, &failure), 0);
+    } while (frame.type == PROTOCOL_ACK);
+    if (frame.type != type)
+        fail_msg("%s came where %s was expected", protocol_type_name(frame.type), protocol_type_name(type));
 }
 
-static inline void leave(struct engine *engine) {
-    begin(engine, PROTOCOL_LEAVE);
-    end(engine);
-    struct protocol_frame frame;
-    while (receive(engine, &frame))
+static inline void leave(struct engine *self) {
+    begin(self, PROTOCOL_LEAVE);
+    end(self);
+    while (receive(self))
         continue;
-    char words[1024];
-    assert_int_equal(relay_end(engine, words), 0);
+    assert_int_equal(relay_end(self), 0);
     assert_string_equal(words, "");
 }
 
-static inline uint32_t run(struct engine *engine, const char *const *arguments, uint8_t input) {
+static inline uint32_t run(struct engine *self, const char *const *arguments, uint8_t input) {
     uint32_t count = 0;
     while (arguments[count])
         count++;
-    struct protocol_run message = {.command = engine->next++,
+    struct protocol_run message = {.command = self->next++,
                                    .input = input,
                                    .folder = ".",
                                    .arguments = (const char **)arguments,
                                    .argument_count = count};
-    begin(engine, PROTOCOL_RUN);
+    begin(self, PROTOCOL_RUN);
     protocol_put_message(&writer, &message);
-    end(engine);
+    end(self);
     return message.command;
 }
 
-static inline uint32_t run_shell(struct engine *engine, const char *script) {
-    return run(engine, (const char *const[]){"/bin/sh", "-c", script, NULL}, PROTOCOL_MODE_NULL);
+/* Until it has started. */
+static inline void run_shell(struct engine *self, const char *script) {
+    run(self, (const char *const[]){"/bin/sh", "-c", script, NULL}, PROTOCOL_MODE_NULL);
+    expect(self, PROTOCOL_STARTED);
 }
 
-/* A number that a program printed, in an OUTPUT frame. */
-static inline pid_t printed_pid(const struct protocol_frame *frame) {
+/* Its exit status. It prints nothing. */
+static inline uint32_t run_to_end(struct engine *self, const char *script) {
+    struct protocol_exited exited;
+    run_shell(self, script);
+    expect(self, PROTOCOL_EXITED);
+    assert_int_equal(protocol_get_message(&frame, &exited, &failure), 0);
+    return exited.code;
+}
+
+/* A number that a program has printed, in an OUTPUT frame. */
+static inline pid_t printed_pid(void) {
     struct protocol_data data;
-    assert_int_equal(protocol_get_message(frame, &data, &failure), 0);
+    assert_int_equal(protocol_get_message(&frame, &data, &failure), 0);
     char digits[32] = "";
     assert_true(data.length < sizeof digits);
     memcpy(digits, data.bytes, data.length);
@@ -270,22 +288,42 @@ static inline pid_t printed_pid(const struct protocol_frame *frame) {
     return pid;
 }
 
-/* Something is asked and answered: what was sent before has been received. */
-static inline void exchange(struct engine *engine) {
-    struct protocol_frame frame;
-    begin(engine, PROTOCOL_CLOCK);
-    protocol_put_u32(&writer, engine->next++);
-    end(engine);
-    expect(engine, PROTOCOL_CLOCK_REPLY, &frame);
+/* The process id that SCRIPT prints first. */
+static inline pid_t run_and_print_pid(struct engine *self, const char *script) {
+    run_shell(self, script);
+    expect(self, PROTOCOL_OUTPUT);
+    return printed_pid();
 }
 
-static inline void set_lease(struct engine *engine, uint64_t ms) {
-    begin(engine, PROTOCOL_LEASE);
+/* Something is asked and answered: what was sent before has been received. */
+static inline void exchange(struct engine *self) {
+    begin(self, PROTOCOL_CLOCK);
+    protocol_put_u32(&writer, self->next++);
+    end(self);
+    expect(self, PROTOCOL_CLOCK_REPLY);
+}
+
+static inline void set_lease(struct engine *self, uint64_t ms) {
+    begin(self, PROTOCOL_LEASE);
     protocol_put_u64(&writer, ms);
-    end(engine);
+    end(self);
 }
 
 /* ---- the node */
+
+/* The number after NAME in /proc/PID/status. */
+static inline long status_of(pid_t pid, const char *name) {
+    char path[64];
+    struct text content;
+    text_init(&content, 1 << 16);
+    snprintf(path, sizeof path, "/proc/%ld/status", (long)pid);
+    assert_int_equal(file_read(path, &content, NULL), 0);
+    const char *at = strstr(content.bytes, name);
+    assert_non_null(at);
+    long value = strtol(at + strlen(name), NULL, 10);
+    text_clear(&content);
+    return value;
+}
 
 static inline bool is_alive(pid_t pid) {
     return kill(pid, 0) == 0;
@@ -315,6 +353,7 @@ static inline int set_up(void **state) {
     (void)state;
     find_program();
     snprintf(folder, sizeof folder, "/tmp/assay-test-XXXXXX");
+    engine_init(&engine);
     return mkdtemp(folder) ? 0 : -1;
 }
 
@@ -347,47 +386,32 @@ static inline void hurry_end(void) {
 static inline int tear_down(void **state) {
     (void)state;
     hurry_end();
+    engine_clear(&engine);
     return file_remove_tree(folder, NULL);
 }
 
-/* Runs the agent with ARGUMENTS and nothing on stdin. Its status; what it said in OUTPUT and WORDS. */
-static inline int call(const char *const *arguments, char output[static 4096], char words[static 1024]) {
-    struct engine engine = {.name = "", .to = -1, .from = -1, .words = -1};
-    int out[2], err[2];
-    assert_int_equal(pipe2(out, O_CLOEXEC), 0);
-    assert_int_equal(pipe2(err, O_CLOEXEC), 0);
-    engine.relay = fork();
-    if (engine.relay == 0) {
-        const char *all[8] = {program};
-        for (size_t i = 0; arguments[i]; i++)
-            all[1 + i] = arguments[i];
-        dup2(open("/dev/null", O_RDONLY | O_CLOEXEC), 0);
-        dup2(out[1], 1);
-        dup2(err[1], 2);
-        execv(program, (char **)all);
-        _exit(126);
-    }
-    close(out[1]);
-    close(err[1]);
+/* Runs the agent with ARGUMENTS and nothing on stdin. Its status; what it said in `output` and `words`. */
+static inline int call(const char *const *arguments) {
+    struct engine caller = {.name = ""};
+    start(&caller, arguments, NULL);
+    close(caller.to);
     size_t length = 0;
     ssize_t got;
-    while ((got = read(out[0], output + length, 4095 - length)) > 0)
+    while ((got = read(caller.from, output + length, sizeof output - 1 - length)) > 0)
         length += (size_t)got;
     output[length] = '\0';
-    close(out[0]);
-    engine.words = err[0];
-    return relay_end(&engine, words);
+    close(caller.from);
+    return relay_end(&caller);
 }
 
 /* REFUSE comes next, and nothing after it. */
-static inline void refused(struct engine *engine, const char *sentence) {
-    struct protocol_frame frame;
+static inline void refused(struct engine *self, const char *sentence) {
     const char *told;
-    assert_true(receive(engine, &frame));
+    assert_true(receive(self));
     assert_int_equal(frame.type, PROTOCOL_REFUSE);
     assert_int_equal(protocol_get_message(&frame, &told, &failure), 0);
     assert_string_equal(told, sentence);
-    assert_false(receive(engine, &frame));
+    assert_false(receive(self));
 }
 
 #endif

@@ -6,23 +6,23 @@
 
 TEST_EACH(set_up, tear_down)
 
-static char words[1024];
+static const char *tool_in, *tool_out;
+
+static void enter_run(void) {
+    dup2(open(tool_in, O_RDONLY | O_CLOEXEC), 0);
+    dup2(open(tool_out, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600), 1);
+    if (chdir(below("run")) < 0)
+        _exit(125);
+}
 
 /* Runs a tool in the folder RUN; stdin and stdout are files. */
 static int run_tool(const char *tool, const char *path, const char *in, const char *out) {
-    struct engine engine = {.name = "", .to = -1, .from = -1, .words = -1};
-    int err[2];
-    assert_int_equal(pipe2(err, O_CLOEXEC), 0);
-    engine.relay = fork();
-    if (engine.relay == 0) {
-        dup2(open(in, O_RDONLY | O_CLOEXEC), 0);
-        dup2(open(out, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600), 1);
-        dup2(err[1], 2);
-        _exit(chdir(below("run")) < 0 || execl(program, program, tool, path, (char *)NULL) < 0);
-    }
-    close(err[1]);
-    engine.words = err[0];
-    return relay_end(&engine, words);
+    struct engine caller = {.name = ""};
+    tool_in = in;
+    tool_out = out;
+    start(&caller, (const char *const[]){tool, path, NULL}, enter_run);
+    close_stream(&caller);
+    return relay_end(&caller);
 }
 
 static struct tar_writer tar;

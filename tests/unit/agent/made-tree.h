@@ -10,39 +10,35 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-struct made_tree {
+static struct made_tree {
     char folder[64];
     struct machine machine;
     struct probing probing;
     char events[4096]; /* "KIND TEXT\n", since they were last asked for */
-};
+} tree;
 
 static inline int made_tree_setup(void **state) {
-    struct made_tree *tree = calloc(1, sizeof *tree);
     struct failure failure;
+    memset(&tree, 0, sizeof tree);
     /* In memory where that can be: some have thousands of files. */
-    snprintf(tree->folder, sizeof tree->folder, "%s/assay-test-XXXXXX",
+    snprintf(tree.folder, sizeof tree.folder, "%s/assay-test-XXXXXX",
              access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp");
-    if (!tree || !mkdtemp(tree->folder) || machine_open(tree->folder, &tree->machine, &failure) < 0)
-        return -1;
-    *state = tree;
-    return 0;
+    return mkdtemp(tree.folder) ? machine_open(tree.folder, &tree.machine, &failure) : -1;
 }
 
 static inline int made_tree_teardown(void **state) {
-    struct made_tree *tree = *state;
-    if (tree->probing.probe)
-        probing_clear(&tree->probing);
-    machine_close(&tree->machine);
-    int r = file_remove_tree(tree->folder, NULL);
-    free(tree);
-    return r;
+    if (tree.probing.probe)
+        probing_clear(&tree.probing);
+    machine_close(&tree.machine);
+    return file_remove_tree(tree.folder, NULL);
 }
 
+TEST_EACH(made_tree_setup, made_tree_teardown)
+
 /* CONTENT as it is into PATH, the folders above it made. */
-static inline void put(struct made_tree *tree, const char *path, const char *content) {
+static inline void put(const char *path, const char *content) {
     char full[512];
-    snprintf(full, sizeof full, "%s/%s", tree->folder, path);
+    snprintf(full, sizeof full, "%s/%s", tree.folder, path);
     char *slash = strrchr(full, '/');
     *slash = '\0';
     assert_int_equal(file_make_folders(full, NULL), 0);
@@ -53,66 +49,64 @@ static inline void put(struct made_tree *tree, const char *path, const char *con
     close(file);
 }
 
-static inline void take_away(struct made_tree *tree, const char *path) {
-    assert_int_equal(unlinkat(tree->machine.root, path, 0), 0);
+static inline void take_away(const char *path) {
+    assert_int_equal(unlinkat(tree.machine.root, path, 0), 0);
 }
 
-static inline void put_link(struct made_tree *tree, const char *target, const char *path) {
+static inline void put_link(const char *target, const char *path) {
     char folder[512];
-    snprintf(folder, sizeof folder, "%s/%s", tree->folder, path);
+    snprintf(folder, sizeof folder, "%s/%s", tree.folder, path);
     *strrchr(folder, '/') = '\0';
     assert_int_equal(file_make_folders(folder, NULL), 0);
-    assert_int_equal(symlinkat(target, tree->machine.root, path), 0);
+    assert_int_equal(symlinkat(target, tree.machine.root, path), 0);
 }
 
 static inline void note_event(void *context, const char *kind, const char *text) {
-    struct made_tree *tree = context;
-    size_t length = strlen(tree->events);
-    snprintf(tree->events + length, sizeof tree->events - length, "%s %s\n", kind, text);
+    size_t length = strlen(tree.events);
+    snprintf(tree.events + length, sizeof tree.events - length, "%s %s\n", kind, text);
 }
 
 /* The probe begins at second 100; what it says, a probe of that name before it is ended. */
-static inline int begin_with(struct made_tree *tree, const char *name, const char *const *expectations,
-                             size_t count) {
-    if (tree->probing.probe)
-        probing_clear(&tree->probing);
-    tree->events[0] = '\0';
-    tree->probing = (struct probing){.probe = probe_find(name),
-                                     .machine = &tree->machine,
-                                     .expectations = expectations,
-                                     .expectation_count = count,
-                                     .event = note_event,
-                                     .context = tree,
-                                     .now_ns = 100 * PROBE_SECOND};
-    assert_non_null(tree->probing.probe);
-    return probing_begin(&tree->probing);
+static inline int begin_with(const char *name, const char *const *expectations, size_t count) {
+    if (tree.probing.probe)
+        probing_clear(&tree.probing);
+    tree.events[0] = '\0';
+    tree.probing = (struct probing){.probe = probe_find(name),
+                                    .machine = &tree.machine,
+                                    .expectations = expectations,
+                                    .expectation_count = count,
+                                    .event = note_event,
+
+                                    .now_ns = 100 * PROBE_SECOND};
+    assert_non_null(tree.probing.probe);
+    return probing_begin(&tree.probing);
 }
 
-static inline int begin(struct made_tree *tree, const char *name) {
-    return begin_with(tree, name, NULL, 0);
+static inline int begin(const char *name) {
+    return begin_with(name, NULL, 0);
 }
 
 /* "NAME:UNIT NAME:UNIT" */
-static inline void expect_columns(struct made_tree *tree, const char *expected) {
+static inline void expect_columns(const char *expected) {
     char columns[4096] = "";
     size_t length = 0;
-    for (size_t i = 0; i < tree->probing.count; i++)
+    for (size_t i = 0; i < tree.probing.count; i++)
         length += (size_t)snprintf(columns + length, sizeof columns - length, "%s%s:%s", i > 0 ? " " : "",
-                                   tree->probing.columns[i].name, tree->probing.columns[i].unit);
+                                   tree.probing.columns[i].name, tree.probing.columns[i].unit);
     assert_string_equal(columns, expected);
 }
 
 /* The values, each with a comma before it, of a sample that was due SECONDS after the beginning. */
-static inline void expect_sample(struct made_tree *tree, double seconds, const char *expected) {
-    tree->probing.now_ns = (int64_t)((100 + seconds) * 1e9);
-    probing_sample(&tree->probing);
-    tree->probing.values[tree->probing.length] = '\0';
-    assert_string_equal(tree->probing.values, expected);
+static inline void expect_sample(double seconds, const char *expected) {
+    tree.probing.now_ns = (int64_t)((100 + seconds) * 1e9);
+    probing_sample(&tree.probing);
+    tree.probing.values[tree.probing.length] = '\0';
+    assert_string_equal(tree.probing.values, expected);
 }
 
-static inline void expect_events(struct made_tree *tree, const char *expected) {
-    assert_string_equal(tree->events, expected);
-    tree->events[0] = '\0';
+static inline void expect_events(const char *expected) {
+    assert_string_equal(tree.events, expected);
+    tree.events[0] = '\0';
 }
 
 #endif

@@ -63,45 +63,42 @@ static void check_values(const struct probing *probing) {
     assert_int_equal(commas, probing->count);
 }
 
-static void a_round(struct made_tree *tree, unsigned round) {
+static void a_round(unsigned round) {
     static const char *const expected[] = {"/sys/devices/system/cpu/online=0-7", "/proc/loadavg="};
     for (size_t p = 0; probe_table[p]; p++) {
-        int r = begin_with(tree, probe_table[p]->name, expected, 2);
+        int r = begin_with(probe_table[p]->name, expected, 2);
         if (r < 0)
-            assert_true(tree->probing.why[0] != '\0');
+            assert_true(tree.probing.why[0] != '\0');
         for (int sample = 1; r == 0 && sample <= 4; sample++) {
-            tree->probing.now_ns += 2 * PROBE_SECOND;
+            tree.probing.now_ns += 2 * PROBE_SECOND;
             for (unsigned i = 0; i < 1 + round % 20; i++)
                 spoil(files[random_below((unsigned)file_count)]);
-            probing_refresh(&tree->probing);
-            probing_sample(&tree->probing);
-            check_values(&tree->probing);
+            probing_refresh(&tree.probing);
+            probing_sample(&tree.probing);
+            check_values(&tree.probing);
         }
     }
 }
 
 TEST(garbage_gives_empty_values) {
-    struct made_tree *tree = *state;
     char folder[128];
     for (unsigned round = 0; round < ROUNDS; round++) {
         if (round % 10 == 0) { /* a whole one again */
             struct failure failure;
-            assert_int_equal(file_remove_tree(tree->folder, NULL), 0);
-            assert_int_equal(machine_tree_make("intel-pstate", tree->folder, &failure), 0);
-            machine_close(&tree->machine);
-            assert_int_equal(machine_open(tree->folder, &tree->machine, &failure), 0);
-            put(tree, "dev/kmsg", "");
+            assert_int_equal(file_remove_tree(tree.folder, NULL), 0);
+            assert_int_equal(machine_tree_make("intel-pstate", tree.folder, &failure), 0);
+            machine_close(&tree.machine);
+            assert_int_equal(machine_open(tree.folder, &tree.machine, &failure), 0);
+            put("dev/kmsg", "");
             for (size_t i = 0; i < file_count; i++)
                 free(files[i]);
             file_count = 0;
-            snprintf(folder, sizeof folder, "%s", tree->folder);
+            snprintf(folder, sizeof folder, "%s", tree.folder);
             assert_int_equal(nftw(folder, note_file, 16, FTW_PHYS), 0);
             assert_true(file_count > 300 && file_count < FILES);
         }
-        a_round(tree, round);
+        a_round(round);
     }
     for (size_t i = 0; i < file_count; i++)
         free(files[i]);
 }
-
-TEST_EACH(made_tree_setup, made_tree_teardown)

@@ -77,57 +77,54 @@ TEST(a_reader_that_has_gone_is_noticed) {
 /* ---- sources */
 
 TEST(a_file_is_read_whole_or_not_at_all) {
-    struct made_tree *tree = *state;
     struct source source;
     char buffer[100], content[100];
     assert_int_equal(source_init(&source, "a"), 0);
-    assert_int_equal(source_read(&source, &tree->machine, 0, buffer, sizeof buffer), -ENOENT);
-    put(tree, "a", "12\n");
-    assert_int_equal(source_read(&source, &tree->machine, PROBE_SECOND / 2, buffer, sizeof buffer), -ENODEV);
-    assert_int_equal(source_read(&source, &tree->machine, PROBE_SECOND, buffer, sizeof buffer), 3);
+    assert_int_equal(source_read(&source, &tree.machine, 0, buffer, sizeof buffer), -ENOENT);
+    put("a", "12\n");
+    assert_int_equal(source_read(&source, &tree.machine, PROBE_SECOND / 2, buffer, sizeof buffer), -ENODEV);
+    assert_int_equal(source_read(&source, &tree.machine, PROBE_SECOND, buffer, sizeof buffer), 3);
     assert_string_equal(buffer, "12\n");
-    assert_int_equal(source_read_digits(&source, &tree->machine, PROBE_SECOND, buffer, sizeof buffer), 2);
+    assert_int_equal(source_read_digits(&source, &tree.machine, PROBE_SECOND, buffer, sizeof buffer), 2);
     assert_string_equal(buffer, "12");
     memset(content, '1', sizeof content - 1);
     content[sizeof content - 1] = '\0';
-    put(tree, "a", content);
-    assert_int_equal(source_read(&source, &tree->machine, 3 * PROBE_SECOND, buffer, sizeof buffer), 99);
-    assert_int_equal(source_read(&source, &tree->machine, 3 * PROBE_SECOND, buffer, 99), -EFBIG);
-    put(tree, "a", "");
-    assert_int_equal(source_read(&source, &tree->machine, 5 * PROBE_SECOND, buffer, sizeof buffer), -ENODATA);
+    put("a", content);
+    assert_int_equal(source_read(&source, &tree.machine, 3 * PROBE_SECOND, buffer, sizeof buffer), 99);
+    assert_int_equal(source_read(&source, &tree.machine, 3 * PROBE_SECOND, buffer, 99), -EFBIG);
+    put("a", "");
+    assert_int_equal(source_read(&source, &tree.machine, 5 * PROBE_SECOND, buffer, sizeof buffer), -ENODATA);
     source_clear(&source);
 }
 
 /* A file that opens and cannot be read (EBUSY of a PU that is offline, say) is not opened at every sample. */
 TEST(what_cannot_be_read_is_looked_for_once_a_second) {
-    struct made_tree *tree = *state;
     struct source source;
     char buffer[8];
     const int64_t at = 10 * PROBE_SECOND;
     assert_int_equal(source_init(&source, "a"), 0);
-    put(tree, "a", "more than eight bytes\n");
-    assert_int_equal(source_read(&source, &tree->machine, at, buffer, sizeof buffer), -EFBIG);
-    take_away(tree, "a");
-    put(tree, "a", "12\n"); /* another file */
-    assert_int_equal(source_read(&source, &tree->machine, at + PROBE_SECOND / 2, buffer, sizeof buffer),
+    put("a", "more than eight bytes\n");
+    assert_int_equal(source_read(&source, &tree.machine, at, buffer, sizeof buffer), -EFBIG);
+    take_away("a");
+    put("a", "12\n"); /* another file */
+    assert_int_equal(source_read(&source, &tree.machine, at + PROBE_SECOND / 2, buffer, sizeof buffer),
                      -EFBIG);
-    assert_int_equal(source_read(&source, &tree->machine, at + PROBE_SECOND - 1, buffer, sizeof buffer),
+    assert_int_equal(source_read(&source, &tree.machine, at + PROBE_SECOND - 1, buffer, sizeof buffer),
                      -EFBIG);
-    assert_int_equal(source_read(&source, &tree->machine, at + 2 * PROBE_SECOND, buffer, sizeof buffer),
+    assert_int_equal(source_read(&source, &tree.machine, at + 2 * PROBE_SECOND, buffer, sizeof buffer),
                      -ENODEV);
-    assert_int_equal(source_read(&source, &tree->machine, at + 3 * PROBE_SECOND, buffer, sizeof buffer), 3);
+    assert_int_equal(source_read(&source, &tree.machine, at + 3 * PROBE_SECOND, buffer, sizeof buffer), 3);
     /* And what can be read again is read at once. */
-    put(tree, "a", "123456789\n");
-    assert_int_equal(source_read(&source, &tree->machine, at + 3 * PROBE_SECOND, buffer, sizeof buffer),
+    put("a", "123456789\n");
+    assert_int_equal(source_read(&source, &tree.machine, at + 3 * PROBE_SECOND, buffer, sizeof buffer),
                      -EFBIG);
-    put(tree, "a", "34\n");
-    assert_int_equal(source_read(&source, &tree->machine, at + 3 * PROBE_SECOND, buffer, sizeof buffer), 3);
+    put("a", "34\n");
+    assert_int_equal(source_read(&source, &tree.machine, at + 3 * PROBE_SECOND, buffer, sizeof buffer), 3);
     source_clear(&source);
 }
 
 TEST(columns_have_names_of_their_own) {
-    struct made_tree *tree = *state;
-    struct probing *probing = &tree->probing;
+    struct probing *probing = &tree.probing;
     probing->probe = probe_find("memory");
     assert_true(probing_add_column(probing, "1", "a b,c:d\te"));
     assert_true(probing_add_column(probing, "1", "a b,c:d\te"));
@@ -143,20 +140,19 @@ TEST(columns_have_names_of_their_own) {
 }
 
 TEST(more_pus_than_columns) {
-    struct made_tree *tree = *state;
-    put(tree, "sys/devices/system/cpu/online", "0-1099\n");
-    put(tree, "sys/devices/system/cpu/cpu0/cpufreq/scaling_cur_freq", "1000\n");
+    put("sys/devices/system/cpu/online", "0-1099\n");
+    put("sys/devices/system/cpu/cpu0/cpufreq/scaling_cur_freq", "1000\n");
     for (int pu = 1; pu < 1100; pu++) {
         char path[64];
         snprintf(path, sizeof path, "sys/devices/system/cpu/cpu%d", pu);
-        assert_int_equal(symlinkat("cpu0", tree->machine.root, path), 0);
+        assert_int_equal(symlinkat("cpu0", tree.machine.root, path), 0);
     }
-    assert_int_equal(begin(tree, "frequency"), 0);
-    assert_int_equal(tree->probing.count, PROBE_COLUMN_LIMIT);
-    assert_string_equal(tree->probing.why, "more than 1024 columns: the rest is left out");
-    tree->probing.now_ns = 101 * PROBE_SECOND;
-    probing_sample(&tree->probing);
-    assert_int_equal(tree->probing.length, PROBE_COLUMN_LIMIT * strlen(",1000000"));
+    assert_int_equal(begin("frequency"), 0);
+    assert_int_equal(tree.probing.count, PROBE_COLUMN_LIMIT);
+    assert_string_equal(tree.probing.why, "more than 1024 columns: the rest is left out");
+    tree.probing.now_ns = 101 * PROBE_SECOND;
+    probing_sample(&tree.probing);
+    assert_int_equal(tree.probing.length, PROBE_COLUMN_LIMIT * strlen(",1000000"));
 }
 
 /* ---- the family's time */
@@ -261,5 +257,3 @@ TEST(pus_are_counted) {
     assert_int_equal(pu_set_allowed(&set), 0);
     assert_in_range(pu_set_count(&set), 1, sysconf(_SC_NPROCESSORS_CONF));
 }
-
-TEST_EACH(made_tree_setup, made_tree_teardown)

@@ -1,4 +1,5 @@
-/* CSV rows: read, refused with line and column, written and read again. */
+/* CSV rows: read, refused with line and column, and written. That what is written reads the same: fuzz-csv.
+ */
 #include "engine/documents/csv.h"
 
 #include "engine/documents/csv-reader.h"
@@ -463,11 +464,11 @@ TEST(numbers_written) {
     text_init(&text, 1000);
     csv_append_int64(&text, true, INT64_MIN);
     csv_append_int64(&text, false, INT64_MAX);
-    csv_append_double(&text, false, 0.1);
+    csv_append_double(&text, false, 0x1.3333333333334p-2);
     csv_append_double(&text, false, NAN);
     csv_append_double(&text, false, INFINITY);
     csv_append_double(&text, false, 3);
-    assert_string_equal(text.bytes, "-9223372036854775808,9223372036854775807,0.1,,,3");
+    assert_string_equal(text.bytes, "-9223372036854775808,9223372036854775807,0.30000000000000004,,,3");
     text_clear(&text);
     text_init(&text, 4);
     assert_int_equal(csv_append_int64(&text, true, 1234), 0);
@@ -479,39 +480,4 @@ TEST(numbers_written) {
     assert_int_equal(text.length, 0);
     assert_string_equal(text.bytes, "");
     text_clear(&text);
-}
-
-/* Rows of random texts, made of what is awkward, come back as they were. */
-TEST(texts_round_trip) {
-    enum { ROWS = 5000, COLUMNS = 4, LENGTH_MAX = 12 };
-    static char texts[ROWS][COLUMNS][LENGTH_MAX + 1];
-    static const char characters[] = "ab,\"\"\n\r \t1.\x01;'";
-    struct text csv;
-    text_init(&csv, 16 << 20);
-    text_append_string(&csv, "a,b,c,d\n");
-    for (size_t row = 0; row < ROWS; row++) {
-        for (size_t column = 0; column < COLUMNS; column++) {
-            char *text = texts[row][column];
-            for (size_t length = test_random_bits() % (LENGTH_MAX + 1); length > 0; length--)
-                *text++ = characters[test_random_bits() % (sizeof characters - 1)];
-            assert_int_equal(
-                csv_append_field(&csv, column == 0, texts[row][column], strlen(texts[row][column])), 0);
-        }
-        text_append_string(&csv, row % 2 ? "\r\n" : "\n");
-    }
-    struct csv_reader *reader = NULL;
-    struct failure failure = {0};
-    const struct csv_field *fields;
-    assert_int_equal(csv_open_memory("r.csv", csv.bytes, csv.length, &reader, &failure), 0);
-    for (size_t row = 0; row < ROWS; row++) {
-        if (csv_next(reader, &fields, &failure) != 1)
-            fail_msg("%s: %s", failure.place, failure.text);
-        for (size_t column = 0; column < COLUMNS; column++) {
-            assert_int_equal(fields[column].length, strlen(texts[row][column]));
-            assert_memory_equal(fields[column].bytes, texts[row][column], fields[column].length);
-        }
-    }
-    assert_int_equal(csv_next(reader, &fields, &failure), 0);
-    csv_close(reader);
-    text_clear(&csv);
 }

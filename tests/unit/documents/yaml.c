@@ -8,23 +8,32 @@
 
 #include <unistd.h>
 
-static struct document *parse(const char *bytes, size_t length) {
-    struct document *document = NULL;
+static struct document *document; /* of the test: parse() frees the last one */
+
+static int free_document(void **state) {
+    document_free(document);
+    document = NULL;
+    return 0;
+}
+
+TEST_EACH(NULL, free_document)
+
+static void parse(const char *bytes, size_t length) {
+    free_document(NULL);
     struct failure failure = {0};
     if (document_parse_yaml("c.yaml", bytes, length, &document, &failure) < 0)
         fail_msg("%s: %s", failure.place, failure.text);
-    return document;
 }
 
 static void refuse_bytes(const char *bytes, size_t length, const char *expected) {
-    struct document *document = NULL;
+    struct document *none = NULL;
     struct failure failure = {0};
     char text[FAILURE_PLACE_SIZE + FAILURE_TEXT_SIZE];
-    assert_int_equal(document_parse_yaml("c.yaml", bytes, length, &document, &failure), -EINVAL);
-    assert_null(document);
+    assert_int_equal(document_parse_yaml("c.yaml", bytes, length, &none, &failure), -EINVAL);
+    assert_null(none);
     assert_int_equal(failure.kind, FAILURE_INPUT);
     assert_string_equal(failure_describe(&failure, text, sizeof text), expected);
-    assert_int_equal(document_parse_yaml("c.yaml", bytes, length, &document, NULL), -EINVAL);
+    assert_int_equal(document_parse_yaml("c.yaml", bytes, length, &none, NULL), -EINVAL);
 }
 
 static void refuse(const char *yaml, const char *expected) {
@@ -84,12 +93,11 @@ TEST(kinds_of_scalars) {
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         cleanup_free char *yaml = text_format(
             "a: %s", cases[i].kind == DOCUMENT_SEQUENCE && !cases[i].yaml[1] ? "[]" : cases[i].yaml);
-        struct document *document = parse(yaml, strlen(yaml));
+        parse(yaml, strlen(yaml));
         const struct document_node *node = document_get(document->root, "a");
         if (!node || node->kind != cases[i].kind ||
             (cases[i].text ? strcmp(node->text, cases[i].text) != 0 : !!node->text))
             fail_msg("'%s' is %s '%s'", cases[i].yaml, document_kind_name(node->kind), node->text);
-        document_free(document);
     }
 }
 
@@ -101,7 +109,7 @@ TEST(places_and_shape) {
                                "  - one\n"
                                "  - two: 2\n"
                                "    empty:\n";
-    struct document *document = parse(yaml, sizeof yaml - 1);
+    parse(yaml, sizeof yaml - 1);
     assert_string_equal(document->file, "c.yaml");
     const struct document_node *root = document->root;
     assert_int_equal(root->kind, DOCUMENT_MAPPING);
@@ -123,36 +131,31 @@ TEST(places_and_shape) {
     assert_null(document_get(two, "Two")); /* case counts */
     assert_null(document_get(list, "one"));
     assert_null(document_get(NULL, "one"));
-    document_free(document);
     document_free(NULL);
 }
 
 TEST(aliases_are_copies) {
     static const char yaml[] = "a: &x {k: [1, 2]}\nb: *x\nc: &x text\nd: *x\ne: &k key\n";
-    struct document *document = parse(yaml, sizeof yaml - 1);
+    parse(yaml, sizeof yaml - 1);
     const struct document_node *a = document_get(document->root, "a"), *b = document_get(document->root, "b");
     assert_ptr_not_equal(a, b);
     assert_string_equal(document_get(b, "k")->items[1]->text, "2");
     assert_true(b->line == 2 && b->column == 4);                          /* where the alias is */
     assert_int_equal(document_get(b, "k")->items[1]->line, 1);            /* where it was written */
     assert_string_equal(document_get(document->root, "d")->text, "text"); /* the name's last node */
-    document_free(document);
 }
 
 TEST(marks_and_breaks) {
     static const char bom[] = "\xef\xbb\xbf"
                               "a: 1\r\nb: 2\r\n";
-    struct document *document = parse(bom, sizeof bom - 1);
+    parse(bom, sizeof bom - 1);
     assert_string_equal(document->root->keys[0]->text, "a");
     assert_int_equal(document->root->keys[0]->column, 1);
     assert_true(document_get(document->root, "b")->line == 2);
-    document_free(document);
-    document = parse("%YAML 1.2\n---\na: 1\n...\n", 23);
+    parse("%YAML 1.2\n---\na: 1\n...\n", 23);
     assert_int_equal(document->root->count, 1);
-    document_free(document);
-    document = parse("---\n", 4);
+    parse("---\n", 4);
     assert_int_equal(document->root->kind, DOCUMENT_NULL);
-    document_free(document);
 }
 
 TEST(refusals) {
@@ -208,9 +211,8 @@ TEST(duplicates_among_many) {
     text_init(&yaml, 1 << 20);
     for (int i = 0; i < 2000; i++)
         text_printf(&yaml, "key%d: %d\n", i, i);
-    struct document *document = parse(yaml.bytes, yaml.length);
+    parse(yaml.bytes, yaml.length);
     assert_int_equal(document->root->count, 2000);
-    document_free(document);
     text_append_string(&yaml, "key1500: x\nkey3: x\nkey3: y\n");
     refuse(yaml.bytes, "c.yaml:2001:1: key 'key1500' is written twice, the first time in line 1501");
     text_clear(&yaml);
@@ -224,7 +226,7 @@ TEST(depth) {
         text_append_character(&yaml, '[');
     for (int i = 0; i < DOCUMENT_DEPTH_MAX - 1; i++)
         text_append_character(&yaml, ']');
-    document_free(parse(yaml.bytes, yaml.length)); /* the root and 63 sequences */
+    parse(yaml.bytes, yaml.length); /* the root and 63 sequences */
     text_reset(&yaml);
     for (int i = 0; i < 100000; i++)
         text_append_character(&yaml, '[');
@@ -249,7 +251,6 @@ TEST(billion_laughs) {
             text_printf(&yaml, "%s*l%d", j ? ", " : "", i - 1);
         text_append_string(&yaml, "]\n");
     }
-    struct document *document = NULL;
     struct failure failure = {0};
     assert_int_equal(document_parse_yaml("c.yaml", yaml.bytes, yaml.length, &document, &failure), -EINVAL);
     assert_non_null(strstr(failure.text, "makes the document too big: more than 4194304 values"));
@@ -263,7 +264,7 @@ TEST(anchors_have_a_limit) {
     for (int i = 0; i < DOCUMENT_ANCHORS_MAX; i++)
         text_printf(&yaml, "- &a%d x\n", i);
     text_append_string(&yaml, "- &a7 again\n");
-    document_free(parse(yaml.bytes, yaml.length));
+    parse(yaml.bytes, yaml.length);
     text_append_string(&yaml, "- &more x\n");
     refuse(yaml.bytes, "c.yaml:1026:3: too many anchors");
     text_reset(&yaml);
@@ -287,7 +288,6 @@ TEST(long_names_are_cut) {
     memcpy(yaml + 480, ": 1\n", 4);
     memset(yaml + 484, 'x', 480);
     memcpy(yaml + 964, ": 1\n", 5);
-    struct document *document = NULL;
     struct failure failure = {0};
     assert_int_equal(document_parse_yaml("c.yaml", yaml, 968, &document, &failure), -EINVAL);
     assert_true(strlen(failure.text) < 200);
@@ -299,7 +299,6 @@ TEST(read_from_file) {
     int descriptor = mkstemp(path);
     assert_int_equal(file_write_all(descriptor, "a: 1\na: 2\n", 10), 0);
     close(descriptor);
-    struct document *document = NULL;
     struct failure failure = {0};
     assert_int_equal(document_read_yaml(path, &document, &failure), -EINVAL);
     cleanup_free char *place = text_format("%s:2:1", path);
@@ -307,7 +306,6 @@ TEST(read_from_file) {
     assert_int_equal(file_replace(path, "a: 1\n", 5, 0644, &failure), 0);
     assert_int_equal(document_read_yaml(path, &document, &failure), 0);
     assert_string_equal(document->file, path);
-    document_free(document);
     unlink(path);
     assert_int_equal(document_read_yaml(path, &document, &failure), -ENOENT);
     assert_int_equal(failure.kind, FAILURE_INPUT);

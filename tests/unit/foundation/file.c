@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 static char root[64];
+static struct failure failure;
 
 static int set_up(void **state) {
     snprintf(root, sizeof root, "/tmp/assay-file.XXXXXX");
@@ -16,7 +17,6 @@ static int set_up(void **state) {
 }
 
 static int tear_down(void **state) {
-    struct failure failure = {0};
     return file_remove_tree(root, &failure);
 }
 
@@ -31,13 +31,11 @@ static char *staged_for(const char *name) {
 
 static void put(const char *name, const char *content) {
     cleanup_free char *path = in_root(name);
-    struct failure failure = {0};
     assert_int_equal(file_replace(path, content, strlen(content), 0644, &failure), 0);
 }
 
 TEST(read_and_replace) {
     cleanup_free char *path = in_root("a");
-    struct failure failure = {0};
     struct text text;
     text_init(&text, 1 << 20);
     put("a", "one");
@@ -60,7 +58,6 @@ TEST(read_big_and_empty) {
     for (size_t i = 0; i < length; i++)
         content[i] = (char)(i * 7);
     cleanup_free char *path = in_root("big");
-    struct failure failure = {0};
     assert_int_equal(file_replace(path, content, length, 0600, &failure), 0);
     struct stat status;
     assert_int_equal(stat(path, &status), 0);
@@ -81,7 +78,6 @@ TEST(read_big_and_empty) {
 TEST(read_limit) {
     put("limit", "12345");
     cleanup_free char *path = in_root("limit");
-    struct failure failure = {0};
     struct text text;
     text_init(&text, 6);
     text_append_string(&text, "ab");
@@ -94,7 +90,6 @@ TEST(read_limit) {
 }
 
 TEST(read_refusals) {
-    struct failure failure = {0};
     struct text text;
     text_init(&text, 100);
     cleanup_free char *missing = in_root("missing");
@@ -111,7 +106,6 @@ TEST(read_refusals) {
 
 /* Files of /proc say that they are empty. */
 TEST(read_proc) {
-    struct failure failure = {0};
     struct text text;
     text_init(&text, 1 << 20);
     assert_int_equal(file_read("/proc/self/status", &text, &failure), 0);
@@ -120,7 +114,6 @@ TEST(read_proc) {
 }
 
 TEST(replace_fails_whole) {
-    struct failure failure = {0};
     cleanup_free char *path = in_root("no-folder/x");
     assert_int_equal(file_replace(path, "x", 1, 0644, &failure), -ENOENT);
     /* A folder of that name stays, and nothing is left beside it. */
@@ -135,7 +128,6 @@ TEST(replace_fails_whole) {
 
 static void expect(const char *name, const char *content) {
     cleanup_free char *path = in_root(name);
-    struct failure failure = {0};
     cleanup(text_clear) struct text text;
     text_init(&text, 1000);
     assert_int_equal(file_read(path, &text, &failure), 0);
@@ -144,7 +136,6 @@ static void expect(const char *name, const char *content) {
 
 /* Links are followed, to a file and to nothing, and stay links. */
 TEST(output_through_links) {
-    struct failure failure = {0};
     struct stat status;
     put("linked", "old");
     cleanup_free char *link = in_root("near"), *chain = in_root("chain"), *dangling = in_root("dangling"),
@@ -170,7 +161,6 @@ TEST(output_through_links) {
 
 /* A file is untouched until commit. */
 TEST(output_is_whole) {
-    struct failure failure = {0};
     put("whole", "old");
     cleanup_free char *path = in_root("whole"), *beside = staged_for("whole");
     struct file_output output = FILE_OUTPUT_NONE;
@@ -190,7 +180,6 @@ TEST(output_is_whole) {
 
 /* A FIFO gets the bytes and stays a FIFO. */
 TEST(output_into_fifo) {
-    struct failure failure = {0};
     struct stat status;
     cleanup_free char *path = in_root("fifo");
     assert_int_equal(mkfifo(path, 0600), 0);
@@ -205,7 +194,6 @@ TEST(output_into_fifo) {
 }
 
 TEST(make_folders) {
-    struct failure failure = {0};
     cleanup_free char *path = in_root("a1/b/c//d/");
     assert_int_equal(file_make_folders(path, &failure), 0);
     assert_true(file_is_folder(path));
@@ -219,7 +207,6 @@ TEST(make_folders) {
 }
 
 TEST(remove_tree_stays_inside) {
-    struct failure failure = {0};
     cleanup_free char *outside = in_root("outside"), *tree = in_root("tree"), *deep = in_root("tree/a/b/c");
     assert_int_equal(file_make_folders(outside, &failure), 0);
     put("outside/kept", "x");

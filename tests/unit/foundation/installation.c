@@ -9,12 +9,10 @@
 #include <libgen.h>
 #include <unistd.h>
 
-struct tree {
-    char root[64];
-};
+static struct tree { char root[64]; } tree;
 
-static void put(const struct tree *tree, const char *path) {
-    cleanup_free char *full = file_join(tree->root, path);
+static void put(const char *path) {
+    cleanup_free char *full = file_join(tree.root, path);
     cleanup_free char *folder = strndup(full, (size_t)(file_base_name(full) - full));
     struct failure failure = {0};
     assert_int_equal(file_make_folders(folder, &failure), 0);
@@ -22,39 +20,36 @@ static void put(const struct tree *tree, const char *path) {
 }
 
 static int set_up(void **state) {
-    static struct tree tree;
     tree = (struct tree){"/tmp/assay-installation.XXXXXX"};
     assert_non_null(mkdtemp(tree.root));
-    put(&tree, "prefix/lib/assay/plugins/fit-linear.so");
-    put(&tree, "prefix/lib/assay/plugins/predict-hpl.so");
-    put(&tree, "prefix/lib/assay/plugins/README");
-    put(&tree, "prefix/share/assay/experiments/dgemm/experiment.yaml");
-    put(&tree, "prefix/share/assay/experiments/hpl/experiment.yaml");
-    put(&tree, "prefix/share/assay/experiments/no-experiment/notes.txt");
-    put(&tree, "mine/experiments/dgemm/experiment.yaml");
-    put(&tree, "mine/experiments/sort/experiment.yaml");
-    put(&tree, "yours/plugins/fit-linear.so");
-    *state = &tree;
+    put("prefix/lib/assay/plugins/fit-linear.so");
+    put("prefix/lib/assay/plugins/predict-hpl.so");
+    put("prefix/lib/assay/plugins/README");
+    put("prefix/share/assay/experiments/dgemm/experiment.yaml");
+    put("prefix/share/assay/experiments/hpl/experiment.yaml");
+    put("prefix/share/assay/experiments/no-experiment/notes.txt");
+    put("mine/experiments/dgemm/experiment.yaml");
+    put("mine/experiments/sort/experiment.yaml");
+    put("yours/plugins/fit-linear.so");
     return 0;
 }
 
 static int tear_down(void **state) {
-    struct tree *tree = *state;
     struct failure failure = {0};
-    assert_int_equal(file_remove_tree(tree->root, &failure), 0);
+    assert_int_equal(file_remove_tree(tree.root, &failure), 0);
     return 0;
 }
 
-static void open_tree(const struct tree *tree, const char *path, struct installation *ret) {
-    cleanup_free char *prefix = file_join(tree->root, "prefix");
+static void open_tree(const char *path, struct installation *ret) {
+    cleanup_free char *prefix = file_join(tree.root, "prefix");
     struct failure failure = {0};
     assert_int_equal(installation_init(ret, prefix, path, &failure), 0);
 }
 
-static void expect_found(const struct tree *tree, const struct installation *installation,
-                         enum installation_kind kind, const char *name, const char *expected) {
+static void expect_found(const struct installation *installation, enum installation_kind kind,
+                         const char *name, const char *expected) {
     struct failure failure = {0};
-    cleanup_free char *path = NULL, *full = file_join(tree->root, expected);
+    cleanup_free char *path = NULL, *full = file_join(tree.root, expected);
     assert_int_equal(installation_find(installation, kind, name, &path, &failure), 0);
     assert_string_equal(path, full);
 }
@@ -72,41 +67,36 @@ static void expect_missing(const struct installation *installation, enum install
 
 TEST(prefix_alone) {
     cleanup(installation_clear) struct installation installation = {0};
-    open_tree(*state, NULL, &installation);
-    expect_found(*state, &installation, INSTALLATION_EXPERIMENT, "dgemm",
-                 "prefix/share/assay/experiments/dgemm");
-    expect_found(*state, &installation, INSTALLATION_PLUGIN, "fit-linear",
-                 "prefix/lib/assay/plugins/fit-linear.so");
+    open_tree(NULL, &installation);
+    expect_found(&installation, INSTALLATION_EXPERIMENT, "dgemm", "prefix/share/assay/experiments/dgemm");
+    expect_found(&installation, INSTALLATION_PLUGIN, "fit-linear", "prefix/lib/assay/plugins/fit-linear.so");
     assert_non_null(strstr(installation.agent, "/prefix/libexec/assay/assay-agent"));
     assert_non_null(strstr(installation.agent_source, "/prefix/share/assay/agent-source"));
 }
 
 TEST(path_comes_first) {
-    struct tree *tree = *state;
-    cleanup_free char *path =
-        text_format(":%s/absent:%s/mine::%s/yours:", tree->root, tree->root, tree->root);
+    cleanup_free char *path = text_format(":%s/absent:%s/mine::%s/yours:", tree.root, tree.root, tree.root);
     cleanup(installation_clear) struct installation installation = {0};
-    open_tree(tree, path, &installation);
+    open_tree(path, &installation);
     assert_int_equal(installation.folders[INSTALLATION_PLUGIN].count, 4);
-    expect_found(tree, &installation, INSTALLATION_EXPERIMENT, "dgemm", "mine/experiments/dgemm");
-    expect_found(tree, &installation, INSTALLATION_EXPERIMENT, "hpl", "prefix/share/assay/experiments/hpl");
-    expect_found(tree, &installation, INSTALLATION_PLUGIN, "fit-linear", "yours/plugins/fit-linear.so");
+    expect_found(&installation, INSTALLATION_EXPERIMENT, "dgemm", "mine/experiments/dgemm");
+    expect_found(&installation, INSTALLATION_EXPERIMENT, "hpl", "prefix/share/assay/experiments/hpl");
+    expect_found(&installation, INSTALLATION_PLUGIN, "fit-linear", "yours/plugins/fit-linear.so");
 }
 
 TEST(relative_entries_are_pinned) {
-    struct tree *tree = *state;
     cleanup_free char *here = getcwd(NULL, 0);
-    assert_int_equal(chdir(tree->root), 0);
+    assert_int_equal(chdir(tree.root), 0);
     cleanup(installation_clear) struct installation installation = {0};
-    open_tree(tree, "mine", &installation);
+    open_tree("mine", &installation);
     assert_int_equal(chdir("/"), 0);
-    expect_found(tree, &installation, INSTALLATION_EXPERIMENT, "sort", "mine/experiments/sort");
+    expect_found(&installation, INSTALLATION_EXPERIMENT, "sort", "mine/experiments/sort");
     assert_int_equal(chdir(here), 0);
 }
 
 TEST(missing_names) {
     cleanup(installation_clear) struct installation installation = {0}, empty = {0};
-    open_tree(*state, NULL, &installation);
+    open_tree(NULL, &installation);
     expect_missing(&installation, INSTALLATION_EXPERIMENT, "dgem",
                    "no experiment 'dgem'; did you mean 'dgemm'?");
     expect_missing(&installation, INSTALLATION_PLUGIN, "spline", "there are: fit-linear, predict-hpl");
@@ -120,10 +110,9 @@ TEST(missing_names) {
 }
 
 TEST(list_is_sorted_and_unique) {
-    struct tree *tree = *state;
-    cleanup_free char *path = file_join(tree->root, "mine");
+    cleanup_free char *path = file_join(tree.root, "mine");
     cleanup(installation_clear) struct installation installation = {0};
-    open_tree(tree, path, &installation);
+    open_tree(path, &installation);
     cleanup(installation_names_clear) struct installation_names names = {0};
     struct failure failure = {0};
     assert_int_equal(installation_list(&installation, INSTALLATION_EXPERIMENT, &names, &failure), 0);

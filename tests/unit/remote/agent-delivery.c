@@ -55,7 +55,7 @@ static int open_here(struct launcher *launcher, enum launcher_step step, const c
 
 static const struct launcher_operations here = {.open = open_here};
 
-struct fixture {
+static struct fixture {
     struct event_loop *loop;
     struct installation installation;
     struct agent_package *package;
@@ -63,7 +63,8 @@ struct fixture {
     char home[96], tools[96];
     char path_variable[256], home_variable[128];
     char *environment[8];
-};
+    char cache[128]; /* where the agent is to be */
+} fixture;
 
 /* ---- the world */
 
@@ -99,25 +100,25 @@ static void put_text(const char *folder, const char *name, const char *text, uns
 
 /* A folder with just the tools that the script needs, and no compiler, so that what is missing can be chosen.
  */
-static void link_tools(struct fixture *fixture) {
+static void link_tools(void) {
     static const char *const names[] = {"cat", "chmod", "dd", "find",  "id",    "ls",        "mkdir",
                                         "mv",  "rm",    "sh", "touch", "uname", "sha256sum", "sleep"};
-    assert_int_equal(mkdir(fixture->tools, 0755), 0);
+    assert_int_equal(mkdir(fixture.tools, 0755), 0);
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         cleanup_free char *from = text_format("/usr/bin/%s", names[i]);
         cleanup_free char *other = text_format("/bin/%s", names[i]);
-        cleanup_free char *to = file_join(fixture->tools, names[i]);
+        cleanup_free char *to = file_join(fixture.tools, names[i]);
         assert_int_equal(symlink(file_exists(from) ? from : other, to), 0);
     }
 }
 
-static void set_path(struct fixture *fixture, bool all_tools) {
-    snprintf(fixture->path_variable, sizeof fixture->path_variable, "PATH=%s%s", fixture->tools,
+static void set_path(bool all_tools) {
+    snprintf(fixture.path_variable, sizeof fixture.path_variable, "PATH=%s%s", fixture.tools,
              all_tools ? ":/usr/bin:/bin" : "");
 }
 
-static void remove_tool(struct fixture *fixture, const char *name) {
-    cleanup_free char *path = file_join(fixture->tools, name);
+static void remove_tool(const char *name) {
+    cleanup_free char *path = file_join(fixture.tools, name);
     assert_int_equal(unlink(path), 0);
 }
 
@@ -126,7 +127,7 @@ static const char tiny_agent[] =
     "int main(void) {\n    return puts(\"assay-agent \" ASSAY_VERSION) < 0;\n}\n";
 
 /* The agent of the build tree, the script of the source tree, and sources that are built in no time. */
-static void install(struct fixture *fixture) {
+static void install(void) {
     const char *build = getenv("ASSAY_BUILD"), *top = getenv("ASSAY_SOURCE");
     struct failure failure = {0};
     cleanup(text_clear) struct text bytes;
@@ -140,18 +141,17 @@ static void install(struct fixture *fixture) {
     assert_int_equal(file_read(script, &bytes, &failure), 0);
     put(prefix, "share/assay/agent-source/engine/remote/launch/delivery.sh", bytes.bytes, bytes.length, 0644);
     put_text(prefix, "share/assay/agent-source/engine/agent/main.c", tiny_agent, 0644);
-    assert_int_equal(installation_init(&fixture->installation, prefix, NULL, &failure), 0);
+    assert_int_equal(installation_init(&fixture.installation, prefix, NULL, &failure), 0);
 }
 
-static void open_package(struct fixture *fixture, enum agent_kind kind) {
+static void open_package(enum agent_kind kind) {
     struct failure failure = {0};
-    agent_package_free(take_pointer(fixture->package));
-    if (agent_package_new(&fixture->installation, kind, &fixture->package, &failure) < 0)
+    agent_package_free(take_pointer(fixture.package));
+    if (agent_package_new(&fixture.installation, kind, &fixture.package, &failure) < 0)
         fail_msg("%s", failure.text);
 }
 
 static int set_up(void **state) {
-    static struct fixture fixture;
     struct failure failure = {0};
     memset(&fixture, 0, sizeof fixture);
     /* Not in /tmp: that will be another one. */
@@ -162,15 +162,16 @@ static int set_up(void **state) {
     } else {
         assert_non_null(mkdtemp(base));
     }
-    install(&fixture);
-    open_package(&fixture, AGENT_AUTO);
+    install();
+    open_package(AGENT_AUTO);
     for (size_t i = 0; have_world && i < OWN_FOLDERS; i++)
         mount_over(own_folders[i], i == 0 ? "mode=755" : "mode=1777");
     snprintf(fixture.home, sizeof fixture.home, "%s/alice", have_world ? "/home" : base);
     assert_int_equal(mkdir(fixture.home, 0755), 0);
+    snprintf(fixture.cache, sizeof fixture.cache, "%s/.cache/assay", fixture.home);
     snprintf(fixture.tools, sizeof fixture.tools, "%s/tools", base);
-    link_tools(&fixture);
-    set_path(&fixture, true);
+    link_tools();
+    set_path(true);
     snprintf(fixture.home_variable, sizeof fixture.home_variable, "HOME=%s", fixture.home);
     fixture.environment[0] = fixture.path_variable;
     fixture.environment[1] = fixture.home_variable;
@@ -180,17 +181,15 @@ static int set_up(void **state) {
         (struct test_launcher){.head = {.operations = &here, .loop = fixture.loop, .node = (char *)"test"},
                                .shell = "/bin/sh",
                                .environment = (const char *const *)fixture.environment};
-    *state = &fixture;
     return 0;
 }
 
 static int tear_down(void **state) {
-    struct fixture *fixture = *state;
     while (waitpid(-1, NULL, 0) > 0) /* what cancelled deliveries left */
         continue;
-    event_loop_free(fixture->loop);
-    agent_package_free(fixture->package);
-    installation_clear(&fixture->installation);
+    event_loop_free(fixture.loop);
+    agent_package_free(fixture.package);
+    installation_clear(&fixture.installation);
     for (size_t i = 0; have_world && i < OWN_FOLDERS; i++)
         assert_int_equal(umount2(own_folders[i], MNT_DETACH), 0);
     if (have_world)
@@ -230,34 +229,34 @@ static void on_outcome(const struct agent_delivered *delivered, const struct fai
     snprintf(outcome->hash, sizeof outcome->hash, "%s", delivered->hash);
 }
 
-static struct agent_delivery *start(struct fixture *fixture, struct outcome *outcome) {
+static struct agent_delivery *start(struct outcome *outcome) {
     struct agent_delivery *delivery = NULL;
     struct failure failure = {0};
     *outcome = (struct outcome){0};
-    if (agent_delivery_start(&fixture->launcher.head, fixture->package, on_outcome, outcome, &delivery,
+    if (agent_delivery_start(&fixture.launcher.head, fixture.package, on_outcome, outcome, &delivery,
                              &failure) < 0)
         fail_msg("%s", failure.text);
     assert_int_equal(outcome->calls, 0);
     return delivery;
 }
 
-static void wait_for(struct fixture *fixture, struct outcome *outcome) {
-    wait_until(fixture->loop, outcome->calls > 0, "no answer");
+static void wait_for(struct outcome *outcome) {
+    wait_until(fixture.loop, outcome->calls > 0, "no answer");
     assert_int_equal(outcome->calls, 1);
 }
 
-static struct outcome deliver(struct fixture *fixture) {
+static struct outcome deliver(void) {
     struct outcome outcome;
-    (void)start(fixture, &outcome);
-    wait_for(fixture, &outcome);
+    (void)start(&outcome);
+    wait_for(&outcome);
     return outcome;
 }
 
 enum how { BROUGHT, FOUND, BUILT, BUILT_FOUND };
 
 /* The agent is at FOLDER/agent-HASH, is what its name says, is private, and runs. */
-static void expect(struct fixture *fixture, enum how how, const char *folder) {
-    struct outcome outcome = deliver(fixture);
+static void expect(enum how how, const char *folder) {
+    struct outcome outcome = deliver();
     if (!outcome.delivered)
         fail_msg("%s: %s", outcome.failure.place, outcome.failure.text);
     cleanup_free char *path = text_format("%s/agent-%s", folder, outcome.hash);
@@ -265,7 +264,7 @@ static void expect(struct fixture *fixture, enum how how, const char *folder) {
     assert_int_equal(outcome.built, how == BUILT || how == BUILT_FOUND);
     assert_int_equal(outcome.found, how == FOUND || how == BUILT_FOUND);
     if (!outcome.built)
-        assert_string_equal(outcome.hash, fixture->package->binary_hash);
+        assert_string_equal(outcome.hash, fixture.package->binary_hash);
     char hex[HASH_HEX_SIZE];
     struct failure failure = {0};
     assert_int_equal(hash_file(outcome.path, hex, NULL, &failure), 0);
@@ -277,8 +276,8 @@ static void expect(struct fixture *fixture, enum how how, const char *folder) {
     assert_int_equal(status.st_mode, S_IFDIR | 0700);
 }
 
-static void expect_failure(struct fixture *fixture, int code, const char *const sentences[]) {
-    struct outcome outcome = deliver(fixture);
+static void expect_sentences(int code, const char *const sentences[]) {
+    struct outcome outcome = deliver();
     assert_false(outcome.delivered);
     assert_string_equal(outcome.failure.place, "node test");
     for (size_t i = 0; sentences[i]; i++)
@@ -286,6 +285,8 @@ static void expect_failure(struct fixture *fixture, int code, const char *const 
             fail_msg("\"%s\" does not say \"%s\"", outcome.failure.text, sentences[i]);
     assert_int_equal(outcome.failure.code, code);
 }
+
+#define expect_failure(code, ...) expect_sentences(code, (const char *const[]){__VA_ARGS__, NULL})
 
 /* How many names that begin with PREFIX are in FOLDER. */
 static size_t count_names(const char *folder, const char *prefix) {
@@ -299,10 +300,6 @@ static size_t count_names(const char *folder, const char *prefix) {
     return count;
 }
 
-static char *cache_of(struct fixture *fixture) {
-    return text_format("%s/.cache/assay", fixture->home);
-}
-
 /* One agent, and nothing that is half done. */
 static void expect_tidy(const char *folder, size_t agents) {
     assert_int_equal(count_names(folder, "agent-"), agents);
@@ -312,18 +309,16 @@ static void expect_tidy(const char *folder, size_t agents) {
 /* ---- tests */
 
 TEST(brought_once_and_then_found) {
-    struct fixture *fixture = *state;
-    cleanup_free char *cache = cache_of(fixture);
-    expect(fixture, BROUGHT, cache);
-    assert_int_equal(fixture->launcher.runs, 2);
-    expect(fixture, FOUND, cache);
-    assert_int_equal(fixture->launcher.runs, 3);
-    expect_tidy(cache, 1);
+    expect(BROUGHT, fixture.cache);
+    assert_int_equal(fixture.launcher.runs, 2);
+    expect(FOUND, fixture.cache);
+    assert_int_equal(fixture.launcher.runs, 3);
+    expect_tidy(fixture.cache, 1);
     /* The usual command finds it there. */
     cleanup(text_clear) struct text command;
     text_init(&command, 4096);
     const char *const arguments[] = {"--version", NULL};
-    assert_int_equal(agent_package_command(fixture->package, NULL, arguments, &command, NULL), 0);
+    assert_int_equal(agent_package_command(fixture.package, NULL, arguments, &command, NULL), 0);
     const char *name = strrchr(command.bytes, '/');
     assert_non_null(name);
     assert_memory_equal(name + 1, "agent-", 6);
@@ -331,9 +326,8 @@ TEST(brought_once_and_then_found) {
 
 /* The words of the command are ours: nothing of what the node said is in it. */
 TEST(command_has_only_our_words) {
-    struct fixture *fixture = *state;
-    (void)deliver(fixture);
-    const char *command = fixture->launcher.last_command;
+    (void)deliver();
+    const char *command = fixture.launcher.last_command;
     static const char begin[] = "exec /bin/sh -c 'eval \"$(dd bs=1 count=";
     assert_memory_equal(command, begin, sizeof begin - 1);
     const char *end = strstr(command, " 2>/dev/null)\"' assay-delivery ");
@@ -344,8 +338,6 @@ TEST(command_has_only_our_words) {
 }
 
 TEST(login_shells) {
-    struct fixture *fixture = *state;
-    cleanup_free char *cache = cache_of(fixture);
     static const char *const shells[] = {"/bin/dash", "/bin/bash", "/bin/busybox", "/bin/ksh",
                                          "/bin/zsh",  "/bin/tcsh", "/usr/bin/fish"};
     for (size_t i = 0; i < sizeof shells / sizeof *shells; i++) {
@@ -353,20 +345,18 @@ TEST(login_shells) {
             print_message("SKIPPED: there is no %s\n", shells[i]);
             continue;
         }
-        fixture->launcher.shell = shells[i];
-        assert_int_equal(file_remove_tree(cache, NULL), 0);
-        expect(fixture, BROUGHT, cache);
-        expect(fixture, FOUND, cache);
+        fixture.launcher.shell = shells[i];
+        assert_int_equal(file_remove_tree(fixture.cache, NULL), 0);
+        expect(BROUGHT, fixture.cache);
+        expect(FOUND, fixture.cache);
     }
 }
 
 /* The node's /bin/sh may be any of these; each does all that the script can. */
 TEST(node_shells) {
-    struct fixture *fixture = *state;
     require_world();
-    cleanup_free char *cache = cache_of(fixture);
     static const char *const shells[] = {"/bin/dash", "/bin/bash", "/bin/busybox", "/bin/ksh"};
-    fixture->launcher.shell = "/mnt/login-shell";
+    fixture.launcher.shell = "/mnt/login-shell";
     cleanup(text_clear) struct text dash;
     text_init(&dash, 16 << 20);
     assert_int_equal(file_read("/bin/sh", &dash, NULL), 0);
@@ -383,248 +373,217 @@ TEST(node_shells) {
         assert_int_equal(file_read(shell, &bytes, NULL), 0);
         put("/mnt", "sh", bytes.bytes, bytes.length, 0755);
         assert_int_equal(mount("/mnt/sh", "/bin/sh", NULL, MS_BIND, NULL), 0);
-        assert_int_equal(file_remove_tree(cache, NULL), 0);
-        open_package(fixture, AGENT_AUTO);
-        expect(fixture, BROUGHT, cache);
-        expect(fixture, FOUND, cache);
-        open_package(fixture, AGENT_SOURCE);
-        expect(fixture, BUILT, cache);
-        expect(fixture, BUILT_FOUND, cache);
-        expect_tidy(cache, 2);
+        assert_int_equal(file_remove_tree(fixture.cache, NULL), 0);
+        open_package(AGENT_AUTO);
+        expect(BROUGHT, fixture.cache);
+        expect(FOUND, fixture.cache);
+        open_package(AGENT_SOURCE);
+        expect(BUILT, fixture.cache);
+        expect(BUILT_FOUND, fixture.cache);
+        expect_tidy(fixture.cache, 2);
         assert_int_equal(umount2("/bin/sh", MNT_DETACH), 0);
     }
 }
 
 TEST(damaged_is_replaced) {
-    struct fixture *fixture = *state;
-    cleanup_free char *cache = cache_of(fixture);
-    expect(fixture, BROUGHT, cache);
-    cleanup_free char *name = text_format("agent-%s", fixture->package->binary_hash);
-    cleanup_free char *path = file_join(cache, name);
-    put_text(cache, name, "#!/bin/sh\nexit 0\n", 0700); /* runs, and is another */
-    expect(fixture, BROUGHT, cache);
+    expect(BROUGHT, fixture.cache);
+    cleanup_free char *name = text_format("agent-%s", fixture.package->binary_hash);
+    cleanup_free char *path = file_join(fixture.cache, name);
+    put_text(fixture.cache, name, "#!/bin/sh\nexit 0\n", 0700); /* runs, and is another */
+    expect(BROUGHT, fixture.cache);
     assert_int_equal(truncate(path, 1000), 0);
-    expect(fixture, BROUGHT, cache);
+    expect(BROUGHT, fixture.cache);
     assert_int_equal(unlink(path), 0);
     assert_int_equal(symlink("/bin/true", path), 0);
-    expect(fixture, BROUGHT, cache);
+    expect(BROUGHT, fixture.cache);
     assert_int_equal(unlink(path), 0);
     assert_int_equal(mkdir(path, 0755), 0);
-    expect(fixture, BROUGHT, cache);
+    expect(BROUGHT, fixture.cache);
     /* Good, but others could have written to it, and may still have it open. */
     assert_int_equal(chmod(path, 0702), 0);
-    expect(fixture, BROUGHT, cache);
-    assert_int_equal(chmod(cache, 0730), 0);
-    expect(fixture, BROUGHT, cache);
-    assert_int_equal(chmod(cache, 0755), 0); /* only read */
-    expect(fixture, FOUND, cache);
-    expect_tidy(cache, 1);
+    expect(BROUGHT, fixture.cache);
+    assert_int_equal(chmod(fixture.cache, 0730), 0);
+    expect(BROUGHT, fixture.cache);
+    assert_int_equal(chmod(fixture.cache, 0755), 0); /* only read */
+    expect(FOUND, fixture.cache);
+    expect_tidy(fixture.cache, 1);
 }
 
 /* The bytes are on the disk before the name is. Some sync take no file: then everything is written out. */
 TEST(synced_before_named) {
-    struct fixture *fixture = *state;
-    cleanup_free char *cache = cache_of(fixture);
     cleanup_free char *tool =
         text_format("#!/bin/sh\nprintf 'sync' >>%s/synced\nfor name; do printf ' %%s' \"${name%%%%-*}\" "
                     ">>%s/synced; done\n"
                     "for there in %s/agent-*; do [ ! -e \"$there\" ] || printf ' late' >>%s/synced; done\n"
                     "echo >>%s/synced\n[ $# -eq 0 ]\n",
-                    base, base, cache, base, base);
-    put_text(fixture->tools, "sync", tool, 0755);
-    expect(fixture, BROUGHT, cache);
+                    base, base, fixture.cache, base, base);
+    put_text(fixture.tools, "sync", tool, 0755);
+    expect(BROUGHT, fixture.cache);
     cleanup(text_clear) struct text synced;
     text_init(&synced, 4096);
     cleanup_free char *path = file_join(base, "synced");
     assert_int_equal(file_read(path, &synced, NULL), 0);
-    cleanup_free char *expected = text_format("sync %s/.new\nsync\n", cache);
+    cleanup_free char *expected = text_format("sync %s/.new\nsync\n", fixture.cache);
     assert_string_equal(synced.bytes, expected);
-    expect(fixture, FOUND, cache); /* needs none */
+    expect(FOUND, fixture.cache); /* needs none */
     text_reset(&synced);
     assert_int_equal(file_read(path, &synced, NULL), 0);
     assert_string_equal(synced.bytes, expected);
 }
 
 TEST(nothing_that_hashes) {
-    struct fixture *fixture = *state;
-    set_path(fixture, false);
-    remove_tool(fixture, "sha256sum");
-    const char *const sentences[] = {"there is neither sha256sum nor shasum nor openssl", NULL};
-    expect_failure(fixture, -ENOEXEC, sentences);
-    cleanup_free char *cache = cache_of(fixture);
-    expect_tidy(cache, 0);
+    set_path(false);
+    remove_tool("sha256sum");
+    expect_failure(-ENOEXEC, "there is neither sha256sum nor shasum nor openssl");
+    expect_tidy(fixture.cache, 0);
 }
 
-static void fake_uname(struct fixture *fixture, const char *system, const char *machine) {
+static void fake_uname(const char *system, const char *machine) {
     cleanup_free char *content =
         text_format("#!/bin/sh\ncase $1 in -s) echo '%s' ;; *) echo '%s' ;; esac\n", system, machine);
-    remove_tool(fixture, "uname");
-    put_text(fixture->tools, "uname", content, 0755);
+    remove_tool("uname");
+    put_text(fixture.tools, "uname", content, 0755);
 }
 
 TEST(other_machine_builds) {
-    struct fixture *fixture = *state;
-    cleanup_free char *cache = cache_of(fixture);
-    fake_uname(fixture, "Linux", "riscv64");
-    expect(fixture, BUILT, cache);
-    expect(fixture, BUILT_FOUND, cache);
-    expect_tidy(cache, 1);
-    assert_int_equal(count_names(cache, "built-"), 1);
+    fake_uname("Linux", "riscv64");
+    expect(BUILT, fixture.cache);
+    expect(BUILT_FOUND, fixture.cache);
+    expect_tidy(fixture.cache, 1);
+    assert_int_equal(count_names(fixture.cache, "built-"), 1);
     /* A pointer that is nonsense, or points to nothing: built again. */
-    cleanup_free char *pointer = text_format("built-%s-riscv64", fixture->package->source_hash);
-    put_text(cache, pointer, "../../../bin/sh\n", 0600);
-    expect(fixture, BUILT, cache);
-    assert_int_equal(file_remove_tree(cache, NULL), 0);
-    put_text(cache, pointer, "0000000000000000000000000000000000000000000000000000000000000000\n", 0600);
-    expect(fixture, BUILT, cache);
-    open_package(fixture, AGENT_BINARY);
-    const char *const sentences[] = {"the node is a Linux riscv64 and the binary is for Linux ", NULL};
-    expect_failure(fixture, -ENOEXEC, sentences);
+    cleanup_free char *pointer = text_format("built-%s-riscv64", fixture.package->source_hash);
+    put_text(fixture.cache, pointer, "../../../bin/sh\n", 0600);
+    expect(BUILT, fixture.cache);
+    assert_int_equal(file_remove_tree(fixture.cache, NULL), 0);
+    put_text(fixture.cache, pointer, "0000000000000000000000000000000000000000000000000000000000000000\n",
+             0600);
+    expect(BUILT, fixture.cache);
+    open_package(AGENT_BINARY);
+    expect_failure(-ENOEXEC, "the node is a Linux riscv64 and the binary is for Linux ");
 }
 
 TEST(other_machine_without_compiler) {
-    struct fixture *fixture = *state;
-    fake_uname(fixture, "Linux", "riscv64");
-    set_path(fixture, false);
-    const char *const sentences[] = {"the node is a Linux riscv64", "cannot be built there",
-                                     "there is neither cc nor gcc nor clang", NULL};
-    expect_failure(fixture, -ENOEXEC, sentences);
+    fake_uname("Linux", "riscv64");
+    set_path(false);
+    expect_failure(-ENOEXEC, "the node is a Linux riscv64", "cannot be built there",
+                   "there is neither cc nor gcc nor clang");
 }
 
 TEST(compiler_that_fails) {
-    struct fixture *fixture = *state;
-    cleanup_free char *cache = cache_of(fixture);
-    fake_uname(fixture, "Linux", "riscv64");
+    fake_uname("Linux", "riscv64");
     /* Without a static libc it is linked to the shared one. */
-    put_text(fixture->tools, "cc",
+    put_text(fixture.tools, "cc",
              "#!/bin/sh\ncase \" $* \" in *' -static '*) echo 'ld: cannot find -lc' >&2; exit 1 ;; esac\n"
              "exec /usr/bin/cc \"$@\"\n",
              0755);
-    expect(fixture, BUILT, cache);
-    assert_int_equal(file_remove_tree(cache, NULL), 0);
-    put_text(fixture->tools, "cc",
+    expect(BUILT, fixture.cache);
+    assert_int_equal(file_remove_tree(fixture.cache, NULL), 0);
+    put_text(fixture.tools, "cc",
              "#!/bin/sh\necho 'In file x' >&2\necho 'main.c:1: error: no such thing' >&2\nexit 1\n", 0755);
-    const char *const sentences[] = {"cannot be built there", "cc: main.c:1: error: no such thing", NULL};
-    expect_failure(fixture, -ENOEXEC, sentences);
-    expect_tidy(cache, 0);
-    put_text(fixture->tools, "cc", "#!/bin/sh\nprintf '#!/bin/sh\\necho no; exit 3\\n' >agent\n", 0755);
-    const char *const other[] = {"what was built there does not run: exit status 3: no", NULL};
-    expect_failure(fixture, -ENOEXEC, other);
-    expect_tidy(cache, 0);
+    expect_failure(-ENOEXEC, "cannot be built there", "cc: main.c:1: error: no such thing");
+    expect_tidy(fixture.cache, 0);
+    put_text(fixture.tools, "cc", "#!/bin/sh\nprintf '#!/bin/sh\\necho no; exit 3\\n' >agent\n", 0755);
+    expect_failure(-ENOEXEC, "what was built there does not run: exit status 3: no");
+    expect_tidy(fixture.cache, 0);
 }
 
 /* The binary is of the right machine and does not run (a kernel that is too old): built. */
 TEST(binary_that_does_not_run) {
-    struct fixture *fixture = *state;
-    cleanup_free char *cache = cache_of(fixture);
     cleanup(text_clear) struct text agent;
     text_init(&agent, 64 << 20);
-    assert_int_equal(file_read(fixture->installation.agent, &agent, NULL), 0);
+    assert_int_equal(file_read(fixture.installation.agent, &agent, NULL), 0);
     struct failure failure = {0};
-    assert_int_equal(file_replace(fixture->installation.agent, agent.bytes, 4096, 0755, &failure), 0);
-    open_package(fixture, AGENT_AUTO);
-    expect(fixture, BUILT, cache);
-    expect(fixture, BUILT_FOUND, cache);
-    open_package(fixture, AGENT_BINARY);
-    const char *const sentences[] = {"the binary does not run there (exit status ", NULL};
-    expect_failure(fixture, -ENOEXEC, sentences);
+    assert_int_equal(file_replace(fixture.installation.agent, agent.bytes, 4096, 0755, &failure), 0);
+    open_package(AGENT_AUTO);
+    expect(BUILT, fixture.cache);
+    expect(BUILT_FOUND, fixture.cache);
+    open_package(AGENT_BINARY);
+    expect_failure(-ENOEXEC, "the binary does not run there (exit status ");
 }
 
 TEST(real_sources) {
-    struct fixture *fixture = *state;
-    cleanup_free char *cache = cache_of(fixture);
     const char *build = getenv("ASSAY_BUILD");
     struct failure failure = {0};
-    installation_clear(&fixture->installation);
-    assert_int_equal(installation_init(&fixture->installation, build, NULL, &failure), 0);
+    installation_clear(&fixture.installation);
+    assert_int_equal(installation_init(&fixture.installation, build, NULL, &failure), 0);
     if (have_world && strncmp(build, "/tmp/", 5) == 0) /* ours hides it */
         assert_int_equal(umount2("/tmp", MNT_DETACH), 0);
-    open_package(fixture, AGENT_SOURCE);
+    open_package(AGENT_SOURCE);
     if (have_world && strncmp(build, "/tmp/", 5) == 0)
         mount_over("/tmp", "mode=1777");
-    expect(fixture, BUILT, cache);
-    expect(fixture, BUILT_FOUND, cache);
+    expect(BUILT, fixture.cache);
+    expect(BUILT_FOUND, fixture.cache);
 }
 
 TEST(xdg_comes_first) {
-    struct fixture *fixture = *state;
-    cleanup_free char *variable = text_format("XDG_CACHE_HOME=%s/of its own", fixture->home);
-    fixture->environment[2] = variable;
-    cleanup_free char *cache = cache_of(fixture);
-    expect(fixture, BROUGHT, cache); /* a blank is in no command */
+    cleanup_free char *variable = text_format("XDG_CACHE_HOME=%s/of its own", fixture.home);
+    fixture.environment[2] = variable;
+    expect(BROUGHT, fixture.cache); /* a blank is in no command */
     variable[strlen(variable) - strlen("/of its own")] = '\0';
-    cleanup_free char *other = text_format("%s/assay", fixture->home);
-    expect(fixture, BROUGHT, other);
-    expect(fixture, FOUND, other);
+    cleanup_free char *other = text_format("%s/assay", fixture.home);
+    expect(BROUGHT, other);
+    expect(FOUND, other);
 }
 
 TEST(noisy_login) {
-    struct fixture *fixture = *state;
-    cleanup_free char *cache = cache_of(fixture);
-    put_text(fixture->home, "noise",
+    put_text(fixture.home, "noise",
              "echo 'assay-0000000000000000 agent x y'; printf 'welcome\\nto the node'; echo x >&2\n", 0644);
-    cleanup_free char *variable = text_format("BASH_ENV=%s/noise", fixture->home);
-    fixture->environment[2] = variable;
-    fixture->launcher.shell = "/bin/bash";
-    expect(fixture, BROUGHT, cache);
-    expect(fixture, FOUND, cache);
+    cleanup_free char *variable = text_format("BASH_ENV=%s/noise", fixture.home);
+    fixture.environment[2] = variable;
+    fixture.launcher.shell = "/bin/bash";
+    expect(BROUGHT, fixture.cache);
+    expect(FOUND, fixture.cache);
 }
 
 TEST(no_sh) {
-    struct fixture *fixture = *state;
-    fixture->launcher.shell = "/bin/false";
-    const char *const sentences[] = {"the node's sh ended with exit status 1", NULL};
-    expect_failure(fixture, -EPROTO, sentences);
-    fixture->launcher.shell = "/bin/true";
-    const char *const nothing[] = {"the node's answer to 'find' cannot be read", NULL};
-    expect_failure(fixture, -EPROTO, nothing);
+    fixture.launcher.shell = "/bin/false";
+    expect_failure(-EPROTO, "the node's sh ended with exit status 1");
+    fixture.launcher.shell = "/bin/true";
+    expect_failure(-EPROTO, "the node's answer to 'find' cannot be read");
 }
 
 /* Several build it at once. */
 TEST(concurrent_builds) {
-    struct fixture *fixture = *state;
-    cleanup_free char *cache = cache_of(fixture);
     enum { ALL = 4 };
     static struct outcome outcomes[ALL];
-    open_package(fixture, AGENT_SOURCE);
+    open_package(AGENT_SOURCE);
     for (size_t i = 0; i < ALL; i++)
-        (void)start(fixture, &outcomes[i]);
+        (void)start(&outcomes[i]);
     for (size_t i = 0; i < ALL; i++) {
-        wait_for(fixture, &outcomes[i]);
+        wait_for(&outcomes[i]);
         assert_true(outcomes[i].delivered && outcomes[i].built);
     }
-    assert_int_equal(count_names(cache, "."), 0);
-    expect(fixture, BUILT_FOUND, cache);
+    assert_int_equal(count_names(fixture.cache, "."), 0);
+    expect(BUILT_FOUND, fixture.cache);
 }
 
 /* Given up, or cut off by a connection that broke: nothing is taken for an agent that is none. */
 TEST(cut_off) {
-    struct fixture *fixture = *state;
-    cleanup_free char *cache = cache_of(fixture);
     struct outcome outcome;
     for (unsigned turns = 0; turns < 40; turns += 3) {
-        struct agent_delivery *delivery = start(fixture, &outcome);
+        struct agent_delivery *delivery = start(&outcome);
         for (unsigned i = 0; i < turns && outcome.calls == 0; i++)
-            assert_true(event_loop_run_once(fixture->loop, EVENT_SECOND, NULL) >= 0);
+            assert_true(event_loop_run_once(fixture.loop, EVENT_SECOND, NULL) >= 0);
         if (outcome.calls == 0)
             agent_delivery_cancel(delivery);
     }
     agent_delivery_cancel(NULL);
-    assert_int_equal(file_remove_tree(cache, NULL), 0);
-    fixture->launcher.cut = 100000; /* enough for the script, not for the binary */
-    outcome = deliver(fixture);
+    assert_int_equal(file_remove_tree(fixture.cache, NULL), 0);
+    fixture.launcher.cut = 100000; /* enough for the script, not for the binary */
+    outcome = deliver();
     assert_false(outcome.delivered);
     assert_non_null(strstr(outcome.failure.text, "does not read back as it was written"));
-    expect_tidy(cache, 0);
-    fixture->launcher.cut = 0;
-    expect(fixture, BROUGHT, cache);
-    open_package(fixture, AGENT_SOURCE);
-    const char *input = fixture->package->inputs[AGENT_INPUT_SOURCE].bytes;
-    fixture->launcher.cut = (size_t)(strstr(input, "main(void)") - input);
-    outcome = deliver(fixture);
+    expect_tidy(fixture.cache, 0);
+    fixture.launcher.cut = 0;
+    expect(BROUGHT, fixture.cache);
+    open_package(AGENT_SOURCE);
+    const char *input = fixture.package->inputs[AGENT_INPUT_SOURCE].bytes;
+    fixture.launcher.cut = (size_t)(strstr(input, "main(void)") - input);
+    outcome = deliver();
     assert_false(outcome.delivered);
     assert_non_null(strstr(outcome.failure.text, "the sources did not come as a whole"));
-    expect_tidy(cache, 1);
+    expect_tidy(fixture.cache, 1);
 }
 
 static void set_age(const char *folder, const char *name, int days) {
@@ -641,30 +600,26 @@ static bool is_there(const char *folder, const char *name) {
 
 /* Agents stay: another machine that shares the folder may be running them. */
 TEST(leftovers_are_removed) {
-    struct fixture *fixture = *state;
-    cleanup_free char *cache = cache_of(fixture);
-    put_text(cache, "agent-old", "x", 0700);
-    assert_int_equal(chmod(cache, 0700), 0);
-    put_text(cache, "built-old", "x", 0600);
-    put_text(cache, ".new-old", "x", 0600);
-    put_text(cache, ".new-recent", "x", 0600);
-    put_text(cache, ".build-old/engine/x.c", "x", 0600);
+    put_text(fixture.cache, "agent-old", "x", 0700);
+    assert_int_equal(chmod(fixture.cache, 0700), 0);
+    put_text(fixture.cache, "built-old", "x", 0600);
+    put_text(fixture.cache, ".new-old", "x", 0600);
+    put_text(fixture.cache, ".new-recent", "x", 0600);
+    put_text(fixture.cache, ".build-old/engine/x.c", "x", 0600);
     static const char *const old[] = {"agent-old", "built-old", ".new-old", ".build-old"};
     for (size_t i = 0; i < sizeof old / sizeof *old; i++)
-        set_age(cache, old[i], 400);
-    expect(fixture, BROUGHT, cache);
-    assert_true(is_there(cache, "agent-old") && is_there(cache, "built-old") &&
-                is_there(cache, ".new-recent"));
-    assert_false(is_there(cache, ".new-old") || is_there(cache, ".build-old"));
+        set_age(fixture.cache, old[i], 400);
+    expect(BROUGHT, fixture.cache);
+    assert_true(is_there(fixture.cache, "agent-old") && is_there(fixture.cache, "built-old") &&
+                is_there(fixture.cache, ".new-recent"));
+    assert_false(is_there(fixture.cache, ".new-old") || is_there(fixture.cache, ".build-old"));
 }
 
 TEST(open_folder_is_closed) {
-    struct fixture *fixture = *state;
-    cleanup_free char *cache = cache_of(fixture);
     struct failure failure = {0};
-    assert_int_equal(file_make_folders(cache, &failure), 0);
-    assert_int_equal(chmod(cache, 0777), 0);
-    expect(fixture, BROUGHT, cache);
+    assert_int_equal(file_make_folders(fixture.cache, &failure), 0);
+    assert_int_equal(chmod(fixture.cache, 0777), 0);
+    expect(BROUGHT, fixture.cache);
 }
 
 /* ---- folders that will not do: each with its own reason */
@@ -674,45 +629,39 @@ static char *own_tmp(const char *above) {
 }
 
 TEST(home_noexec_and_disk_full) {
-    struct fixture *fixture = *state;
     require_world();
     assert_int_equal(mount(NULL, "/home", NULL, MS_REMOUNT | MS_NOEXEC, NULL), 0);
     assert_int_equal(umount2("/tmp", MNT_DETACH), 0);
     mount_over("/tmp", "size=64k,mode=1777");
     cleanup_free char *tmp = own_tmp("/var/tmp"), *full = own_tmp("/tmp");
-    expect(fixture, BROUGHT, tmp);
+    expect(BROUGHT, tmp);
     expect_tidy(full, 0);
-    expect(fixture, FOUND, tmp); /* after the full one, which looks good until it is written to */
+    expect(FOUND, tmp); /* after the full one, which looks good until it is written to */
     /* Room for the sources, and none for the compiler. */
     assert_int_equal(mount(NULL, "/tmp", NULL, MS_REMOUNT, "size=12k"), 0);
-    open_package(fixture, AGENT_SOURCE);
-    expect(fixture, BUILT, tmp);
+    open_package(AGENT_SOURCE);
+    expect(BUILT, tmp);
     expect_tidy(full, 0);
 }
 
 TEST(folders_of_others) {
-    struct fixture *fixture = *state;
     require_world();
-    assert_int_equal(file_remove_tree(fixture->home, NULL), 0);
+    assert_int_equal(file_remove_tree(fixture.home, NULL), 0);
     cleanup_free char *tmp = own_tmp("/tmp"), *var = own_tmp("/var/tmp"), *shm = own_tmp("/dev/shm");
     assert_int_equal(mkdir(tmp, 0777), 0);
     assert_int_equal(chown(tmp, 12345, 12345), 0);
     assert_int_equal(mkdir("/var/tmp/elsewhere", 0700), 0);
     assert_int_equal(symlink("/var/tmp/elsewhere", var), 0);
-    expect(fixture, BROUGHT, shm);
+    expect(BROUGHT, shm);
     assert_int_equal(count_names(tmp, ""), 0);
     assert_int_equal(count_names("/var/tmp/elsewhere", ""), 0);
     /* Then that one too, and all is said. */
     assert_int_equal(file_remove_tree(shm, NULL), 0);
     put_text("/dev/shm", file_base_name(shm), "a file", 0600);
-    const char *const sentences[] = {"no folder on the node will do",
-                                     "/home/alice/.cache/assay: there is no home folder",
-                                     "/tmp/assay-0: it belongs to another user (uid 12345)",
-                                     "/var/tmp/assay-0: it is a link",
-                                     "/dev/shm/assay-0: it is not a folder",
-                                     "/run/user/0/assay: there is no /run/user/0",
-                                     NULL};
-    expect_failure(fixture, -EACCES, sentences);
+    expect_failure(-EACCES, "no folder on the node will do",
+                   "/home/alice/.cache/assay: there is no home folder",
+                   "/tmp/assay-0: it belongs to another user (uid 12345)", "/var/tmp/assay-0: it is a link",
+                   "/dev/shm/assay-0: it is not a folder", "/run/user/0/assay: there is no /run/user/0");
 }
 
 TEST_EACH(set_up, tear_down)

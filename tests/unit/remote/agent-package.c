@@ -21,54 +21,51 @@ static const char bare_script[] = "verb=$1\necho \"# no comment\"\n";
 
 static const char program[] = "int main(void) {\n    return '$HOME' == `x`; /* \\ */\n}\n";
 
-struct tree {
+static struct tree {
     char root[64];
     struct installation installation;
-};
+} tree;
 
-static void put(const struct tree *tree, const char *path, const void *bytes, size_t length) {
-    cleanup_free char *full = file_join(tree->root, path);
+static void put(const char *path, const void *bytes, size_t length) {
+    cleanup_free char *full = file_join(tree.root, path);
     cleanup_free char *folder = strndup(full, (size_t)(file_base_name(full) - full));
     struct failure failure = {0};
     assert_int_equal(file_make_folders(folder, &failure), 0);
     assert_int_equal(file_replace(full, bytes, length, 0755, &failure), 0);
 }
 
-static void put_text(const struct tree *tree, const char *path, const char *text) {
-    put(tree, path, text, strlen(text));
+static void put_text(const char *path, const char *text) {
+    put(path, text, strlen(text));
 }
 
-static void put_binary(const struct tree *tree, uint16_t machine) {
+static void put_binary(uint16_t machine) {
     Elf64_Ehdr header = {.e_machine = machine};
     memcpy(header.e_ident, ELFMAG, SELFMAG);
     header.e_ident[EI_CLASS] = ELFCLASS64;
     header.e_ident[EI_DATA] = ELFDATA2LSB;
-    put(tree, "libexec/assay/assay-agent", &header, sizeof header);
+    put("libexec/assay/assay-agent", &header, sizeof header);
 }
 
 #define SOURCE "share/assay/agent-source/"
 
 static int set_up(void **state) {
-    static struct tree tree;
     tree = (struct tree){.root = "/tmp/assay-agent-package.XXXXXX"};
     assert_non_null(mkdtemp(tree.root));
-    put_binary(&tree, EM_X86_64);
-    put_text(&tree, SOURCE "engine/remote/launch/delivery.sh", script);
-    put_text(&tree, SOURCE "engine/agent/main.c", program);
-    put_text(&tree, SOURCE "engine/agent/b.h", "");
-    put_text(&tree, SOURCE "engine/foundation/a.c", "a\n");
-    put_text(&tree, SOURCE "engine/agent/notes.txt", "no source");
-    put_text(&tree, SOURCE "engine/agent/.hidden.c", "no source");
+    put_binary(EM_X86_64);
+    put_text(SOURCE "engine/remote/launch/delivery.sh", script);
+    put_text(SOURCE "engine/agent/main.c", program);
+    put_text(SOURCE "engine/agent/b.h", "");
+    put_text(SOURCE "engine/foundation/a.c", "a\n");
+    put_text(SOURCE "engine/agent/notes.txt", "no source");
+    put_text(SOURCE "engine/agent/.hidden.c", "no source");
     struct failure failure = {0};
     assert_int_equal(installation_init(&tree.installation, tree.root, NULL, &failure), 0);
-    *state = &tree;
     return 0;
 }
 
 static int tear_down(void **state) {
-    struct tree *tree = *state;
-    installation_clear(&tree->installation);
-    return file_remove_tree(tree->root, NULL);
+    installation_clear(&tree.installation);
+    return file_remove_tree(tree.root, NULL);
 }
 
 static void free_package(struct agent_package **package) {
@@ -81,22 +78,21 @@ static const char *package_input(const struct agent_package *package, enum agent
     return *ret_length ? package->inputs[input].bytes : NULL;
 }
 
-static struct agent_package *open_package(const struct tree *tree, enum agent_kind kind) {
+static struct agent_package *open_package(enum agent_kind kind) {
     struct agent_package *package = NULL;
     struct failure failure = {0};
-    if (agent_package_new(&tree->installation, kind, &package, &failure) < 0)
+    if (agent_package_new(&tree.installation, kind, &package, &failure) < 0)
         fail_msg("%s", failure.text);
     assert_int_equal(package->kind, kind);
     return package;
 }
 
 TEST(content) {
-    const struct tree *tree = *state;
-    cleanup(free_package) struct agent_package *package = open_package(tree, AGENT_AUTO);
+    cleanup(free_package) struct agent_package *package = open_package(AGENT_AUTO);
     assert_string_equal(package->machine, "x86_64");
     char hex[HASH_HEX_SIZE];
     struct failure failure = {0};
-    assert_int_equal(hash_file(tree->installation.agent, hex, NULL, &failure), 0);
+    assert_int_equal(hash_file(tree.installation.agent, hex, NULL, &failure), 0);
     assert_string_equal(package->binary_hash, hex);
     /* The header says what is hashed. */
     size_t sources_length;
@@ -114,12 +110,11 @@ TEST(content) {
 }
 
 TEST(kinds) {
-    const struct tree *tree = *state;
     size_t length;
-    cleanup(free_package) struct agent_package *binary = open_package(tree, AGENT_BINARY);
+    cleanup(free_package) struct agent_package *binary = open_package(AGENT_BINARY);
     assert_string_equal(binary->source_hash, "");
     assert_null(package_input(binary, AGENT_INPUT_SOURCE, &length));
-    cleanup(free_package) struct agent_package *source = open_package(tree, AGENT_SOURCE);
+    cleanup(free_package) struct agent_package *source = open_package(AGENT_SOURCE);
     assert_string_equal(source->binary_hash, "");
     assert_string_equal(source->machine, "");
     assert_null(package_input(source, AGENT_INPUT_BINARY, &length));
@@ -132,15 +127,14 @@ TEST(kinds) {
                     {EM_S390, "unknown"},
                     {EM_68K, "unknown"}};
     for (size_t i = 0; i < sizeof machines / sizeof *machines; i++) {
-        put_binary(tree, machines[i].machine);
-        cleanup(free_package) struct agent_package *package = open_package(tree, AGENT_BINARY);
+        put_binary(machines[i].machine);
+        cleanup(free_package) struct agent_package *package = open_package(AGENT_BINARY);
         assert_string_equal(package->machine, machines[i].name);
     }
 }
 
 /* The hash is of names as well as contents, and of nothing else. */
 TEST(source_hash) {
-    const struct tree *tree = *state;
     static const struct {
         const char *path, *content;
         bool same;
@@ -149,49 +143,48 @@ TEST(source_hash) {
                    {SOURCE "engine/foundation/c.h", "", false},
                    {SOURCE "engine/foundation/a.c", "b\n", true}};
     char before[HASH_HEX_SIZE];
-    cleanup(free_package) struct agent_package *first = open_package(tree, AGENT_SOURCE);
+    cleanup(free_package) struct agent_package *first = open_package(AGENT_SOURCE);
     snprintf(before, sizeof before, "%s", first->source_hash);
     for (size_t i = 0; i < sizeof changes / sizeof *changes; i++) {
-        put_text(tree, changes[i].path, changes[i].content);
-        cleanup(free_package) struct agent_package *package = open_package(tree, AGENT_SOURCE);
+        put_text(changes[i].path, changes[i].content);
+        cleanup(free_package) struct agent_package *package = open_package(AGENT_SOURCE);
         assert_int_equal(strcmp(package->source_hash, before) == 0, changes[i].same);
         snprintf(before, sizeof before, "%s", package->source_hash);
     }
 }
 
-static void expect_refused(const struct tree *tree, enum agent_kind kind, const char *sentence) {
+static void expect_refused(enum agent_kind kind, const char *sentence) {
     struct agent_package *package = NULL;
     struct failure failure = {0};
-    assert_true(agent_package_new(&tree->installation, kind, &package, &failure) < 0);
+    assert_true(agent_package_new(&tree.installation, kind, &package, &failure) < 0);
     assert_null(package);
     if (!strstr(failure.text, sentence))
         fail_msg("\"%s\" does not say \"%s\"", failure.text, sentence);
     assert_non_null(strstr(failure.text, "cannot be brought to nodes"));
 }
 
-static void remove_path(const struct tree *tree, const char *path) {
-    cleanup_free char *full = file_join(tree->root, path);
+static void remove_path(const char *path) {
+    cleanup_free char *full = file_join(tree.root, path);
     assert_int_equal(file_remove_tree(full, NULL), 0);
 }
 
 TEST(refusals) {
-    const struct tree *tree = *state;
-    put_text(tree, SOURCE "engine/agent/end.c", "no line end");
-    expect_refused(tree, AGENT_AUTO, "end.c' is not a text of whole lines");
-    put(tree, SOURCE "engine/agent/end.c", "a\0b\n", 4);
-    expect_refused(tree, AGENT_AUTO, "end.c' is not a text of whole lines");
-    remove_path(tree, SOURCE "engine/agent/end.c");
-    put_text(tree, SOURCE "engine/agent/a;reboot.c", "\n");
-    expect_refused(tree, AGENT_AUTO, "has characters that no command may have");
-    remove_path(tree, SOURCE "engine/agent/a;reboot.c");
-    remove_path(tree, "libexec");
-    expect_refused(tree, AGENT_AUTO, "assay-agent'");
-    cleanup(free_package) struct agent_package *source = open_package(tree, AGENT_SOURCE); /* needs none */
-    remove_path(tree, SOURCE "engine/agent");
-    remove_path(tree, SOURCE "engine/foundation");
-    expect_refused(tree, AGENT_SOURCE, "there are no sources in");
-    remove_path(tree, SOURCE);
-    expect_refused(tree, AGENT_BINARY, "delivery.sh'");
+    put_text(SOURCE "engine/agent/end.c", "no line end");
+    expect_refused(AGENT_AUTO, "end.c' is not a text of whole lines");
+    put(SOURCE "engine/agent/end.c", "a\0b\n", 4);
+    expect_refused(AGENT_AUTO, "end.c' is not a text of whole lines");
+    remove_path(SOURCE "engine/agent/end.c");
+    put_text(SOURCE "engine/agent/a;reboot.c", "\n");
+    expect_refused(AGENT_AUTO, "has characters that no command may have");
+    remove_path(SOURCE "engine/agent/a;reboot.c");
+    remove_path("libexec");
+    expect_refused(AGENT_AUTO, "assay-agent'");
+    cleanup(free_package) struct agent_package *source = open_package(AGENT_SOURCE); /* needs none */
+    remove_path(SOURCE "engine/agent");
+    remove_path(SOURCE "engine/foundation");
+    expect_refused(AGENT_SOURCE, "there are no sources in");
+    remove_path(SOURCE);
+    expect_refused(AGENT_BINARY, "delivery.sh'");
 }
 
 /* ---- the stream that unpacks the sources */
@@ -216,9 +209,9 @@ static int run_sh(const char *shell, const char *folder, const char *input, size
     return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
-static void expect_same(const char *folder, const struct tree *tree, const char *name) {
+static void expect_same(const char *folder, const char *name) {
     cleanup_free char *here = file_join(folder, name);
-    cleanup_free char *there = file_join(tree->installation.agent_source, name);
+    cleanup_free char *there = file_join(tree.installation.agent_source, name);
     char here_hex[HASH_HEX_SIZE], there_hex[HASH_HEX_SIZE];
     struct failure failure = {0};
     assert_int_equal(hash_file(here, here_hex, NULL, &failure), 0);
@@ -227,8 +220,7 @@ static void expect_same(const char *folder, const struct tree *tree, const char 
 }
 
 TEST(unpacking) {
-    const struct tree *tree = *state;
-    cleanup(free_package) struct agent_package *package = open_package(tree, AGENT_SOURCE);
+    cleanup(free_package) struct agent_package *package = open_package(AGENT_SOURCE);
     size_t length;
     const char *input = package_input(package, AGENT_INPUT_SOURCE, &length);
     input += package->script_length;
@@ -239,13 +231,13 @@ TEST(unpacking) {
             print_message("SKIPPED: there is no %s\n", shells[i]);
             continue;
         }
-        cleanup_free char *folder = text_format("%s/unpacked%zu", tree->root, i);
+        cleanup_free char *folder = text_format("%s/unpacked%zu", tree.root, i);
         cleanup_free char *complete = file_join(folder, ".complete");
         assert_int_equal(mkdir(folder, 0700), 0);
         assert_int_equal(run_sh(shells[i], folder, input, length), 0);
-        expect_same(folder, tree, "engine/agent/main.c");
-        expect_same(folder, tree, "engine/agent/b.h");
-        expect_same(folder, tree, "engine/foundation/a.c");
+        expect_same(folder, "engine/agent/main.c");
+        expect_same(folder, "engine/agent/b.h");
+        expect_same(folder, "engine/foundation/a.c");
         assert_true(file_exists(complete));
         assert_int_equal(unlink(complete), 0);
         (void)run_sh(shells[i], folder, input, length / 2); /* a stream that was cut is never complete */
@@ -298,8 +290,7 @@ TEST(sources_of_the_build_tree) {
 /* ---- the command */
 
 TEST(command) {
-    const struct tree *tree = *state;
-    cleanup(free_package) struct agent_package *package = open_package(tree, AGENT_AUTO);
+    cleanup(free_package) struct agent_package *package = open_package(AGENT_AUTO);
     cleanup(text_clear) struct text command;
     text_init(&command, 4096);
     struct failure failure = {0};

@@ -4,41 +4,28 @@
 
 #include <sys/resource.h>
 
-static struct fixture f;
+static struct remote_result result; /* of the last one */
 
-static int set_up(void **state) {
-    fixture_open(&f, NULL);
-    return 0;
-}
-
-static int tear_down(void **state) {
-    fixture_close(&f);
-    return 0;
-}
-
-static struct remote_result run_as(const struct remote_command_specification *specification,
-                                   const char *input, size_t length) {
-    struct remote_result result = {0};
+static void run_as(const struct remote_command_specification *specification, const char *input,
+                   size_t length) {
+    remote_result_clear(&result);
     assert_done(&f, agent_link_run_and_wait(f.link, specification, input, length, &result, &f.failure));
-    return result;
 }
 
-static struct remote_result run(const char *const *arguments, const char *input) {
-    return run_as(&(struct remote_command_specification){.arguments = arguments}, input,
-                  input ? strlen(input) : 0);
+static void run(const char *const *arguments, const char *input) {
+    run_as(&(struct remote_command_specification){.arguments = arguments}, input, input ? strlen(input) : 0);
 }
 
 #define RUN_AS(...) run_as(&(struct remote_command_specification){__VA_ARGS__}, NULL, 0)
 
 /* What was sent before is done, and what came of it has arrived. */
 static void turn_until_answered(void) {
-    struct remote_result result = run(SHELL("echo answered"), NULL);
+    run(SHELL("echo answered"), NULL);
     assert_string_equal(result.output, "answered\n");
-    remote_result_clear(&result);
 }
 
 TEST(streams_and_status_come_back) {
-    struct remote_result result = run(SHELL("cat; echo err >&2; exit 3"), "hello\n");
+    run(SHELL("cat; echo err >&2; exit 3"), "hello\n");
     assert_string_equal(result.output, "hello\n");
     assert_string_equal(result.error, "err\n");
     assert_false(result.exit.signalled);
@@ -53,21 +40,18 @@ TEST(streams_and_status_come_back) {
     assert_false(result.exit.left_others);
     char text[128];
     assert_string_equal(remote_exit_describe(&result.exit, text, sizeof text), "exited with status 3");
-    remote_result_clear(&result);
 
-    result = run(SHELL("kill -SEGV $$"), NULL);
+    run(SHELL("kill -SEGV $$"), NULL);
     assert_true(result.exit.signalled);
     assert_int_equal(result.exit.code, SIGSEGV);
     assert_string_equal(remote_exit_describe(&result.exit, text, sizeof text),
                         "was killed by signal 11 (Segmentation fault)");
-    remote_result_clear(&result);
 }
 
 TEST(without_input_stdin_is_empty) {
-    struct remote_result result = run((const char *const[]){"cat", NULL}, NULL);
+    run((const char *const[]){"cat", NULL}, NULL);
     assert_int_equal(result.exit.code, 0);
     assert_int_equal(result.output_length, 0);
-    remote_result_clear(&result);
 }
 
 TEST(credentials_of_the_engine_are_not_handed_to_programs) {
@@ -77,11 +61,10 @@ TEST(credentials_of_the_engine_are_not_handed_to_programs) {
     setenv("SSH_AUTH_SOCK", "/beware", 1);
     setenv("MODULE_PATH", "SOME_TOKEN=kept", 1);
     fixture_open(&f, NULL);
-    struct remote_result result = run((const char *const[]){"env", NULL}, NULL);
+    run((const char *const[]){"env", NULL}, NULL);
     assert_int_equal(result.exit.code, 0);
     assert_null(strstr(result.output, "beware"));
     assert_non_null(strstr(result.output, "\nMODULE_PATH=SOME_TOKEN=kept\n"));
-    remote_result_clear(&result);
 }
 
 static void count_started(struct remote_command *command, const struct remote_start *start, void *context) {
@@ -101,9 +84,8 @@ TEST(descriptors_are_enough_for_many_programs) {
     low.rlim_cur = 1024;
     assert_int_equal(setrlimit(RLIMIT_NOFILE, &low), 0);
     fixture_open(&f, NULL);
-    struct remote_result result = run(SHELL("ulimit -Sn"), NULL);
+    run(SHELL("ulimit -Sn"), NULL);
     assert_string_equal(result.output, "1024\n");
-    remote_result_clear(&result);
     static struct remote_command *commands[MANY];
     unsigned started = 0;
     static const struct remote_command_callbacks callbacks = {.on_started = count_started};
@@ -123,25 +105,21 @@ TEST(the_environment_is_added_to) {
     fixture_close(&f);
     fixture_open(&f, NULL); /* an agent that has the variable */
     const char *const environment[] = {"OMP_NUM_THREADS=4", "LATER=1", "LATER=2", "ASSAY_TEST_GONE", NULL};
-    struct remote_result result =
-        RUN_AS(.arguments = SHELL("echo $OMP_NUM_THREADS $LATER ${ASSAY_TEST_GONE-gone}"),
-               .environment = environment);
+    RUN_AS(.arguments = SHELL("echo $OMP_NUM_THREADS $LATER ${ASSAY_TEST_GONE-gone}"),
+           .environment = environment);
     assert_string_equal(result.output, "4 2 gone\n");
-    remote_result_clear(&result);
     unsetenv("ASSAY_TEST_GONE");
 }
 
 TEST(the_folder_is_below_the_run_directory) {
     assert_done(&f, agent_link_make_folder_and_wait(f.link, "a/b", &f.failure));
-    struct remote_result result = RUN_AS(.arguments = SHELL("pwd"), .folder = "a/b");
+    RUN_AS(.arguments = SHELL("pwd"), .folder = "a/b");
     result.output[result.output_length - 1] = '\0';
     assert_string_equal(result.output, fixture_path(&f, "a/b"));
-    remote_result_clear(&result);
 }
 
 static void refused(const struct remote_command_specification *specification, int code,
                     const char *sentence) {
-    struct remote_result result = {0};
     memset(&f.failure, 0, sizeof f.failure);
     assert_int_equal(agent_link_run_and_wait(f.link, specification, NULL, 0, &result, &f.failure), code);
     assert_string_equal(f.failure.place, "node testnode");
@@ -195,7 +173,6 @@ TEST(what_cannot_start_says_why) {
 TEST(a_dead_link_is_told_from_a_command_that_cannot_start) {
     struct remote_command_specification good = {.arguments = SHELL("kill -KILL $PPID; sleep 62")};
     struct remote_command_specification bad = {.arguments = (const char *const[]){"./nothing", NULL}};
-    struct remote_result result = {0};
     assert_int_equal(agent_link_run_and_wait(f.link, &bad, NULL, 0, &result, &f.failure), -ENOENT);
     assert_int_equal(f.failure.kind, FAILURE_EXPERIMENT);
     /* The link is as it was, until a command kills the agent. */
@@ -214,19 +191,16 @@ TEST(a_program_is_pinned) {
         unsigned pu = facts->pus[i].index;
         char expected[64];
         snprintf(expected, sizeof expected, "Cpus_allowed_list:\t%u\n", pu);
-        struct remote_result result =
-            RUN_AS(.arguments = SHELL("grep Cpus_allowed_list /proc/self/status"), .pus = &pu, .pu_count = 1);
+        RUN_AS(.arguments = SHELL("grep Cpus_allowed_list /proc/self/status"), .pus = &pu, .pu_count = 1);
         assert_string_equal(result.output, expected);
-        remote_result_clear(&result);
     }
     node_facts_free(facts);
 }
 
 TEST(signals_and_streams_are_as_a_program_expects) {
-    struct remote_result result =
-        run(SHELL("grep -E 'Sig(Blk|Ign)' /proc/self/status; ls /proc/self/fd | wc -l; "
-                  "[ $(ps -o sid= -p $$) = $$ ] && echo leader"),
-            NULL);
+    run(SHELL("grep -E 'Sig(Blk|Ign)' /proc/self/status; ls /proc/self/fd | wc -l; "
+              "[ $(ps -o sid= -p $$) = $$ ] && echo leader"),
+        NULL);
     unsigned long long blocked, ignored;
     int descriptors, end = 0;
     assert_int_equal(sscanf(result.output, "SigBlk: %llx SigIgn: %llx %d leader%n", &blocked, &ignored,
@@ -237,63 +211,52 @@ TEST(signals_and_streams_are_as_a_program_expects) {
     /* Signals 32 and 33 are libc's own; its posix_spawn leaves them ignored, and no program uses them. */
     assert_int_equal(ignored & ~(3ull << 31), 0);
     assert_int_equal(descriptors, 4); /* ls itself opens one beside the three */
-    remote_result_clear(&result);
 }
 
 /* ---- time and ends */
 
 /* With longer and longer time limits, until one was long enough for SCRIPT to say "set". */
-static struct remote_result run_past_limit(const char *script, uint32_t grace_ms) {
+static void run_past_limit(const char *script, uint32_t grace_ms) {
     for (uint64_t limit_ms = 50;; limit_ms *= 2) {
-        struct remote_result result =
-            RUN_AS(.arguments = SHELL(script), .timeout_ms = limit_ms, .grace_ms = grace_ms);
+        RUN_AS(.arguments = SHELL(script), .timeout_ms = limit_ms, .grace_ms = grace_ms);
         assert_true(result.exit.timed_out);
         if (strcmp(result.output, "set\n") == 0)
-            return result;
+            return;
         assert_string_equal(result.output, "");
         assert_true(limit_ms < WAIT_LIMIT_MS);
-        remote_result_clear(&result);
     }
 }
 
 TEST(who_ignores_sigterm_gets_sigkill_after_the_grace) {
-    struct remote_result result = run_past_limit("trap '' TERM; echo set; exec sleep 60", 50);
+    run_past_limit("trap '' TERM; echo set; exec sleep 60", 50);
     assert_int_equal(result.exit.code, SIGKILL);
-    remote_result_clear(&result);
 }
 
 TEST(what_is_left_of_a_group_is_ended) {
-    struct remote_result result =
-        RUN_AS(.arguments =
-                   SHELL("trap '' TERM; (sleep 61 & echo $!; trap '' TERM; sleep 62 & echo $!) ; exit 5"),
-               .grace_ms = 20);
+    RUN_AS(.arguments =
+               SHELL("trap '' TERM; (sleep 61 & echo $!; trap '' TERM; sleep 62 & echo $!) ; exit 5"),
+           .grace_ms = 20);
     assert_int_equal(result.exit.code, 5);
     assert_true(result.exit.left_others);
     long first, second;
     assert_int_equal(sscanf(result.output, "%ld %ld", &first, &second), 2);
     assert_false(process_lives((pid_t)first));
     assert_false(process_lives((pid_t)second));
-    remote_result_clear(&result);
 }
 
 TEST(late_writers_of_a_group_finish_what_they_write) {
     /* The shell ends before the other side of its pipe has written everything down. */
-    struct remote_result result =
-        RUN_AS(.arguments =
-                   SHELL("trap '' TERM; (while kill -0 $$; do :; done 2>/dev/null; echo late) & exit 0"),
-               .grace_ms = 120000);
+    RUN_AS(.arguments = SHELL("trap '' TERM; (while kill -0 $$; do :; done 2>/dev/null; echo late) & exit 0"),
+           .grace_ms = 120000);
     assert_string_equal(result.output, "late\n");
-    remote_result_clear(&result);
 }
 
 TEST(who_left_the_group_does_not_hold_its_end_up) {
-    struct remote_result result =
-        run(SHELL("mkfifo up; setsid sh -c 'echo $$ >up; exec sleep 300' & cat up"), NULL);
+    run(SHELL("mkfifo up; setsid sh -c 'echo $$ >up; exec sleep 300' & cat up"), NULL);
     assert_int_equal(result.exit.code, 0);
     long daemon;
     assert_int_equal(sscanf(result.output, "%ld", &daemon), 1);
     assert_true(process_lives((pid_t)daemon)); /* it left on purpose, and may serve the next command */
-    remote_result_clear(&result);
     /* But it does not outlive the agent. */
     assert_done(&f, agent_link_close_and_wait(f.link, WAIT_LIMIT_MS * EVENT_MILLISECOND, &f.failure));
     assert_true(process_ends((pid_t)daemon));
@@ -420,22 +383,19 @@ TEST(a_freed_command_is_killed_and_silent) {
 
 TEST(streams_can_be_merged_and_dropped) {
     static const char script[] = "echo one; echo two >&2; echo three";
-    struct remote_result result = RUN_AS(.arguments = SHELL(script), .error = REMOTE_OUTPUT_MERGE);
+    RUN_AS(.arguments = SHELL(script), .error = REMOTE_OUTPUT_MERGE);
     assert_string_equal(result.output, "one\ntwo\nthree\n");
     assert_string_equal(result.error, "");
-    remote_result_clear(&result);
-    result = RUN_AS(.arguments = SHELL(script), .output = REMOTE_OUTPUT_NULL);
+    RUN_AS(.arguments = SHELL(script), .output = REMOTE_OUTPUT_NULL);
     assert_string_equal(result.output, "");
     assert_string_equal(result.error, "two\n");
-    remote_result_clear(&result);
 }
 
 TEST(coalescing_keeps_order_and_loses_nothing) {
     /* In bursts, slowly, and faster than any pipe, with an end in the middle of a wait. */
-    struct remote_result result =
-        RUN_AS(.arguments = SHELL("seq 1 20000; for i in 20001 20002 20003; do echo $i; sleep 0.03; done; "
-                                  "seq 20004 300000; echo last"),
-               .coalesce_ms = 50);
+    RUN_AS(.arguments = SHELL("seq 1 20000; for i in 20001 20002 20003; do echo $i; sleep 0.03; done; "
+                              "seq 20004 300000; echo last"),
+           .coalesce_ms = 50);
     const char *at = result.output;
     for (long i = 1; i <= 300000; i++) {
         char *end;
@@ -444,22 +404,19 @@ TEST(coalescing_keeps_order_and_loses_nothing) {
         at = end + 1;
     }
     assert_string_equal(at, "last\n");
-    remote_result_clear(&result);
 }
 
 /* A few times in the time that is waited, however long the program takes, and not for every line of it. */
 TEST(coalescing_wakes_the_agent_seldom) {
     struct agent_statistics before = {0}, after = {0};
     assert_done(&f, agent_link_statistics_and_wait(f.link, &before, &f.failure));
-    struct remote_result result =
-        RUN_AS(.arguments = SHELL("for i in $(seq 200); do echo $i; sleep 0.001; done"), .coalesce_ms = 100);
+    RUN_AS(.arguments = SHELL("for i in $(seq 200); do echo $i; sleep 0.001; done"), .coalesce_ms = 100);
     assert_done(&f, agent_link_statistics_and_wait(f.link, &after, &f.failure));
     assert_int_equal(result.output_length, 9 * 2 + 90 * 3 + 101 * 4);
     int64_t waits = (result.exit.monotonic_ns - result.start.monotonic_ns) / (100 * EVENT_MILLISECOND);
     print_message("%llu times in %lld waits\n", (unsigned long long)(after.wakeups - before.wakeups),
                   (long long)waits);
     assert_in_range(after.wakeups - before.wakeups, 1, 20 + 4 * waits);
-    remote_result_clear(&result);
 }
 
 /* ---- input */
@@ -473,14 +430,13 @@ TEST(what_is_large_goes_through_a_program_unchanged) {
         memcpy(bytes + i, &seed, 8);
     }
     for (unsigned coalesce = 0; coalesce <= 20; coalesce += 20) {
-        struct remote_result result = run_as(&(struct remote_command_specification){.arguments = SHELL("cat"),
-                                                                                    .output_limit = SIZE + 1,
-                                                                                    .coalesce_ms = coalesce},
-                                             bytes, SIZE);
+        run_as(&(struct remote_command_specification){.arguments = SHELL("cat"),
+                                                      .output_limit = SIZE + 1,
+                                                      .coalesce_ms = coalesce},
+               bytes, SIZE);
         assert_int_equal(result.output_length, SIZE);
         assert_int_equal(result.exit.input_bytes, SIZE);
         assert_memory_equal(result.output, bytes, SIZE);
-        remote_result_clear(&result);
     }
     free(bytes);
     struct agent_statistics statistics = {0};
@@ -499,9 +455,8 @@ TEST(a_program_that_does_not_read_blocks_nobody) {
     size_t queued = 0;
     assert_done(&f, remote_command_write(idle.command, bytes, sizeof bytes, &queued, &f.failure));
     assert_int_equal(queued, sizeof bytes);
-    struct remote_result result = run((const char *const[]){"cat", NULL}, "through\n");
+    run((const char *const[]){"cat", NULL}, "through\n");
     assert_string_equal(result.output, "through\n");
-    remote_result_clear(&result);
     /* The pipe and the window have taken their share and no more. */
     assert_true(remote_command_queued(idle.command) > sizeof bytes - (4 << 20));
     assert_int_equal(idle.drained, 0);
@@ -515,13 +470,11 @@ TEST(a_program_that_does_not_read_blocks_nobody) {
 
 TEST(a_program_that_closes_its_stdin_loses_nothing_else) {
     static char bytes[4 << 20];
-    struct remote_result result =
-        run_as(&(struct remote_command_specification){.arguments = SHELL("exec <&-; echo done")}, bytes,
-               sizeof bytes);
+    run_as(&(struct remote_command_specification){.arguments = SHELL("exec <&-; echo done")}, bytes,
+           sizeof bytes);
     assert_string_equal(result.output, "done\n");
     assert_int_equal(result.exit.code, 0);
     assert_true(result.exit.input_bytes < sizeof bytes);
-    remote_result_clear(&result);
 }
 
 /* ---- letting go */
@@ -565,4 +518,9 @@ TEST(a_command_may_be_freed_in_each_of_its_callbacks) {
     }
 }
 
-TEST_EACH(set_up, tear_down)
+static int clear(void **state) {
+    remote_result_clear(&result);
+    return link_tear_down(state);
+}
+
+TEST_EACH(link_set_up, clear)

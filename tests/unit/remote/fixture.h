@@ -87,6 +87,21 @@ static inline void fixture_close(struct fixture *fixture) {
     assert_int_equal(file_remove_tree(fixture->folder, NULL), 0);
 }
 
+static struct fixture f;
+
+/* Before and after each test of files that want a link of their own for each. */
+static inline int link_set_up(void **state) {
+    (void)state;
+    fixture_open(&f, NULL);
+    return 0;
+}
+
+static inline int link_tear_down(void **state) {
+    (void)state;
+    fixture_close(&f);
+    return 0;
+}
+
 /* The path of a file in the run directory; valid until the next call. */
 static inline const char *fixture_path(const struct fixture *fixture, const char *name) {
     static char path[512];

@@ -2,6 +2,7 @@
 #ifndef ASSAY_TESTS_UNIT_REMOTE_GROUP_FIXTURE_H
 #define ASSAY_TESTS_UNIT_REMOTE_GROUP_FIXTURE_H
 
+#include "engine/foundation/cleanup.h"
 #include "engine/remote/nodes/group.h"
 #include "tests/unit/remote/fixture.h"
 
@@ -15,49 +16,64 @@ struct group_fixture {
     char names[GROUP_NODES_MAX][24];
 };
 
-static inline void group_add(struct group_fixture *fixture, size_t node, const char *agent) {
-    snprintf(fixture->names[node], sizeof fixture->names[node], "n%zu", node + 1);
-    char *directory = text_format("%s/%s", fixture->folder, fixture->names[node]);
+static struct group_fixture fixture;
+static struct failure *failures;    /* what a call has given: group_close() frees the last ones */
+static struct node_result *results; /* as well */
+
+static inline void group_add(size_t node, const char *agent) {
+    snprintf(fixture.names[node], sizeof fixture.names[node], "n%zu", node + 1);
+    char *directory = text_format("%s/%s", fixture.folder, fixture.names[node]);
     assert_non_null(directory);
     struct transport_local_options options = {
-        .agent = agent, .directory = directory, .node = fixture->names[node]};
+        .agent = agent, .directory = directory, .node = fixture.names[node]};
     struct transport *transport;
-    assert_done(fixture, transport_local_new(fixture->loop, &options, &transport, &fixture->failure));
+    assert_done(&fixture, transport_local_new(fixture.loop, &options, &transport, &fixture.failure));
     free(directory);
-    assert_done(fixture, node_group_add(fixture->group, transport, NULL, &fixture->failure));
+    assert_done(&fixture, node_group_add(fixture.group, transport, NULL, &fixture.failure));
 }
 
-/* Not connected yet. */
-static inline void group_prepare(struct group_fixture *fixture, const struct node_group_listener *listener) {
-    memset(fixture, 0, sizeof *fixture);
-    snprintf(fixture->folder, sizeof fixture->folder, "/tmp/assay-group-XXXXXX");
-    assert_non_null(mkdtemp(fixture->folder));
-    fixture->loop = event_loop_new(&fixture->failure);
-    assert_non_null(fixture->loop);
-    assert_done(fixture, node_group_new(fixture->loop, listener, &fixture->group));
+static inline void group_close(void) {
+    event_loop_resume(fixture.loop);
+    free(take_pointer(failures));
+    node_results_free(fixture.group, take_pointer(results));
+    node_group_free(fixture.group);
+    event_loop_free(take_pointer(fixture.loop));
+    assert_int_equal(file_remove_tree(fixture.folder, NULL), 0);
+}
+
+static inline int close_last_group(void **state) {
+    (void)state;
+    if (fixture.loop)
+        group_close();
+    return 0;
+}
+TEST_EACH(NULL, close_last_group)
+
+/* Not connected yet; the last one is closed. */
+static inline void group_prepare(const struct node_group_listener *listener) {
+    close_last_group(NULL);
+    memset(&fixture, 0, sizeof fixture);
+    snprintf(fixture.folder, sizeof fixture.folder, "/tmp/assay-group-XXXXXX");
+    assert_non_null(mkdtemp(fixture.folder));
+    fixture.loop = event_loop_new(&fixture.failure);
+    assert_non_null(fixture.loop);
+    assert_done(&fixture, node_group_new(fixture.loop, listener, &fixture.group));
 }
 
 /* COUNT nodes n1, n2, ..., connected. */
-static inline void group_open(struct group_fixture *fixture, size_t count) {
-    group_prepare(fixture, NULL);
+static inline void group_open(size_t count) {
+    group_prepare(NULL);
     for (size_t i = 0; i < count; i++)
-        group_add(fixture, i, agent_program());
-    assert_done(fixture, node_group_connect(fixture->group, &fixture->failure));
-}
-
-static inline void group_close(struct group_fixture *fixture) {
-    event_loop_resume(fixture->loop);
-    node_group_free(fixture->group);
-    event_loop_free(fixture->loop);
-    assert_int_equal(file_remove_tree(fixture->folder, NULL), 0);
+        group_add(i, agent_program());
+    assert_done(&fixture, node_group_connect(fixture.group, &fixture.failure));
 }
 
 /* FOLDER/NAME, valid until the next call but three. */
-static inline const char *group_path(const struct group_fixture *fixture, const char *name) {
+static inline const char *group_path(const char *name) {
     static char paths[4][512];
     static unsigned next;
     char *path = paths[next++ % 4];
-    snprintf(path, sizeof paths[0], "%s/%s", fixture->folder, name);
+    snprintf(path, sizeof paths[0], "%s/%s", fixture.folder, name);
     return path;
 }
 

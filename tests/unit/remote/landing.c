@@ -10,47 +10,44 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-struct place {
+static struct place {
     char folder[64];
     struct landing *landing;
     struct failure failure;
-};
+} place;
 
 static int set_up(void **state) {
-    struct place *place = calloc(1, sizeof *place);
-    snprintf(place->folder, sizeof place->folder, "/tmp/assay-landing-XXXXXX");
-    assert_non_null(mkdtemp(place->folder));
+    memset(&place, 0, sizeof place);
+    snprintf(place.folder, sizeof place.folder, "/tmp/assay-landing-XXXXXX");
+    assert_non_null(mkdtemp(place.folder));
     char folder[128];
-    snprintf(folder, sizeof folder, "%s/a/b", place->folder);
-    assert_int_equal(landing_new(folder, "node", &place->landing, &place->failure), 0);
-    *state = place;
+    snprintf(folder, sizeof folder, "%s/a/b", place.folder);
+    assert_int_equal(landing_new(folder, "node", &place.landing, &place.failure), 0);
     return 0;
 }
 
 static int tear_down(void **state) {
-    struct place *place = *state;
-    landing_free(place->landing);
-    assert_int_equal(file_remove_tree(place->folder, NULL), 0);
-    free(place);
+    landing_free(place.landing);
+    assert_int_equal(file_remove_tree(place.folder, NULL), 0);
     return 0;
 }
 
-static const char *path_of(const struct place *place, const char *name) {
+static const char *path_of(const char *name) {
     static char path[512];
-    snprintf(path, sizeof path, "%s/a/b/node/%s", place->folder, name);
+    snprintf(path, sizeof path, "%s/a/b/node/%s", place.folder, name);
     return path;
 }
 
-static int add(struct place *place, const char *path, const char *content, unsigned mode) {
-    cleanup_close int file = landing_add(place->landing, path, mode, &place->failure);
+static int add(const char *path, const char *content, unsigned mode) {
+    cleanup_close int file = landing_add(place.landing, path, mode, &place.failure);
     if (file >= 0)
         assert_int_equal(file_write_all(file, content, strlen(content)), 0);
     return file < 0 ? file : 0;
 }
 
-static int land(struct place *place, const char *path, const char *content, unsigned mode) {
-    int r = add(place, path, content, mode);
-    return r < 0 ? r : landing_commit(place->landing, &place->failure);
+static int land(const char *path, const char *content, unsigned mode) {
+    int r = add(path, content, mode);
+    return r < 0 ? r : landing_commit(place.landing, &place.failure);
 }
 
 static void assert_content(const char *path, const char *expected) {
@@ -89,26 +86,25 @@ TEST(paths) {
 }
 
 TEST(files_land) {
-    struct place *place = *state;
     struct stat status;
-    assert_int_equal(land(place, "x/y/z", "content", 0640), 0);
-    assert_content(path_of(place, "x/y/z"), "content");
-    assert_int_equal(stat(path_of(place, "x/y/z"), &status), 0);
+    assert_int_equal(land("x/y/z", "content", 0640), 0);
+    assert_content(path_of("x/y/z"), "content");
+    assert_int_equal(stat(path_of("x/y/z"), &status), 0);
     assert_int_equal(status.st_mode & 07777, 0640);
     /* The owner may always read and write, and nobody gets more than permissions. */
-    assert_int_equal(land(place, "x/y/z", "again", 06000), 0);
-    assert_content(path_of(place, "x/y/z"), "again");
-    assert_int_equal(stat(path_of(place, "x/y/z"), &status), 0);
+    assert_int_equal(land("x/y/z", "again", 06000), 0);
+    assert_content(path_of("x/y/z"), "again");
+    assert_int_equal(stat(path_of("x/y/z"), &status), 0);
     assert_int_equal(status.st_mode & 07777, 0600);
-    assert_int_equal(landing_make_folder(place->landing, "f/g/h", &place->failure), 0);
-    assert_true(file_is_folder(path_of(place, "f/g/h")));
-    assert_int_equal(landing_commit(place->landing, &place->failure), 0);
+    assert_int_equal(landing_make_folder(place.landing, "f/g/h", &place.failure), 0);
+    assert_true(file_is_folder(path_of("f/g/h")));
+    assert_int_equal(landing_commit(place.landing, &place.failure), 0);
 }
 
 /* How many entries FOLDER/node has. */
-static int count_entries(const struct place *place) {
+static int count_entries(void) {
     int count = -2; /* . and .. */
-    DIR *folder = opendir(path_of(place, "."));
+    DIR *folder = opendir(path_of("."));
     assert_non_null(folder);
     while (readdir(folder))
         count++;
@@ -117,81 +113,76 @@ static int count_entries(const struct place *place) {
 }
 
 TEST(what_is_not_committed_is_not_there) {
-    struct place *place = *state;
-    assert_int_equal(land(place, "x", "old", 0644), 0);
-    assert_int_equal(add(place, "x", "new", 0644), 0);
-    assert_content(path_of(place, "x"), "old");
-    landing_drop_last(place->landing);
-    assert_int_equal(landing_commit(place->landing, &place->failure), 0);
-    assert_content(path_of(place, "x"), "old");
-    assert_int_equal(add(place, "y", "new", 0644), 0);
-    int scratch = landing_open_scratch(place->landing, &place->failure);
+    assert_int_equal(land("x", "old", 0644), 0);
+    assert_int_equal(add("x", "new", 0644), 0);
+    assert_content(path_of("x"), "old");
+    landing_drop_last(place.landing);
+    assert_int_equal(landing_commit(place.landing, &place.failure), 0);
+    assert_content(path_of("x"), "old");
+    assert_int_equal(add("y", "new", 0644), 0);
+    int scratch = landing_open_scratch(place.landing, &place.failure);
     assert_int_equal(file_write_all(scratch, "z", 1), 0);
     close(scratch);
-    landing_free(take_pointer(place->landing));
-    assert_int_equal(count_entries(place), 1);
+    landing_free(take_pointer(place.landing));
+    assert_int_equal(count_entries(), 1);
 }
 
 TEST(many_land_together) {
-    struct place *place = *state;
     char name[32];
     for (int i = 0; i < 300; i++) {
         snprintf(name, sizeof name, "folder-%d/%d", i % 7, i);
-        assert_int_equal(add(place, name, name, 0644), 0);
+        assert_int_equal(add(name, name, 0644), 0);
     }
-    assert_false(file_exists(path_of(place, name)));
-    assert_int_equal(landing_commit(place->landing, &place->failure), 0);
-    assert_content(path_of(place, "folder-0/0"), "folder-0/0");
-    assert_content(path_of(place, name), name);
+    assert_false(file_exists(path_of(name)));
+    assert_int_equal(landing_commit(place.landing, &place.failure), 0);
+    assert_content(path_of("folder-0/0"), "folder-0/0");
+    assert_content(path_of(name), name);
 }
 
 /* One of many that cannot have its name keeps none of the others from theirs. */
 TEST(one_in_the_way_harms_no_other) {
-    struct place *place = *state;
-    assert_int_equal(landing_make_folder(place->landing, "b", &place->failure), 0);
+    assert_int_equal(landing_make_folder(place.landing, "b", &place.failure), 0);
     static const char *const names[] = {"a", "b", "c"};
     for (int i = 0; i < 3; i++)
-        assert_int_equal(add(place, names[i], "", 0644), 0);
-    assert_int_equal(landing_commit(place->landing, &place->failure), -EISDIR);
-    assert_true(file_exists(path_of(place, "a")));
-    assert_true(file_exists(path_of(place, "c")));
-    assert_int_equal(landing_commit(place->landing, &place->failure), 0);
-    landing_free(take_pointer(place->landing));
-    assert_int_equal(count_entries(place), 3);
+        assert_int_equal(add(names[i], "", 0644), 0);
+    assert_int_equal(landing_commit(place.landing, &place.failure), -EISDIR);
+    assert_true(file_exists(path_of("a")));
+    assert_true(file_exists(path_of("c")));
+    assert_int_equal(landing_commit(place.landing, &place.failure), 0);
+    landing_free(take_pointer(place.landing));
+    assert_int_equal(count_entries(), 3);
 }
 
 TEST(no_link_is_followed) {
-    struct place *place = *state;
     char victim[128];
-    snprintf(victim, sizeof victim, "%s/victim", place->folder);
+    snprintf(victim, sizeof victim, "%s/victim", place.folder);
     assert_int_equal(mkdir(victim, 0777), 0);
-    assert_int_equal(symlink(victim, path_of(place, "link")), 0);
-    assert_true(land(place, "link/file", "x", 0644) < 0);
-    assert_true(landing_make_folder(place->landing, "link/folder", &place->failure) < 0);
-    assert_true(landing_make_folder(place->landing, "link", &place->failure) < 0);
+    assert_int_equal(symlink(victim, path_of("link")), 0);
+    assert_true(land("link/file", "x", 0644) < 0);
+    assert_true(landing_make_folder(place.landing, "link/folder", &place.failure) < 0);
+    assert_true(landing_make_folder(place.landing, "link", &place.failure) < 0);
     assert_int_equal(rmdir(victim), 0); /* nothing is in it */
     /* The last part is replaced. */
-    assert_int_equal(land(place, "link", "x", 0644), 0);
-    assert_content(path_of(place, "link"), "x");
+    assert_int_equal(land("link", "x", 0644), 0);
+    assert_content(path_of("link"), "x");
     /* A file is no folder, and a folder no file. */
-    assert_int_equal(land(place, "link/file", "x", 0644), -ENOTDIR);
-    assert_int_equal(landing_make_folder(place->landing, "folder", &place->failure), 0);
-    assert_int_equal(land(place, "folder", "x", 0644), -EISDIR);
-    assert_non_null(strstr(place->failure.text, "/a/b/node/folder"));
+    assert_int_equal(land("link/file", "x", 0644), -ENOTDIR);
+    assert_int_equal(landing_make_folder(place.landing, "folder", &place.failure), 0);
+    assert_int_equal(land("folder", "x", 0644), -EISDIR);
+    assert_non_null(strstr(place.failure.text, "/a/b/node/folder"));
 }
 
 TEST(the_folder_itself_is_no_link) {
-    struct place *place = *state;
     char folder[128], link[160];
-    snprintf(folder, sizeof folder, "%s/a", place->folder);
+    snprintf(folder, sizeof folder, "%s/a", place.folder);
     snprintf(link, sizeof link, "%s/other", folder);
     assert_int_equal(symlink("/tmp", link), 0);
     struct landing *landing = NULL;
-    assert_true(landing_new(folder, "other", &landing, &place->failure) < 0);
-    assert_non_null(strstr(place->failure.text, "it is there and is no folder"));
+    assert_true(landing_new(folder, "other", &landing, &place.failure) < 0);
+    assert_non_null(strstr(place.failure.text, "it is there and is no folder"));
     assert_null(landing);
     /* But the way there may be one: the user named it. */
-    assert_int_equal(landing_new(link, place->folder + strlen("/tmp/"), &landing, &place->failure), 0);
+    assert_int_equal(landing_new(link, place.folder + strlen("/tmp/"), &landing, &place.failure), 0);
     landing_free(landing);
 }
 

@@ -3,18 +3,6 @@
 #include "tests/test.h"
 #include "tests/unit/remote/fixture.h"
 
-static struct fixture f;
-
-static int set_up(void **state) {
-    fixture_open(&f, NULL);
-    return 0;
-}
-
-static int tear_down(void **state) {
-    fixture_close(&f);
-    return 0;
-}
-
 static void put(const char *name, const char *content) {
     assert_int_equal(file_replace(fixture_path(&f, name), content, strlen(content), 0640, NULL), 0);
 }
@@ -76,4 +64,4 @@ TEST(what_is_forgotten_is_not_answered) {
     assert_int_equal(told[0] + told[1] + read[0], 0);
 }
 
-TEST_EACH(set_up, tear_down)
+TEST_EACH(link_set_up, link_tear_down)

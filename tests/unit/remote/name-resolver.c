@@ -71,14 +71,13 @@ static void on_question(struct event_source *self, int descriptor, unsigned even
 
 /* ---- the fixture */
 
-struct fixture {
+static struct fixture {
     struct event_loop *loop;
     struct name_resolver *resolver;
     struct server server;
-};
+} fixture;
 
 static int set_up(void **state) {
-    static struct fixture fixture;
     struct failure failure = {0};
     memset(&fixture, 0, sizeof fixture);
     fixture.server.socket = -1;
@@ -95,16 +94,14 @@ static int set_up(void **state) {
             event_loop_add_descriptor(fixture.loop, server->socket, EVENT_READ, on_question, server);
         assert_non_null(server->source);
     }
-    *state = &fixture;
     return 0;
 }
 
 static int tear_down(void **state) {
-    struct fixture *fixture = *state;
-    name_resolver_free(fixture->resolver);
-    event_source_remove(fixture->server.source);
-    cleanup_close_descriptor(&fixture->server.socket);
-    event_loop_free(fixture->loop);
+    name_resolver_free(fixture.resolver);
+    event_source_remove(fixture.server.source);
+    cleanup_close_descriptor(&fixture.server.socket);
+    event_loop_free(fixture.loop);
     return 0;
 }
 
@@ -138,23 +135,23 @@ static void on_result(const struct name_address *addresses, size_t count, const 
     }
 }
 
-static void ask(struct fixture *fixture, const char *name, struct result *result) {
+static void ask(const char *name, struct result *result) {
     struct failure failure = {0};
     *result = (struct result){0};
-    if (name_resolver_ask(fixture->resolver, name, on_result, result, &result->query, &failure) < 0)
+    if (name_resolver_ask(fixture.resolver, name, on_result, result, &result->query, &failure) < 0)
         fail_msg("%s", failure.text);
     assert_int_equal(result->calls, 0); /* never from within */
 }
 
-static void wait_for(struct fixture *fixture, const struct result *result) {
-    wait_until(fixture->loop, result->calls > 0, "no answer");
+static void wait_for(const struct result *result) {
+    wait_until(fixture.loop, result->calls > 0, "no answer");
     assert_int_equal(result->calls, 1);
 }
 
-static void expect(struct fixture *fixture, const char *name, const char *expected) {
+static void expect(const char *name, const char *expected) {
     struct result result;
-    ask(fixture, name, &result);
-    wait_for(fixture, &result);
+    ask(name, &result);
+    wait_for(&result);
     if (result.count == 0)
         fail_msg("%s: %s", name, result.text);
     char address[64];
@@ -171,31 +168,28 @@ static void expect(struct fixture *fixture, const char *name, const char *expect
 /* ---- tests */
 
 TEST(addresses) {
-    struct fixture *fixture = *state;
-    expect(fixture, "127.0.0.1", "127.0.0.1");
-    expect(fixture, "10.1.2.3", "10.1.2.3");
-    expect(fixture, "::1", "::1");
-    expect(fixture, "fe80::1%lo", "fe80::1");
+    expect("127.0.0.1", "127.0.0.1");
+    expect("10.1.2.3", "10.1.2.3");
+    expect("::1", "::1");
+    expect("fe80::1%lo", "fe80::1");
 }
 
 TEST(names_of_the_hosts_file) {
-    struct fixture *fixture = *state;
     if (have_namespaces) {
-        expect(fixture, "localhost", "127.0.0.1");
-        expect(fixture, "node-1.site", "10.20.30.40");
-        expect(fixture, "only-six", "fd00::6");
-        assert_int_equal(fixture->server.questions, 0);
+        expect("localhost", "127.0.0.1");
+        expect("node-1.site", "10.20.30.40");
+        expect("only-six", "fd00::6");
+        assert_int_equal(fixture.server.questions, 0);
         return;
     }
     struct result result;
-    ask(fixture, "localhost", &result);
-    wait_for(fixture, &result);
+    ask("localhost", &result);
+    wait_for(&result);
     assert_true(result.count > 0);
     print_message("SKIPPED: names of a hosts file of our own need root\n");
 }
 
 TEST(bad_names) {
-    struct fixture *fixture = *state;
     struct result result = {0};
     char longest[300];
     memset(longest, 'a', sizeof longest);
@@ -204,64 +198,60 @@ TEST(bad_names) {
     for (size_t i = 0; i < 2; i++) {
         struct failure failure = {0};
         assert_int_equal(
-            name_resolver_ask(fixture->resolver, bad[i], on_result, &result, &result.query, &failure),
+            name_resolver_ask(fixture.resolver, bad[i], on_result, &result, &result.query, &failure),
             -EINVAL);
         assert_int_equal(failure.kind, FAILURE_INPUT);
     }
 }
 
 TEST(no_such_name) {
-    struct fixture *fixture = *state;
     require_namespaces();
     struct result result;
-    ask(fixture, "nobody.example", &result);
-    wait_for(fixture, &result);
+    ask("nobody.example", &result);
+    wait_for(&result);
     assert_int_equal(result.code, -ENOENT);
     assert_non_null(strstr(result.text, "'nobody.example'"));
     /* It is asked again the next time: the node may just have been made. */
-    unsigned questions = fixture->server.questions;
-    ask(fixture, "nobody.example", &result);
-    wait_for(fixture, &result);
-    assert_true(fixture->server.questions > questions);
+    unsigned questions = fixture.server.questions;
+    ask("nobody.example", &result);
+    wait_for(&result);
+    assert_true(fixture.server.questions > questions);
 }
 
 TEST(many_names) {
-    struct fixture *fixture = *state;
     require_namespaces();
     enum { NAMES = 500 };
     static struct result results[NAMES];
     for (size_t i = 0; i < NAMES; i++) {
         char name[32];
         snprintf(name, sizeof name, i % 2 ? "fast%zu.example" : "none%zu.example", i);
-        ask(fixture, name, &results[i]);
+        ask(name, &results[i]);
     }
     for (size_t i = 0; i < NAMES; i++) {
-        wait_for(fixture, &results[i]);
+        wait_for(&results[i]);
         assert_int_equal(results[i].count, i % 2);
         assert_int_equal(results[i].code, i % 2 ? 0 : -ENOENT);
     }
 }
 
 TEST(hanging_names_do_not_stop_others) {
-    struct fixture *fixture = *state;
     require_namespaces();
     static struct result hanging[8];
     for (size_t i = 0; i < 8; i++) {
         char name[32];
         snprintf(name, sizeof name, "never%zu.example", i);
-        ask(fixture, name, &hanging[i]);
+        ask(name, &hanging[i]);
     }
-    while (fixture->server.questions < 4)
-        turn_or_sleep(fixture->loop);
+    while (fixture.server.questions < 4)
+        turn_or_sleep(fixture.loop);
     for (size_t i = 0; i < 8; i++)
         name_query_cancel(hanging[i].query);
-    expect(fixture, "fast.example", "10.9.8.7");
+    expect("fast.example", "10.9.8.7");
     for (size_t i = 0; i < 8; i++)
         assert_int_equal(hanging[i].calls, 0);
 }
 
 TEST(cancel) {
-    struct fixture *fixture = *state;
     require_namespaces();
     static struct result results[12];
     for (size_t i = 0; i < 12;
@@ -272,31 +262,29 @@ TEST(cancel) {
                  : i == 10 ? "never0.example"
                            : "never%zu.example",
                  i);
-        ask(fixture, name, &results[i]);
+        ask(name, &results[i]);
     }
     name_query_cancel(NULL);
     for (size_t i = 0; i < 12; i++)
         name_query_cancel(results[i].query);
-    expect(fixture, "fast.example", "10.9.8.7");
+    expect("fast.example", "10.9.8.7");
     for (size_t i = 0; i < 12; i++)
         assert_int_equal(results[i].calls, 0);
 }
 
 /* Freed with cancelled queries in every state: the leak checker judges. */
 TEST(free_while_busy) {
-    struct fixture *fixture = *state;
     static struct result results[10];
     for (size_t i = 0; i < 10; i++) {
         char name[32];
         snprintf(name, sizeof name, i < 8 ? "never%zu.example" : "127.0.0.%zu", i);
-        ask(fixture, name, &results[i]);
+        ask(name, &results[i]);
     }
     for (size_t i = 0; i < 10; i++)
         name_query_cancel(results[i].query);
 }
 
 struct again {
-    struct fixture *fixture;
     struct result inner, *other;
 };
 
@@ -305,19 +293,18 @@ static void ask_again(const struct name_address *addresses, size_t count, const 
     struct again *again = context;
     assert_int_equal(count, 1);
     name_query_cancel(again->other->query);
-    ask(again->fixture, "127.0.0.9", &again->inner);
+    ask("127.0.0.9", &again->inner);
 }
 
 TEST(ask_and_cancel_in_a_callback) {
-    struct fixture *fixture = *state;
     struct result other;
-    struct again again = {.fixture = fixture, .other = &other};
+    struct again again = {.other = &other};
     struct name_query *query;
     struct failure failure = {0};
-    assert_int_equal(name_resolver_ask(fixture->resolver, "127.0.0.1", ask_again, &again, &query, &failure),
+    assert_int_equal(name_resolver_ask(fixture.resolver, "127.0.0.1", ask_again, &again, &query, &failure),
                      0);
-    ask(fixture, "127.0.0.2", &other);
-    wait_for(fixture, &again.inner);
+    ask("127.0.0.2", &other);
+    wait_for(&again.inner);
     assert_int_equal(again.inner.count, 1);
     assert_int_equal(other.calls, 0);
 }
@@ -327,20 +314,19 @@ static void on_signal(struct event_source *self, int number, void *context) {
 }
 
 TEST(threads_take_no_signal) {
-    struct fixture *fixture = *state;
     unsigned interrupts = 0;
-    struct event_source *source = event_loop_add_signal(fixture->loop, SIGINT, on_signal, &interrupts);
+    struct event_source *source = event_loop_add_signal(fixture.loop, SIGINT, on_signal, &interrupts);
     assert_non_null(source);
     struct result result;
-    ask(fixture, "localhost", &result);
+    ask("localhost", &result);
     assert_int_equal(kill(getpid(), SIGINT), 0);
-    wait_for(fixture, &result);
-    wait_until(fixture->loop, interrupts == 1, "%u interrupts", interrupts);
+    wait_for(&result);
+    wait_until(fixture.loop, interrupts == 1, "%u interrupts", interrupts);
     event_source_remove(source);
     /* With nothing to do it does not keep the loop turning. */
     struct failure failure = {0};
-    event_source_remove(take_pointer(fixture->server.source));
-    assert_int_equal(event_loop_run(fixture->loop, &failure), 0);
+    event_source_remove(take_pointer(fixture.server.source));
+    assert_int_equal(event_loop_run(fixture.loop, &failure), 0);
 }
 
 /* ---- the world that names are looked up in */

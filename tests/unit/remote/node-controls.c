@@ -14,11 +14,9 @@ enum { NODES = 2 };
 #define CONTROL(name, status) "control\\t" name "\\t" status "\\ton\\ton off\\tintel_pstate\\t\\n"
 
 TEST(show) {
-    struct group_fixture fixture;
     struct node_control_state *states;
-    struct failure *failures;
     tools_open(
-        &fixture, NODES,
+        NODES,
         "[ $1 = --controls ] && [ $# = 1 ] || exit 2\n"
         "printf '" CONTROL(
             "turbo", "available") "'\n"
@@ -54,8 +52,6 @@ TEST(show) {
         assert_null(states[i].holder);
     }
     node_control_states_free(states, NODES);
-    free(failures);
-    group_close(&fixture);
 }
 
 TEST(show_who_holds_them) {
@@ -70,14 +66,12 @@ TEST(show_who_holds_them) {
         {"held\\t\\tby-hand\\tdead or alive\\t", "by-hand", false, 0},
         {"held", "an agent without a name", false, 0},
     };
-    struct group_fixture fixture;
-    tools_open(&fixture, 1, "");
+    tools_open(1, "");
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct node_control_state *states;
-        struct failure *failures;
         cleanup_free char *script = text_format(
             "printf '" CONTROL("turbo", "available") "%s\\nmachine\\tb\\t\\t\\t-1\\n'", cases[i].line);
-        tools_are(&fixture, script);
+        tools_are(script);
         assert_done(&fixture, node_controls_show(fixture.group, &states, &failures, &fixture.failure));
         assert_int_equal(failures[0].code, 0);
         assert_string_equal(states[0].holder, cases[i].holder);
@@ -85,25 +79,20 @@ TEST(show_who_holds_them) {
         assert_int_equal(states[0].holder_since_ns, cases[i].since_ns);
         assert_true(states[0].base_hz == 0 && states[0].max_hz == 0); /* unknown, and nonsense */
         node_control_states_free(states, 1);
-        free(failures);
+        free(take_pointer(failures));
     }
-    group_close(&fixture);
 }
 
 static void assert_show_fails(const char *script, int code, const char *sentence) {
-    struct group_fixture fixture;
     struct node_control_state *states;
-    struct failure *failures;
-    tools_open(&fixture, NODES, "printf '" CONTROL("turbo", "available") "'");
-    tool_is(&fixture, 1, script);
+    tools_open(NODES, "printf '" CONTROL("turbo", "available") "'");
+    tool_is(1, script);
     assert_done(&fixture, node_controls_show(fixture.group, &states, &failures, &fixture.failure));
     assert_int_equal(failures[0].code, 0);
     assert_int_equal(states[0].count, 1);
     assert_int_equal(failures[1].code, code);
     assert_string_equal(failures[1].text, sentence);
     node_control_states_free(states, NODES);
-    free(failures);
-    group_close(&fixture);
 }
 
 TEST(show_refuses) {
@@ -119,27 +108,24 @@ TEST(show_refuses) {
 
 /* ---- keeping */
 
-static void keep(struct group_fixture *fixture, struct text *snapshots, struct failure **ret) {
+static void keep(struct text *snapshots, struct failure **ret) {
     for (size_t i = 0; i < NODES; i++)
         text_init(&snapshots[i], 1 << 20);
-    assert_done(fixture, node_controls_keep(fixture->group, "run:0123", snapshots, ret, &fixture->failure));
+    assert_done(&fixture, node_controls_keep(fixture.group, "run:0123", snapshots, ret, &fixture.failure));
 }
 
-static void kept_away(struct text *snapshots, struct failure *failures) {
+static void kept_away(struct text *snapshots) {
     for (size_t i = 0; i < NODES; i++)
         text_clear(&snapshots[i]);
-    free(failures);
 }
 
 TEST(keep) {
-    struct group_fixture fixture;
     struct text snapshots[NODES];
-    struct failure *failures;
     tools_open(
-        &fixture, NODES,
+        NODES,
         "echo \"$*\" >arguments; printf 'restored\\t1\\t0\\tabc\\t\\nsnapshot\\t/run/assay/x\\tboot\\t1\\n"
         "file\\tturbo\\t/sys/a b\\t0\\\\n\\n'");
-    keep(&fixture, snapshots, &failures);
+    keep(snapshots, &failures);
     for (size_t i = 0; i < NODES; i++) {
         char arguments[128];
         assert_int_equal(failures[i].code, 0);
@@ -148,24 +134,20 @@ TEST(keep) {
         uint64_t session = agent_link_transport(node_group_link(fixture.group, i))->session;
         snprintf(arguments, sizeof arguments,
                  "--snapshot-controls --label run:0123 --session %016" PRIx64 "\n", session);
-        assert_string_equal(tool_left(&fixture, i, "arguments"), arguments);
+        assert_string_equal(tool_left(i, "arguments"), arguments);
     }
-    kept_away(snapshots, failures);
-    group_close(&fixture);
+    kept_away(snapshots);
 }
 
 static void assert_keep_fails(const char *script, int code, const char *sentence) {
-    struct group_fixture fixture;
     struct text snapshots[NODES];
-    struct failure *failures;
-    tools_open(&fixture, NODES, "printf 'snapshot\\t/run/assay/x\\tboot\\t1\\n'");
-    tool_is(&fixture, 0, script);
-    keep(&fixture, snapshots, &failures);
+    tools_open(NODES, "printf 'snapshot\\t/run/assay/x\\tboot\\t1\\n'");
+    tool_is(0, script);
+    keep(snapshots, &failures);
     assert_int_equal(failures[0].code, code);
     assert_string_equal(failures[0].text, sentence);
     assert_int_equal(failures[1].code, 0);
-    kept_away(snapshots, failures);
-    group_close(&fixture);
+    kept_away(snapshots);
 }
 
 TEST(keep_refuses) {
@@ -182,29 +164,26 @@ TEST(keep_refuses) {
 
 /* ---- setting */
 
-static void set(struct group_fixture *fixture, struct node_change *changes, struct failure **ret) {
+static void set(struct node_change *changes, struct failure **ret) {
     static const char *const assignments[] = {"turbo=off", "governor=a b", NULL};
-    assert_done(fixture, node_controls_set(fixture->group, assignments, changes, ret, &fixture->failure));
+    assert_done(&fixture, node_controls_set(fixture.group, assignments, changes, ret, &fixture.failure));
 }
 
 TEST(set) {
-    struct group_fixture fixture;
     struct node_change changes[NODES];
-    struct failure *failures;
-    tools_open(&fixture, NODES,
-               "[ $# = 3 ] && [ \"$3\" = 'governor=a b' ] || exit 2\n"
-               "printf 'write\\tturbo\\t/sys/no_turbo\\t0\\t1\\t1\\t\\n'\n"
-               "printf 'set\\tturbo\\toff\\ton\\toff\\tdone\\t\\n'\n"
-               "printf 'set\\tgovernor\\ta b\\tpowersave\\tpowersave\\tinvalid\\tit has\\\\tnone\\n'\n"
-               "printf 'set\\tmore\\t\\t\\t\\twhat now\\n'\n"
-               "printf 'expect\\t/sys/no_turbo\\t1\\n'\n"
-               "printf 'expect\\t/sys/a=b\\tx y\\n'\n"
-               "printf 'target\\t8e8\\tfast\\n'\n"
-               "exit 1\n");
+    tools_open(NODES, "[ $# = 3 ] && [ \"$3\" = 'governor=a b' ] || exit 2\n"
+                      "printf 'write\\tturbo\\t/sys/no_turbo\\t0\\t1\\t1\\t\\n'\n"
+                      "printf 'set\\tturbo\\toff\\ton\\toff\\tdone\\t\\n'\n"
+                      "printf 'set\\tgovernor\\ta b\\tpowersave\\tpowersave\\tinvalid\\tit has\\\\tnone\\n'\n"
+                      "printf 'set\\tmore\\t\\t\\t\\twhat now\\n'\n"
+                      "printf 'expect\\t/sys/no_turbo\\t1\\n'\n"
+                      "printf 'expect\\t/sys/a=b\\tx y\\n'\n"
+                      "printf 'target\\t8e8\\tfast\\n'\n"
+                      "exit 1\n");
     for (size_t i = 0; i < NODES; i++)
         node_change_init(&changes[i]);
     for (int round = 0; round < 2; round++) { /* the second forgets the first */
-        set(&fixture, changes, &failures);
+        set(changes, &failures);
         for (size_t i = 0; i < NODES; i++) {
             const struct node_change *change = &changes[i];
             assert_int_equal(failures[i].code, 0);
@@ -224,29 +203,25 @@ TEST(set) {
             assert_string_equal(change->expectations[1], "/sys/a=b=x y");
             assert_true(change->target_min_hz == 8e8 && change->target_max_hz == 0);
         }
-        free(failures);
+        free(take_pointer(failures));
     }
     for (size_t i = 0; i < NODES; i++)
         node_change_clear(&changes[i]);
-    group_close(&fixture);
 }
 
 static void assert_change_fails(const char *script, bool setting, int code, const char *sentence) {
-    struct group_fixture fixture;
     struct node_change change = {0};
-    struct failure *failures;
-    tools_open(&fixture, 1, script);
+    tools_open(1, script);
     node_change_init(&change);
     if (setting)
-        set(&fixture, &change, &failures);
+        set(&change, &failures);
     else
         assert_done(&fixture,
                     node_controls_restore(fixture.group, NULL, false, &change, &failures, &fixture.failure));
     assert_int_equal(failures[0].code, code);
     assert_string_equal(failures[0].text, sentence);
-    free(failures);
+    free(take_pointer(failures));
     node_change_clear(&change);
-    group_close(&fixture);
 }
 
 TEST(set_refuses) {
@@ -263,24 +238,21 @@ TEST(set_refuses) {
 /* ---- restoring */
 
 TEST(restore) {
-    struct group_fixture fixture;
     struct node_change changes[4];
-    struct failure *failures;
     const bool nodes[] = {true, true, true, false};
-    tools_open(&fixture, 4,
-               "printf 'write\\tturbo\\t/sys/x\\t1\\t0\\t0\\t\\nrestored\\t12\\t0\\tfeed\\trun:1\\n'\n"
-               "echo \"$*\" >arguments");
+    tools_open(4, "printf 'write\\tturbo\\t/sys/x\\t1\\t0\\t0\\t\\nrestored\\t12\\t0\\tfeed\\trun:1\\n'\n"
+                  "echo \"$*\" >arguments");
     tool_is(
-        &fixture, 1,
+        1,
         "printf 'different\\tturbo\\t/sys/x\\t0\\t1\\tEPERM\\nrestored\\t3\\t1\\tfeed\\trun:1\\n'; exit 1");
-    tool_is(&fixture, 2, "printf 'nothing\\tthere is\\\\tno snapshot\\n'");
+    tool_is(2, "printf 'nothing\\tthere is\\\\tno snapshot\\n'");
     for (size_t i = 0; i < 4; i++)
         node_change_init(&changes[i]);
     assert_done(&fixture,
                 node_controls_restore(fixture.group, nodes, true, changes, &failures, &fixture.failure));
     for (size_t i = 0; i < 4; i++)
         assert_int_equal(failures[i].code, 0);
-    assert_string_equal(tool_left(&fixture, 0, "arguments"), "--restore-controls --abandoned\n");
+    assert_string_equal(tool_left(0, "arguments"), "--restore-controls --abandoned\n");
     assert_int_equal(changes[0].files_written, 12);
     assert_int_equal(changes[0].files_different, 0);
     assert_string_equal(changes[0].restored, "session feed (run:1)");
@@ -292,20 +264,17 @@ TEST(restore) {
     assert_string_equal(changes[2].nothing, "there is\tno snapshot");
     assert_null(changes[3].restored); /* it was not asked */
     assert_null(changes[3].nothing);
-    free(failures);
-    tool_is(&fixture, 0,
-            "echo \"$*\" >arguments; printf 'held\\tfeed\\t\\talive\\t1\\n'; echo 'alive' >&2; exit 1");
+    free(take_pointer(failures));
+    tool_is(0, "echo \"$*\" >arguments; printf 'held\\tfeed\\t\\talive\\t1\\n'; echo 'alive' >&2; exit 1");
     assert_done(&fixture,
                 node_controls_restore(fixture.group, nodes, false, changes, &failures, &fixture.failure));
-    assert_string_equal(tool_left(&fixture, 0, "arguments"), "--restore-controls\n");
+    assert_string_equal(tool_left(0, "arguments"), "--restore-controls\n");
     assert_int_equal(failures[0].code, 0);
     assert_string_equal(changes[0].held, "session feed");
     assert_null(changes[0].restored);
     assert_int_equal(changes[0].files_written, 0);
     for (size_t i = 0; i < 4; i++)
         node_change_clear(&changes[i]);
-    free(failures);
-    group_close(&fixture);
 }
 
 TEST(restore_refuses) {
@@ -323,10 +292,8 @@ TEST(restore_refuses) {
 /* ---- proof */
 
 TEST(prove) {
-    struct group_fixture fixture;
     struct node_proof *proofs;
-    struct failure *failures;
-    tools_open(&fixture, NODES,
+    tools_open(NODES,
                "[ \"$*\" = '--spin --milliseconds 50' ] || exit 2\n"
                "printf 'spin\\t0\\t2100000000\\taperf\\t\\nspin\\t5\\tunknown\\tcycles\\t7\\nother\\n'");
     assert_done(&fixture, node_controls_prove(fixture.group, 50, &proofs, &failures, &fixture.failure));
@@ -337,14 +304,13 @@ TEST(prove) {
         assert_true(proofs[i].hz[0] == 2.1e9 && proofs[i].hz[1] == 0);
         assert_string_equal(proofs[i].source, "aperf");
     }
-    free(failures);
+    free(take_pointer(failures));
     node_proofs_free(proofs, NODES);
-    tool_is(&fixture, 0, "[ \"$*\" = '--spin --milliseconds 50' ] && printf 'spin\\t8192\\t1\\taperf\\t\\n'");
-    tool_is(&fixture, 1, "true");
+    tool_is(0, "[ \"$*\" = '--spin --milliseconds 50' ] && printf 'spin\\t8192\\t1\\taperf\\t\\n'");
+    tool_is(1, "true");
     assert_done(&fixture, node_controls_prove(fixture.group, 50, &proofs, &failures, &fixture.failure));
     assert_string_equal(failures[0].text, "the agent reported the frequency of a PU '8192'");
     assert_string_equal(failures[1].text, "the agent's tool left out what it was asked for");
-    free(failures);
+    free(take_pointer(failures));
     node_proofs_free(proofs, NODES);
-    group_close(&fixture);
 }

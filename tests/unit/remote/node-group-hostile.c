@@ -138,35 +138,33 @@ static const struct transport_operations operations = {.name = "liar",
                                                        .free = liar_free};
 
 /* A group of one honest node, n1, with a file "it/good", and the liar. */
-static void open_with_liar(struct group_fixture *fixture, const struct text *archive) {
-    group_prepare(fixture, NULL);
-    group_add(fixture, 0, agent_program());
+static void open_with_liar(const struct text *archive) {
+    group_prepare(NULL);
+    group_add(0, agent_program());
     struct liar *liar = calloc(1, sizeof *liar);
     assert_non_null(liar);
     liar->base.operations = &operations;
-    liar->base.loop = fixture->loop;
+    liar->base.loop = fixture.loop;
     liar->base.node = strdup("liar");
-    liar->turn = event_loop_add_deferred(fixture->loop, on_turn, liar);
+    liar->turn = event_loop_add_deferred(fixture.loop, on_turn, liar);
     inbox_init(&liar->inbox);
     outbox_init(&liar->outbox, &liar->inbox, 64 << 20);
     liar->archive = archive->bytes;
     liar->length = archive->length;
-    assert_done(fixture, node_group_add(fixture->group, &liar->base, NULL, &fixture->failure));
-    assert_done(fixture, node_group_connect(fixture->group, &fixture->failure));
-    assert_int_equal(file_make_folders(group_path(fixture, "n1/it"), NULL), 0);
-    write_whole(group_path(fixture, "n1/it/good"), "good", 4);
+    assert_done(&fixture, node_group_add(fixture.group, &liar->base, NULL, &fixture.failure));
+    assert_done(&fixture, node_group_connect(fixture.group, &fixture.failure));
+    assert_int_equal(file_make_folders(group_path("n1/it"), NULL), 0);
+    write_whole(group_path("n1/it/good"), "good", 4);
 }
 
-static int get_it(struct group_fixture *fixture, struct failure *ret) {
-    struct failure *failures = NULL;
-    assert_done(fixture, node_group_get(fixture->group, "it", group_path(fixture, "got"), &failures,
-                                        &fixture->failure));
+static int get_it(struct failure *ret) {
+    assert_done(&fixture,
+                node_group_get(fixture.group, "it", group_path("got"), &failures, &fixture.failure));
     if (failures[0].code < 0)
         print_error("%s\n", failures[0].text);
     assert_int_equal(failures[0].code, 0);
-    assert_true(file_exists(group_path(fixture, "got/n1/it/good")));
+    assert_true(file_exists(group_path("got/n1/it/good")));
     *ret = failures[1];
-    free(failures);
     return ret->code;
 }
 
@@ -202,26 +200,24 @@ static const struct text *tar_take(void) {
     return &sent;
 }
 
-static int get_what_it_sends(struct group_fixture *fixture) {
+static int get_what_it_sends(void) {
     struct failure failure;
-    open_with_liar(fixture, tar_take());
-    int r = get_it(fixture, &failure);
+    open_with_liar(tar_take());
+    int r = get_it(&failure);
     if (r < 0)
         print_message("%s\n", failure.text);
     return r;
 }
 
 TEST(the_liar_can_tell_the_truth) {
-    struct group_fixture fixture;
     tar_open();
     tar_add(TAR_FOLDER, "it", "", "");
     tar_add(TAR_FOLDER, "it/sub", "", "");
     tar_add(TAR_FILE, "it/sub/file", "content", "content");
     tar_add(TAR_LINK, "it/sub/link", "", "");
-    assert_int_equal(get_what_it_sends(&fixture), 0);
-    assert_true(file_exists(group_path(&fixture, "got/liar/it/sub/file")));
-    assert_false(file_exists(group_path(&fixture, "got/liar/it/sub/link")));
-    group_close(&fixture);
+    assert_int_equal(get_what_it_sends(), 0);
+    assert_true(file_exists(group_path("got/liar/it/sub/file")));
+    assert_false(file_exists(group_path("got/liar/it/sub/link")));
 }
 
 TEST(paths_that_lead_out) {
@@ -229,71 +225,60 @@ TEST(paths_that_lead_out) {
         "../out", "a/../../../out", "/tmp/assay-hostile-out", "..", "a/.", "a//out", ".", "it/../../out"};
     for (size_t i = 0; i < sizeof paths / sizeof *paths; i++)
         for (int folder = 0; folder < 2; folder++) {
-            struct group_fixture fixture;
             tar_open();
             tar_add(folder ? TAR_FOLDER : TAR_FILE, paths[i], "content", "content");
-            if (get_what_it_sends(&fixture) == 0)
+            if (get_what_it_sends() == 0)
                 fail_msg("'%s' was taken", paths[i]);
-            assert_false(file_exists(group_path(&fixture, "out")));
-            assert_false(file_exists(group_path(&fixture, "got/out")));
+            assert_false(file_exists(group_path("out")));
+            assert_false(file_exists(group_path("got/out")));
             assert_false(file_exists("/tmp/assay-hostile-out"));
-            group_close(&fixture);
         }
 }
 
 /* A link of the archive is not made, so that nothing is written through it. */
 TEST(files_behind_links) {
-    struct group_fixture fixture;
     tar_open();
     tar_add(TAR_LINK, "it", "", "");
     tar_add(TAR_FILE, "it/passwd", "content", "content");
     tar_add('1', "hard", "", "");
-    assert_int_equal(get_what_it_sends(&fixture), 0);
-    assert_true(file_exists(group_path(&fixture, "got/liar/it/passwd")));
-    assert_false(file_exists(group_path(&fixture, "got/liar/hard")));
-    group_close(&fixture);
+    assert_int_equal(get_what_it_sends(), 0);
+    assert_true(file_exists(group_path("got/liar/it/passwd")));
+    assert_false(file_exists(group_path("got/liar/hard")));
 }
 
 TEST(a_hash_that_does_not_fit) {
-    struct group_fixture fixture;
     tar_open();
     tar_add(TAR_FILE, "it", "content", "other");
     tar_add(TAR_FILE, "good", "content", "content");
-    assert_int_equal(get_what_it_sends(&fixture), -EBUSY);
-    assert_false(file_exists(group_path(&fixture, "got/liar/it")));
-    assert_true(file_exists(group_path(&fixture, "got/liar/good")));
-    group_close(&fixture);
+    assert_int_equal(get_what_it_sends(), -EBUSY);
+    assert_false(file_exists(group_path("got/liar/it")));
+    assert_true(file_exists(group_path("got/liar/good")));
 }
 
 /* It ends early, wherever that is; it is no archive; it says that it is larger than all that comes. */
 TEST(archives_that_are_none) {
     static const char sparse[] = "30 GNU.sparse.major=1\n";
     for (size_t size = 1; size < 2000; size += 333) {
-        struct group_fixture fixture;
         struct failure failure;
         tar_open();
         tar_add(TAR_FILE, "it", "content", "content");
         struct text cut = *tar_take();
         cut.length = size;
-        open_with_liar(&fixture, &cut);
-        assert_true(get_it(&fixture, &failure) < 0);
-        assert_false(file_exists(group_path(&fixture, "got/liar/it")));
-        group_close(&fixture);
+        open_with_liar(&cut);
+        assert_true(get_it(&failure) < 0);
+        assert_false(file_exists(group_path("got/liar/it")));
     }
-    struct group_fixture fixture;
     struct failure failure;
     tar_open();
     struct tar_entry entry = {.type = TAR_FILE, .path = "it", .size = UINT64_C(1) << 40};
     tar_put_entry(&tar, &entry);
     tar_put_bytes(&tar, sparse, sizeof sparse);
-    assert_true(get_what_it_sends(&fixture) < 0);
-    group_close(&fixture);
+    assert_true(get_what_it_sends() < 0);
     text_clear(&sent);
     text_init(&sent, 1 << 20);
     for (int i = 0; i < 100; i++)
         assert_int_equal(text_append_string(&sent, "this is no archive\n"), 0);
-    open_with_liar(&fixture, &sent);
-    assert_true(get_it(&fixture, &failure) < 0);
-    group_close(&fixture);
+    open_with_liar(&sent);
+    assert_true(get_it(&failure) < 0);
     text_clear(&sent);
 }

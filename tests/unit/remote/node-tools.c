@@ -65,8 +65,7 @@ static bool is_told(size_t node, int status, void *context) {
 
 static const char *const some_arguments[] = {"--some", "a b;c", "", NULL};
 
-static void run_some(struct group_fixture *fixture, struct taken *taken, const struct node_tool *given,
-                     struct failure **ret) {
+static void run_some(struct taken *taken, const struct node_tool *given, struct failure **ret) {
     struct node_tool tool = *given;
     tool.take = take;
     tool.context = taken;
@@ -75,21 +74,17 @@ static void run_some(struct group_fixture *fixture, struct taken *taken, const s
     for (size_t i = 0; i < NODES; i++)
         taken->text[i][0] = '\0';
     taken->calls = taken->asked = 0;
-    assert_done(fixture, node_group_run_tool(fixture->group, &tool, ret, &fixture->failure));
+    assert_done(&fixture, node_group_run_tool(fixture.group, &tool, ret, &fixture.failure));
 }
 
 TEST(lines_of_all_nodes) {
-    struct group_fixture fixture;
     struct taken taken = {.refuse = -1};
-    struct failure *failures;
-    tools_open(&fixture, NODES, "printf 'count\\t%s\\n' $#; printf '<%s>' \"$@\"; echo; exit 0");
-    run_some(&fixture, &taken, &(struct node_tool){0}, &failures);
+    tools_open(NODES, "printf 'count\\t%s\\n' $#; printf '<%s>' \"$@\"; echo; exit 0");
+    run_some(&taken, &(struct node_tool){0}, &failures);
     for (size_t i = 0; i < NODES; i++) {
         assert_int_equal(failures[i].code, 0);
         assert_string_equal(taken.text[i], "count(3)<--some><a b;c><>()");
     }
-    free(failures);
-    group_close(&fixture);
 }
 
 static const char *const *numbered(size_t node, void *context) {
@@ -101,13 +96,11 @@ static const char *const *numbered(size_t node, void *context) {
 }
 
 TEST(arguments_of_each_and_some_nodes) {
-    struct group_fixture fixture;
     struct taken taken = {.refuse = -1};
-    struct failure *failures;
     const bool nodes[NODES] = {false, true, true, false};
-    tools_open(&fixture, NODES, "echo \"$*\"");
-    run_some(&fixture, &taken,
-             &(struct node_tool){.arguments_of = numbered, .nodes = nodes, .is_told = is_told}, &failures);
+    tools_open(NODES, "echo \"$*\"");
+    run_some(&taken, &(struct node_tool){.arguments_of = numbered, .nodes = nodes, .is_told = is_told},
+             &failures);
     assert_string_equal(taken.text[0], "");
     assert_string_equal(taken.text[1], "--number 1()");
     assert_string_equal(taken.text[2], "--number 2()");
@@ -115,25 +108,19 @@ TEST(arguments_of_each_and_some_nodes) {
     assert_int_equal(taken.asked, 2);
     for (size_t i = 0; i < NODES; i++)
         assert_int_equal(failures[i].code, 0);
-    free(failures);
-    group_close(&fixture);
 }
 
 /* ---- what goes wrong is the node's */
 
 static void assert_fails(const char *script, const struct node_tool *tool, struct taken *taken, int code,
                          const char *sentence) {
-    struct group_fixture fixture;
-    struct failure *failures;
-    tools_open(&fixture, 2, "echo fine");
-    tool_is(&fixture, 1, script);
-    run_some(&fixture, taken, tool, &failures);
+    tools_open(2, "echo fine");
+    tool_is(1, script);
+    run_some(taken, tool, &failures);
     assert_int_equal(failures[0].code, 0);
     assert_string_equal(taken->text[0], "fine()");
     assert_int_equal(failures[1].code, code);
     assert_string_equal(failures[1].text, sentence);
-    free(failures);
-    group_close(&fixture);
 }
 
 TEST(statuses) {
@@ -151,40 +138,32 @@ TEST(statuses) {
 
 /* A status of 1 is no failure of its own where lines say what it means. */
 TEST(what_lines_say) {
-    struct group_fixture fixture;
     struct taken taken = {.refuse = -1};
-    struct failure *failures;
-    tools_open(&fixture, 2, "echo line; echo 'said too' >&2; exit 1");
-    run_some(&fixture, &taken, &(struct node_tool){0}, &failures);
+    tools_open(2, "echo line; echo 'said too' >&2; exit 1");
+    run_some(&taken, &(struct node_tool){0}, &failures);
     assert_int_equal(failures[0].code, 0);
-    free(failures);
-    run_some(&fixture, &taken, &(struct node_tool){.is_told = is_told}, &failures);
+    free(take_pointer(failures));
+    run_some(&taken, &(struct node_tool){.is_told = is_told}, &failures);
     assert_int_equal(failures[0].code, 0);
     assert_int_equal(taken.status, 1);
-    free(failures);
+    free(take_pointer(failures));
     taken.not_told = true;
-    run_some(&fixture, &taken, &(struct node_tool){.is_told = is_told}, &failures);
+    run_some(&taken, &(struct node_tool){.is_told = is_told}, &failures);
     assert_int_equal(failures[0].code, -EIO);
     assert_string_equal(failures[0].text, "the agent's tool exited with status 1: said too");
-    free(failures);
-    tools_are(&fixture, "echo line");
-    run_some(&fixture, &taken, &(struct node_tool){.is_told = is_told}, &failures);
+    free(take_pointer(failures));
+    tools_are("echo line");
+    run_some(&taken, &(struct node_tool){.is_told = is_told}, &failures);
     assert_int_equal(failures[1].code, -EPROTO);
     assert_string_equal(failures[1].text, "the agent's tool left out what it was asked for");
-    free(failures);
-    group_close(&fixture);
 }
 
 TEST(time_limit) {
     struct taken taken = {.refuse = -1};
-    struct group_fixture fixture;
-    struct failure *failures;
-    tools_open(&fixture, 1, "echo line; exec sleep 60");
-    run_some(&fixture, &taken, &(struct node_tool){.timeout_ms = 20}, &failures);
+    tools_open(1, "echo line; exec sleep 60");
+    run_some(&taken, &(struct node_tool){.timeout_ms = 20}, &failures);
     assert_int_equal(failures[0].code, -EIO);
     assert_non_null(strstr(failures[0].text, "ran past its time limit"));
-    free(failures);
-    group_close(&fixture);
 }
 
 TEST(too_much_output) {
@@ -195,14 +174,10 @@ TEST(too_much_output) {
 
 TEST(just_enough_output) {
     struct taken taken = {.refuse = -1};
-    struct group_fixture fixture;
-    struct failure *failures;
-    tools_open(&fixture, 1, "yes 123456789abcdef | head -c 16777216"); /* 1 Mi lines of 16 bytes */
-    run_some(&fixture, &taken, &(struct node_tool){0}, &failures);
+    tools_open(1, "yes 123456789abcdef | head -c 16777216"); /* 1 Mi lines of 16 bytes */
+    run_some(&taken, &(struct node_tool){0}, &failures);
     assert_int_equal(failures[0].code, 0);
     assert_int_equal(taken.calls, 1 << 20);
-    free(failures);
-    group_close(&fixture);
 }
 
 TEST(a_nul_hides_nothing) {
@@ -219,32 +194,24 @@ TEST(a_line_that_is_refused) {
 }
 
 TEST(a_node_that_is_gone) {
-    struct group_fixture fixture;
     struct taken taken = {.refuse = -1};
-    struct failure *failures;
-    tools_open(&fixture, 2, "echo fine");
+    tools_open(2, "echo fine");
     agent_link_close(node_group_link(fixture.group, 0));
     wait_until(fixture.loop, !node_group_is_there(fixture.group, 0), "it is there");
-    run_some(&fixture, &taken, &(struct node_tool){.is_told = is_told}, &failures);
+    run_some(&taken, &(struct node_tool){.is_told = is_told}, &failures);
     assert_true(failures[0].code < 0);
     assert_int_equal(failures[1].code, 0);
     assert_int_equal(taken.asked, 1);
-    free(failures);
-    group_close(&fixture);
 }
 
 /* The tools of the agent itself: started as its own program, wherever that lies. */
 TEST(the_agent_is_its_tools) {
-    struct group_fixture fixture;
     struct taken taken = {.refuse = -1};
-    struct failure *failures;
     static const char *const unknown[] = {"--help-me", NULL};
-    group_open(&fixture, 2);
-    run_some(&fixture, &taken, &(struct node_tool){.arguments = unknown}, &failures);
+    group_open(2);
+    run_some(&taken, &(struct node_tool){.arguments = unknown}, &failures);
     assert_int_equal(failures[1].code, -EIO);
     assert_string_equal(failures[1].text,
                         "the agent's tool exited with status 2: assay-agent: unknown option '--help-me'; see "
                         "--help");
-    free(failures);
-    group_close(&fixture);
 }

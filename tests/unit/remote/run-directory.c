@@ -1,13 +1,14 @@
 /* What becomes of the run directory when the agent was told to remove it, for each way in which it can end.
  */
+#include "engine/foundation/cleanup.h"
 #include "tests/test.h"
 #include "tests/unit/remote/fixture.h"
 
 #include <sys/stat.h>
 #include <sys/wait.h>
 
-static struct fixture f;
 static char top[32], outside[64];
+static struct remote_command *running; /* the mess */
 
 /* The run directory is `top`/run; it is not there yet. */
 static int set_up(void **state) {
@@ -29,6 +30,7 @@ static void let_go(void) {
 
 static int tear_down(void **state) {
     let_go();
+    remote_command_free(take_pointer(running));
     assert_int_equal(file_remove_tree(top, NULL), 0);
     return 0;
 }
@@ -50,7 +52,7 @@ static void on_output(struct remote_command *command, enum remote_stream stream,
 }
 
 /* Returns the process that goes on writing. */
-static pid_t make_mess(struct remote_command **ret, bool stubborn) {
+static pid_t make_mess(bool stubborn) {
     static const struct remote_command_callbacks callbacks = {.on_output = on_output};
     static bool ready;
     ready = false;
@@ -58,7 +60,7 @@ static pid_t make_mess(struct remote_command **ret, bool stubborn) {
                         f.link,
                         &(struct remote_command_specification){
                             .arguments = SHELL(mess, stubborn ? "trap '' TERM" : ":"), .grace_ms = 200},
-                        &callbacks, &ready, ret, &f.failure));
+                        &callbacks, &ready, &running, &f.failure));
     wait_until(f.loop, ready, "it says nothing");
     struct text text;
     text_init(&text, 100);
@@ -84,23 +86,19 @@ static char *in(const char *folder, const char *name) {
 TEST(a_normal_end_removes_it) {
     put(in(outside, "kept"));
     connect_with(f.folder, true);
-    struct remote_command *command;
-    pid_t pid = make_mess(&command, false);
+    pid_t pid = make_mess(false);
     assert_done(&f, agent_link_close_and_wait(f.link, WAIT_LIMIT_MS * EVENT_MILLISECOND, &f.failure));
     /* The agent has ended, so all is done. */
     assert_false(process_lives(pid));
     assert_false(file_exists(f.folder));
     assert_true(file_exists(in(outside, "kept")));
-    remote_command_free(command);
 }
 
 TEST(freeing_the_link_removes_it) {
     connect_with(f.folder, true);
-    struct remote_command *command;
-    make_mess(&command, false);
+    make_mess(false);
     let_go();
     assert_false(file_exists(f.folder));
-    remote_command_free(command);
 }
 
 TEST(a_killed_engine_leaves_nothing) {
@@ -110,8 +108,7 @@ TEST(a_killed_engine_leaves_nothing) {
     pid_t engine = fork();
     if (engine == 0) {
         connect_with(f.folder, true);
-        struct remote_command *command;
-        pid_t pid = make_mess(&command, true);
+        pid_t pid = make_mess(true);
         (void)!write(ready[1], &pid, sizeof pid);
         for (;;)
             pause();
@@ -130,12 +127,10 @@ TEST(a_killed_engine_leaves_nothing) {
 
 TEST(a_killed_worker_leaves_nothing) {
     connect_with(f.folder, true);
-    struct remote_command *command;
-    pid_t pid = make_mess(&command, false);
+    pid_t pid = make_mess(false);
     kill(agent_link_greeting(f.link)->pid, SIGKILL);
     wait_until(NULL, !file_exists(f.folder), "it is there");
     assert_false(process_lives(pid));
-    remote_command_free(command);
 }
 
 static pid_t parent_of(pid_t pid) {
