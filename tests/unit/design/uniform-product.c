@@ -6,20 +6,18 @@
 #include "tests/test.h"
 
 static void begin(struct uniform_product *product) {
-    struct failure failure = {0};
     uniform_product_init(product);
-    assert_int_equal(uniform_product_add_factor(product, "m", &failure), 0);
-    assert_int_equal(uniform_product_add_factor(product, "n", &failure), 0);
-    assert_int_equal(uniform_product_add_factor(product, "k", &failure), 0);
+    assert_ok(uniform_product_add_factor(product, "m", &test_failure));
+    assert_ok(uniform_product_add_factor(product, "n", &test_failure));
+    assert_ok(uniform_product_add_factor(product, "k", &test_failure));
 }
 
 static struct design *generate(const struct uniform_product *product, uint64_t seed) {
     struct random_source source;
     random_start(&source, seed, RANDOM_STREAM_TABLE);
     struct design *design = NULL;
-    struct failure failure = {0};
-    if (uniform_product_generate(product, &source, &design, &failure) < 0)
-        fail_msg("%s", failure.text);
+    if (uniform_product_generate(product, &source, &design, &test_failure) < 0)
+        fail_msg("%s", test_failure.text);
     return design;
 }
 
@@ -101,8 +99,7 @@ TEST(shapes) {
 TEST(fixed) {
     struct uniform_product product;
     begin(&product);
-    struct failure failure = {0};
-    assert_int_equal(uniform_product_fix(&product, "k", "128", &failure), 0);
+    assert_ok(uniform_product_fix(&product, "k", "128", &test_failure));
     struct design *design = generate(&product, 1);
     assert_int_equal(design->row_count, 30 * 3 * 2 + 5);
     for (size_t row = 0; row < design->row_count; row++)
@@ -123,9 +120,8 @@ TEST(fixed) {
 TEST(one_free) {
     struct uniform_product product;
     begin(&product);
-    struct failure failure = {0};
-    assert_int_equal(uniform_product_fix(&product, "m", "3", &failure), 0);
-    assert_int_equal(uniform_product_fix(&product, "k", "2", &failure), 0);
+    assert_ok(uniform_product_fix(&product, "m", "3", &test_failure));
+    assert_ok(uniform_product_fix(&product, "k", "2", &test_failure));
     product.max_product = 100;
     product.products = 1;
     struct design *design = generate(&product, 1);
@@ -168,9 +164,8 @@ TEST(tight_cap) {
 TEST(added) {
     struct uniform_product product;
     begin(&product);
-    struct failure failure = {0};
     const char *sizes[] = {"7", "8", "1e3"};
-    assert_int_equal(uniform_product_add_row(&product, sizes, 3, &failure), 0);
+    assert_ok(uniform_product_add_row(&product, sizes, 3, &test_failure));
     struct design *design = generate(&product, 4);
     assert_int_equal(design->row_count, 541);
     assert_int_equal(size(design, 540, 0), 7);
@@ -180,17 +175,16 @@ TEST(added) {
 }
 
 TEST(two_and_four_factors) {
-    struct failure failure = {0};
     struct uniform_product product;
     uniform_product_init(&product);
-    assert_int_equal(uniform_product_add_factor(&product, "m", &failure), 0);
-    assert_int_equal(uniform_product_add_factor(&product, "n", &failure), 0);
+    assert_ok(uniform_product_add_factor(&product, "m", &test_failure));
+    assert_ok(uniform_product_add_factor(&product, "n", &test_failure));
     product.max_product = 1e8;
     struct design *design = generate(&product, 4);
     assert_int_equal(design->row_count, 30 * 3 * 2 + 5);
     design_free(design);
-    assert_int_equal(uniform_product_add_factor(&product, "k", &failure), 0);
-    assert_int_equal(uniform_product_add_factor(&product, "l", &failure), 0);
+    assert_ok(uniform_product_add_factor(&product, "k", &test_failure));
+    assert_ok(uniform_product_add_factor(&product, "l", &test_failure));
     design = generate(&product, 4);
     assert_int_equal(design->row_count, 30 * 3 * 24 + 4); /* 2048^4 is above the cap */
     design_free(design);
@@ -204,9 +198,8 @@ TEST(same_bytes) {
     struct design *design = generate(&product, 42);
     cleanup(text_clear) struct text text;
     text_init(&text, 1 << 20);
-    struct failure failure = {0};
     char hex[HASH_HEX_SIZE];
-    assert_int_equal(design_append(design, NULL, &text, &failure), 0);
+    assert_ok(design_append(design, NULL, &text, &test_failure));
     assert_int_equal(hash_bytes(text.bytes, text.length, hex), 0);
     assert_string_equal(hex, "19738562fb9c392ec1c651f9b108dcf1e6ebeac0202358a1b4f7b177af3798d5");
     design_free(design);
@@ -219,11 +212,10 @@ static void refuse(const struct uniform_product *product, const char *sentence) 
     struct random_source source;
     random_start(&source, 1, RANDOM_STREAM_TABLE);
     struct design *design = NULL;
-    struct failure failure = {0};
-    assert_int_equal(uniform_product_generate(product, &source, &design, &failure), -22);
-    if (!strstr(failure.text, sentence))
-        fail_msg("%s", failure.text);
-    assert_int_equal(failure.kind, FAILURE_INPUT);
+    assert_int_equal(uniform_product_generate(product, &source, &design, &test_failure), -22);
+    if (!strstr(test_failure.text, sentence))
+        fail_msg("%s", test_failure.text);
+    assert_int_equal(test_failure.kind, FAILURE_INPUT);
     assert_null(design);
 }
 
@@ -234,8 +226,7 @@ TEST(refusals) {
     begin(&product);
     product.max_size = 100;
     refuse(&product, "sizes of at most 100 cannot have a product of 10000000000, expected a max-size of "
-                     "about 2154 or more, or a "
-                     "smaller max-product");
+                     "about 2154 or more, or a smaller max-product");
     product.max_size = 2154; /* possible for the first products only by an unlikely draw */
     refuse(&product, "no sizes of at most 2154 with a product near");
     product.max_size = 15500;
@@ -249,15 +240,14 @@ TEST(refusals) {
     product.batch = INT64_C(1) << 50;
     refuse(&product, "expected at most 134217728");
     product.batch = 3;
-    struct failure failure = {0};
     const char *large[] = {"20000", "1", "1"}, *two[] = {"1", "2"}, *junk[] = {"1", "2x", "3"},
                *zero[] = {"1", "0", "1"};
-    assert_int_equal(uniform_product_add_row(&product, two, 2, &failure), -22);
-    assert_string_equal(failure.text, "an added row of 2 sizes, expected 3");
-    assert_int_equal(uniform_product_add_row(&product, junk, 3, &failure), -22);
-    assert_string_equal(failure.text, "size '2x', expected a whole number of at least 1");
-    assert_int_equal(uniform_product_add_row(&product, zero, 3, &failure), -22);
-    assert_int_equal(uniform_product_add_row(&product, large, 3, &failure), 0);
+    assert_int_equal(uniform_product_add_row(&product, two, 2, &test_failure), -22);
+    assert_string_equal(test_failure.text, "an added row of 2 sizes, expected 3");
+    assert_int_equal(uniform_product_add_row(&product, junk, 3, &test_failure), -22);
+    assert_string_equal(test_failure.text, "size '2x', expected a whole number of at least 1");
+    assert_int_equal(uniform_product_add_row(&product, zero, 3, &test_failure), -22);
+    assert_ok(uniform_product_add_row(&product, large, 3, &test_failure));
     refuse(&product, "added row 1 has a size above 15500 or a product above 10000000000, the caps");
     uniform_product_clear(&product);
 }
@@ -265,30 +255,29 @@ TEST(refusals) {
 TEST(refused_factors) {
     struct uniform_product product;
     begin(&product);
-    struct failure failure = {0};
-    assert_int_equal(uniform_product_add_factor(&product, "n", &failure), -22);
-    assert_string_equal(failure.text, "factor 'n' is given twice");
-    assert_int_equal(uniform_product_add_factor(&product, "", &failure), -22);
-    assert_int_equal(uniform_product_fix(&product, "size", "3", &failure), -22);
-    assert_string_equal(failure.text, "'size' cannot be fixed, expected one of the generated factors");
-    assert_int_equal(uniform_product_fix(&product, "kk", "3", &failure), -22);
-    assert_string_equal(failure.text, "'kk' cannot be fixed; did you mean 'k'?");
-    assert_int_equal(uniform_product_fix(&product, "k", "1.5", &failure), -22);
-    assert_int_equal(uniform_product_fix(&product, "k", "20000", &failure), 0);
-    assert_int_equal(uniform_product_fix(&product, "k", "1", &failure), -22);
-    assert_string_equal(failure.text, "factor 'k' is fixed twice");
+    assert_int_equal(uniform_product_add_factor(&product, "n", &test_failure), -22);
+    assert_string_equal(test_failure.text, "factor 'n' is given twice");
+    assert_int_equal(uniform_product_add_factor(&product, "", &test_failure), -22);
+    assert_int_equal(uniform_product_fix(&product, "size", "3", &test_failure), -22);
+    assert_string_equal(test_failure.text, "'size' cannot be fixed, expected one of the generated factors");
+    assert_int_equal(uniform_product_fix(&product, "kk", "3", &test_failure), -22);
+    assert_string_equal(test_failure.text, "'kk' cannot be fixed; did you mean 'k'?");
+    assert_int_equal(uniform_product_fix(&product, "k", "1.5", &test_failure), -22);
+    assert_ok(uniform_product_fix(&product, "k", "20000", &test_failure));
+    assert_int_equal(uniform_product_fix(&product, "k", "1", &test_failure), -22);
+    assert_string_equal(test_failure.text, "factor 'k' is fixed twice");
     refuse(&product, "'k' is fixed at 20000, above the max-size of 15500");
     product.max_size = INT64_C(1) << 40;
     product.max_product = 19999;
     refuse(&product, "the fixed sizes have a product above the max-product of 19999");
-    assert_int_equal(uniform_product_fix(&product, "m", "1", &failure), 0);
-    assert_int_equal(uniform_product_fix(&product, "n", "1", &failure), 0);
+    assert_ok(uniform_product_fix(&product, "m", "1", &test_failure));
+    assert_ok(uniform_product_fix(&product, "n", "1", &test_failure));
     product.max_product = 1e10;
     refuse(&product, "all factors are fixed");
     for (int i = 0; i < 3; i++)
-        assert_int_equal(uniform_product_add_factor(&product, ((const char *[]){"a", "b", "c"})[i], &failure),
-                         0);
-    assert_int_equal(uniform_product_add_factor(&product, "d", &failure), -22);
-    assert_string_equal(failure.text, "more than 6 factors");
+        assert_int_equal(
+            uniform_product_add_factor(&product, ((const char *[]){"a", "b", "c"})[i], &test_failure), 0);
+    assert_int_equal(uniform_product_add_factor(&product, "d", &test_failure), -22);
+    assert_string_equal(test_failure.text, "more than 6 factors");
     uniform_product_clear(&product);
 }

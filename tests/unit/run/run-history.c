@@ -8,22 +8,13 @@
 
 #include <unistd.h>
 
-static char folder[] = "/tmp/assay-run-history-XXXXXX";
-static char journal_path[64], results_path[64];
+static const char *journal_path, *results_path;
 static const char header[] = "row,repetition,order,block,attempt,node,core,n,state.flags\n";
 
 static int set_up(void **state) {
-    char results[64];
-    if (!mkdtemp(folder))
-        return -1;
-    snprintf(journal_path, sizeof journal_path, "%s/journal.jsonl", folder);
-    snprintf(results_path, sizeof results_path, "%s/results/results.csv", folder);
-    snprintf(results, sizeof results, "%s/results", folder);
-    return file_make_folders(results, NULL);
-}
-
-static int tear_down(void **state) {
-    return file_remove_tree(folder, NULL);
+    journal_path = test_path("journal.jsonl");
+    results_path = test_path("results/results.csv");
+    return file_make_folders(test_path("results"), NULL);
 }
 
 /* ---- Runs that are made up */
@@ -117,9 +108,9 @@ static struct read read_all(void) {
                                       .parse_flags = parse_flags,
                                       .take_line = count_line,
                                       .context = &read.lines};
-    read.result = run_history_read(folder, &units, &read.history, &read.failure);
+    read.result = run_history_read(test_folder(), &units, &read.history, &read.failure);
     if (read.result == 0)
-        read.result = run_history_read_units(folder, &units, &read.history, &read.failure);
+        read.result = run_history_read_units(test_folder(), &units, &read.history, &read.failure);
     return read;
 }
 
@@ -223,9 +214,7 @@ static void refuse(struct made *made, const char *sentence) {
     save(made);
     struct read read = read_all();
     assert_true(read.result < 0);
-    if (!strstr(read.failure.text, sentence))
-        print_error("%s\n", read.failure.text);
-    assert_non_null(strstr(read.failure.text, sentence));
+    assert_says(read.failure.text, sentence);
     clear(&read);
     end(made);
 }
@@ -263,10 +252,9 @@ static void phase(struct journal *journal, const char *name, const char *status)
 
 static cJSON *summarize(struct journal *journal) {
     struct run_history history = {0};
-    struct failure failure = {0};
     cJSON *object = cJSON_CreateObject();
-    assert_int_equal(journal_commit(journal, &failure), 0);
-    assert_int_equal(run_history_read(folder, NULL, &history, &failure), 0);
+    assert_ok(journal_commit(journal, &test_failure));
+    assert_ok(run_history_read(test_folder(), NULL, &history, &test_failure));
     run_history_summarize(&history, object);
     run_history_clear(&history);
     return object;
@@ -322,7 +310,7 @@ TEST(a_summary_is_the_journals) {
     assert_string_equal(text_of(object, "parts", 0, "status"), "failed");
     cJSON_Delete(object);
     struct run_history history = {0};
-    assert_int_equal(run_history_read(folder, NULL, &history, NULL), 0);
+    assert_int_equal(run_history_read(test_folder(), NULL, &history, NULL), 0);
     assert_int_equal(history.exit_code, FAILURE_SYSTEM);
     run_history_clear(&history);
     journal_close(made.journal);
@@ -346,10 +334,10 @@ TEST(a_node_that_was_out_before_measuring_is_lacking) {
         phase(journal, "measure", "done");
         assert_int_equal(journal_commit(journal, NULL), 0);
         journal_close(journal);
-        assert_int_equal(run_history_read(folder, NULL, &history, NULL), 0);
+        assert_int_equal(run_history_read(test_folder(), NULL, &history, NULL), 0);
         assert_true(history.measured == cases[i].is_measured);
         run_history_clear(&history);
     }
 }
 
-TEST_GROUP(set_up, tear_down)
+TEST_GROUP(set_up, NULL)

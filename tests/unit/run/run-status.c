@@ -9,20 +9,13 @@
 
 #include <unistd.h>
 
-static char parent[] = "/tmp/assay-run-status-XXXXXX";
-static char folder[64], path[80], archive[80];
+static const char *folder, *path, *archive;
 
 static int set_up(void **state) {
-    if (!mkdtemp(parent))
-        return -1;
-    snprintf(folder, sizeof folder, "%s/run", parent);
-    snprintf(path, sizeof path, "%s/journal.jsonl", folder);
-    snprintf(archive, sizeof archive, "%s.zip", folder);
+    folder = test_path("run");
+    path = test_path("run/journal.jsonl");
+    archive = test_path("run.zip");
     return 0;
-}
-
-static int tear_down(void **state) {
-    return file_remove_tree(parent, NULL);
 }
 
 /* ---- Journals that are made up ----------------------------------------------------------------- */
@@ -70,8 +63,8 @@ static void start(struct made *made, unsigned units) {
 
 static void commit(struct made *made, unsigned done, unsigned failed, unsigned flagged, unsigned repeated) {
     say(made, "results",
-        ",\"bytes\":%u,\"bytes_crc32c\":\"00000000\",\"units_done\":%u,\"units_failed\":%u,"
-        "\"lines_flagged\":%u,\"units_repeated\":%u",
+        ",\"bytes\":%u,\"bytes_crc32c\":\"00000000\",\"units_done\":%u,\"units_failed\":%u,\"lines_flagged\":"
+        "%u,\"units_repeated\":%u",
         100 * (done + repeated + 1), done, failed, flagged, repeated);
 }
 
@@ -80,12 +73,8 @@ static void save(struct made *made) {
 }
 
 static struct run_status *read_status(void) {
-    struct failure failure = {0};
     struct run_status *status = NULL;
-    int r = run_status_read(folder, &status, &failure);
-    if (r < 0)
-        print_error("%s\n", failure.text);
-    assert_int_equal(r, 0);
+    assert_ok(run_status_read(folder, &status, &test_failure));
     return status;
 }
 
@@ -93,16 +82,6 @@ static struct run_status *status_of(struct made *made) {
     save(made);
     text_clear(&made->text);
     return read_status();
-}
-
-static void touch(const char *name) {
-    assert_int_equal(file_replace(name, "", 0, 0600, NULL), 0);
-}
-
-static void touch_inputs(void) {
-    char inputs[80];
-    snprintf(inputs, sizeof inputs, "%s/inputs.json", folder);
-    touch(inputs);
 }
 
 /* ---- Reservations ------------------------------------------------------------------------------ */
@@ -113,7 +92,7 @@ static void reserve(struct made *made, const char *until_ns) {
     say(made, "reservation", ",\"testbed\":\"slurm\",\"id\":\"17\"");
     say(made, "reservation-granted", ",\"until_ns\":\"%s\"", until_ns);
     say(made, "reservation-kept", "%s", "");
-    touch_inputs();
+    test_put("run/inputs.json", "");
 }
 
 static void expect_reserved(struct run_status *status, enum run_condition condition, bool reserved) {
@@ -168,7 +147,7 @@ TEST(units_are_those_of_the_last_commit) {
     assert_string_equal(status->started, "2026-11-22T04:00:00.000+00:00");
     assert_string_equal(status->phase, "measure");
     assert_string_equal(status->last_error, "it broke");
-    assert_non_null(strstr(status->next, "run the campaign again")); /* no inputs.json */
+    assert_says(status->next, "run the campaign again"); /* no inputs.json */
     assert_null(status->command);
     run_status_free(status);
 }
@@ -177,9 +156,7 @@ TEST(units_are_those_of_the_last_commit) {
 
 static void expect(const struct run_status *status, enum run_condition condition, const char *next) {
     assert_int_equal(status->condition, condition);
-    if (!strstr(status->next, next))
-        print_error("next: %s\n", status->next);
-    assert_non_null(strstr(status->next, next));
+    assert_says(status->next, next);
 }
 
 TEST(it_is_sealed_when_its_archive_is_there) {
@@ -195,7 +172,7 @@ TEST(it_is_sealed_when_its_archive_is_there) {
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct made made = begin();
         start(&made, 4);
-        touch_inputs();
+        test_put("run/inputs.json", "");
         commit(&made, 1, 0, 0, 0);
         say(&made, "sealing", ",\"status\":\"%s\",\"units_done\":1,\"units_failed\":0", cases[i].said);
         save(&made);
@@ -204,7 +181,7 @@ TEST(it_is_sealed_when_its_archive_is_there) {
         assert_string_equal(status->ended, "");
         assert_null(status->archive);
         run_status_free(status);
-        touch(archive);
+        test_put("run.zip", "");
         status = status_of(&made);
         expect(status, cases[i].condition, cases[i].next);
         assert_string_equal(status->ended, "2026-11-22T04:00:00.000+00:00");
@@ -217,8 +194,8 @@ TEST(it_is_sealed_when_its_archive_is_there) {
 TEST(what_is_done_needs_no_resume) {
     struct made made = begin();
     start(&made, 1);
-    touch_inputs();
-    touch(archive);
+    test_put("run/inputs.json", "");
+    test_put("run.zip", "");
     commit(&made, 1, 0, 0, 0);
     say(&made, "error", ",\"phase\":\"collect\",\"sentence\":\"the clock\"");
     say(&made, "sealing", ",\"status\":\"failed\",\"units_done\":1,\"units_failed\":0");
@@ -232,8 +209,8 @@ TEST(what_is_done_needs_no_resume) {
 TEST(a_resumed_run_is_judged_by_its_last_part) {
     struct made made = begin();
     start(&made, 4);
-    touch_inputs();
-    touch(archive);
+    test_put("run/inputs.json", "");
+    test_put("run.zip", "");
     commit(&made, 1, 1, 0, 0);
     say(&made, "node-lost", ",\"node\":\"n-2\",\"sentence\":\"gone\"");
     say(&made, "error", ",\"phase\":\"measure\",\"sentence\":\"node n-2 is gone\"");
@@ -251,9 +228,7 @@ TEST(a_resumed_run_is_judged_by_its_last_part) {
     say(&made, "phase-started", ",\"phase\":\"measure\"");
     commit(&made, 2, 0, 0, 0);
     say(&made, "sealing", ",\"status\":\"partial\",\"units_done\":2,\"units_failed\":0");
-    char second[80];
-    snprintf(second, sizeof second, "%s-2.zip", folder);
-    touch(second);
+    const char *second = test_put("run-2.zip", "");
     status = status_of(&made);
     expect(status, RUN_IS_PARTIAL, "2 of 4 units are left");
     assert_string_equal(status->archive, second);
@@ -373,12 +348,12 @@ TEST(clocks_may_say_anything) {
         for (size_t k = 0; k < 3; k++) {
             static const char *const events[] = {"run-started", "phase-started", "results"};
             size_t begun = made.text.length;
-            assert_int_equal(
-                text_printf(&made.text,
-                            "{\"seq\":%u,\"t\":\"%s\",\"m\":\"%s\",\"event\":\"%s\",\"phase\":\"measure\","
-                            "\"units_failed\":1,\"wall_ns\":\"%s\"",
-                            ++made.sequence, stamps[i], stamps[(i + k) % 3], events[k], stamps[k]),
-                0);
+            assert_int_equal(text_printf(&made.text,
+                                         "{\"seq\":%u,\"t\":\"%s\",\"m\":\"%s\",\"event\":\"%s\",\"phase\":"
+                                         "\"measure\",\"units_failed\":1,\"wall_ns\":\"%s\"",
+                                         ++made.sequence, stamps[i], stamps[(i + k) % 3], events[k],
+                                         stamps[k]),
+                             0);
             assert_int_equal(text_printf(&made.text, ",\"crc32c\":\"%08x\"}\n",
                                          checksum_crc32c(made.text.bytes + begun, made.text.length - begun)),
                              0);
@@ -391,14 +366,9 @@ TEST(clocks_may_say_anything) {
 /* ---- What is no run ---------------------------------------------------------------------------- */
 
 static void refuse(const char *what, const char *sentence) {
-    struct failure failure = {0};
     struct run_status *status = NULL;
-    assert_true(run_status_read(what, &status, &failure) < 0);
+    assert_refused(run_status_read(what, &status, &test_failure), "", sentence);
     assert_null(status);
-    assert_int_equal(failure.kind, FAILURE_INPUT);
-    if (!strstr(failure.text, sentence))
-        print_error("%s\n", failure.text);
-    assert_non_null(strstr(failure.text, sentence));
 }
 
 TEST(what_is_no_run_is_refused) {
@@ -455,17 +425,15 @@ TEST(runs_are_queued) {
     say(&made, "run-started", ",\"run_id\":\"d6a781f2\",\"engine\":\"1\",\"campaign\":\"small\",\"part\":1");
     run_status_free(status_of(&made));
     struct run_status *status;
-    struct failure failure = {0};
-    assert_int_equal(submission_journal(folder, "engine-submitted", "its engine waits in job 7", &failure),
-                     0);
-    assert_int_equal(run_status_read(folder, &status, &failure), 0);
+    assert_ok(submission_journal(folder, "engine-submitted", "its engine waits in job 7", &test_failure));
+    assert_ok(run_status_read(folder, &status, &test_failure));
     assert_int_equal(status->condition, RUN_IS_QUEUED);
     assert_true(run_status_is_under_way(status));
     assert_string_equal(status->history.reservation, "its engine waits in job 7");
     assert_int_equal(status->journal_torn_bytes, 0);
     run_status_free(status);
-    assert_int_equal(submission_journal(folder, "engine-withdrawn", NULL, &failure), 0);
-    assert_int_equal(run_status_read(folder, &status, &failure), 0);
+    assert_ok(submission_journal(folder, "engine-withdrawn", NULL, &test_failure));
+    assert_ok(run_status_read(folder, &status, &test_failure));
     assert_int_equal(status->condition, RUN_IS_STOPPED);
     run_status_free(status);
     made = begin();
@@ -483,7 +451,7 @@ TEST(folders_have_many_names) {
     start(&made, 1);
     commit(&made, 1, 0, 0, 0);
     say(&made, "sealing", ",\"status\":\"completed\",\"units_done\":1,\"units_failed\":0");
-    touch(archive);
+    test_put("run.zip", "");
     run_status_free(status_of(&made));
     char name[80];
     struct run_status *status;
@@ -501,4 +469,4 @@ TEST(folders_have_many_names) {
     assert_true(run_status_begun_ns("/nowhere/at/all") == 0);
 }
 
-TEST_GROUP(set_up, tear_down)
+TEST_GROUP(set_up, NULL)

@@ -1,24 +1,11 @@
 /* Rows that are known are left out: from units as they are measured, and from the lines that they left. */
 #include "engine/run/measure/settling.h"
 
-#include "engine/foundation/cleanup.h"
-#include "engine/foundation/file.h"
 #include "tests/test.h"
 
 #define WORD(literal) ((char *)(literal))
 
 enum { ROWS = 3, REPETITIONS = 5 };
-
-static char folder[] = "/tmp/assay-settling.XXXXXX";
-
-static int make_folder(void **state) {
-    return mkdtemp(folder) ? 0 : -1;
-}
-
-static int remove_folder(void **state) {
-    struct failure failure = {0};
-    return file_remove_tree(folder, &failure);
-}
 
 /* As much of a run as this needs: two columns in the design, two responses, of which the second counts. */
 struct world {
@@ -46,15 +33,13 @@ static void begin(struct world *world) {
         .design = {.row_count = ROWS, .column_count = 2},
         .plan = {.campaign = &world->campaign, .design = &world->design, .repeat_response = 1},
     };
-    struct failure failure = {0};
-    assert_int_equal(design_order_new(DESIGN_ORDER_AS_WRITTEN, 0, ROWS, REPETITIONS, NULL, DESIGN_ROUND_EACH,
-                                      &world->plan.order, &failure),
-                     0);
+    assert_ok(design_order_new(DESIGN_ORDER_AS_WRITTEN, 0, ROWS, REPETITIONS, NULL, DESIGN_ROUND_EACH,
+                               &world->plan.order, &test_failure));
     world->record.ledger = ledger_new(ROWS * REPETITIONS);
     settling_init(&world->settling, &world->record, &world->plan);
-    cleanup_free char *journal = file_join(folder, "journal.jsonl");
+    const char *journal = test_path("journal.jsonl");
     remove(journal);
-    assert_int_equal(journal_create(journal, &world->record.journal, &failure), 0);
+    assert_ok(journal_create(journal, &world->record.journal, &test_failure));
 }
 
 static void end(struct world *world) {
@@ -65,15 +50,13 @@ static void end(struct world *world) {
 }
 
 static void take(struct world *world, size_t position, const char *node, double value) {
-    struct failure failure = {0};
     size_t place = ledger_place(world->record.ledger, node, "4");
-    assert_int_equal(settling_take(&world->settling, place, position, (double[]){-1, value}, &failure), 0);
+    assert_int_equal(settling_take(&world->settling, place, position, (double[]){-1, value}, &test_failure),
+                     0);
 }
 
 static void take_line(struct world *world, const char *line) {
-    struct failure failure = {0};
-    if (settling_take_line(line, strlen(line), &world->settling, &failure) < 0)
-        fail_msg("%s: %s", line, failure.text);
+    assert_ok(settling_take_line(line, strlen(line), &world->settling, &test_failure));
 }
 
 static struct settling_saving end_block(struct world *world, size_t block) {
@@ -150,9 +133,9 @@ TEST(bad_lines) {
     struct world world;
     begin(&world);
     for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
-        struct failure failure = {0};
-        assert_int_equal(settling_take_line(lines[i], strlen(lines[i]), &world.settling, &failure), -74);
-        assert_int_equal(failure.kind, FAILURE_VERIFICATION);
+        assert_error(settling_take_line(lines[i], strlen(lines[i]), &world.settling, &test_failure), -EBADMSG,
+                     "");
+        assert_int_equal(test_failure.kind, FAILURE_VERIFICATION);
     }
     end(&world);
 }
@@ -168,13 +151,10 @@ TEST(not_wanted) {
     assert_false(settling_leaves_out(&world.settling, 0));
     assert_int_equal(end_block(&world, 0).positions, 0);
     world.specification.repeat.wanted = false;
-    struct failure failure = {0};
     settling_init(&world.settling, &world.record, &world.plan);
     assert_null(world.settling.rule);
     settling_note(&world.settling, true);
-    assert_int_equal(settling_record(&world.settling, &failure), 0);
+    assert_ok(settling_record(&world.settling, &test_failure));
     world.settling.rule = rule;
     end(&world);
 }
-
-TEST_GROUP(make_folder, remove_folder)
