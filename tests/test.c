@@ -148,6 +148,11 @@ double test_random(void) {
     return ((double)(test_random_bits() >> 11) + 0.5) * 0x1p-53;
 }
 
+double test_normal(void) {
+    double u = test_random(), v = test_random();
+    return sqrt(-2 * log(u)) * cos(2 * M_PI * v);
+}
+
 const char *test_build(void) {
     const char *build = getenv("ASSAY_BUILD");
     return build ? build : "build";

@@ -78,6 +78,7 @@ void test_says(const char *file, int line, const char *text, const char *expecte
 extern uint64_t test_seed;
 double test_random(void);
 uint64_t test_random_bits(void); /* the 64 that it is made of */
+double test_normal(void);        /* of mean 0 and variance 1, from two of them */
 
 /* A fresh folder for the files of this program: it is removed at the end. */
 const char *test_folder(void);

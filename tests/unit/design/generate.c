@@ -9,16 +9,14 @@ static const struct levels_place nowhere = {0};
 
 static struct levels range(const char *name, const char *low, const char *high, const char *step) {
     struct levels levels = {0};
-    if (levels_from_range(name, low, high, step, nowhere, &levels, &test_failure) < 0)
-        fail_msg("%s", test_failure.text);
+    assert_ok(levels_from_range(name, low, high, step, nowhere, &levels, &test_failure));
     return levels;
 }
 
 static struct levels list(const char *name, const char *a, const char *b, const char *c) {
     struct levels levels = {0};
     const char *texts[] = {a, b, c};
-    if (levels_from_list(name, texts, c ? 3 : 2, nowhere, &levels, &test_failure) < 0)
-        fail_msg("%s", test_failure.text);
+    assert_ok(levels_from_list(name, texts, c ? 3 : 2, nowhere, &levels, &test_failure));
     return levels;
 }
 

@@ -18,8 +18,7 @@ static int bind(const char *repeat, struct design_specification **ret, struct fa
 
 static struct design_specification *specify(const char *repeat) {
     struct design_specification *specification = NULL;
-    if (bind(repeat, &specification, &test_failure) < 0)
-        fail_msg("%s: %s: %s", repeat, test_failure.place, test_failure.text);
+    assert_ok(bind(repeat, &specification, &test_failure));
     return specification;
 }
 

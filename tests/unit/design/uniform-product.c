@@ -16,8 +16,7 @@ static struct design *generate(const struct uniform_product *product, uint64_t s
     struct random_source source;
     random_start(&source, seed, RANDOM_STREAM_TABLE);
     struct design *design = NULL;
-    if (uniform_product_generate(product, &source, &design, &test_failure) < 0)
-        fail_msg("%s", test_failure.text);
+    assert_ok(uniform_product_generate(product, &source, &design, &test_failure));
     return design;
 }
 

@@ -86,12 +86,9 @@ static inline struct fit *fitted_file(const char *path, const struct table_of *o
 }
 
 static inline struct fit *fitted_table(const struct table_of *of) {
-    char path[] = "/tmp/assay-test-fit-XXXXXX";
-    close(mkstemp(path));
+    const char *path = test_path("table.csv");
     fitted_write(of, path);
-    struct fit *fit = fitted_file(path, of);
-    unlink(path);
-    return fit;
+    return fitted_file(path, of);
 }
 
 /* Its first group. */
@@ -122,11 +119,6 @@ static inline bool group_notes(const struct model_group *group, const char *text
         if (strstr(group->notes[i], text))
             return true;
     return false;
-}
-
-static inline double drawn_normal(void) {
-    double u = test_random(), v = test_random();
-    return sqrt(-2 * log(u)) * cos(2 * M_PI * v);
 }
 
 #endif

@@ -235,8 +235,7 @@ TEST(singular) {
 /* ---- The model */
 
 TEST(as_a_model) {
-    char path[] = "/tmp/assay-cluster-XXXXXX";
-    close(mkstemp(path));
+    const char *path = test_path("cluster.json");
     const char *settings[] = {"nodes=3", "cpus=2", "days=2", NULL};
     assert_int_equal(generate(7, settings), 0);
     assert_int_equal(file_write_output(path, text, text_length, &fitted_failure), 0);
@@ -261,7 +260,6 @@ TEST(as_a_model) {
     assert_true(part->estimates[0].estimate == rows[0].values[0]);
     assert_true(part->noise.coefficients[0] == rows[0].values[2]);
     model_file_free(read);
-    unlink(path);
 }
 
 TEST(targets) {

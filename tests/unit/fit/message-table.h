@@ -13,18 +13,15 @@
 enum { MESSAGE_SETTINGS_MAX = 12 };
 
 static struct installation installation;
-static char table_path[] = "/tmp/assay-messages-XXXXXX";
 static struct text table_text;
 static struct fit *fit;
 static struct failure refusal;
 static const char *settings[MESSAGE_SETTINGS_MAX + 1]; /* "NAME=VALUE", up to NULL */
 
 static inline int open_messages(void **state) {
-    struct failure failure = {0};
     (void)state;
     text_init(&table_text, 64 << 20);
-    close(mkstemp(table_path));
-    return installation_init(&installation, test_build(), NULL, &failure);
+    return installation_init(&installation, test_build(), NULL, &test_failure);
 }
 
 static inline int close_messages(void **state) {
@@ -32,7 +29,7 @@ static inline int close_messages(void **state) {
     fit_free(fit);
     text_clear(&table_text);
     installation_clear(&installation);
-    return unlink(table_path);
+    return 0;
 }
 
 /* Fits the file PATH, or where that is NULL what is in table_text, by METHOD and `settings`: 0, or less with
@@ -40,12 +37,7 @@ static inline int close_messages(void **state) {
 static inline int try_fit(const char *method, const char *path, struct fit_options options) {
     struct library *library = NULL;
     struct table *table = NULL;
-    if (!path) {
-        FILE *file = fopen(table_path, "w");
-        fwrite(table_text.bytes, 1, table_text.length, file);
-        fclose(file);
-        path = table_path;
-    }
+    path = path ? path : test_put("table.csv", table_text.bytes);
     options.settings = settings;
     while (options.setting_count < MESSAGE_SETTINGS_MAX && settings[options.setting_count])
         options.setting_count++;

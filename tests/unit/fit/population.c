@@ -23,15 +23,14 @@ static void assert_matrix(const double *found, const struct document_node *rows,
 TEST(published) {
     static const char *const rules[][2] = {{"days=pooled", "Sigma_T_pooled"},
                                            {"days=mean", "Sigma_T_mean_of_covs"}};
-    char path[8192], rows[] = "/tmp/assay-population-XXXXXX";
+    char path[8192];
+    const char *rows = test_path("rows.csv");
     struct document *answers = NULL;
-    struct failure failure = {0};
     if (!test_data())
         skip();
     snprintf(path, sizeof path, "%s/dgemm/generative_moments.json", test_data());
-    assert_int_equal(document_read_json(path, &answers, &failure), 0);
+    assert_ok(document_read_json(path, &answers, &test_failure));
     snprintf(path, sizeof path, "%s/dgemm/generative_coefficients.csv.gz", test_data());
-    close(mkstemp(rows));
     assert_int_equal(gzip_file_read(path, rows), 0);
     const struct document_node *answer = document_get(answers->root, "dgemm_calibration");
     const struct document_node *names = document_get(answer, "variables");
@@ -53,7 +52,6 @@ TEST(published) {
         assert_matrix(group->parts[1].covariance, document_get(answer, rules[r][1]), rules[r][1]);
     }
     document_free(answers);
-    unlink(rows);
 }
 
 /* ---- By hand */
@@ -153,13 +151,13 @@ static struct table_of make_slow_nodes(const char *components) {
     static char texts[MACHINES][16];
     test_seed = 17;
     for (size_t m = 0; m < MACHINES; m++) {
-        double speed = (m % 10 ? 7e-11 : 9e-11) + 1e-12 * drawn_normal();
-        double offset = 2e-6 + 3e3 * (speed - 7e-11) + 1e-7 * drawn_normal();
+        double speed = (m % 10 ? 7e-11 : 9e-11) + 1e-12 * test_normal();
+        double offset = 2e-6 + 3e3 * (speed - 7e-11) + 1e-7 * test_normal();
         snprintf(texts[m], sizeof texts[m], "m%03zu", m);
         for (size_t d = 0; d < RUNS; d++) {
             machine_names[d * MACHINES + m] = texts[m];
-            speeds[d * MACHINES + m] = speed + 1e-13 * drawn_normal();
-            offsets[d * MACHINES + m] = offset + 1e-8 * drawn_normal();
+            speeds[d * MACHINES + m] = speed + 1e-13 * test_normal();
+            offsets[d * MACHINES + m] = offset + 1e-8 * test_normal();
         }
     }
     return (struct table_of){.method = "population",

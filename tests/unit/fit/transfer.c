@@ -44,10 +44,9 @@ TEST(certified) {
         const struct fit_options options = {
             .response = "duration", .by = by, .by_count = 2, .settings = table.settings, .setting_count = 1};
         cleanup(fit_cleanup) struct fit *fit = NULL;
-        if (library_open(&installation, "fit", "transfer", &library, &fitted_failure) < 0 ||
-            table_open(paths, 1, NULL, &rows, &fitted_failure) < 0 ||
-            fit_run(library, rows, &options, &fit, &fitted_failure) < 0)
-            fail_msg("%s", fitted_failure.text);
+        assert_ok(library_open(&installation, "fit", "transfer", &library, &test_failure));
+        assert_ok(table_open(paths, 1, NULL, &rows, &test_failure));
+        assert_ok(fit_run(library, rows, &options, &fit, &test_failure));
         for (size_t g = 0; g < fit->model->group_count; g++) {
             const struct model_group *group = &fit->model->groups[g];
             snprintf(name, sizeof name, "pycewise_data:%s/%s", group->labels[0], group->labels[1]);

@@ -31,9 +31,7 @@ static struct model_column columns[] = {
 
 static struct evaluator *make(const struct model *model) {
     struct evaluator *evaluator = NULL;
-    struct failure failure = {0};
-    if (evaluator_new(model, &evaluator, &failure) < 0)
-        fail_msg("%s: %s", failure.place, failure.text);
+    assert_ok(evaluator_new(model, &evaluator, &test_failure));
     return evaluator;
 }
 
@@ -224,9 +222,8 @@ TEST(piecewise) {
     evaluator_free(evaluator);
 
     model.kind = "population";
-    struct failure failure = {0};
-    assert_int_equal(evaluator_new(&model, &evaluator, &failure), -EINVAL);
-    assert_says(failure.text, "of the kind 'population', which is not evaluated row by row");
+    assert_error(evaluator_new(&model, &evaluator, &test_failure), -EINVAL,
+                 "of the kind 'population', which is not evaluated row by row");
 }
 
 static double mean_at(const struct evaluator *evaluator, size_t group, const double *inputs) {
@@ -322,10 +319,10 @@ TEST(hull) {
     extrapolation_count(&tally, &value);
     mean_at(evaluator, 0, (double[]){1, 1});
     extrapolation_count(&tally, &value);
-    assert_string_equal(extrapolation_summarise(&tally, sentence),
-                        "3 of 4 rows are outside of what the model was fitted to; of the one furthest out, "
-                        "'m' is outside of what was measured; a time of 0 or less is predicted for 1 of 4 "
-                        "rows");
+    assert_string_equal(
+        extrapolation_summarise(&tally, sentence),
+        "3 of 4 rows are outside of what the model was fitted to; of the one furthest out, 'm' is outside of "
+        "what was measured; a time of 0 or less is predicted for 1 of 4 rows");
     tally = (struct extrapolation_tally){0};
     extrapolation_count(&tally, &value);
     assert_null(extrapolation_summarise(&tally, sentence));

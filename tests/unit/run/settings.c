@@ -24,8 +24,7 @@ static int bind(const char *text, struct failure *failure) {
 }
 
 static void bound(const char *text) {
-    if (bind(text, &test_failure) < 0)
-        fail_msg("%s: %s", text, test_failure.text);
+    assert_ok(bind(text, &test_failure));
 }
 
 static void refused(const char *text, const char *place, const char *words) {

@@ -21,66 +21,67 @@ TEST_GROUP(scripted_clock_use, NULL)
 #define REFUSED(status_, message)                                                                            \
     { .status = (status_), .body = "{\"code\": 0, \"title\": \"Oh\", \"message\": \"" message "\"}" }
 
-static struct bed {
+struct bed {
     struct scripted_server server;
     struct event_loop *loop;
     struct testbed_settings *settings;
     struct testbed_request request;
-    struct testbed *testbed;
     char reports[4096];
-} bed;
+};
 
 static void on_report(void *context, const char *sentence) {
-    size_t length = strlen(bed.reports);
-    snprintf(bed.reports + length, sizeof bed.reports - length, "%s\n", sentence);
+    struct bed *bed = context;
+    size_t length = strlen(bed->reports);
+    snprintf(bed->reports + length, sizeof bed->reports - length, "%s\n", sentence);
 }
 
-static int bind_text(const char *yaml, struct testbed_settings **ret) {
+static int bind_text(const char *yaml, struct testbed_settings **ret, struct failure *failure) {
     struct document *document = NULL;
-    assert_ok(document_parse_yaml("c.yaml", yaml, strlen(yaml), &document, &test_failure));
+    assert_int_equal(document_parse_yaml("c.yaml", yaml, strlen(yaml), &document, failure), 0);
     struct testbed_written written = {.document = document, .node = document->root, .folder = "/"};
-    int r = testbed_oar.bind(&written, ret, &test_failure);
+    int r = testbed_oar.bind(&written, ret, failure);
     document_free(document);
     return r;
 }
 
-static void bed_bind(const char *keys) {
-    cleanup_free char *yaml = xformat("oar: {api: '%s', %s}", bed.server.url, keys);
-    scheduler_free_settings(bed.settings);
-    bed.settings = NULL;
-    assert_ok(bind_text(yaml, &bed.settings));
+static void bed_bind(struct bed *bed, const char *keys) {
+    struct failure failure = {0};
+    cleanup_free char *yaml = xformat("oar: {api: '%s', %s}", bed->server.url, keys);
+    scheduler_free_settings(bed->settings);
+    bed->settings = NULL;
+    assert_int_equal(bind_text(yaml, &bed->settings, &failure), 0);
 }
 
-/* What the server answers, up to the step that says nothing. */
-static void bed_open(const struct scripted_step *steps) {
+static void bed_open(struct bed *bed, const struct scripted_step *steps) {
     size_t count = 0;
-    bed = (struct bed){0};
-    while (steps[count].status || steps[count].header)
+    struct failure failure = {0};
+    *bed = (struct bed){0};
+    while (count < SCRIPTED_STEPS_MAX && (steps[count].status || steps[count].header))
         count++;
-    scripted_start(&bed.server, NULL, steps, count);
-    bed.loop = event_loop_new(&test_failure);
-    bed.request = (struct testbed_request){.loop = bed.loop, .run_id = RUN, .report = on_report};
-    bed_bind("cluster: dahu, nodes: 2, walltime: 90min, types: [deploy, allow_classic_ssh], container: 12");
+    scripted_start(&bed->server, NULL, steps, count);
+    bed->loop = event_loop_new(&failure);
+    bed->request = (struct testbed_request){
+        .loop = bed->loop, .run_id = RUN, .report = on_report, .report_context = bed};
+    bed_bind(bed,
+             "cluster: dahu, nodes: 2, walltime: 90min, types: [deploy, allow_classic_ssh], container: 12");
 }
 
-static int reserve(void) {
-    return scheduler_reserve(bed.settings, &bed.request, &bed.testbed, &test_failure);
+static void bed_close(struct bed *bed, size_t steps) {
+    assert_int_equal(bed->server.done, steps);
+    scheduler_free_settings(bed->settings);
+    event_loop_free(bed->loop);
+    scripted_stop(&bed->server);
 }
-
-/* All that it had to answer was asked. */
-static void bed_close(void) {
-    assert_int_equal(bed.server.done, bed.server.count);
-    scheduler_free_settings(bed.settings);
-    event_loop_free(bed.loop);
-    scripted_stop(&bed.server);
-}
-
-#define STEPS (const struct scripted_step[SCRIPTED_STEPS_MAX])
 
 TEST(a_job_is_submitted_and_deleted_once) {
-    bed_open(STEPS{ME, NO_JOBS, SUBMITTED, JOBS(JOB("Waiting")), DELETED, ME, NO_JOBS});
-    assert_ok(reserve());
-    assert_string_equal(scheduler_id(bed.testbed), "7");
+    static const struct scripted_step steps[SCRIPTED_STEPS_MAX] = {
+        ME, NO_JOBS, SUBMITTED, JOBS(JOB("Waiting")), DELETED, ME, NO_JOBS};
+    struct failure failure = {0};
+    struct testbed *testbed = NULL;
+    struct bed bed;
+    bed_open(&bed, steps);
+    assert_int_equal(scheduler_reserve(bed.settings, &bed.request, &testbed, &failure), 0);
+    assert_string_equal(scheduler_id(testbed), "7");
     assert_int_equal(strncmp(bed.server.requests[2], "POST /api/jobs.json HTTP", 24), 0);
     const char *body = strstr(bed.server.requests[2], "\r\n\r\n");
     assert_says(body, "\"resource\":\"{cluster='dahu'}/nodes=2,walltime=1:30:00\"");
@@ -90,13 +91,13 @@ TEST(a_job_is_submitted_and_deleted_once) {
     /* An engine in a job of another cluster that has the same number is not in its own. */
     setenv("OAR_JOB_ID", "7", 1);
     setenv("OAR_JOB_NAME", "mine", 1);
-    assert_ok(scheduler_release(bed.testbed, &test_failure));
+    assert_int_equal(scheduler_release(testbed, &failure), 0);
     /* Others may call their jobs as ours: they are not even asked for. */
     assert_says(bed.server.requests[1], "GET /api/jobs.json?limit=100000&user=me HTTP");
     assert_int_equal(strncmp(bed.server.requests[4], "DELETE /api/jobs/7.json HTTP", 28), 0);
-    assert_ok(scheduler_reclaim(bed.settings, &bed.request, &test_failure));
+    assert_int_equal(scheduler_reclaim(bed.settings, &bed.request, &failure), 0);
     assert_says(bed.reports, "OAR has no job 'assay-" RUN "' that waits or runs");
-    bed_close();
+    bed_close(&bed, 7);
 }
 
 /* Of who asks, or of the jobs. */
@@ -109,89 +110,123 @@ TEST(what_is_no_answer_is_asked_again) {
         {.header = "none"},
         {.status = "503 Busy", .body = "back at noon\nor later"}};
     for (size_t i = 0; i < 2 * sizeof wrong / sizeof *wrong; i++) {
-        const struct scripted_step *step = &wrong[i / 2];
-        bed_open(i % 2 ? STEPS{ME, *step, NO_JOBS, SUBMITTED, JOBS(JOB("Running")), DELETED}
-                       : STEPS{*step, ME, NO_JOBS, SUBMITTED, JOBS(JOB("Running")), DELETED});
-        assert_ok(reserve());
+        const struct scripted_step of_user[SCRIPTED_STEPS_MAX] =
+            {wrong[i / 2], ME, NO_JOBS, SUBMITTED, JOBS(JOB("Running")), DELETED},
+                                   of_jobs[SCRIPTED_STEPS_MAX] = {ME,        wrong[i / 2],         NO_JOBS,
+                                                                  SUBMITTED, JOBS(JOB("Running")), DELETED};
+        struct failure failure = {0};
+        struct testbed *testbed = NULL;
+        struct bed bed;
+        bed_open(&bed, i % 2 ? of_jobs : of_user);
+        assert_int_equal(scheduler_reserve(bed.settings, &bed.request, &testbed, &failure), 0);
         assert_says(bed.reports, "OAR does not answer, and is asked again: ");
-        assert_ok(scheduler_release(bed.testbed, &test_failure));
-        bed_close();
+        assert_int_equal(scheduler_release(testbed, &failure), 0);
+        bed_close(&bed, 6);
     }
 }
 
 TEST(a_job_is_given_back_by_a_server_in_trouble) {
-    bed_open(STEPS{ME, NO_JOBS, SUBMITTED, {.status = "502 Bad Gateway"}, JOBS(JOB("Running")), DELETED});
-    assert_ok(reserve());
-    assert_ok(scheduler_release(bed.testbed, &test_failure));
-    bed_close();
+    static const struct scripted_step steps[SCRIPTED_STEPS_MAX] = {
+        ME, NO_JOBS, SUBMITTED, {.status = "502 Bad Gateway"}, JOBS(JOB("Running")), DELETED};
+    struct failure failure = {0};
+    struct testbed *testbed = NULL;
+    struct bed bed;
+    bed_open(&bed, steps);
+    assert_int_equal(scheduler_reserve(bed.settings, &bed.request, &testbed, &failure), 0);
+    assert_int_equal(scheduler_release(testbed, &failure), 0);
+    bed_close(&bed, 6);
 }
 
 /* Longer than five minutes nobody waits for a first answer. */
 TEST(patience_ends) {
-    bed_open(
-        STEPS{{.status = "503 Busy", .body = "back at noon\nor later", .passes_ns = 200 * EVENT_SECOND},
-              {.status = "503 Busy", .body = "back at noon\nor later", .passes_ns = 200 * EVENT_SECOND}});
-    assert_error(reserve(), -EAGAIN, "was answered with status 503: back at noon");
-    assert_null(strstr(test_failure.text, "later"));
-    assert_null(bed.testbed);
-    bed_close();
+    static const struct scripted_step steps[SCRIPTED_STEPS_MAX] = {
+        {.status = "503 Busy", .body = "back at noon\nor later", .passes_ns = 200 * EVENT_SECOND},
+        {.status = "503 Busy", .body = "back at noon\nor later", .passes_ns = 200 * EVENT_SECOND}};
+    struct failure failure = {0};
+    struct testbed *testbed = NULL;
+    struct bed bed;
+    bed_open(&bed, steps);
+    assert_int_equal(scheduler_reserve(bed.settings, &bed.request, &testbed, &failure), -EAGAIN);
+    assert_says(failure.text, "was answered with status 503: back at noon");
+    assert_null(strstr(failure.text, "later"));
+    assert_null(testbed);
+    bed_close(&bed, 2);
 }
 
 TEST(what_is_refused_is_not_asked_again) {
     static const struct {
         const char *label;
-        struct scripted_step steps[4];
+        struct scripted_step steps[3];
+        size_t count;
         const char *says;
     } cases[] = {
         {"wrong credentials",
          {{.status = "401 Unauthorized", .body = "<html>401</html>"}},
+         1,
          "was answered with status 401 (wrong credentials?): the credentials are missing or wrong"},
         {"credentials of somebody else",
          {REFUSED("403 Forbidden", "not yours")},
+         1,
          "was answered with status 403 (wrong credentials?): not yours"},
-        {"another address", {{.status = "404 Not Found"}}, "GET /whoami.json at http://127.0.0.1:"},
+        {"another address", {{.status = "404 Not Found"}}, 1, "GET /whoami.json at http://127.0.0.1:"},
         {"nobody who is known",
          {{.status = "200 OK", .body = "{\"authenticated_user\": \"\"}"}},
+         1,
          "OAR does not say whose jobs are ours (wrong credentials?)"},
-        {"moved", {{.status = "301 Moved"}}, "it has moved to another address"},
+        {"moved", {{.status = "301 Moved"}}, 1, "it has moved to another address"},
         {"a job that OAR does not make",
          {ME, NO_JOBS, REFUSED("400 Bad Request", "exited with status 8:\\nnot enough resources")},
+         3,
          "with status 400: exited with status 8: not enough resources"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct failure failure = {0};
+        struct testbed *testbed = NULL;
+        struct bed bed;
         print_message("%s\n", cases[i].label);
-        bed_open(cases[i].steps);
-        assert_error(reserve(), -EPERM, cases[i].says);
-        assert_null(bed.testbed);
-        bed_close();
+        bed_open(&bed, cases[i].steps);
+        assert_int_equal(scheduler_reserve(bed.settings, &bed.request, &testbed, &failure), -EPERM);
+        assert_says(failure.text, cases[i].says);
+        assert_null(testbed);
+        bed_close(&bed, cases[i].count);
     }
 }
 
 /* Of a job that may have been submitted all the same nobody knows the number: it is found by its name. */
 TEST(a_submission_without_an_answer_is_given_back) {
-    bed_open(STEPS{ME, NO_JOBS, {.status = "500 Oh", .body = "oops"}, JOBS(JOB("toLaunch")), DELETED});
-    assert_int_equal(reserve(), -EAGAIN);
-    assert_non_null(bed.testbed);
-    assert_ok(scheduler_release(bed.testbed, &test_failure));
-    bed_close();
+    static const struct scripted_step steps[SCRIPTED_STEPS_MAX] = {
+        ME, NO_JOBS, {.status = "500 Oh", .body = "oops"}, JOBS(JOB("toLaunch")), DELETED};
+    struct failure failure = {0};
+    struct testbed *testbed = NULL;
+    struct bed bed;
+    bed_open(&bed, steps);
+    assert_int_equal(scheduler_reserve(bed.settings, &bed.request, &testbed, &failure), -EAGAIN);
+    assert_non_null(testbed);
+    assert_int_equal(scheduler_release(testbed, &failure), 0);
+    bed_close(&bed, 5);
 }
 
 /* One that waits, then ends, and has no successor. */
 TEST(a_job_that_is_over_before_it_has_begun) {
-    bed_open(STEPS{ME,
-                   NO_JOBS,
-                   SUBMITTED,
-                   {.status = "200 OK", .body = "{\"state\": \"Waiting\", \"message\": \"FIFO\"}"},
-                   {.status = "200 OK", .body = "{\"state\": \"Error\", \"message\": \"node died\"}"},
-                   NO_JOBS,
-                   NO_JOBS});
-    assert_ok(reserve());
-    assert_error(scheduler_wait(bed.testbed, &test_failure), -ECANCELED,
-                 "job 7 of OAR is over before it has begun: node died");
+    static const struct scripted_step steps[SCRIPTED_STEPS_MAX] = {
+        ME,
+        NO_JOBS,
+        SUBMITTED,
+        {.status = "200 OK", .body = "{\"state\": \"Waiting\", \"message\": \"FIFO\"}"},
+        {.status = "200 OK", .body = "{\"state\": \"Error\", \"message\": \"node died\"}"},
+        NO_JOBS,
+        NO_JOBS};
+    struct failure failure = {0};
+    struct testbed *testbed = NULL;
+    struct bed bed;
+    bed_open(&bed, steps);
+    assert_int_equal(scheduler_reserve(bed.settings, &bed.request, &testbed, &failure), 0);
+    assert_int_equal(scheduler_wait(testbed, &failure), -ECANCELED);
+    assert_says(failure.text, "job 7 of OAR is over before it has begun: node died");
     assert_says(bed.reports, "job 7 of OAR waits: FIFO");
     assert_int_equal(strncmp(bed.server.requests[3], "GET /api/jobs/7.json?structure=oar HTTP", 39), 0);
-    assert_ok(scheduler_release(bed.testbed, &test_failure));
-    bed_close();
+    assert_int_equal(scheduler_release(testbed, &failure), 0);
+    bed_close(&bed, 7);
 }
 
 TEST(campaigns) {
@@ -213,19 +248,24 @@ TEST(campaigns) {
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct testbed_settings *settings = NULL;
+        struct failure failure = {0};
         print_message("%s\n", cases[i].yaml);
+        assert_int_equal(bind_text(cases[i].yaml, &settings, &failure), cases[i].says ? -EINVAL : 0);
         if (cases[i].says)
-            assert_error(bind_text(cases[i].yaml, &settings), -EINVAL, cases[i].says);
-        else
-            assert_ok(bind_text(cases[i].yaml, &settings));
+            assert_says(failure.text, cases[i].says);
         scheduler_free_settings(settings);
     }
 }
 
 TEST(a_reservation_in_the_past) {
-    bed_open(STEPS{ME, NO_JOBS});
-    bed_bind("reservation: 2020-12-01 19:00:00");
-    assert_error(reserve(), -EINVAL, "is for 2020-12-01 19:00:00, expected a time to come");
-    assert_null(bed.testbed);
-    bed_close();
+    static const struct scripted_step steps[SCRIPTED_STEPS_MAX] = {ME, NO_JOBS};
+    struct failure failure = {0};
+    struct testbed *testbed = NULL;
+    struct bed bed;
+    bed_open(&bed, steps);
+    bed_bind(&bed, "reservation: 2020-12-01 19:00:00");
+    assert_int_equal(scheduler_reserve(bed.settings, &bed.request, &testbed, &failure), -EINVAL);
+    assert_says(failure.text, "is for 2020-12-01 19:00:00, expected a time to come");
+    assert_null(testbed);
+    bed_close(&bed, 2);
 }
