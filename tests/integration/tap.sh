@@ -4,6 +4,7 @@
 #   check NAME COMMAND...   ok if the command succeeds
 #   refuse NAME CODE PATTERN COMMAND...  ok if it exits with CODE and its stderr matches PATTERN (grep -E)
 #   is NAME FOUND EXPECTED  ok if the two texts are equal; prints both if they are not
+#   equal FOUND EXPECTED    the same as a command, for check and in functions
 #   eventually COMMAND...   wait until the command succeeds: 120 s at most, then its last output is printed; the one
 #                           way to wait, and never a check of how long something takes
 #   move_clock              from here on the program under test and its agents go by a clock that the test moves
@@ -59,9 +60,10 @@ refuse() {
         report 1 "$name"
     fi
 }
+equal() { [ "$1" = "$2" ] || { printf '%s\n' "found: $1" "expected: $2" >&2; return 1; }; }
 is() {
-    [ "$2" = "$3" ]; local status=$?
-    [ $status -eq 0 ] || printf '%s\n' "found: $2" "expected: $3" | sed 's/^/# /'
+    equal "$2" "$3" 2>"$scratch/.unlike"; local status=$?
+    sed 's/^/# /' "$scratch/.unlike"
     report $status "$1"
 }
 eventually() {

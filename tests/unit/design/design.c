@@ -15,38 +15,13 @@ static const char *path;
 /* What an experiment would declare: sizes, leading dimensions that follow from them, a number and a text. */
 static char *choices[] = {WORD("ring"), WORD("long")};
 static struct design_factor items[] = {
-    {.name = WORD("m"), .type = DESIGN_INTEGER, .unit = WORD("1"), .minimum = 1, .maximum = 46340},
-    {.name = WORD("k"), .type = DESIGN_INTEGER, .unit = WORD("1"), .minimum = 1, .maximum = 46340},
-    {.name = WORD("ldb"),
-     .type = DESIGN_INTEGER,
-     .unit = WORD("1"),
-     .minimum = 1,
-     .maximum = DESIGN_UNBOUNDED,
-     .default_text = WORD("lda + 1"),
-     .default_line = 8,
-     .default_column = 20},
-    {.name = WORD("lda"),
-     .type = DESIGN_INTEGER,
-     .unit = WORD("1"),
-     .minimum = 1,
-     .maximum = DESIGN_UNBOUNDED,
-     .default_text = WORD("max(m, k)"),
-     .default_line = 7,
-     .default_column = 20},
-    {.name = WORD("alpha"),
-     .type = DESIGN_NUMBER,
-     .unit = WORD("1"),
-     .minimum = -DESIGN_UNBOUNDED,
-     .maximum = 2,
-     .default_text = WORD("1"),
-     .default_line = 9,
-     .default_column = 20},
-    {.name = WORD("bcast"),
-     .type = DESIGN_TEXT,
-     .unit = WORD("1"),
-     .choices = choices,
-     .choice_count = 2,
-     .default_text = WORD("ring")},
+    {WORD("m"), DESIGN_INTEGER, .minimum = 1, .maximum = 46340},
+    {WORD("k"), DESIGN_INTEGER, .minimum = 1, .maximum = 46340},
+    {WORD("ldb"), DESIGN_INTEGER, .minimum = 1, .maximum = DESIGN_UNBOUNDED, .default_text = WORD("lda + 1")},
+    {WORD("lda"), DESIGN_INTEGER, .minimum = 1, .maximum = DESIGN_UNBOUNDED,
+     .default_text = WORD("max(m, k)")},
+    {WORD("alpha"), DESIGN_NUMBER, .minimum = -DESIGN_UNBOUNDED, .maximum = 2, .default_text = WORD("1")},
+    {WORD("bcast"), DESIGN_TEXT, .choices = choices, .choice_count = 2, .default_text = WORD("ring")},
 };
 static struct design_factors factors = {.items = items, .count = 6, .file = "experiment.yaml"};
 
@@ -212,23 +187,9 @@ TEST(conform_types) {
 
 TEST(default_refusals) {
     struct design_factor list[3] = {
-        {.name = WORD("x"),
-         .type = DESIGN_INTEGER,
-         .minimum = -DESIGN_UNBOUNDED,
-         .maximum = DESIGN_UNBOUNDED},
-        {.name = WORD("a"),
-         .type = DESIGN_NUMBER,
-         .minimum = 0,
-         .maximum = 10,
-         .default_line = 5,
-         .default_column = 12},
-        {.name = WORD("b"),
-         .type = DESIGN_NUMBER,
-         .minimum = 0,
-         .maximum = 10,
-         .default_text = WORD("1"),
-         .default_line = 6,
-         .default_column = 12},
+        {WORD("x"), DESIGN_INTEGER, .minimum = -DESIGN_UNBOUNDED, .maximum = DESIGN_UNBOUNDED},
+        {WORD("a"), DESIGN_NUMBER, .maximum = 10, .default_line = 5, .default_column = 12},
+        {WORD("b"), DESIGN_NUMBER, .maximum = 10, .default_line = 6, .default_column = 12},
     };
     static const struct {
         const char *a, *b, *place, *sentence;
@@ -249,13 +210,10 @@ TEST(default_refusals) {
         refuse_conform(one_column("x", DESIGN_INTEGER, 5), list, 3, cases[i].place, cases[i].sentence);
     }
     list[1].default_text = WORD("x");
-    list[2] = (struct design_factor){.name = WORD("b"),
-                                     .type = DESIGN_TEXT,
-                                     .choices = choices,
-                                     .choice_count = 2,
-                                     .default_text = WORD("star"),
-                                     .default_line = 6,
-                                     .default_column = 12};
+    list[2].type = DESIGN_TEXT;
+    list[2].choices = choices;
+    list[2].choice_count = 2;
+    list[2].default_text = WORD("star");
     refuse_conform(one_column("x", DESIGN_INTEGER, 5), list, 3, "experiment.yaml:6:12",
                    "the default of 'b' is 'star', expected one of ring, long");
     list[2].default_text = WORD("ring");
@@ -267,8 +225,8 @@ TEST(default_refusals) {
 TEST(all_defaults) {
     struct design *design = NULL;
     struct design_factor list[] = {
-        {.name = WORD("x"), .type = DESIGN_INTEGER, .minimum = 0, .maximum = 9, .default_text = WORD("3")},
-        {.name = WORD("name"), .type = DESIGN_TEXT, .default_text = WORD("max(no expression")},
+        {WORD("x"), DESIGN_INTEGER, .maximum = 9, .default_text = WORD("3")},
+        {WORD("name"), DESIGN_TEXT, .default_text = WORD("max(no expression")},
     };
     assert_ok(design_new(1, &design, &test_failure));
     assert_ok(design_conform(design, &(struct design_factors){.items = list, .count = 2}, &test_failure));

@@ -263,13 +263,9 @@ TEST(is_random) {
 
 static char *choices[] = {WORD("1"), WORD("2")};
 static struct design_factor items[] = {
-    {.name = WORD("n"), .type = DESIGN_INTEGER, .minimum = 1, .maximum = 5000},
-    {.name = WORD("x"), .type = DESIGN_NUMBER, .minimum = 0, .maximum = 10, .default_text = WORD("n / 1000")},
-    {.name = WORD("depth"),
-     .type = DESIGN_TEXT,
-     .choices = choices,
-     .choice_count = 2,
-     .default_text = WORD("1")},
+    {WORD("n"), DESIGN_INTEGER, .minimum = 1, .maximum = 5000},
+    {WORD("x"), DESIGN_NUMBER, .maximum = 10, .default_text = WORD("n / 1000")},
+    {WORD("depth"), DESIGN_TEXT, .choices = choices, .choice_count = 2, .default_text = WORD("1")},
 };
 static struct design_factors factors = {.items = items, .count = 3, .file = "e.yaml"};
 
@@ -338,21 +334,11 @@ TEST(steps) {
 
 /* A factor each that comes before what it needs. */
 static struct design_factor sizes[] = {
-    {.name = WORD("n"),
-     .type = DESIGN_INTEGER,
-     .minimum = 1,
-     .maximum = 1e6,
-     .default_text = WORD("50%"),
-     .from_share = WORD("round_down(share * memory, nb * nodes)"),
-     .from_time = WORD("time * rate"),
-     .share_line = 7,
-     .share_column = 5},
-    {.name = WORD("nb"),
-     .type = DESIGN_INTEGER,
-     .minimum = 1,
-     .maximum = 100,
-     .default_text = WORD("rate * 5")},
-    {.name = WORD("nodes"), .type = DESIGN_INTEGER, .minimum = 1, .maximum = 9, .default_text = WORD("1")},
+    {WORD("n"), DESIGN_INTEGER, .minimum = 1, .maximum = 1e6, .default_text = WORD("50%"),
+     .from_share = WORD("round_down(share * memory, nb * nodes)"), .from_time = WORD("time * rate"),
+     .share_line = 7, .share_column = 5},
+    {WORD("nb"), DESIGN_INTEGER, .minimum = 1, .maximum = 100, .default_text = WORD("rate * 5")},
+    {WORD("nodes"), DESIGN_INTEGER, .minimum = 1, .maximum = 9, .default_text = WORD("1")},
 };
 static const struct design_given given[] = {{"memory", 1000, true}, {"rate", 2, false}};
 static struct design_factors on_machine = {

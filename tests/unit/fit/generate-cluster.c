@@ -24,19 +24,11 @@ static struct model_estimate zero[P];
 static double between[P * P] = {4e-22, 1e-17, -5e-24, 1e-17, 1e-12, -1e-19, -5e-24, -1e-19, 1e-24};
 static double within[P * P] = {1e-22, 0, 0, 0, 1e-14, 1e-20, 0, 1e-20, 1e-25};
 static struct model_value weights[2] = {{"weight", 0.9, "1"}, {"weight", 0.1, "1"}};
-static struct model_part parts[3] = {{.kind = "component",
-                                      .name = "typical",
-                                      .estimates = typical,
-                                      .covariance = between,
-                                      .values = &weights[0],
-                                      .value_count = 1},
-                                     {.kind = "component",
-                                      .name = "slow",
-                                      .estimates = slow,
-                                      .covariance = between,
-                                      .values = &weights[1],
-                                      .value_count = 1},
-                                     {.kind = "days", .estimates = zero, .covariance = within}};
+static struct model_part parts[3] = {{"component", .name = "typical", .estimates = typical,
+                                      .covariance = between, .values = &weights[0], .value_count = 1},
+                                     {"component", .name = "slow", .estimates = slow, .covariance = between,
+                                      .values = &weights[1], .value_count = 1},
+                                     {"days", .estimates = zero, .covariance = within}};
 static struct model_group group = {.name = "all", .parts = parts, .part_count = 3};
 static struct model model = {.size = sizeof model,
                              .kind = "population",
