@@ -67,13 +67,13 @@ static void host_remark(void *context, bool warning, const char *sentence) {
 
 static void set_all(struct parameters *parameters, const struct plugin_parameter *table,
                     const char *const *settings) {
-    parameters_init(parameters, table, &fitted_failure);
+    parameters_init(parameters, table, &refusal);
     for (size_t i = 0; settings[i]; i++)
         for (size_t k = 0; k < parameters->count; k++)
             if (strncmp(settings[i], table[k].name, strlen(table[k].name)) == 0 &&
                 settings[i][strlen(table[k].name)] == '=' &&
-                parameters_set_pair(parameters, settings[i], &fitted_failure) < 0)
-                fail_msg("%s", fitted_failure.text);
+                parameters_set_pair(parameters, settings[i], &refusal) < 0)
+                fail_msg("%s", refusal.text);
 }
 
 /* Runs the plugin with SETTINGS, ended by NULL, and leaves what it wrote in `text`. */
@@ -110,9 +110,9 @@ static int generate(uint64_t seed, const char *const *settings) {
 
 static int set_up(void **state) {
     fitted_set_up(state);
-    if (library_open(&installation, "generate", "cluster", &library, &fitted_failure) == 0)
+    if (library_open(&installation, "generate", "cluster", &library, &refusal) == 0)
         return 0;
-    fprintf(stderr, "%s\n", fitted_failure.text);
+    fprintf(stderr, "%s\n", refusal.text);
     return -1;
 }
 
@@ -230,10 +230,10 @@ TEST(as_a_model) {
     const char *path = test_path("cluster.json");
     const char *settings[] = {"nodes=3", "cpus=2", "days=2", NULL};
     assert_int_equal(generate(7, settings), 0);
-    assert_int_equal(file_write_output(path, text, text_length, &fitted_failure), 0);
+    assert_int_equal(file_write_output(path, text, text_length, &refusal), 0);
     struct model *read = NULL;
-    if (model_file_read(path, &read, &fitted_failure) < 0)
-        fail_msg("%s", fitted_failure.text);
+    if (model_file_read(path, &read, &refusal) < 0)
+        fail_msg("%s", refusal.text);
     assert_string_equal(read->kind, "linear");
     assert_string_equal(read->response, "duration");
     assert_string_equal(read->response_unit, "s");
