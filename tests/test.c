@@ -1,4 +1,5 @@
 #include "tests/test.h"
+#include "engine/foundation/file.h"
 
 #include <unistd.h>
 
@@ -24,12 +25,59 @@ void test_set_group(CMFixtureFunction set_up, CMFixtureFunction tear_down) {
     group[1] = tear_down;
 }
 
+static char folder[] = "/tmp/assay-unit-XXXXXX";
+static bool has_folder;
+
+const char *test_folder(void) {
+    if (!has_folder && !mkdtemp(folder))
+        fail_msg("%s: %s", folder, strerror(errno));
+    has_folder = true;
+    return folder;
+}
+
+static void remove_folder(void) {
+    if (has_folder)
+        file_remove_tree(folder, NULL);
+}
+
+const char *test_path(const char *name) {
+    static struct path {
+        struct path *next;
+        char text[];
+    } * paths;
+    const char *in = test_folder();
+    size_t size = strlen(in) + strlen(name) + 2;
+    struct path *path = malloc(sizeof *path + size);
+    assert_non_null(path);
+    snprintf(path->text, size, "%s/%s", in, name);
+    path->next = paths;
+    paths = path;
+    return path->text;
+}
+
+const char *test_put(const char *name, const char *text) {
+    const char *path = test_path(name);
+    char *slash = strrchr(path, '/');
+    *slash = '\0';
+    assert_ok(file_make_folders(path, &test_failure));
+    *slash = '/';
+    assert_ok(file_replace(path, text, strlen(text), 0600, &test_failure));
+    return path;
+}
+
+static int begin(void **state) {
+    test_forget();
+    return each[0] ? each[0](state) : 0;
+}
+
 int test_run(void) {
     for (size_t i = 0; i < test_count; i++) {
-        tests[i].setup_func = each[0];
+        tests[i].setup_func = begin;
         tests[i].teardown_func = each[1];
     }
-    return _cmocka_run_group_tests(program_invocation_short_name, tests, test_count, group[0], group[1]);
+    int r = _cmocka_run_group_tests(program_invocation_short_name, tests, test_count, group[0], group[1]);
+    remove_folder();
+    return r;
 }
 
 __attribute__((weak)) int main(void) {
@@ -51,6 +99,35 @@ void test_close(const char *file, int line, double found, double expected, doubl
     _fail(file, line);
 }
 
+struct failure test_failure;
+
+void test_forget(void) {
+    test_failure = (struct failure){0};
+}
+
+void test_ok(const char *file, int line, int result) {
+    if (result == 0)
+        return;
+    print_error("%d; expected 0: %s: %s\n", result, test_failure.place, test_failure.text);
+    _fail(file, line);
+}
+
+void test_error(const char *file, int line, int result, int code, const char *part) {
+    if (result == code && strstr(test_failure.text, part))
+        return;
+    print_error("%d, '%s'; expected %d, '%s'\n", result, test_failure.text, code, part);
+    _fail(file, line);
+}
+
+void test_refused(const char *file, int line, int result, const char *place, const char *part) {
+    if (result < 0 && test_failure.kind == FAILURE_INPUT && strcmp(test_failure.place, place) == 0 &&
+        strstr(test_failure.text, part))
+        return;
+    print_error("%d, kind %d, %s: %s; expected %s: %s\n", result, (int)test_failure.kind, test_failure.place,
+                test_failure.text, place, part);
+    _fail(file, line);
+}
+
 void test_says(const char *file, int line, const char *text, const char *expected) {
     if (strstr(text, expected))
         return;
@@ -69,6 +146,11 @@ uint64_t test_random_bits(void) {
 
 double test_random(void) {
     return ((double)(test_random_bits() >> 11) + 0.5) * 0x1p-53;
+}
+
+double test_normal(void) {
+    double u = test_random(), v = test_random();
+    return sqrt(-2 * log(u)) * cos(2 * M_PI * v);
 }
 
 const char *test_build(void) {

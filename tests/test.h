@@ -22,6 +22,8 @@
 
 #include <cmocka.h>
 
+#include "engine/foundation/failure.h"
+
 #define TEST(name)                                                                                           \
     static void test_##name(void **state);                                                                   \
     __attribute__((constructor)) static void add_##name(void) {                                              \
@@ -51,6 +53,23 @@ int test_run(void);
 void test_close(const char *file, int line, double found, double expected, double tolerance,
                 const char *what);
 
+/* Where calls put their failures: empty before each test, and before each CALL below. */
+extern struct failure test_failure;
+void test_forget(void);
+
+/* Fails, and prints the failure, unless CALL is 0. */
+#define assert_ok(call) test_ok(__FILE__, __LINE__, (test_forget(), (call)))
+void test_ok(const char *file, int line, int result);
+
+/* Fails unless CALL is CODE, and the sentence of the failure contains PART. */
+#define assert_error(call, code, part) test_error(__FILE__, __LINE__, (test_forget(), (call)), code, part)
+void test_error(const char *file, int line, int result, int code, const char *part);
+
+/* Fails unless CALL refused an input: the failure is of that kind, at PLACE, and contains PART. */
+#define assert_refused(call, place, part)                                                                    \
+    test_refused(__FILE__, __LINE__, (test_forget(), (call)), place, part)
+void test_refused(const char *file, int line, int result, const char *place, const char *part);
+
 /* Fails unless TEXT contains EXPECTED. */
 #define assert_says(text, expected) test_says(__FILE__, __LINE__, text, expected)
 void test_says(const char *file, int line, const char *text, const char *expected);
@@ -59,6 +78,15 @@ void test_says(const char *file, int line, const char *text, const char *expecte
 extern uint64_t test_seed;
 double test_random(void);
 uint64_t test_random_bits(void); /* the 64 that it is made of */
+double test_normal(void);        /* of mean 0 and variance 1, from two of them */
+
+/* A fresh folder for the files of this program: it is removed at the end. */
+const char *test_folder(void);
+
+/* The path of NAME in it, which stays until the program ends. test_put() makes a file of TEXT there, and the
+ * folders that it is in. */
+const char *test_path(const char *name);
+const char *test_put(const char *name, const char *text);
 
 /* The build that is tested. */
 const char *test_build(void);

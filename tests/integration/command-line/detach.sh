@@ -4,31 +4,7 @@
 . "$ASSAY_SOURCE/tests/test-bed/test-bed.sh"
 cd "$scratch" || exit
 chmod 755 "$scratch"
-mkdir -p experiments/beat tmp
-export ASSAY_PATH=$scratch TMPDIR=$scratch/tmp
-# Unit n = 3 waits as long as the file hold is there; n = 9 fails.
-cat >experiments/beat/beat.sh <<'SH'
-echo "unit,start,duration"
-read -r _
-while IFS=, read -r unit n; do
-    [ "$n" != 9 ] || { echo "beat: out of beats" >&2; exit 5; }
-    while [ "$n" = 3 ] && [ -e "$1" ]; do sleep 0.05; done
-    echo "$unit,$(date +%s%N),0.$n"
-done
-SH
-cat >experiments/beat/experiment.yaml <<'YAML'
-name: beat
-factors: {n: {type: integer, minimum: 0, maximum: 9}}
-responses: {duration: {unit: s}}
-options: {hold: {type: text, default: none}}
-run: {streamed: [sh, ./beat.sh, "{hold}"], placement: node}
-YAML
-campaign() { # campaign NAME TESTBED N...
-    local name=$1 testbed=$2; shift 2
-    printf '%s\n' n "$@" >"$name.csv"
-    printf '%s\n' "name: $name" "experiment: beat" "testbed: $testbed" "probes: none" "gates: none" "options: {hold: $scratch/hold}" \
-        "design: {file: $name.csv, order: as-written}" >"$name.yaml"
-}
+. "$ASSAY_SOURCE/tests/integration/beat.sh"
 runs=$scratch/runs
 begin() { "$ASSAY" run "$1.yaml" -o "$runs" --detach "${@:2}" >began 2>err </dev/null; run=$(cat began); }
 pid_of() { "$ASSAY" status --json "$1" | sed -n 's/^ *"pid": \([0-9]*\),*$/\1/p'; }

@@ -2,32 +2,8 @@
 # assay list and assay status on real runs: one that goes on, the same one killed, one completed, one failed, and one
 # of which only the archive is left.
 . "$(dirname "$0")/../tap.sh"
+. "$ASSAY_SOURCE/tests/integration/beat.sh"
 
-mkdir -p "$scratch/experiments/beat" "$scratch/tmp"
-export ASSAY_PATH=$scratch TMPDIR=$scratch/tmp
-# Each unit says so; unit n of which the file hold-n is there waits until it is gone.
-cat >"$scratch/experiments/beat/beat.sh" <<'SH'
-echo "unit,start,duration"
-read -r _
-while IFS=, read -r unit n; do
-    [ "$n" != 9 ] || { echo "beat: out of beats" >&2; exit 5; }
-    while [ "$n" = 3 ] && [ -e "$1" ]; do sleep 0.05; done
-    echo "$unit,$(date +%s%N),0.$n"
-done
-SH
-cat >"$scratch/experiments/beat/experiment.yaml" <<'YAML'
-name: beat
-factors: {n: {type: integer, minimum: 0, maximum: 9}}
-responses: {duration: {unit: s}}
-options: {hold: {type: text, default: none}}
-run: {streamed: [sh, ./beat.sh, "{hold}"], placement: node}
-YAML
-campaign() { # campaign NAME N...
-    local name=$1; shift
-    printf '%s\n' n "$@" >"$scratch/$name.csv"
-    printf '%s\n' "name: $name" "experiment: beat" "testbed: local" "probes: none" "gates: none" "options: {hold: $scratch/hold}" \
-        "design: {file: $name.csv, order: as-written}" >"$scratch/$name.yaml"
-}
 runs=$scratch/runs
 # has MEMBER VALUE: the last status has this line; VALUE is a pattern
 has() { grep -qE "^ *\"$1\": $2,?\$" "$scratch/.json"; }
@@ -40,7 +16,7 @@ refuse "a folder that is no run is refused in one sentence" 2 "^assay: '$scratch
     "$ASSAY" status "$scratch/tmp"
 refuse "... and so is a file that is no archive" 5 "beat.sh" "$ASSAY" status "$scratch/experiments/beat/beat.sh"
 
-campaign good 1 2
+campaign good local 1 2
 "$ASSAY" run "$scratch/good.yaml" -q -o "$runs" >/dev/null 2>"$scratch/err" </dev/null || sed 's/^/# /' "$scratch/err"
 good=$(echo "$runs"/good-*.zip); good=${good%.zip}
 status "$good"
@@ -52,7 +28,7 @@ check "... nothing is left to do" next_is "nothing: .*"
 check "... its archive tells the same of it" status "$good.zip"
 check "... " has folder "\"$good\""
 
-campaign bad 1 2 9 1
+campaign bad local 1 2 9 1
 "$ASSAY" run "$scratch/bad.yaml" -q -o "$runs" >/dev/null 2>"$scratch/err" </dev/null
 bad=$(echo "$runs"/bad-*.zip); bad=${bad%.zip}
 status "$bad"
@@ -61,7 +37,7 @@ check "... why" has error '".*out of beats.*"'
 check "... what is done" has done 2
 
 touch "$scratch/hold"
-campaign long 1 2 3 4 5
+campaign long local 1 2 3 4 5
 "$ASSAY" run "$scratch/long.yaml" -q -o "$runs" >/dev/null 2>"$scratch/err" </dev/null &
 pid=$!
 eventually sh -c "grep -s '\"event\":\"results\".*\"units_done\":2,' '$runs'/long-*/journal.jsonl"

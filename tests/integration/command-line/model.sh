@@ -3,8 +3,6 @@
 # shellcheck disable=SC2046 # $(...; echo $?) is one number
 . "$(dirname "$0")/../tap.sh"
 cd "$scratch" || exit 1
-contains() { grep -qE -- "$2" "$1" || { echo "# '$1' does not match: $2"; sed 's/^/# /' "$1" | head -30; return 1; } >&2; }
-output() { contains .out "$1"; }
 errors() { contains .err "$1"; }
 model() { "$ASSAY" model "$@"; }
 

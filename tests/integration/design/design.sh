@@ -4,15 +4,14 @@
 cd "$scratch" || exit 1
 
 rows() { tail -n +2 "$1" | wc -l; }
-is() { [ "$1" = "$2" ] || { echo "found '$1', expected '$2'" >&2; return 1; }; }
 sorted() { (head -1 "$1"; tail -n +2 "$1" | sort); }
 design() { "$ASSAY" design "$@"; }
 
 # ---- Kinds
 full_factorial() {
     design factorial n=1000..3000:1000 nb=64,128 bcast=ring,long --order as-written >f.csv 2>f.err || return
-    is "$(sed -n '1p;2p;5p;13p' f.csv | tr '\n' ' ')" "n,nb,bcast 1000,64,ring 1000,128,long 3000,128,long " &&
-        is "$(rows f.csv)" 12 && is "$(tail -n +2 f.csv | sort -u | wc -l)" 12 && is "$(cat f.err)" ""
+    equal "$(sed -n '1p;2p;5p;13p' f.csv | tr '\n' ' ')" "n,nb,bcast 1000,64,ring 1000,128,long 3000,128,long " &&
+        equal "$(rows f.csv)" 12 && equal "$(tail -n +2 f.csv | sort -u | wc -l)" 12 && equal "$(cat f.err)" ""
 }
 check "factorial has every combination, and needs no seed as written" full_factorial
 
@@ -31,14 +30,14 @@ check "log-uniform has as many values in each decade" decades
 
 strata() {
     design latin-hypercube m=1..200 alpha=0.0..1.0 --rows 200 >h.csv 2>/dev/null || return
-    is "$(tail -n +2 h.csv | cut -d, -f1 | sort -un | wc -l)" 200 &&
-        is "$(awk -F, 'NR > 1 {print int($2 * 200)}' h.csv | sort -un | wc -l)" 200
+    equal "$(tail -n +2 h.csv | cut -d, -f1 | sort -un | wc -l)" 200 &&
+        equal "$(awk -F, 'NR > 1 {print int($2 * 200)}' h.csv | sort -un | wc -l)" 200
 }
 check "latin-hypercube has every stratum once" strata
 
 product() {
     design uniform-product --compute 'lda=max(m, n, k)' --seed 7 >p.csv 2>/dev/null || return
-    is "$(head -1 p.csv)" m,n,k,lda && is "$(rows p.csv)" 545 && grep -qx 2048,2048,2048,2048 p.csv &&
+    equal "$(head -1 p.csv)" m,n,k,lda && equal "$(rows p.csv)" 545 && grep -qx 2048,2048,2048,2048 p.csv &&
         awk -F, 'NR > 1 {if ($1 > 15500 || $2 > 15500 || $3 > 15500 || $1 * $2 * $3 > 1e10) bad = 1
             l = $1 > $2 ? $1 : $2; if ($4 != (l > $3 ? l : $3)) bad = 1} END {exit bad}' p.csv &&
         tail -n +2 p.csv | sort >one && awk -F, -v OFS=, 'NR > 1 {print $2, $3, $1, $4}' p.csv | sort >turned && cmp one turned
@@ -48,8 +47,8 @@ check "uniform-product has all permutations within the caps" product
 fixed() {
     design uniform-product m n k --fixed k=128 --products 4 --batch 2 --max-size 20000 --max-product 1e8 --add 5,6,7 --add 8,9,10 \
         >k.csv 2>/dev/null || return
-    is "$(rows k.csv)" 18 && is "$(grep -c ',128$' k.csv)" 16 && grep -qx 5,6,7 k.csv && grep -qx 8,9,10 k.csv &&
-        is "$(design uniform-product --products 1 --batch 1 --add none 2>/dev/null | wc -l)" 7
+    equal "$(rows k.csv)" 18 && equal "$(grep -c ',128$' k.csv)" 16 && grep -qx 5,6,7 k.csv && grep -qx 8,9,10 k.csv &&
+        equal "$(design uniform-product --products 1 --batch 1 --add none 2>/dev/null | wc -l)" 7
 }
 check "uniform-product fixes a factor and adds rows" fixed
 
@@ -59,12 +58,12 @@ repeats() {
     local seed
     seed=$(sed -n 's/^seed \([0-9]*\) (drawn from the system; --seed \([0-9]*\) repeats this design)$/\1/p' a.err)
     [ -n "$seed" ] && design log-uniform size=1..1e9 --rows 50 --seed "$seed" -o b.csv 2>b.err && cmp a.csv b.csv &&
-        is "$(cat b.err)" "seed $seed" && design log-uniform size=1..1e9 --rows 50 >c.csv 2>/dev/null && ! cmp -s a.csv c.csv
+        equal "$(cat b.err)" "seed $seed" && design log-uniform size=1..1e9 --rows 50 >c.csv 2>/dev/null && ! cmp -s a.csv c.csv
 }
 check "the seed that was drawn is printed and repeats the file" repeats
 
 same_everywhere() {
-    is "$(design uniform-product --seed 42 2>/dev/null | sha256sum | cut -c1-64)" fd5d2e9630495866e77d3ba4197aaf9f1220cfe5c7a7859d5a7000f8f7d03b27
+    equal "$(design uniform-product --seed 42 2>/dev/null | sha256sum | cut -c1-64)" fd5d2e9630495866e77d3ba4197aaf9f1220cfe5c7a7859d5a7000f8f7d03b27
 }
 check "a seed gives the same bytes on every machine" same_everywhere
 
@@ -78,20 +77,20 @@ check "a table that is shuffled later gets the same order" shuffled_later
 
 repetitions() {
     design factorial n=1..3 --repetitions 4 >r.csv 2>/dev/null || return
-    is "$(tail -n +2 r.csv | sort | uniq -c | tr -s ' ' | tr '\n' ';')" " 4 1; 4 2; 4 3;" &&
-        is "$(design factorial n=1..3 --repetitions 2 --order as-written 2>/dev/null | tr '\n' ' ')" "n 1 2 3 1 2 3 "
+    equal "$(tail -n +2 r.csv | sort | uniq -c | tr -s ' ' | tr '\n' ';')" " 4 1; 4 2; 4 3;" &&
+        equal "$(design factorial n=1..3 --repetitions 2 --order as-written 2>/dev/null | tr '\n' ' ')" "n 1 2 3 1 2 3 "
 }
 check "repetitions repeat every row" repetitions
 
 # ---- Controls
 blocks() {
     design factorial n=1..3 control.turbo=on,off control.frequency=2.1GHz,1GHz..2GHz --repetitions 4 --seed 2 >b1.csv 2>/dev/null &&
-        is "$(head -1 b1.csv)" n,control.turbo,control.frequency && is "$(rows b1.csv)" 48 &&
-        is "$(tail -n +2 b1.csv | cut -d, -f2,3 | uniq -c | awk '{print $1}' | tr '\n' ' ')" "12 12 12 12 " &&
-        is "$(tail -n +2 b1.csv | sort | uniq -c | awk '{print $1}' | sort -u)" 4 &&
+        equal "$(head -1 b1.csv)" n,control.turbo,control.frequency && equal "$(rows b1.csv)" 48 &&
+        equal "$(tail -n +2 b1.csv | cut -d, -f2,3 | uniq -c | awk '{print $1}' | tr '\n' ' ')" "12 12 12 12 " &&
+        equal "$(tail -n +2 b1.csv | sort | uniq -c | awk '{print $1}' | sort -u)" 4 &&
         design factorial n=1..3 control.turbo=on,off control.frequency=2.1GHz,1GHz..2GHz --repetitions 4 --blocks 2 --seed 2 >b2.csv 2>/dev/null &&
-        is "$(tail -n +2 b2.csv | cut -d, -f2,3 | uniq -c | awk '{print $1}' | tr '\n' ' ')" "6 6 6 6 6 6 6 6 " &&
-        is "$(sorted b1.csv)" "$(sorted b2.csv)"
+        equal "$(tail -n +2 b2.csv | cut -d, -f2,3 | uniq -c | awk '{print $1}' | tr '\n' ' ')" "6 6 6 6 6 6 6 6 " &&
+        equal "$(sorted b1.csv)" "$(sorted b2.csv)"
 }
 check "the lines of a state of the controls stand together, in as many blocks as asked for" blocks
 
@@ -99,7 +98,7 @@ crossed() {
     design uniform-product --products 2 --batch 1 --add none --seed 4 --order as-written >plain.csv 2>/dev/null &&
         design uniform-product --products 2 --batch 1 --add none --seed 4 --order as-written --cross control.turbo=on,off \
             >crossed.csv 2>/dev/null &&
-        is "$(sed -n 's/,on$//p' crossed.csv)" "$(tail -n +2 plain.csv)" && is "$(grep -c ',off$' crossed.csv)" "$(rows plain.csv)"
+        equal "$(sed -n 's/,on$//p' crossed.csv)" "$(tail -n +2 plain.csv)" && equal "$(grep -c ',off$' crossed.csv)" "$(rows plain.csv)"
 }
 check "a product is crossed with controls, and keeps its sizes" crossed
 
@@ -113,17 +112,17 @@ check "a table with controls is read as it was written, and shuffled in blocks" 
 from_campaign() {
     mkdir -p campaign && printf 'n,x\n1,0.50\n2,1e-3\n' >campaign/sizes.csv &&
         printf 'experiment: dgemm\ndesign: {file: sizes.csv, order: as-written, repetitions: 2}\n' >campaign/c.yaml &&
-        is "$(design --from campaign/c.yaml 2>/dev/null | tr '\n' ' ')" "n,x 1,0.5 2,0.001 1,0.5 2,0.001 " &&
-        is "$(design --from campaign/c.yaml --repetitions 1 2>/dev/null | tr '\n' ' ')" "n,x 1,0.5 2,0.001 " &&
+        equal "$(design --from campaign/c.yaml 2>/dev/null | tr '\n' ' ')" "n,x 1,0.5 2,0.001 1,0.5 2,0.001 " &&
+        equal "$(design --from campaign/c.yaml --repetitions 1 2>/dev/null | tr '\n' ' ')" "n,x 1,0.5 2,0.001 " &&
         printf '{generate: factorial, factors: {n: [1, 2]}, seed: 3}\n' >bare.yaml &&
-        design --from bare.yaml 2>bare.err >/dev/null && is "$(cat bare.err)" "seed 3"
+        design --from bare.yaml 2>bare.err >/dev/null && equal "$(cat bare.err)" "seed 3"
 }
 check "a campaign's design is taken, and what the command says goes first" from_campaign
 
 # ---- Output
 whole_or_not() {
     echo before >kept.csv
-    ! design factorial n=1..3 n=4 -o kept.csv 2>/dev/null && is "$(cat kept.csv)" before &&
+    ! design factorial n=1..3 n=4 -o kept.csv 2>/dev/null && equal "$(cat kept.csv)" before &&
         ! design factorial n=1..3 -o missing/there.csv 2>/dev/null
 }
 check "a design that fails leaves the file as it was" whole_or_not
@@ -167,7 +166,7 @@ refuse "an empty table" 2 "empty.csv:1" design --from empty.csv
 # The YAML that --help shows is taken.
 documented() {
     "$ASSAY" design --help | sed -n '/^  design: {/,/^$/p' | sed '/^$/d' >shown.yaml
-    is "$(grep -c '^  design:' shown.yaml)" 9 || return
+    equal "$(grep -c '^  design:' shown.yaml)" 9 || return
     printf 'n\n1\n' >sizes.csv
     csplit -sz -f shown- -b %d.yaml shown.yaml '/^  design:/' '{*}'
     for file in shown-?.yaml; do design --from "$file" >table.csv 2>/dev/null || { cat "$file" >&2; return 1; }; done

@@ -3,7 +3,6 @@
 . "$(dirname "$0")/../tap.sh"
 cd "$scratch" || exit 1
 next() { "$ASSAY" design next "$@"; }
-is() { [ "$1" = "$2" ] || { echo "found '$1', expected '$2'" >&2; return 1; }; }
 rows() { tail -n +2 "$1" | wc -l; }
 json() { grep -oE "\"$1\": *[0-9][^\",]*" "$2" | head -1 | sed 's/.*: *//'; }
 below() { awk -v a="$1" -v b="$2" 'BEGIN {exit !(a + 0 < b + 0)}'; }
@@ -35,7 +34,7 @@ check "... its model" "$ASSAY" fit linear "$archive" -o runs/model.json
 
 check "the next design" sh -c '"$ASSAY" design next runs/model.json --rows 16 >next.csv 2>told'
 check "... has exactly the experiment's columns, as many rows as asked" \
-    is "$(head -1 next.csv) $(rows next.csv)" "a,b,larger,label 16"
+    equal "$(head -1 next.csv) $(rows next.csv)" "a,b,larger,label 16"
 check "... keeps to the domain and the experiment's conditions" \
     awk -F, 'NR > 1 && !($1 >= 100 && $1 <= 880 && $2 >= 90 && $2 <= 620 && $1 + $2 <= 1500 && $3 == ($1 > $2 ? $1 : $2) && $4 == "plain") {bad = 1}
         END {exit bad}' next.csv

@@ -3,8 +3,6 @@
 # shellcheck disable=SC2046 # $(...; echo $?) is one number
 . "$(dirname "$0")/../tap.sh"
 cd "$scratch" || exit 1
-contains() { grep -qE -- "$2" "$1" || { echo "# '$1' does not match: $2"; sed 's/^/# /' "$1" | head -40; return 1; } >&2; }
-output() { contains "$scratch/.out" "$1"; } # of the last `check`
 fit() { "$ASSAY" fit linear "$@" >/dev/null || exit 1; }
 
 # ---- Alternatives: the truth is M-1 by host.

@@ -5,7 +5,6 @@
 . "$(dirname "$0")/../tap.sh"
 here=$(cd "$(dirname "$0")" && pwd)
 cd "$scratch" || exit 1
-contains() { grep -qE -- "$2" "$1" || { echo "# '$1' does not match: $2"; sed 's/^/# /' "$1" | head -20; return 1; } >&2; }
 export_to() { local file=$1; shift; "$ASSAY" export "$@" -o "$file"; }
 
 # A model file from lines; texts are as JSON has them, without blanks, and - is none:

@@ -4,8 +4,6 @@
 . "$(dirname "$0")/../tap.sh"
 cd "$scratch" || exit 1
 export ASSAY_PATH=$ASSAY_BUILD/tests/plugins
-contains() { grep -qE -- "$2" "$1" || { echo "# '$1' does not match: $2"; sed 's/^/# /' "$1" | head -20; return 1; } >&2; }
-output() { contains "$scratch/.out" "$1"; } # of the last `check`
 first() { head -1 "$scratch/.out" | grep -qE -- "$1" || { echo "# the first line does not match: $1"; sed 's/^/# /' "$scratch/.out" | head -5; return 1; } >&2; }
 fit() { "$ASSAY" fit "$@"; }
 

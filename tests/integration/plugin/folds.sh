@@ -3,7 +3,6 @@
 # shellcheck disable=SC2046 # $(...; echo $?) is one number
 . "$(dirname "$0")/../tap.sh"
 cd "$scratch" || exit 1
-contains() { grep -qE -- "$2" "$1" || { echo "# '$1' does not match: $2"; sed 's/^/# /' "$1" | head -40; return 1; } >&2; }
 error() { grep -oE '"cv_rmse": [0-9][^,]*' "$1" | head -1 | cut -d' ' -f2; }
 above() { awk -v a="$1" -v b="$2" 'BEGIN {print !(a > b)}'; }
 

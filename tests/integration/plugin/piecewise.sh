@@ -3,7 +3,6 @@
 # shellcheck disable=SC2046 # $(...; echo $?) is one number
 . "$(dirname "$0")/../tap.sh"
 cd "$scratch" || exit 1
-contains() { grep -qE -- "$2" "$1" || { echo "# '$1' does not match: $2"; sed 's/^/# /' "$1" | head -20; return 1; } >&2; }
 # Where the segments of the group with LABELS begin, but the first.
 breaks() { grep -F "$2" "$1" | grep -oE '"from": [^,]*' | cut -d' ' -f2 | paste -sd' '; }
 

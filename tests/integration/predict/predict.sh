@@ -3,8 +3,6 @@
 # shellcheck disable=SC2046 # $(...; echo $?) is one number
 . "$(dirname "$0")/../tap.sh"
 cd "$scratch" || exit 1
-contains() { grep -qE -- "$2" "$1" || { echo "# '$1' does not match: $2"; sed 's/^/# /' "$1" | head -20; return 1; } >&2; }
-output() { contains "$scratch/.out" "$1"; }
 export ASSAY_PATH=$ASSAY_BUILD/tests/plugins
 
 # model UNIT LARGEST TERMS BY ROWS: a model of dgemm by the terms TERMS; a line of ROWS is a label, the estimates, the

@@ -15,15 +15,15 @@
 #include "engine/remote/channel/run.h"
 #include "engine/remote/ssh/connection.h"
 #include "tests/integration/remote/descriptors.h"
+#include "tests/integration/remote/options.h"
 
 #include <errno.h>
-#include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 
-enum { IDENTITIES = 8, OUTPUT_LIMIT = 64 << 20 };
+enum { OUTPUT_LIMIT = 64 << 20 };
 
 struct attempt {
     const char *destination;
@@ -34,12 +34,12 @@ struct attempt {
 
 static struct {
     struct ssh_client_options ssh;
-    const char *identities[IDENTITIES];
+    const char *identities[TRY_TEXTS_MAX];
     const char *input, *output, *error;
     unsigned copies;
     bool measure;
-    double give_up; /* s; 0: never */
-} options = {.copies = 1};
+    int64_t give_up_ns; /* 0: never */
+} options = {.ssh.identities = options.identities, .copies = 1};
 
 static struct event_loop *loop;
 static struct ssh_client *client;
@@ -141,76 +141,30 @@ static int run_all(char **destinations, size_t count) {
             ssh_connection_start(attempts[i].connection, &failure) < 0)
             return refuse(&failure);
     }
-    if (options.give_up > 0)
-        (void)event_loop_add_timer(loop, (int64_t)(options.give_up * 1e9), 0, on_give_up, NULL);
+    if (options.give_up_ns > 0)
+        (void)event_loop_add_timer(loop, options.give_up_ns, 0, on_give_up, NULL);
     if (event_loop_run(loop, &failure) < 0)
         return refuse(&failure);
     return status;
 }
 
-static int take_options(int count, char **words) {
-    static const struct option names[] = {
-        {"user", 1, NULL, 'u'},     {"port", 1, NULL, 'p'},    {"identity", 1, NULL, 'i'},
-        {"jump", 1, NULL, 'J'},     {"config", 1, NULL, 'F'},  {"known-hosts", 1, NULL, 'k'},
-        {"accepted", 1, NULL, 'a'}, {"window", 1, NULL, 'w'},  {"timeout", 1, NULL, 't'},
-        {"copies", 1, NULL, 'n'},   {"input", 1, NULL, '0'},   {"output", 1, NULL, '1'},
-        {"error", 1, NULL, '2'},    {"measure", 0, NULL, 'm'}, {"give-up", 1, NULL, 'g'},
-        {NULL, 0, NULL, 0},
-    };
-    options.ssh.identities = options.identities;
-    for (int option; (option = getopt_long(count, words, "+", names, NULL)) != -1;)
-        switch (option) {
-        case 'u':
-            options.ssh.user = optarg;
-            break;
-        case 'p':
-            options.ssh.port = (unsigned)strtoul(optarg, NULL, 10);
-            break;
-        case 'i':
-            if (options.ssh.identity_count < IDENTITIES)
-                options.identities[options.ssh.identity_count++] = optarg;
-            break;
-        case 'J':
-            options.ssh.jump = optarg;
-            break;
-        case 'F':
-            options.ssh.config = optarg;
-            break;
-        case 'k':
-            options.ssh.known_hosts = optarg;
-            break;
-        case 'a':
-            options.ssh.accepted_hosts = optarg;
-            break;
-        case 'w':
-            options.ssh.window = (unsigned)strtoul(optarg, NULL, 10);
-            break;
-        case 't':
-            options.ssh.timeout_ns = (int64_t)(strtod(optarg, NULL) * 1e9);
-            break;
-        case 'n':
-            options.copies = (unsigned)strtoul(optarg, NULL, 10);
-            break;
-        case '0':
-            options.input = optarg;
-            break;
-        case '1':
-            options.output = optarg;
-            break;
-        case '2':
-            options.error = optarg;
-            break;
-        case 'm':
-            options.measure = true;
-            break;
-        case 'g':
-            options.give_up = strtod(optarg, NULL);
-            break;
-        default:
-            return -EINVAL;
-        }
-    return 0;
-}
+static const struct try_option rows[] = {
+    {"--user", .text = &options.ssh.user},
+    {"--identity", .text = options.identities, .count = &options.ssh.identity_count},
+    {"--jump", .text = &options.ssh.jump},
+    {"--config", .text = &options.ssh.config},
+    {"--known-hosts", .text = &options.ssh.known_hosts},
+    {"--accepted", .text = &options.ssh.accepted_hosts},
+    {"--window", .number = &options.ssh.window},
+    {"--timeout", .seconds_ns = &options.ssh.timeout_ns},
+    {"--copies", .number = &options.copies},
+    {"--input", .text = &options.input},
+    {"--output", .text = &options.output},
+    {"--error", .text = &options.error},
+    {"--measure", .is_given = &options.measure},
+    {"--give-up", .seconds_ns = &options.give_up_ns},
+    {NULL},
+};
 
 static void report_cost(void) {
     struct rusage usage;
@@ -236,7 +190,8 @@ static int read_input(void) {
 
 int main(int count, char **words) {
     setvbuf(stdout, NULL, _IOLBF, 0);
-    if (take_options(count, words) < 0 || count - optind < 3 || strcmp(words[count - 2], "--") != 0 ||
+    char **destinations = try_options(rows, words + 1);
+    if (!destinations || words + count - destinations < 3 || strcmp(words[count - 2], "--") != 0 ||
         read_input() < 0) {
         fprintf(stderr, "usage: ssh-try [OPTION...] DESTINATION... -- COMMAND\n");
         return 2;
@@ -247,7 +202,7 @@ int main(int count, char **words) {
     if (!loop)
         return refuse(&failure);
     int r = ssh_client_new(loop, &options.ssh, &client, &failure);
-    int code = r < 0 ? refuse(&failure) : run_all(words + optind, (size_t)(count - 2 - optind));
+    int code = r < 0 ? refuse(&failure) : run_all(destinations, (size_t)(words + count - 2 - destinations));
     for (size_t i = 0; i < attempt_count; i++)
         channel_run_cancel(attempts[i].run);
     for (size_t i = 0; i < attempt_count; i++)

@@ -17,9 +17,9 @@
 #include "engine/foundation/installation.h"
 #include "engine/remote/launch/transport-ssh.h"
 #include "tests/integration/remote/descriptors.h"
+#include "tests/integration/remote/options.h"
 
 #include <errno.h>
-#include <getopt.h>
 #include <inttypes.h>
 #include <spawn.h>
 #include <stdio.h>
@@ -31,10 +31,11 @@ enum { COPIES_MAX = 256 };
 
 static struct transport_ssh_options options = {
     .agent = {.folder = "transport-try", .remove_directory = true}};
-static struct ssh_client_options ssh;
-static const char *identity, *prefix;
-static enum agent_kind kind = AGENT_AUTO;
-static size_t copies = 1, waiting;
+static const char *identities[TRY_TEXTS_MAX], *prefix, *attach, *start, *launcher_name;
+static struct ssh_client_options ssh = {.config = "none", .identities = identities};
+static bool is_source, is_binary;
+static unsigned copies = 1;
+static size_t waiting;
 static struct event_loop *loop;
 static struct transport *transports[COPIES_MAX];
 static enum transport_state wanted;
@@ -139,9 +140,10 @@ static int take_step(const char *step) {
 }
 
 /* Words are separated by blanks. */
-static const char *const *split(char *text) {
+static const char *const *split(const char *given) {
     enum { WORDS_MAX = 32 };
     const char **words = calloc(WORDS_MAX, sizeof *words);
+    char *text = strdup(given);
     size_t count = 0;
     for (char *rest, *word = strtok_r(text, " ", &rest); words && word && count < WORDS_MAX - 1;
          word = strtok_r(NULL, " ", &rest))
@@ -149,76 +151,37 @@ static const char *const *split(char *text) {
     return words;
 }
 
-static struct launcher_words launcher;
-
-static int take_options(int count, char **words) {
-    static const struct option names[] = {
-        {"identity", 1, NULL, 'i'},  {"known-hosts", 1, NULL, 'k'}, {"jump", 1, NULL, 'J'},
-        {"prefix", 1, NULL, 'p'},    {"source", 0, NULL, 's'},      {"binary", 0, NULL, 'b'},
-        {"workspace", 1, NULL, 'w'}, {"copies", 1, NULL, 'n'},      {"node", 1, NULL, 'N'},
-        {"timeout", 1, NULL, 't'},   {"label", 1, NULL, 'l'},       {"attach", 1, NULL, 'A'},
-        {"start", 1, NULL, 'S'},     {"launcher", 1, NULL, 'L'},    {NULL, 0, NULL, 0},
-    };
-    ssh.config = "none";
-    for (int option; (option = getopt_long(count, words, "+", names, NULL)) != -1;)
-        switch (option) {
-        case 'i':
-            identity = optarg;
-            ssh.identities = &identity;
-            ssh.identity_count = 1;
-            break;
-        case 'k':
-            ssh.known_hosts = optarg;
-            break;
-        case 'J':
-            ssh.jump = optarg;
-            break;
-        case 'p':
-            prefix = optarg;
-            break;
-        case 's':
-            kind = AGENT_SOURCE;
-            break;
-        case 'b':
-            kind = AGENT_BINARY;
-            break;
-        case 'w':
-            options.agent.workspace = optarg;
-            break;
-        case 'n':
-            copies = strtoul(optarg, NULL, 10);
-            break;
-        case 'N':
-            options.node = optarg;
-            break;
-        case 'l':
-            options.agent.label = optarg;
-            break;
-        case 'A':
-            launcher.attach = split(optarg);
-            options.launcher = &launcher;
-            break;
-        case 'S':
-            launcher.start = split(optarg);
-            break;
-        case 'L':
-            options.launcher = launcher_words_find(optarg);
-            break;
-        case 't':
-            ssh.timeout_ns = (int64_t)(strtod(optarg, NULL) * 1e9);
-            break;
-        default:
-            return -EINVAL;
-        }
-    return copies >= 1 && copies <= COPIES_MAX ? 0 : -EINVAL;
-}
+static const struct try_option rows[] = {
+    {"--identity", .text = identities, .count = &ssh.identity_count},
+    {"--known-hosts", .text = &ssh.known_hosts},
+    {"--jump", .text = &ssh.jump},
+    {"--prefix", .text = &prefix},
+    {"--source", .is_given = &is_source},
+    {"--binary", .is_given = &is_binary},
+    {"--workspace", .text = &options.agent.workspace},
+    {"--copies", .number = &copies},
+    {"--node", .text = &options.node},
+    {"--timeout", .seconds_ns = &ssh.timeout_ns},
+    {"--label", .text = &options.agent.label},
+    {"--attach", .text = &attach},
+    {"--start", .text = &start},
+    {"--launcher", .text = &launcher_name},
+    {NULL},
+};
 
 static int run_steps(char **steps) {
     struct failure failure = {0};
     struct installation installation = {0};
     struct agent_package *package = NULL;
     struct ssh_client *client = NULL;
+    enum agent_kind kind = is_source ? AGENT_SOURCE : is_binary ? AGENT_BINARY : AGENT_AUTO;
+    struct launcher_words launcher = {0};
     int code = 0;
+    if (start)
+        launcher.start = split(start);
+    if (attach)
+        launcher.attach = split(attach);
+    options.launcher = launcher_name ? launcher_words_find(launcher_name) : attach ? &launcher : NULL;
     loop = event_loop_new(&failure);
     if (!loop || installation_init(&installation, prefix, NULL, &failure) < 0 ||
         agent_package_new(&installation, kind, &package, &failure) < 0 ||
@@ -243,10 +206,11 @@ static int run_steps(char **steps) {
 
 int main(int count, char **words) {
     setvbuf(stdout, NULL, _IOLBF, 0);
-    if (take_options(count, words) < 0 || count - optind < 2) {
+    char **rest = try_options(rows, words + 1);
+    if (!rest || words + count - rest < 2 || copies < 1 || copies > COPIES_MAX) {
         fprintf(stderr, "usage: transport-try [OPTION...] DESTINATION STEP...\n");
         return 2;
     }
-    options.destination = words[optind];
-    return run_steps(words + optind + 1);
+    options.destination = *rest;
+    return run_steps(rest + 1);
 }

@@ -75,8 +75,7 @@ done_on() { cut -d, -f6 "$1"/*/results/results.csv 2>/dev/null | grep -qx "$2"; 
 end() { wait "${pids[$1]}"; statuses[$1]=$?; cat_of "$1" results/results.csv >"$1.results"; cat_of "$1" journal.jsonl >"$1.journal"; cat_of "$1" run.json >"$1.json"; }
 cat_of() { "$ASSAY" archive cat "$1"/*.zip "$2"; }
 units_of() { awk -F, -v node="$2" 'NR > 1 && $6 == node' "$1.results" | wc -l; }
-same() { [ "$1" = "$2" ] || { echo "found '$1', expected '$2'" >&2; return 1; }; }
-status_is() { same "${statuses[$1]} $(sed -n 's/^ *"status": *"\([a-z]*\)",$/\1/p' "$1.json" | head -1)" "$2" || { tail -3 "$1.err" >&2; return 1; }; }
+status_is() { equal "${statuses[$1]} $(sed -n 's/^ *"status": *"\([a-z]*\)",$/\1/p' "$1.json" | head -1)" "$2" || { tail -3 "$1.err" >&2; return 1; }; }
 is_out() { grep -qE "\"event\":\"node-out\",\"node\":\"$2\",\"why\":\"$3\",\"sentence\":\".+\"" "$1.journal"; }
 
 plan lost 'hosts: "n-[1-3,7,9]"' 10000 100
@@ -129,11 +128,11 @@ for name in lost aborts reboot prepare few all slow absent hangs spared no-spare
 # ---- killed, frozen, cut off: the others go on ---------------------------------------------------------------------
 check "a run goes on without nodes that die, freeze or are cut off when their lease is over, and is partial" status_is lost "6 partial"
 check "... it verifies" "$ASSAY" archive verify lost/*.zip
-check "... the others have all their rows" same "$(units_of lost n-1) $(units_of lost n-2)" "100 100"
+is "... the others have all their rows" "$(units_of lost n-1) $(units_of lost n-2)" "100 100"
 for node in n-3 n-7 n-9; do
     check "... what was answered on $node is kept" test "$(units_of lost $node)" -gt 0 -a "$(units_of lost $node)" -lt 100
     check "... the journal says who, and why" is_out lost $node lost
-    check "... it is told once" same "$(grep -c "$node: taken out of the run (lost): .*; what was measured there is kept, and the others continue" lost.out)" 1
+    is "... it is told once" "$(grep -c "$node: taken out of the run (lost): .*; what was measured there is kept, and the others continue" lost.out)" 1
 done
 check "... and what is said at the end" grep -q 'ended without nodes n-\[3,7,9\] (lost) after [0-9]* of 500 units' lost.err
 check "... run.json has it" grep -qE '"why": "lost"' lost.json
@@ -142,28 +141,28 @@ check "... and names the node" grep -q "^assay: .*n-5" aborts.err
 check "... its journal too" grep -q '"event":"node-lost","node":"n-5"' aborts.journal
 check "... sealed with what there is" test "$(units_of aborts n-5)" -gt 0 -a "$("$ASSAY" archive verify aborts/*.zip >&2 && echo 1)"
 check "so is one that was restarted, at once" status_is reboot "6 partial"
-check "... and the other has all its rows" same "$(units_of reboot n-10) $(is_out reboot n-11 lost && echo out)" "100 out"
+is "... and the other has all its rows" "$(units_of reboot n-10) $(is_out reboot n-11 lost && echo out)" "100 out"
 check "a node that is lost in its setup is out too" status_is prepare "6 partial"
-check "... and the other has all its rows" same "$(units_of prepare n-12) $(is_out prepare n-13 lost && echo out)" "20 out"
+is "... and the other has all its rows" "$(units_of prepare n-12) $(is_out prepare n-13 lost && echo out)" "20 out"
 check "fewer nodes than at-least: failed" status_is few "1 failed"
 check "... which is said" grep -q "without node n-15 1 is left, and 'node-loss' wants 2 at least; it is lost: " few.err
 check "no node left: failed" status_is all "1 failed"
 check "... which is said" grep -q "no node is left, perhaps because their reservation has ended; the last was n-1[67], lost: " all.err
 check "... sealed with what there is" test "$(wc -l <all.results)" -gt 1
 check "a node that cannot be reached is out from the beginning" status_is absent "6 partial"
-check "... and the other has all its rows" same "$(units_of absent n-23) $(is_out absent n-24 unreachable && echo out)" "20 out"
-check "a kernel that hangs is ended: its unit fails, and the rest is measured" same "$(units_of hangs n-25) $(units_of hangs n-26)" "20 19"
+is "... and the other has all its rows" "$(units_of absent n-23) $(is_out absent n-24 unreachable && echo out)" "20 out"
+is "a kernel that hangs is ended: its unit fails, and the rest is measured" "$(units_of hangs n-25) $(units_of hangs n-26)" "20 19"
 check "... which fails the run" status_is hangs "3 failed"
 check "... and is said" grep -q "unit 4 on node n-26: the kernel on core all had no answer for 60 s, and was ended" hangs.err
 check "a slow node is named" status_is slow "0 completed"
 check "... with by how much" grep -q 'node n-20: slower than the others: 50 % longer' slow.out
-check "... in the journal, and only it" same "$(grep -c '"event":"slow-node"' slow.journal) $(grep -c '"event":"slow-node","node":"n-20","sentence":"' slow.journal)" "1 1"
+is "... in the journal, and only it" "$(grep -c '"event":"slow-node"' slow.journal) $(grep -c '"event":"slow-node","node":"n-20","sentence":"' slow.journal)" "1 1"
 check "... and in run.json" grep -q '"slow_nodes"' slow.json
 
 # ---- spares --------------------------------------------------------------------------------------------------------
 check "a spare takes the place of a node that dies, and the run is whole" status_is spared "0 completed"
-check "... the first of them that can be reached" same "$(is_out spared n-29 unfit && grep -c '"event":"node-replaced","node":"n-28","by":"n-30"' spared.journal)" 1
-check "... it measures the whole share" same "$(units_of spared n-27) $(units_of spared n-30)" "100 100"
+is "... the first of them that can be reached" "$(is_out spared n-29 unfit && grep -c '"event":"node-replaced","node":"n-28","by":"n-30"' spared.journal)" 1
+is "... it measures the whole share" "$(units_of spared n-27) $(units_of spared n-30)" "100 100"
 check "... in the order of the design" sh -c 'awk -F, "NR > 1 && \$6 == \"n-30\" {print \$3}" spared.results | sort -nc'
 check "... while the other went on" test "$(sed -n '/"event":"node-out","node":"n-28"/,/"event":"node-replaced"/p' spared.journal |
     grep -c '"event":"results"')" -gt 0
@@ -171,7 +170,7 @@ check "... what the lost one had answered stays, under its name" test "$(units_o
 check "... the spare is described like the others" sh -c 'cat_of() { "$ASSAY" archive cat spared/*.zip "$1"; }; cat_of nodes/n-30/facts.json | grep -q cpu_model && cat_of nodes/n-30/clock.json | grep -q offset_ns && cat_of run.json | grep -q "\"n-30\""'
 check "... it is told" grep -q "node n-30 takes the place of node n-28, and measures its whole share" spared.out
 check "when no spare is any good the others go on, partial" status_is no-spare "6 partial"
-check "... and the other has all its rows" same "$(units_of no-spare n-31) $(is_out no-spare n-33 unfit && echo out)" "100 out"
+is "... and the other has all its rows" "$(units_of no-spare n-31) $(is_out no-spare n-33 unfit && echo out)" "100 out"
 
 "$ASSAY" run spared.yaml --dry-run >dry
 check "the plan shows the spares" grep -qx 'spares       2: n-\[29-30\]' dry
@@ -200,13 +199,13 @@ bed on 5 sh -c 'echo 9 >/tmp/hold'
 eventually grep -qrs '"event":"block-started","block":2,' blocks --include=journal.jsonl; bed reboot 2
 end blocks; end drift
 check "a spare in a design with blocks measures the whole share: the run is whole" status_is blocks "0 completed"
-check "... every unit of it once" same "$(awk -F, 'NR > 1 && $6 == "m-3" {print $3}' blocks.results | sort -nu | wc -l) $(units_of blocks m-3)" "24 24"
+is "... every unit of it once" "$(awk -F, 'NR > 1 && $6 == "m-3" {print $3}' blocks.results | sort -nu | wc -l) $(units_of blocks m-3)" "24 24"
 check "... under the state that its row wants" awk -F, '
     NR == 1 {for (i = 1; i <= NF; i++) at[$i] = i; next}
     {s = $at["control.turbo"]; b = $at["block"]; if (state[b] && state[b] != s) bad = 1; state[b] = s} END {exit bad}' blocks.results
-check "... the other was not measured again" same "$(units_of blocks m-1)" 24
+is "... the other was not measured again" "$(units_of blocks m-1)" 24
 check "a gate takes a node out: the others go on" status_is drift "6 partial"
-check "... with all their rows" same "$(units_of drift m-4) $(units_of drift m-6) $(is_out drift m-5 drift && echo out)" "40 40 out"
+is "... with all their rows" "$(units_of drift m-4) $(units_of drift m-6) $(is_out drift m-5 drift && echo out)" "40 40 out"
 check "... the unit that showed it is flagged" test "$(awk -F, '$6 == "m-5" && $NF ~ /drift/' drift.results | wc -l)" -ge 1
 check "... its agent answers, and puts back what it had set" grep -q '"event":"controls-restored","node":"m-5"' drift.journal
 check "... the others are as they were" sh -c 'for node in 4 6; do "$1" files $node | sort | cmp -s - before-$node || exit 1; done' - "$bed_command"

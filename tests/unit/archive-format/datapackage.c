@@ -5,12 +5,8 @@
 #include "engine/foundation/file.h"
 #include "tests/test.h"
 
-#include <unistd.h>
-
-static char path[] = "/tmp/assay-datapackage.XXXXXX";
-
-static int parse(const char *text, const char *table, struct archive_columns *ret, struct failure *failure) {
-    return archive_parse_columns("datapackage.json", text, strlen(text), table, ret, failure);
+static int parse(const char *text, const char *table, struct archive_columns *ret) {
+    return archive_parse_columns("datapackage.json", text, strlen(text), table, ret, &test_failure);
 }
 
 TEST(round_trip) {
@@ -26,13 +22,13 @@ TEST(round_trip) {
     enum { COUNT = sizeof columns / sizeof *columns };
     const struct archive_table tables[] = {{"design.csv", "The design", columns, 2},
                                            {"results/Results.csv", NULL, columns, COUNT}};
-    struct failure failure = {0};
-    assert_int_equal(archive_write_datapackage(path, "sample", tables, 2, &failure), 0);
+    const char *path = test_path("datapackage.json");
+    assert_ok(archive_write_datapackage(path, "sample", tables, 2, &test_failure));
     cleanup(text_clear) struct text text;
     text_init(&text, 1 << 20);
-    assert_int_equal(file_read(path, &text, &failure), 0);
+    assert_ok(file_read(path, &text, &test_failure));
     cleanup(archive_columns_clear) struct archive_columns found = {0};
-    assert_int_equal(parse(text.bytes, "results/Results.csv", &found, &failure), 0);
+    assert_ok(parse(text.bytes, "results/Results.csv", &found));
     assert_int_equal(found.count, COUNT);
     for (size_t i = 0; i < COUNT; i++) {
         assert_string_equal(found.items[i].name, columns[i].name);
@@ -52,22 +48,20 @@ TEST(refused_tables) {
     const struct archive_column twice[] = {{.name = "a"}, {.name = "b"}, {.name = "a"}};
     const struct archive_column unnamed[] = {{.name = "a"}, {.name = ""}};
     const struct archive_table tables[] = {{"a.csv", "", twice, 3}, {"b.csv", "", unnamed, 2}};
-    struct failure failure = {0};
-    cleanup_free char *other = text_format("%s.new", path);
-    assert_int_equal(archive_write_datapackage(other, "x", &tables[0], 1, &failure), -EINVAL);
-    assert_string_equal(failure.text, "'a.csv' has two columns called 'a'");
-    assert_int_equal(archive_write_datapackage(other, "x", &tables[1], 1, &failure), -EINVAL);
-    assert_string_equal(failure.text, "column 2 of 'b.csv' has no name");
+    const char *other = test_path("other.json");
+    assert_int_equal(archive_write_datapackage(other, "x", &tables[0], 1, &test_failure), -EINVAL);
+    assert_string_equal(test_failure.text, "'a.csv' has two columns called 'a'");
+    assert_int_equal(archive_write_datapackage(other, "x", &tables[1], 1, &test_failure), -EINVAL);
+    assert_string_equal(test_failure.text, "column 2 of 'b.csv' has no name");
     assert_false(file_exists(other));
 }
 
 TEST(later_versions) {
-    static const char text[] = "{\"resources\":[{\"path\":\"r.csv\",\"novelty\":1,\"schema\":{\"fields\":["
-                               "{\"name\":\"a\",\"type\":\"geopoint\",\"role\":\"weight\",\"unit\":7,"
-                               "\"novelty\":[1]},{\"name\":\"b\"}]}}]}";
+    static const char text[] =
+        "{\"resources\":[{\"path\":\"r.csv\",\"novelty\":1,\"schema\":{\"fields\":[{\"name\":\"a\",\"type\":"
+        "\"geopoint\",\"role\":\"weight\",\"unit\":7,\"novelty\":[1]},{\"name\":\"b\"}]}}]}";
     cleanup(archive_columns_clear) struct archive_columns found = {0};
-    struct failure failure = {0};
-    assert_int_equal(parse(text, "r.csv", &found, &failure), 0);
+    assert_ok(parse(text, "r.csv", &found));
     assert_int_equal(found.count, 2);
     assert_int_equal(found.items[0].type, ARCHIVE_STRING);
     assert_int_equal(found.items[0].role, ARCHIVE_ROLE_NONE);
@@ -95,21 +89,10 @@ TEST(damaged) {
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct archive_columns found = {.count = 77};
-        struct failure failure = {0};
-        assert_true(parse(cases[i].text, "r.csv", &found, &failure) < 0);
-        if (!strstr(failure.text, cases[i].reason) || failure.kind != cases[i].kind)
-            fail_msg("%s: '%s'; expected '%s'", cases[i].text, failure.text, cases[i].reason);
+        print_message("%s\n", cases[i].text);
+        assert_true(parse(cases[i].text, "r.csv", &found) < 0);
+        assert_says(test_failure.text, cases[i].reason);
+        assert_int_equal(test_failure.kind, cases[i].kind);
         assert_int_equal(found.count, 77); /* untouched */
     }
 }
-
-static int make_path(void **state) {
-    int descriptor = mkstemp(path);
-    return descriptor < 0 ? -1 : close(descriptor);
-}
-
-static int remove_path(void **state) {
-    return unlink(path);
-}
-
-TEST_GROUP(make_path, remove_path)

@@ -13,179 +13,30 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+/* What is wrong with an archive that is right otherwise. */
 struct sample {
     const char *name;
-    const char *reason; /* part of the sentence */
+    const char *reason;          /* part of the sentence */
+    struct build_member member;  /* one more, if it has a name; its content is "x" where there is none */
+    struct build_member results; /* what is not so of the results */
+    struct build_around around;  /* and of what is around the members */
+    const char *run;             /* another run.json */
     void (*spoil)(struct build *build);
 };
 
-#define member_named(build, n, c) build_add((build), (n), (c))
-
-static void escape(struct build *b) {
-    member_named(b, "../escaped.txt", "x");
-}
-static void escape_inside(struct build *b) {
-    member_named(b, "results/../../escaped.txt", "x");
-}
-static void absolute(struct build *b) {
-    member_named(b, "/tmp/absolute.txt", "x");
-}
-static void backslash(struct build *b) {
-    member_named(b, "..\\escaped.txt", "x");
-}
-static void drive(struct build *b) {
-    member_named(b, "C:escaped.txt", "x");
-}
-static void dot_part(struct build *b) {
-    member_named(b, "results/./x.txt", "x");
-}
-static void empty_part(struct build *b) {
-    member_named(b, "results//x.txt", "x");
-}
-static void control_character(struct build *b) {
-    member_named(b, "a\nb", "x");
-}
-static void nul_in_name(struct build *b) {
-    struct build_member *m = member_named(b, "a.txt", "x");
-    m->name = "a.txt\0.csv";
-    m->name_length = 10;
-}
-static void non_ascii(struct build *b) {
-    member_named(b, "r\xc3\xa9sultats.csv", "x");
-}
-static void blank_in_name(struct build *b) {
-    member_named(b, "my results.csv", "x");
-}
 static void long_name(struct build *b) {
     static char name[600];
     memset(name, 'n', sizeof name - 1);
-    member_named(b, name, "x");
-}
-static void symlink_member(struct build *b) {
-    member_named(b, "link", "/etc/passwd")->mode = 0120777;
-}
-static void set_user_id(struct build *b) {
-    member_named(b, "program", "x")->mode = 0104755;
-}
-static void internal_attributes(struct build *b) {
-    member_named(b, "x.csv", "x")->internal = 2;
+    build_add(b, name, "x");
 }
 static void symlink_folder(struct build *b) {
-    member_named(b, "nodes", "/tmp")->mode = 0120777;
-    member_named(b, "nodes/x", "x");
-}
-static void device(struct build *b) {
-    member_named(b, "device", "")->mode = 0020666;
-}
-static void folder_as_file(struct build *b) {
-    member_named(b, "nodes", "")->mode = 0040755;
-}
-static void duplicate(struct build *b) {
-    member_named(b, "results/results.csv", "row,duration\n1,9\n")->not_in_manifest = true;
-}
-static void case_duplicate(struct build *b) {
-    member_named(b, "Results/results.csv", "x");
-}
-static void case_duplicate_folder(struct build *b) {
-    member_named(b, "Results/other.csv", "x");
-}
-static void file_and_folder(struct build *b) {
-    member_named(b, "results", "x");
-}
-static void encrypted(struct build *b) {
-    member_named(b, "secret", "x")->flags = 1;
-}
-static void encrypted_aes(struct build *b) {
-    struct build_member *m = member_named(b, "secret", "x");
-    m->extra = "\x01\x99\x07\0\2\0AE\3\0\0";
-    m->extra_length = 11;
-}
-static void method_bzip2(struct build *b) {
-    member_named(b, "x.csv", "x")->method = 12;
-}
-static void unknown_flag(struct build *b) {
-    member_named(b, "x.csv", "x")->flags = 1 << 5;
-}
-static void other_name_field(struct build *b) {
-    struct build_member *m = member_named(b, "x.csv", "x");
-    m->extra = "\x75\x70\x0a\0\1\0\0\0\0../y\0";
-    m->extra_length = 14;
-}
-static void torn_extra(struct build *b) {
-    struct build_member *m = member_named(b, "x.csv", "x");
-    m->extra = "\x55\x54\x09\0\1";
-    m->extra_length = 5;
-}
-static void member_comment(struct build *b) {
-    member_named(b, "x.csv", "x")->comment = "hello";
-}
-static void other_local_name(struct build *b) {
-    member_named(b, "x.csv", "x")->local_name = "y.csv";
-}
-static void other_local_crc(struct build *b) {
-    member_named(b, "x.csv", "x")->local_crc_flip = 1;
-}
-static void other_local_size(struct build *b) {
-    member_named(b, "x.csv", "x")->local_size_off = 1;
-}
-static void other_local_stored_size(struct build *b) {
-    member_named(b, "x.csv", "x")->local_stored_off = -1;
-}
-static void other_local_method(struct build *b) {
-    member_named(b, "x.csv", "x")->local_method_flip = 8;
-}
-static void other_local_flags(struct build *b) {
-    member_named(b, "x.csv", "x")->local_flags_flip = 1;
-}
-static void other_local_time(struct build *b) {
-    member_named(b, "x.csv", "x")->local_time_flip = 1;
-}
-static void begins_behind_all(struct build *b) {
-    member_named(b, "x.csv", "x")->header_off = INT64_C(1) << 30;
-}
-static void other_local_version(struct build *b) {
-    member_named(b, "x.csv", "x")->local_needed_flip = 1;
-}
-static void other_descriptor(struct build *b) {
-    struct build_member *m = member_named(b, "x.csv", "x");
-    m->descriptor = true;
-    m->descriptor_crc_flip = 1;
-}
-static void wrong_crc(struct build *b) {
-    b->members[BUILD_RESULTS_MEMBER].crc_flip = 1;
-}
-static void wrong_hash(struct build *b) {
-    b->members[BUILD_RESULTS_MEMBER].wrong_hash = true;
-}
-static void extra_member(struct build *b) {
-    member_named(b, "x.csv", "x")->not_in_manifest = true;
-}
-static void missing_member(struct build *b) {
-    member_named(b, "x.csv", "x")->only_in_manifest = true;
-}
-static void manifest_twice(struct build *b) {
-    b->members[BUILD_RESULTS_MEMBER].twice_in_manifest = true;
-}
-static void manifest_garbage(struct build *b) {
-    b->manifest = "this is not a manifest\n";
-}
-static void manifest_torn(struct build *b) {
-    b->manifest_end = "00000000";
-}
-static void manifest_upper_case(struct build *b) {
-    b->manifest = "E3B0C44298FC1C149AFBF4C8996FB92427AE41E4649B934CA495991B7852B855  run.json\n";
+    build_add(b, "nodes", "/tmp")->mode = 0120777;
+    build_add(b, "nodes/x", "x");
 }
 static void manifest_long_line(struct build *b) {
     static char line[2048];
     memset(line, 'a', sizeof line - 1);
-    b->manifest = line;
-}
-static void manifest_lists_signature(struct build *b) {
-    member_named(b, "manifest-sha256.txt.sig", "x");
-}
-static void manifest_lists_itself(struct build *b) {
-    b->manifest_end =
-        "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855  manifest-sha256.txt\n";
+    b->around.manifest = line;
 }
 static void remove_member(struct build *b, size_t index) {
     b->count--;
@@ -198,53 +49,19 @@ static void no_crate(struct build *b) {
     /* The manifest stays the second member for the builder: another file takes the first place. */
     b->members[BUILD_CRATE_MEMBER].name = "other.json";
 }
-static void set_run(struct build *b, const char *run) {
-    b->members[BUILD_RUN_MEMBER].bytes = run;
-    b->members[BUILD_RUN_MEMBER].length = strlen(run);
-}
-static void future_version(struct build *b) {
-    set_run(b, "{\"archive_version\":\"2.0\"}");
-}
-static void past_version(struct build *b) {
-    set_run(b, "{\"archive_version\":\"0.9\"}");
-}
-static void no_version(struct build *b) {
-    set_run(b, "{\"version\":\"1.0\"}");
-}
-static void number_version(struct build *b) {
-    set_run(b, "{\"archive_version\":1.0}");
-}
-static void run_not_json(struct build *b) {
-    set_run(b, "{\"archive_version\":\"1.0\",");
-}
-static void bomb_ratio(struct build *b) {
-    struct build_member *m = member_named(b, "zeros", "");
-    m->wide = true;
-    m->wide_size = UINT64_C(2) << 30;
-    m->method = 8;
-}
-static void bomb_member(struct build *b) {
-    struct build_member *m = member_named(b, "zeros", "");
-    m->wide = true;
-    m->wide_size = (UINT64_C(64) << 30) + 1;
-    m->method = 8;
-}
 static void bomb_total(struct build *b) {
     static const char *const names[] = {"a", "b", "c", "d", "e"};
     for (size_t i = 0; i < 5; i++) {
-        struct build_member *m = member_named(b, names[i], "");
+        struct build_member *m = build_add(b, names[i], "");
         m->wide = true;
         m->wide_size = UINT64_C(60) << 30;
         m->method = 8;
     }
 }
-static void bomb_entries(struct build *b) {
-    b->claimed_count = 300000;
-}
 static void bomb_overlap(struct build *b) {
     for (int i = 0; i < 3; i++) {
         static const char *const names[] = {"a.csv", "b.csv", "c.csv"};
-        struct build_member *m = member_named(b, names[i], BUILD_RESULTS);
+        struct build_member *m = build_add(b, names[i], BUILD_RESULTS);
         m->method = 8;
         m->share_data_of = BUILD_RESULTS_MEMBER + 1;
     }
@@ -257,144 +74,160 @@ static void bomb_lying(struct build *b) {
         text_init(&packed, 1 << 20);
         build_deflate_zeros(&packed, 10000);
     }
-    struct build_member *m = member_named(b, "zeros", "");
+    struct build_member *m = build_add(b, "zeros", "");
     m->bytes = zeros;
     m->length = sizeof zeros;
     m->packed = packed.bytes;
     m->packed_length = packed.length;
     m->method = 8;
 }
-static void size_too_large(struct build *b) {
-    b->members[BUILD_RESULTS_MEMBER].size_off = 5;
-}
-static void size_too_small(struct build *b) {
-    b->members[BUILD_RESULTS_MEMBER].size_off = -5;
-}
-static void stored_sizes_differ(struct build *b) {
-    member_named(b, "x.csv", "x")->size_off = 5;
-}
-static void after_packed_data(struct build *b) {
-    struct build_member *m = member_named(b, "x.csv", "x");
-    m->method = 8;
-    m->packed = "\1\1\0\xfe\xffxGARBAGE";
-    m->packed_length = 13;
-}
-static void broken_deflate(struct build *b) {
-    struct build_member *m = member_named(b, "x.csv", "x");
-    m->method = 8;
-    m->packed = "\7\7\7\7\7\7\7\7";
-    m->packed_length = 8;
-}
-static void between_members(struct build *b) {
-    member_named(b, "x.csv", "x")->before = "hidden between members";
-}
-static void before_first(struct build *b) {
-    b->before = "#!/bin/sh\necho run me\n";
-    b->directory_offset_off = 0;
-}
-static void after_end(struct build *b) {
-    b->after = "appended";
-}
-static void zip_comment(struct build *b) {
-    b->comment = "a comment";
-}
-static void several_disks(struct build *b) {
-    b->disk = 1;
-}
-static void directory_elsewhere(struct build *b) {
-    b->directory_offset_off = 7;
-}
-static void directory_shorter(struct build *b) {
-    b->directory_size_off = -3;
-}
-static void folder_with_content(struct build *b) {
-    member_named(b, "nodes/", "x");
-}
 
 static const struct sample samples[] = {
-    {"path-escape", "climbs out of its folder by '..'", escape},
-    {"path-escape-inside", "climbs out of its folder by '..'", escape_inside},
-    {"path-absolute", "is an absolute path", absolute},
-    {"path-backslash", "has a backslash", backslash},
-    {"path-drive-letter", "begins with a drive letter", drive},
-    {"path-dot-part", "has an empty or '.' part", dot_part},
-    {"path-empty-part", "has an empty or '.' part", empty_part},
-    {"path-control-character", "has a control character", control_character},
-    {"path-nul", "has a NUL byte in its name", nul_in_name},
-    {"path-non-ascii", "has a byte other than letters, digits", non_ascii},
-    {"path-blank", "has a byte other than letters, digits", blank_in_name},
-    {"path-too-long", "a member's name has 599 bytes; expected 1 to 512", long_name},
-    {"kind-symlink", "is a symbolic link", symlink_member},
-    {"kind-set-user-id", "has a set-user-ID, set-group-ID or sticky bit", set_user_id},
-    {"kind-internal-attributes", "has internal attributes that are not taken", internal_attributes},
-    {"kind-symlink-as-folder", "is a symbolic link", symlink_folder},
-    {"kind-device", "is neither a file nor a folder", device},
-    {"kind-folder-called-file", "is called a file and marked as a folder", folder_as_file},
-    {"kind-folder-with-content", "is a folder with content", folder_with_content},
-    {"name-twice", "'results/results.csv' is there twice", duplicate},
-    {"name-twice-but-for-case", "differs only in upper and lower case", case_duplicate},
-    {"name-folder-twice-but-for-case", "differs only in upper and lower case", case_duplicate_folder},
-    {"name-file-and-folder", "is a file and a folder at once", file_and_folder},
-    {"encrypted", "is encrypted", encrypted},
-    {"encrypted-aes", "is encrypted", encrypted_aes},
-    {"method-bzip2", "is packed by a method that is not taken", method_bzip2},
-    {"flag-unknown", "has flags that are not taken", unknown_flag},
-    {"extra-other-name", "has an extra field that could contradict its name", other_name_field},
-    {"extra-torn", "has extra fields that are cut short", torn_extra},
-    {"comment-of-member", "a member has a comment", member_comment},
-    {"comment-of-zip", "truncated or has bytes after its end", zip_comment},
-    {"local-name", "has another name before its data than in the directory", other_local_name},
-    {"local-crc", "is described differently before its data", other_local_crc},
-    {"local-size", "is described differently before its data", other_local_size},
-    {"local-stored-size", "is described differently before its data", other_local_stored_size},
-    {"local-method", "is described differently before its data", other_local_method},
-    {"local-flags", "is described differently before its data", other_local_flags},
-    {"offset-behind-all", "is said to begin where there are no members", begins_behind_all},
-    {"local-version-needed", "is described differently before its data", other_local_version},
-    {"local-time", "is described differently before its data", other_local_time},
-    {"descriptor-crc", "is described differently after its data", other_descriptor},
-    {"crc-wrong", "member 'results/results.csv' is damaged", wrong_crc},
-    {"hash-wrong", "is not what was sealed: its sha256 differs", wrong_hash},
-    {"member-not-in-manifest", "member 'x.csv' is not in the manifest", extra_member},
-    {"member-missing", "the manifest names 'x.csv', but there is no such member", missing_member},
-    {"manifest-names-twice", "the manifest names 'results/results.csv' twice", manifest_twice},
-    {"manifest-names-itself", "the manifest names 'manifest-sha256.txt', but", manifest_lists_itself},
-    {"manifest-names-signature", "but neither it nor its signature can be in it", manifest_lists_signature},
-    {"manifest-garbage", "line 1 of the manifest is not a sha256", manifest_garbage},
-    {"manifest-upper-case", "line 1 of the manifest is not a sha256", manifest_upper_case},
-    {"manifest-torn", "line 4 of the manifest has no end", manifest_torn},
-    {"manifest-long-line", "line 1 of the manifest has no end", manifest_long_line},
-    {"run-missing", "not an assay archive: no run.json in it", no_run},
-    {"crate-missing", "not an assay archive: no ro-crate-metadata.json in it", no_crate},
-    {"run-not-json", "run.json", run_not_json},
-    {"version-future", "the archive is of version 2.0; this assay reads version 1.x", future_version},
-    {"version-past", "the archive is of version 0.9; this assay reads version 1.x", past_version},
-    {"version-missing", "run.json has the archive_version ''", no_version},
-    {"version-a-number", "run.json has the archive_version '1.0'; expected a text", number_version},
-    {"bomb-ratio", "the zip is a bomb", bomb_ratio},
-    {"bomb-member", "is larger than 64 GiB", bomb_member},
-    {"bomb-total", "bytes when unpacked; at most", bomb_total},
-    {"bomb-entries", "the zip has 300000 entries; at most 262144 are taken", bomb_entries},
-    {"bomb-overlap", "overlaps another", bomb_overlap},
-    {"bomb-lying", "unpacks to more than the directory says", bomb_lying},
-    {"size-too-large", "member 'results/results.csv' is ", size_too_large},
-    {"size-too-small", "member 'results/results.csv' ", size_too_small},
-    {"stored-sizes-differ", "is stored, but its two sizes differ", stored_sizes_differ},
-    {"after-packed-data", "member 'x.csv' ", after_packed_data},
-    {"broken-deflate", "member 'x.csv' is damaged", broken_deflate},
-    {"bytes-between-members", "is followed by bytes that belong to no member", between_members},
-    {"bytes-before-first", "the zip has bytes before its first member", before_first},
-    {"bytes-after-end", "truncated or has bytes after its end", after_end},
-    {"several-disks", "the zip is one of several parts", several_disks},
+    {"path-escape", "climbs out of its folder by '..'", .member = {.name = "../escaped.txt"}},
+    {"path-escape-inside", "climbs out of its folder by '..'",
+     .member = {.name = "results/../../escaped.txt"}},
+    {"path-absolute", "is an absolute path", .member = {.name = "/tmp/absolute.txt"}},
+    {"path-backslash", "has a backslash", .member = {.name = "..\\escaped.txt"}},
+    {"path-drive-letter", "begins with a drive letter", .member = {.name = "C:escaped.txt"}},
+    {"path-dot-part", "has an empty or '.' part", .member = {.name = "results/./x.txt"}},
+    {"path-empty-part", "has an empty or '.' part", .member = {.name = "results//x.txt"}},
+    {"path-control-character", "has a control character", .member = {.name = "a\nb"}},
+    {"path-nul", "has a NUL byte in its name", .member = {.name = "a.txt\0.csv", .name_length = 10}},
+    {"path-non-ascii", "has a byte other than letters, digits", .member = {.name = "r\xc3\xa9sultats.csv"}},
+    {"path-blank", "has a byte other than letters, digits", .member = {.name = "my results.csv"}},
+    {"path-too-long", "a member's name has 599 bytes; expected 1 to 512", .spoil = long_name},
+    {"kind-symlink", "is a symbolic link",
+     .member = {.name = "link", .bytes = "/etc/passwd", .mode = 0120777}},
+    {"kind-set-user-id", "has a set-user-ID, set-group-ID or sticky bit",
+     .member = {.name = "program", .mode = 0104755}},
+    {"kind-internal-attributes", "has internal attributes that are not taken",
+     .member = {.name = "x.csv", .internal = 2}},
+    {"kind-symlink-as-folder", "is a symbolic link", .spoil = symlink_folder},
+    {"kind-device", "is neither a file nor a folder",
+     .member = {.name = "device", .bytes = "", .mode = 0020666}},
+    {"kind-folder-called-file", "is called a file and marked as a folder",
+     .member = {.name = "nodes", .bytes = "", .mode = 0040755}},
+    {"kind-folder-with-content", "is a folder with content", .member = {.name = "nodes/"}},
+    {"name-twice", "'results/results.csv' is there twice",
+     .member = {.name = "results/results.csv", .bytes = "row,duration\n1,9\n", .not_in_manifest = true}},
+    {"name-twice-but-for-case", "differs only in upper and lower case",
+     .member = {.name = "Results/results.csv"}},
+    {"name-folder-twice-but-for-case", "differs only in upper and lower case",
+     .member = {.name = "Results/other.csv"}},
+    {"name-file-and-folder", "is a file and a folder at once", .member = {.name = "results"}},
+    {"encrypted", "is encrypted", .member = {.name = "secret", .flags = 1}},
+    {"encrypted-aes", "is encrypted",
+     .member = {.name = "secret", .extra = "\x01\x99\x07\0\2\0AE\3\0\0", .extra_length = 11}},
+    {"method-bzip2", "is packed by a method that is not taken", .member = {.name = "x.csv", .method = 12}},
+    {"flag-unknown", "has flags that are not taken", .member = {.name = "x.csv", .flags = 1 << 5}},
+    {"extra-other-name", "has an extra field that could contradict its name",
+     .member = {.name = "x.csv", .extra = "\x75\x70\x0a\0\1\0\0\0\0../y\0", .extra_length = 14}},
+    {"extra-torn", "has extra fields that are cut short",
+     .member = {.name = "x.csv", .extra = "\x55\x54\x09\0\1", .extra_length = 5}},
+    {"comment-of-member", "a member has a comment", .member = {.name = "x.csv", .comment = "hello"}},
+    {"comment-of-zip", "truncated or has bytes after its end", .around = {.comment = "a comment"}},
+    {"local-name", "has another name before its data than in the directory",
+     .member = {.name = "x.csv", .local_name = "y.csv"}},
+    {"local-crc", "is described differently before its data",
+     .member = {.name = "x.csv", .local_crc_flip = 1}},
+    {"local-size", "is described differently before its data",
+     .member = {.name = "x.csv", .local_size_off = 1}},
+    {"local-stored-size", "is described differently before its data",
+     .member = {.name = "x.csv", .local_stored_off = -1}},
+    {"local-method", "is described differently before its data",
+     .member = {.name = "x.csv", .local_method_flip = 8}},
+    {"local-flags", "is described differently before its data",
+     .member = {.name = "x.csv", .local_flags_flip = 1}},
+    {"offset-behind-all", "is said to begin where there are no members",
+     .member = {.name = "x.csv", .header_off = INT64_C(1) << 30}},
+    {"local-version-needed", "is described differently before its data",
+     .member = {.name = "x.csv", .local_needed_flip = 1}},
+    {"local-time", "is described differently before its data",
+     .member = {.name = "x.csv", .local_time_flip = 1}},
+    {"descriptor-crc", "is described differently after its data",
+     .member = {.name = "x.csv", .descriptor = true, .descriptor_crc_flip = 1}},
+    {"crc-wrong", "member 'results/results.csv' is damaged", .results = {.crc_flip = 1}},
+    {"hash-wrong", "is not what was sealed: its sha256 differs", .results = {.wrong_hash = true}},
+    {"member-not-in-manifest", "member 'x.csv' is not in the manifest",
+     .member = {.name = "x.csv", .not_in_manifest = true}},
+    {"member-missing", "the manifest names 'x.csv', but there is no such member",
+     .member = {.name = "x.csv", .only_in_manifest = true}},
+    {"manifest-names-twice", "the manifest names 'results/results.csv' twice",
+     .results = {.twice_in_manifest = true}},
+    {"manifest-names-itself", "the manifest names 'manifest-sha256.txt', but",
+     .around =
+         {.manifest_end =
+              "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855  manifest-sha256.txt\n"}},
+    {"manifest-names-signature", "but neither it nor its signature can be in it",
+     .member = {.name = "manifest-sha256.txt.sig"}},
+    {"manifest-garbage", "line 1 of the manifest is not a sha256",
+     .around = {.manifest = "this is not a manifest\n"}},
+    {"manifest-upper-case", "line 1 of the manifest is not a sha256",
+     .around = {.manifest = "E3B0C44298FC1C149AFBF4C8996FB92427AE41E4649B934CA495991B7852B855  run.json\n"}},
+    {"manifest-torn", "line 4 of the manifest has no end", .around = {.manifest_end = "00000000"}},
+    {"manifest-long-line", "line 1 of the manifest has no end", .spoil = manifest_long_line},
+    {"run-missing", "not an assay archive: no run.json in it", .spoil = no_run},
+    {"crate-missing", "not an assay archive: no ro-crate-metadata.json in it", .spoil = no_crate},
+    {"run-not-json", "run.json", .run = "{\"archive_version\":\"1.0\","},
+    {"version-future", "the archive is of version 2.0; this assay reads version 1.x",
+     .run = "{\"archive_version\":\"2.0\"}"},
+    {"version-past", "the archive is of version 0.9; this assay reads version 1.x",
+     .run = "{\"archive_version\":\"0.9\"}"},
+    {"version-missing", "run.json has the archive_version ''", .run = "{\"version\":\"1.0\"}"},
+    {"version-a-number", "run.json has the archive_version '1.0'; expected a text",
+     .run = "{\"archive_version\":1.0}"},
+    {"bomb-ratio", "the zip is a bomb",
+     .member = {.name = "zeros", .bytes = "", .wide = true, .wide_size = UINT64_C(2) << 30, .method = 8}},
+    {"bomb-member", "is larger than 64 GiB",
+     .member =
+         {.name = "zeros", .bytes = "", .wide = true, .wide_size = (UINT64_C(64) << 30) + 1, .method = 8}},
+    {"bomb-total", "bytes when unpacked; at most", .spoil = bomb_total},
+    {"bomb-entries", "the zip has 300000 entries; at most 262144 are taken",
+     .around = {.claimed_count = 300000}},
+    {"bomb-overlap", "overlaps another", .spoil = bomb_overlap},
+    {"bomb-lying", "unpacks to more than the directory says", .spoil = bomb_lying},
+    {"size-too-large", "member 'results/results.csv' is ", .results = {.size_off = 5}},
+    {"size-too-small", "member 'results/results.csv' ", .results = {.size_off = -5}},
+    {"stored-sizes-differ", "is stored, but its two sizes differ",
+     .member = {.name = "x.csv", .size_off = 5}},
+    {"after-packed-data", "member 'x.csv' ",
+     .member = {.name = "x.csv", .method = 8, .packed = "\1\1\0\xfe\xffxGARBAGE", .packed_length = 13}},
+    {"broken-deflate", "member 'x.csv' is damaged",
+     .member = {.name = "x.csv", .method = 8, .packed = "\7\7\7\7\7\7\7\7", .packed_length = 8}},
+    {"bytes-between-members", "is followed by bytes that belong to no member",
+     .member = {.name = "x.csv", .before = "hidden between members"}},
+    {"bytes-before-first", "the zip has bytes before its first member",
+     .around = {.before = "#!/bin/sh\necho run me\n"}},
+    {"bytes-after-end", "truncated or has bytes after its end", .around = {.after = "appended"}},
+    {"several-disks", "the zip is one of several parts", .around = {.disk = 1}},
     {"directory-elsewhere", "the zip's directory does not end where its end record begins",
-     directory_elsewhere},
-    {"directory-shorter", "the zip's directory does not end where its end record begins", directory_shorter},
+     .around = {.directory_offset_off = 7}},
+    {"directory-shorter", "the zip's directory does not end where its end record begins",
+     .around = {.directory_size_off = -3}},
 };
 enum { SAMPLE_COUNT = sizeof samples / sizeof *samples };
 
 static void make_sample(const struct sample *sample, struct text *zip) {
     struct build build = build_good();
-    sample->spoil(&build);
+    struct build_member *results = &build.members[BUILD_RESULTS_MEMBER],
+                        *run = &build.members[BUILD_RUN_MEMBER];
+    const struct build_member good = *results;
+    *results = sample->results;
+    results->name = good.name;
+    results->bytes = good.bytes;
+    results->length = good.length;
+    results->method = good.method;
+    build.around = sample->around;
+    if (sample->run)
+        *run = (struct build_member){.name = run->name, .bytes = sample->run, .length = strlen(sample->run)};
+    if (sample->member.name) {
+        struct build_member *member = build_add(&build, sample->member.name, "x");
+        *member = sample->member;
+        member->bytes = member->bytes ? member->bytes : "x";
+        member->length = strlen(member->bytes);
+    }
+    if (sample->spoil)
+        sample->spoil(&build);
     build_archive(&build, zip);
 }
 
@@ -407,35 +240,31 @@ static int descriptor_of(const char *bytes, size_t length) {
     return descriptor;
 }
 
-static int open_and_verify(const char *bytes, size_t length, struct failure *failure) {
+static int open_and_verify(const char *bytes, size_t length) {
     cleanup(archive_close_reader) struct archive_reader *archive = NULL;
-    int r = archive_open_descriptor(descriptor_of(bytes, length), "a.zip", &archive, failure);
-    return r < 0 ? r : archive_verify(archive, failure);
+    int r = archive_open_descriptor(descriptor_of(bytes, length), "a.zip", &archive, &test_failure);
+    return r < 0 ? r : archive_verify(archive, &test_failure);
 }
 
 /* ---- Tests */
-
-static char scratch[] = "/tmp/assay-hostile.XXXXXX";
 
 TEST(good) {
     struct build build = build_good();
     cleanup(text_clear) struct text zip, content;
     text_init(&content, 1000);
     build_archive(&build, &zip);
-    struct failure failure = {0};
     cleanup(archive_close_reader) struct archive_reader *archive = NULL;
-    assert_int_equal(
-        archive_open_descriptor(descriptor_of(zip.bytes, zip.length), "a.zip", &archive, &failure), 0);
-    assert_int_equal(archive_verify(archive, &failure), 0);
+    assert_ok(
+        archive_open_descriptor(descriptor_of(zip.bytes, zip.length), "a.zip", &archive, &test_failure));
+    assert_ok(archive_verify(archive, &test_failure));
     assert_int_equal(archive_member_count(archive), 4);
     assert_string_equal(archive_run_text(archive, "experiment", "name", NULL), "sample");
-    assert_int_equal(archive_read_member(archive, "results/results.csv", &content, &failure), 0);
+    assert_ok(archive_read_member(archive, "results/results.csv", &content, &test_failure));
     assert_string_equal(content.bytes, BUILD_RESULTS);
 }
 
 /* Everything that a right archive may have and build_good has not. */
 TEST(taken) {
-    struct failure failure = {0};
     struct build build = build_good();
     cleanup(text_clear) struct text zip, packed;
     static char zeros[258 * 100 + 1];
@@ -455,25 +284,22 @@ TEST(taken) {
     build_add(&build, "unknown-extra", "x")->extra = "\x55\x54\x05\0\1\0\0\0\0";
     build.members[build.count - 1].extra_length = 9;
     build_add(&build, "manifest-sha256.txt.sig", "signature")->not_in_manifest = true;
-    build.claimed_count = build.count;
+    build.around.claimed_count = build.count;
     build_archive(&build, &zip);
-    int r = open_and_verify(zip.bytes, zip.length, &failure);
-    if (r < 0)
-        print_message("%s\n", failure.text);
-    assert_int_equal(r, 0);
+    assert_ok(open_and_verify(zip.bytes, zip.length));
 }
 
 TEST(samples) {
     for (size_t i = 0; i < SAMPLE_COUNT; i++) {
         cleanup(text_clear) struct text zip;
-        struct failure failure = {0};
         make_sample(&samples[i], &zip);
-        int r = open_and_verify(zip.bytes, zip.length, &failure);
-        if (r >= 0 || !strstr(failure.place, "a.zip") ||
-            (!strstr(failure.text, samples[i].reason) && !strstr(failure.place, samples[i].reason)) ||
-            failure.kind != FAILURE_VERIFICATION)
-            fail_msg("%s: kind %d, '%s: %s'; expected '%s'", samples[i].name, (int)failure.kind,
-                     failure.place, failure.text, samples[i].reason);
+        int r = open_and_verify(zip.bytes, zip.length);
+        if (r >= 0 || !strstr(test_failure.place, "a.zip") ||
+            (!strstr(test_failure.text, samples[i].reason) &&
+             !strstr(test_failure.place, samples[i].reason)) ||
+            test_failure.kind != FAILURE_VERIFICATION)
+            fail_msg("%s: kind %d, '%s: %s'; expected '%s'", samples[i].name, (int)test_failure.kind,
+                     test_failure.place, test_failure.text, samples[i].reason);
     }
 }
 
@@ -482,13 +308,13 @@ TEST(extract_writes_nothing) {
     for (size_t i = 0; i < SAMPLE_COUNT; i++) {
         cleanup(text_clear) struct text zip;
         cleanup(archive_close_reader) struct archive_reader *archive = NULL;
-        cleanup_free char *folder = text_format("%s/into", scratch);
-        struct failure failure = {0};
+        const char *folder = test_path("into");
         make_sample(&samples[i], &zip);
-        int r = archive_open_descriptor(descriptor_of(zip.bytes, zip.length), "a.zip", &archive, &failure);
+        int r =
+            archive_open_descriptor(descriptor_of(zip.bytes, zip.length), "a.zip", &archive, &test_failure);
         if (r == 0)
-            r = archive_extract(archive, folder, NULL, 0, &failure);
-        assert_int_equal(failure.kind, FAILURE_VERIFICATION);
+            r = archive_extract(archive, folder, NULL, 0, &test_failure);
+        assert_int_equal(test_failure.kind, FAILURE_VERIFICATION);
         assert_true(r < 0 && !file_exists(folder));
     }
 }
@@ -501,17 +327,15 @@ TEST(truncated) {
     for (size_t i = 0; i < 250; i++) {
         random = random * UINT64_C(6364136223846793005) + 1442695040888963407u;
         size_t length = i < 200 ? zip.length - 1 - i : (size_t)((random >> 33) % zip.length);
-        struct failure failure = {0};
-        assert_true(open_and_verify(zip.bytes, length, &failure) < 0);
-        assert_int_equal(failure.kind, FAILURE_VERIFICATION);
+        assert_true(open_and_verify(zip.bytes, length) < 0);
+        assert_int_equal(test_failure.kind, FAILURE_VERIFICATION);
     }
-    struct failure failure = {0};
-    assert_true(open_and_verify(zip.bytes, 0, &failure) < 0);
-    assert_string_equal(failure.text, "not a zip file: empty");
-    assert_true(open_and_verify("row,duration\n1,0.5\n2,0.5\n", 25, &failure) < 0);
-    assert_string_equal(failure.text, "not a zip file");
-    assert_true(open_and_verify(zip.bytes, zip.length - 1, &failure) < 0);
-    assert_non_null(strstr(failure.text, "the zip is truncated"));
+    assert_true(open_and_verify(zip.bytes, 0) < 0);
+    assert_string_equal(test_failure.text, "not a zip file: empty");
+    assert_true(open_and_verify("row,duration\n1,0.5\n2,0.5\n", 25) < 0);
+    assert_string_equal(test_failure.text, "not a zip file");
+    assert_true(open_and_verify(zip.bytes, zip.length - 1) < 0);
+    assert_says(test_failure.text, "the zip is truncated");
 }
 
 /* Names and contents of all members as one text; the failure if there is one. */
@@ -532,22 +356,20 @@ static int read_all(const char *bytes, size_t length, struct text *ret, struct f
 TEST(flipped) {
     struct build build = build_good();
     cleanup(text_clear) struct text zip, original, found;
-    struct failure failure = {0};
     text_init(&original, 1 << 20);
     text_init(&found, 1 << 20);
     build_add(&build, "x.csv", "x")->descriptor = true;
     build_archive(&build, &zip);
-    assert_int_equal(read_all(zip.bytes, zip.length, &original, &failure), 0);
+    assert_ok(read_all(zip.bytes, zip.length, &original, &test_failure));
     size_t taken = 0;
     for (size_t i = 0; i < 8 * zip.length; i++) {
         zip.bytes[i / 8] = (char)(zip.bytes[i / 8] ^ 1 << i % 8);
-        failure = (struct failure){0};
         text_reset(&found);
-        if (read_all(zip.bytes, zip.length, &found, &failure) == 0) {
+        if (read_all(zip.bytes, zip.length, &found, &test_failure) == 0) {
             taken++;
             assert_string_equal(found.bytes, original.bytes);
         } else {
-            assert_int_equal(failure.kind, FAILURE_VERIFICATION);
+            assert_int_equal(test_failure.kind, FAILURE_VERIFICATION);
         }
         zip.bytes[i / 8] = (char)(zip.bytes[i / 8] ^ 1 << i % 8);
     }
@@ -570,11 +392,9 @@ TEST(samples_are_committed) {
     for (size_t i = 0; i < SAMPLE_COUNT; i++) {
         cleanup(text_clear) struct text made, found;
         cleanup_free char *path = text_format("%s/%s.zip", folder, samples[i].name);
-        struct failure failure = {0};
         make_sample(&samples[i], &made);
         text_init(&found, 1 << 20);
-        if (file_read(path, &found, &failure) < 0)
-            fail_msg("%s", failure.text);
+        assert_ok(file_read(path, &found, &test_failure));
         assert_int_equal(found.length, made.length);
         assert_memory_equal(found.bytes, made.bytes, made.length);
     }
@@ -591,31 +411,20 @@ static int write_samples(const char *folder) {
     cleanup_free char *table = text_format("%s/reasons.tsv", folder);
     text_init(&reasons, 1 << 20);
     text_append_string(&reasons, "sample\tpart of the reason\n");
-    struct failure failure = {0};
-    int r = file_make_folders(folder, &failure);
+    int r = file_make_folders(folder, &test_failure);
     for (size_t i = 0; r == 0 && i < SAMPLE_COUNT; i++) {
         cleanup(text_clear) struct text zip;
         cleanup_free char *path = text_format("%s/%s.zip", folder, samples[i].name);
         make_sample(&samples[i], &zip);
         text_printf(&reasons, "%s\t%s\n", samples[i].name, samples[i].reason);
-        r = file_replace(path, zip.bytes, zip.length, 0644, &failure);
+        r = file_replace(path, zip.bytes, zip.length, 0644, &test_failure);
     }
     if (r == 0)
-        r = file_replace(table, reasons.bytes, reasons.length, 0644, &failure);
+        r = file_replace(table, reasons.bytes, reasons.length, 0644, &test_failure);
     if (r < 0)
-        fprintf(stderr, "%s\n", failure.text);
+        fprintf(stderr, "%s\n", test_failure.text);
     return r < 0;
 }
-
-static int make_scratch(void **state) {
-    return mkdtemp(scratch) ? 0 : -1;
-}
-
-static int remove_scratch(void **state) {
-    return file_remove_tree(scratch, NULL);
-}
-
-TEST_GROUP(make_scratch, remove_scratch)
 
 int main(int argc, char **argv) {
     if (argc == 3 && strcmp(argv[1], "--write") == 0)

@@ -16,49 +16,22 @@
 #include <time.h>
 #include <unistd.h>
 
-static char scratch[] = "/tmp/assay-seal.XXXXXX";
-
 static const char campaign[] = "experiment: dgemm   # kept byte for byte\r\n";
 static const char results[] = "row,m,n,k,node,start,duration\n"
                               "1,100,200,300,n-1.site.example,1763632801000000000,0.25\n"
                               "2,300,200,100,n-1.site.example,1763632802000000000,0.5\n";
 
-static char *path_of(const char *name) {
-    char *path = file_join(scratch, name);
-    assert_non_null(path);
-    return path;
-}
-
-static void write_file(const char *folder, const char *name, const char *bytes, size_t length) {
-    struct failure failure = {0};
-    cleanup_free char *path = file_join(folder, name);
-    char *slash = strrchr(path, '/');
-    *slash = '\0';
-    assert_int_equal(file_make_folders(path, &failure), 0);
-    *slash = '/';
-    assert_int_equal(file_replace(path, bytes, length, 0644, &failure), 0);
-}
-
-static void write_text(const char *folder, const char *name, const char *text) {
-    write_file(folder, name, text, strlen(text));
-}
-
 static const char run_json[] =
     "{\"archive_version\":\"1.0\",\"run_id\":\"3f0e6d2c-8f5b-4b58-9a54-2f1f2f9e8b10\",\"name\":\"dgemm on "
-    "n-1\","
-    "\"engine\":{\"name\":\"assay\",\"version\":\"0.1.0\",\"commit\":null},\"status\":\"completed\","
-    "\"error\":null,"
-    "\"started\":\"2025-11-20T10:00:00.123+00:00\",\"ended\":\"2025-11-20T10:02:03.456+00:00\","
-    "\"seed\":\"18446744073709551615\",\"generator\":\"xoshiro256**\",\"order\":\"as-written\","
-    "\"counts\":{\"rows\":2,\"units_planned\":2,\"units_done\":2,\"units_failed\":0},"
-    "\"nodes\":[\"n-1.site.example\"],\"testbed\":\"local\",\"experiment\":{\"name\":\"dgemm\",\"folder\":"
-    "\"dgemm\"},"
-    "\"options\":{\"library\":\"openblas\"},\"model\":{\"method\":\"linear\",\"response\":\"duration\","
-    "\"terms\":\"M-2\","
+    "n-1\",\"engine\":{\"name\":\"assay\",\"version\":\"0.1.0\",\"commit\":null},\"status\":\"completed\","
+    "\"error\":null,\"started\":\"2025-11-20T10:00:00.123+00:00\",\"ended\":\"2025-11-20T10:02:03.456+00:"
+    "00\",\"seed\":\"18446744073709551615\",\"generator\":\"xoshiro256**\",\"order\":\"as-written\","
+    "\"counts\":{\"rows\":2,\"units_planned\":2,\"units_done\":2,\"units_failed\":0},\"nodes\":[\"n-1.site."
+    "example\"],\"testbed\":\"local\",\"experiment\":{\"name\":\"dgemm\",\"folder\":\"dgemm\"},\"options\":{"
+    "\"library\":\"openblas\"},\"model\":{\"method\":\"linear\",\"response\":\"duration\",\"terms\":\"M-2\","
     "\"sizes\":[\"m\",\"n\",\"k\"],\"by\":[\"node\",\"core\"]},\"command\":[\"assay\",\"run\",\"campaign."
-    "yaml\"],"
-    "\"phases\":[{\"name\":\"measure\",\"started\":\"2025-11-20T10:00:01.000+00:00\","
-    "\"ended\":\"2025-11-20T10:02:03.000+00:00\",\"status\":\"completed\"}]}\n";
+    "yaml\"],\"phases\":[{\"name\":\"measure\",\"started\":\"2025-11-20T10:00:01.000+00:00\",\"ended\":"
+    "\"2025-11-20T10:02:03.000+00:00\",\"status\":\"completed\"}]}\n";
 
 static const struct {
     const char *name, *content;
@@ -80,11 +53,16 @@ static const struct {
 };
 enum { STAGED_FILES = sizeof staged / sizeof *staged + 1 /* datapackage.json */ };
 
+/* A file in the staging folder NAME, or another folder. */
+static const char *put(const char *name, const char *file, const char *text) {
+    cleanup_free char *both = file_join(name, file);
+    return test_put(both, text);
+}
+
 /* A staging folder as a run leaves it. */
-static void stage_at(const char *folder) {
-    assert_int_equal(file_remove_tree(folder, NULL), 0);
+static const char *stage(const char *name) {
     for (size_t i = 0; i < sizeof staged / sizeof *staged; i++)
-        write_text(folder, staged[i].name, staged[i].content);
+        put(name, staged[i].name, staged[i].content);
     struct archive_column columns[] = {
         {.name = "row", .type = ARCHIVE_INTEGER, .role = ARCHIVE_ROLE_ID, .description = "row of design.csv"},
         {.name = "m", .type = ARCHIVE_INTEGER, .unit = "1", .role = ARCHIVE_ROLE_FACTOR},
@@ -104,15 +82,9 @@ static void stage_at(const char *folder) {
     };
     struct archive_table table = {"results/results.csv", "Results", columns,
                                   sizeof columns / sizeof *columns};
+    const char *folder = test_path(name);
     cleanup_free char *package = file_join(folder, "datapackage.json");
-    struct failure failure = {0};
-    assert_int_equal(archive_write_datapackage(package, "dgemm", &table, 1, &failure), 0);
-}
-
-/* The same below the scratch folder. The caller frees its path. */
-static char *stage(const char *name) {
-    char *folder = path_of(name);
-    stage_at(folder);
+    assert_ok(archive_write_datapackage(package, "dgemm", &table, 1, &test_failure));
     return folder;
 }
 
@@ -131,29 +103,21 @@ static struct archive_description describe(void) {
 }
 
 static void seal(const char *staging, const char *target, char sha256[static HASH_HEX_SIZE]) {
-    struct failure failure = {0};
     struct archive_description description = describe();
-    int r = archive_seal(staging, target, &description, sha256, &failure);
-    if (r < 0)
-        fail_msg("%s: %s", failure.place, failure.text);
-    assert_int_equal(r, 0);
+    assert_ok(archive_seal(staging, target, &description, sha256, &test_failure));
 }
 
 static struct archive_reader *open_archive(const char *path) {
     struct archive_reader *archive = NULL;
-    struct failure failure = {0};
-    if (archive_open(path, &archive, &failure) < 0)
-        fail_msg("%s: %s", failure.place, failure.text);
+    assert_ok(archive_open(path, &archive, &test_failure));
     return archive;
 }
 
 static void expect_failure(const char *staging, const char *target, const char *reason) {
-    struct failure failure = {0};
     struct archive_description description = describe();
     char sha256[HASH_HEX_SIZE] = "untouched";
-    assert_true(archive_seal(staging, target, &description, sha256, &failure) < 0);
-    if (!strstr(failure.text, reason))
-        fail_msg("'%s'; expected '%s'", failure.text, reason);
+    assert_true(archive_seal(staging, target, &description, sha256, &test_failure) < 0);
+    assert_says(test_failure.text, reason);
     assert_string_equal(sha256, "untouched");
     cleanup_free char *part = text_format("%s.part", target);
     assert_false(file_exists(part));
@@ -162,14 +126,13 @@ static void expect_failure(const char *staging, const char *target, const char *
 /* ---- What is sealed */
 
 TEST(round_trip) {
-    cleanup_free char *staging = stage("round"), *target = path_of("round.zip"), *into = path_of("round.out");
+    const char *staging = stage("round"), *target = test_path("round.zip"), *into = test_path("round.out");
     char sha256[HASH_HEX_SIZE], found[HASH_HEX_SIZE];
-    struct failure failure = {0};
     seal(staging, target, sha256);
-    assert_int_equal(hash_file(target, found, NULL, &failure), 0);
+    assert_ok(hash_file(target, found, NULL, &test_failure));
     assert_string_equal(sha256, found);
     cleanup(archive_close_reader) struct archive_reader *archive = open_archive(target);
-    assert_int_equal(archive_verify(archive, &failure), 0);
+    assert_ok(archive_verify(archive, &test_failure));
     assert_string_equal(archive_member_name(archive, 0), "ro-crate-metadata.json");
     assert_string_equal(archive_member_name(archive, 1), "manifest-sha256.txt");
     assert_string_equal(archive_member_name(archive, 2), "run.json");
@@ -185,14 +148,14 @@ TEST(round_trip) {
     assert_false(archive_find(archive, "Campaign.yaml", &index));
     assert_false(archive_find(archive, "results", &index));
     /* What comes out is what was staged. */
-    assert_int_equal(archive_extract(archive, into, NULL, 0, &failure), 0);
+    assert_ok(archive_extract(archive, into, NULL, 0, &test_failure));
     assert_int_equal(archive_member_count(archive), STAGED_FILES + 3);
     for (size_t i = 0; i < archive_member_count(archive); i++) {
         cleanup_free char *before = file_join(staging, archive_member_name(archive, i));
         cleanup_free char *extracted = file_join(into, archive_member_name(archive, i));
         char hashes[2][HASH_HEX_SIZE];
-        assert_int_equal(hash_file(before, hashes[0], NULL, &failure), 0);
-        assert_int_equal(hash_file(extracted, hashes[1], NULL, &failure), 0);
+        assert_ok(hash_file(before, hashes[0], NULL, &test_failure));
+        assert_ok(hash_file(extracted, hashes[1], NULL, &test_failure));
         assert_string_equal(hashes[0], hashes[1]);
     }
 }
@@ -205,11 +168,10 @@ TEST(same_bytes_everywhere) {
     cleanup_free char *zone = before ? strdup(before) : NULL;
     for (size_t i = 0; i < sizeof zones / sizeof *zones; i++) {
         cleanup_free char *name = text_format("zone%zu", i);
-        cleanup_free char *staging = stage(name), *target = path_of("zone.zip");
+        const char *staging = stage(name), *target = test_path("zone.zip");
         setenv("TZ", zones[i], 1);
         tzset();
-        struct failure failure = {0};
-        assert_int_equal(file_remove_tree(target, &failure), 0);
+        assert_ok(file_remove_tree(target, &test_failure));
         umask(i % 2 ? 0077 : 0022);
         seal(staging, target, again);
         umask(0022);
@@ -224,82 +186,83 @@ TEST(same_bytes_everywhere) {
     tzset();
     /* The time in the headers is the end of the run in UTC: 2025-11-20 10:02:02 (DOS time counts two
      * seconds). */
-    cleanup_free char *target = path_of("zone.zip");
+    const char *target = test_path("zone.zip");
     cleanup(text_clear) struct text zip;
-    struct failure failure = {0};
     text_init(&zip, 1 << 20);
-    assert_int_equal(file_read(target, &zip, &failure), 0);
+    assert_ok(file_read(target, &zip, &test_failure));
     const unsigned char *at = (const unsigned char *)zip.bytes;
     assert_int_equal(at[10] | at[11] << 8, 10 << 11 | 2 << 5 | 1);
     assert_int_equal(at[12] | at[13] << 8, (2025 - 1980) << 9 | 11 << 5 | 20);
 }
 
 TEST(stream_a_table) {
-    cleanup_free char *staging = stage("stream"), *target = path_of("stream.zip");
+    const char *staging = stage("stream"), *target = test_path("stream.zip");
     char sha256[HASH_HEX_SIZE];
     seal(staging, target, sha256);
     cleanup(archive_close_reader) struct archive_reader *archive = open_archive(target);
     cleanup(archive_close_member) struct archive_member *member = NULL;
     cleanup(archive_columns_clear) struct archive_columns columns = {0};
-    struct failure failure = {0};
     struct csv_reader *csv = NULL;
     const struct csv_field *fields;
     size_t duration;
     double sum = 0, value;
-    assert_int_equal(archive_table_columns(archive, "results/results.csv", &columns, &failure), 0);
+    assert_ok(archive_table_columns(archive, "results/results.csv", &columns, &test_failure));
     assert_int_equal(columns.count, 7);
     assert_string_equal(archive_columns_find(&columns, "duration")->unit, "s");
     assert_int_equal(archive_columns_find(&columns, "duration")->role, ARCHIVE_ROLE_RESPONSE);
-    assert_int_equal(archive_member_open(archive, "results/results.csv", &member, &failure), 0);
-    assert_int_equal(csv_open_function("results.csv", archive_member_read, member, &csv, &failure), 0);
-    assert_int_equal(csv_find_column(csv, "duration", &duration, &failure), 0);
+    assert_ok(archive_member_open(archive, "results/results.csv", &member, &test_failure));
+    assert_ok(csv_open_function("results.csv", archive_member_read, member, &csv, &test_failure));
+    assert_ok(csv_find_column(csv, "duration", &duration, &test_failure));
     int r;
-    while ((r = csv_next(csv, &fields, &failure)) > 0) {
-        assert_int_equal(csv_number(csv, duration, &value, &failure), 0);
+    while ((r = csv_next(csv, &fields, &test_failure)) > 0) {
+        assert_ok(csv_number(csv, duration, &value, &test_failure));
         sum += value;
     }
     csv_close(csv);
     assert_int_equal(r, 0);
-    assert_int_equal(archive_member_status(member, &failure), 0);
+    assert_ok(archive_member_status(member, &test_failure));
     assert_true(sum == 0.75);
 }
 
 TEST(members_that_are_not_there) {
-    cleanup_free char *staging = stage("absent"), *target = path_of("absent.zip"),
-                      *into = path_of("absent.out");
+    const char *staging = stage("absent"), *target = test_path("absent.zip"), *into = test_path("absent.out");
     char sha256[HASH_HEX_SIZE];
     seal(staging, target, sha256);
     cleanup(archive_close_reader) struct archive_reader *archive = open_archive(target);
     struct archive_member *member = NULL;
-    struct failure failure = {0};
-    assert_true(archive_member_open(archive, "results", &member, &failure) < 0);
-    assert_int_equal(failure.kind, FAILURE_INPUT);
+    assert_true(archive_member_open(archive, "results", &member, &test_failure) < 0);
+    assert_int_equal(test_failure.kind, FAILURE_INPUT);
     cleanup(text_clear) struct text text;
     text_init(&text, 10);
     text_append_string(&text, "before");
-    assert_int_equal(archive_read_member(archive, "campaign.yaml", &text, &failure), -EFBIG);
+    assert_int_equal(archive_read_member(archive, "campaign.yaml", &text, &test_failure), -EFBIG);
     assert_string_equal(text.bytes, "before");
     const char *names[] = {"results/", "nowhere"};
-    assert_true(archive_extract(archive, into, names, 2, &failure) < 0);
-    assert_non_null(strstr(failure.text, "'nowhere'"));
+    assert_true(archive_extract(archive, into, names, 2, &test_failure) < 0);
+    assert_says(test_failure.text, "'nowhere'");
     assert_false(file_exists(into));
-    assert_int_equal(archive_extract(archive, into, names, 1, &failure), 0);
+    assert_ok(archive_extract(archive, into, names, 1, &test_failure));
     cleanup_free char *inside = file_join(into, "results/raw/1/stdout"),
                       *outside = file_join(into, "run.json");
     assert_true(file_exists(inside) && !file_exists(outside));
-    assert_true(archive_extract(archive, into, names, 1, &failure) < 0); /* not empty any more */
-    assert_int_equal(failure.kind, FAILURE_INPUT);
-    assert_true(archive_open("/nonexistent.zip", &archive, &failure) < 0);
-    assert_int_equal(failure.kind, FAILURE_INPUT);
-    assert_true(archive_open("/tmp", &archive, &failure) < 0);
-    assert_int_equal(failure.kind, FAILURE_INPUT);
+    assert_true(archive_extract(archive, into, names, 1, &test_failure) < 0); /* not empty any more */
+    assert_int_equal(test_failure.kind, FAILURE_INPUT);
+    assert_true(archive_open("/nonexistent.zip", &archive, &test_failure) < 0);
+    assert_int_equal(test_failure.kind, FAILURE_INPUT);
+    assert_true(archive_open("/tmp", &archive, &test_failure) < 0);
+    assert_int_equal(test_failure.kind, FAILURE_INPUT);
 }
 
 /* ---- What is not sealed */
 
 TEST(refused_staging) {
-    cleanup_free char *staging = stage("refused"), *target = path_of("refused.zip");
-    cleanup_free char *link = file_join(staging, "results/link"), *run = file_join(staging, "run.json");
+    static const struct {
+        const char *name, *reason;
+    } cases[] = {{"my file", "its name has a byte other than"},
+                 {"manifest-sha256.txt.sig", "that name is reserved"},
+                 {"Design.csv", "differs only in upper and lower case"}};
+    const char *staging = stage("refused"), *target = test_path("refused.zip");
+    const char *link = test_path("refused/results/link"), *run = test_path("refused/run.json");
     char sha256[HASH_HEX_SIZE];
     assert_int_equal(symlink("/etc/passwd", link), 0);
     expect_failure(staging, target, "it is a symbolic link");
@@ -307,31 +270,22 @@ TEST(refused_staging) {
     assert_int_equal(mkfifo(link, 0600), 0);
     expect_failure(staging, target, "neither a file nor a folder");
     assert_int_equal(unlink(link), 0);
-    cleanup_free char *blank = file_join(staging, "my file");
-    write_text(staging, "my file", "x");
-    expect_failure(staging, target, "its name has a byte other than");
-    assert_int_equal(unlink(blank), 0);
-    cleanup_free char *signature = file_join(staging, "manifest-sha256.txt.sig");
-    write_text(staging, "manifest-sha256.txt.sig", "x");
-    expect_failure(staging, target, "that name is reserved");
-    assert_int_equal(unlink(signature), 0);
-    cleanup_free char *other_case = file_join(staging, "Design.csv");
-    write_text(staging, "Design.csv", "x");
-    expect_failure(staging, target, "differs only in upper and lower case");
-    assert_int_equal(unlink(other_case), 0);
-    write_text(staging, "run.json", "{\"archive_version\":\"7.0\"}");
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const char *path = put("refused", cases[i].name, "x");
+        expect_failure(staging, target, cases[i].reason);
+        assert_int_equal(unlink(path), 0);
+    }
+    put("refused", "run.json", "{\"archive_version\":\"7.0\"}");
     expect_failure(staging, target, "the archive is of version 7.0");
     assert_int_equal(unlink(run), 0);
     expect_failure(staging, target, "has no run.json");
-    write_text(staging, "run.json", "{\"archive_version\":\"1.0\"}");
+    put("refused", "run.json", "{\"archive_version\":\"1.0\"}");
     expect_failure("/nonexistent", target, "cannot open");
     expect_failure(staging, "/nonexistent/a.zip", "cannot create");
     /* Left out, not refused: names that begin with a point, folders without files. */
-    write_text(staging, ".git/config", "x");
-    write_text(staging, "experiment/.hidden", "x");
-    cleanup_free char *empty = file_join(staging, "nothing/in/here");
-    struct failure failure = {0};
-    assert_int_equal(file_make_folders(empty, &failure), 0);
+    put("refused", ".git/config", "x");
+    put("refused", "experiment/.hidden", "x");
+    assert_ok(file_make_folders(test_path("refused/nothing/in/here"), &test_failure));
     seal(staging, target, sha256);
     cleanup(archive_close_reader) struct archive_reader *archive = open_archive(target);
     for (size_t i = 0; i < archive_member_count(archive); i++)
@@ -339,37 +293,35 @@ TEST(refused_staging) {
 }
 
 TEST(target_is_there) {
-    cleanup_free char *staging = stage("there"), *target = path_of("there.zip");
+    const char *staging = stage("there"), *target = test_path("there.zip");
     cleanup_free char *part = text_format("%s.part", target);
     char sha256[HASH_HEX_SIZE], again[HASH_HEX_SIZE];
-    write_text(scratch, "there.zip.part", "left by a crash");
+    test_put("there.zip.part", "left by a crash");
     seal(staging, target, sha256);
     assert_false(file_exists(part));
     seal(staging, target, again); /* the same run again: a crash came between rename and journal */
     assert_string_equal(sha256, again);
-    write_text(staging, "logs/engine.log", "another\n");
+    put("there", "logs/engine.log", "another\n");
     expect_failure(staging, target, "is already there and is not this run's archive");
-    struct failure failure = {0};
-    assert_int_equal(hash_file(target, again, NULL, &failure), 0);
+    assert_ok(hash_file(target, again, NULL, &test_failure));
     assert_string_equal(sha256, again);
 }
 
 TEST(failed_run_says_why) {
-    cleanup_free char *staging = stage("failed"), *target = path_of("failed.zip");
+    const char *staging = stage("failed"), *target = test_path("failed.zip");
     char sha256[HASH_HEX_SIZE];
     struct archive_description description = describe();
-    struct failure failure = {0};
     description.status = "failed";
     description.error = "node n-1: the kernel ended with \"exit 3\"";
     description.agent = NULL;
-    assert_int_equal(archive_seal(staging, target, &description, sha256, &failure), 0);
+    assert_ok(archive_seal(staging, target, &description, sha256, &test_failure));
     cleanup(archive_close_reader) struct archive_reader *archive = open_archive(target);
     cleanup(text_clear) struct text crate;
     text_init(&crate, 1 << 20);
-    assert_int_equal(archive_read_member(archive, "ro-crate-metadata.json", &crate, &failure), 0);
-    assert_non_null(strstr(crate.bytes, "\"actionStatus\":"));
-    assert_non_null(strstr(crate.bytes, "\"http://schema.org/FailedActionStatus\""));
-    assert_non_null(strstr(crate.bytes, "exit 3"));
+    assert_ok(archive_read_member(archive, "ro-crate-metadata.json", &crate, &test_failure));
+    assert_says(crate.bytes, "\"actionStatus\":");
+    assert_says(crate.bytes, "\"http://schema.org/FailedActionStatus\"");
+    assert_says(crate.bytes, "exit 3");
     assert_null(strstr(crate.bytes, "#agent"));
 }
 
@@ -380,11 +332,10 @@ static void read_staging(const char *staging, struct text *ret) {
     static const char *const names[] = {
         "run.json",      "campaign.yaml",   "design.csv", "results/results.csv", "results/raw/1/stdout",
         "journal.jsonl", "datapackage.json"};
-    struct failure failure = {0};
     text_reset(ret);
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         cleanup_free char *path = file_join(staging, names[i]);
-        assert_int_equal(file_read(path, ret, &failure), 0);
+        assert_ok(file_read(path, ret, &test_failure));
     }
 }
 
@@ -395,12 +346,13 @@ static void write_noise(const char *staging) {
         random = random * UINT64_C(6364136223846793005) + 1;
         noise[i] = (char)(random >> 56);
     }
-    write_file(staging, "results/raw/noise", noise, sizeof noise);
+    cleanup_free char *path = file_join(staging, "results/raw/noise");
+    assert_ok(file_replace(path, noise, sizeof noise, 0600, &test_failure));
 }
 
 /* A limit on the size of files stops the write that would pass it, wherever that is. */
 TEST(write_fails_at_any_size) {
-    cleanup_free char *staging = stage("limit"), *target = path_of("limit.zip");
+    const char *staging = stage("limit"), *target = test_path("limit.zip");
     cleanup_free char *part = text_format("%s.part", target);
     cleanup(text_clear) struct text before, after;
     struct archive_description description = describe();
@@ -414,16 +366,15 @@ TEST(write_fails_at_any_size) {
     getrlimit(RLIMIT_FSIZE, &old);
     size_t failures = 0;
     for (rlim_t bytes = 0;; bytes += 997) {
-        struct failure failure = {0};
         limit = (struct rlimit){.rlim_cur = bytes, .rlim_max = old.rlim_max};
         setrlimit(RLIMIT_FSIZE, &limit);
-        int r = archive_seal(staging, target, &description, sha256, &failure);
+        int r = archive_seal(staging, target, &description, sha256, &test_failure);
         setrlimit(RLIMIT_FSIZE, &old);
         if (r == 0)
             break;
         failures++;
         assert_int_equal(r, -EFBIG);
-        assert_int_equal(failure.kind, FAILURE_SYSTEM);
+        assert_int_equal(test_failure.kind, FAILURE_SYSTEM);
         assert_false(file_exists(part) || file_exists(target));
         read_staging(staging, &after);
         assert_int_equal(before.length, after.length);
@@ -436,7 +387,7 @@ TEST(write_fails_at_any_size) {
 
 /* The same with a file system that is full: sizes from a page up until sealing succeeds. */
 TEST(full_disk) {
-    cleanup_free char *staging = stage("full"), *disk = path_of("disk"), *target = path_of("disk/a.zip");
+    const char *staging = stage("full"), *disk = test_path("disk"), *target = test_path("disk/a.zip");
     cleanup_free char *part = text_format("%s.part", target);
     cleanup(text_clear) struct text before, after;
     struct archive_description description = describe();
@@ -449,13 +400,12 @@ TEST(full_disk) {
     size_t failures = 0;
     for (size_t pages = 1;; pages++) {
         cleanup_free char *options = text_format("size=%zu", pages * 4096);
-        struct failure failure = {0};
         if (mount("tmpfs", disk, "tmpfs", 0, options) < 0) {
             print_message("# cannot mount a tmpfs: %s\n", strerror(errno));
             rmdir(disk);
             skip();
         }
-        int r = archive_seal(staging, target, &description, sha256, &failure);
+        int r = archive_seal(staging, target, &description, sha256, &test_failure);
         bool left = file_exists(part), there = file_exists(target);
         assert_int_equal(umount(disk), 0);
         if (r == 0) {
@@ -464,8 +414,8 @@ TEST(full_disk) {
         }
         failures++;
         assert_int_equal(r, -ENOSPC);
-        assert_int_equal(failure.kind, FAILURE_SYSTEM);
-        assert_non_null(strstr(failure.text, "No space left on device"));
+        assert_int_equal(test_failure.kind, FAILURE_SYSTEM);
+        assert_says(test_failure.text, "No space left on device");
         assert_false(left || there);
         read_staging(staging, &after);
         assert_int_equal(before.length, after.length);
@@ -476,27 +426,15 @@ TEST(full_disk) {
     rmdir(disk);
 }
 
-static int make_scratch(void **state) {
-    return mkdtemp(scratch) ? 0 : -1;
-}
-
-static int remove_scratch(void **state) {
-    return file_remove_tree(scratch, NULL);
-}
-
-/* Writes the sample of archive-format/samples/valid: `--write PATH`, with a scratch folder for the staging.
- */
+/* Writes the sample of archive-format/samples/valid: `--write PATH`. */
 static int write_sample(const char *target) {
     struct archive_description description = describe();
-    struct failure failure = {0};
     char sha256[HASH_HEX_SIZE];
-    if (!mkdtemp(scratch))
-        return 1;
-    stage_at(scratch);
-    int r = archive_seal(scratch, target, &description, sha256, &failure);
-    file_remove_tree(scratch, NULL);
+    const char *staging = stage("sample");
+    int r = archive_seal(staging, target, &description, sha256, &test_failure);
+    file_remove_tree(test_folder(), NULL);
     if (r < 0)
-        fprintf(stderr, "%s\n", failure.text);
+        fprintf(stderr, "%s\n", test_failure.text);
     return r < 0;
 }
 
@@ -510,14 +448,11 @@ TEST(committed_sample) {
     cleanup_free char *path = text_format("%s/archive-format/samples/valid/small-1.0.zip", source);
     cleanup(archive_close_reader) struct archive_reader *archive = open_archive(path);
     cleanup(text_clear) struct text table;
-    struct failure failure = {0};
     text_init(&table, 1 << 20);
-    assert_int_equal(archive_verify(archive, &failure), 0);
-    assert_int_equal(archive_read_member(archive, "results/results.csv", &table, &failure), 0);
+    assert_ok(archive_verify(archive, &test_failure));
+    assert_ok(archive_read_member(archive, "results/results.csv", &table, &test_failure));
     assert_string_equal(table.bytes, results);
 }
-
-TEST_GROUP(make_scratch, remove_scratch)
 
 int main(int argc, char **argv) {
     if (argc == 3 && strcmp(argv[1], "--write") == 0)

@@ -50,9 +50,7 @@ struct build_member {
     int share_data_of; /* the directory entry points to the data of member N - 1 as well */
 };
 
-struct build {
-    struct build_member members[BUILD_MEMBERS_MAX];
-    size_t count;
+struct build_around {
     const char *manifest;     /* instead of a right one */
     const char *manifest_end; /* after a right one */
     const char *comment;      /* of the zip */
@@ -61,6 +59,12 @@ struct build {
     uint64_t claimed_count;   /* entries, in a Zip64 end record */
     int64_t directory_size_off, directory_offset_off;
     uint16_t disk;
+};
+
+struct build {
+    struct build_member members[BUILD_MEMBERS_MAX];
+    size_t count;
+    struct build_around around;
 };
 
 static inline void build_number(struct text *text, size_t bytes, uint64_t value) {
@@ -207,9 +211,9 @@ static inline void build_central(struct text *zip, const struct build_member *me
 }
 
 static inline void build_end(struct text *zip, const struct build *build, size_t count, uint64_t start) {
-    uint64_t size = zip->length - start + (uint64_t)build->directory_size_off;
-    start += (uint64_t)build->directory_offset_off;
-    if (build->claimed_count) {
+    uint64_t size = zip->length - start + (uint64_t)build->around.directory_size_off;
+    start += (uint64_t)build->around.directory_offset_off;
+    if (build->around.claimed_count) {
         uint64_t record = zip->length;
         text_append(zip, "PK\6\6", 4);
         build_number(zip, 8, 44);
@@ -217,8 +221,8 @@ static inline void build_end(struct text *zip, const struct build *build, size_t
         build_number(zip, 2, 45);
         build_number(zip, 4, 0);
         build_number(zip, 4, 0);
-        build_number(zip, 8, build->claimed_count);
-        build_number(zip, 8, build->claimed_count);
+        build_number(zip, 8, build->around.claimed_count);
+        build_number(zip, 8, build->around.claimed_count);
         build_number(zip, 8, size);
         build_number(zip, 8, start);
         text_append(zip, "PK\6\7", 4);
@@ -227,17 +231,17 @@ static inline void build_end(struct text *zip, const struct build *build, size_t
         build_number(zip, 4, 1);
     }
     text_append(zip, "PK\5\6", 4);
-    build_number(zip, 2, build->disk);
-    build_number(zip, 2, build->disk);
-    build_number(zip, 2, build->claimed_count ? 0xffff : count);
-    build_number(zip, 2, build->claimed_count ? 0xffff : count);
-    build_number(zip, 4, build->claimed_count ? UINT32_MAX : size);
-    build_number(zip, 4, build->claimed_count ? UINT32_MAX : start);
-    build_number(zip, 2, build->comment ? strlen(build->comment) : 0);
-    if (build->comment)
-        text_append_string(zip, build->comment);
-    if (build->after)
-        text_append_string(zip, build->after);
+    build_number(zip, 2, build->around.disk);
+    build_number(zip, 2, build->around.disk);
+    build_number(zip, 2, build->around.claimed_count ? 0xffff : count);
+    build_number(zip, 2, build->around.claimed_count ? 0xffff : count);
+    build_number(zip, 4, build->around.claimed_count ? UINT32_MAX : size);
+    build_number(zip, 4, build->around.claimed_count ? UINT32_MAX : start);
+    build_number(zip, 2, build->around.comment ? strlen(build->around.comment) : 0);
+    if (build->around.comment)
+        text_append_string(zip, build->around.comment);
+    if (build->around.after)
+        text_append_string(zip, build->around.after);
 }
 
 /* The zip of BUILD's members as they are. */
@@ -245,8 +249,8 @@ static inline void build_zip(const struct build *build, struct text *zip) {
     struct built_place places[BUILD_MEMBERS_MAX];
     size_t count = 0;
     text_init(zip, 256 << 20);
-    if (build->before)
-        text_append_string(zip, build->before);
+    if (build->around.before)
+        text_append_string(zip, build->around.before);
     for (size_t i = 0; i < build->count; i++) {
         if (build->members[i].only_in_manifest)
             continue;
@@ -310,10 +314,10 @@ static inline void build_archive(struct build *build, struct text *zip) {
         for (int k = 0; k < 1 + member->twice_in_manifest; k++)
             text_printf(&manifest, "%s  %s\n", hex, member->name);
     }
-    if (build->manifest_end)
-        text_append_string(&manifest, build->manifest_end);
+    if (build->around.manifest_end)
+        text_append_string(&manifest, build->around.manifest_end);
     struct build_member *member = &build->members[BUILD_MANIFEST_MEMBER];
-    member->bytes = build->manifest ? build->manifest : manifest.bytes;
+    member->bytes = build->around.manifest ? build->around.manifest : manifest.bytes;
     member->length = strlen(member->bytes);
     build_zip(build, zip);
     text_clear(&manifest);

@@ -1,10 +1,6 @@
 /* Columns of controls, and the order in blocks that they make. */
 #include "engine/design/design.h"
-#include "engine/foundation/cleanup.h"
-#include "engine/foundation/file.h"
 #include "tests/test.h"
-
-#include <unistd.h>
 
 enum { ROWS = 24, STATES = 4, REPETITIONS = 7 };
 
@@ -15,9 +11,8 @@ static struct design_order *make_states(uint64_t seed, size_t count, size_t repe
         items[i] = (uint32_t)(i % count);
     struct design_states states = {.items = items, .count = count};
     struct design_order *order = NULL;
-    struct failure failure = {0};
-    assert_int_equal(
-        design_order_new(DESIGN_ORDER_RANDOM, seed, ROWS, repetitions, &states, rounds, &order, &failure), 0);
+    assert_ok(design_order_new(DESIGN_ORDER_RANDOM, seed, ROWS, repetitions, &states, rounds, &order,
+                               &test_failure));
     assert_int_equal(order->count, ROWS * repetitions);
     return order;
 }
@@ -120,10 +115,8 @@ TEST(states_are_shuffled) {
 
 /* A single state in one round is measured in the very order of a design without states. */
 TEST(single_state) {
-    struct failure failure = {0};
     struct design_order *plain = NULL, *one = make_states(9, 1, REPETITIONS, 1);
-    assert_int_equal(design_order_new(DESIGN_ORDER_RANDOM, 9, ROWS, REPETITIONS, NULL, 1, &plain, &failure),
-                     0);
+    assert_ok(design_order_new(DESIGN_ORDER_RANDOM, 9, ROWS, REPETITIONS, NULL, 1, &plain, &test_failure));
     assert_memory_equal(plain->units, one->units, plain->count * sizeof *plain->units);
     assert_int_equal(plain->block_count, 1);
     assert_int_equal(plain->blocks[0].first, 0);
@@ -165,8 +158,7 @@ TEST(as_written) {
     uint32_t items[] = {0, 0, 1, 1, 0};
     struct design_states states = {.items = items, .count = 2};
     struct design_order *order = NULL;
-    struct failure failure = {0};
-    assert_int_equal(design_order_new(DESIGN_ORDER_AS_WRITTEN, 1, 5, 2, &states, 1, &order, &failure), 0);
+    assert_ok(design_order_new(DESIGN_ORDER_AS_WRITTEN, 1, 5, 2, &states, 1, &order, &test_failure));
     /* 0 0 1 1 0 0 0 1 1 0: the end of one repetition and the beginning of the next are one run. */
     static const struct design_block expected[] = {{0, 2, 0}, {2, 2, 2}, {4, 3, 0}, {7, 2, 2}, {9, 1, 0}};
     assert_int_equal(order->block_count, 5);
@@ -188,9 +180,9 @@ static void refuse(enum design_order_kind kind, size_t rows, size_t repetitions,
         items[i] = (uint32_t)i;
     struct design_states states = {.items = items, .count = rows};
     struct design_order *order = NULL;
-    struct failure failure = {0};
-    assert_int_equal(design_order_new(kind, 1, rows, repetitions, &states, rounds, &order, &failure), -22);
-    assert_string_equal(failure.text, sentence);
+    assert_int_equal(design_order_new(kind, 1, rows, repetitions, &states, rounds, &order, &test_failure),
+                     -22);
+    assert_string_equal(test_failure.text, sentence);
     assert_null(order);
     free(items);
 }
@@ -202,8 +194,7 @@ TEST(refusals) {
            "0 blocks of each state, expected from 1 to 3, as many as repetitions");
     refuse(DESIGN_ORDER_AS_WRITTEN, 4, 3, 2,
            "2 blocks of each state, but the order is as-written, and changes the state where the table does; "
-           "expected "
-           "order random");
+           "expected order random");
     refuse(DESIGN_ORDER_RANDOM, 40000, 2, 2,
            "80000 blocks, in each of which the controls have one state, are more than the limit of 65536");
     refuse(DESIGN_ORDER_AS_WRITTEN, 40000, 2, 1,
@@ -228,36 +219,19 @@ TEST(names) {
     assert_null(control_of_column("turbo"));
     char buffer[CONTROL_VARIABLE_SIZE];
     assert_string_equal(control_variable("control.energy-preference", buffer), "control_energy_preference");
-    struct failure failure = {0};
-    assert_int_equal(control_factor_unknown("control.trubo", "d.csv", 1, 3, &failure), -22);
-    assert_string_equal(failure.place, "d.csv:1:3");
-    assert_string_equal(failure.text, "there is no control 'trubo'; did you mean 'control.turbo'?");
-    control_factor_unknown("control.x", NULL, 0, 0, &failure);
+    assert_int_equal(control_factor_unknown("control.trubo", "d.csv", 1, 3, &test_failure), -22);
+    assert_string_equal(test_failure.place, "d.csv:1:3");
+    assert_string_equal(test_failure.text, "there is no control 'trubo'; did you mean 'control.turbo'?");
+    control_factor_unknown("control.x", NULL, 0, 0, &test_failure);
     assert_string_equal(
-        failure.text,
+        test_failure.text,
         "there is no control 'x', expected one of turbo, hyperthreads, governor, frequency, "
-        "energy-preference, idle-states, uncore-frequency, numa-balancing, transparent-huge-pages, "
-        "daemons");
+        "energy-preference, idle-states, uncore-frequency, numa-balancing, transparent-huge-pages, daemons");
 }
 
-static char folder[] = "/tmp/assay-blocks.XXXXXX";
-
-static int make_folder(void **state) {
-    return mkdtemp(folder) ? 0 : -1;
-}
-
-static int remove_folder(void **state) {
-    struct failure failure = {0};
-    return file_remove_tree(folder, &failure);
-}
-
-static int read_table(const char *bytes, const struct design_factors *factors, struct design **ret,
-                      struct failure *failure) {
-    cleanup_free char *path = file_join(folder, "table.csv");
-    struct failure why = {0};
-    assert_int_equal(file_replace(path, bytes, strlen(bytes), 0600, &why), 0);
+static int read_table(const char *bytes, const struct design_factors *factors, struct design **ret) {
     *ret = NULL;
-    return design_read(path, factors, ret, failure);
+    return design_read(test_put("table.csv", bytes), factors, ret, &test_failure);
 }
 
 static const struct design_factor declared[] = {
@@ -272,20 +246,19 @@ TEST(conform) {
                         "on,a,128,1\noff,b,128,2\non,c,0128,3\non,d,128,4\n";
     for (size_t with = 0; with < 2; with++) {
         struct design *design = NULL;
-        struct failure failure = {0};
-        assert_int_equal(read_table(table, with ? &factors : NULL, &design, &failure), 0);
+        assert_ok(read_table(table, with ? &factors : NULL, &design));
         assert_int_equal(design->control_count, 2);
-        assert_int_equal(design_conform(design, &factors, &failure), 0);
+        assert_ok(design_conform(design, &factors, &test_failure));
         struct text text;
         text_init(&text, 1 << 12);
-        assert_int_equal(design_append(design, NULL, &text, &failure), 0);
+        assert_ok(design_append(design, NULL, &text, &test_failure));
         assert_string_equal(text.bytes, "n,label,control.turbo,control.energy-preference\n"
                                         "1,a,on,128\n2,b,off,128\n3,c,on,0128\n4,d,on,128\n");
         text_clear(&text);
         assert_int_equal(design->column_count, 4);
         assert_int_equal(design->control_count, 2);
         struct design_states states = {0};
-        assert_int_equal(design_control_states(design, &states, &failure), 0);
+        assert_ok(design_control_states(design, &states, &test_failure));
         assert_int_equal(states.count, 3);
         static const uint32_t expected[] = {0, 1, 2, 0};
         assert_memory_equal(states.items, expected, sizeof expected);
@@ -296,11 +269,10 @@ TEST(conform) {
 
 TEST(no_controls) {
     struct design *design = NULL;
-    struct failure failure = {0};
-    assert_int_equal(read_table("n\n1\n2\n", NULL, &design, &failure), 0);
+    assert_ok(read_table("n\n1\n2\n", NULL, &design));
     assert_int_equal(design->control_count, 0);
     struct design_states states = {0};
-    assert_int_equal(design_control_states(design, &states, &failure), 0);
+    assert_ok(design_control_states(design, &states, &test_failure));
     assert_int_equal(states.count, 1);
     assert_true(states.items[0] == 0 && states.items[1] == 0);
     free(states.items);
@@ -310,11 +282,10 @@ TEST(no_controls) {
 static void refuse_table(const char *bytes, const struct design_factors *with, const char *place,
                          const char *sentence) {
     struct design *design = NULL;
-    struct failure failure = {0};
-    assert_int_equal(read_table(bytes, with, &design, &failure), -22);
-    const char *base = strrchr(failure.place, '/');
-    assert_string_equal(base ? base + 1 : failure.place, place);
-    assert_string_equal(failure.text, sentence);
+    assert_int_equal(read_table(bytes, with, &design), -22);
+    const char *base = strrchr(test_failure.place, '/');
+    assert_string_equal(base ? base + 1 : test_failure.place, place);
+    assert_string_equal(test_failure.text, sentence);
     assert_null(design);
 }
 
@@ -332,14 +303,12 @@ TEST(bad_columns) {
                  "'control.governor' is empty, expected a text");
     struct design *design = NULL;
     struct design_column *column;
-    struct failure failure = {0};
-    assert_int_equal(design_new(1, &design, &failure), 0);
-    assert_int_equal(design_add_column(design, "control.turbo", DESIGN_INTEGER, &column, &failure), -22);
-    assert_string_equal(failure.text, "'control.turbo' is a control, whose values are texts and not numbers");
-    assert_int_equal(design_add_column(design, "control.trubo", DESIGN_TEXT, &column, &failure), -22);
-    assert_string_equal(failure.text, mean_turbo);
+    assert_ok(design_new(1, &design, &test_failure));
+    assert_int_equal(design_add_column(design, "control.turbo", DESIGN_INTEGER, &column, &test_failure), -22);
+    assert_string_equal(test_failure.text,
+                        "'control.turbo' is a control, whose values are texts and not numbers");
+    assert_int_equal(design_add_column(design, "control.trubo", DESIGN_TEXT, &column, &test_failure), -22);
+    assert_string_equal(test_failure.text, mean_turbo);
     assert_int_equal(design->control_count, 0);
     design_free(design);
 }
-
-TEST_GROUP(make_folder, remove_folder)

@@ -10,74 +10,26 @@
 /* A literal where a factor owns a string: nothing here changes or frees it. */
 #define WORD(literal) ((char *)(literal))
 
-static char path[64];
-
-static int make_path(void **state) {
-    snprintf(path, sizeof path, "/tmp/assay-design-%ld.csv", (long)getpid());
-    return 0;
-}
-
-static int remove_path(void **state) {
-    unlink(path);
-    return 0;
-}
-
-static void write_bytes(const char *bytes, size_t length) {
-    struct failure failure = {0};
-    assert_int_equal(file_replace(path, bytes, length, 0600, &failure), 0);
-}
+static const char *path;
 
 /* What an experiment would declare: sizes, leading dimensions that follow from them, a number and a text. */
 static char *choices[] = {WORD("ring"), WORD("long")};
 static struct design_factor items[] = {
-    {.name = WORD("m"), .type = DESIGN_INTEGER, .unit = WORD("1"), .minimum = 1, .maximum = 46340},
-    {.name = WORD("k"), .type = DESIGN_INTEGER, .unit = WORD("1"), .minimum = 1, .maximum = 46340},
-    {.name = WORD("ldb"),
-     .type = DESIGN_INTEGER,
-     .unit = WORD("1"),
-     .minimum = 1,
-     .maximum = DESIGN_UNBOUNDED,
-     .default_text = WORD("lda + 1"),
-     .default_line = 8,
-     .default_column = 20},
-    {.name = WORD("lda"),
-     .type = DESIGN_INTEGER,
-     .unit = WORD("1"),
-     .minimum = 1,
-     .maximum = DESIGN_UNBOUNDED,
-     .default_text = WORD("max(m, k)"),
-     .default_line = 7,
-     .default_column = 20},
-    {.name = WORD("alpha"),
-     .type = DESIGN_NUMBER,
-     .unit = WORD("1"),
-     .minimum = -DESIGN_UNBOUNDED,
-     .maximum = 2,
-     .default_text = WORD("1"),
-     .default_line = 9,
-     .default_column = 20},
-    {.name = WORD("bcast"),
-     .type = DESIGN_TEXT,
-     .unit = WORD("1"),
-     .choices = choices,
-     .choice_count = 2,
-     .default_text = WORD("ring")},
+    {WORD("m"), DESIGN_INTEGER, .minimum = 1, .maximum = 46340},
+    {WORD("k"), DESIGN_INTEGER, .minimum = 1, .maximum = 46340},
+    {WORD("ldb"), DESIGN_INTEGER, .minimum = 1, .maximum = DESIGN_UNBOUNDED, .default_text = WORD("lda + 1")},
+    {WORD("lda"), DESIGN_INTEGER, .minimum = 1, .maximum = DESIGN_UNBOUNDED,
+     .default_text = WORD("max(m, k)")},
+    {WORD("alpha"), DESIGN_NUMBER, .minimum = -DESIGN_UNBOUNDED, .maximum = 2, .default_text = WORD("1")},
+    {WORD("bcast"), DESIGN_TEXT, .choices = choices, .choice_count = 2, .default_text = WORD("ring")},
 };
 static struct design_factors factors = {.items = items, .count = 6, .file = "experiment.yaml"};
 
 static struct design *read_good(const char *csv, const struct design_factors *with) {
-    write_bytes(csv, strlen(csv));
+    path = test_put("table.csv", csv);
     struct design *design = NULL;
-    struct failure failure = {0};
-    if (design_read(path, with, &design, &failure) < 0)
-        fail_msg("%s: %s", failure.place, failure.text);
+    assert_ok(design_read(path, with, &design, &test_failure));
     return design;
-}
-
-static void conform(struct design *design) {
-    struct failure failure = {0};
-    if (design_conform(design, &factors, &failure) < 0)
-        fail_msg("%s: %s", failure.place, failure.text);
 }
 
 /* ---- Reading */
@@ -86,7 +38,7 @@ TEST(read_with_factors) {
     struct design *design = read_good("\xef\xbb\xbf"
                                       "bcast,k,m,alpha\r\nlong,1e3,20,0.5\r\n\"ring\",40.0,46340,-1e300\r\n",
                                       &factors);
-    conform(design);
+    assert_ok(design_conform(design, &factors, &test_failure));
     assert_int_equal(design->row_count, 2);
     assert_int_equal(design->column_count, 6);
     for (size_t i = 0; i < 6; i++) {
@@ -114,32 +66,18 @@ TEST(read_without_factors) {
         assert_int_equal(design->columns[i].type, expected[i]);
     cleanup(text_clear) struct text text;
     text_init(&text, 1000);
-    struct failure failure = {0};
-    assert_int_equal(design_append(design, NULL, &text, &failure), 0);
+    assert_ok(design_append(design, NULL, &text, &test_failure));
     assert_string_equal(text.bytes, "a,b,c,d,e\n1,0.5,x,1e400,9007199254740992\n2,1,007,1,2\n");
     design_free(design);
 }
 
-static void refuse_read(const char *csv, const struct design_factors *with, const char *place,
-                        const char *sentence) {
-    write_bytes(csv, strlen(csv));
+static int read_and_conform(const char *csv) {
     struct design *design = NULL;
-    struct failure failure = {0};
-    char expected[128];
-    snprintf(expected, sizeof expected, "%s%s", path, place);
-    int r = design_read(path, with, &design, &failure);
-    if (r == 0)
-        r = design_conform(design, with, &failure);
-    else
-        assert_null(design);
-    if (r == 0 || strcmp(failure.place, expected) != 0 || !strstr(failure.text, sentence))
-        print_message("%s: %s; expected %s: %s\n", failure.place, failure.text, expected, sentence);
-    assert_true(r < 0);
-    assert_int_equal(failure.kind, FAILURE_INPUT);
-    assert_string_equal(failure.place, expected);
-    assert_non_null(strstr(failure.text, sentence));
-    if (design)
-        design_free(design);
+    path = test_put("table.csv", csv);
+    int r = design_read(path, &factors, &design, &test_failure);
+    r = r < 0 ? r : design_conform(design, &factors, &test_failure);
+    design_free(design);
+    return r;
 }
 
 TEST(read_refusals) {
@@ -169,14 +107,14 @@ TEST(read_refusals) {
         {"m\n1\n", ":1", "no column 'k', expected one, since this factor has no default"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        refuse_read(cases[i].csv, &factors, cases[i].place, cases[i].sentence);
+        cleanup_free char *place = text_format("%s%s", test_path("table.csv"), cases[i].place);
+        assert_refused(read_and_conform(cases[i].csv), place, cases[i].sentence);
     }
     struct design *design = NULL;
-    struct failure failure = {0};
-    assert_true(design_read("/nonexistent/sizes.csv", &factors, &design, &failure) < 0);
-    assert_int_equal(failure.kind, FAILURE_INPUT);
-    assert_true(design_read("/nonexistent/sizes.csv", NULL, &design, &failure) < 0);
-    assert_int_equal(failure.kind, FAILURE_INPUT);
+    assert_true(design_read("/nonexistent/sizes.csv", &factors, &design, &test_failure) < 0);
+    assert_int_equal(test_failure.kind, FAILURE_INPUT);
+    assert_true(design_read("/nonexistent/sizes.csv", NULL, &design, &test_failure) < 0);
+    assert_int_equal(test_failure.kind, FAILURE_INPUT);
 }
 
 /* Many labels: the table of texts has to grow, and codes stay those of their texts. */
@@ -202,12 +140,11 @@ TEST(many_labels) {
 static struct design *one_column(const char *name, enum design_type type, double value) {
     struct design *design = NULL;
     struct design_column *column = NULL;
-    struct failure failure = {0};
-    assert_int_equal(design_new(1, &design, &failure), 0);
+    assert_ok(design_new(1, &design, &test_failure));
     design->file = strdup("campaign.yaml");
     design->line = 3;
     design->column = 9;
-    assert_int_equal(design_add_column(design, name, type, &column, &failure), 0);
+    assert_ok(design_add_column(design, name, type, &column, &test_failure));
     if (type == DESIGN_INTEGER)
         column->integers[0] = (int64_t)value;
     else if (type == DESIGN_NUMBER)
@@ -220,13 +157,7 @@ static struct design *one_column(const char *name, enum design_type type, double
 static void refuse_conform(struct design *design, struct design_factor *list, size_t count, const char *place,
                            const char *sentence) {
     struct design_factors some = {.items = list, .count = count, .file = "experiment.yaml"};
-    struct failure failure = {0};
-    int r = design_conform(design, &some, &failure);
-    if (r == 0 || strcmp(failure.place, place) != 0 || !strstr(failure.text, sentence))
-        print_message("%s: %s; expected %s: %s\n", failure.place, failure.text, place, sentence);
-    assert_int_equal(r, -22);
-    assert_string_equal(failure.place, place);
-    assert_non_null(strstr(failure.text, sentence));
+    assert_refused(design_conform(design, &some, &test_failure), place, sentence);
     design_free(design);
 }
 
@@ -235,13 +166,10 @@ TEST(conform_types) {
         .name = WORD("x"), .type = DESIGN_INTEGER, .minimum = -DESIGN_UNBOUNDED, .maximum = DESIGN_UNBOUNDED};
     struct design_factor number = integer, text = {.name = WORD("x"), .type = DESIGN_TEXT};
     number.type = DESIGN_NUMBER;
-    struct failure failure = {0};
     struct design *design = one_column("x", DESIGN_NUMBER, -7);
-    assert_int_equal(
-        design_conform(design, &(struct design_factors){.items = &integer, .count = 1}, &failure), 0);
+    assert_ok(design_conform(design, &(struct design_factors){.items = &integer, .count = 1}, &test_failure));
     assert_true(design->columns[0].type == DESIGN_INTEGER && design->columns[0].integers[0] == -7);
-    assert_int_equal(design_conform(design, &(struct design_factors){.items = &number, .count = 1}, &failure),
-                     0);
+    assert_ok(design_conform(design, &(struct design_factors){.items = &number, .count = 1}, &test_failure));
     assert_true(design->columns[0].type == DESIGN_NUMBER && design->columns[0].numbers[0] == -7);
     design_free(design);
     const char *place = "campaign.yaml:3:9";
@@ -259,23 +187,9 @@ TEST(conform_types) {
 
 TEST(default_refusals) {
     struct design_factor list[3] = {
-        {.name = WORD("x"),
-         .type = DESIGN_INTEGER,
-         .minimum = -DESIGN_UNBOUNDED,
-         .maximum = DESIGN_UNBOUNDED},
-        {.name = WORD("a"),
-         .type = DESIGN_NUMBER,
-         .minimum = 0,
-         .maximum = 10,
-         .default_line = 5,
-         .default_column = 12},
-        {.name = WORD("b"),
-         .type = DESIGN_NUMBER,
-         .minimum = 0,
-         .maximum = 10,
-         .default_text = WORD("1"),
-         .default_line = 6,
-         .default_column = 12},
+        {WORD("x"), DESIGN_INTEGER, .minimum = -DESIGN_UNBOUNDED, .maximum = DESIGN_UNBOUNDED},
+        {WORD("a"), DESIGN_NUMBER, .maximum = 10, .default_line = 5, .default_column = 12},
+        {WORD("b"), DESIGN_NUMBER, .maximum = 10, .default_line = 6, .default_column = 12},
     };
     static const struct {
         const char *a, *b, *place, *sentence;
@@ -296,13 +210,10 @@ TEST(default_refusals) {
         refuse_conform(one_column("x", DESIGN_INTEGER, 5), list, 3, cases[i].place, cases[i].sentence);
     }
     list[1].default_text = WORD("x");
-    list[2] = (struct design_factor){.name = WORD("b"),
-                                     .type = DESIGN_TEXT,
-                                     .choices = choices,
-                                     .choice_count = 2,
-                                     .default_text = WORD("star"),
-                                     .default_line = 6,
-                                     .default_column = 12};
+    list[2].type = DESIGN_TEXT;
+    list[2].choices = choices;
+    list[2].choice_count = 2;
+    list[2].default_text = WORD("star");
     refuse_conform(one_column("x", DESIGN_INTEGER, 5), list, 3, "experiment.yaml:6:12",
                    "the default of 'b' is 'star', expected one of ring, long");
     list[2].default_text = WORD("ring");
@@ -313,14 +224,12 @@ TEST(default_refusals) {
 
 TEST(all_defaults) {
     struct design *design = NULL;
-    struct failure failure = {0};
     struct design_factor list[] = {
-        {.name = WORD("x"), .type = DESIGN_INTEGER, .minimum = 0, .maximum = 9, .default_text = WORD("3")},
-        {.name = WORD("name"), .type = DESIGN_TEXT, .default_text = WORD("max(no expression")},
+        {WORD("x"), DESIGN_INTEGER, .maximum = 9, .default_text = WORD("3")},
+        {WORD("name"), DESIGN_TEXT, .default_text = WORD("max(no expression")},
     };
-    assert_int_equal(design_new(1, &design, &failure), 0);
-    assert_int_equal(design_conform(design, &(struct design_factors){.items = list, .count = 2}, &failure),
-                     0);
+    assert_ok(design_new(1, &design, &test_failure));
+    assert_ok(design_conform(design, &(struct design_factors){.items = list, .count = 2}, &test_failure));
     char buffer[NUMBER_TEXT_SIZE];
     assert_string_equal(design_value(design, 0, 0, buffer), "3");
     assert_string_equal(design_value(design, 0, 1, buffer), "max(no expression");
@@ -332,33 +241,31 @@ TEST(all_defaults) {
 static struct expression *parse(const char *text) {
     static const char *const names[] = {"m", "k", "ldb", "lda", "alpha", "bcast"};
     struct expression *expression = NULL;
-    struct failure failure = {0};
-    assert_int_equal(expression_parse(text, names, 6, "experiment.yaml", 20, 5, &expression, &failure), 0);
+    assert_ok(expression_parse(text, names, 6, "experiment.yaml", 20, 5, &expression, &test_failure));
     return expression;
 }
 
 TEST(conditions) {
     struct design *design = read_good("m,k,lda\n10,20,20\n30,40,35\n", &factors);
-    conform(design);
+    assert_ok(design_conform(design, &factors, &test_failure));
     struct expression *good = parse("lda >= m"), *bad = parse("lda >= k"),
                       *not_finite = parse("m / (m - 30) > 0"), *of_text = parse("bcast == 1");
-    struct failure failure = {0};
-    char place[128];
-    snprintf(place, sizeof place, "%s:3", path);
-    assert_int_equal(design_require(design, good, &failure), 0);
-    assert_int_equal(design_require(design, bad, &failure), -22);
-    assert_string_equal(failure.place, place);
-    assert_string_equal(failure.text, "m 30, k 40, ldb 36, lda 35, alpha 1, bcast ring; expected lda >= k");
+    cleanup_free char *place = text_format("%s:3", path);
+    assert_ok(design_require(design, good, &test_failure));
+    assert_int_equal(design_require(design, bad, &test_failure), -22);
+    assert_string_equal(test_failure.place, place);
+    assert_string_equal(test_failure.text,
+                        "m 30, k 40, ldb 36, lda 35, alpha 1, bcast ring; expected lda >= k");
     double most = 0;
     struct expression *product = parse("lda * k"), *quotient = parse("1 / (m - 30)");
-    assert_int_equal(design_maximum(design, product, &most, &failure), 0);
+    assert_ok(design_maximum(design, product, &most, &test_failure));
     assert_true(most == 1400);
-    assert_int_equal(design_maximum(design, quotient, &most, &failure), -22);
+    assert_int_equal(design_maximum(design, quotient, &most, &test_failure), -22);
     assert_true(most == 1400);
-    assert_string_equal(failure.place, place);
-    assert_string_equal(failure.text, "1 / (m - 30) is inf here, expected a finite number");
-    assert_int_equal(design_require(design, of_text, &failure), -22);
-    assert_string_equal(failure.text, "bcast == 1 is nan here, expected a finite number");
+    assert_string_equal(test_failure.place, place);
+    assert_string_equal(test_failure.text, "1 / (m - 30) is inf here, expected a finite number");
+    assert_int_equal(design_require(design, of_text, &test_failure), -22);
+    assert_string_equal(test_failure.text, "bcast == 1 is nan here, expected a finite number");
     struct expression *all[] = {good, bad, not_finite, of_text, product, quotient};
     for (size_t i = 0; i < 6; i++)
         expression_free(all[i]);
@@ -367,72 +274,67 @@ TEST(conditions) {
 
 TEST(compute) {
     struct design *design = read_good("m,name\n10,x\n30,y\n", NULL);
-    struct failure failure = {0};
-    assert_int_equal(design_compute(design, "lda", "m + 1", NULL, 0, 0, &failure), 0);
-    assert_int_equal(design_compute(design, "half", "lda / 2", NULL, 0, 0, &failure), 0);
+    assert_ok(design_compute(design, "lda", "m + 1", NULL, 0, 0, &test_failure));
+    assert_ok(design_compute(design, "half", "lda / 2", NULL, 0, 0, &test_failure));
     assert_true(design->columns[2].type == DESIGN_INTEGER && design->columns[2].integers[1] == 31);
     assert_true(design->columns[3].type == DESIGN_NUMBER && design->columns[3].numbers[0] == 5.5);
-    assert_int_equal(design_compute(design, "m", "1", NULL, 0, 0, &failure), -22);
-    assert_string_equal(failure.text, "two columns called 'm'");
-    assert_int_equal(design_compute(design, "z", "name + 1", "c.yaml", 4, 3, &failure), -22);
-    assert_string_equal(failure.place, "c.yaml:4:3");
-    assert_string_equal(failure.text, "'z' is computed from 'name', which is a text");
-    assert_int_equal(design_compute(design, "z", "1 / (m - 30)", NULL, 0, 0, &failure), -22);
-    assert_non_null(strstr(failure.text, "is inf here, expected a finite number"));
-    assert_non_null(strstr(failure.place, ":3"));
+    assert_int_equal(design_compute(design, "m", "1", NULL, 0, 0, &test_failure), -22);
+    assert_string_equal(test_failure.text, "two columns called 'm'");
+    assert_int_equal(design_compute(design, "z", "name + 1", "c.yaml", 4, 3, &test_failure), -22);
+    assert_string_equal(test_failure.place, "c.yaml:4:3");
+    assert_string_equal(test_failure.text, "'z' is computed from 'name', which is a text");
+    assert_error(design_compute(design, "z", "1 / (m - 30)", NULL, 0, 0, &test_failure), -22,
+                 "is inf here, expected a finite number");
+    assert_says(test_failure.place, ":3");
     design_free(design);
 }
 
-/* ---- Writing
- * ---------------------------------------------------------------------------------------------------------
- */
+/* ---- Writing */
 
 TEST(write) {
     const char *csv = "n,x,\"a,b\"\n1,0.1,\"say \"\"hi\"\"\"\n2,1e-300,\"two\nlines\"\n3,5,plain\n";
     struct design *design = read_good(csv, NULL);
     struct design_order *order = NULL;
-    struct failure failure = {0};
     cleanup(text_clear) struct text text, again;
     text_init(&text, 1 << 20);
     text_init(&again, 1 << 20);
-    assert_int_equal(design_append(design, NULL, &text, &failure), 0);
+    assert_ok(design_append(design, NULL, &text, &test_failure));
     assert_string_equal(text.bytes, csv);
     /* The same by pieces, to a descriptor; and with an order that repeats. */
-    assert_int_equal(design_order_new(DESIGN_ORDER_RANDOM, 1, 3, 20000, NULL, 1, &order, &failure), 0);
+    assert_ok(design_order_new(DESIGN_ORDER_RANDOM, 1, 3, 20000, NULL, 1, &order, &test_failure));
     FILE *stream = fopen(path, "w");
     assert_non_null(stream);
-    assert_int_equal(design_write(design, order, fileno(stream), "the file", &failure), 0);
+    assert_ok(design_write(design, order, fileno(stream), "the file", &test_failure));
     fclose(stream);
     text_reset(&text);
     text.limit = again.limit = 4 << 20;
-    assert_int_equal(file_read(path, &text, &failure), 0);
-    assert_int_equal(design_append(design, order, &again, &failure), 0);
+    assert_ok(file_read(path, &text, &test_failure));
+    assert_ok(design_append(design, order, &again, &test_failure));
     assert_int_equal(text.length, again.length);
     assert_memory_equal(text.bytes, again.bytes, text.length);
-    assert_int_equal(design_write(design, order, -1, "nowhere", &failure), -9);
-    assert_int_equal(failure.kind, FAILURE_SYSTEM);
-    assert_non_null(strstr(failure.text, "cannot write 'nowhere'"));
+    assert_int_equal(design_write(design, order, -1, "nowhere", &test_failure), -9);
+    assert_int_equal(test_failure.kind, FAILURE_SYSTEM);
+    assert_says(test_failure.text, "cannot write 'nowhere'");
     text_clear(&again);
     text_init(&again, 10);
-    assert_int_equal(design_append(design, NULL, &again, &failure), -27);
+    assert_int_equal(design_append(design, NULL, &again, &test_failure), -27);
     design_order_free(order);
     design_free(design);
 }
 
 TEST(new_refusals) {
     struct design *design = NULL;
-    struct failure failure = {0};
-    assert_int_equal(design_new((size_t)DESIGN_ROWS_MAX + 1, &design, &failure), -22);
+    assert_int_equal(design_new((size_t)DESIGN_ROWS_MAX + 1, &design, &test_failure), -22);
     assert_null(design);
     design = one_column("x", DESIGN_INTEGER, 1);
     struct design_column *column = NULL;
     char name[16];
     for (int i = 1; i < DESIGN_COLUMNS_MAX; i++) {
         snprintf(name, sizeof name, "c%d", i);
-        assert_int_equal(design_add_column(design, name, DESIGN_NUMBER, &column, &failure), 0);
+        assert_ok(design_add_column(design, name, DESIGN_NUMBER, &column, &test_failure));
     }
-    assert_int_equal(design_add_column(design, "last", DESIGN_NUMBER, &column, &failure), -22);
-    assert_string_equal(failure.text, "more columns than the limit of 256");
+    assert_int_equal(design_add_column(design, "last", DESIGN_NUMBER, &column, &test_failure), -22);
+    assert_string_equal(test_failure.text, "more columns than the limit of 256");
     assert_int_equal(design_find(design, "c7"), 7);
     assert_true(design_find(design, "c") == SIZE_MAX);
     design_free(design);
@@ -459,5 +361,3 @@ TEST(expectation) {
     assert_null(owned.name);
     assert_string_equal(design_type_name(DESIGN_NUMBER), "number");
 }
-
-TEST_GROUP(make_path, remove_path)

@@ -9,18 +9,14 @@ static const struct levels_place nowhere = {0};
 
 static struct levels range(const char *name, const char *low, const char *high, const char *step) {
     struct levels levels = {0};
-    struct failure failure = {0};
-    if (levels_from_range(name, low, high, step, nowhere, &levels, &failure) < 0)
-        fail_msg("%s", failure.text);
+    assert_ok(levels_from_range(name, low, high, step, nowhere, &levels, &test_failure));
     return levels;
 }
 
 static struct levels list(const char *name, const char *a, const char *b, const char *c) {
     struct levels levels = {0};
-    struct failure failure = {0};
     const char *texts[] = {a, b, c};
-    if (levels_from_list(name, texts, c ? 3 : 2, nowhere, &levels, &failure) < 0)
-        fail_msg("%s", failure.text);
+    assert_ok(levels_from_list(name, texts, c ? 3 : 2, nowhere, &levels, &test_failure));
     return levels;
 }
 
@@ -75,12 +71,11 @@ TEST(level_types) {
 
 static void refuse_range(const char *low, const char *high, const char *step, const char *sentence) {
     struct levels levels = {0};
-    struct failure failure = {0};
     struct levels_place place = {.file = "d.yaml", .line = 4, .column = 9};
-    assert_int_equal(levels_from_range("n", low, high, step, place, &levels, &failure), -22);
-    assert_string_equal(failure.place, "d.yaml:4:9");
-    if (!strstr(failure.text, sentence))
-        fail_msg("%s", failure.text);
+    assert_int_equal(levels_from_range("n", low, high, step, place, &levels, &test_failure), -22);
+    assert_string_equal(test_failure.place, "d.yaml:4:9");
+    if (!strstr(test_failure.text, sentence))
+        fail_msg("%s", test_failure.text);
     assert_null(levels.name);
 }
 
@@ -93,14 +88,13 @@ TEST(level_refusals) {
     refuse_range("1", "5", "-1", "the step of 'n' is -1");
     refuse_range("-1.7e308", "1.7e308", NULL, "too wide");
     struct levels levels = {0};
-    struct failure failure = {0};
     const char *twice[] = {"64", "128", "64"}, *empty[] = {"64", ""};
-    assert_int_equal(levels_from_list("nb", twice, 3, nowhere, &levels, &failure), -22);
-    assert_string_equal(failure.text, "'64' is given twice among the values of 'nb'");
-    assert_int_equal(levels_from_list("nb", empty, 2, nowhere, &levels, &failure), -22);
-    assert_string_equal(failure.text, "an empty value of 'nb'");
-    assert_int_equal(levels_from_list("nb", NULL, 0, nowhere, &levels, &failure), -22);
-    assert_non_null(strstr(failure.text, "0 values of 'nb', expected from 1"));
+    assert_int_equal(levels_from_list("nb", twice, 3, nowhere, &levels, &test_failure), -22);
+    assert_string_equal(test_failure.text, "'64' is given twice among the values of 'nb'");
+    assert_int_equal(levels_from_list("nb", empty, 2, nowhere, &levels, &test_failure), -22);
+    assert_string_equal(test_failure.text, "an empty value of 'nb'");
+    assert_error(levels_from_list("nb", NULL, 0, nowhere, &levels, &test_failure), -22,
+                 "0 values of 'nb', expected from 1");
 }
 
 /* ---- Factorial */
@@ -109,8 +103,7 @@ TEST(factorial) {
     struct levels levels[] = {range("n", "1000", "3000", "1000"), list("nb", "64", "128", NULL),
                               list("bcast", "ring", "long", "blong")};
     struct design *design = NULL;
-    struct failure failure = {0};
-    assert_int_equal(design_generate_factorial(levels, 3, &design, &failure), 0);
+    assert_ok(design_generate_factorial(levels, 3, &design, &test_failure));
     assert_int_equal(design->row_count, 18);
     /* Every combination, the last fastest: row = (i * 2 + j) * 3 + l. */
     for (size_t row = 0; row < 18; row++) {
@@ -129,11 +122,10 @@ TEST(factorial_refusals) {
     struct levels many[] = {range("m", "1", "1000", NULL), range("n", "1", "1000", NULL),
                             range("k", "1", "1000", NULL)};
     struct design *design = NULL;
-    struct failure failure = {0};
-    assert_int_equal(design_generate_factorial(uncountable, 1, &design, &failure), -22);
-    assert_string_equal(failure.text, "the range of 'x' cannot be counted, expected a step or a list");
-    assert_int_equal(design_generate_factorial(many, 3, &design, &failure), -22);
-    assert_string_equal(failure.text,
+    assert_int_equal(design_generate_factorial(uncountable, 1, &design, &test_failure), -22);
+    assert_string_equal(test_failure.text, "the range of 'x' cannot be counted, expected a step or a list");
+    assert_int_equal(design_generate_factorial(many, 3, &design, &test_failure), -22);
+    assert_string_equal(test_failure.text,
                         "with 'k', the full factorial has more than the limit of 134217728 rows");
     assert_null(design);
     clear(uncountable, 1);
@@ -162,8 +154,7 @@ TEST(uniform) {
     struct random_source source;
     random_start(&source, 5, RANDOM_STREAM_TABLE);
     struct design *design = NULL;
-    struct failure failure = {0};
-    assert_int_equal(design_generate_uniform(levels, 4, DRAWS, &source, &design, &failure), 0);
+    assert_ok(design_generate_uniform(levels, 4, DRAWS, &source, &design, &test_failure));
     double counts[7] = {0}, thirds[3] = {0}, steps[3] = {0}, chi_square = 0, of_thirds = 0, of_steps = 0;
     cleanup_free double *mapped = calloc(DRAWS, sizeof *mapped);
     for (size_t row = 0; row < DRAWS; row++) {
@@ -197,8 +188,7 @@ TEST(log_uniform) {
     struct random_source source;
     random_start(&source, 6, RANDOM_STREAM_TABLE);
     struct design *design = NULL;
-    struct failure failure = {0};
-    assert_int_equal(design_generate_log_uniform(levels, 3, DRAWS, &source, &design, &failure), 0);
+    assert_ok(design_generate_log_uniform(levels, 3, DRAWS, &source, &design, &test_failure));
     cleanup_free double *mapped = calloc(DRAWS, sizeof *mapped);
     size_t decades[9] = {0}, few[5] = {0};
     for (size_t row = 0; row < DRAWS; row++) {
@@ -232,11 +222,11 @@ TEST(log_uniform_refusals) {
     struct random_source source;
     random_start(&source, 6, RANDOM_STREAM_TABLE);
     struct design *design = NULL;
-    struct failure failure = {0};
-    assert_int_equal(design_generate_log_uniform(zero, 1, 5, &source, &design, &failure), -22);
-    assert_string_equal(failure.text, "the range of 'size' does not begin above 0, as log-uniform needs");
-    assert_int_equal(design_generate_log_uniform(step, 1, 5, &source, &design, &failure), -22);
-    assert_string_equal(failure.text, "the range of 'size' has a step, which log-uniform cannot use");
+    assert_int_equal(design_generate_log_uniform(zero, 1, 5, &source, &design, &test_failure), -22);
+    assert_string_equal(test_failure.text,
+                        "the range of 'size' does not begin above 0, as log-uniform needs");
+    assert_int_equal(design_generate_log_uniform(step, 1, 5, &source, &design, &test_failure), -22);
+    assert_string_equal(test_failure.text, "the range of 'size' has a step, which log-uniform cannot use");
     clear(zero, 1);
     clear(step, 1);
 }
@@ -245,12 +235,11 @@ TEST(log_uniform_refusals) {
 TEST(uniform_continues) {
     struct levels levels[] = {range("m", "1", "5000", NULL), range("x", "0.0", "1.0", NULL)};
     struct design *few = NULL, *many = NULL;
-    struct failure failure = {0};
     struct random_source source;
     random_start(&source, 77, RANDOM_STREAM_TABLE);
-    assert_int_equal(design_generate_uniform(levels, 2, 10, &source, &few, &failure), 0);
+    assert_ok(design_generate_uniform(levels, 2, 10, &source, &few, &test_failure));
     random_start(&source, 77, RANDOM_STREAM_TABLE);
-    assert_int_equal(design_generate_uniform(levels, 2, 1000, &source, &many, &failure), 0);
+    assert_ok(design_generate_uniform(levels, 2, 1000, &source, &many, &test_failure));
     for (size_t row = 0; row < 10; row++)
         for (size_t i = 0; i < 2; i++)
             assert_true(design_number(few, row, i) == design_number(many, row, i));
@@ -269,8 +258,7 @@ TEST(latin_hypercube) {
     struct random_source source;
     random_start(&source, 8, RANDOM_STREAM_TABLE);
     struct design *design = NULL;
-    struct failure failure = {0};
-    assert_int_equal(design_generate_latin_hypercube(levels, 5, ROWS, &source, &design, &failure), 0);
+    assert_ok(design_generate_latin_hypercube(levels, 5, ROWS, &source, &design, &test_failure));
     int x[ROWS] = {0}, y[ROWS] = {0}, n[ROWS] = {0}, few[6] = {0}, texts[2] = {0};
     double correlation = 0;
     for (size_t row = 0; row < ROWS; row++) {
@@ -298,9 +286,8 @@ TEST(latin_hypercube) {
 static void check_hash(const struct design *design, const struct design_order *order, const char *expected) {
     cleanup(text_clear) struct text text;
     text_init(&text, 1 << 20);
-    struct failure failure = {0};
     char hex[HASH_HEX_SIZE];
-    assert_int_equal(design_append(design, order, &text, &failure), 0);
+    assert_ok(design_append(design, order, &text, &test_failure));
     assert_int_equal(hash_bytes(text.bytes, text.length, hex), 0);
     if (strcmp(hex, expected) != 0)
         print_message("%s\n%.200s\n", hex, text.bytes);
@@ -315,9 +302,8 @@ TEST(bytes) {
     random_start(&source, 42, RANDOM_STREAM_TABLE);
     struct design *design = NULL;
     struct design_order *order = NULL;
-    struct failure failure = {0};
-    assert_int_equal(design_generate_log_uniform(levels, 2, 1000, &source, &design, &failure), 0);
-    assert_int_equal(design_order_new(DESIGN_ORDER_RANDOM, 42, 1000, 2, NULL, 1, &order, &failure), 0);
+    assert_ok(design_generate_log_uniform(levels, 2, 1000, &source, &design, &test_failure));
+    assert_ok(design_order_new(DESIGN_ORDER_RANDOM, 42, 1000, 2, NULL, 1, &order, &test_failure));
     check_hash(design, NULL, "cf67108456540549603f0d5b6258fab4aa5402e5759711441fb4195a56925209");
     check_hash(design, order, "231a62c420b95c48df6edba1b6398302cb2eaa317af0bdc9ac5bfb309c6e5551");
     design_order_free(order);

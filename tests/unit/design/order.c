@@ -5,8 +5,7 @@
 static struct design_order *make(enum design_order_kind kind, uint64_t seed, size_t rows,
                                  size_t repetitions) {
     struct design_order *order = NULL;
-    struct failure failure = {0};
-    assert_int_equal(design_order_new(kind, seed, rows, repetitions, NULL, 1, &order, &failure), 0);
+    assert_ok(design_order_new(kind, seed, rows, repetitions, NULL, 1, &order, &test_failure));
     assert_int_equal(order->count, rows * repetitions);
     return order;
 }
@@ -67,12 +66,13 @@ TEST(as_written) {
 
 TEST(refusals) {
     struct design_order *order = NULL;
-    struct failure failure = {0};
-    assert_int_equal(design_order_new(DESIGN_ORDER_RANDOM, 1, 0, 1, NULL, 1, &order, &failure), -22);
-    assert_int_equal(design_order_new(DESIGN_ORDER_RANDOM, 1, 1, 0, NULL, 1, &order, &failure), -22);
-    assert_int_equal(design_order_new(DESIGN_ORDER_RANDOM, 1, 1 << 20, 257, NULL, 1, &order, &failure), -22);
-    assert_string_equal(failure.text,
+    assert_int_equal(design_order_new(DESIGN_ORDER_RANDOM, 1, 0, 1, NULL, 1, &order, &test_failure), -22);
+    assert_int_equal(design_order_new(DESIGN_ORDER_RANDOM, 1, 1, 0, NULL, 1, &order, &test_failure), -22);
+    assert_int_equal(design_order_new(DESIGN_ORDER_RANDOM, 1, 1 << 20, 257, NULL, 1, &order, &test_failure),
+                     -22);
+    assert_string_equal(test_failure.text,
                         "257 repetitions of 1048576 rows are more than the limit of 268435456 measurements");
-    assert_int_equal(design_order_new(DESIGN_ORDER_RANDOM, 1, SIZE_MAX, 2, NULL, 1, &order, &failure), -22);
+    assert_int_equal(design_order_new(DESIGN_ORDER_RANDOM, 1, SIZE_MAX, 2, NULL, 1, &order, &test_failure),
+                     -22);
     assert_null(order);
 }

@@ -157,10 +157,9 @@ TEST(shuffle_of_little) {
 }
 
 TEST(system_seed) {
-    struct failure failure = {0};
     uint64_t first = 0, second = 0;
-    assert_int_equal(random_system_seed(&first, &failure), 0);
-    assert_int_equal(random_system_seed(&second, &failure), 0);
+    assert_ok(random_system_seed(&first, &test_failure));
+    assert_ok(random_system_seed(&second, &test_failure));
     assert_true(first != second);
     assert_true(first >> RANDOM_SYSTEM_SEED_BITS == 0 && second >> RANDOM_SYSTEM_SEED_BITS == 0);
 }

@@ -18,9 +18,7 @@ static int bind(const char *repeat, struct design_specification **ret, struct fa
 
 static struct design_specification *specify(const char *repeat) {
     struct design_specification *specification = NULL;
-    struct failure failure = {0};
-    if (bind(repeat, &specification, &failure) < 0)
-        fail_msg("%s: %s: %s", repeat, failure.place, failure.text);
+    assert_ok(bind(repeat, &specification, &test_failure));
     return specification;
 }
 
@@ -97,10 +95,9 @@ TEST(refusals) {
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct design_specification *specification = NULL;
-        struct failure failure = {0};
-        assert_int_equal(bind(cases[i].repeat, &specification, &failure), -22);
-        assert_string_equal(failure.text, cases[i].sentence);
-        assert_string_equal(failure.place, cases[i].place);
+        assert_int_equal(bind(cases[i].repeat, &specification, &test_failure), -22);
+        assert_string_equal(test_failure.text, cases[i].sentence);
+        assert_string_equal(test_failure.place, cases[i].place);
         assert_null(specification);
     }
 }
@@ -109,15 +106,14 @@ TEST(refusals) {
 TEST(repetitions_instead) {
     struct design_specification *specification =
         specify("repeat: {until: {ci: 2%, at-most: 50, response: time}}");
-    struct failure failure = {0};
-    assert_int_equal(design_specification_set_blocks(specification, "2", &failure), -22);
-    assert_int_equal(design_specification_set_repetitions(specification, "0", &failure), -22);
+    assert_int_equal(design_specification_set_blocks(specification, "2", &test_failure), -22);
+    assert_int_equal(design_specification_set_repetitions(specification, "0", &test_failure), -22);
     assert_true(specification->repeat.wanted);
-    assert_int_equal(design_specification_set_repetitions(specification, "4", &failure), 0);
+    assert_ok(design_specification_set_repetitions(specification, "4", &test_failure));
     assert_false(specification->repeat.wanted);
     struct design *design = NULL;
     struct design_order *order = NULL;
-    assert_int_equal(design_specification_make(specification, NULL, &design, &order, &failure), 0);
+    assert_ok(design_specification_make(specification, NULL, &design, &order, &test_failure));
     assert_int_equal(order->count, 12);
     assert_int_equal(order->block_count, 1);
     design_order_free(order);
@@ -132,9 +128,8 @@ enum { ROWS = 6, REPETITIONS = 5 };
 static struct design_order *make(enum design_order_kind kind, uint64_t seed,
                                  const struct design_states *states) {
     struct design_order *order = NULL;
-    struct failure failure = {0};
-    assert_int_equal(
-        design_order_new(kind, seed, ROWS, REPETITIONS, states, DESIGN_ROUND_EACH, &order, &failure), 0);
+    assert_ok(
+        design_order_new(kind, seed, ROWS, REPETITIONS, states, DESIGN_ROUND_EACH, &order, &test_failure));
     assert_int_equal(order->count, ROWS * REPETITIONS);
     return order;
 }
@@ -189,12 +184,10 @@ TEST(rounds_of_states) {
     uint32_t items[ROWS] = {0, 1, 2, 0, 1, 2};
     struct design_states states = {.items = items, .count = 3};
     struct design_order *order = make(DESIGN_ORDER_RANDOM, 8, &states), *blocks = NULL;
-    struct failure failure = {0};
     check_rounds(order);
     assert_int_equal(order->block_count, 3 * REPETITIONS);
-    assert_int_equal(
-        design_order_new(DESIGN_ORDER_RANDOM, 8, ROWS, REPETITIONS, &states, REPETITIONS, &blocks, &failure),
-        0);
+    assert_ok(design_order_new(DESIGN_ORDER_RANDOM, 8, ROWS, REPETITIONS, &states, REPETITIONS, &blocks,
+                               &test_failure));
     assert_memory_equal(order->units, blocks->units, order->count * sizeof *order->units);
     for (size_t i = 0; i < order->block_count; i++)
         assert_int_equal(order->blocks[i].row, blocks->blocks[i].row);
@@ -221,13 +214,12 @@ TEST(as_written) {
 TEST(too_many_blocks) {
     struct design_specification *specification =
         specify("cross: {control.turbo: [on, off]}\n  repeat: {until: {ci: 2%, at-most: 40000}}");
-    struct failure failure = {0};
     struct design *design = NULL;
     struct design_order *order = NULL;
-    assert_int_equal(design_specification_make(specification, NULL, &design, &order, &failure), -22);
+    assert_int_equal(design_specification_make(specification, NULL, &design, &order, &test_failure), -22);
     assert_string_equal(
-        failure.text,
+        test_failure.text,
         "80000 blocks, in each of which the controls have one state, are more than the limit of 65536");
-    assert_string_equal(failure.place, "c.yaml:5:37");
+    assert_string_equal(test_failure.place, "c.yaml:5:37");
     design_specification_free(specification);
 }

@@ -2,30 +2,10 @@
 #include "engine/design/specification.h"
 #include "engine/design/design.h"
 #include "engine/foundation/cleanup.h"
-#include "engine/foundation/file.h"
 #include "tests/test.h"
-
-#include <unistd.h>
 
 /* A literal where a factor owns a string: nothing here changes or frees it. */
 #define WORD(literal) ((char *)(literal))
-
-static char folder[] = "/tmp/assay-specification.XXXXXX";
-
-static void write_file(const char *name, const char *bytes) {
-    struct failure failure = {0};
-    cleanup_free char *path = file_join(folder, name);
-    assert_int_equal(file_replace(path, bytes, strlen(bytes), 0600, &failure), 0);
-}
-
-static int make_folder(void **state) {
-    return mkdtemp(folder) ? 0 : -1;
-}
-
-static int remove_folder(void **state) {
-    struct failure failure = {0};
-    return file_remove_tree(folder, &failure);
-}
 
 /* A design made from YAML. */
 struct made {
@@ -34,18 +14,16 @@ struct made {
     struct design_order *order;
 };
 
-static int try_make(const char *yaml, const struct design_factors *factors, struct made *ret,
-                    struct failure *failure) {
+static int try_make(const char *yaml, const struct design_factors *factors, struct made *ret) {
     struct document *document = NULL;
     *ret = (struct made){0};
-    int r = document_parse_yaml("c.yaml", yaml, strlen(yaml), &document, failure);
-    if (r == 0)
-        r = design_specification_from_node(document, document_get(document->root, "design"), folder,
-                                           &ret->specification, failure);
+    assert_ok(document_parse_yaml("c.yaml", yaml, strlen(yaml), &document, &test_failure));
+    int r = design_specification_from_node(document, document_get(document->root, "design"), test_folder(),
+                                           &ret->specification, &test_failure);
     document_free(document);
-    if (r == 0)
-        r = design_specification_make(ret->specification, factors, &ret->design, &ret->order, failure);
-    return r;
+    return r < 0 ? r
+                 : design_specification_make(ret->specification, factors, &ret->design, &ret->order,
+                                             &test_failure);
 }
 
 static void clear(struct made *made) {
@@ -56,24 +34,22 @@ static void clear(struct made *made) {
 
 static struct made make(const char *yaml, const struct design_factors *factors) {
     struct made made;
-    struct failure failure = {0};
-    if (try_make(yaml, factors, &made, &failure) < 0)
-        fail_msg("%s: %s: %s", yaml, failure.place, failure.text);
+    assert_ok(try_make(yaml, factors, &made));
     return made;
 }
 
 /* The whole as CSV, which the caller frees. */
 static char *csv_of(const struct made *made, bool in_order) {
     struct text text;
-    struct failure failure = {0};
     text_init(&text, 1 << 24);
-    assert_int_equal(design_append(made->design, in_order ? made->order : NULL, &text, &failure), 0);
+    assert_ok(design_append(made->design, in_order ? made->order : NULL, &text, &test_failure));
     return text_take(&text);
 }
 
-static void check_csv(const char *yaml, const char *expected) {
-    struct made made = make(yaml, NULL);
-    cleanup_free char *csv = csv_of(&made, true);
+static void check_csv(const char *yaml, const struct design_factors *factors, bool in_order,
+                      const char *expected) {
+    struct made made = make(yaml, factors);
+    cleanup_free char *csv = csv_of(&made, in_order);
     assert_string_equal(csv, expected);
     clear(&made);
 }
@@ -81,8 +57,8 @@ static void check_csv(const char *yaml, const char *expected) {
 /* ---- Forms */
 
 TEST(files) {
-    write_file("sizes.csv", "n,nb\n1000,64\n2000,128\n");
-    check_csv("design: {file: sizes.csv, order: as-written, repetitions: 2}",
+    test_put("sizes.csv", "n,nb\n1000,64\n2000,128\n");
+    check_csv("design: {file: sizes.csv, order: as-written, repetitions: 2}", NULL, true,
               "n,nb\n1000,64\n2000,128\n1000,64\n2000,128\n");
     struct made made = make("design: sizes.csv", NULL);
     assert_int_equal(made.design->row_count, 2);
@@ -92,20 +68,21 @@ TEST(files) {
     assert_true(made.order->seed == design_specification_seed(made.specification));
     assert_string_equal(design_order_kind_name(made.specification->order), "random");
     clear(&made);
-    cleanup_free char *absolute = text_format("design: {file: %s/sizes.csv, order: as-written}", folder);
-    check_csv(absolute, "n,nb\n1000,64\n2000,128\n");
+    cleanup_free char *absolute =
+        text_format("design: {file: %s/sizes.csv, order: as-written}", test_folder());
+    check_csv(absolute, NULL, true, "n,nb\n1000,64\n2000,128\n");
 }
 
 TEST(factorial) {
     check_csv("design: {generate: factorial, order: as-written, factors: {n: [1000, 2e3], nb: {from: 64, to: "
-              "192, step: "
-              "64}, bcast: ring}}",
+              "192, step: 64}, bcast: ring}}",
+              NULL, true,
               "n,nb,bcast\n1000,64,ring\n1000,128,ring\n1000,192,ring\n2000,64,ring\n2000,128,ring\n2000,192,"
               "ring\n");
     check_csv("design:\n  generate: factorial\n  order: as-written\n  factors: {m: [3, 5]}\n  compute:\n    "
               "lda: m + 1\n"
               "    half: lda / 4\n",
-              "m,lda,half\n3,4,1\n5,6,1.5\n");
+              NULL, true, "m,lda,half\n3,4,1\n5,6,1.5\n");
 }
 
 TEST(single) {
@@ -117,10 +94,9 @@ TEST(single) {
         assert_int_equal(made.order->count, i == 0 ? 10 : 1);
         /* A condition where there is no factor to blame. */
         struct expression *never = NULL;
-        struct failure failure = {0};
-        assert_int_equal(expression_parse("1 > 2", NULL, 0, "e.yaml", 1, 1, &never, &failure), 0);
-        assert_true(design_require(made.design, never, &failure) < 0);
-        assert_string_equal(failure.text, "row 1 of the design: expected 1 > 2");
+        assert_ok(expression_parse("1 > 2", NULL, 0, "e.yaml", 1, 1, &never, &test_failure));
+        assert_true(design_require(made.design, never, &test_failure) < 0);
+        assert_string_equal(test_failure.text, "row 1 of the design: expected 1 > 2");
         expression_free(never);
         clear(&made);
     }
@@ -129,10 +105,10 @@ TEST(single) {
 TEST(draws) {
     static const char *const kinds[] = {"uniform", "log-uniform", "latin-hypercube"};
     for (size_t i = 0; i < 3; i++) {
-        cleanup_free char *yaml = text_format("design: {generate: %s, rows: 50, seed: 18446744073709551615, "
-                                              "factors: {m: [1, 5000], alpha: {from: "
-                                              "0.5, to: 1.5}, nb: {choices: [64, 128]}, p: 4}}",
-                                              kinds[i]);
+        cleanup_free char *yaml =
+            text_format("design: {generate: %s, rows: 50, seed: 18446744073709551615, factors: {m: [1, "
+                        "5000], alpha: {from: 0.5, to: 1.5}, nb: {choices: [64, 128]}, p: 4}}",
+                        kinds[i]);
         struct made made = make(yaml, NULL);
         assert_int_equal(made.design->row_count, 50);
         assert_int_equal(made.design->column_count, 4);
@@ -149,11 +125,10 @@ TEST(draws) {
 }
 
 TEST(uniform_product) {
-    struct made made =
-        make("design: {generate: uniform-product, factors: [m, n, k], max-product: 1e8, max-size: 4000, "
-             "products: 4, batch: 2, fixed: {k: 128}, add: [[10, 20, 128], [30, 40, 128]], seed: 1, "
-             "compute: {lda: 'max(m, n, k)'}}",
-             NULL);
+    struct made made = make("design: {generate: uniform-product, factors: [m, n, k], max-product: 1e8, "
+                            "max-size: 4000, products: 4, batch: 2, fixed: {k: 128}, add: [[10, 20, 128], "
+                            "[30, 40, 128]], seed: 1, compute: {lda: 'max(m, n, k)'}}",
+                            NULL);
     assert_int_equal(made.design->row_count, 4 * 2 * 2 + 2);
     assert_int_equal(made.design->column_count, 4);
     assert_int_equal(made.design->columns[1].integers[17], 40);
@@ -173,19 +148,18 @@ TEST(controls) {
     /* Lists are lists for every kind, and texts whatever they look like. */
     check_csv(
         "design: {generate: factorial, order: as-written, factors: {n: [1, 2], control.turbo: [on, off]}}",
-        "n,control.turbo\n1,on\n1,off\n2,on\n2,off\n");
+        NULL, true, "n,control.turbo\n1,on\n1,off\n2,on\n2,off\n");
     check_csv(
         "design: {generate: factorial, order: as-written, factors: {control.energy-preference: [0, 0x1, "
-        "128], "
-        "control.frequency: [2.1GHz, 1GHz..2GHz]}}",
+        "128], control.frequency: [2.1GHz, 1GHz..2GHz]}}",
+        NULL, true,
         "control.energy-preference,control.frequency\n0,2.1GHz\n0,1GHz..2GHz\n0x1,2.1GHz\n0x1,1GHz..2GHz\n"
         "128,2.1GHz\n128,1GHz..2GHz\n");
     static const char *const kinds[] = {"uniform", "log-uniform", "latin-hypercube"};
     for (size_t i = 0; i < 3; i++) {
-        cleanup_free char *yaml =
-            text_format("design: {generate: %s, rows: 60, seed: 3, factors: {n: [1, 9], "
-                        "control.hyperthreads: [on, off]}}",
-                        kinds[i]);
+        cleanup_free char *yaml = text_format("design: {generate: %s, rows: 60, seed: 3, factors: {n: [1, "
+                                              "9], control.hyperthreads: [on, off]}}",
+                                              kinds[i]);
         struct made made = make(yaml, NULL);
         const struct design_column *column = &made.design->columns[1];
         assert_int_equal(column->type, DESIGN_TEXT);
@@ -205,19 +179,18 @@ TEST(controls) {
     made = make("design: {cross: {control.turbo: [on, off]}, repetitions: 5, seed: 1}", NULL);
     assert_int_equal(made.order->block_count, 2);
     assert_int_equal(made.order->blocks[0].count, 5);
-    struct failure failure = {0};
-    assert_int_equal(design_specification_set_blocks(made.specification, "2", &failure), 0);
+    assert_ok(design_specification_set_blocks(made.specification, "2", &test_failure));
     assert_int_equal(made.specification->blocks, 2);
-    assert_int_equal(design_specification_set_blocks(made.specification, "0", &failure), -22);
-    assert_string_equal(failure.text, "blocks '0', expected a whole number from 1 to 16777216");
+    assert_int_equal(design_specification_set_blocks(made.specification, "0", &test_failure), -22);
+    assert_string_equal(test_failure.text, "blocks '0', expected a whole number from 1 to 16777216");
     clear(&made);
 }
 
 TEST(cross) {
-    write_file("two.csv", "n,label\n1,a\n2,b\n");
+    test_put("two.csv", "n,label\n1,a\n2,b\n");
     check_csv("design: {file: two.csv, order: as-written, cross: {control.turbo: [on, off], nb: [64, 128]}, "
-              "compute: "
-              "{work: n * nb}}",
+              "compute: {work: n * nb}}",
+              NULL, true,
               "n,label,control.turbo,nb,work\n1,a,on,64,64\n1,a,on,128,128\n1,a,off,64,64\n1,a,off,128,128\n"
               "2,b,on,64,128\n2,b,on,128,256\n2,b,off,64,128\n2,b,off,128,256\n");
     struct made made = make("design: {file: two.csv, cross: {control.turbo: [on, off]}}", NULL);
@@ -226,10 +199,9 @@ TEST(cross) {
     clear(&made);
     /* The sizes are those that would have been drawn without the cross. */
     made = make("design: {generate: uniform-product, factors: [m, n, k], products: 3, seed: 7}", NULL);
-    struct made crossed =
-        make("design: {generate: uniform-product, factors: [m, n, k], products: 3, seed: 7, cross: "
-             "{control.turbo: [on, off]}}",
-             NULL);
+    struct made crossed = make("design: {generate: uniform-product, factors: [m, n, k], products: 3, seed: "
+                               "7, cross: {control.turbo: [on, off]}}",
+                               NULL);
     assert_int_equal(crossed.design->row_count, 2 * made.design->row_count);
     for (size_t row = 0; row < crossed.design->row_count; row++) {
         for (size_t i = 0; i < 3; i++)
@@ -248,7 +220,7 @@ TEST(streams_are_independent) {
     struct made generated =
         make("design: {generate: uniform-product, factors: [m, n, k], repetitions: 3, seed: 99}", NULL);
     cleanup_free char *table = csv_of(&generated, false), *ordered = csv_of(&generated, true);
-    write_file("written.csv", table);
+    test_put("written.csv", table);
     struct made read = make("design: {file: written.csv, repetitions: 3, seed: 99}", NULL);
     cleanup_free char *again = csv_of(&read, true);
     assert_string_equal(again, ordered);
@@ -265,12 +237,11 @@ TEST(drawn_seeds_differ) {
     /* The seed that was drawn repeats the design. */
     cleanup_free char *seed =
         text_format("%llu", (unsigned long long)design_specification_seed(one.specification));
-    struct failure failure = {0};
-    assert_int_equal(design_specification_set_seed(other.specification, seed, &failure), 0);
+    assert_ok(design_specification_set_seed(other.specification, seed, &test_failure));
     design_free(other.design);
     design_order_free(other.order);
-    assert_int_equal(
-        design_specification_make(other.specification, NULL, &other.design, &other.order, &failure), 0);
+    assert_ok(
+        design_specification_make(other.specification, NULL, &other.design, &other.order, &test_failure));
     cleanup_free char *third = csv_of(&other, true);
     assert_string_equal(first, third);
     clear(&one);
@@ -280,8 +251,7 @@ TEST(drawn_seeds_differ) {
 TEST(is_random) {
     struct made made = make("design: {generate: factorial, factors: {n: 1}, order: as-written}", NULL);
     assert_false(design_specification_is_random(made.specification));
-    struct failure failure = {0};
-    assert_int_equal(design_specification_set_order(made.specification, "random", &failure), 0);
+    assert_ok(design_specification_set_order(made.specification, "random", &test_failure));
     assert_true(design_specification_is_random(made.specification));
     clear(&made);
     made = make("design: {generate: uniform, rows: 2, factors: {n: [1, 9]}, order: as-written}", NULL);
@@ -293,13 +263,9 @@ TEST(is_random) {
 
 static char *choices[] = {WORD("1"), WORD("2")};
 static struct design_factor items[] = {
-    {.name = WORD("n"), .type = DESIGN_INTEGER, .minimum = 1, .maximum = 5000},
-    {.name = WORD("x"), .type = DESIGN_NUMBER, .minimum = 0, .maximum = 10, .default_text = WORD("n / 1000")},
-    {.name = WORD("depth"),
-     .type = DESIGN_TEXT,
-     .choices = choices,
-     .choice_count = 2,
-     .default_text = WORD("1")},
+    {WORD("n"), DESIGN_INTEGER, .minimum = 1, .maximum = 5000},
+    {WORD("x"), DESIGN_NUMBER, .maximum = 10, .default_text = WORD("n / 1000")},
+    {WORD("depth"), DESIGN_TEXT, .choices = choices, .choice_count = 2, .default_text = WORD("1")},
 };
 static struct design_factors factors = {.items = items, .count = 3, .file = "e.yaml"};
 
@@ -330,32 +296,33 @@ TEST(with_factors) {
 
 /* ---- Steps */
 
-static void expect_csv(const char *yaml, const struct design_factors *with, const char *expected) {
-    struct made made = make(yaml, with);
-    cleanup_free char *csv = csv_of(&made, false);
-    assert_string_equal(csv, expected);
-    clear(&made);
-}
-
 TEST(steps) {
-    expect_csv("design: {factors: {size: {from: 1KiB, to: 16KiB, steps: 5, scale: log}}}", NULL,
-               "size\n1024\n2048\n4096\n8192\n16384\n");
-    /* 1, 2.15, 4.64, 10: and of sizes that are the same after rounding there is one. */
-    expect_csv("design: {factors: {n: {from: 1, to: 10, steps: 4, scale: log}}}", NULL, "n\n1\n2\n5\n10\n");
-    expect_csv("design: {factors: {n: {from: 1, to: 4, steps: 9, scale: log}}}", NULL, "n\n1\n2\n3\n4\n");
-    expect_csv("design: {factors: {n: {from: 1, to: 4, steps: 9, scale: linear}}}", NULL, "n\n1\n2\n3\n4\n");
-    expect_csv("design: {factors: {n: {from: 7, to: 7, steps: 3}}}", NULL, "n\n7\n");
-    expect_csv("design: {factors: {x: {from: 0.01, to: 1e4, steps: 4, scale: log}}}", NULL,
-               "x\n0.01\n1\n100\n10000\n");
-    expect_csv("design: {factors: {x: {from: -1.0, to: 1, steps: 5}}}", NULL, "x\n-1\n-0.5\n0\n0.5\n1\n");
-    /* What is rounded is said by the experiment, and so is how many there are then. */
-    expect_csv("design: {factors: {n: {from: 1, to: 2, steps: 5}, depth: 1, x: 0}}", &factors,
-               "n,x,depth\n1,0,1\n2,0,1\n");
-    expect_csv("design: {factors: {x: {from: 1, to: 2, steps: 5}, depth: 1, n: 1}}", &factors,
-               "n,x,depth\n1,1,1\n1,1.25,1\n1,1.5,1\n1,1.75,1\n1,2,1\n");
-    struct made made = make("design: {generate: uniform, rows: 500, factors: {n: {from: 1, to: 1e6, steps: "
-                            "7, scale: log}}}",
-                            NULL);
+    static const struct {
+        const char *in_factors;
+        const struct design_factors *with;
+        const char *csv;
+    } cases[] = {
+        {"size: {from: 1KiB, to: 16KiB, steps: 5, scale: log}", NULL,
+         "size\n1024\n2048\n4096\n8192\n16384\n"},
+        /* 1, 2.15, 4.64, 10: and of sizes that are the same after rounding there is one. */
+        {"n: {from: 1, to: 10, steps: 4, scale: log}", NULL, "n\n1\n2\n5\n10\n"},
+        {"n: {from: 1, to: 4, steps: 9, scale: log}", NULL, "n\n1\n2\n3\n4\n"},
+        {"n: {from: 1, to: 4, steps: 9, scale: linear}", NULL, "n\n1\n2\n3\n4\n"},
+        {"n: {from: 7, to: 7, steps: 3}", NULL, "n\n7\n"},
+        {"x: {from: 0.01, to: 1e4, steps: 4, scale: log}", NULL, "x\n0.01\n1\n100\n10000\n"},
+        {"x: {from: -1.0, to: 1, steps: 5}", NULL, "x\n-1\n-0.5\n0\n0.5\n1\n"},
+        /* What is rounded is said by the experiment, and so is how many there are then. */
+        {"n: {from: 1, to: 2, steps: 5}, depth: 1, x: 0", &factors, "n,x,depth\n1,0,1\n2,0,1\n"},
+        {"x: {from: 1, to: 2, steps: 5}, depth: 1, n: 1", &factors,
+         "n,x,depth\n1,1,1\n1,1.25,1\n1,1.5,1\n1,1.75,1\n1,2,1\n"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        cleanup_free char *yaml = text_format("design: {factors: {%s}}", cases[i].in_factors);
+        check_csv(yaml, cases[i].with, false, cases[i].csv);
+    }
+    struct made made =
+        make("design: {generate: uniform, rows: 500, factors: {n: {from: 1, to: 1e6, steps: 7, scale: log}}}",
+             NULL);
     for (size_t row = 0; row < 500; row++) {
         double decade = log10(design_number(made.design, row, 0));
         assert_true(decade == floor(decade));
@@ -367,32 +334,22 @@ TEST(steps) {
 
 /* A factor each that comes before what it needs. */
 static struct design_factor sizes[] = {
-    {.name = WORD("n"),
-     .type = DESIGN_INTEGER,
-     .minimum = 1,
-     .maximum = 1e6,
-     .default_text = WORD("50%"),
-     .from_share = WORD("round_down(share * memory, nb * nodes)"),
-     .from_time = WORD("time * rate"),
-     .share_line = 7,
-     .share_column = 5},
-    {.name = WORD("nb"),
-     .type = DESIGN_INTEGER,
-     .minimum = 1,
-     .maximum = 100,
-     .default_text = WORD("rate * 5")},
-    {.name = WORD("nodes"), .type = DESIGN_INTEGER, .minimum = 1, .maximum = 9, .default_text = WORD("1")},
+    {WORD("n"), DESIGN_INTEGER, .minimum = 1, .maximum = 1e6, .default_text = WORD("50%"),
+     .from_share = WORD("round_down(share * memory, nb * nodes)"), .from_time = WORD("time * rate"),
+     .share_line = 7, .share_column = 5},
+    {WORD("nb"), DESIGN_INTEGER, .minimum = 1, .maximum = 100, .default_text = WORD("rate * 5")},
+    {WORD("nodes"), DESIGN_INTEGER, .minimum = 1, .maximum = 9, .default_text = WORD("1")},
 };
 static const struct design_given given[] = {{"memory", 1000, true}, {"rate", 2, false}};
 static struct design_factors on_machine = {
     .items = sizes, .count = 3, .file = "e.yaml", .given = given, .given_count = 2};
 
 TEST(shares_and_times) {
-    expect_csv("design: {factors: {n: [80%, 300, 1min, 1kB], nb: [7, 10]}}", &on_machine,
-               "n,nb,nodes\n798,7,1\n800,10,1\n300,7,1\n300,10,1\n120,7,1\n120,10,1\n1000,7,1\n1000,10,1\n");
-    expect_csv("design: {factors: {n: 80%}, cross: {nodes: [1, 3]}}", &on_machine,
-               "n,nb,nodes\n800,10,1\n780,10,3\n");
-    expect_csv("design: {repetitions: 1}", &on_machine, "n,nb,nodes\n500,10,1\n");
+    check_csv("design: {factors: {n: [80%, 300, 1min, 1kB], nb: [7, 10]}}", &on_machine, false,
+              "n,nb,nodes\n798,7,1\n800,10,1\n300,7,1\n300,10,1\n120,7,1\n120,10,1\n1000,7,1\n1000,10,1\n");
+    check_csv("design: {factors: {n: 80%}, cross: {nodes: [1, 3]}}", &on_machine, false,
+              "n,nb,nodes\n800,10,1\n780,10,3\n");
+    check_csv("design: {repetitions: 1}", &on_machine, false, "n,nb,nodes\n500,10,1\n");
     static const struct {
         const char *yaml;
         bool uses_facts;
@@ -413,7 +370,7 @@ TEST(shares_and_times) {
     struct design_given most[] = {{"memory", 1e9, true}, {"rate", 2, false}};
     guessed.given = most;
     guessed.facts_are_guessed = true;
-    expect_csv("design: {factors: {n: 90%}}", &guessed, "n,nb,nodes\n1000000,10,1\n");
+    check_csv("design: {factors: {n: 90%}}", &guessed, false, "n,nb,nodes\n1000000,10,1\n");
 }
 
 /* ---- Refusals */
@@ -421,29 +378,38 @@ TEST(shares_and_times) {
 static void refuse(const char *yaml, const struct design_factors *with, const char *place,
                    const char *sentence) {
     struct made made;
-    struct failure failure = {0};
-    int r = try_make(yaml, with, &made, &failure);
-    if (r == 0 || strcmp(failure.place, place) != 0 || !strstr(failure.text, sentence))
-        print_message("%s\n  %s: %s\n  expected %s: %s\n", yaml, failure.place, failure.text, place,
-                      sentence);
-    assert_true(r < 0);
-    assert_int_equal(failure.kind, FAILURE_INPUT);
-    assert_string_equal(failure.place, place);
-    assert_non_null(strstr(failure.text, sentence));
+    assert_refused(try_make(yaml, with, &made), place, sentence);
     clear(&made);
 }
 
+/* Designs on one line, and the columns where something is wrong. */
+struct refusal {
+    const char *yaml;
+    size_t column;
+    const char *sentence;
+};
+
+static void refuse_all(const struct refusal *cases, size_t count, const struct design_factors *with) {
+    for (size_t i = 0; i < count; i++) {
+        cleanup_free char *yaml = text_format("design: %s", cases[i].yaml),
+                          *place = text_format("c.yaml:1:%zu", strlen("design: ") + cases[i].column);
+        print_message("%s\n", yaml);
+        refuse(yaml, with, place, cases[i].sentence);
+    }
+}
+
 TEST(share_refusals) {
-    refuse("design: {factors: {nb: [80%]}}", &on_machine, "c.yaml:1:24",
-           "'nb' is given 80%, expected a whole number from 1 to 100");
-    refuse("design: {factors: {n: [0%]}}", &on_machine, "c.yaml:1:23", "'n' is given 0%, expected");
-    refuse("design: {factors: {n: [-5s]}}", &on_machine, "c.yaml:1:23", "'n' is given -5s, expected");
-    refuse(
-        "design: {factors: {n: [80%, 0]}}", &on_machine, "c.yaml:1:23",
-        "'n' is given 0, expected a whole number from 1 to 1000000, or a share such as 80%, or a time such "
-        "as 10min");
-    refuse("design: {factors: {n: [1000h]}}", &on_machine, "c.yaml:1:9",
-           "row 1 of the design: from-time of 'n', time * rate, is 7200000 here, expected");
+    static const struct refusal cases[] = {
+        {"{factors: {nb: [80%]}}", 16, "'nb' is given 80%, expected a whole number from 1 to 100"},
+        {"{factors: {n: [0%]}}", 15, "'n' is given 0%, expected"},
+        {"{factors: {n: [-5s]}}", 15, "'n' is given -5s, expected"},
+        {"{factors: {n: [80%, 0]}}", 15,
+         "'n' is given 0, expected a whole number from 1 to 1000000, or a share such as 80%, or a time such "
+         "as 10min"},
+        {"{factors: {n: [1000h]}}", 1,
+         "row 1 of the design: from-time of 'n', time * rate, is 7200000 here, expected"},
+    };
+    refuse_all(cases, sizeof cases / sizeof *cases, &on_machine);
     struct design_factors same = on_machine;
     struct design_given taken[] = {{"memory", 1000, true}, {"rate", 2, false}, {"share", 2, false}};
     same.given = taken;
@@ -453,156 +419,128 @@ TEST(share_refusals) {
     char *before = sizes[1].default_text;
     sizes[1].default_text = WORD("n / 10");
     refuse("design: {factors: {n: [80%]}}", &on_machine, "e.yaml", "needs itself");
-    expect_csv("design: {factors: {n: [80]}}", &on_machine, "n,nb,nodes\n80,8,1\n");
+    check_csv("design: {factors: {n: [80]}}", &on_machine, false, "n,nb,nodes\n80,8,1\n");
     sizes[1].default_text = before;
 }
 
 TEST(refusals) {
-    static const struct {
-        const char *yaml, *place, *sentence;
-    } cases[] = {
-        {"design: [a]", "c.yaml:1:9", "'design' is a sequence, expected the path of a CSV file or a mapping"},
-        {"design: 12", "c.yaml:1:9", "'design' is a number"},
-        {"design: ''", "c.yaml:1:9", "an empty path"},
-        {"design: {genrate: uniform}", "c.yaml:1:10", "generate"},
-        {"design: {generate: unifrom}", "c.yaml:1:20", "uniform"},
-        {"design: {generate: uniform, file: a.csv}", "c.yaml:1:35", "both 'file' and 'generate'"},
-        {"design: {generate: factorial, factors: {us: '1..100'}}", "c.yaml:1:45",
+    static const struct refusal cases[] = {
+        {"[a]", 1, "'design' is a sequence, expected the path of a CSV file or a mapping"},
+        {"12", 1, "'design' is a number"},
+        {"''", 1, "an empty path"},
+        {"{genrate: uniform}", 2, "generate"},
+        {"{generate: unifrom}", 12, "uniform"},
+        {"{generate: uniform, file: a.csv}", 27, "both 'file' and 'generate'"},
+        {"{generate: factorial, factors: {us: '1..100'}}", 37,
          "'us' is '1..100', which is a text here, expected {from: 1, to: 100}"},
-        {"design: {generate: factorial, factors: {us: [5, 1..100:2]}}", "c.yaml:1:49",
-         "expected {from: 1, to: 100, step: 2}"},
-        {"design: {factors: {n: {from: 1, to: 8, steps: 1}}}", "c.yaml:1:23",
+        {"{generate: factorial, factors: {us: [5, 1..100:2]}}", 41, "expected {from: 1, to: 100, step: 2}"},
+        {"{factors: {n: {from: 1, to: 8, steps: 1}}}", 15,
          "the steps of 'n' are 1, expected a whole number from 2 to"},
-        {"design: {factors: {n: {from: 0, to: 8, steps: 3, scale: log}}}", "c.yaml:1:23",
+        {"{factors: {n: {from: 0, to: 8, steps: 3, scale: log}}}", 15,
          "the range of 'n' begins at 0, which a logarithmic scale cannot"},
-        {"design: {factors: {n: {from: 1, to: 8, steps: 3, step: 1}}}", "c.yaml:1:23",
-         "'n' has both 'step' and 'steps'"},
-        {"design: {factors: {n: {from: 1, to: 8, scale: log}}}", "c.yaml:1:23",
-         "'n' has a 'scale' without 'steps'"},
-        {"design: {factors: {n: {from: 1, to: 8, steps: 3, scale: geometric}}}", "c.yaml:1:57", "linear"},
-        {"design: {rows: 5}", "c.yaml:1:16", "'rows' without 'generate'"},
-        {"design: {file: a.csv, rows: 5}", "c.yaml:1:29", "'rows' is not used by a design from a file"},
-        {"design: {generate: factorial, rows: 5, factors: {n: 1}}", "c.yaml:1:37",
-         "'rows' is not used by factorial"},
-        {"design: {generate: uniform, batch: 5, rows: 1, factors: {n: 1}}", "c.yaml:1:36",
-         "'batch' is not used by uniform"},
-        {"design: {generate: uniform, factors: {n: [1, 2]}}", "c.yaml:1:9", "'uniform' needs 'rows'"},
-        {"design: {generate: factorial}", "c.yaml:1:9", "'factorial' needs 'factors'"},
-        {"design: {generate: factorial, factors: {}}", "c.yaml:1:40", "'factors' is empty"},
-        {"design: {generate: factorial, factors: [n]}", "c.yaml:1:40",
-         "'factors' is a sequence, expected a mapping"},
-        {"design: {generate: uniform-product, factors: {n: 1}}", "c.yaml:1:46",
-         "'factors' is a mapping, expected a list"},
-        {"design: {generate: uniform, rows: 5, factors: {n: [1, 2, 3]}}", "c.yaml:1:51",
+        {"{factors: {n: {from: 1, to: 8, steps: 3, step: 1}}}", 15, "'n' has both 'step' and 'steps'"},
+        {"{factors: {n: {from: 1, to: 8, scale: log}}}", 15, "'n' has a 'scale' without 'steps'"},
+        {"{factors: {n: {from: 1, to: 8, steps: 3, scale: geometric}}}", 49, "linear"},
+        {"{rows: 5}", 8, "'rows' without 'generate'"},
+        {"{file: a.csv, rows: 5}", 21, "'rows' is not used by a design from a file"},
+        {"{generate: factorial, rows: 5, factors: {n: 1}}", 29, "'rows' is not used by factorial"},
+        {"{generate: uniform, batch: 5, rows: 1, factors: {n: 1}}", 28, "'batch' is not used by uniform"},
+        {"{generate: uniform, factors: {n: [1, 2]}}", 1, "'uniform' needs 'rows'"},
+        {"{generate: factorial}", 1, "'factorial' needs 'factors'"},
+        {"{generate: factorial, factors: {}}", 32, "'factors' is empty"},
+        {"{generate: factorial, factors: [n]}", 32, "'factors' is a sequence, expected a mapping"},
+        {"{generate: uniform-product, factors: {n: 1}}", 38, "'factors' is a mapping, expected a list"},
+        {"{generate: uniform, rows: 5, factors: {n: [1, 2, 3]}}", 43,
          "the range of 'n' has 3 values, expected two, low and high, or {choices: [...]}"},
-        {"design: {generate: uniform, rows: 5, factors: {n: [5, 1]}}", "c.yaml:1:51",
-         "goes from 5 down to 1"},
-        {"design: {generate: uniform, rows: 5, factors: {n: {from: 1}}}", "c.yaml:1:51",
-         "'n' expects either 'from' and 'to'"},
-        {"design: {generate: uniform, rows: 5, factors: {n: {from: 1, to: 2, choices: [1]}}}", "c.yaml:1:51",
+        {"{generate: uniform, rows: 5, factors: {n: [5, 1]}}", 43, "goes from 5 down to 1"},
+        {"{generate: uniform, rows: 5, factors: {n: {from: 1}}}", 43, "'n' expects either 'from' and 'to'"},
+        {"{generate: uniform, rows: 5, factors: {n: {from: 1, to: 2, choices: [1]}}}", 43,
          "'n' expects either"},
-        {"design: {generate: uniform, rows: 5, factors: {n: {form: 1, to: 2}}}", "c.yaml:1:52", "from"},
-        {"design: {generate: uniform, rows: 5, factors: {n: [[1], 2]}}", "c.yaml:1:52",
-         "n has a sequence, expected plain"},
-        {"design: {generate: uniform, rows: 5, factors: {n: null}}", "c.yaml:1:51",
-         "expected a list of values or a range"},
-        {"design: {generate: factorial, factors: {n: []}}", "c.yaml:1:44", "0 values of 'n'"},
-        {"design: {generate: log-uniform, rows: 5, factors: {n: [0, 5]}}", "c.yaml:1:55",
-         "does not begin above 0"},
-        {"design: {generate: uniform, rows: 0, factors: {n: 1}}", "c.yaml:1:35", "rows"},
-        {"design: {generate: uniform, rows: 1.5, factors: {n: 1}}", "c.yaml:1:35", "rows"},
-        {"design: {repetitions: 0}", "c.yaml:1:23", "repetitions"},
-        {"design: {order: shuffled}", "c.yaml:1:17", "random"},
-        {"design: {seed: -1}", "c.yaml:1:16",
-         "seed '-1', expected a whole number from 0 to 18446744073709551615"},
-        {"design: {seed: 18446744073709551616}", "c.yaml:1:16", "seed '18446744073709551616'"},
-        {"design: {seed: 1.0}", "c.yaml:1:16", "seed '1.0'"},
-        {"design: {generate: uniform-product, factors: [m, m]}", "c.yaml:1:50", "factor 'm' is given twice"},
-        {"design: {generate: uniform-product, factors: [m, n, k], fixed: {kk: 5}}", "c.yaml:1:69",
-         "did you mean 'k'"},
-        {"design: {generate: uniform-product, factors: [m, n, k], fixed: {k: 0}}", "c.yaml:1:68", "size '0'"},
-        {"design: {generate: uniform-product, factors: [m, n, k], add: [[1, 2]]}", "c.yaml:1:63",
+        {"{generate: uniform, rows: 5, factors: {n: {form: 1, to: 2}}}", 44, "from"},
+        {"{generate: uniform, rows: 5, factors: {n: [[1], 2]}}", 44, "n has a sequence, expected plain"},
+        {"{generate: uniform, rows: 5, factors: {n: null}}", 43, "expected a list of values or a range"},
+        {"{generate: factorial, factors: {n: []}}", 36, "0 values of 'n'"},
+        {"{generate: log-uniform, rows: 5, factors: {n: [0, 5]}}", 47, "does not begin above 0"},
+        {"{generate: uniform, rows: 0, factors: {n: 1}}", 27, "rows"},
+        {"{generate: uniform, rows: 1.5, factors: {n: 1}}", 27, "rows"},
+        {"{repetitions: 0}", 15, "repetitions"},
+        {"{order: shuffled}", 9, "random"},
+        {"{seed: -1}", 8, "seed '-1', expected a whole number from 0 to 18446744073709551615"},
+        {"{seed: 18446744073709551616}", 8, "seed '18446744073709551616'"},
+        {"{seed: 1.0}", 8, "seed '1.0'"},
+        {"{generate: uniform-product, factors: [m, m]}", 42, "factor 'm' is given twice"},
+        {"{generate: uniform-product, factors: [m, n, k], fixed: {kk: 5}}", 61, "did you mean 'k'"},
+        {"{generate: uniform-product, factors: [m, n, k], fixed: {k: 0}}", 60, "size '0'"},
+        {"{generate: uniform-product, factors: [m, n, k], add: [[1, 2]]}", 55,
          "an added row of 2 sizes, expected 3"},
-        {"design: {generate: uniform-product, factors: [m, n, k], add: [5]}", "c.yaml:1:63",
-         "'add' has a number"},
-        {"design: {generate: uniform-product, factors: [m, n, k], max-size: 50}", "c.yaml:1:9",
+        {"{generate: uniform-product, factors: [m, n, k], add: [5]}", 55, "'add' has a number"},
+        {"{generate: uniform-product, factors: [m, n, k], max-size: 50}", 1,
          "sizes of at most 50 cannot have a product of 10000000000"},
-        {"design: {generate: factorial, factors: {n: 1}, compute: {a: n + x}}", "c.yaml:1:65",
-         "unknown name 'x'"},
-        {"design: {generate: factorial, factors: {n: 1}, compute: {a: [n]}}", "c.yaml:1:61",
-         "expected an expression"},
-        {"design: {generate: factorial, factors: {n: 1}, compute: {n: 5}}", "c.yaml:1:9",
-         "two columns called 'n'"},
-        {"design: {generate: uniform, rows: 100, repetitions: 16777216, factors: {n: 1}}", "c.yaml:1:9",
+        {"{generate: factorial, factors: {n: 1}, compute: {a: n + x}}", 57, "unknown name 'x'"},
+        {"{generate: factorial, factors: {n: 1}, compute: {a: [n]}}", 53, "expected an expression"},
+        {"{generate: factorial, factors: {n: 1}, compute: {n: 5}}", 1, "two columns called 'n'"},
+        {"{generate: uniform, rows: 100, repetitions: 16777216, factors: {n: 1}}", 1,
          "are more than the limit of 268435456 measurements"},
     };
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
-        refuse(cases[i].yaml, NULL, cases[i].place, cases[i].sentence);
+    refuse_all(cases, sizeof cases / sizeof *cases, NULL);
 }
 
 TEST(refusals_of_factors) {
-    refuse("design: {generate: factorial, factors: {nn: 1}}", &factors, "c.yaml:1:45",
-           "'nn' is not a factor; did you mean 'n'?");
-    refuse("design: {generate: factorial, factors: {n: [1, 6000]}}", &factors, "c.yaml:1:44",
-           "'n' is given 6000, expected a whole number from 1 to 5000");
-    refuse("design: {generate: factorial, factors: {n: [1.5]}}", &factors, "c.yaml:1:44",
-           "'n' is given 1.5, expected a whole");
-    refuse("design: {generate: uniform, rows: 3, factors: {n: [0, 10]}}", &factors, "c.yaml:1:51",
-           "'n' is given 0, expected");
-    refuse("design: {generate: uniform, rows: 3, factors: {n: 1, depth: [1, 2]}}", &factors, "c.yaml:1:61",
-           "'depth' is given a range, expected one of 1, 2");
-    refuse("design: {generate: factorial, factors: {n: 1, depth: 3}}", &factors, "c.yaml:1:54",
-           "expected one of 1, 2");
-    refuse("design: {generate: factorial, factors: {n: {from: 1, to: 5, step: 0.5}}}", &factors,
-           "c.yaml:1:44", "the step of 'n' is not a whole number");
-    refuse("design: {generate: uniform-product, factors: [n, x], max-product: 1e6, seed: 1}", &factors,
-           "c.yaml:1:9", "expected a ");
-    refuse("design: {generate: uniform-product, factors: [nn]}", &factors, "c.yaml:1:9",
-           "'nn' is not a factor");
-    refuse("design: {repetitions: 3}", &factors, "c.yaml:1:9", "no column 'n', expected one");
-    write_file("bad.csv", "n\n1\n7000\n");
-    cleanup_free char *place = text_format("%s/bad.csv:3:1", folder);
+    static const struct refusal cases[] = {
+        {"{generate: factorial, factors: {nn: 1}}", 37, "'nn' is not a factor; did you mean 'n'?"},
+        {"{generate: factorial, factors: {n: [1, 6000]}}", 36,
+         "'n' is given 6000, expected a whole number from 1 to 5000"},
+        {"{generate: factorial, factors: {n: [1.5]}}", 36, "'n' is given 1.5, expected a whole"},
+        {"{generate: uniform, rows: 3, factors: {n: [0, 10]}}", 43, "'n' is given 0, expected"},
+        {"{generate: uniform, rows: 3, factors: {n: 1, depth: [1, 2]}}", 53,
+         "'depth' is given a range, expected one of 1, 2"},
+        {"{generate: factorial, factors: {n: 1, depth: 3}}", 46, "expected one of 1, 2"},
+        {"{generate: factorial, factors: {n: {from: 1, to: 5, step: 0.5}}}", 36,
+         "the step of 'n' is not a whole number"},
+        {"{generate: uniform-product, factors: [n, x], max-product: 1e6, seed: 1}", 1, "expected a "},
+        {"{generate: uniform-product, factors: [nn]}", 1, "'nn' is not a factor"},
+        {"{repetitions: 3}", 1, "no column 'n', expected one"},
+    };
+    refuse_all(cases, sizeof cases / sizeof *cases, &factors);
+    test_put("bad.csv", "n\n1\n7000\n");
+    cleanup_free char *place = text_format("%s/bad.csv:3:1", test_folder());
     refuse("design: bad.csv", &factors, place, "'n' is '7000', expected a whole number from 1 to 5000");
     refuse("design: missing.csv", &factors, "", "missing.csv");
 }
 
 TEST(control_refusals) {
-    static const struct {
-        const char *yaml, *place, *sentence;
-    } cases[] = {
-        {"design: {generate: factorial, factors: {control.trubo: [on]}}", "c.yaml:1:56",
+    static const struct refusal cases[] = {
+        {"{generate: factorial, factors: {control.trubo: [on]}}", 48,
          "there is no control 'trubo'; did you mean 'control.turbo'?"},
-        {"design: {generate: factorial, factors: {control.turbo: [on, of]}}", "c.yaml:1:56",
+        {"{generate: factorial, factors: {control.turbo: [on, of]}}", 48,
          "'control.turbo' is given of, expected one of on, off"},
-        {"design: {generate: factorial, factors: {control.turbo: [true, false]}}", "c.yaml:1:56",
+        {"{generate: factorial, factors: {control.turbo: [true, false]}}", 48,
          "'control.turbo' is given true, expected one of on, off"},
-        {"design: {generate: uniform, rows: 3, factors: {control.frequency: {from: 1, to: 2}}}",
-         "c.yaml:1:67", "'control.frequency' is given a range, expected a list of values"},
-        {"design: {generate: uniform-product, factors: [m, control.turbo]}", "c.yaml:1:50",
+        {"{generate: uniform, rows: 3, factors: {control.frequency: {from: 1, to: 2}}}", 59,
+         "'control.frequency' is given a range, expected a list of values"},
+        {"{generate: uniform-product, factors: [m, control.turbo]}", 42,
          "'control.turbo' is a control and has no size"},
-        {"design: {generate: factorial, factors: {n: 1}, compute: {control.turbo: n}}", "c.yaml:1:73",
+        {"{generate: factorial, factors: {n: 1}, compute: {control.turbo: n}}", 65,
          "'control.turbo' is a control, whose values are texts and cannot be computed"},
-        {"design: {generate: factorial, factors: {n: 1}, blocks: 0}", "c.yaml:1:56", "blocks"},
-        {"design: {generate: factorial, factors: {n: 1}, blocks: many}", "c.yaml:1:56", "blocks"},
-        {"design: {generate: factorial, factors: {n: 1}, blocks: 2, repetitions: 2}", "c.yaml:1:56",
+        {"{generate: factorial, factors: {n: 1}, blocks: 0}", 48, "blocks"},
+        {"{generate: factorial, factors: {n: 1}, blocks: many}", 48, "blocks"},
+        {"{generate: factorial, factors: {n: 1}, blocks: 2, repetitions: 2}", 48,
          "the design has no column of a control"},
-        {"design: {generate: factorial, factors: {control.turbo: on}, repetitions: 2, blocks: 3}",
-         "c.yaml:1:85", "3 blocks of each state, expected from 1 to 2, as many as repetitions"},
-        {"design: {generate: factorial, factors: {control.turbo: on}, repetitions: 2, order: as-written, "
-         "blocks: 2}",
-         "c.yaml:1:104", "2 blocks of each state, but the order is as-written"},
-        {"design: {generate: factorial, factors: {n: 1}, cross: {}}", "c.yaml:1:55", "'cross' is empty"},
-        {"design: {generate: factorial, factors: {n: 1}, cross: [n]}", "c.yaml:1:55", "cross"},
-        {"design: {generate: factorial, factors: {n: 1}, cross: {n: [1, 2]}}", "c.yaml:1:9",
-         "two columns called 'n'"},
-        {"design: {cross: {x: {from: 0.5, to: 2}}}", "c.yaml:1:21", "the range of 'x' cannot be counted"},
+        {"{generate: factorial, factors: {control.turbo: on}, repetitions: 2, blocks: 3}", 77,
+         "3 blocks of each state, expected from 1 to 2, as many as repetitions"},
+        {"{generate: factorial, factors: {control.turbo: on}, repetitions: 2, order: as-written, blocks: 2}",
+         96, "2 blocks of each state, but the order is as-written"},
+        {"{generate: factorial, factors: {n: 1}, cross: {}}", 47, "'cross' is empty"},
+        {"{generate: factorial, factors: {n: 1}, cross: [n]}", 47, "cross"},
+        {"{generate: factorial, factors: {n: 1}, cross: {n: [1, 2]}}", 1, "two columns called 'n'"},
+        {"{cross: {x: {from: 0.5, to: 2}}}", 13, "the range of 'x' cannot be counted"},
     };
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
-        refuse(cases[i].yaml, NULL, cases[i].place, cases[i].sentence);
-    refuse("design: {generate: factorial, factors: {n: 1}, cross: {nn: [1, 2]}}", &factors, "c.yaml:1:60",
-           "'nn' is not a factor; did you mean 'n'?");
-    refuse("design: {generate: factorial, factors: {turbo: [on, off]}}", &factors, "c.yaml:1:48",
-           "'turbo' is not a factor; did you mean 'control.turbo'?");
+    refuse_all(cases, sizeof cases / sizeof *cases, NULL);
+    static const struct refusal of_factors[] = {
+        {"{generate: factorial, factors: {n: 1}, cross: {nn: [1, 2]}}", 52,
+         "'nn' is not a factor; did you mean 'n'?"},
+        {"{generate: factorial, factors: {turbo: [on, off]}}", 40,
+         "'turbo' is not a factor; did you mean 'control.turbo'?"},
+    };
+    refuse_all(of_factors, sizeof of_factors / sizeof *of_factors, &factors);
 }
-
-TEST_GROUP(make_folder, remove_folder)

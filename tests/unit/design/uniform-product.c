@@ -5,21 +5,27 @@
 #include "engine/foundation/hash.h"
 #include "tests/test.h"
 
-static void begin(struct uniform_product *product) {
-    struct failure failure = {0};
-    uniform_product_init(product);
-    assert_int_equal(uniform_product_add_factor(product, "m", &failure), 0);
-    assert_int_equal(uniform_product_add_factor(product, "n", &failure), 0);
-    assert_int_equal(uniform_product_add_factor(product, "k", &failure), 0);
+static struct uniform_product product; /* of m, n and k, until a test says otherwise */
+
+static int begin(void **state) {
+    uniform_product_init(&product);
+    assert_ok(uniform_product_add_factor(&product, "m", &test_failure));
+    assert_ok(uniform_product_add_factor(&product, "n", &test_failure));
+    assert_ok(uniform_product_add_factor(&product, "k", &test_failure));
+    return 0;
 }
 
-static struct design *generate(const struct uniform_product *product, uint64_t seed) {
+static int end(void **state) {
+    uniform_product_clear(&product);
+    return 0;
+}
+TEST_EACH(begin, end)
+
+static struct design *generate(uint64_t seed) {
     struct random_source source;
     random_start(&source, seed, RANDOM_STREAM_TABLE);
     struct design *design = NULL;
-    struct failure failure = {0};
-    if (uniform_product_generate(product, &source, &design, &failure) < 0)
-        fail_msg("%s", failure.text);
+    assert_ok(uniform_product_generate(&product, &source, &design, &test_failure));
     return design;
 }
 
@@ -41,10 +47,8 @@ static size_t occurrences(const struct design *design, size_t from, size_t count
 }
 
 TEST(defaults) {
-    struct uniform_product product;
-    begin(&product);
     for (uint64_t seed = 0; seed < 50; seed++) {
-        struct design *design = generate(&product, seed);
+        struct design *design = generate(seed);
         assert_int_equal(design->row_count, 30 * 3 * 6 + 5);
         for (size_t row = 0; row < 540; row++) {
             for (size_t i = 0; i < 3; i++)
@@ -69,18 +73,15 @@ TEST(defaults) {
                 assert_int_equal(size(design, 540 + i, factor), i ? i : 2048);
         design_free(design);
     }
-    uniform_product_clear(&product);
 }
 
 /* Shapes from cube to needle: the first size is uniform from 1 to the cube root of its target. */
 TEST(shapes) {
-    struct uniform_product product;
-    begin(&product);
     product.products = 4000;
     product.batch = 1;
     product.max_size = INT64_C(1) << 40;
     product.adds = true;
-    struct design *design = generate(&product, 9);
+    struct design *design = generate(9);
     assert_int_equal(design->row_count, 24000);
     double sum = 0;
     size_t below_tenth = 0;
@@ -95,15 +96,11 @@ TEST(shapes) {
                 0.018); /* four standard errors of a uniform mean: 0.289 / sqrt(4000) */
     assert_true(below_tenth > 320 && below_tenth < 480);
     design_free(design);
-    uniform_product_clear(&product);
 }
 
 TEST(fixed) {
-    struct uniform_product product;
-    begin(&product);
-    struct failure failure = {0};
-    assert_int_equal(uniform_product_fix(&product, "k", "128", &failure), 0);
-    struct design *design = generate(&product, 1);
+    assert_ok(uniform_product_fix(&product, "k", "128", &test_failure));
+    struct design *design = generate(1);
     assert_int_equal(design->row_count, 30 * 3 * 2 + 5);
     for (size_t row = 0; row < design->row_count; row++)
         assert_int_equal(size(design, row, 2), 128);
@@ -116,179 +113,147 @@ TEST(fixed) {
     assert_int_equal(size(design, 180, 0), 2048);
     assert_int_equal(size(design, 184, 1), 4);
     design_free(design);
-    uniform_product_clear(&product);
 }
 
 /* With one factor free there is no choice left, and the cap is met by rounding down: 100 / 6 is 16.67. */
 TEST(one_free) {
-    struct uniform_product product;
-    begin(&product);
-    struct failure failure = {0};
-    assert_int_equal(uniform_product_fix(&product, "m", "3", &failure), 0);
-    assert_int_equal(uniform_product_fix(&product, "k", "2", &failure), 0);
+    assert_ok(uniform_product_fix(&product, "m", "3", &test_failure));
+    assert_ok(uniform_product_fix(&product, "k", "2", &test_failure));
     product.max_product = 100;
     product.products = 1;
-    struct design *design = generate(&product, 1);
+    struct design *design = generate(1);
     assert_int_equal(design->row_count, 3 + 4); /* 2048 would be above the cap, and is left out */
     for (size_t row = 0; row < 3; row++)
         assert_int_equal(size(design, row, 1), 16);
     design_free(design);
-    uniform_product_clear(&product);
 }
 
 TEST(small_products) {
-    struct uniform_product product;
-    begin(&product);
     product.max_product = 1;
-    struct design *design = generate(&product, 3);
+    struct design *design = generate(3);
     assert_int_equal(design->row_count, 540 + 1);
     for (size_t row = 0; row < design->row_count; row++)
         assert_true(product_of(design, row) == 1);
     design_free(design);
     product.max_product = 12;
-    design = generate(&product, 3);
+    design = generate(3);
     for (size_t row = 0; row < design->row_count; row++)
         assert_true(product_of(design, row) <= 12);
     design_free(design);
-    uniform_product_clear(&product);
 }
 
 TEST(tight_cap) {
-    struct uniform_product product;
-    begin(&product);
     product.max_size = 2300; /* the cube root of 1e10 is 2154 */
-    struct design *design = generate(&product, 4);
+    struct design *design = generate(4);
     for (size_t row = 0; row < design->row_count; row++)
         for (size_t i = 0; i < 3; i++)
             assert_true(size(design, row, i) <= 2300);
     design_free(design);
-    uniform_product_clear(&product);
 }
 
 TEST(added) {
-    struct uniform_product product;
-    begin(&product);
-    struct failure failure = {0};
     const char *sizes[] = {"7", "8", "1e3"};
-    assert_int_equal(uniform_product_add_row(&product, sizes, 3, &failure), 0);
-    struct design *design = generate(&product, 4);
+    assert_ok(uniform_product_add_row(&product, sizes, 3, &test_failure));
+    struct design *design = generate(4);
     assert_int_equal(design->row_count, 541);
     assert_int_equal(size(design, 540, 0), 7);
     assert_int_equal(size(design, 540, 2), 1000);
     design_free(design);
-    uniform_product_clear(&product);
 }
 
 TEST(two_and_four_factors) {
-    struct failure failure = {0};
-    struct uniform_product product;
+    uniform_product_clear(&product);
     uniform_product_init(&product);
-    assert_int_equal(uniform_product_add_factor(&product, "m", &failure), 0);
-    assert_int_equal(uniform_product_add_factor(&product, "n", &failure), 0);
+    assert_ok(uniform_product_add_factor(&product, "m", &test_failure));
+    assert_ok(uniform_product_add_factor(&product, "n", &test_failure));
     product.max_product = 1e8;
-    struct design *design = generate(&product, 4);
+    struct design *design = generate(4);
     assert_int_equal(design->row_count, 30 * 3 * 2 + 5);
     design_free(design);
-    assert_int_equal(uniform_product_add_factor(&product, "k", &failure), 0);
-    assert_int_equal(uniform_product_add_factor(&product, "l", &failure), 0);
-    design = generate(&product, 4);
+    assert_ok(uniform_product_add_factor(&product, "k", &test_failure));
+    assert_ok(uniform_product_add_factor(&product, "l", &test_failure));
+    design = generate(4);
     assert_int_equal(design->row_count, 30 * 3 * 24 + 4); /* 2048^4 is above the cap */
     design_free(design);
-    uniform_product_clear(&product);
 }
 
 /* The hash comes from a second implementation, in another language. */
 TEST(same_bytes) {
-    struct uniform_product product;
-    begin(&product);
-    struct design *design = generate(&product, 42);
+    struct design *design = generate(42);
     cleanup(text_clear) struct text text;
     text_init(&text, 1 << 20);
-    struct failure failure = {0};
     char hex[HASH_HEX_SIZE];
-    assert_int_equal(design_append(design, NULL, &text, &failure), 0);
+    assert_ok(design_append(design, NULL, &text, &test_failure));
     assert_int_equal(hash_bytes(text.bytes, text.length, hex), 0);
     assert_string_equal(hex, "19738562fb9c392ec1c651f9b108dcf1e6ebeac0202358a1b4f7b177af3798d5");
     design_free(design);
-    uniform_product_clear(&product);
 }
 
 /* ---- Refusals */
 
-static void refuse(const struct uniform_product *product, const char *sentence) {
+static void refuse(const char *sentence) {
     struct random_source source;
     random_start(&source, 1, RANDOM_STREAM_TABLE);
     struct design *design = NULL;
-    struct failure failure = {0};
-    assert_int_equal(uniform_product_generate(product, &source, &design, &failure), -22);
-    if (!strstr(failure.text, sentence))
-        fail_msg("%s", failure.text);
-    assert_int_equal(failure.kind, FAILURE_INPUT);
+    assert_refused(uniform_product_generate(&product, &source, &design, &test_failure), "", sentence);
     assert_null(design);
 }
 
 TEST(refusals) {
-    struct uniform_product none, product;
-    uniform_product_init(&none);
-    refuse(&none, "no factors");
-    begin(&product);
+    const struct uniform_product kept = product;
+    uniform_product_init(&product);
+    refuse("no factors");
+    product = kept;
     product.max_size = 100;
-    refuse(&product, "sizes of at most 100 cannot have a product of 10000000000, expected a max-size of "
-                     "about 2154 or more, or a "
-                     "smaller max-product");
+    refuse("sizes of at most 100 cannot have a product of 10000000000, expected a max-size of "
+           "about 2154 or more, or a smaller max-product");
     product.max_size = 2154; /* possible for the first products only by an unlikely draw */
-    refuse(&product, "no sizes of at most 2154 with a product near");
+    refuse("no sizes of at most 2154 with a product near");
     product.max_size = 15500;
     product.max_product = 0.5;
-    refuse(&product, "max-product 0.5, expected from 1 to 2^53");
+    refuse("max-product 0.5, expected from 1 to 2^53");
     product.max_product = NAN;
-    refuse(&product, "max-product");
+    refuse("max-product");
     product.max_product = 1e10;
     product.batch = 0;
-    refuse(&product, "max-size, products and batch must be at least 1");
+    refuse("max-size, products and batch must be at least 1");
     product.batch = INT64_C(1) << 50;
-    refuse(&product, "expected at most 134217728");
+    refuse("expected at most 134217728");
     product.batch = 3;
-    struct failure failure = {0};
     const char *large[] = {"20000", "1", "1"}, *two[] = {"1", "2"}, *junk[] = {"1", "2x", "3"},
                *zero[] = {"1", "0", "1"};
-    assert_int_equal(uniform_product_add_row(&product, two, 2, &failure), -22);
-    assert_string_equal(failure.text, "an added row of 2 sizes, expected 3");
-    assert_int_equal(uniform_product_add_row(&product, junk, 3, &failure), -22);
-    assert_string_equal(failure.text, "size '2x', expected a whole number of at least 1");
-    assert_int_equal(uniform_product_add_row(&product, zero, 3, &failure), -22);
-    assert_int_equal(uniform_product_add_row(&product, large, 3, &failure), 0);
-    refuse(&product, "added row 1 has a size above 15500 or a product above 10000000000, the caps");
-    uniform_product_clear(&product);
+    assert_int_equal(uniform_product_add_row(&product, two, 2, &test_failure), -22);
+    assert_string_equal(test_failure.text, "an added row of 2 sizes, expected 3");
+    assert_int_equal(uniform_product_add_row(&product, junk, 3, &test_failure), -22);
+    assert_string_equal(test_failure.text, "size '2x', expected a whole number of at least 1");
+    assert_int_equal(uniform_product_add_row(&product, zero, 3, &test_failure), -22);
+    assert_ok(uniform_product_add_row(&product, large, 3, &test_failure));
+    refuse("added row 1 has a size above 15500 or a product above 10000000000, the caps");
 }
 
 TEST(refused_factors) {
-    struct uniform_product product;
-    begin(&product);
-    struct failure failure = {0};
-    assert_int_equal(uniform_product_add_factor(&product, "n", &failure), -22);
-    assert_string_equal(failure.text, "factor 'n' is given twice");
-    assert_int_equal(uniform_product_add_factor(&product, "", &failure), -22);
-    assert_int_equal(uniform_product_fix(&product, "size", "3", &failure), -22);
-    assert_string_equal(failure.text, "'size' cannot be fixed, expected one of the generated factors");
-    assert_int_equal(uniform_product_fix(&product, "kk", "3", &failure), -22);
-    assert_string_equal(failure.text, "'kk' cannot be fixed; did you mean 'k'?");
-    assert_int_equal(uniform_product_fix(&product, "k", "1.5", &failure), -22);
-    assert_int_equal(uniform_product_fix(&product, "k", "20000", &failure), 0);
-    assert_int_equal(uniform_product_fix(&product, "k", "1", &failure), -22);
-    assert_string_equal(failure.text, "factor 'k' is fixed twice");
-    refuse(&product, "'k' is fixed at 20000, above the max-size of 15500");
+    assert_int_equal(uniform_product_add_factor(&product, "n", &test_failure), -22);
+    assert_string_equal(test_failure.text, "factor 'n' is given twice");
+    assert_int_equal(uniform_product_add_factor(&product, "", &test_failure), -22);
+    assert_int_equal(uniform_product_fix(&product, "size", "3", &test_failure), -22);
+    assert_string_equal(test_failure.text, "'size' cannot be fixed, expected one of the generated factors");
+    assert_int_equal(uniform_product_fix(&product, "kk", "3", &test_failure), -22);
+    assert_string_equal(test_failure.text, "'kk' cannot be fixed; did you mean 'k'?");
+    assert_int_equal(uniform_product_fix(&product, "k", "1.5", &test_failure), -22);
+    assert_ok(uniform_product_fix(&product, "k", "20000", &test_failure));
+    assert_int_equal(uniform_product_fix(&product, "k", "1", &test_failure), -22);
+    assert_string_equal(test_failure.text, "factor 'k' is fixed twice");
+    refuse("'k' is fixed at 20000, above the max-size of 15500");
     product.max_size = INT64_C(1) << 40;
     product.max_product = 19999;
-    refuse(&product, "the fixed sizes have a product above the max-product of 19999");
-    assert_int_equal(uniform_product_fix(&product, "m", "1", &failure), 0);
-    assert_int_equal(uniform_product_fix(&product, "n", "1", &failure), 0);
+    refuse("the fixed sizes have a product above the max-product of 19999");
+    assert_ok(uniform_product_fix(&product, "m", "1", &test_failure));
+    assert_ok(uniform_product_fix(&product, "n", "1", &test_failure));
     product.max_product = 1e10;
-    refuse(&product, "all factors are fixed");
+    refuse("all factors are fixed");
     for (int i = 0; i < 3; i++)
-        assert_int_equal(uniform_product_add_factor(&product, ((const char *[]){"a", "b", "c"})[i], &failure),
-                         0);
-    assert_int_equal(uniform_product_add_factor(&product, "d", &failure), -22);
-    assert_string_equal(failure.text, "more than 6 factors");
-    uniform_product_clear(&product);
+        assert_int_equal(
+            uniform_product_add_factor(&product, ((const char *[]){"a", "b", "c"})[i], &test_failure), 0);
+    assert_int_equal(uniform_product_add_factor(&product, "d", &test_failure), -22);
+    assert_string_equal(test_failure.text, "more than 6 factors");
 }

@@ -10,9 +10,8 @@ enum { NAME_COUNT = 6 };
 
 static struct expression *parse(const char *text) {
     struct expression *expression = NULL;
-    struct failure failure = {0};
-    if (expression_parse(text, names, NAME_COUNT, "e.yaml", 3, 10, &expression, &failure) < 0) {
-        print_message("'%s': %s: %s\n", text, failure.place, failure.text);
+    if (expression_parse(text, names, NAME_COUNT, "e.yaml", 3, 10, &expression, &test_failure) < 0) {
+        print_message("'%s': %s: %s\n", text, test_failure.place, test_failure.text);
         fail();
     }
     return expression;
@@ -201,17 +200,17 @@ TEST(refusals) {
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct expression *expression = NULL;
-        struct failure failure = {0};
         char place[64];
         snprintf(place, sizeof place, "e.yaml:3:%zu", cases[i].column);
-        int r = expression_parse(cases[i].text, names, NAME_COUNT, "e.yaml", 3, 10, &expression, &failure);
-        if (r == 0 || strcmp(failure.place, place) != 0 || !strstr(failure.text, cases[i].sentence))
-            print_message("'%s': %s: %s; expected %s: %s\n", cases[i].text, failure.place, failure.text,
-                          place, cases[i].sentence);
+        int r =
+            expression_parse(cases[i].text, names, NAME_COUNT, "e.yaml", 3, 10, &expression, &test_failure);
+        if (r == 0 || strcmp(test_failure.place, place) != 0 || !strstr(test_failure.text, cases[i].sentence))
+            print_message("'%s': %s: %s; expected %s: %s\n", cases[i].text, test_failure.place,
+                          test_failure.text, place, cases[i].sentence);
         assert_int_equal(r, -22);
-        assert_int_equal(failure.kind, FAILURE_INPUT);
-        assert_string_equal(failure.place, place);
-        assert_non_null(strstr(failure.text, cases[i].sentence));
+        assert_int_equal(test_failure.kind, FAILURE_INPUT);
+        assert_string_equal(test_failure.place, place);
+        assert_says(test_failure.text, cases[i].sentence);
         assert_null(expression);
     }
 }
@@ -230,16 +229,15 @@ static char *nested(const char *prefix, const char *middle, const char *suffix, 
 
 static void check_limit(const char *prefix, const char *suffix, size_t good, size_t bad,
                         const char *sentence) {
-    struct failure failure = {0};
     struct expression *expression = NULL;
     cleanup_free char *fits = nested(prefix, "1", suffix, good), *too_deep = nested(prefix, "1", suffix, bad);
-    assert_int_equal(expression_parse(fits, NULL, 0, NULL, 0, 0, &expression, &failure), 0);
+    assert_ok(expression_parse(fits, NULL, 0, NULL, 0, 0, &expression, &test_failure));
     assert_true(isfinite(expression_value(expression, NULL)));
     expression_free(expression);
     expression = NULL;
-    assert_int_equal(expression_parse(too_deep, NULL, 0, NULL, 0, 0, &expression, &failure), -22);
+    assert_int_equal(expression_parse(too_deep, NULL, 0, NULL, 0, 0, &expression, &test_failure), -22);
     assert_null(expression);
-    assert_non_null(strstr(failure.text, sentence));
+    assert_says(test_failure.text, sentence);
 }
 
 TEST(limits) {
@@ -261,10 +259,9 @@ TEST(questions) {
     assert_false(expression_uses(expression, 1));
     assert_true(expression_uses(expression, 2));
     assert_string_equal(expression_text(expression), "max(m, k) + m");
-    struct failure failure = {0};
-    assert_int_equal(expression_failure(expression, &failure, "%d is odd", 3), -22);
-    assert_string_equal(failure.place, "e.yaml:3:10");
-    assert_string_equal(failure.text, "3 is odd");
+    assert_int_equal(expression_failure(expression, &test_failure, "%d is odd", 3), -22);
+    assert_string_equal(test_failure.place, "e.yaml:3:10");
+    assert_string_equal(test_failure.text, "3 is odd");
     expression_free(expression);
     expression_free(NULL);
 }
@@ -281,11 +278,10 @@ TEST(comparisons_with_texts) {
         {"host == 'a' or host=='b'", {NAN, 3, 0, 1}, 1},
         {"not host == 'a'", {NAN, 3, 1}, 0},
     };
-    struct failure failure = {0};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         cleanup(expression_cleanup) struct expression *condition = NULL;
         size_t name = 9;
-        assert_int_equal(expression_parse_condition(cases[i].text, columns, 2, &condition, &failure), 0);
+        assert_ok(expression_parse_condition(cases[i].text, columns, 2, &condition, &test_failure));
         assert_true(expression_comparison_count(condition) == (i == 2 ? 2 : 1));
         assert_string_equal(expression_comparison(condition, 0, &name), i == 1 ? "it's" : "a");
         assert_int_equal(name, 0);
@@ -295,8 +291,8 @@ TEST(comparisons_with_texts) {
     static const char *const refused[] = {"host == 'a", "'a' == host", "host < 'a'"};
     for (size_t i = 0; i < sizeof refused / sizeof *refused; i++) {
         struct expression *condition = NULL;
-        assert_true(expression_parse_condition(refused[i], columns, 2, &condition, &failure) < 0);
+        assert_true(expression_parse_condition(refused[i], columns, 2, &condition, &test_failure) < 0);
     }
     struct expression *other = NULL;
-    assert_true(expression_parse("host == 'a'", columns, 2, NULL, 0, 0, &other, &failure) < 0);
+    assert_true(expression_parse("host == 'a'", columns, 2, NULL, 0, 0, &other, &test_failure) < 0);
 }

@@ -5,44 +5,36 @@
 #include "engine/model/model.h"
 #include "tests/test.h"
 
-#include <unistd.h>
-
-static char path[] = "/tmp/assay-test-fit-XXXXXX";
 static struct installation installation;
 
 static int set_up(void **state) {
     char folder[512];
-    struct failure failure = {0};
-    close(mkstemp(path));
     snprintf(folder, sizeof folder, "%s/tests/plugins", getenv("ASSAY_BUILD"));
-    return installation_init(&installation, NULL, folder, &failure);
+    return installation_init(&installation, NULL, folder, &test_failure);
 }
 
 static int tear_down(void **state) {
     installation_clear(&installation);
-    return unlink(path);
+    return 0;
 }
 TEST_GROUP(set_up, tear_down)
 
-/* Fits CONTENT by the plugin NAME; a failure's sentence in REFUSAL, if that is not NULL. */
-static struct fit *run(const char *name, const char *content, const struct fit_options *options,
-                       struct failure *refusal) {
-    FILE *file = fopen(path, "w");
-    fputs(content, file);
-    fclose(file);
-    const char *const paths[] = {path};
-    struct failure failure = {0};
+/* Fits CONTENT by the plugin NAME. */
+static int try_run(const char *name, const char *content, const struct fit_options *options,
+                   struct fit **ret) {
+    const char *const paths[] = {test_put("table.csv", content)};
     struct library *library = NULL;
     cleanup(table_cleanup) struct table *table = NULL;
-    struct fit *fit = NULL;
-    int r = library_open(&installation, "fit", name, &library, &failure);
-    r = r < 0 ? r : table_open(paths, 1, NULL, &table, &failure);
-    r = r < 0 ? r : fit_run(library, table, options, &fit, &failure);
+    int r = library_open(&installation, "fit", name, &library, &test_failure);
+    r = r < 0 ? r : table_open(paths, 1, NULL, &table, &test_failure);
+    r = r < 0 ? r : fit_run(library, table, options, ret, &test_failure);
     library_close(library);
-    if (r < 0 && !refusal)
-        fail_msg("%s: %s", failure.place, failure.text);
-    if (refusal)
-        *refusal = failure;
+    return r;
+}
+
+static struct fit *run(const char *name, const char *content, const struct fit_options *options) {
+    struct fit *fit = NULL;
+    assert_ok(try_run(name, content, options, &fit));
     return fit;
 }
 
@@ -50,7 +42,7 @@ TEST(mean_by_group) {
     const char *const by[] = {"host"};
     struct fit_options options = {.response = "time", .by = by, .by_count = 1};
     cleanup(fit_cleanup) struct fit *fit =
-        run("mean", "host,time\nb,1\na-10,5\nb,2\na-2,7\nb,6\na-10,\na-10,9\n", &options, NULL);
+        run("mean", "host,time\nb,1\na-10,5\nb,2\na-2,7\nb,6\na-10,\na-10,9\n", &options);
     const struct model *model = fit->model;
     assert_int_equal(model->group_count, 2);
     assert_int_equal(model->skipped_count, 1);
@@ -73,7 +65,7 @@ TEST(mean_by_group) {
 /* Leaving one of four rows out: errors 4/3 x the deviation from the mean. */
 TEST(cross_validation_of_rows) {
     struct fit_options options = {.response = "x", .folds = 4, .folds_by = FIT_FOLDS_BY_ROW, .seed = 3};
-    cleanup(fit_cleanup) struct fit *fit = run("mean", "x\n1\n2\n4\n9\n", &options, NULL);
+    cleanup(fit_cleanup) struct fit *fit = run("mean", "x\n1\n2\n4\n9\n", &options);
     const struct model_group *group = &fit->model->groups[0];
     double squares = (9 + 4 + 0 + 25) / 4. * 16 / 9;
     assert_close(model_group_value(group, "cv_rmse"), sqrt(squares), 1e-14, "cv_rmse");
@@ -86,7 +78,7 @@ TEST(cross_validation_of_rows) {
 TEST(folds_of_settings_and_lack_of_fit) {
     struct fit_options options = {.response = "time", .folds = 5, .seed = 1};
     cleanup(fit_cleanup) struct fit *fit =
-        run("slope", "size,time\n1,1\n1,3\n2,5\n2,7\n3,10\n3,12\n", &options, NULL);
+        run("slope", "size,time\n1,1\n1,3\n2,5\n2,7\n3,10\n3,12\n", &options);
     const struct model_group *group = &fit->model->groups[0];
     double slope = (4 + 24 + 66) / 28., rss = 0, mse = 0;
     static const double time[] = {1, 3, 5, 7, 10, 12}, size[] = {1, 1, 2, 2, 3, 3};
@@ -111,7 +103,7 @@ TEST(folds_of_settings_and_lack_of_fit) {
 TEST(weights_and_conditions) {
     struct fit_options options = {.response = "time", .weights = "w", .where = "size < 100"};
     cleanup(fit_cleanup) struct fit *fit =
-        run("slope", "size,time,w\n1,1,1\n2,3,2\n4,9,0\n200,0,1\n", &options, NULL);
+        run("slope", "size,time,w\n1,1,1\n2,3,2\n4,9,0\n200,0,1\n", &options);
     assert_close(fit->model->groups[0].parts[0].estimates[0].estimate, (1 + 12) / 9., 1e-14, "slope");
     assert_true(model_group_value(&fit->model->groups[0], "rows_weightless") == 1);
 }
@@ -121,7 +113,7 @@ TEST(expressions_as_response) {
     const char *const set[] = {"size=m", "scale=2"};
     options.settings = set;
     options.setting_count = 2;
-    cleanup(fit_cleanup) struct fit *fit = run("slope", "m,rate\n1,1\n2,0.5\n3,0.25\n", &options, NULL);
+    cleanup(fit_cleanup) struct fit *fit = run("slope", "m,rate\n1,1\n2,0.5\n3,0.25\n", &options);
     assert_close(fit->model->groups[0].parts[0].estimates[0].estimate, 2 * 17 / 14., 1e-14, "slope");
     assert_string_equal(fit->model->terms[0].name, "m");
     const char *const squares[] = {"size=m*m"};
@@ -148,10 +140,10 @@ TEST(refusals) {
         {"slope", "size,time,w\n1,2,-1\n1,3,1\n", "the weight is -1", {.response = "time", .weights = "w"}},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        struct failure failure = {0};
-        struct fit *fit = run(cases[i].name, cases[i].content, &cases[i].options, &failure);
+        struct fit *fit = NULL;
+        assert_true(try_run(cases[i].name, cases[i].content, &cases[i].options, &fit) < 0);
+        assert_says(test_failure.text, cases[i].expected);
         assert_null(fit);
-        assert_says(failure.text, cases[i].expected);
     }
 }
 
@@ -164,10 +156,11 @@ TEST(plugins_that_misbehave) {
         {"what=code", "fit-wrong: fit() returns a number above 0"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        struct failure failure = {0};
         struct fit_options options = {.response = "y", .settings = &cases[i][0], .setting_count = 1};
-        assert_null(run("wrong", "y\n1\n2\n", &options, &failure));
-        assert_says(failure.text, cases[i][1]);
+        struct fit *fit = NULL;
+        assert_true(try_run("wrong", "y\n1\n2\n", &options, &fit) < 0);
+        assert_says(test_failure.text, cases[i][1]);
+        assert_null(fit);
     }
 }
 
@@ -179,7 +172,7 @@ TEST(numbers_that_are_none) {
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct fit_options options = {.response = "y", .settings = &cases[i][0], .setting_count = 1};
-        cleanup(fit_cleanup) struct fit *fit = run("wrong", "y\n1\n2\n", &options, NULL);
+        cleanup(fit_cleanup) struct fit *fit = run("wrong", "y\n1\n2\n", &options);
         assert_int_equal(fit->model->group_count, 0);
         assert_string_equal(fit->model->skipped[0].reason, cases[i][1]);
     }

@@ -29,17 +29,17 @@ struct table_of {
 };
 
 static struct installation installation;
-static struct failure fitted_failure;
-static struct fit *fitted; /* the last one; NULL: it was refused, see the failure */
+static struct fit *fit; /* the last one; NULL: it was refused */
+static struct failure refusal;
 
 static inline int fitted_set_up(void **state) {
     (void)state;
-    return installation_init(&installation, test_build(), NULL, &fitted_failure);
+    return installation_init(&installation, test_build(), NULL, &test_failure);
 }
 
 static inline int fitted_tear_down(void **state) {
     (void)state;
-    fit_free(fitted);
+    fit_free(fit);
     installation_clear(&installation);
     return 0;
 }
@@ -58,10 +58,30 @@ static inline void fitted_write(const struct table_of *of, const char *path) {
     fclose(file);
 }
 
-/* The fit of the rows of PATH, or NULL with `fitted_failure`. */
-static inline struct fit *fitted_file(const char *path, const struct table_of *of) {
+/* Fits the rows of PATH by METHOD; the columns of UNITS, if not NULL, are in its units: 0, or less with
+ * `refusal`. */
+static inline int fit_file(const char *method, const char *path, struct fit_options options,
+                           const struct table_of *units) {
     struct library *library = NULL;
     cleanup(table_cleanup) struct table *table = NULL;
+    while (options.settings[options.setting_count])
+        options.setting_count++;
+    fit_free(fit);
+    fit = NULL;
+    refusal = (struct failure){0};
+    int r = library_open(&installation, "fit", method, &library, &refusal);
+    r = r < 0 ? r : table_open(&path, 1, NULL, &table, &refusal);
+    for (size_t c = 0; r == 0 && units && units->names[c]; c++)
+        for (size_t i = 0; units->units[c] && i < table->column_count; i++)
+            if (strcmp(table->columns[i].name, units->names[c]) == 0)
+                table->columns[i].unit = xstrdup(units->units[c]);
+    r = r < 0 ? r : fit_run(library, table, &options, &fit, &refusal);
+    library_close(library);
+    return r;
+}
+
+/* The fit of the rows of PATH, or NULL with `refusal`. */
+static inline struct fit *fitted_file(const char *path, const struct table_of *of) {
     struct fit_options options = {.response = of->names[0],
                                   .settings = of->settings,
                                   .by = &of->by,
@@ -69,64 +89,50 @@ static inline struct fit *fitted_file(const char *path, const struct table_of *o
                                   .weights = of->weights,
                                   .folds = of->folds,
                                   .seed = of->seed};
-    while (of->settings[options.setting_count])
-        options.setting_count++;
-    fit_free(fitted);
-    fitted = NULL;
-    fitted_failure = (struct failure){0};
-    int r = library_open(&installation, "fit", of->method, &library, &fitted_failure);
-    r = r < 0 ? r : table_open(&path, 1, NULL, &table, &fitted_failure);
-    for (size_t c = 0; r == 0 && of->names[c]; c++)
-        for (size_t i = 0; of->units[c] && i < table->column_count; i++)
-            if (strcmp(table->columns[i].name, of->names[c]) == 0)
-                table->columns[i].unit = xstrdup(of->units[c]);
-    r = r < 0 ? r : fit_run(library, table, &options, &fitted, &fitted_failure);
-    library_close(library);
-    return fitted;
-}
-
-static inline struct fit *fitted_table(const struct table_of *of) {
-    char path[] = "/tmp/assay-test-fit-XXXXXX";
-    close(mkstemp(path));
-    fitted_write(of, path);
-    struct fit *fit = fitted_file(path, of);
-    unlink(path);
+    (void)fit_file(of->method, path, options, of);
     return fit;
 }
 
-/* Its first group. */
+static inline struct fit *fitted_table(const struct table_of *of) {
+    const char *path = test_path("table.csv");
+    fitted_write(of, path);
+    return fitted_file(path, of);
+}
+
+/* The first group of the last fit. */
+static inline const struct model_group *fitted(void) {
+    if (!fit)
+        fail_msg("%s", refusal.text);
+    if (fit->model->group_count == 0)
+        fail_msg("skipped: %s", fit->model->skipped[0].reason);
+    return &fit->model->groups[0];
+}
+
 static inline const struct model_group *fitted_group(const struct table_of *of) {
-    if (!fitted_table(of))
-        fail_msg("%s: %s", of->method, fitted_failure.text);
-    if (fitted->model->group_count == 0)
-        fail_msg("%s: skipped: %s", of->method, fitted->model->skipped[0].reason);
-    return &fitted->model->groups[0];
+    (void)fitted_table(of);
+    return fitted();
 }
 
 /* Why it was refused, or why its first group was skipped. */
 static inline const char *fitted_refusal(const struct table_of *of) {
     if (!fitted_table(of))
-        return fitted_failure.text;
-    return fitted->model->skipped_count ? fitted->model->skipped[0].reason : "it was fitted";
+        return refusal.text;
+    return fit->model->skipped_count ? fit->model->skipped[0].reason : "it was fitted";
 }
 
-static inline double part_value(const struct model_part *part, const char *name) {
+static inline double value_of(const struct model_part *part, const char *name) {
     for (size_t i = 0; i < part->value_count; i++)
         if (strcmp(part->values[i].name, name) == 0)
             return part->values[i].value;
     return NAN;
 }
 
-static inline bool group_notes(const struct model_group *group, const char *text) {
+/* Whether a note of GROUP has these words. */
+static inline bool is_noted(const struct model_group *group, const char *words) {
     for (size_t i = 0; i < group->note_count; i++)
-        if (strstr(group->notes[i], text))
+        if (strstr(group->notes[i], words))
             return true;
     return false;
-}
-
-static inline double drawn_normal(void) {
-    double u = test_random(), v = test_random();
-    return sqrt(-2 * log(u)) * cos(2 * M_PI * v);
 }
 
 #endif

@@ -25,19 +25,11 @@ static struct model_estimate zero[P];
 static double between[P * P] = {4e-22, 1e-17, -5e-24, 1e-17, 1e-12, -1e-19, -5e-24, -1e-19, 1e-24};
 static double within[P * P] = {1e-22, 0, 0, 0, 1e-14, 1e-20, 0, 1e-20, 1e-25};
 static struct model_value weights[2] = {{"weight", 0.9, "1"}, {"weight", 0.1, "1"}};
-static struct model_part parts[3] = {{.kind = "component",
-                                      .name = "typical",
-                                      .estimates = typical,
-                                      .covariance = between,
-                                      .values = &weights[0],
-                                      .value_count = 1},
-                                     {.kind = "component",
-                                      .name = "slow",
-                                      .estimates = slow,
-                                      .covariance = between,
-                                      .values = &weights[1],
-                                      .value_count = 1},
-                                     {.kind = "days", .estimates = zero, .covariance = within}};
+static struct model_part parts[3] = {{"component", .name = "typical", .estimates = typical,
+                                      .covariance = between, .values = &weights[0], .value_count = 1},
+                                     {"component", .name = "slow", .estimates = slow, .covariance = between,
+                                      .values = &weights[1], .value_count = 1},
+                                     {"days", .estimates = zero, .covariance = within}};
 static struct model_group group = {.name = "all", .parts = parts, .part_count = 3};
 static struct model model = {.size = sizeof model,
                              .kind = "population",
@@ -84,13 +76,13 @@ static void host_remark(void *context, bool warning, const char *sentence) {
 
 static void set_all(struct parameters *parameters, const struct plugin_parameter *table,
                     const char *const *settings) {
-    parameters_init(parameters, table, &fitted_failure);
+    parameters_init(parameters, table, &refusal);
     for (size_t i = 0; settings[i]; i++)
         for (size_t k = 0; k < parameters->count; k++)
             if (strncmp(settings[i], table[k].name, strlen(table[k].name)) == 0 &&
                 settings[i][strlen(table[k].name)] == '=' &&
-                parameters_set_pair(parameters, settings[i], &fitted_failure) < 0)
-                fail_msg("%s", fitted_failure.text);
+                parameters_set_pair(parameters, settings[i], &refusal) < 0)
+                fail_msg("%s", refusal.text);
 }
 
 /* Runs the plugin with SETTINGS, ended by NULL, and leaves what it wrote in `text`. */
@@ -130,9 +122,9 @@ static int generate(uint64_t seed, const char *const *settings) {
 
 static int set_up(void **state) {
     fitted_set_up(state);
-    if (library_open(&installation, "generate", "cluster", &library, &fitted_failure) == 0)
+    if (library_open(&installation, "generate", "cluster", &library, &refusal) == 0)
         return 0;
-    fprintf(stderr, "%s\n", fitted_failure.text);
+    fprintf(stderr, "%s\n", refusal.text);
     return -1;
 }
 
@@ -247,14 +239,13 @@ TEST(singular) {
 /* ---- The model */
 
 TEST(as_a_model) {
-    char path[] = "/tmp/assay-cluster-XXXXXX";
-    close(mkstemp(path));
+    const char *path = test_path("cluster.json");
     const char *settings[] = {"nodes=3", "cpus=2", "days=2", NULL};
     assert_int_equal(generate(7, settings), 0);
-    assert_int_equal(file_write_output(path, text, text_length, &fitted_failure), 0);
+    assert_int_equal(file_write_output(path, text, text_length, &refusal), 0);
     struct model *read = NULL;
-    if (model_file_read(path, &read, &fitted_failure) < 0)
-        fail_msg("%s", fitted_failure.text);
+    if (model_file_read(path, &read, &refusal) < 0)
+        fail_msg("%s", refusal.text);
     assert_string_equal(read->kind, "linear");
     assert_string_equal(read->response, "duration");
     assert_string_equal(read->response_unit, "s");
@@ -273,7 +264,6 @@ TEST(as_a_model) {
     assert_true(part->estimates[0].estimate == rows[0].values[0]);
     assert_true(part->noise.coefficients[0] == rows[0].values[2]);
     model_file_free(read);
-    unlink(path);
 }
 
 TEST(targets) {

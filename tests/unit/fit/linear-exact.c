@@ -6,7 +6,6 @@
 
 #include "engine/documents/csv.h"
 #include "engine/documents/document.h"
-#include "engine/foundation/file.h"
 #include "engine/foundation/number.h"
 #include "engine/model/model.h"
 #include "tests/test.h"
@@ -14,7 +13,6 @@
 
 #include <unistd.h>
 
-static char folder[] = "/tmp/assay-linear-XXXXXX";
 static const char *data;
 static struct document *answers;
 static struct installation installation;
@@ -35,25 +33,18 @@ static const struct {
 static int set_up(void **state) {
     if (!(data = test_data()))
         exit(77);
-    struct failure failure = {0};
-    char path[8192], plugins[8192];
-    snprintf(plugins, sizeof plugins, "%s", getenv("ASSAY_BUILD"));
+    char path[8192];
     snprintf(path, sizeof path, "%s/dgemm/ols_exact.json", data);
-    if (document_read_json(path, &answers, &failure) < 0 || !mkdtemp(folder) ||
-        installation_init(&installation, plugins, NULL, &failure) < 0) {
-        fprintf(stderr, "%s\n", failure.text);
-        return -1;
-    }
-    char table[8192];
+    assert_ok(document_read_json(path, &answers, &test_failure));
+    assert_ok(installation_init(&installation, test_build(), NULL, &test_failure));
     snprintf(path, sizeof path, "%s/dgemm/dahu5_method_raw.csv.gz", data);
-    snprintf(table, sizeof table, "%s/method.csv", folder);
-    return gzip_file_read(path, table);
+    return gzip_file_read(path, test_path("method.csv"));
 }
 
 static int tear_down(void **state) {
     document_free(answers);
     installation_clear(&installation);
-    return file_remove_tree(folder, NULL);
+    return 0;
 }
 
 static double number(const struct document_node *node, const char *key) {
@@ -106,14 +97,12 @@ static void compare_group(const struct model *model, const struct model_group *g
 }
 
 static struct fit *fit_file(const char *path, const struct fit_options *options) {
-    struct failure failure = {0};
     struct library *library = NULL;
     struct table *table = NULL;
     struct fit *fit = NULL;
-    if (library_open(&installation, "fit", "linear", &library, &failure) < 0 ||
-        table_open(&path, 1, NULL, &table, &failure) < 0 ||
-        fit_run(library, table, options, &fit, &failure) < 0)
-        fail_msg("%s", failure.text);
+    assert_ok(library_open(&installation, "fit", "linear", &library, &test_failure));
+    assert_ok(table_open(&path, 1, NULL, &table, &test_failure));
+    assert_ok(fit_run(library, table, options, &fit, &test_failure));
     table_free(table);
     library_close(library);
     return fit;
@@ -174,9 +163,7 @@ static void check_table(const char *path, const char *table_name, const char *co
 
 TEST(method) {
     static const char *const by[] = {"jobid", "cpu"};
-    char path[8192];
-    snprintf(path, sizeof path, "%s/method.csv", folder);
-    check_table(path, "method", by);
+    check_table(test_path("method.csv"), "method", by);
 }
 
 TEST(yeti) {
@@ -194,14 +181,12 @@ static const struct csv_field *fields;
 
 static void open_answers(const char *name) {
     char path[8192];
-    struct failure failure = {0};
     snprintf(path, sizeof path, "%s/%s", data, name);
-    assert_int_equal(csv_open(path, &answer_file, &failure), 0);
+    assert_ok(csv_open(path, &answer_file, &test_failure));
 }
 
 static bool next_answer(void) {
-    struct failure failure = {0};
-    if (csv_next(answer_file, &fields, &failure) == 1)
+    if (csv_next(answer_file, &fields, &test_failure) == 1)
         return true;
     csv_close(answer_file);
     return false;
@@ -211,8 +196,7 @@ static const char *text_of(const char *column) {
     static char texts[4][256];
     static size_t next;
     size_t place;
-    struct failure failure = {0};
-    assert_int_equal(csv_find_column(answer_file, column, &place, &failure), 0);
+    assert_ok(csv_find_column(answer_file, column, &place, &test_failure));
     char *text = texts[next++ % 4];
     snprintf(text, sizeof *texts, "%.*s", (int)fields[place].length, fields[place].bytes);
     return text;
@@ -228,15 +212,13 @@ TEST(rule) {
     static const char *const rules[] = {"head_mnk_mk_nk", "generate_model_mnk_mn_mk_nk"};
     size_t matched = 0;
     for (size_t k = 0; k < 2; k++) {
-        char path[8192];
-        snprintf(path, sizeof path, "%s/method.csv", folder);
-        struct fit *fit =
-            fit_file(path, &(struct fit_options){.response = "duration",
-                                                 .terms = k == 0 ? "1+mnk+mk+nk" : "1+mnk+mn+mk+nk",
-                                                 .by = by,
-                                                 .by_count = 2,
-                                                 .settings = settings,
-                                                 .setting_count = 1});
+        struct fit *fit = fit_file(test_path("method.csv"),
+                                   &(struct fit_options){.response = "duration",
+                                                         .terms = k == 0 ? "1+mnk+mk+nk" : "1+mnk+mn+mk+nk",
+                                                         .by = by,
+                                                         .by_count = 2,
+                                                         .settings = settings,
+                                                         .setting_count = 1});
         open_answers("dgemm/sigma_model.csv");
         while (next_answer()) {
             for (size_t g = 0; g < fit->model->group_count; g++) {

@@ -3,71 +3,30 @@
 #ifndef ASSAY_TESTS_MESSAGE_TABLE_H
 #define ASSAY_TESTS_MESSAGE_TABLE_H
 
-#include "engine/fit/fit.h"
 #include "engine/foundation/text.h"
-#include "engine/model/model.h"
-#include "tests/test.h"
-
-#include <unistd.h>
+#include "tests/unit/fit/fitted.h"
 
 enum { MESSAGE_SETTINGS_MAX = 12 };
 
-static struct installation installation;
-static char table_path[] = "/tmp/assay-messages-XXXXXX";
 static struct text table_text;
-static struct fit *fit;
-static struct failure refusal;
 static const char *settings[MESSAGE_SETTINGS_MAX + 1]; /* "NAME=VALUE", up to NULL */
 
 static inline int open_messages(void **state) {
-    struct failure failure = {0};
-    (void)state;
     text_init(&table_text, 64 << 20);
-    close(mkstemp(table_path));
-    return installation_init(&installation, test_build(), NULL, &failure);
+    return fitted_set_up(state);
 }
 
 static inline int close_messages(void **state) {
-    (void)state;
-    fit_free(fit);
     text_clear(&table_text);
-    installation_clear(&installation);
-    return unlink(table_path);
+    return fitted_tear_down(state);
 }
 
 /* Fits the file PATH, or where that is NULL what is in table_text, by METHOD and `settings`: 0, or less with
  * `refusal`. */
 static inline int try_fit(const char *method, const char *path, struct fit_options options) {
-    struct library *library = NULL;
-    struct table *table = NULL;
-    if (!path) {
-        FILE *file = fopen(table_path, "w");
-        fwrite(table_text.bytes, 1, table_text.length, file);
-        fclose(file);
-        path = table_path;
-    }
     options.settings = settings;
-    while (options.setting_count < MESSAGE_SETTINGS_MAX && settings[options.setting_count])
-        options.setting_count++;
     options.response = options.response ? options.response : "duration";
-    fit_free(fit);
-    fit = NULL;
-    refusal = (struct failure){0};
-    int r = library_open(&installation, "fit", method, &library, &refusal);
-    r = r < 0 ? r : table_open(&path, 1, NULL, &table, &refusal);
-    r = r < 0 ? r : fit_run(library, table, &options, &fit, &refusal);
-    table_free(table);
-    library_close(library);
-    return r;
-}
-
-/* The only group, or the first. */
-static inline const struct model_group *fitted(void) {
-    if (!fit)
-        fail_msg("%s", refusal.text);
-    if (fit->model->group_count == 0)
-        fail_msg("skipped: %s", fit->model->skipped[0].reason);
-    return &fit->model->groups[0];
+    return fit_file(method, path ? path : test_put("table.csv", table_text.bytes), options, NULL);
 }
 
 static inline void assert_skipped(const char *reason) {
@@ -76,23 +35,8 @@ static inline void assert_skipped(const char *reason) {
     assert_says(fit->model->skipped[0].reason, reason);
 }
 
-static inline double value_of(const struct model_part *part, const char *name) {
-    for (size_t i = 0; i < part->value_count; i++)
-        if (strcmp(part->values[i].name, name) == 0)
-            return part->values[i].value;
-    return NAN;
-}
-
 static inline double line_at(const struct model_part *part, double x) {
     return part->estimates[0].estimate + part->estimates[1].estimate * x;
-}
-
-/* Whether a note of GROUP has these words. */
-static inline bool is_noted(const struct model_group *group, const char *words) {
-    for (size_t i = 0; i < group->note_count; i++)
-        if (strstr(group->notes[i], words))
-            return true;
-    return false;
 }
 
 static inline void assert_noted(const char *words) {

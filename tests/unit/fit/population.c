@@ -23,15 +23,14 @@ static void assert_matrix(const double *found, const struct document_node *rows,
 TEST(published) {
     static const char *const rules[][2] = {{"days=pooled", "Sigma_T_pooled"},
                                            {"days=mean", "Sigma_T_mean_of_covs"}};
-    char path[8192], rows[] = "/tmp/assay-population-XXXXXX";
+    char path[8192];
+    const char *rows = test_path("rows.csv");
     struct document *answers = NULL;
-    struct failure failure = {0};
     if (!test_data())
         skip();
     snprintf(path, sizeof path, "%s/dgemm/generative_moments.json", test_data());
-    assert_int_equal(document_read_json(path, &answers, &failure), 0);
+    assert_ok(document_read_json(path, &answers, &test_failure));
     snprintf(path, sizeof path, "%s/dgemm/generative_coefficients.csv.gz", test_data());
-    close(mkstemp(rows));
     assert_int_equal(gzip_file_read(path, rows), 0);
     const struct document_node *answer = document_get(answers->root, "dgemm_calibration");
     const struct document_node *names = document_get(answer, "variables");
@@ -40,11 +39,11 @@ TEST(published) {
                                        .names = {"mnk"},
                                        .settings = {"coefficients=intercept,mnk_residual", rules[r][0]}};
         if (!fitted_file(rows, &table))
-            fail_msg("%s", fitted_failure.text);
-        const struct model_group *group = &fitted->model->groups[0];
+            fail_msg("%s", refusal.text);
+        const struct model_group *group = &fit->model->groups[0];
         assert_true((double)group->rows == number(document_get(answer, "rows")));
         for (size_t i = 0; i < 3; i++) { /* the answers may have another order */
-            const char *name = fitted->model->terms[i].name;
+            const char *name = fit->model->terms[i].name;
             assert_string_equal(names->items[i]->text, name);
             assert_close(group->parts[0].estimates[i].estimate, number(document_get(answer, "mu")->items[i]),
                          1e-9, name);
@@ -53,7 +52,6 @@ TEST(published) {
         assert_matrix(group->parts[1].covariance, document_get(answer, rules[r][1]), rules[r][1]);
     }
     document_free(answers);
-    unlink(rows);
 }
 
 /* ---- By hand */
@@ -82,14 +80,14 @@ TEST(by_hand) {
     struct table_of table = small_table();
     table.units[0] = "s";
     const struct model_group *group = fitted_group(&table);
-    assert_string_equal(fitted->model->kind, "population");
+    assert_string_equal(fit->model->kind, "population");
     assert_int_equal(group->part_count, 2);
     assert_string_equal(group->parts[0].kind, "component");
     assert_string_equal(group->parts[0].name, "typical");
     assert_string_equal(group->parts[1].kind, "days");
-    assert_string_equal(fitted->model->terms[1].name, "gamma");
-    assert_string_equal(fitted->model->terms[0].unit, "s"); /* the coefficient's own */
-    assert_null(fitted->model->terms[1].unit);
+    assert_string_equal(fit->model->terms[1].name, "gamma");
+    assert_string_equal(fit->model->terms[0].unit, "s"); /* the coefficient's own */
+    assert_null(fit->model->terms[1].unit);
     assert_close(group->parts[0].estimates[0].estimate, 6, 1e-14, "mu");
     assert_close(group->parts[0].estimates[1].estimate, 21, 1e-14, "mu");
     assert_close(group->parts[0].estimates[0].standard_error, sqrt(21.0 / 3), 1e-13, "standard error");
@@ -135,7 +133,7 @@ TEST(distances) {
     char *printed = NULL;
     size_t size = 0;
     FILE *stream = open_memstream(&printed, &size);
-    report_print(fitted->tables, stream, true);
+    report_print(fit->tables, stream, true);
     fclose(stream);
     for (size_t i = 0; i < sizeof expected / sizeof *expected; i++)
         assert_says(printed, expected[i]);
@@ -153,13 +151,13 @@ static struct table_of make_slow_nodes(const char *components) {
     static char texts[MACHINES][16];
     test_seed = 17;
     for (size_t m = 0; m < MACHINES; m++) {
-        double speed = (m % 10 ? 7e-11 : 9e-11) + 1e-12 * drawn_normal();
-        double offset = 2e-6 + 3e3 * (speed - 7e-11) + 1e-7 * drawn_normal();
+        double speed = (m % 10 ? 7e-11 : 9e-11) + 1e-12 * test_normal();
+        double offset = 2e-6 + 3e3 * (speed - 7e-11) + 1e-7 * test_normal();
         snprintf(texts[m], sizeof texts[m], "m%03zu", m);
         for (size_t d = 0; d < RUNS; d++) {
             machine_names[d * MACHINES + m] = texts[m];
-            speeds[d * MACHINES + m] = speed + 1e-13 * drawn_normal();
-            offsets[d * MACHINES + m] = offset + 1e-8 * drawn_normal();
+            speeds[d * MACHINES + m] = speed + 1e-13 * test_normal();
+            offsets[d * MACHINES + m] = offset + 1e-8 * test_normal();
         }
     }
     return (struct table_of){.method = "population",
@@ -177,13 +175,12 @@ TEST(slow_nodes) {
     const struct model_group *group = fitted_group(&table);
     assert_int_equal(group->part_count, 3);
     assert_string_equal(group->parts[1].name, "slow");
-    assert_close(part_value(&group->parts[1], "weight"), 0.1, 1e-5, "slow share");
+    assert_close(value_of(&group->parts[1], "weight"), 0.1, 1e-5, "slow share");
     assert_close(model_group_value(group, "slow_share"), 0.1, 1e-5, "slow share");
     assert_close(group->parts[0].estimates[0].estimate, 7e-11, 0.01, "mu");
     assert_close(group->parts[1].estimates[0].estimate, 9e-11, 0.01, "mu");
     assert_close(sqrt(group->parts[0].covariance[0]), 1e-12, 0.2, "deviation");
-    assert_true(group_notes(group, "slow: host m000; host m010; ") &&
-                group_notes(group, "and 8 more (20 of 200"));
+    assert_true(is_noted(group, "slow: host m000; host m010; ") && is_noted(group, "and 8 more (20 of 200"));
     /* One population of the same machines is less likely: log L = -n (log det + p (1 + log 2 pi)) / 2. */
     double bic = model_group_value(group, "bic"), n = MACHINES;
     table.settings[1] = "components=1";
@@ -207,10 +204,10 @@ TEST(odd_tables) {
     struct table_of table = small_table();
     table.columns[0] = gap;
     const struct model_group *group = fitted_group(&table);
-    assert_true(group->rows == 4 && group_notes(group, "2 machines for 2 coefficients"));
+    assert_true(group->rows == 4 && is_noted(group, "2 machines for 2 coefficients"));
     table.columns[0] = equal;
     group = fitted_group(&table);
-    assert_true(group->parts[0].covariance[0] == 0 && group_notes(group, "is the same on all machines"));
+    assert_true(group->parts[0].covariance[0] == 0 && is_noted(group, "is the same on all machines"));
     table.columns[0] = alone;
     assert_says(fitted_refusal(&table), "1 machine; expected at least 2");
     table.columns[0] = huge;
@@ -218,7 +215,7 @@ TEST(odd_tables) {
     table = small_table();
     table.texts = once;
     group = fitted_group(&table);
-    assert_true(!group->parts[1].covariance && group_notes(group, "every machine has one row"));
+    assert_true(!group->parts[1].covariance && is_noted(group, "every machine has one row"));
     table.settings[1] = "components=4";
     assert_says(fitted_refusal(&table), "no mixture of 4 populations was found");
 }

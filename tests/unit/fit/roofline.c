@@ -30,9 +30,9 @@ TEST(published) {
         struct table_of table = table_of(24, "overhead=none", RELATIVE);
         const struct model_part *part = &fitted_group(&table)->parts[0];
         double x = part->estimates[0].estimate, y = part->estimates[1].estimate;
-        assert_close(part_value(part, "peak_flops"), gpus[g].peak, 1e-12, "peak");
-        assert_close(part_value(part, "peak_bandwidth"), gpus[g].bandwidth, 1e-12, "bandwidth");
-        assert_close(part_value(part, "ridge_intensity"), gpus[g].peak / gpus[g].bandwidth, 1e-12, "ridge");
+        assert_close(value_of(part, "peak_flops"), gpus[g].peak, 1e-12, "peak");
+        assert_close(value_of(part, "peak_bandwidth"), gpus[g].bandwidth, 1e-12, "bandwidth");
+        assert_close(value_of(part, "ridge_intensity"), gpus[g].peak / gpus[g].bandwidth, 1e-12, "ridge");
         assert_close(13 / (13 * x + 32 * y) / 1e9, gpus[g].diffusion, 1e-3, "diffusion");
         if (g == 0)
             assert_close(476 / (476 * x + 476 / 1.83 * y) / 1e9, gpus[g].lbm, 1e-3, "LBM");
@@ -77,8 +77,8 @@ TEST(improved_is_least) {
             for (size_t t = 0; t < 3; t++)
                 assert_true(e[t].dropped ? gradient[t] > -1e-9 * magnitude[t]
                                          : fabs(gradient[t]) < 1e-9 * magnitude[t]);
-            assert_close(part_value(&group->parts[0], "rss"), rss, 1e-11, "rss");
-            assert_true(e[2].dropped == group_notes(group, "the best fit has no overhead"));
+            assert_close(value_of(&group->parts[0], "rss"), rss, 1e-11, "rss");
+            assert_true(e[2].dropped == is_noted(group, "the best fit has no overhead"));
             dropped += e[2].dropped;
         }
     assert_true(dropped > 2 && dropped < 22); /* both happen */
@@ -134,12 +134,12 @@ TEST(classical_is_least) {
                 if (criterion_at(rows, criterion, ridge, 0, 0) < at - size)
                     fail_msg("seed %u, criterion %d: %g; with the ridge at %g it is %g", seed, criterion, at,
                              ridge, criterion_at(rows, criterion, ridge, 0, 0));
-            double rss = part_value(part, "rss"), freedom = part_value(part, "degrees_of_freedom");
+            double rss = value_of(part, "rss"), freedom = value_of(part, "degrees_of_freedom");
             assert_true(freedom <= 0 || fabs(rss - at) <= size);
-            assert_string_equal(fitted->model->kind, "maximum");
-            tied += group_notes(group, "the ridge is at a measured intensity");
-            one_sided += group_notes(group, " is at least ");
-            assert_true(part_value(part, "rows_memory_bound") + part_value(part, "rows_compute_bound") ==
+            assert_string_equal(fit->model->kind, "maximum");
+            tied += is_noted(group, "the ridge is at a measured intensity");
+            one_sided += is_noted(group, " is at least ");
+            assert_true(value_of(part, "rows_memory_bound") + value_of(part, "rows_compute_bound") ==
                         (double)rows);
         }
     assert_true(tied > 4 && one_sided > 4);
@@ -163,19 +163,18 @@ TEST(classical_by_hand) {
     }
     struct table_of table = table_of(20, "form=classical", TIME);
     const struct model_part *part = &fitted_group(&table)->parts[0];
-    assert_close(part_value(part, "rss"), rss, 1e-12, "rss");
+    assert_close(value_of(part, "rss"), rss, 1e-12, "rss");
     for (size_t t = 0; t < 2; t++) {
         assert_close(part->estimates[t].estimate, products[t] / squares[t], 1e-14, "estimate");
         assert_close(part->covariance[3 * t], rss / 18 / squares[t], 1e-12, "variance");
     }
-    assert_true(part->covariance[1] == 0 && part_value(part, "rows_memory_bound") == 14);
-    assert_close(part_value(part, "log_likelihood"), -10 * (log(2 * M_PI) + 1 + log(rss / 20)), 1e-12, "L");
+    assert_true(part->covariance[1] == 0 && value_of(part, "rows_memory_bound") == 14);
+    assert_close(value_of(part, "log_likelihood"), -10 * (log(2 * M_PI) + 1 + log(rss / 20)), 1e-12, "L");
     for (size_t i = 0; i < 20; i++) /* nothing is bound by flops */
         durations[i] = bytes[i] / 2e10;
     const struct model_group *group = fitted_group(&table);
     assert_true(group->parts[0].estimates[0].dropped);
-    assert_true(
-        group_notes(group, "no row is bound by flops: the peak flop rate is at least 3.2e+11 flop/s"));
+    assert_true(is_noted(group, "no row is bound by flops: the peak flop rate is at least 3.2e+11 flop/s"));
 }
 
 /* ---- Units and performance */
@@ -198,14 +197,14 @@ TEST(units) {
         struct table_of table = table_of(80, forms[form], RELATIVE);
         const struct model_part *part = &fitted_group(&table)->parts[0];
         for (size_t i = 0; i < 6; i++)
-            plain[i] = part_value(part, words[i]);
+            plain[i] = value_of(part, words[i]);
         table.columns[0] = rates, table.columns[1] = giga, table.columns[2] = mega;
         table.units[0] = "Gflop/s", table.units[1] = "Gflop", table.units[2] = "MBy";
         part = &fitted_group(&table)->parts[0];
-        assert_string_equal(fitted->model->kind, form ? "minimum" : "harmonic");
-        assert_string_equal(fitted->model->terms[1].name, "flops*bytes^-1");
+        assert_string_equal(fit->model->kind, form ? "minimum" : "harmonic");
+        assert_string_equal(fit->model->terms[1].name, "flops*bytes^-1");
         for (size_t i = 0; i < 6; i++)
-            assert_close(part_value(part, words[i]), plain[i], 1e-10, words[i]);
+            assert_close(value_of(part, words[i]), plain[i], 1e-10, words[i]);
         assert_close(part->estimates[0].estimate, plain[0], 1e-10, "Fpeak is the estimate of 1");
         assert_close(part->estimates[1].estimate, plain[1], 1e-10, "Bpeak that of the intensity");
     }
@@ -246,14 +245,14 @@ TEST(odd_rows) {
         struct table_of table = table_of(40, forms[form], RELATIVE);
         const struct model_group *group = fitted_group(&table);
         assert_int_equal(group->rows, 35);
-        assert_true(group_notes(group, "4 rows left out: flops or bytes are below 0"));
+        assert_true(is_noted(group, "4 rows left out: flops or bytes are below 0"));
         for (size_t i = 0; i < 40; i++) { /* scales of 1e-12 and 1e12 in one table; then beyond squares */
             flops[i] = pow(10, -12 + (double)i / 2);
             bytes[i] = pow(10, 12 - (double)i / 2);
             durations[i] = flops[i] / 3 + bytes[i] / 5;
         }
         group = fitted_group(&table);
-        assert_close(part_value(&group->parts[0], "peak_flops"), 3, 0.3, "peak");
+        assert_close(value_of(&group->parts[0], "peak_flops"), 3, 0.3, "peak");
         for (size_t i = 0; i < 40; i++)
             flops[i] *= 1e250, durations[i] *= 1e250;
         assert_non_null(fitted_table(&table)); /* fitted or skipped, but no failure */

@@ -36,18 +36,10 @@ TEST(certified) {
         struct table_of table = table_of(0, strstr(text, "log T") ? LOG : BANDWIDTH);
         char data[8192];
         snprintf(data, sizeof data, "%s/mpi/dahu_gros.csv", test_data());
-        table.names[0] = "duration";
-        table.by = "cluster";
-        struct library *library = NULL;
-        cleanup(table_cleanup) struct table *rows = NULL;
-        const char *const paths[] = {data}, *const by[] = {"cluster", "experiment"};
+        const char *const by[] = {"cluster", "experiment"};
         const struct fit_options options = {
-            .response = "duration", .by = by, .by_count = 2, .settings = table.settings, .setting_count = 1};
-        cleanup(fit_cleanup) struct fit *fit = NULL;
-        if (library_open(&installation, "fit", "transfer", &library, &fitted_failure) < 0 ||
-            table_open(paths, 1, NULL, &rows, &fitted_failure) < 0 ||
-            fit_run(library, rows, &options, &fit, &fitted_failure) < 0)
-            fail_msg("%s", fitted_failure.text);
+            .response = "duration", .by = by, .by_count = 2, .settings = table.settings};
+        assert_int_equal(fit_file("transfer", data, options, NULL), 0);
         for (size_t g = 0; g < fit->model->group_count; g++) {
             const struct model_group *group = &fit->model->groups[g];
             snprintf(name, sizeof name, "pycewise_data:%s/%s", group->labels[0], group->labels[1]);
@@ -56,11 +48,10 @@ TEST(certified) {
             assert_true((double)group->rows == n);
             assert_close(group->parts[0].estimates[0].estimate, latency, 1e-12, name);
             assert_close(group->parts[0].estimates[1].estimate, inverse, 1e-12, name);
-            assert_close(part_value(&group->parts[0], "bandwidth"), bandwidth, 1e-12, name);
-            assert_close(part_value(&group->parts[0], "rss"), rss, 1e-12, name);
+            assert_close(value_of(&group->parts[0], "bandwidth"), bandwidth, 1e-12, name);
+            assert_close(value_of(&group->parts[0], "rss"), rss, 1e-12, name);
             compared++;
         }
-        library_close(library);
     }
     fclose(file);
     assert_int_equal(compared, 12);
@@ -78,10 +69,10 @@ TEST(published) {
             struct table_of table = table_of(20, criterion);
             const struct model_group *group = fitted_group(&table);
             const struct model_part *part = &group->parts[0];
-            assert_close(part_value(part, "bandwidth"), peaks[p][0], 1e-12, "B0");
-            assert_close(part_value(part, "latency"), peaks[p][1], 1e-12, "t0");
-            assert_true(part_value(part, "rss") == 0 && isnan(part_value(part, "aic")));
-            assert_true(group_notes(group, "every row is on the curve"));
+            assert_close(value_of(part, "bandwidth"), peaks[p][0], 1e-12, "B0");
+            assert_close(value_of(part, "latency"), peaks[p][1], 1e-12, "t0");
+            assert_true(value_of(part, "rss") == 0 && isnan(value_of(part, "aic")));
+            assert_true(is_noted(group, "every row is on the curve"));
             assert_true(part->estimates[0].standard_error == 0 && isnan(part->estimates[0].t));
         }
 }
@@ -123,12 +114,12 @@ static void assert_least(const struct model_group *group, size_t rows, enum crit
             fail_msg("the derivative by %zu is %Lg of %Lg", j, gradient[j], magnitude[j]);
     long double variance = rss / (long double)(group->rows - 2);
     long double determinant = jacobian[0] * jacobian[2] - jacobian[1] * jacobian[1];
-    assert_close(part_value(part, "rss"), (double)rss, 1e-12, "rss");
+    assert_close(value_of(part, "rss"), (double)rss, 1e-12, "rss");
     assert_close(part->covariance[0], (double)(variance * jacobian[2] / determinant), 1e-10, "variance");
     assert_close(part->covariance[1], (double)(-variance * jacobian[1] / determinant), 1e-10, "covariance");
     assert_close(part->covariance[3], (double)(variance * jacobian[0] / determinant), 1e-10, "variance");
     assert_close(part->estimates[0].standard_error, sqrt(part->covariance[0]), 1e-12, "standard error");
-    assert_close(part_value(part, "criterion_sigma"), sqrt((double)variance), 1e-12, "sigma");
+    assert_close(value_of(part, "criterion_sigma"), sqrt((double)variance), 1e-12, "sigma");
 }
 
 TEST(what_is_least) {
@@ -153,7 +144,7 @@ TEST(several_minima) {
         durations[i] = rows[i][1];
     }
     struct table_of table = table_of(5, BANDWIDTH);
-    double found = part_value(&fitted_group(&table)->parts[0], "rss");
+    double found = value_of(&fitted_group(&table)->parts[0], "rss");
     for (double half = 1e-3; half < 1e12; half *= 1.01) {
         double products = 0, squares = 0, total = 0;
         for (size_t i = 0; i < 5; i++) {
@@ -176,11 +167,11 @@ TEST(derived_quantities) {
     const struct model_part *part = &fitted_group(&table)->parts[0];
     double t0 = part->estimates[0].estimate, b = part->estimates[1].estimate, n = 100, likelihood = 0;
     const double *v = part->covariance, g[] = {1 / b, -t0 / b / b};
-    assert_close(part_value(part, "bandwidth_standard_error"), sqrt(v[3]) / b / b, 1e-12, "its error");
-    assert_close(part_value(part, "half_size"), t0 / b, 1e-13, "half size");
-    assert_close(part_value(part, "half_size_standard_error"),
+    assert_close(value_of(part, "bandwidth_standard_error"), sqrt(v[3]) / b / b, 1e-12, "its error");
+    assert_close(value_of(part, "half_size"), t0 / b, 1e-13, "half size");
+    assert_close(value_of(part, "half_size_standard_error"),
                  sqrt(g[0] * g[0] * v[0] + 2 * g[0] * g[1] * v[1] + g[1] * g[1] * v[3]), 1e-10, "its error");
-    double share = part_value(part, "criterion_sigma"), variance = part_value(part, "rss") / n;
+    double share = value_of(part, "criterion_sigma"), variance = value_of(part, "rss") / n;
     assert_int_equal(part->noise.kind, MODEL_NOISE_HETEROSCEDASTIC);
     assert_close(part->noise.constant, share * t0, 1e-13, "noise of the latency");
     assert_close(part->noise.coefficients[1], share * b, 1e-13, "noise of the bandwidth");
@@ -188,8 +179,8 @@ TEST(derived_quantities) {
         double u = log(durations[i] / (t0 + sizes[i] * b));
         likelihood += -0.5 * log(2 * M_PI * variance) - u * u / 2 / variance - log(durations[i]);
     }
-    assert_close(part_value(part, "log_likelihood"), likelihood, 1e-12, "log likelihood");
-    assert_close(part_value(part, "bic"), 3 * log(n) - 2 * likelihood, 1e-12, "BIC");
+    assert_close(value_of(part, "log_likelihood"), likelihood, 1e-12, "log likelihood");
+    assert_close(value_of(part, "bic"), 3 * log(n) - 2 * likelihood, 1e-12, "BIC");
 }
 
 /* The same transfers in other units, and as bandwidths: latency and bandwidth stay. */
@@ -209,18 +200,18 @@ TEST(units) {
         struct table_of table = table_of(150, criterion);
         const struct model_part *part = &fitted_group(&table)->parts[0];
         for (size_t i = 0; i < 6; i++)
-            plain[i] = part_value(part, words[i]);
+            plain[i] = value_of(part, words[i]);
         table.columns[0] = milli, table.columns[1] = kibi;
         table.units[0] = "ms", table.units[1] = "KiBy";
         part = &fitted_group(&table)->parts[0];
         for (size_t i = 0; i < 6; i++)
-            assert_close(part_value(part, words[i]), plain[i], 1e-10, words[i]);
+            assert_close(value_of(part, words[i]), plain[i], 1e-10, words[i]);
         table.columns[0] = rates, table.columns[1] = sizes;
         table.units[0] = "GBy/s", table.units[1] = "By";
         part = &fitted_group(&table)->parts[0];
-        assert_string_equal(fitted->model->kind, "harmonic");
+        assert_string_equal(fit->model->kind, "harmonic");
         for (size_t i = 0; i < 6; i++)
-            assert_close(part_value(part, words[i]), plain[i], 1e-10, words[i]);
+            assert_close(value_of(part, words[i]), plain[i], 1e-10, words[i]);
         assert_close(part->estimates[0].estimate, plain[0], 1e-10, "B0 is the estimate of 1");
         assert_close(part->estimates[0].standard_error, plain[1], 1e-10, "its error");
         assert_close(part->estimates[1].estimate, 1 / plain[2], 1e-10, "1/t0 is the estimate of the size");
@@ -242,7 +233,7 @@ TEST(too_little) {
         table.rows = 2;
         const struct model_group *group = fitted_group(&table);
         assert_close(group->parts[0].estimates[1].estimate, 0.125, 1e-12, "1/B0");
-        assert_true(!group->parts[0].covariance && group_notes(group, "as many rows as terms"));
+        assert_true(!group->parts[0].covariance && is_noted(group, "as many rows as terms"));
     }
 }
 
@@ -253,10 +244,10 @@ TEST(odd_rows) {
     struct table_of table = table_of(50, LOG);
     const struct model_group *group = fitted_group(&table);
     assert_int_equal(group->rows, 46);
-    assert_true(group_notes(group, "3 rows left out: a size below 0 or a duration that is not above 0"));
+    assert_true(is_noted(group, "3 rows left out: a size below 0 or a duration that is not above 0"));
     table.settings[0] = criteria[TIME];
     group = fitted_group(&table);
-    assert_true(group->rows == 48 && group_notes(group, "1 durations are below 0"));
+    assert_true(group->rows == 48 && is_noted(group, "1 durations are below 0"));
     for (size_t i = 0; i < 20; i++) { /* durations that fall with the size */
         sizes[i] = (double)(i + 1);
         durations[i] = 2 - 0.01 * (double)i + 0.001 * sin((double)i);
@@ -264,7 +255,7 @@ TEST(odd_rows) {
     for (enum criterion criterion = TIME; criterion <= LOG; criterion++) {
         table = table_of(20, criterion);
         group = fitted_group(&table);
-        assert_true(group->parts[0].estimates[1].estimate < 0 && group_notes(group, "do not grow"));
+        assert_true(group->parts[0].estimates[1].estimate < 0 && is_noted(group, "do not grow"));
     }
 }
 
@@ -276,7 +267,7 @@ TEST(extremes) {
             durations[i] = 1e-300 * (3 + sizes[i] * (1 + 1e-3 * sin((double)i)));
         }
         fitted_table(&table); /* fitted or skipped, but no failure */
-        assert_non_null(fitted);
+        assert_non_null(fit);
         for (size_t i = 0; i < 40; i++)
             durations[i] *= 1e300 * 1e200;
         assert_non_null(fitted_table(&table));

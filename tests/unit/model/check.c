@@ -30,10 +30,8 @@ static const char good[] =
 
 static struct model_findings check(const char *text) {
     struct model_findings findings = {0};
-    struct failure failure = {0};
     struct model *model;
-    if (model_file_check_bytes("x.json", text, strlen(text), &findings, &model, &failure) < 0)
-        fail_msg("%s: %s", failure.place, failure.text);
+    assert_ok(model_file_check_bytes("x.json", text, strlen(text), &findings, &model, &test_failure));
     model_file_free(model);
     return findings;
 }
@@ -110,9 +108,8 @@ TEST(findings) {
         free(text);
     }
     struct model_findings findings = {0};
-    struct failure failure = {0};
-    assert_int_equal(model_file_check_bytes("x.json", "{", 1, &findings, NULL, &failure), -EINVAL);
-    assert_int_equal(model_file_check("/nowhere.json", &findings, NULL, &failure), -ENOENT);
+    assert_int_equal(model_file_check_bytes("x.json", "{", 1, &findings, NULL, &test_failure), -EINVAL);
+    assert_int_equal(model_file_check("/nowhere.json", &findings, NULL, &test_failure), -ENOENT);
     assert_int_equal(findings.count, 0);
 }
 
@@ -122,13 +119,12 @@ TEST(pieces) {
         char *text = strdup(good);
         text[i] = text[i] == '0' ? '9' : '0';
         struct model_findings findings = {0};
-        struct failure failure = {0};
         struct model *model = NULL;
-        int r = model_file_check_bytes("x.json", text, strlen(text), &findings, &model, &failure);
-        assert_true(r == 0 || (r < 0 && failure.text[0] != '\0' && !model));
+        int r = model_file_check_bytes("x.json", text, strlen(text), &findings, &model, &test_failure);
+        assert_true(r == 0 || (r < 0 && test_failure.text[0] != '\0' && !model));
         model_file_free(model);
         model = NULL;
-        if (model_file_parse("x.json", text, strlen(text), &model, &failure) == 0)
+        if (model_file_parse("x.json", text, strlen(text), &model, &test_failure) == 0)
             model_file_free(model);
         else
             assert_true(r < 0 || findings.error_count > 0);

@@ -3,12 +3,8 @@
 #include "engine/foundation/cleanup.h"
 #include "tests/test.h"
 
-#include <unistd.h>
-
-static char path[] = "/tmp/assay-test-durations-XXXXXX";
-
 static void write_model(const char *kind, const char *unit, const char *column) {
-    FILE *file = fopen(path, "w");
+    FILE *file = fopen(test_path("model.json"), "w");
     fprintf(file,
             "{\"assay_model\": 2, \"kind\": \"%s\", \"response\": {\"name\": \"duration\", \"unit\": %s}, "
             "\"weights\": null, \"by\": [\"node\"], \"terms\": [{\"name\": \"size\", \"unit\": null, "
@@ -28,16 +24,6 @@ static void write_model(const char *kind, const char *unit, const char *column) 
     fclose(file);
 }
 
-static int make(void **state) {
-    close(mkstemp(path));
-    return 0;
-}
-
-static int clear(void **state) {
-    return unlink(path);
-}
-TEST_GROUP(make, clear)
-
 static struct design *make_design(void) {
     static const double sizes[] = {1, 5, 40, -3};
     struct design *design = NULL;
@@ -54,7 +40,7 @@ TEST(longest_group) {
     char warning[EXTRAPOLATION_SENTENCE_SIZE];
     double seconds[4];
     write_model("linear", "\"ms\"", "size");
-    assert_int_equal(durations_predict(path, design, seconds, warning, NULL), 0);
+    assert_int_equal(durations_predict(test_path("model.json"), design, seconds, warning, NULL), 0);
     assert_close(seconds[0], 0.03, 1e-15, "seconds");
     assert_close(seconds[1], 0.15, 1e-15, "seconds");
     assert_close(seconds[2], 1.2, 1e-15, "seconds");
@@ -73,10 +59,9 @@ TEST(refusals) {
     cleanup(design_cleanup) struct design *design = make_design();
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         char warning[EXTRAPOLATION_SENTENCE_SIZE];
-        struct failure failure = {0};
         double seconds[4];
         write_model(cases[i].kind, cases[i].unit, cases[i].column);
-        assert_true(durations_predict(path, design, seconds, warning, &failure) < 0);
-        assert_says(failure.text, cases[i].expected);
+        assert_true(durations_predict(test_path("model.json"), design, seconds, warning, &test_failure) < 0);
+        assert_says(test_failure.text, cases[i].expected);
     }
 }

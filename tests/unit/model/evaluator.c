@@ -31,9 +31,7 @@ static struct model_column columns[] = {
 
 static struct evaluator *make(const struct model *model) {
     struct evaluator *evaluator = NULL;
-    struct failure failure = {0};
-    if (evaluator_new(model, &evaluator, &failure) < 0)
-        fail_msg("%s: %s", failure.place, failure.text);
+    assert_ok(evaluator_new(model, &evaluator, &test_failure));
     return evaluator;
 }
 
@@ -50,7 +48,7 @@ TEST(linear) {
     covariance[0] = 0.25;
     covariance[6] = 0.01;
     covariance[1] = covariance[5] = -0.02;
-    struct model_part part = {.kind = "whole",
+    struct model_part part = {"whole",
                               .from = -INFINITY,
                               .to = INFINITY,
                               .estimates = ESTIMATES({2}, {3}, {-4}, {5}, {7}),
@@ -140,7 +138,7 @@ TEST(both) {
         {.name = "m[10]",
          .factors = (struct model_factor[]){{.column = "m", .power = 1, .level = "10"}},
          .factor_count = 1}};
-    struct model_part part = {.kind = "whole", .estimates = ESTIMATES({2}, {100})};
+    struct model_part part = {"whole", .estimates = ESTIMATES({2}, {100})};
     struct model_group group = {.parts = &part, .part_count = 1};
     const struct model model = {
         .kind = "linear", .terms = both, .term_count = 2, .groups = &group, .group_count = 1};
@@ -162,28 +160,15 @@ static struct model_term line[] = {
 TEST(piecewise) {
     struct model_range low = {"size", 2, 80}, middle = {"size", 120, 900}, high = {"size", 2000, 4000};
     struct model_part parts[] = {
-        {.kind = "segment",
-         .from = -INFINITY,
-         .to = 100,
-         .estimates = ESTIMATES({1}, {0}),
-         .domain = &low,
+        {"segment", .from = -INFINITY, .to = 100, .estimates = ESTIMATES({1}, {0}), .domain = &low,
          .domain_count = 1},
-        {.kind = "segment",
-         .from = 100,
-         .to = 1000,
-         .estimates = ESTIMATES({10}, {1}),
+        {"segment", .from = 100, .to = 1000, .estimates = ESTIMATES({10}, {1}),
          .noise = {.kind = MODEL_NOISE_MIXTURE,
                    .components = (struct model_component[]){{0.25, 3, 1}, {0.75, -1, 2}},
                    .component_count = 2},
-         .domain = &middle,
-         .domain_count = 1},
-        {.kind = "segment",
-         .from = 1500,
-         .to = INFINITY,
-         .estimates = ESTIMATES({100}, {2}),
-         .noise = {.kind = MODEL_NOISE_HOMOSCEDASTIC, .constant = 0.5},
-         .domain = &high,
-         .domain_count = 1}};
+         .domain = &middle, .domain_count = 1},
+        {"segment", .from = 1500, .to = INFINITY, .estimates = ESTIMATES({100}, {2}),
+         .noise = {.kind = MODEL_NOISE_HOMOSCEDASTIC, .constant = 0.5}, .domain = &high, .domain_count = 1}};
     struct model_group groups[] = {{.name = "x", .parts = parts, .part_count = 1},
                                    {.name = "y", .parts = parts, .part_count = 3}};
     struct model model = {.file = "m.json",
@@ -224,9 +209,8 @@ TEST(piecewise) {
     evaluator_free(evaluator);
 
     model.kind = "population";
-    struct failure failure = {0};
-    assert_int_equal(evaluator_new(&model, &evaluator, &failure), -EINVAL);
-    assert_says(failure.text, "of the kind 'population', which is not evaluated row by row");
+    assert_error(evaluator_new(&model, &evaluator, &test_failure), -EINVAL,
+                 "of the kind 'population', which is not evaluated row by row");
 }
 
 static double mean_at(const struct evaluator *evaluator, size_t group, const double *inputs) {
@@ -243,8 +227,8 @@ TEST(maximum) {
                                    .factors = (struct model_factor[]){{.column = "byte", .power = 1}},
                                    .factor_count = 1}};
     struct model_part parts[] = {
-        {.kind = "whole", .estimates = ESTIMATES({-2}, {-3}), .covariance = (double[]){0.25, 0, 0, 4}},
-        {.kind = "whole", .estimates = ESTIMATES({-2}, {.dropped = true})}};
+        {"whole", .estimates = ESTIMATES({-2}, {-3}), .covariance = (double[]){0.25, 0, 0, 4}},
+        {"whole", .estimates = ESTIMATES({-2}, {.dropped = true})}};
     struct model_group groups[] = {{.name = "x", .parts = &parts[0], .part_count = 1},
                                    {.name = "y", .parts = &parts[1], .part_count = 1}};
     const struct model model = {
@@ -265,8 +249,8 @@ TEST(rates) {
          .factors = (struct model_factor[]){{.column = "flop", .power = 1}, {.column = "byte", .power = -1}},
          .factor_count = 2}};
     struct model_part parts[] = {
-        {.kind = "whole", .estimates = ESTIMATES({12}, {3}), .covariance = (double[]){0.25, 0, 0, 4}},
-        {.kind = "whole", .estimates = ESTIMATES({12}, {.dropped = true})}};
+        {"whole", .estimates = ESTIMATES({12}, {3}), .covariance = (double[]){0.25, 0, 0, 4}},
+        {"whole", .estimates = ESTIMATES({12}, {.dropped = true})}};
     struct model_group groups[] = {{.name = "x", .parts = &parts[0], .part_count = 1},
                                    {.name = "y", .parts = &parts[1], .part_count = 1}};
     struct model model = {
@@ -322,10 +306,10 @@ TEST(hull) {
     extrapolation_count(&tally, &value);
     mean_at(evaluator, 0, (double[]){1, 1});
     extrapolation_count(&tally, &value);
-    assert_string_equal(extrapolation_summarise(&tally, sentence),
-                        "3 of 4 rows are outside of what the model was fitted to; of the one furthest out, "
-                        "'m' is outside of what was measured; a time of 0 or less is predicted for 1 of 4 "
-                        "rows");
+    assert_string_equal(
+        extrapolation_summarise(&tally, sentence),
+        "3 of 4 rows are outside of what the model was fitted to; of the one furthest out, 'm' is outside of "
+        "what was measured; a time of 0 or less is predicted for 1 of 4 rows");
     tally = (struct extrapolation_tally){0};
     extrapolation_count(&tally, &value);
     assert_null(extrapolation_summarise(&tally, sentence));
@@ -344,37 +328,15 @@ TEST(named_parts) {
         {.name = "n", .factors = (struct model_factor[]){{.column = "n", .power = 1}}, .factor_count = 1}};
     struct model_range low = {"n", 1, 9}, high = {"n", 12, 90};
     struct model_part parts[] = {
-        {.kind = "segment",
-         .name = "Send",
-         .from = 0,
-         .to = 10,
-         .estimates = ESTIMATES({1}, {2}),
-         .domain = &low,
+        {"segment", .name = "Send", .from = 0, .to = 10, .estimates = ESTIMATES({1}, {2}), .domain = &low,
          .domain_count = 1},
-        {.kind = "segment",
-         .name = "Send",
-         .from = 10,
-         .to = INFINITY,
-         .estimates = ESTIMATES({3}, {4}),
-         .domain = &high,
-         .domain_count = 1},
-        {.kind = "segment",
-         .name = "Recv",
-         .from = 0,
-         .to = INFINITY,
-         .estimates = ESTIMATES({5}, {6}),
-         .domain = &low,
-         .domain_count = 1},
-        {.kind = "whole",
-         .name = "Test",
-         .from = -INFINITY,
-         .to = INFINITY,
+        {"segment", .name = "Send", .from = 10, .to = INFINITY, .estimates = ESTIMATES({3}, {4}),
+         .domain = &high, .domain_count = 1},
+        {"segment", .name = "Recv", .from = 0, .to = INFINITY, .estimates = ESTIMATES({5}, {6}),
+         .domain = &low, .domain_count = 1},
+        {"whole", .name = "Test", .from = -INFINITY, .to = INFINITY,
          .estimates = ESTIMATES({7}, {.dropped = true})},
-        {.kind = "protocol",
-         .name = "protocol",
-         .from = -INFINITY,
-         .to = INFINITY,
-         .estimates = ESTIMATES({7}, {0})},
+        {"protocol", .name = "protocol", .from = -INFINITY, .to = INFINITY, .estimates = ESTIMATES({7}, {0})},
     };
     struct model_group group = {.name = "all", .parts = parts, .part_count = LENGTH(parts)};
     const struct model model = {.file = "m.json",

@@ -22,9 +22,7 @@ static const struct model_column columns[] = {
 static struct formula read_with(const char *text, const char *const *sizes, size_t size_count) {
     const struct formula_context context = {columns, LENGTH(columns), "y", sizes, size_count};
     struct formula formula;
-    struct failure failure = {0};
-    if (formula_read(text, &context, &formula, &failure) < 0)
-        fail_msg("%s: %s", text, failure.text);
+    assert_ok(formula_read(text, &context, &formula, &test_failure));
     return formula;
 }
 
@@ -35,13 +33,12 @@ static struct formula read_good(const char *text) {
 static void expect_refusal(const char *text, const char *sentence) {
     const struct formula_context context = {columns, LENGTH(columns), "y", NULL, 0};
     struct formula formula = {0};
-    struct failure failure = {0};
-    int r = formula_read(text, &context, &formula, &failure);
-    if (r == 0 && (r = formula_expand(&formula, columns, LENGTH(columns), &formula, &failure)) == 0)
+    int r = formula_read(text, &context, &formula, &test_failure);
+    if (r == 0 && (r = formula_expand(&formula, columns, LENGTH(columns), &formula, &test_failure)) == 0)
         fail_msg("%s is read", text);
-    if (!strstr(failure.text, sentence))
-        fail_msg("%s: '%s'; expected '%s'", text, failure.text, sentence);
-    assert_int_equal(failure.kind, FAILURE_INPUT);
+    if (!strstr(test_failure.text, sentence))
+        fail_msg("%s: '%s'; expected '%s'", text, test_failure.text, sentence);
+    assert_int_equal(test_failure.kind, FAILURE_INPUT);
     formula_clear(&formula);
 }
 
@@ -104,11 +101,10 @@ TEST(named_models) {
         }
     const struct formula_context context = {columns, 2, "y", NULL, 0};
     struct formula formula;
-    struct failure failure;
-    assert_int_equal(formula_read("M-2", &context, &formula, &failure), -EINVAL);
-    assert_says(failure.text, "M-2 is over the sizes m, n, k, and there is no column 'k'; say which columns");
-    assert_int_equal(formula_read("M-3", &context, &formula, &failure), -EINVAL);
-    assert_says(failure.text, "there is no model 'M-3'; expected M-0, M-1 or M-2");
+    assert_error(formula_read("M-2", &context, &formula, &test_failure), -EINVAL,
+                 "M-2 is over the sizes m, n, k, and there is no column 'k'; say which columns");
+    assert_error(formula_read("M-3", &context, &formula, &test_failure), -EINVAL,
+                 "there is no model 'M-3'; expected M-0, M-1 or M-2");
 }
 
 TEST(refusals) {
@@ -157,9 +153,7 @@ TEST(refusals) {
 
 static void expect_terms(const char *text, const char *expected) {
     struct formula formula = read_good(text), expanded;
-    struct failure failure = {0};
-    if (formula_expand(&formula, columns, LENGTH(columns), &expanded, &failure) < 0)
-        fail_msg("%s: %s", text, failure.text);
+    assert_ok(formula_expand(&formula, columns, LENGTH(columns), &expanded, &test_failure));
     char *printed = formula_print(&expanded);
     if (strcmp(printed, expected) != 0)
         fail_msg("%s: %s; expected %s", text, printed, expected);
@@ -190,9 +184,8 @@ TEST(dummies) {
     expect_terms("lone*m", "lone[only]*m");
     const struct model_column empty = {.name = "lone", .levels = hosts, .level_count = 1};
     struct formula formula = read_good("lone"), expanded;
-    struct failure failure = {0};
-    assert_int_equal(formula_expand(&formula, &empty, 1, &expanded, &failure), -EINVAL);
-    assert_says(failure.text, "terms 'lone': no term is left");
+    assert_error(formula_expand(&formula, &empty, 1, &expanded, &test_failure), -EINVAL,
+                 "terms 'lone': no term is left");
     formula_clear(&formula);
 }
 
@@ -214,9 +207,8 @@ TEST(many) {
     }
     const struct formula_context context = {many, 12, NULL, NULL, 0};
     struct formula formula, expanded;
-    struct failure failure = {0};
-    assert_int_equal(formula_read(text, &context, &formula, &failure), 0);
-    assert_int_equal(formula_expand(&formula, many, 12, &expanded, &failure), 0);
+    assert_ok(formula_read(text, &context, &formula, &test_failure));
+    assert_ok(formula_expand(&formula, many, 12, &expanded, &test_failure));
     assert_int_equal(expanded.term_count, 1 + 12 * 79);
     assert_string_equal(expanded.terms[948].name, "c11[l79]");
     formula_clear(&expanded);
@@ -224,10 +216,10 @@ TEST(many) {
     many[4].level_count = 100;
     many[5].level_count = 100;
     many[6].level_count = 100;
-    assert_int_equal(formula_expand(&formula, many, 12, &expanded, &failure), -EINVAL);
-    assert_says(failure.text, "column 37: the term 'c11' makes more than 1024 terms with a dummy for each");
-    assert_int_equal(formula_expand(&formula, many, 11, &expanded, &failure), -EINVAL);
-    assert_says(failure.text, "the term 'c11' has a category whose levels are not known");
+    assert_error(formula_expand(&formula, many, 12, &expanded, &test_failure), -EINVAL,
+                 "column 37: the term 'c11' makes more than 1024 terms with a dummy for each");
+    assert_error(formula_expand(&formula, many, 11, &expanded, &test_failure), -EINVAL,
+                 "the term 'c11' has a category whose levels are not known");
     formula_clear(&formula);
 }
 

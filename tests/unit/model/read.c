@@ -46,33 +46,25 @@ static const char rich[] =
     "  \"units\": {\"cv_rmse\": \"us\", \"r2\": \"1\", \"odd\": null},\n"
     "  \"groups\": [\n"
     "    {\"labels\": {\"node\": \"a\", \"core\": \"3\"}, \"rows\": 9, \"values\": {\"cv_rmse\": 0.1}, "
-    "\"parts\": ["
-    "{\"kind\": \"segment\", \"to\": 4, \"estimates\": ["
-    "{\"term\": \"1\", \"estimate\": 1e-300, \"standard_error\": 0.3, \"t\": 0.30000000000000004, \"p\": "
-    "null}, "
-    "{\"term\": \"log2(x)^-2\", \"estimate\": 0, \"standard_error\": null, \"t\": null, \"p\": null, "
-    "\"at_bound\": true}, "
-    "{\"term\": \"op[b]\", \"estimate\": 0, \"standard_error\": null, \"t\": null, \"p\": null, \"dropped\": "
-    "true}], "
-    "\"covariance\": [[4, 1, 0], [1, 9, 0], [0, 0, 0]], "
-    "\"noise\": {\"kind\": \"N-2\", \"distribution\": \"half-normal\", \"method\": \"rule\", \"constant\": "
-    "0.5, \"coefficients\": [0, -0.25, 0]}, "
-    "\"values\": {\"r2\": 0.5, \"odd\": null}, \"domain\": {\"x\": [1, 3.5]}}, "
-    "{\"kind\": \"segment\", \"name\": \"last\", \"from\": 4, \"estimates\": ["
-    "{\"term\": \"1\", \"estimate\": 3, \"standard_error\": null, \"t\": null, \"p\": null}, "
-    "{\"term\": \"log2(x)^-2\", \"estimate\": 4, \"standard_error\": null, \"t\": null, \"p\": null}, "
-    "{\"term\": \"op[b]\", \"estimate\": 5, \"standard_error\": null, \"t\": null, \"p\": null}], "
-    "\"covariance\": null, "
-    "\"noise\": {\"kind\": \"mixture\", \"distribution\": \"normal\", \"components\": [{\"weight\": 0.25, "
-    "\"mean\": -3, \"sigma\": 1}, {\"weight\": 0.75, \"mean\": 1, \"sigma\": 0}]}, "
-    "\"values\": {}, \"domain\": {}}], \"notes\": [\"one\", \"two\"]},\n"
-    "    {\"labels\": {\"node\": \"a\", \"core\": \"10\"}, \"rows\": 11, \"values\": {}, \"parts\": ["
-    "{\"kind\": \"whole\", \"estimates\": ["
-    "{\"term\": \"1\", \"estimate\": 3, \"standard_error\": null, \"t\": null, \"p\": null}, "
-    "{\"term\": \"log2(x)^-2\", \"estimate\": 4, \"standard_error\": null, \"t\": null, \"p\": null}, "
-    "{\"term\": \"op[b]\", \"estimate\": 5, \"standard_error\": null, \"t\": null, \"p\": null}], "
-    "\"covariance\": null, \"noise\": {\"kind\": \"N-1\", \"distribution\": \"normal\", \"constant\": 0.25}, "
-    "\"values\": {}, \"domain\": {}}], \"notes\": []}\n"
+    "\"parts\": [{\"kind\": \"segment\", \"to\": 4, \"estimates\": [{\"term\": \"1\", \"estimate\": 1e-300, "
+    "\"standard_error\": 0.3, \"t\": 0.30000000000000004, \"p\": null}, {\"term\": \"log2(x)^-2\", "
+    "\"estimate\": 0, \"standard_error\": null, \"t\": null, \"p\": null, \"at_bound\": true}, {\"term\": "
+    "\"op[b]\", \"estimate\": 0, \"standard_error\": null, \"t\": null, \"p\": null, \"dropped\": true}], "
+    "\"covariance\": [[4, 1, 0], [1, 9, 0], [0, 0, 0]], \"noise\": {\"kind\": \"N-2\", \"distribution\": "
+    "\"half-normal\", \"method\": \"rule\", \"constant\": 0.5, \"coefficients\": [0, -0.25, 0]}, \"values\": "
+    "{\"r2\": 0.5, \"odd\": null}, \"domain\": {\"x\": [1, 3.5]}}, {\"kind\": \"segment\", \"name\": "
+    "\"last\", \"from\": 4, \"estimates\": [{\"term\": \"1\", \"estimate\": 3, \"standard_error\": null, "
+    "\"t\": null, \"p\": null}, {\"term\": \"log2(x)^-2\", \"estimate\": 4, \"standard_error\": null, \"t\": "
+    "null, \"p\": null}, {\"term\": \"op[b]\", \"estimate\": 5, \"standard_error\": null, \"t\": null, "
+    "\"p\": null}], \"covariance\": null, \"noise\": {\"kind\": \"mixture\", \"distribution\": \"normal\", "
+    "\"components\": [{\"weight\": 0.25, \"mean\": -3, \"sigma\": 1}, {\"weight\": 0.75, \"mean\": 1, "
+    "\"sigma\": 0}]}, \"values\": {}, \"domain\": {}}], \"notes\": [\"one\", \"two\"]},\n"
+    "    {\"labels\": {\"node\": \"a\", \"core\": \"10\"}, \"rows\": 11, \"values\": {}, \"parts\": "
+    "[{\"kind\": \"whole\", \"estimates\": [{\"term\": \"1\", \"estimate\": 3, \"standard_error\": null, "
+    "\"t\": null, \"p\": null}, {\"term\": \"log2(x)^-2\", \"estimate\": 4, \"standard_error\": null, \"t\": "
+    "null, \"p\": null}, {\"term\": \"op[b]\", \"estimate\": 5, \"standard_error\": null, \"t\": null, "
+    "\"p\": null}], \"covariance\": null, \"noise\": {\"kind\": \"N-1\", \"distribution\": \"normal\", "
+    "\"constant\": 0.25}, \"values\": {}, \"domain\": {}}], \"notes\": []}\n"
     "  ],\n"
     "  \"skipped\": [\n"
     "    {\"labels\": {\"node\": \"b\", \"core\": \"1\"}, \"rows\": 1, \"reason\": \"1 row\"}\n"
@@ -81,9 +73,7 @@ static const char rich[] =
 
 static struct model *parse(const char *bytes) {
     struct model *model;
-    struct failure failure = {0};
-    if (model_file_parse("x.json", bytes, strlen(bytes), &model, &failure) < 0)
-        fail_msg("%s: %s", failure.place, failure.text);
+    assert_ok(model_file_parse("x.json", bytes, strlen(bytes), &model, &test_failure));
     return model;
 }
 
@@ -105,16 +95,15 @@ TEST(same_bytes) {
     expect_bytes(model, rich);
     char path[] = "/tmp/assay-model-XXXXXX";
     int descriptor = mkstemp(path);
-    struct failure failure = {0};
     struct model *again;
-    assert_int_equal(model_file_write(model, path, &failure), 0);
-    assert_int_equal(model_file_read(path, &again, &failure), 0);
+    assert_ok(model_file_write(model, path, &test_failure));
+    assert_ok(model_file_read(path, &again, &test_failure));
     assert_string_equal(again->file, path);
     expect_bytes(again, rich);
     close(descriptor);
     unlink(path);
-    assert_int_equal(model_file_read(path, &again, &failure), -ENOENT);
-    assert_int_equal(model_file_write(model, "/nowhere/at/all.json", &failure), -ENOENT);
+    assert_int_equal(model_file_read(path, &again, &test_failure), -ENOENT);
+    assert_int_equal(model_file_write(model, "/nowhere/at/all.json", &test_failure), -ENOENT);
     model_file_free(model), model_file_free(again);
     model_file_free(NULL);
 }
@@ -165,28 +154,27 @@ TEST(reads_all) {
     assert_null(model_column_unit(model, "op"));
     assert_true(model_range_find(first, "x")->maximum == 3.5 && !model_range_find(last, "x"));
     size_t found = 9;
-    struct failure failure = {0};
-    assert_int_equal(model_group_find(model, "a/10", &found, &failure), 0);
+    assert_ok(model_group_find(model, "a/10", &found, &test_failure));
     assert_int_equal(found, 1);
-    assert_int_equal(model_group_find(model, "a/4", &found, &failure), -EINVAL);
-    assert_says(failure.text, "the model has no group 'a/4'; did you mean 'a/3'?");
+    assert_error(model_group_find(model, "a/4", &found, &test_failure), -EINVAL,
+                 "the model has no group 'a/4'; did you mean 'a/3'?");
     double seconds;
-    assert_int_equal(model_response_seconds(model, &seconds, &failure), 0);
+    assert_ok(model_response_seconds(model, &seconds, &test_failure));
     assert_true(seconds == 1e-6);
     model->response_seconds = NAN;
-    assert_int_equal(model_response_seconds(model, &seconds, &failure), -EINVAL);
-    assert_says(failure.text, "the response 'y' is in us, which is no time");
+    assert_error(model_response_seconds(model, &seconds, &test_failure), -EINVAL,
+                 "the response 'y' is in us, which is no time");
     assert_true(model_unit_seconds(NULL) == 0 && isnan(model_unit_seconds("By")));
     model_file_free(model);
 }
 
 /* What a hand-written file may leave out. */
 TEST(small) {
-    struct model *model = parse(
-        "{\"assay_model\": 2, \"future\": [1], \"kind\": \"linear\", \"response\": {\"name\": \"y\"}, "
-        "\"by\": [], \"terms\": [{\"name\": \"1\", \"factors\": []}], \"columns\": [], \"groups\": "
-        "[{\"labels\": {}, \"rows\": 1, \"parts\": [{\"kind\": \"whole\", \"estimates\": [{\"term\": \"1\", "
-        "\"estimate\": 2}]}]}]}");
+    struct model *model =
+        parse("{\"assay_model\": 2, \"future\": [1], \"kind\": \"linear\", \"response\": {\"name\": \"y\"}, "
+              "\"by\": [], \"terms\": [{\"name\": \"1\", \"factors\": []}], \"columns\": [], \"groups\": "
+              "[{\"labels\": {}, \"rows\": 1, \"parts\": [{\"kind\": \"whole\", \"estimates\": [{\"term\": "
+              "\"1\", \"estimate\": 2}]}]}]}");
     assert_string_equal(model->groups[0].name, "all");
     assert_true(model->response_seconds == 0 && model->groups[0].parts[0].noise.kind == MODEL_NOISE_NONE);
     model_file_free(model);
@@ -262,13 +250,13 @@ TEST(refusals) {
     for (size_t i = 0; i < LENGTH(bad); i++) {
         char *text = replace(rich, bad[i].piece, bad[i].instead);
         struct model *model = NULL;
-        struct failure failure = {0};
-        int r = model_file_parse("x.json", text, strlen(text), &model, &failure);
-        if (r == 0 || !strstr(failure.text, bad[i].reason) || strncmp(failure.place, "x.json:", 7) != 0 ||
-            strncmp(failure.place, bad[i].place, strlen(bad[i].place)) != 0)
-            fail_msg("%s: %d %s: '%s'; expected %s '%s'", bad[i].instead, r, failure.place, failure.text,
-                     bad[i].place, bad[i].reason);
-        assert_int_equal(failure.kind, FAILURE_INPUT);
+        int r = model_file_parse("x.json", text, strlen(text), &model, &test_failure);
+        if (r == 0 || !strstr(test_failure.text, bad[i].reason) ||
+            strncmp(test_failure.place, "x.json:", 7) != 0 ||
+            strncmp(test_failure.place, bad[i].place, strlen(bad[i].place)) != 0)
+            fail_msg("%s: %d %s: '%s'; expected %s '%s'", bad[i].instead, r, test_failure.place,
+                     test_failure.text, bad[i].place, bad[i].reason);
+        assert_int_equal(test_failure.kind, FAILURE_INPUT);
         assert_null(model);
         free(text);
     }
@@ -281,18 +269,16 @@ TEST(refusals) {
     for (size_t i = 0; i < LENGTH(formats); i++) {
         char *text = replace(rich, formats[i][0], formats[i][1]);
         struct model *model;
-        struct failure failure = {0};
-        assert_int_equal(model_file_parse("x.json", text, strlen(text), &model, &failure), -EINVAL);
-        assert_says(failure.text, formats[i][2]);
+        assert_error(model_file_parse("x.json", text, strlen(text), &model, &test_failure), -EINVAL,
+                     formats[i][2]);
         free(text);
     }
     const char smpi[] =
-        "{\"assay_model\": 2, \"kind\": \"smpi\", \"response\": {\"name\": \"y\"}, \"by\": [], "
-        "\"terms\": [{\"name\": \"1\", \"factors\": []}], \"columns\": [], \"groups\": []}";
+        "{\"assay_model\": 2, \"kind\": \"smpi\", \"response\": {\"name\": \"y\"}, \"by\": [], \"terms\": "
+        "[{\"name\": \"1\", \"factors\": []}], \"columns\": [], \"groups\": []}";
     struct model *model;
-    struct failure failure;
-    assert_int_equal(model_file_parse("x.json", smpi, sizeof smpi - 1, &model, &failure), -EINVAL);
-    assert_says(failure.text, "the model has no groups");
+    assert_error(model_file_parse("x.json", smpi, sizeof smpi - 1, &model, &test_failure), -EINVAL,
+                 "the model has no groups");
 }
 
 /* All that is refused one by one is found at once, each with its place. */
@@ -308,9 +294,8 @@ TEST(findings) {
     struct document *document;
     struct model_findings findings = {0};
     struct model *model;
-    struct failure failure = {0};
-    assert_int_equal(document_parse_json("x.json", text, strlen(text), &document, &failure), 0);
-    assert_int_equal(model_from_document(document, &findings, &model, &failure), 0);
+    assert_ok(document_parse_json("x.json", text, strlen(text), &document, &test_failure));
+    assert_ok(model_from_document(document, &findings, &model, &test_failure));
     for (size_t i = 0; i < LENGTH(together); i++) {
         size_t k = 0;
         while (k < findings.count && !strstr(findings.items[k].sentence, bad[together[i]].reason))
@@ -329,12 +314,11 @@ TEST(findings) {
 TEST(units_of_values) {
     struct model *model = parse(rich);
     struct text text;
-    struct failure failure = {0};
     text_init(&text, 1 << 20);
     free(model->groups[0].values[0].name);
     model->groups[0].values[0].name = strdup("r2");
-    assert_int_equal(model_file_append(model, &text, &failure), -EINVAL);
-    assert_says(failure.text, "the value 'r2' has the unit us in one part of the model and 1 in another");
+    assert_error(model_file_append(model, &text, &test_failure), -EINVAL,
+                 "the value 'r2' has the unit us in one part of the model and 1 in another");
     assert_int_equal(text.length, 0);
     text_clear(&text);
     model_file_free(model);

@@ -9,15 +9,10 @@ static struct model_term terms[] = {
     {.name = "1"},
     {.name = "x", .factors = (struct model_factor[]){{.column = "x", .power = 1}}, .factor_count = 1}};
 static struct model_range domain[] = {{"x", 1, 4}};
-static struct model_part parts[] = {{.kind = "whole",
-                                     .estimates = (struct model_estimate[]){{2}, {3}},
-                                     .noise = {.kind = MODEL_NOISE_HOMOSCEDASTIC, .constant = 0.5},
-                                     .domain = domain,
-                                     .domain_count = 1},
-                                    {.kind = "whole",
-                                     .estimates = (struct model_estimate[]){{-20}, {3}},
-                                     .domain = domain,
-                                     .domain_count = 1}};
+static struct model_part parts[] = {
+    {"whole", .estimates = (struct model_estimate[]){{2}, {3}},
+     .noise = {.kind = MODEL_NOISE_HOMOSCEDASTIC, .constant = 0.5}, .domain = domain, .domain_count = 1},
+    {"whole", .estimates = (struct model_estimate[]){{-20}, {3}}, .domain = domain, .domain_count = 1}};
 static struct model_group groups[] = {{.name = "a", .parts = &parts[0], .part_count = 1},
                                       {.name = "b", .parts = &parts[1], .part_count = 1}};
 static const struct model model = {

@@ -13,9 +13,7 @@ static bool product_below(void *context, const double *values) {
 static struct design *make(const struct candidate_range *ranges, size_t range_count, candidate_admits admits,
                            void *context, double **ret_shares) {
     struct design *design = NULL;
-    struct failure failure = {0};
-    if (candidates_make(ranges, range_count, admits, context, &design, ret_shares, &failure) < 0)
-        fail_msg("%s", failure.text);
+    assert_ok(candidates_make(ranges, range_count, admits, context, &design, ret_shares, &test_failure));
     return design;
 }
 
@@ -89,13 +87,12 @@ TEST(degenerate) {
     assert_true(design_number(design, 0, 0) == 64 && design_number(design, 0, 1) == 2.5);
     free(shares);
     design_free(design);
-    struct failure failure = {0};
     const struct candidate_range many[13] = {[0 ... 12] = {"m", true, 1, 9}};
     design = NULL;
-    assert_int_equal(candidates_make(many, 2, product_below, &nothing, &design, &shares, &failure), -22);
-    assert_string_equal(failure.text, "not one of 8100 points lies where the model was observed");
-    assert_int_equal(candidates_make(many, 13, everything, NULL, &design, &shares, &failure), -22);
-    assert_string_equal(failure.text, "13 factors; expected at most 12");
+    assert_int_equal(candidates_make(many, 2, product_below, &nothing, &design, &shares, &test_failure), -22);
+    assert_string_equal(test_failure.text, "not one of 8100 points lies where the model was observed");
+    assert_int_equal(candidates_make(many, 13, everything, NULL, &design, &shares, &test_failure), -22);
+    assert_string_equal(test_failure.text, "13 factors; expected at most 12");
     assert_null(design);
     /* Distinct names are the caller's to see; twelve factors have two levels each. */
     struct candidate_range twelve[12];

@@ -2,8 +2,6 @@
 #include "engine/next/next.h"
 #include "tests/test.h"
 
-#include <unistd.h>
-
 #pragma GCC diagnostic ignored "-Wdiscarded-qualifiers" /* models of literals */
 #pragma GCC diagnostic ignored "-Wmissing-field-initializers"
 
@@ -22,14 +20,12 @@ static struct model_group groups[GROUPS_MAX];
 static char *labels[GROUPS_MAX][2];
 static struct model model;
 static struct next_request request;
-static char path[] = "/tmp/assay-next-XXXXXX";
 
 /* Of sigma^2 times the same, for 1 and 0.5. */
 static double wide[] = {4, -0.5, -0.5, 0.1}, half[] = {1, -0.125, -0.125, 0.025}, zero[4];
 
 static int begin(void **state) {
     static char *by[] = {"node", "mode"};
-    static const char table[] = "x\n1\n2\n3\n4\n5\n6\n7\n8\n9\n";
     model = (struct model){.file = "m.json",
                            .kind = "linear",
                            .response = "y",
@@ -43,17 +39,14 @@ static int begin(void **state) {
                            .by_count = 2,
                            .groups = groups};
     column.type = "integer";
-    request = (struct next_request){
-        .model = &model, .candidates = path, .criterion = OPTIMAL_I, .budget = INFINITY, .rows_most = 4};
-    memcpy(path + sizeof path - 7, "XXXXXX", 6);
-    int file = mkstemp(path);
-    return file < 0 || write(file, table, sizeof table - 1) < 0 || close(file) < 0 ? -1 : 0;
+    request = (struct next_request){.model = &model,
+                                    .candidates = test_put("rows.csv", "x\n1\n2\n3\n4\n5\n6\n7\n8\n9\n"),
+                                    .criterion = OPTIMAL_I,
+                                    .budget = INFINITY,
+                                    .rows_most = 4};
+    return 0;
 }
-
-static int end(void **state) {
-    return unlink(path);
-}
-TEST_EACH(begin, end)
+TEST_EACH(begin, NULL)
 
 static void add_group(char *node, char *mode, double one, double slope, double sigma, double *covariance) {
     size_t g = model.group_count++;
@@ -71,28 +64,18 @@ static void add_group(char *node, char *mode, double one, double slope, double s
     groups[g] = (struct model_group){.name = node, .labels = labels[g], .parts = &parts[g], .part_count = 1};
 }
 
-static void write_candidates(const char *bytes) {
-    FILE *file = fopen(path, "w");
-    assert_non_null(file);
-    fputs(bytes, file);
-    assert_int_equal(fclose(file), 0);
-}
-
 static struct next find(void) {
     struct next next = {0};
-    struct failure failure = {0};
-    if (next_find(&request, &next, &failure) < 0)
-        fail_msg("%s: %s", failure.place, failure.text);
+    assert_ok(next_find(&request, &next, &test_failure));
     return next;
 }
 
 static void refused(const char *part) {
     struct next next = {0};
-    struct failure failure = {0};
     char sentence[2100];
-    assert_true(next_find(&request, &next, &failure) < 0);
-    assert_int_equal(failure.kind, FAILURE_INPUT);
-    assert_says(failure_describe(&failure, sentence, sizeof sentence), part);
+    assert_true(next_find(&request, &next, &test_failure) < 0);
+    assert_int_equal(test_failure.kind, FAILURE_INPUT);
+    assert_says(failure_describe(&test_failure, sentence, sizeof sentence), part);
     next_clear(&next);
 }
 
@@ -146,7 +129,7 @@ TEST(classes) {
     for (int i = 0; i < 18; i++)
         snprintf(table + strlen(table), sizeof table - strlen(table), "%d,%s\n", i % 9 + 1,
                  i < 9 ? "0.5" : "1");
-    write_candidates(table);
+    test_put("rows.csv", table);
     struct next next = find();
     size_t second = 0;
     for (size_t i = 0; i < next.rows.count; i++) {
@@ -157,7 +140,7 @@ TEST(classes) {
     }
     assert_true(second >= 3); /* four times the variance */
     next_clear(&next);
-    write_candidates("x,mode\n1,0.5\n1,2\n");
+    test_put("rows.csv", "x,mode\n1,0.5\n1,2\n");
     refused(":3: the model has no group with these values of the columns that make groups");
 }
 
@@ -289,9 +272,9 @@ TEST(bad_models) {
     refused("the model is of the kind 'piecewise'; expected 'linear'");
     model.kind = "linear";
     parts[0].covariance = wide;
-    write_candidates("z\n1\n");
+    test_put("rows.csv", "z\n1\n");
     refused("no column 'x', which the model's terms use");
-    write_candidates("x\na\n");
+    test_put("rows.csv", "x\na\n");
     refused("the column 'x' has texts");
     request.candidates = NULL;
     parts[0].domain_count = 0;

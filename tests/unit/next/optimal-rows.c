@@ -16,9 +16,7 @@ static void widen(size_t n) {
 
 static struct optimal_rows find(const struct optimal_problem *problem) {
     struct optimal_rows rows = {0};
-    struct failure failure = {0};
-    if (optimal_rows_find(problem, &rows, &failure) < 0)
-        fail_msg("%s", failure.text);
+    assert_ok(optimal_rows_find(problem, &rows, &test_failure));
     return rows;
 }
 
@@ -405,10 +403,9 @@ TEST(no_covariance) {
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         const struct optimal_group group = {bad[i], 1, 1, 0};
         struct optimal_rows rows = {0};
-        struct failure failure = {0};
         problem.groups = &group;
-        assert_int_equal(optimal_rows_find(&problem, &rows, &failure), -22);
-        assert_string_equal(failure.text, "the covariance of group 1 is not positive semidefinite");
+        assert_int_equal(optimal_rows_find(&problem, &rows, &test_failure), -22);
+        assert_string_equal(test_failure.text, "the covariance of group 1 is not positive semidefinite");
         assert_null(rows.items);
     }
 }

@@ -1,8 +1,7 @@
-/* Nonlinear least squares: certified answers (NIST; and 40-digit arithmetic of real transfers,
- * data/README.md, skipped, aloud, where that is not), and what cannot be fitted. */
+/* Nonlinear least squares: certified answers (NIST), and what cannot be fitted. Those of real transfers are
+ * in unit/fit/transfer.c. */
 #include "engine/numerics/curve.h"
 
-#include "engine/numerics/least-squares.h"
 #include "tests/test.h"
 
 enum { ROWS_MAX = 300 };
@@ -55,66 +54,6 @@ static double transfer(const void *context, const double *p, size_t row, double 
     if (!(time > 0))
         return NAN;
     return r->log ? log(r->y[row]) - log(time) : s / r->y[row] - s / time;
-}
-
-static void read_rows(const char *dataset) {
-    char path[8192], text[1024], experiment[32], cluster[32], wanted[128];
-    snprintf(path, sizeof path, "%s/mpi/dahu_gros.csv", test_data());
-    FILE *file = fopen(path, "r");
-    assert_non_null(file);
-    assert_non_null(fgets(text, sizeof text, file));
-    rows.count = 0;
-    while (fscanf(file, "%31[^,],%31[^,],%lf,%lf\n", experiment, cluster, &rows.x[rows.count],
-                  &rows.y[rows.count]) == 4) {
-        snprintf(wanted, sizeof wanted, "pycewise_data:%s/%s", cluster, experiment);
-        rows.count += strcmp(wanted, dataset) == 0;
-    }
-    fclose(file);
-}
-
-/* The linear problem whose residuals are the same to first order. */
-static void find_start(double start[2]) {
-    struct least_squares sums;
-    struct least_squares_fit fit;
-    assert_int_equal(least_squares_init(&sums, 2), 0);
-    for (size_t i = 0; i < rows.count; i++) {
-        double x[2] = {1, rows.x[i]}, root = rows.log ? 1 / rows.y[i] : rows.x[i] / (rows.y[i] * rows.y[i]),
-               w = root * root;
-        assert_int_equal(least_squares_append(&sums, 1, x, 1, &rows.y[i], &w), 0);
-    }
-    assert_int_equal(least_squares_solve(&sums, NULL, &fit), 0);
-    memcpy(start, fit.estimate, 2 * sizeof *start);
-    least_squares_fit_clear(&fit);
-    least_squares_clear(&sums);
-}
-
-TEST(transfers) {
-    char path[8192], text[1024], dataset[128];
-    double n, expected[4], start[2];
-    size_t compared = 0;
-    if (!test_data())
-        skip();
-    snprintf(path, sizeof path, "%s/mpi/transfer_certified.csv", test_data());
-    FILE *file = fopen(path, "r");
-    assert_non_null(file);
-    assert_non_null(fgets(text, sizeof text, file));
-    while (fgets(text, sizeof text, file)) {
-        assert_int_equal(sscanf(text, "%127[^,],%*[^,],%lf,%lf,%lf,%lf,%lf", dataset, &n, &expected[0],
-                                &expected[1], &expected[2], &expected[3]),
-                         6);
-        rows.log = strstr(text, "log T") != NULL;
-        read_rows(dataset);
-        assert_true((double)rows.count == n);
-        find_start(start);
-        struct curve curve;
-        assert_int_equal(curve_fit(rows.count, 2, transfer, &rows, start, &curve), 0);
-        assert_close(curve.estimate[0], expected[0], 1e-12, dataset);
-        assert_close(curve.estimate[1], expected[1], 1e-12, dataset);
-        assert_close(curve.rss, expected[3], 1e-12, dataset);
-        compared++;
-    }
-    fclose(file);
-    assert_int_equal(compared, 12);
 }
 
 TEST(refusals) {

@@ -9,10 +9,6 @@ enum { ROWS = 700, COLUMNS = 4 };
 
 static double x[ROWS * 8], y[ROWS], weights[ROWS];
 
-static double random_normal(void) {
-    return sqrt(-2 * log(test_random())) * cos(2 * M_PI * test_random());
-}
-
 /* Sizes of a kernel: columns whose lengths differ by ten orders of magnitude. */
 static void make_rows(void) {
     test_seed = 7;
@@ -23,7 +19,7 @@ static void make_rows(void) {
         x[i + 2 * ROWS] = m;
         x[i + 3 * ROWS] = n;
         weights[i] = (double)(i % 4);
-        y[i] = 1e-4 + 1e-11 * x[i + ROWS] + 1e-7 * m + 1e-3 * random_normal();
+        y[i] = 1e-4 + 1e-11 * x[i + ROWS] + 1e-7 * m + 1e-3 * test_normal();
     }
 }
 
@@ -249,7 +245,7 @@ TEST(bounds_by_exhaustive_search) {
         for (size_t j = 0; j < columns; j++)
             roles[j] = test_random() < 0.8 ? LEAST_SQUARES_NONNEGATIVE : LEAST_SQUARES_FREE;
         for (size_t i = 0; i < COUNT; i++) {
-            y[i] = random_normal();
+            y[i] = test_normal();
             for (size_t j = 0; j < columns; j++) /* columns that resemble each other: sets change often */
                 x[i + j * COUNT] = pow(scale, (double)j) * (test_random() + 0.3 * y[i] * (double)(j % 3));
         }

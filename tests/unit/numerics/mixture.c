@@ -8,10 +8,6 @@ enum { ROWS_MAX = 20000 };
 
 static double x[2 * ROWS_MAX], weights[ROWS_MAX];
 
-static double random_normal(void) {
-    return sqrt(-2 * log(test_random())) * cos(2 * M_PI * test_random());
-}
-
 static struct mixture_request request_of(size_t components) {
     return (struct mixture_request){
         .components = components, .floor = 1e-3, .least = 3, .starts = 5, .seed = 1};
@@ -31,7 +27,7 @@ TEST(one_component) {
     double mean = 0, squares = 0;
     test_seed = 1;
     for (size_t i = 0; i < 500; i++) {
-        x[i] = 1e-6 * (5 + random_normal());
+        x[i] = 1e-6 * (5 + test_normal());
         mean += x[i] / 500;
     }
     for (size_t i = 0; i < 500; i++)
@@ -52,7 +48,7 @@ TEST(two_populations) {
     for (size_t shared = 0; shared < 2; shared++) {
         test_seed = 9;
         for (size_t i = 0; i < N; i++) {
-            double a = random_normal(), b = random_normal(), slow = i % 6 == 0;
+            double a = test_normal(), b = test_normal(), slow = i % 6 == 0;
             x[i] = 1e-11 * (5 + slow * 2 + 0.1 * a);
             x[i + ROWS_MAX] = 300 + 40 * slow + (shared || slow == 0 ? 4 : 12) * (0.8 * a + 0.6 * b);
         }
@@ -82,7 +78,7 @@ TEST(weights_and_seeds) {
     size_t copies = 0;
     test_seed = 4;
     for (size_t i = 0; i < 400; i++) {
-        x[i] = floor(100 * (random_normal() + (i % 3 == 0 ? 6 : 0))) / 100;
+        x[i] = floor(100 * (test_normal() + (i % 3 == 0 ? 6 : 0))) / 100;
         weights[i] = (double)(i % 4);
         for (double w = 0; w < weights[i]; w++)
             all[copies++] = x[i];
@@ -107,7 +103,7 @@ TEST(quantised_values) {
     const double modes[] = {1, 1.3, 2, 2.1, 3, 4.5}, widths[] = {0.02, 0.1, 0.02, 0.2, 0.05, 0.5};
     test_seed = 8;
     for (size_t i = 0; i < 3000; i++)
-        x[i] = floor(50 * (modes[i % 6] + widths[i % 6] * random_normal()) + 0.5) / 50;
+        x[i] = floor(50 * (modes[i % 6] + widths[i % 6] * test_normal()) + 0.5) / 50;
     double best = -INFINITY, worst = INFINITY;
     for (uint64_t seed = 1; seed <= 2; seed++) {
         struct mixture_request request = request_of(6);
@@ -126,7 +122,7 @@ TEST(quantised_values) {
 TEST(floor_and_refusals) {
     test_seed = 6;
     for (size_t i = 0; i < 300; i++)
-        x[i] = i % 3 ? random_normal() : 0.5;
+        x[i] = i % 3 ? test_normal() : 0.5;
     struct mixture_request request = request_of(2);
     struct mixture mixture;
     assert_int_equal(mixture_fit(300, 1, x, 300, NULL, &request, &mixture), 0);

@@ -1,4 +1,4 @@
-/* The heteroscedastic normal: closed forms, bounds, the likelihood itself, and many groups. */
+/* The heteroscedastic normal: bounds, the likelihood itself, and many groups. */
 #include "engine/numerics/noise.h"
 
 #include "tests/test.h"
@@ -7,41 +7,8 @@ enum { ROWS = 4000 };
 
 static double x[ROWS * 3], y[ROWS], weights[ROWS];
 
-static double random_normal(void) {
-    return sqrt(-2 * log(test_random())) * cos(2 * M_PI * test_random());
-}
-
 static struct noise_problem problem_of(size_t rows, size_t columns) {
     return (struct noise_problem){.rows = rows, .columns = columns, .x = x, .stride = ROWS, .y = y};
-}
-
-/* Two levels, each with rows of its own: mean and deviation of each are those of its rows alone. */
-TEST(two_levels) {
-    const double rows[] = {1, 2, 2.5, 4, 3, 1.5, 10, 16, 25, 2, 8};
-    const double mean[2] = {14.0 / 6, 61.0 / 5};
-    double squares[2] = {0, 0};
-    for (size_t i = 0; i < 11; i++) {
-        bool high = i >= 6;
-        x[i] = 1;
-        x[i + ROWS] = high;
-        y[i] = rows[i];
-        squares[high] += (y[i] - mean[high]) * (y[i] - mean[high]);
-    }
-    const double sigma[2] = {sqrt(squares[0] / 6), sqrt(squares[1] / 5)};
-    const struct noise_problem problem = problem_of(11, 2);
-    struct noise noise;
-    assert_int_equal(noise_fit(&problem, &noise), 0);
-    assert_close(noise.mean.estimate[0], mean[0], 1e-9, "the mean of the low level");
-    assert_close(noise.mean.estimate[1], mean[1] - mean[0], 1e-9, "the step");
-    assert_close(noise.constant, sigma[0], 1e-6, "the deviation of the low level");
-    assert_close(noise.coefficients[1], sigma[1] - sigma[0], 1e-6, "what the high level adds");
-    assert_true(noise.coefficients[0] == 0);
-    assert_close(noise.log_likelihood, -5.5 * log(2 * M_PI) - 6 * log(sigma[0]) - 5 * log(sigma[1]) - 5.5,
-                 1e-10, "log likelihood");
-    assert_close(sqrt(noise.mean.covariance[0]), sigma[0] / sqrt(6), 1e-6, "a standard error");
-    assert_close(sqrt(noise.mean.covariance[3]), sqrt(sigma[0] * sigma[0] / 6 + sigma[1] * sigma[1] / 5),
-                 1e-6, "a standard error");
-    noise_clear(&noise);
 }
 
 /* The level with the larger x scatters less: the deviation may not fall, so it is constant, and the mean
@@ -73,7 +40,7 @@ static void make_rows(double scale, bool weighted) {
         x[i + ROWS] = scale * m * n;
         x[i + 2 * ROWS] = -m;
         y[i] = scale * (0.5 + 0.01 * m * n + 0.2 * m +
-                        (1e-3 + 1e-4 * m * n + 2e-3 * m) * random_normal() / sqrt(weights[i]));
+                        (1e-3 + 1e-4 * m * n + 2e-3 * m) * test_normal() / sqrt(weights[i]));
     }
 }
 
@@ -142,7 +109,7 @@ TEST(rows_on_the_mean) {
     for (size_t i = 0; i < 200; i++) {
         x[i] = 1;
         x[i + ROWS] = i % 2;
-        y[i] = i % 2 ? 3 + random_normal() : 1;
+        y[i] = i % 2 ? 3 + test_normal() : 1;
     }
     const struct noise_problem problem = problem_of(200, 2);
     struct noise noise;

@@ -1,16 +1,13 @@
-/* Segmented lines against all segmentations of few points, and against the known optima of real message times
- * (data/README.md; skipped, aloud, where that is not). */
+/* Segmented lines against all segmentations of few points, and against the best number of breaks in real
+ * message times (data/README.md; skipped, aloud, where that is not). unit/fit/piecewise.c has the lines
+ * themselves. */
 #include "engine/numerics/segments.h"
 
 #include "tests/test.h"
 
-enum { POINTS_MAX = 50000, BREAKS_MAX = 12, LINES_MAX = 2000 };
+enum { POINTS_MAX = 50000, BREAKS_MAX = 12 };
 
 static double x[POINTS_MAX], y[POINTS_MAX], weights[POINTS_MAX];
-
-static double random_normal(void) {
-    return sqrt(-2 * log(test_random())) * cos(2 * M_PI * test_random());
-}
 
 /* The least R for each number of breaks, over all segmentations. */
 struct all {
@@ -73,8 +70,8 @@ static void make_points(size_t n, size_t pieces, double noise, bool wide) {
             slope = test_random();
         }
         x[i] = at;
-        y[i] = (level + slope * at) * (wide ? 1e-9 * (1 + noise * random_normal()) : 1) +
-               (wide ? 0 : noise * random_normal());
+        y[i] = (level + slope * at) * (wide ? 1e-9 * (1 + noise * test_normal()) : 1) +
+               (wide ? 0 : noise * test_normal());
         weights[i] = wide ? 1 / (y[i] * y[i]) : 0.5 + test_random();
     }
 }
@@ -187,7 +184,7 @@ TEST(many_points) {
     for (size_t i = 0; i < N; i++) {
         size_t piece = 5 * i / N;
         x[i] = (double)i + 1;
-        y[i] = 1 + (double)piece / 2 + (1 + 0.3 * (double)piece) * (double)i / N + 0.05 * random_normal();
+        y[i] = 1 + (double)piece / 2 + (1 + 0.3 * (double)piece) * (double)i / N + 0.05 * test_normal();
     }
     struct segments_problem problem = {
         .points = N, .x = x, .y = y, .minimum = 3, .measurements = N, .penalty = 4 * log(N)};
@@ -295,13 +292,7 @@ static size_t read_points(const char *dataset) {
 struct answer {
     char dataset[64], criterion[16];
     size_t breaks, n;
-    double rss, bic_strucchange;
-};
-
-struct line {
-    char dataset[64], criterion[16];
-    size_t breaks, segment;
-    double first, last, points, intercept, slope, rss;
+    double rss;
 };
 
 static struct segments_problem problem_of(const struct answer *answer) {
@@ -316,54 +307,6 @@ static struct segments_problem problem_of(const struct answer *answer) {
                                      .minimum = strcmp(answer->criterion, "ols_min2") == 0 ? 2 : 3,
                                      .measurements = n,
                                      .penalty = 3 * log(n)};
-}
-
-TEST(known_optima) {
-    static struct answer answers[300];
-    static struct line lines[LINES_MAX];
-    char text[1024];
-    size_t count = 0, line_count = 0, compared = 0;
-    if (!test_data())
-        skip();
-    FILE *file = open_data("segments_optimum.csv");
-    while (fgets(text, sizeof text, file)) {
-        struct answer *a = &answers[count++];
-        assert_int_equal(sscanf(text, "%63[^,],%15[^,],%zu,%zu,%lf,", a->dataset, a->criterion, &a->n,
-                                &a->breaks, &a->rss),
-                         5);
-        *strrchr(text, ',') = '\0';
-        a->bic_strucchange = strtod(strrchr(text, ',') + 1, NULL);
-    }
-    fclose(file);
-    file = open_data("segments_optimum_lines.csv");
-    for (struct line *l = lines;
-         line_count < LINES_MAX && fscanf(file, "%63[^,],%15[^,],%zu,%zu,%lf,%lf,%lf,%lf,%lf,%lf\n",
-                                          l->dataset, l->criterion, &l->breaks, &l->segment, &l->first,
-                                          &l->last, &l->points, &l->intercept, &l->slope, &l->rss) == 10;
-         l++)
-        line_count++;
-    fclose(file);
-    for (size_t i = 0; i < count; i++) {
-        const struct answer *answer = &answers[i];
-        struct segments_problem problem = problem_of(answer);
-        struct segments found;
-        assert_int_equal(segments_exactly(&problem, answer->breaks + 1, &found), 0);
-        assert_close(found.rss, answer->rss, 1e-9, answer->dataset);
-        for (size_t l = 0; l < line_count; l++) {
-            const struct line *line = &lines[l];
-            if (strcmp(line->dataset, answer->dataset) != 0 ||
-                strcmp(line->criterion, answer->criterion) != 0 || line->breaks != answer->breaks)
-                continue;
-            const struct segment *segment = &found.segments[line->segment];
-            assert_true(x[segment->begin] == line->first && x[segment->end - 1] == line->last);
-            assert_close(segment->intercept, line->intercept, 1e-9, "the intercept");
-            assert_close(segment->slope, line->slope, 1e-9, "the slope");
-            assert_true(fabs(segment->rss - line->rss) <= 1e-9 * answer->rss);
-            compared++;
-        }
-        segments_clear(&found);
-    }
-    assert_true(count == 270 && compared == line_count);
 }
 
 /* By strucchange's BIC: not worse than the best of 0 to 8 breaks. */

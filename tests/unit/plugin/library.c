@@ -1,19 +1,14 @@
 /* Plugins that must be refused (tests/plugins), each in one sentence that says why; and one that must not. */
 #include "engine/plugin/library.h"
 #include "engine/foundation/cleanup.h"
-#include "engine/foundation/file.h"
 #include "tests/test.h"
-
-#include <sys/stat.h>
-#include <unistd.h>
 
 static struct installation installation;
 
 static int set_up(void **state) {
-    struct failure failure = {0};
     char path[4096];
     snprintf(path, sizeof path, "%s/tests/plugins", test_build());
-    return installation_init(&installation, test_build(), path, &failure);
+    return installation_init(&installation, test_build(), path, &test_failure);
 }
 
 static int tear_down(void **state) {
@@ -40,43 +35,34 @@ TEST(refusals) {
         {"predict", "slope", "there is no plugin 'predict-slope'"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        struct failure failure = {0};
         cleanup(library_cleanup) struct library *library = NULL;
-        assert_true(library_open(&installation, cases[i].prefix, cases[i].name, &library, &failure) < 0);
-        assert_says(failure.text, cases[i].reason);
-        assert_int_equal(failure.kind, FAILURE_INPUT);
+        assert_true(library_open(&installation, cases[i].prefix, cases[i].name, &library, &test_failure) < 0);
+        assert_says(test_failure.text, cases[i].reason);
+        assert_int_equal(test_failure.kind, FAILURE_INPUT);
         assert_null(library);
     }
 }
 
 TEST(no_shared_object) {
-    char folder[] = "/tmp/assay-plugins-XXXXXX", path[64];
-    struct failure failure = {0};
     struct installation own = {0};
     cleanup(library_cleanup) struct library *library = NULL;
-    assert_non_null(mkdtemp(folder));
-    snprintf(path, sizeof path, "%s/plugins", folder);
-    assert_int_equal(mkdir(path, 0700), 0);
-    snprintf(path, sizeof path, "%s/plugins/fit-text.so", folder);
-    assert_int_equal(file_replace(path, "not an object\n", 14, 0644, &failure), 0);
-    assert_int_equal(installation_init(&own, test_build(), folder, &failure), 0);
-    assert_true(library_open(&own, "fit", "text", &library, &failure) < 0);
-    assert_says(failure.text, "cannot load the plugin '/tmp/assay-plugins-");
+    test_put("plugins/fit-text.so", "not an object\n");
+    assert_ok(installation_init(&own, test_build(), test_folder(), &test_failure));
+    assert_true(library_open(&own, "fit", "text", &library, &test_failure) < 0);
+    assert_says(test_failure.text, "cannot load the plugin '/tmp/assay-unit-");
     installation_clear(&own);
-    assert_int_equal(file_remove_tree(folder, &failure), 0);
 }
 
 TEST(a_good_one) {
-    struct failure failure = {0};
     cleanup(library_cleanup) struct library *library = NULL;
-    assert_int_equal(library_open(&installation, "fit", "slope", &library, &failure), 0);
+    assert_ok(library_open(&installation, "fit", "slope", &library, &test_failure));
     assert_string_equal(library->plugin->name, "slope");
     assert_non_null(library->fit);
     assert_null(library->predict);
     const struct plugin_message message = {"the rows are odd"}, silent = {""};
-    assert_int_equal(library_failure(library, -EINVAL, &message, &failure), -EINVAL);
-    assert_string_equal(failure.text, "slope: the rows are odd");
-    assert_int_equal(failure.kind, FAILURE_INPUT);
-    assert_int_equal(library_failure(library, -EIO, &silent, &failure), -EIO);
-    assert_int_equal(failure.kind, FAILURE_SYSTEM);
+    assert_int_equal(library_failure(library, -EINVAL, &message, &test_failure), -EINVAL);
+    assert_string_equal(test_failure.text, "slope: the rows are odd");
+    assert_int_equal(test_failure.kind, FAILURE_INPUT);
+    assert_int_equal(library_failure(library, -EIO, &silent, &test_failure), -EIO);
+    assert_int_equal(test_failure.kind, FAILURE_SYSTEM);
 }

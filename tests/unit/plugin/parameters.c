@@ -16,19 +16,18 @@ static const struct plugin_parameter table[] = {
 
 TEST(values) {
     cleanup(parameters_clear) struct parameters parameters;
-    struct failure failure = {0};
-    assert_int_equal(parameters_init(&parameters, table, &failure), 0);
+    assert_ok(parameters_init(&parameters, table, &test_failure));
     assert_int_equal(parameters.count, 6);
     assert_close(parameters.values[0].number, 50e-6, 1e-15, "latency");
     assert_false(parameters.values[0].is_set);
     assert_true(isnan(parameters.values[5].number));
     static const char *const settings[] = {"latency=2 ms",  "speed=slowest",     "breaks=1420, 64KiB",
                                            "size=msg_size", "machine=node, cpu", "starts=3"};
-    assert_true(parameters_check(&parameters, &failure) < 0);
-    assert_says(failure.text, "'starts' is not set");
+    assert_true(parameters_check(&parameters, &test_failure) < 0);
+    assert_says(test_failure.text, "'starts' is not set");
     for (size_t i = 0; i < 6; i++)
-        assert_int_equal(parameters_set_pair(&parameters, settings[i], &failure), 0);
-    assert_int_equal(parameters_check(&parameters, &failure), 0);
+        assert_ok(parameters_set_pair(&parameters, settings[i], &test_failure));
+    assert_ok(parameters_check(&parameters, &test_failure));
     assert_close(parameters.values[0].number, 2e-3, 1e-15, "latency");
     assert_true(parameters.values[0].is_set);
     assert_true(parameters.values[1].number == 1);
@@ -47,10 +46,9 @@ TEST(refusals) {
         {"starts=1.5", "is not a whole number"},   {"breaks=1,,2", "has an empty piece"},
         {"starts", "expected NAME=VALUE"}};
     cleanup(parameters_clear) struct parameters parameters;
-    struct failure failure = {0};
-    assert_int_equal(parameters_init(&parameters, table, &failure), 0);
+    assert_ok(parameters_init(&parameters, table, &test_failure));
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        assert_true(parameters_set_pair(&parameters, cases[i].pair, &failure) < 0);
-        assert_says(failure.text, cases[i].expected);
+        assert_true(parameters_set_pair(&parameters, cases[i].pair, &test_failure) < 0);
+        assert_says(test_failure.text, cases[i].expected);
     }
 }

@@ -10,14 +10,6 @@
 #pragma GCC diagnostic ignored "-Wmissing-field-initializers" /* of cases */
 
 static struct installation installation;
-static char folder[] = "/tmp/assay-test-predict-XXXXXX";
-
-static void write_text(const char *name, const char *text) {
-    FILE *file = fopen(name, "w");
-    assert_non_null(file);
-    fputs(text, file);
-    fclose(file);
-}
 
 /* time = 2 + 3 size, of size 1 to 100; the variances are 0.04 and 0.01, the covariance -0.01. */
 static void write_model(const char *name, const char *kind, const char *unit, const char *noise) {
@@ -25,51 +17,38 @@ static void write_model(const char *name, const char *kind, const char *unit, co
     assert_true(
         asprintf(
             &text,
-            "{\"assay_model\": 2, \"kind\": \"%s\", %s"
-            "\"response\": {\"name\": \"duration\", \"unit\": %s}, \"weights\": null, \"by\": [], "
-            "\"terms\": [{\"name\": \"1\", \"unit\": null, \"factors\": []},"
-            "{\"name\": \"size\", \"unit\": null, \"factors\": [{\"column\": \"size\", \"power\": 1}]}],"
-            "\"columns\": [{\"name\": \"size\", \"unit\": \"By\", \"type\": \"number\"}],"
-            "\"origin\": {\"plugin\": \"fit-linear\", \"version\": \"1\", \"engine\": \"1\", \"created\": "
-            "\"2020-01-01T00:00:00Z\", \"rows\": 9, \"seed\": 1, \"settings\": {}, \"inputs\": []},"
-            "\"units\": {}, \"skipped\": [], \"groups\": [{\"labels\": {}, \"rows\": 9, \"values\": {}, "
-            "\"notes\": [], \"parts\": [{\"kind\": \"whole\", \"estimates\": ["
-            "{\"term\": \"1\", \"estimate\": 2, \"standard_error\": 0.2, \"t\": 1, \"p\": 0},"
-            "{\"term\": \"size\", \"estimate\": 3, \"standard_error\": 0.1, \"t\": 1, \"p\": 0}],"
-            "\"covariance\": [[0.04, -0.01], [-0.01, 0.01]], %s \"values\": {},"
-            "\"domain\": {\"size\": [1, 100]}}]}]}\n",
+            "{\"assay_model\": 2, \"kind\": \"%s\", %s\"response\": {\"name\": \"duration\", \"unit\": %s}, "
+            "\"weights\": null, \"by\": [], \"terms\": [{\"name\": \"1\", \"unit\": null, \"factors\": "
+            "[]},{\"name\": \"size\", \"unit\": null, \"factors\": [{\"column\": \"size\", \"power\": "
+            "1}]}],\"columns\": [{\"name\": \"size\", \"unit\": \"By\", \"type\": \"number\"}],\"origin\": "
+            "{\"plugin\": \"fit-linear\", \"version\": \"1\", \"engine\": \"1\", \"created\": "
+            "\"2020-01-01T00:00:00Z\", \"rows\": 9, \"seed\": 1, \"settings\": {}, \"inputs\": "
+            "[]},\"units\": {}, \"skipped\": [], \"groups\": [{\"labels\": {}, \"rows\": 9, \"values\": {}, "
+            "\"notes\": [], \"parts\": [{\"kind\": \"whole\", \"estimates\": [{\"term\": \"1\", "
+            "\"estimate\": 2, \"standard_error\": 0.2, \"t\": 1, \"p\": 0},{\"term\": \"size\", "
+            "\"estimate\": 3, \"standard_error\": 0.1, \"t\": 1, \"p\": 0}],\"covariance\": [[0.04, -0.01], "
+            "[-0.01, 0.01]], %s \"values\": {},\"domain\": {\"size\": [1, 100]}}]}]}\n",
             kind, strcmp(kind, "smpi") == 0 ? "\"over\": \"size\", \"named_by\": \"operation\", " : "", unit,
             noise) > 0);
-    write_text(name, text);
+    test_put(name, text);
 }
 
 #define NOISE "\"noise\": {\"kind\": \"N-1\", \"distribution\": \"normal\", \"constant\": 0.5},"
 
 static int set_up(void **state) {
     char path[512];
-    struct failure failure = {0};
-    if (!mkdtemp(folder) || chdir(folder) < 0)
-        return -1;
+    assert_int_equal(chdir(test_folder()), 0);
     write_model("time.json", "linear", "\"s\"", NOISE);
     write_model("plain.json", "linear", "null", "");
     write_model("bytes.json", "linear", "\"By\"", "");
     write_model("smpi.json", "smpi", "\"s\"", "");
     snprintf(path, sizeof path, "%s/tests/plugins", getenv("ASSAY_BUILD"));
-    return installation_init(&installation, NULL, path, &failure);
+    return installation_init(&installation, NULL, path, &test_failure);
 }
 
 static int tear_down(void **state) {
-    static const char *const files[] = {"time.json",
-                                        "plain.json",
-                                        "bytes.json",
-                                        "smpi.json",
-                                        "table.csv",
-                                        "out.csv",
-                                        "out.csv.datapackage.json"};
-    for (size_t i = 0; i < sizeof files / sizeof *files; i++)
-        unlink(files[i]);
     installation_clear(&installation);
-    return rmdir(folder);
+    return 0;
 }
 TEST_GROUP(set_up, tear_down)
 
@@ -80,28 +59,25 @@ TEST_GROUP(set_up, tear_down)
 
 static struct prediction *predict_as(const char *prefix, const char *const *models,
                                      const char *const *settings, const char *table, size_t draws,
-                                     uint64_t seed, struct failure *refusal) {
+                                     uint64_t seed, bool is_refused) {
     struct prediction_request request = {
         .models = models, .settings = settings, .draws = draws, .seed = seed};
     struct prediction *prediction = NULL;
-    struct failure failure = {0};
     while (models[request.model_count])
         request.model_count++;
     while (settings[request.setting_count])
         request.setting_count++;
     if (table)
-        write_text("table.csv", table);
+        test_put("table.csv", table);
     request.scenarios = table ? "table.csv" : NULL;
-    int r = prediction_make(&installation, prefix, "travel", &request, &prediction, &failure);
-    if (r < 0 && !refusal)
-        fail_msg("%s: %s", failure.place, failure.text);
-    if (refusal)
-        *refusal = failure;
+    int r = prediction_make(&installation, prefix, "travel", &request, &prediction, &test_failure);
+    if (r < 0 && !is_refused)
+        fail_msg("%s: %s", test_failure.place, test_failure.text);
     return prediction;
 }
 
 static struct prediction *predict(const char *const *settings, const char *table, size_t draws) {
-    return predict_as("predict", WORDS("time.json"), settings, table, draws, 1, NULL);
+    return predict_as("predict", WORDS("time.json"), settings, table, draws, 1, false);
 }
 
 static double value_of(const struct prediction *prediction, size_t scenario, size_t column) {
@@ -124,7 +100,7 @@ TEST(one_scenario) {
 
 TEST(units_and_plausible_values) {
     cleanup(prediction_cleanup) struct prediction *prediction =
-        predict_as("predict", WORDS("time=plain.json"), WORDS("size=1e10"), NULL, 0, 1, NULL);
+        predict_as("predict", WORDS("time=plain.json"), WORDS("size=1e10"), NULL, 0, 1, false);
     const struct prediction_result *result = &prediction->results[0];
     assert_string_equal(result->remarks[0].sentence, "size is 10 GB; plausible are 1 byte to 1 GB");
     assert_true(result->remarks[0].warning);
@@ -186,7 +162,7 @@ TEST(determinism) {
     for (int i = 0; i < 4; i++) {
         cleanup(prediction_cleanup) struct prediction *prediction =
             predict_as("predict", WORDS("time.json"), WORDS("noise=one"),
-                       i == 1 ? "size\n3\n7\n" : "size\n7\n", 50, i < 3 ? 5 : 6, NULL);
+                       i == 1 ? "size\n3\n7\n" : "size\n7\n", 50, i < 3 ? 5 : 6, false);
         size_t scenario = i == 1;
         found[i][0] = prediction->results[scenario].rows[0].intervals[0][PREDICTION_LOW];
         found[i][1] = value_of(prediction, scenario, 3);
@@ -199,7 +175,7 @@ TEST(determinism) {
 
 TEST(texts) {
     cleanup(prediction_cleanup) struct prediction *prediction =
-        predict_as("export", WORDS("time.json"), WORDS("size=1"), NULL, 0, 1, NULL);
+        predict_as("export", WORDS("time.json"), WORDS("size=1"), NULL, 0, 1, false);
     assert_true(strncmp(prediction->text.bytes, "time: 5 s by time.json (", 24) == 0);
 }
 
@@ -235,12 +211,11 @@ TEST(refusals) {
         {{"time.json"}, {"size=1"}, NULL, "has no intervals", 5, true},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        struct failure failure = {0};
         struct prediction *prediction =
             predict_as(cases[i].is_text ? "export" : "predict", cases[i].models, cases[i].settings,
-                       cases[i].table, cases[i].draws, 1, &failure);
+                       cases[i].table, cases[i].draws, 1, true);
         assert_null(prediction);
-        assert_says(failure.text, cases[i].expected);
+        assert_says(test_failure.text, cases[i].expected);
     }
 }
 
@@ -252,9 +227,8 @@ TEST(files_and_reports) {
     text_init(&text, 1 << 20);
     struct report_table *table = prediction_report_table(prediction, report->root);
     assert_int_equal(report_table_append_csv(table, &text, NULL), 0);
-    assert_says(text.bytes,
-                "name,size,wait,noise,hops,time,time_mean,time_low,time_high,error,slope,slope_mean,"
-                "slope_low,slope_high,stream,where,remarks\nx,2,0,none,0,8,");
+    assert_says(text.bytes, "name,size,wait,noise,hops,time,time_mean,time_low,time_high,error,slope,slope_"
+                            "mean,slope_low,slope_high,stream,where,remarks\nx,2,0,none,0,8,");
     assert_int_equal(report_table_write(table, "out.csv", NULL), 0);
     text_reset(&text);
     prediction_describe(prediction, report->root);

@@ -49,7 +49,6 @@ TEST(nothing_to_draw_and_too_much) {
         const struct chart_series series = {cases[i].x, cases[i].y, 2, i % 2};
         struct chart chart = make(&series);
         char path[] = "/tmp/assay-chart-XXXXXX";
-        struct failure failure = {0};
         cleanup(text_clear) struct text text, svg;
         text_init(&text, 1 << 20);
         text_init(&svg, 1 << 20);
@@ -57,8 +56,8 @@ TEST(nothing_to_draw_and_too_much) {
         chart_append_text(&chart, true, &text);
         assert_true(cases[i].is_drawn == (text.length > 0));
         close(mkstemp(path));
-        assert_int_equal(chart_write_svg(&chart, 1, path, &failure), 0);
-        assert_int_equal(file_read(path, &svg, &failure), 0);
+        assert_ok(chart_write_svg(&chart, 1, path, &test_failure));
+        assert_ok(file_read(path, &svg, &test_failure));
         assert_says(svg.bytes, "a &lt; b");
         assert_true(strstr(svg.bytes, "nan") == NULL && strstr(svg.bytes, "inf") == NULL);
         assert_string_equal(svg.bytes + svg.length - 7, "</svg>\n");

@@ -8,26 +8,18 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static char folder[] = "/tmp/assay-journal-XXXXXX";
-static char path[64];
+static const char *path;
 
 static int set_up(void **state) {
-    if (!mkdtemp(folder))
-        return -1;
-    snprintf(path, sizeof path, "%s/journal.jsonl", folder);
+    path = test_path("journal.jsonl");
     return 0;
-}
-
-static int tear_down(void **state) {
-    return file_remove_tree(folder, NULL);
 }
 
 /* Three entries, one with what JSON must escape. */
 static void write_journal(void) {
-    struct failure failure = {0};
     struct journal *journal;
     unlink(path);
-    assert_int_equal(journal_create(path, &journal, &failure), 0);
+    assert_ok(journal_create(path, &journal, &test_failure));
     journal_note(journal, "run-started", "run_id", "a \"quoted\" name\nand \xff");
     journal_begin(journal, "unit");
     journal_time(journal, "row", INT64_MIN);
@@ -35,10 +27,10 @@ static void write_journal(void) {
     journal_string(journal, "why", NULL);
     journal_end(journal);
     assert_int_equal(journal_committed_bytes(journal), 0);
-    assert_int_equal(journal_commit(journal, &failure), 0);
+    assert_ok(journal_commit(journal, &test_failure));
     journal_note(journal, "error", "sentence", "x");
-    assert_int_equal(journal_commit(journal, &failure), 0);
-    assert_int_equal(journal_commit(journal, &failure), 0); /* nothing to do */
+    assert_ok(journal_commit(journal, &test_failure));
+    assert_ok(journal_commit(journal, &test_failure)); /* nothing to do */
     journal_close(journal);
 }
 
@@ -54,10 +46,9 @@ TEST(lines_are_whole_json) {
     struct text bytes = read_journal();
     size_t lines = 0;
     for (char *line = bytes.bytes, *end; (end = strchr(line, '\n')); line = end + 1, lines++) {
-        struct failure failure = {0};
         struct document *document = NULL;
         assert_true(journal_line_is_whole(line, (size_t)(end - line)));
-        assert_int_equal(document_parse_json("journal", line, (size_t)(end - line), &document, &failure), 0);
+        assert_ok(document_parse_json("journal", line, (size_t)(end - line), &document, &test_failure));
         char expected[32];
         snprintf(expected, sizeof expected, "%zu", lines + 1);
         assert_string_equal(document_get(document->root, "seq")->text, expected);
@@ -124,11 +115,10 @@ TEST(flipped_bits_are_known) {
 
 TEST(a_journal_is_not_overwritten) {
     write_journal();
-    struct failure failure = {0};
     struct journal *journal = NULL;
-    assert_true(journal_create(path, &journal, &failure) < 0);
+    assert_true(journal_create(path, &journal, &test_failure) < 0);
     assert_null(journal);
-    assert_non_null(strstr(failure.text, "File exists"));
+    assert_says(test_failure.text, "File exists");
 }
 
 /* ---- Reading ----------------------------------------------------------------------------------- */
@@ -148,10 +138,9 @@ static int take(const struct journal_entry *entry, void *context, struct failure
 }
 
 static struct journal_end replay(void (*look)(const struct journal_entry *entry, size_t number)) {
-    struct failure failure = {0};
     struct seen seen = {.look = look};
     struct journal_end end;
-    assert_int_equal(journal_replay(path, take, &seen, &end, &failure), 0);
+    assert_ok(journal_replay(path, take, &seen, &end, &test_failure));
     assert_int_equal(end.entries, seen.count);
     return end;
 }
@@ -233,10 +222,9 @@ static void append_line(struct text *text, const char *body, size_t length) {
 }
 
 static struct journal_end replay_text(struct text *text, journal_taker *taker, void *context) {
-    struct failure failure = {0};
     struct journal_end end;
     assert_int_equal(file_replace(path, text->bytes, text->length, 0600, NULL), 0);
-    assert_int_equal(journal_replay(path, taker, context, &end, &failure), 0);
+    assert_ok(journal_replay(path, taker, context, &end, &test_failure));
     text_reset(text);
     return end;
 }
@@ -323,16 +311,15 @@ TEST(lines_have_a_limit) {
 }
 
 TEST(an_entry_that_is_too_long_is_not_kept) {
-    struct failure failure = {0};
     struct journal *journal;
     unlink(path);
-    assert_int_equal(journal_create(path, &journal, &failure), 0);
+    assert_ok(journal_create(path, &journal, &test_failure));
     char *value = malloc(JOURNAL_LINE_BYTES_MAX + 1);
     assert_non_null(value);
     memset(value, 'x', JOURNAL_LINE_BYTES_MAX);
     value[JOURNAL_LINE_BYTES_MAX] = '\0';
     journal_note(journal, "agent-note", "text", value);
-    assert_int_equal(journal_commit(journal, &failure), -EFBIG);
+    assert_int_equal(journal_commit(journal, &test_failure), -EFBIG);
     assert_int_equal(journal_committed_bytes(journal), 0);
     free(value);
     journal_close(journal);
@@ -344,22 +331,20 @@ static int refuse_second(const struct journal_entry *entry, void *context, struc
 
 TEST(a_taker_ends_it) {
     write_journal();
-    struct failure failure = {0};
     struct journal_end end = {.entries = 77};
-    assert_int_equal(journal_replay(path, refuse_second, NULL, &end, &failure), -EDOM);
-    assert_string_equal(failure.text, "the second");
+    assert_int_equal(journal_replay(path, refuse_second, NULL, &end, &test_failure), -EDOM);
+    assert_string_equal(test_failure.text, "the second");
     assert_int_equal(end.entries, 77);
 }
 
 TEST(what_is_no_file_is_refused) {
-    struct failure failure = {0};
     struct journal_end end;
     unlink(path);
-    assert_int_equal(journal_replay(path, NULL, NULL, &end, &failure), -ENOENT);
+    assert_int_equal(journal_replay(path, NULL, NULL, &end, &test_failure), -ENOENT);
     assert_int_equal(mkfifo(path, 0600), 0);
-    assert_int_equal(journal_replay(path, NULL, NULL, &end, &failure), -EINVAL);
+    assert_int_equal(journal_replay(path, NULL, NULL, &end, &test_failure), -EINVAL);
     unlink(path);
-    assert_int_equal(journal_replay(folder, NULL, NULL, &end, &failure), -EINVAL);
+    assert_int_equal(journal_replay(test_folder(), NULL, NULL, &end, &test_failure), -EINVAL);
 }
 
 /* ---- Going on ---------------------------------------------------------------------------------- */
@@ -370,19 +355,18 @@ TEST(a_torn_journal_goes_on) {
     struct text bytes = read_journal();
     size_t first = strcspn(bytes.bytes, "\n") + 1;
     for (size_t length = first; length <= bytes.length; length++) {
-        struct failure failure = {0};
         struct journal_end end;
         struct journal *journal = NULL;
         assert_int_equal(file_replace(path, bytes.bytes, length, 0600, NULL), 0);
-        assert_int_equal(journal_replay(path, NULL, NULL, &end, &failure), 0);
-        assert_int_equal(journal_open(path, &end, &journal, &failure), 0);
+        assert_ok(journal_replay(path, NULL, NULL, &end, &test_failure));
+        assert_ok(journal_open(path, &end, &journal, &test_failure));
         assert_int_equal(journal_committed_bytes(journal), end.bytes);
         uint64_t size;
         assert_int_equal(file_size(path, &size, NULL), 0);
         assert_int_equal(size, end.bytes); /* cut before anything else is written */
         journal_note(journal, "run-resumed", "run_id", "x");
         journal_note(journal, "error", "sentence", "x");
-        assert_int_equal(journal_commit(journal, &failure), 0);
+        assert_ok(journal_commit(journal, &test_failure));
         journal_close(journal);
         struct journal_end again = replay(NULL);
         assert_int_equal(again.entries, end.entries + 2);
@@ -397,26 +381,24 @@ TEST(a_torn_journal_goes_on) {
 TEST(what_is_no_journal_is_not_cut) {
     write_journal();
     struct text bytes = read_journal();
-    struct failure failure = {0};
     struct journal *journal = NULL;
     struct journal_end end = {.bytes = bytes.length + 1, .entries = 3};
-    assert_true(journal_open(path, &end, &journal, &failure) < 0);
-    assert_non_null(strstr(failure.text, "were written"));
+    assert_true(journal_open(path, &end, &journal, &test_failure) < 0);
+    assert_says(test_failure.text, "were written");
     struct text now = read_journal();
     assert_int_equal(now.length, bytes.length);
     text_clear(&now);
     text_clear(&bytes);
-    char link[80];
-    snprintf(link, sizeof link, "%s/link", folder);
+    const char *link = test_path("link");
     assert_int_equal(symlink(path, link), 0);
     end.bytes = 0;
-    assert_int_equal(journal_open(link, &end, &journal, &failure), -ELOOP);
+    assert_int_equal(journal_open(link, &end, &journal, &test_failure), -ELOOP);
     unlink(link);
     assert_int_equal(mkfifo(link, 0600), 0);
-    assert_true(journal_open(link, &end, &journal, &failure) < 0);
+    assert_true(journal_open(link, &end, &journal, &test_failure) < 0);
     unlink(link);
-    assert_int_equal(journal_open(link, &end, &journal, &failure), -ENOENT);
+    assert_int_equal(journal_open(link, &end, &journal, &test_failure), -ENOENT);
     assert_null(journal);
 }
 
-TEST_GROUP(set_up, tear_down)
+TEST_GROUP(set_up, NULL)

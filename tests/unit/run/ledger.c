@@ -2,15 +2,23 @@
 #include "engine/run/record/ledger.h"
 #include "tests/test.h"
 
-static void take(struct ledger *ledger, size_t place, size_t position, unsigned attempt, bool done,
-                 unsigned flags) {
+static struct ledger *ledger; /* of the test */
+
+static int end(void **state) {
+    ledger_free(ledger);
+    ledger = NULL;
+    return 0;
+}
+TEST_EACH(NULL, end)
+
+static void take(size_t place, size_t position, unsigned attempt, bool done, unsigned flags) {
     ledger_take(ledger,
                 &(struct ledger_attempt){
                     .place = place, .position = position, .attempt = attempt, .done = done, .flags = flags});
 }
 
 TEST(places_are_found_again) {
-    struct ledger *ledger = ledger_new(10);
+    ledger = ledger_new(10);
     assert_int_equal(ledger_place(ledger, "a", "0"), 0);
     assert_int_equal(ledger_place(ledger, "a", "1"), 1);
     assert_int_equal(ledger_place(ledger, "b", "0"), 2);
@@ -24,14 +32,13 @@ TEST(places_are_found_again) {
     assert_int_equal(ledger_place_count(ledger), 1003);
     assert_string_equal(ledger_place_node(ledger, 1), "a");
     assert_string_equal(ledger_place_core(ledger, 1), "1");
-    ledger_free(ledger);
 }
 
 TEST(units_are_done_once) {
-    struct ledger *ledger = ledger_new(200);
+    ledger = ledger_new(200);
     size_t place = ledger_place(ledger, "a", "all"), other = ledger_place(ledger, "b", "all");
     for (size_t i = 0; i < 200; i += 2)
-        take(ledger, place, i, 1, true, 0);
+        take(place, i, 1, true, 0);
     for (size_t i = 0; i < 200; i++) {
         assert_int_equal(ledger_is_done(ledger, place, i), i % 2 == 0);
         assert_int_equal(ledger_attempts(ledger, place, i), i % 2 == 0);
@@ -45,39 +52,37 @@ TEST(units_are_done_once) {
                 expected += i % 2 == 0;
             assert_int_equal(ledger_count_done(ledger, place, first, count), expected);
         }
-    take(ledger, other, 199, 1, true, 0);
+    take(other, 199, 1, true, 0);
     assert_int_equal(ledger_count_done(ledger, other, 0, 200), 1);
     assert_int_equal(ledger_totals(ledger)->done, 101);
     assert_int_equal(ledger_totals(ledger)->failed, 0);
-    ledger_free(ledger);
 }
 
 TEST(what_failed_can_be_done_later) {
-    struct ledger *ledger = ledger_new(8);
+    ledger = ledger_new(8);
     size_t place = ledger_place(ledger, "a", "0");
-    take(ledger, place, 3, 1, false, 0);
+    take(place, 3, 1, false, 0);
     assert_true(ledger_has_failed(ledger, place, 3));
     assert_int_equal(ledger_attempts(ledger, place, 3), 1);
     assert_int_equal(ledger_totals(ledger)->failed, 1);
-    take(ledger, place, 3, 2, false, 0);
+    take(place, 3, 2, false, 0);
     assert_int_equal(ledger_totals(ledger)->failed, 1);
-    take(ledger, place, 3, 3, true, 0);
+    take(place, 3, 3, true, 0);
     assert_false(ledger_has_failed(ledger, place, 3));
     assert_true(ledger_is_done(ledger, place, 3));
     assert_int_equal(ledger_attempts(ledger, place, 3), 3);
     assert_int_equal(ledger_totals(ledger)->failed, 0);
     assert_int_equal(ledger_totals(ledger)->done, 1);
     assert_int_equal(ledger_totals(ledger)->repeated, 0);
-    ledger_free(ledger);
 }
 
 TEST(repeats_have_lines_and_are_no_new_units) {
-    struct ledger *ledger = ledger_new(8);
+    ledger = ledger_new(8);
     size_t place = ledger_place(ledger, "a", "0");
-    take(ledger, place, 0, 1, true, 1 << 2 | 1 << 3);
-    take(ledger, place, 1, 1, true, 0);
-    take(ledger, place, 1, 2, true, 1 << 2);
-    take(ledger, place, 1, 3, false, 0);
+    take(place, 0, 1, true, 1 << 2 | 1 << 3);
+    take(place, 1, 1, true, 0);
+    take(place, 1, 2, true, 1 << 2);
+    take(place, 1, 3, false, 0);
     const struct ledger_totals *totals = ledger_totals(ledger);
     assert_int_equal(totals->done, 2);
     assert_int_equal(totals->flagged, 2);
@@ -90,34 +95,32 @@ TEST(repeats_have_lines_and_are_no_new_units) {
     assert_int_equal(ledger_attempts(ledger, place, 1), 3);
     assert_int_equal(ledger_flags(ledger, place, 0), 1 << 2 | 1 << 3);
     assert_int_equal(ledger_flags(ledger, place, 1), 1 << 2);
-    ledger_free(ledger);
 }
 
 TEST(what_failed_on_a_node_whose_share_is_handed_over_is_not_missing) {
-    struct ledger *ledger = ledger_new(8);
+    ledger = ledger_new(8);
     size_t lost = ledger_place(ledger, "a", "0"), other = ledger_place(ledger, "b", "0");
-    take(ledger, lost, 0, 1, true, 0);
-    take(ledger, lost, 1, 1, false, 0);
-    take(ledger, other, 1, 1, false, 0);
+    take(lost, 0, 1, true, 0);
+    take(lost, 1, 1, false, 0);
+    take(other, 1, 1, false, 0);
     assert_int_equal(ledger_totals(ledger)->failed, 2);
     ledger_hand_over(ledger, "a");
-    take(ledger, lost, 2, 1, false, 0);
+    take(lost, 2, 1, false, 0);
     assert_int_equal(ledger_totals(ledger)->failed, 1);
     assert_int_equal(ledger_totals(ledger)->done, 1);
     assert_false(ledger_has_failed(ledger, lost, 1));
     assert_false(ledger_has_failed(ledger, lost, 2));
     assert_true(ledger_has_failed(ledger, other, 1));
-    ledger_free(ledger);
 }
 
 TEST(many_units) {
     enum { POSITIONS = 5000, PLACES = 4 };
-    struct ledger *ledger = ledger_new(POSITIONS);
+    ledger = ledger_new(POSITIONS);
     for (size_t place = 0; place < PLACES; place++) {
         char core[2] = {(char)('0' + place), 0};
         assert_int_equal(ledger_place(ledger, "a", core), place);
         for (size_t i = 0; i < POSITIONS; i++)
-            take(ledger, place, i, 1, true, (unsigned)((i + place) % 5));
+            take(place, i, 1, true, (unsigned)((i + place) % 5));
     }
     for (size_t place = 0; place < PLACES; place++)
         for (size_t i = 0; i < POSITIONS; i++) {
@@ -125,19 +128,17 @@ TEST(many_units) {
             assert_int_equal(ledger_attempts(ledger, place, i), 1);
         }
     assert_int_equal(ledger_totals(ledger)->flagged, PLACES * POSITIONS * 4 / 5);
-    ledger_free(ledger);
 }
 
 /* The results and the journal are read one after the other when a run is resumed. */
 TEST(the_order_of_attempts_does_not_matter) {
-    struct ledger *ledger = ledger_new(8);
+    ledger = ledger_new(8);
     size_t place = ledger_place(ledger, "a", "0");
-    take(ledger, place, 1, 2, false, 0);
-    take(ledger, place, 1, 1, true, 1);
+    take(place, 1, 2, false, 0);
+    take(place, 1, 1, true, 1);
     assert_true(ledger_is_done(ledger, place, 1));
     assert_int_equal(ledger_attempts(ledger, place, 1), 2);
     assert_int_equal(ledger_totals(ledger)->done, 1);
     assert_int_equal(ledger_totals(ledger)->failed, 0);
-    ledger_free(ledger);
     ledger_free(NULL);
 }

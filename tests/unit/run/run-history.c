@@ -8,82 +8,102 @@
 
 #include <unistd.h>
 
-static char folder[] = "/tmp/assay-run-history-XXXXXX";
-static char journal_path[64], results_path[64];
+static const char *journal_path, *results_path;
 static const char header[] = "row,repetition,order,block,attempt,node,core,n,state.flags\n";
-
-static int set_up(void **state) {
-    char results[64];
-    if (!mkdtemp(folder))
-        return -1;
-    snprintf(journal_path, sizeof journal_path, "%s/journal.jsonl", folder);
-    snprintf(results_path, sizeof results_path, "%s/results/results.csv", folder);
-    snprintf(results, sizeof results, "%s/results", folder);
-    return file_make_folders(results, NULL);
-}
-
-static int tear_down(void **state) {
-    return file_remove_tree(folder, NULL);
-}
 
 /* ---- Runs that are made up */
 
-struct made {
+static struct {
     struct journal *journal;
     struct text results;
     size_t committed;
     unsigned done;
-};
+} made;
 
-static struct made begin(void) {
-    struct made made = {0};
+static struct {
+    struct ledger *ledger;
+    struct run_history history;
+    size_t lines;
+} read_back;
+
+static cJSON *summary;
+
+static void end_journal(void) {
+    journal_close(made.journal);
+    made.journal = NULL;
+}
+
+static void begin_journal(void) {
+    end_journal();
     unlink(journal_path);
-    text_init(&made.results, 1 << 20);
     assert_int_equal(journal_create(journal_path, &made.journal, NULL), 0);
     journal_note(made.journal, "run-started", "run_id", "x");
+}
+
+static void begin(void) {
+    begin_journal();
+    text_clear(&made.results);
+    made.committed = made.done = 0;
+    text_init(&made.results, 1 << 20);
     journal_note(made.journal, "phase-started", "phase", "measure");
     assert_int_equal(text_append_string(&made.results, header), 0);
-    return made;
 }
 
-static void add_line(struct made *made, unsigned order, unsigned attempt, const char *node,
-                     const char *flags) {
+static void clear(void) {
+    cJSON_Delete(summary);
+    summary = NULL;
+    run_history_clear(&read_back.history);
+    ledger_free(read_back.ledger);
+    read_back.ledger = NULL;
+}
+
+static int set_up(void **state) {
+    journal_path = test_path("journal.jsonl");
+    results_path = test_path("results/results.csv");
+    assert_int_equal(file_make_folders(test_path("results"), NULL), 0);
+    begin();
+    return 0;
+}
+
+static int tear_down(void **state) {
+    clear();
+    end_journal();
+    text_clear(&made.results);
+    return 0;
+}
+
+static void add_line(unsigned order, unsigned attempt, const char *node, const char *flags) {
     assert_int_equal(
-        text_printf(&made->results, "1,1,%u,1,%u,%s,7,\"a \"\"b\"\",\nc\",%s\n", order, attempt, node, flags),
+        text_printf(&made.results, "1,1,%u,1,%u,%s,7,\"a \"\"b\"\",\nc\",%s\n", order, attempt, node, flags),
         0);
-    made->done++;
+    made.done++;
 }
 
-static void commit(struct made *made) {
+static void commit(void) {
     char digits[9];
-    size_t length = made->results.length - made->committed;
-    snprintf(digits, sizeof digits, "%08x", checksum_crc32c(made->results.bytes + made->committed, length));
-    made->committed = made->results.length;
-    journal_begin(made->journal, "results");
-    journal_integer(made->journal, "bytes", (int64_t)made->committed);
-    journal_string(made->journal, "bytes_crc32c", digits);
-    journal_integer(made->journal, "units_done", made->done);
-    journal_end(made->journal);
+    size_t length = made.results.length - made.committed;
+    snprintf(digits, sizeof digits, "%08x", checksum_crc32c(made.results.bytes + made.committed, length));
+    made.committed = made.results.length;
+    journal_begin(made.journal, "results");
+    journal_integer(made.journal, "bytes", (int64_t)made.committed);
+    journal_string(made.journal, "bytes_crc32c", digits);
+    journal_integer(made.journal, "units_done", made.done);
+    journal_end(made.journal);
 }
 
-static void fail_unit(struct made *made, int order, int attempt, const char *node) {
-    journal_begin(made->journal, "unit-failed");
-    journal_integer(made->journal, "order", order);
-    journal_integer(made->journal, "attempt", attempt);
-    journal_string(made->journal, "node", node);
-    journal_string(made->journal, "core", "7");
-    journal_string(made->journal, "sentence", "it broke");
-    journal_end(made->journal);
+static void fail_unit(int order, int attempt, const char *node) {
+    journal_begin(made.journal, "unit-failed");
+    journal_integer(made.journal, "order", order);
+    journal_integer(made.journal, "attempt", attempt);
+    journal_string(made.journal, "node", node);
+    journal_string(made.journal, "core", "7");
+    journal_string(made.journal, "sentence", "it broke");
+    journal_end(made.journal);
 }
 
-static void save(struct made *made) {
-    assert_int_equal(journal_commit(made->journal, NULL), 0);
-    assert_int_equal(file_replace(results_path, made->results.bytes, made->results.length, 0600, NULL), 0);
-}
-
-static void end(struct made *made) {
-    journal_close(made->journal);
-    text_clear(&made->results);
+static void save(void) {
+    assert_int_equal(journal_commit(made.journal, NULL), 0);
+    assert_int_equal(file_replace(results_path, made.results.bytes, made.results.length, 0600, NULL), 0);
 }
 
 static unsigned parse_flags(const char *text) {
@@ -96,104 +116,77 @@ static int count_line(const char *line, size_t length, void *context, struct fai
     return 0;
 }
 
-struct read {
-    struct ledger *ledger;
-    struct run_history history;
-    size_t lines;
-    int result;
-    struct failure failure;
-};
-
-static void clear(struct read *read) {
-    run_history_clear(&read->history);
-    ledger_free(read->ledger);
-}
-
-static struct read read_all(void) {
-    struct read read = {.ledger = ledger_new(8)};
-    struct run_history_units units = {.ledger = read.ledger,
+static int try_read(void) {
+    save();
+    clear();
+    read_back.ledger = ledger_new(8);
+    read_back.lines = 0;
+    struct run_history_units units = {.ledger = read_back.ledger,
                                       .positions = 8,
                                       .header = header,
                                       .parse_flags = parse_flags,
                                       .take_line = count_line,
-                                      .context = &read.lines};
-    read.result = run_history_read(folder, &units, &read.history, &read.failure);
-    if (read.result == 0)
-        read.result = run_history_read_units(folder, &units, &read.history, &read.failure);
-    return read;
+                                      .context = &read_back.lines};
+    int r = run_history_read(test_folder(), &units, &read_back.history, &test_failure);
+    return r < 0 ? r : run_history_read_units(test_folder(), &units, &read_back.history, &test_failure);
+}
+
+/* All of it, which has so many units that are done and so many bytes that count. */
+static void expect(unsigned done, size_t bytes, unsigned lost) {
+    assert_ok(try_read());
+    assert_int_equal(ledger_totals(read_back.ledger)->done, done);
+    assert_int_equal(read_back.history.results_bytes, bytes);
+    assert_int_equal(read_back.history.lost, lost);
 }
 
 /* ---- What stands */
 
 TEST(units_are_found_again) {
-    struct made made = begin();
-    commit(&made);
-    add_line(&made, 1, 1, "a", "");
-    add_line(&made, 2, 1, "a", "load");
-    fail_unit(&made, 1, 1, "b");
-    fail_unit(&made, 2, 1, "b");
-    commit(&made);
-    add_line(&made, 1, 2, "b", "");
-    commit(&made);
-    save(&made);
-    struct read read = read_all();
-    assert_int_equal(read.result, 0);
-    assert_int_equal(read.lines, 3);
-    assert_int_equal(ledger_totals(read.ledger)->done, 3);
-    assert_int_equal(ledger_totals(read.ledger)->failed, 1);
-    size_t a = ledger_place(read.ledger, "a", "7"), b = ledger_place(read.ledger, "b", "7");
-    assert_int_equal(ledger_place_count(read.ledger), 2);
-    assert_int_equal(ledger_flags(read.ledger, a, 1), 4);
-    assert_int_equal(ledger_attempts(read.ledger, b, 0), 2);
-    assert_true(ledger_has_failed(read.ledger, b, 1));
-    assert_int_equal(read.history.results_bytes, made.results.length);
-    assert_int_equal(read.history.lost, 0);
-    assert_string_equal(read.history.error, "it broke");
-    clear(&read);
-    end(&made);
+    commit();
+    add_line(1, 1, "a", "");
+    add_line(2, 1, "a", "load");
+    fail_unit(1, 1, "b");
+    fail_unit(2, 1, "b");
+    commit();
+    add_line(1, 2, "b", "");
+    commit();
+    expect(3, made.results.length, 0);
+    assert_int_equal(read_back.lines, 3);
+    assert_int_equal(ledger_totals(read_back.ledger)->failed, 1);
+    size_t a = ledger_place(read_back.ledger, "a", "7"), b = ledger_place(read_back.ledger, "b", "7");
+    assert_int_equal(ledger_place_count(read_back.ledger), 2);
+    assert_int_equal(ledger_flags(read_back.ledger, a, 1), 4);
+    assert_int_equal(ledger_attempts(read_back.ledger, b, 0), 2);
+    assert_true(ledger_has_failed(read_back.ledger, b, 1));
+    assert_string_equal(read_back.history.error, "it broke");
 }
 
 /* What follows the last commit was never shown; what a commit speaks of and is not there is lost. */
 TEST(the_results_stand_up_to_a_commit) {
-    struct made made = begin();
-    add_line(&made, 1, 1, "a", "");
-    commit(&made);
+    add_line(1, 1, "a", "");
+    commit();
     size_t first = made.committed;
-    add_line(&made, 2, 1, "a", "");
-    add_line(&made, 3, 1, "a", "");
-    commit(&made);
+    add_line(2, 1, "a", "");
+    add_line(3, 1, "a", "");
+    commit();
     size_t second = made.committed;
     assert_int_equal(text_append_string(&made.results, "1,1,4,1,1,a,7,x,\n1,1,"), 0);
-    save(&made);
-    struct read read = read_all();
-    assert_int_equal(read.result, 0);
-    assert_int_equal(read.history.results_bytes, second);
-    assert_int_equal(read.history.results_end, made.results.length);
-    assert_int_equal(ledger_totals(read.ledger)->done, 3);
-    assert_int_equal(read.history.lost, 0);
-    clear(&read);
+    expect(3, second, 0);
+    assert_int_equal(read_back.history.results_end, made.results.length);
     made.results.bytes[second - 2] ^= 1;
     for (int i = 0; i < 2; i++) { /* another byte; one byte less */
-        save(&made);
-        read = read_all();
-        assert_int_equal(read.result, 0);
-        assert_int_equal(read.history.results_bytes, first);
-        assert_int_equal(ledger_totals(read.ledger)->done, 1);
-        assert_int_equal(read.history.lost, 2);
-        clear(&read);
+        expect(1, first, 2);
         made.results.length = second - 1;
     }
-    end(&made);
 }
 
 /* A part that has found less makes the commits that spoke of more void, and goes on from there. */
 TEST(later_parts_know_what_was_lost) {
-    struct made made = begin();
-    add_line(&made, 1, 1, "a", "");
-    commit(&made);
+    add_line(1, 1, "a", "");
+    commit();
     size_t kept = made.committed;
-    add_line(&made, 2, 1, "a", "");
-    commit(&made);
+    add_line(2, 1, "a", "");
+    commit();
     journal_begin(made.journal, "run-resumed");
     journal_integer(made.journal, "results_bytes", (int64_t)kept);
     journal_integer(made.journal, "units_done", 1);
@@ -201,97 +194,81 @@ TEST(later_parts_know_what_was_lost) {
     journal_note(made.journal, "phase-started", "phase", "measure");
     made.results.length = made.committed = kept;
     made.done = 1;
-    add_line(&made, 2, 1, "a", "load");
-    add_line(&made, 3, 1, "a", "");
-    commit(&made);
-    save(&made);
-    struct read read = read_all();
-    assert_int_equal(read.result, 0);
-    assert_int_equal(read.history.results_bytes, made.results.length);
-    assert_int_equal(ledger_totals(read.ledger)->done, 3);
-    assert_int_equal(ledger_totals(read.ledger)->repeated, 0);
-    assert_int_equal(read.history.lost, 0);
-    assert_int_equal(read.history.part_count, 2);
-    assert_int_equal(read.history.parts[1].units_done, 2);
-    clear(&read);
-    end(&made);
+    add_line(2, 1, "a", "load");
+    add_line(3, 1, "a", "");
+    commit();
+    expect(3, made.results.length, 0);
+    assert_int_equal(ledger_totals(read_back.ledger)->repeated, 0);
+    assert_int_equal(read_back.history.part_count, 2);
+    assert_int_equal(read_back.history.parts[1].units_done, 2);
 }
 
 /* ---- What is refused */
 
-static void refuse(struct made *made, const char *sentence) {
-    save(made);
-    struct read read = read_all();
-    assert_true(read.result < 0);
-    if (!strstr(read.failure.text, sentence))
-        print_error("%s\n", read.failure.text);
-    assert_non_null(strstr(read.failure.text, sentence));
-    clear(&read);
-    end(made);
+static void refuse(const char *sentence) {
+    assert_true(try_read() < 0);
+    assert_says(test_failure.text, sentence);
 }
 
 TEST(what_the_run_cannot_have_is_refused) {
     static const int cases[][2] = {{0, 1}, {9, 1}, {1, 0}, {1, 70000}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        struct made made = begin();
-        fail_unit(&made, cases[i][0], cases[i][1], "a");
-        refuse(&made, "line 3 has attempt");
+        begin();
+        fail_unit(cases[i][0], cases[i][1], "a");
+        refuse("line 3 has attempt");
     }
-    struct made made = begin();
-    add_line(&made, 9, 1, "a", "");
-    commit(&made);
-    refuse(&made, "results.csv has the line '1,1,9,1,1,a,");
-    made = begin();
+    begin();
+    add_line(9, 1, "a", "");
+    commit();
+    refuse("results.csv has the line '1,1,9,1,1,a,");
+    begin();
     made.results.bytes[0] = 'R';
-    commit(&made);
-    refuse(&made, "results.csv has other columns");
-    made = begin();
+    commit();
+    refuse("results.csv has other columns");
+    begin();
     assert_int_equal(text_append_string(&made.results, "1,1,2,1,1,a,7,\"open"), 0);
-    commit(&made);
-    refuse(&made, "does not belong to this run");
+    commit();
+    refuse("does not belong to this run");
 }
 
 /* ---- run.json ---------------------------------------------------------------------------------- */
 
-static void phase(struct journal *journal, const char *name, const char *status) {
-    journal_note(journal, "phase-started", "phase", name);
-    journal_begin(journal, "phase-ended");
-    journal_string(journal, "phase", name);
-    journal_string(journal, "status", status);
-    journal_end(journal);
+static void phase(const char *name, const char *status) {
+    journal_note(made.journal, "phase-started", "phase", name);
+    journal_begin(made.journal, "phase-ended");
+    journal_string(made.journal, "phase", name);
+    journal_string(made.journal, "status", status);
+    journal_end(made.journal);
 }
 
-static cJSON *summarize(struct journal *journal) {
-    struct run_history history = {0};
-    struct failure failure = {0};
-    cJSON *object = cJSON_CreateObject();
-    assert_int_equal(journal_commit(journal, &failure), 0);
-    assert_int_equal(run_history_read(folder, NULL, &history, &failure), 0);
-    run_history_summarize(&history, object);
-    run_history_clear(&history);
-    return object;
+static void read_journal(void) {
+    clear();
+    assert_ok(journal_commit(made.journal, &test_failure));
+    assert_ok(run_history_read(test_folder(), NULL, &read_back.history, &test_failure));
 }
 
-static const char *text_of(const cJSON *object, const char *list, int item, const char *key) {
-    const cJSON *owner = list ? cJSON_GetArrayItem(cJSON_GetObjectItem(object, list), item) : object;
+static void summarize(void) {
+    read_journal();
+    summary = cJSON_CreateObject();
+    run_history_summarize(&read_back.history, summary);
+}
+
+static const char *text_of(const char *list, int item, const char *key) {
+    const cJSON *owner = list ? cJSON_GetArrayItem(cJSON_GetObjectItem(summary, list), item) : summary;
     return cJSON_GetStringValue(cJSON_GetObjectItem(owner, key));
 }
 
 /* Of a run that failed as it was prepared, whose archive could not be made either. */
 TEST(a_summary_is_the_journals) {
-    struct made made = {0};
-    unlink(journal_path);
-    assert_int_equal(journal_create(journal_path, &made.journal, NULL), 0);
-    journal_note(made.journal, "run-started", "run_id", "x");
-    cJSON *object = summarize(made.journal);
-    assert_string_equal(text_of(object, NULL, 0, "status"), "running");
-    assert_string_equal(text_of(object, "phases", RUN_RESERVE, "status"), "not reached");
-    assert_string_equal(text_of(object, "parts", 0, "status"), "running");
-    cJSON_Delete(object);
-    phase(made.journal, "reserve", "done");
+    begin_journal();
+    summarize();
+    assert_string_equal(text_of(NULL, 0, "status"), "running");
+    assert_string_equal(text_of("phases", RUN_RESERVE, "status"), "not reached");
+    assert_string_equal(text_of("parts", 0, "status"), "running");
+    phase("reserve", "done");
     journal_note(made.journal, "node", "name", "n-1");
     journal_note(made.journal, "node", "name", "n-2");
-    phase(made.journal, "prepare", "failed");
+    phase("prepare", "failed");
     journal_begin(made.journal, "node-out");
     journal_string(made.journal, "node", "n-2");
     journal_string(made.journal, "why", "hung");
@@ -302,30 +279,24 @@ TEST(a_summary_is_the_journals) {
     journal_string(made.journal, "error", "interrupted after 0 units");
     journal_integer(made.journal, "units_missing", 4);
     journal_end(made.journal);
-    object = summarize(made.journal);
-    assert_string_equal(text_of(object, NULL, 0, "status"), "interrupted");
-    assert_string_equal(text_of(object, NULL, 0, "error"), "interrupted after 0 units");
-    assert_string_equal(text_of(object, "phases", RUN_RESERVE, "status"), "done");
-    assert_string_equal(text_of(object, "phases", RUN_CONNECT, "status"), "skipped");
-    assert_string_equal(text_of(object, "phases", RUN_PREPARE, "status"), "failed");
-    assert_string_equal(text_of(object, "phases", RUN_MEASURE, "status"), "not reached");
-    assert_int_equal(cJSON_GetArraySize(cJSON_GetObjectItem(object, "nodes")), 2);
-    assert_string_equal(text_of(object, "nodes_out", 0, "sentence"), "it hangs");
-    const cJSON *counts = cJSON_GetObjectItem(object, "counts");
+    summarize();
+    assert_string_equal(text_of(NULL, 0, "status"), "interrupted");
+    assert_string_equal(text_of(NULL, 0, "error"), "interrupted after 0 units");
+    assert_string_equal(text_of("phases", RUN_RESERVE, "status"), "done");
+    assert_string_equal(text_of("phases", RUN_CONNECT, "status"), "skipped");
+    assert_string_equal(text_of("phases", RUN_PREPARE, "status"), "failed");
+    assert_string_equal(text_of("phases", RUN_MEASURE, "status"), "not reached");
+    assert_int_equal(cJSON_GetArraySize(cJSON_GetObjectItem(summary, "nodes")), 2);
+    assert_string_equal(text_of("nodes_out", 0, "sentence"), "it hangs");
+    const cJSON *counts = cJSON_GetObjectItem(summary, "counts");
     assert_string_equal(cJSON_GetObjectItem(counts, "units_planned")->valuestring, "4");
-    cJSON_Delete(object);
     journal_note(made.journal, "error", "sentence", "no space left");
-    phase(made.journal, "seal", "failed");
-    object = summarize(made.journal);
-    assert_string_equal(text_of(object, NULL, 0, "status"), "failed");
-    assert_string_equal(text_of(object, NULL, 0, "error"), "no space left");
-    assert_string_equal(text_of(object, "parts", 0, "status"), "failed");
-    cJSON_Delete(object);
-    struct run_history history = {0};
-    assert_int_equal(run_history_read(folder, NULL, &history, NULL), 0);
-    assert_int_equal(history.exit_code, FAILURE_SYSTEM);
-    run_history_clear(&history);
-    journal_close(made.journal);
+    phase("seal", "failed");
+    summarize();
+    assert_string_equal(text_of(NULL, 0, "status"), "failed");
+    assert_string_equal(text_of(NULL, 0, "error"), "no space left");
+    assert_string_equal(text_of("parts", 0, "status"), "failed");
+    assert_int_equal(read_back.history.exit_code, FAILURE_SYSTEM);
 }
 
 /* The units of a node that could not be connected are missing: the run is not complete. */
@@ -334,22 +305,15 @@ TEST(a_node_that_was_out_before_measuring_is_lacking) {
         bool is_out, is_resumed, is_measured;
     } cases[] = {{false, false, true}, {true, false, false}, {true, true, true}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        struct run_history history = {0};
-        struct journal *journal;
-        unlink(journal_path);
-        assert_int_equal(journal_create(journal_path, &journal, NULL), 0);
-        journal_note(journal, "run-started", "run_id", "x");
+        begin_journal();
         if (cases[i].is_out)
-            journal_note(journal, "node-out", "node", "n-1");
+            journal_note(made.journal, "node-out", "node", "n-1");
         if (cases[i].is_resumed)
-            journal_note(journal, "run-resumed", "run_id", "x");
-        phase(journal, "measure", "done");
-        assert_int_equal(journal_commit(journal, NULL), 0);
-        journal_close(journal);
-        assert_int_equal(run_history_read(folder, NULL, &history, NULL), 0);
-        assert_true(history.measured == cases[i].is_measured);
-        run_history_clear(&history);
+            journal_note(made.journal, "run-resumed", "run_id", "x");
+        phase("measure", "done");
+        read_journal();
+        assert_true(read_back.history.measured == cases[i].is_measured);
     }
 }
 
-TEST_GROUP(set_up, tear_down)
+TEST_EACH(set_up, tear_down)

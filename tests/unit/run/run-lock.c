@@ -25,52 +25,42 @@ int fcntl(int descriptor, int command, ...) {
     return (int)syscall(SYS_fcntl, descriptor, command, argument);
 }
 
-static char folder[] = "/tmp/assay-run-lock-XXXXXX";
-static char path[64];
+static const char *path;
+static char host[256];
 
 static int set_up(void **state) {
-    if (!mkdtemp(folder))
-        return -1;
-    snprintf(path, sizeof path, "%s/.lock", folder);
-    return 0;
-}
-
-static int tear_down(void **state) {
-    return file_remove_tree(folder, NULL);
+    path = test_path(".lock");
+    return gethostname(host, sizeof host - 1);
 }
 
 static struct run_lock_owner look(void) {
-    struct failure failure = {0};
     struct run_lock_owner owner;
     memset(&owner, 0x55, sizeof owner);
-    assert_int_equal(run_lock_look(folder, &owner, &failure), 0);
+    assert_ok(run_lock_look(test_folder(), &owner, &test_failure));
     return owner;
 }
 
 TEST(one_at_a_time) {
-    struct failure failure = {0};
     struct run_lock *lock = NULL, *second = NULL;
     struct run_lock_owner owner = look();
     assert_false(owner.held || owner.known);
     assert_false(file_exists(path)); /* looking makes nothing */
-    assert_int_equal(run_lock_take(folder, &lock, &failure), 0);
+    assert_ok(run_lock_take(test_folder(), &lock, &test_failure));
     owner = look();
-    char host[256] = "";
-    gethostname(host, sizeof host - 1);
     assert_true(owner.held && owner.known && owner.pid == getpid());
     assert_string_equal(owner.host, host);
     assert_int_equal(strlen(owner.since), strlen("2026-11-20T10:02:03.123+00:00"));
-    assert_int_equal(run_lock_take(folder, &second, &failure), -EBUSY);
+    assert_int_equal(run_lock_take(test_folder(), &second, &test_failure), -EBUSY);
     assert_null(second);
-    assert_int_equal(failure.kind, FAILURE_INPUT);
+    assert_int_equal(test_failure.kind, FAILURE_INPUT);
     char expected[1024];
     snprintf(expected, sizeof expected, "process %d on host %s has been working on the run '%s' since %s",
-             (int)getpid(), host, folder, owner.since);
-    assert_string_equal(failure.text, expected);
+             (int)getpid(), host, test_folder(), owner.since);
+    assert_string_equal(test_failure.text, expected);
     run_lock_free(lock);
     owner = look();
     assert_false(owner.held || owner.known);
-    assert_int_equal(run_lock_take(folder, &second, &failure), 0);
+    assert_ok(run_lock_take(test_folder(), &second, &test_failure));
     run_lock_free(second);
     run_lock_free(NULL);
 }
@@ -84,7 +74,7 @@ TEST(the_dead_hold_nothing) {
     assert_true(child >= 0);
     if (child == 0) {
         struct run_lock *lock;
-        if (run_lock_take(folder, &lock, NULL) == 0 && write(ready[1], "x", 1) == 1)
+        if (run_lock_take(test_folder(), &lock, NULL) == 0 && write(ready[1], "x", 1) == 1)
             pause();
         _exit(1);
     }
@@ -92,15 +82,14 @@ TEST(the_dead_hold_nothing) {
     assert_int_equal(read(ready[0], &byte, 1), 1);
     close(ready[0]);
     struct run_lock *lock = NULL;
-    struct failure failure = {0};
     struct run_lock_owner owner = look();
     assert_true(owner.held && owner.known && owner.pid == child);
-    assert_int_equal(run_lock_take(folder, &lock, &failure), -EBUSY);
+    assert_int_equal(run_lock_take(test_folder(), &lock, &test_failure), -EBUSY);
     assert_int_equal(kill(child, SIGKILL), 0);
     assert_int_equal(waitpid(child, NULL, 0), child);
     owner = look();
     assert_true(!owner.held && owner.known && owner.pid == child);
-    assert_int_equal(run_lock_take(folder, &lock, &failure), 0);
+    assert_ok(run_lock_take(test_folder(), &lock, &test_failure));
     owner = look();
     assert_true(owner.held && owner.pid == getpid());
     run_lock_free(lock);
@@ -121,7 +110,7 @@ TEST(the_text_is_anybodys) {
                                         "\033[2J 1 now\n",
                                         "host 1 now more\n"};
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
-        assert_int_equal(file_replace(path, texts[i], strlen(texts[i]), 0600, NULL), 0);
+        test_put(".lock", texts[i]);
         struct run_lock_owner owner = look();
         assert_false(owner.held || owner.known);
     }
@@ -129,65 +118,60 @@ TEST(the_text_is_anybodys) {
     memset(much, 'x', sizeof much);
     assert_int_equal(file_replace(path, much, sizeof much, 0600, NULL), 0);
     assert_false(look().known);
-    assert_int_equal(file_replace(path, "host 1 now\n", 11, 0600, NULL), 0);
+    test_put(".lock", "host 1 now\n");
     struct run_lock_owner owner = look();
     assert_true(owner.known && !owner.held && owner.pid == 1);
     assert_string_equal(owner.host, "host");
     struct run_lock *lock;
-    assert_int_equal(run_lock_take(folder, &lock, NULL), 0);
+    assert_int_equal(run_lock_take(test_folder(), &lock, NULL), 0);
     assert_true(look().pid == getpid());
     run_lock_free(lock);
 }
 
 TEST(what_is_no_file_is_refused) {
-    struct failure failure = {0};
     struct run_lock *lock = NULL;
     unlink(path);
     assert_int_equal(mkfifo(path, 0600), 0);
-    assert_int_equal(run_lock_take(folder, &lock, &failure), -EINVAL);
+    assert_int_equal(run_lock_take(test_folder(), &lock, &test_failure), -EINVAL);
     assert_false(look().held);
     unlink(path);
     assert_int_equal(symlink("/dev/null", path), 0);
-    assert_int_equal(run_lock_take(folder, &lock, &failure), -ELOOP);
+    assert_int_equal(run_lock_take(test_folder(), &lock, &test_failure), -ELOOP);
     unlink(path);
-    assert_int_equal(run_lock_take("/nowhere/at/all", &lock, &failure), -ENOENT);
+    assert_int_equal(run_lock_take("/nowhere/at/all", &lock, &test_failure), -ENOENT);
     assert_null(lock);
 }
 
-static void write_owner(const char *host, int pid) {
+static void write_owner(const char *of_host, int pid) {
     char text[400];
-    snprintf(text, sizeof text, "%s %d 2026-11-20T10:02:03.123+00:00\n", host, pid);
-    assert_int_equal(file_replace(path, text, strlen(text), 0600, NULL), 0);
+    snprintf(text, sizeof text, "%s %d 2026-11-20T10:02:03.123+00:00\n", of_host, pid);
+    test_put(".lock", text);
 }
 
 /* Then the text is all there is. */
 TEST(without_locks_the_text_counts) {
-    struct failure failure = {0};
     struct run_lock *lock = NULL, *second = NULL;
-    char host[256] = "";
-    gethostname(host, sizeof host - 1);
     pid_t gone = fork();
     if (gone == 0)
         _exit(0);
     assert_int_equal(waitpid(gone, NULL, 0), gone);
     unlink(path);
     lock_errno = ENOSYS;
-    assert_int_equal(run_lock_take(folder, &lock, &failure), 0);
+    assert_ok(run_lock_take(test_folder(), &lock, &test_failure));
     assert_true(look().held);
-    assert_int_equal(run_lock_take(folder, &second, &failure), -EBUSY);
-    assert_non_null(strstr(failure.text, "if it has ended, remove '"));
+    assert_error(run_lock_take(test_folder(), &second, &test_failure), -EBUSY, "if it has ended, remove '");
     run_lock_free(lock);
     assert_false(look().held);
     write_owner(host, (int)gone);
     assert_false(look().held);
     write_owner("another-host", (int)gone);
     assert_true(look().held);
-    assert_int_equal(run_lock_take(folder, &second, &failure), -EBUSY);
+    assert_int_equal(run_lock_take(test_folder(), &second, &test_failure), -EBUSY);
     write_owner(host, (int)gone);
-    assert_int_equal(run_lock_take(folder, &lock, &failure), 0);
+    assert_ok(run_lock_take(test_folder(), &lock, &test_failure));
     run_lock_free(lock);
     lock_errno = EIO;
-    assert_int_equal(run_lock_take(folder, &second, &failure), -EIO);
+    assert_int_equal(run_lock_take(test_folder(), &second, &test_failure), -EIO);
     lock_errno = 0;
     assert_null(second);
     unlink(path);
@@ -202,38 +186,35 @@ static void on_signal(int number) {
 }
 
 /* In the file that is locked; closing it leaves that lock. */
-static void name_owner(const char *host, int pid) {
+static void name_owner(const char *of_host, int pid) {
     FILE *file = fopen(path, "w");
-    fprintf(file, "%s %d 2026-11-20T10:02:03.123+00:00\n", host, pid);
+    fprintf(file, "%s %d 2026-11-20T10:02:03.123+00:00\n", of_host, pid);
     fclose(file);
 }
 
 /* Only who has the lock is signalled: not who has its number, not one of another host, nobody who is gone. */
 TEST(its_owner_is_signalled) {
-    struct failure failure = {0};
     struct run_lock *lock = NULL;
     struct run_lock_owner owner;
-    char host[256] = "";
-    gethostname(host, sizeof host - 1);
     signal(SIGUSR1, on_signal);
     unlink(path);
-    assert_int_equal(run_lock_signal(folder, SIGUSR1, &owner, &failure), -ESRCH);
+    assert_int_equal(run_lock_signal(test_folder(), SIGUSR1, &owner, &test_failure), -ESRCH);
     write_owner(host, (int)getpid()); /* of an engine that died, whose number we have now */
-    assert_int_equal(run_lock_signal(folder, SIGUSR1, &owner, &failure), -ESRCH);
-    assert_int_equal(run_lock_take(folder, &lock, &failure), 0);
-    assert_int_equal(run_lock_signal(folder, SIGUSR1, &owner, &failure), 0);
+    assert_int_equal(run_lock_signal(test_folder(), SIGUSR1, &owner, &test_failure), -ESRCH);
+    assert_ok(run_lock_take(test_folder(), &lock, &test_failure));
+    assert_ok(run_lock_signal(test_folder(), SIGUSR1, &owner, &test_failure));
     assert_int_equal(owner.pid, getpid());
     assert_int_equal(signalled, SIGUSR1);
     signalled = 0;
     name_owner(host, (int)getppid()); /* which has not opened the file */
-    assert_int_equal(run_lock_signal(folder, 0, &owner, &failure), -ESRCH);
+    assert_int_equal(run_lock_signal(test_folder(), 0, &owner, &test_failure), -ESRCH);
     name_owner("another-host", (int)getpid());
-    assert_int_equal(run_lock_signal(folder, SIGUSR1, &owner, &failure), -EREMOTE);
-    assert_non_null(strstr(failure.text, "on host another-host works on the run"));
+    assert_error(run_lock_signal(test_folder(), SIGUSR1, &owner, &test_failure), -EREMOTE,
+                 "on host another-host works on the run");
     assert_int_equal(signalled, 0);
     run_lock_free(lock);
-    assert_int_equal(run_lock_signal(folder, SIGUSR1, &owner, &failure), -ESRCH);
+    assert_int_equal(run_lock_signal(test_folder(), SIGUSR1, &owner, &test_failure), -ESRCH);
     unlink(path);
 }
 
-TEST_GROUP(set_up, tear_down)
+TEST_GROUP(set_up, NULL)

@@ -24,19 +24,16 @@ static int bind(const char *text, struct failure *failure) {
 }
 
 static void bound(const char *text) {
-    struct failure failure = {0};
-    if (bind(text, &failure) < 0)
-        fail_msg("%s: %s", text, failure.text);
+    assert_ok(bind(text, &test_failure));
 }
 
 static void refused(const char *text, const char *place, const char *words) {
-    struct failure failure = {0};
-    if (bind(text, &failure) == 0)
+    if (bind(text, &test_failure) == 0)
         fail_msg("accepted: %s", text);
-    assert_int_equal(failure.kind, FAILURE_INPUT);
-    assert_string_equal(failure.place, place);
-    if (!strstr(failure.text, words))
-        fail_msg("'%s' does not say '%s'", failure.text, words);
+    assert_int_equal(test_failure.kind, FAILURE_INPUT);
+    assert_string_equal(test_failure.place, place);
+    if (!strstr(test_failure.text, words))
+        fail_msg("'%s' does not say '%s'", test_failure.text, words);
     clear();
 }
 
@@ -138,8 +135,7 @@ TEST(warm_up) {
     assert_int_equal(settings->load, WARM_UP_STRESS_NG);
     clear();
     refused("warm-up: soon", "c.yaml:1:10",
-            "'warm-up' is 'soon', expected a time, such as 10min or 1.5 s, or "
-            "none or steady");
+            "'warm-up' is 'soon', expected a time, such as 10min or 1.5 s, or none or steady");
     refused("warm-up: {window: 30s}", "c.yaml:1:10", "one of 'time' and 'until: steady'");
     refused("warm-up: {until: steady, time: 1min}", "c.yaml:1:10", "one of 'time'");
     refused("warm-up: {until: steady, window: 10min, at-most: 1min}", "c.yaml:1:50", "at least one");
@@ -285,12 +281,11 @@ static void same_again(const char *text) {
     once[strlen(once) - 1] = ','; /* the bracket: more keys follow */
     cleanup_free char *whole =
         xformat("%s \"experiment\": \"x\", \"testbed\": {\"hosts\": [n-1, n-2]}}", once);
-    struct failure failure = {0};
     clear();
     campaign.folder = nowhere;
-    assert_int_equal(document_parse_yaml("r.json", whole, strlen(whole), &campaign.document, &failure), 0);
-    if (settings_bind(&campaign, &(struct testbed_written){0}, &failure) < 0)
-        fail_msg("%s: %s: %s", text, failure.place, failure.text);
+    assert_ok(document_parse_yaml("r.json", whole, strlen(whole), &campaign.document, &test_failure));
+    if (settings_bind(&campaign, &(struct testbed_written){0}, &test_failure) < 0)
+        fail_msg("%s: %s: %s", text, test_failure.place, test_failure.text);
     cleanup_free char *twice = resolve();
     once[strlen(once) - 1] = '}';
     assert_string_equal(twice, once);
@@ -318,9 +313,8 @@ TEST(described) {
     text_init(&text, 1 << 20);
     bound(HOSTS "controls: {turbo: off}\nprobes: {period: none, load: 100ms}\nnode-loss: {at-least: 2}");
     settings_describe(&campaign, &text);
-    assert_non_null(strstr(text.bytes,
-                           "controls     turbo off, mismatch error, unavailable error, proof 1 s, "
-                           "tolerance 2 %\n"));
+    assert_non_null(strstr(
+        text.bytes, "controls     turbo off, mismatch error, unavailable error, proof 1 s, tolerance 2 %\n"));
     assert_non_null(strstr(text.bytes, "power none, load 100 ms, "));
     assert_non_null(strstr(text.bytes, "node-loss    do continue, at-least 2\n"));
     assert_non_null(strstr(text.bytes, "walltime     limit none, margin auto\n"));
@@ -330,12 +324,11 @@ TEST(described) {
 
 TEST(spares_are_no_nodes) {
     struct document *document;
-    struct failure failure = {0};
-    assert_int_equal(document_parse_yaml("c.yaml", SPARED, strlen(SPARED), &document, &failure), 0);
+    assert_ok(document_parse_yaml("c.yaml", SPARED, strlen(SPARED), &document, &test_failure));
     struct testbed_choice testbed = {0};
     struct testbed_written written = {
         .document = document, .node = document_get(document->root, "testbed"), .folder = "/"};
-    assert_int_equal(testbed_bind(&written, &testbed, &failure), 0);
+    assert_ok(testbed_bind(&written, &testbed, &test_failure));
     assert_int_equal(testbed.backend->expected_nodes(testbed.settings), 4);
     assert_int_equal(testbed_spare_nodes(&testbed), 2);
     struct text words;

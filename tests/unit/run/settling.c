@@ -1,27 +1,14 @@
 /* Rows that are known are left out: from units as they are measured, and from the lines that they left. */
 #include "engine/run/measure/settling.h"
 
-#include "engine/foundation/cleanup.h"
-#include "engine/foundation/file.h"
 #include "tests/test.h"
 
 #define WORD(literal) ((char *)(literal))
 
 enum { ROWS = 3, REPETITIONS = 5 };
 
-static char folder[] = "/tmp/assay-settling.XXXXXX";
-
-static int make_folder(void **state) {
-    return mkdtemp(folder) ? 0 : -1;
-}
-
-static int remove_folder(void **state) {
-    struct failure failure = {0};
-    return file_remove_tree(folder, &failure);
-}
-
 /* As much of a run as this needs: two columns in the design, two responses, of which the second counts. */
-struct world {
+static struct world {
     struct design_specification specification;
     struct experiment_response responses[2];
     struct experiment experiment;
@@ -30,10 +17,10 @@ struct world {
     struct plan plan;
     struct run_record record;
     struct settling settling;
-};
+} world;
 
-static void begin(struct world *world) {
-    *world = (struct world){
+static int begin(void **state) {
+    world = (struct world){
         .specification.repeat = {.wanted = true,
                                  .ci = 0.02,
                                  .confidence = 0.95,
@@ -41,61 +28,58 @@ static void begin(struct world *world) {
                                  .at_most = REPETITIONS,
                                  .between = DESIGN_BETWEEN_NODE | DESIGN_BETWEEN_BLOCK},
         .responses = {{.name = WORD("other"), .unit = WORD("1")}, {.name = WORD("time"), .unit = WORD("s")}},
-        .experiment = {.responses = world->responses, .response_count = 2},
-        .campaign = {.design = &world->specification, .experiment = &world->experiment},
+        .experiment = {.responses = world.responses, .response_count = 2},
+        .campaign = {.design = &world.specification, .experiment = &world.experiment},
         .design = {.row_count = ROWS, .column_count = 2},
-        .plan = {.campaign = &world->campaign, .design = &world->design, .repeat_response = 1},
+        .plan = {.campaign = &world.campaign, .design = &world.design, .repeat_response = 1},
     };
-    struct failure failure = {0};
-    assert_int_equal(design_order_new(DESIGN_ORDER_AS_WRITTEN, 0, ROWS, REPETITIONS, NULL, DESIGN_ROUND_EACH,
-                                      &world->plan.order, &failure),
-                     0);
-    world->record.ledger = ledger_new(ROWS * REPETITIONS);
-    settling_init(&world->settling, &world->record, &world->plan);
-    cleanup_free char *journal = file_join(folder, "journal.jsonl");
+    assert_ok(design_order_new(DESIGN_ORDER_AS_WRITTEN, 0, ROWS, REPETITIONS, NULL, DESIGN_ROUND_EACH,
+                               &world.plan.order, &test_failure));
+    world.record.ledger = ledger_new(ROWS * REPETITIONS);
+    settling_init(&world.settling, &world.record, &world.plan);
+    const char *journal = test_path("journal.jsonl");
     remove(journal);
-    assert_int_equal(journal_create(journal, &world->record.journal, &failure), 0);
+    assert_ok(journal_create(journal, &world.record.journal, &test_failure));
+    return 0;
 }
 
-static void end(struct world *world) {
-    settling_clear(&world->settling);
-    ledger_free(world->record.ledger);
-    journal_close(world->record.journal);
-    design_order_free(world->plan.order);
+static int end(void **state) {
+    settling_clear(&world.settling);
+    ledger_free(world.record.ledger);
+    journal_close(world.record.journal);
+    design_order_free(world.plan.order);
+    return 0;
+}
+TEST_EACH(begin, end)
+
+static void take(size_t position, const char *node, double value) {
+    size_t place = ledger_place(world.record.ledger, node, "4");
+    assert_int_equal(settling_take(&world.settling, place, position, (double[]){-1, value}, &test_failure),
+                     0);
 }
 
-static void take(struct world *world, size_t position, const char *node, double value) {
-    struct failure failure = {0};
-    size_t place = ledger_place(world->record.ledger, node, "4");
-    assert_int_equal(settling_take(&world->settling, place, position, (double[]){-1, value}, &failure), 0);
+static void take_line(const char *line) {
+    assert_ok(settling_take_line(line, strlen(line), &world.settling, &test_failure));
 }
 
-static void take_line(struct world *world, const char *line) {
-    struct failure failure = {0};
-    if (settling_take_line(line, strlen(line), &world->settling, &failure) < 0)
-        fail_msg("%s: %s", line, failure.text);
-}
-
-static struct settling_saving end_block(struct world *world, size_t block) {
-    return settling_apply(&world->settling, &world->plan.order->blocks[block], true);
+static struct settling_saving end_block(size_t block) {
+    return settling_apply(&world.settling, &world.plan.order->blocks[block], true);
 }
 
 /* Row 1 is known after two repetitions, row 2 after three, row 3 never. */
 TEST(units) {
-    struct world world;
-    begin(&world);
     for (size_t round = 0; round < 3; round++) {
         for (size_t i = 0; i < 2; i++) {
             const char *node = i ? "b" : "a";
             if (round < 2)
-                take(&world, round * ROWS, node, 7);
-            take(&world, round * ROWS + 1, node, round ? 100 : i ? 102 : 98);
-            take(&world, round * ROWS + 2, node, i);
+                take(round * ROWS, node, 7);
+            take(round * ROWS + 1, node, round ? 100 : i ? 102 : 98);
+            take(round * ROWS + 2, node, i);
         }
         for (size_t row = 0; row < ROWS; row++)
             assert_int_equal(settling_leaves_out(&world.settling, round * ROWS + row),
                              round == 2 && row == 0);
-        struct settling_saving saving = end_block(&world, round);
+        struct settling_saving saving = end_block(round);
         assert_int_equal(saving.rows, round == 0 ? 0 : 1);
         assert_int_equal(saving.positions, round == 0 ? 0 : REPETITIONS - 1 - round);
         assert_true(saving.weight == (double)saving.positions);
@@ -103,39 +87,32 @@ TEST(units) {
     assert_int_equal(settling_count(&world.settling), 2);
     assert_true(settling_leaves_out(&world.settling, 3 * ROWS + 1));
     assert_false(settling_leaves_out(&world.settling, 3 * ROWS + 2));
-    end(&world);
 }
 
 /* The same from lines, with quotes and attempts; what is measured after them goes on from there. */
 TEST(lines) {
-    struct world world;
-    begin(&world);
-    take_line(&world, "1,1,1,1,1,a,4,1700000000000000000,,8,x,3,7,,,");
-    take_line(&world, "1,1,1,1,1,b,4,1700000000000000000,12,8,\"x,\"\"y\"\"\n1,2\",3,500,,,drift;load");
-    take_line(&world, "1,1,1,1,2,b,4,1700000000000000000,12,8,\"x,y\",3,600,2e9,40.5,load");
-    take_line(&world, "1,1,1,1,3,b,4,1700000000000000000,12,8,x,3,7,,,load");
-    take_line(&world, "2,1,2,1,1,a,4,1700000000000000000,12,8,,3,,,,\r"); /* a response that is not finite */
-    take_line(&world, "2,1,2,1,1,b,4,1700000000000000000,12,8,,3,7,,,");
-    take(&world, ROWS, "a", 7);
-    take(&world, ROWS, "b", 7);
-    assert_int_equal(end_block(&world, 1).rows, 1);
+    take_line("1,1,1,1,1,a,4,1700000000000000000,,8,x,3,7,,,");
+    take_line("1,1,1,1,1,b,4,1700000000000000000,12,8,\"x,\"\"y\"\"\n1,2\",3,500,,,drift;load");
+    take_line("1,1,1,1,2,b,4,1700000000000000000,12,8,\"x,y\",3,600,2e9,40.5,load");
+    take_line("1,1,1,1,3,b,4,1700000000000000000,12,8,x,3,7,,,load");
+    take_line("2,1,2,1,1,a,4,1700000000000000000,12,8,,3,,,,\r"); /* a response that is not finite */
+    take_line("2,1,2,1,1,b,4,1700000000000000000,12,8,,3,7,,,");
+    take(ROWS, "a", 7);
+    take(ROWS, "b", 7);
+    assert_int_equal(end_block(1).rows, 1);
     assert_int_equal(settling_count(&world.settling), 1);
     assert_true(settling_leaves_out(&world.settling, 2 * ROWS));
     assert_false(settling_leaves_out(&world.settling, 2 * ROWS + 1));
-    end(&world);
 }
 
 /* The part before was over when all was known, and had not said so. */
 TEST(before_a_block) {
-    struct world world;
-    begin(&world);
     for (size_t position = 0; position < 2 * ROWS; position++)
-        take(&world, position, "a", 7);
-    take(&world, 2 * ROWS, "a", 9); /* of a repetition that is not over */
+        take(position, "a", 7);
+    take(2 * ROWS, "a", 9); /* of a repetition that is not over */
     struct settling_saving saving = settling_apply(&world.settling, &world.plan.order->blocks[2], false);
     assert_int_equal(saving.rows, ROWS);
     assert_int_equal(saving.positions, ROWS * (REPETITIONS - 2));
-    end(&world);
 }
 
 TEST(bad_lines) {
@@ -147,34 +124,25 @@ TEST(bad_lines) {
         "1,1,1,1,1,a,4,1,,8,x,3,seven,,,",
         "1.5,1,1,1,1,a,4,1,,8,x,3,7,,,",
     };
-    struct world world;
-    begin(&world);
     for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
-        struct failure failure = {0};
-        assert_int_equal(settling_take_line(lines[i], strlen(lines[i]), &world.settling, &failure), -74);
-        assert_int_equal(failure.kind, FAILURE_VERIFICATION);
+        assert_error(settling_take_line(lines[i], strlen(lines[i]), &world.settling, &test_failure), -EBADMSG,
+                     "");
+        assert_int_equal(test_failure.kind, FAILURE_VERIFICATION);
     }
-    end(&world);
 }
 
 /* A campaign that does not ask for it has none of it. */
 TEST(not_wanted) {
-    struct world world;
-    begin(&world);
     struct stopping_rule *rule = world.settling.rule;
     world.settling.rule = NULL;
-    take(&world, 0, "a", 7);
-    take_line(&world, "anything");
+    take(0, "a", 7);
+    take_line("anything");
     assert_false(settling_leaves_out(&world.settling, 0));
-    assert_int_equal(end_block(&world, 0).positions, 0);
+    assert_int_equal(end_block(0).positions, 0);
     world.specification.repeat.wanted = false;
-    struct failure failure = {0};
     settling_init(&world.settling, &world.record, &world.plan);
     assert_null(world.settling.rule);
     settling_note(&world.settling, true);
-    assert_int_equal(settling_record(&world.settling, &failure), 0);
+    assert_ok(settling_record(&world.settling, &test_failure));
     world.settling.rule = rule;
-    end(&world);
 }
-
-TEST_GROUP(make_folder, remove_folder)

@@ -15,11 +15,23 @@ static struct slow_nodes *measure(size_t nodes, size_t rows, const double *expon
     return slow;
 }
 
+static struct slow_node_score scores[16384];
+
+/* The scores of nodes of one kind that are so far off. */
+static void score(size_t nodes, size_t rows, const double *exponents) {
+    struct slow_nodes *slow = measure(nodes, rows, exponents);
+    slow_nodes_score(slow, alike, 1, scores);
+    slow_nodes_free(slow);
+}
+
+static void expect_slow(size_t nodes, size_t slow) { /* that one, and no other */
+    for (size_t i = 0; i < nodes; i++)
+        assert_int_equal(scores[i].slow, i == slow);
+}
+
 TEST(scores_by_hand) {
     static const double off[NODES] = {-0.01, 0, 0.01, 0.02, 0.5};
-    struct slow_node_score scores[NODES];
-    struct slow_nodes *slow = measure(NODES, 5, off);
-    slow_nodes_score(slow, alike, 1, scores);
+    score(NODES, 5, off);
     /* The median of every row is the third node's; the deviations are -0.02 -0.01 0 0.01 0.49 in every row,
      * and so are the scores. Their median is 0, their absolute deviations 0 0.01 0.01 0.02 0.49. */
     static const double expected[NODES] = {-0.02, -0.01, 0, 0.01, 0.49};
@@ -29,65 +41,47 @@ TEST(scores_by_hand) {
         assert_int_equal(scores[i].rows, 5);
         assert_int_equal(scores[i].slow, i == 4);
     }
-    slow_nodes_free(slow);
 }
 
 TEST(limit_is_three_and_a_half_spreads) {
     /* The spread is 1.4826 * 0.05 = 0.07413, three and a half of them 0.259455. */
     double off[NODES] = {-0.1, -0.05, 0, 0.05, 0.2594};
-    struct slow_node_score scores[NODES];
-    struct slow_nodes *slow = measure(NODES, 6, off);
-    slow_nodes_score(slow, alike, 1, scores);
+    score(NODES, 6, off);
     assert_false(scores[4].slow);
-    slow_nodes_free(slow);
     off[4] = 0.2595;
-    slow = measure(NODES, 6, off);
-    slow_nodes_score(slow, alike, 1, scores);
+    score(NODES, 6, off);
     assert_true(scores[4].slow);
     /* A node that is faster by as much is not named. */
-    slow_nodes_free(slow);
     off[4] = -0.9;
-    slow = measure(NODES, 6, off);
-    slow_nodes_score(slow, alike, 1, scores);
-    for (size_t i = 0; i < NODES; i++)
-        assert_false(scores[i].slow);
-    slow_nodes_free(slow);
+    score(NODES, 6, off);
+    expect_slow(NODES, SIZE_MAX);
 }
 
 TEST(without_spread_two_percent_count) {
     double off[4] = {0, 0, 0, 0.0199};
-    struct slow_node_score scores[4];
-    struct slow_nodes *slow = measure(4, 5, off);
-    slow_nodes_score(slow, alike, 1, scores);
+    score(4, 5, off);
     assert_float_equal(scores[3].spread, 0, 1e-12);
     assert_false(scores[3].slow);
-    slow_nodes_free(slow);
     off[3] = 0.0201;
-    slow = measure(4, 5, off);
-    slow_nodes_score(slow, alike, 1, scores);
+    score(4, 5, off);
     assert_true(scores[3].slow);
-    slow_nodes_free(slow);
 }
 
 TEST(even_number_of_nodes) {
     /* Row medians lie between the second and third: 0.01; scores -0.02 -0.01 0.01 0.05, their median 0,
      * absolute deviations 0.01 0.01 0.02 0.05, the median of them 0.015. */
     static const double off[4] = {-0.01, 0, 0.02, 0.06};
-    struct slow_node_score scores[4];
-    struct slow_nodes *slow = measure(4, 7, off);
-    slow_nodes_score(slow, alike, 1, scores);
+    score(4, 7, off);
     assert_float_equal(scores[0].score, -0.02, 1e-12);
     assert_float_equal(scores[3].score, 0.05, 1e-12);
     assert_float_equal(scores[3].spread, 1.4826 * 0.015, 1e-12);
     assert_false(scores[3].slow); /* 0.05 is less than 3.5 * 0.022239 = 0.0778 */
-    slow_nodes_free(slow);
 }
 
 /* Two clusters, of which one is 40 % slower, and in each one node that is 20 % slower than its cluster. */
 TEST(kinds_are_compared_with_themselves) {
     static const double off[9] = {0, 0.4, 0.001, 0.2, 0.401, 0.002, 0.402, 0.003, 0.6};
     static const uint32_t kinds[9] = {0, 1, 0, 0, 1, 0, 1, 0, 1};
-    struct slow_node_score scores[9];
     struct slow_nodes *slow = measure(9, 6, off);
     slow_nodes_score(slow, kinds, 2, scores);
     for (size_t i = 0; i < 9; i++) {
@@ -98,8 +92,7 @@ TEST(kinds_are_compared_with_themselves) {
     assert_float_equal(scores[8].score, 0.1985, 1e-12);
     /* As one kind, nobody stands out. */
     slow_nodes_score(slow, alike, 1, scores);
-    for (size_t i = 0; i < 9; i++)
-        assert_false(scores[i].slow);
+    expect_slow(9, SIZE_MAX);
     /* Three of a kind are too few to say anything of. */
     static const uint32_t few[9] = {0, 1, 0, 0, 1, 0, 1, 0, 2};
     slow_nodes_score(slow, few, 3, scores);
@@ -111,24 +104,17 @@ TEST(kinds_are_compared_with_themselves) {
 
 TEST(too_little_says_nothing) {
     static const double off[NODES] = {0, 0.001, 0.002, 0.9, 0.003};
-    struct slow_node_score scores[NODES];
-    struct slow_nodes *slow = measure(NODES, 4, off); /* rows */
-    slow_nodes_score(slow, alike, 1, scores);
+    score(NODES, 4, off); /* rows */
     for (size_t i = 0; i < NODES; i++) {
         assert_false(scores[i].slow);
         assert_float_equal(scores[i].score, 0, 0);
     }
-    slow_nodes_free(slow);
     static const double three[3] = {0, 0.001, 0.9};
-    slow = measure(3, 20, three); /* nodes */
-    slow_nodes_score(slow, alike, 1, scores);
-    for (size_t i = 0; i < 3; i++)
-        assert_false(scores[i].slow);
-    slow_nodes_free(slow);
+    score(3, 20, three); /* nodes */
+    expect_slow(3, SIZE_MAX);
 }
 
 TEST(means_over_cores_and_medians_over_rows) {
-    struct slow_node_score scores[NODES];
     struct slow_nodes *slow = slow_nodes_new(NODES, 5);
     for (size_t row = 0; row < 5; row++)
         for (size_t i = 0; i < NODES; i++) {
@@ -140,14 +126,12 @@ TEST(means_over_cores_and_medians_over_rows) {
     slow_nodes_score(slow, alike, 1, scores);
     assert_float_equal(scores[0].score, -0.02, 1e-12);
     assert_float_equal(scores[4].score, 0.02, 1e-12);
-    for (size_t i = 0; i < NODES; i++)
-        assert_false(scores[i].slow);
+    expect_slow(NODES, SIZE_MAX);
     slow_nodes_free(slow);
 }
 
 TEST(nodes_come_and_go) {
     static const double off[NODES] = {-0.01, 0, 0.01, 0.02, 0.5};
-    struct slow_node_score scores[NODES];
     struct slow_nodes *slow = measure(NODES, 5, off);
     slow_nodes_add(slow, 0, 5, 1); /* a row that is not kept, a node that is none, times that are none */
     slow_nodes_add(slow, NODES, 0, 1);
@@ -172,8 +156,6 @@ TEST(nodes_come_and_go) {
 TEST(memory_is_bounded) {
     /* Row 4,095 is the last that is kept; with 16,384 nodes 64 MiB hold 256 rows. */
     struct slow_nodes *slow = slow_nodes_new(4, 1000000);
-    struct slow_node_score *scores = calloc(16384, sizeof *scores);
-    assert_non_null(scores);
     for (size_t i = 0; i < 4; i++)
         for (size_t row = 4091; row < 4100; row++)
             slow_nodes_add(slow, i, row, 1);
@@ -188,5 +170,4 @@ TEST(memory_is_bounded) {
     assert_int_equal(scores[0].rows, 6);
     slow_nodes_free(slow);
     slow_nodes_free(NULL);
-    free(scores);
 }

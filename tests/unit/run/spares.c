@@ -1,5 +1,4 @@
 /* Which spares had taken whose places, when a run is resumed. */
-#include "engine/foundation/file.h"
 #include "engine/run/nodes/nodes.h"
 #include "engine/run/record/history.h"
 #include "tests/test.h"
@@ -11,25 +10,19 @@ static struct run_record record;
 static struct run_history past;
 static struct node_set set = {.record = &record, .items = nodes, .count = NODES, .past = &past};
 
-/* n-1 to n-3, and the spares n-4 and n-5. */
-static char folder[] = "/tmp/assay-spares-XXXXXX";
-
 static int set_up(void **state) {
-    char path[64];
-    if (!mkdtemp(folder))
-        return -1;
-    snprintf(path, sizeof path, "%s/journal.jsonl", folder);
     record.ledger = ledger_new(1);
     record.units = ledger_totals(record.ledger);
-    return journal_create(path, &record.journal, NULL);
+    return journal_create(test_path("journal.jsonl"), &record.journal, NULL);
 }
 
 static int tear_down(void **state) {
     ledger_free(record.ledger);
     journal_close(record.journal);
-    return file_remove_tree(folder, NULL);
+    return 0;
 }
 
+/* n-1 to n-3, and the spares n-4 and n-5. */
 static int begin(void **state) {
     static const char *const names[NODES] = {"n-1", "n-2", "n-3", "n-4", "n-5"};
     for (size_t i = 0; i < NODES; i++)

@@ -5,6 +5,7 @@
 #define SECOND INT64_C(1000000000)
 
 static struct history history;
+static struct steadiness_state found;
 
 static int begin(void **state) {
     history_reset(&history, 1);
@@ -26,7 +27,6 @@ static void add_line(int seconds, double from, double rate) {
 }
 
 TEST(slope_is_over_a_window) {
-    struct steadiness_state found;
     add_line(60, 40, 0.5);
     assert_true(steadiness_of(&history, 0, 10, &found));
     assert_float_equal(found.slope, 5, 1e-9);
@@ -36,7 +36,6 @@ TEST(slope_is_over_a_window) {
 }
 
 TEST(constant_is_steady) {
-    struct steadiness_state found;
     add_line(12, 67.5, 0);
     assert_true(steadiness_of(&history, 0, 10, &found));
     assert_float_equal(found.slope, 0, 0);
@@ -45,7 +44,6 @@ TEST(constant_is_steady) {
 }
 
 TEST(spread_is_off_the_line) {
-    struct steadiness_state found;
     /* Alternates by +-1 about a rising line; of 21 samples, +1 first and last. */
     for (int i = 0; i <= 20; i++)
         add(i * SECOND, 0.1 * i + (i % 2 ? -1 : 1));
@@ -55,7 +53,6 @@ TEST(spread_is_off_the_line) {
 }
 
 TEST(not_before_a_whole_window) {
-    struct steadiness_state found;
     assert_false(steadiness_of(&history, 0, 10, &found));
     assert_int_equal(found.samples, 0);
     add_line(9, 50, 0);
@@ -66,7 +63,6 @@ TEST(not_before_a_whole_window) {
 }
 
 TEST(long_ago_does_not_count) {
-    struct steadiness_state found;
     add_line(100, 30, 1); /* heats up */
     for (int i = 101; i < 120; i++)
         add((1000 + i) * SECOND, 130);
@@ -76,7 +72,6 @@ TEST(long_ago_does_not_count) {
 }
 
 TEST(samples_that_are_not_known_are_left_out) {
-    struct steadiness_state found;
     history_reset(&history, 2);
     for (int i = 0; i <= 20; i++)
         history_add(&history, i * SECOND, (double[]){i % 2 ? NAN : 5, i % 2 ? NAN : 7});
@@ -88,7 +83,6 @@ TEST(samples_that_are_not_known_are_left_out) {
 }
 
 TEST(many_samples) {
-    struct steadiness_state found;
     for (int i = 0; i < 100000; i++) /* 100 a second in a window of 900 s */
         add(i * (SECOND / 100), 5 + 1e-3 * i);
     assert_true(steadiness_of(&history, 0, 900, &found));

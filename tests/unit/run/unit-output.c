@@ -21,95 +21,89 @@ static struct experiment_response responses[] = {
 };
 enum { RESPONSES = sizeof responses / sizeof *responses };
 
-struct world {
+static struct world {
     struct experiment experiment;
     regex_t patterns[RESPONSES];
     struct text_set texts;
     double values[RESPONSES];
     struct text why;
-};
+} world;
 
-static void begin(struct world *world, const char *pass) {
-    *world = (struct world){.experiment = {.responses = responses, .response_count = RESPONSES}};
-    text_init(&world->why, UNIT_OUTPUT_WHY_MAX);
+static void begin(const char *pass) {
+    world = (struct world){.experiment = {.responses = responses, .response_count = RESPONSES}};
+    text_init(&world.why, UNIT_OUTPUT_WHY_MAX);
     char reason[PATTERN_REASON_SIZE];
     const char *names[RESPONSES];
     for (size_t i = 0; i < RESPONSES; i++) {
         names[i] = responses[i].name;
-        assert_int_equal(pattern_compile(responses[i].pattern, &world->patterns[i], reason), 0);
+        assert_int_equal(pattern_compile(responses[i].pattern, &world.patterns[i], reason), 0);
     }
     if (pass)
-        assert_int_equal(expression_parse(pass, names, RESPONSES, NULL, 0, 0, &world->experiment.pass, NULL),
+        assert_int_equal(expression_parse(pass, names, RESPONSES, NULL, 0, 0, &world.experiment.pass, NULL),
                          0);
 }
 
-static void end(struct world *world) {
+static int end(void **state) {
     for (size_t i = 0; i < RESPONSES; i++)
-        tre_regfree(&world->patterns[i]);
-    expression_free(world->experiment.pass);
-    text_set_clear(&world->texts);
-    text_clear(&world->why);
+        tre_regfree(&world.patterns[i]);
+    expression_free(world.experiment.pass);
+    text_set_clear(&world.texts);
+    text_clear(&world.why);
+    return 0;
 }
+TEST_EACH(NULL, end)
 
 /* "" when all was read and the unit passed. */
-static const char *look_at(struct world *world, const char *output, bool cut) {
+static const char *look_at(const char *output, bool cut) {
     struct text text = {.bytes = (char *)output, .length = strlen(output)};
-    text_reset(&world->why);
-    bool good = unit_output_read(&world->experiment, world->patterns, &world->texts, &text, cut,
-                                 world->values, &world->why);
-    assert_int_equal(good, world->why.length == 0);
-    return world->why.bytes;
+    text_reset(&world.why);
+    bool good = unit_output_read(&world.experiment, world.patterns, &world.texts, &text, cut, world.values,
+                                 &world.why);
+    assert_int_equal(good, world.why.length == 0);
+    return world.why.bytes;
 }
 
 TEST(texts_are_codes_of_their_labels) {
-    struct world world;
-    begin(&world, NULL);
-    assert_string_equal(look_at(&world, "said=a, \"b\";\nresidual 1.5\nverdict yes\n", false), "");
+    begin(NULL);
+    assert_string_equal(look_at("said=a, \"b\";\nresidual 1.5\nverdict yes\n", false), "");
     assert_true(world.values[0] == 1.5);
     assert_string_equal(world.texts.texts[(size_t)world.values[1]], "a, \"b\"");
     assert_string_equal(world.texts.texts[(size_t)world.values[2]], "yes");
     double before = world.values[1];
-    assert_string_equal(look_at(&world, "said=;\nresidual 1\nverdict yes\n", false), "");
+    assert_string_equal(look_at("said=;\nresidual 1\nverdict yes\n", false), "");
     assert_string_equal(world.texts.texts[(size_t)world.values[1]], "");
-    assert_string_equal(look_at(&world, "said=a, \"b\";\nresidual 2\nverdict yes\n", false), "");
+    assert_string_equal(look_at("said=a, \"b\";\nresidual 2\nverdict yes\n", false), "");
     assert_true(world.values[1] == before);
-    end(&world);
 }
 
 TEST(what_is_no_text_is_refused) {
-    struct world world;
     char output[EXPERIMENT_TEXT_MAX + 100], text[EXPERIMENT_TEXT_MAX + 2] = "";
-    begin(&world, NULL);
+    begin(NULL);
     memset(text, 'x', EXPERIMENT_TEXT_MAX);
     snprintf(output, sizeof output, "said=%s;\nresidual 1\nverdict yes\n", text);
-    assert_string_equal(look_at(&world, output, false), "");
+    assert_string_equal(look_at(output, false), "");
     text[EXPERIMENT_TEXT_MAX] = 'x';
     snprintf(output, sizeof output, "said=%s;\nresidual 1\nverdict yes\n", text);
-    assert_non_null(strstr(look_at(&world, output, false), "xxx', expected one line of at most 256 bytes"));
+    assert_non_null(strstr(look_at(output, false), "xxx', expected one line of at most 256 bytes"));
     /* A line of the results is a line: resuming counts them. */
-    assert_non_null(
-        strstr(look_at(&world, "said=a\nb;\nresidual 1\nverdict yes\n", false), "expected one line"));
-    assert_string_equal(look_at(&world, "said=a;\nresidual 1\nverdict maybe\n", false),
+    assert_non_null(strstr(look_at("said=a\nb;\nresidual 1\nverdict yes\n", false), "expected one line"));
+    assert_string_equal(look_at("said=a;\nresidual 1\nverdict maybe\n", false),
                         "the pattern of 'verdict' found 'maybe', expected one of yes, no, unchecked");
-    assert_string_equal(look_at(&world, "said=a;\nresidual inf\nverdict yes\n", false),
+    assert_string_equal(look_at("said=a;\nresidual inf\nverdict yes\n", false),
                         "the pattern of 'residual' found 'inf', expected a number");
-    assert_non_null(
-        strstr(look_at(&world, "said=a;\nresidual 1\nverdict yes", true), "nothing on standard output"));
-    end(&world);
+    assert_non_null(strstr(look_at("said=a;\nresidual 1\nverdict yes", true), "nothing on standard output"));
 }
 
 TEST(a_unit_passes_or_says_why_not) {
-    struct world world;
-    begin(&world, "residual < 16 and 1 / residual < 10");
-    assert_string_equal(look_at(&world, "said=;\nresidual 15.5\nverdict yes\n", false), "");
-    assert_string_equal(look_at(&world, "said=;\nresidual 31.2\nverdict yes\n", false),
+    begin("residual < 16 and 1 / residual < 10");
+    assert_string_equal(look_at("said=;\nresidual 15.5\nverdict yes\n", false), "");
+    assert_string_equal(look_at("said=;\nresidual 31.2\nverdict yes\n", false),
                         "it did not pass: residual is 31.2, expected residual < 16 and 1 / residual < 10");
-    assert_string_equal(look_at(&world, "said=;\nresidual 31.2\nverdict no\n", false),
+    assert_string_equal(look_at("said=;\nresidual 31.2\nverdict no\n", false),
                         "it did not pass: verdict is 'no', expected yes");
-    end(&world);
-    begin(&world, "residual / residual"); /* nan is not true */
-    assert_string_equal(look_at(&world, "said=;\nresidual 2\nverdict yes\n", false), "");
-    assert_string_equal(look_at(&world, "said=;\nresidual 0\nverdict yes\n", false),
+    end(NULL);
+    begin("residual / residual"); /* nan is not true */
+    assert_string_equal(look_at("said=;\nresidual 2\nverdict yes\n", false), "");
+    assert_string_equal(look_at("said=;\nresidual 0\nverdict yes\n", false),
                         "it did not pass: residual is 0, expected residual / residual");
-    end(&world);
 }

@@ -9,20 +9,7 @@
 
 #include <unistd.h>
 
-static char folder[4096] = "/tmp/assay-archive-XXXXXX";
 static char hash[HASH_HEX_SIZE];
-
-static void write_file(const char *staging, const char *name, const char *bytes, size_t length) {
-    struct failure failure = {0};
-    char *path = file_join(staging, name);
-    assert_non_null(path);
-    char *slash = strrchr(path, '/');
-    *slash = '\0';
-    assert_int_equal(file_make_folders(path, &failure), 0);
-    *slash = '/';
-    assert_int_equal(file_replace(path, bytes, length, 0644, &failure), 0);
-    free(path);
-}
 
 /* What an archive measures in: units of its durations and bytes, and how many of them one of s and By is. */
 struct measures {
@@ -47,34 +34,27 @@ static void make_results(const struct measures *measures, struct text *text) {
 }
 
 static void make_archive(const char *name, const struct measures *measures, bool suggests) {
-    struct failure failure = {0};
-    char staging[8192], target[8192], package[16384];
-    snprintf(staging, sizeof staging, "%s/staging", folder);
-    snprintf(target, sizeof target, "%s/%s", folder, name);
-    snprintf(package, sizeof package, "%s/datapackage.json", staging);
     struct text results, run;
     text_init(&results, 1 << 20);
     text_init(&run, 1 << 16);
     make_results(measures, &results);
-    write_file(staging, TABLE_ARCHIVE_MEMBER, results.bytes, results.length);
+    test_put("staging/" TABLE_ARCHIVE_MEMBER, results.bytes);
     assert_int_equal(
-        text_printf(
-            &run,
-            "{\"archive_version\":\"1.0\",\"run_id\":\"3f0e6d2c-8f5b-4b58-9a54-2f1f2f9e8b%02x\",\"name\":"
-            "\"x\","
-            "\"engine\":{\"name\":\"assay\",\"version\":\"0.1.0\",\"commit\":null},\"status\":\"completed\","
-            "\"error\":null,\"started\":\"2025-11-20T10:00:00.123+00:00\","
-            "\"ended\":\"2025-11-20T10:02:03.456+00:00\",\"seed\":\"1\",\"generator\":\"xoshiro256**\","
-            "\"order\":\"as-written\",\"counts\":{\"rows\":120,\"units_planned\":120,\"units_done\":120,"
-            "\"units_failed\":0},\"nodes\":[\"n-2\",\"n-10\"],\"testbed\":\"local\","
-            "\"experiment\":{\"name\":\"dgemm\",\"folder\":\"dgemm\"},\"options\":{}%s}\n",
-            (unsigned)name[0], /* each is a run of its own */
-            suggests ? ",\"model\":{\"method\":\"linear\",\"response\":\"duration\",\"terms\":\"M-2\","
-                       "\"sizes\":[\"m\",\"n\",\"k\"],\"by\":[\"node\",\"core\"]}"
-                     : ""),
+        text_printf(&run,
+                    "{\"archive_version\":\"1.0\",\"run_id\":\"3f0e6d2c-8f5b-4b58-9a54-2f1f2f9e8b%02x\","
+                    "\"name\":\"x\",\"engine\":{\"name\":\"assay\",\"version\":\"0.1.0\",\"commit\":null},"
+                    "\"status\":\"completed\",\"error\":null,\"started\":\"2025-11-20T10:00:00.123+00:00\","
+                    "\"ended\":\"2025-11-20T10:02:03.456+00:00\",\"seed\":\"1\",\"generator\":\"xoshiro256**"
+                    "\",\"order\":\"as-written\",\"counts\":{\"rows\":120,\"units_planned\":120,\"units_"
+                    "done\":120,\"units_failed\":0},\"nodes\":[\"n-2\",\"n-10\"],\"testbed\":\"local\","
+                    "\"experiment\":{\"name\":\"dgemm\",\"folder\":\"dgemm\"},\"options\":{}%s}\n",
+                    (unsigned)name[0], /* each is a run of its own */
+                    suggests ? ",\"model\":{\"method\":\"linear\",\"response\":\"duration\",\"terms\":\"M-"
+                               "2\",\"sizes\":[\"m\",\"n\",\"k\"],\"by\":[\"node\",\"core\"]}"
+                             : ""),
         0);
-    write_file(staging, "run.json", run.bytes, run.length);
-    write_file(staging, "clock.json", "{\"offset\": 12345}\n", strlen("{\"offset\": 12345}\n"));
+    test_put("staging/run.json", run.bytes);
+    test_put("staging/clock.json", "{\"offset\": 12345}\n");
     const struct archive_column columns[] = {
         {"row", ARCHIVE_INTEGER, "1", ARCHIVE_ROLE_ID, NULL, NULL},
         {"node", ARCHIVE_STRING, "", ARCHIVE_ROLE_ID, NULL, NULL},
@@ -87,7 +67,8 @@ static void make_archive(const char *name, const struct measures *measures, bool
     };
     const struct archive_table table = {TABLE_ARCHIVE_MEMBER, "calls", columns,
                                         sizeof columns / sizeof *columns};
-    assert_int_equal(archive_write_datapackage(package, "x", &table, 1, &failure), 0);
+    assert_ok(
+        archive_write_datapackage(test_path("staging/datapackage.json"), "x", &table, 1, &test_failure));
     const struct archive_description description = {.name = "x",
                                                     .text = "A test.",
                                                     .status = "completed",
@@ -96,16 +77,13 @@ static void make_archive(const char *name, const struct measures *measures, bool
                                                     .run_id = "3f0e6d2c-8f5b-4b58-9a54-2f1f2f9e8b10",
                                                     .engine_version = "0.1.0",
                                                     .command = "assay run x.yaml"};
-    if (archive_seal(staging, target, &description, hash, &failure) < 0)
-        fail_msg("%s: %s", failure.place, failure.text);
-    assert_int_equal(file_remove_tree(staging, &failure), 0);
+    assert_ok(archive_seal(test_path("staging"), name, &description, hash, &test_failure));
     text_clear(&results);
     text_clear(&run);
 }
 
 static int set_up(void **state) {
-    if (!mkdtemp(folder))
-        return -1;
+    assert_int_equal(chdir(test_folder()), 0);
     make_archive("ms.zip", &milli, true);
     make_archive("plain.zip", &plain, false);
     make_archive("joule.zip", &energy, false);
@@ -113,33 +91,23 @@ static int set_up(void **state) {
     return 0;
 }
 
-static int tear_down(void **state) {
-    return file_remove_tree(folder, NULL);
-}
-
-/* NAMES of the folder as one table, up to the one that is NULL. */
-static int open_names(const char *const *names, struct table **ret, struct failure *failure) {
-    char paths[2][8192];
-    const char *both[] = {paths[0], paths[1]};
-    size_t count = 0;
-    for (; count < 2 && names[count]; count++)
-        snprintf(paths[count], sizeof paths[count], "%s/%s", folder, names[count]);
-    const struct table_options options = {.hash = true};
-    return table_open(both, count, &options, ret, failure);
+/* NAMES as one table, up to the one that is NULL. */
+static int open_names(const char *const *names, struct table **ret) {
+    return table_open(names, 1 + (names[1] != NULL), &(struct table_options){.hash = true}, ret,
+                      &test_failure);
 }
 
 static const char *const measured[] = {"m", "bytes", "duration"};
 
-static int load(struct table *table, const char *const *categories, size_t count, struct failure *failure) {
+static int load(struct table *table, const char *const *categories, size_t count) {
     const struct table_selection selection = {
         .numbers = measured, .number_count = 3, .categories = categories, .category_count = count};
-    return table_load(table, &selection, failure);
+    return table_load(table, &selection, &test_failure);
 }
 
 TEST(what_an_archive_says) {
-    struct failure failure = {0};
     cleanup(table_cleanup) struct table *table = NULL, *plain_table = NULL;
-    assert_int_equal(open_names((const char *const[]){"dgemm.csv", NULL}, &table, &failure), 0);
+    assert_ok(open_names((const char *const[]){"dgemm.csv", NULL}, &table));
     assert_true(table->inputs[0].archive);
     assert_string_equal(table->inputs[0].name, "dgemm.csv");
     assert_string_equal(table->inputs[0].sha256, hash);
@@ -156,7 +124,7 @@ TEST(what_an_archive_says) {
     assert_string_equal(table_find(table, "duration")->unit, "s");
     assert_false(table_find(table, "m")->response);
     assert_null(table_find(table, "node")->unit);
-    assert_int_equal(open_names((const char *const[]){"plain.zip", NULL}, &plain_table, &failure), 0);
+    assert_ok(open_names((const char *const[]){"plain.zip", NULL}, &plain_table));
     assert_null(plain_table->suggestion);
 }
 
@@ -182,12 +150,11 @@ TEST(units_are_converted_or_taken) {
     cleanup(text_clear) struct text results;
     text_init(&results, 1 << 20);
     make_results(&plain, &results);
-    write_file(folder, "calls.csv", results.bytes, results.length);
+    test_put("calls.csv", results.bytes);
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        struct failure failure = {0};
         cleanup(table_cleanup) struct table *table = NULL;
-        assert_int_equal(open_names(cases[i].names, &table, &failure), 0);
-        assert_int_equal(load(table, NULL, 0, &failure), 0);
+        assert_ok(open_names(cases[i].names, &table));
+        assert_ok(load(table, NULL, 0));
         assert_string_equal(table_find(table, "duration")->unit, cases[i].unit);
         size_t found = 0;
         for (size_t n = 0; cases[i].note && n < table->note_count; n++)
@@ -200,24 +167,21 @@ TEST(units_are_converted_or_taken) {
 /* Texts are compared as texts: 1 of KiBy is not 1024 of By. */
 TEST(units_that_cannot_be) {
     static const char *const groups[] = {"bytes"};
-    struct failure failure = {0};
     cleanup(table_cleanup) struct table *table = NULL, *other = NULL;
-    assert_int_equal(open_names((const char *const[]){"plain.zip", "joule.zip"}, &table, &failure), 0);
-    assert_true(load(table, NULL, 0, &failure) < 0);
-    assert_says(failure.text, "the column 'duration' is in 'J'; expected 's', as in ");
-    assert_true(strstr(failure.place, "joule.zip") != NULL);
-    assert_int_equal(open_names((const char *const[]){"plain.zip", "ms.zip"}, &other, &failure), 0);
-    assert_true(load(other, groups, 1, &failure) < 0);
-    assert_says(failure.text, "'bytes' is in 'KiBy'; expected 'By'");
+    assert_ok(open_names((const char *const[]){"plain.zip", "joule.zip"}, &table));
+    assert_true(load(table, NULL, 0) < 0);
+    assert_says(test_failure.text, "the column 'duration' is in 'J'; expected 's', as in ");
+    assert_true(strstr(test_failure.place, "joule.zip") != NULL);
+    assert_ok(open_names((const char *const[]){"plain.zip", "ms.zip"}, &other));
+    assert_true(load(other, groups, 1) < 0);
+    assert_says(test_failure.text, "'bytes' is in 'KiBy'; expected 'By'");
 }
 
 /* Opens and loads plain.zip with byte OFFSET of the stored MEMBER flipped. */
-static int load_damaged(const char *member, size_t offset, struct table **ret, struct failure *failure) {
+static int load_damaged(const char *member, size_t offset, struct table **ret) {
     cleanup(text_clear) struct text bytes;
-    char path[8192];
     text_init(&bytes, 1 << 22);
-    snprintf(path, sizeof path, "%s/plain.zip", folder);
-    assert_int_equal(file_read(path, &bytes, failure), 0);
+    assert_ok(file_read("plain.zip", &bytes, &test_failure));
     char *found = bytes.bytes;
     do { /* behind a local header */
         found = memmem(found + 1, bytes.length - (size_t)(found + 1 - bytes.bytes), member, strlen(member));
@@ -225,35 +189,31 @@ static int load_damaged(const char *member, size_t offset, struct table **ret, s
     } while (found - bytes.bytes < 30 || memcmp(found - 30, "PK\3\4", 4) != 0);
     size_t extra = (unsigned char)found[-2] + 256u * (unsigned char)found[-1];
     found[strlen(member) + extra + offset] ^= 0x10;
-    snprintf(path, sizeof path, "%s/damaged.zip", folder);
-    assert_int_equal(file_replace(path, bytes.bytes, bytes.length, 0644, failure), 0);
-    int r = open_names((const char *const[]){"damaged.zip", NULL}, ret, failure);
-    return r < 0 ? r : load(*ret, NULL, 0, failure);
+    assert_ok(file_replace("damaged.zip", bytes.bytes, bytes.length, 0644, &test_failure));
+    int r = open_names((const char *const[]){"damaged.zip", NULL}, ret);
+    return r < 0 ? r : load(*ret, NULL, 0);
 }
 
 /* A flipped byte of the results must not become a model; one of a record beside them is noted. */
 TEST(damage_is_found) {
-    struct failure failure = {0};
     cleanup(table_cleanup) struct table *table = NULL, *other = NULL;
-    assert_true(load_damaged(TABLE_ARCHIVE_MEMBER, 150, &table, &failure) < 0);
-    assert_int_equal(failure.kind, FAILURE_VERIFICATION);
-    failure = (struct failure){0};
-    if (load_damaged("clock.json", 5, &other, &failure) < 0)
-        fail_msg("%s: %s", failure.place, failure.text);
+    assert_true(load_damaged(TABLE_ARCHIVE_MEMBER, 150, &table) < 0);
+    assert_int_equal(test_failure.kind, FAILURE_VERIFICATION);
+    assert_ok(load_damaged("clock.json", 5, &other));
     assert_int_equal(other->note_count, 1);
     assert_says(other->notes[0], "damaged.zip' is damaged beside its table (");
 }
 
-TEST_GROUP(set_up, tear_down)
+TEST_GROUP(set_up, NULL)
 
 int main(int argc, char **argv) {
     if (argc == 3 && strcmp(argv[1], "--make") == 0) {
-        snprintf(folder, sizeof folder, "%s", argv[2]);
+        assert_int_equal(chdir(argv[2]), 0);
         make_archive("dgemm.zip", &plain, true);
         make_archive("plain.zip", &plain, false);
         make_archive("ms.zip", &milli, false);
         make_archive("joule.zip", &energy, false);
-        return 0;
+        return file_remove_tree(test_folder(), NULL);
     }
     return test_run();
 }

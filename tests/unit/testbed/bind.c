@@ -1,63 +1,37 @@
 /* What a campaign says of its testbed: bound, or refused with its place. */
 #include "engine/documents/document.h"
-#include "engine/foundation/file.h"
 #include "engine/remote/launch/package.h"
 #include "engine/testbed/host-settings.h"
 #include "engine/testbed/testbed.h"
 #include "tests/test.h"
 
-#include <unistd.h>
-
-static char folder[] = "/tmp/assay-bind-XXXXXX";
-
 static int set_up(void **state) {
-    if (!mkdtemp(folder))
-        return -1;
-    setenv("HOME", "/home/somebody", 1);
-    return 0;
-}
-
-static int tear_down(void **state) {
-    return file_remove_tree(folder, NULL);
-}
-
-static void write_file(const char *name, const char *text) {
-    char path[256];
-    snprintf(path, sizeof path, "%s/%s", folder, name);
-    assert_int_equal(file_replace(path, text, strlen(text), 0600, NULL), 0);
+    return setenv("HOME", "/home/somebody", 1);
 }
 
 /* Binds `testbed:` of the document TEXT. The choice outlives the document, as it must. */
-static int bind(const char *text, const char *const *nodes, size_t node_count, struct testbed_choice *ret,
-                struct failure *failure) {
+static int bind(const char *text, const char *const *nodes, size_t node_count, struct testbed_choice *ret) {
     struct document *document;
-    assert_int_equal(document_parse_yaml("c.yaml", text, strlen(text), &document, failure), 0);
+    assert_ok(document_parse_yaml("c.yaml", text, strlen(text), &document, &test_failure));
     struct testbed_written written = {.document = document,
                                       .node = document_get(document->root, "testbed"),
-                                      .folder = folder,
+                                      .folder = test_folder(),
                                       .nodes = nodes,
                                       .node_count = node_count};
-    int r = testbed_bind(&written, ret, failure);
+    int r = testbed_bind(&written, ret, &test_failure);
     document_free(document);
     return r;
 }
 
 static struct testbed_choice bound(const char *text) {
-    struct failure failure = {0};
     struct testbed_choice choice = {0};
-    if (bind(text, NULL, 0, &choice, &failure) < 0)
-        fail_msg("refused: %s: %s", failure.place, failure.text);
+    assert_ok(bind(text, NULL, 0, &choice));
     return choice;
 }
 
 static void refused(const char *text, const char *place, const char *part) {
-    struct failure failure = {0};
     struct testbed_choice choice = {0};
-    assert_int_equal(bind(text, NULL, 0, &choice, &failure), -EINVAL);
-    assert_int_equal(failure.kind, FAILURE_INPUT);
-    assert_string_equal(failure.place, place);
-    if (!strstr(failure.text, part))
-        fail_msg("'%s' does not say '%s'", failure.text, part);
+    assert_refused(bind(text, NULL, 0, &choice), place, part);
     assert_null(choice.backend);
 }
 
@@ -90,23 +64,21 @@ TEST(hosts_have_defaults) {
 }
 
 TEST(every_key_is_taken) {
-    write_file("id_a", "key");
-    write_file("id_b", "key");
-    write_file("config", "");
-    write_file("list.txt", "c-[1-3] # three\nd\n");
+    test_put("id_a", "key");
+    test_put("id_b", "key");
+    test_put("config", "");
+    test_put("list.txt", "c-[1-3] # three\nd\n");
     struct testbed_choice choice =
         bound("testbed:\n  hosts: {file: list.txt}\n  user: me\n  port: 2222\n  identity: [id_a, id_b]\n"
               "  jump: gate\n  ssh-config: config\n  known-hosts: ~/keys\n  host-keys: accept-new\n"
               "  window: 8\n  timeout: 3 s\n  agent: source\n  lease: 10 min\n");
     const struct testbed_settings *settings = choice.settings;
-    char path[256];
-    snprintf(path, sizeof path, "%s/id_b", folder);
     assert_int_equal(settings->hosts.count, 4);
     assert_string_equal(settings->names[3], "d");
     assert_string_equal(settings->access.user, "me");
     assert_int_equal(settings->access.port, 2222);
     assert_int_equal(settings->access.identities.count, 2);
-    assert_string_equal(settings->access.identities.items[1], path);
+    assert_string_equal(settings->access.identities.items[1], test_path("id_b"));
     assert_string_equal(settings->access.jump, "gate");
     assert_string_equal(settings->access.known_hosts, "/home/somebody/keys");
     assert_int_equal(settings->access.host_keys, HOST_KEYS_ACCEPT_NEW);
@@ -116,18 +88,17 @@ TEST(every_key_is_taken) {
     struct text words;
     text_init(&words, 1 << 16);
     assert_int_equal(choice.backend->describe(settings, &words), 0);
-    assert_non_null(strstr(words.bytes, "4: c-[1-3],d\n"));
-    assert_non_null(strstr(words.bytes, "user me, port 2222"));
-    assert_non_null(strstr(words.bytes, "through gate"));
-    assert_non_null(strstr(words.bytes, "10 min"));
+    assert_says(words.bytes, "4: c-[1-3],d\n");
+    assert_says(words.bytes, "user me, port 2222");
+    assert_says(words.bytes, "through gate");
+    assert_says(words.bytes, "10 min");
     text_clear(&words);
     cJSON *object = cJSON_CreateObject();
     choice.backend->resolve(settings, object);
     text_init(&words, 1 << 16);
     assert_int_equal(json_print(object, false, &words), 0);
-    assert_non_null(
-        strstr(words.bytes, "\"hosts\":[\"c-1\",\"c-2\",\"c-3\",\"d\"],\"user\":\"me\",\"port\":2222"));
-    assert_non_null(strstr(words.bytes, "\"host-keys\":\"accept-new\""));
+    assert_says(words.bytes, "\"hosts\":[\"c-1\",\"c-2\",\"c-3\",\"d\"],\"user\":\"me\",\"port\":2222");
+    assert_says(words.bytes, "\"host-keys\":\"accept-new\"");
     text_clear(&words);
     cJSON_Delete(object);
     testbed_choice_clear(&choice);
@@ -143,9 +114,9 @@ static void assert_deploys_again(const char *text, const char *part) {
     choice.backend->resolve(choice.settings, testbed);
     text_init(&words, 1 << 16);
     assert_int_equal(json_print(object, false, &words), 0);
-    snprintf(path, sizeof path, "%s\"deploy\":{\"image\":\"%s/a.tar\",\"sha256\":\"abc\"}", part, folder);
-    if (!strstr(words.bytes, path))
-        fail_msg("'%s' does not have '%s'", words.bytes, path);
+    snprintf(path, sizeof path, "%s\"deploy\":{\"image\":\"%s/a.tar\",\"sha256\":\"abc\"}", part,
+             test_folder());
+    assert_says(words.bytes, path);
     testbed_choice_clear(&choice);
     choice = bound(words.bytes);
     testbed_choice_clear(&choice);
@@ -157,13 +128,11 @@ TEST(what_is_deployed_is_resolved) {
     assert_deploys_again("testbed: {local: , deploy: {image: a.tar, sha256: abc}}\n", "\"local\":null,");
     assert_deploys_again("testbed: {hosts: a, deploy: {image: a.tar, sha256: abc}}\n", "");
     assert_deploys_again("testbed: {slurm: {walltime: 1 h}, deploy: {image: a.tar, sha256: abc}}\n", "");
-    struct failure failure = {0};
     struct testbed_choice choice = {0};
     const char *const nodes[] = {"e-[1-2]"};
-    assert_int_equal(
-        bind("testbed: {local: , deploy: {image: a.tar, sha256: abc}}\n", nodes, 1, &choice, &failure),
-        -EINVAL);
-    assert_non_null(strstr(failure.text, "'deploy' is for the testbed 'local'"));
+    assert_int_equal(bind("testbed: {local: , deploy: {image: a.tar, sha256: abc}}\n", nodes, 1, &choice),
+                     -EINVAL);
+    assert_says(test_failure.text, "'deploy' is for the testbed 'local'");
 }
 
 /* The words of sudo in CAMPAIGN, with blanks between. */
@@ -231,69 +200,67 @@ TEST(what_is_wrong_has_its_place) {
 
 TEST(nodes_of_the_command_line_come_first) {
     const char *const nodes[] = {"e-[1-2]", "f"};
-    struct failure failure = {0};
     struct testbed_choice choice = {0};
-    assert_int_equal(bind("testbed: local\n", nodes, 2, &choice, &failure), 0);
+    assert_ok(bind("testbed: local\n", nodes, 2, &choice));
     assert_ptr_equal(choice.backend, &testbed_hosts);
     assert_int_equal(choice.settings->hosts.count, 3);
     assert_string_equal(choice.settings->names[2], "f");
     testbed_choice_clear(&choice);
 
     /* The other keys stay, also those of a mapping that has no hosts of its own. */
-    assert_int_equal(bind("testbed: {hosts: {file: nowhere}, user: me}\n", nodes, 1, &choice, &failure), 0);
+    assert_int_equal(bind("testbed: {hosts: {file: nowhere}, user: me}\n", nodes, 1, &choice), 0);
     assert_int_equal(choice.settings->hosts.count, 2);
     assert_string_equal(choice.settings->access.user, "me");
     testbed_choice_clear(&choice);
-    assert_int_equal(bind("testbed: {user: me}\n", nodes, 1, &choice, &failure), 0);
+    assert_int_equal(bind("testbed: {user: me}\n", nodes, 1, &choice), 0);
     assert_string_equal(choice.settings->access.user, "me");
     testbed_choice_clear(&choice);
-    assert_int_equal(bind("testbed: hosts\n", nodes, 1, &choice, &failure), 0);
+    assert_ok(bind("testbed: hosts\n", nodes, 1, &choice));
     testbed_choice_clear(&choice);
 
     char at[300];
-    snprintf(at, sizeof at, "@%s/more.txt", folder);
-    write_file("more.txt", "g\nh-[1-3]\n");
+    snprintf(at, sizeof at, "@%s/more.txt", test_folder());
+    test_put("more.txt", "g\nh-[1-3]\n");
     const char *const files[] = {at};
-    assert_int_equal(bind("experiment: x\n", files, 1, &choice, &failure), 0);
+    assert_ok(bind("experiment: x\n", files, 1, &choice));
     assert_int_equal(choice.settings->hosts.count, 4);
     testbed_choice_clear(&choice);
 
     /* A campaign that is wrong is wrong all the same. */
-    assert_int_equal(bind("testbed: locale\n", nodes, 1, &choice, &failure), -EINVAL);
-    assert_string_equal(failure.place, "c.yaml:1:10");
+    assert_int_equal(bind("testbed: locale\n", nodes, 1, &choice), -EINVAL);
+    assert_string_equal(test_failure.place, "c.yaml:1:10");
     const char *const bad[] = {"a[2-1]"};
-    assert_int_equal(bind("testbed: local\n", bad, 1, &choice, &failure), -EINVAL);
-    assert_string_equal(failure.place, "--nodes");
+    assert_int_equal(bind("testbed: local\n", bad, 1, &choice), -EINVAL);
+    assert_string_equal(test_failure.place, "--nodes");
 }
 
 /* One of a list counts; nodes from the command line stand for all of it. */
 TEST(lists_of_testbeds) {
     static const char text[] = "testbed: [local, {hosts: [a, b]}]\n";
-    struct failure failure = {0};
     struct document *document;
-    assert_int_equal(document_parse_yaml("c.yaml", text, strlen(text), &document, &failure), 0);
+    assert_ok(document_parse_yaml("c.yaml", text, strlen(text), &document, &test_failure));
     struct testbed_written written = {
-        .document = document, .node = document_get(document->root, "testbed"), .folder = folder};
+        .document = document, .node = document_get(document->root, "testbed"), .folder = test_folder()};
     struct testbed_choice choice = {0};
     for (; written.choice < 2; written.choice++) {
-        assert_int_equal(testbed_bind(&written, &choice, &failure), 0);
+        assert_ok(testbed_bind(&written, &choice, &test_failure));
         assert_string_equal(choice.backend->name, written.choice ? "hosts" : "local");
         assert_true(choice.number == written.choice + 1 && choice.count == 2);
         testbed_choice_clear(&choice);
     }
-    assert_int_equal(testbed_bind(&written, &choice, &failure), -EINVAL);
+    assert_int_equal(testbed_bind(&written, &choice, &test_failure), -EINVAL);
     document_free(document);
     const char *const nodes[] = {"c"};
-    assert_int_equal(bind(text, nodes, 1, &choice, &failure), 0);
+    assert_ok(bind(text, nodes, 1, &choice));
     assert_int_equal(choice.count, 0);
     testbed_choice_clear(&choice);
     choice = bound("testbed: [local]\n"); /* no different from the one alone */
     assert_int_equal(choice.count, 0);
     testbed_choice_clear(&choice);
-    assert_int_equal(bind("testbed: []\n", NULL, 0, &choice, &failure), -EINVAL);
-    assert_string_equal(failure.place, "c.yaml:1:10");
-    assert_int_equal(bind("testbed: [local, locale]\n", NULL, 0, &choice, &failure), 0);
+    assert_int_equal(bind("testbed: []\n", NULL, 0, &choice), -EINVAL);
+    assert_string_equal(test_failure.place, "c.yaml:1:10");
+    assert_ok(bind("testbed: [local, locale]\n", NULL, 0, &choice));
     testbed_choice_clear(&choice);
 }
 
-TEST_GROUP(set_up, tear_down)
+TEST_GROUP(set_up, NULL)

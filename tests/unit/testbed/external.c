@@ -2,8 +2,6 @@
 #include "engine/testbed/external-grant.h"
 #include "tests/test.h"
 
-#include <string.h>
-
 static const struct {
     const char *answer;
     const char *hosts, *keys; /* hosts folded */
@@ -48,23 +46,18 @@ TEST(grants_are_read) {
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct document *document = NULL;
         struct external_grant grant = {0};
-        struct failure failure = {0};
         struct text hosts;
         text_init(&hosts, 1000);
         print_message("%s\n", cases[i].answer);
-        assert_int_equal(
-            document_parse_json("pool", cases[i].answer, strlen(cases[i].answer), &document, &failure), 0);
-        int r = external_grant_read(document, &grant, &failure);
+        assert_ok(
+            document_parse_json("pool", cases[i].answer, strlen(cases[i].answer), &document, &test_failure));
         if (cases[i].refusal) {
-            assert_true(r < 0);
-            assert_int_equal(failure.kind, FAILURE_SYSTEM);
-            if (!strstr(failure.text, cases[i].refusal))
-                fail_msg("%s", failure.text);
+            assert_true(external_grant_read(document, &grant, &test_failure) < 0);
+            assert_int_equal(test_failure.kind, FAILURE_SYSTEM);
+            assert_says(test_failure.text, cases[i].refusal);
         } else {
-            if (r < 0)
-                fail_msg("%s", failure.text);
-            assert_int_equal(
-                host_list_fold((const char *const *)grant.hosts.names, grant.hosts.count, &hosts), 0);
+            assert_ok(external_grant_read(document, &grant, &test_failure));
+            assert_ok(host_list_fold((const char *const *)grant.hosts.names, grant.hosts.count, &hosts));
             assert_string_equal(hosts.bytes, cases[i].hosts);
             assert_string_equal(grant.known_hosts.bytes, cases[i].keys);
             assert_true(grant.end_s == cases[i].end_s);

@@ -6,26 +6,29 @@
 
 enum { LIMIT = 1 << 16 };
 
-static char folder[] = "/tmp/assay-test-http-XXXXXX";
-
 static int set_up(void **state) {
-    return mkdtemp(folder) && chdir(folder) == 0 ? scripted_clock_use(state) : -1;
+    return chdir(test_folder()) == 0 ? scripted_clock_use(state) : -1;
 }
 
-static int tear_down(void **state) {
-    static const char *const files[] = {"netrc", "open-netrc", "authority.pem"};
-    for (size_t i = 0; i < sizeof files / sizeof *files; i++)
-        unlink(files[i]);
-    return rmdir(folder);
+TEST_GROUP(set_up, NULL)
+
+static struct scripted_server server;
+static struct event_loop *loop;
+static struct http *http;
+
+/* A server that answers by STEPS, and a way to it. */
+static void open_with(SSL_CTX *tls, const struct scripted_step *steps, size_t count,
+                      struct http_settings settings) {
+    loop = event_loop_new(&test_failure);
+    scripted_start(&server, tls, steps, count);
+    settings.url = server.url;
+    assert_ok(http_open(loop, &settings, &http, &test_failure));
 }
 
-TEST_GROUP(set_up, tear_down)
-
-static struct event_loop *loop_new(void) {
-    struct failure failure = {0};
-    struct event_loop *loop = event_loop_new(&failure);
-    assert_non_null(loop);
-    return loop;
+static void close_both(void) {
+    http_close(http);
+    event_loop_free(loop);
+    scripted_stop(&server);
 }
 
 struct outcome {
@@ -75,32 +78,25 @@ static const struct answer {
 };
 
 static void check_answer(const struct answer *answer, bool is_started) {
-    struct scripted_server server;
-    struct failure failure = {0};
-    struct http *http = NULL;
     struct outcome outcome = {0};
-    struct event_loop *loop = loop_new();
     print_message("%s%s\n", answer->label, is_started ? ", begun and not waited for" : "");
-    scripted_start(&server, NULL, &answer->step, 1);
-    assert_int_equal(http_open(loop, &(struct http_settings){.url = server.url}, &http, &failure), 0);
+    open_with(NULL, &answer->step, 1, (struct http_settings){0});
     if (is_started) {
         http_start(http, "GET", "/x", NULL, LIMIT, on_answer, &outcome);
-        assert_int_equal(event_loop_turn_until(loop, &outcome.is_over, 600 * EVENT_SECOND, &failure), 0);
+        assert_ok(event_loop_turn_until(loop, &outcome.is_over, 600 * EVENT_SECOND, &test_failure));
         assert_int_equal(outcome.is_good, answer->result == 0);
     } else {
         struct http_answer found;
-        assert_int_equal(http_run(http, "GET", "/x", NULL, LIMIT, &found, &failure), answer->result);
+        assert_int_equal(http_run(http, "GET", "/x", NULL, LIMIT, &found, &test_failure), answer->result);
         if (answer->result == 0)
             on_answer(&found, &outcome);
         else
-            assert_says(failure.text, answer->says);
+            assert_says(test_failure.text, answer->says);
         http_answer_clear(&found);
     }
     assert_int_equal(outcome.status, answer->status);
     assert_int_equal(strncmp(outcome.body, answer->body, strlen(answer->body)), 0);
-    http_close(http);
-    event_loop_free(loop);
-    scripted_stop(&server);
+    close_both();
 }
 
 TEST(answers) {
@@ -110,14 +106,6 @@ TEST(answers) {
     }
 }
 
-static void write_file(const char *path, const char *text, mode_t mode) {
-    FILE *file = fopen(path, "we");
-    assert_non_null(file);
-    fputs(text, file);
-    fclose(file);
-    assert_int_equal(chmod(path, mode), 0);
-}
-
 TEST(servers_say_when_to_ask_again) {
     static const struct scripted_step steps[] = {
         {.status = "200 OK", .header = "Retry-After: 0\r\n"},
@@ -125,21 +113,14 @@ TEST(servers_say_when_to_ask_again) {
         {.status = "503 Unavailable", .header = "Retry-After: Fri, 31 Dec 2027 23:59:59 GMT\r\n"},
         {.status = "200 OK"}};
     static const int64_t expected_ns[] = {0, 120 * EVENT_SECOND, -1, -1};
-    struct scripted_server server;
-    struct failure failure = {0};
-    struct http *http = NULL;
-    struct event_loop *loop = loop_new();
-    scripted_start(&server, NULL, steps, 4);
-    assert_int_equal(http_open(loop, &(struct http_settings){.url = server.url}, &http, &failure), 0);
+    open_with(NULL, steps, 4, (struct http_settings){0});
     for (size_t i = 0; i < 4; i++) {
         struct http_answer answer;
-        assert_int_equal(http_run(http, "GET", "/x", NULL, LIMIT, &answer, &failure), 0);
+        assert_ok(http_run(http, "GET", "/x", NULL, LIMIT, &answer, &test_failure));
         assert_true(answer.retry_after_ns == expected_ns[i]);
         http_answer_clear(&answer);
     }
-    http_close(http);
-    event_loop_free(loop);
-    scripted_stop(&server);
+    close_both();
 }
 
 /* What is asked with which words, credentials among them, and not by way of a proxy. */
@@ -147,18 +128,12 @@ TEST(requests) {
     static const struct scripted_step steps[] = {
         {.status = "201 Created", .body = "{}", .header = "Location: /api/jobs/7\r\n"},
         {.status = "204 No Content"}};
-    struct scripted_server server;
-    struct failure failure = {0};
-    struct http *http = NULL;
     struct http_answer answer;
-    struct event_loop *loop = loop_new();
     char below[128];
-    write_file("netrc", "machine 127.0.0.1 login me password secret\n", 0600);
+    test_put("netrc", "machine 127.0.0.1 login me password secret\n");
     setenv("http_proxy", "http://127.0.0.1:1/", 1);
-    scripted_start(&server, NULL, steps, 2);
-    struct http_settings settings = {.url = server.url, .credentials = "netrc"};
-    assert_int_equal(http_open(loop, &settings, &http, &failure), 0);
-    assert_int_equal(http_run(http, "POST", "/jobs", "{\"a\": 1}", LIMIT, &answer, &failure), 0);
+    open_with(NULL, steps, 2, (struct http_settings){.credentials = "netrc"});
+    assert_ok(http_run(http, "POST", "/jobs", "{\"a\": 1}", LIMIT, &answer, &test_failure));
     assert_int_equal(answer.status, 201);
     assert_string_equal(answer.location, "/api/jobs/7");
     http_answer_clear(&answer);
@@ -170,28 +145,24 @@ TEST(requests) {
     assert_says(request, "\r\nContent-Type: application/json\r\n");
     assert_says(request, "\r\n\r\n{\"a\": 1}");
     snprintf(below, sizeof below, "%sjobs/7", server.url);
-    assert_int_equal(http_run(http, "DELETE", below, NULL, LIMIT, &answer, &failure), 0);
+    assert_ok(http_run(http, "DELETE", below, NULL, LIMIT, &answer, &test_failure));
     http_answer_clear(&answer);
     assert_int_equal(strncmp(server.requests[1], "DELETE /api/jobs/7 HTTP/1.1\r\n", 29), 0);
-    assert_int_equal(http_run(http, "GET", "http://127.0.0.1.nowhere/api/", NULL, LIMIT, &answer, &failure),
-                     -EINVAL);
-    http_close(http);
-    event_loop_free(loop);
-    scripted_stop(&server);
+    assert_int_equal(
+        http_run(http, "GET", "http://127.0.0.1.nowhere/api/", NULL, LIMIT, &answer, &test_failure), -EINVAL);
+    close_both();
     unsetenv("http_proxy");
 }
 
 TEST(credentials_of_others_to_read_are_refused) {
-    struct failure failure = {0};
-    struct http *http = NULL;
-    struct event_loop *loop = loop_new();
     struct http_settings settings = {.url = "https://server/api", .credentials = "open-netrc"};
-    write_file("open-netrc", "machine server login me password secret\n", 0640);
-    assert_int_equal(http_open(loop, &settings, &http, &failure), -EPERM);
-    assert_says(failure.text, "expected a file of your own with mode 0600");
+    loop = event_loop_new(&test_failure);
+    assert_int_equal(chmod(test_put("open-netrc", "machine server login me password secret\n"), 0640), 0);
+    assert_error(http_open(loop, &settings, &http, &test_failure), -EPERM,
+                 "expected a file of your own with mode 0600");
     settings.credentials = "nowhere";
-    assert_int_equal(http_open(loop, &settings, &http, &failure), -EPERM);
-    assert_says(failure.text, "cannot read the credentials 'nowhere'");
+    assert_error(http_open(loop, &settings, &http, &test_failure), -EPERM,
+                 "cannot read the credentials 'nowhere'");
     event_loop_free(loop);
 }
 
@@ -211,41 +182,32 @@ TEST(addresses) {
                  {"https://me:secret@server/api", "a user or a password"},
                  {"https://server/api?debug=1", "a query"}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        struct failure failure = {0};
         print_message("%s\n", cases[i].url);
-        assert_int_equal(http_check_url(cases[i].url, &failure), cases[i].says ? -EINVAL : 0);
         if (cases[i].says)
-            assert_says(failure.text, cases[i].says);
-        assert_null(strstr(failure.text, "secret"));
+            assert_error(http_check_url(cases[i].url, &test_failure), -EINVAL, cases[i].says);
+        else
+            assert_ok(http_check_url(cases[i].url, &test_failure));
+        assert_null(strstr(test_failure.text, "secret"));
     }
 }
 
-static int ask_with_tls(const char *address, const char *authority, struct failure *failure) {
+static int ask_with_tls(const char *address, const char *authority) {
     static const struct scripted_step step = {.status = "200 OK", .body = "{}"};
-    struct scripted_server server;
-    struct http *http = NULL;
     struct http_answer answer;
-    struct event_loop *loop = loop_new();
     SSL_CTX *tls = scripted_tls(address, "authority.pem");
-    scripted_start(&server, tls, &step, 1);
-    struct http_settings settings = {.url = server.url, .authority = authority};
-    assert_int_equal(http_open(loop, &settings, &http, failure), 0);
-    int r = http_run(http, "GET", "/x", NULL, LIMIT, &answer, failure);
+    open_with(tls, &step, 1, (struct http_settings){.authority = authority});
+    int r = http_run(http, "GET", "/x", NULL, LIMIT, &answer, &test_failure);
     http_answer_clear(&answer);
-    http_close(http);
-    event_loop_free(loop);
-    scripted_stop(&server);
+    close_both();
     SSL_CTX_free(tls);
     return r;
 }
 
 TEST(certificates) {
-    struct failure failure = {0};
-    assert_int_equal(ask_with_tls("127.0.0.1", NULL, &failure), -EPERM);
-    assert_says(failure.text, "is not to be trusted");
-    assert_int_equal(ask_with_tls("127.0.0.1", "authority.pem", &failure), 0);
-    assert_int_equal(ask_with_tls("127.0.0.2", "authority.pem", &failure), -EPERM);
-    assert_int_equal(ask_with_tls("127.0.0.1", "nowhere.pem", &failure), -EPERM);
+    assert_error(ask_with_tls("127.0.0.1", NULL), -EPERM, "is not to be trusted");
+    assert_ok(ask_with_tls("127.0.0.1", "authority.pem"));
+    assert_int_equal(ask_with_tls("127.0.0.2", "authority.pem"), -EPERM);
+    assert_int_equal(ask_with_tls("127.0.0.1", "nowhere.pem"), -EPERM);
 }
 
 static void on_unexpected(const struct http_answer *answer, void *context) {
@@ -259,19 +221,13 @@ static void close_it(const struct http_answer *answer, void *context) {
 
 TEST(given_up_and_closed_from_its_callback) {
     static const struct scripted_step steps[] = {{.is_silent = true}, {.status = "200 OK"}};
-    struct scripted_server server;
-    struct failure failure = {0};
-    struct http *http = NULL;
-    struct event_loop *loop = loop_new();
-    scripted_start(&server, NULL, steps, 2);
-    assert_int_equal(http_open(loop, &(struct http_settings){.url = server.url}, &http, &failure), 0);
+    open_with(NULL, steps, 2, (struct http_settings){0});
     http_start(http, "GET", "/x", NULL, LIMIT, on_unexpected, NULL);
     while (server.done == 0)
-        assert_true(event_loop_run_once(loop, EVENT_MILLISECOND, &failure) >= 0);
+        assert_true(event_loop_run_once(loop, EVENT_MILLISECOND, &test_failure) >= 0);
     http_stop(http);
     http_start(http, "GET", "/x", NULL, LIMIT, close_it, &http);
     while (http)
-        assert_true(event_loop_run_once(loop, EVENT_SECOND, &failure) >= 0);
-    event_loop_free(loop);
-    scripted_stop(&server);
+        assert_true(event_loop_run_once(loop, EVENT_SECOND, &test_failure) >= 0);
+    close_both();
 }

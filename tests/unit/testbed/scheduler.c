@@ -2,9 +2,6 @@
 #include "engine/testbed/scheduler.h"
 #include "tests/test.h"
 
-#include <errno.h>
-#include <string.h>
-
 static const struct answer {
     const char *label;
     const struct scheduler *scheduler;
@@ -71,8 +68,7 @@ static const struct answer {
      "12", "n", 0, SCHEDULER_JOB_RUNNING, "12", "", "d-[1-2].site", 160},
     {"Grid'5000, a collection, in a state that is not known", &scheduler_grid5000,
      "{\"total\": 2, \"items\": [{\"uid\": 12, \"name\": \"n\", \"state\": \"error\"}, {\"uid\": 13, "
-     "\"name\": "
-     "\"n\", \"state\": \"dreaming\", \"message\": \"FIFO\"}]}",
+     "\"name\": \"n\", \"state\": \"dreaming\", \"message\": \"FIFO\"}]}",
      "", "n", 0, SCHEDULER_JOB_WAITING, "13", "FIFO", "", 0},
     {"Grid'5000, is about to be over", &scheduler_grid5000, "{\"uid\": 12, \"state\": \"finishing\"}", "12",
      "n", 0, SCHEDULER_JOB_OVER, "12", "", "", 0},
@@ -87,12 +83,11 @@ TEST(answers_are_read) {
     for (size_t i = 0; i < sizeof answers / sizeof *answers; i++) {
         const struct answer *answer = &answers[i];
         struct scheduler_job job = {0};
-        struct failure failure = {0};
         struct text nodes;
         text_init(&nodes, 1000);
         print_message("%s\n", answer->label);
         assert_int_equal(answer->scheduler->read_job(answer->output, strlen(answer->output), answer->id,
-                                                     answer->name, &job, &failure),
+                                                     answer->name, &job, &test_failure),
                          answer->result);
         assert_int_equal(job.state, answer->state);
         assert_string_equal(job.id, answer->found_id);
@@ -265,11 +260,10 @@ TEST(what_a_shell_could_change_is_refused) {
     static const char *const bad[] = {"/a b/assay", "/a;b", "$HOME", "", "a'b", "*"};
     const struct testbed_settings settings = {.scheduler = &scheduler_slurm};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
-        struct failure failure = {0};
         const char *const command[] = {"/usr/bin/assay", bad[i], NULL};
-        assert_int_equal(scheduler_submit(&settings, &(struct testbed_request){0}, command, "/o", &failure),
-                         -EINVAL);
-        assert_non_null(strstr(failure.text, "cannot be the command of a job"));
+        assert_int_equal(
+            scheduler_submit(&settings, &(struct testbed_request){0}, command, "/o", &test_failure), -EINVAL);
+        assert_says(test_failure.text, "cannot be the command of a job");
     }
 }
 
