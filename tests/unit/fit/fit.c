@@ -119,7 +119,7 @@ TEST(expressions_as_response) {
     const char *const squares[] = {"size=m*m"};
     options.settings = squares;
     options.setting_count = 1;
-    cleanup(fit_cleanup) struct fit *square = run("slope", "m,rate\n1,1\n2,0.25\n3,0.125\n", &options, NULL);
+    cleanup(fit_cleanup) struct fit *square = run("slope", "m,rate\n1,1\n2,0.25\n3,0.125\n", &options);
     assert_close(square->model->groups[0].parts[0].estimates[0].estimate, (1 + 16 + 72) / 98., 1e-14,
                  "slope");
     assert_string_equal(square->model->terms[0].name, "`m*m`");

@@ -65,8 +65,8 @@ static int host_text(void *context, const char *bytes, size_t length) {
 static int host_model(void *context, const struct model *drawn) {
     cleanup(text_clear) struct text file;
     text_init(&file, SIZE_MAX);
-    if (model_file_append(drawn, &file, &fitted_failure) < 0)
-        fail_msg("%s", fitted_failure.text);
+    if (model_file_append(drawn, &file, &test_failure) < 0)
+        fail_msg("%s", test_failure.text);
     return host_text(context, file.bytes, file.length);
 }
 
