@@ -118,19 +118,16 @@ static const struct ranks_option *find(const struct ranks_option *options, const
     return options->name ? options : NULL;
 }
 
-/* --NAME VALUE or --NAME=VALUE, like getopt_long() but for the table. */
 void ranks_parse(int argc, char **argv, const struct ranks_option *options, struct ranks_sizes *sizes,
                  const char *usage) {
     const struct ranks_option own[] = {{"sizes", &sizes->count, 1, RANKS_SIZES_MAX, NULL},
                                        {"largest", &sizes->largest, 1, INT_MAX, NULL},
                                        {NULL, NULL, 0, 0, NULL}};
-    for (int i = 1; i < argc; i++) {
-        char name[32] = "", *word = argv[i], *value = strchr(word, '=');
-        size_t length = strcspn(word, "=");
+    for (int i = 1; i < argc; i += 2) {
+        const char *word = argv[i], *name = word + 2;
+        char *value = argv[i + 1]; /* NULL behind the last */
         if (strncmp(word, "--", 2) != 0)
             ranks_die(2, "'%s' is one argument too many\n%s", word, usage);
-        snprintf(name, sizeof name, "%.*s", (int)length - 2, word + 2);
-        value = value ? value + 1 : argv[++i];
         const struct ranks_option *option = find(own, name);
         option = option ? option : find(options, name);
         if (!value || (!option && strcmp(name, "at") != 0))

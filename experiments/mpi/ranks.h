@@ -56,7 +56,7 @@ struct ranks_sizes {
     int given;                /* by --at */
 };
 
-/* OPTIONS, ended by one without a name, and --sizes, --largest and --at. */
+/* --NAME VALUE: OPTIONS, ended by one without a name, and --sizes, --largest and --at. */
 void ranks_parse(int argc, char **argv, const struct ranks_option *options, struct ranks_sizes *sizes,
                  const char *usage);
 /* One size from each of as many intervals that are even in the logarithm: all decades have their share, and
