@@ -74,11 +74,12 @@ static int open_run(const char *path, struct recorded_run *run, struct failure *
     cleanup_free char *folder = NULL;
     char hex[HASH_HEX_SIZE];
     int r = 0;
-    if (file_is_folder(path))
-        return failure_input(
-            failure, NULL, 0, 0,
-            "'%s' is a folder; expected a campaign, such as %s/campaign.yaml, or an archive%s", path, path,
-            run_status_is_run(path) ? "; 'assay resume' continues a run" : "");
+    if (file_is_folder(path)) {
+        cleanup_free char *inside = file_join(path, campaign_file);
+        return failure_input(failure, NULL, 0, 0,
+                             "'%s' is a folder; expected a campaign, such as %s, or an archive%s", path,
+                             inside, run_status_is_run(path) ? "; 'assay resume' continues a run" : "");
+    }
     if (text_ends_in(path, ".zip"))
         r = open_archive(path, run, &folder, failure);
     else
