@@ -18,13 +18,6 @@ static const struct property {
     {"smpi/test", "Test", CALL, NULL},
 };
 
-static double value_of(const struct model_part *part, const char *name) {
-    for (size_t i = 0; i < part->value_count; i++)
-        if (strcmp(part->values[i].name, name) == 0)
-            return part->values[i].value;
-    return NAN;
-}
-
 static double seconds_of(const struct network *network, const struct model_part *part, size_t term) {
     return part->estimates[term].estimate * network->share;
 }
@@ -55,20 +48,6 @@ static bool find_terms(const struct model *model, struct network *network) {
     return model->term_count == 2 && network->one != SIZE_MAX && network->size != SIZE_MAX;
 }
 
-static int choose_group(struct network *network, const char *name, struct plugin_message *message) {
-    const struct model *model = network->model;
-    for (size_t g = 0; g < model->group_count; g++)
-        if (name ? strcmp(model->groups[g].name, name) == 0 : model->group_count == 1)
-            network->group = &model->groups[g];
-    if (network->group)
-        return 0;
-    return plugin_refuse(message, -EINVAL,
-                         "%.128s has %zu groups, and 'group' is %s%.128s; expected the name of one, such as "
-                         "%.128s",
-                         model->file, model->group_count, name ? "" : "not set", name ? name : "",
-                         model->groups[0].name);
-}
-
 /* The first whole size of a segment. */
 static double start_of(const struct model_part *part) {
     return part->from > 0 ? ceil(part->from) : 0;
@@ -95,10 +74,10 @@ static int find_base(struct network *network, struct plugin_message *message) {
                                  file, start_of(at), start_of(last));
     if (isnan(network->latency))
         network->latency =
-            protocol ? value_of(protocol, "latency") : seconds_of(network, first, network->one);
+            protocol ? predict_part_value(protocol, "latency") : seconds_of(network, first, network->one);
     if (isnan(network->bandwidth))
-        network->bandwidth =
-            protocol ? value_of(protocol, "bandwidth") : 1 / seconds_of(network, last, network->size);
+        network->bandwidth = protocol ? predict_part_value(protocol, "bandwidth")
+                                      : 1 / seconds_of(network, last, network->size);
     if (network->latency > 0 && network->bandwidth > 0 && isfinite(network->latency * network->bandwidth))
         return 0;
     return plugin_refuse(message, -EINVAL,
@@ -117,8 +96,8 @@ int network_open(const struct model *model, const char *group, bool round_trip, 
                              "the terms of %.128s are not those of a network; expected 1 and the size of a "
                              "message",
                              model->file);
-    int r = choose_group(ret, group, message);
-    return r < 0 ? r : find_base(ret, message);
+    ret->group = predict_group(model, group, message);
+    return ret->group ? find_base(ret, message) : -EINVAL;
 }
 
 /* ---- Printing */
@@ -129,7 +108,7 @@ static double find_number(const struct network *network, const struct property *
                           const struct model_part *part, size_t index) {
     const struct model_part *cost = NULL;
     if (property->value && network->is_smpi)
-        return value_of(part, property->value);
+        return predict_part_value(part, property->value);
     if (property->type == CALL)
         return seconds_of(network, part, network->one);
     if (property->type == FACTORS)
@@ -138,7 +117,7 @@ static double find_number(const struct network *network, const struct property *
                    : 1 / (seconds_of(network, part, network->size) * network->bandwidth);
     do
         cost = next_part(network, property->part, cost);
-    while (cost && !(cost->from == part->from && value_of(cost, "charged") == 1));
+    while (cost && !(cost->from == part->from && predict_part_value(cost, "charged") == 1));
     return cost ? seconds_of(network, cost, index == 0 ? network->one : network->size) : 0;
 }
 

@@ -62,13 +62,6 @@ static int draw(struct cluster *cluster, const double *mean, const double *sigma
     return 0;
 }
 
-static double weight_of(const struct model_part *part) {
-    for (size_t i = 0; i < part->value_count; i++)
-        if (strcmp(part->values[i].name, "weight") == 0)
-            return part->values[i].value;
-    return NAN;
-}
-
 static bool is_component(const struct model_part *part) {
     return strcmp(part->kind, "component") == 0;
 }
@@ -109,7 +102,7 @@ int cluster_open(struct cluster *cluster, struct plugin_message *message) {
         cluster->positive[i] = true;
     for (size_t i = 0; r == 0 && i < group->part_count; i++)
         if (is_component(&group->parts[i])) {
-            weight += weight_of(&group->parts[i]);
+            weight += predict_part_value(&group->parts[i], "weight");
             r = check_part(cluster, &group->parts[i], message);
         }
     if (r == 0 && !(fabs(weight - 1) < 1e-6))
@@ -131,7 +124,7 @@ int cluster_machine(struct cluster *cluster, size_t c, double *values, const cha
     for (size_t i = 0; i < cluster->group->part_count && (!chosen || share >= 0); i++)
         if (is_component(&cluster->group->parts[i])) {
             chosen = &cluster->group->parts[i];
-            share -= weight_of(chosen);
+            share -= predict_part_value(chosen, "weight");
         }
     for (size_t i = 0; i < cluster->count; i++)
         mean[i] = chosen->estimates[i].estimate;

@@ -35,20 +35,6 @@ static const struct plugin_parameter parameters[] = {
     {0},
 };
 
-static int find_group(const struct model *model, const char *name, const struct model_group **ret,
-                      struct plugin_message *message) {
-    for (size_t g = 0; g < model->group_count; g++)
-        if (name ? strcmp(model->groups[g].name, name) == 0 : model->group_count == 1) {
-            *ret = &model->groups[g];
-            return 0;
-        }
-    if (name)
-        return plugin_refuse(message, -EINVAL, "the model has no group '%.200s'", name);
-    return plugin_refuse(message, -EINVAL, "the model has %zu groups; expected group=NAME%s%.200s",
-                         model->group_count, model->group_count ? ", such as " : "",
-                         model->group_count ? model->groups[0].name : "");
-}
-
 /* What the user says of coefficient NAME, or NULL. */
 static const char *as_of(const struct predict_inputs *inputs, const char *name) {
     const struct plugin_value *as = &inputs->options[AS];
@@ -120,8 +106,8 @@ static int cluster_run(void *state, const struct predict_inputs *inputs, const s
     (void)state, (void)ret_values;
     if (rows > most)
         return plugin_refuse(message, -EINVAL, "%.0f machines and days; expected at most %d", rows, most);
-    int r = find_group(cluster.model, values[GROUP].text, &cluster.group, message);
-    r = r < 0 ? r : cluster_open(&cluster, message);
+    cluster.group = predict_group(cluster.model, values[GROUP].text, message);
+    int r = cluster.group ? cluster_open(&cluster, message) : -EINVAL;
     if (r == 0)
         r = is_table ? cluster_write_table(&cluster, output, message)
                      : write_model(&cluster, output, message);

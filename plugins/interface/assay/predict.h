@@ -153,6 +153,29 @@ predict_print(struct predict_output *output, void (*escape)(struct predict_outpu
     va_end(arguments);
 }
 
+/* The group of MODEL that is called NAME, or its only one where NAME is NULL; NULL with MESSAGE: there is
+ * none.
+ */
+static inline const struct model_group *predict_group(const struct model *model, const char *name,
+                                                      struct plugin_message *message) {
+    for (size_t g = 0; g < model->group_count; g++)
+        if (name ? strcmp(model->groups[g].name, name) == 0 : model->group_count == 1)
+            return &model->groups[g];
+    plugin_refuse(message, -EINVAL,
+                  "%.128s has %zu groups, and 'group' is %s%.128s; expected the name of one, such as %.128s",
+                  model->file, model->group_count, name ? "" : "not set", name ? name : "",
+                  model->group_count > 0 ? model->groups[0].name : "none");
+    return NULL;
+}
+
+/* The value called NAME of PART, or NaN. */
+static inline double predict_part_value(const struct model_part *part, const char *name) {
+    for (size_t i = 0; i < part->value_count; i++)
+        if (strcmp(part->values[i].name, name) == 0)
+            return part->values[i].value;
+    return NAN;
+}
+
 /* A column of the result. */
 struct predict_column {
     const char *name;

@@ -303,7 +303,7 @@ TEST(refusals) {
     assert_says(message.text, "days=0 draws machines alone");
     parts[2].covariance = within;
     assert_int_equal(generate(1, (const char *[]){"nodes=2", "group=none", NULL}), -EINVAL);
-    assert_says(message.text, "no group 'none'");
+    assert_says(message.text, "'group' is none");
     assert_int_equal(generate(1, (const char *[]){"nodes=16777216", "cpus=2", NULL}), -EINVAL);
     assert_says(message.text, "expected at most 2097152");
     assert_int_equal(generate(1, (const char *[]){"nodes=16777216", "cpus=2", "form=table", NULL}), -EINVAL);
