@@ -31,7 +31,8 @@ SelectType=select/cons_tres
 SelectTypeParameters=CR_Core
 SlurmdParameters=config_overrides
 ReturnToService=2
-SlurmdTimeout=30
+SlurmdTimeout=300
+BatchStartTimeout=120
 KillWait=2
 SchedulerParameters=sched_interval=1,batch_sched_delay=0,bf_interval=1
 $(while read -r node; do echo "NodeName=$node NodeAddr=$(bed run getent hosts "$node" | cut -d' ' -f1) CPUs=2 RealMemory=500 State=UNKNOWN"; done <"$BED/nodes")

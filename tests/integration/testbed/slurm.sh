@@ -43,7 +43,7 @@ reserved() { "$ASSAY" list --reservations --json "$1" | grep -c '"run_id"'; }
 reserve() { there reserve hand.yaml -o hand -q >"$scratch/reserved"; }
 by_hand() { [ "$(there nodes run --run hand/*/ --apart -- printenv SLURM_JOB_ID | grep -cx "$(sed -n 's/.*job \([0-9]*\),.*/\1/p' "$scratch/reserved")")" = 2 ]; }
 check "nodes are reserved for use by hand" reserve
-check "which it prints" grep -q '^ *node\[1-2\]$' "$scratch/reserved"
+check "which it prints" grep -qE '^ *node\[[1-4][-,][1-4]\]$' "$scratch/reserved"
 check "... with the end of the reservation" grep -q 'reserved *slurm, job [0-9]*, until 20[-0-9]* [0-9:]* UTC' "$scratch/reserved"
 check "the job is left to run" eval 'jobs | grep -q "RUNNING assay-"'
 is "assay list has it" "$(reserved hand)" 1
