@@ -1,4 +1,5 @@
 /* The files of known host keys: who is meant by a line, what it says of a key, and the file of this run. */
+#include "engine/foundation/cleanup.h"
 #include "engine/foundation/file.h"
 #include "engine/remote/ssh/host-keys.h"
 #include "tests/test.h"
@@ -152,11 +153,10 @@ static void check_algorithms(const char *text, const char *expected) {
     open_keys(NULL);
     const char *files[] = {path};
     struct host_key_place place = {.name = "node", .files = files, .file_count = 1};
-    struct text algorithms;
+    cleanup(text_clear) struct text algorithms;
     text_init(&algorithms, 1024);
     host_keys_algorithms(keys, &place, &algorithms);
     assert_string_equal(algorithms.bytes, expected);
-    text_clear(&algorithms);
 }
 
 TEST(algorithms) {
@@ -172,11 +172,10 @@ TEST(algorithms) {
 }
 
 static void check_accepted(const char *expected) {
-    struct text text;
+    cleanup(text_clear) struct text text;
     text_init(&text, 65536);
     assert_int_equal(file_read(accepted, &text, NULL), 0);
     assert_string_equal(text.bytes, expected);
-    text_clear(&text);
 }
 
 TEST(accepts) {
