@@ -145,7 +145,7 @@ static void check_writing(const char *bytes, size_t length) {
         return;
     size_t count = csv_column_count(reader);
     const struct csv_field *fields, *copies;
-    struct text text;
+    cleanup(text_clear) struct text text;
     text_init(&text, 64 << 20);
     for (size_t i = 0; i < count; i++) {
         const char *name = csv_column_name(reader, i);
@@ -167,7 +167,6 @@ static void check_writing(const char *bytes, size_t length) {
     must(csv_next(again, &copies, &failure) == 0);
     csv_close(reader);
     csv_close(again);
-    text_clear(&text);
 }
 
 /* As a table of another program: pieces and buffers make no difference either, and its rows are as long as

@@ -102,7 +102,7 @@ static int append_entry(struct text *journal, uint64_t count, const char *event,
 
 /* Every line of BYTES as what an entry says, with a checksum that is right. */
 static void check_sealed(const char *bytes, size_t length, size_t piece) {
-    struct text journal;
+    cleanup(text_clear) struct text journal;
     text_init(&journal, 64 << 20);
     uint64_t count = 0;
     for (const char *at = bytes, *end = bytes + length; at < end;) {
@@ -123,7 +123,6 @@ static void check_sealed(const char *bytes, size_t length, size_t piece) {
     must(end.entries <= count);
     fuzz_passed += end.entries > 0;
     fold(journal.bytes, journal.length, piece);
-    text_clear(&journal);
 }
 
 FUZZ_TARGET(90, 2000);

@@ -1,9 +1,10 @@
 /* JSON of any bytes: refused with a sentence, or a sound tree that survives being written and read again. */
+#include "engine/foundation/cleanup.h"
 #include "tests/fuzz/trees.h"
 
 /* Any bytes must become a string literal that reads back, except for what U+FFFD stands for. */
 static void check_string(const char *bytes, size_t length) {
-    struct text literal;
+    cleanup(text_clear) struct text literal;
     text_init(&literal, 64 << 20);
     must(json_append_string(&literal, bytes, length) == 0);
     struct document *document = NULL;
@@ -12,7 +13,6 @@ static void check_string(const char *bytes, size_t length) {
     if (text_invalid_utf8(bytes, length) == length && !memchr(bytes, '\0', length))
         must(strlen(document->root->text) == length && memcmp(document->root->text, bytes, length) == 0);
     document_free(document);
-    text_clear(&literal);
 }
 
 FUZZ_TARGET(18, 2000);

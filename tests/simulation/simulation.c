@@ -349,17 +349,8 @@ static void simulate(uint64_t seed) {
 
 int main(int count, char **arguments) {
     uint64_t first = 1, seeds = 2500;
-    for (int i = 1; i < count; i += 2) {
-        uint64_t *value = strcmp(arguments[i], "--count") == 0 ? &seeds : &first;
-        world.trace |= strcmp(arguments[i], "--seed") == 0;
-        if (i + 1 == count || (value == &first && !world.trace && strcmp(arguments[i], "--first") != 0)) {
-            fprintf(stderr, "usage: simulation [--count N] [--first SEED] | --seed SEED\n");
-            return 2;
-        }
-        *value = strtoull(arguments[i + 1], NULL, 10);
-    }
-    if (world.trace)
-        seeds = 1;
+    if (!world_read_seeds(count, arguments, &first, &seeds))
+        return 2;
     for (uint64_t seed = first; seed < first + seeds; seed++)
         simulate(seed);
     printf("%" PRIu64 " seeds:", seeds);

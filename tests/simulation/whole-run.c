@@ -612,17 +612,8 @@ static void simulate(void) {
 
 int main(int count, char **arguments) {
     uint64_t first = 1, seeds = 100, failed = 0;
-    for (int i = 1; i < count; i += 2) {
-        uint64_t *value = strcmp(arguments[i], "--count") == 0 ? &seeds : &first;
-        world.trace |= strcmp(arguments[i], "--seed") == 0;
-        if (i + 1 == count || (value == &first && !world.trace && strcmp(arguments[i], "--first") != 0)) {
-            fprintf(stderr, "usage: whole-run [--count N] [--first SEED] | --seed SEED\n");
-            return 2;
-        }
-        *value = strtoull(arguments[i + 1], NULL, 10);
-    }
-    if (world.trace)
-        seeds = 1;
+    if (!world_read_seeds(count, arguments, &first, &seeds))
+        return 2;
     run_counters =
         mmap(NULL, sizeof *run_counters, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     must(run_counters != MAP_FAILED && installation_init(&story.installation, NULL, NULL, NULL) == 0,

@@ -22,6 +22,22 @@ enum { TURNS_MAX = 100000 }; /* at one instant */
 struct world world;
 struct counters counters;
 
+bool world_read_seeds(int count, char **arguments, uint64_t *first, uint64_t *seeds) {
+    for (int i = 1; i < count; i += 2) {
+        uint64_t *value = strcmp(arguments[i], "--count") == 0 ? seeds : first;
+        world.trace |= strcmp(arguments[i], "--seed") == 0;
+        if (i + 1 == count || (value == first && !world.trace && strcmp(arguments[i], "--first") != 0)) {
+            fprintf(stderr, "usage: %s [--count N] [--first SEED] | --seed SEED\n",
+                    program_invocation_short_name);
+            return false;
+        }
+        *value = strtoull(arguments[i + 1], NULL, 10);
+    }
+    if (world.trace)
+        *seeds = 1;
+    return true;
+}
+
 /* ---- chance */
 
 static uint64_t next_of(uint64_t *state) { /* splitmix64 */

@@ -126,6 +126,9 @@ extern struct counters counters;
 
 /* ---- world.c */
 
+/* What a program is asked for: [--count N] [--first SEED], or --seed SEED, with a trace. False: it has said
+ * what is wrong. */
+bool world_read_seeds(int count, char **arguments, uint64_t *first, uint64_t *seeds);
 void world_init(void);
 /* For files; removed at the end of the process, unless there is a trace. */
 const char *world_folder(void);

@@ -1,68 +1,8 @@
-/* Streams that break: what no simulation has, much output, and who may greet on another one. Bytes
- * that are lost on the way: tests/simulation. */
+/* Who may greet on another stream. Bytes that are lost on the way, and much output meanwhile:
+ * tests/simulation. */
 #include "tests/unit/agent/engine.h"
 
 TEST_EACH(set_up, tear_down)
-
-/* ---- bytes */
-
-/* Counts the lines of `seq`, which must come one after the other. */
-struct lines {
-    uint64_t next;
-    char part[32];
-    size_t length;
-};
-
-static void take_lines(struct lines *lines, const char *bytes, size_t length) {
-    for (size_t i = 0; i < length; i++) {
-        if (bytes[i] != '\n') {
-            assert_true(lines->length < sizeof lines->part - 1);
-            lines->part[lines->length++] = bytes[i];
-            continue;
-        }
-        lines->part[lines->length] = '\0';
-        assert_int_equal(strtoull(lines->part, NULL, 10), lines->next);
-        lines->next++;
-        lines->length = 0;
-    }
-}
-
-static void read_all_lines(struct engine *self, struct lines *lines) {
-    struct protocol_data data;
-    for (;;) {
-        assert_true(receive(self));
-        assert_int_equal(outbox_acknowledge(&self->outbox, frame.acknowledged, &failure), 0);
-        if (frame.type == PROTOCOL_EXITED)
-            return;
-        if (frame.type != PROTOCOL_OUTPUT)
-            continue;
-        assert_int_equal(protocol_get_message(&frame, &data, &failure), 0);
-        take_lines(lines, data.bytes, data.length);
-        if (inbox_owes(&self->inbox)) {
-            assert_int_equal(outbox_put_acknowledgement(&self->outbox), 0);
-            flush(self);
-        }
-    }
-}
-
-/* What is printed meanwhile waits in memory; when that is much, the program waits in its write. Nothing is
- * lost. */
-TEST(a_program_prints_more_than_is_kept) {
-    struct lines lines = {.next = 1};
-    attach(&engine, (const char *const[]){"--directory", below("run"), NULL});
-    run(&engine, (const char *const[]){"seq", "5000000", NULL}, PROTOCOL_MODE_NULL); /* 39 MB */
-    expect(&engine, PROTOCOL_STARTED);
-    break_stream(&engine);
-    relay_end(&engine);
-    long resident = 0;
-    wait_until(NULL, (resident = status_of(engine.agent, "VmRSS:")) > 16 << 10, "%ld KiB", resident);
-    resume(&engine);
-    read_all_lines(&engine, &lines);
-    assert_int_equal(lines.next, 5000001);
-    leave(&engine);
-}
-
-/* ---- greetings */
 
 static void knock(struct engine *self) {
     start_relay(self, "--resume", NULL, NULL);

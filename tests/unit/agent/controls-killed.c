@@ -6,6 +6,7 @@
 #include "tests/wait.h"
 
 #include "engine/agent/controls/snapshot-store.h"
+#include "engine/foundation/cleanup.h"
 #include "engine/remote/link/facts.h"
 
 #include <poll.h>
@@ -190,7 +191,7 @@ static bool is_set(unsigned step) {
 }
 
 static void find_steps(void) {
-    struct text lines;
+    cleanup(text_clear) struct text lines;
     unsigned count = 0;
     step_count = 0;
     text_init(&lines, OUTPUT_MAX);
@@ -208,7 +209,6 @@ static void find_steps(void) {
             steps[step_count++] = steps[i];
     assert_int_equal(TOOL("--restore-controls"), 0);
     assert_true(step_count > 3);
-    text_clear(&lines);
 }
 
 /* At any moment, whoever it is. */
@@ -456,7 +456,7 @@ static void snapshot_path(char *path, size_t size) {
 TEST(a_torn_snapshot_is_known) {
     machine_make("intel-pstate:cores=1");
     char path[1024];
-    struct text whole;
+    cleanup(text_clear) struct text whole;
     text_init(&whole, 1 << 20);
     assert_int_equal(TOOL("--snapshot-controls"), 0);
     snapshot_path(path, sizeof path);
@@ -491,7 +491,6 @@ TEST(a_torn_snapshot_is_known) {
     assert_int_equal(rename(elsewhere, path), 0);
     assert_int_equal(TOOL("--restore-controls"), 0);
     machine_expect("sys/devices/system/cpu/intel_pstate/no_turbo", "0\n");
-    text_clear(&whole);
 }
 
 /* An agent that starts does not wait for one that is at work here. */

@@ -1,6 +1,7 @@
 /* The daemon where little is granted: commands that it may not signal, names that others hold, descriptors
  * that run out, kernels that refuse. */
 #include "engine/agent/daemon/control-socket.h"
+#include "engine/foundation/cleanup.h"
 #include "engine/foundation/text.h"
 #include "tests/unit/agent/engine.h"
 
@@ -44,12 +45,11 @@ static int wait_as_root(void) {
 }
 
 static void copy_file(const char *from, const char *to, mode_t mode) {
-    struct text bytes;
+    cleanup(text_clear) struct text bytes;
     text_init(&bytes, 256 << 20);
     assert_int_equal(file_read(from, &bytes, &failure), 0);
     assert_int_equal(file_replace(to, bytes.bytes, bytes.length, 0700, &failure), 0);
     assert_int_equal(chmod(to, mode), 0);
-    text_clear(&bytes);
 }
 
 /* A command of another user ends neither by the time limit nor when the agent leaves; both go on without it.

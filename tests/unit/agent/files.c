@@ -1,6 +1,7 @@
 /* The tools --pack and --unpack: paths, links, hashes, and tars that somebody else has made. */
 #include "engine/agent/files/sha256.h"
 #include "engine/agent/files/tar.h"
+#include "engine/foundation/cleanup.h"
 #include "engine/foundation/text.h"
 #include "tests/unit/agent/engine.h"
 
@@ -76,11 +77,10 @@ static void expect_words(const char *sentence) {
 }
 
 static void check_content(const char *path, const char *content) {
-    struct text text;
+    cleanup(text_clear) struct text text;
     text_init(&text, 1000);
     assert_int_equal(file_read(path, &text, NULL), 0);
     assert_string_equal(text.bytes, content);
-    text_clear(&text);
 }
 
 static void make_run(void) {

@@ -1,6 +1,7 @@
 /* Every message there and back, every prefix and every extension of it refused, every limit. */
 #include "engine/agent/wire/protocol.h"
 #include "engine/agent/wire/mailbox.h"
+#include "engine/foundation/cleanup.h"
 #include "tests/test.h"
 
 static struct text out;
@@ -423,14 +424,13 @@ TEST(a_frame_over_the_limit_is_not_written) {
     assert_non_null(protocol_put_space(&second, PROTOCOL_PAYLOAD_LIMIT + 1));
     assert_int_equal(protocol_end(&second, 2, 0), -EMSGSIZE);
     assert_int_equal(out.length, before);
-    struct text small;
+    cleanup(text_clear) struct text small;
     text_init(&small, 30);
     protocol_begin(&second, &small, PROTOCOL_INPUT);
     protocol_put_bytes(&second, "0123456789", 10);
     assert_null(protocol_put_space(&second, 1));
     assert_int_equal(protocol_end(&second, 2, 0), -EFBIG);
     assert_int_equal(small.length, 0);
-    text_clear(&small);
 }
 
 /* ---- mailboxes */

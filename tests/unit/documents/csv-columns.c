@@ -1,6 +1,7 @@
 /* Columns: what is asked for, and much of it. That they are the row reader's values, wherever the buffer
  * ends, with the same complaints: fuzz-csv. */
 #include "engine/documents/csv-reader.h"
+#include "engine/foundation/cleanup.h"
 #include "tests/test.h"
 
 /* ---- What is asked for -------------------------------------------------------------------------------- */
@@ -106,7 +107,7 @@ TEST(refusals) {
 
 TEST(many_labels) {
     enum { COUNT = 200000 };
-    struct text csv;
+    cleanup(text_clear) struct text csv;
     text_init(&csv, 64 << 20);
     text_append_string(&csv, "label\n");
     for (int round = 0; round < 2; round++)
@@ -129,5 +130,4 @@ TEST(many_labels) {
         snprintf(expected, sizeof expected, i % 2 ? "l%u" : "a label whose number is %u", i);
         assert_string_equal(csv_label(columns, 0, i), expected);
     }
-    text_clear(&csv);
 }

@@ -297,7 +297,7 @@ TEST(field_limit) {
 }
 
 TEST(row_and_column_limits) {
-    struct text csv;
+    cleanup(text_clear) struct text csv;
     text_init(&csv, 64 << 20);
     for (int i = 0; i < 20; i++)
         text_printf(&csv, "%sc%d", i ? "," : "", i);
@@ -312,7 +312,6 @@ TEST(row_and_column_limits) {
     check_big(&csv, "", NULL);
     text_append_string(&csv, ",more");
     check_big(&csv, "r.csv:1:23467", "more than 4096 columns");
-    text_clear(&csv);
 }
 
 /* ---- Opening and asking -------------------------------------------------------------------------- */
@@ -432,7 +431,7 @@ TEST(numbers) {
 /* ---- Writing ------------------------------------------------------------------------------------- */
 
 static void check_field(const char *bytes, size_t length, const char *expected) {
-    struct text text;
+    cleanup(text_clear) struct text text;
     text_init(&text, 100);
     assert_int_equal(csv_append_field(&text, true, bytes, length), 0);
     assert_string_equal(text.bytes, expected);
@@ -440,7 +439,6 @@ static void check_field(const char *bytes, size_t length, const char *expected) 
     assert_int_equal(csv_append_field(&text, false, bytes, length), 0);
     assert_int_equal(text.bytes[0], ',');
     assert_string_equal(text.bytes + 1, expected);
-    text_clear(&text);
 }
 
 TEST(fields) {

@@ -144,7 +144,7 @@ TEST(depth) {
 
 /* A line of half a million values takes no longer for being one line. */
 TEST(one_long_line) {
-    struct text json;
+    cleanup(text_clear) struct text json;
     text_init(&json, 64 << 20);
     text_append_character(&json, '[');
     for (int i = 0; i < 500000; i++)
@@ -153,17 +153,15 @@ TEST(one_long_line) {
     parse(json.bytes);
     assert_int_equal(document->root->count, 500000);
     assert_int_equal(document->root->items[499999]->column, 2 + 2 * 499999);
-    text_clear(&json);
 }
 
 /* ---- Writing ------------------------------------------------------------------------------------ */
 
 static void check_printed(const cJSON *value, bool pretty, const char *expected) {
-    struct text text;
+    cleanup(text_clear) struct text text;
     text_init(&text, 1 << 20);
     assert_int_equal(json_print(value, pretty, &text), 0);
     assert_string_equal(text.bytes, expected);
-    text_clear(&text);
 }
 
 TEST(print) {
@@ -197,11 +195,10 @@ TEST(print) {
 }
 
 static void check_literal(const char *bytes, size_t length, const char *expected) {
-    struct text text;
+    cleanup(text_clear) struct text text;
     text_init(&text, 1000);
     assert_int_equal(json_append_string(&text, bytes, length), 0);
     assert_string_equal(text.bytes, expected);
-    text_clear(&text);
 }
 
 TEST(string_literals) {
@@ -228,7 +225,7 @@ TEST(any_bytes_in_values_and_keys) {
 }
 
 TEST(print_leaves_what_was) {
-    struct text text;
+    cleanup(text_clear) struct text text;
     text_init(&text, 10);
     text_append_string(&text, "ab");
     cJSON *root = cJSON_CreateArray();
@@ -245,13 +242,11 @@ TEST(print_leaves_what_was) {
     cJSON *deepest = root;
     for (int i = 0; i < CJSON_NESTING_LIMIT + 5; i++)
         deepest = json_add_array(deepest, NULL);
-    struct text big;
+    cleanup(text_clear) struct text big;
     text_init(&big, 1 << 20);
     assert_int_equal(json_print(root, true, &big), -ELOOP);
     assert_int_equal(big.length, 0);
     cJSON_Delete(root);
-    text_clear(&text);
-    text_clear(&big);
 }
 
 /* ---- There and back ------------------------------------------------------------------------------ */
@@ -270,7 +265,7 @@ TEST(integers_round_trip) {
     for (size_t i = 0; i < sizeof values / sizeof *values; i++)
         json_add_int64(list, NULL, values[i]);
     json_add_uint64(list, NULL, UINT64_MAX);
-    struct text text;
+    cleanup(text_clear) struct text text;
     text_init(&text, 1000);
     assert_int_equal(json_print(list, false, &text), 0);
     cJSON_Delete(list);
@@ -282,7 +277,6 @@ TEST(integers_round_trip) {
         assert_true(value == values[i]);
     }
     assert_string_equal(document->root->items[sizeof values / sizeof *values]->text, "18446744073709551615");
-    text_clear(&text);
 }
 
 /* What YAML allows and JSON does not is respelled. */

@@ -207,7 +207,7 @@ TEST(refused_bytes) {
 
 /* Duplicate keys are found in big mappings too, the earliest second writing first. */
 TEST(duplicates_among_many) {
-    struct text yaml;
+    cleanup(text_clear) struct text yaml;
     text_init(&yaml, 1 << 20);
     for (int i = 0; i < 2000; i++)
         text_printf(&yaml, "key%d: %d\n", i, i);
@@ -215,11 +215,10 @@ TEST(duplicates_among_many) {
     assert_int_equal(document->root->count, 2000);
     text_append_string(&yaml, "key1500: x\nkey3: x\nkey3: y\n");
     refuse(yaml.bytes, "c.yaml:2001:1: key 'key1500' is written twice, the first time in line 1501");
-    text_clear(&yaml);
 }
 
 TEST(depth) {
-    struct text yaml;
+    cleanup(text_clear) struct text yaml;
     text_init(&yaml, 1 << 20);
     text_append_string(&yaml, "a: ");
     for (int i = 0; i < DOCUMENT_DEPTH_MAX - 1; i++)
@@ -237,12 +236,11 @@ TEST(depth) {
     for (int i = 1; i < 70; i++)
         text_printf(&yaml, "- &l%d [*l%d]\n", i, i - 1);
     refuse(yaml.bytes, "c.yaml:63:9: alias '*l61' makes the document too big: nested deeper than 64 levels");
-    text_clear(&yaml);
 }
 
 /* Ten levels of ten aliases each would be ten thousand million nodes. */
 TEST(billion_laughs) {
-    struct text yaml;
+    cleanup(text_clear) struct text yaml;
     text_init(&yaml, 1 << 20);
     text_append_string(&yaml, "l0: &l0 [x, x, x, x, x, x, x, x, x, x]\n");
     for (int i = 1; i < 10; i++) {
@@ -255,11 +253,10 @@ TEST(billion_laughs) {
     assert_int_equal(document_parse_yaml("c.yaml", yaml.bytes, yaml.length, &document, &failure), -EINVAL);
     assert_non_null(strstr(failure.text, "makes the document too big: more than 4194304 values"));
     assert_string_equal(failure.place, "c.yaml:7:20");
-    text_clear(&yaml);
 }
 
 TEST(anchors_have_a_limit) {
-    struct text yaml;
+    cleanup(text_clear) struct text yaml;
     text_init(&yaml, 1 << 20);
     for (int i = 0; i < DOCUMENT_ANCHORS_MAX; i++)
         text_printf(&yaml, "- &a%d x\n", i);
@@ -272,7 +269,6 @@ TEST(anchors_have_a_limit) {
         text_printf(&yaml, "- &a%d x\n", i);
     text_append_string(&yaml, "- &last [&more x]\n"); /* the collection around it is left, too */
     refuse(yaml.bytes, "c.yaml:1024:10: too many anchors");
-    text_clear(&yaml);
 }
 
 TEST(too_many_bytes) {

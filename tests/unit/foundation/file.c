@@ -36,7 +36,7 @@ static void put(const char *name, const char *content) {
 
 TEST(read_and_replace) {
     cleanup_free char *path = in_root("a");
-    struct text text;
+    cleanup(text_clear) struct text text;
     text_init(&text, 1 << 20);
     put("a", "one");
     put("a", "two");
@@ -49,7 +49,6 @@ TEST(read_and_replace) {
     /* Nothing is left beside it. */
     cleanup_free char *beside = staged_for("a");
     assert_false(file_exists(beside));
-    text_clear(&text);
 }
 
 TEST(read_big_and_empty) {
@@ -62,7 +61,7 @@ TEST(read_big_and_empty) {
     struct stat status;
     assert_int_equal(stat(path, &status), 0);
     assert_int_equal(status.st_mode & 0777, 0600);
-    struct text text;
+    cleanup(text_clear) struct text text;
     text_init(&text, length); /* just as large as it may be */
     assert_int_equal(file_read(path, &text, &failure), 0);
     assert_int_equal(text.length, length);
@@ -72,13 +71,12 @@ TEST(read_big_and_empty) {
     cleanup_free char *empty = in_root("empty");
     assert_int_equal(file_read(empty, &text, &failure), 0);
     assert_int_equal(text.length, 0);
-    text_clear(&text);
 }
 
 TEST(read_limit) {
     put("limit", "12345");
     cleanup_free char *path = in_root("limit");
-    struct text text;
+    cleanup(text_clear) struct text text;
     text_init(&text, 6);
     text_append_string(&text, "ab");
     assert_int_equal(file_read(path, &text, &failure), -EFBIG);
@@ -86,11 +84,10 @@ TEST(read_limit) {
     assert_non_null(strstr(failure.text, path));
     assert_non_null(strstr(failure.text, "6 bytes"));
     assert_string_equal(text.bytes, "ab"); /* untouched */
-    text_clear(&text);
 }
 
 TEST(read_refusals) {
-    struct text text;
+    cleanup(text_clear) struct text text;
     text_init(&text, 100);
     cleanup_free char *missing = in_root("missing");
     assert_int_equal(file_read(missing, &text, &failure), -ENOENT);
@@ -101,16 +98,14 @@ TEST(read_refusals) {
     cleanup_free char *below = in_root("plain/x");
     assert_int_equal(file_read(below, &text, &failure), -ENOTDIR);
     assert_int_equal(failure.kind, FAILURE_INPUT);
-    text_clear(&text);
 }
 
 /* Files of /proc say that they are empty. */
 TEST(read_proc) {
-    struct text text;
+    cleanup(text_clear) struct text text;
     text_init(&text, 1 << 20);
     assert_int_equal(file_read("/proc/self/status", &text, &failure), 0);
     assert_non_null(strstr(text.bytes, "Pid:"));
-    text_clear(&text);
 }
 
 TEST(replace_fails_whole) {

@@ -241,12 +241,11 @@ TEST(fold_drops_doubles_and_keeps_to_the_limit) {
     assert_int_equal(text_append_string(&folded, "on "), 0);
     assert_int_equal(host_list_fold(names, 5, &folded), 0);
     assert_string_equal(folded.bytes, "on b,n[1-2]");
-    struct text small;
+    cleanup(text_clear) struct text small;
     text_init(&small, 4);
     assert_int_equal(host_list_fold(names, 5, &small), -EFBIG);
     assert_int_equal(small.length, 0);
     assert_string_equal(small.bytes, "");
-    text_clear(&small);
 }
 
 static int compare_names(const void *a, const void *b) {

@@ -20,7 +20,7 @@ TEST(empty_text_is_a_string) {
 }
 
 TEST(growth_keeps_content) {
-    struct text text;
+    cleanup(text_clear) struct text text;
     text_init(&text, 1 << 20);
     for (int i = 0; i < 10000; i++)
         assert_int_equal(text_printf(&text, "%d,", i), 0);
@@ -33,7 +33,6 @@ TEST(growth_keeps_content) {
     }
     assert_int_equal(at, text.length);
     assert_int_equal(text.bytes[at], '\0');
-    text_clear(&text);
 }
 
 TEST(limit_is_exact_and_leaves_what_was) {
@@ -54,12 +53,11 @@ TEST(limit_is_exact_and_leaves_what_was) {
 }
 
 TEST(nuls_count) {
-    struct text text;
+    cleanup(text_clear) struct text text;
     text_init(&text, 100);
     assert_int_equal(text_append(&text, "a\0b", 3), 0);
     assert_int_equal(text.length, 3);
     assert_memory_equal(text.bytes, "a\0b", 4);
-    text_clear(&text);
 }
 
 TEST(consume_and_reset) {
@@ -157,7 +155,7 @@ TEST(nearest) {
 }
 
 TEST(marks) {
-    struct text text;
+    cleanup(text_clear) struct text text;
     text_init(&text, 8);
     text_append_string(&text, "ab");
     struct text_mark outer = text_mark(&text);
@@ -176,22 +174,20 @@ TEST(marks) {
     assert_string_equal(text.bytes, "abcde");
     text_cut(&text, 1);
     assert_string_equal(text.bytes, "a");
-    text_clear(&text);
 }
 
 TEST(any_bytes_as_utf8) {
-    struct text text;
+    cleanup(text_clear) struct text text;
     text_init(&text, 100);
     assert_int_equal(text_append_utf8(&text, "\xc3\xa9\0\xe2\x82x\xff", 7), 0);
     assert_string_equal(text.bytes, "\xc3\xa9\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbdx\xef\xbf\xbd");
     text.limit = text.length;
     assert_int_equal(text_append_utf8(&text, "\xff", 1), -EFBIG);
-    text_clear(&text);
 }
 
 TEST(words) {
     static const char *const words[] = {"linear", "piecewise", NULL};
-    struct text text;
+    cleanup(text_clear) struct text text;
     text_init(&text, 18);
     text_append_words(&text, NULL);
     assert_string_equal(text.bytes, "");
@@ -199,5 +195,4 @@ TEST(words) {
     assert_string_equal(text.bytes, "linear, piecewise");
     text_append_words(&text, words); /* too long: cut before the word that does not fit */
     assert_string_equal(text.bytes, "linear, piecewise");
-    text_clear(&text);
 }

@@ -51,11 +51,10 @@ static int land(const char *path, const char *content, unsigned mode) {
 }
 
 static void assert_content(const char *path, const char *expected) {
-    struct text text;
+    cleanup(text_clear) struct text text;
     text_init(&text, 1 << 20);
     assert_int_equal(file_read(path, &text, NULL), 0);
     assert_string_equal(text.bytes, expected);
-    text_clear(&text);
 }
 
 TEST(paths) {

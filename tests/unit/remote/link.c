@@ -1,5 +1,6 @@
 /* The link itself, files and folders, and every way in which an agent can fail to be there. */
 #include "engine/agent/wire/protocol.h"
+#include "engine/foundation/cleanup.h"
 #include "tests/test.h"
 #include "tests/unit/remote/fixture.h"
 
@@ -332,7 +333,7 @@ TEST(writing_over_a_link_replaces_the_link) {
 }
 
 TEST(odd_files_are_refused) {
-    struct text text;
+    cleanup(text_clear) struct text text;
     text_init(&text, 100);
     assert_int_equal(mkfifo(fixture_path(&f, "fifo"), 0600), 0);
     assert_failure(-EIO, agent_link_read_file_and_wait(f.link, "fifo", &text, &f.failure),
@@ -345,5 +346,4 @@ TEST(odd_files_are_refused) {
     memset(long_path, 'a', sizeof long_path - 1);
     assert_failure(-EIO, agent_link_read_file_and_wait(f.link, long_path, &text, &f.failure),
                    "is longer than 4095 bytes");
-    text_clear(&text);
 }

@@ -2,6 +2,7 @@
 #include "tests/test.h"
 #include "tests/unit/remote/group-fixture.h"
 
+#include "engine/foundation/cleanup.h"
 #include "engine/foundation/hash.h"
 
 #include <fcntl.h>
@@ -19,13 +20,12 @@ static void write_file(const char *name, const char *content) {
 }
 
 static void assert_content(const char *path, const char *expected, size_t length) {
-    struct text text;
+    cleanup(text_clear) struct text text;
     text_init(&text, 64 << 20);
     if (file_read(path, &text, NULL) < 0)
         fail_msg("%s is not there", path);
     assert_int_equal(text.length, length);
     assert_memory_equal(text.bytes, expected, length);
-    text_clear(&text);
 }
 
 static struct failure *put(const struct node_put *what, size_t *left_out) {

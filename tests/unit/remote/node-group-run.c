@@ -2,6 +2,7 @@
 #include "tests/test.h"
 #include "tests/unit/remote/group-fixture.h"
 
+#include "engine/foundation/cleanup.h"
 #include "engine/foundation/hash.h"
 
 #include <fcntl.h>
@@ -186,12 +187,11 @@ TEST(a_sentence_has_an_end) {
 /* ---- output */
 
 static void assert_file(const char *path, const char *expected, size_t length) {
-    struct text text;
+    cleanup(text_clear) struct text text;
     text_init(&text, 16 << 20);
     assert_int_equal(file_read(path, &text, NULL), 0);
     assert_int_equal(text.length, length);
     assert_memory_equal(text.bytes, expected, length);
-    text_clear(&text);
 }
 
 TEST(output_goes_to_files) {
@@ -209,7 +209,7 @@ TEST(output_goes_to_files) {
     assert_file(results[0].output.file, "small", 5);
     assert_null(results[0].error.file);
     assert_false(file_exists(group_path("outputs/n1.err")));
-    struct text expected;
+    cleanup(text_clear) struct text expected;
     text_init(&expected, 1 << 20);
     for (int i = 1; i <= 40000; i++)
         text_printf(&expected, "%d\n", i);
@@ -222,7 +222,6 @@ TEST(output_goes_to_files) {
     assert_file(results[1].error.file, "error", 5);
     assert_file(group_path("victim"), "victim", 6);
     assert_null(results[2].output.file);
-    text_clear(&expected);
 }
 
 TEST(a_folder_that_cannot_be_written) {

@@ -11,6 +11,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+static struct ssh_config *config; /* open_config() frees the last one */
+static struct ssh_host host;      /* that was looked up last */
 static char folder[64], path[128], included[128], counter[128];
 
 static void put(const char *where, const char *text) {
@@ -33,6 +35,9 @@ static int set_up(void **state) {
 }
 
 static int tear_down(void **state) {
+    ssh_host_clear(&host);
+    ssh_config_free(config);
+    config = NULL;
     char *real = strchr(getenv("PATH"), ':') + 1;
     cleanup_free char *copy = strdup(real);
     setenv("PATH", copy, 1);
@@ -52,38 +57,36 @@ static void require_ssh(void) {
     skip();
 }
 
-static struct ssh_config *open_config(const char *text) {
-    struct ssh_config *config = NULL;
+static void open_config(const char *text) {
+    ssh_config_free(config);
+    config = NULL;
     struct failure failure = {0};
     require_ssh();
     put(path, text);
     if (ssh_config_new(path, "/home/alice", &config, &failure) < 0)
         fail_msg("%s", failure.text);
-    return config;
 }
 
-static struct ssh_host look_up(struct ssh_config *config, const char *destination) {
-    struct ssh_host host = {0};
+static void look_up(const char *destination) {
+    ssh_host_clear(&host);
     struct failure failure = {0};
     if (ssh_config_look_up(config, destination, &host, &failure) < 0)
         fail_msg("%s", failure.text);
-    return host;
 }
 
-static void expect_name(struct ssh_config *config, const char *destination, const char *name) {
-    struct ssh_host host = look_up(config, destination);
+static void expect_name(const char *destination, const char *name) {
+    look_up(destination);
     assert_string_equal(host.host_name, name);
-    ssh_host_clear(&host);
 }
 
 TEST(values) {
-    struct ssh_config *config = open_config("Host node\n HostName %h.site\n User bob\n Port 2222\n"
-                                            " IdentityFile ~/.ssh/%r@%h\n IdentityFile /keys/100%%\n"
-                                            " IdentitiesOnly yes\n IdentityAgent /home/alice/agent\n"
-                                            " ProxyJump gate,x@b:33\n HostKeyAlias kept\n"
-                                            " UserKnownHostsFile /a /b\n ConnectTimeout 90\n"
-                                            "Host other\n ProxyCommand nc %h %p\n IdentityAgent none\n");
-    struct ssh_host host = look_up(config, "node");
+    open_config("Host node\n HostName %h.site\n User bob\n Port 2222\n"
+                " IdentityFile ~/.ssh/%r@%h\n IdentityFile /keys/100%%\n"
+                " IdentitiesOnly yes\n IdentityAgent /home/alice/agent\n"
+                " ProxyJump gate,x@b:33\n HostKeyAlias kept\n"
+                " UserKnownHostsFile /a /b\n ConnectTimeout 90\n"
+                "Host other\n ProxyCommand nc %h %p\n IdentityAgent none\n");
+    look_up("node");
     assert_string_equal(host.host_name, "node.site");
     assert_string_equal(host.user, "bob");
     assert_int_equal(host.port, 2222);
@@ -97,8 +100,7 @@ TEST(values) {
     assert_string_equal(host.host_key_alias, "kept");
     assert_memory_equal(host.known_hosts, "/a /b /", 7); /* and those of the system */
     assert_int_equal(host.connect_timeout, 90);
-    ssh_host_clear(&host);
-    host = look_up(config, "other");
+    look_up("other");
     assert_string_equal(host.host_name, "other");
     assert_string_equal(host.user, getpwuid(getuid())->pw_name);
     assert_int_equal(host.port, 22);
@@ -107,35 +109,30 @@ TEST(values) {
     assert_string_equal(host.identity_agent, "none");
     assert_false(host.identities_only);
     assert_int_equal(host.connect_timeout, 0);
-    ssh_host_clear(&host);
-    ssh_config_free(config);
 }
 
 TEST(hosts_that_are_alike_cost_one_run) {
     cleanup_free char *text = text_format("Include %s\nHost dahu-*\n User bob\nMatch final all\n", included);
     put(included, "Host dahu-3\n HostName 10.0.0.3\n");
-    struct ssh_config *config = open_config(text);
-    expect_name(config, "dahu-1", "dahu-1");
-    expect_name(config, "dahu-2", "dahu-2");
-    expect_name(config, "dahu-40", "dahu-40");
+    open_config(text);
+    expect_name("dahu-1", "dahu-1");
+    expect_name("dahu-2", "dahu-2");
+    expect_name("dahu-40", "dahu-40");
     assert_int_equal(runs(), 1);
-    expect_name(config, "dahu-3", "10.0.0.3");
+    expect_name("dahu-3", "10.0.0.3");
     assert_int_equal(runs(), 2);
-    expect_name(config, "gros-1", "gros-1");
-    expect_name(config, "gros-2", "gros-2");
+    expect_name("gros-1", "gros-1");
+    expect_name("gros-2", "gros-2");
     assert_int_equal(runs(), 3);
-    struct ssh_host host = look_up(config, "dahu-9");
+    look_up("dahu-9");
     assert_string_equal(host.user, "bob");
-    ssh_host_clear(&host);
-    ssh_config_free(config);
 }
 
 TEST(one_address_for_all) {
-    struct ssh_config *config = open_config("Host *\n HostName 127.0.0.1\n");
-    expect_name(config, "node-a", "127.0.0.1");
-    expect_name(config, "node-b", "127.0.0.1");
+    open_config("Host *\n HostName 127.0.0.1\n");
+    expect_name("node-a", "127.0.0.1");
+    expect_name("node-b", "127.0.0.1");
     assert_int_equal(runs(), 1);
-    ssh_config_free(config);
 }
 
 /* Each of these may tell any two hosts apart. */
@@ -145,45 +142,35 @@ TEST(hosts_that_may_differ_cost_a_run_each) {
                                         "Host [x] \"y\"\n User z\n"};
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
         (void)unlink(counter);
-        struct ssh_config *config = open_config(texts[i]);
-        expect_name(config, "node-1", i == 0 ? "node-1.site" : "node-1");
-        expect_name(config, "node-2", i == 0 ? "node-2.site" : "node-2");
+        open_config(texts[i]);
+        expect_name("node-1", i == 0 ? "node-1.site" : "node-1");
+        expect_name("node-2", i == 0 ? "node-2.site" : "node-2");
         assert_int_equal(runs(), 2);
-        expect_name(config, "node-2", i == 0 ? "node-2.site" : "node-2");
+        expect_name("node-2", i == 0 ? "node-2.site" : "node-2");
         assert_int_equal(runs(), 2);
-        ssh_config_free(config);
     }
 }
 
 TEST(none) {
-    struct ssh_config *config = NULL;
     assert_int_equal(ssh_config_new("none", "/home/alice", &config, NULL), 0);
-    struct ssh_host host = look_up(config, "Node");
+    look_up("Node");
     assert_string_equal(host.host_name, "Node");
     assert_int_equal(host.port, 22);
     assert_int_equal(host.identity_count, 0);
-    ssh_host_clear(&host);
     assert_int_equal(runs(), 0);
-    ssh_config_free(config);
 }
 
 TEST(refusals) {
-    struct ssh_config *config = NULL;
     struct failure failure = {0};
-    struct ssh_host host = {0};
+    ssh_host_clear(&host);
     assert_int_equal(ssh_config_new("/nowhere/config", "/", &config, &failure), -ENOENT);
     assert_int_equal(failure.kind, FAILURE_INPUT);
     assert_non_null(strstr(failure.text, "'/nowhere/config'"));
-    config = open_config("Host x\n Port many\n");
+    open_config("Host x\n Port many\n");
     assert_true(ssh_config_look_up(config, "x", &host, &failure) < 0);
     assert_int_equal(failure.kind, FAILURE_INPUT);
     assert_non_null(strstr(failure.text, "config line 2"));
     assert_null(host.host_name);
-    ssh_config_free(config);
 }
 
 TEST_EACH(set_up, tear_down)
-
-int main(void) {
-    return test_run();
-}

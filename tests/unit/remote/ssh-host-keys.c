@@ -1,4 +1,5 @@
 /* The files of known host keys: who is meant by a line, what it says of a key, and the file of this run. */
+#include "engine/foundation/cleanup.h"
 #include "engine/foundation/file.h"
 #include "engine/remote/ssh/host-keys.h"
 #include "tests/test.h"
@@ -23,10 +24,11 @@
 #define ED "ssh-ed25519"
 
 static struct event_loop *loop;
+static struct host_keys *keys; /* open_keys() frees the last ones */
+static struct failure failure;
 static char folder[64], path[128], accepted[128];
 
 static int set_up(void **state) {
-    struct failure failure;
     loop = event_loop_new(&failure);
     snprintf(folder, sizeof folder, "/tmp/assay-host-keys-XXXXXX");
     if (!loop || !mkdtemp(folder))
@@ -37,6 +39,7 @@ static int set_up(void **state) {
 }
 
 static int tear_down(void **state) {
+    host_keys_free(keys);
     event_loop_free(loop);
     return file_remove_tree(folder, NULL);
 }
@@ -45,8 +48,7 @@ static void put(const char *text) {
     assert_int_equal(file_replace(path, text, strlen(text), 0600, NULL), 0);
 }
 
-static struct host_key_finding look_up_at(struct host_keys *keys, const struct host_key_place *place,
-                                          const char *base64) {
+static struct host_key_finding look_up_at(const struct host_key_place *place, const char *base64) {
     ssh_key key = NULL;
     assert_int_equal(ssh_pki_import_pubkey_base64(base64, SSH_KEYTYPE_ED25519, &key), SSH_OK);
     struct host_key_finding found = host_keys_look_up(keys, place, key);
@@ -54,25 +56,22 @@ static struct host_key_finding look_up_at(struct host_keys *keys, const struct h
     return found;
 }
 
-static struct host_key_finding look_up(struct host_keys *keys, const char *name, const char *key) {
+static struct host_key_finding look_up(const char *name, const char *key) {
     const char *files[] = {path};
     struct host_key_place place = {.name = name, .files = files, .file_count = 1};
-    return look_up_at(keys, &place, key);
+    return look_up_at(&place, key);
 }
 
-static struct host_keys *open_keys(const char *run_file) {
-    struct host_keys *keys;
-    struct failure failure;
+static void open_keys(const char *run_file) {
+    host_keys_free(keys);
     assert_int_equal(host_keys_new(loop, run_file, &keys, &failure), 0);
-    return keys;
 }
 
 /* Of the file TEXT: what it says of KEY_A shown by NAME. */
 static enum host_key_verdict verdict(const char *text, const char *name) {
     put(text);
-    struct host_keys *keys = open_keys(NULL);
-    enum host_key_verdict found = look_up(keys, name, KEY_A).verdict;
-    host_keys_free(keys);
+    open_keys(NULL);
+    enum host_key_verdict found = look_up(name, KEY_A).verdict;
     return found;
 }
 
@@ -139,28 +138,25 @@ TEST(verdicts) {
 
 TEST(says_where) {
     put("# one\n\nother " ED " " KEY_A "\nnode " ED " " KEY_B "\n");
-    struct host_keys *keys = open_keys(NULL);
-    struct host_key_finding found = look_up(keys, "node", KEY_A);
+    open_keys(NULL);
+    struct host_key_finding found = look_up("node", KEY_A);
     assert_int_equal(found.verdict, HOST_KEY_CHANGED);
     assert_string_equal(found.file, path);
     assert_int_equal(found.line, 4);
-    found = look_up(keys, "new", KEY_A);
+    found = look_up("new", KEY_A);
     assert_int_equal(found.verdict, HOST_KEY_UNKNOWN);
     assert_null(found.file);
-    host_keys_free(keys);
 }
 
 static void check_algorithms(const char *text, const char *expected) {
     put(text);
-    struct host_keys *keys = open_keys(NULL);
+    open_keys(NULL);
     const char *files[] = {path};
     struct host_key_place place = {.name = "node", .files = files, .file_count = 1};
-    struct text algorithms;
+    cleanup(text_clear) struct text algorithms;
     text_init(&algorithms, 1024);
     host_keys_algorithms(keys, &place, &algorithms);
     assert_string_equal(algorithms.bytes, expected);
-    text_clear(&algorithms);
-    host_keys_free(keys);
 }
 
 TEST(algorithms) {
@@ -176,85 +172,73 @@ TEST(algorithms) {
 }
 
 static void check_accepted(const char *expected) {
-    struct text text;
+    cleanup(text_clear) struct text text;
     text_init(&text, 65536);
     assert_int_equal(file_read(accepted, &text, NULL), 0);
     assert_string_equal(text.bytes, expected);
-    text_clear(&text);
 }
 
 TEST(accepts) {
     put("");
     unlink(accepted);
-    struct failure failure;
-    struct host_keys *keys = open_keys(accepted);
+    open_keys(accepted);
     assert_false(file_exists(accepted));
     assert_int_equal(host_keys_accept(keys, "node", ED, KEY_A, &failure), 0);
     assert_int_equal(host_keys_accept(keys, "[node]:2222", ED, KEY_B, &failure), 0);
     check_accepted("node " ED " " KEY_A "\n[node]:2222 " ED " " KEY_B "\n");
-    assert_int_equal(look_up(keys, "node", KEY_A).verdict, HOST_KEY_KNOWN);
-    struct host_key_finding found = look_up(keys, "[node]:2222", KEY_A);
+    assert_int_equal(look_up("node", KEY_A).verdict, HOST_KEY_KNOWN);
+    struct host_key_finding found = look_up("[node]:2222", KEY_A);
     assert_int_equal(found.verdict, HOST_KEY_CHANGED);
     assert_string_equal(found.file, accepted);
     assert_int_equal(found.line, 2);
-    host_keys_free(keys);
-    keys = open_keys(accepted); /* another run of the same */
-    assert_int_equal(look_up(keys, "node", KEY_A).verdict, HOST_KEY_KNOWN);
-    assert_int_equal(look_up(keys, "node", KEY_B).verdict, HOST_KEY_CHANGED);
-    host_keys_free(keys);
+    open_keys(accepted); /* another run of the same */
+    assert_int_equal(look_up("node", KEY_A).verdict, HOST_KEY_KNOWN);
+    assert_int_equal(look_up("node", KEY_B).verdict, HOST_KEY_CHANGED);
 }
 
 TEST(accepts_after_others) {
     put("");
-    struct failure failure;
     static const char without_newline[] = "x " ED " " KEY_B;
     assert_int_equal(file_replace(accepted, without_newline, sizeof without_newline - 1, 0600, NULL), 0);
-    struct host_keys *keys = open_keys(accepted);
+    open_keys(accepted);
     for (int i = 0; i < 200; i++) { /* the text moves in memory */
         char name[32];
         snprintf(name, sizeof name, "node-%d", i);
         assert_int_equal(host_keys_accept(keys, name, ED, KEY_A, &failure), 0);
     }
-    assert_int_equal(look_up(keys, "x", KEY_A).verdict, HOST_KEY_CHANGED);
-    assert_int_equal(look_up(keys, "node-0", KEY_A).verdict, HOST_KEY_KNOWN);
-    struct host_key_finding found = look_up(keys, "node-199", KEY_A);
+    assert_int_equal(look_up("x", KEY_A).verdict, HOST_KEY_CHANGED);
+    assert_int_equal(look_up("node-0", KEY_A).verdict, HOST_KEY_KNOWN);
+    struct host_key_finding found = look_up("node-199", KEY_A);
     assert_int_equal(found.verdict, HOST_KEY_KNOWN);
     assert_int_equal(found.line, 201);
-    host_keys_free(keys);
-    keys = open_keys(accepted);
-    assert_int_equal(look_up(keys, "node-199", KEY_A).line, 201);
-    host_keys_free(keys);
+    open_keys(accepted);
+    assert_int_equal(look_up("node-199", KEY_A).line, 201);
 }
 
 TEST(cannot_accept) {
     put("");
-    struct failure failure;
-    struct host_keys *keys = open_keys(NULL);
+    open_keys(NULL);
     assert_int_equal(host_keys_accept(keys, "node", ED, KEY_A, &failure), -ENOTSUP);
-    host_keys_free(keys);
     char nowhere[160];
     snprintf(nowhere, sizeof nowhere, "%s/none/accepted", folder);
-    keys = open_keys(nowhere);
+    open_keys(nowhere);
     assert_int_equal(host_keys_accept(keys, "node", ED, KEY_A, &failure), -ENOENT);
     assert_non_null(strstr(failure.text, nowhere));
-    assert_int_equal(look_up(keys, "node", KEY_A).verdict, HOST_KEY_UNKNOWN);
-    host_keys_free(keys);
+    assert_int_equal(look_up("node", KEY_A).verdict, HOST_KEY_UNKNOWN);
 }
 
 TEST(missing_files) {
-    struct failure failure;
     unlink(path);
-    struct host_keys *keys = open_keys(NULL);
-    assert_int_equal(look_up(keys, "node", KEY_A).verdict, HOST_KEY_UNKNOWN);
+    open_keys(NULL);
+    assert_int_equal(look_up("node", KEY_A).verdict, HOST_KEY_UNKNOWN);
     char none[160];
     snprintf(none, sizeof none, "%s/none", folder);
     assert_int_equal(host_keys_read(keys, none, &failure), -ENOENT);
     assert_int_equal(failure.kind, FAILURE_INPUT);
-    host_keys_free(keys);
 }
 
-static void expect_unreadable(struct host_keys *keys, const char *file) {
-    struct host_key_finding found = look_up(keys, "node", KEY_A);
+static void expect_unreadable(const char *file) {
+    struct host_key_finding found = look_up("node", KEY_A);
     assert_int_equal(found.verdict, HOST_KEY_UNREADABLE);
     assert_string_equal(found.file, file);
     assert_non_null(strstr(found.reason, file));
@@ -262,32 +246,27 @@ static void expect_unreadable(struct host_keys *keys, const char *file) {
 
 /* What is there and cannot be read might name another key: it is not the same as nothing. */
 TEST(unreadable_files) {
-    struct failure failure;
     (void)unlink(path);
     assert_int_equal(mkdir(path, 0700), 0);
-    struct host_keys *keys = open_keys(accepted);
-    expect_unreadable(keys, path);
+    open_keys(accepted);
+    expect_unreadable(path);
     assert_int_equal(host_keys_read(keys, path, &failure), -EISDIR); /* again, though it was tried before */
     assert_non_null(strstr(failure.text, path));
-    host_keys_free(keys);
     assert_int_equal(rmdir(path), 0);
 
     assert_int_equal(symlink(path, path), 0); /* leads to itself */
-    keys = open_keys(NULL);
-    expect_unreadable(keys, path);
-    host_keys_free(keys);
+    open_keys(NULL);
+    expect_unreadable(path);
     put(""); /* in its place */
 
-    keys = open_keys(NULL);
+    open_keys(NULL);
     assert_int_equal(truncate(path, HOST_KEYS_FILE_MAX + 1), 0);
-    expect_unreadable(keys, path);
-    host_keys_free(keys);
+    expect_unreadable(path);
 
     put("node " ED " " KEY_A "\n");
     assert_int_equal(truncate(path, 200), 0); /* bytes that are not there */
-    keys = open_keys(NULL);
-    expect_unreadable(keys, path);
-    host_keys_free(keys);
+    open_keys(NULL);
+    expect_unreadable(path);
 
     /* More lines than are kept, in fewer bytes than the limit. */
     size_t length = (size_t)15 << 20;
@@ -298,9 +277,8 @@ TEST(unreadable_files) {
     many[length] = '\0';
     put(many);
     free(many);
-    keys = open_keys(NULL);
-    expect_unreadable(keys, path);
-    host_keys_free(keys);
+    open_keys(NULL);
+    expect_unreadable(path);
     put("");
 }
 
@@ -321,18 +299,16 @@ TEST(unreadable_beside_others) {
                  {"@revoked node " ED " " KEY_A "\n", HOST_KEY_REVOKED}};
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         put(cases[i].text);
-        struct host_keys *keys = open_keys(NULL);
-        assert_int_equal(look_up_at(keys, &place, KEY_A).verdict, cases[i].verdict);
-        host_keys_free(keys);
+        open_keys(NULL);
+        assert_int_equal(look_up_at(&place, KEY_A).verdict, cases[i].verdict);
     }
     assert_int_equal(rmdir(bad), 0);
     char below[192]; /* below a file: as one that is not there */
     snprintf(below, sizeof below, "%s/known", path);
     files[0] = below;
     put("");
-    struct host_keys *keys = open_keys(NULL);
-    assert_int_equal(look_up_at(keys, &place, KEY_A).verdict, HOST_KEY_UNKNOWN);
-    host_keys_free(keys);
+    open_keys(NULL);
+    assert_int_equal(look_up_at(&place, KEY_A).verdict, HOST_KEY_UNKNOWN);
 }
 
 TEST_GROUP(set_up, tear_down)
