@@ -142,10 +142,11 @@ TEST(what_is_no_file_is_refused) {
     assert_null(lock);
 }
 
+/* In the file that may be locked: closing it leaves that lock. */
 static void write_owner(const char *of_host, int pid) {
-    char text[400];
-    snprintf(text, sizeof text, "%s %d 2026-11-20T10:02:03.123+00:00\n", of_host, pid);
-    test_put(".lock", text);
+    FILE *file = fopen(path, "w");
+    fprintf(file, "%s %d 2026-11-20T10:02:03.123+00:00\n", of_host, pid);
+    fclose(file);
 }
 
 /* Then the text is all there is. */
@@ -185,13 +186,6 @@ static void on_signal(int number) {
     signalled = number;
 }
 
-/* In the file that is locked; closing it leaves that lock. */
-static void name_owner(const char *of_host, int pid) {
-    FILE *file = fopen(path, "w");
-    fprintf(file, "%s %d 2026-11-20T10:02:03.123+00:00\n", of_host, pid);
-    fclose(file);
-}
-
 /* Only who has the lock is signalled: not who has its number, not one of another host, nobody who is gone. */
 TEST(its_owner_is_signalled) {
     struct run_lock *lock = NULL;
@@ -206,9 +200,9 @@ TEST(its_owner_is_signalled) {
     assert_int_equal(owner.pid, getpid());
     assert_int_equal(signalled, SIGUSR1);
     signalled = 0;
-    name_owner(host, (int)getppid()); /* which has not opened the file */
+    write_owner(host, (int)getppid()); /* which has not opened the file */
     assert_int_equal(run_lock_signal(test_folder(), 0, &owner, &test_failure), -ESRCH);
-    name_owner("another-host", (int)getpid());
+    write_owner("another-host", (int)getpid());
     assert_error(run_lock_signal(test_folder(), SIGUSR1, &owner, &test_failure), -EREMOTE,
                  "on host another-host works on the run");
     assert_int_equal(signalled, 0);
