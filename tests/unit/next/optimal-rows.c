@@ -1,6 +1,6 @@
 /* Optimal rows: designs that are known, and small ones against an exhaustive search. */
-#include "engine/design/random.h"
 #include "engine/next/optimal-rows.h"
+#include "engine/design/random.h"
 #include "tests/test.h"
 
 enum { POINTS_MAX = 512, TERMS_MAX = 8 };
@@ -330,7 +330,7 @@ TEST(scales) {
             for (size_t i = 0; i < 9; i++)
                 scaled.covariances[g][i] *= response * response / (by[i / 3] * by[i % 3]);
         }
-        struct optimal_rows one = {0};
+        cleanup(optimal_rows_clear) struct optimal_rows one = {0};
         assert_ok(optimal_rows_find(&plain.problem, &one, &test_failure));
         find(&scaled.problem);
         assert_int_equal(one.count, optimal.count);
@@ -338,7 +338,6 @@ TEST(scales) {
             assert_int_equal(one.items[i], optimal.items[i]);
         double expected = one.gain * (plain.problem.criterion == OPTIMAL_I ? response * response : 1);
         assert_true(fabs(optimal.gain - expected) < 1e-9 * fabs(expected));
-        optimal_rows_clear(&one);
     }
 }
 

@@ -1,7 +1,6 @@
 #include "engine/run/record/journal.h"
 #include "engine/documents/document.h"
 #include "engine/foundation/checksum.h"
-#include "engine/foundation/cleanup.h"
 #include "engine/foundation/file.h"
 #include "engine/run/record/journal-read.h"
 #include "tests/test.h"
@@ -80,11 +79,11 @@ TEST(lines_are_whole_json) {
     assert_int_equal(lines, 3);
 }
 
-/* How many lines LENGTH bytes end. */
-static size_t count_lines(const char *bytes, size_t length) {
+/* How many lines end in the first LENGTH of TEXT. */
+static size_t count_lines(const char *text, size_t length) {
     size_t lines = 0;
     for (size_t i = 0; i < length; i++)
-        lines += bytes[i] == '\n';
+        lines += text[i] == '\n';
     return lines;
 }
 
@@ -286,7 +285,7 @@ TEST(lines_have_a_limit) {
     for (size_t over = 0; over < 4; over++) {
         static const size_t more[] = {0, 1, 2 << 20, 4 << 20};
         size_t length = JOURNAL_LINE_BYTES_MAX - JOURNAL_TAIL_BYTES + more[over];
-        char *body = malloc(length);
+        cleanup_free char *body = malloc(length);
         assert_non_null(body);
         memset(body, 'x', length);
         memcpy(body, opening, strlen(opening));
@@ -299,20 +298,18 @@ TEST(lines_have_a_limit) {
         assert_int_equal(end.bytes, over == 0 ? bytes.length : 0);
         assert_int_equal(end.whole_after, over == 0 ? 0 : 1);
         assert_int_equal(end.file_bytes, bytes.length);
-        free(body);
     }
 }
 
 TEST(an_entry_that_is_too_long_is_not_kept) {
     begin_journal();
-    char *value = malloc(JOURNAL_LINE_BYTES_MAX + 1);
+    cleanup_free char *value = malloc(JOURNAL_LINE_BYTES_MAX + 1);
     assert_non_null(value);
     memset(value, 'x', JOURNAL_LINE_BYTES_MAX);
     value[JOURNAL_LINE_BYTES_MAX] = '\0';
     journal_note(journal, "agent-note", "text", value);
     assert_int_equal(journal_commit(journal, &test_failure), -EFBIG);
     assert_int_equal(journal_committed_bytes(journal), 0);
-    free(value);
 }
 
 static int refuse_second(const struct journal_entry *entry, void *context, struct failure *failure) {

@@ -81,7 +81,7 @@ TEST(the_dead_hold_nothing) {
     close(ready[1]);
     assert_int_equal(read(ready[0], &byte, 1), 1);
     close(ready[0]);
-    struct run_lock *lock = NULL;
+    cleanup(run_lock_cleanup) struct run_lock *lock = NULL;
     struct run_lock_owner owner = look();
     assert_true(owner.held && owner.known && owner.pid == child);
     assert_int_equal(run_lock_take(test_folder(), &lock, &test_failure), -EBUSY);
@@ -92,7 +92,6 @@ TEST(the_dead_hold_nothing) {
     assert_ok(run_lock_take(test_folder(), &lock, &test_failure));
     owner = look();
     assert_true(owner.held && owner.pid == getpid());
-    run_lock_free(lock);
 }
 
 /* The lock counts, and not what the file says. */

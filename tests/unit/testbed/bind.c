@@ -95,22 +95,21 @@ TEST(every_key_is_taken) {
     assert_says(words.bytes, "through gate");
     assert_says(words.bytes, "10 min");
     text_clear(&words);
-    cJSON *object = cJSON_CreateObject();
+    cleanup(json_cleanup) cJSON *object = cJSON_CreateObject();
     choice.backend->resolve(settings, object);
     text_init(&words, 1 << 16);
     assert_int_equal(json_print(object, false, &words), 0);
     assert_says(words.bytes, "\"hosts\":[\"c-1\",\"c-2\",\"c-3\",\"d\"],\"user\":\"me\",\"port\":2222");
     assert_says(words.bytes, "\"host-keys\":\"accept-new\"");
     text_clear(&words);
-    cJSON_Delete(object);
 }
 
 /* Resolved, and bound again from that. Its hash is known, so that the image may be away. */
 static void assert_deploys_again(const char *text, const char *part) {
     char path[512];
-    struct text words;
+    cleanup(text_clear) struct text words;
     bound(text);
-    cJSON *object = cJSON_CreateObject();
+    cleanup(json_cleanup) cJSON *object = cJSON_CreateObject();
     cJSON *testbed = cJSON_AddObjectToObject(object, "testbed");
     choice.backend->resolve(choice.settings, testbed);
     text_init(&words, 1 << 16);
@@ -119,8 +118,6 @@ static void assert_deploys_again(const char *text, const char *part) {
              test_folder());
     assert_says(words.bytes, path);
     bound(words.bytes);
-    cJSON_Delete(object);
-    text_clear(&words);
 }
 
 TEST(what_is_deployed_is_resolved) {
