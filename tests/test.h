@@ -1,4 +1,4 @@
-/* What a unit test includes: cmocka, and the headers of C that it and most tests need.
+/* What a unit test includes: cmocka, the headers of C that it and most tests need, and cleanup.h.
  *
  *   TEST(lines_are_counted) { ... }  a test; it is found by itself: no list of tests, no main
  *   TEST_EACH(set_up, tear_down)     what runs before and after each test of the file; either may be NULL
@@ -22,6 +22,7 @@
 
 #include <cmocka.h>
 
+#include "engine/foundation/cleanup.h"
 #include "engine/foundation/failure.h"
 
 #define TEST(name)                                                                                           \

@@ -1,7 +1,6 @@
 /* datapackage.json: what is written is what is read, and what is not understood. */
 #include "archive-format/datapackage.h"
 #include "engine/documents/document.h"
-#include "engine/foundation/cleanup.h"
 #include "engine/foundation/file.h"
 #include "tests/test.h"
 

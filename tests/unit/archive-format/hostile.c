@@ -4,7 +4,6 @@
  * made, and a test below sees to it that the two do not drift apart.
  */
 #include "archive-format/reader.h"
-#include "engine/foundation/cleanup.h"
 #include "engine/foundation/file.h"
 #include "tests/test.h"
 #include "tests/unit/archive-format/zip-builder.h"

@@ -3,7 +3,6 @@
 #include "archive-format/reader.h"
 #include "archive-format/writer.h"
 #include "engine/documents/csv.h"
-#include "engine/foundation/cleanup.h"
 #include "engine/foundation/file.h"
 #include "engine/foundation/text.h"
 #include "tests/test.h"

@@ -245,7 +245,7 @@ TEST(conform) {
     const char *table = "control.turbo,label,control.energy-preference,n\n"
                         "on,a,128,1\noff,b,128,2\non,c,0128,3\non,d,128,4\n";
     for (size_t with = 0; with < 2; with++) {
-        struct design *design = NULL;
+        cleanup(design_cleanup) struct design *design = NULL;
         assert_ok(read_table(table, with ? &factors : NULL, &design));
         assert_int_equal(design->control_count, 2);
         assert_ok(design_conform(design, &factors, &test_failure));
@@ -263,12 +263,11 @@ TEST(conform) {
         static const uint32_t expected[] = {0, 1, 2, 0};
         assert_memory_equal(states.items, expected, sizeof expected);
         free(states.items);
-        design_free(design);
     }
 }
 
 TEST(no_controls) {
-    struct design *design = NULL;
+    cleanup(design_cleanup) struct design *design = NULL;
     assert_ok(read_table("n\n1\n2\n", NULL, &design));
     assert_int_equal(design->control_count, 0);
     struct design_states states = {0};
@@ -276,7 +275,6 @@ TEST(no_controls) {
     assert_int_equal(states.count, 1);
     assert_true(states.items[0] == 0 && states.items[1] == 0);
     free(states.items);
-    design_free(design);
 }
 
 static void refuse_table(const char *bytes, const struct design_factors *with, const char *place,
@@ -301,7 +299,7 @@ TEST(bad_columns) {
                  "'control.turbo' is 'yes', expected one of on, off");
     refuse_table("n,control.governor\n1,\n", NULL, "table.csv:2:3",
                  "'control.governor' is empty, expected a text");
-    struct design *design = NULL;
+    cleanup(design_cleanup) struct design *design = NULL;
     struct design_column *column;
     assert_ok(design_new(1, &design, &test_failure));
     assert_int_equal(design_add_column(design, "control.turbo", DESIGN_INTEGER, &column, &test_failure), -22);
@@ -310,5 +308,4 @@ TEST(bad_columns) {
     assert_int_equal(design_add_column(design, "control.trubo", DESIGN_TEXT, &column, &test_failure), -22);
     assert_string_equal(test_failure.text, mean_turbo);
     assert_int_equal(design->control_count, 0);
-    design_free(design);
 }

@@ -1,7 +1,6 @@
 /* The table: reading CSV with and without factors, defaults, conditions, maxima, writing; every refusal with
  * its place. */
 #include "engine/design/design.h"
-#include "engine/foundation/cleanup.h"
 #include "engine/foundation/file.h"
 #include "tests/test.h"
 
@@ -35,9 +34,10 @@ static struct design *read_good(const char *csv, const struct design_factors *wi
 /* ---- Reading */
 
 TEST(read_with_factors) {
-    struct design *design = read_good("\xef\xbb\xbf"
-                                      "bcast,k,m,alpha\r\nlong,1e3,20,0.5\r\n\"ring\",40.0,46340,-1e300\r\n",
-                                      &factors);
+    cleanup(design_cleanup) struct design *design =
+        read_good("\xef\xbb\xbf"
+                  "bcast,k,m,alpha\r\nlong,1e3,20,0.5\r\n\"ring\",40.0,46340,-1e300\r\n",
+                  &factors);
     assert_ok(design_conform(design, &factors, &test_failure));
     assert_int_equal(design->row_count, 2);
     assert_int_equal(design->column_count, 6);
@@ -55,11 +55,11 @@ TEST(read_with_factors) {
     double numbers[6];
     design_numbers(design, 0, numbers);
     assert_true(numbers[0] == 20 && numbers[4] == 0.5 && isnan(numbers[5]));
-    design_free(design);
 }
 
 TEST(read_without_factors) {
-    struct design *design = read_good("a,b,c,d,e\n1,0.5,x,1e400,9007199254740993\n2,1,007,1,2\n", NULL);
+    cleanup(design_cleanup) struct design *design =
+        read_good("a,b,c,d,e\n1,0.5,x,1e400,9007199254740993\n2,1,007,1,2\n", NULL);
     enum design_type expected[] = {DESIGN_INTEGER, DESIGN_NUMBER, DESIGN_TEXT, DESIGN_TEXT, DESIGN_INTEGER};
     /* 2^53 + 1 is read as 2^53, which is admitted; 1e400 is no double, and stays what it is. */
     for (size_t i = 0; i < 5; i++)
@@ -68,7 +68,6 @@ TEST(read_without_factors) {
     text_init(&text, 1000);
     assert_ok(design_append(design, NULL, &text, &test_failure));
     assert_string_equal(text.bytes, "a,b,c,d,e\n1,0.5,x,1e400,9007199254740992\n2,1,007,1,2\n");
-    design_free(design);
 }
 
 static int read_and_conform(const char *csv) {
@@ -124,14 +123,13 @@ TEST(many_labels) {
     text_append_string(&csv, "name\n");
     for (int i = 0; i < 10000; i++)
         text_printf(&csv, "run-%d\n", i % 5000);
-    struct design *design = read_good(csv.bytes, NULL);
+    cleanup(design_cleanup) struct design *design = read_good(csv.bytes, NULL);
     assert_int_equal(design->columns[0].labels.count, 5000);
     for (size_t row = 0; row < 10000; row++) {
         char expected[32], buffer[NUMBER_TEXT_SIZE];
         snprintf(expected, sizeof expected, "run-%zu", row % 5000);
         assert_string_equal(design_value(design, row, 0, buffer), expected);
     }
-    design_free(design);
 }
 
 /* ---- Conforming */
@@ -223,7 +221,7 @@ TEST(default_refusals) {
 }
 
 TEST(all_defaults) {
-    struct design *design = NULL;
+    cleanup(design_cleanup) struct design *design = NULL;
     struct design_factor list[] = {
         {WORD("x"), DESIGN_INTEGER, .maximum = 9, .default_text = WORD("3")},
         {WORD("name"), DESIGN_TEXT, .default_text = WORD("max(no expression")},
@@ -233,7 +231,6 @@ TEST(all_defaults) {
     char buffer[NUMBER_TEXT_SIZE];
     assert_string_equal(design_value(design, 0, 0, buffer), "3");
     assert_string_equal(design_value(design, 0, 1, buffer), "max(no expression");
-    design_free(design);
 }
 
 /* ---- Expressions over rows */
@@ -246,7 +243,7 @@ static struct expression *parse(const char *text) {
 }
 
 TEST(conditions) {
-    struct design *design = read_good("m,k,lda\n10,20,20\n30,40,35\n", &factors);
+    cleanup(design_cleanup) struct design *design = read_good("m,k,lda\n10,20,20\n30,40,35\n", &factors);
     assert_ok(design_conform(design, &factors, &test_failure));
     struct expression *good = parse("lda >= m"), *bad = parse("lda >= k"),
                       *not_finite = parse("m / (m - 30) > 0"), *of_text = parse("bcast == 1");
@@ -269,11 +266,10 @@ TEST(conditions) {
     struct expression *all[] = {good, bad, not_finite, of_text, product, quotient};
     for (size_t i = 0; i < 6; i++)
         expression_free(all[i]);
-    design_free(design);
 }
 
 TEST(compute) {
-    struct design *design = read_good("m,name\n10,x\n30,y\n", NULL);
+    cleanup(design_cleanup) struct design *design = read_good("m,name\n10,x\n30,y\n", NULL);
     assert_ok(design_compute(design, "lda", "m + 1", NULL, 0, 0, &test_failure));
     assert_ok(design_compute(design, "half", "lda / 2", NULL, 0, 0, &test_failure));
     assert_true(design->columns[2].type == DESIGN_INTEGER && design->columns[2].integers[1] == 31);
@@ -286,14 +282,13 @@ TEST(compute) {
     assert_error(design_compute(design, "z", "1 / (m - 30)", NULL, 0, 0, &test_failure), -22,
                  "is inf here, expected a finite number");
     assert_says(test_failure.place, ":3");
-    design_free(design);
 }
 
 /* ---- Writing */
 
 TEST(write) {
     const char *csv = "n,x,\"a,b\"\n1,0.1,\"say \"\"hi\"\"\"\n2,1e-300,\"two\nlines\"\n3,5,plain\n";
-    struct design *design = read_good(csv, NULL);
+    cleanup(design_cleanup) struct design *design = read_good(csv, NULL);
     struct design_order *order = NULL;
     cleanup(text_clear) struct text text, again;
     text_init(&text, 1 << 20);
@@ -319,11 +314,10 @@ TEST(write) {
     text_init(&again, 10);
     assert_int_equal(design_append(design, NULL, &again, &test_failure), -27);
     design_order_free(order);
-    design_free(design);
 }
 
 TEST(new_refusals) {
-    struct design *design = NULL;
+    cleanup(design_cleanup) struct design *design = NULL;
     assert_int_equal(design_new((size_t)DESIGN_ROWS_MAX + 1, &design, &test_failure), -22);
     assert_null(design);
     design = one_column("x", DESIGN_INTEGER, 1);
@@ -337,7 +331,6 @@ TEST(new_refusals) {
     assert_string_equal(test_failure.text, "more columns than the limit of 256");
     assert_int_equal(design_find(design, "c7"), 7);
     assert_true(design_find(design, "c") == SIZE_MAX);
-    design_free(design);
     design_free(NULL);
 }
 

@@ -1,7 +1,6 @@
 /* Generators over levels: completeness, bounds, distributions, and the bytes that a seed gives. */
 #include "engine/design/generate.h"
 #include "engine/design/design.h"
-#include "engine/foundation/cleanup.h"
 #include "engine/foundation/hash.h"
 #include "tests/test.h"
 
@@ -50,10 +49,9 @@ TEST(level_types) {
         {"5", "5", NULL, DESIGN_INTEGER, 1},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        struct levels levels = range("x", cases[i].low, cases[i].high, cases[i].step);
+        cleanup(levels_clear) struct levels levels = range("x", cases[i].low, cases[i].high, cases[i].step);
         assert_int_equal(levels.type, cases[i].type);
         assert_int_equal(levels_count(&levels), cases[i].count);
-        levels_clear(&levels);
     }
     struct levels tenths = range("x", "0.0", "1.0", "0.1");
     assert_true(levels_number(&tenths, 10) == 1 && levels_number(&tenths, 5) == 0.5);

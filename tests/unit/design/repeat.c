@@ -1,6 +1,5 @@
 /* A design that is repeated until its rows are known: what `repeat:` may say, and the order in rounds. */
 #include "engine/design/design.h"
-#include "engine/foundation/cleanup.h"
 #include "tests/test.h"
 
 /* ---- What it says */
@@ -23,7 +22,8 @@ static struct design_specification *specify(const char *repeat) {
 }
 
 TEST(defaults) {
-    struct design_specification *specification = specify("repeat: {until: {ci: 2%, at-most: 50}}");
+    cleanup(design_specification_cleanup) struct design_specification *specification =
+        specify("repeat: {until: {ci: 2%, at-most: 50}}");
     const struct design_repeat *repeat = &specification->repeat;
     assert_true(repeat->wanted);
     assert_true(repeat->ci == 0.02 && repeat->confidence == 0.95);
@@ -33,7 +33,6 @@ TEST(defaults) {
     assert_null(repeat->response);
     assert_int_equal(specification->repetitions, 50);
     assert_int_equal(repeat->place.line, 4);
-    design_specification_free(specification);
 }
 
 TEST(all_keys) {
@@ -111,13 +110,12 @@ TEST(repetitions_instead) {
     assert_true(specification->repeat.wanted);
     assert_ok(design_specification_set_repetitions(specification, "4", &test_failure));
     assert_false(specification->repeat.wanted);
-    struct design *design = NULL;
+    cleanup(design_cleanup) struct design *design = NULL;
     struct design_order *order = NULL;
     assert_ok(design_specification_make(specification, NULL, &design, &order, &test_failure));
     assert_int_equal(order->count, 12);
     assert_int_equal(order->block_count, 1);
     design_order_free(order);
-    design_free(design);
     design_specification_free(specification);
 }
 

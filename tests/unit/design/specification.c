@@ -1,7 +1,6 @@
 /* The `design:` of a document: every form, what it makes, and every refusal with its place. */
 #include "engine/design/specification.h"
 #include "engine/design/design.h"
-#include "engine/foundation/cleanup.h"
 #include "tests/test.h"
 
 /* A literal where a factor owns a string: nothing here changes or frees it. */
@@ -93,11 +92,10 @@ TEST(single) {
         assert_int_equal(made.design->column_count, 0);
         assert_int_equal(made.order->count, i == 0 ? 10 : 1);
         /* A condition where there is no factor to blame. */
-        struct expression *never = NULL;
+        cleanup(expression_cleanup) struct expression *never = NULL;
         assert_ok(expression_parse("1 > 2", NULL, 0, "e.yaml", 1, 1, &never, &test_failure));
         assert_true(design_require(made.design, never, &test_failure) < 0);
         assert_string_equal(test_failure.text, "row 1 of the design: expected 1 > 2");
-        expression_free(never);
         clear(&made);
     }
 }

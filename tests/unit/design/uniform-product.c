@@ -1,7 +1,6 @@
 /* The uniform product: what the rows have in common, and what cannot be asked of it. */
 #include "engine/design/uniform-product.h"
 #include "engine/design/design.h"
-#include "engine/foundation/cleanup.h"
 #include "engine/foundation/hash.h"
 #include "tests/test.h"
 
@@ -48,7 +47,7 @@ static size_t occurrences(const struct design *design, size_t from, size_t count
 
 TEST(defaults) {
     for (uint64_t seed = 0; seed < 50; seed++) {
-        struct design *design = generate(seed);
+        cleanup(design_cleanup) struct design *design = generate(seed);
         assert_int_equal(design->row_count, 30 * 3 * 6 + 5);
         for (size_t row = 0; row < 540; row++) {
             for (size_t i = 0; i < 3; i++)
@@ -71,7 +70,6 @@ TEST(defaults) {
         for (int64_t i = 0; i < 5; i++)
             for (size_t factor = 0; factor < 3; factor++)
                 assert_int_equal(size(design, 540 + i, factor), i ? i : 2048);
-        design_free(design);
     }
 }
 
@@ -81,7 +79,7 @@ TEST(shapes) {
     product.batch = 1;
     product.max_size = INT64_C(1) << 40;
     product.adds = true;
-    struct design *design = generate(9);
+    cleanup(design_cleanup) struct design *design = generate(9);
     assert_int_equal(design->row_count, 24000);
     double sum = 0;
     size_t below_tenth = 0;
@@ -95,12 +93,11 @@ TEST(shapes) {
     assert_true(fabs(sum / 4000 - 0.5) <
                 0.018); /* four standard errors of a uniform mean: 0.289 / sqrt(4000) */
     assert_true(below_tenth > 320 && below_tenth < 480);
-    design_free(design);
 }
 
 TEST(fixed) {
     assert_ok(uniform_product_fix(&product, "k", "128", &test_failure));
-    struct design *design = generate(1);
+    cleanup(design_cleanup) struct design *design = generate(1);
     assert_int_equal(design->row_count, 30 * 3 * 2 + 5);
     for (size_t row = 0; row < design->row_count; row++)
         assert_int_equal(size(design, row, 2), 128);
@@ -112,7 +109,6 @@ TEST(fixed) {
     }
     assert_int_equal(size(design, 180, 0), 2048);
     assert_int_equal(size(design, 184, 1), 4);
-    design_free(design);
 }
 
 /* With one factor free there is no choice left, and the cap is met by rounding down: 100 / 6 is 16.67. */
@@ -121,11 +117,10 @@ TEST(one_free) {
     assert_ok(uniform_product_fix(&product, "k", "2", &test_failure));
     product.max_product = 100;
     product.products = 1;
-    struct design *design = generate(1);
+    cleanup(design_cleanup) struct design *design = generate(1);
     assert_int_equal(design->row_count, 3 + 4); /* 2048 would be above the cap, and is left out */
     for (size_t row = 0; row < 3; row++)
         assert_int_equal(size(design, row, 1), 16);
-    design_free(design);
 }
 
 TEST(small_products) {
@@ -144,21 +139,19 @@ TEST(small_products) {
 
 TEST(tight_cap) {
     product.max_size = 2300; /* the cube root of 1e10 is 2154 */
-    struct design *design = generate(4);
+    cleanup(design_cleanup) struct design *design = generate(4);
     for (size_t row = 0; row < design->row_count; row++)
         for (size_t i = 0; i < 3; i++)
             assert_true(size(design, row, i) <= 2300);
-    design_free(design);
 }
 
 TEST(added) {
     const char *sizes[] = {"7", "8", "1e3"};
     assert_ok(uniform_product_add_row(&product, sizes, 3, &test_failure));
-    struct design *design = generate(4);
+    cleanup(design_cleanup) struct design *design = generate(4);
     assert_int_equal(design->row_count, 541);
     assert_int_equal(size(design, 540, 0), 7);
     assert_int_equal(size(design, 540, 2), 1000);
-    design_free(design);
 }
 
 TEST(two_and_four_factors) {
@@ -179,14 +172,13 @@ TEST(two_and_four_factors) {
 
 /* The hash comes from a second implementation, in another language. */
 TEST(same_bytes) {
-    struct design *design = generate(42);
+    cleanup(design_cleanup) struct design *design = generate(42);
     cleanup(text_clear) struct text text;
     text_init(&text, 1 << 20);
     char hex[HASH_HEX_SIZE];
     assert_ok(design_append(design, NULL, &text, &test_failure));
     assert_int_equal(hash_bytes(text.bytes, text.length, hex), 0);
     assert_string_equal(hex, "19738562fb9c392ec1c651f9b108dcf1e6ebeac0202358a1b4f7b177af3798d5");
-    design_free(design);
 }
 
 /* ---- Refusals */

@@ -1,6 +1,5 @@
 /* Expressions: values, precedence, nan, and every refusal with its place. */
 #include "engine/expression/expression.h"
-#include "engine/foundation/cleanup.h"
 #include "engine/foundation/text.h"
 #include "tests/test.h"
 
@@ -254,7 +253,7 @@ TEST(limits) {
 }
 
 TEST(questions) {
-    struct expression *expression = parse("max(m, k) + m");
+    cleanup(expression_cleanup) struct expression *expression = parse("max(m, k) + m");
     assert_true(expression_uses(expression, 0));
     assert_false(expression_uses(expression, 1));
     assert_true(expression_uses(expression, 2));
@@ -262,7 +261,6 @@ TEST(questions) {
     assert_int_equal(expression_failure(expression, &test_failure, "%d is odd", 3), -22);
     assert_string_equal(test_failure.place, "e.yaml:3:10");
     assert_string_equal(test_failure.text, "3 is odd");
-    expression_free(expression);
     expression_free(NULL);
 }
 

@@ -132,11 +132,10 @@ TEST(parameters) {
     struct model_term terms[3] = {{.name = x}, {.name = x}, {.name = x}};
     const struct model model = {
         .over = over, .terms = terms, .term_count = 3, .groups = &group, .group_count = 1};
-    struct contender contender = {0};
+    cleanup(contender_clear) struct contender contender = {0};
     contender_describe(&contender, &model);
     assert_int_equal(contender.of_mean, 1 + 3 + 1); /* and the break */
     assert_int_equal(contender.of_noise, 2 + 4);
     assert_true(contender.rows == 9 && contender.groups == 1);
     assert_string_equal(contender.noise, "N-2");
-    contender_clear(&contender);
 }

@@ -4,7 +4,6 @@
 #define ASSAY_TESTS_UNIT_FIT_FITTED_H
 
 #include "engine/fit/fit.h"
-#include "engine/foundation/cleanup.h"
 #include "engine/foundation/memory.h"
 #include "engine/model/model.h"
 #include "tests/test.h"

@@ -117,7 +117,7 @@ static void fit_one(const char *path, const char *table_name, size_t index, cons
                                         .by_count = by_count,
                                         .settings = settings,
                                         .setting_count = 1};
-    struct fit *fit = fit_file(path, &options);
+    cleanup(fit_cleanup) struct fit *fit = fit_file(path, &options);
     const struct model *model = fit->model;
     const struct document_node *answers_of = document_get(answers->root, table_name);
     *ret_groups = 0;
@@ -137,7 +137,6 @@ static void fit_one(const char *path, const char *table_name, size_t index, cons
         assert_null(document_get(document_get(answers_of, model->skipped[i].name), models[index].name));
         assert_true(strstr(model->skipped[i].reason, "for") != NULL);
     }
-    fit_free(fit);
 }
 
 /* How many groups of the answers have this model; "all" or the others. */
@@ -212,13 +211,13 @@ TEST(rule) {
     static const char *const rules[] = {"head_mnk_mk_nk", "generate_model_mnk_mn_mk_nk"};
     size_t matched = 0;
     for (size_t k = 0; k < 2; k++) {
-        struct fit *fit = fit_file(test_path("method.csv"),
-                                   &(struct fit_options){.response = "duration",
-                                                         .terms = k == 0 ? "1+mnk+mk+nk" : "1+mnk+mn+mk+nk",
-                                                         .by = by,
-                                                         .by_count = 2,
-                                                         .settings = settings,
-                                                         .setting_count = 1});
+        cleanup(fit_cleanup) struct fit *fit = fit_file(
+            test_path("method.csv"), &(struct fit_options){.response = "duration",
+                                                           .terms = k == 0 ? "1+mnk+mk+nk" : "1+mnk+mn+mk+nk",
+                                                           .by = by,
+                                                           .by_count = 2,
+                                                           .settings = settings,
+                                                           .setting_count = 1});
         open_answers("dgemm/sigma_model.csv");
         while (next_answer()) {
             for (size_t g = 0; g < fit->model->group_count; g++) {
@@ -236,7 +235,6 @@ TEST(rule) {
                 matched++;
             }
         }
-        fit_free(fit);
     }
     assert_int_equal(matched, 8);
 }

@@ -1,7 +1,6 @@
 /* The plugin fit-linear through its host: against R 4.2 (lm, drop1, MASS::rlm with acc = 1e-14), answers in
  * rational arithmetic and in closed form, the likelihood itself, and tables that must not upset it. */
 #include "engine/fit/fit.h"
-#include "engine/foundation/cleanup.h"
 #include "engine/model/model.h"
 #include "tests/test.h"
 

@@ -130,14 +130,13 @@ TEST(distances) {
     const struct model_group *group = fitted_group(&table);
     assert_true(model_group_value(group, "machines_distant") == 0);
     assert_close(model_group_value(group, "runs_distant_expected"), 5 * 0.025, 1e-12, "expected");
-    char *printed = NULL;
+    cleanup_free char *printed = NULL;
     size_t size = 0;
     FILE *stream = open_memstream(&printed, &size);
     report_print(fit->tables, stream, true);
     fclose(stream);
     for (size_t i = 0; i < sizeof expected / sizeof *expected; i++)
         assert_says(printed, expected[i]);
-    free(printed);
 }
 
 /* ---- Several populations */

@@ -37,10 +37,9 @@ static struct model_findings check(const char *text) {
 }
 
 TEST(nothing_wrong) {
-    struct model_findings findings = check(good);
+    cleanup(model_findings_clear) struct model_findings findings = check(good);
     if (findings.count > 0)
         fail_msg("%zu: %s", findings.items[0].line, findings.items[0].sentence);
-    model_findings_clear(&findings);
 }
 
 /* GOOD with a PIECE replaced, and the one finding that is expected. */
@@ -90,10 +89,10 @@ TEST(findings) {
         const char *at = strstr(good, cases[i].piece);
         assert_non_null(at);
         size_t size = sizeof good + strlen(cases[i].instead);
-        char *text = malloc(size);
+        cleanup_free char *text = malloc(size);
         snprintf(text, size, "%.*s%s%s", (int)(at - good), good, cases[i].instead,
                  at + strlen(cases[i].piece));
-        struct model_findings findings = check(text);
+        cleanup(model_findings_clear) struct model_findings findings = check(text);
         size_t found = findings.count;
         for (size_t k = 0; k < findings.count; k++)
             if (strstr(findings.items[k].sentence, cases[i].finding))
@@ -104,8 +103,6 @@ TEST(findings) {
         assert_int_equal(findings.items[found].line, cases[i].line);
         assert_true(findings.items[found].warning == cases[i].warning);
         assert_true((findings.error_count == 0) == cases[i].warning);
-        model_findings_clear(&findings);
-        free(text);
     }
     struct model_findings findings = {0};
     assert_int_equal(model_file_check_bytes("x.json", "{", 1, &findings, NULL, &test_failure), -EINVAL);
@@ -116,9 +113,9 @@ TEST(findings) {
 /* Whatever piece is lost, nothing breaks. */
 TEST(pieces) {
     for (size_t i = 0; i < sizeof good - 1; i++) {
-        char *text = strdup(good);
+        cleanup_free char *text = strdup(good);
         text[i] = text[i] == '0' ? '9' : '0';
-        struct model_findings findings = {0};
+        cleanup(model_findings_clear) struct model_findings findings = {0};
         struct model *model = NULL;
         int r = model_file_check_bytes("x.json", text, strlen(text), &findings, &model, &test_failure);
         assert_true(r == 0 || (r < 0 && test_failure.text[0] != '\0' && !model));
@@ -128,7 +125,5 @@ TEST(pieces) {
             model_file_free(model);
         else
             assert_true(r < 0 || findings.error_count > 0);
-        model_findings_clear(&findings);
-        free(text);
     }
 }

@@ -1,6 +1,5 @@
 /* How long a campaign's units take by a model: the longest of its groups, in seconds. */
 #include "engine/model/durations.h"
-#include "engine/foundation/cleanup.h"
 #include "tests/test.h"
 
 static void write_model(const char *kind, const char *unit, const char *column) {

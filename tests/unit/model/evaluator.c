@@ -68,7 +68,7 @@ TEST(linear) {
                                 .column_count = 1,
                                 .groups = &group,
                                 .group_count = 1};
-    struct evaluator *evaluator = make(&model);
+    cleanup(evaluator_cleanup) struct evaluator *evaluator = make(&model);
     assert_int_equal(evaluator->input_count, 3);
     assert_string_equal(evaluator->inputs[1].name, "n");
     assert_true(evaluator->inputs[2].is_text && !evaluator->inputs[1].is_text);
@@ -127,7 +127,6 @@ TEST(linear) {
     assert_true(isnan(means[2]) && isnan(sigmas[2]));
     evaluator_rows(evaluator, &group, NULL, 3, data, means, NULL);
     assert_true(means[2] == 30);
-    evaluator_free(evaluator);
     evaluator_free(NULL);
 }
 
@@ -142,7 +141,7 @@ TEST(both) {
     struct model_group group = {.parts = &part, .part_count = 1};
     const struct model model = {
         .kind = "linear", .terms = both, .term_count = 2, .groups = &group, .group_count = 1};
-    struct evaluator *evaluator = make(&model);
+    cleanup(evaluator_cleanup) struct evaluator *evaluator = make(&model);
     double mean, sigma;
     assert_int_equal(evaluator->input_count, 2);
     assert_true(evaluator->inputs[1].is_text && strcmp(evaluator->inputs[1].name, "m") == 0);
@@ -150,7 +149,6 @@ TEST(both) {
     assert_true(mean == 120 && isnan(sigma));
     evaluator_row(evaluator, &group, (double[]){9, evaluator_code(evaluator, 1, "9")}, &mean, &sigma);
     assert_true(mean == 18);
-    evaluator_free(evaluator);
 }
 
 static struct model_term line[] = {
@@ -233,12 +231,11 @@ TEST(maximum) {
                                    {.name = "y", .parts = &parts[1], .part_count = 1}};
     const struct model model = {
         .kind = "maximum", .terms = bounds, .term_count = 2, .groups = groups, .group_count = 2};
-    struct evaluator *evaluator = make(&model);
+    cleanup(evaluator_cleanup) struct evaluator *evaluator = make(&model);
     const double row[] = {10, 1};
     assert_true(mean_at(evaluator, 0, row) == -3 && value.standard_error == 2);
     assert_true(evaluator_standard_error(evaluator, &groups[0], (double[]){10, 8}) == 5);
     assert_true(mean_at(evaluator, 1, row) == -20 && isnan(value.standard_error));
-    evaluator_free(evaluator);
 }
 
 /* A rate of what is done one after the other, and of what is done at once. */
@@ -348,7 +345,7 @@ TEST(named_parts) {
                                 .group_count = 1,
                                 .over = "n",
                                 .named_by = "kind"};
-    struct evaluator *evaluator = make(&model);
+    cleanup(evaluator_cleanup) struct evaluator *evaluator = make(&model);
     assert_int_equal(evaluator->input_count, 2);
     assert_true(evaluator->over == 0 && evaluator->named_by == 1 && evaluator->inputs[1].is_text);
     static const struct {
@@ -371,7 +368,6 @@ TEST(named_parts) {
         assert_true(isnan(value.mean) && !evaluator_part(evaluator, &group, inputs));
         assert_true(isnan(evaluator_standard_error(evaluator, &group, inputs)));
     }
-    evaluator_free(evaluator);
 }
 
 /* ---- Noise */

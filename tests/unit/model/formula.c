@@ -32,14 +32,13 @@ static struct formula read_good(const char *text) {
 
 static void expect_refusal(const char *text, const char *sentence) {
     const struct formula_context context = {columns, LENGTH(columns), "y", NULL, 0};
-    struct formula formula = {0};
+    cleanup(formula_clear) struct formula formula = {0};
     int r = formula_read(text, &context, &formula, &test_failure);
     if (r == 0 && (r = formula_expand(&formula, columns, LENGTH(columns), &formula, &test_failure)) == 0)
         fail_msg("%s is read", text);
     if (!strstr(test_failure.text, sentence))
         fail_msg("%s: '%s'; expected '%s'", text, test_failure.text, sentence);
     assert_int_equal(test_failure.kind, FAILURE_INPUT);
-    formula_clear(&formula);
 }
 
 /* A formula as it is printed; what is printed reads back as the same. */
@@ -94,9 +93,8 @@ TEST(named_models) {
         for (size_t i = 0; i < 2; i++) {
             struct formula formula =
                 read_with((char[]){'M', '-', (char)('0' + degree), 0}, i ? single : two, i ? 1 : 2);
-            char *printed = formula_print(&formula);
+            cleanup_free char *printed = formula_print(&formula);
             assert_string_equal(printed, expected[i][degree]);
-            free(printed);
             formula_clear(&formula);
         }
     const struct formula_context context = {columns, 2, "y", NULL, 0};
@@ -144,11 +142,10 @@ TEST(refusals) {
     };
     for (size_t i = 0; i < LENGTH(cases); i++)
         expect_refusal(cases[i][0], cases[i][1]);
-    char *text = malloc(FORMULA_BYTES_MAX + 2);
+    cleanup_free char *text = malloc(FORMULA_BYTES_MAX + 2);
     memset(text, 'm', FORMULA_BYTES_MAX + 1);
     text[FORMULA_BYTES_MAX + 1] = '\0';
     expect_refusal(text, "longer than 4096 bytes");
-    free(text);
 }
 
 static void expect_terms(const char *text, const char *expected) {
@@ -240,19 +237,16 @@ TEST(units) {
         {"1", NULL, NULL},
     };
     for (size_t i = 0; i < LENGTH(cases); i++) {
-        struct formula formula = read_good(cases[i][0]);
-        char *unit = formula_unit(&formula.terms[0], cases[i][1], columns, LENGTH(columns));
+        cleanup(formula_clear) struct formula formula = read_good(cases[i][0]);
+        cleanup_free char *unit = formula_unit(&formula.terms[0], cases[i][1], columns, LENGTH(columns));
         if (!unit != !cases[i][2] || (unit && strcmp(unit, cases[i][2]) != 0))
             fail_msg("%s of %s: %s; expected %s", cases[i][0], cases[i][1], unit, cases[i][2]);
-        free(unit);
-        formula_clear(&formula);
     }
     const struct model_column rate = {.name = "rate", .unit = "By/s"};
     struct model_factor factor = {.column = "rate", .power = 2};
     const struct model_term term = {.factors = &factor, .factor_count = 1};
-    char *unit = formula_unit(&term, "s", &rate, 1);
+    cleanup_free char *unit = formula_unit(&term, "s", &rate, 1);
     assert_string_equal(unit, "s/(By/s)2");
-    free(unit);
 }
 
 TEST(values) {

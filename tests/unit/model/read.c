@@ -78,7 +78,7 @@ static struct model *parse(const char *bytes) {
 }
 
 static void expect_bytes(const struct model *model, const char *expected) {
-    struct text text;
+    cleanup(text_clear) struct text text;
     text_init(&text, 1 << 20);
     assert_int_equal(model_file_append(model, &text, NULL), 0);
     if (strcmp(text.bytes, expected) != 0) {
@@ -87,7 +87,6 @@ static void expect_bytes(const struct model *model, const char *expected) {
             at++;
         fail_msg("byte %zu: %.80s; expected %.80s", at, text.bytes + at, expected + at);
     }
-    text_clear(&text);
 }
 
 TEST(same_bytes) {
@@ -248,7 +247,7 @@ static const struct {
 
 TEST(refusals) {
     for (size_t i = 0; i < LENGTH(bad); i++) {
-        char *text = replace(rich, bad[i].piece, bad[i].instead);
+        cleanup_free char *text = replace(rich, bad[i].piece, bad[i].instead);
         struct model *model = NULL;
         int r = model_file_parse("x.json", text, strlen(text), &model, &test_failure);
         if (r == 0 || !strstr(test_failure.text, bad[i].reason) ||
@@ -258,7 +257,6 @@ TEST(refusals) {
                      test_failure.text, bad[i].place, bad[i].reason);
         assert_int_equal(test_failure.kind, FAILURE_INPUT);
         assert_null(model);
-        free(text);
     }
     static const char *const formats[][3] = {
         {"\"assay_model\": 2", "\"assay_mode\": 2", "this is not a model file of assay"},
@@ -267,11 +265,10 @@ TEST(refusals) {
         {"\"assay_model\": 2", "\"assay_model\": [1]", "of format ?"},
         {"]\n}\n", "", ""}};
     for (size_t i = 0; i < LENGTH(formats); i++) {
-        char *text = replace(rich, formats[i][0], formats[i][1]);
+        cleanup_free char *text = replace(rich, formats[i][0], formats[i][1]);
         struct model *model;
         assert_error(model_file_parse("x.json", text, strlen(text), &model, &test_failure), -EINVAL,
                      formats[i][2]);
-        free(text);
     }
     const char smpi[] =
         "{\"assay_model\": 2, \"kind\": \"smpi\", \"response\": {\"name\": \"y\"}, \"by\": [], \"terms\": "
@@ -292,7 +289,7 @@ TEST(findings) {
         text = next;
     }
     struct document *document;
-    struct model_findings findings = {0};
+    cleanup(model_findings_clear) struct model_findings findings = {0};
     struct model *model;
     assert_ok(document_parse_json("x.json", text, strlen(text), &document, &test_failure));
     assert_ok(model_from_document(document, &findings, &model, &test_failure));
@@ -305,7 +302,6 @@ TEST(findings) {
         assert_true(findings.items[k].line > 0 && findings.items[k].column > 0 && !findings.items[k].warning);
     }
     assert_true(findings.error_count >= LENGTH(together) && findings.count == findings.error_count);
-    model_findings_clear(&findings);
     model_file_free(model);
     document_free(document);
     free(text);
@@ -313,14 +309,13 @@ TEST(findings) {
 
 TEST(units_of_values) {
     struct model *model = parse(rich);
-    struct text text;
+    cleanup(text_clear) struct text text;
     text_init(&text, 1 << 20);
     free(model->groups[0].values[0].name);
     model->groups[0].values[0].name = strdup("r2");
     assert_error(model_file_append(model, &text, &test_failure), -EINVAL,
                  "the value 'r2' has the unit us in one part of the model and 1 in another");
     assert_int_equal(text.length, 0);
-    text_clear(&text);
     model_file_free(model);
 }
 

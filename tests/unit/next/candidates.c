@@ -21,7 +21,7 @@ static struct design *make(const struct candidate_range *ranges, size_t range_co
 TEST(even) {
     const struct candidate_range ranges[] = {{"size", true, 1, 1000000}, {"alpha", false, -1, 3}};
     double *shares = NULL, all = 0, logarithm = 0, alpha = 0;
-    struct design *design = make(ranges, 2, everything, NULL, &shares);
+    cleanup(design_cleanup) struct design *design = make(ranges, 2, everything, NULL, &shares);
     assert_int_equal(design->columns[0].type, DESIGN_INTEGER);
     assert_int_equal(design->columns[1].type, DESIGN_NUMBER);
     size_t corners = 0;
@@ -41,26 +41,24 @@ TEST(even) {
     assert_close(logarithm / all, 3, 0.01, "mean of the logarithm");
     assert_close(alpha / all, 1, 1e-12, "mean");
     free(shares);
-    design_free(design);
 }
 
 TEST(once) {
     const struct candidate_range ranges[] = {{"a", true, 1, 4}, {"b", true, 0, 2}};
     double *shares = NULL, all = 0;
-    struct design *design = make(ranges, 2, everything, NULL, &shares);
+    cleanup(design_cleanup) struct design *design = make(ranges, 2, everything, NULL, &shares);
     assert_int_equal(design->row_count, 12);
     for (size_t i = 0; i < 12; i++)
         all += shares[i];
     assert_true(all == 89 * 89);
     free(shares);
-    design_free(design);
 }
 
 /* What is outside is moved to the border, and counts nothing in averages. */
 TEST(border) {
     const struct candidate_range ranges[] = {{"m", true, 1, 15500}, {"n", true, 1, 15500}};
     double most = 1e6, *shares = NULL;
-    struct design *design = make(ranges, 2, product_below, &most, &shares);
+    cleanup(design_cleanup) struct design *design = make(ranges, 2, product_below, &most, &shares);
     size_t at_border = 0;
     bool end = false;
     for (size_t i = 0; i < design->row_count; i++) {
@@ -72,7 +70,6 @@ TEST(border) {
     assert_true(at_border >= 100);
     assert_true(end);
     free(shares);
-    design_free(design);
 }
 
 TEST(degenerate) {

@@ -71,12 +71,11 @@ static struct next find(void) {
 }
 
 static void refused(const char *part) {
-    struct next next = {0};
+    cleanup(next_clear) struct next next = {0};
     char sentence[2100];
     assert_true(next_find(&request, &next, &test_failure) < 0);
     assert_int_equal(test_failure.kind, FAILURE_INPUT);
     assert_says(failure_describe(&test_failure, sentence, sizeof sentence), part);
-    next_clear(&next);
 }
 
 /* The root of the mean of x'Cx over x = 1..9, for C = scale * wide. */
@@ -221,12 +220,11 @@ TEST(many_groups) {
         covariances[g][0] = g + 1, covariances[g][3] = 0.1;
         add_group("a", "on", 1, 2, 1, covariances[g]);
     }
-    struct next next = find();
+    cleanup(next_clear) struct next next = find();
     for (int x = 1; x <= 9; x++)
         before += (35.5 + 0.1 * x * x) / 9; /* the mean over 1..70, exactly */
     assert_close(next.error_before, sqrt(before), 1e-12, "before");
     assert_true(next.error_after < next.error_before);
-    next_clear(&next);
 }
 
 /* The grid is that of the domain, as --within and the experiment's bounds and conditions have it. */
@@ -245,7 +243,7 @@ TEST(domain_of_experiments) {
     request.within = within, request.within_count = 1;
     request.settings = settings, request.setting_count = 1;
     request.factors = &factors;
-    struct expression *condition = NULL;
+    cleanup(expression_cleanup) struct expression *condition = NULL;
     const char *names[] = {"nb", "x"};
     assert_int_equal(expression_parse("x != 5", names, 2, "require", 0, 0, &condition, NULL), 0);
     request.conditions = &condition, request.condition_count = 1;
@@ -262,7 +260,6 @@ TEST(domain_of_experiments) {
     refused("--within: 'xx' is no factor of the model; did you mean 'x'?");
     request.within_count = request.setting_count = 0;
     refused("nb");
-    expression_free(condition);
 }
 
 TEST(bad_models) {

@@ -14,11 +14,18 @@ static void widen(size_t n) {
         wide[i] = i % (n + 1) == 0 ? 1 << 20 : 0;
 }
 
-static struct optimal_rows find(const struct optimal_problem *problem) {
-    struct optimal_rows rows = {0};
-    assert_ok(optimal_rows_find(problem, &rows, &test_failure));
-    return rows;
+static struct optimal_rows optimal; /* the last that were found */
+
+static void find(const struct optimal_problem *problem) {
+    optimal_rows_clear(&optimal);
+    assert_ok(optimal_rows_find(problem, &optimal, &test_failure));
 }
+
+static int tear_down(void **state) {
+    optimal_rows_clear(&optimal);
+    return 0;
+}
+TEST_EACH(NULL, tear_down)
 
 /* Powers 0..DEGREE of POINTS points from -1 to 1. */
 static void make_polynomial(size_t points, size_t degree, double *terms) {
@@ -29,15 +36,15 @@ static void make_polynomial(size_t points, size_t degree, double *terms) {
     }
 }
 
-static size_t times(const struct optimal_rows *rows, size_t candidate) {
+static size_t times(size_t candidate) {
     size_t found = 0;
-    for (size_t i = 0; i < rows->count; i++)
-        found += rows->items[i] == candidate;
+    for (size_t i = 0; i < optimal.count; i++)
+        found += optimal.items[i] == candidate;
     return found;
 }
 
 static struct optimal_problem polynomial(size_t points, size_t degree, double *terms,
-                                         enum optimal_criterion criterion, size_t rows) {
+                                         enum optimal_criterion criterion, size_t most) {
     make_polynomial(points, degree, terms);
     widen(degree + 1);
     return (struct optimal_problem){
@@ -48,59 +55,52 @@ static struct optimal_problem polynomial(size_t points, size_t degree, double *t
         .groups = &unknown,
         .criterion = criterion,
         .budget = INFINITY,
-        .rows_most = rows,
+        .rows_most = most,
     };
 }
 
 /* ---- Designs that are known (Atkinson, Donev and Tobias, chapters 9 and 11) */
 
-TEST(d_line) {
-    double terms[POINTS_MAX * 2];
-    struct optimal_problem problem = polynomial(101, 1, terms, OPTIMAL_D, 10);
-    struct optimal_rows rows = find(&problem);
-    assert_int_equal(rows.count, 10);
-    assert_int_equal(times(&rows, 0), 5);
-    assert_int_equal(times(&rows, 100), 5);
-    optimal_rows_clear(&rows);
-}
-
-TEST(d_quadratic) {
-    double terms[POINTS_MAX * 3];
-    struct optimal_problem problem = polynomial(201, 2, terms, OPTIMAL_D, 12);
-    struct optimal_rows rows = find(&problem);
-    assert_int_equal(times(&rows, 0), 4);
-    assert_int_equal(times(&rows, 100), 4);
-    assert_int_equal(times(&rows, 200), 4);
-    optimal_rows_clear(&rows);
+TEST(known) {
+    static const struct {
+        size_t points, degree;
+        enum optimal_criterion criterion;
+        size_t rows, support;
+        struct {
+            size_t at, times;
+        } rows_at[3];
+    } cases[] = {
+        {101, 1, OPTIMAL_D, 10, 2, {{0, 5}, {100, 5}}},
+        {201, 2, OPTIMAL_D, 12, 3, {{0, 4}, {100, 4}, {200, 4}}},
+        /* A quarter, a half and a quarter at -1, 0 and 1. */
+        {401, 2, OPTIMAL_I, 16, 3, {{0, 4}, {200, 8}, {400, 4}}},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        double terms[POINTS_MAX * 3];
+        struct optimal_problem problem =
+            polynomial(cases[i].points, cases[i].degree, terms, cases[i].criterion, cases[i].rows);
+        find(&problem);
+        assert_int_equal(optimal.count, cases[i].rows);
+        for (size_t k = 0; k < cases[i].support; k++)
+            assert_int_equal(times(cases[i].rows_at[k].at), cases[i].rows_at[k].times);
+    }
 }
 
 /* Cubic: -1, 1 and the roots of P3', +-1/sqrt(5) (Guest 1958; Hoel 1958), to the grid's width. */
 TEST(d_cubic) {
     double terms[POINTS_MAX * 4];
     struct optimal_problem problem = polynomial(401, 3, terms, OPTIMAL_D, 16);
-    struct optimal_rows rows = find(&problem);
-    assert_int_equal(times(&rows, 0), 4);
-    assert_int_equal(times(&rows, 400), 4);
+    find(&problem);
+    assert_int_equal(times(0), 4);
+    assert_int_equal(times(400), 4);
     size_t left = 0, right = 0;
-    for (size_t i = 0; i < rows.count; i++) {
-        double x = terms[rows.items[i] * 4 + 1];
+    for (size_t i = 0; i < optimal.count; i++) {
+        double x = terms[optimal.items[i] * 4 + 1];
         left += fabs(x + 1 / sqrt(5)) < 0.011;
         right += fabs(x - 1 / sqrt(5)) < 0.011;
     }
     assert_int_equal(left, 4);
     assert_int_equal(right, 4);
-    optimal_rows_clear(&rows);
-}
-
-/* A quarter, a half and a quarter at -1, 0 and 1. */
-TEST(i_quadratic) {
-    double terms[POINTS_MAX * 3];
-    struct optimal_problem problem = polynomial(401, 2, terms, OPTIMAL_I, 16);
-    struct optimal_rows rows = find(&problem);
-    assert_int_equal(times(&rows, 0), 4);
-    assert_int_equal(times(&rows, 200), 8);
-    assert_int_equal(times(&rows, 400), 4);
-    optimal_rows_clear(&rows);
 }
 
 /* Where the standard deviation of a unit is in proportion to x, a line in x is one in 1 / x of equal units:
@@ -122,10 +122,9 @@ TEST(weights) {
                                       .criterion = OPTIMAL_D,
                                       .budget = INFINITY,
                                       .rows_most = 8};
-    struct optimal_rows rows = find(&problem);
-    assert_int_equal(times(&rows, 0), 4);
-    assert_int_equal(times(&rows, 9), 4);
-    optimal_rows_clear(&rows);
+    find(&problem);
+    assert_int_equal(times(0), 4);
+    assert_int_equal(times(9), 4);
 }
 
 /* ---- Against everything there is */
@@ -284,14 +283,14 @@ static void draw_problem(uint64_t seed, struct drawn_problem *ret) {
 }
 
 /* The result's own figures are those of a full recomputation; the rows are within the limits. */
-static void check_figures(const struct optimal_problem *problem, const struct optimal_rows *rows) {
-    double before = value_of(problem, NULL, 0), after = value_of(problem, rows->items, rows->count);
-    assert_true(fabs(after - before - rows->gain) < 1e-9 * (1 + fabs(after - before)));
-    assert_true(rows->count <= problem->rows_most);
-    assert_true(fabs(rows->cost - cost_of(problem, rows->items, rows->count)) < 1e-12);
-    assert_true(rows->cost <= problem->budget * (1 + 1e-9));
-    for (size_t i = 0; problem->distinct && i < rows->count; i++)
-        assert_int_equal(times(rows, rows->items[i]), 1);
+static void check_figures(const struct optimal_problem *problem) {
+    double before = value_of(problem, NULL, 0), after = value_of(problem, optimal.items, optimal.count);
+    assert_true(fabs(after - before - optimal.gain) < 1e-9 * (1 + fabs(after - before)));
+    assert_true(optimal.count <= problem->rows_most);
+    assert_true(fabs(optimal.cost - cost_of(problem, optimal.items, optimal.count)) < 1e-12);
+    assert_true(optimal.cost <= problem->budget * (1 + 1e-9));
+    for (size_t i = 0; problem->distinct && i < optimal.count; i++)
+        assert_int_equal(times(optimal.items[i]), 1);
 }
 
 TEST(exhaustive) {
@@ -300,17 +299,16 @@ TEST(exhaustive) {
         struct drawn_problem drawn_one;
         draw_problem(seed, &drawn_one);
         const struct optimal_problem *problem = &drawn_one.problem;
-        struct optimal_rows rows = find(problem);
-        check_figures(problem, &rows);
+        find(problem);
+        check_figures(problem);
         size_t tried[OPTIMAL_ROWS_MAX];
         double none = value_of(problem, NULL, 0), best = none;
         search_all(problem, tried, 0, 0, &best);
-        double share = best > none ? rows.gain / (best - none) : 1;
+        double share = best > none ? optimal.gain / (best - none) : 1;
         assert_true(share < 1 + 1e-9);
         if (share < 0.93)
             fail_msg("seed %d: %g of the best gain", (int)seed, share);
         best_found += share > 1 - 1e-9;
-        optimal_rows_clear(&rows);
     }
     /* An exchange of one row for one can end beside the best, most of all under a budget. */
     print_message("the best of all in %zu of %zu problems\n", best_found, count);
@@ -332,14 +330,14 @@ TEST(scales) {
             for (size_t i = 0; i < 9; i++)
                 scaled.covariances[g][i] *= response * response / (by[i / 3] * by[i % 3]);
         }
-        struct optimal_rows one = find(&plain.problem), two = find(&scaled.problem);
-        assert_int_equal(one.count, two.count);
+        cleanup(optimal_rows_clear) struct optimal_rows one = {0};
+        assert_ok(optimal_rows_find(&plain.problem, &one, &test_failure));
+        find(&scaled.problem);
+        assert_int_equal(one.count, optimal.count);
         for (size_t i = 0; i < one.count; i++)
-            assert_int_equal(one.items[i], two.items[i]);
+            assert_int_equal(one.items[i], optimal.items[i]);
         double expected = one.gain * (plain.problem.criterion == OPTIMAL_I ? response * response : 1);
-        assert_true(fabs(two.gain - expected) < 1e-9 * fabs(expected));
-        optimal_rows_clear(&one);
-        optimal_rows_clear(&two);
+        assert_true(fabs(optimal.gain - expected) < 1e-9 * fabs(expected));
     }
 }
 
@@ -352,9 +350,8 @@ TEST(prior_counts) {
     const double covariance[4] = {1e4 + 0.05, 1e4 - 0.05, 1e4 - 0.05, 1e4 + 0.05};
     const struct optimal_group group = {covariance, 1, 1, 0};
     problem.groups = &group;
-    struct optimal_rows rows = find(&problem);
-    assert_int_equal(times(&rows, 100), 4);
-    optimal_rows_clear(&rows);
+    find(&problem);
+    assert_int_equal(times(100), 4);
 }
 
 TEST(budget) {
@@ -364,17 +361,15 @@ TEST(budget) {
         costs[i] = i == 100 ? 10 : 1;
     problem.costs = costs;
     problem.budget = 12;
-    struct optimal_rows rows = find(&problem);
+    find(&problem);
     /* One at the dear end would leave two: better several just beside it. */
-    assert_int_equal(times(&rows, 100), 0);
-    assert_int_equal(rows.count, 12);
-    assert_true(times(&rows, 99) >= 5);
-    optimal_rows_clear(&rows);
+    assert_int_equal(times(100), 0);
+    assert_int_equal(optimal.count, 12);
+    assert_true(times(99) >= 5);
     problem.budget = 0.5;
-    rows = find(&problem);
-    assert_int_equal(rows.count, 0);
-    assert_true(rows.gain == 0);
-    optimal_rows_clear(&rows);
+    find(&problem);
+    assert_int_equal(optimal.count, 0);
+    assert_true(optimal.gain == 0);
 }
 
 /* A coefficient that is known exactly, and two that are one: defined, and the second is said. */
@@ -384,16 +379,14 @@ TEST(singular) {
     const double known[4] = {0, 0, 0, 1};
     const struct optimal_group exact = {known, 1, 1, 0};
     problem.groups = &exact;
-    struct optimal_rows rows = find(&problem);
-    assert_int_equal(times(&rows, 0) + times(&rows, 100), 3);
-    assert_true(fabs(rows.gain - 0.75 * 0.34) < 1e-12); /* 1 to 1/4, times the mean of x^2 */
-    optimal_rows_clear(&rows);
+    find(&problem);
+    assert_int_equal(times(0) + times(100), 3);
+    assert_true(fabs(optimal.gain - 0.75 * 0.34) < 1e-12); /* 1 to 1/4, times the mean of x^2 */
     const double one[4] = {1, 1, 1, 1};
     const struct optimal_group collinear = {one, 1, 1, 0};
     problem.groups = &collinear;
-    rows = find(&problem);
-    assert_int_equal(times(&rows, 100), 3); /* at -1 the response is known */
-    optimal_rows_clear(&rows);
+    find(&problem);
+    assert_int_equal(times(100), 3); /* at -1 the response is known */
 }
 
 TEST(no_covariance) {
@@ -402,11 +395,10 @@ TEST(no_covariance) {
     const double bad[][4] = {{1, 2, 2, 1}, {1, 0, 0, INFINITY}, {1, 0.5, 0, 1}, {0, 0.5, 0.5, 1}};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         const struct optimal_group group = {bad[i], 1, 1, 0};
-        struct optimal_rows rows = {0};
         problem.groups = &group;
-        assert_int_equal(optimal_rows_find(&problem, &rows, &test_failure), -22);
+        assert_int_equal(optimal_rows_find(&problem, &optimal, &test_failure), -22);
         assert_string_equal(test_failure.text, "the covariance of group 1 is not positive semidefinite");
-        assert_null(rows.items);
+        assert_null(optimal.items);
     }
 }
 

@@ -57,8 +57,8 @@ TEST(longley) {
         for (size_t j = 1; j < 7; j++)
             x[i + 16 * j] = data[i][j];
     }
-    struct least_squares sums;
-    struct least_squares_fit fit;
+    cleanup(least_squares_clear) struct least_squares sums;
+    cleanup(least_squares_fit_clear) struct least_squares_fit fit;
     assert_int_equal(least_squares_init(&sums, 7), 0);
     assert_int_equal(least_squares_append(&sums, 16, x, 16, y, NULL), 0);
     assert_int_equal(least_squares_solve(&sums, NULL, &fit), 0);
@@ -73,8 +73,6 @@ TEST(longley) {
     }
     assert_int_equal(least_squares_condition(&sums, &fit, &condition), 0);
     assert_close(condition, 43275.043, 1e-6, "the condition number (Belsley, Kuh, Welsch)");
-    least_squares_fit_clear(&fit);
-    least_squares_clear(&sums);
 }
 
 /* Weights count like repeated rows; blocks and merged parts like all rows at once. */
@@ -123,7 +121,7 @@ TEST(weights_blocks_and_parts) {
 
 /* By products: the same with half of the digits; a column that depends is found. */
 TEST(products) {
-    struct least_squares sums;
+    cleanup(least_squares_clear) struct least_squares sums;
     struct least_squares_fit fit, exact;
     make_rows();
     exact = solve(ROWS, COLUMNS, weights, NULL);
@@ -144,7 +142,6 @@ TEST(products) {
     assert_int_equal(fit.dependent, 3);
     least_squares_fit_clear(&fit);
     least_squares_fit_clear(&exact);
-    least_squares_clear(&sums);
 }
 
 TEST(logarithms) {
@@ -165,7 +162,7 @@ TEST(logarithms) {
 TEST(residuals_and_leverages) {
     static double residuals[ROWS], leverages[ROWS];
     make_rows();
-    struct least_squares_fit fit = solve(ROWS, COLUMNS, weights, NULL);
+    cleanup(least_squares_fit_clear) struct least_squares_fit fit = solve(ROWS, COLUMNS, weights, NULL);
     least_squares_residuals(&fit, ROWS, x, ROWS, y, residuals);
     least_squares_leverages(&fit, ROWS, x, ROWS, weights, leverages);
     double rss = 0, rank = 0;
@@ -176,7 +173,6 @@ TEST(residuals_and_leverages) {
     }
     assert_close(rss, fit.rss, 1e-12, "rss");
     assert_close(rank, COLUMNS, 1e-12, "the sum of leverages");
-    least_squares_fit_clear(&fit);
 }
 
 /* The first dependent column in the order of columns, as R's lm names it. */
@@ -221,14 +217,13 @@ static double best_of_all(size_t rows, size_t columns, const enum least_squares_
             tried[j] = set >> j & 1 ? LEAST_SQUARES_FREE : LEAST_SQUARES_LEFT_OUT;
             allowed &= roles[j] == LEAST_SQUARES_NONNEGATIVE || (set >> j & 1);
         }
-        struct least_squares_fit fit = solve(rows, columns, NULL, tried);
+        cleanup(least_squares_fit_clear) struct least_squares_fit fit = solve(rows, columns, NULL, tried);
         for (size_t j = 0; j < columns; j++)
             allowed &= roles[j] != LEAST_SQUARES_NONNEGATIVE || fit.estimate[j] >= 0;
         if (allowed && fit.rss < best) {
             best = fit.rss;
             memcpy(ret, fit.estimate, columns * sizeof *ret);
         }
-        least_squares_fit_clear(&fit);
     }
     return best;
 }
@@ -250,7 +245,7 @@ TEST(bounds_by_exhaustive_search) {
                 x[i + j * COUNT] = pow(scale, (double)j) * (test_random() + 0.3 * y[i] * (double)(j % 3));
         }
         double rss = best_of_all(COUNT, columns, roles, expected);
-        struct least_squares_fit fit = solve(COUNT, columns, NULL, roles);
+        cleanup(least_squares_fit_clear) struct least_squares_fit fit = solve(COUNT, columns, NULL, roles);
         assert_close(fit.rss, rss, 1e-11, "rss");
         for (size_t j = 0; j < columns; j++) {
             assert_close(fit.estimate[j], expected[j], 1e-7, "the estimate");
@@ -271,19 +266,16 @@ TEST(bounds_by_exhaustive_search) {
             assert_true(gradient <= 1e-10 * size &&
                         (fit.state[j] == LEAST_SQUARES_BOUND || gradient >= -1e-10 * size));
         }
-        least_squares_fit_clear(&fit);
     }
     assert_true(bound > 100 && inner > 100);
 }
 
 TEST(refusals) {
-    struct least_squares sums;
-    struct least_squares_fit fit;
+    cleanup(least_squares_clear) struct least_squares sums;
+    cleanup(least_squares_fit_clear) struct least_squares_fit fit;
     assert_int_equal(least_squares_init(&sums, LEAST_SQUARES_COLUMNS_MAX + 1), -EINVAL);
     assert_int_equal(least_squares_init(&sums, 1), 0);
     const double huge[] = {1e200, 2e200}, one[] = {1, 1};
     assert_int_equal(least_squares_append(&sums, 2, huge, 2, one, NULL), 0);
     assert_int_equal(least_squares_solve(&sums, NULL, &fit), -ERANGE);
-    least_squares_fit_clear(&fit);
-    least_squares_clear(&sums);
 }

@@ -33,13 +33,12 @@ TEST(one_component) {
     for (size_t i = 0; i < 500; i++)
         squares += (x[i] - mean) * (x[i] - mean) / 500;
     const struct mixture_request request = request_of(1);
-    struct mixture mixture;
+    cleanup(mixture_clear) struct mixture mixture;
     assert_int_equal(mixture_fit(500, 1, x, 500, NULL, &request, &mixture), 0);
     assert_close(mixture.weight[0], 1, 1e-12, "the weight");
     assert_close(mixture.mean[0], mean, 1e-12, "the mean");
     assert_close(mixture.covariance[0], squares, 1e-12, "the variance");
     assert_close(mixture.log_likelihood, -250 * (log(2 * M_PI * squares) + 1), 1e-12, "log likelihood");
-    mixture_clear(&mixture);
 }
 
 /* Machines of which some are slow: found in any units, with an own and with a shared covariance. */
@@ -54,7 +53,7 @@ TEST(two_populations) {
         }
         struct mixture_request request = request_of(2);
         request.shared = shared;
-        struct mixture mixture;
+        cleanup(mixture_clear) struct mixture mixture;
         assert_int_equal(mixture_fit(N, 2, x, ROWS_MAX, NULL, &request, &mixture), 0);
         assert_close(mixture.weight[1], 1 / 6.0, 1e-6, "the share of slow ones");
         assert_close(mixture.mean[0], 5e-11, 0.002, "the typical mean");
@@ -68,7 +67,6 @@ TEST(two_populations) {
         mixture_log_density(&mixture, row, posterior);
         assert_close(posterior[0] + posterior[1], 1, 1e-12, "the sum of probabilities");
         assert_true(posterior[1] > 0.999 && mixture.floored == 0);
-        mixture_clear(&mixture);
     }
 }
 
@@ -109,11 +107,10 @@ TEST(quantised_values) {
         struct mixture_request request = request_of(6);
         request.floor = 0.02 / sqrt(12) / 1.2; /* what the last digit leaves unknown */
         request.seed = seed;
-        struct mixture mixture;
+        cleanup(mixture_clear) struct mixture mixture;
         assert_int_equal(mixture_fit(3000, 1, x, 3000, NULL, &request, &mixture), 0);
         best = fmax(best, mixture.log_likelihood);
         worst = fmin(worst, mixture.log_likelihood);
-        mixture_clear(&mixture);
     }
     assert_true(best - worst < 1e-3);
 }

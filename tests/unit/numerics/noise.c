@@ -23,12 +23,11 @@ TEST(bound) {
         rss += pow(rows[i] - (i >= 4 ? 20.425 : 1.75), 2);
     }
     const struct noise_problem problem = problem_of(8, 2);
-    struct noise noise;
+    cleanup(noise_clear) struct noise noise;
     assert_int_equal(noise_fit(&problem, &noise), 0);
     assert_true(noise.coefficients[1] == 0);
     assert_close(noise.constant, sqrt(rss / 8), 1e-7, "the constant");
     assert_close(noise.mean.estimate[0], 1.75, 1e-9, "the mean");
-    noise_clear(&noise);
 }
 
 static void make_rows(double scale, bool weighted) {
@@ -62,7 +61,7 @@ TEST(maximum) {
         make_rows(scale, variant == 2);
         struct noise_problem problem = problem_of(ROWS, 3);
         problem.weights = variant == 2 ? weights : NULL;
-        struct noise noise;
+        cleanup(noise_clear) struct noise noise;
         assert_int_equal(noise_fit(&problem, &noise), 0);
         double b[3], c[3];
         for (size_t j = 0; j < 3; j++) {
@@ -82,7 +81,6 @@ TEST(maximum) {
         assert_close(c[2], -2e-3 * scale, 0.3, "the part of m");
         assert_close(b[1], 0.01, 0.01, "the slope");
         assert_true(noise.steps < 40);
-        noise_clear(&noise);
     }
 }
 
@@ -95,12 +93,11 @@ TEST(roles) {
     struct noise_problem problem = problem_of(ROWS, 3);
     problem.roles = roles;
     problem.scatters = scatters;
-    struct noise noise;
+    cleanup(noise_clear) struct noise noise;
     assert_int_equal(noise_fit(&problem, &noise), 0);
     assert_true(noise.mean.estimate[2] == 0 &&
                 noise.mean.state[2] == LEAST_SQUARES_BOUND); /* of -m: 0.2 m is against it */
     assert_true(noise.coefficients[2] == 0 && noise.coefficients[1] > 0);
-    noise_clear(&noise);
 }
 
 /* Rows on their mean: the deviation goes to its floor, and no further. */
@@ -112,11 +109,10 @@ TEST(rows_on_the_mean) {
         y[i] = i % 2 ? 3 + test_normal() : 1;
     }
     const struct noise_problem problem = problem_of(200, 2);
-    struct noise noise;
+    cleanup(noise_clear) struct noise noise;
     assert_int_equal(noise_fit(&problem, &noise), 0);
     assert_true(noise.constant > 0 && noise.constant < 1e-8);
     assert_close(noise.mean.estimate[0], 1, 1e-9, "the mean");
-    noise_clear(&noise);
 }
 
 TEST(nothing_scatters) {

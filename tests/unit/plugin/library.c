@@ -1,6 +1,5 @@
 /* Plugins that must be refused (tests/plugins), each in one sentence that says why; and one that must not. */
 #include "engine/plugin/library.h"
-#include "engine/foundation/cleanup.h"
 #include "tests/test.h"
 
 static struct installation installation;
@@ -44,13 +43,12 @@ TEST(refusals) {
 }
 
 TEST(no_shared_object) {
-    struct installation own = {0};
+    cleanup(installation_clear) struct installation own = {0};
     cleanup(library_cleanup) struct library *library = NULL;
     test_put("plugins/fit-text.so", "not an object\n");
     assert_ok(installation_init(&own, test_build(), test_folder(), &test_failure));
     assert_true(library_open(&own, "fit", "text", &library, &test_failure) < 0);
     assert_says(test_failure.text, "cannot load the plugin '/tmp/assay-unit-");
-    installation_clear(&own);
 }
 
 TEST(a_good_one) {

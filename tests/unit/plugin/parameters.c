@@ -1,6 +1,5 @@
 /* What a user writes for a parameter of a plugin. */
 #include "engine/plugin/parameters.h"
-#include "engine/foundation/cleanup.h"
 #include "tests/test.h"
 
 static const char *const words[] = {"mean", "slowest", NULL};

@@ -1,7 +1,6 @@
 /* The host of predictors: roles, units, scenarios, draws against closed forms. */
 #include "engine/predict/prediction.h"
 
-#include "engine/foundation/cleanup.h"
 #include "tests/test.h"
 
 #include <sys/stat.h>

@@ -1,6 +1,5 @@
 /* Charts: where points fall, axes that are logarithmic, numbers at the ends of doubles, SVG that is whole. */
 #include "engine/report/chart.h"
-#include "engine/foundation/cleanup.h"
 #include "engine/foundation/file.h"
 #include "tests/test.h"
 

@@ -1,6 +1,5 @@
 /* One tree, printed for people and for programs. */
 #include "engine/report/report.h"
-#include "engine/foundation/cleanup.h"
 #include "tests/test.h"
 
 static struct report *make(void) {

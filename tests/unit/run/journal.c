@@ -9,17 +9,37 @@
 #include <unistd.h>
 
 static const char *path;
+static struct journal *journal;
+static struct journal_end end; /* of the last replay */
+static struct text bytes;      /* of the journal that was written, or what is put in its place */
 
 static int set_up(void **state) {
     path = test_path("journal.jsonl");
+    unlink(path);
+    text_init(&bytes, 8 << 20);
     return 0;
+}
+
+static int tear_down(void **state) {
+    journal_close(journal);
+    journal = NULL;
+    text_clear(&bytes);
+    return 0;
+}
+
+static void begin_journal(void) {
+    assert_ok(journal_create(path, &journal, &test_failure));
+}
+
+static void end_journal(void) {
+    assert_ok(journal_commit(journal, &test_failure));
+    journal_close(journal);
+    journal = NULL;
 }
 
 /* Three entries, one with what JSON must escape. */
 static void write_journal(void) {
-    struct journal *journal;
-    unlink(path);
-    assert_ok(journal_create(path, &journal, &test_failure));
+    begin_journal();
     journal_note(journal, "run-started", "run_id", "a \"quoted\" name\nand \xff");
     journal_begin(journal, "unit");
     journal_time(journal, "row", INT64_MIN);
@@ -30,25 +50,23 @@ static void write_journal(void) {
     assert_ok(journal_commit(journal, &test_failure));
     journal_note(journal, "error", "sentence", "x");
     assert_ok(journal_commit(journal, &test_failure));
-    assert_ok(journal_commit(journal, &test_failure)); /* nothing to do */
-    journal_close(journal);
+    end_journal(); /* nothing to do */
+    assert_int_equal(file_read(path, &bytes, NULL), 0);
 }
 
-static struct text read_journal(void) {
-    struct text bytes;
-    text_init(&bytes, 1 << 20);
-    assert_int_equal(file_read(path, &bytes, NULL), 0);
-    return bytes;
+/* What is read when the journal is the first LENGTH of `bytes`. */
+static void replay_bytes(size_t length, journal_taker *taker, void *context) {
+    assert_int_equal(file_replace(path, bytes.bytes, length, 0600, NULL), 0);
+    assert_ok(journal_replay(path, taker, context, &end, &test_failure));
 }
 
 TEST(lines_are_whole_json) {
     write_journal();
-    struct text bytes = read_journal();
     size_t lines = 0;
-    for (char *line = bytes.bytes, *end; (end = strchr(line, '\n')); line = end + 1, lines++) {
+    for (char *line = bytes.bytes, *stop; (stop = strchr(line, '\n')); line = stop + 1, lines++) {
         struct document *document = NULL;
-        assert_true(journal_line_is_whole(line, (size_t)(end - line)));
-        assert_ok(document_parse_json("journal", line, (size_t)(end - line), &document, &test_failure));
+        assert_true(journal_line_is_whole(line, (size_t)(stop - line)));
+        assert_ok(document_parse_json("journal", line, (size_t)(stop - line), &document, &test_failure));
         char expected[32];
         snprintf(expected, sizeof expected, "%zu", lines + 1);
         assert_string_equal(document_get(document->root, "seq")->text, expected);
@@ -59,49 +77,41 @@ TEST(lines_are_whole_json) {
         document_free(document);
     }
     assert_int_equal(lines, 3);
-    text_clear(&bytes);
 }
 
-/* How many lines LENGTH bytes end. */
-static size_t count_lines(const char *bytes, size_t length) {
+/* How many lines end in the first LENGTH of TEXT. */
+static size_t count_lines(const char *text, size_t length) {
     size_t lines = 0;
     for (size_t i = 0; i < length; i++)
-        lines += bytes[i] == '\n';
+        lines += text[i] == '\n';
     return lines;
 }
 
 /* Cut after any byte, the journal ends in its last whole line. */
 TEST(torn_lines_are_known) {
     write_journal();
-    struct text bytes = read_journal();
     for (size_t length = 0; length <= bytes.length; length++) {
         size_t whole = length, entries;
         while (whole > 0 && bytes.bytes[whole - 1] != '\n')
             whole--;
         entries = count_lines(bytes.bytes, whole);
-        assert_int_equal(file_replace(path, bytes.bytes, length, 0600, NULL), 0);
-        struct journal_end end;
-        assert_int_equal(journal_replay(path, NULL, NULL, &end, NULL), 0);
+        replay_bytes(length, NULL, NULL);
         assert_int_equal(end.bytes, whole);
         assert_int_equal(end.entries, entries);
         assert_int_equal(end.file_bytes, length);
         assert_int_equal(end.whole_after, 0);
     }
-    text_clear(&bytes);
 }
 
 /* Any bit that flips ends what is believed before its line; whole lines behind it are counted. */
 TEST(flipped_bits_are_known) {
     write_journal();
-    struct text bytes = read_journal();
     for (size_t i = 0; i < bytes.length; i++) {
         size_t line_start = i;
         while (line_start > 0 && bytes.bytes[line_start - 1] != '\n')
             line_start--;
         bytes.bytes[i] ^= 4;
-        assert_int_equal(file_replace(path, bytes.bytes, bytes.length, 0600, NULL), 0);
-        struct journal_end end;
-        assert_int_equal(journal_replay(path, NULL, NULL, &end, NULL), 0);
+        replay_bytes(bytes.length, NULL, NULL);
         assert_int_equal(end.bytes, line_start);
         assert_int_equal(end.file_bytes, bytes.length);
         bytes.bytes[i] ^= 4;
@@ -110,12 +120,10 @@ TEST(flipped_bits_are_known) {
         size_t behind = count_lines(bytes.bytes + next, bytes.length - next);
         assert_int_equal(end.whole_after, behind > 0 && bytes.bytes[i] == '\n' ? behind - 1 : behind);
     }
-    text_clear(&bytes);
 }
 
 TEST(a_journal_is_not_overwritten) {
     write_journal();
-    struct journal *journal = NULL;
     assert_true(journal_create(path, &journal, &test_failure) < 0);
     assert_null(journal);
     assert_says(test_failure.text, "File exists");
@@ -137,12 +145,10 @@ static int take(const struct journal_entry *entry, void *context, struct failure
     return 0;
 }
 
-static struct journal_end replay(void (*look)(const struct journal_entry *entry, size_t number)) {
+static void replay(void (*look)(const struct journal_entry *entry, size_t number)) {
     struct seen seen = {.look = look};
-    struct journal_end end;
     assert_ok(journal_replay(path, take, &seen, &end, &test_failure));
     assert_int_equal(end.entries, seen.count);
-    return end;
 }
 
 static void look_at_members(const struct journal_entry *entry, size_t number) {
@@ -174,7 +180,7 @@ static void look_at_members(const struct journal_entry *entry, size_t number) {
 
 TEST(members_are_read_back) {
     write_journal();
-    struct journal_end end = replay(look_at_members);
+    replay(look_at_members);
     assert_int_equal(end.entries, 3);
     assert_int_equal(end.bytes, end.file_bytes);
 }
@@ -183,25 +189,23 @@ static const double numbers[] = {
     0, -0.0, 1.5, 0.1, 1e300, 5e-324, -1.0 / 3, 1e22, 12345678, 1.23456789e-7, 4503599627370497.5};
 enum { NUMBERS = sizeof numbers / sizeof *numbers };
 
-static void write_number(struct journal *journal, double value) {
+static void write_number(double value) {
     journal_begin(journal, "row-settled");
     journal_number(journal, "value", value);
     journal_end(journal);
 }
 
 TEST(numbers_read_back_the_same) {
-    struct journal *journal;
-    unlink(path);
-    assert_int_equal(journal_create(path, &journal, NULL), 0);
+    begin_journal();
     for (size_t i = 0; i < NUMBERS; i++)
-        write_number(journal, numbers[i]);
-    write_number(journal, NAN);
-    write_number(journal, INFINITY);
-    write_number(journal, -INFINITY);
-    assert_int_equal(journal_commit(journal, NULL), 0);
-    journal_close(journal);
-    assert_int_equal(replay(NULL).entries, NUMBERS + 3);
-    struct text bytes = read_journal();
+        write_number(numbers[i]);
+    write_number(NAN);
+    write_number(INFINITY);
+    write_number(-INFINITY);
+    end_journal();
+    replay(NULL);
+    assert_int_equal(end.entries, NUMBERS + 3);
+    assert_int_equal(file_read(path, &bytes, NULL), 0);
     const char *at = bytes.bytes;
     for (size_t i = 0; i < NUMBERS; i++) {
         at = strstr(at, "\"value\":") + strlen("\"value\":");
@@ -212,21 +216,12 @@ TEST(numbers_read_back_the_same) {
         at = strstr(at, "\"value\":null");
         assert_non_null(at++);
     }
-    text_clear(&bytes);
 }
 
 /* BODY, which lacks its checksum, as a line of a file. */
-static void append_line(struct text *text, const char *body, size_t length) {
-    assert_int_equal(text_append(text, body, length), 0);
-    assert_int_equal(text_printf(text, ",\"crc32c\":\"%08x\"}\n", checksum_crc32c(body, length)), 0);
-}
-
-static struct journal_end replay_text(struct text *text, journal_taker *taker, void *context) {
-    struct journal_end end;
-    assert_int_equal(file_replace(path, text->bytes, text->length, 0600, NULL), 0);
-    assert_ok(journal_replay(path, taker, context, &end, &test_failure));
-    text_reset(text);
-    return end;
+static void append_line(const char *body, size_t length) {
+    assert_int_equal(text_append(&bytes, body, length), 0);
+    assert_int_equal(text_printf(&bytes, ",\"crc32c\":\"%08x\"}\n", checksum_crc32c(body, length)), 0);
 }
 
 /* What others may write with a right checksum: escapes of every kind, nesting, no JSON at all. */
@@ -270,59 +265,51 @@ TEST(foreign_lines_do_no_harm) {
         "{\"seq\":1,\"t\":1,\"m\":1,\"event\":\"x\",\"a\"",
         "{\"seq\":1,\"t\":1,\"m\":1,\"event\":\"x\",\"a\":",
     };
-    struct text text;
-    text_init(&text, 1 << 20);
     for (size_t i = 0; i < sizeof bodies / sizeof *bodies; i++)
-        append_line(&text, bodies[i], strlen(bodies[i]));
+        append_line(bodies[i], strlen(bodies[i]));
     size_t count = 0;
-    assert_int_equal(replay_text(&text, take_foreign, &count).entries, sizeof bodies / sizeof *bodies);
+    replay_bytes(bytes.length, take_foreign, &count);
+    assert_int_equal(end.entries, sizeof bodies / sizeof *bodies);
     for (size_t i = 0; i < sizeof no_entries / sizeof *no_entries; i++) {
-        append_line(&text, no_entries[i], strlen(no_entries[i]));
-        assert_int_equal(replay_text(&text, NULL, NULL).entries, 0);
+        text_reset(&bytes);
+        append_line(no_entries[i], strlen(no_entries[i]));
+        replay_bytes(bytes.length, NULL, NULL);
+        assert_int_equal(end.entries, 0);
     }
-    text_clear(&text);
 }
 
 /* The longest line is read, one byte more is not, and neither hides what comes behind it. */
 TEST(lines_have_a_limit) {
     static const char opening[] = "{\"seq\":1,\"t\":1,\"m\":1,\"event\":\"x\",\"a\":\"",
                       second[] = "{\"seq\":2,\"t\":1,\"m\":1,\"event\":\"x\"";
-    struct text text;
-    text_init(&text, 8 << 20);
     for (size_t over = 0; over < 4; over++) {
         static const size_t more[] = {0, 1, 2 << 20, 4 << 20};
         size_t length = JOURNAL_LINE_BYTES_MAX - JOURNAL_TAIL_BYTES + more[over];
-        char *body = malloc(length);
+        cleanup_free char *body = malloc(length);
         assert_non_null(body);
         memset(body, 'x', length);
         memcpy(body, opening, strlen(opening));
         body[length - 1] = '"';
-        append_line(&text, body, length);
-        append_line(&text, second, strlen(second));
-        uint64_t all = text.length;
-        struct journal_end end = replay_text(&text, NULL, NULL);
+        text_reset(&bytes);
+        append_line(body, length);
+        append_line(second, strlen(second));
+        replay_bytes(bytes.length, NULL, NULL);
         assert_int_equal(end.entries, over == 0 ? 2 : 0);
-        assert_int_equal(end.bytes, over == 0 ? all : 0);
+        assert_int_equal(end.bytes, over == 0 ? bytes.length : 0);
         assert_int_equal(end.whole_after, over == 0 ? 0 : 1);
-        assert_int_equal(end.file_bytes, all);
-        free(body);
+        assert_int_equal(end.file_bytes, bytes.length);
     }
-    text_clear(&text);
 }
 
 TEST(an_entry_that_is_too_long_is_not_kept) {
-    struct journal *journal;
-    unlink(path);
-    assert_ok(journal_create(path, &journal, &test_failure));
-    char *value = malloc(JOURNAL_LINE_BYTES_MAX + 1);
+    begin_journal();
+    cleanup_free char *value = malloc(JOURNAL_LINE_BYTES_MAX + 1);
     assert_non_null(value);
     memset(value, 'x', JOURNAL_LINE_BYTES_MAX);
     value[JOURNAL_LINE_BYTES_MAX] = '\0';
     journal_note(journal, "agent-note", "text", value);
     assert_int_equal(journal_commit(journal, &test_failure), -EFBIG);
     assert_int_equal(journal_committed_bytes(journal), 0);
-    free(value);
-    journal_close(journal);
 }
 
 static int refuse_second(const struct journal_entry *entry, void *context, struct failure *failure) {
@@ -331,15 +318,13 @@ static int refuse_second(const struct journal_entry *entry, void *context, struc
 
 TEST(a_taker_ends_it) {
     write_journal();
-    struct journal_end end = {.entries = 77};
+    end.entries = 77;
     assert_int_equal(journal_replay(path, refuse_second, NULL, &end, &test_failure), -EDOM);
     assert_string_equal(test_failure.text, "the second");
     assert_int_equal(end.entries, 77);
 }
 
 TEST(what_is_no_file_is_refused) {
-    struct journal_end end;
-    unlink(path);
     assert_int_equal(journal_replay(path, NULL, NULL, &end, &test_failure), -ENOENT);
     assert_int_equal(mkfifo(path, 0600), 0);
     assert_int_equal(journal_replay(path, NULL, NULL, &end, &test_failure), -EINVAL);
@@ -352,13 +337,10 @@ TEST(what_is_no_file_is_refused) {
 /* Cut after any byte of its last two lines, and gone on with: what was whole, and then what is new. */
 TEST(a_torn_journal_goes_on) {
     write_journal();
-    struct text bytes = read_journal();
     size_t first = strcspn(bytes.bytes, "\n") + 1;
     for (size_t length = first; length <= bytes.length; length++) {
-        struct journal_end end;
-        struct journal *journal = NULL;
-        assert_int_equal(file_replace(path, bytes.bytes, length, 0600, NULL), 0);
-        assert_ok(journal_replay(path, NULL, NULL, &end, &test_failure));
+        replay_bytes(length, NULL, NULL);
+        struct journal_end kept = end;
         assert_ok(journal_open(path, &end, &journal, &test_failure));
         assert_int_equal(journal_committed_bytes(journal), end.bytes);
         uint64_t size;
@@ -366,29 +348,25 @@ TEST(a_torn_journal_goes_on) {
         assert_int_equal(size, end.bytes); /* cut before anything else is written */
         journal_note(journal, "run-resumed", "run_id", "x");
         journal_note(journal, "error", "sentence", "x");
-        assert_ok(journal_commit(journal, &test_failure));
-        journal_close(journal);
-        struct journal_end again = replay(NULL);
-        assert_int_equal(again.entries, end.entries + 2);
-        assert_int_equal(again.bytes, again.file_bytes);
-        struct text now = read_journal();
-        assert_memory_equal(now.bytes, bytes.bytes, end.bytes);
-        text_clear(&now);
+        end_journal();
+        replay(NULL);
+        assert_int_equal(end.entries, kept.entries + 2);
+        assert_int_equal(end.bytes, end.file_bytes);
+        cleanup(text_clear) struct text now;
+        text_init(&now, 1 << 20);
+        assert_int_equal(file_read(path, &now, NULL), 0);
+        assert_memory_equal(now.bytes, bytes.bytes, kept.bytes);
     }
-    text_clear(&bytes);
 }
 
 TEST(what_is_no_journal_is_not_cut) {
     write_journal();
-    struct text bytes = read_journal();
-    struct journal *journal = NULL;
-    struct journal_end end = {.bytes = bytes.length + 1, .entries = 3};
+    end = (struct journal_end){.bytes = bytes.length + 1, .entries = 3};
     assert_true(journal_open(path, &end, &journal, &test_failure) < 0);
     assert_says(test_failure.text, "were written");
-    struct text now = read_journal();
-    assert_int_equal(now.length, bytes.length);
-    text_clear(&now);
-    text_clear(&bytes);
+    uint64_t size;
+    assert_int_equal(file_size(path, &size, NULL), 0);
+    assert_int_equal(size, bytes.length);
     const char *link = test_path("link");
     assert_int_equal(symlink(path, link), 0);
     end.bytes = 0;
@@ -401,4 +379,4 @@ TEST(what_is_no_journal_is_not_cut) {
     assert_null(journal);
 }
 
-TEST_GROUP(set_up, NULL)
+TEST_EACH(set_up, tear_down)

@@ -4,7 +4,8 @@
 
 TEST(equal_values_are_one_kind) {
     const char *const values[] = {"b", "a", NULL, "b", "c", "a", "b"};
-    struct node_kinds kinds = node_kinds_of(&(struct node_texts){(char **)values, 7});
+    cleanup(node_kinds_clear) struct node_kinds kinds =
+        node_kinds_of(&(struct node_texts){(char **)values, 7});
     /* In the order of the first nodes, not of the values; nodes ascending; NULL is nowhere. */
     assert_int_equal(kinds.count, 3);
     assert_string_equal(kinds.items[0].value, "b");
@@ -17,7 +18,6 @@ TEST(equal_values_are_one_kind) {
     assert_int_equal(kinds.items[1].nodes[1], 5);
     assert_string_equal(kinds.items[2].value, "c");
     assert_int_equal(kinds.items[2].nodes[0], 4);
-    node_kinds_clear(&kinds);
 }
 
 TEST(nothing_is_no_kind) {
@@ -29,8 +29,7 @@ TEST(nothing_is_no_kind) {
     assert_int_equal(kinds.count, 0);
     node_kinds_clear(&kinds);
     node_kinds_clear(&kinds);
-    struct node_kinds zero = {0};
-    node_kinds_clear(&zero);
+    cleanup(node_kinds_clear) struct node_kinds zero = {0};
 }
 
 /* Every node its own value, or all the same, of as many as a group takes: neither is quadratic. */

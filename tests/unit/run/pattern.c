@@ -72,7 +72,7 @@ TEST(what_is_refused) {
         {"", "(a{3", "", 1, "is not an extended regular expression: "},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        char *pattern = repeat(cases[i].before, cases[i].middle, cases[i].after, cases[i].times);
+        cleanup_free char *pattern = repeat(cases[i].before, cases[i].middle, cases[i].after, cases[i].times);
         regex_t compiled;
         char reason[PATTERN_REASON_SIZE] = "";
         int r = pattern_compile(pattern, &compiled, reason);
@@ -81,7 +81,6 @@ TEST(what_is_refused) {
             fail_msg("case %zu, '%.40s': %d, '%s'", i, pattern, r, reason);
         if (r == 0)
             tre_regfree(&compiled);
-        free(pattern);
     }
 }
 
@@ -90,7 +89,7 @@ TEST(what_is_refused) {
 TEST(hostile_outputs_end) {
     static const char *const patterns[] = {"x.*y([0-9])", "(x|y)*x(x|y){20}z", "(x*)+(y|x*)+(x*z)+$"};
     enum { SIZE = 1 << 20 };
-    char *text = malloc(SIZE);
+    cleanup_free char *text = malloc(SIZE);
     assert_non_null(text);
     uint32_t random = 1;
     for (size_t i = 0; i < SIZE; i++) {
@@ -110,7 +109,6 @@ TEST(hostile_outputs_end) {
     }
     getrusage(RUSAGE_SELF, &after);
     assert_true(after.ru_maxrss - before.ru_maxrss < 16 << 10); /* KiB */
-    free(text);
 }
 
 /* Numbers that begin at any place about where one piece of the text ends are found whole. */

@@ -81,7 +81,7 @@ TEST(the_dead_hold_nothing) {
     close(ready[1]);
     assert_int_equal(read(ready[0], &byte, 1), 1);
     close(ready[0]);
-    struct run_lock *lock = NULL;
+    cleanup(run_lock_cleanup) struct run_lock *lock = NULL;
     struct run_lock_owner owner = look();
     assert_true(owner.held && owner.known && owner.pid == child);
     assert_int_equal(run_lock_take(test_folder(), &lock, &test_failure), -EBUSY);
@@ -92,7 +92,6 @@ TEST(the_dead_hold_nothing) {
     assert_ok(run_lock_take(test_folder(), &lock, &test_failure));
     owner = look();
     assert_true(owner.held && owner.pid == getpid());
-    run_lock_free(lock);
 }
 
 /* The lock counts, and not what the file says. */
@@ -142,10 +141,11 @@ TEST(what_is_no_file_is_refused) {
     assert_null(lock);
 }
 
+/* In the file that may be locked: closing it leaves that lock. */
 static void write_owner(const char *of_host, int pid) {
-    char text[400];
-    snprintf(text, sizeof text, "%s %d 2026-11-20T10:02:03.123+00:00\n", of_host, pid);
-    test_put(".lock", text);
+    FILE *file = fopen(path, "w");
+    fprintf(file, "%s %d 2026-11-20T10:02:03.123+00:00\n", of_host, pid);
+    fclose(file);
 }
 
 /* Then the text is all there is. */
@@ -185,13 +185,6 @@ static void on_signal(int number) {
     signalled = number;
 }
 
-/* In the file that is locked; closing it leaves that lock. */
-static void name_owner(const char *of_host, int pid) {
-    FILE *file = fopen(path, "w");
-    fprintf(file, "%s %d 2026-11-20T10:02:03.123+00:00\n", of_host, pid);
-    fclose(file);
-}
-
 /* Only who has the lock is signalled: not who has its number, not one of another host, nobody who is gone. */
 TEST(its_owner_is_signalled) {
     struct run_lock *lock = NULL;
@@ -206,9 +199,9 @@ TEST(its_owner_is_signalled) {
     assert_int_equal(owner.pid, getpid());
     assert_int_equal(signalled, SIGUSR1);
     signalled = 0;
-    name_owner(host, (int)getppid()); /* which has not opened the file */
+    write_owner(host, (int)getppid()); /* which has not opened the file */
     assert_int_equal(run_lock_signal(test_folder(), 0, &owner, &test_failure), -ESRCH);
-    name_owner("another-host", (int)getpid());
+    write_owner("another-host", (int)getpid());
     assert_error(run_lock_signal(test_folder(), SIGUSR1, &owner, &test_failure), -EREMOTE,
                  "on host another-host works on the run");
     assert_int_equal(signalled, 0);

@@ -1,6 +1,5 @@
 /* What a campaign says beside its experiment and design: bound, printed and bound again, or refused with its
  * place. */
-#include "engine/foundation/cleanup.h"
 #include "engine/foundation/memory.h"
 #include "engine/run/campaign/campaign.h"
 #include "tests/test.h"
@@ -325,7 +324,7 @@ TEST(described) {
 TEST(spares_are_no_nodes) {
     struct document *document;
     assert_ok(document_parse_yaml("c.yaml", SPARED, strlen(SPARED), &document, &test_failure));
-    struct testbed_choice testbed = {0};
+    cleanup(testbed_choice_clear) struct testbed_choice testbed = {0};
     struct testbed_written written = {
         .document = document, .node = document_get(document->root, "testbed"), .folder = "/"};
     assert_ok(testbed_bind(&written, &testbed, &test_failure));
@@ -336,12 +335,10 @@ TEST(spares_are_no_nodes) {
     assert_int_equal(testbed.backend->describe(testbed.settings, &words), 0);
     assert_non_null(strstr(words.bytes, "nodes        4: n-[1-4]\nspares       2: n-[9-10]\n"));
     text_clear(&words);
-    cJSON *object = cJSON_CreateObject();
+    cleanup(json_cleanup) cJSON *object = cJSON_CreateObject();
     testbed.backend->resolve(testbed.settings, object);
     assert_int_equal(cJSON_GetArraySize(cJSON_GetObjectItem(object, "hosts")), 4);
     assert_string_equal(cJSON_GetStringValue(cJSON_GetArrayItem(cJSON_GetObjectItem(object, "spares"), 1)),
                         "n-10");
-    cJSON_Delete(object);
-    testbed_choice_clear(&testbed);
     document_free(document);
 }

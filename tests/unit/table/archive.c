@@ -2,7 +2,6 @@
  * writes the archives that the integration tests use. */
 #include "archive-format/datapackage.h"
 #include "archive-format/writer.h"
-#include "engine/foundation/cleanup.h"
 #include "engine/foundation/file.h"
 #include "engine/table/table.h"
 #include "tests/test.h"

@@ -1,6 +1,5 @@
 /* Groups of rows, and folds of whole settings. */
 #include "engine/table/groups.h"
-#include "engine/foundation/cleanup.h"
 #include "engine/table/folds.h"
 #include "tests/test.h"
 

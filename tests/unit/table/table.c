@@ -1,6 +1,5 @@
 /* Tables in memory: what is read of CSV files, in which units, which rows stay, and where they stand. */
 #include "engine/table/table.h"
-#include "engine/foundation/cleanup.h"
 #include "tests/test.h"
 
 #include <fcntl.h>

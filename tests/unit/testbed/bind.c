@@ -5,12 +5,19 @@
 #include "engine/testbed/testbed.h"
 #include "tests/test.h"
 
+static struct testbed_choice choice; /* the last that was bound */
+
 static int set_up(void **state) {
     return setenv("HOME", "/home/somebody", 1);
 }
 
+static int tear_down(void **state) {
+    testbed_choice_clear(&choice);
+    return 0;
+}
+
 /* Binds `testbed:` of the document TEXT. The choice outlives the document, as it must. */
-static int bind(const char *text, const char *const *nodes, size_t node_count, struct testbed_choice *ret) {
+static int bind(const char *text, const char *const *nodes, size_t node_count) {
     struct document *document;
     assert_ok(document_parse_yaml("c.yaml", text, strlen(text), &document, &test_failure));
     struct testbed_written written = {.document = document,
@@ -18,36 +25,33 @@ static int bind(const char *text, const char *const *nodes, size_t node_count, s
                                       .folder = test_folder(),
                                       .nodes = nodes,
                                       .node_count = node_count};
-    int r = testbed_bind(&written, ret, &test_failure);
+    testbed_choice_clear(&choice);
+    int r = testbed_bind(&written, &choice, &test_failure);
     document_free(document);
     return r;
 }
 
-static struct testbed_choice bound(const char *text) {
-    struct testbed_choice choice = {0};
-    assert_ok(bind(text, NULL, 0, &choice));
-    return choice;
+static void bound(const char *text) {
+    assert_ok(bind(text, NULL, 0));
 }
 
 static void refused(const char *text, const char *place, const char *part) {
-    struct testbed_choice choice = {0};
-    assert_refused(bind(text, NULL, 0, &choice), place, part);
+    assert_refused(bind(text, NULL, 0), place, part);
     assert_null(choice.backend);
 }
 
 TEST(nothing_written_is_local) {
-    struct testbed_choice choice = bound("experiment: x\n");
+    bound("experiment: x\n");
     assert_ptr_equal(choice.backend, &testbed_local);
     assert_int_equal(choice.backend->expected_nodes(choice.settings), 1);
-    testbed_choice_clear(&choice);
-    choice = bound("testbed: local\n");
+    bound("testbed: local\n");
     assert_ptr_equal(choice.backend, &testbed_local);
     testbed_choice_clear(&choice);
-    testbed_choice_clear(&choice);
+    testbed_choice_clear(&choice); /* again */
 }
 
 TEST(hosts_have_defaults) {
-    struct testbed_choice choice = bound("testbed: {hosts: 'root@a-[1-2].site:22,b'}\n");
+    bound("testbed: {hosts: 'root@a-[1-2].site:22,b'}\n");
     const struct testbed_settings *settings = choice.settings;
     assert_ptr_equal(choice.backend, &testbed_hosts);
     assert_int_equal(choice.backend->expected_nodes(settings), 3);
@@ -60,7 +64,6 @@ TEST(hosts_have_defaults) {
     assert_int_equal(settings->access.window, 64);
     assert_int_equal(settings->access.agent, AGENT_AUTO);
     assert_true(settings->access.timeout == 20 && settings->access.lease == 300);
-    testbed_choice_clear(&choice);
 }
 
 TEST(every_key_is_taken) {
@@ -68,10 +71,9 @@ TEST(every_key_is_taken) {
     test_put("id_b", "key");
     test_put("config", "");
     test_put("list.txt", "c-[1-3] # three\nd\n");
-    struct testbed_choice choice =
-        bound("testbed:\n  hosts: {file: list.txt}\n  user: me\n  port: 2222\n  identity: [id_a, id_b]\n"
-              "  jump: gate\n  ssh-config: config\n  known-hosts: ~/keys\n  host-keys: accept-new\n"
-              "  window: 8\n  timeout: 3 s\n  agent: source\n  lease: 10 min\n");
+    bound("testbed:\n  hosts: {file: list.txt}\n  user: me\n  port: 2222\n  identity: [id_a, id_b]\n"
+          "  jump: gate\n  ssh-config: config\n  known-hosts: ~/keys\n  host-keys: accept-new\n"
+          "  window: 8\n  timeout: 3 s\n  agent: source\n  lease: 10 min\n");
     const struct testbed_settings *settings = choice.settings;
     assert_int_equal(settings->hosts.count, 4);
     assert_string_equal(settings->names[3], "d");
@@ -93,23 +95,21 @@ TEST(every_key_is_taken) {
     assert_says(words.bytes, "through gate");
     assert_says(words.bytes, "10 min");
     text_clear(&words);
-    cJSON *object = cJSON_CreateObject();
+    cleanup(json_cleanup) cJSON *object = cJSON_CreateObject();
     choice.backend->resolve(settings, object);
     text_init(&words, 1 << 16);
     assert_int_equal(json_print(object, false, &words), 0);
     assert_says(words.bytes, "\"hosts\":[\"c-1\",\"c-2\",\"c-3\",\"d\"],\"user\":\"me\",\"port\":2222");
     assert_says(words.bytes, "\"host-keys\":\"accept-new\"");
     text_clear(&words);
-    cJSON_Delete(object);
-    testbed_choice_clear(&choice);
 }
 
 /* Resolved, and bound again from that. Its hash is known, so that the image may be away. */
 static void assert_deploys_again(const char *text, const char *part) {
     char path[512];
-    struct text words;
-    struct testbed_choice choice = bound(text);
-    cJSON *object = cJSON_CreateObject();
+    cleanup(text_clear) struct text words;
+    bound(text);
+    cleanup(json_cleanup) cJSON *object = cJSON_CreateObject();
     cJSON *testbed = cJSON_AddObjectToObject(object, "testbed");
     choice.backend->resolve(choice.settings, testbed);
     text_init(&words, 1 << 16);
@@ -117,34 +117,27 @@ static void assert_deploys_again(const char *text, const char *part) {
     snprintf(path, sizeof path, "%s\"deploy\":{\"image\":\"%s/a.tar\",\"sha256\":\"abc\"}", part,
              test_folder());
     assert_says(words.bytes, path);
-    testbed_choice_clear(&choice);
-    choice = bound(words.bytes);
-    testbed_choice_clear(&choice);
-    cJSON_Delete(object);
-    text_clear(&words);
+    bound(words.bytes);
 }
 
 TEST(what_is_deployed_is_resolved) {
     assert_deploys_again("testbed: {local: , deploy: {image: a.tar, sha256: abc}}\n", "\"local\":null,");
     assert_deploys_again("testbed: {hosts: a, deploy: {image: a.tar, sha256: abc}}\n", "");
     assert_deploys_again("testbed: {slurm: {walltime: 1 h}, deploy: {image: a.tar, sha256: abc}}\n", "");
-    struct testbed_choice choice = {0};
     const char *const nodes[] = {"e-[1-2]"};
-    assert_int_equal(bind("testbed: {local: , deploy: {image: a.tar, sha256: abc}}\n", nodes, 1, &choice),
-                     -EINVAL);
+    assert_int_equal(bind("testbed: {local: , deploy: {image: a.tar, sha256: abc}}\n", nodes, 1), -EINVAL);
     assert_says(test_failure.text, "'deploy' is for the testbed 'local'");
 }
 
 /* The words of sudo in CAMPAIGN, with blanks between. */
 static void expect_sudo(const char *campaign, const char *expected) {
-    struct testbed_choice choice = bound(campaign);
+    bound(campaign);
     const struct bind_texts *words = &choice.settings->access.sudo;
     char joined[256] = "";
     for (size_t i = 0, length = 0; i < words->count; i++)
         length +=
             (size_t)snprintf(joined + length, sizeof joined - length, "%s%s", i ? " " : "", words->items[i]);
     assert_string_equal(joined, expected);
-    testbed_choice_clear(&choice);
 }
 
 TEST(sudo_is_a_truth_or_a_command) {
@@ -175,8 +168,7 @@ TEST(what_is_wrong_has_its_place) {
     refused("testbed: {hosts: 'root@'}\n", "c.yaml:1:18", "names no host");
     char long_name[256];
     snprintf(long_name, sizeof long_name, "testbed: {hosts: %0200d}\n", 1);
-    struct testbed_choice choice = bound(long_name);
-    testbed_choice_clear(&choice);
+    bound(long_name);
     snprintf(long_name, sizeof long_name, "testbed: {hosts: %0201d}\n", 1);
     refused(long_name, "c.yaml:1:18", "has a name of 201 bytes; expected at most 200");
     refused("testbed: {hosts: a, prt: 1}\n", "c.yaml:1:21", "did you mean 'port'?");
@@ -200,37 +192,31 @@ TEST(what_is_wrong_has_its_place) {
 
 TEST(nodes_of_the_command_line_come_first) {
     const char *const nodes[] = {"e-[1-2]", "f"};
-    struct testbed_choice choice = {0};
-    assert_ok(bind("testbed: local\n", nodes, 2, &choice));
+    assert_ok(bind("testbed: local\n", nodes, 2));
     assert_ptr_equal(choice.backend, &testbed_hosts);
     assert_int_equal(choice.settings->hosts.count, 3);
     assert_string_equal(choice.settings->names[2], "f");
-    testbed_choice_clear(&choice);
 
     /* The other keys stay, also those of a mapping that has no hosts of its own. */
-    assert_int_equal(bind("testbed: {hosts: {file: nowhere}, user: me}\n", nodes, 1, &choice), 0);
+    assert_int_equal(bind("testbed: {hosts: {file: nowhere}, user: me}\n", nodes, 1), 0);
     assert_int_equal(choice.settings->hosts.count, 2);
     assert_string_equal(choice.settings->access.user, "me");
-    testbed_choice_clear(&choice);
-    assert_int_equal(bind("testbed: {user: me}\n", nodes, 1, &choice), 0);
+    assert_int_equal(bind("testbed: {user: me}\n", nodes, 1), 0);
     assert_string_equal(choice.settings->access.user, "me");
-    testbed_choice_clear(&choice);
-    assert_ok(bind("testbed: hosts\n", nodes, 1, &choice));
-    testbed_choice_clear(&choice);
+    assert_ok(bind("testbed: hosts\n", nodes, 1));
 
     char at[300];
     snprintf(at, sizeof at, "@%s/more.txt", test_folder());
     test_put("more.txt", "g\nh-[1-3]\n");
     const char *const files[] = {at};
-    assert_ok(bind("experiment: x\n", files, 1, &choice));
+    assert_ok(bind("experiment: x\n", files, 1));
     assert_int_equal(choice.settings->hosts.count, 4);
-    testbed_choice_clear(&choice);
 
     /* A campaign that is wrong is wrong all the same. */
-    assert_int_equal(bind("testbed: locale\n", nodes, 1, &choice), -EINVAL);
+    assert_int_equal(bind("testbed: locale\n", nodes, 1), -EINVAL);
     assert_string_equal(test_failure.place, "c.yaml:1:10");
     const char *const bad[] = {"a[2-1]"};
-    assert_int_equal(bind("testbed: local\n", bad, 1, &choice), -EINVAL);
+    assert_int_equal(bind("testbed: local\n", bad, 1), -EINVAL);
     assert_string_equal(test_failure.place, "--nodes");
 }
 
@@ -241,7 +227,6 @@ TEST(lists_of_testbeds) {
     assert_ok(document_parse_yaml("c.yaml", text, strlen(text), &document, &test_failure));
     struct testbed_written written = {
         .document = document, .node = document_get(document->root, "testbed"), .folder = test_folder()};
-    struct testbed_choice choice = {0};
     for (; written.choice < 2; written.choice++) {
         assert_ok(testbed_bind(&written, &choice, &test_failure));
         assert_string_equal(choice.backend->name, written.choice ? "hosts" : "local");
@@ -251,16 +236,13 @@ TEST(lists_of_testbeds) {
     assert_int_equal(testbed_bind(&written, &choice, &test_failure), -EINVAL);
     document_free(document);
     const char *const nodes[] = {"c"};
-    assert_ok(bind(text, nodes, 1, &choice));
+    assert_ok(bind(text, nodes, 1));
     assert_int_equal(choice.count, 0);
-    testbed_choice_clear(&choice);
-    choice = bound("testbed: [local]\n"); /* no different from the one alone */
+    bound("testbed: [local]\n"); /* no different from the one alone */
     assert_int_equal(choice.count, 0);
-    testbed_choice_clear(&choice);
-    assert_int_equal(bind("testbed: []\n", NULL, 0, &choice), -EINVAL);
+    assert_int_equal(bind("testbed: []\n", NULL, 0), -EINVAL);
     assert_string_equal(test_failure.place, "c.yaml:1:10");
-    assert_ok(bind("testbed: [local, locale]\n", NULL, 0, &choice));
-    testbed_choice_clear(&choice);
+    assert_ok(bind("testbed: [local, locale]\n", NULL, 0));
 }
 
-TEST_GROUP(set_up, NULL)
+TEST_EACH(set_up, tear_down)

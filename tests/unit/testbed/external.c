@@ -45,8 +45,8 @@ static const struct {
 TEST(grants_are_read) {
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct document *document = NULL;
-        struct external_grant grant = {0};
-        struct text hosts;
+        cleanup(external_grant_clear) struct external_grant grant = {0};
+        cleanup(text_clear) struct text hosts;
         text_init(&hosts, 1000);
         print_message("%s\n", cases[i].answer);
         assert_ok(
@@ -62,8 +62,6 @@ TEST(grants_are_read) {
             assert_string_equal(grant.known_hosts.bytes, cases[i].keys);
             assert_true(grant.end_s == cases[i].end_s);
         }
-        external_grant_clear(&grant);
         document_free(document);
-        text_clear(&hosts);
     }
 }

@@ -122,9 +122,8 @@ TEST(names_are_shortened) {
                                            {"root@dahu-3-kavlan-4.grenoble.grid5000.fr", "dahu-3"},
                                            {"dahu-3", "dahu-3"}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        char *name = grid5000_short_name(cases[i][0]);
+        cleanup_free char *name = grid5000_short_name(cases[i][0]);
         assert_string_equal(name, cases[i][1]);
-        free(name);
     }
 }
 
@@ -167,7 +166,7 @@ TEST(campaigns_are_bound_and_refused) {
         {"api: 'http://me:secret@api'", "cannot be used"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        struct testbed_choice choice = {0};
+        cleanup(testbed_choice_clear) struct testbed_choice choice = {0};
         print_message("%s\n", cases[i].keys);
         if (cases[i].problem) {
             assert_error(bind(cases[i].keys, &choice), -EINVAL, cases[i].problem);
@@ -175,21 +174,17 @@ TEST(campaigns_are_bound_and_refused) {
             assert_ok(bind(cases[i].keys, &choice));
             assert_ptr_equal(choice.backend, &testbed_grid5000);
         }
-        testbed_choice_clear(&choice);
     }
 }
 
 TEST(nodes_are_resolved) {
-    struct testbed_choice choice = {0};
-    struct text words;
+    cleanup(testbed_choice_clear) struct testbed_choice choice = {0};
+    cleanup(text_clear) struct text words;
     text_init(&words, 1 << 16);
     assert_ok(bind("nodes: {want: 32, at-least: 30}", &choice));
-    cJSON *object = cJSON_CreateObject();
+    cleanup(json_cleanup) cJSON *object = cJSON_CreateObject();
     choice.backend->resolve(choice.settings, object);
     assert_int_equal(json_print(object, false, &words), 0);
     assert_says(words.bytes, "\"nodes\":{\"want\":32,\"at-least\":30}");
     assert_int_equal(choice.backend->expected_nodes(choice.settings), 32);
-    cJSON_Delete(object);
-    text_clear(&words);
-    testbed_choice_clear(&choice);
 }

@@ -86,13 +86,12 @@ static void check_answer(const struct answer *answer, bool is_started) {
         assert_ok(event_loop_turn_until(loop, &outcome.is_over, 600 * EVENT_SECOND, &test_failure));
         assert_int_equal(outcome.is_good, answer->result == 0);
     } else {
-        struct http_answer found;
+        cleanup(http_answer_clear) struct http_answer found;
         assert_int_equal(http_run(http, "GET", "/x", NULL, LIMIT, &found, &test_failure), answer->result);
         if (answer->result == 0)
             on_answer(&found, &outcome);
         else
             assert_says(test_failure.text, answer->says);
-        http_answer_clear(&found);
     }
     assert_int_equal(outcome.status, answer->status);
     assert_int_equal(strncmp(outcome.body, answer->body, strlen(answer->body)), 0);
@@ -115,10 +114,9 @@ TEST(servers_say_when_to_ask_again) {
     static const int64_t expected_ns[] = {0, 120 * EVENT_SECOND, -1, -1};
     open_with(NULL, steps, 4, (struct http_settings){0});
     for (size_t i = 0; i < 4; i++) {
-        struct http_answer answer;
+        cleanup(http_answer_clear) struct http_answer answer;
         assert_ok(http_run(http, "GET", "/x", NULL, LIMIT, &answer, &test_failure));
         assert_true(answer.retry_after_ns == expected_ns[i]);
-        http_answer_clear(&answer);
     }
     close_both();
 }
