@@ -18,6 +18,7 @@ static struct made_tree {
 } tree;
 
 static inline int made_tree_setup(void **state) {
+    (void)state;
     struct failure failure;
     memset(&tree, 0, sizeof tree);
     /* In memory where that can be: some have thousands of files. */
@@ -27,6 +28,7 @@ static inline int made_tree_setup(void **state) {
 }
 
 static inline int made_tree_teardown(void **state) {
+    (void)state;
     if (tree.probing.probe)
         probing_clear(&tree.probing);
     machine_close(&tree.machine);
@@ -62,6 +64,7 @@ static inline void put_link(const char *target, const char *path) {
 }
 
 static inline void note_event(void *context, const char *kind, const char *text) {
+    (void)context;
     size_t length = strlen(tree.events);
     snprintf(tree.events + length, sizeof tree.events - length, "%s %s\n", kind, text);
 }
