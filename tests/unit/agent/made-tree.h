@@ -64,6 +64,7 @@ static inline void put_link(const char *target, const char *path) {
 }
 
 static inline void note_event(void *context, const char *kind, const char *text) {
+    (void)context;
     size_t length = strlen(tree.events);
     snprintf(tree.events + length, sizeof tree.events - length, "%s %s\n", kind, text);
 }

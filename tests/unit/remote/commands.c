@@ -391,6 +391,21 @@ TEST(streams_can_be_merged_and_dropped) {
     assert_string_equal(result.error, "two\n");
 }
 
+TEST(coalescing_keeps_order_and_loses_nothing) {
+    /* In bursts, slowly, and faster than any pipe, with an end in the middle of a wait. */
+    RUN_AS(.arguments = SHELL("seq 1 20000; for i in 20001 20002 20003; do echo $i; sleep 0.03; done; "
+                              "seq 20004 300000; echo last"),
+           .coalesce_ms = 50);
+    const char *at = result.output;
+    for (long i = 1; i <= 300000; i++) {
+        char *end;
+        assert_int_equal(strtol(at, &end, 10), i);
+        assert_int_equal(*end, '\n');
+        at = end + 1;
+    }
+    assert_string_equal(at, "last\n");
+}
+
 /* A few times in the time that is waited, however long the program takes, and not for every line of it. */
 TEST(coalescing_wakes_the_agent_seldom) {
     struct agent_statistics before = {0}, after = {0};
