@@ -2,7 +2,6 @@
 #include "engine/command-line/nodes.h"
 
 #include "engine/foundation/cleanup.h"
-#include "engine/foundation/clock.h"
 #include "engine/foundation/installation.h"
 #include "engine/foundation/memory.h"
 #include "engine/report/shown.h"
@@ -62,8 +61,8 @@ int reserved_open(const struct nodes *nodes, const struct verb_arguments *argume
         return r;
     /* The run's own agents have folders of other names. */
     reserved->id = xformat("%.36s-nodes-%ld", status->run_id, (long)getpid());
-    return find_nodes(reserved, nodes, arguments, run_history_is_reserved(&status->history, clock_wall_ns()),
-                      leave_controls, failure);
+    /* Its end may have moved since it was recorded: the testbed knows. */
+    return find_nodes(reserved, nodes, arguments, status->history.held.is_held, leave_controls, failure);
 }
 
 int reserved_add(struct reserved *reserved, struct node_group *group, struct failure *failure) {

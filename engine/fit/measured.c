@@ -46,7 +46,7 @@ static struct selection select_columns(const struct measured *measured, const st
 static int check_columns(const struct table *table, const struct selection *selection,
                          struct failure *failure) {
     for (size_t i = selection->response_count; i < selection->number_count; i++)
-        if (!table_find(table, selection->numbers[i]) && !strpbrk(selection->numbers[i], "+-*/^("))
+        if (!table_find(table, selection->numbers[i]) && !strpbrk(selection->numbers[i], "+-*/%^(<>="))
             return table_no_column(table, "needed", selection->numbers[i], failure);
     for (size_t j = 0; j < selection->category_count; j++)
         if (!table_find(table, selection->categories[j]))

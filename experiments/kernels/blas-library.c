@@ -66,10 +66,12 @@ static void *load_known(size_t which) {
         bool other = handle && strcmp(known[which].name, "reference") == 0 && is_another_blas(handle);
         if (handle && !other)
             return handle;
-        if (other)
+        if (other) {
             snprintf(why, sizeof why, "%s is another BLAS here", path);
-        else
+            dlclose(handle);
+        } else {
             snprintf(why, sizeof why, "%s", dlerror());
+        }
         size_t used = strlen(tried);
         snprintf(tried + used, sizeof tried - used, "%s%s", used ? ", " : "", path);
     }

@@ -81,9 +81,11 @@ $0 == "" {
 }
 
 {
-    if (is_gap && !/^ / && !is_example)
+    if (!/^ /)
+        example(0)
+    if (is_gap && !/^ /)
         print ".PP"
-    else if (is_gap && /^ / && is_example)
+    else if (is_gap && is_example)
         print ""
     example(/^ /)
     is_gap = 0

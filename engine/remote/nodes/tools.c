@@ -76,7 +76,7 @@ static void take_line(struct tool_run *run, size_t node) {
     char *at = line->bytes;
     if (failure->code == 0 && strlen(line->bytes) < line->length) {
         failure_set(failure, -EPROTO, "the agent's tool printed a NUL; expected lines of text");
-    } else if (failure->code == 0 && line->length > 0) {
+    } else if (failure->code == 0 && line->length > 0 && run->tool->take) {
         const char *kind = tool_field_next(&at);
         (void)run->tool->take(node, kind, at, run->tool->context, failure);
     }

@@ -40,6 +40,8 @@ report $(close "$(member gpus.json peak_flops)" 3950e9 1e-9 && close "$(member g
 check "... by expressions" "$ASSAY" fit roofline gpus.csv --response duration --by gpu --set overhead=none --set flops=flops/2 --set bytes=2*bytes -o halves.json
 report $(close "$(member halves.json peak_flops)" 1975e9 1e-9; echo $?) "has half of the peak"
 check "... row by row, too" "$ASSAY" model eval halves.json --rows gpus.csv -o halves.csv
+check "... whatever the operator" "$ASSAY" fit roofline gpus.csv --response duration --by gpu --set overhead=none --set flops='flops%1e18' -o rest.json
+refuse "... which is compared with data, too" 2 'it has no noise' "$ASSAY" model check rest.json --data gpus.csv
 check "the classical form" "$ASSAY" fit roofline gpus.csv --response duration --by gpu --set form=classical -o classical.json
 report $(contains classical.json '"kind": "maximum"'; echo $?) "is the greatest of two times"
 refuse "a criterion that the form does not have" 2 "criterion 'log' of the form 'improved'" \

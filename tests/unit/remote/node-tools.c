@@ -87,6 +87,15 @@ TEST(lines_of_all_nodes) {
     }
 }
 
+TEST(lines_that_do_not_matter) {
+    tools_open(2, "echo more");
+    tool_is(1, "echo more; exit 1");
+    assert_done(&fixture, node_group_run_tool(fixture.group, &(struct node_tool){.arguments = some_arguments},
+                                              &failures, &fixture.failure));
+    assert_int_equal(failures[0].code, 0);
+    assert_int_equal(failures[1].code, -EIO);
+}
+
 static const char *const *numbered(size_t node, void *context) {
     struct taken *taken = context;
     snprintf(taken->number, sizeof taken->number, "%zu", node);
@@ -136,12 +145,13 @@ TEST(statuses) {
                  "the agent's tool was killed by signal 9 (Killed)");
 }
 
-/* A status of 1 is no failure of its own where lines say what it means. */
+/* A status of 1 is no failure of its own where somebody knows what the lines say. */
 TEST(what_lines_say) {
     struct taken taken = {.refuse = -1};
     tools_open(2, "echo line; echo 'said too' >&2; exit 1");
     run_some(&taken, &(struct node_tool){0}, &failures);
-    assert_int_equal(failures[0].code, 0);
+    assert_int_equal(failures[0].code, -EIO);
+    assert_string_equal(failures[0].text, "the agent's tool exited with status 1: said too");
     free(take_pointer(failures));
     run_some(&taken, &(struct node_tool){.is_told = is_told}, &failures);
     assert_int_equal(failures[0].code, 0);
