@@ -39,7 +39,7 @@ static void take_worst(struct fit_residuals *residuals, size_t row) {
 
 void fit_residuals_init(struct fit_residuals *residuals, const struct fit *fit, const struct table *table) {
     *residuals = (struct fit_residuals){.fit = fit, .table = table};
-    residuals->scaled = xcalloc(table->rows + 1, sizeof *residuals->scaled);
+    residuals->scaled = xrealloc_large(NULL, 0, (table->rows + 1) * sizeof *residuals->scaled);
     for (size_t row = 0; row < table->rows; row++) {
         double z = (fit->response[row] - fit->mean[row]) / fit->sigma[row];
         residuals->scaled[row] = isfinite(z) ? z : NAN;
