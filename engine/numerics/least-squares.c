@@ -121,7 +121,6 @@ static int add_weights(struct least_squares *sums, size_t count, const double *w
         above += roots[i] > 0 ? 1 : 0;
     }
     sums->rows += above;
-    sums->log_weights += weights ? logarithm_sum(weights, count) : 0;
     return valid == count ? 0 : -EINVAL;
 }
 
@@ -140,8 +139,10 @@ static void fill_block(struct least_squares *sums, size_t count, const double *x
 }
 
 /* Some rows to the block, and what the sums have of them besides the triangle. */
-static int take_block(struct least_squares *sums, size_t count, const double *x, size_t stride,
-                      const double *y, const double *weights) {
+__attribute__((target_clones("avx2", "default"))) static int take_block(struct least_squares *sums,
+                                                                        size_t count, const double *x,
+                                                                        size_t stride, const double *y,
+                                                                        const double *weights) {
     double roots[BLOCK_ROWS], scatter[BLOCK_ROWS];
     size_t before = sums->rows;
     if (add_weights(sums, count, weights, roots) < 0)
@@ -163,6 +164,7 @@ int least_squares_append(struct least_squares *sums, size_t rows, const double *
         int code = take_block(sums, count, x + begin, stride, y + begin, weights ? weights + begin : NULL);
         if (code < 0)
             return code;
+        sums->log_weights += weights ? logarithm_sum(weights + begin, count) : 0;
         fold(sums->triangle, sums->columns + 1, padded(count), sums->block);
     }
     return 0;
