@@ -337,9 +337,9 @@ static void keep_predictions(struct fit *fit, const struct rows *rows,
                              const struct predictions *predictions) {
     for (size_t i = 0; fit->mean && i < rows->view.count; i++) {
         uint64_t row = rows->view.numbers[i];
+        double scaled = (rows->view.response[i] - predictions->mean[i]) / predictions->sigma[i];
         fit->mean[row] = predictions->mean[i];
-        fit->sigma[row] = predictions->sigma[i];
-        fit->response[row] = rows->view.response[i];
+        fit->scaled[row] = isfinite(scaled) ? scaled : NAN;
     }
 }
 
@@ -676,10 +676,10 @@ int fit_run(const struct library *library, struct table *table, const struct fit
     if (r < 0)
         return r;
     note_table(fit, table);
+    fit->response_scale = fitting.request.layout.response_scale;
     if (options->keep_predictions) {
         fit->mean = nans(table->rows);
-        fit->sigma = nans(table->rows);
-        fit->response = nans(table->rows);
+        fit->scaled = nans(table->rows);
     }
     groups_make(&fitting.groups, table, fitting.request.by, options->by_count);
     fit->model->groups = xcalloc(fitting.groups.count + 1, sizeof *fit->model->groups);
@@ -703,7 +703,7 @@ void fit_free(struct fit *fit) {
     report_free(fit->tables);
     for (size_t i = 0; i < fit->note_count; i++)
         free(fit->notes[i]);
-    free(fit->notes), free(fit->mean), free(fit->sigma), free(fit->response), free(fit);
+    free(fit->notes), free(fit->mean), free(fit->scaled), free(fit);
 }
 
 void fit_cleanup(struct fit **fit) {
