@@ -24,41 +24,39 @@ static const double reach = 8;
 
 /* ROW is one of the furthest off if it is further than the last of them; of equals the first row is. */
 static void take_worst(struct fit_residuals *residuals, size_t row) {
-    double z = fabs(residuals->scaled[row]);
+    const double *scaled = residuals->fit->scaled;
+    double z = fabs(scaled[row]);
     size_t *worst = residuals->worst, place = residuals->worst_count;
-    if (place == FIT_RESIDUALS_WORST && !(z > fabs(residuals->scaled[worst[place - 1]])))
+    if (place == FIT_RESIDUALS_WORST && !(z > fabs(scaled[worst[place - 1]])))
         return;
     if (place < FIT_RESIDUALS_WORST)
         residuals->worst_count++;
     else
         place--;
-    for (; place > 0 && z > fabs(residuals->scaled[worst[place - 1]]); place--)
+    for (; place > 0 && z > fabs(scaled[worst[place - 1]]); place--)
         worst[place] = worst[place - 1];
     worst[place] = row;
 }
 
+static double response_of(const struct fit_residuals *residuals, size_t row) {
+    return residuals->table->numbers[0].values[row] * residuals->fit->response_scale;
+}
+
 void fit_residuals_init(struct fit_residuals *residuals, const struct fit *fit, const struct table *table) {
     *residuals = (struct fit_residuals){.fit = fit, .table = table};
-    residuals->scaled = xcalloc(table->rows + 1, sizeof *residuals->scaled);
     for (size_t row = 0; row < table->rows; row++) {
-        double z = (fit->response[row] - fit->mean[row]) / fit->sigma[row];
-        residuals->scaled[row] = isfinite(z) ? z : NAN;
-        if (!isfinite(z))
+        if (isnan(fit->scaled[row]))
             continue;
         residuals->count++;
         take_worst(residuals, row);
     }
 }
 
-void fit_residuals_clear(struct fit_residuals *residuals) {
-    free(residuals->scaled);
-}
-
 char *fit_residuals_hint(const struct fit_residuals *residuals, bool has_outliers) {
     double all = 0, outer = 0;
     size_t count = 0;
     for (size_t row = 0; row < residuals->table->rows; row++) {
-        double z = residuals->scaled[row];
+        double z = residuals->fit->scaled[row];
         all += isnan(z) ? 0 : z * z;
         if (fabs(z) > far) {
             outer += z * z;
@@ -124,9 +122,9 @@ static void report_worst(const struct fit_residuals *residuals, struct report_se
             report_cell_text(rows, table->categories[j].levels[table->categories[j].codes[row]]);
         for (size_t i = 1; i < numbers; i++)
             report_cell(rows, table->numbers[i].values[row]);
-        report_cell(rows, residuals->fit->response[row]);
+        report_cell(rows, response_of(residuals, row));
         report_cell(rows, residuals->fit->mean[row]);
-        report_cell(rows, residuals->scaled[row]);
+        report_cell(rows, residuals->fit->scaled[row]);
     }
 }
 
@@ -134,7 +132,7 @@ static void report_worst(const struct fit_residuals *residuals, struct report_se
 static bool is_constant(const struct fit_residuals *residuals) {
     const double *mean = residuals->fit->mean;
     for (size_t row = 0; row < residuals->table->rows; row++)
-        if (!isnan(residuals->scaled[row]) && mean[row] != mean[residuals->worst[0]])
+        if (!isnan(residuals->fit->scaled[row]) && mean[row] != mean[residuals->worst[0]])
             return false;
     return true;
 }
@@ -145,7 +143,7 @@ void fit_residuals_report(const struct fit_residuals *residuals, struct report_s
     text_init(&text, SIZE_MAX / 4);
     cleanup_free char *response = with_unit(model->response, model->response_unit);
     cleanup_free char *predicted = xformat("predicted %s", response);
-    const struct chart_series points = {residuals->fit->mean, residuals->scaled, residuals->table->rows,
+    const struct chart_series points = {residuals->fit->mean, residuals->fit->scaled, residuals->table->rows,
                                         false};
     const struct chart chart = residual_chart(&points, predicted);
     chart_append_text(&chart, output_is_unicode(), &text);
@@ -197,7 +195,9 @@ static bool make_panel(const struct fit_residuals *residuals, const struct model
         return false;
     panel->y = xmalloc((table->rows + 1) * sizeof *panel->y);
     for (size_t row = 0; row < table->rows; row++)
-        panel->y[row] = is_of_group(table, model, group, row) ? residuals->fit->response[row] : NAN;
+        panel->y[row] = !isnan(residuals->fit->mean[row]) && is_of_group(table, model, group, row)
+                            ? response_of(residuals, row)
+                            : NAN;
     panel->x_name = with_unit(x->name, x->unit);
     panel->y_name = with_unit(model->response, model->response_unit);
     panel->series[0] = (struct chart_series){x->values, panel->y, table->rows, false};
@@ -216,7 +216,7 @@ int fit_residuals_plot(const struct fit_residuals *residuals, const char *path, 
     cleanup_free struct curve_panel *panels = xcalloc(CURVES_MAX, sizeof *panels);
     cleanup_free char *response = with_unit(model->response, model->response_unit);
     cleanup_free char *predicted = xformat("predicted %s", response);
-    const struct chart_series points = {residuals->fit->mean, residuals->scaled, residuals->table->rows,
+    const struct chart_series points = {residuals->fit->mean, residuals->fit->scaled, residuals->table->rows,
                                         false};
     size_t count = 1;
     charts[0] = residual_chart(&points, predicted);

@@ -10,14 +10,12 @@ enum { FIT_RESIDUALS_WORST = 5 };
 struct fit_residuals {
     const struct fit *fit; /* with its predictions; borrowed, as the table */
     const struct table *table;
-    double *scaled;                    /* of each row: (measured - predicted) / sigma; NaN: not known */
-    size_t count;                      /* of those that are known */
+    size_t count;                      /* of rows whose residual is known */
     size_t worst[FIT_RESIDUALS_WORST]; /* rows, the furthest off first */
     size_t worst_count;
 };
 
 void fit_residuals_init(struct fit_residuals *residuals, const struct fit *fit, const struct table *table);
-void fit_residuals_clear(struct fit_residuals *residuals);
 
 /* "12 of 3264 rows make 83 % of the squared error: --set outliers=3 leaves such rows out", where a few rows
  * do and the method HAS_OUTLIERS, a parameter of that name, not set; otherwise NULL. The caller frees. */

@@ -139,7 +139,7 @@ static void print_report(const struct fit *fit, const struct table *table, const
 
 static int finish(const struct fit *fit, const struct table *table, const struct library *library,
                   const struct fit_arguments *arguments, struct failure *failure) {
-    cleanup(fit_residuals_clear) struct fit_residuals residuals = {0};
+    struct fit_residuals residuals = {0};
     if (fit->mean)
         fit_residuals_init(&residuals, fit, table);
     int r = arguments->output ? model_file_write(fit->model, arguments->output, failure) : 0;

@@ -156,9 +156,8 @@ static const char lone_return[] = "a carriage return without a newline behind it
 
 static void read_unquoted(struct row *row, struct csv_field *field) {
     const struct csv_reader *reader = row->reader;
-    char *end = row->at;
-    while (end < row->end && *end != reader->separator)
-        end++;
+    char *end = memchr(row->at, reader->separator, (size_t)(row->end - row->at));
+    end = end ? end : row->end;
     field->bytes = row->at;
     field->length = (size_t)(end - row->at);
     while (reader->is_foreign && field->length > 0 && is_blank(reader, field->bytes[field->length - 1]))
@@ -239,6 +238,24 @@ static bool is_filled_up(const struct row *row) {
     for (const char *at = row->at; at < row->end; at++)
         if (*at != reader->separator && !is_blank(reader, *at))
             return false;
+    return true;
+}
+
+/* Splits a row of as many plain fields as the header has. False: it is another row, for split(). */
+static bool split_plain(struct csv_reader *reader, char *start, const char *end) {
+    size_t count = reader->column_count;
+    if (!reader->is_plain || count == 0 || reader->field_capacity < count || end - start > CSV_FIELD_MAX)
+        return false;
+    char *at = start, *stop = start;
+    for (size_t i = 0; i < count && stop; i++, at = stop + 1) {
+        stop = memchr(at, reader->separator, (size_t)(end - at));
+        size_t length = (size_t)((stop ? stop : end) - at);
+        if (!stop != (i + 1 == count) ||
+            (reader->is_foreign && length > 0 && (is_blank(reader, *at) || is_blank(reader, at[length - 1]))))
+            return false;
+        reader->fields[i] = (struct csv_field){at, length, (uint32_t)(at - start) + 1, false};
+    }
+    reader->field_count = count;
     return true;
 }
 
@@ -338,6 +355,11 @@ static int read_row(struct csv_reader *reader, struct failure *failure) {
             if (r < 0)
                 return r;
             continue; /* the buffer may have moved */
+        }
+        if (split_plain(reader, start, end)) {
+            reader->row_line = reader->line++;
+            reader->begin += length;
+            return 1;
         }
         struct row row = {.reader = reader,
                           .failure = failure,

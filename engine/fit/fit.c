@@ -11,6 +11,7 @@
 #include "engine/model/hull.h"
 #include "engine/model/model.h"
 #include "engine/model/noise.h"
+#include "engine/numerics/range.h"
 #include "engine/table/folds.h"
 #include "engine/table/groups.h"
 
@@ -132,6 +133,10 @@ static void rate_rows(const struct fitting *fitting, const struct model_group *g
                       const double *mean, const double *sigma, double *ret) {
     const struct evaluator *evaluator = fitting->evaluator; /* NULL: not needed */
     cleanup_free double *inputs = xcalloc((evaluator ? evaluator->input_count : 0) + 1, sizeof *inputs);
+    const struct model_noise *only = group->part_count == 1 ? &group->parts[0].noise : NULL;
+    bool is_normal =
+        only && !only->half_normal && only->kind != MODEL_NOISE_NONE && only->kind != MODEL_NOISE_MIXTURE;
+    double last = NAN, at_mean = NAN; /* a deviation, and its log density there */
     for (size_t i = 0; i < rows->view.count; i++) {
         const struct model_part *part = &group->parts[0];
         if (group->part_count > 1) {
@@ -139,11 +144,18 @@ static void rate_rows(const struct fitting *fitting, const struct model_group *g
             part = evaluator_part(evaluator, group, inputs);
         }
         double deviation = rows->view.weights ? sigma[i] / sqrt(rows->view.weights[i]) : sigma[i];
-        ret[i] = part ? noise_density(&part->noise, deviation, rows->view.response[i] - mean[i]) : NAN;
+        double offset = rows->view.response[i] - mean[i], z = offset / deviation;
+        if (is_normal && deviation > 0 && isfinite(offset)) { /* a logarithm for all rows of one deviation */
+            if (deviation != last)
+                at_mean = noise_density(only, last = deviation, 0);
+            ret[i] = at_mean - z * z / 2;
+            continue;
+        }
+        ret[i] = part ? noise_density(&part->noise, deviation, offset) : NAN;
     }
 }
 
-/* What GROUP says of ROWS; NaN where it says nothing. */
+/* What GROUP says of ROWS; NaN where it says nothing. LOG_DENSITY may be NULL. */
 static int predict_rows(struct fitting *fitting, const struct model_group *group, const struct rows *rows,
                         double *mean, double *sigma, double *log_density, struct failure *failure) {
     const struct fit_plugin *plugin = fitting->request.library->fit;
@@ -155,7 +167,7 @@ static int predict_rows(struct fitting *fitting, const struct model_group *group
         r = plugin->predict(model, group, &rows->view, &fitting->request.view, mean, sigma, &message);
         if (r < 0)
             return library_failure(fitting->request.library, r, &message, failure);
-        for (size_t i = 0; i < rows->view.count; i++)
+        for (size_t i = 0; log_density && i < rows->view.count; i++)
             log_density[i] = noise_density(&normal, sigma[i], rows->view.response[i] - mean[i]);
         return 0;
     }
@@ -165,7 +177,8 @@ static int predict_rows(struct fitting *fitting, const struct model_group *group
             return r;
         evaluator_rows(fitting->evaluator, group, NULL, rows->view.count, fitting->columns, mean, sigma);
     }
-    rate_rows(fitting, group, rows, mean, sigma, log_density);
+    if (log_density)
+        rate_rows(fitting, group, rows, mean, sigma, log_density);
     return 0;
 }
 
@@ -324,9 +337,9 @@ static void keep_predictions(struct fit *fit, const struct rows *rows,
                              const struct predictions *predictions) {
     for (size_t i = 0; fit->mean && i < rows->view.count; i++) {
         uint64_t row = rows->view.numbers[i];
+        double scaled = (rows->view.response[i] - predictions->mean[i]) / predictions->sigma[i];
         fit->mean[row] = predictions->mean[i];
-        fit->sigma[row] = predictions->sigma[i];
-        fit->response[row] = rows->view.response[i];
+        fit->scaled[row] = isfinite(scaled) ? scaled : NAN;
     }
 }
 
@@ -338,8 +351,7 @@ static int judge(struct fitting *fitting, struct model_group *group, struct fail
     size_t count = rows->view.count, nonpositive = 0, parameters = 0;
     struct predictions predictions = predictions_new(count);
     struct lack_of_fit lack;
-    int r = predict_rows(fitting, group, rows, predictions.mean, predictions.sigma, predictions.log_density,
-                         failure);
+    int r = predict_rows(fitting, group, rows, predictions.mean, predictions.sigma, NULL, failure);
     if (r == 0) {
         for (size_t p = 0; p < group->part_count; p++)
             for (size_t t = 0; t < fit->model->term_count; t++)
@@ -367,8 +379,7 @@ static int show_rows(struct fitting *fitting, struct model_group *group, struct 
     if (!fit->mean || !fitting->request.library->fit->predict)
         return 0;
     struct predictions predictions = predictions_new(rows->view.count);
-    int r = predict_rows(fitting, group, rows, predictions.mean, predictions.sigma, predictions.log_density,
-                         failure);
+    int r = predict_rows(fitting, group, rows, predictions.mean, predictions.sigma, NULL, failure);
     if (r == 0)
         keep_predictions(fit, rows, &predictions);
     predictions_clear(&predictions);
@@ -435,11 +446,8 @@ static void set_domain(const struct fitting *fitting, struct model_part *part) {
         const double *values = is_factor   ? rows->factors[i].numbers
                                : is_column ? rows->columns[c]
                                            : rows->terms[t];
-        struct model_range range = {.name = xstrdup(name), .minimum = INFINITY, .maximum = -INFINITY};
-        for (size_t k = 0; k < rows->view.count; k++) {
-            range.minimum = values[k] < range.minimum ? values[k] : range.minimum;
-            range.maximum = values[k] > range.maximum ? values[k] : range.maximum;
-        }
+        struct model_range range = {.name = xstrdup(name)};
+        range_find(values, rows->view.count, &range.minimum, &range.maximum);
         part->domain[part->domain_count++] = range;
     }
 }
@@ -641,7 +649,7 @@ static void note_table(struct fit *fit, const struct table *table) {
 }
 
 static double *nans(size_t count) {
-    double *values = xmalloc((count + 1) * sizeof *values);
+    double *values = xrealloc_large(NULL, 0, (count + 1) * sizeof *values);
     for (size_t i = 0; i < count; i++)
         values[i] = NAN;
     return values;
@@ -668,10 +676,10 @@ int fit_run(const struct library *library, struct table *table, const struct fit
     if (r < 0)
         return r;
     note_table(fit, table);
+    fit->response_scale = fitting.request.layout.response_scale;
     if (options->keep_predictions) {
         fit->mean = nans(table->rows);
-        fit->sigma = nans(table->rows);
-        fit->response = nans(table->rows);
+        fit->scaled = nans(table->rows);
     }
     groups_make(&fitting.groups, table, fitting.request.by, options->by_count);
     fit->model->groups = xcalloc(fitting.groups.count + 1, sizeof *fit->model->groups);
@@ -695,7 +703,7 @@ void fit_free(struct fit *fit) {
     report_free(fit->tables);
     for (size_t i = 0; i < fit->note_count; i++)
         free(fit->notes[i]);
-    free(fit->notes), free(fit->mean), free(fit->sigma), free(fit->response), free(fit);
+    free(fit->notes), free(fit->mean), free(fit->scaled), free(fit);
 }
 
 void fit_cleanup(struct fit **fit) {

@@ -43,7 +43,7 @@ struct fit_options {
      */
     const uint8_t *row_folds;
     struct score_row *held_out;
-    bool keep_predictions; /* fit->mean and fit->sigma are wanted */
+    bool keep_predictions; /* fit->mean and fit->scaled are wanted */
     /* Hears how far it is, several times a second: "rows" or "groups". */
     void (*progress)(void *context, const char *of, uint64_t done, uint64_t total);
     void *progress_context;
@@ -54,8 +54,10 @@ struct fit {
     struct report *tables; /* what the plugin shows besides: a section a group */
     char **notes;          /* on the fit as a whole */
     size_t note_count;
-    /* With keep_predictions: what the model says of each row of the table; NaN: nothing. */
-    double *mean, *sigma, *response; /* the response in the model's unit */
+    /* With keep_predictions: what the model says of each row of the table, and how far off the response is in
+     * standard deviations of the noise; NaN: nothing. */
+    double *mean, *scaled;
+    double response_scale; /* from the table's response to the model's unit */
 };
 
 /* Reads TABLE, which was opened, and fits it; a table that is loaded must have all columns. With no group

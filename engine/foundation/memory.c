@@ -1,9 +1,11 @@
 #include "engine/foundation/memory.h"
 
 #include <stdarg.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 void memory_exhausted(void) {
@@ -46,6 +48,19 @@ char *xformat(const char *format, ...) {
         string = NULL;
     va_end(arguments);
     return there(string);
+}
+
+void *xrealloc_large(void *memory, size_t used, size_t size) {
+    const uintptr_t page = 1 << 16; /* no machine's usual pages are larger */
+    char *larger = xmalloc(size);
+    uintptr_t start = ((uintptr_t)larger + page - 1) / page * page,
+              end = ((uintptr_t)larger + size) / page * page;
+    if (end > start)
+        (void)madvise((void *)start, end - start, MADV_HUGEPAGE); /* without, it is only slower */
+    if (used > 0)
+        memcpy(larger, memory, used);
+    free(memory);
+    return larger;
 }
 
 void xappend(char ***list, size_t *count, char *text) {

@@ -1,7 +1,9 @@
 #include "engine/foundation/number.h"
 
+#include <endian.h>
 #include <locale.h>
 #include <math.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -31,25 +33,37 @@ static bool parse_double_slowly(const char *bytes, size_t length, double *ret) {
     return true;
 }
 
+/* MANTISSA with the digits from *AT on behind it; *AT moves behind them. */
+static uint64_t read_digits(uint64_t mantissa, const char **at, const char *end) {
+    for (uint64_t eight; end - *at >= 8; *at += 8) { /* as the machine has them, the first lowest */
+        memcpy(&eight, *at, sizeof eight);
+        eight = le64toh(eight) - UINT64_C(0x3030303030303030);
+        if ((eight | (eight + UINT64_C(0x7676767676767676))) & UINT64_C(0x8080808080808080))
+            break;
+        eight = eight * 10 + (eight >> 8); /* pairs in every other byte; then fours, and all */
+        eight = ((eight & UINT64_C(0xff000000ff)) * UINT64_C(0xf424000000064) +
+                 (eight >> 16 & UINT64_C(0xff000000ff)) * UINT64_C(0x271000000001)) >>
+                32;
+        mantissa = mantissa * 100000000 + eight;
+    }
+    for (; *at < end && (unsigned char)(**at - '0') < 10; ++*at)
+        mantissa = mantissa * 10 + (unsigned char)(**at - '0');
+    return mantissa;
+}
+
 bool number_parse_double(const char *bytes, size_t length, double *ret) {
     const char *at = bytes, *end = bytes + length;
-    bool negative = false, point = false;
+    bool negative = false;
     if (at < end && (*at == '-' || *at == '+'))
         negative = *at++ == '-';
-    uint64_t mantissa = 0;
-    int digits = 0, significant = 0, scale = 0;
-    for (; at < end; at++) {
-        unsigned digit = (unsigned char)(*at - '0');
-        if (digit > 9 && (*at != '.' || point))
-            break;
-        if (digit > 9) {
-            point = true;
-            continue;
-        }
-        mantissa = mantissa * 10 + digit;
-        significant += significant > 0 || digit > 0; /* the mantissa may overflow to zero */
-        digits++;
-        scale -= point;
+    const char *first = at;
+    uint64_t mantissa = read_digits(0, &at, end);
+    ptrdiff_t digits = at - first, scale = 0;
+    if (at < end && *at == '.') {
+        const char *point = at++;
+        mantissa = read_digits(mantissa, &at, end);
+        scale = point + 1 - at;
+        digits -= scale;
     }
     if (digits == 0)
         return false;
@@ -68,9 +82,11 @@ bool number_parse_double(const char *bytes, size_t length, double *ret) {
     }
     if (at != end)
         return false;
+    for (; digits > 19 && (*first == '0' || *first == '.'); first++)
+        digits -= *first == '0'; /* only significant ones; of more the mantissa may have overflown */
     /* Clinger's fast path: a mantissa below 2^53 and a power of ten that is exact need one rounding. */
     double value = (double)mantissa;
-    if (significant > 19 || mantissa > UINT64_C(1) << 53 || scale < -22 || scale > 22)
+    if (digits > 19 || mantissa > UINT64_C(1) << 53 || scale < -22 || scale > 22)
         return parse_double_slowly(bytes, length, ret);
     value = scale < 0 ? value / exact_powers[-scale] : value * exact_powers[scale];
     *ret = negative ? -value : value;

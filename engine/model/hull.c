@@ -1,11 +1,12 @@
 #include "engine/model/hull.h"
 
 #include "engine/foundation/memory.h"
+#include "engine/numerics/range.h"
 
 #include <math.h>
 #include <string.h>
 
-enum { ALL_DIRECTIONS_COLUMNS_MAX = 3, DIRECTIONS_MAX = 36 };
+enum { ALL_DIRECTIONS_COLUMNS_MAX = 3, DIRECTIONS_MAX = 36, BLOCK_ROWS = 256 };
 
 /* The direction FROM (or none: SIZE_MAX) with SIGN in COLUMN. */
 static void add_direction(struct model_hull *hull, size_t from, size_t column, double sign) {
@@ -56,24 +57,34 @@ static void find_scales(struct model_hull *hull, size_t rows, const double *cons
     }
 }
 
+/* Of at most BLOCK_ROWS rows, column by column, so that the compiler uses vectors. */
+static void add_block(struct model_hull *hull, size_t rows, const double *const *columns, size_t begin) {
+    double values[HULL_COLUMNS_MAX][BLOCK_ROWS], sums[BLOCK_ROWS] = {0}, least, most;
+    for (size_t c = 0; c < hull->column_count; c++)
+        for (size_t i = 0; i < rows; i++) {
+            values[c][i] = columns[c][begin + i] * hull->scale[c];
+            sums[i] += values[c][i] * 0; /* NaN from a value on that is not finite: the row does not count */
+        }
+    for (size_t c = 0; c < hull->column_count; c++)
+        for (size_t i = 0; i < rows; i++)
+            values[c][i] += sums[i];
+    for (size_t d = 0; d < hull->direction_count; d++) {
+        const double *direction = hull->directions + d * hull->column_count;
+        memset(sums, 0, rows * sizeof *sums);
+        for (size_t c = 0; c < hull->column_count; c++)
+            for (size_t i = 0; direction[c] != 0 && i < rows; i++)
+                sums[i] += direction[c] * values[c][i];
+        range_find(sums, rows, &least, &most);
+        hull->minimum[d] = fmin(hull->minimum[d], least);
+        hull->maximum[d] = fmax(hull->maximum[d], most);
+    }
+}
+
 void model_hull_add(struct model_hull *hull, size_t rows, const double *const *columns) {
     if (!model_hull_is_known(hull))
         find_scales(hull, rows, columns);
-    for (size_t i = 0; i < rows; i++) {
-        double values[HULL_COLUMNS_MAX];
-        bool counts = true;
-        for (size_t c = 0; c < hull->column_count; c++) {
-            values[c] = columns[c][i] * hull->scale[c];
-            counts = counts && isfinite(values[c]);
-        }
-        for (size_t d = 0; counts && d < hull->direction_count; d++) {
-            double sum = 0;
-            for (size_t c = 0; c < hull->column_count; c++)
-                sum += hull->directions[d * hull->column_count + c] * values[c];
-            hull->minimum[d] = sum < hull->minimum[d] ? sum : hull->minimum[d];
-            hull->maximum[d] = sum > hull->maximum[d] ? sum : hull->maximum[d];
-        }
-    }
+    for (size_t begin = 0; begin < rows; begin += BLOCK_ROWS)
+        add_block(hull, rows - begin < BLOCK_ROWS ? rows - begin : BLOCK_ROWS, columns, begin);
 }
 
 bool model_hull_is_known(const struct model_hull *hull) {

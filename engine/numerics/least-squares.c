@@ -111,7 +111,7 @@ static void add_total(struct least_squares *sums, double weight, double mean, do
 }
 
 /* sqrt(w) of some rows to ROOTS; what the sums have of their weights. -EINVAL: one is no weight. */
-static int add_weights(struct least_squares *sums, size_t count, const double *weights, double *roots) {
+static inline int add_weights(struct least_squares *sums, size_t count, const double *weights, double *roots) {
     size_t above = 0, valid = 0;
     memset(roots, 0, padded(count) * sizeof *roots);
     for (size_t i = 0; i < count; i++)
@@ -121,12 +121,11 @@ static int add_weights(struct least_squares *sums, size_t count, const double *w
         above += roots[i] > 0 ? 1 : 0;
     }
     sums->rows += above;
-    sums->log_weights += weights ? logarithm_sum(weights, count) : 0;
     return valid == count ? 0 : -EINVAL;
 }
 
 /* sqrt(W) [X y] of some rows; those of weight 0, which may have any values, are 0. */
-static void fill_block(struct least_squares *sums, size_t count, const double *x, size_t stride,
+static inline void fill_block(struct least_squares *sums, size_t count, const double *x, size_t stride,
                        const double *y, const double *roots, bool has_zeros) {
     for (size_t j = 0; j <= sums->columns; j++) {
         const double *from = j < sums->columns ? x + j * stride : y;
@@ -140,8 +139,10 @@ static void fill_block(struct least_squares *sums, size_t count, const double *x
 }
 
 /* Some rows to the block, and what the sums have of them besides the triangle. */
-static int take_block(struct least_squares *sums, size_t count, const double *x, size_t stride,
-                      const double *y, const double *weights) {
+__attribute__((target_clones("avx2", "default"))) static int take_block(struct least_squares *sums,
+                                                                        size_t count, const double *x,
+                                                                        size_t stride, const double *y,
+                                                                        const double *weights) {
     double roots[BLOCK_ROWS], scatter[BLOCK_ROWS];
     size_t before = sums->rows;
     if (add_weights(sums, count, weights, roots) < 0)
@@ -163,6 +164,7 @@ int least_squares_append(struct least_squares *sums, size_t rows, const double *
         int code = take_block(sums, count, x + begin, stride, y + begin, weights ? weights + begin : NULL);
         if (code < 0)
             return code;
+        sums->log_weights += weights ? logarithm_sum(weights + begin, count) : 0;
         fold(sums->triangle, sums->columns + 1, padded(count), sums->block);
     }
     return 0;

@@ -45,8 +45,8 @@ void least_squares_clear(struct least_squares *sums);
 int least_squares_append(struct least_squares *sums, size_t rows, const double *x, size_t stride,
                          const double *y, const double *weights);
 
-/* The same by sums of products, in about half of the time: the condition number is squared. For the steps of
- * a search. */
+/* The same by sums of products, in about half of the time: the condition number is squared, and log_weights
+ * stays as it is. For the steps of a search. */
 int least_squares_append_products(struct least_squares *sums, size_t rows, const double *x, size_t stride,
                                   const double *y, const double *weights);
 

@@ -9,7 +9,7 @@
 enum { CHUNK = 256, LANES = 8 };
 
 /* CHUNK values, all normal and above 0. */
-static double sum_chunk(const double *values) {
+__attribute__((target_clones("avx2", "default"))) static double sum_chunk(const double *values) {
     const uint64_t mantissa = (UINT64_C(1) << 52) - 1, one = UINT64_C(1023) << 52;
     double products[LANES] = {1, 1, 1, 1, 1, 1, 1, 1}, product = 1;
     int64_t exponents[LANES] = {0}, exponent = 0;

@@ -2,6 +2,7 @@
 
 #include "engine/foundation/cleanup.h"
 #include "engine/numerics/logarithm.h"
+#include "engine/numerics/range.h"
 
 #include <errno.h>
 #include <math.h>
@@ -55,11 +56,9 @@ static int search_init(struct search *ret, const struct noise_problem *problem) 
     ret->chunk = ret->before + n;
     for (size_t j = 0; j < order; j++) {
         const double *column = problem->x + (j ? j - 1 : 0) * problem->stride;
-        double least = INFINITY, most = -INFINITY;
-        for (size_t i = 0; i < n; i++) {
-            least = fmin(least, j ? column[i] : 1);
-            most = fmax(most, j ? column[i] : 1);
-        }
+        double least = 1, most = 1;
+        if (j > 0)
+            range_find(column, n, &least, &most);
         bool wanted = j == 0 || (problem->scatters
                                      ? problem->scatters[j - 1]
                                      : !problem->roles || problem->roles[j - 1] != LEAST_SQUARES_LEFT_OUT);
@@ -87,7 +86,8 @@ static double likelihood(const struct search *search) {
 }
 
 /* Deviations by COEFFICIENTS, and the log likelihood. */
-static double set_sigma(struct search *search, const double *coefficients) {
+__attribute__((target_clones("avx2", "default"))) static double set_sigma(struct search *search,
+                                                                          const double *coefficients) {
     const struct noise_problem *problem = search->problem;
     for (size_t i = 0; i < problem->rows; i++)
         search->sigma[i] = coefficients[0];
@@ -141,9 +141,10 @@ static int regress(struct search *search, const double *targets) {
             y[i] = targets[begin + i] - search->floor;
             w[i] = search->before[begin + i] / (search->sigma[begin + i] * search->sigma[begin + i]);
             search->chunk[i] = 1;
-            for (size_t j = 1; j < search->order; j++)
-                search->chunk[i + j * CHUNK] = fabs(problem->x[begin + i + (j - 1) * problem->stride]);
         }
+        for (size_t j = 1; j < search->order; j++)
+            for (size_t i = 0; i < count; i++)
+                search->chunk[i + j * CHUNK] = fabs(problem->x[begin + i + (j - 1) * problem->stride]);
         int code = least_squares_append_products(&search->size, count, search->chunk, CHUNK, y, w);
         if (code < 0)
             return code;
@@ -159,7 +160,7 @@ static int regress(struct search *search, const double *targets) {
 }
 
 /* From the coefficients in `now` to a maximum nearby. */
-static int climb(struct search *search, struct noise *ret) {
+__attribute__((target_clones("avx2", "default"))) static int climb(struct search *search, struct noise *ret) {
     size_t n = search->problem->rows;
     double end = (search->problem->rough ? nearly : settled) * (double)n;
     double *targets = search->weights, reached = set_sigma(search, search->now), moved = INFINITY;
@@ -174,7 +175,8 @@ static int climb(struct search *search, struct noise *ret) {
         }
         for (size_t i = 0; i < n; i++) {
             double square = search->square[i] / (search->sigma[i] * search->sigma[i]);
-            search->before[i] = search->has_mean ? 2 : fmax(3 * square - 1, least_curvature);
+            double curvature = search->has_mean ? 2 : 3 * square - 1;
+            search->before[i] = curvature > least_curvature ? curvature : least_curvature;
             targets[i] = search->sigma[i] * (1 + (square - 1) / search->before[i]);
         }
         code = regress(search, targets);
@@ -254,7 +256,8 @@ int noise_fit(const struct noise_problem *problem, struct noise *ret) {
         if (start >= 2 && search.sign[start - 1] == 0)
             continue;
         struct noise found = {0};
-        code = find_mean(&search, false, true, &found.mean);
+        code = start == 0 && search.has_mean ? 0
+                                             : find_mean(&search, false, true, &found.mean); /* it is plain */
         if (code == 0)
             code = begin(&search, start, deviation);
         if (code == 0)

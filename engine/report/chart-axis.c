@@ -6,21 +6,30 @@
 static const double wide = 100;
 
 double chart_clip(const struct chart *chart, double y) {
-    return chart->y_reach > 0 ? fmax(-chart->y_reach, fmin(chart->y_reach, y)) : y;
+    double reach = chart->y_reach;
+    return !(reach > 0) ? y : y > reach ? reach : y < -reach ? -reach : y;
 }
 
 static void include(struct chart_axis *axis, double value) {
-    axis->low = fmin(axis->low, value);
-    axis->high = fmax(axis->high, value);
+    axis->low = value < axis->low ? value : axis->low;
+    axis->high = value > axis->high ? value : axis->high;
+}
+
+/* Half, so that the range of what is greatest is finite. */
+static double on_scale(const struct chart_axis *axis, double value) {
+    return axis->is_logarithmic ? log(value) : value / 2;
 }
 
 /* Values of 0 or less have no place on a logarithmic axis: one such makes it linear. */
 static void choose_scale(struct chart_axis *axis) {
     axis->is_logarithmic = axis->low > 0 && axis->high / axis->low >= wide;
+    axis->from = on_scale(axis, axis->low);
+    axis->range = on_scale(axis, axis->high) - axis->from;
 }
 
 struct chart_axes chart_axes_of(const struct chart *chart) {
-    struct chart_axes axes = {.x = {INFINITY, -INFINITY, false}, .y = {INFINITY, -INFINITY, false}};
+    struct chart_axes axes = {.x = {.low = INFINITY, .high = -INFINITY},
+                              .y = {.low = INFINITY, .high = -INFINITY}};
     for (size_t s = 0; s < chart->series_count; s++)
         for (size_t i = 0; i < chart->series[s].count; i++) {
             double x = chart->series[s].x[i], y = chart->series[s].y[i];
@@ -40,9 +49,8 @@ struct chart_axes chart_axes_of(const struct chart *chart) {
 double chart_axis_place(const struct chart_axis *axis, double value) {
     if (!(axis->high > axis->low))
         return 0.5;
-    double place = axis->is_logarithmic ? (log(value) - log(axis->low)) / (log(axis->high) - log(axis->low))
-                                        : (value / 2 - axis->low / 2) / (axis->high / 2 - axis->low / 2);
-    return place >= -1e-9 && place <= 1 + 1e-9 ? fmin(fmax(place, 0), 1) : NAN;
+    double place = (on_scale(axis, value) - axis->from) / axis->range;
+    return !(place >= -1e-9 && place <= 1 + 1e-9) ? NAN : place < 0 ? 0 : place > 1 ? 1 : place;
 }
 
 size_t chart_axis_ticks(const struct chart_axis *axis, size_t max, double *ret) {

@@ -6,6 +6,7 @@
 
 struct chart_axis {
     double low, high;
+    double from, range; /* of places: what `low` is on the scale, and how far `high` is from that */
     bool is_logarithmic;
 };
 

@@ -28,8 +28,8 @@ struct canvas {
 };
 
 static size_t step_of(double place, size_t count) {
-    double step = floor(place * (double)count);
-    return !(step > 0) ? 0 : step >= (double)count ? count - 1 : (size_t)step;
+    double step = place * (double)count;
+    return !(step >= 1) ? 0 : step >= (double)count ? count - 1 : (size_t)step;
 }
 
 /* The bit of a braille character for the dot in COLUMN and LINE: 1 2 3 down, 4 5 6 down, then 7 and 8. */

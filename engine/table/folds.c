@@ -13,16 +13,17 @@ static uint64_t mix(uint64_t z) { /* splitmix64 (Steele, Lea, Flood 2014) */
 }
 
 static uint64_t hash_row(const struct folds_columns *columns, size_t row) {
+    const uint64_t factor = UINT64_C(0x9e3779b97f4a7c15);
     uint64_t hash = 0;
     for (size_t i = 0; i < columns->number_count; i++) {
         double value = columns->numbers[i][row] + 0.0; /* -0 is 0 */
         uint64_t bits;
         memcpy(&bits, &value, sizeof bits);
-        hash = mix(hash + UINT64_C(0x9e3779b97f4a7c15) + bits);
+        hash = (hash ^ bits ^ bits >> 32) * factor;
     }
     for (size_t j = 0; j < columns->code_count; j++)
-        hash = mix(hash + UINT64_C(0x9e3779b97f4a7c15) + columns->codes[j][row]);
-    return hash;
+        hash = ((hash ^ hash >> 32) + columns->codes[j][row] + 1) * factor;
+    return mix(hash);
 }
 
 static bool is_equal(const struct folds_columns *columns, size_t a, size_t b) {

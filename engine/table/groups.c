@@ -65,7 +65,7 @@ void groups_make(struct groups *groups, const struct table *table, const size_t 
     groups->count = number_rows(groups, table, by, codes);
     uint32_t *places = xcalloc(groups->count + 1, sizeof *places);
     sort_groups(groups, places);
-    groups->rows = xcalloc(table->rows + 1, sizeof *groups->rows);
+    groups->rows = xrealloc_large(NULL, 0, (table->rows + 1) * sizeof *groups->rows);
     groups->first = xcalloc(groups->count + 2, sizeof *groups->first);
     for (size_t row = 0; row < table->rows; row++)
         groups->first[places[codes[row]] + 2]++;

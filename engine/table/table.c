@@ -273,13 +273,17 @@ static int plan(struct loading *loading, struct failure *failure) {
 static void make_room(struct table *table, const struct table_selection *selection, size_t rows) {
     if (table->rows + rows <= table->private->capacity)
         return;
-    size_t capacity = table->private->capacity * 3 / 2;
-    capacity = capacity < FIRST_CAPACITY ? FIRST_CAPACITY : capacity;
+    size_t capacity = table->private->capacity * 8; /* what is not written takes no memory */
+    capacity = capacity < FIRST_CAPACITY   ? FIRST_CAPACITY
+               : capacity > TABLE_ROWS_MAX ? TABLE_ROWS_MAX
+                                           : capacity;
     capacity = capacity < table->rows + rows ? table->rows + rows : capacity;
     for (size_t i = 0; i < selection->number_count; i++)
-        table->numbers[i].values = xrealloc(table->numbers[i].values, capacity * sizeof(double));
+        table->numbers[i].values =
+            xrealloc_large(table->numbers[i].values, table->rows * sizeof(double), capacity * sizeof(double));
     for (size_t j = 0; j < selection->category_count; j++)
-        table->categories[j].codes = xrealloc(table->categories[j].codes, capacity * sizeof(uint32_t));
+        table->categories[j].codes = xrealloc_large(
+            table->categories[j].codes, table->rows * sizeof(uint32_t), capacity * sizeof(uint32_t));
     table->private->capacity = capacity;
 }
 
