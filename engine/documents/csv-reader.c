@@ -246,14 +246,15 @@ static bool split_plain(struct csv_reader *reader, char *start, const char *end)
     size_t count = reader->column_count;
     if (!reader->is_plain || count == 0 || reader->field_capacity < count || end - start > CSV_FIELD_MAX)
         return false;
-    char *at = start, *stop = start;
-    for (size_t i = 0; i < count && stop; i++, at = stop + 1) {
-        stop = memchr(at, reader->separator, (size_t)(end - at));
+    char *at = start;
+    for (size_t i = 0; i < count; i++) {
+        char *stop = memchr(at, reader->separator, (size_t)(end - at));
         size_t length = (size_t)((stop ? stop : end) - at);
         if (!stop != (i + 1 == count) ||
             (reader->is_foreign && length > 0 && (is_blank(reader, *at) || is_blank(reader, at[length - 1]))))
             return false;
         reader->fields[i] = (struct csv_field){at, length, (uint32_t)(at - start) + 1, false};
+        at += length + (stop != NULL);
     }
     reader->field_count = count;
     return true;

@@ -34,7 +34,7 @@ static bool parse_double_slowly(const char *bytes, size_t length, double *ret) {
 }
 
 /* MANTISSA with the digits from *AT on behind it; *AT moves behind them. */
-static uint64_t read_digits(uint64_t mantissa, const char **at, const char *end) {
+static inline uint64_t read_digits(uint64_t mantissa, const char **at, const char *end) {
     for (uint64_t eight; end - *at >= 8; *at += 8) { /* as the machine has them, the first lowest */
         memcpy(&eight, *at, sizeof eight);
         eight = le64toh(eight) - UINT64_C(0x3030303030303030);

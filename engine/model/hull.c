@@ -58,7 +58,8 @@ static void find_scales(struct model_hull *hull, size_t rows, const double *cons
 }
 
 /* Of at most BLOCK_ROWS rows, column by column, so that the compiler uses vectors. */
-static void add_block(struct model_hull *hull, size_t rows, const double *const *columns, size_t begin) {
+__attribute__((target_clones("avx2", "default"))) static void
+add_block(struct model_hull *hull, size_t rows, const double *const *columns, size_t begin) {
     double values[HULL_COLUMNS_MAX][BLOCK_ROWS], sums[BLOCK_ROWS] = {0}, least, most;
     for (size_t c = 0; c < hull->column_count; c++)
         for (size_t i = 0; i < rows; i++) {
@@ -70,10 +71,14 @@ static void add_block(struct model_hull *hull, size_t rows, const double *const 
             values[c][i] += sums[i];
     for (size_t d = 0; d < hull->direction_count; d++) {
         const double *direction = hull->directions + d * hull->column_count;
-        memset(sums, 0, rows * sizeof *sums);
-        for (size_t c = 0; c < hull->column_count; c++)
-            for (size_t i = 0; direction[c] != 0 && i < rows; i++)
-                sums[i] += direction[c] * values[c][i];
+        for (size_t c = 0, entries = 0; c < hull->column_count; c++) {
+            double factor = direction[c];
+            if (factor == 0)
+                continue;
+            for (size_t i = 0; i < rows; i++)
+                sums[i] = (entries > 0 ? sums[i] : 0) + factor * values[c][i];
+            entries++;
+        }
         range_find(sums, rows, &least, &most);
         hull->minimum[d] = fmin(hull->minimum[d], least);
         hull->maximum[d] = fmax(hull->maximum[d], most);

@@ -111,7 +111,8 @@ static void add_total(struct least_squares *sums, double weight, double mean, do
 }
 
 /* sqrt(w) of some rows to ROOTS; what the sums have of their weights. -EINVAL: one is no weight. */
-static inline int add_weights(struct least_squares *sums, size_t count, const double *weights, double *roots) {
+static inline int add_weights(struct least_squares *sums, size_t count, const double *weights,
+                              double *roots) {
     size_t above = 0, valid = 0;
     memset(roots, 0, padded(count) * sizeof *roots);
     for (size_t i = 0; i < count; i++)
@@ -126,7 +127,7 @@ static inline int add_weights(struct least_squares *sums, size_t count, const do
 
 /* sqrt(W) [X y] of some rows; those of weight 0, which may have any values, are 0. */
 static inline void fill_block(struct least_squares *sums, size_t count, const double *x, size_t stride,
-                       const double *y, const double *roots, bool has_zeros) {
+                              const double *y, const double *roots, bool has_zeros) {
     for (size_t j = 0; j <= sums->columns; j++) {
         const double *from = j < sums->columns ? x + j * stride : y;
         double *restrict column = sums->block + j * BLOCK_ROWS;

@@ -4,7 +4,8 @@
 
 enum { LANES = 8 }; /* beside each other, so that the compiler uses vectors */
 
-void range_find(const double *values, size_t count, double *ret_least, double *ret_most) {
+__attribute__((target_clones("avx2", "default"))) void range_find(const double *values, size_t count,
+                                                                  double *ret_least, double *ret_most) {
     double least[LANES], most[LANES];
     for (size_t l = 0; l < LANES; l++) {
         least[l] = INFINITY;
