@@ -175,7 +175,7 @@ static int run_steps(char **steps) {
     struct agent_package *package = NULL;
     struct ssh_client *client = NULL;
     enum agent_kind kind = is_source ? AGENT_SOURCE : is_binary ? AGENT_BINARY : AGENT_AUTO;
-    struct launcher_words launcher = {0};
+    static struct launcher_words launcher; /* its words live as long as the program */
     int code = 0;
     if (start)
         launcher.start = split(start);
