@@ -16,8 +16,8 @@ fi
 if [ "$device" = cuda ]; then
     command -v nvcc >/dev/null || fail "there is no nvcc here, expected NVIDIA's CUDA toolkit, or --set device=cpu"
     nvcc -O3 $nvcc_flags -c -o device.o device-cuda.cu
-    cuda=$(dirname "$(dirname "$(readlink -f "$(command -v nvcc)")")")
-    "$mpicc" $flags -o stencil stencil.c device.o -L"$cuda/lib64" -Wl,-rpath,"$cuda/lib64" -lcudart -lstdc++ -lm
+    "$mpicc" $flags -c -o stencil.o stencil.c
+    nvcc -ccbin "$mpicc" -o stencil stencil.o device.o -lstdc++ -lm # nvcc knows where its library is
     echo "stencil nvcc: $(nvcc --version | sed -n 's/.*release //p')"
 else
     "$mpicc" $flags -o stencil stencil.c device-cpu.c -lm
