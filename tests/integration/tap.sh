@@ -70,11 +70,13 @@ is() {
 }
 contains() { grep -qE -- "$2" "$1" || { echo "# '$1' does not match: $2"; sed 's/^/# /' "$1" | head -40; return 1; } >&2; }
 output() { contains "$scratch/.out" "$1"; }
+exec {silence}<> <(:) # where nothing is ever written: to wait for it is a sleep that starts no process
 eventually() {
-    local until=$((SECONDS + 120)) last
+    local until=$((SECONDS + 120)) last pauses=0 pause=0.05
     until last=$("$@" 2>&1); do
         [ $SECONDS -lt $until ] || { echo "# not within 120 s: $*"; sed 's/^/# /' <<<"$last" | tail -20; return 1; }
-        sleep 0.05
+        [ $((++pauses)) -lt 40 ] || pause=0.2
+        read -rt $pause -u "$silence"
     done
 }
 move_clock() { export ASSAY=$ASSAY_BUILD/tests/moved/bin/assay ASSAY_TEST_CLOCK=$scratch/clock; }

@@ -55,9 +55,12 @@ static const char list_script[] =
     "printf 'value\\tcompiler\\t%s\\n' \"$(cc --version 2>/dev/null | head -n 1)\"\n"
     "printf 'value\\tlibc\\t%s\\n' \"$(getconf GNU_LIBC_VERSION 2>/dev/null)\"\n"
     "sha256sum -- $files 2>/dev/null\n"
-    /* Packages may have been made before /lib was /usr/lib. */
-    "dpkg-query -S -- $files $(printf '%s\\n' \"$files\" | sed -n 's,^/usr/,/,p') 2>/dev/null | grep -v "
-    "^diversion\n"
+    /* What dpkg-query -S answers, in an eighth of its time, for that reads about all packages first. Packages may have
+       been made before /lib was /usr/lib. */
+    "set +f\n"
+    "printf '%s\\n' \"$files\" | sed 'p;s,^/usr/,/,' |\n"
+    "    LC_ALL=C grep -HxFf - /var/lib/dpkg/info/*.list 2>/dev/null |\n"
+    "    sed -n 's,^/var/lib/dpkg/info/\\(.*\\)\\.list:,\\1: ,p'\n"
     "exit 0\n";
 
 /* Where LINE, which ends in "BETWEEN PATH", begins in TEXT; NULL: there is none. */
