@@ -31,7 +31,8 @@ static void clear_view(struct view *view) {
     free(view->clocks);
 }
 
-static void take_cpu(size_t node, const char *bytes, size_t length, void *context) {
+static void take_cpu(size_t node, size_t path, const char *bytes, size_t length, void *context) {
+    (void)path;
     (void)length;
     ((struct view *)context)->cpus[node] = cpuinfo_model(bytes);
 }
@@ -40,7 +41,8 @@ static int look(struct nodes *nodes, struct view *view, struct failure *failure)
     cleanup_free struct failure *unread = NULL;
     int r = node_group_inspect(nodes->group, &view->facts, &nodes->failures, failure);
     if (r == 0)
-        r = node_group_read(nodes->group, "/proc/cpuinfo", CPUINFO_MAX, take_cpu, view, &unread, failure);
+        r = node_group_read(nodes->group, (const char *const[]){"/proc/cpuinfo", NULL}, CPUINFO_MAX, take_cpu,
+                            view, &unread, failure);
     if (r == 0)
         r = node_group_measure_clocks(nodes->group, &view->clocks, failure);
     return r;

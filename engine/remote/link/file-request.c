@@ -1,4 +1,4 @@
-/* Single files of one node: each is a command, the agent's tool that packs or unpacks. */
+/* Files of one node: each request is a command, the agent's tool that packs or unpacks. */
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/file.h"
 #include "engine/foundation/memory.h"
@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { OVERHEAD_MAX = 64 << 10 /* of the tar of one file */ };
+enum { OVERHEAD_MAX = 64 << 10 /* of the tar of a few files */ };
 
 struct file_request {
     struct file_request *next; /* of the link */
@@ -18,15 +18,14 @@ struct file_request {
     struct remote_command *command;
     bool forgotten; /* the answer is not wanted any more */
     void *context;
-    agent_bytes_callback *bytes; /* of reading; or */
+    agent_file_callback *file; /* of reading; */
+    const char *const *paths;  /* those that it is called for, by the caller */
     agent_done_callback *done;
-    char *path;
-    uint64_t limit;             /* bytes of the file that is read */
+    uint64_t limit;             /* bytes of the files that are read */
     struct text output, errors; /* of the command */
 };
 
 static void file_request_free(struct file_request *request) {
-    free(request->path);
     text_clear(&request->output);
     text_clear(&request->errors);
     free(request);
@@ -50,35 +49,22 @@ void file_request_free_all(struct agent_link *link) {
     }
 }
 
-static void tell(struct file_request *request, const char *bytes, size_t length,
-                 const struct failure *failure) {
-    if (request->forgotten)
-        return;
-    if (request->bytes)
-        request->bytes(request->link, bytes, length, failure, request->context);
-    else
-        request->done(request->link, failure, request->context);
-}
-
-/* The file in the tar that has come. */
-static int unpack(const struct file_request *request, char **ret, size_t *ret_length,
-                  struct failure *failure) {
-    cleanup(tree_archive_free) struct archive *archive = NULL;
-    struct tree_archive_entry entry = {0};
-    int r = tree_archive_open(-1, request->output.bytes, request->output.length, &archive, failure);
-    if (r == 0)
-        r = tree_archive_next(archive, &entry, failure);
-    if (r < 0)
-        return r;
-    if (r == 0 || entry.is_folder)
-        return failure_set(failure, -EISDIR, "cannot read '%.256s': it is not a file", request->path);
-    if (entry.size > request->limit)
-        return failure_set(failure, -EFBIG, "'%.256s' has %llu bytes; at most %llu were asked for",
-                           request->path, (unsigned long long)entry.size, (unsigned long long)request->limit);
-    cleanup_free char *bytes = xmalloc((size_t)entry.size + 1);
+/* The file that the tar has next, for the one of its paths, of those from *PATH on, that ends in its name. */
+static int unpack_file(struct file_request *request, struct archive *archive,
+                       const struct tree_archive_entry *entry, size_t *path, struct failure *failure) {
+    while (request->paths[*path] && strcmp(file_base_name(request->paths[*path]), entry->path) != 0)
+        ++*path;
+    if (!request->paths[*path] || entry->is_folder)
+        return failure_set(failure, -EISDIR, "cannot read '%.256s': it is not a file",
+                           request->paths[*path] ? request->paths[*path] : entry->path);
+    const char *name = request->paths[*path];
+    if (entry->size > request->limit)
+        return failure_set(failure, -EFBIG, "'%.256s' has %llu bytes; at most %llu were asked for", name,
+                           (unsigned long long)entry->size, (unsigned long long)request->limit);
+    cleanup_free char *bytes = xmalloc((size_t)entry->size + 1);
     size_t length = 0;
     ssize_t got;
-    while ((got = tree_archive_read(archive, bytes + length, (size_t)entry.size - length, failure)) > 0)
+    while ((got = tree_archive_read(archive, bytes + length, (size_t)entry->size - length, failure)) > 0)
         length += (size_t)got;
     bytes[length] = '\0';
     char hex[HASH_HEX_SIZE];
@@ -86,21 +72,32 @@ static int unpack(const struct file_request *request, char **ret, size_t *ret_le
         return (int)got;
     if (hash_bytes(bytes, length, hex) < 0)
         return failure_memory(failure);
-    if (strcmp(hex, entry.sha256) != 0)
-        return failure_set(failure, -EBUSY, "'%.256s' has changed while it was read", request->path);
-    *ret = take_pointer(bytes);
-    *ret_length = length;
+    if (strcmp(hex, entry->sha256) != 0)
+        return failure_set(failure, -EBUSY, "'%.256s' has changed while it was read", name);
+    if (!request->forgotten)
+        request->file(request->link, *path, bytes, length, request->context);
+    ++*path;
     return 0;
 }
 
-/* All that could be asked has ended: with EXIT, or with WHY. */
-static int judge(const struct file_request *request, const struct remote_exit *exit, char **ret,
-                 size_t *ret_length, struct failure *failure) {
+static int unpack(struct file_request *request, struct failure *failure) {
+    cleanup(tree_archive_free) struct archive *archive = NULL;
+    struct tree_archive_entry entry = {0};
+    size_t path = 0;
+    int r = tree_archive_open(-1, request->output.bytes, request->output.length, &archive, failure);
+    while (r == 0 && (r = tree_archive_next(archive, &entry, failure)) > 0)
+        r = unpack_file(request, archive, &entry, &path, failure);
+    return r;
+}
+
+/* All that could be asked has ended with EXIT. */
+static int judge(struct file_request *request, const struct remote_exit *exit, struct failure *failure) {
     if (exit->output_cut)
         return failure_set(failure, -EFBIG, "'%.256s' has more than the %llu bytes that were asked for",
-                           request->path, (unsigned long long)request->limit);
-    int r = tool_failure(exit, request->errors.bytes, failure);
-    return r < 0 || !request->bytes ? r : unpack(request, ret, ret_length, failure);
+                           request->paths[0], (unsigned long long)request->limit);
+    /* What could be read has come even so. */
+    int r = request->file && request->output.length > 0 ? unpack(request, failure) : 0;
+    return r < 0 ? r : tool_failure(exit, request->errors.bytes, failure);
 }
 
 static void on_output(struct remote_command *command, enum remote_stream stream, const char *bytes,
@@ -114,32 +111,37 @@ static void on_output(struct remote_command *command, enum remote_stream stream,
 static void on_exit_of(struct remote_command *command, const struct remote_exit *exit,
                        const struct failure *failure, void *context) {
     struct file_request *request = context, **at = &request->link->files;
-    cleanup_free char *bytes = NULL;
-    size_t length = 0;
     struct failure why = {0}, own;
     while (*at != request)
         at = &(*at)->next;
     *at = request->next;
     if (failure)
         why = *failure;
-    else if (judge(request, exit, &bytes, &length, &own) < 0)
+    else if (judge(request, exit, &own) < 0)
         node_failure(&why, request->link->node, own.code, "%s", own.text);
     remote_command_free(command);
-    tell(request, bytes, length, why.code < 0 ? &why : NULL);
+    if (!request->forgotten)
+        request->done(request->link, why.code < 0 ? &why : NULL, request->context);
     file_request_free(request);
 }
 
-/* TOOL works on PATH; RET is not yet sent anything. */
-static int start(struct agent_link *link, const char *tool, const char *path, uint64_t limit, bool input,
-                 void *context, struct file_request **ret, struct failure *failure) {
-    if (path[0] == '\0')
-        return node_failure(failure, link->node, -EINVAL, "a path is empty");
+/* TOOL works on PATHS; RET is not yet sent anything. */
+static int start(struct agent_link *link, const char *tool, const char *const *paths, uint64_t limit,
+                 bool input, agent_done_callback *done, void *context, struct file_request **ret,
+                 struct failure *failure) {
+    size_t count = 0;
+    for (; paths[count]; count++)
+        if (paths[count][0] == '\0')
+            return node_failure(failure, link->node, -EINVAL, "a path is empty");
     cleanup(free_request) struct file_request *request = xcalloc(1, sizeof *request);
     *request = (struct file_request){
-        .link = link, .context = context, .path = xstrdup(path), .limit = limit, .next = link->files};
+        .link = link, .done = done, .context = context, .limit = limit, .next = link->files};
     text_init(&request->output, limit + 2 * OVERHEAD_MAX);
     text_init(&request->errors, 2 * FAILURE_TEXT_SIZE);
-    const char *const arguments[] = {NODE_TOOL_PROGRAM, tool, path, NULL};
+    cleanup_free const char **arguments = xcalloc(count + 3, sizeof *arguments);
+    arguments[0] = NODE_TOOL_PROGRAM;
+    arguments[1] = tool;
+    memcpy(arguments + 2, paths, count * sizeof *paths);
     static const struct remote_command_callbacks callbacks = {.on_output = on_output, .on_exit = on_exit_of};
     int r = remote_command_start(
         link,
@@ -154,24 +156,25 @@ static int start(struct agent_link *link, const char *tool, const char *path, ui
     return 0;
 }
 
-int agent_link_read_file(struct agent_link *link, const char *path, uint64_t limit,
-                         agent_bytes_callback *callback, void *context, struct failure *failure) {
+int agent_link_read_files(struct agent_link *link, const char *const *paths, uint64_t limit,
+                          agent_file_callback *file, agent_done_callback *done, void *context,
+                          struct failure *failure) {
     struct file_request *request = NULL;
     if (limit > AGENT_FILE_LIMIT)
         limit = AGENT_FILE_LIMIT;
-    int r = start(link, "--pack", path, limit, false, context, &request, failure);
-    if (r == 0)
-        request->bytes = callback;
+    int r = start(link, "--pack", paths, limit, false, done, context, &request, failure);
+    if (r == 0) {
+        request->file = file;
+        request->paths = paths;
+    }
     return r;
 }
 
 int agent_link_make_folder(struct agent_link *link, const char *path, agent_done_callback *callback,
                            void *context, struct failure *failure) {
     struct file_request *request = NULL;
-    int r = start(link, "--unpack", path, 0, false, context, &request, failure);
-    if (r == 0)
-        request->done = callback;
-    return r;
+    return start(link, "--unpack", (const char *const[]){path, NULL}, 0, false, callback, context, &request,
+                 failure);
 }
 
 int agent_link_write_file(struct agent_link *link, const char *path, const void *bytes, size_t length,
@@ -188,10 +191,10 @@ int agent_link_write_file(struct agent_link *link, const char *path, const void 
     if (r < 0)
         return r;
     struct file_request *request = NULL;
-    r = start(link, "--unpack", folder, 0, true, context, &request, failure);
+    r = start(link, "--unpack", (const char *const[]){folder, NULL}, 0, true, callback, context, &request,
+              failure);
     if (r < 0)
         return r;
-    request->done = callback;
     r = remote_command_write(request->command, tar.bytes, tar.length, NULL, failure);
     (void)remote_command_close_input(request->command, NULL);
     if (r < 0)

@@ -129,15 +129,18 @@ int agent_link_inspect(struct agent_link *link, agent_facts_callback *callback, 
 /* Files. Each call is a command of its own on the node: the agent's tool that packs or unpacks a tar. PATH is
  * relative to the agent's run directory, or absolute. */
 
-/* The bytes are valid during the callback. A file larger than LIMIT (at most AGENT_FILE_LIMIT) is refused by
- * name. /proc and /sys can be read too. */
-#define AGENT_FILE_LIMIT (UINT64_C(1) << 26)
-typedef void agent_bytes_callback(struct agent_link *link, const char *bytes, size_t length,
-                                  const struct failure *failure, void *context);
-int agent_link_read_file(struct agent_link *link, const char *path, uint64_t limit,
-                         agent_bytes_callback *callback, void *context, struct failure *failure);
-
 typedef void agent_done_callback(struct agent_link *link, const struct failure *failure, void *context);
+/* The files of PATHS, of which the last is NULL, and which stay until DONE; no two of them end in the same
+ * name. FILE is called for each that could be read, by its number in PATHS, with its bytes, which are valid
+ * until it returns; then DONE, with the first that could not. More than LIMIT bytes in all (at most
+ * AGENT_FILE_LIMIT) are refused. /proc and /sys can be read too. */
+#define AGENT_FILE_LIMIT (UINT64_C(1) << 26)
+typedef void agent_file_callback(struct agent_link *link, size_t path, const char *bytes, size_t length,
+                                 void *context);
+int agent_link_read_files(struct agent_link *link, const char *const *paths, uint64_t limit,
+                          agent_file_callback *file, agent_done_callback *done, void *context,
+                          struct failure *failure);
+
 /* PATH has exactly these bytes afterwards, durably, or what it had before. Its folder is made. BYTES are
  * copied (AGENT_FILE_LIMIT at most). MODE as for open(2). */
 int agent_link_write_file(struct agent_link *link, const char *path, const void *bytes, size_t length,

@@ -183,9 +183,11 @@ int node_group_inspect(struct node_group *group, struct node_facts ***ret, struc
                        struct failure *failure);
 /* RET: an array; exchanges 0 where it is not known. */
 int node_group_measure_clocks(struct node_group *group, struct agent_clock **ret, struct failure *failure);
-/* The file PATH, small (LIMIT bytes at most), of every node: TAKE is called with each as it comes. */
-typedef void node_file_taker(size_t node, const char *bytes, size_t length, void *context);
-int node_group_read(struct node_group *group, const char *path, uint64_t limit, node_file_taker *take,
+/* Small files of every node, LIMIT bytes at most together: PATHS as for agent_link_read_files(). TAKE is
+ * called for each as it comes, with its number in PATHS. RET_FAILURES: one a node, of the first that could
+ * not be read. */
+typedef void node_file_taker(size_t node, size_t path, const char *bytes, size_t length, void *context);
+int node_group_read(struct node_group *group, const char *const *paths, uint64_t limit, node_file_taker *take,
                     void *context, struct failure **ret_failures, struct failure *failure);
 
 #endif

@@ -93,43 +93,47 @@ int node_group_measure_clocks(struct node_group *group, struct agent_clock **ret
 /* ---- files */
 
 struct file_reading {
-    const char *path;
+    const char *const *paths;
     uint64_t limit;
     struct failure *failures;
     node_file_taker *take;
     void *context;
 };
 
-static void take_file(struct agent_link *link, const char *bytes, size_t length,
-                      const struct failure *failure, void *context) {
+static void take_file(struct agent_link *link, size_t path, const char *bytes, size_t length, void *context) {
+    (void)link;
+    struct node_asked *asked = context;
+    struct file_reading *reading = asked->round->context;
+    reading->take(asked->node, path, bytes, length, reading->context);
+}
+
+static void take_end(struct agent_link *link, const struct failure *failure, void *context) {
     (void)link;
     struct node_asked *asked = context;
     struct file_reading *reading = asked->round->context;
     if (failure)
         reading->failures[asked->node] = *failure;
-    else
-        reading->take(asked->node, bytes, length, reading->context);
     node_round_answered(asked);
 }
 
-static bool ask_for_file(struct node_round *round, size_t node, struct node_asked *asked) {
+static bool ask_for_files(struct node_round *round, size_t node, struct node_asked *asked) {
     struct file_reading *reading = round->context;
     struct failure *failure = &reading->failures[node];
     return is_there(round, node, failure) &&
-           agent_link_read_file(node_group_link(round->group, node), reading->path, reading->limit, take_file,
-                                asked, failure) == 0;
+           agent_link_read_files(node_group_link(round->group, node), reading->paths, reading->limit,
+                                 take_file, take_end, asked, failure) == 0;
 }
 
-/* Each is in memory as a whole while it comes. */
-enum { FILES_AT_ONCE = 16 };
+/* Theirs are in memory as a whole while they come. */
+enum { READ_AT_ONCE = 16 };
 
-int node_group_read(struct node_group *group, const char *path, uint64_t limit, node_file_taker *take,
+int node_group_read(struct node_group *group, const char *const *paths, uint64_t limit, node_file_taker *take,
                     void *context, struct failure **ret_failures, struct failure *failure) {
     cleanup_free struct failure *failures = xcalloc(group->count + 1, sizeof *failures);
     struct file_reading reading = {
-        .path = path, .limit = limit, .failures = failures, .take = take, .context = context};
+        .paths = paths, .limit = limit, .failures = failures, .take = take, .context = context};
     struct node_round round = {
-        .group = group, .at_once = FILES_AT_ONCE, .ask = ask_for_file, .context = &reading};
+        .group = group, .at_once = READ_AT_ONCE, .ask = ask_for_files, .context = &reading};
     int r = node_round_run(&round, failure);
     if (r == 0)
         *ret_failures = take_pointer(failures);

@@ -5,10 +5,10 @@
  *     answers_init(&answers, set->loop, most, failure);
  *     for (...) {
  *         struct answer *answer = answers_ask(&answers, link, node, item);
- *         if (agent_link_read_file(link, path, limit, on_bytes, answer, &why) < 0)
+ *         if (agent_link_inspect(link, on_facts, answer, &why) < 0)
  *             answers_take(answer);
  *     }
- *     r = answers_wait(&answers, failure);            on_bytes() calls answers_take(answer)
+ *     r = answers_wait(&answers, failure);            on_facts() calls answers_take(answer)
  *     answers_clear(&answers);
  *
  * Private to this room.

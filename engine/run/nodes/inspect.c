@@ -17,8 +17,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Kept as they are. No serial numbers, no hardware addresses: those name a machine's owner, not its
- * performance. */
+/* Kept as they are; no two of their paths end in the same name. No serial numbers, no hardware addresses:
+ * those name a machine's owner, not its performance. */
 static const struct {
     const char *path; /* on the node */
     const char *name; /* in nodes/<host>/raw/ */
@@ -50,36 +50,34 @@ static const struct {
     {"/sys/devices/system/clocksource/clocksource0/current_clocksource", "clocksource"},
     {"/sys/devices/system/cpu/vulnerabilities/spectre_v2", "vulnerability-spectre_v2"},
 };
-enum { RAW_FILE_MAX = 8 << 20 };
-
-enum { RAW_FILES = sizeof raw_files / sizeof *raw_files };
+enum { RAW_FILES = sizeof raw_files / sizeof *raw_files, RAW_MAX = 8 << 20 /* bytes of all of a node */ };
 
 /* The raw files of all nodes. */
 struct reading {
     struct node_set *set;
-    size_t file;      /* which of the files it is */
-    bool *unreadable; /* of node i, file j at i * RAW_FILES + j; owned, as is: */
+    bool *came; /* of node i, file j at i * RAW_FILES + j; owned, as is: */
     struct node_texts microcodes;
     struct failure failure; /* code 0: none */
 };
 
 static void clear_reading(struct reading *reading) {
-    free(reading->unreadable);
+    free(reading->came);
     node_texts_clear(&reading->microcodes);
 }
 
-static void take_raw_file(size_t number, const char *bytes, size_t length, void *context) {
+static void take_raw_file(size_t number, size_t path, const char *bytes, size_t length, void *context) {
     struct reading *reading = context;
     struct node_set *set = reading->set;
     struct run_node *node = &set->items[number];
-    const char *name = raw_files[reading->file].name;
+    const char *name = raw_files[path].name;
+    reading->came[number * RAW_FILES + path] = true;
     if (strcmp(name, "cpuinfo") == 0) {
         node->cpu_model = cpuinfo_model(bytes);
         reading->microcodes.items[number] = cpuinfo_value(bytes, "microcode");
     }
-    cleanup_free char *file = xformat("raw/%s", name), *path = node_set_path(set, node, file);
+    cleanup_free char *file = xformat("raw/%s", name), *kept = node_set_path(set, node, file);
     if (reading->failure.code == 0)
-        run_files_write(&set->record->files, path, bytes, length, &reading->failure);
+        run_files_write(&set->record->files, kept, bytes, length, &reading->failure);
 }
 
 static int take_raw_files(struct reading *reading, struct failure *failure) {
@@ -90,16 +88,13 @@ static int take_raw_files(struct reading *reading, struct failure *failure) {
         if (r < 0)
             return r;
     }
-    for (size_t j = 0; j < RAW_FILES; j++) {
-        cleanup_free struct failure *failures = NULL;
-        reading->file = j;
-        int r = node_group_read(set->group, raw_files[j].path, RAW_FILE_MAX, take_raw_file, reading,
-                                &failures, failure);
-        if (r < 0)
-            return r;
-        for (size_t i = 0; i < set->count; i++)
-            reading->unreadable[i * RAW_FILES + j] = failures[i].code < 0;
-    }
+    const char *paths[RAW_FILES + 1] = {NULL};
+    for (size_t j = 0; j < RAW_FILES; j++)
+        paths[j] = raw_files[j].path;
+    cleanup_free struct failure *unread = NULL; /* by facts.json */
+    int r = node_group_read(set->group, paths, RAW_MAX, take_raw_file, reading, &unread, failure);
+    if (r < 0)
+        return r;
     if (reading->failure.code < 0)
         *failure = reading->failure;
     return reading->failure.code;
@@ -156,7 +151,7 @@ static int write_facts(const struct reading *reading, const struct run_node *nod
         json_add_string(environment, NULL, facts->environment[i]);
     cJSON *missing = json_add_array(object, "unreadable");
     for (size_t j = 0; j < RAW_FILES; j++)
-        if (reading->unreadable[number * RAW_FILES + j])
+        if (!reading->came[number * RAW_FILES + j])
             json_add_string(missing, NULL, raw_files[j].path);
     json_add_string(object, "cpu_model", node->cpu_model);
     json_add_string(object, "microcode", reading->microcodes.items[number]);
@@ -297,8 +292,7 @@ int node_set_take_facts(struct node_set *set, struct failure *failure) {
 
 int node_set_inspect(struct node_set *set, struct failure *failure) {
     cleanup(clear_reading) struct reading reading = {.set = set,
-                                                     .unreadable =
-                                                         xcalloc(set->count, RAW_FILES * sizeof(bool)),
+                                                     .came = xcalloc(set->count, RAW_FILES * sizeof(bool)),
                                                      .microcodes = node_texts_new(set->count)};
     int r = node_set_take_facts(set, failure);
     if (r == 0)

@@ -41,18 +41,22 @@ TEST(a_clock_whose_agent_dies_is_told_once) {
     assert_int_equal(told[1], 1);
 }
 
-static void note_bytes(struct agent_link *link, const char *bytes, size_t length,
-                       const struct failure *failure, void *context) {
+static void note_file(struct agent_link *link, size_t path, const char *bytes, size_t length, void *context) {
+    ++*(int *)context;
+}
+
+static void note_end(struct agent_link *link, const struct failure *failure, void *context) {
     ++*(int *)context;
 }
 
 /* Whoever gives up is called no more, and no more exchanges are made for nobody. */
 TEST(what_is_forgotten_is_not_answered) {
     int told[2] = {0, 0}, read[2] = {0, 0};
+    static const char *const paths[] = {"hello", NULL};
     put("hello", "hello");
     assert_done(&f, agent_link_measure_clock(f.link, 1000, note_clock, told, &f.failure));
     for (int i = 0; i < 100; i++)
-        assert_done(&f, agent_link_read_file(f.link, "hello", 100, note_bytes, read, &f.failure));
+        assert_done(&f, agent_link_read_files(f.link, paths, 100, note_file, note_end, read, &f.failure));
     agent_link_forget(f.link, told);
     agent_link_forget(f.link, read);
     struct agent_statistics statistics = {0};

@@ -94,7 +94,7 @@ TEST(freeing_a_link_gives_commands_their_grace) {
 /* ---- an agent that dies */
 
 struct ends {
-    int facts, done, bytes, exits, closed;
+    int facts, done, exits, closed;
     struct failure why;
 };
 
@@ -112,11 +112,9 @@ static void on_done(struct agent_link *link, const struct failure *failure, void
     assert_true(agent_link_make_folder(link, "again", on_done, context, NULL) < 0);
 }
 
-static void on_bytes(struct agent_link *link, const char *bytes, size_t length, const struct failure *failure,
-                     void *context) {
-    struct ends *ends = context;
-    assert_null(bytes);
-    ends->bytes += failure != NULL;
+static void on_no_file(struct agent_link *link, size_t path, const char *bytes, size_t length,
+                       void *context) {
+    fail_msg("%s", bytes);
 }
 
 static void on_exit_of(struct remote_command *command, const struct remote_exit *exit,
@@ -157,12 +155,13 @@ TEST(a_killed_agent_fails_all_that_is_pending) {
     kill(agent, SIGSTOP); /* so that the requests cannot be answered first */
     assert_done(&f, agent_link_inspect(f.link, on_facts, &ends, &f.failure));
     assert_done(&f, agent_link_make_folder(f.link, "x", on_done, &ends, &f.failure));
-    assert_done(&f, agent_link_read_file(f.link, "/proc/version", 1000, on_bytes, &ends, &f.failure));
+    static const char *const paths[] = {"/proc/version", NULL};
+    assert_done(&f, agent_link_read_files(f.link, paths, 1000, on_no_file, on_done, &ends, &f.failure));
     fixture_turn(&f, 20);
     kill(agent, SIGKILL);
     while (agent_link_state(f.link) != AGENT_LINK_CLOSED)
         assert_true(event_loop_run_once(f.loop, WAIT_LIMIT_MS * EVENT_MILLISECOND, NULL) > 0);
-    assert_int_equal(ends.facts + ends.done + ends.bytes, 3);
+    assert_int_equal(ends.facts + ends.done, 3);
     assert_int_equal(ends.exits, 3);
     assert_string_equal(ends.why.place, "node testnode");
     assert_non_null(agent_link_failure(f.link));
@@ -276,6 +275,13 @@ TEST(a_run_directory_that_cannot_be_made_is_told) {
 
 /* ---- files */
 
+/* Its number and its first word. */
+static void on_file(struct agent_link *link, size_t path, const char *bytes, size_t length, void *context) {
+    struct waiting *waiting = context;
+    assert_int_equal(length, strlen(bytes));
+    text_printf(waiting->bytes, "%zu:%.*s ", path, (int)strcspn(bytes, " \n"), bytes);
+}
+
 TEST(files_go_and_come) {
     static const char content[] = "a\0b\nc";
     assert_done(&f, agent_link_write_file_and_wait(f.link, "one", content, sizeof content, 0640, &f.failure));
@@ -296,6 +302,15 @@ TEST(files_go_and_come) {
     text_init(&text, 65536);
     assert_done(&f, agent_link_read_file_and_wait(f.link, "/proc/version", &text, &f.failure));
     assert_memory_equal(text.bytes, "Linux version", 13);
+    text_clear(&text);
+    /* Several at once; one that is not there is told of at the end, whatever comes after it. */
+    static const char *const paths[] = {"one", "/proc/sys/kernel/ostype", "/nowhere", "/proc/version", NULL};
+    struct waiting waiting = {.bytes = &text};
+    text_init(&text, 65536);
+    int r = agent_link_read_files(f.link, paths, 65536, on_file, wait_on_done, &waiting, &f.failure);
+    assert_failure(-EIO, wait_for_answer(f.link, r, &waiting, &f.failure),
+                   "cannot read '/nowhere': No such file");
+    assert_string_equal(text.bytes, "0: 1:Linux 3:Linux ");
     text_clear(&text);
     /* No part of anything is left lying about. */
     DIR *folder = opendir(f.folder);

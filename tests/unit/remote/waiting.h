@@ -116,26 +116,25 @@ static inline int agent_link_inspect_and_wait(struct agent_link *link, struct no
     return r;
 }
 
-static inline void wait_on_bytes(struct agent_link *link, const char *bytes, size_t length,
-                                 const struct failure *failure, void *context) {
+static inline void wait_on_done(struct agent_link *link, const struct failure *failure, void *context) {
+    (void)link;
+    wait_note(context, failure);
+}
+
+static inline void wait_on_file(struct agent_link *link, size_t path, const char *bytes, size_t length,
+                                void *context) {
     (void)link;
     struct waiting *waiting = context;
-    wait_note(waiting, failure);
-    if (!failure && text_append(waiting->bytes, bytes, length) < 0)
-        waiting->code = failure_memory(&waiting->failure);
+    assert_int_equal(path, 0);
+    assert_int_equal(text_append(waiting->bytes, bytes, length), 0);
 }
 
 static inline int agent_link_read_file_and_wait(struct agent_link *link, const char *path, struct text *ret,
                                                 struct failure *failure) {
     struct waiting waiting = {.bytes = ret};
-    uint64_t limit = ret->limit - ret->length;
-    return wait_for_answer(link, agent_link_read_file(link, path, limit, wait_on_bytes, &waiting, failure),
-                           &waiting, failure);
-}
-
-static inline void wait_on_done(struct agent_link *link, const struct failure *failure, void *context) {
-    (void)link;
-    wait_note(context, failure);
+    int r = agent_link_read_files(link, (const char *const[]){path, NULL}, ret->limit - ret->length,
+                                  wait_on_file, wait_on_done, &waiting, failure);
+    return wait_for_answer(link, r, &waiting, failure);
 }
 
 static inline int agent_link_make_folder_and_wait(struct agent_link *link, const char *path,
