@@ -55,8 +55,8 @@ static const char list_script[] =
     "printf 'value\\tcompiler\\t%s\\n' \"$(cc --version 2>/dev/null | head -n 1)\"\n"
     "printf 'value\\tlibc\\t%s\\n' \"$(getconf GNU_LIBC_VERSION 2>/dev/null)\"\n"
     "sha256sum -- $files 2>/dev/null\n"
-    /* What dpkg-query -S answers, in an eighth of its time, for that reads about all packages first. Packages may have
-       been made before /lib was /usr/lib. */
+    /* What dpkg-query -S answers, in an eighth of its time, for that reads about all packages first. Packages
+       may have been made before /lib was /usr/lib. */
     "set +f\n"
     "printf '%s\\n' \"$files\" | sed 'p;s,^/usr/,/,' |\n"
     "    LC_ALL=C grep -HxFf - /var/lib/dpkg/info/*.list 2>/dev/null |\n"
