@@ -17,7 +17,8 @@ if [ "$device" = cuda ]; then
     command -v nvcc >/dev/null || fail "there is no nvcc here, expected NVIDIA's CUDA toolkit, or --set device=cpu"
     nvcc -O3 $nvcc_flags -c -o device.o device-cuda.cu
     "$mpicc" $flags -c -o stencil.o stencil.c
-    nvcc -ccbin "$mpicc" -o stencil stencil.o device.o -lstdc++ -lm # nvcc knows where its library is
+    # nvcc knows where its library is.
+    nvcc $nvcc_flags -ccbin "$mpicc" ${flags:+-Xcompiler "$flags"} -o stencil stencil.o device.o -lstdc++ -lm
     echo "stencil nvcc: $(nvcc --version | sed -n 's/.*release //p')"
 else
     "$mpicc" $flags -o stencil stencil.c device-cpu.c -lm

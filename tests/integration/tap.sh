@@ -75,7 +75,7 @@ eventually() {
     local until=$((SECONDS + 120)) last pauses=0 pause=0.05
     until last=$("$@" 2>&1); do
         [ $SECONDS -lt $until ] || { echo "# not within 120 s: $*"; sed 's/^/# /' <<<"$last" | tail -20; return 1; }
-        [ $((++pauses)) -lt 40 ] || pause=0.2
+        [ $((++pauses)) -lt 40 ] || pause=${patience:-0.2}
         read -rt $pause -u "$silence" || :
     done
 }
@@ -86,5 +86,5 @@ advance() {
     for node; do bed on "$node" truncate -s "$by" /run/clock; done
 }
 or_passes() { "$@" || { advance "${step:-1s}"; return 1; }; }
-hurry() { eventually or_passes "$@"; }
+hurry() { patience=0.05 eventually or_passes "$@"; }
 finish() { echo "1..$tests_run"; [ $tests_failed -eq 0 ] && [ $tests_run -gt 0 ]; exit; }

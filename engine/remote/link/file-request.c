@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { OVERHEAD_MAX = 64 << 10 /* of the tar of a few files */ };
+enum { OVERHEAD_MAX = 64 << 10 /* of a file in a tar */ };
 
 struct file_request {
     struct file_request *next; /* of the link */
@@ -18,14 +18,18 @@ struct file_request {
     struct remote_command *command;
     bool forgotten; /* the answer is not wanted any more */
     void *context;
-    agent_file_callback *file; /* of reading; */
-    const char *const *paths;  /* those that it is called for, by the caller */
+    agent_file_callback *file; /* of reading */
     agent_done_callback *done;
-    uint64_t limit;             /* bytes of the files that are read */
-    struct text output, errors; /* of the command */
+    char **paths;
+    size_t count, next_path, came; /* of paths; the first that has not come; how many have */
+    uint64_t limit;                /* bytes of the files that are read */
+    struct text output, errors;    /* of the command */
 };
 
 static void file_request_free(struct file_request *request) {
+    for (size_t i = 0; i < request->count; i++)
+        free(request->paths[i]);
+    free(request->paths);
     text_clear(&request->output);
     text_clear(&request->errors);
     free(request);
@@ -49,18 +53,8 @@ void file_request_free_all(struct agent_link *link) {
     }
 }
 
-/* The file that the tar has next, for the one of its paths, of those from *PATH on, that ends in its name. */
-static int unpack_file(struct file_request *request, struct archive *archive,
-                       const struct tree_archive_entry *entry, size_t *path, struct failure *failure) {
-    while (request->paths[*path] && strcmp(file_base_name(request->paths[*path]), entry->path) != 0)
-        ++*path;
-    if (!request->paths[*path] || entry->is_folder)
-        return failure_set(failure, -EISDIR, "cannot read '%.256s': it is not a file",
-                           request->paths[*path] ? request->paths[*path] : entry->path);
-    const char *name = request->paths[*path];
-    if (entry->size > request->limit)
-        return failure_set(failure, -EFBIG, "'%.256s' has %llu bytes; at most %llu were asked for", name,
-                           (unsigned long long)entry->size, (unsigned long long)request->limit);
+static int read_bytes(struct archive *archive, const struct tree_archive_entry *entry, const char *path,
+                      char **ret, struct failure *failure) {
     cleanup_free char *bytes = xmalloc((size_t)entry->size + 1);
     size_t length = 0;
     ssize_t got;
@@ -73,31 +67,69 @@ static int unpack_file(struct file_request *request, struct archive *archive,
     if (hash_bytes(bytes, length, hex) < 0)
         return failure_memory(failure);
     if (strcmp(hex, entry->sha256) != 0)
-        return failure_set(failure, -EBUSY, "'%.256s' has changed while it was read", name);
-    if (!request->forgotten)
-        request->file(request->link, *path, bytes, length, request->context);
-    ++*path;
+        return failure_set(failure, -EBUSY, "'%.256s' has changed while it was read", path);
+    *ret = take_pointer(bytes);
     return 0;
 }
 
+/* ENTRY is the file of one of those paths, from NEXT on, that have not come. */
+static int take_entry(struct file_request *request, struct archive *archive,
+                      const struct tree_archive_entry *entry, struct failure *failure) {
+    size_t i = request->next_path;
+    while (i < request->count && strcmp(file_base_name(request->paths[i]), entry->path) != 0)
+        i++;
+    const char *path = i < request->count ? request->paths[i] : entry->path;
+    if (i == request->count || entry->is_folder)
+        return failure_set(failure, -EISDIR, "cannot read '%.256s': it is not a file", path);
+    request->next_path = i + 1;
+    if (entry->size > request->limit)
+        return failure_set(failure, -EFBIG, "'%.256s' has %llu bytes; at most %llu were asked for", path,
+                           (unsigned long long)entry->size, (unsigned long long)request->limit);
+    cleanup_free char *bytes = NULL;
+    int r = read_bytes(archive, entry, path, &bytes, failure);
+    if (r < 0)
+        return r;
+    request->came++;
+    if (!request->forgotten)
+        request->file(request->link, i, bytes, (size_t)entry->size, request->context);
+    return 0;
+}
+
+/* One that cannot be taken keeps no other from being taken; FAILURE is that of the first. */
 static int unpack(struct file_request *request, struct failure *failure) {
     cleanup(tree_archive_free) struct archive *archive = NULL;
     struct tree_archive_entry entry = {0};
-    size_t path = 0;
-    int r = tree_archive_open(-1, request->output.bytes, request->output.length, &archive, failure);
-    while (r == 0 && (r = tree_archive_next(archive, &entry, failure)) > 0)
-        r = unpack_file(request, archive, &entry, &path, failure);
-    return r;
+    struct failure own = {0}, first = {0};
+    int r = tree_archive_open(-1, request->output.bytes, request->output.length, &archive, &own);
+    while (r == 0 && (r = tree_archive_next(archive, &entry, &own)) > 0) {
+        r = 0;
+        if (take_entry(request, archive, &entry, &own) < 0 && first.code == 0)
+            first = own;
+    }
+    if (r < 0 && first.code == 0)
+        first = own;
+    if (first.code < 0)
+        *failure = first;
+    return first.code;
 }
 
 /* All that could be asked has ended with EXIT. */
 static int judge(struct file_request *request, const struct remote_exit *exit, struct failure *failure) {
     if (exit->output_cut)
-        return failure_set(failure, -EFBIG, "'%.256s' has more than the %llu bytes that were asked for",
-                           request->paths[0], (unsigned long long)request->limit);
-    /* What could be read has come even so. */
-    int r = request->file && request->output.length > 0 ? unpack(request, failure) : 0;
-    return r < 0 ? r : tool_failure(exit, request->errors.bytes, failure);
+        return failure_set(failure, -EFBIG, "'%.256s'%s more than the %llu bytes that were asked for",
+                           request->paths[0], request->count > 1 ? " and others have" : " has",
+                           (unsigned long long)request->limit);
+    struct failure own = {0};
+    int unpacked = request->file && request->output.length > 0 ? unpack(request, &own) : 0;
+    int r = tool_failure(exit, request->errors.bytes, failure); /* what could be read has come even so */
+    if (r < 0 || !request->file)
+        return r;
+    if (unpacked < 0)
+        *failure = own;
+    else if (request->came < request->count)
+        unpacked = failure_set(failure, -EBADMSG, "the agent sent %zu of the %zu files that it was asked for",
+                               request->came, request->count);
+    return unpacked;
 }
 
 static void on_output(struct remote_command *command, enum remote_stream stream, const char *bytes,
@@ -110,15 +142,15 @@ static void on_output(struct remote_command *command, enum remote_stream stream,
 
 static void on_exit_of(struct remote_command *command, const struct remote_exit *exit,
                        const struct failure *failure, void *context) {
-    struct file_request *request = context, **at = &request->link->files;
+    struct file_request *request = context, **at;
     struct failure why = {0}, own;
-    while (*at != request)
-        at = &(*at)->next;
-    *at = request->next;
     if (failure)
         why = *failure;
     else if (judge(request, exit, &own) < 0)
         node_failure(&why, request->link->node, own.code, "%s", own.text);
+    for (at = &request->link->files; *at != request;)
+        at = &(*at)->next;
+    *at = request->next;
     remote_command_free(command);
     if (!request->forgotten)
         request->done(request->link, why.code < 0 ? &why : NULL, request->context);
@@ -129,25 +161,29 @@ static void on_exit_of(struct remote_command *command, const struct remote_exit 
 static int start(struct agent_link *link, const char *tool, const char *const *paths, uint64_t limit,
                  bool input, agent_done_callback *done, void *context, struct file_request **ret,
                  struct failure *failure) {
-    size_t count = 0;
-    for (; paths[count]; count++)
-        if (paths[count][0] == '\0')
-            return node_failure(failure, link->node, -EINVAL, "a path is empty");
     cleanup(free_request) struct file_request *request = xcalloc(1, sizeof *request);
     *request = (struct file_request){
         .link = link, .done = done, .context = context, .limit = limit, .next = link->files};
-    text_init(&request->output, limit + 2 * OVERHEAD_MAX);
-    text_init(&request->errors, 2 * FAILURE_TEXT_SIZE);
-    cleanup_free const char **arguments = xcalloc(count + 3, sizeof *arguments);
+    while (paths[request->count])
+        request->count++;
+    request->paths = xcalloc(request->count + 1, sizeof *request->paths);
+    cleanup_free const char **arguments = xcalloc(request->count + 3, sizeof *arguments);
     arguments[0] = NODE_TOOL_PROGRAM;
     arguments[1] = tool;
-    memcpy(arguments + 2, paths, count * sizeof *paths);
+    for (size_t i = 0; i < request->count; i++) {
+        if (paths[i][0] == '\0')
+            return node_failure(failure, link->node, -EINVAL, "a path is empty");
+        arguments[2 + i] = request->paths[i] = xstrdup(paths[i]);
+    }
+    uint64_t output_limit = limit + request->count * OVERHEAD_MAX;
+    text_init(&request->output, output_limit + OVERHEAD_MAX);
+    text_init(&request->errors, 2 * FAILURE_TEXT_SIZE);
     static const struct remote_command_callbacks callbacks = {.on_output = on_output, .on_exit = on_exit_of};
     int r = remote_command_start(
         link,
         &(struct remote_command_specification){.arguments = arguments,
                                                .input = input ? REMOTE_INPUT_STREAM : REMOTE_INPUT_NULL,
-                                               .output_limit = limit + OVERHEAD_MAX,
+                                               .output_limit = output_limit,
                                                .error_limit = FAILURE_TEXT_SIZE},
         &callbacks, request, &request->command, failure);
     if (r < 0)
@@ -163,10 +199,8 @@ int agent_link_read_files(struct agent_link *link, const char *const *paths, uin
     if (limit > AGENT_FILE_LIMIT)
         limit = AGENT_FILE_LIMIT;
     int r = start(link, "--pack", paths, limit, false, done, context, &request, failure);
-    if (r == 0) {
+    if (r == 0)
         request->file = file;
-        request->paths = paths;
-    }
     return r;
 }
 

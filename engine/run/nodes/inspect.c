@@ -50,7 +50,7 @@ static const struct {
     {"/sys/devices/system/clocksource/clocksource0/current_clocksource", "clocksource"},
     {"/sys/devices/system/cpu/vulnerabilities/spectre_v2", "vulnerability-spectre_v2"},
 };
-enum { RAW_FILES = sizeof raw_files / sizeof *raw_files, RAW_MAX = 8 << 20 /* bytes of all of a node */ };
+enum { RAW_FILES = sizeof raw_files / sizeof *raw_files, RAW_MAX = 16 << 20 /* bytes of all of a node */ };
 
 /* The raw files of all nodes. */
 struct reading {

@@ -59,8 +59,9 @@ static const char list_script[] =
        may have been made before /lib was /usr/lib. */
     "set +f\n"
     "printf '%s\\n' \"$files\" | sed 'p;s,^/usr/,/,' |\n"
-    "    LC_ALL=C grep -HxFf - /var/lib/dpkg/info/*.list 2>/dev/null |\n"
-    "    sed -n 's,^/var/lib/dpkg/info/\\(.*\\)\\.list:,\\1: ,p'\n"
+    "    LC_ALL=C grep -HxFf - /var/lib/dpkg/info/*.list 2>/dev/null | awk -F '[.]list:' '\n"
+    "        { sub(\".*/\", \"\", $1); names[$2] = names[$2] (names[$2] ? \", \" : \"\") $1 }\n"
+    "        END { for (file in names) print names[file] \": \" file }'\n"
     "exit 0\n";
 
 /* Where LINE, which ends in "BETWEEN PATH", begins in TEXT; NULL: there is none. */

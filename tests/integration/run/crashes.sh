@@ -39,10 +39,14 @@ recorded() {
         "${faults[@]}" -- "$ASSAY" "${@:2}" --json >"$scratch/events" 2>"$scratch/err"
 }
 
+results_of() { # results_of FOLDER COUNT: lines and outputs of the first
+    local i outputs=()
+    for ((i = 1; i <= $2; i++)); do outputs+=("$1/results/raw/$i-"*); done
+    head -n $(($2 + 1)) "$1/results/results.csv" | cat - "${outputs[@]}"
+}
 # Whether what was shown before a crash is so after it, and the run can be brought to its end; if so the folder goes.
-# Hundreds of times: few processes are started that are not assay itself.
 look_at() { # look_at STATES NUMBER CALL WHAT STARTED UNITS SEALED
-    local states=$1 number=$2 call=$3 what=$4 started=$5 units=$6 sealed=$7 status archive kept=0 i rows found=0 text=() file
+    local states=$1 number=$2 call=$3 what=$4 started=$5 units=$6 sealed=$7 status archive kept=0
     local whole=("$states/0"/ten-*[0-9a-f]) folder=("$states/$number"/ten-*[0-9a-f]) agents=$scratch/agents/$number
     complain() { echo "${folder#"$memory"/}, $what at call $call, when $units units were shown (sealed: $sealed): $*"; }
     status=$("$ASSAY" status --json "$folder" 2>&1)
@@ -55,22 +59,10 @@ look_at() { # look_at STATES NUMBER CALL WHAT STARTED UNITS SEALED
     status=$?
     [ $status -eq 2 ] && [ "$started" -eq 0 ] && return # nobody was told that there is a run
     [ $status -eq 0 ] || { complain "resumed: $archive"; return; }
-    for i in 0 1; do # the lines of the units that were done, and their outputs
-        [ $i -eq 0 ] && file=$whole || file=$folder
-        mapfile -t rows <"$file/results/results.csv"
-        text[i]=${rows[*]:0:kept + 1}
-        for file in "$file"/results/raw/*; do
-            rest=${file##*/}
-            [ "${rest%%-*}" -gt "$kept" ] || { read -rd '' rest <"$file"; text[i]+=" ${file##*/} $rest"; }
-        done
-    done
-    [ "${text[0]}" = "${text[1]}" ] || complain "the results of the $kept units that were done are others"
-    for i in "${rows[@]:1}"; do
-        IFS=, read -ra i <<<"$i"
-        found=$((found | 1 << i))
-        [ "${i[10]}" -eq $((i[9] * 7919 % 101)) ] || complain "unit $i has not its answer"
-    done
-    [ ${#rows[@]}:$found = 11:2046 ] || complain "not each unit is there once"
+    cmp -s <(results_of "$whole" "$kept") <(results_of "$folder" "$kept") ||
+        complain "the results of the $kept units that were done are others"
+    awk -F, 'NR > 1 && ($11 != $10 * 7919 % 101 || seen[$1]++) {bad = 1} END {exit bad || NR != 11}' "$folder/results/results.csv" ||
+        complain "not each unit is there once, with its answer"
     "$ASSAY" archive verify "$archive" >/dev/null 2>&1 || complain "the archive does not verify"
     ! grep -aq '[.]part' "$archive" || complain "the archive has what was half written" # names are not compressed
     rm -rf "${states:?}/$number"
@@ -81,15 +73,16 @@ states_of() {
         diff -r "$scratch/$1" "$2/0"
 }
 every_state() { # every_state NAME CHECK: of what was recorded under NAME, two at a time
-    local states=$memory/$1.states worker number rest
+    local states=$memory/$1.states worker number rest workers=()
     check "... $1: the record has all that the folder holds" states_of "$1" "$states"
     for worker in 0 1; do
         while read -r number rest; do
             # shellcheck disable=SC2086
             [ $((number % 2)) -ne $worker ] || look_at "$states" "$number" $rest
         done <"$states.list" >"$states.bad-$worker" &
+        workers+=($!)
     done
-    wait
+    wait "${workers[0]}" && wait "${workers[1]}" || echo "not every state was looked at" >>"$states.bad-0"
     echo "# $(wc -l <"$states.list") states"
     check "$2" nothing_in "$states".bad-*
 }

@@ -52,11 +52,13 @@ static void note_end(struct agent_link *link, const struct failure *failure, voi
 /* Whoever gives up is called no more, and no more exchanges are made for nobody. */
 TEST(what_is_forgotten_is_not_answered) {
     int told[2] = {0, 0}, read[2] = {0, 0};
-    static const char *const paths[] = {"hello", NULL};
+    char name[] = "hello"; /* of no use to the link once it has asked */
+    const char *const paths[] = {name, NULL};
     put("hello", "hello");
     assert_done(&f, agent_link_measure_clock(f.link, 1000, note_clock, told, &f.failure));
     for (int i = 0; i < 100; i++)
         assert_done(&f, agent_link_read_files(f.link, paths, 100, note_file, note_end, read, &f.failure));
+    name[0] = '\0';
     agent_link_forget(f.link, told);
     agent_link_forget(f.link, read);
     struct agent_statistics statistics = {0};

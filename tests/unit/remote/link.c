@@ -303,14 +303,15 @@ TEST(files_go_and_come) {
     assert_done(&f, agent_link_read_file_and_wait(f.link, "/proc/version", &text, &f.failure));
     assert_memory_equal(text.bytes, "Linux version", 13);
     text_clear(&text);
-    /* Several at once; one that is not there is told of at the end, whatever comes after it. */
-    static const char *const paths[] = {"one", "/proc/sys/kernel/ostype", "/nowhere", "/proc/version", NULL};
+    /* Several at once; what is not there, or no file, keeps no other from coming. */
+    static const char *const paths[] = {"one", "/proc/sys/kernel/ostype", "/nowhere",
+                                        ".",   "/proc/version",           NULL};
     struct waiting waiting = {.bytes = &text};
     text_init(&text, 65536);
     int r = agent_link_read_files(f.link, paths, 65536, on_file, wait_on_done, &waiting, &f.failure);
     assert_failure(-EIO, wait_for_answer(f.link, r, &waiting, &f.failure),
                    "cannot read '/nowhere': No such file");
-    assert_string_equal(text.bytes, "0: 1:Linux 3:Linux ");
+    assert_string_equal(text.bytes, "0: 1:Linux 4:Linux ");
     text_clear(&text);
     /* No part of anything is left lying about. */
     DIR *folder = opendir(f.folder);
