@@ -131,9 +131,9 @@ int agent_link_inspect(struct agent_link *link, agent_facts_callback *callback, 
 
 typedef void agent_done_callback(struct agent_link *link, const struct failure *failure, void *context);
 /* The files of PATHS, of which the last is NULL; no two of them end in the same name. FILE is called for each
- * that could be read, by its number in PATHS, with its bytes, which are valid until it returns; then DONE, with
- * the first that could not. More than LIMIT bytes in all (at most AGENT_FILE_LIMIT) are refused. /proc and /sys
- * can be read too. */
+ * that could be read, by its number in PATHS, with its bytes, which are valid until it returns; then DONE,
+ * with the first that could not. More than LIMIT bytes in all (at most AGENT_FILE_LIMIT) are refused. /proc
+ * and /sys can be read too. */
 #define AGENT_FILE_LIMIT (UINT64_C(1) << 26)
 typedef void agent_file_callback(struct agent_link *link, size_t path, const char *bytes, size_t length,
                                  void *context);
