@@ -9,7 +9,7 @@
 
 enum { READ_MAX = 4 << 20 };
 
-FUZZ_TARGET(12, 1000);
+FUZZ_TARGET(12, 2000);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     cleanup(archive_close_reader) struct archive_reader *archive = NULL;

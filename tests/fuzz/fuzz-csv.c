@@ -192,7 +192,7 @@ static void check_foreign(const char *bytes, size_t length, const uint8_t *choic
     csv_close(pieced);
 }
 
-FUZZ_TARGET(70, 1000);
+FUZZ_TARGET(70, 2000);
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length) {
     if (length < 3)

@@ -3,7 +3,7 @@
 #include "engine/expression/expression.h"
 #include "tests/fuzz/fuzz.h"
 
-FUZZ_TARGET(12, 1000);
+FUZZ_TARGET(12, 2000);
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length) {
     static const char *const names[] = {"m", "n", "k", "lda", "size_of_block"};

@@ -125,7 +125,7 @@ static void check_sealed(const char *bytes, size_t length, size_t piece) {
     fold(journal.bytes, journal.length, piece);
 }
 
-FUZZ_TARGET(90, 600);
+FUZZ_TARGET(90, 2000);
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length) {
     if (length < 2)
