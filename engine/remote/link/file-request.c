@@ -72,7 +72,8 @@ static int read_bytes(struct archive *archive, const struct tree_archive_entry *
     return 0;
 }
 
-/* ENTRY is the file of one of those paths, from NEXT on, that have not come. */
+/* Hands over ENTRY as the next of the paths that ends in its name. The tool packs in the order of its
+ * arguments, so that what an entry has passed does not come any more. */
 static int take_entry(struct file_request *request, struct archive *archive,
                       const struct tree_archive_entry *entry, struct failure *failure) {
     size_t i = request->next_path;

@@ -122,7 +122,7 @@ bed run "$ASSAY" run lost.yaml -o lost >lost.log 2>&1 &
 eventually bed on 4 test -e /tmp/held
 eventually bed on 3 test -e /tmp/held
 bed crash 2
-step=4s hurry_beside "n-3 n-4 n-5" bed on 5 test -e /tmp/held
+hurry_beside "n-3 n-4 n-5" bed on 5 test -e /tmp/held
 for i in 3 4 5; do bed on $i touch /tmp/go; done
 wait $!
 is "a node is lost in a unit: the run goes on with a spare" "$(column lost node | awk '{ print $NF }')" "n-[3-5]"
@@ -146,7 +146,7 @@ for i in 2 3 4 5; do bed on $i rm -f /tmp/held /tmp/go; done
 bed run "$ASSAY" run early.yaml -o early >early.log 2>&1 &
 eventually bed on 2 test -e /tmp/held
 bed crash 3
-step=4s hurry_beside "n-2 n-4 n-5" grep -q 'node n-5 takes the place of node n-3' early.log
+hurry_beside "n-2 n-4 n-5" grep -q 'node n-5 takes the place of node n-3' early.log
 bed on 2 touch /tmp/go
 wait $!
 is "a node is lost while MPI is tried: the run goes on with a spare" "$(results early | grep -c '"n-.2,4-5."')" "1"
@@ -176,7 +176,7 @@ check "... the rest is missing" grep -q '^2,1,2,job,all,' few/*/results/missing.
 # ---- A state that one node of a unit was in
 
 campaign state 'ranks: [3], nodes: [3], what: [held, sum]' 'timeout: 10h' 'hosts: "n-[3-5]"' 'gates: {load: none, frequency: none, temperature: none, unwatched: none}'
-sed -i "s,^probes: none,probes: 10ms," state.yaml
+sed -i 's/^probes: none/probes: 10ms/' state.yaml # what is read below is written when it has come to 16 KiB
 for i in 3 4 5; do bed on $i rm -f /tmp/held /tmp/go; done
 bed run "$ASSAY" run state.yaml -o state >state.log 2>&1 &
 eventually bed on 5 test -e /tmp/held
