@@ -82,7 +82,7 @@ every_state() { # every_state NAME CHECK: of what was recorded under NAME, two a
         done <"$states.list" >"$states.bad-$worker" &
         workers+=($!)
     done
-    wait "${workers[0]}" && wait "${workers[1]}" || echo "not every state was looked at" >>"$states.bad-0"
+    for worker in "${workers[@]}"; do wait "$worker" || echo "not every state was looked at" >>"$states.bad-0"; done
     echo "# $(wc -l <"$states.list") states"
     check "$2" nothing_in "$states".bad-*
 }

@@ -19,8 +19,9 @@ struct liar {
     struct outbox outbox;
     unsigned wants;
     bool told_open;
-    const char *archive; /* what its --pack prints */
+    const char *archive; /* what its tools print */
     size_t length;
+    unsigned exit_flags; /* how they end */
 };
 
 static void answer_hello(struct liar *liar) {
@@ -38,7 +39,7 @@ static void answer_run(struct liar *liar, const struct protocol_frame *frame) {
     struct protocol_writer writer;
     struct protocol_run run;
     assert_int_equal(protocol_get_message(frame, &run, NULL), 0);
-    assert_string_equal(run.arguments[1], "--pack");
+    assert_non_null(strstr(run.arguments[1], "pack")); /* or --unpack */
     outbox_begin(&liar->outbox, &writer, PROTOCOL_STARTED);
     protocol_put_message(&writer, &(struct protocol_started){.command = run.command, .pid = 2});
     assert_int_equal(outbox_end(&liar->outbox, &writer), 0);
@@ -46,7 +47,8 @@ static void answer_run(struct liar *liar, const struct protocol_frame *frame) {
     protocol_put_message(&writer, &(struct protocol_data){run.command, 1, liar->archive, liar->length});
     assert_int_equal(outbox_end(&liar->outbox, &writer), 0);
     outbox_begin(&liar->outbox, &writer, PROTOCOL_EXITED);
-    protocol_put_message(&writer, &(struct protocol_exited){.command = run.command});
+    protocol_put_message(&writer,
+                         &(struct protocol_exited){.command = run.command, .flags = liar->exit_flags});
     assert_int_equal(outbox_end(&liar->outbox, &writer), 0);
     protocol_run_clear(&run);
 }
@@ -138,7 +140,7 @@ static const struct transport_operations operations = {.name = "liar",
                                                        .free = liar_free};
 
 /* A group of one honest node, n1, with a file "it/good", and the liar. */
-static void open_with_liar(const struct text *archive) {
+static struct liar *open_with_liar(const struct text *archive) {
     group_prepare(NULL);
     group_add(0, agent_program());
     struct liar *liar = calloc(1, sizeof *liar);
@@ -155,6 +157,7 @@ static void open_with_liar(const struct text *archive) {
     assert_done(&fixture, node_group_connect(fixture.group, &fixture.failure));
     assert_int_equal(file_make_folders(group_path("n1/it"), NULL), 0);
     write_whole(group_path("n1/it/good"), "good", 4);
+    return liar;
 }
 
 static int get_it(struct failure *ret) {
@@ -281,4 +284,67 @@ TEST(archives_that_are_none) {
     open_with_liar(&sent);
     assert_true(get_it(&failure) < 0);
     text_clear(&sent);
+}
+
+/* ---- files that are read into memory */
+
+static struct text taken;
+
+static void take_of_liar(size_t node, size_t path, const char *bytes, size_t length, void *context) {
+    if (node == 1)
+        assert_int_equal(text_printf(&taken, "%zu:%.*s ", path, (int)length, bytes), 0);
+}
+
+static const struct failure *read_of_liar(void) {
+    static const char *const paths[] = {"/a/one", "/b/two", "/c/three", "/d/four", "/e/five", NULL};
+    text_clear(&taken);
+    text_init(&taken, 4096);
+    free(take_pointer(failures));
+    assert_done(&fixture,
+                node_group_read(fixture.group, paths, 100, take_of_liar, NULL, &failures, &fixture.failure));
+    return &failures[1];
+}
+
+/* One file that is not as it should be keeps no other from coming, and none comes twice or for another. */
+TEST(files_of_which_some_are_wrong) {
+    char large[102] = "";
+    memset(large, 'x', sizeof large - 1);
+    tar_open();
+    tar_add(TAR_FILE, "one", "1", "another");
+    tar_add(TAR_FILE, "unasked", "0", "0");
+    tar_add(TAR_FILE, "two", "2", "2");
+    tar_add(TAR_FILE, "two", "again", "again");
+    tar_add(TAR_FOLDER, "three", "", "");
+    tar_add(TAR_FILE, "four", large, large);
+    tar_add(TAR_FILE, "five", "5", "5");
+    tar_add(TAR_FILE, "one", "1", "1");
+    open_with_liar(tar_take());
+    const struct failure *why = read_of_liar();
+    assert_string_equal(taken.bytes, "1:2 4:5 ");
+    assert_int_equal(why->code, -EBUSY);
+    assert_non_null(strstr(why->text, "'/a/one' has changed while it was read"));
+    text_clear(&taken);
+}
+
+TEST(files_that_are_not_sent) {
+    tar_open();
+    tar_add(TAR_FILE, "five", "5", "5");
+    open_with_liar(tar_take());
+    assert_non_null(strstr(read_of_liar()->text, "sent 1 of the 5 files"));
+    assert_string_equal(taken.bytes, "4:5 ");
+    text_clear(&taken);
+}
+
+TEST(output_that_is_said_to_be_cut) {
+    tar_open();
+    tar_add(TAR_FILE, "one", "1", "1");
+    struct liar *liar = open_with_liar(tar_take());
+    liar->exit_flags = PROTOCOL_EXIT_OUTPUT_CUT;
+    assert_int_equal(read_of_liar()->code, -EFBIG);
+    assert_string_equal(taken.bytes, "");
+    text_clear(&taken);
+    struct failure failure = {0};
+    assert_int_equal(agent_link_make_folder_and_wait(node_group_link(fixture.group, 1), "folder", &failure),
+                     -EFBIG);
+    assert_non_null(strstr(failure.text, "'folder' has more than"));
 }
