@@ -5,7 +5,8 @@
  *     term   := "1" | factor { "*" factor }        factor := column [ "^" digit ]
  *
  * Names say much themselves: "intercept" is 1; m, n and k, each at most once, in one word (mnk) are their
- * product; what has a "*" or "^" is read as a term; "X_residual" is sigma(X), and "sigma" that of 1.
+ * product; what has a "*" or "^" is read as a term; "sigma.X" and "X_residual" are sigma(X), and "sigma" is
+ * that of 1.
  */
 #include "plugins/generate-cluster/cluster.h"
 
@@ -49,7 +50,7 @@ static bool read_name(const char *name, char ret[static TERM_MAX]) {
 }
 
 int target_read(const char *name, const char *as, struct target *ret, struct plugin_message *message) {
-    static const char open[] = "sigma(", residual[] = "_residual";
+    static const char open[] = "sigma(", prefix[] = "sigma.", residual[] = "_residual";
     const char *text = as ? as : strcmp(name, "sigma") == 0 ? "sigma(1)" : name;
     size_t length = strlen(text), opened = sizeof open - 1, ended = sizeof residual - 1;
     char term[TERM_MAX];
@@ -61,6 +62,9 @@ int target_read(const char *name, const char *as, struct target *ret, struct plu
     if (strncmp(text, open, opened) == 0 && text[length - 1] == ')') {
         ret->kind = TARGET_SIGMA;
         text += opened, length -= opened + 1;
+    } else if (!as && strncmp(text, prefix, sizeof prefix - 1) == 0) {
+        ret->kind = TARGET_SIGMA;
+        text += sizeof prefix - 1, length -= sizeof prefix - 1;
     } else if (!as && length > ended && strcmp(text + length - ended, residual) == 0) {
         ret->kind = TARGET_SIGMA;
         length -= ended;

@@ -286,6 +286,10 @@ TEST(targets) {
         int r = generate(1, (const char *[]){"nodes=2", cases[i].as, NULL});
         assert_says(r < 0 ? message.text : text, cases[i].expected);
     }
+    factors[2].column = "sigma.m*n*k"; /* as in a table of a model */
+    assert_int_equal(generate(1, (const char *[]){"nodes=2", "as=intercept=none", NULL}), 0);
+    factors[2].column = "mnk_residual";
+    assert_says(text, "\"kind\": \"N-2\"");
 }
 
 TEST(refusals) {
