@@ -158,7 +158,7 @@ static struct document_node *walk_scalar(struct walk *walk, size_t level) {
         return walk_literal(walk, DOCUMENT_NUMBER, level, length);
     unexpected(walk, length > 0                     ? "a number of at most 63 characters"
                      : is_at(walk, "-+.0123456789") ? "a number as JSON writes it, such as -1.5e3"
-                                                    : "a value");
+                                                    : "a JSON value");
     return walk_literal(walk, DOCUMENT_NULL, level, 0);
 }
 

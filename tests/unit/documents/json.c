@@ -77,8 +77,8 @@ TEST(root_may_be_anything) {
 }
 
 TEST(refusals) {
-    refuse("", "m.json:1:1: the text ends here, expected a value");
-    refuse(" \n ", "m.json:2:2: the text ends here, expected a value");
+    refuse("", "m.json:1:1: the text ends here, expected a JSON value");
+    refuse(" \n ", "m.json:2:2: the text ends here, expected a JSON value");
     refuse("{\"a\": 1,\n \"b\": 2,\n \"a\": 3}",
            "m.json:3:2: key 'a' is written twice, the first time in line 1");
     refuse("{\"a\": 1, \"\\u0061\": 2}", "m.json:1:10: key 'a' is written twice, the first time in line 1");
@@ -90,22 +90,22 @@ TEST(refusals) {
     refuse("[1e]", "m.json:1:2: '1', expected a number as JSON writes it, such as -1.5e3");
     refuse("[1x]", "m.json:1:3: 'x', expected ',' or ']'");
     refuse("[0x10]", "m.json:1:3: 'x', expected ',' or ']'");
-    refuse("[NaN]", "m.json:1:2: 'N', expected a value");
-    refuse("[nul]", "m.json:1:2: 'n', expected a value");
-    refuse("[True]", "m.json:1:2: 'T', expected a value");
-    refuse("[1,]", "m.json:1:4: ']', expected a value");
+    refuse("[NaN]", "m.json:1:2: 'N', expected a JSON value");
+    refuse("[nul]", "m.json:1:2: 'n', expected a JSON value");
+    refuse("[True]", "m.json:1:2: 'T', expected a JSON value");
+    refuse("[1,]", "m.json:1:4: ']', expected a JSON value");
     refuse("[1 2]", "m.json:1:4: '2', expected ',' or ']'");
     refuse("[1", "m.json:1:3: the text ends here, expected ',' or ']'");
-    refuse("[", "m.json:1:2: the text ends here, expected a value");
+    refuse("[", "m.json:1:2: the text ends here, expected a JSON value");
     refuse("{a: 1}", "m.json:1:2: 'a', expected a key in double quotes");
     refuse("{\"a\": 1,}", "m.json:1:9: '}', expected a key in double quotes");
     refuse("{\"a\" 1}", "m.json:1:6: '1', expected ':' after the key");
-    refuse("{\"a\": }", "m.json:1:7: '}', expected a value");
+    refuse("{\"a\": }", "m.json:1:7: '}', expected a JSON value");
     refuse("{\"a\": 1 \"b\"}", "m.json:1:9: '\"', expected ',' or '}'");
     refuse("[1] x", "m.json:1:5: 'x', expected nothing after the value");
     refuse("{}{}", "m.json:1:3: '{', expected nothing after the value");
     refuse("1 é", "m.json:1:3: 'é', expected nothing after the value");
-    refuse("// comment\n1", "m.json:1:1: '/', expected a value");
+    refuse("// comment\n1", "m.json:1:1: '/', expected a JSON value");
     refuse("[\"a\nb\"]", "m.json:1:4: control character 0x0a, expected '\"' at the end of the string");
     refuse("[\"a]", "m.json:1:5: the text ends here, expected '\"' at the end of the string");
     refuse("[\"\\x\"]",
@@ -117,7 +117,7 @@ TEST(refusals) {
     refuse("[\"\\ud800\\u0041\"]", "m.json:1:9: '\\', expected the second half of a surrogate pair");
     refuse("[\"\\udc00\"]",
            "m.json:1:3: '\\', expected the first half of a surrogate pair before the second");
-    refuse("\v1", "m.json:1:1: control character 0x0b, expected a value"); /* cJSON takes it for a blank */
+    refuse("\v1", "m.json:1:1: control character 0x0b, expected a JSON value"); /* cJSON takes it for a blank */
     refuse_bytes("[1]\0", 4, "m.json:1:4: a NUL byte, expected text");
     refuse_bytes("[\"\xc3\"]", 5, "m.json:1:3: byte 0xc3 is not UTF-8 here, expected UTF-8 text");
 }
