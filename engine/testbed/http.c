@@ -6,6 +6,7 @@
 #include "engine/foundation/number.h"
 
 #include <curl/curl.h>
+#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -13,6 +14,42 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+/* libcurl is loaded with the first address: with all that it needs itself it would be two thirds of the time
+ * in which assay starts, and most commands need no API. */
+#define CURL_FUNCTIONS(FUNCTION)                                                                             \
+    FUNCTION(easy_cleanup);                                                                                  \
+    FUNCTION(easy_getinfo);                                                                                  \
+    FUNCTION(easy_header);                                                                                   \
+    FUNCTION(easy_init);                                                                                     \
+    FUNCTION(easy_setopt);                                                                                   \
+    FUNCTION(easy_strerror);                                                                                 \
+    FUNCTION(free);                                                                                          \
+    FUNCTION(multi_add_handle);                                                                              \
+    FUNCTION(multi_assign);                                                                                  \
+    FUNCTION(multi_cleanup);                                                                                 \
+    FUNCTION(multi_info_read);                                                                               \
+    FUNCTION(multi_init);                                                                                    \
+    FUNCTION(multi_remove_handle);                                                                           \
+    FUNCTION(multi_setopt);                                                                                  \
+    FUNCTION(multi_socket_action);                                                                           \
+    FUNCTION(slist_append);                                                                                  \
+    FUNCTION(slist_free_all);                                                                                \
+    FUNCTION(url);                                                                                           \
+    FUNCTION(url_cleanup);                                                                                   \
+    FUNCTION(url_get);                                                                                       \
+    FUNCTION(url_set)
+#define CURL_MEMBER(name) typeof(curl_##name) *name
+#define CURL_FIND(name) is_there = is_there && (curl.name = (typeof(curl.name))dlsym(library, "curl_" #name))
+
+static struct { CURL_FUNCTIONS(CURL_MEMBER); } curl;
+
+static int load_curl(struct failure *failure) {
+    void *library = dlopen("libcurl.so.4", RTLD_NOW); /* once: later it is the same */
+    bool is_there = library != NULL;
+    CURL_FUNCTIONS(CURL_FIND);
+    return is_there ? 0 : failure_set(failure, -ELIBACC, "cannot load libcurl: %s", dlerror());
+}
 
 static const int64_t timeout_ns = 60 * EVENT_SECOND;
 
@@ -48,16 +85,16 @@ void http_answer_clear(struct http_answer *answer) {
  */
 
 static void free_url(CURLU **url) {
-    curl_url_cleanup(*url);
+    curl.url_cleanup(*url);
 }
 
 /* Whether the URL has a part, which is one of WORDS; NULL: whichever it is. */
 static bool part_is(CURLU *url, CURLUPart part, const char *const *words) {
     char *text = NULL;
-    bool is_one = curl_url_get(url, part, &text, 0) == CURLUE_OK && !words;
+    bool is_one = curl.url_get(url, part, &text, 0) == CURLUE_OK && !words;
     while (text && words && *words && !is_one)
         is_one = strcmp(*words++, text) == 0;
-    curl_free(text);
+    curl.free(text);
     return is_one;
 }
 
@@ -65,8 +102,11 @@ static bool part_is(CURLU *url, CURLUPart part, const char *const *words) {
 int http_check_url(const char *text, struct failure *failure) {
     static const char *const https[] = {"https", NULL}, *const http[] = {"http", NULL};
     static const char *const here[] = {"127.0.0.1", "localhost", "[::1]", NULL};
-    cleanup(free_url) CURLU *url = curl_url();
-    CURLUcode code = curl_url_set(url, CURLUPART_URL, text, 0);
+    int r = load_curl(failure);
+    if (r < 0)
+        return r;
+    cleanup(free_url) CURLU *url = curl.url();
+    CURLUcode code = curl.url_set(url, CURLUPART_URL, text, 0);
     const char *problem = code == CURLUE_OK ? NULL : "it is no URL";
     if (!problem && (part_is(url, CURLUPART_USER, NULL) || part_is(url, CURLUPART_PASSWORD, NULL)))
         problem = "it has a user or a password in it, which belong in a netrc file";
@@ -113,7 +153,7 @@ static void on_descriptor(struct event_source *source, int descriptor, unsigned 
         bits = (events & EVENT_READ ? CURL_CSELECT_IN : 0) | (events & EVENT_WRITE ? CURL_CSELECT_OUT : 0);
     (void)source;
     /* No bits: libcurl looks for itself, and finds what went wrong. */
-    (void)curl_multi_socket_action(http->multi, descriptor, events & EVENT_HANGUP ? 0 : bits, &running);
+    (void)curl.multi_socket_action(http->multi, descriptor, events & EVENT_HANGUP ? 0 : bits, &running);
     take_ended(http);
 }
 
@@ -132,7 +172,7 @@ static int on_socket_wanted(CURL *easy, curl_socket_t descriptor, int what, void
     if (source)
         return event_source_set_events(source, interests[what]);
     source = event_loop_add_descriptor(http->loop, descriptor, interests[what], on_descriptor, http);
-    (void)curl_multi_assign(http->multi, descriptor, source);
+    (void)curl.multi_assign(http->multi, descriptor, source);
     return source ? 0 : -1;
 }
 
@@ -140,7 +180,7 @@ static void on_timer(struct event_source *source, void *context) {
     struct http *http = context;
     int running;
     (void)source;
-    (void)curl_multi_socket_action(http->multi, CURL_SOCKET_TIMEOUT, 0, &running);
+    (void)curl.multi_socket_action(http->multi, CURL_SOCKET_TIMEOUT, 0, &running);
     take_ended(http);
 }
 
@@ -178,38 +218,38 @@ static char *whole_url(const struct http *http, const char *path) {
 static void set_options(struct http *http, struct http_request *request, const char *method, const char *url,
                         const char *body) {
     CURL *easy = request->easy;
-    curl_easy_setopt(easy, CURLOPT_URL, url);
-    curl_easy_setopt(easy, CURLOPT_PROTOCOLS_STR, http->is_plain ? "http" : "https");
+    curl.easy_setopt(easy, CURLOPT_URL, url);
+    curl.easy_setopt(easy, CURLOPT_PROTOCOLS_STR, http->is_plain ? "http" : "https");
     if (http->is_plain) /* what is for this machine is for no proxy */
-        curl_easy_setopt(easy, CURLOPT_PROXY, "");
-    curl_easy_setopt(easy, CURLOPT_FOLLOWLOCATION, 0L);
-    curl_easy_setopt(easy, CURLOPT_SSL_VERIFYPEER, 1L);
-    curl_easy_setopt(easy, CURLOPT_SSL_VERIFYHOST, 2L);
-    curl_easy_setopt(easy, CURLOPT_SSLVERSION, (long)CURL_SSLVERSION_TLSv1_2);
+        curl.easy_setopt(easy, CURLOPT_PROXY, "");
+    curl.easy_setopt(easy, CURLOPT_FOLLOWLOCATION, 0L);
+    curl.easy_setopt(easy, CURLOPT_SSL_VERIFYPEER, 1L);
+    curl.easy_setopt(easy, CURLOPT_SSL_VERIFYHOST, 2L);
+    curl.easy_setopt(easy, CURLOPT_SSLVERSION, (long)CURL_SSLVERSION_TLSv1_2);
     if (http->authority) {
-        curl_easy_setopt(easy, CURLOPT_CAINFO, http->authority);
-        curl_easy_setopt(easy, CURLOPT_CAPATH, NULL);
+        curl.easy_setopt(easy, CURLOPT_CAINFO, http->authority);
+        curl.easy_setopt(easy, CURLOPT_CAPATH, NULL);
     }
     if (http->credentials) {
-        curl_easy_setopt(easy, CURLOPT_NETRC, (long)CURL_NETRC_OPTIONAL);
-        curl_easy_setopt(easy, CURLOPT_NETRC_FILE, http->credentials);
+        curl.easy_setopt(easy, CURLOPT_NETRC, (long)CURL_NETRC_OPTIONAL);
+        curl.easy_setopt(easy, CURLOPT_NETRC_FILE, http->credentials);
     }
     static const char *const headers[] = {"Accept: application/json", "Cache-Control: no-cache",
                                           "Expect:", "Content-Type: application/json"};
     for (size_t i = 0; i < (body ? 4 : 3); i++)
-        request->headers = curl_slist_append(request->headers, headers[i]);
-    curl_easy_setopt(easy, CURLOPT_HTTPHEADER, request->headers);
-    curl_easy_setopt(easy, CURLOPT_USERAGENT, "assay/" ASSAY_VERSION);
+        request->headers = curl.slist_append(request->headers, headers[i]);
+    curl.easy_setopt(easy, CURLOPT_HTTPHEADER, request->headers);
+    curl.easy_setopt(easy, CURLOPT_USERAGENT, "assay/" ASSAY_VERSION);
     if (body || strcmp(method, "POST") == 0)
-        curl_easy_setopt(easy, CURLOPT_COPYPOSTFIELDS, body ? body : "");
-    curl_easy_setopt(easy, CURLOPT_CUSTOMREQUEST, method);
-    curl_easy_setopt(easy, CURLOPT_OPENSOCKETFUNCTION, open_socket);
-    curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, on_body);
-    curl_easy_setopt(easy, CURLOPT_WRITEDATA, request);
-    curl_easy_setopt(easy, CURLOPT_PRIVATE, request);
-    curl_easy_setopt(easy, CURLOPT_ERRORBUFFER, request->problem);
-    curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
-    curl_easy_setopt(easy, CURLOPT_QUICK_EXIT, 1L); /* a name that is still looked up is not waited for */
+        curl.easy_setopt(easy, CURLOPT_COPYPOSTFIELDS, body ? body : "");
+    curl.easy_setopt(easy, CURLOPT_CUSTOMREQUEST, method);
+    curl.easy_setopt(easy, CURLOPT_OPENSOCKETFUNCTION, open_socket);
+    curl.easy_setopt(easy, CURLOPT_WRITEFUNCTION, on_body);
+    curl.easy_setopt(easy, CURLOPT_WRITEDATA, request);
+    curl.easy_setopt(easy, CURLOPT_PRIVATE, request);
+    curl.easy_setopt(easy, CURLOPT_ERRORBUFFER, request->problem);
+    curl.easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
+    curl.easy_setopt(easy, CURLOPT_QUICK_EXIT, 1L); /* a name that is still looked up is not waited for */
 }
 
 /* REQUEST stays where it is until drop(). */
@@ -218,12 +258,12 @@ static int begin(struct http *http, struct http_request *request, const char *me
     cleanup_free char *url = whole_url(http, path);
     if (!url)
         return failure_set(failure, -EINVAL, "'%s' is not below '%s'", path, http->url);
-    *request = (struct http_request){.easy = curl_easy_init()};
+    *request = (struct http_request){.easy = curl.easy_init()};
     if (!request->easy)
         memory_exhausted();
     text_init(&request->body, limit);
     set_options(http, request, method, url, body);
-    if (curl_multi_add_handle(http->multi, request->easy) != CURLM_OK)
+    if (curl.multi_add_handle(http->multi, request->easy) != CURLM_OK)
         memory_exhausted();
     return 0;
 }
@@ -231,9 +271,9 @@ static int begin(struct http *http, struct http_request *request, const char *me
 static void drop(struct http *http, struct http_request *request) {
     if (!request->easy)
         return;
-    curl_multi_remove_handle(http->multi, request->easy);
-    curl_easy_cleanup(request->easy);
-    curl_slist_free_all(request->headers);
+    curl.multi_remove_handle(http->multi, request->easy);
+    curl.easy_cleanup(request->easy);
+    curl.slist_free_all(request->headers);
     text_clear(&request->body);
     request->easy = NULL;
 }
@@ -261,7 +301,7 @@ static int refuse(const struct http *http, const struct http_request *request, s
         i++;
     return failure_set(failure, i < count ? kinds[i].code : -EIO, "%s %s: %s", http->url,
                        i < count ? kinds[i].what : "does not answer",
-                       request->problem[0] ? request->problem : curl_easy_strerror(request->result));
+                       request->problem[0] ? request->problem : curl.easy_strerror(request->result));
 }
 
 /* What came of a request that is over. RET has been cleared. */
@@ -270,12 +310,12 @@ static int conclude(const struct http *http, struct http_request *request, struc
     struct curl_header *header;
     if (request->result != CURLE_OK)
         return refuse(http, request, failure);
-    curl_easy_getinfo(request->easy, CURLINFO_RESPONSE_CODE, &ret->status);
-    if (curl_easy_header(request->easy, "Location", 0, CURLH_HEADER, -1, &header) == CURLHE_OK)
+    curl.easy_getinfo(request->easy, CURLINFO_RESPONSE_CODE, &ret->status);
+    if (curl.easy_header(request->easy, "Location", 0, CURLH_HEADER, -1, &header) == CURLHE_OK)
         ret->location = xstrdup(header->value);
     int64_t seconds;
     ret->retry_after_ns = -1;
-    if (curl_easy_header(request->easy, "Retry-After", 0, CURLH_HEADER, -1, &header) == CURLHE_OK &&
+    if (curl.easy_header(request->easy, "Retry-After", 0, CURLH_HEADER, -1, &header) == CURLHE_OK &&
         number_parse_int64(header->value, strlen(header->value), &seconds) && seconds >= 0 &&
         seconds < INT32_MAX)
         ret->retry_after_ns = seconds * EVENT_SECOND;
@@ -300,8 +340,8 @@ static void take_ended(struct http *http) {
     struct http_request *request;
     CURLMsg *message;
     int left;
-    while ((message = curl_multi_info_read(http->multi, &left))) {
-        if (curl_easy_getinfo(message->easy_handle, CURLINFO_PRIVATE, &request) != CURLE_OK)
+    while ((message = curl.multi_info_read(http->multi, &left))) {
+        if (curl.easy_getinfo(message->easy_handle, CURLINFO_PRIVATE, &request) != CURLE_OK)
             continue;
         request->result = message->data.result;
         request->is_over = true;
@@ -335,13 +375,13 @@ int http_open(struct event_loop *loop, const struct http_settings *settings, str
     http->authority = settings->authority ? xstrdup(settings->authority) : NULL;
     http->timer = event_loop_add_timer(loop, -1, 0, on_timer, http);
     http->late = event_loop_add_timer(loop, -1, 0, on_late, http);
-    http->multi = curl_multi_init();
+    http->multi = curl.multi_init();
     if (!http->timer || !http->late || !http->multi)
         memory_exhausted();
-    curl_multi_setopt(http->multi, CURLMOPT_SOCKETFUNCTION, on_socket_wanted);
-    curl_multi_setopt(http->multi, CURLMOPT_SOCKETDATA, http);
-    curl_multi_setopt(http->multi, CURLMOPT_TIMERFUNCTION, on_timer_wanted);
-    curl_multi_setopt(http->multi, CURLMOPT_TIMERDATA, http);
+    curl.multi_setopt(http->multi, CURLMOPT_SOCKETFUNCTION, on_socket_wanted);
+    curl.multi_setopt(http->multi, CURLMOPT_SOCKETDATA, http);
+    curl.multi_setopt(http->multi, CURLMOPT_TIMERFUNCTION, on_timer_wanted);
+    curl.multi_setopt(http->multi, CURLMOPT_TIMERDATA, http);
     *ret = http;
     return 0;
 }
@@ -350,7 +390,7 @@ void http_close(struct http *http) {
     if (!http)
         return;
     http_stop(http);
-    curl_multi_cleanup(http->multi);
+    curl.multi_cleanup(http->multi);
     event_source_remove(http->timer);
     event_source_remove(http->late);
     free(http->url);
