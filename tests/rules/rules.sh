@@ -234,12 +234,13 @@ names() {
         sed 's/$/:1: a file is named after the noun it is about/'
 }
 
-# ASSAY_<FOLDER>_<FILE>_H; in tests anything may stand before the file's name.
+# ASSAY_<FOLDER>_<FILE>_H, after more of the path where the folder's name is one of several rooms; in tests anything
+# may stand before the file's name.
 guards() {
     grep '\.h$' "$scratch/files" | while read -r path; do
         folder=${path%/*} file=${path##*/}
         folder=$(tr 'a-z-' 'A-Z_' <<<"${folder##*/}") file=$(tr 'a-z-' 'A-Z_' <<<"${file%.h}")
-        case $path in tests/*) guard="ASSAY_([A-Z0-9_]*_)?${file}_H" ;; *) guard="ASSAY_${folder}_${file}_H" ;; esac
+        case $path in tests/*) guard="ASSAY_([A-Z0-9_]*_)?${file}_H" ;; *) guard="ASSAY_([A-Z0-9_]*_)?${folder}_${file}_H" ;; esac
         if ! grep -qE "^#ifndef $guard\$" "$path" || ! grep -qE "^#define $guard\$" "$path"; then
             echo "$path:1: no include guard $guard"
         fi

@@ -1,5 +1,5 @@
 /* --until: moments, or refused. */
-#include "engine/command-line/until.h"
+#include "engine/command-line/run/until.h"
 #include "tests/test.h"
 
 #include <time.h>

@@ -1,0 +1,218 @@
+/* assay fit: tables in, a model out. */
+#include "engine/command-line/fit/arguments.h"
+#include "engine/command-line/fit/residuals.h"
+#include "engine/command-line/fit/verbs.h"
+#include "engine/command-line/model/report.h"
+#include "engine/command-line/model/verdict.h"
+#include "engine/command-line/output.h"
+#include "engine/foundation/cleanup.h"
+#include "engine/foundation/clock.h"
+#include "engine/foundation/memory.h"
+#include "engine/foundation/text.h"
+#include "engine/model/model.h"
+#include "engine/model/write.h"
+#include "engine/plugin/library.h"
+#include "engine/report/shown.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+/* ---- How far it is: a line on a terminal, once the command has taken 2 s */
+
+static const int64_t quiet_ns = 2000000000, period_ns = 100000000;
+
+struct progress_line {
+    int64_t began_ns, shown_ns;
+    bool is_drawn;
+};
+
+static void progress_hear(void *context, const char *of, uint64_t done, uint64_t total) {
+    struct progress_line *line = context;
+    int64_t now_ns = clock_monotonic_ns();
+    if (!isatty(STDERR_FILENO) || now_ns - line->began_ns < quiet_ns || now_ns - line->shown_ns < period_ns)
+        return;
+    if (total > 0)
+        fprintf(stderr, "\r\033[K  %llu of %llu %s", (unsigned long long)done, (unsigned long long)total, of);
+    else
+        fprintf(stderr, "\r\033[K  %llu %s", (unsigned long long)done, of);
+    line->is_drawn = true;
+    line->shown_ns = now_ns;
+}
+
+static void progress_end(struct progress_line *line) {
+    if (line->is_drawn)
+        fputs("\r\033[K", stderr);
+    line->is_drawn = false;
+}
+
+/* ---- The result */
+
+static void stamp(struct model *model) {
+    char now[32];
+    time_t seconds = time(NULL);
+    struct tm parts;
+    strftime(now, sizeof now, "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&seconds, &parts));
+    model->origin.engine = xstrdup(ASSAY_VERSION);
+    model->origin.created = xstrdup(now);
+}
+
+static int refuse_empty(const struct fit *fit, const struct table *table, struct failure *failure) {
+    const struct model *model = fit->model;
+    const char *reason = model->skipped_count > 0 ? model->skipped[0].reason : "no rows";
+    if (table->rows == 0 && table->rows_elsewhere > 0)
+        return failure_input(failure, NULL, 0, 0, "none of %llu rows meets --where",
+                             (unsigned long long)table->rows_elsewhere);
+    if (model->skipped_count <= 1)
+        return failure_input(failure, NULL, 0, 0, "the model could not be fitted: %s", reason);
+    return failure_input(failure, NULL, 0, 0,
+                         "none of the %zu groups could be fitted; the first (%s) because of %s",
+                         model->skipped_count, model->skipped[0].name, reason);
+}
+
+static bool has_parameter(const struct library *library, const struct fit_arguments *arguments,
+                          const char *name) {
+    const struct plugin_parameter *parameter = library->fit->parameters;
+    for (size_t i = 0; i < arguments->options.setting_count; i++)
+        if (strncmp(arguments->options.settings[i], name, strlen(name)) == 0)
+            return false; /* it is set already */
+    for (; parameter && parameter->name; parameter++)
+        if (strcmp(parameter->name, name) == 0)
+            return true;
+    return false;
+}
+
+static void report_notes(struct report_section *section, const struct fit *fit, const struct table *table,
+                         const struct fit_arguments *arguments) {
+    if (arguments->is_shadowed)
+        report_note(section, REPORT_NOTE, "'%s' is the method; the file of that name is given as ./%s",
+                    arguments->method, arguments->method);
+    for (size_t i = 0; i < fit->note_count; i++)
+        report_note(section, REPORT_NOTE, "%s", fit->notes[i]);
+    if (table->rows_elsewhere > 0)
+        report_note(section, REPORT_NOTE, "%llu rows do not meet --where and are left out",
+                    (unsigned long long)table->rows_elsewhere);
+    double missing = 0;
+    for (size_t g = 0; g < fit->model->group_count; g++) {
+        double here = model_group_value(&fit->model->groups[g], "rows_left_out");
+        missing += isnan(here) ? 0 : here;
+    }
+    if (missing > 0)
+        report_note(section, REPORT_NOTE, "%.0f rows are left out: a value is missing or not finite",
+                    missing);
+}
+
+static int print_model(const struct model *model, struct failure *failure) {
+    cleanup(text_clear) struct text text;
+    text_init(&text, SIZE_MAX / 4);
+    int r = model_file_append(model, &text, failure);
+    if (r == 0)
+        fwrite(text.bytes, 1, text.length, stdout); /* main reports why it failed */
+    return r;
+}
+
+static void print_report(const struct fit *fit, const struct table *table, const struct library *library,
+                         const struct fit_arguments *arguments, const struct fit_residuals *residuals) {
+    cleanup(report_cleanup) struct report *report = report_new(), *rest = report_new();
+    cleanup_free char *hint =
+        residuals ? fit_residuals_hint(residuals, has_parameter(library, arguments, "outliers")) : NULL;
+    const char *flags = table->ignores_flags ? "the machine was disturbed all the time" : NULL;
+    cleanup_free char *both =
+        xformat("%s%s%s", flags ? flags : "", flags && hint ? "; " : "", hint ? hint : "");
+    model_verdict_report(report->root, fit->model, both[0] ? both : NULL);
+    report_notes(report->root, fit, table, arguments);
+    model_verdict_speed(report->root, fit->model);
+    model_report_groups(report->root, fit->model, !arguments->brief);
+    report_print(report, stdout, arguments->verbose);
+    report_print(fit->tables, stdout, arguments->verbose);
+    if (residuals && !arguments->brief)
+        fit_residuals_report(residuals, rest->root, arguments->verbose || hint);
+    if (arguments->output)
+        report_note(rest->root, REPORT_LINE, "written to %s", arguments->output);
+    report_print(rest, stdout, arguments->verbose);
+}
+
+static int finish(const struct fit *fit, const struct table *table, const struct library *library,
+                  const struct fit_arguments *arguments, struct failure *failure) {
+    struct fit_residuals residuals = {0};
+    if (fit->mean)
+        fit_residuals_init(&residuals, fit, table);
+    int r = arguments->output ? model_file_write(fit->model, arguments->output, failure) : 0;
+    if (r == 0 && arguments->plot && residuals.count == 0)
+        return failure_input(failure, NULL, 0, 0, "--plot: '%s' leaves no residuals that could be drawn",
+                             arguments->method);
+    r = r < 0 || !arguments->plot ? r : fit_residuals_plot(&residuals, arguments->plot, failure);
+    if (r == 0 && arguments->json) {
+        for (size_t i = 0; i < fit->note_count; i++)
+            fprintf(stderr, "assay: note: %s\n", shown(fit->notes[i]).text);
+        return print_model(fit->model, failure);
+    }
+    if (r == 0)
+        print_report(fit, table, library, arguments, residuals.count > 0 ? &residuals : NULL);
+    return r;
+}
+
+/* ---- The fit */
+
+static int fit(const struct verb_arguments *words, struct failure *failure) {
+    cleanup(library_cleanup) struct library *library = NULL;
+    cleanup(table_cleanup) struct table *table = NULL;
+    cleanup(fit_arguments_clear) struct fit_arguments arguments = {0};
+    cleanup(fit_cleanup) struct fit *result = NULL;
+    cleanup(progress_end) struct progress_line progress = {.began_ns = clock_monotonic_ns()};
+    int r = fit_arguments_read(words, words->operands, words->operand_count, &arguments, failure);
+    r = r < 0 ? r : table_open(arguments.inputs, arguments.input_count, &arguments.table, &table, failure);
+    r = r < 0 ? r : fit_arguments_complete(&arguments, table, failure);
+    r = r < 0 ? r : library_open(words->installation, "fit", arguments.method, &library, failure);
+    if (r < 0)
+        return r;
+    arguments.options.keep_predictions = !arguments.json || arguments.plot;
+    arguments.options.progress = progress_hear;
+    arguments.options.progress_context = &progress;
+    r = fit_run(library, table, &arguments.options, &result, failure);
+    progress_end(&progress);
+    if (r < 0)
+        return r;
+    if (result->model->group_count == 0)
+        return refuse_empty(result, table, failure);
+    stamp(result->model);
+    return finish(result, table, library, &arguments, failure);
+}
+
+/* ---- The actions */
+
+#define DATA_OPTIONS "--where --with-flagged "
+#define FIT_OPTIONS                                                                                          \
+    DATA_OPTIONS "--response --terms --sizes --by --weights --set --seed --folds --folds-by --table "        \
+                 "--separator --columns --verbose "
+
+static const struct verb_action actions[] = {
+    {"alternatives", 0, SIZE_MAX, NULL, FIT_OPTIONS, fit_alternatives},
+    {"compare", 0, SIZE_MAX, NULL, DATA_OPTIONS "--data --verbose", fit_compare},
+    {"--methods", 0, SIZE_MAX, NULL, "--methods", fit_methods},
+    {"--parameters", 0, SIZE_MAX, NULL, "--parameters", fit_parameters},
+    {"INPUT", 0, SIZE_MAX, NULL, FIT_OPTIONS "--output --plot --brief", fit},
+    {0},
+};
+
+/* What is done is chosen by the first word or a switch; a file of such a name is ./compare. */
+int command_fit(const struct verb_arguments *arguments, struct failure *failure) {
+    const struct verb_action *action = actions;
+    bool is_empty = arguments->operand_count == 0;
+    const char *first = is_empty ? "" : arguments->operands[0];
+    while (action->run != fit && !(action->name[0] == '-' ? verb_switch(arguments, action->name)
+                                                          : strcmp(first, action->name) == 0))
+        action++;
+    if (is_empty && action->run != fit_methods)
+        return failure_input(failure, arguments->verb->name, 0, 0, "too few operands; usage: %s",
+                             arguments->verb->synopsis);
+    if (!is_empty && action->run == fit_methods)
+        return failure_input(failure, arguments->verb->name, 0, 0,
+                             "unexpected operand '%s'; usage: assay fit --methods", first);
+    return verb_act(arguments, actions, action->name, failure);
+}

@@ -1,0 +1,17 @@
+/* assay model: what is in a model file, whether it holds, and what it says. */
+#include "engine/command-line/model/command.h"
+
+#include <stdint.h>
+
+static const struct verb_action actions[] = {
+    {"show", 1, 1, "a model", "--group --verbose", model_command_show},
+    {"check", 1, SIZE_MAX, "models", "--data --where --with-flagged --most", model_command_check},
+    {"eval", 1, SIZE_MAX, "a model, and values as NAME=VALUE unless there is --rows",
+     "--group --all --rows --output", model_command_eval},
+    {"table", 1, SIZE_MAX, "models", "--output", model_command_table},
+    {0},
+};
+
+int command_model(const struct verb_arguments *arguments, struct failure *failure) {
+    return verb_act(arguments, actions, arguments->operands[0], failure);
+}

@@ -1,0 +1,351 @@
+#include "engine/command-line/model/report.h"
+
+#include "engine/command-line/model/curve.h"
+#include "engine/command-line/model/spread.h"
+#include "engine/command-line/model/verdict.h"
+#include "engine/foundation/cleanup.h"
+#include "engine/foundation/memory.h"
+#include "engine/foundation/text.h"
+#include "engine/model/evaluator.h"
+#include "engine/model/model.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { GROUPS_IN_FULL = 3, PARTS_IN_FULL = 3, SKIPPED_SHOWN = 10, BREAKS_BYTES_MAX = 1 << 16 };
+
+/* ---- One group */
+
+/* "Send, from 1420 to 65536"; what has no bounds is called by its kind. */
+static char *part_label(const struct model_part *part) {
+    bool has_from = isfinite(part->from), has_to = isfinite(part->to);
+    cleanup_free char *from = has_from ? xformat("from %.10g", part->from) : NULL;
+    cleanup_free char *to = has_to ? xformat("%s %.10g", has_from ? " to" : "below", part->to) : NULL;
+    return xformat("%s%s%s%s",
+                   part->name           ? part->name
+                   : has_from || has_to ? ""
+                                        : part->kind,
+                   part->name && (has_from || has_to) ? ", " : "", from ? from : "", to ? to : "");
+}
+
+/* The same as a title: "size below 1420 byte". */
+static char *part_title(const struct model *model, const struct model_part *part) {
+    cleanup_free char *label = part_label(part);
+    bool has_range = model->over && !part->name && (isfinite(part->from) || isfinite(part->to));
+    const char *unit = has_range ? report_unit_label(model_column_unit(model, model->over)) : "";
+    return xformat("%s%s%s%s%s", has_range ? model->over : "", has_range ? " " : "", label,
+                   unit[0] ? " " : "", unit);
+}
+
+static void report_terms(struct report_section *section, const struct model *model,
+                         const struct model_part *part) {
+    const struct report_column columns[] = {
+        {.name = "term"},
+        {.name = "estimate", .digits = 7},
+        {.name = "standard_error", .label = "std error", .digits = 3},
+        {.name = "unit"},
+        {.name = "t", .digits = 4, .detail = true},
+        {.name = "p", .digits = 3, .detail = true},
+        {.name = "noise", .digits = 4, .detail = !part->noise.coefficients},
+        {.name = "remark", .label = ""},
+        {.name = "deviation", .label = "std deviation", .digits = 4},
+    };
+    bool is_population = !evaluator_knows(model->kind) && part->covariance; /* between machines or days */
+    struct report_table *table = report_table(section, "terms", NULL, columns, is_population ? 9 : 8);
+    for (size_t t = 0; t < model->term_count; t++) {
+        const struct model_estimate *estimate = &part->estimates[t];
+        if (estimate->dropped)
+            continue;
+        report_cell_text(table, model->terms[t].name);
+        report_cell(table, estimate->estimate);
+        report_cell(table, estimate->standard_error);
+        report_cell_text(table, model->terms[t].unit ? model->terms[t].unit : "");
+        report_cell(table, estimate->t);
+        report_cell(table, estimate->p);
+        report_cell(table, part->noise.coefficients ? part->noise.coefficients[t] : NAN);
+        report_cell_text(table, estimate->at_bound ? "at its bound" : "");
+        if (is_population)
+            report_cell(table, sqrt(part->covariance[t * model->term_count + t]));
+    }
+}
+
+/* Those that are printed without --verbose. */
+static bool is_shown(const char *name) {
+    static const char *const shown[] = {"r2",
+                                        "bandwidth",
+                                        "latency",
+                                        "half_size",
+                                        "peak_flops",
+                                        "peak_bandwidth",
+                                        "ridge_intensity",
+                                        "lat_factor",
+                                        "bw_factor",
+                                        "charged",
+                                        "weight",
+                                        "heterogeneity",
+                                        "variability",
+                                        "machines",
+                                        "days",
+                                        "slow_share",
+                                        "outliers_deleted"};
+    for (size_t k = 0; k < sizeof shown / sizeof *shown; k++)
+        if (strcmp(name, shown[k]) == 0)
+            return true;
+    return false;
+}
+
+/* A value without a unit of its own is in the response's. */
+static void report_values(struct report_section *section, const struct model *model,
+                          const struct model_value *values, size_t count) {
+    for (size_t i = 0; i < count; i++)
+        report_number(section, values[i].name, NULL, values[i].value,
+                      values[i].unit ? values[i].unit : model->response_unit, 6, !is_shown(values[i].name));
+}
+
+static void report_noise(struct report_section *in, const struct model *model,
+                         const struct model_noise *noise) {
+    static const char *const kinds[] = {[MODEL_NOISE_HOMOSCEDASTIC] = "homoscedastic",
+                                        [MODEL_NOISE_HETEROSCEDASTIC] = "heteroscedastic",
+                                        [MODEL_NOISE_MIXTURE] = "mixture of normals"};
+    static const struct report_column columns[] = {
+        {.name = "weight", .digits = 4}, {.name = "mean", .digits = 5}, {.name = "sigma", .digits = 5}};
+    if (noise->kind == MODEL_NOISE_NONE)
+        return;
+    cleanup_free char *text =
+        xformat("%s%s%s%s", kinds[noise->kind], noise->half_normal ? ", half-normal" : "",
+                noise->method ? ", by " : "", noise->method ? noise->method : "");
+    report_text(in, "noise", NULL, text, false);
+    if (noise->kind != MODEL_NOISE_MIXTURE)
+        report_number(in, "noise_constant",
+                      noise->kind == MODEL_NOISE_HOMOSCEDASTIC ? "residual standard error"
+                                                               : "noise, constant",
+                      noise->constant, model->response_unit, 4, false);
+    if (noise->component_count == 0)
+        return;
+    struct report_table *table = report_table(in, "components", NULL, columns, 3);
+    for (size_t i = 0; i < noise->component_count; i++) {
+        report_cell(table, noise->components[i].weight);
+        report_cell(table, noise->components[i].mean);
+        report_cell(table, noise->components[i].sigma);
+    }
+}
+
+static void report_domain(struct report_section *section, const struct model *model,
+                          const struct model_part *part) {
+    static const struct report_column columns[] = {
+        {.name = "of"}, {.name = "minimum", .digits = 6}, {.name = "maximum", .digits = 6}, {.name = "unit"}};
+    if (part->domain_count == 0)
+        return;
+    struct report_section *in = report_section(section, "domain", "measured for", true);
+    struct report_table *table = report_table(in, "ranges", NULL, columns, 4);
+    for (size_t i = 0; i < part->domain_count; i++) {
+        const char *unit = model_column_unit(model, part->domain[i].name);
+        report_cell_text(table, part->domain[i].name);
+        report_cell(table, part->domain[i].minimum);
+        report_cell(table, part->domain[i].maximum);
+        report_cell_text(table, unit ? unit : "");
+    }
+}
+
+/* The values of all parts, the first of each name; the caller frees. */
+static const struct model_value **collect_values(const struct model_group *group, size_t *ret_count) {
+    const struct model_value **values = NULL;
+    *ret_count = 0;
+    for (size_t p = 0; p < group->part_count; p++)
+        for (size_t v = 0; v < group->parts[p].value_count; v++) {
+            size_t known = 0;
+            while (known < *ret_count && strcmp(values[known]->name, group->parts[p].values[v].name) != 0)
+                known++;
+            if (known < *ret_count)
+                continue;
+            values = xrealloc(values, (known + 1) * sizeof *values);
+            values[(*ret_count)++] = &group->parts[p].values[v];
+        }
+    return values;
+}
+
+/* A line each. */
+static void report_table_of_parts(struct report_section *section, const struct model *model,
+                                  const struct model_group *group) {
+    size_t value_count, count = 0;
+    cleanup_free const struct model_value **values = collect_values(group, &value_count);
+    cleanup_free struct report_column *columns =
+        xcalloc(2 + model->term_count + value_count, sizeof *columns);
+    const char *unit = model->over ? model_column_unit(model, model->over) : NULL;
+    cleanup_free char *by = model->over ? xformat("part by %s", model->over) : NULL;
+    columns[count++] = (struct report_column){.name = "part", .label = by, .unit = unit};
+    for (size_t t = 0; t < model->term_count; t++)
+        columns[count++] =
+            (struct report_column){.name = model->terms[t].name, .unit = model->terms[t].unit, .digits = 5};
+    columns[count++] = (struct report_column){
+        .name = "noise", .label = "noise, constant", .unit = model->response_unit, .digits = 3};
+    for (size_t v = 0; v < value_count; v++)
+        columns[count++] =
+            (struct report_column){.name = values[v]->name,
+                                   .unit = values[v]->unit ? values[v]->unit : model->response_unit,
+                                   .digits = 5,
+                                   .detail = !is_shown(values[v]->name)};
+    struct report_table *table = report_table(section, "parts", NULL, columns, count);
+    for (size_t p = 0; p < group->part_count; p++) {
+        const struct model_part *part = &group->parts[p];
+        cleanup_free char *label = part_label(part);
+        report_cell_text(table, label);
+        for (size_t t = 0; t < model->term_count; t++)
+            report_cell(table, part->estimates[t].dropped ? NAN : part->estimates[t].estimate);
+        report_cell(table, part->noise.kind == MODEL_NOISE_NONE ? NAN : part->noise.constant);
+        for (size_t v = 0; v < value_count; v++) {
+            const struct model_value *value =
+                model_value_find(part->values, part->value_count, values[v]->name);
+            report_cell(table, value ? value->value : NAN);
+        }
+    }
+}
+
+void model_report_group(struct report_section *in, const struct model *model, const struct model_group *group,
+                        bool has_chart) {
+    const char *title = model->group_count == 1 ? "" : group->name[0] ? group->name : "(empty)";
+    struct report_section *section = report_section(in, group->name, title, false);
+    report_number(section, "rows", NULL, (double)group->rows, NULL, 0, false);
+    if (group->part_count > PARTS_IN_FULL)
+        report_table_of_parts(section, model, group);
+    for (size_t p = 0; group->part_count <= PARTS_IN_FULL && p < group->part_count; p++) {
+        const struct model_part *part = &group->parts[p];
+        cleanup_free char *label = part_label(part), *heading = part_title(model, part);
+        struct report_section *of_part =
+            group->part_count > 1 ? report_section(section, label, heading, false) : section;
+        report_terms(of_part, model, part);
+        report_noise(of_part, model, &part->noise);
+        report_values(of_part, model, part->values, part->value_count);
+        report_domain(of_part, model, part);
+    }
+    report_values(section, model, group->values, group->value_count);
+    if (has_chart)
+        model_report_curve(section, model, group);
+    for (size_t i = 0; i < group->note_count; i++)
+        report_note(section, REPORT_NOTE, "%s", group->notes[i]);
+}
+
+/* ---- Many groups */
+
+/* "35, 8100, 65591": where the segments of a group begin; empty where their names tell them apart. */
+static char *list_breaks(const struct model *model, const struct model_group *group) {
+    cleanup(text_clear) struct text text;
+    text_init(&text, BREAKS_BYTES_MAX);
+    for (size_t p = 1; !model->named_by && p < group->part_count; p++)
+        (void)text_printf(&text, "%s%.10g", p > 1 ? ", " : "", group->parts[p].from);
+    return xstrdup(text.bytes ? text.bytes : "");
+}
+
+/* A line a group of segments, whose estimates do not fit into a line: rows, error, and where they begin. */
+static void report_table_of_segments(struct report_section *section, const struct model *model) {
+    const struct report_column columns[] = {
+        {.name = "group"},
+        {.name = "rows"},
+        {.name = "cv_relative", .label = "error", .unit = "%", .digits = 3},
+        {.name = "parts"},
+        {.name = "breaks", .unit = model_column_unit(model, model->over)}};
+    struct report_table *table = report_table(section, "groups", "", columns, 5);
+    for (size_t g = 0; g < model->group_count; g++) {
+        const struct model_group *group = &model->groups[g];
+        cleanup_free char *breaks = list_breaks(model, group);
+        report_cell_text(table, group->name);
+        report_cell(table, (double)group->rows);
+        report_cell(table, 100 * model_group_value(group, "cv_relative"));
+        report_cell(table, (double)group->part_count);
+        report_cell_text(table, breaks);
+    }
+    report_note(section, REPORT_NOTE,
+                "'assay model show MODEL --group NAME' prints the estimates of a group");
+}
+
+/* A line a group: rows, error, sigma, and the estimates of its first part. */
+static void report_table_of_groups(struct report_section *section, const struct model *model) {
+    size_t count = 5 + model->term_count;
+    cleanup_free struct report_column *columns = xcalloc(count, sizeof *columns);
+    bool has_speed = !isnan(model_verdict_speed_of(model, &model->groups[0]));
+    columns[0] = (struct report_column){.name = "group"};
+    columns[1] = (struct report_column){.name = "rows"};
+    columns[2] = (struct report_column){.name = "cv_relative", .label = "error", .unit = "%", .digits = 3};
+    columns[3] = (struct report_column){.name = "sigma", .unit = model->response_unit, .digits = 3};
+    columns[4] =
+        (struct report_column){.name = "speed", .unit = "Gflop/s", .digits = 3, .detail = !has_speed};
+    for (size_t t = 0; t < model->term_count; t++)
+        columns[5 + t] =
+            (struct report_column){.name = model->terms[t].name, .unit = model->terms[t].unit, .digits = 4};
+    struct report_table *table = report_table(section, "groups", "", columns, count);
+    for (size_t g = 0; g < model->group_count; g++) {
+        const struct model_group *group = &model->groups[g];
+        report_cell_text(table, group->name);
+        report_cell(table, (double)group->rows);
+        report_cell(table, 100 * model_group_value(group, "cv_relative"));
+        report_cell(table, model_group_value(group, "sigma"));
+        report_cell(table, model_verdict_speed_of(model, group) / 1e9);
+        for (size_t t = 0; t < model->term_count; t++)
+            report_cell(table,
+                        group->parts[0].estimates[t].dropped ? NAN : group->parts[0].estimates[t].estimate);
+    }
+}
+
+static void report_spread(struct report_table *table, const char *name, const char *unit,
+                          struct model_spread *spread, double error) {
+    report_cell_text(table, name);
+    report_cell(table, model_spread_quantile(spread, 0));
+    report_cell(table, model_spread_quantile(spread, 0.5));
+    report_cell(table, model_spread_quantile(spread, 1));
+    report_cell(table, error);
+    report_cell_text(table, unit ? unit : "");
+}
+
+/* How the estimates differ between groups, and how sure a single one is; then the values of the first part.
+ */
+static void report_spreads(struct report_section *section, const struct model *model) {
+    static const struct report_column columns[] = {
+        {.name = "name", .label = ""},
+        {.name = "minimum", .digits = 6},
+        {.name = "median", .digits = 6},
+        {.name = "maximum", .digits = 6},
+        {.name = "standard_error", .label = "median std error", .digits = 3},
+        {.name = "unit"}};
+    struct report_table *table = report_table(section, "spread", "over the groups", columns, 6);
+    struct report_table *more =
+        report_table(report_section(section, "values", NULL, true), "values", "", columns, 6);
+    for (size_t t = 0; t < model->term_count; t++) {
+        cleanup(model_spread_clear) struct model_spread estimates = {0}, errors = {0};
+        for (size_t g = 0; g < model->group_count; g++)
+            for (size_t p = 0; p < model->groups[g].part_count; p++) {
+                const struct model_estimate *estimate = &model->groups[g].parts[p].estimates[t];
+                model_spread_add(&estimates, estimate->dropped ? NAN : estimate->estimate);
+                model_spread_add(&errors, estimate->standard_error);
+            }
+        report_spread(table, model->terms[t].name, model->terms[t].unit, &estimates,
+                      model_spread_quantile(&errors, 0.5));
+    }
+    const struct model_part *first = &model->groups[0].parts[0];
+    for (size_t v = 0; v < first->value_count; v++) {
+        cleanup(model_spread_clear) struct model_spread values =
+            model_spread_collect(model, first->values[v].name);
+        const char *unit = first->values[v].unit ? first->values[v].unit : model->response_unit;
+        const char *name = first->values[v].name;
+        bool is_first = is_shown(name) || strcmp(name, "sigma") == 0;
+        report_spread(is_first ? table : more, name, unit, &values, NAN);
+    }
+}
+
+void model_report_groups(struct report_section *section, const struct model *model, bool has_charts) {
+    struct report_section *in = report_section(section, "groups", NULL, false);
+    for (size_t g = 0; model->group_count <= GROUPS_IN_FULL && g < model->group_count; g++)
+        model_report_group(in, model, &model->groups[g], has_charts);
+    if (model->group_count > GROUPS_IN_FULL && model->over) {
+        report_table_of_segments(in, model);
+    } else if (model->group_count > GROUPS_IN_FULL) {
+        report_table_of_groups(in, model);
+        report_spreads(report_section(section, "spread", NULL, false), model);
+    }
+    for (size_t i = 0; i < model->skipped_count && i < SKIPPED_SHOWN; i++)
+        report_note(section, REPORT_WARNING, "%s: not fitted: %s", model->skipped[i].name,
+                    model->skipped[i].reason);
+    if (model->skipped_count > SKIPPED_SHOWN)
+        report_note(section, REPORT_WARNING, "and %zu more groups are not fitted",
+                    model->skipped_count - SKIPPED_SHOWN);
+}

@@ -1,0 +1,183 @@
+#include "engine/command-line/model/verdict.h"
+
+#include "engine/command-line/model/spread.h"
+#include "engine/foundation/cleanup.h"
+#include "engine/foundation/memory.h"
+#include "engine/foundation/text.h"
+#include "engine/model/model.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { SENTENCE_BYTES_MAX = 1 << 16 };
+
+/* A model whose cross-validated error is above these is not for prediction. */
+static const double usable_relative = 0.10, usable_median = 0.05;
+/* From here down a test rejects a model. */
+static const double significant = 1e-3;
+
+static double greatest(const struct model *model, const char *name) {
+    cleanup(model_spread_clear) struct model_spread spread = model_spread_collect(model, name);
+    return model_spread_quantile(&spread, 1);
+}
+
+static double total(const struct model *model, const char *name) {
+    cleanup(model_spread_clear) struct model_spread spread = model_spread_collect(model, name);
+    double sum = 0;
+    for (size_t i = 0; i < spread.count; i++)
+        sum += spread.values[i];
+    return sum;
+}
+
+static double rows_of(const struct model *model) {
+    double rows = 0;
+    for (size_t g = 0; g < model->group_count; g++)
+        rows += (double)model->groups[g].rows;
+    return rows;
+}
+
+/* ---- The verdict */
+
+/* " of m 64 to 2973, n 64 to 2973" */
+static void append_domain(const struct model *model, struct text *text) {
+    const char *before = " of";
+    for (size_t c = 0; c < model->column_count; c++) {
+        double low, high;
+        if (model->columns[c].level_count > 0 ||
+            !model_spread_range(model->groups, model->group_count, model->columns[c].name, &low, &high))
+            continue;
+        cleanup_free char *from = report_format(low, model->columns[c].unit, 4);
+        cleanup_free char *to = report_format(high, model->columns[c].unit, 4);
+        (void)text_printf(text, "%s %s %s to %s", before, model->columns[c].name, from, to);
+        before = ",";
+    }
+}
+
+/* The setting of a row is what its columns say: without columns each row stands for itself. */
+static void append_scores(const struct model *model, double relative, double middle, struct text *text) {
+    cleanup_free char *error = report_format(100 * relative, NULL, 2);
+    cleanup_free char *median = report_format(100 * middle, NULL, 2);
+    (void)text_printf(text, "cross-validated error %s %%%s (median %s %%) over %.0f %s", error,
+                      model->group_count > 1 ? " in the worst group" : "", median, total(model, "settings"),
+                      model->column_count > 0 ? "settings" : "rows");
+    append_domain(model, text);
+}
+
+static bool is_mixture(const struct model *model) {
+    return model->group_count > 0 && model->groups[0].parts[0].noise.kind == MODEL_NOISE_MIXTURE;
+}
+
+/* How well the distribution of single rows is described, by rows that were left out. */
+static void append_log_score(const struct model *model, struct text *text) {
+    cleanup(model_spread_clear) struct model_spread scores = model_spread_collect(model, "cv_log_score");
+    (void)text_printf(text, "fitted to %.0f rows", rows_of(model));
+    append_domain(model, text);
+    if (scores.count > 0)
+        (void)text_printf(text, "; mean log density of rows left out: %.4g%s",
+                          model_spread_quantile(&scores, 0),
+                          model->group_count > 1 ? " in the worst group" : "");
+}
+
+/* Of how many groups the test rejects the formula, and the greatest F of them. */
+static size_t count_lacking(const struct model *model, double *ret_f) {
+    size_t lacking = 0;
+    *ret_f = 0;
+    for (size_t g = 0; g < model->group_count; g++)
+        if (model_group_value(&model->groups[g], "lack_of_fit_p") < significant) {
+            lacking++;
+            *ret_f = fmax(*ret_f, model_group_value(&model->groups[g], "lack_of_fit_f"));
+        }
+    return lacking;
+}
+
+static void append_lack_of_fit(const struct model *model, struct text *text) {
+    double f;
+    size_t lacking = count_lacking(model, &f);
+    if (lacking == 0)
+        return;
+    (void)text_printf(text, "; significant lack of fit (F = %.3g", f);
+    if (model->group_count > 1)
+        (void)text_printf(text, ", in %zu of %zu groups", lacking, model->group_count);
+    (void)text_append_string(text, "): the standard errors are too small");
+}
+
+void model_verdict_report(struct report_section *section, const struct model *model, const char *hint) {
+    cleanup(text_clear) struct text text;
+    double relative = greatest(model, "cv_relative"), middle = greatest(model, "cv_median_relative");
+    double nonpositive = total(model, "nonpositive_rows"), f;
+    bool usable = relative <= usable_relative && middle <= usable_median && !(nonpositive > 0);
+    text_init(&text, SENTENCE_BYTES_MAX); /* a sentence that is too long is cut */
+    if (is_mixture(model)) {
+        append_log_score(model, &text);
+    } else if (isnan(relative)) {
+        (void)text_printf(&text, "fitted to %.0f rows", rows_of(model));
+        append_domain(model, &text);
+        (void)text_append_string(&text, "; how well it predicts is not known");
+    } else {
+        (void)text_append_string(&text, usable ? "usable: " : "not usable for prediction: ");
+        append_scores(model, relative, middle, &text);
+    }
+    append_lack_of_fit(model, &text);
+    if (nonpositive > 0)
+        (void)text_printf(&text, "; 0 or less is predicted for %.0f of its own %.0f rows", nonpositive,
+                          rows_of(model));
+    if (hint)
+        (void)text_printf(&text, "; %s", hint);
+    report_text(section, "verdict", "", text.bytes, false);
+    report_number(section, "cv_relative", "cross-validated error, of the mean", relative, "1", 3, true);
+    report_number(section, "cv_median_relative", "median relative error", middle, "1", 3, true);
+    report_number(section, "groups_lacking_fit", "groups that lack fit", (double)count_lacking(model, &f),
+                  "1", 0, true);
+}
+
+/* ---- How fast a matrix product is */
+
+/* The term m*n*k, or term_count. */
+static size_t find_product(const struct model *model) {
+    for (size_t t = 0; t < model->term_count; t++) {
+        const struct model_term *term = &model->terms[t];
+        bool seen[3] = {false, false, false}, other = term->factor_count != 3;
+        for (size_t f = 0; !other && f < 3; f++) {
+            const struct model_factor *factor = &term->factors[f];
+            const char *place = strlen(factor->column) == 1 ? strpbrk("mnk", factor->column) : NULL;
+            other = !place || factor->power != 1 || factor->level || factor->function;
+            if (!other)
+                seen[*place == 'm' ? 0 : *place == 'n' ? 1 : 2] = true;
+        }
+        if (!other && seen[0] && seen[1] && seen[2])
+            return t;
+    }
+    return model->term_count;
+}
+
+double model_verdict_speed_of(const struct model *model, const struct model_group *group) {
+    size_t t = find_product(model);
+    if (t == model->term_count || !(model->response_seconds > 0) || group->part_count != 1)
+        return NAN;
+    double seconds = group->parts[0].estimates[t].estimate * model->response_seconds;
+    return seconds > 0 ? 2 / seconds : NAN;
+}
+
+void model_verdict_speed(struct report_section *section, const struct model *model) {
+    const struct model_group *slowest = NULL, *fastest = NULL;
+    cleanup(model_spread_clear) struct model_spread spread = {0};
+    for (size_t g = 0; g < model->group_count; g++) {
+        double speed = model_verdict_speed_of(model, &model->groups[g]);
+        if (isnan(speed))
+            continue;
+        slowest = slowest && model_verdict_speed_of(model, slowest) <= speed ? slowest : &model->groups[g];
+        fastest = fastest && model_verdict_speed_of(model, fastest) >= speed ? fastest : &model->groups[g];
+        model_spread_add(&spread, speed);
+    }
+    if (spread.count == 0)
+        return;
+    double least = model_verdict_speed_of(model, slowest), most = model_verdict_speed_of(model, fastest);
+    report_number(section, "speed", "speed, asymptotic, of 2mnk operations",
+                  model_spread_quantile(&spread, 0.5), "flop/s", 3, false);
+    if (spread.count == 1)
+        return;
+    cleanup_free char *slow = report_format(least, "flop/s", 3), *fast = report_format(most, "flop/s", 3);
+    cleanup_free char *pair = xformat("%s (%s) and %s (%s): the slowest has %.3g %% of the fastest", slow,
+                                      slowest->name, fast, fastest->name, 100 * least / most);
+    report_text(section, "speeds", "slowest and fastest group", pair, false);
+}

@@ -1,0 +1,13 @@
+/* What `assay predict`, `export` and `generate` have in common: operands and options become a prediction. */
+#ifndef ASSAY_COMMAND_LINE_PREDICT_PREDICTION_COMMAND_H
+#define ASSAY_COMMAND_LINE_PREDICT_PREDICTION_COMMAND_H
+
+#include "engine/command-line/verb.h"
+#include "engine/predict/prediction.h"
+
+/* The plugin VERB-NAME, NAME the first operand, with the models of the other operands, --set, --seed, and
+ * where the command has them --scenario and --draws. --output must not be one of the inputs. */
+int prediction_command_make(const struct verb_arguments *arguments, struct prediction **ret,
+                            struct failure *failure);
+
+#endif

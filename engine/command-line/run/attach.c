@@ -1,0 +1,30 @@
+/* assay attach: follows a run that another process carries out. */
+#include "engine/command-line/run/follow.h"
+#include "engine/command-line/verb.h"
+
+#include "engine/foundation/cleanup.h"
+#include "engine/report/shown.h"
+#include "engine/run/record/status.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+int command_attach(const struct verb_arguments *arguments, struct failure *failure) {
+    struct progress progress;
+    cleanup_free char *folder = NULL;
+    bool is_interrupted = false;
+    int r = run_status_find_folder(arguments->operands[0], &folder, failure);
+    if (r < 0)
+        return r;
+    progress_init(&progress, verb_switch(arguments, "--json"), verb_switch(arguments, "--quiet"));
+    const char *const folders[] = {folder};
+    r = follow_runs(folders, 1, &progress, false, &is_interrupted, failure);
+    if (!is_interrupted)
+        return r;
+    fprintf(stderr, "%sthe run continues: 'assay attach %s' follows it again, 'assay stop %s' ends it\n",
+            progress.line_drawn ? "\n" : "", shown(folder).text, shown(folder).text);
+    signal(SIGINT, SIG_DFL); /* what a shell takes for 130 */
+    raise(SIGINT);
+    return 0;
+}

@@ -1,0 +1,201 @@
+#include "engine/command-line/run/execution.h"
+
+#include "engine/command-line/output.h"
+#include "engine/command-line/run/detach.h"
+#include "engine/command-line/run/progress.h"
+#include "engine/command-line/run/recorded-run.h"
+#include "engine/command-line/run/until.h"
+#include "engine/foundation/cleanup.h"
+#include "engine/foundation/clock.h"
+#include "engine/foundation/file.h"
+#include "engine/foundation/memory.h"
+#include "engine/model/durations.h"
+#include "engine/report/shown.h"
+#include "engine/run/run.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+int execution_check_changes(const struct inputs *inputs, bool as_recorded, struct failure *failure) {
+    cleanup(text_clear) struct text differences;
+    text_init(&differences, 1 << 20);
+    int r = inputs_compare(inputs, &differences, failure);
+    if (r < 0 || differences.length == 0)
+        return r;
+    if (as_recorded) {
+        shown_print(stderr, differences.bytes, true);
+        fputs("; continuing with the run's own copies\n", stderr);
+        return 0;
+    }
+    return failure_set_kind(
+        failure, FAILURE_INPUT, -EINVAL,
+        "%.900s; expected what the run began with (--as-recorded continues with the run's "
+        "own copies, 'assay run' begins another run)",
+        differences.bytes);
+}
+
+/* One part, with its progress. */
+static int carry_out_part(const struct run_request *request, const struct inputs *inputs,
+                          struct failure *failure) {
+    cleanup_free char *archive = NULL;
+    int r = inputs ? run_resume(request, inputs, &archive, failure) : run_execute(request, &archive, failure);
+    /* It was sealed before, and has not been reported yet. */
+    if (r == 0 && archive && !request->outcome->folder)
+        printf("%s\n", archive);
+    /* A run may have taken days: where its archive is must not be lost with a full disk under standard
+     * output. */
+    if (archive && output_flush() < 0)
+        fprintf(stderr, "%s\n", archive);
+    return r;
+}
+
+/* Another part of the run in FOLDER, with the campaign as it was. */
+static int carry_out_again(const struct run_request *first, const char *folder, struct run_outcome *outcome,
+                           struct failure *failure) {
+    cleanup(inputs_clear) struct inputs inputs = {0};
+    cleanup(campaign_cleanup) struct campaign *campaign = NULL;
+    int r = inputs_read(folder, &inputs, failure);
+    if (r == 0)
+        r = campaign_read_recorded(folder, first->installation, NULL, 0, &campaign, failure);
+    if (r < 0)
+        return r;
+    struct run_request request = *first;
+    request.campaign = campaign;
+    request.overrides = NULL;
+    request.outcome = outcome;
+    return carry_out_part(&request, &inputs, failure);
+}
+
+/* Parts as long as each ends because its reservation is over, and has done something. */
+static int resubmit(const struct run_request *request, struct run_outcome *outcome, int result,
+                    struct failure *failure) {
+    while (result < 0 && outcome->reservation_over && failure->kind == FAILURE_PARTIAL) {
+        if (outcome->units_done == 0)
+            return failure_set_kind(
+                failure, FAILURE_PARTIAL, -ECANCELED,
+                "no unit could be done within the reservation, so no other part is begun");
+        cleanup_free char *folder = take_pointer(outcome->folder);
+        *outcome = (struct run_outcome){0};
+        *failure = (struct failure){0};
+        result = carry_out_again(request, folder, outcome, failure);
+    }
+    return result;
+}
+
+int execution_check_limits(const struct execution *execution, int64_t *ret_until_ns,
+                           struct failure *failure) {
+    const char *until = verb_value(execution->arguments, "--until");
+    *ret_until_ns = 0;
+    int r = until ? until_parse(until, clock_wall_ns(), ret_until_ns, failure) : 0;
+    if (r < 0 || !verb_switch(execution->arguments, "--resubmit"))
+        return r;
+    if (until)
+        return failure_input(
+            failure, NULL, 0, 0,
+            "--resubmit continues after the walltime, and --until limits all parts together; "
+            "expected one of them");
+    if (execution->campaign->walltime.limit_seconds <= 0 && !execution->campaign->testbed.backend->reclaim)
+        return failure_input(failure, execution->campaign->document->file, 0, 0,
+                             "--resubmit continues when the walltime is over, and this campaign has none; "
+                             "expected a 'walltime', or a testbed that lends nodes");
+    return 0;
+}
+
+int execution_predict(void *context, const struct plan *plan, double *ret_seconds, struct failure *failure) {
+    (void)context;
+    char warning[EXTRAPOLATION_SENTENCE_SIZE];
+    const char *file = plan->campaign->walltime.model;
+    int r = durations_predict(file, plan->design, ret_seconds, warning, failure);
+    if (r == 0 && warning[0])
+        fprintf(stderr, "assay: warning: %s: %s\n", shown(file).text, shown(warning).text);
+    return r;
+}
+
+int execution_perform(const struct execution *execution, struct run_observer observer,
+                      struct failure *failure) {
+    int64_t until_ns;
+    int r = execution_check_limits(execution, &until_ns, failure);
+    if (r < 0)
+        return r;
+    struct run_outcome outcome = {0};
+    struct run_request request = {
+        .campaign = execution->campaign,
+        .overrides = execution->overrides,
+        .outcome = &outcome,
+        .installation = execution->arguments->installation,
+        .folder = execution->folder,
+        .observer = observer,
+        .command = execution->arguments->command,
+        .until_ns = until_ns,
+        .predict = execution_predict,
+    };
+    if (execution->ret_reserved)
+        return run_reserve(&request, execution->ret_reserved, failure);
+    if (execution->ret_begun)
+        return run_begin(&request, execution->ret_begun, failure);
+    r = carry_out_part(&request, execution->inputs, failure);
+    if (verb_switch(execution->arguments, "--resubmit"))
+        r = resubmit(&request, &outcome, r, failure);
+    free(outcome.folder);
+    return r;
+}
+
+int execution_begin(const struct verb_arguments *arguments,
+                    int (*act)(const struct execution *execution, struct failure *failure),
+                    struct failure *failure) {
+    int r = verb_check_settings(arguments, "--set", failure);
+    if (r < 0)
+        return r;
+    size_t setting_count = 0, node_count = 0, spare_count = 0;
+    cleanup_free const char **settings = verb_values(arguments, "--set", &setting_count);
+    cleanup_free const char **nodes = verb_values(arguments, "--nodes", &node_count);
+    cleanup_free const char **spares = verb_values(arguments, "--spares", &spare_count);
+    struct campaign_overrides overrides = {.options = settings,
+                                           .option_count = setting_count,
+                                           .seed = verb_value(arguments, "--seed"),
+                                           .nodes = nodes,
+                                           .node_count = node_count,
+                                           .spares = spares,
+                                           .spare_count = spare_count};
+    cleanup(recorded_run_close) struct recorded_run recorded = {0};
+    cleanup(campaign_cleanup) struct campaign *campaign = NULL;
+    r = recorded_run_open(arguments->operands[0], &recorded, failure);
+    if (r == 0 && recorded.is_recorded && verb_switch(arguments, "--resume"))
+        return failure_input(failure, arguments->operands[0], 0, 0,
+                             "what was run before is run again from its beginning; to continue a run that "
+                             "has ended early give 'assay resume' its folder");
+    overrides.written = recorded.written;
+    if (r == 0)
+        r = campaign_read(recorded.campaign, arguments->installation, &overrides, &campaign, failure);
+    if (r < 0)
+        return r;
+    const char *folder = verb_value(arguments, "--output");
+    return act(&(struct execution){.arguments = arguments,
+                                   .campaign = campaign,
+                                   .path = recorded.campaign,
+                                   .overrides = &overrides,
+                                   .folder = folder ? folder : "runs"},
+               failure);
+}
+
+/* One that was begun in another process, or in a job. */
+static int detach(const struct execution *execution, struct failure *failure) {
+    cleanup_free char *folder = NULL;
+    int r = detach_execution(execution, &folder, failure);
+    if (r < 0 || !folder)
+        return r;
+    puts(folder);
+    fprintf(stderr, "'assay attach %s' follows it\n", shown(folder).text);
+    return 0;
+}
+
+int execution_carry_out(const struct execution *execution, struct failure *failure) {
+    struct progress progress;
+    const struct verb_arguments *arguments = execution->arguments;
+    if (verb_switch(arguments, "--detach"))
+        return detach(execution, failure);
+    progress_init(&progress, verb_switch(arguments, "--json"), verb_switch(arguments, "--quiet"));
+    return execution_perform(execution, progress_observer(&progress), failure);
+}

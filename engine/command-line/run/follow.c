@@ -1,0 +1,271 @@
+#include "engine/command-line/run/follow.h"
+
+#include "engine/command-line/output.h"
+#include "engine/command-line/status/describe.h"
+#include "engine/event-loop/event-loop.h"
+#include "engine/foundation/cleanup.h"
+#include "engine/foundation/clock.h"
+#include "engine/foundation/file.h"
+#include "engine/foundation/memory.h"
+#include "engine/report/shown.h"
+#include "engine/run/record/lock.h"
+#include "engine/run/record/status.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <math.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+static const int64_t period_ns = 500 * EVENT_MILLISECOND, plain_period_ns = 5 * EVENT_SECOND;
+enum { SHARE = 20, LINE_SIZE = 512 }; /* a long journal is read more rarely: the machine may be measuring */
+
+struct followed {
+    const char *folder;
+    off_t log_bytes; /* that were shown */
+    char phase[32];
+    char line[LINE_SIZE]; /* of several runs: what there is to show, */
+    bool is_shown;        /* and was */
+    bool has_ended;       /* it was found so once; it may be between two parts */
+    bool is_over;
+    struct failure end; /* why it is not complete; code 0: it is */
+};
+
+struct following {
+    struct followed *runs;
+    size_t count, over, lines_drawn;
+    struct progress *progress;
+    struct run_observer shown;
+    int64_t last_shown_ns;
+};
+
+/* ---- One run ---------------------------------------------------------------------------------------------
+ */
+
+static void send_event(const struct following *following, enum run_event_kind kind, const char *text) {
+    struct run_event event = {.kind = kind, .text = text, .seconds_left = -1};
+    following->shown.event(following->shown.context, &event);
+}
+
+/* "TIME  SENTENCE": the phases are in it, in their order with the rest. */
+static void show_line(const struct following *following, const char *line) {
+    static const char phase[] = "phase ", failed[] = "failed: ";
+    const char *sentence = strstr(line, "  ");
+    if (!sentence)
+        return;
+    sentence += 2;
+    if (strncmp(sentence, phase, strlen(phase)) == 0)
+        send_event(following, RUN_EVENT_PHASE, sentence + strlen(phase));
+    else if (strncmp(sentence, failed, strlen(failed)) == 0)
+        send_event(following, RUN_EVENT_FAILED, sentence + strlen(failed));
+    else
+        send_event(following, RUN_EVENT_NOTE, sentence);
+}
+
+/* The whole lines that the log has got since it was looked at last; at first none, but where it stands. */
+static void show_log(const struct following *following, struct followed *run, bool is_first) {
+    cleanup_free char *path = xformat("%s/logs/engine.log", run->folder), *line = NULL;
+    /* O_NONBLOCK: in a stranger's folder it may be a FIFO. */
+    int file = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    FILE *log = file < 0 ? NULL : fdopen(file, "r");
+    size_t room = 0;
+    ssize_t length;
+    if (!log)
+        return;
+    fseeko(log, is_first ? 0 : run->log_bytes, is_first ? SEEK_END : SEEK_SET);
+    run->log_bytes = ftello(log);
+    while ((length = getline(&line, &room, log)) > 0 && line[length - 1] == '\n') {
+        run->log_bytes += length;
+        line[length - 1] = '\0';
+        show_line(following, line);
+    }
+    fclose(log);
+}
+
+static void show_counts(const struct following *following, const struct run_status *status) {
+    size_t away = status->nodes_out_of_reach + status->nodes_lost + status->nodes_out;
+    struct run_event event = {.kind = RUN_EVENT_PROGRESS,
+                              .units_done = status->done,
+                              .units_failed = status->failed,
+                              .units_total = status->planned,
+                              .nodes_done = status->node_count - away,
+                              .nodes_total = status->node_count,
+                              .rate = isnan(status->rate) ? 0 : status->rate,
+                              .seconds_left = status->seconds_left};
+    if (status->history.measuring && status->is_planned)
+        following->shown.event(following->shown.context, &event);
+}
+
+static void show_run(const struct following *following, struct followed *run,
+                     const struct run_status *status) {
+    bool is_first = !run->is_shown;
+    run->is_shown = true;
+    if (is_first) {
+        send_event(following, RUN_EVENT_STARTED, run->folder);
+        if (status->phase[0] && run_status_is_under_way(status))
+            send_event(following, RUN_EVENT_PHASE, status->phase);
+    }
+    if (status->condition == RUN_IS_QUEUED && is_first)
+        send_event(following, RUN_EVENT_NOTE, status->history.reservation);
+    show_log(following, run, is_first);
+    show_counts(following, status);
+}
+
+/* ---- Several ---------------------------------------------------------------------------------------------
+ */
+
+static void write_line(struct followed *run, const struct run_status *status) {
+    char line[LINE_SIZE], units[STATUS_UNITS_SIZE], when[STATUS_WHEN_SIZE];
+    bool is_running = status->condition == RUN_IS_RUNNING && status->phase[0];
+    snprintf(line, sizeof line, "%.200s: %s, %s units, %s", file_base_name(run->folder),
+             is_running ? status->phase : run_condition_name(status->condition),
+             status_describe_units(status, units), status_describe_when(status, when));
+    run->is_shown = run->is_shown && strcmp(line, run->line) == 0;
+    memcpy(run->line, line, sizeof line);
+}
+
+/* On a terminal all lines stay where they are; elsewhere those that are new follow, not too often. */
+static void show_lines(struct following *following) {
+    bool in_place = following->progress->terminal;
+    int64_t now = clock_monotonic_ns();
+    if (following->progress->quiet ||
+        (!in_place && following->last_shown_ns && following->over < following->count &&
+         now - following->last_shown_ns < plain_period_ns))
+        return;
+    following->last_shown_ns = now;
+    if (in_place && following->lines_drawn)
+        fprintf(stderr, "\033[%zuA", following->lines_drawn);
+    for (size_t i = 0; i < following->count; i++) {
+        struct followed *run = &following->runs[i];
+        if (in_place || !run->is_shown)
+            fprintf(stderr, "%s%s\n", in_place ? "\r\033[K" : "", shown(run->line).text);
+        run->is_shown = true;
+    }
+    following->lines_drawn = following->count;
+}
+
+/* ---- The end ---------------------------------------------------------------------------------------------
+ */
+
+static void judge(struct followed *run, const struct run_status *status) {
+    const struct run_history *history = &status->history;
+    enum failure_kind kind = (enum failure_kind)history->exit_code;
+    if (status->condition == RUN_IS_STOPPED)
+        failure_set(&run->end, -ECHILD, "the engine of '%s' ended before the run was sealed; %s", run->folder,
+                    status->next);
+    else if (status->condition == RUN_IS_RESERVED)
+        failure_set_kind(&run->end, FAILURE_INPUT, -ESRCH, "no engine works on the run '%s'; %s", run->folder,
+                         status->next);
+    else if (status->condition != RUN_IS_COMPLETED)
+        failure_set_kind(&run->end, kind >= FAILURE_SYSTEM && kind <= FAILURE_PARTIAL ? kind : FAILURE_SYSTEM,
+                         -ECANCELED, "%s",
+                         history->outcome[0] ? history->outcome : run_condition_name(status->condition));
+}
+
+static void end_run(struct following *following, struct followed *run, const struct run_status *status) {
+    run->is_over = true;
+    following->over++;
+    judge(run, status);
+    bool is_sealed = status->archive && status->condition != RUN_IS_STOPPED;
+    if (following->count == 1 && is_sealed)
+        send_event(following, RUN_EVENT_SEALED, status->archive);
+    else if (is_sealed)
+        puts(status->archive);
+    if (following->count == 1 && following->progress->json)
+        send_event(following, RUN_EVENT_ENDED, run_condition_name(status->condition));
+    (void)output_flush();
+}
+
+/* ---- Looking ---------------------------------------------------------------------------------------------
+ */
+
+static int look_at(struct following *following, struct followed *run, struct failure *failure) {
+    cleanup(run_status_cleanup) struct run_status *status = NULL;
+    int r = run_status_read(run->folder, &status, failure);
+    if (r < 0)
+        return r;
+    bool ended_before = run->has_ended;
+    run->has_ended = !run_status_is_under_way(status);
+    if (following->count > 1)
+        write_line(run, status);
+    else
+        show_run(following, run, status);
+    if (run->has_ended && ended_before)
+        end_run(following, run, status);
+    return 0;
+}
+
+/* All that are not over; *RET_WAIT_NS until the next time. */
+static int look(struct following *following, int64_t *ret_wait_ns, struct failure *failure) {
+    int64_t begun_ns = clock_monotonic_ns();
+    int r = 0;
+    for (size_t i = 0; i < following->count && r == 0; i++)
+        if (!following->runs[i].is_over)
+            r = look_at(following, &following->runs[i], failure);
+    if (following->count > 1)
+        show_lines(following);
+    int64_t wait_ns = SHARE * (clock_monotonic_ns() - begun_ns);
+    *ret_wait_ns = wait_ns > period_ns ? wait_ns : period_ns;
+    return r;
+}
+
+static void end_runs(const struct following *following, int number) {
+    struct run_lock_owner owner;
+    for (size_t i = 0; i < following->count; i++) {
+        struct failure why = {0};
+        if (!following->runs[i].is_over &&
+            run_lock_signal(following->runs[i].folder, number, &owner, &why) < 0 && why.code != -ESRCH)
+            output_failure(&why);
+    }
+}
+
+/* SIGNALS are blocked. */
+static int follow(struct following *following, const sigset_t *signals, bool ends_runs, bool *ret_interrupted,
+                  struct failure *failure) {
+    int64_t wait_ns;
+    int r = look(following, &wait_ns, failure);
+    while (r == 0 && following->over < following->count) {
+        struct timespec wait = {.tv_sec = wait_ns / EVENT_SECOND, .tv_nsec = wait_ns % EVENT_SECOND};
+        int number = sigtimedwait(signals, NULL, &wait);
+        *ret_interrupted = number > 0 && !ends_runs;
+        if (*ret_interrupted)
+            return 0;
+        if (number > 0)
+            end_runs(following, number);
+        r = look(following, &wait_ns, failure);
+    }
+    return r;
+}
+
+static int find_worst(const struct following *following, struct failure *failure) {
+    const struct failure *worst = NULL;
+    for (size_t i = 0; i < following->count; i++) {
+        const struct failure *end = &following->runs[i].end;
+        if (end->code < 0 && (!worst || end->kind < worst->kind))
+            worst = end;
+    }
+    if (worst)
+        *failure = *worst;
+    return worst ? worst->code : 0;
+}
+
+int follow_runs(const char *const *folders, size_t count, struct progress *progress, bool ends_runs,
+                bool *ret_interrupted, struct failure *failure) {
+    cleanup_free struct followed *runs = xcalloc(count, sizeof *runs);
+    struct following following = {
+        .count = count, .runs = runs, .progress = progress, .shown = progress_observer(progress)};
+    sigset_t signals, before;
+    sigemptyset(&signals);
+    sigaddset(&signals, SIGINT);
+    sigaddset(&signals, SIGTERM);
+    *ret_interrupted = false;
+    for (size_t i = 0; i < count; i++)
+        runs[i].folder = folders[i];
+    sigprocmask(SIG_BLOCK, &signals, &before);
+    int r = follow(&following, &signals, ends_runs, ret_interrupted, failure);
+    sigprocmask(SIG_SETMASK, &before, NULL);
+    return r < 0 || *ret_interrupted ? r : find_worst(&following, failure);
+}

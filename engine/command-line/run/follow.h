@@ -1,0 +1,22 @@
+/*
+ * Shows runs that other processes work on, until all of them have ended: from their folders alone, by their
+ * journals (status.h) and, of one run, the sentences that its log gets meanwhile.
+ */
+#ifndef ASSAY_COMMAND_LINE_RUN_FOLLOW_H
+#define ASSAY_COMMAND_LINE_RUN_FOLLOW_H
+
+#include "engine/command-line/run/progress.h"
+#include "engine/foundation/failure.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* One run is shown by PROGRESS as if it were carried out here, several with a line each; archives' paths go
+ * to standard output. When all have ended, 0 or the failure of the one that ended worst, of the kind that its
+ * engine exited with: the smallest number is the worst. An engine that was killed is FAILURE_SYSTEM.
+ * SIGINT and SIGTERM end this, and not the runs, with *RET_INTERRUPTED; ENDS_RUNS: they are sent to the runs,
+ * which are followed until they have ended. */
+int follow_runs(const char *const *folders, size_t count, struct progress *progress, bool ends_runs,
+                bool *ret_interrupted, struct failure *failure);
+
+#endif

@@ -1,0 +1,202 @@
+#include "engine/command-line/run/progress.h"
+
+#include "engine/command-line/output.h"
+
+#include "engine/documents/json.h"
+#include "engine/foundation/cleanup.h"
+#include "engine/foundation/clock.h"
+#include "engine/foundation/number.h"
+#include "engine/report/shown.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { BAR_SIZE = 25 };
+
+static const int64_t plain_period_ns = 5000000000; /* between two lines when stderr is no terminal */
+static const int64_t terminal_period_ns = 50000000;
+static const int64_t json_period_ns = 1000000000; /* of nodes that are waited for */
+
+static const char *const event_names[] = {
+    [RUN_EVENT_STARTED] = "started", [RUN_EVENT_PHASE] = "phase",     [RUN_EVENT_NOTE] = "note",
+    [RUN_EVENT_NODES] = "nodes",     [RUN_EVENT_WARM_UP] = "warm-up", [RUN_EVENT_PROGRESS] = "progress",
+    [RUN_EVENT_FAILED] = "failed",   [RUN_EVENT_SEALED] = "sealed",   [RUN_EVENT_ENDED] = "ended",
+};
+
+void progress_init(struct progress *progress, bool json, bool quiet) {
+    *progress = (struct progress){.json = json, .quiet = quiet, .terminal = isatty(STDERR_FILENO)};
+}
+
+/* "####....": SHARE of it. Returns BAR. */
+static const char *draw_bar(double share, char bar[static BAR_SIZE]) {
+    int filled = (int)(share * (BAR_SIZE - 1));
+    for (int i = 0; i < BAR_SIZE - 1; i++)
+        bar[i] = i < filled ? '#' : '.';
+    bar[BAR_SIZE - 1] = '\0';
+    return bar;
+}
+
+/* Has PERIOD_NS passed since the last line? Then this is the last one. */
+static bool is_due(struct progress *progress, int64_t period_ns) {
+    int64_t now = clock_monotonic_ns();
+    if (now - progress->last_shown_ns < period_ns)
+        return false;
+    progress->last_shown_ns = now;
+    return true;
+}
+
+static void print_json(struct progress *progress, const struct run_event *event) {
+    cleanup(json_cleanup) cJSON *object = cJSON_CreateObject();
+    bool is_last = event->kind == RUN_EVENT_NODES && event->nodes_done >= event->nodes_total;
+    if ((event->kind == RUN_EVENT_NODES || event->kind == RUN_EVENT_WARM_UP) && !is_last &&
+        !is_due(progress, json_period_ns))
+        return;
+    char now[CLOCK_TEXT_SIZE];
+    json_add_string(object, "time", clock_format(clock_wall_ns(), now));
+    json_add_string(object, "event", event_names[event->kind]);
+    if (event->text)
+        json_add_string(object, "text", event->text);
+    if (event->sha256)
+        json_add_string(object, "sha256", event->sha256);
+    if (event->kind == RUN_EVENT_NODES) {
+        json_add_uint64(object, "nodes_done", event->nodes_done);
+        json_add_uint64(object, "nodes_total", event->nodes_total);
+    }
+    if (event->kind == RUN_EVENT_WARM_UP) {
+        json_add_uint64(object, "nodes_steady", event->nodes_done);
+        json_add_uint64(object, "nodes", event->nodes_total);
+        json_add_double(object, "seconds_left", event->seconds_left);
+    }
+    if (event->kind == RUN_EVENT_PROGRESS) {
+        json_add_uint64(object, "nodes_reached", event->nodes_done);
+        json_add_uint64(object, "nodes", event->nodes_total);
+        json_add_uint64(object, "units_done", event->units_done);
+        json_add_uint64(object, "units_failed", event->units_failed);
+        json_add_uint64(object, "units_total", event->units_total);
+        json_add_double(object, "units_per_second", event->rate);
+        json_add_double(object, "seconds_left", event->seconds_left >= 0 ? event->seconds_left : NAN);
+    }
+    output_json(object, false);
+    (void)output_flush(); /* main says when it fails */
+}
+
+static int64_t period_of(const struct progress *progress) {
+    return progress->terminal ? terminal_period_ns : plain_period_ns;
+}
+
+/* Leaves the progress line as it is and begins a fresh one. */
+static void end_line(struct progress *progress) {
+    if (progress->line_drawn)
+        fputc('\n', stderr);
+    progress->line_drawn = false;
+}
+
+static void show_counts(struct progress *progress, const struct run_event *event) {
+    uint64_t units = event->units_done + event->units_failed;
+    bool last = units == event->units_total;
+    /* What waits for a last sample, or measures again, has nothing new to count. */
+    if (!progress->terminal && last && progress->last_units == units &&
+        progress->last_done == event->units_done)
+        return;
+    progress->last_units = units;
+    progress->last_done = event->units_done;
+    if (!progress->terminal && !is_due(progress, last ? 0 : plain_period_ns))
+        return;
+    char left[NUMBER_TEXT_SIZE] = "";
+    if (event->seconds_left >= 0)
+        number_describe_duration(event->seconds_left, left);
+    double share = event->units_total ? (double)event->units_done / (double)event->units_total : 1;
+    char bar[BAR_SIZE];
+    if (progress->terminal)
+        fprintf(stderr, "\r\033[K  [%s] ", draw_bar(share, bar));
+    else
+        fputs("  ", stderr);
+    fprintf(stderr, "%" PRIu64 " of %" PRIu64 " units (%.1f %%), %.4g units/s", event->units_done,
+            event->units_total, 100 * share, event->rate);
+    if (event->units_failed)
+        fprintf(stderr, ", %" PRIu64 " failed", event->units_failed);
+    if (event->nodes_done < event->nodes_total)
+        fprintf(stderr, ", %zu of %zu nodes reached", event->nodes_done, event->nodes_total);
+    if (left[0] && !last)
+        fprintf(stderr, ", %s left", left);
+    progress->line_drawn = progress->terminal;
+    if (!progress->terminal)
+        fputc('\n', stderr);
+}
+
+/* Minutes pass before there is anything else to see. */
+static void show_warm_up(struct progress *progress, const struct run_event *event) {
+    if (!is_due(progress, period_of(progress)))
+        return;
+    char left[NUMBER_TEXT_SIZE];
+    number_describe_duration(event->seconds_left, left);
+    fputs(progress->terminal ? "\r\033[K  " : "  ", stderr);
+    if (event->text)
+        fprintf(stderr, "%zu of %zu nodes are steady, %s left at most", event->nodes_done, event->nodes_total,
+                left);
+    else
+        fprintf(stderr, "%s left", left);
+    progress->line_drawn = progress->terminal;
+    if (!progress->terminal)
+        fputc('\n', stderr);
+}
+
+/* On a terminal as it goes; elsewhere only what takes long. */
+static void show_nodes(struct progress *progress, const struct run_event *event) {
+    bool last = event->nodes_done == event->nodes_total;
+    if (event->nodes_done <= 1)
+        progress->last_shown_ns = clock_monotonic_ns();
+    if (!is_due(progress, last && progress->terminal ? 0 : period_of(progress)))
+        return;
+    if (progress->terminal)
+        fputs("\r\033[K", stderr);
+    fprintf(stderr, "  %zu of %zu nodes", event->nodes_done, event->nodes_total);
+    /* The line is of no use once all have answered. */
+    if (progress->terminal && last)
+        fputs("\r\033[K", stderr);
+    else if (!progress->terminal)
+        fputc('\n', stderr);
+    progress->line_drawn = progress->terminal && !last;
+}
+
+static void print_event(const struct run_event *event) {
+    if (event->kind == RUN_EVENT_SEALED) {
+        puts(event->text);
+        (void)output_flush(); /* main says when it fails */
+    } else if (event->kind == RUN_EVENT_FAILED) {
+        /* Why is said once, at the end, by the command line. */
+        fputs("  failed; what there is will be sealed\n", stderr);
+    } else {
+        const char *head = event->kind == RUN_EVENT_STARTED ? "run folder: "
+                           : event->kind == RUN_EVENT_NOTE  ? "  "
+                                                            : "";
+        fputs(head, stderr);
+        shown_print(stderr, event->text, true);
+        fputc('\n', stderr);
+    }
+}
+
+static void show(void *context, const struct run_event *event) {
+    struct progress *progress = context;
+    if (progress->json) {
+        print_json(progress, event);
+    } else if (progress->quiet && event->kind != RUN_EVENT_SEALED) {
+        return;
+    } else if (event->kind == RUN_EVENT_PROGRESS) {
+        show_counts(progress, event);
+    } else if (event->kind == RUN_EVENT_WARM_UP) {
+        show_warm_up(progress, event);
+    } else if (event->kind == RUN_EVENT_NODES) {
+        show_nodes(progress, event);
+    } else {
+        end_line(progress);
+        print_event(event);
+    }
+}
+
+struct run_observer progress_observer(struct progress *progress) {
+    return (struct run_observer){.event = show, .context = progress};
+}

@@ -1,0 +1,127 @@
+#include "engine/command-line/run/recorded-run.h"
+
+#include "archive-format/reader.h"
+#include "engine/foundation/cleanup.h"
+#include "engine/foundation/file.h"
+#include "engine/foundation/memory.h"
+#include "engine/run/record/status.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char campaign_file[] = "campaign.yaml", resolved_file[] = CAMPAIGN_RESOLVED;
+
+/* Those that there are of what a run is made from, into FOLDER. */
+static int extract(const char *path, const char *folder, struct failure *failure) {
+    static const char *const files[] = {campaign_file,
+                                        resolved_file,
+                                        "inputs.json",
+                                        "design.csv",
+                                        "source.tar",
+                                        "software/source-sha256.txt",
+                                        "software/source-commit.txt"};
+    static const char inputs[] = "inputs/";
+    enum { FILES = sizeof files / sizeof *files };
+    cleanup(archive_close_reader) struct archive_reader *archive = NULL;
+    const char *names[FILES + 2];
+    size_t count = 0;
+    int r = archive_open(path, &archive, failure);
+    if (r < 0)
+        return r;
+    for (size_t i = 0; i < FILES; i++)
+        if (archive_find(archive, files[i], NULL))
+            names[count++] = files[i];
+    for (size_t i = 0; i < archive_member_count(archive); i++)
+        if (strncmp(archive_member_name(archive, i), inputs, strlen(inputs)) == 0) {
+            names[count++] = "inputs";
+            break;
+        }
+    const char *experiment = archive_run_text(archive, "experiment", "folder", NULL);
+    if (experiment)
+        names[count++] = experiment;
+    if (!archive_find(archive, resolved_file, NULL) || !archive_find(archive, "inputs.json", NULL))
+        return failure_input(failure, path, 0, 0,
+                             "this archive cannot be run again: it has no " CAMPAIGN_RESOLVED
+                             " and inputs.json");
+    return archive_extract(archive, folder, names, count, failure);
+}
+
+/* The folder has the archive's name: it is what the new run says that it was made from. */
+static int open_archive(const char *path, struct recorded_run *run, char **ret_folder,
+                        struct failure *failure) {
+    const char *parent = getenv("TMPDIR");
+    cleanup_free char *temporary = file_join(parent && *parent ? parent : "/tmp", "assay-XXXXXX");
+    if (!mkdtemp(temporary))
+        return failure_set(failure, -errno, "cannot make folder '%s': %s", temporary, strerror(errno));
+    run->temporary = take_pointer(temporary);
+    *ret_folder = file_join(run->temporary, file_base_name(path));
+    return extract(path, *ret_folder, failure);
+}
+
+/* The folder of the run whose campaign PATH is, the caller's; NULL: it is no run's. */
+static char *find_folder(const char *path) {
+    const char *slash = strrchr(path, '/');
+    if (strcmp(file_base_name(path), campaign_file) != 0)
+        return NULL;
+    cleanup_free char *folder =
+        slash ? xstrndup(path, slash == path ? 1 : (size_t)(slash - path)) : xstrdup(".");
+    cleanup_free char *inputs = file_join(folder, "inputs.json");
+    return file_exists(inputs) && run_status_is_run(folder) ? take_pointer(folder) : NULL;
+}
+
+static int open_run(const char *path, struct recorded_run *run, struct failure *failure) {
+    cleanup_free char *folder = NULL;
+    char hex[HASH_HEX_SIZE];
+    int r = 0;
+    if (file_is_folder(path)) {
+        cleanup_free char *inside = file_join(path, campaign_file);
+        return failure_input(failure, NULL, 0, 0,
+                             "'%s' is a folder; expected a campaign, such as %s, or an archive%s", path,
+                             inside, run_status_is_run(path) ? "; 'assay resume' continues a run" : "");
+    }
+    if (text_ends_in(path, ".zip"))
+        r = open_archive(path, run, &folder, failure);
+    else
+        folder = find_folder(path);
+    if (r < 0)
+        return r;
+    run->campaign = folder ? file_join(folder, campaign_file) : xstrdup(path);
+    if (!folder)
+        return 0;
+    r = inputs_read(folder, &run->inputs, failure);
+    if (r == 0)
+        r = hash_file(run->campaign, hex, NULL, failure);
+    if (r < 0)
+        return r;
+    run->is_recorded = strcmp(hex, run->inputs.campaign.sha256) == 0;
+    if (!run->is_recorded && run->temporary)
+        return failure_verification(failure, path,
+                                    "its campaign.yaml is not the one that its inputs.json is about");
+    if (!run->is_recorded)
+        return 0;
+    run->written = run->campaign;
+    run->campaign = file_join(folder, resolved_file);
+    r = inputs_check_source(&run->inputs, failure);
+    return r < 0 ? r : inputs_restore_executables(&run->inputs, failure);
+}
+
+int recorded_run_open(const char *path, struct recorded_run *ret, struct failure *failure) {
+    cleanup(recorded_run_close) struct recorded_run run = {0};
+    int r = open_run(path, &run, failure);
+    if (r < 0)
+        return r;
+    *ret = run;
+    run = (struct recorded_run){0};
+    return 0;
+}
+
+void recorded_run_close(struct recorded_run *run) {
+    if (run->temporary)
+        file_remove_tree(run->temporary, NULL);
+    inputs_clear(&run->inputs);
+    free(run->campaign);
+    free(run->written);
+    free(run->temporary);
+    *run = (struct recorded_run){0};
+}
