@@ -117,7 +117,8 @@ TEST(refusals) {
     refuse("[\"\\ud800\\u0041\"]", "m.json:1:9: '\\', expected the second half of a surrogate pair");
     refuse("[\"\\udc00\"]",
            "m.json:1:3: '\\', expected the first half of a surrogate pair before the second");
-    refuse("\v1", "m.json:1:1: control character 0x0b, expected a JSON value"); /* cJSON takes it for a blank */
+    refuse("\v1",
+           "m.json:1:1: control character 0x0b, expected a JSON value"); /* cJSON takes it for a blank */
     refuse_bytes("[1]\0", 4, "m.json:1:4: a NUL byte, expected text");
     refuse_bytes("[\"\xc3\"]", 5, "m.json:1:3: byte 0xc3 is not UTF-8 here, expected UTF-8 text");
 }
