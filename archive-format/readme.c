@@ -1,7 +1,15 @@
 #include "archive-format/readme.h"
 
 #include "archive-format/crate.h"
+#include "engine/documents/document.h"
+#include "engine/foundation/cleanup.h"
 #include "engine/foundation/clock.h"
+#include "engine/foundation/file.h"
+#include "engine/foundation/memory.h"
+#include "engine/foundation/number.h"
+
+#include <stdlib.h>
+#include <string.h>
 
 /* Described one by one, where they are there. */
 static const char *const contents[] = {"run.json",
@@ -43,6 +51,59 @@ static const char how_to_use[] =
     "that folder, and a source that was a folder is what `tar -xf source.tar -C FOLDER` unpacks: "
     "`source: {folder: FOLDER}`.\n\n";
 
+/* ---- The machines, by the facts that are among the files: sealed again, the text is the same */
+
+enum { MACHINES_SHOWN = 32 };
+
+static void free_document(struct document **document) {
+    document_free(*document);
+}
+
+/* Whether NAME is nodes/NODE/facts.json, and not that of a later part. */
+static bool is_facts(const char *name) {
+    static const char folder[] = "nodes/";
+    if (strncmp(name, folder, sizeof folder - 1) != 0)
+        return false;
+    const char *end = strchr(name + sizeof folder - 1, '/');
+    return end && strcmp(end, "/facts.json") == 0;
+}
+
+static const char *fact(const struct document *facts, const char *name) {
+    const struct document_node *node = document_get(facts->root, name);
+    return node && node->text && node->kind != DOCUMENT_NULL ? node->text : "?";
+}
+
+/* "AMD EPYC, 2 physical cores, 23.5 GiB of memory, Linux 6.1.0"; "see there" where it cannot be read. */
+static char *describe_machine(const struct staging *staging, const char *name) {
+    cleanup_free char *path = file_join(staging->folder, name);
+    cleanup(free_document) struct document *facts = NULL;
+    char memory[NUMBER_TEXT_SIZE];
+    int64_t bytes;
+    if (document_read_json(path, &facts, NULL) < 0)
+        return xstrdup("see there");
+    const char *total = fact(facts, "memory_total_bytes");
+    if (!number_parse_int64(total, strlen(total), &bytes))
+        return xstrdup("see there");
+    return xformat("%s, %s physical cores, %s of memory, %s %s", fact(facts, "cpu_model"),
+                   fact(facts, "physical_cores_usable"), number_describe_bytes((double)bytes, memory),
+                   fact(facts, "kernel_name"), fact(facts, "kernel_release"));
+}
+
+static int print_machines(const struct staging *staging, struct text *ret) {
+    size_t count = 0;
+    int r = 0;
+    for (size_t i = 0; r == 0 && i < staging->count; i++) {
+        const char *name = staging->files[i].name;
+        if (!is_facts(name) || ++count > MACHINES_SHOWN)
+            continue;
+        cleanup_free char *machine = describe_machine(staging, name);
+        r = text_printf(ret, "%s- `%s`: %s\n", count == 1 ? "\n## Where it was measured\n\n" : "", name,
+                        machine);
+    }
+    return r == 0 && count > MACHINES_SHOWN ? text_printf(ret, "- and %zu more\n", count - MACHINES_SHOWN)
+                                            : r;
+}
+
 int readme_print(const struct staging *staging, const struct archive_description *description,
                  struct text *ret) {
     char started[CLOCK_TEXT_SIZE], ended[CLOCK_TEXT_SIZE];
@@ -51,10 +112,12 @@ int readme_print(const struct staging *staging, const struct archive_description
     int r = text_printf(ret,
                         "# %s\n\n%s\n\n"
                         "A sealed run of assay %s, run %s: **%s**%s%s.\n"
-                        "Started %s, ended %s.\n\n## What is in it\n\n",
+                        "Started %s, ended %s.\n",
                         description->name, description->text, description->engine_version,
                         description->run_id, description->status, description->error ? ", " : "",
                         description->error ? description->error : "", started, ended);
+    r = r == 0 ? print_machines(staging, ret) : r;
+    r = r == 0 ? text_append_string(ret, "\n## What is in it\n\n") : r;
     for (size_t i = 0; r == 0 && i < sizeof contents / sizeof *contents; i++) {
         const struct staged_file *part = staging_find(staging, contents[i]);
         if (part)

@@ -62,6 +62,8 @@ check "... and the status" grep -q '"status": *"completed"' "$scratch/run.json"
 check "the campaign is there byte for byte" cmp <("$ASSAY" archive cat "$archive" campaign.yaml) "$scratch/campaign.yaml"
 check "the BLAS is named, with its hash" \
     grep -qE '"name":"blas_library","path":"[^"]*","sha256":"[0-9a-f]{64}"' <("$ASSAY" archive cat "$archive" software/versions.json | tr -d ' \n')
+check "the archive's README says what the machine is" grep -qE 'facts.json`: .+, [0-9]+ physical cores, [0-9.]+ [MGT]iB of memory, Linux ' \
+    <("$ASSAY" archive cat "$archive" README.md)
 check "every column has a role and the response its unit" \
     grep -q '"unit": *"s"' <("$ASSAY" archive cat "$archive" datapackage.json)
 check "nothing of the agent's is left" test -z "$(ls -A "$TMPDIR")"
