@@ -45,7 +45,8 @@
 static struct { CURL_FUNCTIONS(CURL_MEMBER); } curl;
 
 static int load_curl(struct failure *failure) {
-    void *library = dlopen("libcurl.so.4", RTLD_NOW); /* once: later it is the same */
+    void *library = dlopen("libcurl.so.4", RTLD_NOW);              /* once: later it is the same */
+    library = library ? library : dlopen(ASSAY_LIBCURL, RTLD_NOW); /* where it was when this was built */
     bool is_there = library != NULL;
     CURL_FUNCTIONS(CURL_FIND);
     return is_there ? 0 : failure_set(failure, -ELIBACC, "cannot load libcurl: %s", dlerror());

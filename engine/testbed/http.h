@@ -32,7 +32,8 @@ struct http_answer {
 
 void http_answer_clear(struct http_answer *answer);
 
-/* -EINVAL with FAILURE for a URL that http_open() would refuse; nothing is opened. */
+/* -EINVAL with FAILURE for a URL that http_open() would refuse; nothing is opened. -ELIBACC: there is no
+ * libcurl. */
 int http_check_url(const char *url, struct failure *failure);
 
 struct http;

@@ -125,9 +125,10 @@ static int check_api(struct scheduler_resources *resources, const struct testbed
     if (resources->api && resources->login)
         return bind_refuse(written->document, document_get(own, "login"), failure,
                            "'login' and 'api' are two ways to one scheduler, expected one of them");
-    if (resources->api && http_check_url(resources->api, &why) < 0)
+    int r = resources->api ? http_check_url(resources->api, &why) : 0;
+    if (r == -EINVAL)
         return bind_refuse(written->document, document_get(own, "api"), failure, "%s", why.text);
-    return 0;
+    return r < 0 ? failure_set(failure, r, "%s", why.text) : 0;
 }
 
 int scheduler_bind(const struct scheduler *scheduler, const struct testbed_written *written,

@@ -159,19 +159,25 @@ static int fit_linear(const struct fit_rows *rows, const struct fit_request *req
 static int check_linear(const struct fit_request *request, struct plugin_message *message) {
     double noise = linear_number(request, NOISE);
     bool other = linear_number(request, OUTLIERS) > 0 || linear_number(request, SELECT) != SELECT_NONE ||
-                 linear_number(request, DISTRIBUTION) != NORMAL || noise == NOISE_HETEROSCEDASTIC ||
-                 noise == NOISE_RULE;
+                 linear_number(request, DISTRIBUTION) != NORMAL;
     if (request->term_count == 0)
         return plugin_refuse(message, -EINVAL, "there are no terms");
     if (request->term_count > LEAST_SQUARES_COLUMNS_MAX)
         return plugin_refuse(message, -EINVAL, "%zu terms with all levels; expected at most %d",
                              request->term_count, (int)LEAST_SQUARES_COLUMNS_MAX);
-    return linear_number(request, ROBUST) != ROBUST_NONE && other
-               ? plugin_refuse(message, -EINVAL,
-                               "robust=%s together with outliers, select=elimination, noise=heteroscedastic, "
-                               "noise=rule or distribution=half-normal; expected it without these",
-                               request->values[ROBUST].text)
-               : 0;
+    if (linear_number(request, ROBUST) == ROBUST_NONE)
+        return 0;
+    if (noise == NOISE_HETEROSCEDASTIC || noise == NOISE_RULE)
+        return plugin_refuse(
+            message, -EINVAL,
+            "robust=%s together with noise=%s, which the input may suggest; expected noise=auto, "
+            "noise=homoscedastic or noise=none, too",
+            request->values[ROBUST].text, request->values[NOISE].text);
+    return other ? plugin_refuse(message, -EINVAL,
+                                 "robust=%s together with outliers, select=elimination or "
+                                 "distribution=half-normal; expected it without these",
+                                 request->values[ROBUST].text)
+                 : 0;
 }
 
 ASSAY_FIT_PLUGIN("linear", "0.2.0", "least squares on sums of products of columns", .fit = fit_linear,

@@ -54,16 +54,20 @@ static int fit_noise(const struct problem *problem, const double *y, const enum 
     return r == 0 && ret->mean.dependent < problem->terms ? -EDOM : r;
 }
 
-/* Whether a term can have a part in the scatter (otherwise N-2 is N-1), and each half of the rows is enough
- * for the search of the coefficients. */
-static bool can_choose(const struct problem *problem, const enum least_squares_role *roles) {
+/* Whether each half of the rows is enough for the search of the coefficients. */
+static bool has_enough_rows(const struct problem *problem, const enum least_squares_role *roles) {
     size_t terms = 0;
-    bool has_scale = false;
-    for (size_t t = 0; t < problem->terms; t++) {
+    for (size_t t = 0; t < problem->terms; t++)
         terms += roles[t] != LEAST_SQUARES_LEFT_OUT;
-        has_scale |= roles[t] != LEAST_SQUARES_LEFT_OUT && problem->request->terms[t].factor_count > 0;
-    }
-    return has_scale && problem->sums.rows >= 2 * ROWS_A_TERM * terms;
+    return problem->sums.rows >= 2 * ROWS_A_TERM * terms;
+}
+
+/* Whether a term can have a part in the scatter; otherwise N-2 is N-1. */
+static bool has_scale(const struct problem *problem, const enum least_squares_role *roles) {
+    bool has = false;
+    for (size_t t = 0; t < problem->terms; t++)
+        has |= roles[t] != LEAST_SQUARES_LEFT_OUT && problem->request->terms[t].factor_count > 0;
+    return has;
 }
 
 /* LINEAR gets the noise that was found. */
@@ -82,7 +86,8 @@ static void take_noise(const struct problem *problem, struct noise *found, struc
 static int find_likelihood(const struct problem *problem, const enum least_squares_role *roles,
                            struct linear *linear, struct fit_result *result, struct plugin_message *message) {
     struct noise found = {0};
-    int r = linear->sigma > 0 ? fit_noise(problem, problem->y, roles, NULL, false, &found) : -EDOM;
+    bool enough = has_enough_rows(problem, roles);
+    int r = linear->sigma > 0 && enough ? fit_noise(problem, problem->y, roles, NULL, false, &found) : -EDOM;
     if (r == 0) {
         double condition = linear->condition;
         least_squares_fit_clear(&linear->fit);
@@ -94,7 +99,9 @@ static int find_likelihood(const struct problem *problem, const enum least_squar
         take_noise(problem, &found, linear);
     } else if (r != -ENOMEM) {
         fit_result_note(result, "the noise is homoscedastic, not heteroscedastic: %s",
-                        r == -EDOM ? "there are no residuals" : "its search does not settle");
+                        linear->sigma > 0 && !enough ? "it takes 16 rows for each term"
+                        : r == -EDOM                 ? "there are no residuals"
+                                                     : "its search does not settle");
         r = 0;
     }
     noise_clear(&found);
@@ -196,7 +203,7 @@ static int choose(const struct problem *problem, const enum least_squares_role *
                   struct fit_result *result) {
     double gain = NAN, error = NAN;
     struct noise found = {0};
-    if (!(linear->sigma > 0) || !can_choose(problem, roles))
+    if (!(linear->sigma > 0) || !has_scale(problem, roles) || !has_enough_rows(problem, roles))
         return 0;
     int r = compare(problem, roles, &gain, &error);
     if (r == -ENOMEM)

@@ -241,7 +241,8 @@ guards() {
         folder=${path%/*} file=${path##*/}
         folder=$(tr 'a-z-' 'A-Z_' <<<"${folder##*/}") file=$(tr 'a-z-' 'A-Z_' <<<"${file%.h}")
         case $path in tests/*) guard="ASSAY_([A-Z0-9_]*_)?${file}_H" ;; *) guard="ASSAY_([A-Z0-9_]*_)?${folder}_${file}_H" ;; esac
-        if ! grep -qE "^#ifndef $guard\$" "$path" || ! grep -qE "^#define $guard\$" "$path"; then
+        word=$(sed -nE "s/^#ifndef ($guard)\$/\1/p" "$path" | head -n 1)
+        if [ -z "$word" ] || ! grep -qx "#define $word" "$path"; then
             echo "$path:1: no include guard $guard"
         fi
     done

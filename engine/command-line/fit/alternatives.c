@@ -105,11 +105,12 @@ int fit_alternatives(const struct verb_arguments *given, struct failure *failure
     int r = fit_arguments_read(given, words + extra, count - extra, &arguments, failure);
     r = r < 0 ? r : table_open(arguments.inputs, arguments.input_count, &arguments.table, &table, failure);
     /* A column of both groups and folds is fine here: pooled models predict groups that they have not seen.
-     */
-    size_t fold_columns = arguments.options.fold_column_count;
+     * And what the archive sets is of one method, and may be the noise, which is to be chosen. */
+    size_t fold_columns = arguments.options.fold_column_count, set = arguments.options.setting_count;
     arguments.options.fold_column_count = 0;
     r = r < 0 ? r : fit_arguments_complete(&arguments, table, failure);
     arguments.options.fold_column_count = fold_columns;
+    arguments.options.setting_count = set;
     if (r < 0)
         return r;
     if (arguments.options.folds < 2)

@@ -1,5 +1,4 @@
-/* The actions of `assay fit` that are not a fit, a file each. The first operand is the action's
- * name. */
+/* The actions of `assay fit` that are not a fit, a file each. The first operand is the action's name. */
 #ifndef ASSAY_COMMAND_LINE_FIT_VERBS_H
 #define ASSAY_COMMAND_LINE_FIT_VERBS_H
 

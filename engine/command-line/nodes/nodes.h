@@ -1,5 +1,5 @@
-/* What the files nodes*.c share: the options of `assay nodes`, the nodes while one of its actions uses them,
- * and what they answered. */
+/* What the files of this folder share: the options of `assay nodes`, the nodes while one of its actions uses
+ * them, and what they answered. */
 #ifndef ASSAY_COMMAND_LINE_NODES_NODES_H
 #define ASSAY_COMMAND_LINE_NODES_NODES_H
 

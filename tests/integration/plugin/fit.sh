@@ -79,6 +79,10 @@ report $(output '^speed, asymptotic, of 2mnk operations +[0-9.]+ Gflop/s$' && ou
 report $(contains dgemm.json '"response": \{"name": "duration", "unit": "s"\}' &&
     contains dgemm.json '"name": "dgemm.zip", "sha256": "'"$(sha256sum dgemm.zip | cut -d' ' -f1)"'", "run_id": "3f0e6d2c'; echo $?) \
     "the model has units, and names the archive by hash and run"
+check "alternatives of it" fit alternatives dgemm.zip --terms M-1 --by none
+report $(output '^. +linear +M-1 +\(pooled\) .* N-1 ' && output '^. +linear +M-1 +\(pooled\) .* N-2 '; echo $?) "have each noise, whatever it suggests"
+refuse "a robust fit with a noise of greatest likelihood" 2 "robust=huber together with noise=heteroscedastic, which the input may suggest; expected noise=auto" \
+    "$ASSAY" fit dgemm.zip --set robust=huber --set noise=heteroscedastic
 check "an option goes before the suggestion" fit dgemm.zip --terms M-1 --by none -o m1.json
 report $(contains m1.json '"by": \[\]' && [ "$(grep -c '"name": .*"factors"' m1.json)" -eq 2 ]; echo $?) "terms and groups"
 check "an archive without a suggestion" fit plain.zip -o plain.json

@@ -315,7 +315,8 @@ static void take(const struct model_part *part, double *b, double *c) {
 
 /* Two levels, each with rows of its own: mean and sigma of each are those of its rows alone. */
 TEST(two_levels) {
-    test_put("table.csv", "x,y\n0,1\n0,2\n0,2.5\n0,4\n0,3\n0,1.5\n1,10\n1,16\n1,25\n1,2\n1,8\n");
+#define LEVELS "0,1\n0,2\n0,2.5\n0,4\n0,3\n0,1.5\n1,10\n1,16\n1,25\n1,2\n1,8\n"
+    test_put("table.csv", "x,y\n" LEVELS LEVELS LEVELS);
     const struct model_part *part = fit_to("1 + x", "noise=heteroscedastic");
     double mean[2] = {14.0 / 6, 61.0 / 5}, sigma[2] = {sqrt((38.5 - 196.0 / 6) / 6), sqrt(304.8 / 5)};
     assert_int_equal(part->noise.kind, MODEL_NOISE_HETEROSCEDASTIC);
@@ -324,10 +325,14 @@ TEST(two_levels) {
     assert_close(part->estimates[1].estimate, mean[1] - mean[0], 1e-9, "step");
     assert_close(part->noise.constant, sigma[0], 1e-6, "sigma");
     assert_close(part->noise.coefficients[1], sigma[1] - sigma[0], 1e-6, "sigma's step");
-    assert_close(part->estimates[0].standard_error, sigma[0] / sqrt(6), 1e-5, "standard error");
-    double likelihood = -5.5 * log(2 * M_PI) - 6 * log(sigma[0]) - 5 * log(sigma[1]) - 5.5;
+    assert_close(part->estimates[0].standard_error, sigma[0] / sqrt(18), 1e-5, "standard error");
+    double likelihood = 3 * (-5.5 * log(2 * M_PI) - 6 * log(sigma[0]) - 5 * log(sigma[1]) - 5.5);
     assert_close(value("aic"), 8 - 2 * likelihood, 1e-9, "AIC");
-    assert_close(value("bic"), 4 * log(11) - 2 * likelihood, 1e-9, "BIC");
+    assert_close(value("bic"), 4 * log(33) - 2 * likelihood, 1e-9, "BIC");
+    test_put("table.csv", "x,y\n" LEVELS LEVELS);
+    part = fit_to("1 + x", "noise=heteroscedastic");
+    assert_int_equal(part->noise.kind, MODEL_NOISE_HOMOSCEDASTIC);
+    assert_true(has_note(&fit->model->groups[0], "it takes 16 rows for each term"));
 }
 
 /* No step in any direction makes it likelier; a weight of 4 is half the sigma. */
@@ -463,7 +468,8 @@ TEST(refusals) {
         const char *terms, *settings, *expected;
     } cases[] = {
         {"1+x", "robust=huber outliers=3", "robust=huber together with outliers"},
-        {"1+x", "robust=huber noise=rule", "expected it without these"},
+        {"1+x", "robust=huber select=elimination", "expected it without these"},
+        {"1+x", "robust=huber noise=rule", "expected noise=auto"},
         {"1+x", "noise=N-3", "N-3"},
         {"1+q", "", "q"},
         {"M-3", "", "M-3"},

@@ -49,7 +49,8 @@ static void make_archive(const char *name, const struct measures *measures, bool
                     "\"experiment\":{\"name\":\"dgemm\",\"folder\":\"dgemm\"},\"options\":{}%s}\n",
                     (unsigned)name[0], /* each is a run of its own */
                     suggests ? ",\"model\":{\"method\":\"linear\",\"response\":\"duration\",\"terms\":\"M-"
-                               "2\",\"sizes\":[\"m\",\"n\",\"k\"],\"by\":[\"node\",\"core\"]}"
+                               "2\",\"sizes\":[\"m\",\"n\",\"k\"],\"by\":[\"node\",\"core\"],\"set\":["
+                               "\"noise=homoscedastic\"]}"
                              : ""),
         0);
     test_put("staging/run.json", run.bytes);
@@ -119,6 +120,7 @@ TEST(what_an_archive_says) {
     assert_string_equal(suggestion->sizes[2], "k");
     assert_int_equal(suggestion->by_count, 2);
     assert_string_equal(suggestion->by[0], "node");
+    assert_string_equal(suggestion->set[0], "noise=homoscedastic");
     assert_true(table_find(table, "duration")->response);
     assert_string_equal(table_find(table, "duration")->unit, "s");
     assert_false(table_find(table, "m")->response);
