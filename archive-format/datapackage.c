@@ -207,20 +207,16 @@ static int find_columns(const struct document *document, const char *table_path,
                          there.length ? there.bytes : "none");
 }
 
-static void free_document(struct document **document) {
-    document_free(*document);
-}
-
 int archive_parse_columns(const char *name, const char *bytes, size_t length, const char *table_path,
                           struct archive_columns *ret, struct failure *failure) {
-    cleanup(free_document) struct document *document = NULL;
+    cleanup(document_cleanup) struct document *document = NULL;
     int r = document_parse_json(name, bytes, length, &document, failure);
     return r < 0 ? r : find_columns(document, table_path, ret, failure);
 }
 
 int archive_table_columns(struct archive_reader *archive, const char *table_path, struct archive_columns *ret,
                           struct failure *failure) {
-    cleanup(free_document) struct document *document = NULL;
+    cleanup(document_cleanup) struct document *document = NULL;
     int r = archive_read_document(archive, ARCHIVE_DATAPACKAGE, &document, failure);
     return r < 0 ? r : find_columns(document, table_path, ret, failure);
 }

@@ -55,10 +55,6 @@ static const char how_to_use[] =
 
 enum { MACHINES_SHOWN = 32 };
 
-static void free_document(struct document **document) {
-    document_free(*document);
-}
-
 /* Whether NAME is nodes/NODE/facts.json, and not that of a later part. */
 static bool is_facts(const char *name) {
     static const char folder[] = "nodes/";
@@ -73,10 +69,11 @@ static const char *fact(const struct document *facts, const char *name) {
     return node && node->text && node->kind != DOCUMENT_NULL ? node->text : "?";
 }
 
-/* "AMD EPYC, 2 physical cores, 23.5 GiB of memory, Linux 6.1.0"; "see there" where it cannot be read. */
+/* "AMD EPYC, 2 physical cores, 23.5 GiB of memory, Linux 6.1.0"; "see there" where it cannot be read. Nodes
+ * say these things themselves: a long one is cut. */
 static char *describe_machine(const struct staging *staging, const char *name) {
     cleanup_free char *path = file_join(staging->folder, name);
-    cleanup(free_document) struct document *facts = NULL;
+    cleanup(document_cleanup) struct document *facts = NULL;
     char memory[NUMBER_TEXT_SIZE];
     int64_t bytes;
     if (document_read_json(path, &facts, NULL) < 0)
@@ -84,7 +81,7 @@ static char *describe_machine(const struct staging *staging, const char *name) {
     const char *total = fact(facts, "memory_total_bytes");
     if (!number_parse_int64(total, strlen(total), &bytes))
         return xstrdup("see there");
-    return xformat("%s, %s physical cores, %s of memory, %s %s", fact(facts, "cpu_model"),
+    return xformat("%.100s, %.20s physical cores, %s of memory, %.100s %.100s", fact(facts, "cpu_model"),
                    fact(facts, "physical_cores_usable"), number_describe_bytes((double)bytes, memory),
                    fact(facts, "kernel_name"), fact(facts, "kernel_release"));
 }

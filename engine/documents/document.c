@@ -35,6 +35,10 @@ void document_free(struct document *document) {
     free(document);
 }
 
+void document_cleanup(struct document **document) {
+    document_free(*document);
+}
+
 const struct document_node *document_get(const struct document_node *node, const char *key) {
     if (!node || node->kind != DOCUMENT_MAPPING)
         return NULL;

@@ -62,6 +62,7 @@ int document_read_json(const char *path, struct document **ret, struct failure *
 int document_parse_json(const char *name, const char *bytes, size_t length, struct document **ret,
                         struct failure *failure);
 void document_free(struct document *document);
+void document_cleanup(struct document **document); /* the same, for cleanup() */
 
 /* The value of KEY (case counts) in a mapping, or NULL; NULL for a node that is NULL or no mapping. */
 const struct document_node *document_get(const struct document_node *node, const char *key);

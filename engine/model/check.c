@@ -360,20 +360,16 @@ static int check_document(const struct document *document, struct model_findings
     return 0;
 }
 
-static void free_document(struct document **document) {
-    document_free(*document);
-}
-
 int model_file_check(const char *path, struct model_findings *findings, struct model **ret,
                      struct failure *failure) {
-    cleanup(free_document) struct document *document = NULL;
+    cleanup(document_cleanup) struct document *document = NULL;
     int r = document_read_json(path, &document, failure);
     return r < 0 ? r : check_document(document, findings, ret, failure);
 }
 
 int model_file_check_bytes(const char *name, const char *bytes, size_t length,
                            struct model_findings *findings, struct model **ret, struct failure *failure) {
-    cleanup(free_document) struct document *document = NULL;
+    cleanup(document_cleanup) struct document *document = NULL;
     int r = document_parse_json(name, bytes, length, &document, failure);
     return r < 0 ? r : check_document(document, findings, ret, failure);
 }

@@ -565,12 +565,8 @@ int model_from_document(const struct document *document, struct model_findings *
     return 0;
 }
 
-static void free_document(struct document **document) {
-    document_free(*document);
-}
-
 int model_file_read(const char *path, struct model **ret, struct failure *failure) {
-    cleanup(free_document) struct document *document = NULL;
+    cleanup(document_cleanup) struct document *document = NULL;
     if (text_ends_in(path, ".zip"))
         return failure_input(failure, path, 0, 0,
                              "this is an archive, not a model; 'assay fit' makes a model of it");
@@ -580,7 +576,7 @@ int model_file_read(const char *path, struct model **ret, struct failure *failur
 
 int model_file_parse(const char *name, const char *bytes, size_t length, struct model **ret,
                      struct failure *failure) {
-    cleanup(free_document) struct document *document = NULL;
+    cleanup(document_cleanup) struct document *document = NULL;
     int r = document_parse_json(name, bytes, length, &document, failure);
     return r < 0 ? r : model_from_document(document, NULL, ret, failure);
 }

@@ -152,10 +152,6 @@ static int open_folder(struct input *input, const struct table_options *options,
     return r;
 }
 
-static void free_document(struct document **document) {
-    document_free(*document);
-}
-
 /* The JSON document NAME of the folder. */
 static int read_record(const struct input *input, const char *name, struct document **ret,
                        struct failure *failure) {
@@ -176,7 +172,7 @@ static int describe_folder(struct input *input, struct failure *failure) {
         return r;
     describe_columns(input, &columns);
     archive_columns_clear(&columns);
-    cleanup(free_document) struct document *run = NULL;
+    cleanup(document_cleanup) struct document *run = NULL;
     r = read_record(input, "run.json", &run, failure);
     if (r == 0)
         describe_run(input, run->root);
@@ -184,7 +180,7 @@ static int describe_folder(struct input *input, struct failure *failure) {
 }
 
 static int find_folder_member(struct input *input, struct failure *failure) {
-    cleanup(free_document) struct document *run = NULL;
+    cleanup(document_cleanup) struct document *run = NULL;
     int r = read_record(input, "run.json", &run, failure);
     if (r < 0)
         return failure_prefix(failure, "'%s' is a folder, but not that of a run", input->about.path);

@@ -23,10 +23,6 @@ static void free_order(struct design_order **order) {
     design_order_free(*order);
 }
 
-static void free_document(struct document **document) {
-    document_free(*document);
-}
-
 /* A whole number from 1 to MOST, which may be written as 1e6. */
 static int read_count(const char *option, const char *text, double most, int64_t *ret,
                       struct failure *failure) {
@@ -195,7 +191,7 @@ static int specify_from(const char *file, struct design_specification **ret, str
         *ret = take_pointer(specification);
         return 0;
     }
-    cleanup(free_document) struct document *document = NULL;
+    cleanup(document_cleanup) struct document *document = NULL;
     r = document_read_yaml(file, &document, failure);
     if (r < 0)
         return r;

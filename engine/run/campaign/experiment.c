@@ -336,10 +336,6 @@ int experiment_from_node(const struct document *document, const struct document_
     return r;
 }
 
-static void free_document(struct document **document) {
-    document_free(*document);
-}
-
 int experiment_find(const char *name, const char *base_folder, const struct installation *installation,
                     const char *place_file, size_t place_line, size_t place_column, struct experiment **ret,
                     struct failure *failure) {
@@ -360,7 +356,7 @@ int experiment_find(const char *name, const char *base_folder, const struct inst
         return failure_input(failure, place_file, place_line, place_column,
                              "there is no '%s' in '%s', expected the folder of an experiment",
                              description_file, folder);
-    cleanup(free_document) struct document *document = NULL;
+    cleanup(document_cleanup) struct document *document = NULL;
     r = document_read_yaml(path, &document, failure);
     if (r == 0)
         r = experiment_from_node(document, document->root, absolute, ret, failure);

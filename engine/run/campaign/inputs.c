@@ -48,13 +48,9 @@ static int save(const struct inputs *inputs, struct failure *failure) {
     return json_write_file(path, object, failure);
 }
 
-static void free_document(struct document **document) {
-    document_free(*document);
-}
-
 int inputs_read(const char *run_folder, struct inputs *ret, struct failure *failure) {
     cleanup(inputs_clear) struct inputs inputs = {.run_folder = realpath(run_folder, NULL)};
-    cleanup(free_document) struct document *document = NULL;
+    cleanup(document_cleanup) struct document *document = NULL;
     if (!inputs.run_folder)
         return failure_set_kind(failure, FAILURE_INPUT, -errno, "cannot open '%s': %s", run_folder,
                                 strerror(errno));

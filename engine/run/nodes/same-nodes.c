@@ -116,14 +116,10 @@ static int compare(struct node_set *set, const struct run_node *node, const stru
     return 0;
 }
 
-static void free_document(struct document **document) {
-    document_free(*document);
-}
-
 static int check_node(struct node_set *set, const struct run_node *node, struct failure *failure) {
     cleanup_free char *past_path = find_facts(set, node), *path = facts_path(set, node, set->record->part);
     /* A file that a crash has torn is not compared. */
-    cleanup(free_document) struct document *before = NULL, *now = NULL;
+    cleanup(document_cleanup) struct document *before = NULL, *now = NULL;
     if (!past_path || document_read_json(past_path, &before, NULL) < 0)
         return 0;
     int r = document_read_json(path, &now, failure);
