@@ -86,8 +86,13 @@ static void take_noise(const struct problem *problem, struct noise *found, struc
 static int find_likelihood(const struct problem *problem, const enum least_squares_role *roles,
                            struct linear *linear, struct fit_result *result, struct plugin_message *message) {
     struct noise found = {0};
-    bool enough = has_enough_rows(problem, roles);
-    int r = linear->sigma > 0 && enough ? fit_noise(problem, problem->y, roles, NULL, false, &found) : -EDOM;
+    if (linear->sigma > 0 && !has_enough_rows(problem, roles)) {
+        fit_result_note(result,
+                        "the noise is homoscedastic, not heteroscedastic: it takes %d rows for each term",
+                        2 * ROWS_A_TERM);
+        return 0;
+    }
+    int r = linear->sigma > 0 ? fit_noise(problem, problem->y, roles, NULL, false, &found) : -EDOM;
     if (r == 0) {
         double condition = linear->condition;
         least_squares_fit_clear(&linear->fit);
@@ -99,9 +104,7 @@ static int find_likelihood(const struct problem *problem, const enum least_squar
         take_noise(problem, &found, linear);
     } else if (r != -ENOMEM) {
         fit_result_note(result, "the noise is homoscedastic, not heteroscedastic: %s",
-                        linear->sigma > 0 && !enough ? "it takes 16 rows for each term"
-                        : r == -EDOM                 ? "there are no residuals"
-                                                     : "its search does not settle");
+                        r == -EDOM ? "there are no residuals" : "its search does not settle");
         r = 0;
     }
     noise_clear(&found);
