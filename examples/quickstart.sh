@@ -56,7 +56,7 @@ if [ $small = yes ]; then
   products: 10\
   batch: 2' $campaign >"$folder/small.yaml"
     campaign=$folder/small.yaml
-    terms=(--terms M-1 --by node) # milliseconds, on a machine that is busy as well, tell little more than one slope
+    terms=(--terms 'm*n*k' --by node) # milliseconds, on a machine that is busy as well, tell no more than one rate
 fi
 printf '$ %s\n' "$assay run $campaign -o $folder"
 archive=$("$assay" run "$campaign" -o "$folder" | tail -n 1)
