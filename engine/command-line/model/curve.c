@@ -1,11 +1,11 @@
 #include "engine/command-line/model/curve.h"
 
-#include "engine/command-line/model/spread.h"
 #include "engine/command-line/output.h"
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/memory.h"
 #include "engine/model/evaluator.h"
 #include "engine/model/model.h"
+#include "engine/model/spread.h"
 #include "engine/report/chart.h"
 
 #include <math.h>

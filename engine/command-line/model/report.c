@@ -1,13 +1,13 @@
 #include "engine/command-line/model/report.h"
 
 #include "engine/command-line/model/curve.h"
-#include "engine/command-line/model/spread.h"
-#include "engine/command-line/model/verdict.h"
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/memory.h"
 #include "engine/foundation/text.h"
 #include "engine/model/evaluator.h"
 #include "engine/model/model.h"
+#include "engine/model/spread.h"
+#include "engine/model/verdict.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -2,13 +2,13 @@
 #include "engine/command-line/model/command.h"
 
 #include "engine/command-line/model/report.h"
-#include "engine/command-line/model/verdict.h"
 #include "engine/command-line/output.h"
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/memory.h"
 #include "engine/foundation/text.h"
 #include "engine/model/evaluator.h"
 #include "engine/model/read.h"
+#include "engine/model/verdict.h"
 
 #include <stdint.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-#include "engine/command-line/model/spread.h"
+#include "engine/model/spread.h"
 
 #include "engine/foundation/memory.h"
 #include "engine/model/model.h"

@@ -1,6 +1,6 @@
 /* Whether a model can be used for prediction, in the sentence that every report of a model begins with. */
-#ifndef ASSAY_COMMAND_LINE_MODEL_VERDICT_H
-#define ASSAY_COMMAND_LINE_MODEL_VERDICT_H
+#ifndef ASSAY_MODEL_VERDICT_H
+#define ASSAY_MODEL_VERDICT_H
 
 #include "engine/report/report.h"
 

@@ -1,10 +1,10 @@
-#include "engine/command-line/model/verdict.h"
+#include "engine/model/verdict.h"
 
-#include "engine/command-line/model/spread.h"
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/memory.h"
 #include "engine/foundation/text.h"
 #include "engine/model/model.h"
+#include "engine/model/spread.h"
 
 #include <math.h>
 #include <string.h>

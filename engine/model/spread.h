@@ -1,6 +1,6 @@
 /* How a number differs between the groups of a model. */
-#ifndef ASSAY_COMMAND_LINE_MODEL_SPREAD_H
-#define ASSAY_COMMAND_LINE_MODEL_SPREAD_H
+#ifndef ASSAY_MODEL_SPREAD_H
+#define ASSAY_MODEL_SPREAD_H
 
 #include <assay/model.h>
 
