@@ -25,6 +25,11 @@ cd "$root"
 
 step() { printf '\n== %s\n' "$*"; }
 show() { printf '$ %s\n' "$*"; "$@"; }
+count_flagged() { # count_flagged ARCHIVE: how many rows a gate flagged, and how many there are
+    "$assay" archive cat "$1" results/results.csv | awk -F, '
+        NR == 1 {for (i = 1; i <= NF; i++) if ($i == "state.flags") flags = i; next}
+        flags && $flags != "" {flagged++} END {print flagged + 0, NR - 1}'
+}
 
 if [ -z "$assay" ]; then
     build=build/release
@@ -102,12 +107,31 @@ options: {dgemm: "no"}
 design: {generate: factorial, factors: {N: [$n1, $n2, $n3], NB: [128], ranks: [$cores], P: [$p]}}
 END
     if measured=$("$assay" run "$hpl" -q -o "$folder" | tail -n 1) && [ -f "$measured" ]; then
-        "$assay" archive cat "$measured" results/results.csv | awk -F, '
+        # Both sides by one rule, that of `assay fit`: rows that a gate flagged are left out. Where every row of one side
+        # is flagged, flagged rows are used on both sides, and the comparison cannot be trusted.
+        read -r flagged rows <<<"$(count_flagged "$measured")"
+        read -r flagged_dgemm rows_dgemm <<<"$(count_flagged "$archive")"
+        keep=no used='left out' disturbed=
+        [ "$flagged_dgemm" -lt "$rows_dgemm" ] || disturbed=dgemm
+        [ "$flagged" -lt "$rows" ] || disturbed=HPL
+        [ -z "$disturbed" ] || keep=yes used=used
+        if [ "$disturbed" = HPL ] && [ "$flagged_dgemm" -gt 0 ] && [ "$flagged_dgemm" -lt "$rows_dgemm" ]; then
+            prediction=${archive%.zip}-hpl-with-flagged.csv
+            echo "every row of HPL is flagged: the model is fitted again, with the flagged rows of dgemm"
+            show "$assay" fit "$archive" "${terms[@]}" --with-flagged --brief -o "${model%.json}-with-flagged.json"
+            show "$assay" predict hpl "${model%.json}-with-flagged.json" --scenario "$scenarios" -o "$prediction"
+        fi
+        "$assay" archive cat "$measured" results/results.csv | awk -F, -v keep=$keep '
             function find(name, i) { for (i = 1; i <= NF; i++) if ($i == name) return i }
-            FNR == 1 {n = find("N"); t = find("time"); next}
-            NR == FNR {seconds[$n] = $t; next}
+            FNR == 1 {n = find("N"); t = find("time"); flags = find("state.flags"); next}
+            NR == FNR {if (keep == "yes" || !flags || $flags == "") {seconds[$n] += $t; count[$n]++} else left[$n]++; next}
             FNR == 2 {printf "%8s %14s %14s %10s\n", "N", "predicted (s)", "measured (s)", "ratio"}
-            $n in seconds && seconds[$n] > 0 {printf "%8d %14.4g %14.4g %10.3g\n", $n, $t, seconds[$n], $t / seconds[$n]}' - "$prediction"
+            $n in count {measured = seconds[$n] / count[$n]; printf "%8d %14.4g %14.4g %10.3g\n", $n, $t, measured, $t / measured; next}
+            $n in left {printf "%8d %14.4g %14s %10s\n", $n, $t, "flagged", "-"}' - "$prediction"
+        echo "flagged by gates: $flagged of $rows rows of HPL, $flagged_dgemm of $rows_dgemm rows of dgemm;" \
+            "they are $used on both sides"
+        [ $keep = no ] || echo "This comparison cannot be trusted: the machine was disturbed during every row of $disturbed." \
+            "Repeat it on an idle machine."
     else
         echo "HPL did not run here; $folder has why"
     fi

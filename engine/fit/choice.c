@@ -35,6 +35,8 @@ void contender_describe(struct contender *contender, const struct model *model) 
                                          [MODEL_NOISE_HETEROSCEDASTIC] = "N-2",
                                          [MODEL_NOISE_MIXTURE] = "mixture"};
     contender->groups = model->group_count;
+    contender->grade = model_grade(model);
+    contender->verdict = model_verdict(model);
     contender->noise = model->group_count > 0 ? noises[model->groups[0].parts[0].noise.kind] : "";
     contender->formula =
         formula_print(&(struct formula){.terms = model->terms, .term_count = model->term_count});
@@ -63,7 +65,7 @@ bool contender_convert(struct contender *contender, size_t count, const char *fr
 }
 
 void contender_clear(struct contender *contender) {
-    free(contender->formula), free(contender->predicted);
+    free(contender->formula), free(contender->verdict), free(contender->predicted);
 }
 
 double contender_above(const struct contender *contender, const struct contender *least, double *ret_error) {

@@ -13,13 +13,16 @@
 #define ASSAY_FIT_CHOICE_H
 
 #include "engine/model/score.h"
+#include "engine/model/verdict.h"
 
 struct contender {
     /* What its model is: contender_describe(). */
     uint64_t rows, groups, of_mean, of_noise; /* parameters of the mean, and of the noise */
     const char *noise;                        /* "N-1"; of its first part */
     char *formula;                            /* owned */
-    struct score_row *predicted;              /* owned: of each row; NULL: it is not judged */
+    enum model_grade grade;
+    char *verdict;               /* owned: model_verdict() */
+    struct score_row *predicted; /* owned: of each row; NULL: it is not judged */
     /* Filled by choice_make(), over the rows that all judged ones predict: */
     bool is_judged;                /* it predicts nine tenths of the rows that any predicts */
     uint64_t missing;              /* rows that another predicts and it does not */

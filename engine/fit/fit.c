@@ -642,10 +642,6 @@ static void describe_model(struct fitting *fitting) {
 static void note_table(struct fit *fit, const struct table *table) {
     for (size_t i = 0; i < table->note_count; i++)
         xappend(&fit->notes, &fit->note_count, xstrdup(table->notes[i]));
-    if (table->rows_flagged > 0)
-        xappend(&fit->notes, &fit->note_count,
-                xformat("%llu rows were flagged by gates and are left out (--with-flagged)",
-                        (unsigned long long)table->rows_flagged));
 }
 
 static double *nans(size_t count) {

@@ -36,6 +36,43 @@ static double rows_of(const struct model *model) {
     return rows;
 }
 
+/* ---- Grades */
+
+static bool is_mixture(const struct model *model) {
+    return model->group_count > 0 && model->groups[0].parts[0].noise.kind == MODEL_NOISE_MIXTURE;
+}
+
+/* The error of a mixture's mean says nothing of the mixture: its grade is not known. */
+static enum model_grade grade_group(const struct model *model, const struct model_group *group) {
+    double relative = model_group_value(group, "cv_relative");
+    if (model_group_value(group, "nonpositive_rows") > 0)
+        return MODEL_NOT_USABLE;
+    if (is_mixture(model) || isnan(relative))
+        return MODEL_UNKNOWN;
+    return relative <= usable_relative && model_group_value(group, "cv_median_relative") <= usable_median
+               ? MODEL_USABLE
+               : MODEL_NOT_USABLE;
+}
+
+static size_t count_grade(const struct model *model, enum model_grade grade) {
+    size_t count = 0;
+    for (size_t g = 0; g < model->group_count; g++)
+        count += grade_group(model, &model->groups[g]) == grade;
+    return count;
+}
+
+enum model_grade model_grade(const struct model *model) {
+    if (count_grade(model, MODEL_NOT_USABLE) > 0)
+        return MODEL_NOT_USABLE;
+    return count_grade(model, MODEL_USABLE) > 0 ? MODEL_USABLE : MODEL_UNKNOWN;
+}
+
+const char *model_grade_word(enum model_grade grade) {
+    static const char *const words[] = {
+        [MODEL_UNKNOWN] = "unknown", [MODEL_USABLE] = "usable", [MODEL_NOT_USABLE] = "not usable"};
+    return words[grade];
+}
+
 /* ---- The verdict */
 
 /* " of m 64 to 2973, n 64 to 2973" */
@@ -61,10 +98,6 @@ static void append_scores(const struct model *model, double relative, double mid
                       model->group_count > 1 ? " in the worst group" : "", median, total(model, "settings"),
                       model->column_count > 0 ? "settings" : "rows");
     append_domain(model, text);
-}
-
-static bool is_mixture(const struct model *model) {
-    return model->group_count > 0 && model->groups[0].parts[0].noise.kind == MODEL_NOISE_MIXTURE;
 }
 
 /* How well the distribution of single rows is described, by rows that were left out. */
@@ -101,12 +134,34 @@ static void append_lack_of_fit(const struct model *model, struct text *text) {
     (void)text_append_string(text, "): the standard errors are too small");
 }
 
-void model_verdict_report(struct report_section *section, const struct model *model, const char *hint) {
+/* Where the groups differ: how many are usable and which of the others is the worst; of how many nothing is
+ * known. */
+static void append_groups(const struct model *model, struct text *text) {
+    size_t usable = count_grade(model, MODEL_USABLE), unknown = count_grade(model, MODEL_UNKNOWN);
+    const struct model_group *worst = NULL;
+    double most = -INFINITY;
+    for (size_t g = 0; model->group_count > 1 && g < model->group_count; g++) {
+        double relative = model_group_value(&model->groups[g], "cv_relative");
+        if (grade_group(model, &model->groups[g]) == MODEL_NOT_USABLE && relative > most) {
+            worst = &model->groups[g];
+            most = relative;
+        }
+    }
+    if (worst)
+        (void)text_printf(text, "; %zu of %zu groups are usable, the worst is '%s'", usable,
+                          model->group_count, worst->name);
+    if (unknown > 0)
+        (void)text_printf(text, "; how well it predicts is not known for %zu of %zu groups", unknown,
+                          model->group_count);
+}
+
+char *model_verdict(const struct model *model) {
     cleanup(text_clear) struct text text;
-    double relative = greatest(model, "cv_relative"), middle = greatest(model, "cv_median_relative");
-    double nonpositive = total(model, "nonpositive_rows"), f;
-    bool usable = relative <= usable_relative && middle <= usable_median && !(nonpositive > 0);
+    double relative = greatest(model, "cv_relative"), nonpositive = total(model, "nonpositive_rows");
+    enum model_grade grade = model_grade(model);
     text_init(&text, SENTENCE_BYTES_MAX); /* a sentence that is too long is cut */
+    if (grade != MODEL_UNKNOWN)
+        (void)text_append_string(&text, grade == MODEL_USABLE ? "usable: " : "not usable for prediction: ");
     if (is_mixture(model)) {
         append_log_score(model, &text);
     } else if (isnan(relative)) {
@@ -114,18 +169,31 @@ void model_verdict_report(struct report_section *section, const struct model *mo
         append_domain(model, &text);
         (void)text_append_string(&text, "; how well it predicts is not known");
     } else {
-        (void)text_append_string(&text, usable ? "usable: " : "not usable for prediction: ");
-        append_scores(model, relative, middle, &text);
+        append_scores(model, relative, greatest(model, "cv_median_relative"), &text);
+        append_groups(model, &text);
     }
     append_lack_of_fit(model, &text);
     if (nonpositive > 0)
         (void)text_printf(&text, "; 0 or less is predicted for %.0f of its own %.0f rows", nonpositive,
                           rows_of(model));
-    if (hint)
-        (void)text_printf(&text, "; %s", hint);
-    report_text(section, "verdict", "", text.bytes, false);
-    report_number(section, "cv_relative", "cross-validated error, of the mean", relative, "1", 3, true);
-    report_number(section, "cv_median_relative", "median relative error", middle, "1", 3, true);
+    return xstrdup(text.bytes);
+}
+
+char *model_verdict_warning(const struct model *model, const char *name) {
+    cleanup_free char *sentence = model_verdict(model);
+    return model_grade(model) == MODEL_NOT_USABLE ? xformat("'%s' is %s", name, sentence) : NULL;
+}
+
+void model_verdict_report(struct report_section *section, const struct model *model, const char *hint) {
+    cleanup_free char *sentence = model_verdict(model);
+    cleanup_free char *both = xformat("%s%s%s", sentence, hint ? "; " : "", hint ? hint : "");
+    double f;
+    report_text(section, "verdict", "", both, false);
+    report_text(section, "grade", NULL, model_grade_word(model_grade(model)), true);
+    report_number(section, "cv_relative", "cross-validated error, of the mean",
+                  greatest(model, "cv_relative"), "1", 3, true);
+    report_number(section, "cv_median_relative", "median relative error",
+                  greatest(model, "cv_median_relative"), "1", 3, true);
     report_number(section, "groups_lacking_fit", "groups that lack fit", (double)count_lacking(model, &f),
                   "1", 0, true);
 }

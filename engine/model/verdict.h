@@ -6,8 +6,24 @@
 
 #include <assay/model.h>
 
-/* One line: whether the model can be used for prediction, how well, over what, and HINT, what to do about it;
- * or NULL. */
+/* NOT_USABLE: in some group the cross-validated error is above 10 % of the mean response or 5 % in the
+ * median, or a time of 0 or less is predicted for a row of its own. UNKNOWN: no group was cross-validated, as
+ * in a model that was written by hand or generated, or the model is a mixture, whose mean's error says
+ * nothing. */
+enum model_grade { MODEL_UNKNOWN, MODEL_USABLE, MODEL_NOT_USABLE };
+
+enum model_grade model_grade(const struct model *model);
+/* "unknown", "usable", "not usable". */
+const char *model_grade_word(enum model_grade grade);
+/* The grade and why, from the model alone: "not usable for prediction: cross-validated error 69 % ...",
+ * "usable:
+ * ...", "fitted to 9 rows; how well it predicts is not known". The caller frees. */
+char *model_verdict(const struct model *model);
+/* "'NAME' is not usable for prediction: ...", for whatever uses the model to say once; NULL for another
+ * grade. The caller frees. */
+char *model_verdict_warning(const struct model *model, const char *name);
+/* The verdict in one line, with HINT, what to do about it, or NULL; the grade, and the figures behind them.
+ */
 void model_verdict_report(struct report_section *section, const struct model *model, const char *hint);
 /* Of the time of a matrix product: how fast it is, from the coefficient of m*n*k. Otherwise nothing. */
 void model_verdict_speed(struct report_section *section, const struct model *model);

@@ -5,6 +5,7 @@
 #include "engine/foundation/number.h"
 #include "engine/foundation/text-set.h"
 #include "engine/model/model.h"
+#include "engine/model/verdict.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -486,6 +487,9 @@ static void note_choice(struct next *next, bool weighted) {
 int next_find(const struct next_request *request, struct next *next, struct failure *failure) {
     cleanup(finding_clear) struct finding finding = {.next = next};
     *next = (struct next){.request = request};
+    char *warning = model_verdict_warning(request->model, request->model->file);
+    if (warning)
+        xappend(&next->notes, &next->note_count, warning);
     int r = check_model(next, failure);
     r = r < 0 ? r : choose_groups(next, failure);
     r = r < 0 ? r : next_make_candidates(next, failure);

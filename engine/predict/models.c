@@ -99,6 +99,22 @@ static int check_time(struct models *models, struct given_model *given, struct f
 /* ---- Opening
  * -------------------------------------------------------------------------------------------------- */
 
+static void grade(const struct models *models, struct given_model *given) {
+    given->grade = model_grade(given->model);
+    given->verdict = model_verdict(given->model);
+    given->source.warning = given->grade == MODEL_NOT_USABLE ? given->verdict : NULL;
+    for (const struct given_model *before = models->items; before < given; before++)
+        given->is_repeated |= strcmp(before->source.sha256, given->source.sha256) == 0;
+}
+
+char *models_remark(const struct models *models, size_t i, bool *ret_warning) {
+    const struct given_model *given = &models->items[i];
+    *ret_warning = given->grade == MODEL_NOT_USABLE;
+    if (given->is_repeated || given->grade == MODEL_USABLE)
+        return NULL;
+    return xformat("'%s' %s %s", given->source.file, *ret_warning ? "is" : "was", given->verdict);
+}
+
 static int read_given(struct models *models, const char *word, struct failure *failure) {
     struct given_model *given = &models->items[models->count++];
     const char *path = models_path(word);
@@ -106,6 +122,8 @@ static int read_given(struct models *models, const char *word, struct failure *f
     given->source = (struct predict_source){.file = xstrdup(file_base_name(path)), .sha256 = sha256};
     int r = model_file_read(path, &given->model, failure);
     r = r < 0 ? r : hash_file(path, sha256, NULL, failure);
+    if (r == 0)
+        grade(models, given);
     r = r < 0 ? r : choose_role(models, word, given, failure);
     r = r < 0 ? r : check_time(models, given, failure);
     if (r == 0 && evaluator_knows(given->model->kind))
@@ -281,7 +299,7 @@ void models_clear(struct models *models) {
         model_draw_free(given->drawn);
         evaluator_free(given->evaluator);
         model_file_free(given->model);
-        free(given->row);
+        free(given->row), free(given->verdict);
         free((char *)given->source.file), free((char *)given->source.sha256),
             free((char *)given->source.name);
     }

@@ -6,6 +6,7 @@
 #define ASSAY_PREDICT_MODELS_H
 
 #include "engine/model/evaluator.h"
+#include "engine/model/verdict.h"
 #include "engine/numerics/random.h"
 #include "engine/plugin/library.h"
 
@@ -16,8 +17,11 @@ struct given_model {
     struct model *model, *drawn;
     const struct model **seen;    /* where the plugin sees one of the two */
     struct predict_source source; /* texts are owned */
-    struct evaluator *evaluator;  /* NULL: the kind is not evaluated row by row */
-    double *row;                  /* its inputs */
+    enum model_grade grade;
+    char *verdict;               /* model_verdict() */
+    bool is_repeated;            /* the same file was given before, for another role */
+    struct evaluator *evaluator; /* NULL: the kind is not evaluated row by row */
+    double *row;                 /* its inputs */
     /* In the scenario in hand: the sum of the means, in all and extrapolated, and the extrapolated row with
      * the largest mean. */
     double all, outside, largest;
@@ -44,6 +48,11 @@ void models_clear(struct models *models);
 
 /* The path in such a word. */
 const char *models_path(const char *word);
+
+/* What the user must know of model I before relying on what is made of it, once a file: that it is not usable
+ * for prediction, or (a note, not a WARNING) that nothing is known of that; NULL: nothing. The caller frees.
+ */
+char *models_remark(const struct models *models, size_t i, bool *ret_warning);
 
 /* From now on all models are drawn: those of draw DRAW, from 1; 0: as they were read. */
 void models_draw(struct models *models, uint64_t draw);

@@ -82,11 +82,19 @@ static struct shape shape_of(const struct prediction *prediction) {
     return shape;
 }
 
-static void join_remarks(const struct prediction_result *result, struct text *text) {
+/* Those of the scenario, then the warnings of its models. What is too long is cut. */
+static void join_remarks(const struct prediction *prediction, const struct prediction_result *result,
+                         struct text *text) {
     text_reset(text);
     for (size_t i = 0; i < result->remark_count; i++)
         (void)text_printf(text, "%s%s%s", i ? "; " : "", result->remarks[i].warning ? "warning: " : "",
-                          result->remarks[i].sentence); /* fits: there are few */
+                          result->remarks[i].sentence);
+    for (size_t i = 0; i < prediction->models.count; i++) {
+        bool is_warning;
+        cleanup_free char *remark = models_remark(&prediction->models, i, &is_warning);
+        if (remark && is_warning)
+            (void)text_printf(text, "%swarning: %s", text->length ? "; " : "", remark);
+    }
 }
 
 static struct cell cell_of(const struct prediction *prediction, const struct shape_column *column,
@@ -140,7 +148,7 @@ static struct report_table *add_table(const struct prediction *prediction, const
     text_init(&remarks, CSV_FIELD_MAX - 1);
     for (size_t i = 0; i < prediction->scenarios.count; i++) {
         const struct prediction_result *result = &prediction->results[i];
-        join_remarks(result, &remarks);
+        join_remarks(prediction, result, &remarks);
         for (size_t k = 0; k < result->row_count * shape->count; k++) {
             const struct shape_column *column = &shape->columns[k % shape->count];
             struct cell cell = cell_of(prediction, column, i, &result->rows[k / shape->count], remarks.bytes);
@@ -161,7 +169,8 @@ struct report_table *prediction_report_table(const struct prediction *prediction
 }
 
 void prediction_describe(const struct prediction *prediction, struct report_section *in) {
-    static const struct report_column columns[] = {{.name = "role"}, {.name = "file"}, {.name = "sha256"}};
+    static const struct report_column columns[] = {
+        {.name = "role"}, {.name = "file"}, {.name = "sha256"}, {.name = "grade"}, {.name = "verdict"}};
     const struct scenarios *scenarios = &prediction->scenarios;
     report_text(in, "plugin", NULL, prediction->library->plugin->name, false);
     report_text(in, "version", NULL, prediction->library->plugin->version, false);
@@ -169,12 +178,14 @@ void prediction_describe(const struct prediction *prediction, struct report_sect
     cleanup_free char *seed = xformat("%llu", (unsigned long long)prediction->models.seed);
     report_text(in, "seed", NULL, seed, false); /* a text: JSON's numbers are exact up to 2^53 only */
     report_number(in, "draws", NULL, (double)prediction->draws, NULL, 0, false);
-    struct report_table *models = report_table(in, "models", NULL, columns, 3);
+    struct report_table *models = report_table(in, "models", NULL, columns, 5);
     for (size_t i = 0; i < prediction->models.count; i++) {
         const struct given_model *given = &prediction->models.items[i];
         report_cell_text(models, prediction->plugin->roles[given->role].name);
         report_cell_text(models, given->source.file);
         report_cell_text(models, given->source.sha256);
+        report_cell_text(models, model_grade_word(given->grade));
+        report_cell_text(models, given->verdict);
     }
     struct report_section *options = report_section(in, "options", NULL, false);
     for (size_t i = 0; i < scenarios->option_count; i++)
@@ -261,6 +272,12 @@ void prediction_report(const struct prediction *prediction, struct report_sectio
     else
         add_table(prediction, &shape, true, in);
     report_remarks(prediction, !is_list, in);
+    for (size_t i = 0; i < prediction->models.count; i++) {
+        bool is_warning;
+        cleanup_free char *remark = models_remark(&prediction->models, i, &is_warning);
+        if (remark)
+            report_note(in, is_warning ? REPORT_WARNING : REPORT_NOTE, "%s", remark);
+    }
 }
 
 void prediction_report_parameters(const struct predict_plugin *plugin, struct report_section *in) {

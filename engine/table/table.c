@@ -577,8 +577,14 @@ int table_load(struct table *table, const struct table_selection *selection, str
         loading.selection = &all;
         r = load_inputs(&loading, failure);
         xappend(&table->notes, &table->note_count,
-                xformat("all %zu rows were flagged by gates and are used all the same", table->rows));
+                xformat("all %zu rows were flagged by gates and are used all the same: the machine was "
+                        "disturbed, and what they say of it cannot be trusted",
+                        table->rows));
     }
+    if (r == 0 && table->rows_flagged > 0)
+        xappend(&table->notes, &table->note_count,
+                xformat("%llu rows were flagged by gates and are left out (--with-flagged)",
+                        (unsigned long long)table->rows_flagged));
     loading.selection = selection;
     if (r < 0)
         return r;

@@ -372,8 +372,9 @@ static void put_word(const struct kernel *kernel, char word) {
     if (word == 'k' || word == 'K')
         put(kernel, "%s", word == 'k' ? kernel->name : kernel->upper);
     else if (word == 'o')
-        predict_print(kernel->output, predict_comment, "%s (SHA-256 %s)", kernel->source->file,
-                      kernel->source->sha256);
+        predict_print(kernel->output, predict_comment, "%s (SHA-256 %s)%s%s", kernel->source->file,
+                      kernel->source->sha256, kernel->source->warning ? "; warning: " : "",
+                      kernel->source->warning ? kernel->source->warning : "");
     else if (word == 'G' || word == 'T')
         put(kernel, "%g", (double)(word == 'G' ? model->group_count : model->term_count));
     else if (word == 't')

@@ -365,10 +365,14 @@ static void put_zone(const struct platform *platform) {
 static void put_head(const struct platform *platform, const struct predict_inputs *inputs) {
     put(platform,
         "<?xml version=\"1.0\"?>\n<!DOCTYPE platform SYSTEM \"https://simgrid.org/simgrid.dtd\">\n");
-    for (enum role role = NETWORK; role <= SPEEDS; role++)
-        if (inputs->model_counts[role] > 0)
-            predict_print(platform->output, predict_comment, "<!-- Written by %s from %s (SHA-256 %s). -->\n",
-                          inputs->engine, inputs->sources[role][0].file, inputs->sources[role][0].sha256);
+    for (enum role role = NETWORK; role <= SPEEDS; role++) {
+        const struct predict_source *source = inputs->model_counts[role] ? inputs->sources[role] : NULL;
+        if (source)
+            predict_print(platform->output, predict_comment,
+                          "<!-- Written by %s from %s (SHA-256 %s)%s%s. -->\n", inputs->engine, source->file,
+                          source->sha256, source->warning ? "; warning: " : "",
+                          source->warning ? source->warning : "");
+    }
     put(platform,
         "<platform version=\"4.1\">\n"
         "  <!-- Between two hosts: %g s and %g byte/s, over two links of half the latency each. -->\n"

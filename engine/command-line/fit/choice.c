@@ -27,27 +27,28 @@ static void report_verdict(struct report_section *in, const struct contender *co
         report_note(in, REPORT_WARNING, "none of them could be judged");
         return;
     }
-    double relative = contenders[choice->sufficient].score.relative;
+    const struct contender *sufficient = &contenders[choice->sufficient];
     report_note(
         in, REPORT_LINE,
         "* suffices: it has the fewest parameters of the mean of those whose error is at most one standard "
         "error above the least (+), and the simplest noise whose log score is within one of the best");
-    if (relative > relative_most)
+    if (sufficient->grade != MODEL_NOT_USABLE && sufficient->score.relative > relative_most)
         report_note(in, REPORT_WARNING,
                     "none of them predicts well: the error of this one is %.3g %% of the mean",
-                    100 * relative);
+                    100 * sufficient->score.relative);
 }
 
 void fit_choice_report(struct report_section *in, const struct report_column *columns,
                        const char *const *labels, size_t label_count, const struct contender *contenders,
                        size_t count, const struct choice *choice, const char *unit) {
-    enum { MODEL_COLUMNS = 5, SCORE_COLUMNS = 10 };
+    enum { MODEL_COLUMNS = 6, SCORE_COLUMNS = 10 };
     const struct report_column own[MODEL_COLUMNS + SCORE_COLUMNS] = {
         {.name = "formula", .detail = true},
         {.name = "rows"},
         {.name = "groups"},
         {.name = "noise"},
         {.name = "parameters"},
+        {.name = "grade", .detail = true},
         {.name = "rmse", .label = "error", .unit = unit, .digits = 4},
         {.name = "rmse_error", .label = "std error", .unit = unit, .digits = 2},
         {.name = "relative", .label = "of mean", .digits = 3},
@@ -83,6 +84,7 @@ void fit_choice_report(struct report_section *in, const struct report_column *co
         report_cell(table, (double)contender->groups);
         report_cell_text(table, contender->noise ? contender->noise : "");
         report_cell(table, (double)(contender->of_mean + contender->of_noise));
+        report_cell_text(table, model_grade_word(contender->grade));
         if (is_judged)
             report_scores(table, contender, choice, contenders);
     }

@@ -1,6 +1,7 @@
 /* assay model eval: what a model says, of one row or of a table of them. */
 #include "engine/command-line/model/command.h"
 
+#include "engine/command-line/model/report.h"
 #include "engine/command-line/output.h"
 #include "engine/documents/unit.h"
 #include "engine/fit/measured.h"
@@ -10,6 +11,7 @@
 #include "engine/foundation/text.h"
 #include "engine/model/extrapolation.h"
 #include "engine/model/read.h"
+#include "engine/model/verdict.h"
 #include "engine/report/shown.h"
 
 #include <errno.h>
@@ -308,12 +310,15 @@ int model_command_eval(const struct verb_arguments *arguments, struct failure *f
     if (r < 0)
         return r;
     eval.tally.is_time = eval.model->response_seconds > 0;
+    report_text(eval.report->root, "grade", NULL, model_grade_word(model_grade(eval.model)), true);
     start_table(&eval);
     r = rows ? evaluate_rows(&eval, rows, failure) : evaluate_one(&eval, failure);
     if (r == 0 && (output || (rows && !json)))
         r = output_table(eval.table, output, failure);
     else if (r == 0)
         output_report(eval.report, json, false);
+    if (r == 0)
+        model_report_warning(eval.model);
     char sentence[EXTRAPOLATION_SENTENCE_SIZE];
     if (r == 0 && extrapolation_summarise(&eval.tally, sentence))
         fprintf(stderr, "assay: warning: %s\n", shown(sentence).text);

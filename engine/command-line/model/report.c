@@ -8,8 +8,10 @@
 #include "engine/model/model.h"
 #include "engine/model/spread.h"
 #include "engine/model/verdict.h"
+#include "engine/report/shown.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -348,4 +350,10 @@ void model_report_groups(struct report_section *section, const struct model *mod
     if (model->skipped_count > SKIPPED_SHOWN)
         report_note(section, REPORT_WARNING, "and %zu more groups are not fitted",
                     model->skipped_count - SKIPPED_SHOWN);
+}
+
+void model_report_warning(const struct model *model) {
+    cleanup_free char *warning = model_verdict_warning(model, model->file);
+    if (warning)
+        fprintf(stderr, "assay: warning: %s\n", shown(warning).text);
 }

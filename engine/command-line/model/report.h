@@ -11,5 +11,7 @@ void model_report_groups(struct report_section *section, const struct model *mod
 /* One group in full: coefficients, values, noise, domain, notes; with HAS_CHART the curve of its segments. */
 void model_report_group(struct report_section *section, const struct model *model,
                         const struct model_group *group, bool has_chart);
+/* Warns on standard error that MODEL is not usable for prediction, if so. */
+void model_report_warning(const struct model *model);
 
 #endif

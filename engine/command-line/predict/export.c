@@ -28,6 +28,7 @@ static int run(const struct verb_arguments *arguments, struct failure *failure) 
         output_bytes(prediction->text.bytes, prediction->text.length);
     if (r < 0)
         return r;
+    prediction_command_warn(prediction);
     for (size_t i = 0; i < prediction->results[0].remark_count; i++)
         fprintf(stderr, "assay: %s: %s\n", prediction->results[0].remarks[i].warning ? "warning" : "note",
                 shown(prediction->results[0].remarks[i].sentence).text);

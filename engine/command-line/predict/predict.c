@@ -5,6 +5,7 @@
 #include "engine/foundation/cleanup.h"
 
 #include <stdint.h>
+#include <unistd.h>
 
 /* With its units beside it, where the output is a file. */
 static int write_table(const struct prediction *prediction, const char *path, struct failure *failure) {
@@ -24,6 +25,8 @@ int command_predict(const struct verb_arguments *arguments, struct failure *fail
         return r;
     cleanup(report_cleanup) struct report *report = report_new();
     bool json = verb_switch(arguments, "--json");
+    if (json || !isatty(STDOUT_FILENO)) /* else the report on the terminal has the warnings */
+        prediction_command_warn(prediction);
     (json ? prediction_describe : prediction_report)(prediction, report->root);
     output_report(report, json, false);
     return 0;

@@ -3,6 +3,7 @@
 #include "engine/command-line/output.h"
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/memory.h"
+#include "engine/report/shown.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -35,4 +36,13 @@ int prediction_command_make(const struct verb_arguments *arguments, struct predi
     request.draws = (size_t)draws;
     return prediction_make(arguments->installation, arguments->verb->name, arguments->operands[0], &request,
                            ret, failure);
+}
+
+void prediction_command_warn(const struct prediction *prediction) {
+    for (size_t i = 0; i < prediction->models.count; i++) {
+        bool is_warning;
+        cleanup_free char *remark = models_remark(&prediction->models, i, &is_warning);
+        if (remark && is_warning)
+            fprintf(stderr, "assay: warning: %s\n", shown(remark).text);
+    }
 }

@@ -9,5 +9,7 @@
  * where the command has them --scenario and --draws. --output must not be one of the inputs. */
 int prediction_command_make(const struct verb_arguments *arguments, struct prediction **ret,
                             struct failure *failure);
+/* Warns on standard error of each model file that is not usable for prediction. */
+void prediction_command_warn(const struct prediction *prediction);
 
 #endif

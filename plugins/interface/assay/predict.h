@@ -48,6 +48,9 @@ struct predict_source {
     /* What the user called it (`assay export kernels dtrsm=calls.json`: of a role that takes many, any word
      * may stand where the role does), or its file's name up to the first point. */
     const char *name;
+    /* "not usable for prediction: ...", for a comment in what is written; NULL: it is usable, or nothing is
+     * known of that. The host warns the user by itself. */
+    const char *warning;
 };
 
 /* The models of a plugin, and what the host does for it. The host's memory, valid until close. */

@@ -30,7 +30,7 @@ check "many groups too small for M-2" "$ASSAY" fit alternatives linear many.csv 
 report $(output '^note: linear M-2 by host: not judged: '; echo $?) "is not judged, and says why"
 awk 'BEGIN {print "n,duration"; for (i = 0; i < 90; i++) print i % 9 "," (i * 7919 % 101) ^ 6}' >wild.csv
 check "rows that nothing explains" "$ASSAY" fit alternatives linear wild.csv --sizes n
-report $(output '^warning: none of them predicts well: the error of this one is [0-9.]+ % of the mean$'; echo $?) "are warned of"
+report $(output '^warning: \* is not usable for prediction: cross-validated error [0-9.]+ % \(median [0-9.]+ %\) over 90 rows'; echo $?) "are warned of"
 
 # Twelve settings, forty repetitions, an offset of each that no line explains: errors are those of twelve.
 awk 'BEGIN {print "host,size,y"; for (i = 0; i < 480; i++) { s = i * 7 % 12

@@ -88,7 +88,7 @@ static void set_all(struct parameters *parameters, const struct plugin_parameter
 /* Runs the plugin with SETTINGS, ended by NULL, and leaves what it wrote in `text`. */
 static int generate(uint64_t seed, const char *const *settings) {
     static const struct predict_source source = {
-        "dahu.json", "0123456789012345678901234567890123456789012345678901234567890123", "population"};
+        "dahu.json", "0123456789012345678901234567890123456789012345678901234567890123", "population", NULL};
     const struct predict_source *sources[] = {&source};
     const struct model *models[] = {&model};
     const struct model *const *roles[] = {models};

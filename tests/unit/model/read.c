@@ -13,6 +13,7 @@ static const char rich[] =
     "  \"kind\": \"piecewise\",\n"
     "  \"over\": \"x\",\n"
     "  \"response\": {\"name\": \"y\", \"unit\": \"us\"},\n"
+    "  \"grade\": \"unknown\",\n"
     "  \"weights\": \"w\",\n"
     "  \"by\": [\"node\", \"core\"],\n"
     "  \"terms\": [\n"
@@ -201,7 +202,7 @@ static const struct {
     {"\"power\": -2", "\"power\": -2000", "", "'power' is -2000"},
     {"\"power\": 1, \"level\"", "\"power\": 2, \"level\"", "", "'power' is 2; expected 1, as of a level"},
     {"\"log2\"}", "\"ln\"}", "", "'function' is 'ln'; expected log2, of a number"},
-    {"\"column\": \"op\"", "\"colum\": \"op\"", "x.json:11:49", "'column' is missing"},
+    {"\"column\": \"op\"", "\"colum\": \"op\"", "x.json:12:49", "'column' is missing"},
     {"\"levels\": [\"a\"", "\"levels\": [1", "", "'levels' has a number; expected texts"},
     {"[1, 0.5], \"directions\"", "[1], \"directions\"", "", "'scale' is no list of 2 numbers"},
     {"[1, -1]]", "[1]]", "", "'directions' is no list of 2 numbers"},
@@ -211,8 +212,8 @@ static const struct {
     {"\"rows\": 20", "\"rows\": 2.5", "", "'rows' is 2.5; expected a whole number from 0"},
     {"\"sha256\": \"01", "\"sha256\": \"", "", "expected 64 hexadecimal digits"},
     {"\"break\": null", "\"break\": 3", "", "'break' is a number; expected text"},
-    {"\"core\": \"3\"", "\"cor\": \"3\"", "x.json:32:16", "'core' is missing; expected text"},
-    {"\"core\": \"3\"", "\"core\": \"3\", \"c\": \"4\"", "x.json:32:16",
+    {"\"core\": \"3\"", "\"cor\": \"3\"", "x.json:33:16", "'core' is missing; expected text"},
+    {"\"core\": \"3\"", "\"core\": \"3\", \"c\": \"4\"", "x.json:33:16",
      "there are 3 labels; expected 2, as in 'by'"},
     {"\"to\": 4", "\"to\": 5", "",
      "the segment begins at 4, and the one before it ends at 5; expected segments in order"},
