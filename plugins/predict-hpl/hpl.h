@@ -14,7 +14,11 @@ struct hpl_scenario {
     double n, nb, p, q; /* order, block size, grid */
     double latency;     /* alpha, s */
     double word;        /* beta, s per 8-byte word */
-    double gamma;       /* gamma3, s per flop of matrix-matrix work */
+    /* Processes of a node that share one network card, at least 1 (0: 1). The nodes hold neighbours in a row
+     * of the grid, as HPL has it by default, so that a node sends SHARE rows of a swap at once, and of SHARE
+     * / Q (at least 1) process rows a panel and its pivots. */
+    double share;
+    double gamma; /* gamma3, s per flop of matrix-matrix work */
     /* Whether the work of a panel is dgemm of its recursive halves, not smaller than LEAST_HALF (at least 1)
      * columns: what is narrower goes at the rate of that. Else all of it goes at gamma3, as in the source. */
     bool recursive;

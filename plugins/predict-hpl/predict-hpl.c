@@ -13,7 +13,7 @@ static const struct predict_role roles[] = {
     {0},
 };
 
-enum { N, NB, P, Q, LATENCY, BANDWIDTH, SPEED, PANELS, PARAMETER_COUNT };
+enum { N, NB, P, Q, LATENCY, BANDWIDTH, SPEED, PANELS, SHARE, PARAMETER_COUNT };
 
 static const char *const speed_words[] = {"mean", "slowest", "waiting", NULL};
 enum { SPEED_MEAN, SPEED_SLOWEST, SPEED_WAITING };
@@ -41,6 +41,8 @@ static const struct plugin_parameter parameters[PARAMETER_COUNT + 1] = {
                        "panel waits"},
     [PANELS] = {"panels", PLUGIN_WORD, .words = panel_words, .fallback = "recursive",
                 .help = "are factored with dgemm of their halves, or at the asymptotic rate of dgemm"},
+    [SHARE] = {"share", PLUGIN_NUMBER, "1", .minimum = 1, .maximum = 1e6, .whole = true, .fallback = "1",
+               .help = "processes of a node that share one network card"},
 };
 
 enum { TIME, GFLOPS, FACTORISATION, BROADCAST, UPDATE, SWAP, TIME_CLOSED, GAMMA, MEMORY, OUTSIDE };
@@ -66,6 +68,8 @@ static const struct predict_column columns[] = {
 /* Panels are summed by so many nodes: where a draw is an integral of few, its error is still far below the
  * interval. */
 enum { NODES = 1024, NODES_DRAW = 128, NODES_SEARCH = 32 };
+/* From so many processes on, some most likely share a node. */
+enum { PROCESSES_MANY = 16 };
 /* What is worth a warning, as a share of the time. */
 static const double noteworthy = 0.01;
 
@@ -192,6 +196,7 @@ static int read_scenario(const struct plugin_value *values, struct hpl_scenario 
         .q = values[Q].number,
         .latency = isnan(latency) ? 0 : latency,
         .word = isnan(bandwidth) ? 0 : 8 / bandwidth,
+        .share = fmin(values[SHARE].number, values[P].number * values[Q].number),
         .recursive = values[PANELS].number == PANELS_RECURSIVE,
         .least_half = 1,
     };
@@ -322,6 +327,12 @@ static int hpl_run(void *state, const struct predict_inputs *inputs, const struc
         struct hpl_time time = hpl_predict(&scenario, dgemm, &machine);
         if (inputs->is_draw && machine.wait == 0) /* a sum of many is normal, whatever each of them is */
             time.update += sqrt(machine.variance) * inputs->normal(inputs->context, "noise", 0);
+        if (!values[SHARE].is_set && scenario.p * scenario.q >= PROCESSES_MANY)
+            predict_remark(
+                output, false,
+                "each of the %g processes has a network card of its own; where those of a node share "
+                "one, set share=PROCESSES-A-NODE",
+                scenario.p * scenario.q);
         fill(&scenario, &time, &machine, ret_values);
         warn(&scenario, &time, &machine, output);
         r = machine.error;

@@ -26,7 +26,7 @@ report $(output '^formula +duration = c1 \+ c2 m \+ c3 n; by node, core$' && out
 check "a group of it" model show linear.json --group n-1/0 --verbose
 report $(! grep -q 'n-2/0' .out && output '^m +10 +69'; echo $?) "and no other, with its domain"
 check "for programs" model show linear.json --json
-report $(output '"group_count": +2' && output '"verdict": "usable' && output '"estimate": 2\.00014'; echo $?) "is JSON of the same"
+report $(output '"group_count": +2' && output '"verdict": "usable' && output '"grade": "usable"' && output '"estimate": 2\.00014'; echo $?) "is JSON of the same"
 refuse "a group that is none" 2 "the model has no group 'n-9/0'; did you mean 'n-[12]/0'" "$ASSAY" model show linear.json -g n-9/0
 
 check "one row of one group" model eval linear.json m=20 n=25 --group n-1/0
@@ -61,6 +61,15 @@ an operand too many|expected a model|show a b
 an archive|a.zip: this is an archive, not a model; 'assay fit' makes a model of it|show a.zip
 a model for its own output|linear.json|eval linear.json m=1 n=1 --all -o linear.json
 END
+
+# The verdict is said by what uses the model, and is in the model file.
+check "a model that is worth little" "$ASSAY" fit lines.csv --terms 1 --by node,core -o poor.json --json
+report $(output '^  "grade": "not usable",$' && contains linear.json '^  "grade": "usable",$'; echo $?) "has its grade as a word"
+check "a row of it" model eval poor.json --all --json
+report $(errors "^assay: warning: 'poor.json' is not usable for prediction: cross-validated error [0-9.]+ %.*; 0 of 2 groups are usable, the worst is 'n-[12]/0'" &&
+    [ "$(grep -c warning .err)" -eq 1 ] && output '"grade": "not usable"'; echo $?) "is warned of, once"
+check "its coefficients" model table poor.json
+report $([ "$(grep -c "^assay: warning: 'poor.json' is not usable for prediction" .err)" -eq 1 ]; echo $?) "are warned of, once"
 
 printf 'node,core,m,n,other\nn-1,0,20,25,x\nn-2,0,700,25,y\n' >rows.csv
 check "a table of rows" model eval linear.json --rows rows.csv -o out.csv

@@ -32,6 +32,9 @@ archive=$("$ASSAY" run first.yaml -q -o runs 2>err) || sed 's/^/# /' err
 check "a first run" test -f "${archive:-none}"
 check "... its model" "$ASSAY" fit linear "$archive" -o runs/model.json
 
+sed 's/"cv_relative": [0-9][0-9.e-]*/"cv_relative": 0.69/' runs/model.json >runs/poor.json
+check "from a model that is not usable" sh -c '"$ASSAY" design next runs/poor.json --rows 4 >poor.csv 2>told'
+check "... is noted with the reason, once" test "$(grep -c "poor.json' is not usable for prediction: cross-validated error 69 %" told)" -eq 1
 check "the next design" sh -c '"$ASSAY" design next runs/model.json --rows 16 >next.csv 2>told'
 check "... has exactly the experiment's columns, as many rows as asked" \
     equal "$(head -1 next.csv) $(rows next.csv)" "a,b,larger,label 16"

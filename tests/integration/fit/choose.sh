@@ -63,9 +63,11 @@ check "compare" "$ASSAY" fit compare 1.json 1+x.json other.json
 report $(output '^ *A +1.json +linear +120 +1 +N-1 +2$' && output '^note: which suffices is judged on measurements' && ! grep -q '[*] suffices' .out; echo $?) "what they are, without a verdict"
 report $(output '^all +1 +C +[0-9.]+ +[0-9.]+ +-[0-9.]+$' && output '^all +1 +B +[0-9.]+ +[0-9.]+ +-$' && output '^note: A and B were fitted to the same data'; echo $?) \
     "estimates are so many standard errors apart only where data differ"
+report $([ "$(grep -cE '^warning: A is not usable for prediction: cross-validated error [0-9.]+ %' .out)" -eq 1 ] && ! grep -q '^warning: [BC] is' .out; echo $?) "and which of them is not usable"
 check "on data" "$ASSAY" fit compare 1+x+x^2.json 1+x.json 1.json --data other.csv
 report $(output '^rows of the data +120$' && output '^\* +B '; echo $?) "the simplest that suffices"
 check "as JSON" "$ASSAY" fit compare 1.json 1+x.json --data other.csv --json
+report $(output '"grade": "not usable"' && output '"grade": "usable"'; echo $?) "the grades are words"
 awk -F, 'NR > 1 {n++; d = $2 - m; q += d * d} END {printf "%.6g\n", sqrt(q / n)}' \
     m="$(grep -oE '"estimate": [0-9.e]+' 1.json | cut -d' ' -f2)" other.csv >1
 grep -oE '"rmse": [0-9.e]+' .out | head -1 | awk '{printf "%.6g\n", $2}' >2

@@ -79,7 +79,7 @@ report $(cmp -s drawn.csv again.csv; echo $?) "gives the same interval"
 printf 'name,N,NB,P,Q,latency,bandwidth [GB/s]\nsmall,8000,128,2,2,1us,10\n"large, ""far""",40000,128,2,4,1.5e-6,12.5GB/s\n' >scenarios.csv
 check "a table of scenarios" "$ASSAY" predict hpl model.json --scenario scenarios.csv -o prediction.csv
 report $([ "$(wc -l <prediction.csv)" -eq 3 ]; echo $?) "a line each"
-report $(contains prediction.csv '^name,N,NB,P,Q,latency,bandwidth,speed,panels,time,gflops,'; echo $?) "its columns"
+report $(contains prediction.csv '^name,N,NB,P,Q,latency,bandwidth,speed,panels,share,time,gflops,'; echo $?) "its columns"
 report $(contains prediction.csv '^small,8000,128,2,2,1e-06,10000000000,slowest,'; echo $?) "units are understood in fields and names"
 report $(contains prediction.csv '^"large, ""far""",40000'; echo $?) "names are quoted"
 report $(contains prediction.csv "warning: .* % of what 'model.json' says here is extrapolated; .* 'm' is 3.99 times the greatest"; echo $?) \
@@ -94,6 +94,32 @@ report $(output '"name": "large, \\"far\\""' && output '"scenarios.time": "s"'; 
 check "several values" sh -c "printf 'N,NB,P\\n8000,128,2\\n' | '$ASSAY' predict hpl model.json --scenario - \
     --set Q=2,4 --set latency=1us,2us,3us --set bandwidth=1GB/s"
 report $([ "$(grep -c '^8000\|^ *8000' "$scratch/.out")" -eq 6 ]; echo $?) "are all combined with the table on standard input"
+
+# The verdict on a model is said by whatever uses it, once a file, and is data.
+graded() { sed 's/"rows": 9, "values": {}/"rows": 9, "values": {"cv_relative": '"$1"', "cv_median_relative": 0.015, "settings": 9}/' "$2"; }
+graded 0.69 model.json >bad.json
+graded 0.02 model.json >good.json
+sentence="'bad.json' is not usable for prediction: cross-validated error 69 % in the worst group \\(median 1.5 %\\) over .*; 0 of 2 groups are usable, the worst is '1'"
+check "a prediction by a model that is not usable" "$ASSAY" predict hpl bad.json --scenario scenarios.csv -o bad.csv
+report $([ "$(grep -cE "^assay: warning: $sentence" .err)" -eq 1 ] && [ "$(grep -cE "^warning: $sentence" .out)" -eq 1 ]; echo $?) "warns once, and says why"
+report $([ "$(grep -c "warning: 'bad.json' is not usable for prediction: cross" bad.csv)" -eq 2 ]; echo $?) "in the remarks of the table, too"
+check "as JSON" "$ASSAY" predict hpl bad.json --scenario scenarios.csv --json
+report $(output '"grade": "not usable"' && output '"verdict": "not usable for prediction: cross' && contains .err "^assay: warning: 'bad.json' is"; echo $?) "the grade is a word"
+check "a usable model" "$ASSAY" predict hpl good.json --scenario scenarios.csv --json
+report $(output '"grade": "usable"' && ! grep -q 'usable' .err; echo $?) "is not warned of"
+check "a model of unknown quality" "$ASSAY" predict hpl model.json --scenario scenarios.csv
+report $(output "^note: 'model.json' was fitted to 18 rows.*; how well it predicts is not known" && [ ! -s .err ]; echo $?) "is a note, not a warning"
+check "its JSON" "$ASSAY" predict hpl model.json --scenario scenarios.csv --json
+report $(output '"grade": "unknown"'; echo $?) "has the word"
+
+# Ranks of a node that share a network card.
+set -- predict hpl good.json --set N=40000 --set NB=128 --set P=4 --set Q=12 --set latency=1us --set bandwidth=1GB/s
+check "many ranks" "$ASSAY" "$@"
+report $(output '^note: each of the 48 processes has a network card of its own; where those of a node share one, set share='; echo $?) "are said to have a card each"
+alone=$(sed -n 's/^swap *\([0-9.]*\) s .*/\1/p' .out)
+check "that share one" "$ASSAY" "$@" --set share=12
+report $(! grep -q 'a network card of its own' .out && sed -n 's/^swap *\([0-9.]*\) s .*/\1/p' .out | awk -v alone="$alone" '{r = $1 / alone} END {exit !(r > 11.5 && r < 12.1)}'; echo $?) \
+    "swap rows at a twelfth of the bandwidth"
 
 set -- predict hpl model.json --set N=1000 --set NB=100 --set P=2 --set Q=2
 printf 'N,NB,P,Q\n100,10,1,1\n100,10,2,1\n' >network.csv
@@ -139,6 +165,18 @@ check "a text on standard output" "$ASSAY" export travel travel.json --set size=
 report $(output '^travel: 3002 s by travel.json' && contains .err "note: the unit of 'duration'"; echo $?) "with notes beside it"
 check "and into a file" "$ASSAY" export travel time=travel.json --set size=10 -o travel.txt
 report $(contains travel.txt '^travel: 32 s'; echo $?) "which has it"
+graded 0.69 travel.json >bad-travel.json
+check "a text by a model that is not usable" "$ASSAY" export travel bad-travel.json --set size=1kB
+report $(output '^bad-travel: 3002 s' && [ "$(grep -c "^assay: warning: 'bad-travel.json' is not usable for prediction: " .err)" -eq 1 ]; echo $?) "has the warning beside it"
+awk 'BEGIN {print "node,m,n,k,duration"; for (i = 0; i < 60; i++) {m = i * 37 % 91 + 9; n = i * 53 % 97 + 3; k = i * 29 % 89 + 11
+    printf "node-%d,%d,%d,%d,%.9g\n", i % 2, m, n, k, m * n * k / 1e9 * (i % 3 + 0.5)}}' >rough.csv
+sed 's/$/,/; 1s/duration,/fast/; 2,$s/,[^,]*,$/,1/' rough.csv >flat.csv
+"$ASSAY" fit rough.csv --terms 'm*n*k' --by node -o bad.json >out && "$ASSAY" fit flat.csv --response fast --terms 1 -o flat.json >out
+check "a header of C" "$ASSAY" export kernels bad.json flat.json -o kernels.h
+report $(contains kernels.h 'bad.json \(SHA-256 .*; warning: not usable for prediction: cross-validated error [0-9.]+ %' && contains kernels.h 'flat.json' && ! grep -q 'flat.json .*warning' kernels.h &&
+    contains .err "^assay: warning: 'bad.json' is not usable"; echo $?) "has it as a comment"
+check "a platform" "$ASSAY" export simgrid speeds=bad.json --set latency=1us --set bandwidth=1GB/s -o platform.xml
+report $(contains platform.xml '^<!-- .*bad.json \(SHA-256 .*; warning: not usable for prediction: .* -->$'; echo $?) "likewise"
 refuse "an exporter that is not there" 2 "there is no plugin 'export-trawel'; did you mean" "$ASSAY" export trawel travel.json
 refuse "a generator that is not there" 2 "there is no plugin 'generate-nothing'" "$ASSAY" generate nothing travel.json
 

@@ -2,6 +2,8 @@
 #include "engine/model/durations.h"
 #include "tests/test.h"
 
+static const char *scores = ""; /* of each group */
+
 static void write_model(const char *kind, const char *unit, const char *column) {
     FILE *file = fopen(test_path("model.json"), "w");
     fprintf(file,
@@ -14,11 +16,11 @@ static void write_model(const char *kind, const char *unit, const char *column) 
             kind, unit, column);
     for (int g = 0; g < 2; g++)
         fprintf(file,
-                "%s{\"labels\": {\"node\": \"%d\"}, \"rows\": 9, \"values\": {}, \"notes\": [], \"parts\": "
+                "%s{\"labels\": {\"node\": \"%d\"}, \"rows\": 9, \"values\": {%s}, \"notes\": [], \"parts\": "
                 "[{\"kind\": \"whole\", \"estimates\": [{\"term\": \"size\", \"estimate\": %d, "
                 "\"standard_error\": null, \"t\": null, \"p\": null}], \"covariance\": null, \"values\": {}, "
                 "\"domain\": {\"%s\": [1, 10]}}]}",
-                g > 0 ? ", " : "", g, g == 0 ? 30 : 20, column);
+                g > 0 ? ", " : "", g, scores, g == 0 ? 30 : 20, column);
     fputs("]}\n", file);
     fclose(file);
 }
@@ -45,6 +47,13 @@ TEST(longest_group) {
     assert_close(seconds[2], 1.2, 1e-15, "seconds");
     assert_true(isnan(seconds[3]));
     assert_says(warning, "2 of 4 rows are outside of what the model was fitted to");
+    assert_null(strstr(warning, "usable"));
+    scores = "\"cv_relative\": 0.69, \"cv_median_relative\": 0.01, \"settings\": 9";
+    write_model("linear", "\"ms\"", "size");
+    scores = "";
+    assert_int_equal(durations_predict(test_path("model.json"), design, seconds, warning, NULL), 0);
+    assert_says(warning, "not usable for prediction: cross-validated error 69 % in the worst group");
+    assert_says(warning, "; 2 of 4 rows are outside of what the model was fitted to");
 }
 
 TEST(refusals) {
