@@ -51,8 +51,10 @@ static void add_panel(struct sum *sum, double count, double done, double width) 
     const struct hpl_scenario *s = sum->scenario;
     struct hpl_time *time = &sum->time;
     double rows = s->n - done, rest = rows - width; /* of the panel; of the trailing matrix */
-    double rounds = log2(s->p), share = fmax(s->share, 1);
-    double along = s->word * fmax(share / s->q, 1), across = s->word * share; /* s a word, of a node's card */
+    double rounds = log2(s->p), share = fmax(s->share, 1), columns = fmin(share, s->q);
+    double along = s->word * share / columns; /* s a word, where a node sends for each of its process rows */
+    double across =
+        s->word * (2 * columns + share); /* of the three words of a swap: 2 of them, and the roll */
     double work =
         s->recursive ? recursive_work(sum, count, rows, width) : published_work(sum, count, rows, width);
     time->panels += count;
@@ -60,7 +62,7 @@ static void add_panel(struct sum *sum, double count, double done, double width) 
     if (s->q > 1)
         time->broadcast += count * (s->latency + along * width * rows / s->p);
     if (s->p > 1)
-        time->swap += count * (s->latency * (rounds + s->p - 1) + 3 * across * rest * width / s->q);
+        time->swap += count * (s->latency * (rounds + s->p - 1) + across * rest * width / s->q);
     if (rest > 0)
         time->update += count * (sum->dgemm(sum->context, count, true, rest / s->p, rest / s->q, width) +
                                  s->gamma * rest * width * width / s->q);

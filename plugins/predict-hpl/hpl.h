@@ -14,9 +14,10 @@ struct hpl_scenario {
     double n, nb, p, q; /* order, block size, grid */
     double latency;     /* alpha, s */
     double word;        /* beta, s per 8-byte word */
-    /* Processes of a node that share one network card, at least 1 (0: 1). The nodes hold neighbours in a row
-     * of the grid, as HPL has it by default, so that a node sends SHARE rows of a swap at once, and of SHARE
-     * / Q (at least 1) process rows a panel and its pivots. */
+    /* Processes of a node that share one network card, at least 1 (0: 1). Nodes hold neighbours in a row of
+     * the grid, as HPL has it by default: min(SHARE, Q) process columns and SHARE over that process rows. A
+     * node sends a panel and pivots for each of its rows at once; rows of a swap, to and from those that own
+     * the pivots, for each of its columns, and in the roll for each process. */
     double share;
     double gamma; /* gamma3, s per flop of matrix-matrix work */
     /* Whether the work of a panel is dgemm of its recursive halves, not smaller than LEAST_HALF (at least 1)

@@ -14,20 +14,26 @@ static char hash[HASH_HEX_SIZE];
 struct measures {
     const char *duration, *bytes;
     double per_second, per_byte;
+    int flagged; /* a gate flagged each row whose number is a multiple of this; 0: there are no flags */
 };
-static const struct measures plain = {"s", "By", 1, 1}, milli = {"ms", "KiBy", 1e3, 1.0 / 1024},
-                             energy = {"J", "By", 1, 1};
+static const struct measures plain = {"s", "By", 1, 1, 0}, milli = {"ms", "KiBy", 1e3, 1.0 / 1024, 0},
+                             energy = {"J", "By", 1, 1, 0}, loaded = {"s", "By", 1, 1, 3},
+                             disturbed = {"s", "By", 1, 1, 1};
 
 /* 2 nodes x 2 cores x 30 calls; durations of the second node are twice as long. */
 static void make_results(const struct measures *measures, struct text *text) {
     static const char *const nodes[] = {"n-2", "n-10"};
-    assert_int_equal(text_append_string(text, "row,node,core,m,n,k,bytes,duration\n"), 0);
+    assert_int_equal(
+        text_printf(text, "row,node,core,m,n,k,bytes,duration%s\n", measures->flagged ? ",state.flags" : ""),
+        0);
     for (int i = 0; i < 120; i++) {
         double m = 64 + i * 37 % 500, n = 64 + i * 53 % 700, k = 64 + i * 71 % 300;
         double seconds =
             (1 + i % 2) * (1e-5 + 6e-11 * m * n * k + 2e-9 * m * k) * (1 + 0.001 * (i * 29 % 13));
-        assert_int_equal(text_printf(text, "%d,%s,%d,%g,%g,%g,%.17g,%.17g\n", i, nodes[i % 2], i / 2 % 2, m,
-                                     n, k, 8 * m * n * measures->per_byte, seconds * measures->per_second),
+        const char *flags = !measures->flagged ? "" : i % measures->flagged == 0 ? ",load" : ",";
+        assert_int_equal(text_printf(text, "%d,%s,%d,%g,%g,%g,%.17g,%.17g%s\n", i, nodes[i % 2], i / 2 % 2, m,
+                                     n, k, 8 * m * n * measures->per_byte, seconds * measures->per_second,
+                                     flags),
                          0);
     }
 }
@@ -64,9 +70,10 @@ static void make_archive(const char *name, const struct measures *measures, bool
         {"k", ARCHIVE_INTEGER, "1", ARCHIVE_ROLE_FACTOR, NULL, NULL},
         {"bytes", ARCHIVE_NUMBER, measures->bytes, ARCHIVE_ROLE_COVARIATE, NULL, NULL},
         {"duration", ARCHIVE_NUMBER, measures->duration, ARCHIVE_ROLE_RESPONSE, NULL, NULL},
+        {"state.flags", ARCHIVE_STRING, "", ARCHIVE_ROLE_NONE, NULL, NULL},
     };
     const struct archive_table table = {TABLE_ARCHIVE_MEMBER, "calls", columns,
-                                        sizeof columns / sizeof *columns};
+                                        sizeof columns / sizeof *columns - !measures->flagged};
     assert_ok(
         archive_write_datapackage(test_path("staging/datapackage.json"), "x", &table, 1, &test_failure));
     const struct archive_description description = {.name = "x",
@@ -87,6 +94,8 @@ static int set_up(void **state) {
     make_archive("ms.zip", &milli, true);
     make_archive("plain.zip", &plain, false);
     make_archive("joule.zip", &energy, false);
+    make_archive("loaded.zip", &loaded, false);
+    make_archive("disturbed.zip", &disturbed, false);
     make_archive("dgemm.csv", &plain, true); /* what it is shows in its bytes, not in its name */
     return 0;
 }
@@ -217,4 +226,21 @@ int main(int argc, char **argv) {
         return file_remove_tree(test_folder(), NULL);
     }
     return test_run();
+}
+
+/* Whatever reads the rows says how many flagged ones it leaves out, or that it had nothing else. */
+TEST(flagged_rows) {
+    static const struct {
+        const char *name, *note;
+        size_t rows;
+    } cases[] = {{"loaded.zip", "40 rows were flagged by gates and are left out (--with-flagged)", 80},
+                 {"disturbed.zip", "all 120 rows were flagged by gates and are used all the same: ", 120}};
+    for (size_t i = 0; i < 2; i++) {
+        cleanup(table_cleanup) struct table *table = NULL;
+        assert_ok(open_names((const char *const[]){cases[i].name, NULL}, &table));
+        assert_ok(load(table, NULL, 0));
+        assert_int_equal(table->rows, cases[i].rows);
+        assert_int_equal(table->note_count, 1);
+        assert_says(table->notes[0], cases[i].note);
+    }
 }
