@@ -68,6 +68,8 @@ report $(output '^  "grade": "not usable",$' && contains linear.json '^  "grade"
 check "a row of it" model eval poor.json --all --json
 report $(errors "^assay: warning: 'poor.json' is not usable for prediction: cross-validated error [0-9.]+ %.*; 0 of 2 groups are usable, the worst is 'n-[12]/0'" &&
     [ "$(grep -c warning .err)" -eq 1 ] && output '"grade": "not usable"'; echo $?) "is warned of, once"
+check "what holds together" model check poor.json
+report $(output '^poor.json: good: ' && errors "^assay: warning: 'poor.json' is not usable for prediction"; echo $?) "need not be usable"
 check "its coefficients" model table poor.json
 report $([ "$(grep -c "^assay: warning: 'poor.json' is not usable for prediction" .err)" -eq 1 ]; echo $?) "are warned of, once"
 

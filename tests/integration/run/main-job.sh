@@ -91,6 +91,44 @@ check "... calibrates, and seals" "$ASSAY" archive verify "${archive:-none}"
 check "... fits" "$ASSAY" model check "$(sed -n 's/^  model *//p' "$scratch/quickstart")"
 check "... and predicts HPL of three sizes" \
     awk -F, 'NR==1 {for (i=1;i<=NF;i++) if ($i=="time") t=i} NR>1 && $t>0 {n++} END {exit n!=3}' "$(sed -n 's/^  prediction *//p' "$scratch/quickstart")"
+# Its comparison with HPL, by a made-up assay whose rows are flagged as FAKE_HPL and FAKE_DGEMM say: some, or all.
+mkdir "$scratch/fake"
+printf '#!/bin/sh\n' | tee "$scratch/fake/hpcc" >"$scratch/fake/mpirun"
+cat >"$scratch/fake/assay" <<'E2'
+#!/bin/bash
+rows() { # rows COLUMN FLAGGED VALUE...
+    echo "$1,time,state.flags"
+    for value in "${@:3}"; do case $2,$((++row)) in all,* | some,1) echo "$value,2,load" ;; *) echo "$value,2," ;; esac; done
+}
+output() { while [ "$1" != -o ]; do shift; done; echo "$2"; }
+case $1 in
+run)
+    archive=$(output "$@")/dgemm.zip
+    case $2 in *hpl.yaml) archive=${archive%dgemm.zip}hpl.zip && sed -n 's/.*{N: \[\(.*\)\], NB.*/\1/p' "$2" | tr -d , >"$archive" ;; *) : >"$archive" ;; esac
+    echo "$archive" ;;
+archive) [ "$2" != cat ] || case $3 in *hpl.zip) rows N "$FAKE_HPL" $(cat "$3") ;; *) rows m "$FAKE_DGEMM" 1 2 3 4 ;; esac ;;
+predict) awk -F, -v OFS=, 'NR == 1 {print "N", "time"} NR > 1 {print $2, 1}' "${@:5:1}" >"$(output "$@")" ;;
+esac
+E2
+chmod +x "$scratch"/fake/*
+compared() { # compared HPL DGEMM: what it prints of the comparison
+    (cd "$scratch" && FAKE_HPL=$1 FAKE_DGEMM=$2 PATH=$scratch/fake:$PATH "$ASSAY_SOURCE/examples/quickstart.sh" --small --assay "$scratch/fake/assay" "compared-$1-$2") |
+        sed -n '/^== Run HPL/,/^== Where/p' >"$scratch/compared"
+}
+says() { grep -qE "$1" "$scratch/compared"; }
+compared some some
+check "... compares with HPL: flagged rows are left out on both sides, and counted" \
+    says '^flagged by gates: 1 of 3 rows of HPL, 1 of 4 rows of dgemm; they are left out on both sides$'
+check "... of the others the ratio is printed" test "$(grep -cE '^ +[0-9]+ +1 +2 +0\.5$' "$scratch/compared")" -eq 2
+check "... and of a flagged one none" says '^ +[0-9]+ +1 +flagged +-$'
+check "... without a doubt" test "$(grep -c 'cannot be trusted' "$scratch/compared")" -eq 0
+compared all some
+check "... where all of HPL is flagged, the model is fitted with flagged rows, too" says '^\$ .*/assay fit .* --with-flagged '
+check "... they are used on both sides" says '^flagged by gates: 3 of 3 rows of HPL, 1 of 4 rows of dgemm; they are used on both sides$'
+check "... and it cannot be trusted" says '^This comparison cannot be trusted: the machine was disturbed during every row of HPL'
+compared some all
+check "... likewise where all of dgemm is" says '^This comparison cannot be trusted: .* every row of dgemm'
+check "... every row of HPL has a ratio then" test "$(grep -cE '^ +[0-9]+ +1 +2 +0\.5$' "$scratch/compared")" -eq 3
 
 "$ASSAY" run "$scratch/campaign.yaml" --json --set processes=node -o "$scratch/runs" >"$scratch/events" 2>"$scratch/err"
 report $? "one multi-threaded process runs too"
