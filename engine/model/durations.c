@@ -11,6 +11,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* What one unit of the response is in seconds: a campaign must not wait by a number of no unit. */
 static int check_unit(const struct model *model, double *ret, struct failure *failure) {
@@ -78,12 +79,12 @@ int durations_predict(const char *file, const struct design *design, double *ret
         double seconds = scale * longest_of(evaluator, inputs, &tally);
         ret_seconds[row] = seconds > 0 ? seconds : NAN;
     }
-    char extrapolated[EXTRAPOLATION_SENTENCE_SIZE] = "";
-    (void)extrapolation_summarise(&tally, extrapolated); /* writes nothing where there is nothing to say */
-    bool is_usable = model_grade(model) != MODEL_NOT_USABLE;
-    cleanup_free char *verdict = is_usable ? xstrdup("") : model_verdict(model);
-    cleanup_free char *both =
-        xformat("%.384s%s%s", verdict, verdict[0] && extrapolated[0] ? "; " : "", extrapolated);
-    (void)snprintf(ret_warning, EXTRAPOLATION_SENTENCE_SIZE, "%s", both); /* what is too long is cut */
+    ret_warning[0] = '\0';
+    (void)extrapolation_summarise(&tally, ret_warning); /* writes nothing where there is nothing to say */
+    size_t length = strlen(ret_warning);
+    cleanup_free char *verdict = model_verdict(model);
+    if (model_grade(model) == MODEL_NOT_USABLE) /* what is too long is cut */
+        (void)snprintf(ret_warning + length, EXTRAPOLATION_SENTENCE_SIZE - length, "%s%s", length ? "; " : "",
+                       verdict);
     return r;
 }

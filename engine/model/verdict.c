@@ -6,6 +6,8 @@
 #include "engine/model/model.h"
 #include "engine/model/spread.h"
 
+#include <assay/predict.h>
+
 #include <math.h>
 #include <string.h>
 
@@ -139,14 +141,11 @@ static void append_lack_of_fit(const struct model *model, struct text *text) {
 static void append_groups(const struct model *model, struct text *text) {
     size_t usable = count_grade(model, MODEL_USABLE), unknown = count_grade(model, MODEL_UNKNOWN);
     const struct model_group *worst = NULL;
-    double most = -INFINITY;
-    for (size_t g = 0; model->group_count > 1 && g < model->group_count; g++) {
-        double relative = model_group_value(&model->groups[g], "cv_relative");
-        if (grade_group(model, &model->groups[g]) == MODEL_NOT_USABLE && relative > most) {
+    for (size_t g = 0; model->group_count > 1 && g < model->group_count; g++)
+        if (grade_group(model, &model->groups[g]) == MODEL_NOT_USABLE &&
+            (!worst ||
+             model_group_value(&model->groups[g], "cv_relative") > model_group_value(worst, "cv_relative")))
             worst = &model->groups[g];
-            most = relative;
-        }
-    }
     if (worst)
         (void)text_printf(text, "; %zu of %zu groups are usable, the worst is '%s'", usable,
                           model->group_count, worst->name);
@@ -200,26 +199,8 @@ void model_verdict_report(struct report_section *section, const struct model *mo
 
 /* ---- How fast a matrix product is */
 
-/* The term m*n*k, or term_count. */
-static size_t find_product(const struct model *model) {
-    for (size_t t = 0; t < model->term_count; t++) {
-        const struct model_term *term = &model->terms[t];
-        bool seen[3] = {false, false, false}, other = term->factor_count != 3;
-        for (size_t f = 0; !other && f < 3; f++) {
-            const struct model_factor *factor = &term->factors[f];
-            const char *place = strlen(factor->column) == 1 ? strpbrk("mnk", factor->column) : NULL;
-            other = !place || factor->power != 1 || factor->level || factor->function;
-            if (!other)
-                seen[*place == 'm' ? 0 : *place == 'n' ? 1 : 2] = true;
-        }
-        if (!other && seen[0] && seen[1] && seen[2])
-            return t;
-    }
-    return model->term_count;
-}
-
 double model_verdict_speed_of(const struct model *model, const struct model_group *group) {
-    size_t t = find_product(model);
+    size_t t = predict_product_term(model);
     if (t == model->term_count || !(model->response_seconds > 0) || group->part_count != 1)
         return NAN;
     double seconds = group->parts[0].estimates[t].estimate * model->response_seconds;

@@ -104,15 +104,11 @@ static void grade(const struct models *models, struct given_model *given) {
     given->verdict = model_verdict(given->model);
     given->source.warning = given->grade == MODEL_NOT_USABLE ? given->verdict : NULL;
     for (const struct given_model *before = models->items; before < given; before++)
-        given->is_repeated |= strcmp(before->source.sha256, given->source.sha256) == 0;
-}
-
-char *models_remark(const struct models *models, size_t i, bool *ret_warning) {
-    const struct given_model *given = &models->items[i];
-    *ret_warning = given->grade == MODEL_NOT_USABLE;
-    if (given->is_repeated || given->grade == MODEL_USABLE)
-        return NULL;
-    return xformat("'%s' %s %s", given->source.file, *ret_warning ? "is" : "was", given->verdict);
+        if (strcmp(before->source.sha256, given->source.sha256) == 0)
+            return;
+    if (given->grade != MODEL_USABLE)
+        given->remark =
+            xformat("'%s' %s %s", given->source.file, given->source.warning ? "is" : "was", given->verdict);
 }
 
 static int read_given(struct models *models, const char *word, struct failure *failure) {
@@ -299,7 +295,7 @@ void models_clear(struct models *models) {
         model_draw_free(given->drawn);
         evaluator_free(given->evaluator);
         model_file_free(given->model);
-        free(given->row), free(given->verdict);
+        free(given->row), free(given->verdict), free(given->remark);
         free((char *)given->source.file), free((char *)given->source.sha256),
             free((char *)given->source.name);
     }

@@ -18,8 +18,10 @@ struct given_model {
     const struct model **seen;    /* where the plugin sees one of the two */
     struct predict_source source; /* texts are owned */
     enum model_grade grade;
-    char *verdict;               /* model_verdict() */
-    bool is_repeated;            /* the same file was given before, for another role */
+    char *verdict; /* model_verdict() */
+    /* What the user must know before relying on what is made of the model: that it is NOT_USABLE, or that its
+     * grade is UNKNOWN; NULL: nothing, or the same file was given before, for another role. */
+    char *remark;
     struct evaluator *evaluator; /* NULL: the kind is not evaluated row by row */
     double *row;                 /* its inputs */
     /* In the scenario in hand: the sum of the means, in all and extrapolated, and the extrapolated row with
@@ -48,11 +50,6 @@ void models_clear(struct models *models);
 
 /* The path in such a word. */
 const char *models_path(const char *word);
-
-/* What the user must know of model I before relying on what is made of it, once a file: that it is not usable
- * for prediction, or (a note, not a WARNING) that nothing is known of that; NULL: nothing. The caller frees.
- */
-char *models_remark(const struct models *models, size_t i, bool *ret_warning);
 
 /* From now on all models are drawn: those of draw DRAW, from 1; 0: as they were read. */
 void models_draw(struct models *models, uint64_t draw);

@@ -90,10 +90,9 @@ static void join_remarks(const struct prediction *prediction, const struct predi
         (void)text_printf(text, "%s%s%s", i ? "; " : "", result->remarks[i].warning ? "warning: " : "",
                           result->remarks[i].sentence);
     for (size_t i = 0; i < prediction->models.count; i++) {
-        bool is_warning;
-        cleanup_free char *remark = models_remark(&prediction->models, i, &is_warning);
-        if (remark && is_warning)
-            (void)text_printf(text, "%swarning: %s", text->length ? "; " : "", remark);
+        const struct given_model *given = &prediction->models.items[i];
+        if (given->remark && given->grade == MODEL_NOT_USABLE)
+            (void)text_printf(text, "%swarning: %s", text->length ? "; " : "", given->remark);
     }
 }
 
@@ -273,10 +272,10 @@ void prediction_report(const struct prediction *prediction, struct report_sectio
         add_table(prediction, &shape, true, in);
     report_remarks(prediction, !is_list, in);
     for (size_t i = 0; i < prediction->models.count; i++) {
-        bool is_warning;
-        cleanup_free char *remark = models_remark(&prediction->models, i, &is_warning);
-        if (remark)
-            report_note(in, is_warning ? REPORT_WARNING : REPORT_NOTE, "%s", remark);
+        const struct given_model *given = &prediction->models.items[i];
+        if (given->remark)
+            report_note(in, given->grade == MODEL_NOT_USABLE ? REPORT_WARNING : REPORT_NOTE, "%s",
+                        given->remark);
     }
 }
 

@@ -93,28 +93,10 @@ struct machine {
     double all, outside, replaced, variance;
 };
 
-/* The term m*n*k, or term_count. */
-static size_t find_product(const struct model *model) {
-    for (size_t t = 0; t < model->term_count; t++) {
-        const struct model_term *term = &model->terms[t];
-        int seen = 0;
-        for (size_t f = 0; f < term->factor_count; f++) {
-            const struct model_factor *factor = &term->factors[f];
-            const char *size = strlen(factor->column) == 1 ? strchr("mnk", factor->column[0]) : NULL;
-            seen += size && factor->power == 1 && !factor->level && !factor->function
-                        ? 1 << 4 * (size - "mnk")
-                        : 1 << 12;
-        }
-        if (seen == 0x111)
-            return t;
-    }
-    return model->term_count;
-}
-
 /* gamma3 of the groups that are used: half the mean of their coefficients. */
 static int find_gamma(struct machine *machine) {
     const struct model *model = machine->model;
-    size_t product = find_product(model);
+    size_t product = predict_product_term(model);
     double sum = 0;
     for (size_t g = machine->first; g < machine->first + machine->count; g++) {
         double value = model->groups[g].parts[0].estimates[product].estimate;
@@ -302,7 +284,7 @@ static void fill(const struct hpl_scenario *s, const struct hpl_time *time, cons
 static int hpl_open(const struct predict_inputs *inputs, void **ret_state, struct plugin_message *message) {
     const struct model *model = inputs->models[0][0];
     *ret_state = NULL;
-    if (find_product(model) < model->term_count && model->group_count > 0)
+    if (predict_product_term(model) < model->term_count && model->group_count > 0)
         return 0;
     return plugin_refuse(message, -EINVAL, "the model '%s' has no %s; expected a model of dgemm such as M-2",
                          inputs->sources[0]->file, model->group_count > 0 ? "term m*n*k" : "groups");

@@ -11,7 +11,6 @@
 #include "engine/foundation/text.h"
 #include "engine/model/extrapolation.h"
 #include "engine/model/read.h"
-#include "engine/model/verdict.h"
 #include "engine/report/shown.h"
 
 #include <errno.h>
@@ -310,7 +309,6 @@ int model_command_eval(const struct verb_arguments *arguments, struct failure *f
     if (r < 0)
         return r;
     eval.tally.is_time = eval.model->response_seconds > 0;
-    report_text(eval.report->root, "grade", NULL, model_grade_word(model_grade(eval.model)), true);
     start_table(&eval);
     r = rows ? evaluate_rows(&eval, rows, failure) : evaluate_one(&eval, failure);
     if (r == 0 && (output || (rows && !json)))

@@ -40,9 +40,8 @@ int prediction_command_make(const struct verb_arguments *arguments, struct predi
 
 void prediction_command_warn(const struct prediction *prediction) {
     for (size_t i = 0; i < prediction->models.count; i++) {
-        bool is_warning;
-        cleanup_free char *remark = models_remark(&prediction->models, i, &is_warning);
-        if (remark && is_warning)
-            fprintf(stderr, "assay: warning: %s\n", shown(remark).text);
+        const struct given_model *given = &prediction->models.items[i];
+        if (given->remark && given->grade == MODEL_NOT_USABLE)
+            fprintf(stderr, "assay: warning: %s\n", shown(given->remark).text);
     }
 }

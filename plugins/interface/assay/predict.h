@@ -179,6 +179,24 @@ static inline double predict_part_value(const struct model_part *part, const cha
     return NAN;
 }
 
+/* The term m*n*k of MODEL, or term_count where it has none. */
+static inline size_t predict_product_term(const struct model *model) {
+    for (size_t t = 0; t < model->term_count; t++) {
+        const struct model_term *term = &model->terms[t];
+        int seen = 0;
+        for (size_t f = 0; f < term->factor_count; f++) {
+            const struct model_factor *factor = &term->factors[f];
+            const char *size = strlen(factor->column) == 1 ? strchr("mnk", factor->column[0]) : NULL;
+            seen += size && factor->power == 1 && !factor->level && !factor->function
+                        ? 1 << 4 * (size - "mnk")
+                        : 1 << 12;
+        }
+        if (seen == 0x111)
+            return t;
+    }
+    return model->term_count;
+}
+
 /* A column of the result. */
 struct predict_column {
     const char *name;
