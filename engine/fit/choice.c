@@ -5,12 +5,16 @@
 #include "engine/foundation/memory.h"
 #include "engine/model/formula.h"
 
+#include <float.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 /* Errors that differ by less, relatively, differ by rounding. */
 static const double rounding = 1e-9;
+
+/* The log likelihood ratio of one row counts for no more than this. */
+static const double ratio_most = 2.9957322735539909; /* log 20 */
 
 enum { MISSING_MOST = 10 }; /* one row of so many is the most that a contender need not predict */
 
@@ -37,6 +41,7 @@ void contender_describe(struct contender *contender, const struct model *model) 
     contender->groups = model->group_count;
     contender->grade = model_grade(model);
     contender->verdict = model_verdict(model);
+    contender->is_segmented = model->over != NULL;
     contender->noise = model->group_count > 0 ? noises[model->groups[0].parts[0].noise.kind] : "";
     contender->formula =
         formula_print(&(struct formula){.terms = model->terms, .term_count = model->term_count});
@@ -66,12 +71,6 @@ bool contender_convert(struct contender *contender, size_t count, const char *fr
 
 void contender_clear(struct contender *contender) {
     free(contender->formula), free(contender->verdict), free(contender->predicted);
-}
-
-double contender_above(const struct contender *contender, const struct contender *least, double *ret_error) {
-    double sum = contender->score.rmse + least->score.rmse;
-    *ret_error = sum > 0 ? contender->above.squares_error / sum : 0;
-    return sum > 0 ? contender->above.squares / sum : 0;
 }
 
 /* ---- On which rows */
@@ -110,59 +109,150 @@ static size_t find_rows(struct contender *contenders, size_t count, size_t rows,
 
 /* ---- The rule */
 
-/* Of the NEAR ones with as few parameters of the mean as there are. */
-static void choose_noise(const struct contender *contenders, size_t count, const bool *near,
-                         const struct score_rows *rows, const uint32_t *rows_of, struct choice *ret) {
-    uint64_t fewest = UINT64_MAX;
-    for (size_t i = 0; i < count; i++)
-        fewest = near[i] && contenders[i].of_mean < fewest ? contenders[i].of_mean : fewest;
-    for (size_t i = 0; i < count; i++) {
-        double score = contenders[i].score.log_score;
-        if (near[i] && contenders[i].of_mean == fewest && !isnan(score) &&
-            (ret->best_score == SIZE_MAX || score > contenders[ret->best_score].score.log_score))
-            ret->best_score = i;
+struct comparison {
+    struct contender *contenders;
+    size_t count;
+    const struct score_rows *rows;
+    const uint32_t *rows_of; /* the common rows */
+    size_t row_count;
+    double *sigma;            /* by row: the standard deviation of the noise that all are compared under */
+    struct score_row *ratios; /* by row: work of compare() */
+    struct score_row *zeros;  /* by row: what the ratios are compared with */
+};
+
+enum noise { OWN_NOISE, COMMON_NOISE };
+
+/* Mean log likelihood of a row under contender A less that under B, and its standard error over settings. The
+ * ratio of one row is censored (Huber 1965): a row that neither noise expects does not decide alone. */
+static double compare(const struct comparison *of, size_t a, size_t b, enum noise noise, double *ret_error) {
+    const struct score_row *one = of->contenders[a].predicted, *other = of->contenders[b].predicted;
+    for (size_t i = 0; i < of->row_count; i++) {
+        size_t row = of->rows_of[i];
+        double y = of->rows->response[row], by = of->sigma[row],
+               ratio = noise == OWN_NOISE ? one[row].log_density - other[row].log_density
+                                          : (one[row].mean - other[row].mean) / by *
+                                                ((y - one[row].mean) / by + (y - other[row].mean) / by) / 2;
+        of->ratios[row].log_density = fmin(fmax(ratio, -ratio_most), ratio_most);
     }
-    for (size_t i = 0; i < count; i++) {
-        const struct contender *one = &contenders[i],
-                               *other = ret->sufficient == SIZE_MAX ? NULL : &contenders[ret->sufficient];
-        if (!near[i] || one->of_mean > fewest)
+    struct score_difference mean = score_compare(of->rows, of->zeros, of->ratios, of->rows_of, of->row_count);
+    *ret_error = mean.log_score_error;
+    return mean.log_score;
+}
+
+static bool is_within_error(double below, double error) {
+    return below <= fmax(error, rounding);
+}
+
+/* The likeliest of the contenders that are AMONG; of equal ones the first. SIZE_MAX: there is none. */
+static size_t find_likeliest(const struct comparison *of, const bool *among, enum noise noise) {
+    size_t best = SIZE_MAX;
+    double error;
+    for (size_t i = 0; i < of->count; i++)
+        if (among[i] && (best == SIZE_MAX || compare(of, i, best, noise, &error) > rounding))
+            best = i;
+    return best;
+}
+
+/* Marks in RET those of AMONG whose noise is known in every common row. Returns whether there are any. */
+static bool find_noisy(const struct comparison *of, const bool *among, bool *ret) {
+    bool any = false;
+    for (size_t i = 0; i < of->count; i++) {
+        ret[i] = among[i] && !isnan(of->contenders[i].score.log_score);
+        any = any || ret[i];
+    }
+    return any;
+}
+
+/* The noise of the likeliest contender; without any the least error of all, in every row. No less than
+ * rounding of the response. */
+static void find_common_noise(const struct comparison *of, const bool *judged) {
+    cleanup_free bool *noisy = xcalloc(of->count + 1, sizeof *noisy);
+    bool any = find_noisy(of, judged, noisy);
+    size_t likeliest = any ? find_likeliest(of, noisy, OWN_NOISE) : SIZE_MAX;
+    double least = INFINITY;
+    for (size_t i = 0; i < of->count; i++)
+        least = judged[i] ? fmin(least, of->contenders[i].score.rmse) : least;
+    for (size_t i = 0; i < of->row_count; i++) {
+        size_t row = of->rows_of[i];
+        double weight = of->rows->weights ? of->rows->weights[row] : 1,
+               sigma = any ? of->contenders[likeliest].predicted[row].sigma : least / sqrt(weight);
+        of->sigma[row] = fmax(fmax(sigma, rounding * fabs(of->rows->response[row])), DBL_MIN);
+    }
+}
+
+/* Whether two contenders have the same mean, and differ by their noise alone. */
+static bool is_same_mean(const struct contender *one, const struct contender *other) {
+    return one->of_mean == other->of_mean && one->groups == other->groups &&
+           one->is_segmented == other->is_segmented &&
+           (one->formula == other->formula ||
+            (one->formula && other->formula && strcmp(one->formula, other->formula) == 0));
+}
+
+/* Whether the mean of ONE goes before that of OTHER, both being as likely as the best but for chance. */
+static bool is_mean_preferred(const struct contender *one, const struct contender *other) {
+    if (one->of_mean != other->of_mean)
+        return one->of_mean < other->of_mean;
+    if (one->is_segmented != other->is_segmented)
+        return !one->is_segmented;
+    return one->below < other->below;
+}
+
+/* The contender whose mean suffices. */
+static size_t choose_mean(struct comparison *of, const bool *judged, struct choice *ret) {
+    struct contender *all = of->contenders;
+    size_t chosen = ret->best = find_likeliest(of, judged, COMMON_NOISE);
+    for (size_t i = 0; i < of->count; i++) {
+        if (!judged[i] || i == ret->best)
             continue;
-        if (ret->best_score != SIZE_MAX && i != ret->best_score) {
-            struct score_difference below = score_compare(
-                rows, one->predicted, contenders[ret->best_score].predicted, rows_of, (size_t)ret->rows);
-            if (!(below.log_score <= fmax(below.log_score_error, rounding)))
-                continue;
-        }
-        if (!other || one->of_noise < other->of_noise ||
-            (one->of_noise == other->of_noise && one->score.rmse < other->score.rmse * (1 - rounding)))
-            ret->sufficient = i;
+        all[i].below = compare(of, ret->best, i, COMMON_NOISE, &all[i].below_error);
+        if (is_within_error(all[i].below, all[i].below_error) && is_mean_preferred(&all[i], &all[chosen]))
+            chosen = i;
     }
+    return chosen;
+}
+
+/* Of the contenders with the mean of MEAN the one whose noise suffices. */
+static size_t choose_noise(const struct comparison *of, const bool *judged, size_t mean) {
+    const struct contender *all = of->contenders;
+    cleanup_free bool *same = xcalloc(of->count + 1, sizeof *same);
+    cleanup_free bool *noisy = xcalloc(of->count + 1, sizeof *noisy);
+    size_t chosen = SIZE_MAX;
+    for (size_t i = 0; i < of->count; i++)
+        same[i] = judged[i] && is_same_mean(&all[i], &all[mean]);
+    bool any = find_noisy(of, same, noisy);
+    size_t likeliest = any ? find_likeliest(of, noisy, OWN_NOISE) : SIZE_MAX;
+    for (size_t i = 0; i < of->count; i++) {
+        double error = 0, below = any && noisy[i] ? compare(of, likeliest, i, OWN_NOISE, &error) : 0;
+        if (same[i] && (noisy[i] || !any) && is_within_error(below, error) &&
+            (chosen == SIZE_MAX || all[i].of_noise < all[chosen].of_noise))
+            chosen = i;
+    }
+    return chosen;
 }
 
 void choice_make(struct contender *contenders, size_t count, const struct score_rows *rows,
                  struct choice *ret) {
     cleanup_free uint32_t *rows_of = xcalloc(rows->count + 1, sizeof *rows_of);
-    cleanup_free bool *near = xcalloc(count + 1, sizeof *near);
-    *ret = (struct choice){.least = SIZE_MAX, .best_score = SIZE_MAX, .sufficient = SIZE_MAX};
-    ret->rows = find_rows(contenders, count, rows->count, rows_of, &ret->rows_beyond);
+    cleanup_free bool *judged = xcalloc(count + 1, sizeof *judged);
+    cleanup_free double *sigma = xcalloc(rows->count + 1, sizeof *sigma);
+    cleanup_free struct score_row *ratios = xcalloc(2 * rows->count + 1, sizeof *ratios);
+    struct comparison of = {.contenders = contenders,
+                            .count = count,
+                            .rows = rows,
+                            .rows_of = rows_of,
+                            .sigma = sigma,
+                            .ratios = ratios,
+                            .zeros = ratios + rows->count};
+    *ret = (struct choice){.best = SIZE_MAX, .sufficient = SIZE_MAX};
+    of.row_count = find_rows(contenders, count, rows->count, rows_of, &ret->rows_beyond);
+    ret->rows = of.row_count;
     for (size_t i = 0; i < count && ret->rows > 0; i++) {
-        if (!contenders[i].is_judged)
-            continue;
-        contenders[i].score = score_sum(rows, contenders[i].predicted, rows_of, (size_t)ret->rows);
-        if (ret->least == SIZE_MAX || contenders[i].score.rmse < contenders[ret->least].score.rmse)
-            ret->least = i;
+        judged[i] = contenders[i].is_judged;
+        if (judged[i])
+            contenders[i].score = score_sum(rows, contenders[i].predicted, rows_of, of.row_count);
     }
-    if (ret->least == SIZE_MAX)
+    if (ret->rows == 0)
         return;
-    for (size_t i = 0; i < count; i++) {
-        if (!contenders[i].is_judged || i == ret->least)
-            continue;
-        contenders[i].above = score_compare(rows, contenders[i].predicted, contenders[ret->least].predicted,
-                                            rows_of, (size_t)ret->rows);
-        double least = contenders[ret->least].score.rmse;
-        near[i] =
-            contenders[i].above.squares <= fmax(contenders[i].above.squares_error, rounding * least * least);
-    }
-    near[ret->least] = true;
-    choose_noise(contenders, count, near, rows, rows_of, ret);
+    find_common_noise(&of, judged);
+    ret->sufficient = choose_noise(&of, judged, choose_mean(&of, judged, ret));
 }

@@ -1,13 +1,23 @@
 /*
- * Which of several models suffices: each says something of the same rows, none of which it was fitted to.
+ * The simplest of several models that suffices. Each model predicts the same rows, none of which it was
+ * fitted to. The one-standard-error rule (L. Breiman et al., Classification and Regression Trees,
+ * 1984, 3.4.3; T. Hastie, R. Tibshirani, J. Friedman, The Elements of Statistical Learning, 2nd ed.
+ * 2009, 7.10) is applied to log likelihood ratios of two models, in two steps:
  *
- * The one-standard-error rule (L. Breiman et al., Classification and Regression Trees, 1984, 3.4.3) in two
- * steps, on differences that are paired setting by setting (score_compare() of model/score.h), since what
- * makes one model miss a setting makes the others miss it, too:
+ *   0. The common noise is the noise of the model whose predictions, with its own noise, are the likeliest.
+ * If no model has a noise, it is homoscedastic, with the least root mean squared error of all models.
+ *   1. The mean. Under the common noise, e = measured - mean, the ratio of a row is
+ *      (e_other^2 - e_one^2) / (2 sigma^2). Of the models whose mean ratio to the best one is 0 but for one
+ *      standard error, the one with the fewest parameters of the mean is chosen; of equally many, a formula
+ *      before segments, then the likelier one. So methods without a noise are compared as well.
+ *   2. The noise. Of the models with the chosen mean, the one with the fewest parameters of the noise is
+ *      chosen whose likelihood, with its own noise, is the best but for one standard error.
  *
- *   1. Of all whose mean squared error is above the least by no more than one standard error of that
- *      difference, those with the fewest parameters of the mean.
- *   2. Of these the simplest noise whose log score is below the best by no more than one standard error.
+ * Squared errors without a noise would be those of the largest rows alone, where the noise grows. The ratio
+ * of one row counts for at most log 20 (P. Huber, A robust version of the probability ratio test, Ann. Math.
+ * Stat. 36, 1965): outliers and rows beyond those that a noise was fitted to do not decide alone. Ratios are
+ * paired and their standard errors are over settings (score_compare() of model/score.h): what makes one model
+ * miss a setting makes the others miss it, too.
  */
 #ifndef ASSAY_FIT_CHOICE_H
 #define ASSAY_FIT_CHOICE_H
@@ -18,22 +28,22 @@
 struct contender {
     /* What its model is: contender_describe(). */
     uint64_t rows, groups, of_mean, of_noise; /* parameters of the mean, and of the noise */
+    bool is_segmented;                        /* it may have breaks, which it found in the data */
     const char *noise;                        /* "N-1"; of its first part */
     char *formula;                            /* owned */
     enum model_grade grade;
     char *verdict;               /* owned: model_verdict() */
     struct score_row *predicted; /* owned: of each row; NULL: it is not judged */
     /* Filled by choice_make(), over the rows that all judged ones predict: */
-    bool is_judged;                /* it predicts nine tenths of the rows that any predicts */
-    uint64_t missing;              /* rows that another predicts and it does not */
-    struct score score;            /* as score_sum() */
-    struct score_difference above; /* its error above the least; zeros for that itself */
+    bool is_judged;            /* it predicts nine tenths of the rows that any predicts */
+    uint64_t missing;          /* rows that another predicts and it does not */
+    struct score score;        /* as score_sum() */
+    double below, below_error; /* log likelihood of a row below the best's; 0 for the best itself */
 };
 
 /* Indices of contenders; SIZE_MAX: there is none. */
 struct choice {
-    size_t least;         /* the least error */
-    size_t best_score;    /* of those with as few parameters of the mean as `sufficient` the best log score */
+    size_t best;          /* the likeliest mean */
     size_t sufficient;    /* the simplest that suffices */
     uint64_t rows;        /* on which they were judged */
     uint64_t rows_beyond; /* left out: some judged contender does not predict them */
@@ -44,10 +54,6 @@ void contender_describe(struct contender *contender, const struct model *model);
  * dimensions. NULL is any unit. */
 bool contender_convert(struct contender *contender, size_t count, const char *from, const char *to);
 void contender_clear(struct contender *contender);
-
-/* How far the root mean squared error of a judged contender is above that of the LEAST, in the response's
- * unit, and the standard error of that: from the difference of the squares, a^2 - b^2 = (a - b)(a + b). */
-double contender_above(const struct contender *contender, const struct contender *least, double *ret_error);
 
 void choice_make(struct contender *contenders, size_t count, const struct score_rows *rows,
                  struct choice *ret);

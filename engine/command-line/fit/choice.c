@@ -9,14 +9,13 @@
 static const double relative_most = 0.5;
 
 static void report_scores(struct report_table *table, const struct contender *contender,
-                          const struct choice *choice, const struct contender *contenders) {
-    bool is_judged = contender->is_judged && choice->least != SIZE_MAX;
-    double above_error = NAN,
-           above = is_judged ? contender_above(contender, &contenders[choice->least], &above_error) : NAN;
+                          const struct choice *choice) {
+    bool is_judged = contender->is_judged && choice->best != SIZE_MAX;
     const struct score *score = &contender->score;
     const double numbers[] = {
-        score->rmse, score->rmse_error, score->relative, score->median_relative, above,
-        above_error, score->log_score,  score->bias,     score->coverage,        (double)score->extrapolated};
+        score->rmse,      score->rmse_error,          score->relative,  score->median_relative,
+        contender->below, contender->below_error,     score->log_score, score->bias,
+        score->coverage,  (double)score->extrapolated};
     for (size_t k = 0; k < sizeof numbers / sizeof *numbers; k++)
         report_cell(table, is_judged ? numbers[k] : NAN);
 }
@@ -30,8 +29,8 @@ static void report_verdict(struct report_section *in, const struct contender *co
     const struct contender *sufficient = &contenders[choice->sufficient];
     report_note(
         in, REPORT_LINE,
-        "* suffices: it has the fewest parameters of the mean of those whose error is at most one standard "
-        "error above the least (+), and the simplest noise whose log score is within one of the best");
+        "* suffices: of the models whose log likelihood of a row is at most one standard error below the "
+        "best (+), it has the fewest parameters of the mean, and the simplest noise by the same rule");
     if (sufficient->grade != MODEL_NOT_USABLE && sufficient->score.relative > relative_most)
         report_note(in, REPORT_WARNING,
                     "none of them predicts well: the error of this one is %.3g %% of the mean",
@@ -53,8 +52,8 @@ void fit_choice_report(struct report_section *in, const struct report_column *co
         {.name = "rmse_error", .label = "std error", .unit = unit, .digits = 2},
         {.name = "relative", .label = "of mean", .digits = 3},
         {.name = "median_relative", .label = "median", .digits = 3},
-        {.name = "above_least", .label = "above least", .unit = unit, .digits = 2},
-        {.name = "above_least_error", .label = "std error", .unit = unit, .digits = 2},
+        {.name = "below_best", .label = "below best", .digits = 2},
+        {.name = "below_best_error", .label = "std error", .digits = 2},
         {.name = "log_score", .label = "log score", .digits = 5},
         {.name = "bias", .unit = unit, .digits = 3, .detail = true},
         {.name = "coverage", .label = "in 95 % interval", .digits = 3, .detail = true},
@@ -75,7 +74,7 @@ void fit_choice_report(struct report_section *in, const struct report_column *co
             continue;
         report_cell_text(table, !is_judged                ? ""
                                 : i == choice->sufficient ? "*"
-                                : i == choice->least      ? "+"
+                                : i == choice->best       ? "+"
                                                           : "");
         for (size_t k = 0; k < label_count; k++)
             report_cell_text(table, labels[i * label_count + k]);
@@ -86,7 +85,7 @@ void fit_choice_report(struct report_section *in, const struct report_column *co
         report_cell(table, (double)(contender->of_mean + contender->of_noise));
         report_cell_text(table, model_grade_word(contender->grade));
         if (is_judged)
-            report_scores(table, contender, choice, contenders);
+            report_scores(table, contender, choice);
     }
     if (is_judged)
         report_verdict(in, contenders, choice);

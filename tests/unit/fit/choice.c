@@ -41,10 +41,11 @@ TEST(differences_are_paired) {
     make(0, 2, 1, 1, 60);
     make(1, 5, 1, 0, 60);
     struct choice choice = choose(2);
-    double error, above = contender_above(&contenders[0], &contenders[1], &error);
-    assert_true(choice.least == 1 && choice.sufficient == 1 && choice.rows == ROWS);
-    assert_close(above, contenders[0].score.rmse - contenders[1].score.rmse, 1e-10, "above");
-    assert_true(above > 2 * error && above < contenders[1].score.rmse_error);
+    assert_true(choice.best == 1 && choice.sufficient == 1 && choice.rows == ROWS);
+    double squares = pow(contenders[0].score.rmse, 2) - pow(contenders[1].score.rmse, 2);
+    assert_close(contenders[0].below, squares / (2 * 60 * 60), 1e-10, "below");
+    assert_true(contenders[0].below > 2 * contenders[0].below_error && contenders[1].below == 0);
+    assert_true(contenders[0].score.rmse - contenders[1].score.rmse < contenders[1].score.rmse_error);
     /* Standard errors are over settings: eight repetitions make them no smaller. */
     assert_int_equal(contenders[0].score.settings, SETTINGS);
 }
@@ -58,8 +59,8 @@ TEST(simplest_within_one_standard_error) {
     for (size_t i = 0; i < ROWS; i++)
         said[1][i].mean += (settings[i] % 4 < 2 ? 1 : -1) * (settings[i] % 3 ? 0.3 : -0.4);
     choice = choose(2);
-    double error, above = contender_above(&contenders[1], &contenders[0], &error);
-    assert_true(fabs(above) < error);
+    assert_true(fabs(contenders[1].below + contenders[0].below) <=
+                contenders[1].below_error + contenders[0].below_error);
     assert_int_equal(choice.sufficient, 1);
 }
 
@@ -71,12 +72,90 @@ TEST(noise) {
     for (size_t i = 0; i < ROWS; i++)
         said[2][i].log_density = NAN;
     struct choice choice = choose(3);
-    assert_true(choice.best_score == 1 && choice.sufficient == 1);
+    assert_true(choice.sufficient == 1);
     make(0, 2, 1, 0, 60);
     choice = choose(3);
     assert_int_equal(choice.sufficient, 0);
     choice = choose(1);
-    assert_true(choice.least == 0 && choice.sufficient == 0);
+    assert_true(choice.best == 0 && choice.sufficient == 0);
+}
+
+/* Noise that grows: the misfit of small rows is found by the means of all contenders under the common noise,
+ * whichever noise they have themselves, and none. The noise is chosen among those of the chosen mean. */
+static void make_growing(size_t m, uint64_t of_mean, double misfit, double (*sigma_of)(double y)) {
+    contenders[m] = (struct contender){.of_mean = of_mean, .of_noise = 1, .predicted = said[m]};
+    for (size_t i = 0; i < ROWS; i++) {
+        double y = exp((double)(i / REPETITIONS) / 2), noise = 0.03 * y * sin(7919.0 * (double)i);
+        double sigma = sigma_of(y), error = noise + misfit;
+        response[i] = y + noise;
+        settings[i] = (uint32_t)(i / REPETITIONS);
+        said[m][i] = (struct score_row){.mean = response[i] - error,
+                                        .sigma = sigma,
+                                        .log_density = -log(sigma) - error * error / (2 * sigma * sigma)};
+    }
+}
+
+static double grows(double y) {
+    return 0.02 * y;
+}
+static double is_constant(double y) {
+    return y > 0 ? 200 : 0;
+}
+static double is_absent(double y) {
+    return y > 0 ? NAN : 0;
+}
+
+TEST(common_noise) {
+    make_growing(0, 1, 0.5, is_constant); /* 50 % of the smallest rows, a tenth of a percent of the mean */
+    make_growing(1, 2, 0, is_absent);
+    make_growing(2, 2, 0, is_constant);
+    make_growing(3, 2, 0, grows);
+    contenders[3].of_noise = 2;
+    assert_int_equal(choose(4).sufficient, 3);
+    assert_true(contenders[1].is_judged && contenders[1].below == 0 && contenders[2].below == 0);
+    assert_true(contenders[0].below > 2 * contenders[0].below_error);
+    /* Under constant noise the misfit is next to nothing. */
+    choose(2);
+    assert_true(contenders[0].below < 1e-3);
+    contenders[0].predicted = NULL;
+    assert_int_equal(choose(2).sufficient, 1);
+}
+
+/* One row far beyond its noise weighs no more than 20 to 1. */
+TEST(one_row_does_not_decide) {
+    make_growing(0, 2, 0, is_constant);
+    make_growing(1, 2, 0, grows);
+    contenders[1].of_noise = 2;
+    said[1][0].sigma = 1e-4, said[1][0].log_density = -1e5;
+    assert_int_equal(choose(2).sufficient, 1);
+    assert_true(contenders[1].score.log_score < contenders[0].score.log_score);
+}
+
+/* Segments without a break are the line itself, in whatever order; with as good a mean and more parameters
+ * they are not needed; with a better one they are. */
+TEST(segments) {
+    for (size_t line = 0; line < 2; line++) {
+        size_t other = 1 - line;
+        make(line, 2, 1, 0, 60);
+        make(other, 2, 1, 0, 50);
+        contenders[other].is_segmented = true;
+        assert_int_equal(choose(2).sufficient, line);
+        contenders[other].of_mean = 5;
+        assert_int_equal(choose(2).sufficient, line);
+        make(line, 2, 1, 4, 60);
+        assert_int_equal(choose(2).sufficient, other);
+    }
+}
+
+/* Errors of rounding alone are the same, and none is divided by 0. */
+TEST(exact) {
+    make(0, 5, 0, 0, NAN);
+    make(1, 2, 0, 0, NAN);
+    for (size_t i = 0; i < ROWS; i++) {
+        said[0][i].mean = response[i];
+        said[1][i].mean = response[i] * (1 + 1e-15);
+    }
+    assert_int_equal(choose(2).sufficient, 1);
 }
 
 /* A tenth of the rows may be missing, and is left out of all; more, and the model is not judged. */
@@ -92,11 +171,11 @@ TEST(rows_that_some_predict) {
     assert_true(contenders[0].is_judged && !contenders[1].is_judged && contenders[2].is_judged);
     assert_int_equal(choice.rows, ROWS - ROWS / 10);
     assert_int_equal(choice.rows_beyond, ROWS / 10);
-    assert_true(choice.least == 0 && contenders[1].missing == ROWS / 2);
+    assert_true(choice.best == 0 && contenders[1].missing == ROWS / 2);
     /* Nothing is predicted, there is nothing, there are no rows. */
     contenders[0].predicted = contenders[1].predicted = contenders[2].predicted = NULL;
     choice = choose(3);
-    assert_true(choice.least == SIZE_MAX && choice.sufficient == SIZE_MAX && choice.rows == 0);
+    assert_true(choice.best == SIZE_MAX && choice.sufficient == SIZE_MAX && choice.rows == 0);
     choice = choose(0);
     assert_true(choice.sufficient == SIZE_MAX);
     make(0, 2, 1, 0, 60);
