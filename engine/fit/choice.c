@@ -143,39 +143,34 @@ static bool is_within_error(double below, double error) {
     return below <= fmax(error, rounding);
 }
 
-/* The likeliest of the contenders that are AMONG; of equal ones the first. SIZE_MAX: there is none. */
+static bool has_noise(const struct contender *contender) {
+    return !isnan(contender->score.log_score);
+}
+
+/* The likeliest of the contenders that are AMONG, and, with OWN_NOISE, have a noise in every common row; of
+ * equal ones the first. SIZE_MAX: there is none. */
 static size_t find_likeliest(const struct comparison *of, const bool *among, enum noise noise) {
     size_t best = SIZE_MAX;
     double error;
     for (size_t i = 0; i < of->count; i++)
-        if (among[i] && (best == SIZE_MAX || compare(of, i, best, noise, &error) > rounding))
+        if (among[i] && (noise == COMMON_NOISE || has_noise(&of->contenders[i])) &&
+            (best == SIZE_MAX || compare(of, i, best, noise, &error) > rounding))
             best = i;
     return best;
-}
-
-/* Marks in RET those of AMONG whose noise is known in every common row. Returns whether there are any. */
-static bool find_noisy(const struct comparison *of, const bool *among, bool *ret) {
-    bool any = false;
-    for (size_t i = 0; i < of->count; i++) {
-        ret[i] = among[i] && !isnan(of->contenders[i].score.log_score);
-        any = any || ret[i];
-    }
-    return any;
 }
 
 /* The noise of the likeliest contender; without any the least error of all, in every row. No less than
  * rounding of the response. */
 static void find_common_noise(const struct comparison *of, const bool *judged) {
-    cleanup_free bool *noisy = xcalloc(of->count + 1, sizeof *noisy);
-    bool any = find_noisy(of, judged, noisy);
-    size_t likeliest = any ? find_likeliest(of, noisy, OWN_NOISE) : SIZE_MAX;
+    size_t likeliest = find_likeliest(of, judged, OWN_NOISE);
     double least = INFINITY;
     for (size_t i = 0; i < of->count; i++)
         least = judged[i] ? fmin(least, of->contenders[i].score.rmse) : least;
     for (size_t i = 0; i < of->row_count; i++) {
         size_t row = of->rows_of[i];
         double weight = of->rows->weights ? of->rows->weights[row] : 1,
-               sigma = any ? of->contenders[likeliest].predicted[row].sigma : least / sqrt(weight);
+               sigma = likeliest != SIZE_MAX ? of->contenders[likeliest].predicted[row].sigma
+                                             : least / sqrt(weight);
         of->sigma[row] = fmax(fmax(sigma, rounding * fabs(of->rows->response[row])), DBL_MIN);
     }
 }
@@ -215,19 +210,17 @@ static size_t choose_mean(struct comparison *of, const bool *judged, struct choi
 static size_t choose_noise(const struct comparison *of, const bool *judged, size_t mean) {
     const struct contender *all = of->contenders;
     cleanup_free bool *same = xcalloc(of->count + 1, sizeof *same);
-    cleanup_free bool *noisy = xcalloc(of->count + 1, sizeof *noisy);
-    size_t chosen = SIZE_MAX;
     for (size_t i = 0; i < of->count; i++)
         same[i] = judged[i] && is_same_mean(&all[i], &all[mean]);
-    bool any = find_noisy(of, same, noisy);
-    size_t likeliest = any ? find_likeliest(of, noisy, OWN_NOISE) : SIZE_MAX;
-    for (size_t i = 0; i < of->count; i++) {
-        double error = 0, below = any && noisy[i] ? compare(of, likeliest, i, OWN_NOISE, &error) : 0;
-        if (same[i] && (noisy[i] || !any) && is_within_error(below, error) &&
-            (chosen == SIZE_MAX || all[i].of_noise < all[chosen].of_noise))
+    size_t likeliest = find_likeliest(of, same, OWN_NOISE), chosen = likeliest;
+    for (size_t i = 0; likeliest != SIZE_MAX && i < of->count; i++) {
+        if (!same[i] || !has_noise(&all[i]) || all[i].of_noise > all[chosen].of_noise)
+            continue;
+        double error, below = compare(of, likeliest, i, OWN_NOISE, &error);
+        if (is_within_error(below, error) && (all[i].of_noise < all[chosen].of_noise || i < chosen))
             chosen = i;
     }
-    return chosen;
+    return chosen == SIZE_MAX ? mean : chosen;
 }
 
 void choice_make(struct contender *contenders, size_t count, const struct score_rows *rows,

@@ -14,6 +14,14 @@ bool candidate_range_is_logarithmic(const struct candidate_range *range) {
     return range->low > 0 && range->high / range->low >= CANDIDATES_DECADES;
 }
 
+double candidate_range_place(const struct candidate_range *range, double value) {
+    if (!(range->high > range->low))
+        return 0;
+    return candidate_range_is_logarithmic(range)
+               ? portable_log(fmax(value, range->low) / range->low) / portable_log(range->high / range->low)
+               : (value - range->low) / (range->high - range->low);
+}
+
 struct grid {
     const struct candidate_range *ranges;
     size_t range_count, levels;

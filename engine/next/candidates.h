@@ -41,6 +41,9 @@ typedef bool (*candidate_admits)(void *context, const double *values);
 int candidates_make(const struct candidate_range *ranges, size_t range_count, candidate_admits admits,
                     void *context, struct design **ret, double **ret_shares, struct failure *failure);
 
+/* Where VALUE lies in a range: 0 at its beginning, 1 at its end. */
+double candidate_range_place(const struct candidate_range *range, double value);
+
 /* Whether a range is divided evenly in the logarithm. */
 bool candidate_range_is_logarithmic(const struct candidate_range *range);
 

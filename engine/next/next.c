@@ -250,6 +250,7 @@ static int predict(struct finding *finding, struct failure *failure) {
     double shares = 0;
     int r = bind_columns(next, columns, failure);
     next->terms = xcalloc(rows * count + 1, sizeof *next->terms);
+    next->places = xcalloc(rows * next->evaluator->input_count + 1, sizeof *next->places);
     finding->responses = xcalloc(rows + 1, sizeof(double)),
     finding->noise = xcalloc(rows + 1, sizeof(double));
     next->times = xcalloc(rows + 1, sizeof(double)), next->costs = xcalloc(rows + 1, sizeof(double));
@@ -259,6 +260,9 @@ static int predict(struct finding *finding, struct failure *failure) {
         for (size_t i = 0; i < next->evaluator->input_count; i++)
             inputs[i] = design_number(next->candidates, row, columns[i]);
         evaluator_terms(next->evaluator, inputs, next->terms + row * count);
+        for (size_t i = 0; i < next->evaluator->input_count; i++)
+            next->places[row * next->evaluator->input_count + i] =
+                candidate_range_place(&next->ranges[i], inputs[i]);
         r = predict_row(finding, row, inputs, failure);
         shares += next->shares[row];
         next->response += next->shares[row] * fabs(finding->responses[row]);
@@ -442,7 +446,9 @@ static int refuse_budget(const struct next *next, struct failure *failure) {
 static int solve(const struct finding *finding, struct failure *failure) {
     struct next *next = finding->next;
     const struct next_request *request = next->request;
-    size_t count = finding->class_count;
+    size_t count = finding->class_count, possible = 0;
+    for (size_t row = 0; row < next->candidates->row_count; row++)
+        possible += !next->barred[row];
     cleanup_free struct optimal_group *groups = xcalloc(count + 1, sizeof *groups);
     for (size_t i = 0; i < count; i++)
         groups[i] = (struct optimal_group){finding->classes[i].covariance, sqrt(finding->classes[i].variance),
@@ -460,13 +466,18 @@ static int solve(const struct finding *finding, struct failure *failure) {
                                                         .criterion = request->criterion,
                                                         .budget = request->budget,
                                                         .rows_most = request->rows_most,
-                                                        .distinct = request->distinct},
+                                                        .repeats_most = request->repeats_most,
+                                                        .repeats_share = possible > 1 ? 0.5 : 0,
+                                                        .least_gain = NEXT_LEAST_GAIN,
+                                                        .places = next->places,
+                                                        .place_count = next->evaluator->input_count,
+                                                        .lack_share = request->lack_share},
                               &next->rows, failure);
     return r == 0 && next->rows.count == 0 ? refuse_budget(next, failure) : r;
 }
 
 /* A model is not known to hold where nothing was measured. */
-static void note_choice(struct next *next, bool weighted) {
+static void note_choice(struct next *next) {
     size_t same = 1;
     while (same < next->rows.count && next->rows.items[same] == next->rows.items[0])
         same++;
@@ -477,11 +488,18 @@ static void note_choice(struct next *next, bool weighted) {
                         OPTIMAL_ROWS_MAX, times));
     if (next->rows.count > 1 && same == next->rows.count)
         xappend(&next->notes, &next->note_count,
-                xformat("all %zu rows are one point, which does not show whether the model holds elsewhere%s",
-                        same,
-                        weighted ? ""
-                                 : "; its noise is homoscedastic; 'assay fit --set noise=heteroscedastic' "
-                                   "finds how it grows"));
+                xformat("all %zu rows are one point, which does not show whether the model holds elsewhere",
+                        same));
+    const struct next_request *request = next->request;
+    bool has_budget = isfinite(request->budget);
+    double used = has_budget ? next->rows.cost / request->budget
+                             : (double)next->rows.count / (double)request->rows_most;
+    if (next->rows.count < OPTIMAL_ROWS_MAX && used < (has_budget ? 0.95 : 1))
+        xappend(
+            &next->notes, &next->note_count,
+            xformat("%.3g %% of the %s is left: other rows would gain less than %g %% of what the best one "
+                    "gains, come more often than the limit of repetitions, or not fit",
+                    100 - 100 * used, has_budget ? "budget" : "number of rows", 100 * NEXT_LEAST_GAIN));
 }
 
 int next_find(const struct next_request *request, struct next *next, struct failure *failure) {
@@ -501,7 +519,7 @@ int next_find(const struct next_request *request, struct next *next, struct fail
     if (r < 0)
         return r;
     judge(&finding);
-    note_choice(next, next->weights != NULL);
+    note_choice(next);
     return 0;
 }
 
@@ -510,7 +528,7 @@ void next_clear(struct next *next) {
     free(next->groups), free(next->ranges), free(next->domain);
     design_free(next->candidates);
     free(next->shares), free(next->barred), free(next->terms), free(next->weights), free(next->costs);
-    free(next->times);
+    free(next->times), free(next->places);
     optimal_rows_clear(&next->rows);
     for (size_t i = 0; i < next->note_count; i++)
         free(next->notes[i]);

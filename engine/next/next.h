@@ -18,6 +18,12 @@
  * sigma: shorter times the model cannot tell from nothing. A row whose predicted time is 0 or less is not
  * chosen, since nobody knows what it would cost; the average over the domain has it all the same.
  *
+ * Repetitions. A row comes at most `repeats_most` times, and, unless it is the only candidate, again only up
+ * to half of the budget (or of the rows, where there is no budget). Rows for precision whose gain is below
+ * NEXT_LEAST_GAIN of the greatest are left out. A share of the budget, and of the rows, is for rows that show
+ * lack of fit (optimal-rows.h). What the limits leave of the budget is not spent. Errors and gains are those
+ * of all rows.
+ *
  * Weights. Without any, a unit's variance is that of the model's noise at the row, at least a millionth of
  * the group's sigma^2; where the noise is homoscedastic, it is sigma^2 everywhere. Weights of one's own say
  * otherwise: a unit's variance is sigma^2 / weight. A model that was fitted with weights needs them here too.
@@ -32,6 +38,9 @@
 #include "engine/next/candidates.h"
 #include "engine/next/optimal-rows.h"
 
+/* The least gain of a row for precision, with its repetitions, as a share of that of the best row. */
+#define NEXT_LEAST_GAIN 0.01
+
 struct next_request {
     const struct model *model;
     const char *group;                    /* the one that is served; NULL: all */
@@ -44,7 +53,8 @@ struct next_request {
     enum optimal_criterion criterion;
     double budget; /* s, or whatever COST is in; INFINITY: none */
     size_t rows_most;
-    bool distinct;
+    uint32_t repeats_most; /* of one row */
+    double lack_share;     /* of the budget, for lack of fit: 0 or more, below 1 */
     const char *cost;    /* expression over the columns of the candidates and the response; NULL: as above */
     const char *weights; /* likewise; NULL: none */
 };
@@ -61,6 +71,7 @@ struct next {
     bool *barred;              /* by candidate: it is never chosen */
     size_t candidate_count;    /* of them, those that are possible */
     double *terms, *weights;   /* by candidate; WEIGHTS NULL: all 1 */
+    double *places;            /* by candidate, where it lies in the ranges of the factors */
     double *costs, *times;     /* by candidate; COSTS NULL: all 1. What the model predicts, in s */
 
     struct optimal_rows rows; /* of candidates */

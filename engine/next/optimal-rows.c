@@ -32,6 +32,10 @@ struct search {
     double *work;         /* two squares */
     double *factors;      /* by group: its share in the gain */
     uint32_t *taken;      /* owned; by candidate: how often */
+    bool *barred;         /* owned; by candidate: it may not be taken */
+    double budget;        /* that rows may cost so far */
+    size_t rows_most;
+    size_t lack[OPTIMAL_ROWS_MAX], lack_count; /* what was taken for lack of fit */
     size_t count;
     double cost, gain; /* of what was taken */
     bool per_cost;
@@ -40,6 +44,7 @@ struct search {
 static void search_clear(struct search *search) {
     free(search->memory);
     free(search->taken);
+    free(search->barred);
 }
 
 /* Whether a candidate is measured in group G. */
@@ -117,11 +122,19 @@ static void recompute(struct search *search) {
             add_unit(search, i);
 }
 
+/* Whether a candidate may be taken so often. */
+static bool may_repeat(const struct optimal_problem *problem, size_t candidate, uint32_t times) {
+    double share = problem->repeats_share;
+    return times == 1 || ((problem->repeats_most == 0 || times <= problem->repeats_most) &&
+                          (share == 0 || (times * cost_of(problem, candidate) <= share * problem->budget &&
+                                          times <= share * (double)problem->rows_most)));
+}
+
 static bool fits(const struct search *search, size_t candidate) {
     const struct optimal_problem *problem = search->problem;
-    return search->count < problem->rows_most && !(problem->barred && problem->barred[candidate]) &&
-           search->cost + cost_of(problem, candidate) <= problem->budget * (1 + 1e-12) &&
-           !(problem->distinct && search->taken[candidate]);
+    return search->count < search->rows_most && !search->barred[candidate] &&
+           search->cost + cost_of(problem, candidate) <= search->budget * (1 + 1e-12) &&
+           may_repeat(problem, candidate, search->taken[candidate] + 1);
 }
 
 /* The candidate that gains most among those that fit, or SIZE_MAX; of equal ones the first. */
@@ -166,12 +179,118 @@ static bool exchange_each(struct search *search) {
     return improved;
 }
 
-static void improve(struct search *search) {
+static void exchange(struct search *search) {
     recompute(search);
     for (size_t round = 0; round < ROUNDS_MAX && fill(search); round++)
         for (size_t sweep = 0; sweep < SWEEPS_MAX && exchange_each(search); sweep++)
             ;
     recompute(search);
+}
+
+/* What the design would lose without one unit of each candidate that is taken, into RET by candidate. */
+static void measure_gains(struct search *search, double *ret) {
+    for (size_t i = 0; i < search->problem->candidate_count; i++) {
+        if (search->taken[i] == 0)
+            continue;
+        search->taken[i]--;
+        recompute(search);
+        ret[i] = gain_of(search, i);
+        search->taken[i]++;
+    }
+    recompute(search);
+}
+
+static bool is_for_lack_of_fit(const struct search *search, size_t candidate) {
+    size_t k = 0;
+    while (k < search->lack_count && search->lack[k] != candidate)
+        k++;
+    return k < search->lack_count;
+}
+
+/* Bars candidates for precision whose units together gain too little. Returns whether there were any. */
+static bool leave_out(struct search *search) {
+    cleanup_free double *gains = xcalloc(search->problem->candidate_count + 1, sizeof *gains);
+    double most = 0;
+    bool any = false;
+    measure_gains(search, gains);
+    for (size_t i = 0; i < search->problem->candidate_count; i++)
+        most = fmax(most, gains[i] * search->taken[i]);
+    for (size_t i = 0; i < search->problem->candidate_count; i++) {
+        if (search->taken[i] == 0 || !(gains[i] * search->taken[i] < search->problem->least_gain * most) ||
+            is_for_lack_of_fit(search, i))
+            continue;
+        search->taken[i] = 0;
+        search->barred[i] = any = true;
+    }
+    recompute(search);
+    return any;
+}
+
+static void set_barred(struct search *search) {
+    for (size_t i = 0; i < search->problem->candidate_count; i++)
+        search->barred[i] = search->problem->barred && search->problem->barred[i];
+}
+
+static void improve(struct search *search) {
+    set_barred(search);
+    for (size_t round = 0; round < ROUNDS_MAX; round++) {
+        exchange(search);
+        if (!leave_out(search))
+            return;
+    }
+    while (leave_out(search))
+        ;
+}
+
+/* ---- Lack of fit */
+
+/* DISTANCES, by candidate, to the nearest row: that of candidate TO may be nearer. */
+static void approach(const struct optimal_problem *problem, size_t to, double *distances) {
+    size_t count = problem->place_count;
+    for (size_t i = 0; i < problem->candidate_count; i++) {
+        double square = 0;
+        for (size_t j = 0; j < count; j++)
+            square += pow(problem->places[i * count + j] - problem->places[to * count + j], 2);
+        if (!problem->kinds || problem->kinds[i] == problem->kinds[to])
+            distances[i] = fmin(distances[i], square);
+    }
+}
+
+static void take_for_lack_of_fit(struct search *search, size_t candidate) {
+    search->lack[search->lack_count++] = candidate;
+    take(search, candidate);
+}
+
+/* Takes the farthest candidates while their share of the budget lasts. */
+static void spread(struct search *search) {
+    const struct optimal_problem *problem = search->problem;
+    cleanup_free double *distances = xcalloc(problem->candidate_count + 1, sizeof *distances);
+    size_t repeats = search->count, settings = 0;
+    set_barred(search);
+    search->budget = fmin(problem->budget, search->cost + problem->lack_share * problem->budget);
+    search->rows_most = search->count + (size_t)(problem->lack_share * (double)problem->rows_most);
+    for (size_t i = 0; i < problem->candidate_count; i++)
+        distances[i] = INFINITY;
+    for (size_t i = 0; i < problem->candidate_count; i++) {
+        repeats -= search->taken[i] > 0;
+        if (search->taken[i] > 0)
+            approach(problem, i, distances);
+    }
+    for (size_t best = 0; best != SIZE_MAX;) {
+        best = SIZE_MAX;
+        for (size_t i = 0; i < problem->candidate_count; i++)
+            if (distances[i] > 0 && fits(search, i) && (best == SIZE_MAX || distances[i] > distances[best]))
+                best = i;
+        if (best == SIZE_MAX)
+            return;
+        take_for_lack_of_fit(search, best);
+        approach(problem, best, distances);
+        settings++;
+        if (repeats < settings && fits(search, best)) {
+            take_for_lack_of_fit(search, best);
+            repeats++;
+        }
+    }
 }
 
 /* ---- Scaling */
@@ -247,6 +366,9 @@ static int search_init(struct search *search, const struct optimal_problem *prob
     double *at = xcalloc(n + candidates * n + (3 * groups + 2) * square + 2 * n + groups, sizeof *at);
     *search = (struct search){.problem = problem, .terms = n, .square = square, .memory = at};
     search->taken = xcalloc(candidates + 1, sizeof *search->taken);
+    search->barred = xcalloc(candidates + 1, sizeof *search->barred);
+    search->budget = problem->budget * (1 - problem->lack_share);
+    search->rows_most = problem->rows_most - (size_t)(problem->lack_share * (double)problem->rows_most);
     search->scales = carve(&at, n);
     search->z = carve(&at, candidates * n);
     search->priors = carve(&at, groups * square);
@@ -261,25 +383,32 @@ static int search_init(struct search *search, const struct optimal_problem *prob
 
 /* ---- The result */
 
-/* Takes the rows again, the one first that gains most, and so on. */
+/* Takes the rows again, the one first that gains most, and so on; last those for lack of fit. */
 static void write_result(struct search *search, struct optimal_rows *ret) {
     size_t candidates = search->problem->candidate_count, best = 0;
+    cleanup_free double *gains = xcalloc(candidates + 1, sizeof *gains);
+    measure_gains(search, gains);
     cleanup_free uint32_t *left = search->taken;
+    for (size_t k = 0; k < search->lack_count; k++)
+        left[search->lack[k]]--;
     *ret = (struct optimal_rows){.items = xcalloc(search->count + 1, sizeof *ret->items),
                                  .gains = xcalloc(search->count + 1, sizeof *ret->gains),
-                                 .count = search->count};
+                                 .count = search->count,
+                                 .lack_count = search->lack_count};
     search->taken = xcalloc(candidates + 1, sizeof *search->taken);
     recompute(search);
     for (size_t at = 0; at < ret->count; at++) {
         double most = -1;
-        for (size_t i = 0; i < candidates; i++) {
+        bool is_lack = at + ret->lack_count >= ret->count;
+        best = is_lack ? search->lack[at + ret->lack_count - ret->count] : best;
+        for (size_t i = 0; !is_lack && i < candidates; i++) {
             double gain = left[i] ? gain_of(search, i) : -1;
             best = gain > most ? i : best;
             most = fmax(gain, most);
         }
-        left[best]--;
+        left[best] -= !is_lack;
         ret->items[at] = best;
-        ret->gains[at] = most;
+        ret->gains[at] = gains[best];
         take(search, best);
     }
     ret->gain = search->gain;
@@ -304,6 +433,14 @@ int optimal_rows_find(const struct optimal_problem *problem, struct optimal_rows
             memcpy(search.taken, first, size);
         recompute(&search);
     }
+    if (search.count == 0) { /* one row may need the whole budget */
+        search.budget = problem->budget;
+        improve(&search);
+    }
+    if (search.count > 0)
+        spread(&search);
+    while (leave_out(&search))
+        ;
     write_result(&search, ret);
     return 0;
 }

@@ -13,11 +13,17 @@
  *     I    the smallest average over the candidates, by their shares, of w x'Cx: the variance of the
  *          predicted response, relative to that of a unit where the weights are not all one
  *
- * Rows are added one by one, each time the one that gains most, and with a budget also the one that gains
- * most for its cost; then each is exchanged for the candidate that gains more, until none does (Fedorov), and
- * what still fits is added; the better of the two ends is the result. Covariances are updated by the formula
+ * Rows for precision are added one by one, each time the one that gains most, and with a budget also the one
+ * that gains most for its cost; then each is exchanged for the candidate that gains more, until none does
+ * (Fedorov), and what still fits is added; the better of the two ends is the result. Rows that gain too
+ * little are then left out, and what they leave free is filled again. Covariances are updated by the formula
  * of J. Sherman and W. J. Morrison (Ann. Math. Stat. 21, 1950), terms and responses scaled before. The same
  * problem gives the same rows on every machine.
+ *
+ * Such rows lie at borders, and cannot show that the model is wrong between them. A share of the budget goes
+ * to rows for lack of fit: one by one the candidate that is farthest from all rows of its kind (R. W. Kennard
+ * and L. A. Stone, "Computer aided design of experiments", Technometrics 11, 1969), repeated where the design
+ * has fewer repetitions, which show the pure error, than such rows.
  */
 #ifndef ASSAY_NEXT_OPTIMAL_ROWS_H
 #define ASSAY_NEXT_OPTIMAL_ROWS_H
@@ -50,15 +56,23 @@ struct optimal_problem {
     const bool *barred;    /* by candidate: counts in the average, is never chosen; NULL: none */
     const struct optimal_group *groups;
     enum optimal_criterion criterion;
-    double budget;    /* the costs of the rows add up to no more; INFINITY: none */
-    size_t rows_most; /* at most OPTIMAL_ROWS_MAX */
-    bool distinct;    /* no candidate is taken twice */
+    double budget;         /* the costs of the rows add up to no more; INFINITY: none */
+    size_t rows_most;      /* at most OPTIMAL_ROWS_MAX */
+    uint32_t repeats_most; /* how often a candidate is chosen; 0: no limit */
+    double
+        repeats_share; /* a candidate is chosen again only up to this share of BUDGET and ROWS_MOST; 0: any */
+    double least_gain; /* rows for precision gain this share of what the best of them gains; 0: any */
+    const double
+        *places; /* by candidate, PLACE_COUNT numbers: where it lies, between 0 and 1 over the domain */
+    size_t place_count;
+    double lack_share; /* of BUDGET and ROWS_MOST: for lack of fit; 0: none */
 };
 
 struct optimal_rows {
-    size_t *items; /* owned: candidates, those first that gain most with those before them */
-    double *gains; /* owned: of each, what it adds to the gain */
-    size_t count;  /* 0: not one candidate fits into the budget */
+    size_t *items;     /* owned: candidates, those first that gain most with those before them */
+    double *gains;     /* owned: of each, what the design would lose without it */
+    size_t count;      /* 0: not one candidate fits into the budget */
+    size_t lack_count; /* the last so many of them are for lack of fit */
     double cost;
     /* Gain: of D, by how much the log det of the information grew; of I, by how much the average variance
      * went down. Averages over the groups, by their shares. */

@@ -17,8 +17,11 @@
 #include <string.h>
 #include <unistd.h>
 
+static const double lack_share_usual = 0.2;
+
 enum {
     ROWS_USUAL = 20,
+    REPEATS_USUAL = 10,
     DESCRIPTION_BYTES_MAX = 4 << 20,
 };
 
@@ -105,7 +108,9 @@ static void find_origin(struct found_experiment *found, const struct model *mode
 static int read_limits(const struct verb_arguments *arguments, struct next_request *ret,
                        struct failure *failure) {
     const char *budget = verb_value(arguments, "--budget"), *criterion = verb_value(arguments, "--criterion");
-    uint64_t count = budget ? OPTIMAL_ROWS_MAX : ROWS_USUAL;
+    const char *lack = verb_value(arguments, "--lack-of-fit");
+    uint64_t count = budget ? OPTIMAL_ROWS_MAX : ROWS_USUAL, repeats = REPEATS_USUAL;
+    ret->lack_share = lack_share_usual;
     ret->budget = INFINITY;
     if (budget && (!unit_parse(budget, UNIT_TIME, &ret->budget) || !(ret->budget > 0) || isinf(ret->budget)))
         return failure_input(failure, NULL, 0, 0, "--budget '%.64s', expected %s above 0", budget,
@@ -116,10 +121,15 @@ static int read_limits(const struct verb_arguments *arguments, struct next_reque
             "--criterion '%.64s', expected i (the average variance of the prediction) or d (the "
             "coefficients)",
             criterion);
+    if (lack &&
+        (!unit_parse(lack, UNIT_RATIO, &ret->lack_share) || !(ret->lack_share >= 0) || ret->lack_share > 0.9))
+        return failure_input(failure, NULL, 0, 0,
+                             "--lack-of-fit '%.64s'; expected a share of the budget from 0%% to 90%%", lack);
     int r = verb_count(arguments, "--rows", 1, OPTIMAL_ROWS_MAX, &count, failure);
+    r = r < 0 ? r : verb_count(arguments, "--repeats", 1, OPTIMAL_ROWS_MAX, &repeats, failure);
     ret->rows_most = count;
     ret->criterion = criterion && criterion[0] == 'd' ? OPTIMAL_D : OPTIMAL_I;
-    ret->distinct = verb_switch(arguments, "--distinct");
+    ret->repeats_most = verb_switch(arguments, "--distinct") ? 1 : (uint32_t)repeats;
     ret->cost = verb_value(arguments, "--cost");
     ret->weights = verb_value(arguments, "--weights");
     ret->group = verb_value(arguments, "--group");
@@ -152,7 +162,10 @@ static void report_rows(struct report_section *in, const struct next *next) {
     const struct design *design = next->candidates;
     const struct model *model = next->request->model;
     size_t count = design->column_count;
-    cleanup_free struct report_column *columns = xcalloc(count + 3, sizeof *columns);
+    cleanup_free struct report_column *columns = xcalloc(count + 4, sizeof *columns);
+    double all = 0;
+    for (size_t i = 0; i < next->rows.count; i++)
+        all += next->rows.gains[i];
     for (size_t j = 0; j < count; j++) {
         const char *name = design->columns[j].name;
         columns[j] = (struct report_column){
@@ -166,7 +179,8 @@ static void report_rows(struct report_section *in, const struct next *next) {
     columns[count + 1] = (struct report_column){
         .name = next->cost_is_time ? "time" : "cost", .unit = next->cost_is_time ? "s" : NULL, .digits = 4};
     columns[count + 2] = (struct report_column){.name = "gain", .label = "share of gain", .digits = 3};
-    struct report_table *table = report_table(in, "rows", NULL, columns, count + 3);
+    columns[count + 3] = (struct report_column){.name = "for"};
+    struct report_table *table = report_table(in, "rows", NULL, columns, count + 4);
     for (size_t i = 0; i < next->rows.count; i++) {
         size_t row = next->rows.items[i], times = 0, first = i;
         double gain = 0;
@@ -187,7 +201,8 @@ static void report_rows(struct report_section *in, const struct next *next) {
             continue;
         report_cell(table, (double)times);
         report_cell(table, next_cost(next, i));
-        report_cell(table, gain / next->rows.gain);
+        report_cell(table, gain / all);
+        report_cell_text(table, i + next->rows.lack_count < next->rows.count ? "precision" : "lack of fit");
     }
 }
 
@@ -206,6 +221,16 @@ static struct report *make_report(const struct next *next, const struct found_ex
     report_number(root, "candidates", NULL, (double)next->candidate_count, NULL, 0, false);
     report_domain(root, next);
     report_number(root, "row_count", "rows", (double)next->rows.count, NULL, 0, false);
+    report_number(root, "lack_of_fit_rows", "rows for lack of fit", (double)next->rows.lack_count, NULL, 0,
+                  false);
+    report_number(root, "lack_of_fit_share",
+                  next->request->budget < INFINITY ? "share of the budget for lack of fit, at most"
+                                                   : "share of the rows for lack of fit, at most",
+                  next->request->lack_share, NULL, 3, false);
+    report_number(root, "repeats_most", "repetitions of one row, at most", next->request->repeats_most, NULL,
+                  0, false);
+    report_number(root, "least_gain", "gain of a row for precision over that of the best, at least",
+                  NEXT_LEAST_GAIN, NULL, 2, false);
     report_number(root, next->cost_is_time ? "time" : "cost",
                   next->cost_is_time ? "predicted time, all groups at once" : NULL, next->cost,
                   next->cost_is_time ? "s" : NULL, 4, false);

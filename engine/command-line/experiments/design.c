@@ -293,7 +293,8 @@ static const struct verb_action actions[] = {
     {"uniform-product", 0, SIZE_MAX, NULL, MADE "--max-product --max-size --products --batch --fixed --add",
      make},
     {"next", 1, 1, "a model",
-     "--rows --criterion --budget --within --set --group --experiment --candidates --distinct --cost "
+     "--rows --criterion --budget --within --set --group --experiment --candidates --distinct "
+     "--repeats --lack-of-fit --cost "
      "--weights "
      "--json",
      design_next},

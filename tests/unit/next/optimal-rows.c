@@ -220,7 +220,7 @@ static void search_all(const struct optimal_problem *problem, size_t *rows, size
     *best = value > *best ? value : *best;
     for (size_t i = from; count < problem->rows_most && i < problem->candidate_count; i++) {
         rows[count] = i;
-        search_all(problem, rows, count + 1, problem->distinct ? i + 1 : i, best);
+        search_all(problem, rows, count + 1, problem->repeats_most == 1 ? i + 1 : i, best);
     }
 }
 
@@ -278,7 +278,7 @@ static void draw_problem(uint64_t seed, struct drawn_problem *ret) {
         .criterion = seed & 1 ? OPTIMAL_I : OPTIMAL_D,
         .budget = seed & 32 ? 2.0 : INFINITY,
         .rows_most = seed & 32 ? 5 : 4,
-        .distinct = seed & 64,
+        .repeats_most = seed & 64 ? 1 : 0,
     };
 }
 
@@ -289,7 +289,7 @@ static void check_figures(const struct optimal_problem *problem) {
     assert_true(optimal.count <= problem->rows_most);
     assert_true(fabs(optimal.cost - cost_of(problem, optimal.items, optimal.count)) < 1e-12);
     assert_true(optimal.cost <= problem->budget * (1 + 1e-9));
-    for (size_t i = 0; problem->distinct && i < optimal.count; i++)
+    for (size_t i = 0; problem->repeats_most == 1 && i < optimal.count; i++)
         assert_int_equal(times(optimal.items[i]), 1);
 }
 
