@@ -351,6 +351,7 @@ static int estimate_times(struct next *next, double seconds, struct failure *fai
             &next->notes, &next->note_count,
             xformat("%zu of %zu candidates are left out, since the model predicts that they take 0 s or less",
                     nonpositive, next->candidate_count));
+    next->candidate_count -= nonpositive;
     return 0;
 }
 
@@ -446,9 +447,7 @@ static int refuse_budget(const struct next *next, struct failure *failure) {
 static int solve(const struct finding *finding, struct failure *failure) {
     struct next *next = finding->next;
     const struct next_request *request = next->request;
-    size_t count = finding->class_count, possible = 0;
-    for (size_t row = 0; row < next->candidates->row_count; row++)
-        possible += !next->barred[row];
+    size_t count = finding->class_count;
     cleanup_free struct optimal_group *groups = xcalloc(count + 1, sizeof *groups);
     for (size_t i = 0; i < count; i++)
         groups[i] = (struct optimal_group){finding->classes[i].covariance, sqrt(finding->classes[i].variance),
@@ -467,7 +466,7 @@ static int solve(const struct finding *finding, struct failure *failure) {
                                                         .budget = request->budget,
                                                         .rows_most = request->rows_most,
                                                         .repeats_most = request->repeats_most,
-                                                        .repeats_share = possible > 1 ? 0.5 : 0,
+                                                        .repeats_share = next->candidate_count > 1 ? 0.5 : 0,
                                                         .least_gain = NEXT_LEAST_GAIN,
                                                         .places = next->places,
                                                         .place_count = next->evaluator->input_count,
@@ -497,9 +496,11 @@ static void note_choice(struct next *next) {
     if (next->rows.count < OPTIMAL_ROWS_MAX && used < (has_budget ? 0.95 : 1))
         xappend(
             &next->notes, &next->note_count,
-            xformat("%.3g %% of the %s is left: other rows would gain less than %g %% of what the best one "
-                    "gains, come more often than the limit of repetitions, or not fit",
-                    100 - 100 * used, has_budget ? "budget" : "number of rows", 100 * NEXT_LEAST_GAIN));
+            xformat("%.3g %% of the %s is left: another row would gain less than %g %% of what the best row "
+                    "gains, or exceed a limit: %zu rows in all, %g %% for lack of fit, %u repetitions of a "
+                    "row, half of the budget for one",
+                    100 - 100 * used, has_budget ? "budget" : "number of rows", 100 * NEXT_LEAST_GAIN,
+                    request->rows_most, 100 * request->lack_share, (unsigned)request->repeats_most));
 }
 
 int next_find(const struct next_request *request, struct next *next, struct failure *failure) {

@@ -35,7 +35,8 @@ struct search {
     bool *barred;         /* owned; by candidate: it may not be taken */
     double budget;        /* that rows may cost so far */
     size_t rows_most;
-    size_t lack[OPTIMAL_ROWS_MAX], lack_count; /* what was taken for lack of fit */
+    double repeats_share; /* of the problem; 0 where no row is within it */
+    bool *is_lack;        /* owned; by candidate: it is taken for lack of fit */
     size_t count;
     double cost, gain; /* of what was taken */
     bool per_cost;
@@ -45,6 +46,7 @@ static void search_clear(struct search *search) {
     free(search->memory);
     free(search->taken);
     free(search->barred);
+    free(search->is_lack);
 }
 
 /* Whether a candidate is measured in group G. */
@@ -54,6 +56,11 @@ static bool is_measured(const struct optimal_problem *problem, size_t candidate,
 
 static double cost_of(const struct optimal_problem *problem, size_t candidate) {
     return problem->costs ? problem->costs[candidate] : 1;
+}
+
+/* The rows that are for lack of fit, at most. */
+static size_t lack_rows(const struct optimal_problem *problem) {
+    return (size_t)(problem->lack_share * (double)problem->rows_most);
 }
 
 /* ---- Small symmetric matrices, row by row */
@@ -123,18 +130,19 @@ static void recompute(struct search *search) {
 }
 
 /* Whether a candidate may be taken so often. */
-static bool may_repeat(const struct optimal_problem *problem, size_t candidate, uint32_t times) {
-    double share = problem->repeats_share;
-    return times == 1 || ((problem->repeats_most == 0 || times <= problem->repeats_most) &&
-                          (share == 0 || (times * cost_of(problem, candidate) <= share * problem->budget &&
-                                          times <= share * (double)problem->rows_most)));
+static bool may_repeat(const struct search *search, size_t candidate, uint32_t times) {
+    const struct optimal_problem *problem = search->problem;
+    double share = search->repeats_share;
+    return (problem->repeats_most == 0 || times <= problem->repeats_most) &&
+           (share == 0 || (times * cost_of(problem, candidate) <= share * problem->budget &&
+                           times <= share * (double)problem->rows_most));
 }
 
 static bool fits(const struct search *search, size_t candidate) {
     const struct optimal_problem *problem = search->problem;
     return search->count < search->rows_most && !search->barred[candidate] &&
            search->cost + cost_of(problem, candidate) <= search->budget * (1 + 1e-12) &&
-           may_repeat(problem, candidate, search->taken[candidate] + 1);
+           may_repeat(search, candidate, search->taken[candidate] + 1);
 }
 
 /* The candidate that gains most among those that fit, or SIZE_MAX; of equal ones the first. */
@@ -200,13 +208,6 @@ static void measure_gains(struct search *search, double *ret) {
     recompute(search);
 }
 
-static bool is_for_lack_of_fit(const struct search *search, size_t candidate) {
-    size_t k = 0;
-    while (k < search->lack_count && search->lack[k] != candidate)
-        k++;
-    return k < search->lack_count;
-}
-
 /* Bars candidates for precision whose units together gain too little. Returns whether there were any. */
 static bool leave_out(struct search *search) {
     cleanup_free double *gains = xcalloc(search->problem->candidate_count + 1, sizeof *gains);
@@ -217,7 +218,7 @@ static bool leave_out(struct search *search) {
         most = fmax(most, gains[i] * search->taken[i]);
     for (size_t i = 0; i < search->problem->candidate_count; i++) {
         if (search->taken[i] == 0 || !(gains[i] * search->taken[i] < search->problem->least_gain * most) ||
-            is_for_lack_of_fit(search, i))
+            search->is_lack[i])
             continue;
         search->taken[i] = 0;
         search->barred[i] = any = true;
@@ -226,20 +227,16 @@ static bool leave_out(struct search *search) {
     return any;
 }
 
-static void set_barred(struct search *search) {
+static void bar(struct search *search) {
     for (size_t i = 0; i < search->problem->candidate_count; i++)
         search->barred[i] = search->problem->barred && search->problem->barred[i];
 }
 
 static void improve(struct search *search) {
-    set_barred(search);
-    for (size_t round = 0; round < ROUNDS_MAX; round++) {
+    bar(search);
+    do
         exchange(search);
-        if (!leave_out(search))
-            return;
-    }
-    while (leave_out(search))
-        ;
+    while (leave_out(search));
 }
 
 /* ---- Lack of fit */
@@ -249,45 +246,43 @@ static void approach(const struct optimal_problem *problem, size_t to, double *d
     size_t count = problem->place_count;
     for (size_t i = 0; i < problem->candidate_count; i++) {
         double square = 0;
-        for (size_t j = 0; j < count; j++)
-            square += pow(problem->places[i * count + j] - problem->places[to * count + j], 2);
+        for (size_t j = 0; j < count; j++) {
+            double off = problem->places[i * count + j] - problem->places[to * count + j];
+            square += off * off;
+        }
         if (!problem->kinds || problem->kinds[i] == problem->kinds[to])
             distances[i] = fmin(distances[i], square);
     }
-}
-
-static void take_for_lack_of_fit(struct search *search, size_t candidate) {
-    search->lack[search->lack_count++] = candidate;
-    take(search, candidate);
 }
 
 /* Takes the farthest candidates while their share of the budget lasts. */
 static void spread(struct search *search) {
     const struct optimal_problem *problem = search->problem;
     cleanup_free double *distances = xcalloc(problem->candidate_count + 1, sizeof *distances);
-    size_t repeats = search->count, settings = 0;
-    set_barred(search);
+    size_t repeats = search->count, settings = 0, best = 0;
     search->budget = fmin(problem->budget, search->cost + problem->lack_share * problem->budget);
-    search->rows_most = search->count + (size_t)(problem->lack_share * (double)problem->rows_most);
+    search->rows_most = search->count + lack_rows(problem);
+    bar(search);
     for (size_t i = 0; i < problem->candidate_count; i++)
         distances[i] = INFINITY;
-    for (size_t i = 0; i < problem->candidate_count; i++) {
-        repeats -= search->taken[i] > 0;
-        if (search->taken[i] > 0)
+    for (size_t i = 0; i < problem->candidate_count; i++)
+        if (search->taken[i] > 0) {
+            repeats--;
             approach(problem, i, distances);
-    }
-    for (size_t best = 0; best != SIZE_MAX;) {
+        }
+    while (best != SIZE_MAX) {
         best = SIZE_MAX;
         for (size_t i = 0; i < problem->candidate_count; i++)
             if (distances[i] > 0 && fits(search, i) && (best == SIZE_MAX || distances[i] > distances[best]))
                 best = i;
         if (best == SIZE_MAX)
             return;
-        take_for_lack_of_fit(search, best);
+        take(search, best);
+        search->is_lack[best] = true;
         approach(problem, best, distances);
         settings++;
         if (repeats < settings && fits(search, best)) {
-            take_for_lack_of_fit(search, best);
+            take(search, best);
             repeats++;
         }
     }
@@ -367,8 +362,10 @@ static int search_init(struct search *search, const struct optimal_problem *prob
     *search = (struct search){.problem = problem, .terms = n, .square = square, .memory = at};
     search->taken = xcalloc(candidates + 1, sizeof *search->taken);
     search->barred = xcalloc(candidates + 1, sizeof *search->barred);
+    search->is_lack = xcalloc(candidates + 1, sizeof *search->is_lack);
     search->budget = problem->budget * (1 - problem->lack_share);
-    search->rows_most = problem->rows_most - (size_t)(problem->lack_share * (double)problem->rows_most);
+    search->rows_most = problem->rows_most - lack_rows(problem);
+    search->repeats_share = problem->repeats_share;
     search->scales = carve(&at, n);
     search->z = carve(&at, candidates * n);
     search->priors = carve(&at, groups * square);
@@ -385,28 +382,27 @@ static int search_init(struct search *search, const struct optimal_problem *prob
 
 /* Takes the rows again, the one first that gains most, and so on; last those for lack of fit. */
 static void write_result(struct search *search, struct optimal_rows *ret) {
-    size_t candidates = search->problem->candidate_count, best = 0;
+    size_t candidates = search->problem->candidate_count, best = 0, lack_count = 0;
     cleanup_free double *gains = xcalloc(candidates + 1, sizeof *gains);
     measure_gains(search, gains);
     cleanup_free uint32_t *left = search->taken;
-    for (size_t k = 0; k < search->lack_count; k++)
-        left[search->lack[k]]--;
+    for (size_t i = 0; i < candidates; i++)
+        lack_count += search->is_lack[i] ? left[i] : 0;
     *ret = (struct optimal_rows){.items = xcalloc(search->count + 1, sizeof *ret->items),
                                  .gains = xcalloc(search->count + 1, sizeof *ret->gains),
                                  .count = search->count,
-                                 .lack_count = search->lack_count};
+                                 .lack_count = lack_count};
     search->taken = xcalloc(candidates + 1, sizeof *search->taken);
     recompute(search);
     for (size_t at = 0; at < ret->count; at++) {
         double most = -1;
-        bool is_lack = at + ret->lack_count >= ret->count;
-        best = is_lack ? search->lack[at + ret->lack_count - ret->count] : best;
-        for (size_t i = 0; !is_lack && i < candidates; i++) {
-            double gain = left[i] ? gain_of(search, i) : -1;
+        bool is_lack = at + lack_count >= ret->count;
+        for (size_t i = 0; i < candidates; i++) {
+            double gain = left[i] && search->is_lack[i] == is_lack ? gain_of(search, i) : -1;
             best = gain > most ? i : best;
             most = fmax(gain, most);
         }
-        left[best] -= !is_lack;
+        left[best]--;
         ret->items[at] = best;
         ret->gains[at] = gains[best];
         take(search, best);
@@ -433,8 +429,9 @@ int optimal_rows_find(const struct optimal_problem *problem, struct optimal_rows
             memcpy(search.taken, first, size);
         recompute(&search);
     }
-    if (search.count == 0) { /* one row may need the whole budget */
+    if (search.count == 0) { /* one row needs more than its share of the budget */
         search.budget = problem->budget;
+        search.repeats_share = 0;
         improve(&search);
     }
     if (search.count > 0)

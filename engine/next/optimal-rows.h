@@ -56,16 +56,18 @@ struct optimal_problem {
     const bool *barred;    /* by candidate: counts in the average, is never chosen; NULL: none */
     const struct optimal_group *groups;
     enum optimal_criterion criterion;
-    double budget;         /* the costs of the rows add up to no more; INFINITY: none */
-    size_t rows_most;      /* at most OPTIMAL_ROWS_MAX */
-    uint32_t repeats_most; /* how often a candidate is chosen; 0: no limit */
-    double
-        repeats_share; /* a candidate is chosen again only up to this share of BUDGET and ROWS_MOST; 0: any */
-    double least_gain; /* rows for precision gain this share of what the best of them gains; 0: any */
-    const double
-        *places; /* by candidate, PLACE_COUNT numbers: where it lies, between 0 and 1 over the domain */
+    double budget;    /* the costs of the rows add up to no more; INFINITY: none */
+    size_t rows_most; /* at most OPTIMAL_ROWS_MAX */
+    /* Limits of one candidate: how often it is chosen (0: any), and the share of BUDGET and ROWS_MOST that it
+     * may have (0: all); the share is no limit where not one candidate is within it. */
+    uint32_t repeats_most;
+    double repeats_share;
+    double least_gain; /* candidates for precision gain this share of what the best of them gains; 0: any */
+    /* Rows for lack of fit: their share of BUDGET and ROWS_MOST (0: none), and where candidates lie,
+     * PLACE_COUNT numbers each, from 0 to 1 over the domain. */
+    double lack_share;
+    const double *places;
     size_t place_count;
-    double lack_share; /* of BUDGET and ROWS_MOST: for lack of fit; 0: none */
 };
 
 struct optimal_rows {

@@ -90,7 +90,8 @@ awk 'BEGIN {print "core,control.turbo,x,duration"; for (i = 0; i < 80; i++) {x =
 check "a model of a table" sh -c '"$ASSAY" design next plain.json --rows 8 2>told >p.csv'
 report $(grep -q "does not say the unit of 'duration'; taken for s" told && grep -q 'none known' told; echo $?) "... what is not known is said"
 report $([ "$(head -1 p.csv)" = x,control.turbo ] && [ "$(cut -d, -f2 p.csv | sort -u | paste -sd' ')" = 'control.turbo off on' ] &&
-    awk -F, 'NR > 1 && $1 != 10 && $1 != 105 {exit 1}' p.csv; echo $?) "a control that makes groups is a column; a line is measured at its ends"
+    awk -F, 'NR > 1 && $1 != 10 && $1 != 105 {n++; last = NR} END {exit !(n == 1 && last == NR)}' p.csv; echo $?) \
+    "a control that makes groups is a column; a line is measured at its ends, and once between them"
 check "one group" sh -c '"$ASSAY" design next plain.json --group 1/off --rows 4 2>/dev/null | cut -d, -f2 | sort -u | paste -sd" " | grep -qx "control.turbo off"'
 check "noise in proportion to the time" sh -c '"$ASSAY" design next plain.json --rows 8 --weights "1 / duration^2" 2>/dev/null >r.csv'
 report $([ "$(grep -c '^10,' r.csv)" -ge 4 ]; echo $?) "... makes small sizes tell as much as large ones"
@@ -112,9 +113,30 @@ check "where times of 0 or less are predicted" sh -c '"$ASSAY" design next grows
 report $(grep -qE '^ +"[0-9]+ of [0-9]+ candidates are left out, since the model predicts that they take 0 s or less"' g.json &&
     awk '/^      "time"/ && !($2 + 0 > 0) {exit 1}' g.json; echo $?) "no row is"
 "$ASSAY" fit linear plain.csv --terms x --by none --set noise=homoscedastic -o proportional.json >/dev/null
-check "a line through 0" sh -c '"$ASSAY" design next proportional.json --rows 5 2>told >o.csv'
-report $([ "$(sort -u o.csv | wc -l)" -eq 2 ] && grep -q "^note: all 5 rows are one point, .*noise=heteroscedastic' finds how it grows" told; echo $?) \
-    "is measured at one point, of which it warns"
+check "a line through 0" sh -c '"$ASSAY" design next proportional.json --rows 10 2>told >o.csv'
+report $(sort o.csv | uniq -c | awk '$1 > 5 {exit 1}'; echo $?) "is measured at one point no more than half of the times"
+printf 'x\n50\n' >one.csv
+check "one candidate" sh -c '"$ASSAY" design next proportional.json --candidates one.csv --rows 20 2>told >o.csv'
+report $([ "$(rows o.csv)" -eq 10 ] && grep -q "^note: all 10 rows are one point, which does not show whether" told &&
+    grep -q "^note: 50 % of the number of rows is left: .*limit: 20 rows in all, 20 % for lack of fit, 10 repetitions" told; echo $?) \
+    "is measured up to the limit, of which it warns"
+
+# ---- Limits, lack of fit
+# Of each row: times, time, gain, what it is for.
+table() { awk '/^      "times"/ {t = $2 + 0} /^      "time"/ {s = $2 + 0} /^      "gain"/ {g = $2 + 0} /^      "for"/ {print t, s, g, $2}' "$1"; }
+check "a long budget" sh -c '"$ASSAY" design next runs/model.json --budget 20s --json -o long.csv >long.json 2>/dev/null'
+report $(table long.json | awk '{most = $1 > most ? $1 : most} END {exit !(NR > 20 && most == 10)}'; echo $?) "repeats no row more than 10 times"
+report $(table long.json | awk '{best = $3 > best ? $3 : best; sum += $3; if ($4 ~ /precision/ && (!least || $3 < least)) least = $3}
+    END {exit !(least >= 0.0099 * best && best < 0.5 && sum > 0.999 && sum < 1.001)}'; echo $?) "has no row for precision that gains next to nothing"
+report $(table long.json | awk '{all += $1 * $2} $4 ~ /lack/ {lack += $1 * $2; n++} END {exit !(n > 5 && lack <= 0.2 * 20 && lack > 0.1 * all)}'; echo $?) \
+    "a fifth of it is for lack of fit"
+report $(tail -n +2 long.csv | awk -F, '$1 > 250 && $1 < 700 && $2 > 200 && $2 < 500 {n++} END {exit !(n > 5)}'; echo $?) "... inside of the domain, too"
+check "no limits" sh -c '"$ASSAY" design next runs/model.json --budget 20s --json --repeats 1000 --lack-of-fit 0 >free.json 2>/dev/null'
+report $(table free.json | awk '$1 * $2 > 10.001 {bad = 1} {most = $1 > most ? $1 : most} $4 ~ /lack/ {bad = 1} END {exit !(most > 10 && !bad)}'; echo $?) \
+    "repeats rows, up to half of the budget, and has none for lack of fit"
+report $(awk -v a="$(json error_after long.json)" -v b="$(json error_after free.json)" 'BEGIN {exit !(a < 1.1 * b)}'; echo $?) "... which costs less than a tenth of the precision"
+check "a larger share" sh -c '"$ASSAY" design next runs/model.json --rows 20 --lack-of-fit 50% --json 2>/dev/null >half.json'
+report $(table half.json | awk '{all += $1} $4 ~ /lack/ {n += $1} END {exit !(all == 20 && n == 10)}'; echo $?) "... is kept to"
 
 # ---- Refusals
 refuse "no model" 2 "'assay design next' has 0 operands; expected a model" "$ASSAY" design next
@@ -138,6 +160,7 @@ refuse "a range beyond the experiment's bounds" 2 "the domain is empty: no whole
 refuse "an unknown factor" 2 "'aa' is no factor of the model; did you mean 'a'" "$ASSAY" design next runs/model.json --within aa=1..2
 refuse "an unknown group" 2 "no group '1/of'; did you mean '1/off'" "$ASSAY" design next plain.json --group 1/of
 refuse "an unknown criterion" 2 "--criterion 'a', expected i" "$ASSAY" design next plain.json --criterion a
+refuse "a share that is none" 2 "--lack-of-fit 'all'; expected a share of the budget from 0% to 90%" "$ASSAY" design next plain.json --lack-of-fit all
 refuse "rows that are too many" 2 "--rows '1001' is not a whole number from 1 to 1000" "$ASSAY" design next plain.json --rows 1001
 refuse "a seed" 2 "'assay design next' has no option '--seed'" "$ASSAY" design next plain.json --seed 1
 refuse "an option of another kind" 2 "'assay design next' has no option '--repetitions'" "$ASSAY" design next plain.json --repetitions 3

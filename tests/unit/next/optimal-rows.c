@@ -127,6 +127,83 @@ TEST(weights) {
     assert_int_equal(times(9), 4);
 }
 
+/* ---- Limits and lack of fit */
+
+/* The places of a polynomial's points, from 0 to 1. */
+static void make_places(size_t points, double *ret) {
+    for (size_t i = 0; i < points; i++)
+        ret[i] = (double)i / (double)(points - 1);
+}
+
+TEST(limits) {
+    double terms[POINTS_MAX * 2], costs[101];
+    struct optimal_problem problem = polynomial(101, 1, terms, OPTIMAL_D, 40);
+    problem.repeats_most = 3;
+    find(&problem);
+    assert_int_equal(optimal.count, 40);
+    for (size_t i = 0; i < 101; i++)
+        assert_int_equal(times(i), i < 6 || i > 94 ? 3 : i == 6 || i == 94 ? 2 : 0);
+    /* Half of the budget, or of the rows. */
+    for (size_t i = 0; i < 101; i++)
+        costs[i] = i == 0 ? 1 : 0.01;
+    problem.repeats_most = 0;
+    problem.repeats_share = 0.5;
+    problem.costs = costs;
+    problem.budget = 7;
+    find(&problem);
+    assert_true(times(0) <= 3 && times(100) <= 20);
+    problem.repeats_share = 0.25;
+    find(&problem);
+    assert_true(times(0) <= 1 && times(100) <= 10);
+}
+
+/* Rows that gain next to nothing, since their terms are as good as 0, are not taken for the rest of a budget.
+ */
+TEST(least_gain) {
+    double terms[] = {1, 0.9, 1e-4, 1e-5}, costs[] = {1, 1, 1e-3, 1e-3};
+    widen(1);
+    struct optimal_problem problem = {.candidate_count = 4,
+                                      .term_count = 1,
+                                      .group_count = 1,
+                                      .terms = terms,
+                                      .costs = costs,
+                                      .groups = &unknown,
+                                      .criterion = OPTIMAL_I,
+                                      .budget = 2.5,
+                                      .rows_most = 1000};
+    find(&problem);
+    assert_true(times(0) == 2 && times(2) == 500);
+    problem.least_gain = 0.01;
+    find(&problem);
+    assert_true(times(0) == 2 && optimal.count == 2);
+}
+
+/* A line is precise by its ends; a quarter of the rows is where lack of fit shows, apart from all others.
+ * Gains are those of the whole design. */
+TEST(lack_of_fit) {
+    double terms[POINTS_MAX * 2], places[101];
+    struct optimal_problem problem = polynomial(101, 1, terms, OPTIMAL_I, 12);
+    make_places(101, places);
+    problem.places = places, problem.place_count = 1;
+    problem.lack_share = 0.25;
+    find(&problem);
+    assert_true(optimal.count == 12 && optimal.lack_count == 3);
+    assert_true(times(0) + times(100) == 9 && times(50) == 1 && times(25) == 1 && times(75) == 1);
+    for (size_t i = 0; i < 12; i++)
+        assert_true(i >= 9 || optimal.items[i] == 0 || optimal.items[i] == 100);
+    assert_true(optimal.gains[9] > 0 && optimal.gains[9] < optimal.gains[0]);
+    /* Without repetitions of others, those for lack of fit are repeated. */
+    problem.repeats_most = 2;
+    problem.rows_most = 4;
+    problem.lack_share = 0.5;
+    find(&problem);
+    assert_true(optimal.lack_count == 2 && times(50) == 2);
+    /* What is left of a budget that fits one row is not exceeded. */
+    problem.budget = 1.1;
+    find(&problem);
+    assert_true(optimal.count == 1 && optimal.lack_count == 0);
+}
+
 /* ---- Against everything there is */
 
 /* Gauss and Jordan, with pivots: nothing that the code under test uses. Returns the determinant. */
