@@ -32,6 +32,21 @@ awk 'BEGIN {print "n,duration"; for (i = 0; i < 90; i++) print i % 9 "," (i * 79
 check "rows that nothing explains" "$ASSAY" fit alternatives linear wild.csv --sizes n
 report $(output '^warning: \* is not usable for prediction: cross-validated error [0-9.]+ % \(median [0-9.]+ %\) over 90 rows'; echo $?) "are warned of"
 
+# Noise in proportion to the time: small rows tell as much as large ones. A line, two lines, and M-2, within 5 %.
+grown() { awk -v kind="$1" 'BEGIN {print kind == "M-2" ? "m,n,k,t" : "size,t"; for (i = 0; i < 120; i++) {
+    m = i * 37 % 91 + 9; n = i * 53 % 97 + 3; k = i * 29 % 89 + 11; x = int(exp(i * 0.11)) + i
+    y = kind == "M-2" ? 100 + m * n * k / 10 + m * n + 2 * m * k + n * k : 10 + x / 500 + (kind == "lines" && x >= 2000 ? 5 + (x - 2000) / 500 : 0)
+    printf "%s,%.9g\n", kind == "M-2" ? m "," n "," k : x, y * (1 + (i * 7919 % 101 - 50) / 1000)}}' >"$1.csv"; }
+for kind in M-2 line lines; do grown $kind; done
+check "M-2 under noise that grows" "$ASSAY" fit alternatives linear M-2.csv --response t
+report $(output '^\* +linear +M-2 .* N-2 '; echo $?) "is marked, with its noise"
+check "two lines" "$ASSAY" fit alternatives linear piecewise lines.csv --response t --sizes size --terms 1+size
+report $(output '^\* +piecewise '; echo $?) "are segments"
+for methods in "linear piecewise" "piecewise linear"; do
+    check "one line, $methods" "$ASSAY" fit alternatives $methods line.csv --response t --sizes size --terms 1+size
+    report $(output '^\* +linear +1\+size .* N-2 '; echo $?) "is a line, and no segment"
+done
+
 # Twelve settings, forty repetitions, an offset of each that no line explains: errors are those of twelve.
 awk 'BEGIN {print "host,size,y"; for (i = 0; i < 480; i++) { s = i * 7 % 12
     printf "h%d,%d,%.6f\n", i % 3, s * s, 5 + s * s + (s * 7919 % 13 - 6) * 4 + i % 3 * 30 + (i * 31 % 101) / 500}}' >sizes.csv
