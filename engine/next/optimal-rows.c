@@ -209,7 +209,7 @@ static void measure_gains(struct search *search, double *ret) {
 }
 
 /* Bars candidates for precision whose units together gain too little. Returns whether there were any. */
-static bool leave_out(struct search *search) {
+static bool drop_little_gains(struct search *search) {
     cleanup_free double *gains = xcalloc(search->problem->candidate_count + 1, sizeof *gains);
     double most = 0;
     bool any = false;
@@ -227,22 +227,24 @@ static bool leave_out(struct search *search) {
     return any;
 }
 
-static void bar(struct search *search) {
+/* Bars the candidates that the problem bars, and no others. */
+static void reset_barred(struct search *search) {
     for (size_t i = 0; i < search->problem->candidate_count; i++)
         search->barred[i] = search->problem->barred && search->problem->barred[i];
 }
 
 static void improve(struct search *search) {
-    bar(search);
+    reset_barred(search);
     do
         exchange(search);
-    while (leave_out(search));
+    while (drop_little_gains(search));
 }
 
 /* ---- Lack of fit */
 
-/* DISTANCES, by candidate, to the nearest row: that of candidate TO may be nearer. */
-static void approach(const struct optimal_problem *problem, size_t to, double *distances) {
+/* DISTANCES, by candidate: the square of the distance to the nearest row, which may now be that of candidate
+ * TO. */
+static void update_distances(const struct optimal_problem *problem, size_t to, double *distances) {
     size_t count = problem->place_count;
     for (size_t i = 0; i < problem->candidate_count; i++) {
         double square = 0;
@@ -255,23 +257,24 @@ static void approach(const struct optimal_problem *problem, size_t to, double *d
     }
 }
 
-/* Takes the farthest candidates while their share of the budget lasts. */
-static void spread(struct search *search) {
+/* Rows for lack of fit: takes the farthest candidates (Kennard and Stone 1969) while their share of the
+ * budget lasts, twice where the design has fewer repetitions than such candidates. */
+static void take_farthest(struct search *search) {
     const struct optimal_problem *problem = search->problem;
     cleanup_free double *distances = xcalloc(problem->candidate_count + 1, sizeof *distances);
-    size_t repeats = search->count, settings = 0, best = 0;
+    size_t repeats = search->count, settings = 0;
     search->budget = fmin(problem->budget, search->cost + problem->lack_share * problem->budget);
     search->rows_most = search->count + lack_rows(problem);
-    bar(search);
+    reset_barred(search);
     for (size_t i = 0; i < problem->candidate_count; i++)
         distances[i] = INFINITY;
     for (size_t i = 0; i < problem->candidate_count; i++)
         if (search->taken[i] > 0) {
             repeats--;
-            approach(problem, i, distances);
+            update_distances(problem, i, distances);
         }
-    while (best != SIZE_MAX) {
-        best = SIZE_MAX;
+    while (search->count < search->rows_most) {
+        size_t best = SIZE_MAX;
         for (size_t i = 0; i < problem->candidate_count; i++)
             if (distances[i] > 0 && fits(search, i) && (best == SIZE_MAX || distances[i] > distances[best]))
                 best = i;
@@ -279,7 +282,7 @@ static void spread(struct search *search) {
             return;
         take(search, best);
         search->is_lack[best] = true;
-        approach(problem, best, distances);
+        update_distances(problem, best, distances);
         settings++;
         if (repeats < settings && fits(search, best)) {
             take(search, best);
@@ -435,8 +438,8 @@ int optimal_rows_find(const struct optimal_problem *problem, struct optimal_rows
         improve(&search);
     }
     if (search.count > 0)
-        spread(&search);
-    while (leave_out(&search))
+        take_farthest(&search);
+    while (drop_little_gains(&search))
         ;
     write_result(&search, ret);
     return 0;
