@@ -139,8 +139,8 @@ static double compare(const struct comparison *of, size_t a, size_t b, enum nois
     return mean.log_score;
 }
 
-static bool is_within_error(double below, double error) {
-    return below <= fmax(error, rounding);
+static bool is_within(double below, double limit) {
+    return below <= fmax(limit, rounding);
 }
 
 static bool has_noise(const struct contender *contender) {
@@ -200,7 +200,8 @@ static size_t choose_mean(struct comparison *of, const bool *judged, struct choi
         if (!judged[i] || i == ret->best)
             continue;
         all[i].below = compare(of, ret->best, i, COMMON_NOISE, &all[i].below_error);
-        if (is_within_error(all[i].below, all[i].below_error) && is_mean_preferred(&all[i], &all[chosen]))
+        if (is_within(all[i].below, CHOICE_MEAN_ERRORS * all[i].below_error) &&
+            is_mean_preferred(&all[i], &all[chosen]))
             chosen = i;
     }
     return chosen;
@@ -217,7 +218,7 @@ static size_t choose_noise(const struct comparison *of, const bool *judged, size
         if (!same[i] || !has_noise(&all[i]) || all[i].of_noise > all[chosen].of_noise)
             continue;
         double error, below = compare(of, likeliest, i, OWN_NOISE, &error);
-        if (is_within_error(below, error) && (all[i].of_noise < all[chosen].of_noise || i < chosen))
+        if (is_within(below, error) && (all[i].of_noise < all[chosen].of_noise || i < chosen))
             chosen = i;
     }
     return chosen == SIZE_MAX ? mean : chosen;

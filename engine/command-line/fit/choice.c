@@ -29,8 +29,11 @@ static void report_verdict(struct report_section *in, const struct contender *co
     const struct contender *sufficient = &contenders[choice->sufficient];
     report_note(
         in, REPORT_LINE,
-        "* suffices: of the models whose log likelihood of a row is at most one standard error below the "
-        "best (+), it has the fewest parameters of the mean, and the simplest noise by the same rule");
+        "* suffices: of the models whose log likelihood of a row is at most %g standard errors below the "
+        "best (+), it has the fewest parameters of the mean; of those with this mean, the simplest noise "
+        "within "
+        "one standard error",
+        CHOICE_MEAN_ERRORS);
     if (sufficient->grade != MODEL_NOT_USABLE && sufficient->score.relative > relative_most)
         report_note(in, REPORT_WARNING,
                     "none of them predicts well: the error of this one is %.3g %% of the mean",
