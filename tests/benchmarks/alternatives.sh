@@ -1,13 +1,13 @@
 #!/bin/bash
 # How often `assay fit alternatives` marks the true model: "figure alternatives_right SHARE 1", the least share of the
-# truths below, of 500 simulations each; --quick: 40 each. Called by tests/benchmarks/fits.
+# truths below, of 500 simulations each; --quick: 30 each. Called by tests/benchmarks/fits.
 #
 #   tests/benchmarks/alternatives.sh ASSAY [--quick]
 #
 # Right are both terms and noise. 100 rows, noise of 3 %: of the row's own mean where it grows (prop), otherwise of the
 # mean of all rows. Sizes m, n, k are uniform (uni) or log-uniform (log) from 10 to 3,000; the bytes of lines from 1 to 1e6.
 set -euo pipefail
-assay=$1 count=500; [ "${2-}" = --quick ] && count=40
+assay=$1 count=500; [ "${2-}" = --quick ] && count=30
 scratch=$(mktemp -d "${TMPDIR:-/tmp}/assay-benchmark.XXXXXX")
 trap 'rm -rf "$scratch"' EXIT
 

@@ -30,9 +30,8 @@ static void report_verdict(struct report_section *in, const struct contender *co
     report_note(
         in, REPORT_LINE,
         "* suffices: of the models whose log likelihood of a row is at most %g standard errors below the "
-        "best (+), it has the fewest parameters of the mean; of those with this mean, the simplest noise "
-        "within "
-        "one standard error",
+        "best (+), it has the fewest parameters of the mean; its noise is the simplest within one "
+        "standard error",
         CHOICE_MEAN_ERRORS);
     if (sufficient->grade != MODEL_NOT_USABLE && sufficient->score.relative > relative_most)
         report_note(in, REPORT_WARNING,
