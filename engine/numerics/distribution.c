@@ -23,6 +23,11 @@ double distribution_student_two_sided(double t, double freedom) {
     return freedom > 0 ? 2 * gsl_cdf_tdist_Q(positive(fabs(t)), freedom) : NAN;
 }
 
+double distribution_student_two_sided_quantile(double probability, double freedom) {
+    bool is_possible = freedom > 0 && probability > 0 && probability <= 1;
+    return is_possible ? gsl_cdf_tdist_Qinv(probability / 2, freedom) : NAN;
+}
+
 double distribution_f_upper(double f, double above, double below) {
     return above > 0 && below > 0 ? gsl_cdf_fdist_Q(positive(f), above, below) : NAN;
 }

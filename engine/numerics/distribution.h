@@ -12,6 +12,8 @@ double distribution_normal_upper(double z);
 
 /* Probability of |t| or more, as p of a coefficient. */
 double distribution_student_two_sided(double t, double freedom);
+/* The t that |t| exceeds with that probability: half the width of an interval, in standard errors. */
+double distribution_student_two_sided_quantile(double probability, double freedom);
 
 double distribution_f_upper(double f, double above, double below);
 

@@ -61,7 +61,7 @@ static void describe_columns(struct input *input, const struct archive_columns *
         const struct archive_column *found = archive_columns_find(known, column->name);
         if (!found)
             continue;
-        column->response = found->role == ARCHIVE_ROLE_RESPONSE;
+        column->role = found->role;
         column->type = xstrdup(archive_column_type_name(found->type));
         free(column->unit);
         column->unit = found->unit && found->unit[0] ? xstrdup(found->unit) : NULL;
@@ -84,11 +84,16 @@ static char **texts_of(const struct document_node *node, const char *key, size_t
     return texts;
 }
 
-/* What run.json says of the run and of the model that its experiment suggests. */
+/* What run.json says of the run, its answer, and the model that its experiment suggests. */
 static void describe_run(struct input *input, const struct document_node *run) {
-    const struct document_node *model = document_get(run, "model");
+    const struct document_node *model = document_get(run, "model"), *answer = document_get(run, "answer");
+    cleanup_free char *best = text_of(answer, "best");
     input->about.run_id = text_of(run, "run_id");
     input->about.experiment = text_of(document_get(run, "experiment"), "name");
+    input->answer = (struct table_answer){.response = text_of(answer, "response"),
+                                          .unit = text_of(answer, "unit"),
+                                          .lines = text_of(answer, "lines"),
+                                          .most = best && strcmp(best, "most") == 0};
     cleanup_free char *table = text_of(model, "table");
     cleanup_free char *suggested =
         table ? xformat("results/tables/%s.csv", table) : xstrdup(TABLE_ARCHIVE_MEMBER);
@@ -122,16 +127,17 @@ static void look_at_records(struct input *input) {
     }
 }
 
-static int describe_archive(struct input *input, struct failure *failure) {
+static int describe_archive(struct input *input, bool is_further_table, struct failure *failure) {
     struct archive_columns columns = {0};
-    int r = hash_file(input->about.path, input->about.sha256, NULL, failure);
+    int r = is_further_table ? 0 : hash_file(input->about.path, input->about.sha256, NULL, failure);
     r = r < 0 ? r : archive_table_columns(input->archive, input->about.member, &columns, failure);
     if (r < 0)
         return r;
     describe_columns(input, &columns);
     archive_columns_clear(&columns);
     describe_run(input, archive_run(input->archive)->root);
-    look_at_records(input);
+    if (!is_further_table)
+        look_at_records(input);
     size_t journal;
     if (archive_find(input->archive, "journal.jsonl", &journal)) {
         input->journal_bytes = archive_member_size(input->archive, journal);
@@ -265,7 +271,8 @@ int input_look(struct input *input, const char *path, const struct table_options
         input->columns[i].unit = unit ? xstrdup(unit) : NULL; /* an archive's is in its datapackage.json */
     }
     if (input->about.archive)
-        r = input->is_folder ? describe_folder(input, failure) : describe_archive(input, failure);
+        r = input->is_folder ? describe_folder(input, failure)
+                             : describe_archive(input, options->is_further_table, failure);
     if (!input->stays_open)
         input_close(input);
     return r;
@@ -299,6 +306,7 @@ void input_clear(struct input *input) {
         free(input->columns[i].name), free(input->columns[i].unit), free(input->columns[i].type);
     free(input->columns);
     free(input->damage);
+    free(input->answer.response), free(input->answer.unit), free(input->answer.lines);
     struct table_suggestion *suggestion = &input->suggestion;
     free(suggestion->method), free(suggestion->response), free(suggestion->terms);
     free_texts(suggestion->sizes, suggestion->size_count);

@@ -15,8 +15,9 @@ struct input {
     size_t column_count;
     struct table_suggestion suggestion;
     bool suggests;
-    char *damage;           /* why another member of the archive is not what was sealed; or NULL */
-    uint64_t journal_bytes; /* of an archive; 0: it has none */
+    struct table_answer answer; /* without a response: there is none */
+    char *damage;               /* why another member of the archive is not what was sealed; or NULL */
+    uint64_t journal_bytes;     /* of an archive; 0: it has none */
     char journal_sha256[HASH_HEX_SIZE];
     bool is_regular; /* a file that its device and inode identify */
     dev_t device;

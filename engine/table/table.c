@@ -67,7 +67,7 @@ static void add_column(struct table *table, const struct table_column *column) {
         .name = xstrdup(column->name),
         .unit = column->unit ? xstrdup(column->unit) : NULL,
         .type = column->type ? xstrdup(column->type) : NULL,
-        .response = column->response,
+        .role = column->role,
     };
 }
 
@@ -135,6 +135,8 @@ int table_open(const char *const *paths, size_t count, const struct table_option
         table->inputs[i] = table->private->inputs[i].about;
         if (table->private->inputs[i].suggests)
             table->suggestion = &table->private->inputs[i].suggestion;
+        if (table->private->inputs[i].answer.response)
+            table->answer = &table->private->inputs[i].answer;
     }
     *ret = take_pointer(table);
     return 0;

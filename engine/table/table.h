@@ -13,6 +13,7 @@
 #ifndef ASSAY_TABLE_TABLE_H
 #define ASSAY_TABLE_TABLE_H
 
+#include "archive-format/datapackage.h"
 #include "engine/foundation/failure.h"
 #include "engine/foundation/hash.h"
 
@@ -32,9 +33,9 @@ enum {
 /* A column that the first input has. */
 struct table_column {
     char *name;
-    char *unit;    /* UCUM; NULL: not known, as in plain CSV */
-    char *type;    /* "integer", "number", "string", "boolean"; NULL: not known */
-    bool response; /* its role in the archive */
+    char *unit; /* UCUM; NULL: not known, as in plain CSV */
+    char *type; /* "integer", "number", "string", "boolean"; NULL: not known */
+    enum archive_column_role role;
 };
 
 /* What the experiment of an archive suggests (run.json, "model"); NULL or 0 where it says nothing. */
@@ -42,6 +43,12 @@ struct table_suggestion {
     char *method, *response, *terms;
     char **sizes, **by, **set; /* set: parameters of the method, NAME=VALUE */
     size_t size_count, by_count, set_count;
+};
+
+/* By what the experiment of an archive ranks settings (run.json, "answer"). */
+struct table_answer {
+    char *response, *unit, *lines; /* unit and lines: or NULL */
+    bool most;                     /* more is better; else less */
 };
 
 struct table_input {
@@ -73,6 +80,9 @@ struct table_options {
     size_t column_count;
     const char *member; /* of archives: another table than the one that their model is of; or NULL */
     bool hash;          /* CSV files too */
+    /* The inputs are archives of which another table was opened before: of the rest nothing is verified
+     * again. */
+    bool is_further_table;
 };
 
 struct table_selection {
@@ -93,6 +103,7 @@ struct table {
     struct table_input *inputs;
     size_t input_count;
     const struct table_suggestion *suggestion; /* of the first input that has one; or NULL */
+    const struct table_answer *answer;         /* likewise */
     /* After table_load: */
     size_t rows;
     uint64_t rows_flagged, rows_elsewhere; /* left out: by gates, by the condition */

@@ -67,7 +67,7 @@ rooms() {
             for (i = split(sub_rooms, rows, "\n"); i > 0; i--)
                 for (k = split(rows[i], names, " "); k > 1; k--) { place[names[1] "/" names[k]] = k; ordered[names[1]] = 1 }
             split("foundation 0 documents 1 event-loop 1 numerics 1 expression 1 design 2 agent 2 archive-format 2 report 3 table 3 " \
-                  "model 4 remote 3 testbed 4 plugin 5 run 5 fit 6 predict 6 next 6 history 6 command-line 7", words, " ")
+                  "model 4 remote 3 testbed 4 plugin 5 run 5 fit 6 predict 6 next 6 history 6 analysis 6 command-line 7", words, " ")
             for (i = 1; i in words; i += 2) level[words[i]] = words[i + 1]
         }
         function room(path,   part) {

@@ -196,6 +196,7 @@ static void print_rest(struct page *page, const struct document_node *root) {
         {NULL, "estimate", "in s a unit"},
         {"Defaults", "model", NULL},
         {NULL, "design", NULL},
+        {NULL, "answer", NULL},
     };
     const char *title = NULL;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {

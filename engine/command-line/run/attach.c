@@ -21,6 +21,8 @@ int command_attach(const struct verb_arguments *arguments, struct failure *failu
     const char *const folders[] = {folder};
     r = follow_runs(folders, 1, &progress, false, &is_interrupted, failure);
     if (!is_interrupted)
+        progress_end(&progress);
+    if (!is_interrupted)
         return r;
     fprintf(stderr, "%sthe run continues: 'assay attach %s' follows it again, 'assay stop %s' ends it\n",
             progress.line_drawn ? "\n" : "", shown(folder).text, shown(folder).text);

@@ -197,5 +197,7 @@ int execution_carry_out(const struct execution *execution, struct failure *failu
     if (verb_switch(arguments, "--detach"))
         return detach(execution, failure);
     progress_init(&progress, verb_switch(arguments, "--json"), verb_switch(arguments, "--quiet"));
-    return execution_perform(execution, progress_observer(&progress), failure);
+    int r = execution_perform(execution, progress_observer(&progress), failure);
+    progress_end(&progress);
+    return r;
 }

@@ -171,7 +171,11 @@ static void end_run(struct following *following, struct followed *run, const str
     judge(run, status);
     bool is_sealed = status->archive && status->condition != RUN_IS_STOPPED;
     if (following->count == 1 && is_sealed)
-        send_event(following, RUN_EVENT_SEALED, status->archive);
+        following->shown.event(following->shown.context, &(struct run_event){.kind = RUN_EVENT_SEALED,
+                                                                             .text = status->archive,
+                                                                             .units_done = status->done,
+                                                                             .units_failed = status->failed,
+                                                                             .seconds_left = -1});
     else if (is_sealed)
         puts(status->archive);
     if (following->count == 1 && following->progress->json)

@@ -1,16 +1,19 @@
 #include "engine/command-line/run/progress.h"
 
 #include "engine/command-line/output.h"
+#include "engine/command-line/report.h"
 
 #include "engine/documents/json.h"
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/clock.h"
+#include "engine/foundation/memory.h"
 #include "engine/foundation/number.h"
 #include "engine/report/shown.h"
 
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -179,8 +182,17 @@ static void print_event(const struct run_event *event) {
     }
 }
 
+static void replace(char **text, const char *by) {
+    free(*text);
+    *text = xstrdup(by);
+}
+
 static void show(void *context, const struct run_event *event) {
     struct progress *progress = context;
+    if (event->kind == RUN_EVENT_STARTED)
+        replace(&progress->folder, event->text);
+    if (event->kind == RUN_EVENT_SEALED && event->units_done + event->units_failed > 0)
+        replace(&progress->archive, event->text);
     if (progress->json) {
         print_json(progress, event);
     } else if (progress->quiet && event->kind != RUN_EVENT_SEALED) {
@@ -199,4 +211,11 @@ static void show(void *context, const struct run_event *event) {
 
 struct run_observer progress_observer(struct progress *progress) {
     return (struct run_observer){.event = show, .context = progress};
+}
+
+void progress_end(struct progress *progress) {
+    if (progress->folder && progress->archive && !progress->json && !progress->quiet)
+        report_after_run(progress->folder, progress->archive);
+    free(progress->folder), free(progress->archive);
+    progress->folder = progress->archive = NULL;
 }

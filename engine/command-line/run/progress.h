@@ -15,9 +15,13 @@ struct progress {
     int64_t last_shown_ns;
     uint64_t last_units; /* that were counted in the last line */
     uint64_t last_done;
+    char *folder;  /* of the run; NULL: it has not begun */
+    char *archive; /* that was sealed with units in it; NULL: none was */
 };
 
 void progress_init(struct progress *progress, bool json, bool quiet);
 struct run_observer progress_observer(struct progress *progress);
+/* After the run: shows its answer (report.h), unless it is shown as JSON or quietly, or has no units. */
+void progress_end(struct progress *progress);
 
 #endif

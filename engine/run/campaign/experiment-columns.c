@@ -153,7 +153,7 @@ static const struct {
 };
 
 /* Units go into headers, tables and JSON of others. */
-static const char *expect_unit(const char *key, const char *unit) {
+const char *experiment_expect_unit(const char *key, const char *unit) {
     size_t length = 0;
     (void)key;
     for (size_t i = 0; i < sizeof other_units / sizeof *other_units; i++)
@@ -180,7 +180,7 @@ static const struct bind_field factor_fields[] = {
     {FACTOR("minimum", BIND_NUMBER, minimum)},
     {FACTOR("maximum", BIND_NUMBER, maximum)},
     {.key = "choices", .type = BIND_TEXTS, .offset = offsetof(struct written_factor, choices)},
-    {FACTOR("unit", BIND_TEXT, unit), .expect = expect_unit},
+    {FACTOR("unit", BIND_TEXT, unit), .expect = experiment_expect_unit},
     {FACTOR("from-share", BIND_TEXT, from_share)},
     {FACTOR("from-time", BIND_TEXT, from_time)},
 };
@@ -311,7 +311,7 @@ static const char *const response_types[] = {
     [EXPERIMENT_RESPONSE_NUMBER] = "number", [EXPERIMENT_RESPONSE_TEXT] = "text", NULL};
 static const struct bind_field response_fields[] = {
     {BIND_ROW("type", BIND_CHOICE, experiment_response, type), .choices = response_types},
-    {BIND_ROW("unit", BIND_TEXT, experiment_response, unit), .expect = expect_unit},
+    {BIND_ROW("unit", BIND_TEXT, experiment_response, unit), .expect = experiment_expect_unit},
     {BIND_ROW("description", BIND_TEXT, experiment_response, description)},
     {BIND_ROW("pattern", BIND_TEXT, experiment_response, pattern)},
     {BIND_ROW("choices", BIND_TEXTS, experiment_response, choices)},

@@ -22,6 +22,8 @@ struct experiment_binding {
 int experiment_bind_expression(const struct experiment_binding *binding, const struct document_node *node,
                                const char *what, const char *const *names, size_t count,
                                struct expression **ret);
+/* Of a unit, a bind_field's .expect. */
+const char *experiment_expect_unit(const char *key, const char *unit);
 /* The names of the factors, and room for MORE; the caller frees the array only. */
 const char **experiment_factor_names(const struct experiment *experiment, size_t more);
 

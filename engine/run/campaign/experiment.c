@@ -53,6 +53,15 @@ static const struct bind_field model_fields[] = {
 };
 enum { MODEL_FIELD_COUNT = sizeof model_fields / sizeof *model_fields };
 
+static const char *const best_names[] = {"most", "least", NULL};
+static const struct bind_field answer_fields[] = {
+    {BIND_ROW("response", BIND_TEXT, experiment_answer, response), .required = true},
+    {BIND_ROW("unit", BIND_TEXT, experiment_answer, unit), .expect = experiment_expect_unit},
+    {BIND_ROW("best", BIND_CHOICE, experiment_answer, best), .required = true, .choices = best_names},
+    {BIND_ROW("lines", BIND_TEXT, experiment_answer, lines)},
+};
+enum { ANSWER_FIELD_COUNT = sizeof answer_fields / sizeof *answer_fields };
+
 static const struct bind_field run_fields[] = {
     {LATER("streamed")},
     {LATER("command")},
@@ -86,6 +95,7 @@ static const struct bind_field fields[] = {
     {LATER("memory")},
     {LATER("estimate")},
     {MAPPING("model")},
+    {MAPPING("answer")},
     {BIND_ROW("design", BIND_NODE, experiment, design_node)},
 };
 enum { FIELD_COUNT = sizeof fields / sizeof *fields };
@@ -271,6 +281,42 @@ static int bind_model(const struct experiment_binding *binding, const struct doc
                              table ? "column of that table" : "response of this experiment");
 }
 
+/* Names in a response are those of responses, then of factors. */
+static int check_answer(const struct experiment_binding *binding, const struct document_node *node) {
+    struct experiment *experiment = binding->experiment;
+    struct experiment_answer *answer = experiment->answer;
+    size_t count = experiment->response_count, all = count + experiment->factor_count;
+    cleanup_free const char **names = xcalloc(all + 1, sizeof *names);
+    struct expression *expression = NULL;
+    for (size_t i = 0; i < all; i++)
+        names[i] = i < count ? experiment->responses[i].name : experiment->factors[i - count].name;
+    int r = experiment_bind_expression(binding, node, "answer", names, all, &expression);
+    for (size_t i = 0; r == 0 && i < all; i++) {
+        bool is_text = i < count ? experiment->responses[i].type == EXPERIMENT_RESPONSE_TEXT
+                                 : experiment->factors[i - count].type == DESIGN_TEXT;
+        if (is_text && expression_uses(expression, i))
+            r = experiment_refuse(binding, node,
+                                  "'%s' is a text, and texts are not ranked; expected a number", names[i]);
+        if (i < count && !answer->unit && strcmp(answer->response, names[i]) == 0)
+            answer->unit = xstrdup(experiment->responses[i].unit);
+    }
+    expression_free(expression);
+    if (!answer->unit)
+        answer->unit = xstrdup("1");
+    return r;
+}
+
+static int bind_answer(const struct experiment_binding *binding, const struct document_node *root) {
+    const struct document_node *node = document_get(root, "answer");
+    struct experiment *experiment = binding->experiment;
+    if (!node)
+        return 0;
+    experiment->answer = xcalloc(1, sizeof *experiment->answer);
+    int r = bind_mapping(binding->document, node, "answer", answer_fields, ANSWER_FIELD_COUNT,
+                         experiment->answer, binding->failure);
+    return r < 0 ? r : check_answer(binding, document_get(node, "response"));
+}
+
 /* ---- The whole -------------------------------------------------------------------------------------------
  */
 
@@ -315,6 +361,7 @@ static const struct step {
     {bind_source, 0},
     {bind_commands, 0},
     {bind_model, 0},
+    {bind_answer, 0},
 };
 
 static void free_pointer(struct experiment **experiment) {
@@ -428,6 +475,9 @@ void experiment_free(struct experiment *experiment) {
     if (experiment->model)
         bind_clear(model_fields, MODEL_FIELD_COUNT, experiment->model);
     free(experiment->model);
+    if (experiment->answer)
+        bind_clear(answer_fields, ANSWER_FIELD_COUNT, experiment->answer);
+    free(experiment->answer);
     free(experiment->placement_text);
     bind_texts_clear(&experiment->input_paths);
     bind_clear(fields, FIELD_COUNT, experiment);

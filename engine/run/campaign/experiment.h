@@ -84,6 +84,16 @@ struct experiment_model {
     struct bind_texts set; /* parameters of the method, NAME=VALUE */
 };
 
+/* By what a run ranks its settings (engine/analysis); it is in run.json. */
+enum experiment_best { EXPERIMENT_BEST_MOST, EXPERIMENT_BEST_LEAST };
+struct experiment_answer {
+    char *response; /* a response, or an expression over responses and factors */
+    char *unit;     /* UCUM; of a response, its own unless it is given; of an expression "1" */
+    int best;       /* enum experiment_best */
+    char
+        *lines; /* the beginning of lines of a unit's output: of the best unit, the rest of them is printed */
+};
+
 struct experiment {
     struct document *document;              /* owned; NULL when the campaign wrote it in place */
     const struct document *source_document; /* the one it was bound from: the above, or the campaign's */
@@ -124,6 +134,7 @@ struct experiment {
     double timeout; /* seconds for one unit: from its start, or, streamed, from the answer before; 0: none */
 
     struct experiment_model *model;          /* or NULL */
+    struct experiment_answer *answer;        /* or NULL */
     const struct document_node *design_node; /* the default design, or NULL */
 };
 

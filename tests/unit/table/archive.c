@@ -130,9 +130,9 @@ TEST(what_an_archive_says) {
     assert_int_equal(suggestion->by_count, 2);
     assert_string_equal(suggestion->by[0], "node");
     assert_string_equal(suggestion->set[0], "noise=homoscedastic");
-    assert_true(table_find(table, "duration")->response);
+    assert_int_equal(table_find(table, "duration")->role, ARCHIVE_ROLE_RESPONSE);
     assert_string_equal(table_find(table, "duration")->unit, "s");
-    assert_false(table_find(table, "m")->response);
+    assert_int_equal(table_find(table, "m")->role, ARCHIVE_ROLE_FACTOR);
     assert_null(table_find(table, "node")->unit);
     assert_ok(open_names((const char *const[]){"plain.zip", NULL}, &plain_table));
     assert_null(plain_table->suggestion);

@@ -1,0 +1,87 @@
+/* assay report: the settings of runs, best first. */
+#include "engine/command-line/report.h"
+
+#include "engine/analysis/answer.h"
+#include "engine/command-line/output.h"
+#include "engine/command-line/verb.h"
+#include "engine/foundation/cleanup.h"
+#include "engine/report/shown.h"
+
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { SETTINGS_AFTER_RUN = 10, BEST_BYTES_MAX = 64 << 20 };
+
+/* --most and --least are one choice. */
+static int read_choice(const struct verb_arguments *arguments, struct measurements_choice *ret,
+                       struct failure *failure) {
+    const char *most = verb_value(arguments, "--most"), *least = verb_value(arguments, "--least");
+    if (most && least)
+        return failure_input(failure, NULL, 0, 0, "--most and --least exclude each other; give one of them");
+    *ret = (struct measurements_choice){.response = most ? most : least, .most = most};
+    return 0;
+}
+
+static int print_best(const struct measurements *measurements, const struct ranking *ranking,
+                      struct failure *failure) {
+    cleanup(text_clear) struct text best;
+    text_init(&best, BEST_BYTES_MAX);
+    int r = answer_best(measurements, ranking, &best, failure);
+    if (r < 0)
+        return r;
+    if (measurements->all_flagged)
+        fprintf(stderr, "assay: warning: do not trust: every unit was flagged (%s)\n",
+                shown(measurements->flags).text);
+    output_bytes(best.bytes, best.length);
+    return 0;
+}
+
+int command_report(const struct verb_arguments *arguments, struct failure *failure) {
+    cleanup(measurements_clear) struct measurements measurements = {0};
+    cleanup(ranking_clear) struct ranking ranking = {0};
+    struct measurements_choice choice;
+    bool json = verb_switch(arguments, "--json");
+    int r = read_choice(arguments, &choice, failure);
+    if (r == 0 && json && verb_switch(arguments, "--best"))
+        return failure_input(failure, NULL, 0, 0,
+                             "--best prints no JSON; the first of 'settings' of --json is the best");
+    if (r == 0)
+        r = measurements_read(arguments->operands, arguments->operand_count, &choice, &measurements, failure);
+    if (r < 0)
+        return r;
+    ranking_make(&measurements, &ranking);
+    if (verb_switch(arguments, "--best"))
+        return print_best(&measurements, &ranking, failure);
+    cleanup(report_cleanup) struct report *report = report_new();
+    answer_report(report->root, &measurements, &ranking, SIZE_MAX);
+    output_report(report, json, verb_switch(arguments, "--verbose"));
+    return 0;
+}
+
+/* ---- At the end of a run */
+
+static void print_answer(const char *archive, const struct measurements *measurements) {
+    cleanup(ranking_clear) struct ranking ranking = {0};
+    cleanup(report_cleanup) struct report *report = report_new();
+    ranking_make(measurements, &ranking);
+    answer_report(report->root, measurements, &ranking, SETTINGS_AFTER_RUN);
+    if (ranking.count > SETTINGS_AFTER_RUN)
+        report_note(report->root, REPORT_LINE, "... %zu more settings: assay report %s",
+                    ranking.count - SETTINGS_AFTER_RUN, archive);
+    if (ranking.with_value > 0)
+        report_note(report->root, REPORT_LINE, "the best setting, to be used: assay report %s --best",
+                    archive);
+    fputc('\n', stderr);
+    report_print(report, stderr, false);
+}
+
+void report_after_run(const char *folder, const char *archive) {
+    cleanup(measurements_clear) struct measurements measurements = {0};
+    const struct measurements_choice declared = {0};
+    struct failure why = {0};
+    if (measurements_read(&folder, 1, &declared, &measurements, &why) < 0)
+        fprintf(stderr, "the settings are not ranked: %s\n", shown(why.text).text);
+    else
+        print_answer(archive, &measurements);
+}
