@@ -145,31 +145,18 @@ static void report_methods(struct report_section *section, const struct ranking 
     report_text(section, "intervals", NULL, intervals, false);
     if (ranking->count < 2)
         return;
+    size_t ties = 0;
+    for (size_t i = 0; i < ranking->count; i++)
+        ties += ranking->items[i].standing == RANKING_NO_DIFFERENCE;
     cleanup_free char *comparison =
         ranking->comparisons == 0
             ? xstrdup("none: a setting that was measured once has no standard deviation; "
                       "'repetitions: 3' in the design gives it one")
-            : xformat("with the best, by two-sided t-tests at 5 %%, %s, with Holm's correction for %zu "
-                      "comparison%s",
-                      ranking->is_paired ? paired[ranking->replicate] : "Welch's", ranking->comparisons,
-                      ranking->comparisons == 1 ? "" : "s");
+            : xformat("%zu of %zu settings are not told from the best by two-sided t-tests at 5 %%, %s, with "
+                      "Holm's correction",
+                      ties, ranking->comparisons,
+                      ranking->is_paired ? paired[ranking->replicate] : "Welch's");
     report_text(section, "comparison", NULL, comparison, false);
-}
-
-/* "no setting can be ranked: none of 12 units was done (12 failed)" */
-static void report_nothing(struct report_section *section, const struct measurements *measurements) {
-    unsigned long long failed = measurements->failed, missing = measurements->missing;
-    if (measurements->row_count > 0)
-        report_note(section, REPORT_WARNING,
-                    "no setting can be ranked: no unit that was not flagged has a value of '%s'",
-                    measurements->response);
-    else if (failed + missing > 0)
-        report_note(section, REPORT_WARNING,
-                    "no setting can be ranked: none of %llu units was done; %llu failed, and %llu were not "
-                    "measured",
-                    failed + missing, failed, missing);
-    else
-        report_note(section, REPORT_WARNING, "no setting can be ranked: no unit was done");
 }
 
 void answer_report(struct report_section *section, const struct measurements *measurements,
@@ -179,7 +166,8 @@ void answer_report(struct report_section *section, const struct measurements *me
     report_head(section, measurements);
     report_always(section, measurements);
     if (ranking->with_value == 0) {
-        report_nothing(section, measurements);
+        report_note(section, REPORT_WARNING, "no setting can be ranked: no unit %shas a value of '%s'",
+                    measurements->flagged ? "that was not flagged " : "", measurements->response);
     } else {
         report_settings(section, measurements, ranking, settings);
         report_methods(section, ranking);
@@ -217,13 +205,6 @@ static int read_member(const struct table_input *input, const char *name, struct
     return r < 0 ? r : archive_read_member(archive, name, ret, failure);
 }
 
-static const char *level_at(const struct table *table, const char *category, size_t row) {
-    for (size_t i = 0; i < table->category_count; i++)
-        if (strcmp(table->categories[i].name, category) == 0)
-            return table->categories[i].levels[table->categories[i].codes[row]];
-    return "";
-}
-
 /* What the unit of ROW printed (FORMAT.md, "results/tables"): the place in the name is the node's, or "job".
  */
 static int read_output(const struct measurements *measurements, uint32_t row, struct text *ret,
@@ -232,13 +213,16 @@ static int read_output(const struct measurements *measurements, uint32_t row, st
     const struct table_input *input;
     uint64_t line;
     double order = table->numbers[1].values[row], attempt = table->numbers[2].values[row];
-    const char *places[] = {level_at(table, "node", row), "job"}, *core = level_at(table, "core", row);
+    const struct table_category *nodes = measurements_category(table, "node"),
+                                *cores = measurements_category(table, "core");
+    const char *places[] = {nodes->levels[nodes->codes[row]], "job"};
     cleanup_free char *again = attempt > 1 ? xformat("-again-%.0f", attempt) : xstrdup("");
     if (!table_place(table, row, &input, &line))
         return failure_input(failure, NULL, 0, 0, "the best unit is not known among so many");
     int r = -ENOENT;
     for (size_t i = 0; i < 2 && r < 0; i++) {
-        cleanup_free char *name = xformat("results/raw/%.0f-%s-%s%s.out", order, places[i], core, again);
+        cleanup_free char *name = xformat("results/raw/%.0f-%s-%s%s.out", order, places[i],
+                                          cores->levels[cores->codes[row]], again);
         r = read_member(input, name, ret, failure);
         if (r < 0 && failure->kind != FAILURE_INPUT)
             break;

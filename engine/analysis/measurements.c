@@ -91,26 +91,26 @@ static int check_inputs(const struct table *table, struct failure *failure) {
     return 0;
 }
 
-static const uint32_t *codes_of(const struct table *table, const char *category) {
+const struct table_category *measurements_category(const struct table *table, const char *name) {
     for (size_t i = 0; i < table->category_count; i++)
-        if (strcmp(table->categories[i].name, category) == 0)
-            return table->categories[i].codes;
+        if (strcmp(table->categories[i].name, name) == 0)
+            return &table->categories[i];
     return NULL;
 }
 
 /* The numbers are the response and, for the lines of its output, what names the best unit; the categories the
- * factors, and then what else there is of these columns. */
+ * factors, node, core, and flags where there are any. */
 static int load_rows(struct measurements *measurements, struct failure *failure) {
-    static const char *const others[] = {"node", "core", FLAGS_COLUMN};
     struct table *table = measurements->table;
-    cleanup_free const char **categories = xcalloc(table->column_count + 1, sizeof *categories);
+    cleanup_free const char **categories = xcalloc(table->column_count + 3, sizeof *categories);
     const char *const numbers[] = {measurements->response, "order", "attempt"};
     size_t count = measurements->factor_count;
     for (size_t f = 0; f < count; f++)
         categories[f] = measurements->factors[f];
-    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
-        if (table_find(table, others[i]))
-            categories[count++] = others[i];
+    categories[count++] = "node";
+    categories[count++] = "core";
+    if (table_find(table, FLAGS_COLUMN)) /* since 1.2 */
+        categories[count++] = FLAGS_COLUMN;
     const struct table_selection selection = {.numbers = numbers,
                                               .number_count = measurements->lines ? 3 : 1,
                                               .categories = categories,
@@ -121,8 +121,8 @@ static int load_rows(struct measurements *measurements, struct failure *failure)
         return r;
     measurements->row_count = table->rows;
     measurements->values = table->numbers[0].values;
-    measurements->nodes = codes_of(table, "node");
-    measurements->cores = codes_of(table, "core");
+    measurements->nodes = measurements_category(table, "node")->codes;
+    measurements->cores = measurements_category(table, "core")->codes;
     return 0;
 }
 
@@ -153,28 +153,27 @@ static void add_flags(struct text_set *set, const char *flags) {
 
 static void find_flags(struct measurements *measurements) {
     const struct table *table = measurements->table;
-    const struct table_category *category = &table->categories[table->category_count - 1];
-    const uint32_t *codes = codes_of(table, FLAGS_COLUMN); /* it is the last, if it is there */
+    const struct table_category *category = measurements_category(table, FLAGS_COLUMN);
     cleanup(text_clear) struct text list;
     cleanup(text_set_clear) struct text_set set = {0};
     text_init(&list, FLAGS_BYTES_MAX);
     measurements->left_out = xcalloc(measurements->row_count + 1, sizeof *measurements->left_out);
-    for (size_t i = 0; codes && i < category->level_count; i++)
+    for (size_t i = 0; category && i < category->level_count; i++)
         add_flags(&set, category->levels[i]);
     for (size_t i = 0; i < set.count; i++)
         (void)text_printf(&list, "%s%s", i ? ", " : "", set.texts[i]);
     measurements->flags = xstrdup(list.bytes);
-    for (size_t g = 0; codes && g < measurements->setting_count; g++) {
+    for (size_t g = 0; category && g < measurements->setting_count; g++) {
         struct setting *setting = &measurements->settings[g];
         for (size_t i = 0; i < setting->row_count; i++)
-            setting->flagged += category->levels[codes[setting->rows[i]]][0] != '\0';
+            setting->flagged += category->levels[category->codes[setting->rows[i]]][0] != '\0';
         measurements->flagged += setting->flagged;
     }
     measurements->all_flagged = measurements->flagged > 0 && measurements->flagged == measurements->row_count;
     for (size_t row = 0; row < measurements->row_count; row++)
         measurements->left_out[row] =
             !isfinite(measurements->values[row]) ||
-            (codes && !measurements->all_flagged && category->levels[codes[row]][0] != '\0');
+            (category && !measurements->all_flagged && category->levels[category->codes[row]][0] != '\0');
 }
 
 /* ---- Settings */
@@ -246,8 +245,10 @@ static struct setting *find_setting(struct measurements *measurements, const str
         return &measurements->settings[number];
     struct setting *setting = add_setting(measurements);
     struct text_set *texts = &measurements->further_levels;
-    for (size_t f = 0; f < measurements->factor_count; f++)
-        setting->levels[f] = texts->texts[text_set_add(texts, levels[f], strlen(levels[f]))];
+    for (size_t f = 0; f < measurements->factor_count; f++) {
+        uint32_t text = text_set_add(texts, levels[f], strlen(levels[f]));
+        setting->levels[f] = texts->texts[text];
+    }
     return setting;
 }
 

@@ -44,7 +44,7 @@ struct measurements {
     bool most;                           /* more is better */
     bool is_assumed;                     /* nobody said so */
 
-    /* Of each row. Cores are those of the node; both NULL where the results have no such column. */
+    /* Of each row; nodes and cores as codes. */
     size_t row_count;
     const double *values;
     const uint32_t *nodes, *cores;
@@ -65,6 +65,8 @@ struct measurements_choice {
  * experiments; an experiment that does not declare its answer and has several responses. */
 int measurements_read(const char *const *paths, size_t count, const struct measurements_choice *choice,
                       struct measurements *ret, struct failure *failure);
+/* The category NAME of a table that was loaded, or NULL. */
+const struct table_category *measurements_category(const struct table *table, const char *name);
 void measurements_clear(struct measurements *measurements);
 
 #endif

@@ -28,10 +28,8 @@ static void collect_units(const struct measurements *measurements, struct rankin
             uint32_t row = item->setting->rows[i];
             if (measurements->left_out[row])
                 continue;
-            ranking->replicates[used++] =
-                (struct replicate){.node = measurements->nodes ? measurements->nodes[row] : 0,
-                                   .core = measurements->cores ? measurements->cores[row] : 0,
-                                   .value = measurements->values[row]};
+            ranking->replicates[used++] = (struct replicate){
+                measurements->nodes[row], measurements->cores[row], measurements->values[row]};
         }
         item->n = used - item->first;
         qsort(ranking->replicates + item->first, item->n, sizeof *ranking->replicates, compare_places);

@@ -62,17 +62,42 @@ static void stamp(struct model *model) {
     model->origin.created = xstrdup(now);
 }
 
-static int refuse_empty(const struct fit *fit, const struct table *table, struct failure *failure) {
+static bool is_constant(const struct table *table, const struct table_numbers *numbers) {
+    for (size_t row = 1; row < table->rows; row++)
+        if (numbers->values[row] != numbers->values[0])
+            return false;
+    return table->rows > 1;
+}
+
+/* What can be done instead, "; ...": which sizes would have to vary, and of a run the ranking of its
+ * settings. */
+static char *suggest_instead(const struct table *table, const struct fit_arguments *arguments) {
+    cleanup(text_clear) struct text text;
+    text_init(&text, FAILURE_TEXT_SIZE / 2);
+    for (size_t s = 0; s < arguments->options.size_count; s++)
+        for (size_t i = 0; i < table->number_count; i++)
+            if (strcmp(table->numbers[i].name, arguments->options.sizes[s]) == 0 &&
+                is_constant(table, &table->numbers[i]))
+                (void)text_printf(&text, "; '%s' is %.10g in all rows and would have to vary",
+                                  table->numbers[i].name, table->numbers[i].values[0]);
+    if (table->inputs[0].archive)
+        (void)text_printf(&text, "; 'assay report %s' says which setting is best", table->inputs[0].path);
+    return xstrdup(text.bytes);
+}
+
+static int refuse_empty(const struct fit *fit, const struct table *table,
+                        const struct fit_arguments *arguments, struct failure *failure) {
     const struct model *model = fit->model;
     const char *reason = model->skipped_count > 0 ? model->skipped[0].reason : "no rows";
+    cleanup_free char *instead = suggest_instead(table, arguments);
     if (table->rows == 0 && table->rows_elsewhere > 0)
         return failure_input(failure, NULL, 0, 0, "none of %llu rows meets --where",
                              (unsigned long long)table->rows_elsewhere);
     if (model->skipped_count <= 1)
-        return failure_input(failure, NULL, 0, 0, "the model could not be fitted: %s", reason);
+        return failure_input(failure, NULL, 0, 0, "the model could not be fitted: %s%s", reason, instead);
     return failure_input(failure, NULL, 0, 0,
-                         "none of the %zu groups could be fitted; the first (%s) because of %s",
-                         model->skipped_count, model->skipped[0].name, reason);
+                         "none of the %zu groups could be fitted; the first (%s) because of %s%s",
+                         model->skipped_count, model->skipped[0].name, reason, instead);
 }
 
 static bool has_parameter(const struct library *library, const struct fit_arguments *arguments,
@@ -179,7 +204,7 @@ static int fit(const struct verb_arguments *words, struct failure *failure) {
     if (r < 0)
         return r;
     if (result->model->group_count == 0)
-        return refuse_empty(result, table, failure);
+        return refuse_empty(result, table, &arguments, failure);
     stamp(result->model);
     return finish(result, table, library, &arguments, failure);
 }

@@ -88,6 +88,9 @@ is "two units are done, on grids of 1 x 1 and 1 x 2" "$(column P Q passed | sort
 member results/raw/1-job-all.out
 is "HPL says that it has what the factors say" "$(sed -n 's/ *: */: /; /^PMAP/,/^ALIGN/p' "$scratch/1-job-all.out" | grep -v '^[PQ]:' | paste -sd, | tr -s ' ')" \
     "PMAP: Column-major process mapping,PFACT: Left ,NBMIN: 8 ,NDIV: 3 ,RFACT: Right ,BCAST: BlongM ,DEPTH: 0 ,SWAP: Spread-roll (long),L1: no-transposed form,U: no-transposed form,EQUIL: no,ALIGN: 16 double precision words"
+"$ASSAY" report "$archive" --best >"$scratch/HPL.dat" 2>"$scratch/err"
+is "the HPL.dat of the best is the one that HPL read, with its numbers" "$(sed -n '3d; s/^\([0-9.]\{1,\}\) .*/\1/p' "$scratch/HPL.dat" | xargs | sed 's/ 1 [12] 16.0/ 1 Q 16.0/')" \
+    "6 1 600 1 64 1 1 1 Q 16.0 1 0 1 8 1 3 1 2 1 5 1 0 1 64 1 1 0 16"
 member logs/commands/001-setup/"$(uname -n)".out
 check "setup's output has the hash of the program, and of all" \
     awk -v program="$(sha256sum <"$xhpl" | cut -c1-64)" '$1 == program { n++ } /^hpl key: [0-9a-f]+$/ { n++ } END { exit n != 2 }' "$scratch/$(uname -n).out"

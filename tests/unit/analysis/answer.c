@@ -1,0 +1,165 @@
+/* What is said of a run, from its folder: flags, failures, factors that never varied, and the best setting.
+ */
+#include "engine/analysis/answer.h"
+#include "archive-format/datapackage.h"
+#include "tests/test.h"
+
+static const struct archive_column results_columns[] = {
+    {"row", ARCHIVE_INTEGER, "", ARCHIVE_ROLE_ID, NULL, NULL},
+    {"order", ARCHIVE_INTEGER, "", ARCHIVE_ROLE_ID, NULL, NULL},
+    {"attempt", ARCHIVE_INTEGER, "", ARCHIVE_ROLE_ID, NULL, NULL},
+    {"node", ARCHIVE_STRING, "", ARCHIVE_ROLE_ID, NULL, NULL},
+    {"core", ARCHIVE_STRING, "", ARCHIVE_ROLE_ID, NULL, NULL},
+    {"N", ARCHIVE_INTEGER, "1", ARCHIVE_ROLE_FACTOR, NULL, NULL},
+    {"NB", ARCHIVE_INTEGER, "1", ARCHIVE_ROLE_FACTOR, NULL, NULL},
+    {"swap", ARCHIVE_STRING, "", ARCHIVE_ROLE_FACTOR, NULL, NULL},
+    {"time", ARCHIVE_NUMBER, "s", ARCHIVE_ROLE_RESPONSE, NULL, NULL},
+    {"note", ARCHIVE_STRING, "", ARCHIVE_ROLE_RESPONSE, NULL, NULL},
+    {"state.flags", ARCHIVE_STRING, "", ARCHIVE_ROLE_COVARIATE, NULL, NULL},
+};
+#define HEAD "row,order,attempt,node,core,N,NB,swap,time,note,state.flags\n"
+
+/* The folder NAME of a run with these results, and ANSWER behind what run.json has. */
+static void make_run(const char *name, const char *answer, const char *results) {
+    static const struct archive_column factors[] = {
+        {"N", ARCHIVE_INTEGER, "1", ARCHIVE_ROLE_FACTOR, NULL, NULL},
+        {"NB", ARCHIVE_INTEGER, "1", ARCHIVE_ROLE_FACTOR, NULL, NULL},
+        {"swap", ARCHIVE_STRING, "", ARCHIVE_ROLE_FACTOR, NULL, NULL},
+    };
+    static const struct archive_column missing[] = {
+        {"row", ARCHIVE_INTEGER, "", ARCHIVE_ROLE_ID, NULL, NULL},
+        {"why", ARCHIVE_STRING, "", ARCHIVE_ROLE_COVARIATE, NULL, NULL},
+    };
+    const struct archive_table tables[] = {
+        {"results/results.csv", "", results_columns, sizeof results_columns / sizeof *results_columns},
+        {"design.csv", "", factors, 3},
+        {"results/missing.csv", "", missing, 2},
+    };
+    char path[64], run[512];
+    snprintf(path, sizeof path, "%s/results/results.csv", name);
+    test_put(path, results);
+    snprintf(path, sizeof path, "%s/run.json", name);
+    snprintf(run, sizeof run, "{\"run_id\": \"%s\", \"experiment\": {\"name\": \"x\"}%s}", name, answer);
+    test_put(path, run);
+    snprintf(path, sizeof path, "%s/datapackage.json", name);
+    assert_ok(archive_write_datapackage(test_path(path), name, tables, 3, &test_failure));
+}
+
+#define LEAST ", \"answer\": {\"response\": \"time\", \"unit\": \"s\", \"best\": \"least\"}"
+
+/* The report of the runs NAMES, and the best setting, or why there is none. */
+static struct {
+    struct measurements measurements;
+    struct ranking ranking;
+    struct text best;
+    char *text;
+} said;
+
+static int forget(void **state) {
+    (void)state;
+    ranking_clear(&said.ranking);
+    measurements_clear(&said.measurements);
+    text_clear(&said.best);
+    free(said.text);
+    said.text = NULL;
+    return 0;
+}
+TEST_EACH(NULL, forget)
+
+static void report(size_t count, const char *const *names) {
+    static const struct measurements_choice declared;
+    const char *paths[2];
+    for (size_t i = 0; i < count; i++)
+        paths[i] = strdup(test_path(names[i]));
+    assert_ok(measurements_read(paths, count, &declared, &said.measurements, &test_failure));
+    for (size_t i = 0; i < count; i++)
+        free((char *)paths[i]);
+    ranking_make(&said.measurements, &said.ranking);
+    cleanup(report_cleanup) struct report *report = report_new();
+    answer_report(report->root, &said.measurements, &said.ranking, SIZE_MAX);
+    said.text = report_render(report, false);
+    text_init(&said.best, 1 << 20);
+    test_forget();
+    (void)answer_best(&said.measurements, &said.ranking, &said.best, &test_failure);
+}
+
+TEST(flagged_units_are_counted_and_left_out) {
+    make_run("a", LEAST,
+             HEAD "1,1,1,n,all,100,32,mix,3,,\n2,2,1,n,all,100,64,mix,2,,\n1,3,1,n,all,100,32,mix,3.1,,\n"
+                  "2,4,1,n,all,100,64,mix,2.1,,\n2,5,1,n,all,100,64,mix,9,,load;drift\n");
+    report(1, (const char *[]){"a"});
+    assert_says(said.text, "1 of 5 units were flagged (load, drift) and are left out\n");
+    assert_says(said.text, "time of x, least is best: 2 settings, 5 units done\n");
+    assert_says(said.text, "always  N = 100, swap = mix\n");
+    assert_says(said.text, "\n64      2      2.05 ");
+    assert_says(said.text, "        1  best\n32      2      3.05 ");
+    assert_string_equal(said.best.bytes, "N=100\nNB=64\nswap=mix\n");
+}
+
+TEST(where_every_unit_was_flagged_all_are_used_and_not_trusted) {
+    make_run("a", LEAST, HEAD "1,1,1,n,all,100,32,mix,3,,load\n2,2,1,n,all,100,64,mix,2,,load\n");
+    report(1, (const char *[]){"a"});
+    assert_int_equal(strncmp(said.text, "do not trust: every unit was flagged (load)\n", 44), 0);
+    assert_int_equal(said.ranking.with_value, 2);
+}
+
+TEST(failed_and_missing_units_are_counted_by_setting) {
+    make_run("a", LEAST, HEAD "1,1,1,n,all,100,32,mix,3,,\n");
+    test_put("a/design.csv", "N,NB,swap\n100,32,mix\n100,64,mix\n");
+    test_put("a/results/missing.csv", "row,why\n1,failed\n2,failed\n2,deadline\n");
+    report(1, (const char *[]){"a"});
+    assert_says(said.text, "2 settings, 1 unit done, 2 failed, 1 not measured\n");
+    assert_int_equal(said.ranking.items[0].setting->failed, 1);
+    assert_int_equal(said.ranking.items[1].setting->failed, 1);
+    assert_int_equal(said.ranking.items[1].setting->missing, 1);
+    assert_string_equal(said.ranking.items[1].setting->levels[1], "64");
+    assert_says(said.text, "no value\n");
+    assert_says(said.text, "there is none of a single one");
+}
+
+TEST(without_a_unit_no_setting_is_the_best) {
+    make_run("a", LEAST, HEAD);
+    test_put("a/design.csv", "N,NB,swap\n100,32,mix\n");
+    test_put("a/results/missing.csv", "row,why\n1,failed\n");
+    report(1, (const char *[]){"a"});
+    assert_says(said.text, "1 setting, 0 units done, 1 failed\n");
+    assert_says(said.text, "warning: no setting can be ranked: no unit has a value of 'time'\n");
+    assert_says(test_failure.text, "no setting is the best");
+}
+
+TEST(runs_of_one_experiment_are_taken_together) {
+    make_run("a", LEAST, HEAD "1,1,1,n,all,100,32,mix,3,,\n2,2,1,n,all,100,64,mix,2,,\n");
+    make_run("b", LEAST, HEAD "1,1,1,n,all,100,32,mix,3.2,,\n2,2,1,n,all,100,64,mix,2.2,,\n");
+    report(2, (const char *[]){"a", "b"});
+    assert_int_equal(said.measurements.setting_count, 2);
+    assert_int_equal(said.ranking.items[0].n, 2);
+    assert_close(said.ranking.items[0].mean, 2.1, 1e-15, "mean");
+}
+
+TEST(the_lines_of_the_best_unit_are_printed) {
+    make_run(
+        "a",
+        ", \"answer\": {\"response\": \"1/time\", \"unit\": \"Hz\", \"best\": \"most\", \"lines\": \"in: \"}",
+        HEAD "1,7,2,n-[1-2],all,100,32,mix,3,,\n2,2,1,n-[1-2],all,100,64,mix,4,,\n");
+    test_put("a/results/raw/7-job-all-again-2.out", "head\nin: one\n[1,0]<stdout>:in: two  2\nin: \nrest\n");
+    report(1, (const char *[]){"a"});
+    assert_string_equal(said.best.bytes, "one\ntwo  2\n\n");
+    test_put("a/results/raw/7-job-all-again-2.out", "nothing\n");
+    forget(NULL);
+    report(1, (const char *[]){"a"});
+    assert_says(test_failure.text, "the best unit printed no line that begins with 'in: '");
+}
+
+TEST(one_response_needs_no_answer) {
+    make_run("a", "", HEAD "1,1,1,n,all,100,32,mix,3,,\n2,2,1,n,all,100,64,mix,2,,\n");
+    report(1, (const char *[]){"a"});
+    assert_says(said.text, "time of x, least is best (assumed: the experiment has no 'answer'): 2 settings");
+}
+
+TEST(what_is_no_run_is_refused) {
+    static const struct measurements_choice declared;
+    test_put("a.csv", "x\n1\n");
+    const char *path = test_path("a.csv");
+    assert_error(measurements_read(&path, 1, &declared, &said.measurements, &test_failure), -EINVAL,
+                 "this is not a run; expected the archive of a run, or its folder");
+}
