@@ -15,10 +15,10 @@ enum { LINE_BYTES_MAX = 1 << 16, OUTPUT_BYTES_MAX = 64 << 20, DIGITS_LEAST = 4, 
 /* ---- The head */
 
 static void report_grade(struct report_section *section, const struct measurements *measurements) {
-    cleanup_free char *grade = measurements->flagged == 0 ? xstrdup("no unit was flagged")
+    cleanup_free char *grade = measurements->flagged == 0 ? xstrdup("no measurement was flagged")
                                : measurements->all_flagged
                                    ? xformat("do not trust: every unit was flagged (%s)", measurements->flags)
-                                   : xformat("%llu of %zu units were flagged (%s) and are left out",
+                                   : xformat("%llu of %zu measurements were flagged (%s) and are left out",
                                              (unsigned long long)measurements->flagged,
                                              measurements->row_count, measurements->flags);
     report_text(section, "grade", "", grade, measurements->flagged == 0);
@@ -33,15 +33,15 @@ static void report_head(struct report_section *section, const struct measurement
     if (measurements->missing)
         snprintf(missing, sizeof missing, ", %llu not measured", (unsigned long long)measurements->missing);
     cleanup_free char *head = xformat(
-        "%s of %s, %s is best%s: %zu setting%s, %zu unit%s done%s%s", measurements->response, experiment,
+        "%s of %s, %s is best%s: %zu setting%s, %zu measurement%s%s%s", measurements->response, experiment,
         best, measurements->is_assumed ? " (assumed: the experiment has no 'answer')" : "",
         measurements->setting_count, measurements->setting_count == 1 ? "" : "s", measurements->row_count,
         measurements->row_count == 1 ? "" : "s", failed, missing);
     report_text(section, NULL, "", head, false);
     report_text(section, "response", NULL, measurements->response, true);
     report_text(section, "best_is", NULL, best, true);
-    report_number(section, "units_done", NULL, (double)measurements->row_count, NULL, 0, true);
-    report_number(section, "units_flagged", NULL, (double)measurements->flagged, NULL, 0, true);
+    report_number(section, "measurements", NULL, (double)measurements->row_count, NULL, 0, true);
+    report_number(section, "measurements_flagged", NULL, (double)measurements->flagged, NULL, 0, true);
     report_number(section, "units_failed", NULL, (double)measurements->failed, NULL, 0, true);
     report_number(section, "units_missing", NULL, (double)measurements->missing, NULL, 0, true);
 }
@@ -103,7 +103,7 @@ static void report_settings(struct report_section *section, const struct measure
         {.name = "interval_low", .label = "95 % from", .unit = unit, .digits = digits},
         {.name = "interval_high", .label = "to", .unit = unit, .digits = digits},
         {.name = "p_adjusted", .label = "adjusted p", .digits = 3, .detail = true},
-        {.name = "units_flagged", .label = "flagged", .detail = measurements->flagged == 0},
+        {.name = "measurements_flagged", .label = "flagged", .detail = measurements->flagged == 0},
         {.name = "units_failed", .label = "failed", .detail = measurements->failed == 0},
         {.name = "units_missing", .label = "not measured", .detail = measurements->missing == 0},
         {.name = "standing", .label = ""},
@@ -139,9 +139,11 @@ static void report_methods(struct report_section *section, const struct ranking 
     static const char *const over[] = {"units", "cores, each with the mean of its units",
                                        "nodes, each with the mean of its units"},
                              *const paired[] = {"", "paired by core", "paired by node"};
-    const char *single = ranking->items[0].n < 2 ? "; there is none of a single one" : "";
-    cleanup_free char *intervals =
-        xformat("of the mean over %s, by Student's t%s", over[ranking->replicate], single);
+    bool has_single = false;
+    for (size_t i = 0; i < ranking->with_value; i++)
+        has_single = has_single || ranking->items[i].n == 1;
+    cleanup_free char *intervals = xformat("of the mean over %s, by Student's t%s", over[ranking->replicate],
+                                           has_single ? "; there is none of a single one" : "");
     report_text(section, "intervals", NULL, intervals, false);
     if (ranking->count < 2)
         return;
@@ -166,7 +168,7 @@ void answer_report(struct report_section *section, const struct measurements *me
     report_head(section, measurements);
     report_always(section, measurements);
     if (ranking->with_value == 0) {
-        report_note(section, REPORT_WARNING, "no setting can be ranked: no unit %shas a value of '%s'",
+        report_note(section, REPORT_WARNING, "no setting can be ranked: no measurement %shas a value of '%s'",
                     measurements->flagged ? "that was not flagged " : "", measurements->response);
     } else {
         report_settings(section, measurements, ranking, settings);
@@ -251,9 +253,10 @@ static int append_lines(const struct measurements *measurements, const struct te
 int answer_best(const struct measurements *measurements, const struct ranking *ranking, struct text *ret,
                 struct failure *failure) {
     if (ranking->with_value == 0)
-        return failure_input(failure, measurements->table->inputs[0].path, 0, 0,
-                             "no setting is the best: no unit has a value of '%s'; 'assay report' says why",
-                             measurements->response);
+        return failure_input(
+            failure, measurements->table->inputs[0].path, 0, 0,
+            "no setting is the best: no measurement has a value of '%s'; 'assay report' says why",
+            measurements->response);
     const struct setting *best = ranking->items[0].setting;
     if (measurements->lines) {
         cleanup(text_clear) struct text output;

@@ -14,10 +14,12 @@
  * why. In JSON:
  *
  *     grade           "do not trust: ..." where every unit was flagged
- *     response, best_is ("most" or "least"), units_done, units_flagged, units_failed, units_missing
+ *     response, best_is ("most" or "least")
+ *     measurements (attempts at a unit that a gate had measured again count each), measurements_flagged,
+ *     units_failed, units_missing
  *     always          the factors of which all settings have the same level
  *     settings        an object a setting: its factors; replicates, mean, deviation, interval_low,
- *                     interval_high, p_adjusted, standing, units_flagged, units_failed, units_missing
+ *                     interval_high, p_adjusted, standing, measurements_flagged, units_failed, units_missing
  *     intervals, comparison   the methods, in words
  */
 void answer_report(struct report_section *section, const struct measurements *measurements,

@@ -32,7 +32,7 @@ run() { # run NAME ARGUMENT...: NAME.yaml; its archive is $archive, its folder $
 campaign "$best" "1, 2, 3" "1, 2" 3 >toy.yaml
 run toy
 is "standard output is the archive's path alone" "$status $(ls "$archive" | wc -l)" "0 1"
-check "a run ends with how many settings there are" contains toy.err '^rate of toy, most is best: 6 settings, 18 units done$'
+check "a run ends with how many settings there are" contains toy.err '^rate of toy, most is best: 6 settings, 18 measurements$'
 check "... with what never varied" contains toy.err '^always  size = 64 byte$'
 is "... and the settings, best first" "$(sed -n '/^a  b  units/,/^intervals/{s/  */ /g; p}' toy.err | head -4)" \
 "a b units mean (Gflop/s) 95 % from (Gflop/s) to (Gflop/s)
@@ -72,22 +72,22 @@ is "... is said first" "$(head -1 .out)" "do not trust: every unit was flagged (
 refuse "... and with the best" 0 'do not trust: every unit was flagged \(load\)' "$ASSAY" report "$folder" --best
 sed -i '2s/load$//' "$folder/results/results.csv"
 check "all but one flagged" "$ASSAY" report "$folder"
-report $(output '^17 of 18 units were flagged \(load\) and are left out$' && output ' no value$'; echo $?) "... are counted and left out"
+report $(output '^17 of 18 measurements were flagged \(load\) and are left out$' && output ' no value$'; echo $?) "... are counted and left out"
 
 campaign "answer: {response: rate, best: most, lines: 'in: '}" 7 1 1 >one.yaml
 run one
-check "one unit" contains one.err '1 setting, 1 unit done$'
+check "one unit" contains one.err '1 setting, 1 measurement$'
 check "... has no interval" contains one.err 'there is none of a single one'
 is "the lines that its experiment keeps" "$("$ASSAY" report "$archive" --best | paste -sd,)" "a is 7,b is 1"
 
 touch broken
 campaign "$best" "1, 2" "1, 2" 2 >part.yaml
 run part
-check "a run with failures" contains part.err '4 settings, 4 units done, 4 failed$'
+check "a run with failures" contains part.err '4 settings, 4 measurements, 4 failed$'
 is "... counts them by setting" "$("$ASSAY" report "$folder" --json | tr -d ' \n' | grep -o '"b":2,"replicates":0[^}]*' | grep -c '"units_failed":2')" 2
 rm broken
 "$ASSAY" resume "$folder" >resumed.out 2>resumed.err
-check "resumed, it has all" contains resumed.err '4 settings, 8 units done$'
+check "resumed, it has all" contains resumed.err '4 settings, 8 measurements$'
 check "... ranked" contains resumed.err '^2  2 +2 '
 check "attached to, it says the same" "$ASSAY" attach "$folder"
 report $(contains .err '^2  2 +2 '; echo $?) "... at its end"
@@ -95,7 +95,7 @@ report $(contains .err '^2  2 +2 '; echo $?) "... at its end"
 touch broken
 campaign "$best" 1 2 2 >none.yaml
 run none
-check "where all failed, that is said" contains none.err 'no setting can be ranked: no unit has a value of .rate.'
+check "where all failed, that is said" contains none.err 'no setting can be ranked: no measurement has a value of .rate.'
 refuse "... and nothing is best" 2 "no setting is the best" "$ASSAY" report "$archive" --best
 rm broken
 

@@ -88,8 +88,8 @@ TEST(flagged_units_are_counted_and_left_out) {
              HEAD "1,1,1,n,all,100,32,mix,3,,\n2,2,1,n,all,100,64,mix,2,,\n1,3,1,n,all,100,32,mix,3.1,,\n"
                   "2,4,1,n,all,100,64,mix,2.1,,\n2,5,1,n,all,100,64,mix,9,,load;drift\n");
     report(1, (const char *[]){"a"});
-    assert_says(said.text, "1 of 5 units were flagged (load, drift) and are left out\n");
-    assert_says(said.text, "time of x, least is best: 2 settings, 5 units done\n");
+    assert_says(said.text, "1 of 5 measurements were flagged (load, drift) and are left out\n");
+    assert_says(said.text, "time of x, least is best: 2 settings, 5 measurements\n");
     assert_says(said.text, "always  N = 100, swap = mix\n");
     assert_says(said.text, "\n64      2      2.05 ");
     assert_says(said.text, "        1  best\n32      2      3.05 ");
@@ -108,7 +108,7 @@ TEST(failed_and_missing_units_are_counted_by_setting) {
     test_put("a/design.csv", "N,NB,swap\n100,32,mix\n100,64,mix\n");
     test_put("a/results/missing.csv", "row,why\n1,failed\n2,failed\n2,deadline\n");
     report(1, (const char *[]){"a"});
-    assert_says(said.text, "2 settings, 1 unit done, 2 failed, 1 not measured\n");
+    assert_says(said.text, "2 settings, 1 measurement, 2 failed, 1 not measured\n");
     assert_int_equal(said.ranking.items[0].setting->failed, 1);
     assert_int_equal(said.ranking.items[1].setting->failed, 1);
     assert_int_equal(said.ranking.items[1].setting->missing, 1);
@@ -122,8 +122,8 @@ TEST(without_a_unit_no_setting_is_the_best) {
     test_put("a/design.csv", "N,NB,swap\n100,32,mix\n");
     test_put("a/results/missing.csv", "row,why\n1,failed\n");
     report(1, (const char *[]){"a"});
-    assert_says(said.text, "1 setting, 0 units done, 1 failed\n");
-    assert_says(said.text, "warning: no setting can be ranked: no unit has a value of 'time'\n");
+    assert_says(said.text, "1 setting, 0 measurements, 1 failed\n");
+    assert_says(said.text, "warning: no setting can be ranked: no measurement has a value of 'time'\n");
     assert_says(test_failure.text, "no setting is the best");
 }
 
