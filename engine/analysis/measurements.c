@@ -37,13 +37,18 @@ static int assume_response(struct measurements *measurements, struct failure *fa
         (void)text_printf(&names, "%s%s", count++ ? ", " : "", column->name); /* too long a list is cut */
         only = column;
     }
-    if (count != 1)
+    if (count == 0)
+        return failure_input(failure, table->inputs[0].path, 0, 0,
+                             "the experiment '%s' has no response that is a number, by which its settings "
+                             "could be ranked",
+                             experiment ? experiment : "");
+    if (count > 1)
         return failure_input(
             failure, table->inputs[0].path, 0, 0,
-            "the experiment '%s' does not say which response is its answer, and has %zu (%s); "
-            "give --most RESPONSE or --least RESPONSE here, and add a line such as 'answer: "
-            "{response: %s, best: least}' to the experiment for later runs",
-            experiment ? experiment : "", count, names.bytes, only ? only->name : "NAME");
+            "the experiment '%s' does not say which of its %zu responses (%s) is its answer; "
+            "add a line such as 'answer: {response: %s, best: least}' to it for later runs; "
+            "'assay report %s --most RESPONSE' or '--least RESPONSE' ranks this one",
+            experiment ? experiment : "", count, names.bytes, only->name, table->inputs[0].path);
     measurements->response = only->name;
     measurements->unit = only->unit;
     measurements->most = is_rate(only->unit);
@@ -51,23 +56,17 @@ static int assume_response(struct measurements *measurements, struct failure *fa
     return 0;
 }
 
-static int choose_response(struct measurements *measurements, const struct measurements_choice *choice,
+static int choose_response(struct measurements *measurements, const char *response, bool most,
                            struct failure *failure) {
     const struct table *table = measurements->table;
     const struct table_answer *answer = table->answer;
     measurements->lines = answer ? answer->lines : NULL;
-    if (choice->response) {
-        const struct table_column *column = table_find(table, choice->response);
-        measurements->response = choice->response;
-        measurements->unit = column ? column->unit : NULL;
-        measurements->most = choice->most;
-        return 0;
-    }
-    if (!answer)
+    if (!response && !answer)
         return assume_response(measurements, failure);
-    measurements->response = answer->response;
-    measurements->unit = answer->unit;
-    measurements->most = answer->most;
+    measurements->response = response ? response : answer->response;
+    measurements->most = response ? most : answer->most;
+    const struct table_column *column = table_find(table, measurements->response);
+    measurements->unit = column ? column->unit : response ? NULL : answer->unit;
     return 0;
 }
 
@@ -280,12 +279,12 @@ static int count_missing(struct measurements *measurements, const char *path, st
 /* ---- The whole */
 
 static int read(struct measurements *measurements, const char *const *paths, size_t count,
-                const struct measurements_choice *choice, struct failure *failure) {
+                const char *response, bool most, struct failure *failure) {
     const struct table_options options = {.member = TABLE_ARCHIVE_MEMBER};
     cleanup(text_set_clear) struct text_set keys = {0};
     int r = table_open(paths, count, &options, &measurements->table, failure);
     r = r < 0 ? r : check_inputs(measurements->table, failure);
-    r = r < 0 ? r : choose_response(measurements, choice, failure);
+    r = r < 0 ? r : choose_response(measurements, response, most, failure);
     if (r < 0)
         return r;
     find_factors(measurements);
@@ -300,10 +299,10 @@ static int read(struct measurements *measurements, const char *const *paths, siz
     return r;
 }
 
-int measurements_read(const char *const *paths, size_t count, const struct measurements_choice *choice,
+int measurements_read(const char *const *paths, size_t count, const char *response, bool most,
                       struct measurements *ret, struct failure *failure) {
     struct measurements measurements = {0};
-    int r = read(&measurements, paths, count, choice, failure);
+    int r = read(&measurements, paths, count, response, most, failure);
     if (r < 0)
         measurements_clear(&measurements);
     else

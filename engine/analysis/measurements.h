@@ -55,15 +55,11 @@ struct measurements {
     char *flags; /* the gates that flagged rows: "load, frequency"; "" where none did */
 };
 
-/* Instead of what the experiment declares, if RESPONSE is not NULL: a response, or an expression. */
-struct measurements_choice {
-    const char *response;
-    bool most;
-};
-
-/* Reads the archives or folders of runs at PATHS. FAILURE_INPUT: an input that is no run; runs of several
- * experiments; an experiment that does not declare its answer and has several responses. */
-int measurements_read(const char *const *paths, size_t count, const struct measurements_choice *choice,
+/* Reads the archives or folders of runs at PATHS. RESPONSE, a response or an expression, of which MOST says
+ * whether more is better, replaces what the experiment declares, unless it is NULL. FAILURE_INPUT: an input
+ * that is no run; runs of several experiments; an experiment that does not declare its answer and has several
+ * responses. */
+int measurements_read(const char *const *paths, size_t count, const char *response, bool most,
                       struct measurements *ret, struct failure *failure);
 /* The category NAME of a table that was loaded, or NULL. */
 const struct table_category *measurements_category(const struct table *table, const char *name);

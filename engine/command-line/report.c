@@ -13,16 +13,6 @@
 
 enum { SETTINGS_AFTER_RUN = 10, BEST_BYTES_MAX = 64 << 20 };
 
-/* --most and --least are one choice. */
-static int read_choice(const struct verb_arguments *arguments, struct measurements_choice *ret,
-                       struct failure *failure) {
-    const char *most = verb_value(arguments, "--most"), *least = verb_value(arguments, "--least");
-    if (most && least)
-        return failure_input(failure, NULL, 0, 0, "--most and --least exclude each other; give one of them");
-    *ret = (struct measurements_choice){.response = most ? most : least, .most = most};
-    return 0;
-}
-
 static int print_best(const struct measurements *measurements, const struct ranking *ranking,
                       struct failure *failure) {
     cleanup(text_clear) struct text best;
@@ -40,14 +30,15 @@ static int print_best(const struct measurements *measurements, const struct rank
 int command_report(const struct verb_arguments *arguments, struct failure *failure) {
     cleanup(measurements_clear) struct measurements measurements = {0};
     cleanup(ranking_clear) struct ranking ranking = {0};
-    struct measurements_choice choice;
+    const char *most = verb_value(arguments, "--most"), *least = verb_value(arguments, "--least");
     bool json = verb_switch(arguments, "--json");
-    int r = read_choice(arguments, &choice, failure);
-    if (r == 0 && json && verb_switch(arguments, "--best"))
+    if (most && least)
+        return failure_input(failure, NULL, 0, 0, "--most and --least exclude each other; give one of them");
+    if (json && verb_switch(arguments, "--best"))
         return failure_input(failure, NULL, 0, 0,
                              "--best prints no JSON; the first of 'settings' of --json is the best");
-    if (r == 0)
-        r = measurements_read(arguments->operands, arguments->operand_count, &choice, &measurements, failure);
+    int r = measurements_read(arguments->operands, arguments->operand_count, most ? most : least, most,
+                              &measurements, failure);
     if (r < 0)
         return r;
     ranking_make(&measurements, &ranking);
@@ -78,9 +69,8 @@ static void print_answer(const char *archive, const struct measurements *measure
 
 void report_after_run(const char *folder, const char *archive) {
     cleanup(measurements_clear) struct measurements measurements = {0};
-    const struct measurements_choice declared = {0};
     struct failure why = {0};
-    if (measurements_read(&folder, 1, &declared, &measurements, &why) < 0)
+    if (measurements_read(&folder, 1, NULL, false, &measurements, &why) < 0)
         fprintf(stderr, "the settings are not ranked: %s\n", shown(why.text).text);
     else
         print_answer(archive, &measurements);

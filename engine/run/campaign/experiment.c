@@ -54,13 +54,12 @@ static const struct bind_field model_fields[] = {
 enum { MODEL_FIELD_COUNT = sizeof model_fields / sizeof *model_fields };
 
 static const char *const best_names[] = {"most", "least", NULL};
-static const struct bind_field answer_fields[] = {
+const struct bind_field experiment_answer_fields[EXPERIMENT_ANSWER_FIELDS] = {
     {BIND_ROW("response", BIND_TEXT, experiment_answer, response), .required = true},
     {BIND_ROW("unit", BIND_TEXT, experiment_answer, unit), .expect = experiment_expect_unit},
     {BIND_ROW("best", BIND_CHOICE, experiment_answer, best), .required = true, .choices = best_names},
     {BIND_ROW("lines", BIND_TEXT, experiment_answer, lines)},
 };
-enum { ANSWER_FIELD_COUNT = sizeof answer_fields / sizeof *answer_fields };
 
 static const struct bind_field run_fields[] = {
     {LATER("streamed")},
@@ -312,8 +311,8 @@ static int bind_answer(const struct experiment_binding *binding, const struct do
     if (!node)
         return 0;
     experiment->answer = xcalloc(1, sizeof *experiment->answer);
-    int r = bind_mapping(binding->document, node, "answer", answer_fields, ANSWER_FIELD_COUNT,
-                         experiment->answer, binding->failure);
+    int r = bind_mapping(binding->document, node, "answer", experiment_answer_fields,
+                         EXPERIMENT_ANSWER_FIELDS, experiment->answer, binding->failure);
     return r < 0 ? r : check_answer(binding, document_get(node, "response"));
 }
 
@@ -476,7 +475,7 @@ void experiment_free(struct experiment *experiment) {
         bind_clear(model_fields, MODEL_FIELD_COUNT, experiment->model);
     free(experiment->model);
     if (experiment->answer)
-        bind_clear(answer_fields, ANSWER_FIELD_COUNT, experiment->answer);
+        bind_clear(experiment_answer_fields, EXPERIMENT_ANSWER_FIELDS, experiment->answer);
     free(experiment->answer);
     free(experiment->placement_text);
     bind_texts_clear(&experiment->input_paths);

@@ -94,6 +94,9 @@ struct experiment_answer {
         *lines; /* the beginning of lines of a unit's output: of the best unit, the rest of them is printed */
 };
 
+enum { EXPERIMENT_ANSWER_FIELDS = 4 };
+extern const struct bind_field experiment_answer_fields[EXPERIMENT_ANSWER_FIELDS];
+
 struct experiment {
     struct document *document;              /* owned; NULL when the campaign wrote it in place */
     const struct document *source_document; /* the one it was bound from: the above, or the campaign's */

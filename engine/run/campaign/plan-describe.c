@@ -426,18 +426,6 @@ static void add_model(const struct plan *plan, cJSON *object) {
     }
 }
 
-static void add_answer(const struct plan *plan, cJSON *object) {
-    const struct experiment_answer *answer = plan->campaign->experiment->answer;
-    if (!answer)
-        return;
-    cJSON *item = json_add_object(object, "answer");
-    json_add_string(item, "response", answer->response);
-    json_add_string(item, "unit", answer->unit);
-    json_add_string(item, "best", answer->best == EXPERIMENT_BEST_MOST ? "most" : "least");
-    if (answer->lines)
-        json_add_string(item, "lines", answer->lines);
-}
-
 void plan_summarize(const struct plan *plan, cJSON *object) {
     const struct experiment *experiment = plan->campaign->experiment;
     cJSON *counts = cJSON_GetObjectItemCaseSensitive(object, "counts");
@@ -451,5 +439,7 @@ void plan_summarize(const struct plan *plan, cJSON *object) {
     json_add_string(item, "folder", experiment->folder ? RUN_EXPERIMENT_FOLDER : NULL);
     add_options(plan, object);
     add_model(plan, object);
-    add_answer(plan, object);
+    if (experiment->answer)
+        bind_resolve(experiment_answer_fields, EXPERIMENT_ANSWER_FIELDS, experiment->answer,
+                     json_add_object(object, "answer"));
 }

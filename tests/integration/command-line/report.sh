@@ -102,7 +102,7 @@ rm broken
 campaign "" "1, 2" 1 1 >mute.yaml
 run mute
 check "without an answer a run says which line to add" \
-    contains mute.err "does not say which response is its answer, and has 2 \(rate, time\); .*'answer: "
+    contains mute.err "does not say which of its 2 responses \(rate, time\) is its answer; .*'answer: "
 is "... and is done all the same" "$status" 0
 
 wrong() { # wrong NAME ANSWER PATTERN

@@ -67,11 +67,10 @@ static int forget(void **state) {
 TEST_EACH(NULL, forget)
 
 static void report(size_t count, const char *const *names) {
-    static const struct measurements_choice declared;
     const char *paths[2];
     for (size_t i = 0; i < count; i++)
         paths[i] = strdup(test_path(names[i]));
-    assert_ok(measurements_read(paths, count, &declared, &said.measurements, &test_failure));
+    assert_ok(measurements_read(paths, count, NULL, false, &said.measurements, &test_failure));
     for (size_t i = 0; i < count; i++)
         free((char *)paths[i]);
     ranking_make(&said.measurements, &said.ranking);
@@ -157,9 +156,8 @@ TEST(one_response_needs_no_answer) {
 }
 
 TEST(what_is_no_run_is_refused) {
-    static const struct measurements_choice declared;
     test_put("a.csv", "x\n1\n");
     const char *path = test_path("a.csv");
-    assert_error(measurements_read(&path, 1, &declared, &said.measurements, &test_failure), -EINVAL,
+    assert_error(measurements_read(&path, 1, NULL, false, &said.measurements, &test_failure), -EINVAL,
                  "this is not a run; expected the archive of a run, or its folder");
 }
