@@ -60,7 +60,7 @@ static void print_answer(const char *archive, const struct measurements *measure
     if (ranking.count > SETTINGS_AFTER_RUN)
         report_note(report->root, REPORT_LINE, "... %zu more settings: assay report %s",
                     ranking.count - SETTINGS_AFTER_RUN, archive);
-    if (ranking.with_value > 0)
+    if (ranking.with_value > 0 && (ranking.count > 1 || measurements->lines))
         report_note(report->root, REPORT_LINE, "the best setting, to be used: assay report %s --best",
                     archive);
     fputc('\n', stderr);

@@ -41,12 +41,23 @@ static char *suggested_member(const struct archive_reader *archive) {
     return table ? xformat("results/tables/%s.csv", table) : xstrdup(TABLE_ARCHIVE_MEMBER);
 }
 
+/* A run begins its table with a header, when it knows what it will measure. */
+static int refuse_empty(const struct input *input, struct failure *failure) {
+    return failure_input(failure, input->about.path, 0, 0,
+                         "nothing was measured: the run ended before its first unit, and '%s' is empty",
+                         input->about.member);
+}
+
 static int open_archive(struct input *input, struct failure *failure) {
     int r = archive_open(input->about.path, &input->archive, failure);
     if (r < 0)
         return r;
     if (!input->about.member)
         input->about.member = suggested_member(input->archive);
+    size_t index;
+    if (archive_find(input->archive, input->about.member, &index) &&
+        archive_member_size(input->archive, index) == 0)
+        return refuse_empty(input, failure);
     r = archive_member_open(input->archive, input->about.member, &input->opened, failure);
     if (r < 0)
         return r;
@@ -152,6 +163,9 @@ static int describe_archive(struct input *input, bool is_further_table, struct f
 static int open_folder(struct input *input, const struct table_options *options, struct failure *failure) {
     cleanup_free char *member = file_join(input->about.path, input->about.member);
     char *folder = input->about.path;
+    struct stat status;
+    if (stat(member, &status) == 0 && status.st_size == 0)
+        return refuse_empty(input, failure);
     input->about.path = member;
     int r = open_plain(input, options, failure);
     input->about.path = folder;

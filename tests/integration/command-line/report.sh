@@ -99,6 +99,12 @@ check "where all failed, that is said" contains none.err 'no setting can be rank
 refuse "... and nothing is best" 2 "no setting is the best" "$ASSAY" report "$archive" --best
 rm broken
 
+campaign "setup: [false]" 1 1 1 >early.yaml
+run early
+refuse "of a run that ended before its first unit, that is said" 2 "nothing was measured: the run ended before its first unit" \
+    "$ASSAY" report "$archive"
+refuse "... also from its folder" 2 "nothing was measured" "$ASSAY" report "$folder"
+
 campaign "" "1, 2" 1 1 >mute.yaml
 run mute
 check "without an answer a run says which line to add" \

@@ -30,11 +30,14 @@ is "... with a grid of all ranks" "$(paste -d' ' <(column campaign P) <(column c
 is "... rate times time is the work" "$(paste -d' ' <(column campaign rate) <(column campaign time) |
     awk '{ w = $1 * $2 / ((2 / 3 * 200^3 + 1.5 * 200^2) / 1e9); if (w < 0.999 || w > 1.001) print }')" ""
 is "... the residual is the same whatever was sent how" "$(paste -d' ' <(column campaign NB) <(column campaign P) <(column campaign residual) | sort -u | wc -l)" 4
+is "... the best HPL.dat is that of a unit on all nodes" "$("$ASSAY" report campaign/*.zip --best | awk '$2 == "N" || $2 == "BCAST" && $1 ~ /^[14]$/ { print $2 }' | xargs)" "N BCAST"
 is "... turbo was off, and is on again" "$(grep -h '"event":"control"' campaign/*/journal.jsonl | grep -c '"turbo","asked":"off","before":"on","after":"off"') $(for i in 1 2 3 4; do bed on $i cat /sys/devices/system/cpu/intel_pstate/no_turbo; done | tr '\n' ' ')" "4 0 0 0 0 "
 
 sed -e 's/bind: none/bind: none, placement: node, trace: "yes"/; s/ranks: .4./ranks: [2]/; s/P: .1, 2./P: [1]/; s/32, 48/32/; s/1ringM, long/1ringM/; s/^controls.*//' hpl.yaml >alone.yaml
 check "HPL on each node alone, all at once" bed run "$ASSAY" run alone.yaml -o alone
 is "... each node does its own" "$(column alone node | sort | uniq -c | awk '{ printf "%s:%s ", $2, $1 }')" "node-1:1 node-2:1 node-3:1 node-4:1 "
+check "... and counts once in the answer" "$ASSAY" report alone/*.zip
+report $(output '^ *4 +[0-9]' && output '^intervals +of the mean over nodes, each with the mean of its units'; echo $?) "... with an interval over nodes"
 is "... and to the same result" "$(column alone residual | sort -u | wc -l)" 1
 # What the ranks of a unit multiply is HPL's work, but for what its panels do by smaller kernels and its look-ahead by none.
 is "... its calls are traced: the products are most of the work" "$(awk -F, 'NR == 1 { for (i = 1; i <= NF; i++) at[$i] = i }
