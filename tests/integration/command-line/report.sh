@@ -1,5 +1,6 @@
 #!/bin/bash
 # Which setting is best: at the end of a run, and by `assay report`.
+# shellcheck disable=SC2012,SC2046 # names have no blanks; $(...; echo $?) is one number
 . "$(dirname "$0")/../tap.sh"
 cd "$scratch" || exit 1
 
