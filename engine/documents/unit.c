@@ -228,8 +228,7 @@ const char *unit_symbol(enum unit_dimension dimension) {
 
 /* ---- Units in the names of columns */
 
-/* Whether a name that ends so is a time, so that _s behind it is a unit. */
-static bool is_time(const char *name, size_t length) {
+bool unit_is_time_name(const char *name, size_t length) {
     static const char *const words[] = {"time", "duration", "latency", "elapsed", "delay", "wall"};
     for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
         size_t end = strlen(words[i]);
@@ -244,7 +243,7 @@ static const struct unit *find_suffix(const char *name, size_t stem, const char 
     bool is_suffix = unit && unit->dimension != UNIT_NONE && unit->dimension != UNIT_WORK &&
                      unit->dimension != UNIT_PERFORMANCE &&
                      (unit->dimension != UNIT_TIME || unit->scale <= 1) &&
-                     (text[1] != '\0' || (text[0] == 's' && is_time(name, stem)));
+                     (text[1] != '\0' || (text[0] == 's' && unit_is_time_name(name, stem)));
     return is_suffix ? unit : NULL;
 }
 

@@ -32,10 +32,12 @@ struct table_private {
 /* ---- Notes and columns */
 
 const struct table_column *table_find(const struct table *table, const char *name) {
-    for (size_t i = 0; i < table->column_count; i++)
-        if (strcmp(table->columns[i].name, name) == 0)
-            return &table->columns[i];
-    return NULL;
+    return input_find_column(table->columns, table->column_count, name);
+}
+
+const char *table_column_name(const struct table *table, const char *name) {
+    const struct table_column *column = table_find(table, name);
+    return column ? column->name : name;
 }
 
 static int no_column(const char *path, const struct table_column *columns, size_t count, const char *what,
@@ -153,6 +155,23 @@ static void note_inputs(struct table *table, const char *name, const struct inpu
                 xformat("the column '%s' of '%s'%s %s '%s'", name, first->about.path, more, what, unit));
 }
 
+/* Refuses the header "duration [foo]": numbers in a unit that is not known. */
+static int check_unit_known(const struct input *input, const struct table_column *column,
+                            struct failure *failure) {
+    size_t stem;
+    const struct unit *unit;
+    bool is_written = !input->about.archive && !column->unit &&
+                      unit_read_name(column->name, strlen(column->name), &stem, &unit) == UNIT_PLACE_BRACKETS;
+    if (!is_written)
+        return 0;
+    const char *text = column->name + stem + strspn(column->name + stem, " ");
+    return failure_input(
+        failure, input->about.path, 1, 0,
+        "unknown unit '%.*s' in column '%s'; expected such as s, ms, us, ns, h, [min], B, kB, MiB, MB/s, "
+        "Gbit/s, flop/s, Gflop/s, MHz, W, J, Cel, %%, 1 for a plain number, or a name without brackets",
+        (int)strlen(text) - 2, text + 1, column->name);
+}
+
 /* Whether all inputs have the column NAME, and, of numbers, in units of one dimension. */
 static int check_column(struct table *table, const char *name, bool is_number, struct failure *failure) {
     const struct input *inputs = table->private->inputs, *converted = NULL, *unknown = NULL;
@@ -166,6 +185,9 @@ static int check_column(struct table *table, const char *name, bool is_number, s
         if (!column)
             return no_column(inputs[i].about.path, inputs[i].columns, inputs[i].column_count,
                              is_number ? "number" : "text", name, failure);
+        int r = is_number ? check_unit_known(&inputs[i], column, failure) : 0;
+        if (r < 0)
+            return r;
         if (!is_number && unit && column->unit && strcmp(column->unit, unit) != 0)
             return failure_input(
                 failure, inputs[i].about.path, 0, 0,
@@ -185,6 +207,12 @@ static int check_column(struct table *table, const char *name, bool is_number, s
                                  column->unit, unit);
         }
     }
+    if (is_number && !unit && !inputs[0].about.archive && unit_is_time_name(name, strlen(name)))
+        xappend(
+            &table->notes, &table->note_count,
+            xformat(
+                "the column '%s' has no unit; it is taken as s (a header such as '%s [us]' names another)",
+                name, name));
     note_inputs(table, name, converted, converted_count, "is converted to", unit);
     note_inputs(table, name, unknown, unknown_count, "has no unit; it is taken to be in", unit);
     return 0;
@@ -431,6 +459,16 @@ static int keep_block(const struct loading *loading, struct reading *reading, ui
     return r;
 }
 
+/* Adds the column NAME of INPUT to LABELS; returns its place there. SIZE_MAX: INPUT has none, so that it is
+ * the file's name, as check_column() has seen. */
+static size_t add_label(const struct input *input, const char *name, size_t *labels, size_t *count) {
+    const struct table_column *column = input_find(input, name);
+    if (!column)
+        return SIZE_MAX;
+    labels[*count] = (size_t)(column - input->columns);
+    return (*count)++;
+}
+
 /* Opens the columns of INPUT that are wanted. */
 static int open_columns(const struct loading *loading, const struct input *input, struct reading *reading,
                         struct failure *failure) {
@@ -439,32 +477,19 @@ static int open_columns(const struct loading *loading, const struct input *input
     cleanup_free size_t *labels =
         xcalloc(selection->category_count + loading->comparisons + 1, sizeof *labels);
     size_t label_count = 0;
-    int r = 0;
-    for (size_t i = 0; r == 0 && i < loading->column_count; i++)
-        r = csv_find_column(input->csv, loading->columns[i], &numbers[i], failure);
-    for (size_t j = 0; r == 0 && j < selection->category_count; j++) {
-        reading->labels[j] = SIZE_MAX;
-        if (!input_find(input, selection->categories[j]))
-            continue; /* check_column has seen that it is the file's name */
-        reading->labels[j] = label_count;
-        r = csv_find_column(input->csv, selection->categories[j], &labels[label_count++], failure);
-    }
-    for (size_t j = 0, name; r == 0 && j < loading->comparisons; j++) {
+    for (size_t i = 0; i < loading->column_count; i++)
+        numbers[i] = (size_t)(input_find(input, loading->columns[i]) - input->columns);
+    for (size_t j = 0; j < selection->category_count; j++)
+        reading->labels[j] = add_label(input, selection->categories[j], labels, &label_count);
+    for (size_t j = 0, name; j < loading->comparisons; j++) {
         expression_comparison(loading->where, j, &name);
-        reading->compared[j] = SIZE_MAX;
-        if (!input_find(input, loading->names[name]))
-            continue; /* likewise */
-        reading->compared[j] = label_count;
-        r = csv_find_column(input->csv, loading->names[name], &labels[label_count++], failure);
+        reading->compared[j] = add_label(input, loading->names[name], labels, &label_count);
     }
     reading->flags = SIZE_MAX;
-    if (r == 0 && input->about.archive && !selection->with_flagged && input_find(input, FLAGS_COLUMN)) {
-        reading->flags = label_count;
-        r = csv_find_column(input->csv, FLAGS_COLUMN, &labels[label_count++], failure);
-    }
-    return r < 0 ? r
-                 : csv_columns_open(input->csv, numbers, loading->column_count, labels, label_count,
-                                    CSV_MISSING_IS_NAN, &reading->columns, failure);
+    if (input->about.archive && !selection->with_flagged)
+        reading->flags = add_label(input, FLAGS_COLUMN, labels, &label_count);
+    return csv_columns_open(input->csv, numbers, loading->column_count, labels, label_count,
+                            CSV_MISSING_IS_NAN, &reading->columns, failure);
 }
 
 static int read_rows(const struct loading *loading, struct input *input, uint32_t index,

@@ -120,8 +120,11 @@ bool table_arrange(struct table *table, const struct table_selection *selection)
 void table_free(struct table *table);     /* NULL is fine */
 void table_cleanup(struct table **table); /* for cleanup() */
 
-/* The column called NAME, or NULL. */
+/* The column called NAME, or else the only one that is so called with or without its unit: "duration" and
+ * "duration (us)" are both 'duration' in us, and 'duration_us'. NULL: there is none. */
 const struct table_column *table_find(const struct table *table, const char *name);
+/* The name of the column that table_find() finds; else NAME itself. */
+const char *table_column_name(const struct table *table, const char *name);
 /* FAILURE_INPUT: no WHAT ("response", "group") column is called NAME; with the nearest one or all that there
  * are. Returns -EINVAL. */
 int table_no_column(const struct table *table, const char *what, const char *name, struct failure *failure);
