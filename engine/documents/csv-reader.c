@@ -297,10 +297,12 @@ static int skip_comments(struct csv_reader *reader, struct failure *failure) {
         if (!inside && *at != '#')
             return 0;
         const char *newline = memchr(at, '\n', reader->end - reader->begin);
-        if (!inside) {
-            free(reader->comment);
-            reader->comment =
-                xstrndup(at + 1, (newline ? (size_t)(newline - at) : reader->end - reader->begin) - 1);
+        size_t length = newline ? (size_t)(newline - at) : reader->end - reader->begin;
+        size_t before = inside && reader->comment ? strlen(reader->comment) : 0;
+        if (before + length < CSV_FIELD_MAX) { /* no header is longer */
+            reader->comment = xrealloc(reader->comment, before + length + 1);
+            memcpy(reader->comment + before, at, length);
+            reader->comment[before + length] = '\0';
         }
         reader->begin = newline ? (size_t)(newline + 1 - reader->buffer) : reader->end;
         reader->line += newline != NULL;
@@ -493,19 +495,21 @@ static int find_header_line(struct csv_reader *reader, struct failure *failure) 
     size_t begin = reader->begin;
     unread_row(reader);
     if (!is_data) {
-        free(reader->comment);
-        reader->comment = xstrndup(reader->buffer + reader->begin, begin - reader->begin);
+        char *line = xstrndup(reader->buffer + reader->begin, begin - reader->begin);
         reader->begin = begin;
         reader->line++;
         r = read_row(reader, failure);
         if (r > 0)
             unread_row(reader);
         drop_empty_end(reader);
+        free(reader->comment); /* there may be one between the header and the first row */
+        reader->comment = line;
     }
     if (r <= 0)
         return r;
     reader->comment[strcspn(reader->comment, "\r\n")] = '\0';
-    if (split_names(reader, reader->comment, 1) || split_names(reader, reader->comment, 2))
+    if (split_names(reader, reader->comment + is_data, 1) ||
+        split_names(reader, reader->comment + is_data, 2) /* behind the '#' */)
         return 0;
     if (!is_data)
         return failure_input(

@@ -267,6 +267,11 @@ enum unit_place unit_read_name(const char *name, size_t length, size_t *ret_stem
         open = strrchr(copy, '_');
     }
     text = place == UNIT_PLACE_BEHIND ? text + 1 : open ? open + 1 : NULL;
+    if (open && place == UNIT_PLACE_BRACKETS) {
+        text += strspn(text, " ");
+        for (size_t end = strlen(text); end > 0 && text[end - 1] == ' ';)
+            text[--end] = '\0';
+    }
     size_t stem = open ? (size_t)(open - copy) : 0;
     while (stem > 0 && copy[stem - 1] == ' ')
         stem--;

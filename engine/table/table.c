@@ -6,6 +6,7 @@
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/memory.h"
 #include "engine/foundation/natural-order.h"
+#include "engine/foundation/number.h"
 #include "engine/foundation/text-set.h"
 #include "engine/foundation/text.h"
 #include "engine/table/input.h"
@@ -359,7 +360,7 @@ static void set_comparisons(const struct loading *loading, const struct reading 
         size_t label = reading->compared[j];
         if (label != SIZE_MAX)
             field = csv_label(reading->columns, label, block->labels[label][row]);
-        loading->values[loading->table->column_count + j] = strcmp(field, text) == 0;
+        loading->values[loading->table->column_count + j] = number_texts_equal(field, text);
     }
 }
 
@@ -540,10 +541,35 @@ static int load_input(const struct loading *loading, uint32_t index, struct fail
     return r;
 }
 
+/* Gives equal numbers one text where all texts of a column are numbers: 1e+05 and 100000 are one level. Texts
+ * that say that there is no value stay. TEXTS becomes the set without the others; which each was is in
+ * MERGED. */
+static void merge_numbers(struct text_set *texts, uint32_t *merged) {
+    cleanup(text_set_clear) struct text_set spelled = {0};
+    char buffer[NUMBER_TEXT_SIZE];
+    bool is_numbers = true;
+    for (size_t i = 0; i < texts->count; i++) {
+        const char *text = texts->texts[i];
+        bool is_missing = csv_is_missing(text, strlen(text));
+        is_numbers = is_numbers && (is_missing || number_spell(text, buffer));
+        merged[i] = is_numbers ? text_set_add(&spelled, is_missing ? text : buffer,
+                                              strlen(is_missing ? text : buffer))
+                               : 0;
+    }
+    for (size_t i = 0; !is_numbers && i < texts->count; i++)
+        merged[i] = (uint32_t)i;
+    if (is_numbers) {
+        struct text_set before = *texts;
+        *texts = spelled;
+        spelled = before;
+    }
+}
+
 /* Levels in natural order, and the codes with them. */
 static void sort_levels(struct table *table, size_t j, struct text_set *set) {
     struct table_category *category = &table->categories[j];
-    cleanup_free uint32_t *ranks = NULL;
+    cleanup_free uint32_t *ranks = NULL, *merged = xcalloc(set->count + 1, sizeof *merged);
+    merge_numbers(set, merged);
     if (natural_order_ranks((const char *const *)set->texts, set->count, &ranks) < 0)
         memory_exhausted();
     category->level_count = set->count;
@@ -551,7 +577,7 @@ static void sort_levels(struct table *table, size_t j, struct text_set *set) {
     for (size_t i = 0; i < set->count; i++)
         category->levels[ranks[i]] = xstrdup(set->texts[i]);
     for (size_t row = 0; row < table->rows; row++)
-        category->codes[row] = ranks[category->codes[row]];
+        category->codes[row] = ranks[merged[category->codes[row]]];
 }
 
 static void prepare_results(struct table *table, const struct table_selection *selection) {

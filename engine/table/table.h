@@ -63,7 +63,9 @@ struct table_numbers {
 struct table_category {
     char *name;
     uint32_t *codes; /* of the levels; the empty text is a level like any other */
-    char **levels;   /* in natural order: dahu-2 before dahu-10 */
+    /* In natural order: dahu-2 before dahu-10. Of a column that is all numbers these are values, each in one
+     * spelling: 1e+05 and 100000 are the level "100000", 007 and 7 "7". Of others they are texts. */
+    char **levels;
     size_t level_count;
 };
 
