@@ -161,7 +161,7 @@ size_t number_format_double(double value, char buffer[static NUMBER_TEXT_SIZE]) 
 
 bool number_spell(const char *text, char buffer[static NUMBER_TEXT_SIZE]) {
     double value;
-    if (!number_parse_double(text, strlen(text), &value) || fabs(value) > 0x1p53)
+    if (!number_parse_double(text, strlen(text), &value) || fabs(value) >= 0x1p53)
         return false;
     number_format_double(value + 0.0, buffer); /* -0 is 0 */
     return true;
