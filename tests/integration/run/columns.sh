@@ -21,7 +21,7 @@ experiment:
   factors:
     N: {type: integer, minimum: 1}
     NB: {type: integer, minimum: 1, default: "max(1, N / 8)"}
-    RATE: {type: number, default: 2.5, unit: Gflop/s}
+    RATE: {type: number, default: 2.5, unit: GFLOPS}
     RESIDUAL: {type: text, default: 0.01}
     VERDICT: {type: text, default: PASSED}
   require: [N >= NB]
