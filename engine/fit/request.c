@@ -120,12 +120,14 @@ static int column_scale(const struct plugin_parameter *parameter, const struct t
 static int check_number(const struct request *request, const char *what, const char *text,
                         struct failure *failure) {
     static const char word[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.";
-    size_t stem;
-    const struct unit *unit = NULL;
-    if (text && !table_find(request->table, text))
-        unit_read_name(text, strlen(text), &stem, &unit); /* "duration (ms)" is no expression */
-    if (!unit && (!text || table_find(request->table, text) || text[strspn(text, word)] ||
-                  strspn(text, "0123456789.")))
+    if (!text || table_find(request->table, text))
+        return 0;
+    size_t length;
+    const struct unit *unit;
+    unit_read_name(text, strlen(text), &length, &unit);
+    cleanup_free char *stem = xstrndup(text, length);
+    bool is_word = !text[strspn(text, word)] && !strspn(text, "0123456789.");
+    if (!is_word && !(unit && table_find(request->table, stem))) /* 'duration (ms)' where that is in us */
         return 0;
     return table_no_column(request->table, what, text, failure);
 }

@@ -96,7 +96,7 @@ static int bind_column(struct reading *reading, size_t c, struct failure *failur
                              "unknown unit in column '%.128s'; expected such as [us], [MB/s] or [Gbit/s]",
                              name);
     end = place == UNIT_PLACE_SUFFIX ? strlen(name) : end; /* no parameter has a unit in its name */
-    if (unit && place != UNIT_PLACE_SUFFIX)
+    if (unit && unit->dimension != UNIT_NONE && place != UNIT_PLACE_SUFFIX)
         column->unit = xstrdup(unit->code);
     int found = parameters_find(&reading->scenarios->options, name, end, failure);
     if (found < 0)

@@ -81,7 +81,7 @@ static int read_separator(struct fit_arguments *ret, struct failure *failure) {
     if (!text)
         return 0;
     ret->table.separator = strcmp(text, "tab") == 0 ? '\t' : text[0];
-    bool is_one = strcmp(text, "tab") == 0 || (strlen(text) == 1 && !strchr("\"\r\n ", text[0]));
+    bool is_one = strcmp(text, "tab") == 0 || (strlen(text) == 1 && !strchr("\"\r\n", text[0]));
     return is_one ? 0
                   : failure_input(failure, NULL, 0, 0,
                                   "--separator '%s'; expected one character such as ';', or tab", text);

@@ -55,6 +55,9 @@ refuse "a column of no unit in brackets" 2 "unknown unit 'mean' in column 'x \(m
 printf '# OSU MPI Latency Test v7.1\n# Size       Avg Latency(us)\n1                       1.45\n2          1.50\n4    1.62\n' >osu.txt
 check "a table separated by blanks" "$ASSAY" fit osu.txt --terms 1+Size --response 'Avg Latency' -o osu.json
 report $(grep -q '"name": "Avg Latency", "unit": "us"' osu.json && grep -q '"rows": 3' osu.json; echo $?) "has the names and units of its comment"
+printf '       1  0.33   0.000023\n       2  0.66 0.000024\n   4 1.2  0.000025\n' >np.out
+check "NetPIPE's" "$ASSAY" fit np.out --columns 'bytes,rate [Mbps],duration [s]' --terms 1+bytes --response rate -o np.json
+report $(grep -q '"name": "rate", "unit": "Mbit/s"' np.json && grep -q '"rows": 3' np.json; echo $?) "takes names and units of the command line"
 # Groups and conditions by value.
 printf 'NB,n,t\n1e+05,1,1\n1e+05,2,2\n007,3,3.05\n7,4,4\n' >a.csv
 printf 'NB,n,t\n100000,1,1.1\n100000.0,2,2.1\n7.0,3,3.1\n-0,4,4.2\n0,1,1\n' >b.csv
