@@ -155,6 +155,8 @@ static const struct {
     {"\u2103", "Cel"},
     {"percent", "%"},
     {"-", "1"},
+    {"#", "1"},
+    {"count", "1"},
     {"watt", "W"},
     {"watts", "W"},
     {"Watt", "W"},
@@ -264,7 +266,8 @@ enum unit_place unit_read_name(const char *name, size_t length, size_t *ret_stem
         open = text - 1;
     } else {
         place = UNIT_PLACE_SUFFIX;
-        open = strrchr(copy, '_');
+        for (char *at = copy; (at = strpbrk(at, "_.")); at++)
+            open = at;
     }
     text = place == UNIT_PLACE_BEHIND ? text + 1 : open ? open + 1 : NULL;
     if (open && place == UNIT_PLACE_BRACKETS) {

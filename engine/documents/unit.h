@@ -51,7 +51,7 @@ enum unit_place {
     UNIT_PLACE_NONE,     /* the name says no unit */
     UNIT_PLACE_BRACKETS, /* "duration [us]", "Latency(us)"; or something else in brackets: "x (mean)" */
     UNIT_PLACE_BEHIND,   /* "duration, us", "duration in us" */
-    UNIT_PLACE_SUFFIX,   /* "duration_us" */
+    UNIT_PLACE_SUFFIX,   /* "duration_us", "duration.us" */
 };
 /* Where the LENGTH bytes at NAME, a column's name as people write it, say a unit: that in *RET_UNIT (NULL:
  * what is in brackets is no unit), and how long the name is without it in *RET_STEM. A suffix is a unit of

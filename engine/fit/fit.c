@@ -330,7 +330,8 @@ static int score_folds(struct fitting *fitting, const uint8_t *folds, const uint
     }
     for (size_t i = first[scores->folds]; i < count; i++)
         is_skipped[i] = true;
-    r = r == 0 && done < 2 ? -EDOM : r;
+    if (r == 0 && done < 2)
+        r = message->text[0] ? -EDOM : plugin_refuse(message, -EDOM, "fewer than two folds are left");
     for (size_t i = 0; r == 0 && fitting->request.options->held_out && i < count; i++)
         fitting->request.options->held_out[rows->view.numbers[i]] =
             (struct score_row){.mean = is_skipped[i] ? NAN : predictions.mean[i],

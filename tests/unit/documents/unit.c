@@ -163,19 +163,9 @@ TEST(written) {
             fail_msg("'%s' is '%s', expected '%s'", units[i][0], found ? found->code : "no unit",
                      units[i][1]);
     }
-    static const char *const others[] = {"",
-                                         "foo",
-                                         "KB",
-                                         "KB/s",
-                                         "Mb",
-                                         "MHZ",
-                                         "mean",
-                                         "S",
-                                         "parsec",
-                                         "\u00b5",
-                                         "count",
-                                         "#",
-                                         "a text that is far too long for any unit of this table"};
+    static const char *const others[] = {
+        "",     "foo", "KB",     "KB/s",   "Mb",    "MHZ",
+        "mean", "S",   "parsec", "\u00b5", "calls", "a text that is far too long for any unit of this table"};
     for (size_t i = 0; i < sizeof others / sizeof *others; i++)
         if (unit_find_written(others[i]))
             fail_msg("'%s' is taken as '%s'", others[i], unit_find_written(others[i])->code);
@@ -202,6 +192,9 @@ TEST(names_of_columns) {
         {"rows in total", "rows in total", NULL, UNIT_PLACE_NONE},
         {"duration_us", "duration", "us", UNIT_PLACE_SUFFIX},
         {"msg_bytes", "msg", "By", UNIT_PLACE_SUFFIX},
+        {"run.time.ms", "run.time", "ms", UNIT_PLACE_SUFFIX},
+        {"n [count]", "n", "1", UNIT_PLACE_BRACKETS},
+        {"bytes/ms", "bytes/ms", NULL, UNIT_PLACE_NONE},
         {"wall_time_s", "wall_time", "s", UNIT_PLACE_SUFFIX},
         {"Latency_s", "Latency", "s", UNIT_PLACE_SUFFIX},
         {"rate_MBps", "rate", "MBy/s", UNIT_PLACE_SUFFIX},
