@@ -4,6 +4,7 @@
 #include "engine/documents/shown-value.h"
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/memory.h"
+#include "engine/foundation/number.h"
 
 #include <errno.h>
 #include <stdarg.h>
@@ -156,8 +157,9 @@ static const char lone_return[] = "a carriage return without a newline behind it
 
 static void read_unquoted(struct row *row, struct csv_field *field) {
     const struct csv_reader *reader = row->reader;
-    char *end = memchr(row->at, reader->separator, (size_t)(row->end - row->at));
-    end = end ? end : row->end;
+    char *end = row->at;
+    while (end < row->end && *end != reader->separator && !(reader->separator == ' ' && *end == '\t'))
+        end++;
     field->bytes = row->at;
     field->length = (size_t)(end - row->at);
     while (reader->is_foreign && field->length > 0 && is_blank(reader, field->bytes[field->length - 1]))
@@ -193,6 +195,8 @@ static void read_quoted(struct row *row, struct csv_field *field) {
         if (!closed)
             *to++ = *row->at++;
     }
+    if (row->reader->separator == ' ' && row->at < row->end && is_blank(row->reader, *row->at))
+        return;
     skip_blanks(row);
     if (row->at == row->end || *row->at == row->reader->separator)
         return;
@@ -244,7 +248,8 @@ static bool is_filled_up(const struct row *row) {
 /* Splits a row of as many plain fields as the header has. False: it is another row, for split(). */
 static bool split_plain(struct csv_reader *reader, char *start, const char *end) {
     size_t count = reader->column_count;
-    if (!reader->is_plain || count == 0 || reader->field_capacity < count || end - start > CSV_FIELD_MAX)
+    if (!reader->is_plain || count == 0 || reader->separator == ' ' || reader->field_capacity < count ||
+        end - start > CSV_FIELD_MAX)
         return false;
     char *at = start;
     for (size_t i = 0; i < count; i++) {
@@ -282,7 +287,7 @@ static void split(struct row *row) {
 
 /* ---- What other programs write besides rows ------------------------------------------------------ */
 
-/* Passes over lines that begin with '#'. */
+/* Passes over lines that begin with '#'. The last one is kept: it may be the header. */
 static int skip_comments(struct csv_reader *reader, struct failure *failure) {
     for (bool inside = false;;) {
         int r = reader->begin < reader->end ? 1 : fill(reader, failure);
@@ -292,22 +297,33 @@ static int skip_comments(struct csv_reader *reader, struct failure *failure) {
         if (!inside && *at != '#')
             return 0;
         const char *newline = memchr(at, '\n', reader->end - reader->begin);
+        size_t length = newline ? (size_t)(newline - at) : reader->end - reader->begin;
+        size_t before = inside && reader->comment ? strlen(reader->comment) : 0;
+        if (before + length < CSV_FIELD_MAX) { /* no header is longer */
+            reader->comment = xrealloc(reader->comment, before + length + 1);
+            memcpy(reader->comment + before, at, length);
+            reader->comment[before + length] = '\0';
+        }
         reader->begin = newline ? (size_t)(newline + 1 - reader->buffer) : reader->end;
         reader->line += newline != NULL;
         inside = !newline;
     }
 }
 
-/* The separator that the header has most often outside quotes, one that the next row has as often first. */
+/* The separator that the header has most often outside quotes, one that the next row has as often first.
+ * Blanks where there is none of them, and both rows have blanks between fields. */
 static int find_separator(struct csv_reader *reader, struct failure *failure) {
     static const char separators[] = {',', ';', '\t'};
-    size_t counts[2][sizeof separators] = {0}, length, row = 0, best = 0, most = 0;
+    size_t counts[2][sizeof separators] = {0}, gaps[2] = {0}, length, row = 0, best = 0, most = 0;
     int r = find_rows(reader, 2, &length, failure);
     if (r < 0)
         return r;
     bool quoted = false;
+    char before = '\n';
     for (size_t i = 0; i < length && row < 2; i++) {
         char byte = reader->buffer[reader->begin + i];
+        gaps[row] += !quoted && byte > ' ' && before == ' ';
+        before = before == '\n' && byte == ' ' ? '\n' : byte; /* blanks before the first field are no gap */
         quoted ^= byte == '"';
         row += byte == '\n' && !quoted;
         for (size_t j = 0; !quoted && j < sizeof separators && row < 2; j++)
@@ -320,7 +336,7 @@ static int find_separator(struct csv_reader *reader, struct failure *failure) {
             best = j;
         }
     }
-    reader->separator = separators[best];
+    reader->separator = most == 0 && gaps[0] > 0 && gaps[1] > 0 ? ' ' : separators[best];
     return 0;
 }
 
@@ -336,7 +352,7 @@ static bool is_blank_line(const struct csv_reader *reader, const char *from, con
 static int read_row(struct csv_reader *reader, struct failure *failure) {
     for (;;) {
         size_t length;
-        bool preamble = reader->is_foreign && reader->column_count == 0;
+        bool preamble = reader->is_foreign && (reader->column_count == 0 || reader->separator == ' ');
         int r = preamble ? skip_comments(reader, failure) : 0;
         r = r < 0 ? r : find_rows(reader, 1, &length, failure);
         if (r <= 0)
@@ -402,21 +418,19 @@ static int skip_byte_order_mark(struct csv_reader *reader, struct failure *failu
     return r < 0 ? r : 0;
 }
 
-/* Takes the unit off the name of COLUMN: "duration [ms]" is 'duration' in ms. What is no unit stays. Returns
- * how long the name is then. */
-static size_t take_unit(struct csv_reader *reader, size_t column, const char *name, size_t length) {
-    const char *open = memchr(name, '[', length);
-    if (!reader->is_foreign || !open || open == name || name[length - 1] != ']')
-        return length;
-    cleanup_free char *text = xstrndup(open + 1, (size_t)(name + length - open) - 2);
-    const struct unit *unit = unit_find_written(text);
-    if (!unit)
-        return length;
-    reader->units[column] = unit;
-    size_t end = (size_t)(open - name);
-    while (end > 1 && name[end - 1] == ' ')
-        end--;
-    return end;
+/* Adds the name of COLUMN without its unit: "duration [ms]" is 'duration' in ms, unless an earlier column is
+ * called so. What is no unit, and a suffix such as _ms, stays in the name. False: there is a column of this
+ * name. */
+static bool add_column(struct csv_reader *reader, size_t column, const char *name, size_t length) {
+    size_t stem = length;
+    uint32_t known;
+    enum unit_place place = UNIT_PLACE_NONE;
+    if (reader->is_foreign)
+        place = unit_read_name(name, length, &stem, &reader->units[column]);
+    if (!reader->units[column] || place == UNIT_PLACE_SUFFIX ||
+        text_set_find(&reader->names, name, stem, &known))
+        stem = length;
+    return text_set_add(&reader->names, name, stem) == column;
 }
 
 /* The names that a table without a header was given. */
@@ -426,11 +440,84 @@ static int take_names(struct csv_reader *reader, const char *const *columns, siz
     r = r < 0 ? r : skip_comments(reader, failure);
     reader->units = xcalloc(count + 1, sizeof *reader->units);
     for (size_t i = 0; r >= 0 && i < count; i++)
-        if (text_set_add(&reader->names, columns[i], take_unit(reader, i, columns[i], strlen(columns[i]))) <
-            i)
+        if (!add_column(reader, i, columns[i], strlen(columns[i])))
             return failure_input(failure, NULL, 0, 0, "two columns are called '%.64s'", columns[i]);
     reader->column_count = count;
     return r < 0 ? r : 0;
+}
+
+/* The last row, which has no doubled quotes, is read again. */
+static void unread_row(struct csv_reader *reader) {
+    const struct csv_field *first = reader->fields;
+    reader->begin = (size_t)(first->bytes - reader->buffer) - first->quoted - (first->column - 1);
+    reader->line = reader->row_line;
+}
+
+static void drop_empty_end(struct csv_reader *reader) {
+    while (reader->field_count > 1 && reader->fields[reader->field_count - 1].length == 0)
+        reader->field_count--;
+}
+
+/* Splits LINE at separators into as many names as the last row has fields. Separators that are blanks come
+ * GAP or more together (a tab is two), and not before a bracket. */
+static bool split_names(struct csv_reader *reader, char *line, size_t gap) {
+    size_t found = 0;
+    for (char *at = line + strspn(line, " \t"); *at && found < reader->field_count; at += strspn(at, " \t")) {
+        char *end = at, *next = at;
+        for (bool is_end = false; *next && !is_end;) {
+            size_t blanks = strspn(next, " \t"), width = blanks + (memchr(next, '\t', blanks) != NULL);
+            is_end = reader->separator == ' ' ? width >= gap && !strchr("([", next[blanks])
+                                              : *next == reader->separator;
+            next += is_end || blanks == 0 ? 1 : blanks;
+            end = is_end || blanks > 0 ? end : next;
+        }
+        reader->fields[found++] = (struct csv_field){at, (size_t)(end - at), 1, false};
+        at = next;
+        if (found == reader->field_count)
+            return !*at;
+    }
+    return false;
+}
+
+/* A header that is no row of the table: the comment before a first row of numbers; or a line of names
+ * separated by blanks, some of which have blanks inside ("Size  Latency (us)"). The row was read; where there
+ * is no such header it is the row still. */
+static int find_header_line(struct csv_reader *reader, struct failure *failure) {
+    bool is_data = reader->comment != NULL, is_quoted = false;
+    double value;
+    for (size_t i = 0; i < reader->field_count; i++) {
+        is_data = is_data && number_parse_double(reader->fields[i].bytes, reader->fields[i].length, &value);
+        is_quoted |= reader->fields[i].quoted;
+    }
+    if (!is_data && (reader->separator != ' ' || is_quoted))
+        return 0;
+    int r = 1;
+    size_t begin = reader->begin;
+    unread_row(reader);
+    if (!is_data) {
+        char *line = xstrndup(reader->buffer + reader->begin, begin - reader->begin);
+        reader->begin = begin;
+        reader->line++;
+        r = read_row(reader, failure);
+        if (r > 0)
+            unread_row(reader);
+        drop_empty_end(reader);
+        free(reader->comment); /* there may be one between the header and the first row */
+        reader->comment = line;
+    }
+    if (r <= 0)
+        return r;
+    reader->comment[strcspn(reader->comment, "\r\n")] = '\0';
+    if (split_names(reader, reader->comment + is_data, 1) ||
+        split_names(reader, reader->comment + is_data, 2) /* behind the '#' */)
+        return 0;
+    if (!is_data)
+        return failure_input(
+            failure, reader->name, reader->line - 1, 1,
+            "'%.200s' is not a name for each of %zu columns; expected names without blanks, or "
+            "two blanks between names",
+            reader->comment, reader->field_count);
+    return read_row(reader, failure);
 }
 
 static int read_header(struct csv_reader *reader, struct failure *failure) {
@@ -442,15 +529,18 @@ static int read_header(struct csv_reader *reader, struct failure *failure) {
         return r;
     if (r == 0)
         return failure_input(failure, reader->name, 1, 1, "nothing, expected a header row");
-    while (reader->is_foreign && reader->field_count > 1 &&
-           reader->fields[reader->field_count - 1].length == 0)
-        reader->field_count--;
+    if (reader->is_foreign) {
+        drop_empty_end(reader);
+        r = find_header_line(reader, failure);
+        if (r < 0)
+            return r;
+    }
     reader->units = xcalloc(reader->field_count + 1, sizeof *reader->units);
     for (size_t i = 0; i < reader->field_count; i++) {
         const struct csv_field *field = &reader->fields[i];
         if (field->length == 0 && (i > 0 || !reader->is_foreign))
             return csv_failure(reader, i, failure, "column %zu has no name, expected one", i + 1);
-        if (text_set_add(&reader->names, field->bytes, take_unit(reader, i, field->bytes, field->length)) < i)
+        if (!add_column(reader, i, field->bytes, field->length))
             return csv_failure(reader, i, failure, "two columns are called %s",
                                shown_value(field->bytes, field->length).text);
     }

@@ -34,6 +34,7 @@ struct csv_reader {
     size_t column_count;       /* 0 until the header is read */
     bool is_foreign;           /* as csv_open_foreign() says */
     char separator;            /* '\0' until it is found */
+    char *comment;             /* the last line of comment before the first row; or NULL */
 };
 
 /* Opens with a buffer of CAPACITY bytes, for tests of what happens at its end. SEPARATOR is CSV_STRICT, or

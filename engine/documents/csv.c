@@ -111,6 +111,7 @@ void csv_close(struct csv_reader *reader) {
         return;
     text_set_clear(&reader->names);
     free(reader->units);
+    free(reader->comment);
     free(reader->fields);
     free(reader->buffer);
     free_source(reader->source);

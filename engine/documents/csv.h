@@ -44,11 +44,16 @@ int csv_open_memory(const char *name, const char *bytes, size_t length, struct c
                     struct failure *failure);
 int csv_open_function(const char *name, csv_read_function read, void *context, struct csv_reader **ret,
                       struct failure *failure);
-/* A table that another program wrote, such as R, pandas or a spreadsheet. Fields are separated by SEPARATOR;
- * '\0' stands for the comma, semicolon or tab that the header has most often outside quotes. Ignored are
- * blanks around fields (those in quotes stay), empty lines, lines that begin with '#' before the header, and
- * separators behind the last field of a row and of the header. The name of the first column may be empty, as
- * where row names are written. "duration [ms]" is the column 'duration' in ms. */
+/* A table that another program wrote, such as R, pandas, a spreadsheet or a benchmark. Fields are separated
+ * by SEPARATOR; '\0' stands for the comma, semicolon or tab that the header has most often outside quotes,
+ * or, where it has none of them, for blanks: any number between two fields. Ignored are blanks around fields
+ * (those in quotes stay), empty lines, lines that begin with '#' before the header (where blanks separate,
+ * anywhere), and separators behind the last field of a row and of the header. Where the first row is all
+ * numbers, the last line before it that begins with '#' is the header if it has as many names ("# Size
+ * Latency (us)", OSU); names between blanks may have a blank inside where two blanks or more separate them.
+ * The name of the first column may be empty, as where row names are written. Units in names are read by
+ * unit_read_name(): "duration [ms]" is the column 'duration' in ms, and "duration_ms" the column of that name
+ * in ms. */
 int csv_open_foreign(const char *path, int separator, struct csv_reader **ret, struct failure *failure);
 /* The same from DESCRIPTOR, which stays the caller's and open. With COLUMNS the table has no header, and
  * these are the names of its COUNT columns. */
@@ -59,7 +64,7 @@ void csv_close(struct csv_reader *reader);
 
 size_t csv_column_count(const struct csv_reader *reader);
 const char *csv_column_name(const struct csv_reader *reader, size_t column);
-/* The UCUM code of the unit that its name had in brackets, or NULL. */
+/* The UCUM code of the unit that its name had, or NULL. */
 const char *csv_column_unit(const struct csv_reader *reader, size_t column);
 /* The column called NAME in *RET; if there is none, a failure that names the nearest one and lists what there
  * is. */

@@ -1,10 +1,14 @@
 #include "engine/documents/unit.h"
 
 #include "engine/documents/number-literal.h"
+#include "engine/foundation/cleanup.h"
+#include "engine/foundation/memory.h"
 #include "engine/foundation/number.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
+#include <strings.h>
 
 static const struct {
     const char *expectation, *symbol;
@@ -52,9 +56,14 @@ static const struct unit units[] = {
     {"kBy/s", QUDT "KiloBYTE-PER-SEC", "kB/s", 1e3, UNIT_BANDWIDTH},
     {"MBy/s", QUDT "MegaBYTE-PER-SEC", "MB/s", 1e6, UNIT_BANDWIDTH},
     {"GBy/s", QUDT "GigaBYTE-PER-SEC", "GB/s", 1e9, UNIT_BANDWIDTH},
+    {"TBy/s", NULL, "TB/s", 1e12, UNIT_BANDWIDTH},
     {"KiBy/s", NULL, "KiB/s", 1024, UNIT_BANDWIDTH},
     {"MiBy/s", NULL, "MiB/s", 1048576, UNIT_BANDWIDTH},
     {"GiBy/s", NULL, "GiB/s", 1073741824, UNIT_BANDWIDTH},
+    {"bit/s", QUDT "BIT-PER-SEC", "bit/s", 0.125, UNIT_BANDWIDTH},
+    {"kbit/s", QUDT "KiloBIT-PER-SEC", "kbit/s", 125, UNIT_BANDWIDTH},
+    {"Mbit/s", QUDT "MegaBIT-PER-SEC", "Mbit/s", 125e3, UNIT_BANDWIDTH},
+    {"Gbit/s", QUDT "GigaBIT-PER-SEC", "Gbit/s", 125e6, UNIT_BANDWIDTH},
     {"W", QUDT "W", "W", 1, UNIT_POWER},
     {"mW", QUDT "MilliW", "mW", 1e-3, UNIT_POWER},
     {"kW", QUDT "KiloW", "kW", 1e3, UNIT_POWER},
@@ -77,14 +86,112 @@ static const struct unit units[] = {
 
 enum { UNIT_COUNT = sizeof units / sizeof *units };
 
-/* A person writes a unit's label; these are accepted too. */
-static const struct { const char *name, *code; } aliases[] = {{"B", "By"}, {"C", "Cel"}, {"Cel", "Cel"}};
+const struct unit *unit_find(const char *code) {
+    for (size_t i = 0; i < UNIT_COUNT; i++)
+        if (strcmp(units[i].code, code) == 0)
+            return &units[i];
+    return NULL;
+}
 
-static bool is_called(const struct unit *unit, const char *name) {
-    for (size_t i = 0; i < sizeof aliases / sizeof *aliases; i++)
-        if (strcmp(aliases[i].name, name) == 0)
-            return strcmp(aliases[i].code, unit->code) == 0;
-    return strcmp(unit->label, name) == 0;
+/* How people write a unit, or its end behind a prefix, whose UCUM code is the same prefix and CODE: "MBytes"
+ * is "M" and "By". Not here are KB, which may be 1000 or 1024 bytes, and Mb, which may be bits or a slip. */
+static const struct {
+    const char *written, *code;
+} spellings[] = {
+    {"sec", "s"},
+    {"secs", "s"},
+    {"second", "s"},
+    {"seconds", "s"},
+    {"nanosecond", "ns"},
+    {"nanoseconds", "ns"},
+    {"microsecond", "us"},
+    {"microseconds", "us"},
+    {"millisecond", "ms"},
+    {"milliseconds", "ms"},
+    {"minute", "min"},
+    {"minutes", "min"},
+    {"hour", "h"},
+    {"hours", "h"},
+    {"day", "d"},
+    {"days", "d"},
+    {"B", "By"},
+    {"byte", "By"},
+    {"bytes", "By"},
+    {"Byte", "By"},
+    {"Bytes", "By"},
+    {"Bps", "By/s"},
+    {"B/s", "By/s"},
+    {"B/sec", "By/s"},
+    {"byte/s", "By/s"},
+    {"bytes/s", "By/s"},
+    {"Byte/s", "By/s"},
+    {"Bytes/s", "By/s"},
+    {"bytes/sec", "By/s"},
+    {"Bytes/sec", "By/s"},
+    {"bps", "bit/s"},
+    {"b/s", "bit/s"},
+    {"bits/s", "bit/s"},
+    {"bit/sec", "bit/s"},
+    {"bits/sec", "bit/s"},
+    {"Bit/s", "bit/s"},
+    {"flops", "flop/s"},
+    {"Flops", "flop/s"},
+    {"FLOPS", "flop/s"},
+    {"FLOPs", "flop/s"},
+    {"Flop/s", "flop/s"},
+    {"FLOP/s", "flop/s"},
+    {"flops/s", "flop/s"},
+    {"flop/sec", "flop/s"},
+    {"FLOPS/s", "flop/s"},
+    {"Flop/sec", "flop/s"},
+    {"FLOP/sec", "flop/s"},
+    {"Flop", "flop"},
+    {"FLOP", "flop"},
+    {"C", "Cel"},
+    {"degC", "Cel"},
+    {"deg C", "Cel"},
+    {"celsius", "Cel"},
+    {"Celsius", "Cel"},
+    {"\u2103", "Cel"},
+    {"percent", "%"},
+    {"-", "1"},
+    {"#", "1"},
+    {"count", "1"},
+    {"watt", "W"},
+    {"watts", "W"},
+    {"Watt", "W"},
+    {"Watts", "W"},
+    {"joule", "J"},
+    {"joules", "J"},
+    {"Joule", "J"},
+    {"Joules", "J"},
+};
+
+enum { WRITTEN_MAX = 32 };
+
+const struct unit *unit_find_written(const char *text) {
+    char plain[WRITTEN_MAX], code[2 * WRITTEN_MAX]; /* plain: with u for the signs U+00B5 and U+03BC */
+    size_t length = 0;
+    for (; *text && length < sizeof plain - 1; text++) {
+        bool is_micro = strncmp(text, "\u00b5", 2) == 0 || strncmp(text, "\u03bc", 2) == 0;
+        plain[length++] = is_micro ? 'u' : *text;
+        text += is_micro;
+    }
+    plain[length] = '\0';
+    if (*text || length == 0)
+        return NULL;
+    for (size_t i = 0; i < UNIT_COUNT; i++)
+        if (strcmp(units[i].code, plain) == 0 || strcmp(units[i].label, plain) == 0)
+            return &units[i];
+    const struct unit *found = NULL;
+    for (size_t i = 0; !found && i < sizeof spellings / sizeof *spellings; i++) {
+        size_t end = strlen(spellings[i].written);
+        if (length < end || strcmp(plain + length - end, spellings[i].written) != 0)
+            continue;
+        snprintf(code, sizeof code, "%.*s%s", (int)(length - end), plain, spellings[i].code);
+        found = unit_find(code);
+    }
+    return found;
 }
 
 /* One of UNIT in the dimension's SI unit as a quotient of whole numbers: all scales are one or its inverse.
@@ -101,13 +208,10 @@ bool unit_parse(const char *text, enum unit_dimension dimension, double *ret) {
         return false;
     const char *name = text + length;
     if (name[0] != '\0') {
-        name += strspn(name, " ");
-        size_t i = 0;
-        while (i < UNIT_COUNT && (units[i].dimension != dimension || !is_called(&units[i], name)))
-            i++;
-        if (i == UNIT_COUNT || name[0] == '\0')
+        const struct unit *unit = unit_find_written(name + strspn(name, " "));
+        if (!unit || unit->dimension != dimension || dimension == UNIT_NONE)
             return false;
-        as_quotient(&units[i], &multiply, &divide);
+        as_quotient(unit, &multiply, &divide);
     }
     double value = number * multiply / divide;
     if (!isfinite(value))
@@ -124,18 +228,66 @@ const char *unit_symbol(enum unit_dimension dimension) {
     return dimensions[dimension].symbol;
 }
 
-const struct unit *unit_find(const char *code) {
-    for (size_t i = 0; i < UNIT_COUNT; i++)
-        if (strcmp(units[i].code, code) == 0)
-            return &units[i];
-    return NULL;
+/* ---- Units in the names of columns */
+
+bool unit_is_time_name(const char *name, size_t length) {
+    static const char *const words[] = {"time", "duration", "latency", "elapsed", "delay", "wall"};
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
+        size_t end = strlen(words[i]);
+        if (length >= end && strncasecmp(name + length - end, words[i], end) == 0)
+            return true;
+    }
+    return false;
 }
 
-const struct unit *unit_find_written(const char *text) {
-    const struct unit *found = text[0] != '\0' ? unit_find(text) : NULL;
-    for (size_t i = 0; !found && text[0] != '\0' && i < UNIT_COUNT; i++)
-        found = is_called(&units[i], text) ? &units[i] : NULL;
-    return found;
+static const struct unit *find_suffix(const char *name, size_t stem, const char *text) {
+    const struct unit *unit = unit_find_written(text);
+    bool is_suffix = unit && unit->dimension != UNIT_NONE && unit->dimension != UNIT_WORK &&
+                     unit->dimension != UNIT_PERFORMANCE &&
+                     (unit->dimension != UNIT_TIME || unit->scale <= 1) &&
+                     (text[1] != '\0' || (text[0] == 's' && unit_is_time_name(name, stem)));
+    return is_suffix ? unit : NULL;
+}
+
+enum unit_place unit_read_name(const char *name, size_t length, size_t *ret_stem,
+                               const struct unit **ret_unit) {
+    cleanup_free char *copy = xstrndup(name, length);
+    char last = length > 0 ? copy[length - 1] : '\0', *open = NULL, *text = strrchr(copy, ' ');
+    enum unit_place place = UNIT_PLACE_BEHIND;
+    *ret_stem = length;
+    *ret_unit = NULL;
+    if (last == ']' || last == ')') {
+        place = UNIT_PLACE_BRACKETS;
+        copy[length - 1] = '\0';
+        open = strrchr(copy, last == ']' ? '[' : '(');
+    } else if (text && text - copy > 3 && strncmp(text - 3, " in", 3) == 0) {
+        open = text - 3;
+    } else if (text && text - copy > 1 && text[-1] == ',') {
+        open = text - 1;
+    } else {
+        place = UNIT_PLACE_SUFFIX;
+        for (char *at = copy; (at = strpbrk(at, "_.")); at++)
+            open = at;
+    }
+    text = place == UNIT_PLACE_BEHIND ? text + 1 : open ? open + 1 : NULL;
+    if (open && place == UNIT_PLACE_BRACKETS) {
+        text += strspn(text, " ");
+        for (size_t end = strlen(text); end > 0 && text[end - 1] == ' ';)
+            text[--end] = '\0';
+    }
+    size_t stem = open ? (size_t)(open - copy) : 0;
+    while (stem > 0 && copy[stem - 1] == ' ')
+        stem--;
+    if (stem == 0)
+        return UNIT_PLACE_NONE;
+    if (place == UNIT_PLACE_SUFFIX)
+        *ret_unit = find_suffix(copy, stem, text);
+    else if (last == ']' || strcmp(text, "min") != 0) /* elsewhere that is a minimum */
+        *ret_unit = unit_find_written(text);
+    if (!*ret_unit && place != UNIT_PLACE_BRACKETS)
+        return UNIT_PLACE_NONE;
+    *ret_stem = stem;
+    return place;
 }
 
 static bool same_dimension(enum unit_dimension a, enum unit_dimension b) {

@@ -275,38 +275,96 @@ static size_t find_units(const struct fitting *fitting, uint32_t *units) {
     return rows->view.setting_count;
 }
 
-/* Leaves each of FOLD_COUNT folds of the group in hand out in turn. */
+/* The scores of those rows of the folded ones that are not skipped; ORDER and UNITS are of the rows in hand.
+ */
+static void score_rows(const struct fitting *fitting, struct predictions *predictions, const bool *is_skipped,
+                       const uint32_t *order, const uint32_t *units, struct scores *scores) {
+    const struct fit_rows *rows = &fitting->folded.view;
+    size_t count = fitting->all.view.count, scored = 0, unit_count = 0;
+    cleanup_free double *response = xcalloc(count + 1, sizeof *response);
+    cleanup_free double *weights = xcalloc(count + 1, sizeof *weights);
+    cleanup_free uint32_t *scored_units = xcalloc(count + 1, sizeof *scored_units);
+    cleanup_free uint32_t *numbers = xcalloc(scores->units + 1, sizeof *numbers); /* of units, and one */
+    for (size_t i = 0; i < count; i++) {
+        uint32_t *number = &numbers[units[order[i]]];
+        if (is_skipped[i])
+            continue;
+        *number = *number ? *number : (uint32_t)++unit_count;
+        response[scored] = rows->response[i];
+        weights[scored] = rows->weights ? rows->weights[i] : 1;
+        predictions->mean[scored] = predictions->mean[i];
+        predictions->log_density[scored] = predictions->log_density[i];
+        scored_units[scored++] = *number - 1;
+    }
+    scores_compute(scores, scored, response, predictions->mean, predictions->log_density,
+                   rows->weights ? weights : NULL, scored_units, unit_count);
+}
+
+/* Leaves each of the folds of the group in hand out in turn, but rows of the fold scores->folds. A fold
+ * without which the other rows cannot be fitted is not scored: its rows are added to *RET_FAILED, and MESSAGE
+ * says why. -EDOM: fewer than two folds are left. */
 static int score_folds(struct fitting *fitting, const uint8_t *folds, const uint32_t *units,
-                       struct scores *scores, struct plugin_message *message, struct failure *failure) {
+                       struct scores *scores, size_t *ret_failed, struct plugin_message *message,
+                       struct failure *failure) {
     const struct rows *rows = &fitting->folded;
-    size_t count = fitting->all.view.count, first[FOLDS_MAX + 1];
+    size_t count = fitting->all.view.count, first[FOLDS_MAX + 2], done = 0;
     cleanup_free uint32_t *order = xcalloc(count + 1, sizeof *order);
-    cleanup_free uint32_t *arranged = xcalloc(count + 1, sizeof *arranged);
+    cleanup_free bool *is_skipped = xcalloc(count + 1, sizeof *is_skipped);
     struct predictions predictions = predictions_new(count);
-    rows_arrange(&fitting->folded, &fitting->request.layout, &fitting->all, folds, scores->folds, first,
+    rows_arrange(&fitting->folded, &fitting->request.layout, &fitting->all, folds, scores->folds + 1, first,
                  order);
     int r = scores->folds < 2 ? plugin_refuse(message, -EDOM, "there are none") : 0;
-    for (size_t fold = 0; r == 0 && fold < scores->folds; fold++)
-        if (first[fold] < first[fold + 1]) /* folds of a whole table may have no row of this group */
-            r = leave_out(fitting, first[fold], first[fold + 1], &predictions, message, failure);
+    for (size_t fold = 0; r == 0 && fold < scores->folds; fold++) {
+        size_t begin = first[fold], end = first[fold + 1];
+        if (begin == end)
+            continue; /* folds of a whole table may have no row of this group */
+        struct plugin_message why = {""};
+        r = leave_out(fitting, begin, end, &predictions, &why, failure);
+        done += r == 0;
+        if (r == -EDOM)
+            *message = why;
+        *ret_failed += r == -EDOM ? end - begin : 0;
+        for (size_t i = begin; r == -EDOM && i < end; i++)
+            is_skipped[i] = true;
+        r = r == -EDOM ? 0 : r;
+    }
+    for (size_t i = first[scores->folds]; i < count; i++)
+        is_skipped[i] = true;
+    if (r == 0 && done < 2)
+        r = message->text[0] ? -EDOM : plugin_refuse(message, -EDOM, "fewer than two folds are left");
     for (size_t i = 0; r == 0 && fitting->request.options->held_out && i < count; i++)
         fitting->request.options->held_out[rows->view.numbers[i]] =
-            (struct score_row){.mean = predictions.mean[i],
+            (struct score_row){.mean = is_skipped[i] ? NAN : predictions.mean[i],
                                .sigma = predictions.sigma[i],
                                .log_density = predictions.log_density[i],
                                .share = NAN};
-    for (size_t i = 0; i < count; i++)
-        arranged[i] = units[order[i]];
     if (r == 0)
-        scores_compute(scores, count, rows->view.response, predictions.mean, predictions.log_density,
-                       rows->view.weights, arranged, scores->units);
+        score_rows(fitting, &predictions, is_skipped, order, units, scores);
     predictions_clear(&predictions);
     return r;
 }
 
+/* Rows whose level of a category of the formula is in one fold alone stay in all fits. */
+static void keep_rare_levels(const struct fitting *fitting, struct model_group *group, size_t fold_count,
+                             uint8_t *folds) {
+    const struct rows *rows = &fitting->all;
+    for (size_t c = 0; c < rows->factor_count; c++) {
+        const struct formula_column *column = &rows->factors[c];
+        size_t first, kept = 0;
+        if (column->codes)
+            kept = folds_keep_rare(column->codes, column->text_count, rows->view.count, fold_count, folds,
+                                   &first);
+        if (kept > 0)
+            xappend(&group->notes, &group->note_count,
+                    xformat("%zu row%s not cross-validated: the level '%s'%s of '%s' is in one fold alone",
+                            kept, kept == 1 ? " is" : "s are", column->texts[column->codes[first]],
+                            kept == 1 ? "" : ", or another,", column->name));
+    }
+}
+
 static int cross_validate(struct fitting *fitting, struct model_group *group, struct failure *failure) {
     const struct fit_options *options = fitting->request.options;
-    size_t count = fitting->all.view.count;
+    size_t count = fitting->all.view.count, failed = 0;
     cleanup_free uint32_t *units = xcalloc(count + 1, sizeof *units);
     cleanup_free uint8_t *folds = xcalloc(count + 1, 1);
     struct scores scores = {.rmse = NAN,
@@ -322,13 +380,19 @@ static int cross_validate(struct fitting *fitting, struct model_group *group, st
                        ? options->folds
                        : folds_deal(units, scores.units, count, options->folds, options->seed, folds);
     struct plugin_message message = {""};
-    int r = score_folds(fitting, folds, units, &scores, &message, failure);
+    keep_rare_levels(fitting, group, scores.folds, folds);
+    int r = score_folds(fitting, folds, units, &scores, &failed, &message, failure);
     if (r < 0 && r != -EDOM)
         return r;
     if (r < 0)
         xappend(
             &group->notes, &group->note_count,
             xformat("no cross-validation: the rows outside of a fold cannot be fitted: %s", message.text));
+    else if (failed > 0)
+        xappend(&group->notes, &group->note_count,
+                xformat("%zu of %zu rows are not cross-validated: the rows outside of their folds cannot be "
+                        "fitted: %s",
+                        failed, count, message.text));
     add_scores(group, &scores);
     return 0;
 }

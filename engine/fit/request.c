@@ -120,7 +120,14 @@ static int column_scale(const struct plugin_parameter *parameter, const struct t
 static int check_number(const struct request *request, const char *what, const char *text,
                         struct failure *failure) {
     static const char word[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.";
-    if (!text || table_find(request->table, text) || text[strspn(text, word)] || strspn(text, "0123456789."))
+    if (!text || table_find(request->table, text))
+        return 0;
+    size_t length;
+    const struct unit *unit;
+    unit_read_name(text, strlen(text), &length, &unit);
+    cleanup_free char *stem = xstrndup(text, length);
+    bool is_word = !text[strspn(text, word)] && !strspn(text, "0123456789.");
+    if (!is_word && !(unit && table_find(request->table, stem))) /* 'duration (ms)' where that is in us */
         return 0;
     return table_no_column(request->table, what, text, failure);
 }
@@ -129,6 +136,7 @@ static int add_parameter_column(struct request *request, const struct plugin_par
                                 const char *name, struct failure *failure) {
     struct rows_layout *layout = &request->layout;
     double scale;
+    name = table_column_name(request->table, name);
     if (parameters_is_category(parameter)) {
         if (!table_find(request->table, name))
             return table_no_column(request->table, parameter->name, name, failure);

@@ -258,7 +258,8 @@ int host_list_read(struct host_list *list, const char *path, struct failure *fai
         return failure_input(failure, path, 0, 0, "a NUL byte, expected a list of hosts");
     size_t count = list->count;
     struct reading reading = {.list = list, .failure = failure, .file = path};
-    for (char *at = content.bytes, *next; r == 0 && at; at = next) {
+    char *start = content.bytes + (strncmp(content.bytes, "\xef\xbb\xbf", 3) == 0 ? 3 : 0);
+    for (char *at = start, *next; r == 0 && at; at = next) {
         next = strchr(at, '\n');
         if (next)
             *next++ = '\0';

@@ -36,8 +36,8 @@ void host_list_clear(struct host_list *list);
  * the sentence for what is not a list: an open bracket, a range that runs backwards, a character that no host
  * name has, more than the limits. LIST is as before on failure. */
 int host_list_parse(struct host_list *list, const char *text, struct failure *failure);
-/* The same from a file: any number of entries a line, "#" to the end of the line is a comment. Failures have
- * file, line and column. */
+/* The same from a file: any number of entries a line, "#" to the end of the line is a comment; a byte order
+ * mark at its beginning and CRLF are ignored. Failures have file, line and column. */
 int host_list_read(struct host_list *list, const char *path, struct failure *failure);
 /* One name as it is. */
 int host_list_add(struct host_list *list, const char *name, struct failure *failure);

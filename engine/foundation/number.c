@@ -159,6 +159,25 @@ size_t number_format_double(double value, char buffer[static NUMBER_TEXT_SIZE]) 
     return (size_t)length;
 }
 
+/* Of numbers below 2^53 in size, which texts of other numbers do not round to. */
+static bool parse_distinct(const char *text, double *ret) {
+    return number_parse_double(text, strlen(text), ret) && fabs(*ret) < 0x1p53;
+}
+
+bool number_spell(const char *text, char buffer[static NUMBER_TEXT_SIZE]) {
+    double value;
+    if (!parse_distinct(text, &value))
+        return false;
+    number_format_double(value + 0.0, buffer); /* -0 is 0 */
+    return true;
+}
+
+bool number_texts_equal(const char *left, const char *right) {
+    double values[2];
+    return strcmp(left, right) == 0 ||
+           (parse_distinct(left, &values[0]) && parse_distinct(right, &values[1]) && values[0] == values[1]);
+}
+
 const char *number_describe_range(const char *what, double low, double high, const char *unit, char *buffer,
                                   size_t size) {
     char first[NUMBER_TEXT_SIZE], last[NUMBER_TEXT_SIZE];

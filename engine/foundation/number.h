@@ -25,6 +25,12 @@ bool number_parse_uint64(const char *bytes, size_t length, uint64_t *ret);
 /* The shortest of %.15g, %.16g and %.17g that reads back as the same double; whole numbers below 2^53 are
  * written without exponent. "nan", "inf" and "-inf" for what is not finite. Returns the length written. */
 size_t number_format_double(double value, char buffer[static NUMBER_TEXT_SIZE]);
+/* The one spelling of the number that TEXT is, by its value: "100000" for "1e+05" and "100000.0", "7" for
+ * "007", "0" for "-0". False, with BUFFER untouched: TEXT is no number, or one of 2^53 or more, where texts
+ * that differ may be one double. */
+bool number_spell(const char *text, char buffer[static NUMBER_TEXT_SIZE]);
+/* Whether two texts are the same, or the same number. */
+bool number_texts_equal(const char *left, const char *right);
 size_t number_format_int64(int64_t value, char buffer[static NUMBER_TEXT_SIZE]);
 size_t number_format_uint64(uint64_t value, char buffer[static NUMBER_TEXT_SIZE]);
 

@@ -2,6 +2,7 @@
 
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/memory.h"
+#include "engine/foundation/number.h"
 #include "engine/foundation/text.h"
 #include "engine/model/extrapolation.h"
 #include "engine/model/formula.h"
@@ -167,6 +168,9 @@ double evaluator_code(const struct evaluator *evaluator, size_t input, const cha
     if (!text || text[0] == '\0')
         return NAN;
     size_t i = find_text(of->texts, of->text_count, text);
+    if (i == of->text_count) /* "1e+05" is the level "100000" */
+        for (i = 0; i < of->text_count && !number_texts_equal(of->texts[i], text);)
+            i++;
     if (input == evaluator->named_by) { /* "MPI_Isend" and "isend" are Isend */
         text += strncasecmp(text, prefix, sizeof prefix - 1) == 0 ? sizeof prefix - 1 : 0;
         for (i = 0; i < of->text_count && strcasecmp(of->texts[i], text) != 0;)

@@ -1,6 +1,7 @@
 #include "engine/predict/scenarios.h"
 
 #include "engine/documents/csv.h"
+#include "engine/documents/unit.h"
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/memory.h"
 
@@ -85,13 +86,18 @@ static int read_setting(struct reading *reading, const char *pair, struct failur
 static int bind_column(struct reading *reading, size_t c, struct failure *failure) {
     const char *file = csv_file(reading->csv), *name = csv_column_name(reading->csv, c);
     struct bound_column *column = &reading->columns[c];
-    size_t length = strcspn(name, "["), end = length;
+    size_t end;
+    const struct unit *unit;
+    enum unit_place place = unit_read_name(name, strlen(name), &end, &unit);
     if ((column->is_name = strcmp(name, SCENARIOS_NAME) == 0))
         return 0;
-    while (end > 0 && name[end - 1] == ' ')
-        end--;
-    if (name[length])
-        column->unit = xstrndup(name + length + 1, strcspn(name + length + 1, "]"));
+    if (place == UNIT_PLACE_BRACKETS && !unit)
+        return failure_input(failure, file, 1, 0,
+                             "unknown unit in column '%.128s'; expected such as [us], [MB/s] or [Gbit/s]",
+                             name);
+    end = place == UNIT_PLACE_SUFFIX ? strlen(name) : end; /* no parameter has a unit in its name */
+    if (unit && unit->dimension != UNIT_NONE && place != UNIT_PLACE_SUFFIX)
+        column->unit = xstrdup(unit->code);
     int found = parameters_find(&reading->scenarios->options, name, end, failure);
     if (found < 0)
         return failure_place(failure, found, file, 1, 0);

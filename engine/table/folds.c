@@ -80,3 +80,21 @@ size_t folds_deal(const uint32_t *units, size_t unit_count, size_t count, size_t
     free(shuffled), free(fold_of);
     return folds;
 }
+
+size_t folds_keep_rare(const uint32_t *codes, size_t level_count, size_t count, size_t fold_count,
+                       uint8_t *folds, size_t *ret_first) {
+    enum { SEVERAL = UINT16_MAX };
+    uint16_t *fold_of = xcalloc(level_count + 1, sizeof *fold_of); /* and one; 0: no row has the level */
+    size_t kept = 0;
+    for (size_t row = 0; row < count; row++) {
+        uint16_t *known = &fold_of[codes[row]], here = (uint16_t)(folds[row] + 1);
+        *known = (*known == 0 || *known == here) && folds[row] < fold_count ? here : SEVERAL;
+    }
+    for (size_t row = 0; row < count; row++)
+        if (fold_of[codes[row]] != SEVERAL) {
+            *ret_first = kept++ ? *ret_first : row;
+            folds[row] = (uint8_t)fold_count;
+        }
+    free(fold_of);
+    return kept;
+}

@@ -30,5 +30,10 @@ size_t folds_units(const struct folds_columns *columns, size_t count, uint32_t *
  * most as many as units. */
 size_t folds_deal(const uint32_t *units, size_t unit_count, size_t count, size_t folds, uint64_t seed,
                   uint8_t *ret);
+/* Takes rare levels out of the folds, without which the rows outside of a fold cannot be fitted: rows whose
+ * level in CODES (below LEVEL_COUNT) lies in one of the FOLD_COUNT folds alone get the fold FOLD_COUNT, which
+ * is never left out. Returns how many rows of this call these are; the first in *RET_FIRST. */
+size_t folds_keep_rare(const uint32_t *codes, size_t level_count, size_t count, size_t fold_count,
+                       uint8_t *folds, size_t *ret_first);
 
 #endif

@@ -1,6 +1,7 @@
 #include "engine/table/input.h"
 
 #include "engine/documents/document.h"
+#include "engine/documents/unit.h"
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/file.h"
 #include "engine/foundation/memory.h"
@@ -292,11 +293,34 @@ int input_look(struct input *input, const char *path, const struct table_options
     return r;
 }
 
+/* Whether NAME is COLUMN's name with or without the column's unit. */
+static bool is_called(const struct table_column *column, const char *name) {
+    const struct unit *written, *own;
+    size_t length, own_length;
+    enum unit_place place = unit_read_name(name, strlen(name), &length, &written);
+    unit_read_name(column->name, strlen(column->name), &own_length, &own);
+    bool is_other =
+        place != UNIT_PLACE_NONE && !(written && column->unit && strcmp(written->code, column->unit) == 0);
+    return length == own_length && strncmp(name, column->name, length) == 0 && !is_other;
+}
+
+const struct table_column *input_find_column(const struct table_column *columns, size_t count,
+                                             const char *name) {
+    const struct table_column *found = NULL;
+    for (size_t i = 0; i < count; i++)
+        if (strcmp(columns[i].name, name) == 0)
+            return &columns[i];
+    for (size_t i = 0; i < count; i++) {
+        bool is_it = is_called(&columns[i], name);
+        if (is_it && found)
+            return NULL;
+        found = is_it ? &columns[i] : found;
+    }
+    return found;
+}
+
 const struct table_column *input_find(const struct input *input, const char *name) {
-    for (size_t i = 0; i < input->column_count; i++)
-        if (strcmp(input->columns[i].name, name) == 0)
-            return &input->columns[i];
-    return NULL;
+    return input_find_column(input->columns, input->column_count, name);
 }
 
 void input_close(struct input *input) {

@@ -34,6 +34,9 @@ struct input {
 int input_look(struct input *input, const char *path, const struct table_options *options,
                struct failure *failure);
 const struct table_column *input_find(const struct input *input, const char *name);
+/* As table_find() does. */
+const struct table_column *input_find_column(const struct table_column *columns, size_t count,
+                                             const char *name);
 /* Its rows as input->csv, before the first. */
 int input_open(struct input *input, const struct table_options *options, struct failure *failure);
 void input_close(struct input *input);

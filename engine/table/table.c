@@ -6,6 +6,7 @@
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/memory.h"
 #include "engine/foundation/natural-order.h"
+#include "engine/foundation/number.h"
 #include "engine/foundation/text-set.h"
 #include "engine/foundation/text.h"
 #include "engine/table/input.h"
@@ -32,10 +33,12 @@ struct table_private {
 /* ---- Notes and columns */
 
 const struct table_column *table_find(const struct table *table, const char *name) {
-    for (size_t i = 0; i < table->column_count; i++)
-        if (strcmp(table->columns[i].name, name) == 0)
-            return &table->columns[i];
-    return NULL;
+    return input_find_column(table->columns, table->column_count, name);
+}
+
+const char *table_column_name(const struct table *table, const char *name) {
+    const struct table_column *column = table_find(table, name);
+    return column ? column->name : name;
 }
 
 static int no_column(const char *path, const struct table_column *columns, size_t count, const char *what,
@@ -155,6 +158,23 @@ static void note_inputs(struct table *table, const char *name, const struct inpu
                 xformat("the column '%s' of '%s'%s %s '%s'", name, first->about.path, more, what, unit));
 }
 
+/* Refuses the header "duration [foo]": numbers in a unit that is not known. */
+static int check_unit_known(const struct input *input, const struct table_column *column,
+                            struct failure *failure) {
+    size_t stem;
+    const struct unit *unit;
+    bool is_written = !input->about.archive && !column->unit &&
+                      unit_read_name(column->name, strlen(column->name), &stem, &unit) == UNIT_PLACE_BRACKETS;
+    if (!is_written)
+        return 0;
+    const char *text = column->name + stem + strspn(column->name + stem, " ");
+    return failure_input(
+        failure, input->about.path, 1, 0,
+        "unknown unit '%.*s' in column '%s'; expected such as s, ms, us, ns, h, [min], B, kB, MiB, MB/s, "
+        "Gbit/s, flop/s, Gflop/s, MHz, W, J, Cel, %%, 1 for a plain number, or a name without brackets",
+        (int)strlen(text) - 2, text + 1, column->name);
+}
+
 /* Whether all inputs have the column NAME, and, of numbers, in units of one dimension. */
 static int check_column(struct table *table, const char *name, bool is_number, struct failure *failure) {
     const struct input *inputs = table->private->inputs, *converted = NULL, *unknown = NULL;
@@ -168,6 +188,9 @@ static int check_column(struct table *table, const char *name, bool is_number, s
         if (!column)
             return no_column(inputs[i].about.path, inputs[i].columns, inputs[i].column_count,
                              is_number ? "number" : "text", name, failure);
+        int r = is_number ? check_unit_known(&inputs[i], column, failure) : 0;
+        if (r < 0)
+            return r;
         if (!is_number && unit && column->unit && strcmp(column->unit, unit) != 0)
             return failure_input(
                 failure, inputs[i].about.path, 0, 0,
@@ -187,6 +210,12 @@ static int check_column(struct table *table, const char *name, bool is_number, s
                                  column->unit, unit);
         }
     }
+    if (is_number && !unit && !inputs[0].about.archive && unit_is_time_name(name, strlen(name)))
+        xappend(
+            &table->notes, &table->note_count,
+            xformat(
+                "the column '%s' has no unit; it is taken as s (a header such as '%s [us]' names another)",
+                name, name));
     note_inputs(table, name, converted, converted_count, "is converted to", unit);
     note_inputs(table, name, unknown, unknown_count, "has no unit; it is taken to be in", unit);
     return 0;
@@ -333,7 +362,7 @@ static void set_comparisons(const struct loading *loading, const struct reading 
         size_t label = reading->compared[j];
         if (label != SIZE_MAX)
             field = csv_label(reading->columns, label, block->labels[label][row]);
-        loading->values[loading->table->column_count + j] = strcmp(field, text) == 0;
+        loading->values[loading->table->column_count + j] = number_texts_equal(field, text);
     }
 }
 
@@ -433,6 +462,16 @@ static int keep_block(const struct loading *loading, struct reading *reading, ui
     return r;
 }
 
+/* Adds the column NAME of INPUT to LABELS; returns its place there. SIZE_MAX: INPUT has none, so that it is
+ * the file's name, as check_column() has seen. */
+static size_t add_label(const struct input *input, const char *name, size_t *labels, size_t *count) {
+    const struct table_column *column = input_find(input, name);
+    if (!column)
+        return SIZE_MAX;
+    labels[*count] = (size_t)(column - input->columns);
+    return (*count)++;
+}
+
 /* Opens the columns of INPUT that are wanted. */
 static int open_columns(const struct loading *loading, const struct input *input, struct reading *reading,
                         struct failure *failure) {
@@ -441,32 +480,19 @@ static int open_columns(const struct loading *loading, const struct input *input
     cleanup_free size_t *labels =
         xcalloc(selection->category_count + loading->comparisons + 1, sizeof *labels);
     size_t label_count = 0;
-    int r = 0;
-    for (size_t i = 0; r == 0 && i < loading->column_count; i++)
-        r = csv_find_column(input->csv, loading->columns[i], &numbers[i], failure);
-    for (size_t j = 0; r == 0 && j < selection->category_count; j++) {
-        reading->labels[j] = SIZE_MAX;
-        if (!input_find(input, selection->categories[j]))
-            continue; /* check_column has seen that it is the file's name */
-        reading->labels[j] = label_count;
-        r = csv_find_column(input->csv, selection->categories[j], &labels[label_count++], failure);
-    }
-    for (size_t j = 0, name; r == 0 && j < loading->comparisons; j++) {
+    for (size_t i = 0; i < loading->column_count; i++)
+        numbers[i] = (size_t)(input_find(input, loading->columns[i]) - input->columns);
+    for (size_t j = 0; j < selection->category_count; j++)
+        reading->labels[j] = add_label(input, selection->categories[j], labels, &label_count);
+    for (size_t j = 0, name; j < loading->comparisons; j++) {
         expression_comparison(loading->where, j, &name);
-        reading->compared[j] = SIZE_MAX;
-        if (!input_find(input, loading->names[name]))
-            continue; /* likewise */
-        reading->compared[j] = label_count;
-        r = csv_find_column(input->csv, loading->names[name], &labels[label_count++], failure);
+        reading->compared[j] = add_label(input, loading->names[name], labels, &label_count);
     }
     reading->flags = SIZE_MAX;
-    if (r == 0 && input->about.archive && !selection->with_flagged && input_find(input, FLAGS_COLUMN)) {
-        reading->flags = label_count;
-        r = csv_find_column(input->csv, FLAGS_COLUMN, &labels[label_count++], failure);
-    }
-    return r < 0 ? r
-                 : csv_columns_open(input->csv, numbers, loading->column_count, labels, label_count,
-                                    CSV_MISSING_IS_NAN, &reading->columns, failure);
+    if (input->about.archive && !selection->with_flagged)
+        reading->flags = add_label(input, FLAGS_COLUMN, labels, &label_count);
+    return csv_columns_open(input->csv, numbers, loading->column_count, labels, label_count,
+                            CSV_MISSING_IS_NAN, &reading->columns, failure);
 }
 
 static int read_rows(const struct loading *loading, struct input *input, uint32_t index,
@@ -517,10 +543,35 @@ static int load_input(const struct loading *loading, uint32_t index, struct fail
     return r;
 }
 
+/* Gives equal numbers one text where all texts of a column are numbers: 1e+05 and 100000 are one level. Texts
+ * that say that there is no value stay. TEXTS becomes the set without the others; which each was is in
+ * MERGED. */
+static void merge_numbers(struct text_set *texts, uint32_t *merged) {
+    cleanup(text_set_clear) struct text_set spelled = {0};
+    char buffer[NUMBER_TEXT_SIZE];
+    bool is_numbers = true;
+    for (size_t i = 0; i < texts->count; i++) {
+        const char *text = texts->texts[i];
+        bool is_missing = csv_is_missing(text, strlen(text));
+        is_numbers = is_numbers && (is_missing || number_spell(text, buffer));
+        merged[i] = is_numbers ? text_set_add(&spelled, is_missing ? text : buffer,
+                                              strlen(is_missing ? text : buffer))
+                               : 0;
+    }
+    for (size_t i = 0; !is_numbers && i < texts->count; i++)
+        merged[i] = (uint32_t)i;
+    if (is_numbers) {
+        struct text_set before = *texts;
+        *texts = spelled;
+        spelled = before;
+    }
+}
+
 /* Levels in natural order, and the codes with them. */
 static void sort_levels(struct table *table, size_t j, struct text_set *set) {
     struct table_category *category = &table->categories[j];
-    cleanup_free uint32_t *ranks = NULL;
+    cleanup_free uint32_t *ranks = NULL, *merged = xcalloc(set->count + 1, sizeof *merged);
+    merge_numbers(set, merged);
     if (natural_order_ranks((const char *const *)set->texts, set->count, &ranks) < 0)
         memory_exhausted();
     category->level_count = set->count;
@@ -528,7 +579,7 @@ static void sort_levels(struct table *table, size_t j, struct text_set *set) {
     for (size_t i = 0; i < set->count; i++)
         category->levels[ranks[i]] = xstrdup(set->texts[i]);
     for (size_t row = 0; row < table->rows; row++)
-        category->codes[row] = ranks[category->codes[row]];
+        category->codes[row] = ranks[merged[category->codes[row]]];
 }
 
 static void prepare_results(struct table *table, const struct table_selection *selection) {

@@ -70,7 +70,9 @@ struct table_numbers {
 struct table_category {
     char *name;
     uint32_t *codes; /* of the levels; the empty text is a level like any other */
-    char **levels;   /* in natural order: dahu-2 before dahu-10 */
+    /* In natural order: dahu-2 before dahu-10. Of a column that is all numbers these are values, each in one
+     * spelling: 1e+05 and 100000 are the level "100000", 007 and 7 "7". Of others they are texts. */
+    char **levels;
     size_t level_count;
 };
 
@@ -131,8 +133,11 @@ bool table_arrange(struct table *table, const struct table_selection *selection)
 void table_free(struct table *table);     /* NULL is fine */
 void table_cleanup(struct table **table); /* for cleanup() */
 
-/* The column called NAME, or NULL. */
+/* The column called NAME, or else the only one that is so called with or without its unit: "duration" and
+ * "duration (us)" are both 'duration' in us, and 'duration_us'. NULL: there is none. */
 const struct table_column *table_find(const struct table *table, const char *name);
+/* The name of the column that table_find() finds; else NAME itself. */
+const char *table_column_name(const struct table *table, const char *name);
 /* FAILURE_INPUT: no WHAT ("response", "group") column is called NAME; with the nearest one or all that there
  * are. Returns -EINVAL. */
 int table_no_column(const struct table *table, const char *what, const char *name, struct failure *failure);

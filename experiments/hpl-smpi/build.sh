@@ -1,6 +1,6 @@
 #!/bin/sh
-# Setup: makes ./xhpl for SMPI of HPL's sources, as they are, and of kernels.c with the models of a header. The options hpl and
-# kernels are in the environment.
+# Setup: makes ./xhpl for SMPI of HPL's sources, as they are, and of kernels.c with the models of a header; and platform-hosts.
+# The options hpl and kernels are in the environment.
 set -eu
 fail() {
     echo "hpl-smpi: $*" >&2
@@ -45,4 +45,5 @@ ls "$source"/src/*/*.c "$source"/testing/p[!m]*/*.c "$source"/testing/timer/*.c 
     (cd objects && xargs -n 24 -P "$(getconf _NPROCESSORS_ONLN)" smpicc -w -O1 -DHPL_CALL_CBLAS -I"$source/include" -c)
 smpicc -O1 -include ./kernels.h -include ./calls.h -c kernels.c -o objects/kernels.o
 smpicc -Wl,--wrap=HPL_ptimer_combine -o xhpl objects/*.o -lm
+g++ -O1 -o platform-hosts platform-hosts.cpp -lsimgrid
 smpicc --version

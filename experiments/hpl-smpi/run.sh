@@ -10,22 +10,16 @@ cd "$folder"
 RANKS_PER_NODE=$(((P * Q + nodes - 1) / nodes)) SEED=$((seed_of_simulation + repetition)) NOISE=$([ "$noise" = drawn ] && echo 1 || echo 0)
 export RANKS_PER_NODE SEED NOISE
 
-# Where each rank is: nodes one after the other, each filled. A platform has hosts by name, and clusters of them by number.
-awk -v ranks=$((P * Q)) -v each="$RANKS_PER_NODE" -v RS='<' '
-    function value(name) { return match($0, "[ \n]" name "=\"[^\"]*\"") ? substr($0, RSTART + length(name) + 3, RLENGTH - length(name) - 4) : "" }
-    /^host[ \n]/ { host[hosts++] = value("id") }
-    /^cluster[ \n]/ {
-        count = split(value("radical"), lists, ",")
-        for (i = 1; i <= count; i++) {
-            last = split(lists[i], ends, "-")
-            for (n = ends[1]; n <= ends[last] + 0; n++) host[hosts++] = value("prefix") n value("suffix")
-        }
-    }
+# Where each rank is: nodes one after the other, each filled. SimGrid reads the platform.
+"$here/platform-hosts" --log=root.thresh:warning "$platform" >platform-hosts ||
+    { echo "hpl-smpi: SimGrid does not read the platform '$platform'" >&2 && exit 1; }
+awk -v ranks=$((P * Q)) -v each="$RANKS_PER_NODE" '
+    { host[NR - 1] = $0 }
     END {
         needed = int((ranks + each - 1) / each)
-        if (hosts < needed) { printf "hpl-smpi: the platform has %d hosts, expected %d\n", hosts, needed > "/dev/stderr"; exit 1 }
+        if (NR < needed) { printf "hpl-smpi: the platform has %d hosts, expected %d\n", NR, needed > "/dev/stderr"; exit 1 }
         for (rank = 0; rank < ranks; rank++) print host[int(rank / each)]
-    }' "$platform" >hosts
+    }' platform-hosts >hosts
 
 # Only the local matrix is shared among ranks: it is the one allocation above this size. The panels carry indices, and in a
 # grid where they are not smaller than the matrix nothing is shared.

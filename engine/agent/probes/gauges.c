@@ -28,7 +28,8 @@ struct gauge *gauges_add(struct probing *probing, const char *path, enum gauge_s
     if (!probing_add_column(probing, unit, "%s", text))
         return NULL;
     struct gauge *gauge = &gauges->items[gauges->count++];
-    *gauge = (struct gauge){.scale = scale};
+    /* A counter of 65535 is no sign of anything: the kernel counts what has no unit, and wraps are known. */
+    *gauge = (struct gauge){.scale = scale, .is_measured = strcmp(unit, "1") != 0 && scale != GAUGE_COUNTER};
     if (source_init(&gauge->source, path) < 0)
         probing->error = -ENOMEM;
     return gauge;
@@ -79,10 +80,30 @@ static void count(struct gauge *gauge, int64_t now_ns, const char *digits) {
     gauge->read_ns = now_ns;
 }
 
+/* Whether firmware says by DIGITS that it does not know what it should measure: all bits of 16, 32 or 64 set,
+ * with a sign or without, as they are or scaled by the driver (0xffffffff mW of an ACPI meter is
+ * 4294967295000 uW); or what no chip can measure, a power or frequency below 0, or a temperature outside of
+ * -273.15 to 255 Cel (8 bits set). */
+static bool is_unknown(const struct gauge *gauge, const char *digits) {
+    static const int64_t all_ones[] = {-1, INT16_MAX, UINT16_MAX, INT32_MAX, UINT32_MAX, INT64_MAX};
+    bool is_temperature = gauge->scale == GAUGE_THOUSANDTH;
+    int64_t value, scaled;
+    if (!number_parse_int64(digits, strlen(digits), &value) || value < (is_temperature ? -273150 : 0) ||
+        (is_temperature && value >= 255000))
+        return true;
+    for (size_t i = 0; i < sizeof all_ones / sizeof *all_ones; i++)
+        for (int64_t scale = 1; scale <= 1000000; scale *= 1000)
+            if (!__builtin_mul_overflow(all_ones[i], scale, &scaled) && value == scaled)
+                return true;
+    return false;
+}
+
 static void read_gauge(struct probing *probing, struct gauge *gauge, bool put) {
     char digits[64];
     ssize_t length =
         source_read_digits(&gauge->source, probing->machine, probing->now_ns, digits, sizeof digits);
+    if (gauge->is_measured && length >= 0 && is_unknown(gauge, digits))
+        length = -ENODATA;
     if (gauge->scale == GAUGE_COUNTER)
         count(gauge, probing->now_ns, length < 0 ? "" : digits);
     if (!put)

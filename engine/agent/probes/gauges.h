@@ -16,6 +16,7 @@ enum gauge_scale {
 struct gauge {
     struct source source;
     enum gauge_scale scale;
+    bool is_measured; /* by hardware, whose firmware may say that it does not know */
     /* GAUGE_COUNTER: it wraps after `range`. One that could not be read for a minute may have wrapped twice,
      * and is lost. */
     uint64_t range, last, used;

@@ -32,7 +32,12 @@ static int split_names(const char *option, const char *text, struct name_list *r
     char *save = NULL;
     ret->text = xstrdup(text);
     ret->names = xcalloc(strlen(text) + 1, sizeof *ret->names);
-    for (char *name = strtok_r(ret->text, ", ", &save); name; name = strtok_r(NULL, ", ", &save)) {
+    for (char *name = strtok_r(ret->text, ",", &save); name; name = strtok_r(NULL, ",", &save)) {
+        name += strspn(name, " ");
+        for (size_t end = strlen(name); end > 0 && name[end - 1] == ' ';)
+            name[--end] = '\0';
+        if (!name[0])
+            continue;
         for (size_t i = 0; i < ret->count; i++)
             if (strcmp(ret->names[i], name) == 0)
                 return failure_input(failure, NULL, 0, 0, "%s '%s' has '%s' twice", option, text, name);
@@ -76,7 +81,7 @@ static int read_separator(struct fit_arguments *ret, struct failure *failure) {
     if (!text)
         return 0;
     ret->table.separator = strcmp(text, "tab") == 0 ? '\t' : text[0];
-    bool is_one = strcmp(text, "tab") == 0 || (strlen(text) == 1 && !strchr("\"\r\n ", text[0]));
+    bool is_one = strcmp(text, "tab") == 0 || (strlen(text) == 1 && !strchr("\"\r\n", text[0]));
     return is_one ? 0
                   : failure_input(failure, NULL, 0, 0,
                                   "--separator '%s'; expected one character such as ';', or tab", text);
@@ -250,5 +255,11 @@ int fit_arguments_complete(struct fit_arguments *ret, const struct table *table,
         options->response = suggestion->response;
     if (!options->response && !(options->response = default_response(table)))
         return refuse_response(table, failure);
+    options->response = table_column_name(table, options->response);
+    options->weights = options->weights ? table_column_name(table, options->weights) : NULL;
+    struct name_list *lists[] = {&ret->sizes, &ret->by, &ret->folds_by};
+    for (size_t k = 0; k < sizeof lists / sizeof *lists; k++)
+        for (size_t i = 0; i < lists[k]->count; i++)
+            lists[k]->names[i] = table_column_name(table, lists[k]->names[i]);
     return check_folds(options, failure);
 }

@@ -202,7 +202,7 @@ static int refuse_groups(const struct eval *eval, struct failure *failure) {
 static bool has_labels(const struct eval *eval, const struct model_group *group) {
     const char *const *given = eval->given + eval->evaluator->input_count;
     for (size_t j = 0; j < eval->model->by_count; j++)
-        if (given[j] && strcmp(group->labels[j], given[j]) != 0)
+        if (given[j] && !number_texts_equal(group->labels[j], given[j]))
             return false;
     return true;
 }

@@ -1,5 +1,6 @@
 #include "engine/run/campaign/experiment-columns.h"
 
+#include "engine/documents/unit.h"
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/memory.h"
 #include "engine/foundation/number.h"
@@ -140,30 +141,25 @@ static int bind_items(const struct experiment_binding *binding, const struct doc
 /* ---- Factors and options ---------------------------------------------------------------------------------
  */
 
-/* What people write for a unit that UCUM writes otherwise. */
-static const struct {
-    const char *written, *expected;
-} other_units[] = {
-    {"sec", "s"},        {"secs", "s"},         {"second", "s"},       {"seconds", "s"},
-    {"msec", "ms"},      {"usec", "us"},        {"nsec", "ns"},        {"byte", "By"},
-    {"bytes", "By"},     {"B", "By"},           {"KB", "kBy"},         {"MB", "MBy"},
-    {"GB", "GBy"},       {"B/s", "By/s"},       {"MB/s", "MBy/s"},     {"GB/s", "GBy/s"},
-    {"flops", "flop/s"}, {"Gflops", "Gflop/s"}, {"GFLOPS", "Gflop/s"}, {"Gflop/sec", "Gflop/s"},
-    {"C", "Cel"},        {"celsius", "Cel"},    {"percent", "%"},      {"watt", "W"},
-};
-
-/* Units go into headers, tables and JSON of others. */
+/* Units go into headers, tables and JSON of others. One that assay does not know is a word of the user's own.
+ */
 const char *experiment_expect_unit(const char *key, const char *unit) {
     size_t length = 0;
     (void)key;
-    for (size_t i = 0; i < sizeof other_units / sizeof *other_units; i++)
-        if (strcmp(unit, other_units[i].written) == 0)
-            return other_units[i].expected;
+    if (strcmp(unit, "KB") == 0 || strcmp(unit, "KB/s") == 0)
+        return "kB for 1000 bytes or KiB for 1024";
     while (unit[length] > ' ' && unit[length] < 0x7f && unit[length] != ',' && unit[length] != '"')
         length++;
-    return length > 0 && length <= 32 && !unit[length]
+    return unit_find_written(unit) || (length > 0 && length <= 32 && !unit[length])
                ? NULL
-               : "a word of up to 32 printable ASCII characters, such as s, By or cycles";
+               : "a word of up to 32 printable ASCII characters, such as s, MB/s or cycles";
+}
+
+void experiment_use_unit_code(char **unit, const char *fallback) {
+    const struct unit *known = *unit ? unit_find_written(*unit) : NULL;
+    char *code = xstrdup(known ? known->code : *unit ? *unit : fallback);
+    free(*unit);
+    *unit = code;
 }
 
 struct written_factor {
@@ -200,8 +196,7 @@ static int bind_variable(const struct experiment_binding *binding, const struct 
                                                         count, &written, binding->failure);
     *ret = written.factor;
     ret->name = xstrdup(key->text);
-    if (!ret->unit)
-        ret->unit = xstrdup("1");
+    experiment_use_unit_code(&ret->unit, "1");
     ret->choices = written.choices.items;
     ret->choice_count = written.choices.count;
     if (r == 0 && ret->minimum > ret->maximum)
@@ -333,8 +328,8 @@ static int bind_reading(const struct experiment_binding *binding, const struct d
     if (r == 0 && ret->unit && text)
         return experiment_refuse(binding, document_get(value, "unit"), "'%s' is a text, which has no unit",
                                  ret->name);
-    if (r == 0 && !ret->unit)
-        ret->unit = xstrdup(text ? "" : "1");
+    if (r == 0)
+        experiment_use_unit_code(&ret->unit, text ? "" : "1");
     return r;
 }
 

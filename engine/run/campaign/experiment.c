@@ -300,8 +300,7 @@ static int check_answer(const struct experiment_binding *binding, const struct d
             answer->unit = xstrdup(experiment->responses[i].unit);
     }
     expression_free(expression);
-    if (!answer->unit)
-        answer->unit = xstrdup("1");
+    experiment_use_unit_code(&answer->unit, "1");
     return r;
 }
 

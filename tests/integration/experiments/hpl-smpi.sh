@@ -23,9 +23,12 @@ platform() { "$ASSAY" export simgrid -o "$1.xml" --set radical="$2" --set latenc
 check "a platform" platform fast 0-3 1us 10GB/s
 check "one with a slow network" platform slow 0-3 50us 200MB/s
 check "one with a slow host" platform lame 9 1us 10GB/s
+# fast.xml as people write XML: hosts that are commented out come first.
+awk '/<zone/ { print; print "<!-- <host id=\"node-9\" speed=\"1Gf\"/> <cluster id=\"old\" prefix=\"node-\" suffix=\"\" radical=\"9\" speed=\"1Gf\" bw=\"1GBps\" lat=\"1us\"/> -->"; next }
+    /<cluster/ { gsub("\"", "\047"); sub(/radical=/, "\n radical\n =\n ") } { print }' fast.xml >written.xml
 
 build() { # build SOURCES NAME=MODEL...: as setup does it, with a header of these
-    rm -rf built && mkdir built && cd built && "$ASSAY" export kernels "${@:2}" -o ../other.h && hpl=$1 kernels=../other.h sh "$experiment/build.sh"
+    rm -rf built && mkdir built && cd built && cp "$experiment/platform-hosts.cpp" . && "$ASSAY" export kernels "${@:2}" -o ../other.h && hpl=$1 kernels=../other.h sh "$experiment/build.sh"
 }
 refuse "a header without dgemm" 1 "no model called dgemm" eval "(build '$hpl' gemm=../dgemm.json)"
 refuse "a model of what HPL does not call" 1 "calls no sgemm, expected models of: dgemm dtrsm" \
@@ -37,6 +40,7 @@ refuse "sources that are none" 1 "is no HPL, expected its folder in netlib's lay
     row() { echo "$1,$2,$scratch/$3.xml,$4,64"; }
     for simulation in fast,mean fast,drawn lame,mean; do row 1000 1,1,1,1 ${simulation%,*} ${simulation#*,},shared,yes; done
     row 500 1,1,1,1 fast mean,shared,yes
+    row 1000 1,1,1,1 written mean,shared,yes
     for platform in fast slow; do
         for grid in 2,2 4,1 1,4; do for grow in yes no; do row 1000 4,$grid,4 $platform mean,shared,$grow; done; done
         row 1500 16,4,4,4 $platform mean,shared,yes
@@ -45,7 +49,7 @@ refuse "sources that are none" 1 "is no HPL, expected its folder in netlib's lay
 } >rows.csv
 printf 'experiment: hpl-smpi\ndesign: rows.csv\noptions: {hpl: %s, kernels: %s}\nprobes: none\n' "$hpl" "$scratch/kernels.h" >smpi.yaml
 check "HPL is simulated" "$ASSAY" run smpi.yaml -q -o runs
-check "all of it" test "$(cat runs/*/results/results.csv | wc -l)" -eq 20
+check "all of it" test "$(cat runs/*/results/results.csv | wc -l)" -eq 21
 [ $tests_failed -eq 0 ] || finish
 
 # of NAME N P Q PLATFORM NOISE MATRIX GROW: that response of that row
@@ -62,6 +66,7 @@ holds() { # holds NAME CONDITION: over numbers that are written in it
 one=$(of time 1000 1 1 fast mean shared yes) half=$(of time 500 1 1 fast mean shared yes)
 # What is neither dgemm nor dtrsm, in panels of 4 columns, has no model and takes no time: 3/4 x 4/N of all operations.
 holds "one rank takes the operations of HPL at the rate (N = 1000)" "$one / (2/3 * 1000^3 / 1e10) > 1 - 4/1000 && $one / (2/3 * 1000^3 / 1e10) < 1 + 1/1000"
+holds "comments, single quotes and line ends in the platform change nothing" "$(of time 1000 1 1 written mean shared yes) == $one"
 holds "... and N = 500" "$half / (2/3 * 500^3 / 1e10) > 1 - 4/500 && $half / (2/3 * 500^3 / 1e10) < 1 + 1/500"
 holds "which is the time in kernels" "($one - $(of kernel_time 1000 1 1 fast mean shared yes))^2 < (1e-4 * $one)^2"
 holds "a host at half the rate takes twice the time" "($(of time 1000 1 1 lame mean shared yes) / $one - 2)^2 < 1e-3^2"

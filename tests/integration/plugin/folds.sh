@@ -33,6 +33,13 @@ report $(contains host.json '"folds": 3[,}]'; echo $?) "there are as many folds 
 check "likewise by row" "$ASSAY" fit sizes.csv --response y --terms 1+size --folds-by row -o host-row.json
 report $(above "$(error host.json)" "$(error host-row.json)") "a host that was not seen is harder"
 
+# One row of a level that no other row has is in all fits; the others are cross-validated.
+{ cat sizes.csv && echo lonely,5,10; } >rare.csv
+check "a rare level" "$ASSAY" fit rare.csv --response y --terms 1+size+category'(host)' --folds-by row -o rare.json
+report $(grep -q "^note: 1 row is not cross-validated: the level 'lonely' of 'host' is in one fold alone" .out; echo $?) "is left out aloud"
+report $([ -n "$(error rare.json)" ] && above 1 "$(awk -v a="$(error rare.json)" -v b="$(error row.json)" 'BEGIN {print 20 * (a / b > 1 ? a / b - 1 : 1 - a / b)}')"; echo $?) \
+    "the error is as without it"
+
 # Few units: as many folds as there are, and no empty one; without one of two sizes there is no line.
 for units in 2 3 12; do
     awk -v units=$units 'BEGIN {print "x,y"; for (i = 0; i < 60; i++) print i % units "," i % units + i % 7}' >few.csv

@@ -21,7 +21,7 @@ experiment:
   factors:
     N: {type: integer, minimum: 1}
     NB: {type: integer, minimum: 1, default: "max(1, N / 8)"}
-    RATE: {type: number, default: 2.5, unit: Gflop/s}
+    RATE: {type: number, default: 2.5, unit: GFLOPS}
     RESIDUAL: {type: text, default: 0.01}
     VERDICT: {type: text, default: PASSED}
   require: [N >= NB]
@@ -52,6 +52,9 @@ refuse "units that do not pass have failed" 3 "8 of 12 units failed; the first: 
 cp "$scratch/.err" "$scratch/told"
 archive=$(echo "$scratch"/runs/*.zip)
 check "... and the archive is whole" "$ASSAY" archive verify "$archive"
+is "a unit as people write it has its UCUM code" "$(member datapackage.json | grep -oE 'GFLOPS|"Gflop/s"' | sort -u)" '"Gflop/s"'
+sed 's/GFLOPS/KB/' "$scratch/hpl.yaml" >"$scratch/kb.yaml"
+refuse "one of two meanings" 2 "'unit' is 'KB', expected kB for 1000 bytes or KiB for 1024" "$ASSAY" run "$scratch/kb.yaml" -o "$scratch/runs"
 member journal.jsonl >"$scratch/journal"
 is "... each with what it found, and what was expected" "$(grep '"event":"unit-failed"' "$scratch/journal" | sed 's/.*"sentence":"\(.*\)","row":\([0-9]*\),.*/\2 \1/' | sort -u)" \
 "3 it did not pass: residual is 31.25, expected residual < 16

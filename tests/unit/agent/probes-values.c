@@ -189,6 +189,47 @@ TEST(power_is_the_average_where_there_is_one) {
     expect_sample(1, ",30000000,31000000,215000000");
 }
 
+/* All bits set, as firmware says that it does not know, and as drivers scale it. */
+TEST(what_firmware_does_not_know_is_empty) {
+    static const char power_path[] = "sys/class/hwmon/hwmon0/power1_average";
+    static const char *const power[] = {"4294967295000",
+                                        "4294967295",
+                                        "65535000",
+                                        "-1",
+                                        "-1000",
+                                        "9223372036854775807",
+                                        "2147483647000",
+                                        "18446744073709551615",
+                                        "-9223372036854775808",
+                                        "65535000000"};
+    put("sys/class/hwmon/hwmon0/name", "power_meter\n");
+    put(power_path, "215000000\n");
+    assert_int_equal(begin("power"), 0);
+    for (size_t i = 0; i < sizeof power / sizeof *power; i++) {
+        put(power_path, power[i]);
+        expect_sample((double)(10 + 4 * i), ",");
+        put(power_path, "255000000\n");
+        expect_sample((double)(12 + 4 * i), ",255000000");
+        expect_events("gone power power_meter-power1\nback power power_meter-power1\n");
+    }
+}
+
+TEST(temperatures_that_no_chip_has_are_empty) {
+    static const char path[] = "sys/class/thermal/thermal_zone0/temp";
+    static const char *const values[] = {"255000",        "-1",    "-1000",      "-274000",
+                                         "4294967295000", "65535", "-2147483648"};
+    put("sys/class/thermal/thermal_zone0/type", "x86_pkg_temp\n");
+    put(path, "45000\n");
+    assert_int_equal(begin("temperature"), 0);
+    for (size_t i = 0; i < sizeof values / sizeof *values; i++) {
+        put(path, values[i]);
+        expect_sample((double)(10 + 4 * i), ",");
+        put(path, "-1500\n");
+        expect_sample((double)(12 + 4 * i), ",-1.500");
+        expect_events("gone temperature package-0\nback temperature package-0\n");
+    }
+}
+
 /* ---- throttle */
 
 static void make_throttle(unsigned pu, const char *package, const char *core, const char *siblings,

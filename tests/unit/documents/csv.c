@@ -156,7 +156,7 @@ TEST(separators) {
     check_foreign(0, "a,b\n1,2\n", "2: 1[1] 3[2]\n");
     check_foreign(0, "a;b\n1,5;2,5\n", "2: 1[1,5] 5[2,5]\n");
     check_foreign(0, "a\tb\n1\t\n", "2: 1[1] 3[]\n");
-    check_foreign(0, "a b\n1 2\n", "2: 1[1 2]\n"); /* one column */
+    check_foreign(',', "a b\n1 2\n", "2: 1[1 2]\n");
     check_foreign(0, "\"a,b,c\";d\n\"1,2,3\";\"x;y\"\n", "2: 1q[1,2,3] 9q[x;y]\n");
     check_foreign(0, "\"a;\nb\",c\n1,2\n", "3: 1[1] 3[2]\n");
     /* The next row decides between two of which the header has as many. */
@@ -189,6 +189,55 @@ TEST(foreign_rows) {
     check_foreign(0, "# only a comment\n\n", "r.csv:1:1: nothing, expected a header row\n");
     check_foreign(0, "# only a comment", "r.csv:1:1: nothing, expected a header row\n");
     check_foreign(0, "# c\na,b\n1,\xff\n", "r.csv:3:3: a byte that is not UTF-8, expected UTF-8 text\n");
+}
+
+TEST(blanks_separate) {
+    check_foreign(0, "a b\n1 2\n", "2: 1[1] 3[2]\n");
+    check_foreign(0, "a\n1 2\n", "2: 1[1 2]\n"); /* one column: the header has no blank */
+    check_foreign(0, "  a   b\n 1 \t 2  \n\n# c\n3 NA\n", "2: 2[1] 6[2]\n5: 1[3] 3[NA]\n");
+    check_foreign(0, "\"a b\" c\n\"x y\" 2\n", "2: 1q[x y] 7[2]\n");
+    check_foreign(0, "a b\n1 2 3\n",
+                  "r.csv:1:1: 'a b' is not a name for each of 3 columns; expected names without "
+                  "blanks, or two blanks between names\n");
+    check_foreign(0, "a b\n1 2\n3\n",
+                  "2: 1[1] 3[2]\nr.csv:3:1: a row that ends with field 1, expected 2 fields\n");
+}
+
+static void check_names(const char *csv, const char *names) {
+    cleanup(text_clear) struct text found;
+    text_init(&found, 1 << 10);
+    for (size_t size = 1; size < 100; size += 7) {
+        struct pieces pieces = {csv, strlen(csv), size};
+        struct csv_reader *reader = NULL;
+        found.length = 0;
+        assert_int_equal(csv_reader_open("r", read_piece, &pieces, 1, 0, &reader, NULL), 0);
+        for (size_t i = 0; i < csv_column_count(reader); i++) {
+            const char *unit = csv_column_unit(reader, i);
+            text_printf(&found, "%s%s|%s", i ? ", " : "", csv_column_name(reader, i), unit ? unit : "");
+        }
+        const struct csv_field *fields;
+        assert_int_equal(csv_next(reader, &fields, NULL), 1);
+        if (fields[0].bytes[0] != '1')
+            fail_msg("%s: %zu: %.*s", csv, size, (int)fields[0].length, fields[0].bytes);
+        csv_close(reader);
+        assert_string_equal(found.bytes, names);
+    }
+}
+
+/* OSU's micro-benchmarks, gnuplot, numpy.savetxt; and units as they stand in headers. */
+TEST(headers) {
+    check_names("\n# OSU MPI Latency Test v7.1\n# Datatype: MPI_CHAR.\n# Size       Avg Latency(us)\n1    "
+                "1.45\n2   1.5\n",
+                "Size|, Avg Latency|us");
+    check_names("# Size          Bandwidth (MB/s)        Messages/s\n1    1.45   3\n2   1.5 4\n",
+                "Size|, Bandwidth|MBy/s, Messages/s|");
+    check_names("N NB run (s)\n1 2 3\n", "N|, NB|, run|s");
+    check_names("N  NB  run time (s)\n1 2 3\n", "N|, NB|, run time|s");
+    check_names("# x,y\n1,2\n", "x|, y|");
+    check_names("# one comment\n1,2\n1,3\n", "1|, 2|"); /* not as many names */
+    check_names("t (us),t (ms),n_bytes,bus_s,x (mean)\n1,2,3,4,5\n",
+                "t|us, t (ms)|ms, n_bytes|By, bus_s|, x (mean)|");
+    check_names("\"t, us\",u in ms\n1,2\n", "t|us, u|ms");
 }
 
 TEST(missing) {

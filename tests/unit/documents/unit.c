@@ -104,6 +104,124 @@ TEST(table) {
     assert_null(unit_find("S"));
 }
 
+/* As people write units, and what they are. */
+TEST(written) {
+    static const char *const units[][2] = {{"us", "us"},
+                                           {"\u00b5s", "us"},
+                                           {"\u03bcs", "us"},
+                                           {"usec", "us"},
+                                           {"\u00b5sec", "us"},
+                                           {"microseconds", "us"},
+                                           {"sec", "s"},
+                                           {"seconds", "s"},
+                                           {"msec", "ms"},
+                                           {"nsec", "ns"},
+                                           {"milliseconds", "ms"},
+                                           {"min", "min"},
+                                           {"hours", "h"},
+                                           {"B", "By"},
+                                           {"bytes", "By"},
+                                           {"Bytes", "By"},
+                                           {"KiB", "KiBy"},
+                                           {"MB", "MBy"},
+                                           {"GByte", "GBy"},
+                                           {"MBytes", "MBy"},
+                                           {"MB/s", "MBy/s"},
+                                           {"GB/s", "GBy/s"},
+                                           {"TB/s", "TBy/s"},
+                                           {"MB/sec", "MBy/s"},
+                                           {"GBps", "GBy/s"},
+                                           {"MiB/s", "MiBy/s"},
+                                           {"Gbit/s", "Gbit/s"},
+                                           {"Gbps", "Gbit/s"},
+                                           {"Mbits/sec", "Mbit/s"},
+                                           {"Gb/s", "Gbit/s"},
+                                           {"kbps", "kbit/s"},
+                                           {"Gflop/s", "Gflop/s"},
+                                           {"GFLOPS", "Gflop/s"},
+                                           {"GFlop/s", "Gflop/s"},
+                                           {"Tflops", "Tflop/s"},
+                                           {"Gflop", "Gflop"},
+                                           {"%", "%"},
+                                           {"percent", "%"},
+                                           {"°C", "Cel"},
+                                           {"C", "Cel"},
+                                           {"degC", "Cel"},
+                                           {"\u2103", "Cel"},
+                                           {"W", "W"},
+                                           {"watts", "W"},
+                                           {"kW", "kW"},
+                                           {"J", "J"},
+                                           {"kWh", "kW.h"},
+                                           {"\u00b5J", "uJ"},
+                                           {"MHz", "MHz"},
+                                           {"1", "1"},
+                                           {"-", "1"}};
+    for (size_t i = 0; i < sizeof units / sizeof *units; i++) {
+        const struct unit *found = unit_find_written(units[i][0]);
+        if (!found || strcmp(found->code, units[i][1]) != 0)
+            fail_msg("'%s' is '%s', expected '%s'", units[i][0], found ? found->code : "no unit",
+                     units[i][1]);
+    }
+    static const char *const others[] = {
+        "",     "foo", "KB",     "KB/s",   "Mb",    "MHZ",
+        "mean", "S",   "parsec", "\u00b5", "calls", "a text that is far too long for any unit of this table"};
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        if (unit_find_written(others[i]))
+            fail_msg("'%s' is taken as '%s'", others[i], unit_find_written(others[i])->code);
+    check("5 Gbit/s", UNIT_BANDWIDTH, 625e6);
+    check("3 \u00b5s", UNIT_TIME, 3e-6);
+    refuse("5 1", UNIT_NONE);
+    refuse("5 -", UNIT_NONE);
+}
+
+TEST(names_of_columns) {
+    static const struct {
+        const char *name, *stem, *unit;
+        enum unit_place place;
+    } names[] = {
+        {"duration [ms]", "duration", "ms", UNIT_PLACE_BRACKETS},
+        {"Avg Latency(us)", "Avg Latency", "us", UNIT_PLACE_BRACKETS},
+        {"t (\u00b5s)", "t", "us", UNIT_PLACE_BRACKETS},
+        {"t [ us ]", "t", "us", UNIT_PLACE_BRACKETS},
+        {"x (mean)", "x", NULL, UNIT_PLACE_BRACKETS},
+        {"t [min]", "t", "min", UNIT_PLACE_BRACKETS},
+        {"t (min)", "t", NULL, UNIT_PLACE_BRACKETS},
+        {"t, us", "t", "us", UNIT_PLACE_BEHIND},
+        {"run time in s", "run time", "s", UNIT_PLACE_BEHIND},
+        {"rows in total", "rows in total", NULL, UNIT_PLACE_NONE},
+        {"duration_us", "duration", "us", UNIT_PLACE_SUFFIX},
+        {"msg_bytes", "msg", "By", UNIT_PLACE_SUFFIX},
+        {"run.time.ms", "run.time", "ms", UNIT_PLACE_SUFFIX},
+        {"n [count]", "n", "1", UNIT_PLACE_BRACKETS},
+        {"bytes/ms", "bytes/ms", NULL, UNIT_PLACE_NONE},
+        {"wall_time_s", "wall_time", "s", UNIT_PLACE_SUFFIX},
+        {"Latency_s", "Latency", "s", UNIT_PLACE_SUFFIX},
+        {"rate_MBps", "rate", "MBy/s", UNIT_PLACE_SUFFIX},
+        {"bus_s", "bus_s", NULL, UNIT_PLACE_NONE},
+        {"x_min", "x_min", NULL, UNIT_PLACE_NONE},
+        {"last_day", "last_day", NULL, UNIT_PLACE_NONE},
+        {"n_flops", "n_flops", NULL, UNIT_PLACE_NONE},
+        {"matrix_B", "matrix_B", NULL, UNIT_PLACE_NONE},
+        {"_us", "_us", NULL, UNIT_PLACE_NONE},
+        {"(us)", "(us)", NULL, UNIT_PLACE_NONE},
+        {"us", "us", NULL, UNIT_PLACE_NONE},
+        {"", "", NULL, UNIT_PLACE_NONE},
+        {")", ")", NULL, UNIT_PLACE_NONE},
+    };
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        size_t stem;
+        const struct unit *unit;
+        enum unit_place place = unit_read_name(names[i].name, strlen(names[i].name), &stem, &unit);
+        const char *code = unit ? unit->code : NULL;
+        if (place != names[i].place || !code != !names[i].unit ||
+            (code && strcmp(code, names[i].unit) != 0) ||
+            (place != UNIT_PLACE_NONE && stem != strlen(names[i].stem)))
+            fail_msg("'%s': place %d, unit %s, %zu bytes", names[i].name, (int)place, code ? code : "none",
+                     stem);
+    }
+}
+
 static void assert_conversion(const char *from, const char *to, double multiply, double divide) {
     double found[2] = {0};
     assert_true(unit_conversion(from, to, &found[0], &found[1]));

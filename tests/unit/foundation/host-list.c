@@ -188,6 +188,7 @@ TEST(files) {
     expect_file("", "", NULL);
     expect_file("# nodes\nn[1-2] n3 # three\n\n  n4,n5\r\nfront", "front,n[1-5]", NULL);
     expect_file("n1#comment[\n#", "n1", NULL);
+    expect_file("\xef\xbb\xbfn1\r\nn2\r\n", "n[1-2]", NULL); /* a byte order mark */
     expect_file("n1\nn2\n  n3 n[4\nn5\n", "not closed", ":3:7");
     expect_file("ok\nnot/ok", "'/' is in no host name", ":2:4");
     struct failure failure = {0};

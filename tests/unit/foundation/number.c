@@ -24,6 +24,30 @@ static void check_like_strtod(const char *text) {
         fail_msg("'%s' is read as %a, expected %a", text, value, expected);
 }
 
+TEST(one_spelling_a_value) {
+    static const char *const spellings[][2] = {
+        {"100000", "100000"}, {"1e+05", "100000"},
+        {"1E5", "100000"},    {"100000.0", "100000"},
+        {"007", "7"},         {"+7", "7"},
+        {"-0", "0"},          {"0.0", "0"},
+        {".5", "0.5"},        {"5e-1", "0.5"},
+        {"-1.50", "-1.5"},    {"9007199254740991", "9007199254740991"}};
+    char buffer[NUMBER_TEXT_SIZE] = "untouched";
+    for (size_t i = 0; i < sizeof spellings / sizeof *spellings; i++) {
+        assert_true(number_spell(spellings[i][0], buffer));
+        assert_string_equal(buffer, spellings[i][1]);
+        assert_true(number_texts_equal(spellings[i][0], spellings[i][1]));
+    }
+    static const char *const others[] = {
+        "", "x", "1 ", "0x10", "nan", "inf", "9007199254740992", "20261127225531001"};
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        assert_false(number_spell(others[i], buffer));
+    assert_true(number_texts_equal("x", "x"));
+    assert_false(number_texts_equal("x", "1"));
+    assert_false(number_texts_equal("1", "1.5"));
+    assert_false(number_texts_equal("9007199254740993", "9007199254740992"));
+}
+
 TEST(parse_double_like_strtod) {
     static const char *const texts[] = {
         "0",

@@ -72,6 +72,21 @@ TEST(folds_are_even_and_settings_whole) {
     }
 }
 
+/* Levels that lie in one fold alone are never left out. */
+TEST(rare_levels_stay) {
+    const uint32_t codes[] = {0, 0, 1, 1, 2, 0, 3, 3};
+    uint8_t folds[] = {0, 1, 1, 1, 0, 2, 2, 0};
+    static const uint8_t expected[] = {0, 1, 3, 3, 3, 2, 2, 0};
+    size_t first = SIZE_MAX;
+    assert_int_equal(folds_keep_rare(codes, 5, 8, 3, folds, &first), 3);
+    assert_int_equal(first, 2);
+    assert_memory_equal(folds, expected, sizeof folds);
+    /* Of another category: 0 is in a row that is kept, and so in all fits. */
+    const uint32_t others[] = {0, 1, 1, 1, 0, 1, 1, 1};
+    assert_int_equal(folds_keep_rare(others, 2, 8, 3, folds, &first), 0);
+    assert_memory_equal(folds, expected, sizeof folds);
+}
+
 TEST(the_seed_makes_the_folds) {
     static uint32_t units[ROWS];
     static uint8_t a[ROWS], b[ROWS], c[ROWS];

@@ -35,6 +35,51 @@ TEST(columns_and_levels) {
     assert_int_equal(strlen(table->inputs[0].sha256), 64);
 }
 
+static void expect_levels(const struct table_category *category, const char *expected) {
+    char found[256] = "";
+    for (size_t i = 0; i < category->level_count; i++)
+        snprintf(found + strlen(found), sizeof found - strlen(found), "%s%s", i ? " " : "",
+                 category->levels[i]);
+    assert_string_equal(found, expected);
+}
+
+/* A column that is all numbers has values as levels, over all files; another has texts. */
+TEST(levels_by_value) {
+    test_put("a.csv", "NB,rank,t\n1e+05,7,1\n-0,007,2\n,7,3\n");
+    test_put("b.csv", "NB,rank,t\n100000.0,x,4\n0,7,5\n1e5,7,6\n");
+    const char *const numbers[] = {"t", NULL}, *const categories[] = {"NB", "rank", NULL};
+    cleanup(table_cleanup) struct table *table = load(2, numbers, categories, NULL);
+    expect_levels(&table->categories[0], "0 100000 ");
+    expect_levels(&table->categories[1], "007 7 x");
+    static const uint32_t codes[] = {1, 0, 2, 1, 0, 1};
+    assert_memory_equal(table->categories[0].codes, codes, sizeof codes);
+    cleanup(table_cleanup) struct table *some = load(2, numbers, NULL, "NB == '1e5' and rank != 'x'");
+    assert_int_equal(some->rows, 2);
+}
+
+/* The names of columns with and without their units, in each file as it has them. */
+TEST(columns_with_units) {
+    test_put("a.csv", "size (B),duration [\u00b5s],x (mean),t_us,t_ms\n1,5,1,1,1\n");
+    test_put("b.csv", "duration_ms,size_bytes,x (mean),t_us,t_ms\n2,3,1,1,1\n");
+    const char *const numbers[] = {"duration", "size (bytes)", NULL};
+    cleanup(table_cleanup) struct table *table = load(2, numbers, NULL, NULL);
+    assert_string_equal(table->numbers[0].unit, "us");
+    assert_string_equal(table->numbers[1].unit, "By");
+    assert_true(table->numbers[0].values[0] == 5 && table->numbers[0].values[1] == 2000);
+    assert_true(table->numbers[1].values[1] == 3);
+    static const char *const names[][2] = {{"duration", "duration"},    {"duration (us)", "duration"},
+                                           {"duration_us", "duration"}, {"duration in \u03bcs", "duration"},
+                                           {"duration (ms)", NULL},     {"size", "size"},
+                                           {"x", "x (mean)"},           {"t_us", "t_us"},
+                                           {"t [ms]", "t_ms"},          {"t", NULL}};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        const struct table_column *found = table_find(table, names[i][0]);
+        if (!found != !names[i][1] || (found && strcmp(found->name, names[i][1]) != 0))
+            fail_msg("'%s' is '%s'", names[i][0], found ? found->name : "none");
+        assert_string_equal(table_column_name(table, names[i][0]), names[i][1] ? names[i][1] : names[i][0]);
+    }
+}
+
 TEST(expressions_and_condition) {
     test_put("a.csv", "m,n,time\n1,2,8\n2,2,8\n3,2,6\n");
     const char *const numbers[] = {"1 / (m * n)", "time", NULL};
