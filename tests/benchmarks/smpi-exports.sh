@@ -1,4 +1,4 @@
-# Sourced by `fits`, with its $assay, $root, $scratch, $tries and figure: how many of 20 calibrations of messages can be
+# Sourced by `fits`, with its $assay, $build, $root, $scratch, $tries and figure: how many of 20 calibrations of messages can be
 # simulated. Each is fitted with found breaks, exported, loaded by SimGrid, and simulates ping-pongs of ten sizes, both
 # sides of breaks among them, within 2 % of the model; and of ten measured sizes within 10 % (median) of the means there.
 #
@@ -56,6 +56,7 @@ measure_messages() { # COUNT
     for mpi in openmpi mpich; do
         command -v "mpicc.$mpi" >/dev/null && "mpicc.$mpi" -O2 -o "$scratch/$mpi" "$root"/experiments/mpi/{point-to-point,ranks}.c -lm -ldl || return 1
     done
+    export ASSAY_BUILD=$build ASSAY_SOURCE=$root
     . "$root/tests/test-bed/test-bed.sh"
     bed up 2 --names 'node-%' >"$scratch/bed.log" 2>&1 || return 1
     printf '%s\n' '#!/bin/sh' "exec ssh -F $BED/ssh_config \"\$@\"" >"$scratch/launch"
