@@ -14,7 +14,8 @@ enum {
 
 static const double huber = 1.345, normal_quartile = 0.674489750196082;
 static const double least_share =
-    1e-4; /* of a ping-pong: the least delay and the least pace of its transfer */
+    1e-4;                        /* of a ping-pong: the least delay and the least pace of its transfer */
+static const double tick = 1e-9; /* s: shorter durations weigh no more, either */
 static const double negligible = 0.01; /* durations below this share of their mean weigh no more than at it */
 static const double noteworthy = 0.1;  /* a share by which a bound lowers a cost */
 static const double exact = 1e4;       /* weight of the ping-pong, which all else has to leave as it is */
@@ -25,7 +26,7 @@ void lines_weigh(const double *x, const double *y, size_t count, double *weights
     double mean = 0;
     for (size_t i = 0; i < count; i++)
         mean += y[i] / (double)count;
-    double least = mean > 0 ? negligible * mean : 1;
+    double least = fmax(negligible * mean, tick);
     for (size_t i = 0; i < count; i++)
         weights[i] = 1 / pow(fmax(y[i], least), 2);
     for (int pass = 0; pass < PASSES; pass++) {

@@ -325,13 +325,17 @@ int tables_make(struct group *group, struct tables *tables, struct plugin_messag
     if (r == 0 && tables->rows == 0)
         return plugin_refuse(message, -EDOM,
                              "no operation has two sizes, and there is no Iprobe, Test or Wtime");
-    for (size_t s = 0; r == 0 && group->calls[PING_PONG].count > 0 && s <= tables->break_count; s++)
-        if (!is_line(tables_line(tables, PING_PONG, s)))
-            return plugin_refuse(
-                message, -EDOM,
-                "PingPong has fewer than two sizes in the segment from %.15g byte on; expected "
-                "more sizes, or other breaks",
-                tables_from(tables, s));
+    for (size_t s = 0; r == 0 && group->calls[PING_PONG].count > 0 && s <= tables->break_count; s++) {
+        const struct segment *line = tables_line(tables, PING_PONG, s);
+        if (!is_line(line))
+            r = plugin_refuse(message, -EDOM,
+                              "PingPong has fewer than two sizes in the segment from %.15g byte on; expected "
+                              "more sizes, or other breaks",
+                              tables_from(tables, s));
+        else if (!(line->intercept > 0 || line->slope > 0))
+            r = plugin_refuse(message, -EDOM, "PingPong takes no time from %.15g byte on",
+                              tables_from(tables, s));
+    }
     return r;
 }
 

@@ -324,6 +324,10 @@ TEST(bad_input) {
             assert_noted(cases[i].noted);
     }
     begin();
+    add_line("PingPong", 0, 0, 0, 0);
+    (void)try_fit("smpi", NULL, (struct fit_options){0});
+    assert_skipped("PingPong takes no time from 0 byte on");
+    begin();
     add("Bcast", 1, 1);
     assert_true(try_fit("smpi", NULL, (struct fit_options){0}) < 0);
     assert_says(refusal.text, "has no operation of MPI, the first of 1 is 'Bcast'");
