@@ -56,7 +56,8 @@ measure_messages() { # COUNT
     for mpi in openmpi mpich; do
         command -v "mpicc.$mpi" >/dev/null && "mpicc.$mpi" -O2 -o "$scratch/$mpi" "$root"/experiments/mpi/{point-to-point,ranks}.c -lm -ldl || return 1
     done
-    export ASSAY_BUILD=$build ASSAY_SOURCE=$root
+    ASSAY_BUILD=$(realpath "$build")
+    export ASSAY_BUILD ASSAY_SOURCE=$root
     . "$root/tests/test-bed/test-bed.sh"
     bed up 2 --names 'node-%' >"$scratch/bed.log" 2>&1 || return 1
     printf '%s\n' '#!/bin/sh' "exec ssh -F $BED/ssh_config \"\$@\"" >"$scratch/launch"
@@ -67,13 +68,13 @@ measure_messages() { # COUNT
             bed run ssh -F "$BED/ssh_config" $node "cat >/root/$mpi && chmod +x /root/$mpi" <"$scratch/$mpi"
         done
         if [ $mpi = openmpi ]; then
-            started=(mpirun.openmpi --bind-to none --mca pml ob1 --mca btl tcp,self --mca btl_tcp_if_include 10.77.0.0/16
-                --mca oob_tcp_if_include 10.77.0.0/16 --mca plm_rsh_agent "$scratch/launch" --host node-1,node-2)
+            started=(mpirun.openmpi --bind-to none --mca pml ob1 --mca btl "tcp,self" --mca btl_tcp_if_include 10.77.0.0/16
+                --mca oob_tcp_if_include 10.77.0.0/16 --mca plm_rsh_agent "$scratch/launch" --host "node-1,node-2")
         else
-            started=(mpirun.mpich -wdir /root -launcher ssh -launcher-exec "$scratch/launch" -hosts node-1,node-2 -n 2)
+            started=(mpirun.mpich -wdir /root -launcher ssh -launcher-exec "$scratch/launch" -hosts "node-1,node-2" -n 2)
         fi
         for ((seed = 1; seed <= count; seed++)); do # MPICH 4.0.2 may hang in MPI_Finalize, when all is printed
-            bed run timeout $((tries > 1 ? 30 : 5)) "${started[@]}" "/root/$mpi" --seed $seed --sizes 16 --repetitions 5 --wtime-calls 1000 \
+            bed run timeout $((tries > 1 ? 30 : 8)) "${started[@]}" "/root/$mpi" --seed $seed --sizes $((tries > 1 ? 24 : 12)) --repetitions 5 --wtime-calls 1000 \
                 --largest $((seed % 2 ? 1048576 : 65536)) >"$scratch/messages" 2>"$scratch/messages.log" || true
             is_healthy "$scratch/messages" || continue
             { echo operation,size,duration,found; awk '$1 == "message" { print $2 "," $6 "," $8 "," $9 }' "$scratch/messages"; } >"$scratch/measured-$mpi-$seed.csv"
@@ -89,10 +90,11 @@ simulate_messages() { # SIZE...
 
 # exports_right FILE MIDDLE: what is wrong with it, or nothing. MIDDLE 1: means are of the middle half.
 exports_right() {
-    local sizes breaks
-    cd "$scratch"
-    "$assay" fit smpi "$1" --response duration --set latency=1us --set bandwidth=10GB/s --set wtime-calls=1000 -o smpi.json >fit.log 2>&1 || { echo "no fit"; return; }
-    "$assay" export simgrid smpi.json --set hosts=2 -o smpi.xml >export.log 2>&1 || { cat export.log; return; }
+    local sizes breaks assay_path
+    assay_path=$(realpath "$assay")
+    cd "$scratch" || return
+    "$assay_path" fit smpi "$1" --response duration --set latency=1us --set bandwidth=10GB/s --set wtime-calls=1000 -o smpi.json >fit.log 2>&1 || { echo "no fit"; return; }
+    "$assay_path" export simgrid smpi.json --set hosts=2 -o smpi.xml >export.log 2>&1 || { cat export.log; return; }
     breaks=$(sed -n 's/.*breaks (By): \([0-9, ]*\); .*/\1/p' fit.log | tr -d ,)
     # shellcheck disable=SC2086 # words
     sizes=$( { for b in $breaks; do printf '%d\n' $((b - 1)) $b $((b + 1)); done; printf '%s\n' 1 64 3000 20000 65535 65536 200000 1000000; } | head -10 | sort -nu)
@@ -100,7 +102,7 @@ exports_right() {
     simulate_messages $sizes >simulated
     # shellcheck disable=SC2086
     { echo operation,size; printf 'PingPong,%d\n' $sizes; } >rows.csv
-    "$assay" model eval smpi.json --rows rows.csv -o model.csv >eval.log 2>&1 || { echo "no model"; return; }
+    "$assay_path" model eval smpi.json --rows rows.csv -o model.csv >eval.log 2>&1 || { echo "no model"; return; }
     awk 'FNR == NR { split($0, f, ","); model[f[1]] = f[4]; next } { n++; d = $2 / model[$1] - 1; if (d > 0.02 || d < -0.02) print "simulated " $2 " s for " $1 " byte, by the model " model[$1] }
         END { if (n < 4) print "no simulation" }' model.csv simulated
     grep '^PingPong' "$1" | sort -t, -k2,2n -k3,3g | awk -F, -v middle="$2" 'function mean(cut, i, sum) {

@@ -193,6 +193,7 @@ report $([ "$found" -ge 1400 ] && [ "$found" -lt 1800 ]; echo $?) "has the break
 check "as a platform" export_to calls.xml simgrid calls.json --set hosts=2
 if [ "$simgrid" ]; then
     sizes="1 100 $((found - 1)) $found $((found + 1)) 20000 59999 60000 60001 1000000"
+    # shellcheck disable=SC2086 # the sizes are words
     { echo operation,size; printf 'PingPong,%d\n' $sizes; } >rows.csv
     "$ASSAY" model eval calls.json --rows rows.csv -o model.csv 2>warnings.txt
     check "that SimGrid loads" simulate calls.xml node-0 node-1
