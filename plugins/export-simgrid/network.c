@@ -59,7 +59,9 @@ static int find_base(struct network *network, struct plugin_message *message) {
     const struct model_part *first = next_part(network, "PingPong", NULL), *last = first, *at = first,
                             *protocol = next_part(network, "protocol", NULL);
     if (!first || (network->is_smpi && !protocol))
-        return plugin_refuse(message, -EINVAL, "%.128s has no part '%s'; expected 'PingPong' and 'protocol'",
+        return plugin_refuse(message, -EINVAL,
+                             "%.128s has no part '%s'; expected 'PingPong' and 'protocol', from a fit of "
+                             "rows of PingPong, as the experiment mpi-point-to-point measures them",
                              file, first ? "protocol" : "PingPong");
     if (network->is_smpi && !(isnan(network->latency) && isnan(network->bandwidth)))
         return plugin_refuse(message, -EINVAL,
@@ -102,6 +104,18 @@ int network_open(const struct model *model, const char *group, bool round_trip, 
 
 /* ---- Printing */
 
+/* SMPI takes an entry for sizes above its own, those of factors with the envelope. Where the model knows an
+ * envelope its segments are to begin as they say; tables that were published have the bare size. */
+static double entry_of(const struct network *network, const struct property *property,
+                       const struct model_part *part) {
+    const struct model_part *protocol = next_part(network, "protocol", NULL);
+    double envelope = protocol && network->is_smpi ? predict_part_value(protocol, "envelope") : NAN;
+    double start = start_of(part);
+    if (isnan(envelope) || start == 0)
+        return start;
+    return start - 1 + (property->type == FACTORS ? envelope : 0);
+}
+
 /* The number of a property where the segment PART begins; of COSTS those in s (INDEX 0) and in s/By (1), 0
  * where SMPI is not to charge the operation. */
 static double find_number(const struct network *network, const struct property *property,
@@ -134,13 +148,18 @@ static int print_property(const struct network *network, const struct property *
     for (; at; at = is_table ? next_part(network, name, at) : NULL, before = ";") {
         predict_print(output, NULL, "%s", before);
         if (is_table)
-            predict_print(output, NULL, "%g:", start_of(at));
+            predict_print(output, NULL, "%g:", entry_of(network, property, at));
         for (size_t i = 0; i < (property->type == COSTS ? 2 : 1); i++) {
             double number = find_number(network, property, at, i);
             if (!isfinite(number) || number < 0 || (number == 0 && !may_be_0))
-                return plugin_refuse(message, -EINVAL, "%s by %.128s is %g from %.15g byte on; expected %s",
+                return plugin_refuse(message, -EINVAL,
+                                     "%s by %.128s is %g from %.15g byte on; expected %s: %s, or "
+                                     "config=%s=... sets it",
                                      property->name, network->model->file, number, start_of(at),
-                                     may_be_0 ? "0 or more" : "more than 0");
+                                     may_be_0 ? "0 or more" : "more than 0",
+                                     network->is_smpi ? "'assay fit smpi' with rules=ping-pong bounds it"
+                                                      : "fit other breaks",
+                                     property->name);
             predict_print(output, NULL, i == 0 ? "%g" : ":%g", number);
         }
     }

@@ -7,7 +7,8 @@
 static const char *const operations[] = {"operation", "op", "function", NULL};
 static const char *const sizes[] = {"size", "msg_size", "bytes", NULL};
 static const char *const founds[] = {"found", NULL};
-static const char *const rules[] = {"2016-07", "2016-06", NULL};
+static const char *const rules[] = {"ping-pong", "2016-07", "2016-06", NULL};
+static const char *const quantiles[] = {"auto", "exact", "old-r", NULL};
 static const char *const pers[] = {"auto", "rows", "size", NULL};
 static const char *const noes[] = {"no", "yes", NULL};
 static const char *const times[] = {"s", NULL};
@@ -34,9 +35,12 @@ static const struct plugin_parameter parameters[] = {
         {"send-is-detached-thresh", PLUGIN_NUMBER, "By", .minimum = 0, .maximum = INT32_MAX, .whole = true,
          .help = "MPI_Send of smaller messages returns before they are received; not set: the least size "
                  "of the rows Detached, or 65536"},
-    [RULES] = {"rules", PLUGIN_WORD, .words = rules, .fallback = "2016-07",
-               .help =
-                   "of SimGrid's calibration: those since July 2016, or those of tables published in June"},
+    [RULES] = {"rules", PLUGIN_WORD, .words = rules, .fallback = "ping-pong",
+               .help = "ping-pong: a simulated ping-pong takes what was measured; or those of SimGrid's "
+                       "calibration since July 2016, or those of tables published in June 2016"},
+    [QUANTILES] = {"quantiles", PLUGIN_WORD, .words = quantiles, .fallback = "auto",
+                   .help =
+                       "of trimming; old-r: as R before 4.0 computed them; auto: old-r for rules=2016-06"},
     [CLAMP] = {"clamp", PLUGIN_WORD, .words = noes, .fallback = "no",
                .help = "lat-factor at least 1 and bw-factor at most 1, as in some published tables"},
     [TRIM] = {"trim", PLUGIN_NUMBER, "1", .fallback = "0.1", .minimum = 0, .maximum = 0.49,
@@ -47,8 +51,9 @@ static const struct plugin_parameter parameters[] = {
                  "hold several sizes"},
     [BLOCK] = {"block", PLUGIN_NUMBER, "1", .fallback = "10", .minimum = 3, .maximum = 1e6, .whole = true,
                .help = "rows of a block"},
-    [TRIM_PING_PONG] = {"trim-ping-pong", PLUGIN_NUMBER, "1", .fallback = "0", .minimum = 0, .maximum = 0.49,
-                        .help = "share of the PingPongs of a size that is cut off at either end"},
+    [TRIM_PING_PONG] = {"trim-ping-pong", PLUGIN_NUMBER, "1", .minimum = 0, .maximum = 0.49,
+                        .help = "share of the PingPongs of a size that is cut off at either end; not set: "
+                                "0.25, or 0 where rules are those of 2016"},
     [WTIME_CALLS] = {"wtime-calls", PLUGIN_NUMBER, "1", .fallback = "10000000", .minimum = 1, .maximum = 1e15,
                      .help = "calls of MPI_Wtime that one Wtime row timed together"},
     {0},
@@ -80,76 +85,86 @@ static int check_smpi(const struct fit_request *request, struct plugin_message *
 
 /* ---- Results */
 
-static void give_noise(struct fit_result *result, double sigma) {
+/* SIGMA is relative to LINE, or in s where that is NULL. */
+static void give_noise(struct fit_result *result, double sigma, const struct segment *line) {
     static char method[] = "least-squares";
+    double coefficients[] = {0, line ? sigma * line->slope : 0};
+    struct model_noise noise = {.kind = line ? MODEL_NOISE_HETEROSCEDASTIC : MODEL_NOISE_HOMOSCEDASTIC,
+                                .constant = sigma * (line ? line->intercept : 1),
+                                .coefficients = line ? coefficients : NULL,
+                                .method = method};
     if (isfinite(sigma))
-        fit_result_noise_model(
-            result,
-            &(struct model_noise){.kind = MODEL_NOISE_HOMOSCEDASTIC, .constant = sigma, .method = method});
+        fit_result_noise_model(result, &noise);
 }
 
-/* lat-factor = (a - a of or) / 2 / latency, bw-factor = 2 / (bandwidth (b - b of or)); their errors to first
- * order, the lines independent. */
-static void give_factors(const struct tables *tables, size_t segment, const double *variances,
-                         struct fit_result *result) {
+static void give_factors(const struct tables *tables, size_t segment, struct fit_result *result) {
     const struct fit_request *request = tables->request;
-    const struct segment *ping_pong = tables_line(tables, PING_PONG, segment);
-    static const struct segment nothing;
-    bool has_receive = tables_is_charged(tables, RECV, segment);
-    const struct segment *receive = has_receive ? tables_line(tables, RECV, segment) : &nothing;
+    struct transfer transfer = tables_transfer(tables, segment);
     double latency = smpi_number(request, LATENCY), bandwidth = smpi_number(request, BANDWIDTH);
-    double delay = (ping_pong->intercept - receive->intercept) / 2,
-           pace = (ping_pong->slope - receive->slope) / 2;
-    double lat_factor = delay / latency, bw_factor = 1 / (pace * bandwidth);
+    double lat_factor = transfer.delay / latency, bw_factor = 1 / (transfer.pace * bandwidth);
     bool is_clamped = smpi_number(request, CLAMP) > 0;
     fit_result_value(result, "lat_factor", is_clamped ? fmax(lat_factor, 1) : lat_factor, "1");
-    fit_result_value(result, "lat_factor_error", sqrt(variances[0]) / 2 / latency, "1");
+    fit_result_value(result, "lat_factor_error", sqrt(transfer.delay_variance) / latency, "1");
     fit_result_value(result, "bw_factor", is_clamped ? fmin(bw_factor, 1) : bw_factor, "1");
-    fit_result_value(result, "bw_factor_error", fabs(sqrt(variances[1]) / 2 / pace * bw_factor), "1");
-    if (!(delay >= 0))
-        fit_result_note(result, "PingPong has a negative latency from %.15g byte on",
-                        tables_from(tables, segment));
-    if (!(pace > 0))
-        fit_result_note(result,
-                        "PingPong has no bandwidth from %.15g byte on: its time does not grow with the size",
-                        tables_from(tables, segment));
+    fit_result_value(result, "bw_factor_error",
+                     fabs(sqrt(transfer.pace_variance) / transfer.pace * bw_factor), "1");
 }
 
-/* Of the line: the variances of intercept and slope, and their covariance; NaN with two calls. */
-static void find_variances(const struct segment *line, double ret[static 3]) {
-    double n = (double)(line->end - line->begin), variance = n > 2 ? line->rss / (n - 2) : NAN;
-    ret[0] = variance * (1 / line->weight + line->mean * line->mean / line->spread);
-    ret[1] = variance / line->spread;
-    ret[2] = -variance * line->mean / line->spread;
+/* What SMPI cannot use, and what to do about it. */
+static void note_refused(const struct tables *tables, bool has_ping_pong, struct fit_result *result) {
+    static const char *const names[] = {[ISEND] = "smpi/ois", [SEND] = "smpi/os", [RECV] = "smpi/or"};
+    size_t refused = !has_ping_pong;
+    if (!has_ping_pong)
+        fit_result_note(
+            result, "SimGrid cannot use this model: it has no PingPong; expected rows of PingPong, as the "
+                    "experiment mpi-point-to-point measures them");
+    for (size_t s = 0; s <= tables->break_count; s++) {
+        struct transfer transfer = tables_transfer(tables, s);
+        const char *name = !has_ping_pong           ? NULL
+                           : !(transfer.delay >= 0) ? "smpi/lat-factor"
+                           : !(transfer.pace > 0)   ? "smpi/bw-factor"
+                                                    : NULL;
+        for (enum operation o = 0; o <= RECV; o++) {
+            const struct segment *line = tables_line(tables, o, s);
+            if (tables_is_charged(tables, o, s) && !(line->intercept >= 0 && line->slope >= 0))
+                name = names[o];
+        }
+        if (name && refused++ == 0)
+            fit_result_note(result,
+                            "SimGrid cannot use this model: %s is not positive from %.15g byte on; expected "
+                            "rules=ping-pong, which bounds it, or other breaks",
+                            name, tables_from(tables, s));
+    }
+    fit_result_group_value(result, "refused_by_simgrid", (double)refused, "1");
 }
 
 static void give_line(const struct tables *tables, enum operation operation, size_t segment,
                       struct fit_result *result) {
     const struct segment *line = tables_line(tables, operation, segment);
-    double v[3], n = (double)(line->end - line->begin), sigma = sqrt(line->rss / (n - 2)), receive[3] = {0};
+    double v[3], n = (double)(line->end - line->begin), sigma = sqrt(line->rss / (n - 2));
     double explained = line->slope * line->slope * line->spread;
+    bool is_relative = !smpi_is_published(tables->request);
     char size[512];
     snprintf(size, sizeof size, "`%.500s`", tables->request->values[SIZE].text);
-    find_variances(line, v);
+    line_variances(line, v);
     fit_result_part(result, "segment", operation_names[operation], tables_from(tables, segment),
                     tables_to(tables, segment));
     fit_result_term(result, "1", line->intercept, sqrt(v[0]));
     fit_result_term(result, size, line->slope, sqrt(v[1]));
     if (n > 2) {
         fit_result_covariance(result, (const double[]){v[0], v[2], v[2], v[1]});
-        give_noise(result, sigma);
+        give_noise(result, sigma, is_relative ? line : NULL);
     }
     if (operation == PING_PONG) {
-        if (tables_is_charged(tables, RECV, segment))
-            find_variances(tables_line(tables, RECV, segment), receive);
-        give_factors(tables, segment, (const double[]){v[0] + receive[0], v[1] + receive[1]}, result);
+        give_factors(tables, segment, result);
     } else {
         fit_result_value(result, "charged", tables_is_charged(tables, operation, segment), "1");
     }
     fit_result_value(result, "rows", n, "1");
     fit_result_value(result, "degrees_of_freedom", n - 2, "1");
-    fit_result_value(result, "sigma", n > 2 ? sigma : NAN, NULL);
-    fit_result_value(result, "rss", line->rss, NULL);
+    fit_result_value(result, is_relative ? "relative_sigma" : "sigma", n > 2 ? sigma : NAN,
+                     is_relative ? "1" : NULL);
+    fit_result_value(result, is_relative ? "relative_rss" : "rss", line->rss, is_relative ? "1" : NULL);
     fit_result_value(result, "r2", explained / (explained + line->rss), "1");
     double log_likelihood = line->rss > 0 ? -n * (log(2 * M_PI) + 1 + log(line->rss / n)) / 2 : NAN;
     fit_result_value(result, "bic", 3 * log(n) - 2 * log_likelihood, "1");
@@ -161,7 +176,7 @@ static void give_cost(const struct tables *tables, enum operation operation, siz
     const struct cost *cost = &tables->costs[operation - LINES];
     fit_result_part(result, "whole", operation_names[operation], -INFINITY, INFINITY);
     fit_result_term(result, "1", cost->mean, NAN);
-    give_noise(result, cost->sigma);
+    give_noise(result, cost->sigma, NULL);
     fit_result_value(result, "rows", (double)rows, "1");
     fit_result_value(result, "sigma", cost->sigma, NULL);
 }
@@ -203,9 +218,12 @@ static int fit_smpi(const struct fit_rows *rows, const struct fit_request *reque
         fit_result_part(result, "protocol", "protocol", -INFINITY, INFINITY);
         fit_result_value(result, "latency", smpi_number(request, LATENCY), "s");
         fit_result_value(result, "bandwidth", smpi_number(request, BANDWIDTH), "By/s");
+        if (!smpi_is_published(request))
+            fit_result_value(result, "envelope", SMPI_ENVELOPE, "By");
         fit_result_value(result, "async_small_thresh", tables.async_threshold, "By");
         fit_result_value(result, "send_is_detached_thresh", tables.detached_threshold, "By");
         fit_result_rows(result, tables.rows);
+        note_refused(&tables, group.calls[PING_PONG].count > 0, result);
     }
     tables_clear(&tables);
     group_clear(&group);
@@ -242,7 +260,9 @@ static int predict_smpi(const struct model *model, const struct model_group *gro
         double slope =
             part && model->term_count > 1 ? part->estimates[1].estimate : 0; /* costs alone have none */
         mean[i] = part ? calls * (part->estimates[0].estimate + slope * size) : NAN;
-        sigma[i] = part && part->noise.kind == MODEL_NOISE_HOMOSCEDASTIC ? calls * part->noise.constant : NAN;
+        sigma[i] = part && part->noise.kind != MODEL_NOISE_NONE ? calls * part->noise.constant : NAN;
+        if (part && part->noise.kind == MODEL_NOISE_HETEROSCEDASTIC)
+            sigma[i] += part->noise.coefficients[1] * size;
         mean[i] -= each[i] == PAIRED ? rows->response[i - 1] : 0;
     }
     free(each);

@@ -8,7 +8,10 @@
 
 #include <assay/fit.h>
 
-enum { SMPI_BREAKS_MAX = 255 }; /* as many segments as a platform file may have, and one less */
+enum {
+    SMPI_BREAKS_MAX = 255, /* as many segments as a platform file may have, and one less */
+    SMPI_ENVELOPE = 16,    /* bytes that SMPI adds to a message before it looks up the network's factors */
+};
 
 enum parameter {
     OPERATION,
@@ -21,6 +24,7 @@ enum parameter {
     ASYNC,
     DETACHED,
     RULES,
+    QUANTILES,
     CLAMP,
     TRIM,
     TRIM_PER,
@@ -28,7 +32,8 @@ enum parameter {
     TRIM_PING_PONG,
     WTIME_CALLS
 };
-enum rules { RULES_CURRENT, RULES_2016_06 };
+enum rules { RULES_PING_PONG, RULES_2016_07, RULES_2016_06 };
+enum quantiles { QUANTILES_AUTO, QUANTILES_EXACT, QUANTILES_OLD_R };
 enum trim_per { TRIM_PER_AUTO, TRIM_PER_ROWS, TRIM_PER_SIZE };
 
 static inline double smpi_number(const struct fit_request *request, enum parameter parameter) {
@@ -110,11 +115,26 @@ struct tables {
     double async_threshold, detached_threshold;
     double breaks[SMPI_BREAKS_MAX]; /* ascending */
     size_t break_count;
+    bool has_tail; /* the last break is the detached threshold, nothing was measured from there on, and the
+                      last two segments have the same lines */
     struct cost costs[WTIME - LINES + 1]; /* of Iprobe, Test, Wtime */
     size_t rows;                          /* that entered a line or a mean */
     struct segment
         *lines; /* of each operation, by segment; begin and end count calls; fewer than 2 sizes: no line */
 };
+
+/* Whether the rules are those of tables that SimGrid's calibration published, which knows no bounds. */
+static inline bool smpi_is_published(const struct fit_request *request) {
+    return smpi_number(request, RULES) != RULES_PING_PONG;
+}
+
+/* The line of COUNT durations Y over sizes X: least squares of relative errors with Huber's weights, which
+ * go to WEIGHTS. The sums of LINE are weighted. WEIGHTS and ROOM have COUNT numbers. */
+void lines_weigh(const double *x, const double *y, size_t count, double *weights, double *room,
+                 struct segment *line);
+/* Bounds the lines of segment S: none falls or is negative, and what is charged leaves something of the
+ * ping-pong to the transfer. 0 or -ENOMEM, -ERANGE, -EAGAIN. */
+int lines_bound(struct tables *tables, size_t s);
 
 /* Trims the calls of GROUP and fits. -EDOM with the reason in MESSAGE where there are ping-pongs but a
  * segment has no line of them; -ENOMEM. */
@@ -134,6 +154,14 @@ static inline double tables_from(const struct tables *tables, size_t segment) {
 static inline double tables_to(const struct tables *tables, size_t segment) {
     return segment < tables->break_count ? tables->breaks[segment] : INFINITY;
 }
+/* What the network takes of a message of s + SMPI_ENVELOPE bytes: a delay in s and a pace in s/By. Their
+ * variances are to first order, the lines independent. */
+struct transfer {
+    double delay, pace, delay_variance, pace_variance;
+};
+/* Of the line: the variances of intercept and slope, and their covariance; NaN with two calls. */
+void line_variances(const struct segment *line, double ret[static 3]);
+struct transfer tables_transfer(const struct tables *tables, size_t segment);
 /* Whether SMPI is to charge the line. */
 bool tables_is_charged(const struct tables *tables, enum operation operation, size_t segment);
 

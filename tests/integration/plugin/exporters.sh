@@ -172,6 +172,41 @@ else
     skip "the published platform" "no data (ASSAY_TEST_DATA), or no SimGrid"
 fi
 
+# A calibration with found breaks, a threshold, noise, and costs whose slope is 0 but for noise: SimGrid takes the time of the
+# model at ten sizes around the breaks, and about that of the mean measured there.
+awk 'function chance() { return 1 + 0.03 * (rand() + rand() + rand() - 1.5) }
+    BEGIN {
+        srand(7); print "operation,size,duration"
+        for (i = 0; i < 60; i++) for (k = 0; k < 5; k++) {
+            s = int(exp(log(1048576) * (i + 0.5) / 60)); eager = s < 60000; b = s < 1400 ? 1e-9 : s < 60000 ? 2e-9 : 1e-9
+            send = s < 1400 ? 2e-6 : 3e-6; net = (s < 1400 ? 1e-5 : s < 60000 ? 1.5e-5 : 4e-5) + b * s
+            printf "Isend,%d,%.9g\n", s, 2e-6 * chance()
+            printf "Send,%d,%.9g\n", s, (eager ? send : net) * chance()
+            printf "Recv,%d,%.9g\n", s, (eager ? 1e-6 : net) * chance()
+            printf "PingPong,%d,%.9g\n", s, 2 * (net + (eager ? send + 1e-6 : 0)) * chance()
+        }
+        print "Asynchronous,60000,0\nDetached,60000,0"
+    }' >calls.csv
+check "a calibration" "$ASSAY" fit smpi calls.csv --set latency=1us --set bandwidth=10GB/s -o calls.json
+found=$(sed -n 's/.*breaks (By): \([0-9]*\), 60000; found.*/\1/p' .out)
+report $([ "$found" -ge 1400 ] && [ "$found" -lt 1800 ]; echo $?) "has the break and the threshold"
+check "as a platform" export_to calls.xml simgrid calls.json --set hosts=2
+if [ "$simgrid" ]; then
+    sizes="1 100 $((found - 1)) $found $((found + 1)) 20000 59999 60000 60001 1000000"
+    # shellcheck disable=SC2086 # the sizes are words
+    { echo operation,size; printf 'PingPong,%d\n' $sizes; } >rows.csv
+    "$ASSAY" model eval calls.json --rows rows.csv -o model.csv 2>warnings.txt
+    check "that SimGrid loads" simulate calls.xml node-0 node-1
+    report $(awk 'FNR == NR { split($0, f, ","); model[f[1]] = f[4]; next } # size,operation,group,predicted
+        $1 != "host" { n++; d = $3 / model[$1] - 1; if (d > 1e-6 || d < -1e-6) { print "# " $0 "; expected " model[$1]; bad = 1 } }
+        END { exit bad || n != 10 }' model.csv .out >&2; echo $?) "takes the ping-pongs of the model"
+    sizes=$(awk -F, '$1 == "PingPong" && !($2 in seen) { seen[$2]; if (n++ % 5 == 2 && n < 50) printf "%d ", $2 }' calls.csv)
+    check "and at measured sizes" simulate calls.xml node-0 node-1
+    report $(awk 'FNR == NR { split($0, f, ","); if (f[1] == "PingPong") { sum[f[2]] += f[3]; rows[f[2]]++ }; next }
+        $1 != "host" { n++; d = $3 / (sum[$1] / rows[$1]) - 1; if (d > 0.05 || d < -0.05) { print "# " $0 "; measured " sum[$1] / rows[$1]; bad = 1 } }
+        END { exit bad || n != 10 }' calls.csv .out >&2; echo $?) "those that were measured, within 5 %"
+fi
+
 # ---- Kernels
 
 odd='term 1

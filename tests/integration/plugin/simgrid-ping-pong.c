@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-static char message[1 << 21];
+static char message[1 << 23];
 
 static void exchange(int rank, int size, double *ret_send, double *ret_all) {
     double start = MPI_Wtime(), sent = start;

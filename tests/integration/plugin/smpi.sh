@@ -28,9 +28,16 @@ report $(output '(3\.9|4\.0)[0-9]*e-05'; echo $?) "is evaluated by the part that
 check "a table" "$ASSAY" model table smpi.json
 report $(output 'lat_factor.*bw_factor'; echo $?) "has the factors"
 check "a platform" "$ASSAY" export simgrid smpi.json --set hosts=2 -o platform.xml
-report $(contains platform.xml 'smpi/lat-factor.*1000:.*40000:'; echo $?) "has the factors too"
+report $(contains platform.xml 'smpi/lat-factor.*;1015:.*;40015:'; echo $?) "has the factors too"
+report $(contains platform.xml 'smpi/ois.*;999:.*;39999:'; echo $?) "from the sizes that the breaks name, for SMPI takes what is larger than an entry"
 refuse "no base" 2 "latency" "$ASSAY" fit smpi calls.csv
 { head -1 calls.csv; tail -n +2 calls.csv | grep -v PingPong | sort -s -t, -k1,1; } >costs.csv # no Send with its Recv behind it
 check "without PingPong" "$ASSAY" fit smpi costs.csv --set latency=10us --set bandwidth=1GB/s --set breaks=1000,40000
 report $(output 'no PingPong: smpi/lat-factor and smpi/bw-factor are not known'; echo $?) "costs are computed, and what is missing is said"
+report $(output 'SimGrid cannot use this model: it has no PingPong; expected rows of PingPong'; echo $?) "with the way out"
+check "a table that falls, by the rules of 2016" "$ASSAY" fit smpi --set rules=2016-07 --set find-breaks=no \
+    --set latency=10us --set bandwidth=1GB/s -o falls.json <(awk -F, -v OFS=, '/Isend/ { $3 = 2e-5 - 1e-11 * $2 } 1' calls.csv)
+report $(output 'SimGrid cannot use this model: smpi/ois is not positive from 0 byte on; expected rules=ping-pong'; echo $?) "is said not to be usable"
+refuse "its export" 2 "smpi/ois by falls.json is -1e-11 from 0 byte on; expected 0 or more: 'assay fit smpi' with rules=ping-pong bounds it" \
+    "$ASSAY" export simgrid falls.json --set hosts=2
 finish
