@@ -1,129 +1,159 @@
 #include "engine/numerics/curve.h"
 
 #include "engine/foundation/cleanup.h"
-#include "engine/numerics/least-squares.h"
+#include "engine/numerics/gsl.h"
+#include "engine/numerics/segments.h"
 
 #include <errno.h>
+#include <gsl/gsl_roots.h>
 #include <math.h>
-#include <string.h>
+#include <stdbool.h>
+#include <stdlib.h>
 
-enum { CHUNK = 256, STEPS_MAX = 1000, STILL_STEPS_MAX = 50 };
+enum { DIRECTIONS_MAX = 4096, ROOT_STEPS_MAX = 200 };
 
-struct problem {
-    size_t rows, parameters;
-    curve_residual *residual;
-    const void *context;
-    struct least_squares sums; /* of -r on its derivatives */
+/* The sums are made of logistic functions of log h, h the half size, of width 1 or more: steps of this length
+ * pass over no minimum. */
+static const double log_step = 0.25;
+/* The grid reaches from the least size divided by this to the greatest size times this. */
+static const double margin = 100;
+
+struct direction {
+    double c, d;
 };
 
-/* The sum of squares at P, with the derivatives in `sums`. */
-static double evaluate(struct problem *problem, const double *p) {
-    double x[CURVE_PARAMETERS_MAX * CHUNK], y[CHUNK], gradient[CURVE_PARAMETERS_MAX], rss = 0;
-    least_squares_reset(&problem->sums);
-    for (size_t begin = 0; begin < problem->rows; begin += CHUNK) {
-        size_t count = problem->rows - begin < CHUNK ? problem->rows - begin : CHUNK;
-        for (size_t i = 0; i < count; i++) {
-            y[i] = -problem->residual(problem->context, p, begin + i, gradient);
-            rss += y[i] * y[i];
-            for (size_t j = 0; j < problem->parameters; j++)
-                x[i + j * CHUNK] = gradient[j];
+/* Directions between FROM (at 0) and TO (at 1). */
+struct bracket {
+    const struct curve_problem *problem;
+    struct direction from, to;
+};
+
+static struct direction between(const struct bracket *bracket, double at) {
+    return (struct direction){(1 - at) * bracket->from.c + at * bracket->to.c,
+                              (1 - at) * bracket->from.d + at * bracket->to.d};
+}
+
+/* The sum of squares along a direction with its best factor, rounded as differences of sums are. */
+static double profile(const struct curve_problem *problem, struct direction way) {
+    double products = 0, squares = 0, total = 0;
+    for (size_t i = 0; i < problem->rows; i++) {
+        double s = problem->size[i], t = problem->duration[i], w = problem->weight[i];
+        double shape = way.c + way.d * s, x = problem->criterion == CURVE_LOG ? 1 : s / shape;
+        double u = problem->criterion == CURVE_LOG ? log(t / shape) : s / t;
+        products += w * x * u;
+        squares += w * x * x;
+        total += w * u * u;
+    }
+    return total - products / squares * products;
+}
+
+/* The curve along a direction, with all digits. Returns half the sum's derivative by the place in the
+ * bracket, divided by k^2 (bandwidth) or 1 (log): its sign and its zeros count. */
+static double derivative(const struct bracket *bracket, double at, struct curve *ret) {
+    const struct curve_problem *problem = bracket->problem;
+    const struct direction way = between(bracket, at);
+    bool is_log = problem->criterion == CURVE_LOG;
+    long double c = way.c, d = way.d, products = 0, squares = 0, rss = 0, slope = 0;
+    long double dc = (long double)bracket->to.c - bracket->from.c;
+    long double dd = (long double)bracket->to.d - bracket->from.d;
+    for (size_t i = 0; i < problem->rows; i++) {
+        long double s = problem->size[i], t = problem->duration[i], w = problem->weight[i];
+        long double shape = c + d * s, x = is_log ? 1 : s / shape;
+        products += w * x * (is_log ? logl(t / shape) : s / t);
+        squares += w * x * x;
+    }
+    long double fitted = products / squares; /* log k, or 1/k */
+    for (size_t i = 0; i < problem->rows; i++) {
+        long double s = problem->size[i], t = problem->duration[i], w = problem->weight[i];
+        long double shape = c + d * s, x = is_log ? 1 : s / shape;
+        long double residual = (is_log ? logl(t / shape) : s / t) - fitted * x;
+        rss += w * residual * residual;
+        slope += w * residual * (is_log ? -1 : x) / shape * (dc + dd * s);
+    }
+    double factor = (double)(is_log ? expl(fitted) : 1 / fitted);
+    *ret = (struct curve){way.c > 0 ? factor * way.c : 0, way.d > 0 ? factor * way.d : 0, (double)rss};
+    return (double)slope;
+}
+
+static double derivative_at(double at, void *context) {
+    struct curve curve;
+    return derivative(context, at, &curve);
+}
+
+/* The minimum inside a bracket, or the end of it towards which the sum falls. */
+static void refine(struct bracket *bracket, gsl_root_fsolver *solver, struct curve *ret) {
+    gsl_function function = {derivative_at, bracket};
+    double at = derivative_at(0, bracket) < 0 ? 1 : 0;
+    if (at == 1 && derivative_at(1, bracket) > 0 && gsl_root_fsolver_set(solver, &function, 0, 1) == 0)
+        for (int i = 0; i < ROOT_STEPS_MAX && gsl_root_fsolver_iterate(solver) == 0; i++) {
+            double low = gsl_root_fsolver_x_lower(solver), high = gsl_root_fsolver_x_upper(solver);
+            at = gsl_root_fsolver_root(solver);
+            if (high - low <= 4e-16 * high)
+                break;
         }
-        if (!isfinite(rss) || least_squares_append(&problem->sums, count, x, CHUNK, y, NULL) < 0)
-            return INFINITY;
-    }
-    return rss;
+    derivative(bracket, at, ret);
 }
 
-/* The step that DAMPING allows, from what `evaluate` left. */
-static int find_step(struct problem *problem, const struct least_squares *sums, double damping,
-                     struct least_squares_fit *ret) {
-    size_t n = problem->parameters;
-    double x[CURVE_PARAMETERS_MAX * CURVE_PARAMETERS_MAX] = {0}, zero[CURVE_PARAMETERS_MAX] = {0};
-    least_squares_reset(&problem->sums);
-    int code = least_squares_merge(&problem->sums, sums);
-    for (size_t j = 0; j < n; j++) { /* a row for each parameter, as long as its column */
-        double square = 0;
-        for (size_t i = 0; i <= j; i++)
-            square += pow(sums->triangle[i + j * (n + 1)], 2);
-        x[j + j * n] = sqrt(damping * square);
+/* From t0 = 0 to b = 0. Returns the number of directions. */
+static size_t make_directions(const struct curve_problem *problem, struct direction *ret) {
+    double least = INFINITY, greatest = 0, short_time = INFINITY, long_time = 0;
+    bool has_zero = false;
+    for (size_t i = 0; i < problem->rows; i++) {
+        double s = problem->size[i];
+        has_zero |= s == 0;
+        least = s > 0 ? fmin(least, s) : least;
+        greatest = fmax(greatest, s);
+        short_time = fmin(short_time, problem->duration[i]);
+        long_time = fmax(long_time, problem->duration[i]);
     }
-    if (code == 0 && damping > 0)
-        code = least_squares_append(&problem->sums, n, x, n, zero, NULL);
-    return code < 0 ? code : least_squares_solve(&problem->sums, NULL, ret);
+    size_t count = 0;
+    double low = least / margin, high = greatest * margin;
+    if (has_zero)
+        low *= short_time / long_time; /* size 0 takes t0, which may be far below b times the least size */
+    else
+        ret[count++] = (struct direction){0, 1};
+    double step = fmax(log_step, log(high / low) / (DIRECTIONS_MAX - 4));
+    for (double h = low; count < DIRECTIONS_MAX - 1 && h < high * exp(step); h *= exp(step))
+        ret[count++] = (struct direction){h, 1};
+    ret[count] = (struct direction){count > 0 ? ret[count - 1].c : 1, 0};
+    return count + 1;
 }
 
-/* How much STEP changes the fitted values, relative to what the parameters P contribute to them. A parameter
- * whose best value is 0 has steps that are never small beside itself. */
-static double effect_of(const struct least_squares *sums, size_t n, const double *p, const double *step) {
-    double effect = 0, whole = 0;
-    for (size_t j = 0; j < n; j++) {
-        double square = 0;
-        for (size_t i = 0; i <= j; i++)
-            square += pow(sums->triangle[i + j * (n + 1)], 2);
-        effect = fmax(effect, fabs(step[j]) * sqrt(square));
-        whole = fmax(whole, fabs(p[j]) * sqrt(square));
+/* Refines every minimum of the grid; the lowest is the result. */
+static int find_projected(const struct curve_problem *problem, gsl_root_fsolver *solver, struct curve *ret) {
+    cleanup_free struct direction *ways = malloc(DIRECTIONS_MAX * sizeof *ways);
+    cleanup_free double *values = malloc(DIRECTIONS_MAX * sizeof *values);
+    if (!ways || !values || !solver)
+        return -ENOMEM;
+    size_t count = make_directions(problem, ways);
+    for (size_t i = 0; i < count; i++)
+        values[i] = profile(problem, ways[i]);
+    for (size_t i = 0; i < count; i++) {
+        size_t before = i > 0 ? i - 1 : 0, after = i + 1 < count ? i + 1 : i;
+        struct bracket bracket = {problem, ways[before], ways[after]};
+        struct curve found;
+        if (!(values[i] <= values[before] && values[i] <= values[after]))
+            continue;
+        refine(&bracket, solver, &found);
+        if (found.rss < ret->rss)
+            *ret = found;
     }
-    return effect / whole;
+    return 0;
 }
 
-int curve_fit(size_t rows, size_t parameters, curve_residual *residual, const void *context,
-              const double *start, struct curve *ret) {
-    *ret = (struct curve){0};
-    if (parameters == 0 || parameters > CURVE_PARAMETERS_MAX || rows < parameters)
-        return -EINVAL;
-    cleanup(least_squares_clear) struct least_squares here = {0};
-    struct problem problem = {
-        .rows = rows, .parameters = parameters, .residual = residual, .context = context};
-    int code = least_squares_init(&here, parameters);
-    if (code < 0)
+int curve_find(const struct curve_problem *problem, struct curve *ret) {
+    *ret = (struct curve){NAN, NAN, INFINITY};
+    if (problem->criterion != CURVE_TIME) {
+        gsl_root_fsolver *solver = gsl_root_fsolver_alloc(gsl_root_fsolver_brent);
+        int code = find_projected(problem, solver, ret);
+        if (solver)
+            gsl_root_fsolver_free(solver);
         return code;
-    code = least_squares_init(&problem.sums, parameters);
-    if (code < 0)
-        return code;
-    memcpy(ret->estimate, start, parameters * sizeof *start);
-    double damping = 1e-3;
-    size_t still = 0; /* steps that changed next to nothing */
-    ret->rss = evaluate(&problem, start);
-    code = isfinite(ret->rss) ? -EAGAIN : -EINVAL;
-    least_squares_reset(&here);
-    least_squares_merge(&here, &problem.sums);
-    while (code == -EAGAIN && ret->steps++ < STEPS_MAX) {
-        struct least_squares_fit step;
-        double tried[CURVE_PARAMETERS_MAX], length = 0;
-        int solved = find_step(&problem, &here, damping, &step);
-        if (solved < 0 || step.rank < parameters) {
-            code = solved < 0 ? solved : -EDOM;
-        } else {
-            for (size_t j = 0; j < parameters; j++) {
-                tried[j] = ret->estimate[j] + step.estimate[j];
-                length = fmax(length, fabs(step.estimate[j]) / fmax(fabs(tried[j]), fabs(ret->estimate[j])));
-            }
-            still += effect_of(&here, parameters, ret->estimate, step.estimate) < 1e-12;
-            double rss = evaluate(&problem, tried);
-            /* Near the minimum the sum tells rounding from progress no more, but the step does. */
-            if (rss <= ret->rss * (1 + (length < 1e-6 ? 1e-12 : 0))) {
-                memcpy(ret->estimate, tried, parameters * sizeof *tried);
-                ret->rss = rss;
-                damping = damping < 1e-15 ? 0 : damping / 10;
-                least_squares_reset(&here);
-                least_squares_merge(&here, &problem.sums);
-                code = length < 1e-14 || rss == 0 ? 0 : code;
-            } else {
-                damping = damping > 0 ? 10 * damping : 1e-12;
-                code = length < 1e-14 ? 0 : code;
-            }
-            code = still > STILL_STEPS_MAX ? 0 : code;
-        }
-        least_squares_fit_clear(&step);
     }
-    struct least_squares_fit end = {0};
-    if (code == 0)
-        code = find_step(&problem, &here, 0, &end);
-    if (code == 0) {
-        code = end.rank < parameters ? -EDOM : 0;
-        memcpy(ret->covariance, end.covariance, parameters * parameters * sizeof *end.covariance);
-    }
-    least_squares_fit_clear(&end);
-    least_squares_clear(&problem.sums);
-    return code;
+    const struct segments_problem straight = {
+        .points = problem->rows, .x = problem->size, .y = problem->duration, .weights = problem->weight};
+    struct segment line;
+    segments_line(&straight, 0, problem->rows, &line);
+    *ret = (struct curve){line.intercept, line.slope, line.rss};
+    return 0;
 }

@@ -1,32 +1,33 @@
 /*
- * Nonlinear least squares in a few parameters: a minimum of sum_i r_i(p)^2 near a start, by Levenberg's and
- * Marquardt's method (D. Marquardt, J. SIAM 11 (1963), 431) with orthogonal transformations, until a step is
- * below 1e-14 of the parameters or nothing but rounding. Weights and the response's transformation are part
- * of r.
+ * The time of transfers over their size, T(s) = t0 + b s, that makes one of three sums of squares least:
+ * always the global minimum. The sums of bandwidths and of logarithms may have several minima; they are least
+ * over t0 >= 0 and b >= 0 by variable projection (G. Golub, V. Pereyra, SIAM J. Numer. Anal. 10 (1973), 413):
+ * with T(s) = k (c + d s) the best factor k of a direction (c, d) has a closed form, and what remains is a
+ * function of the half size c/d alone, whose minima are bracketed on a grid and refined by Brent's method.
  */
 #ifndef ASSAY_NUMERICS_CURVE_H
 #define ASSAY_NUMERICS_CURVE_H
 
 #include <stddef.h>
 
-enum { CURVE_PARAMETERS_MAX = 8 };
-
-/* The residual of ROW, and its derivatives by the parameters P to GRADIENT. A residual that is not finite
- * says that P is outside of what is allowed. */
-typedef double curve_residual(const void *context, const double *p, size_t row, double *gradient);
-
-struct curve {
-    double estimate[CURVE_PARAMETERS_MAX];
-    double covariance[CURVE_PARAMETERS_MAX *
-                      CURVE_PARAMETERS_MAX]; /* (J'J)^-1, PARAMETERS x PARAMETERS, column-major, to
-                                              * be multiplied by rss / (rows - parameters) */
-    double rss;
-    size_t steps;
+enum curve_criterion {
+    CURVE_TIME,      /* sum w (t - T)^2, over all t0 and b: a straight line */
+    CURVE_BANDWIDTH, /* sum w (s/t - s/T)^2; sizes and durations are above 0 */
+    CURVE_LOG        /* sum w (log t - log T)^2; durations are above 0, sizes at least 0 */
 };
 
-/* -ENOMEM, -EINVAL (as many parameters, or a start that is not allowed); -EDOM where the derivatives depend
- * on each other, so that the rows do not tell the parameters apart; -EAGAIN after 1,000 steps. */
-int curve_fit(size_t rows, size_t parameters, curve_residual *residual, const void *context,
-              const double *start, struct curve *ret);
+struct curve_problem {
+    enum curve_criterion criterion;
+    size_t rows;
+    const double *size, *duration, *weight; /* s, t, w; at least two different sizes */
+};
+
+struct curve {
+    double latency, inverse; /* t0 and b; 0 where the minimum is on the boundary */
+    double rss;              /* the least sum */
+};
+
+/* 0 or -ENOMEM. Numbers of RET that are not finite: sums are beyond the range of a double. */
+int curve_find(const struct curve_problem *problem, struct curve *ret);
 
 #endif

@@ -1,5 +1,6 @@
 /* The plugin fit-transfer: see README.md for what it computes. */
-#include "engine/numerics/curve.h"
+#include "engine/numerics/segments.h"
+#include "plugins/fit-transfer/scatter.h"
 
 #include <assay/fit.h>
 
@@ -7,8 +8,7 @@
 #include <string.h>
 
 enum parameter { SIZE, CRITERION };
-enum criterion { BY_TIME, BY_BANDWIDTH, BY_LOG };
-enum { HALF_SIZES = 48 }; /* from a tenth of the least size to ten times the greatest */
+enum { FEW_ROWS = 20 };
 
 static const char *const size_names[] = {"size", "msg_size", "message_size", "bytes", NULL};
 static const char *const criterion_words[] = {"time", "bandwidth", "log", NULL};
@@ -24,39 +24,35 @@ static const struct plugin_parameter parameters[] = {
 
 /* The transfers of one group: sizes s in By, durations T in s, weights w. */
 struct transfers {
-    enum criterion criterion;
-    size_t count;
-    double *size, *duration, *weight;
+    struct curve_problem problem;
+    double *memory;
     double least, greatest; /* of the sizes */
     size_t left_out, negative;
 };
 
-static void transfers_clear(struct transfers *transfers) {
-    free(transfers->size);
-}
-
 static int take_rows(const struct fit_rows *rows, const struct fit_request *request, struct transfers *ret) {
-    enum criterion criterion = (enum criterion)request->values[CRITERION].number;
-    *ret = (struct transfers){.criterion = criterion, .least = INFINITY, .greatest = -INFINITY};
-    if (!(ret->size = malloc((3 * rows->count + 1) * sizeof *ret->size)))
+    enum curve_criterion criterion = (enum curve_criterion)request->values[CRITERION].number;
+    double *size = malloc((3 * rows->count + 1) * sizeof *size), *duration = size + rows->count,
+           *weight = duration + rows->count;
+    *ret = (struct transfers){
+        {criterion, 0, size, duration, weight}, .memory = size, .least = INFINITY, .greatest = -INFINITY};
+    if (!size)
         return -ENOMEM;
-    ret->duration = ret->size + rows->count;
-    ret->weight = ret->duration + rows->count;
     for (size_t i = 0; i < rows->count; i++) {
         double s = rows->columns[0][i], t = rows->response[i];
         if (request->response_choice == RESPONSE_BANDWIDTH)
             t = s / t;
-        if (!(s >= 0) || (criterion == BY_BANDWIDTH && s == 0) || !isfinite(t) ||
-            (criterion != BY_TIME && t <= 0)) {
+        if (!(s >= 0) || (criterion == CURVE_BANDWIDTH && s == 0) || !isfinite(t) ||
+            (criterion != CURVE_TIME && t <= 0)) {
             ret->left_out++;
             continue;
         }
         ret->negative += t < 0;
         ret->least = fmin(ret->least, s);
         ret->greatest = fmax(ret->greatest, s);
-        ret->size[ret->count] = s;
-        ret->duration[ret->count] = t;
-        ret->weight[ret->count++] = rows->weights ? rows->weights[i] : 1;
+        size[ret->problem.rows] = s;
+        duration[ret->problem.rows] = t;
+        weight[ret->problem.rows++] = rows->weights ? rows->weights[i] : 1;
     }
     return 0;
 }
@@ -64,89 +60,28 @@ static int take_rows(const struct fit_rows *rows, const struct fit_request *requ
 /* ---- Least squares ------------------------------------------------------------------------------------- */
 
 /* What is explained: T, s/T or log T. */
-static double explained(enum criterion criterion, double size, double duration) {
-    return criterion == BY_TIME ? duration : criterion == BY_LOG ? log(duration) : size / duration;
-}
-
-/* The residual of a row at t0 and b = 1/B0, p = {t0, b}. */
-static double residual(const void *context, const double *p, size_t row, double *gradient) {
-    const struct transfers *transfers = context;
-    double s = transfers->size[row], t = transfers->duration[row], m = p[0] + s * p[1];
-    double root = sqrt(transfers->weight[row]);
-    double slope = transfers->criterion == BY_TIME ? 1 : transfers->criterion == BY_LOG ? 1 / m : -s / m / m;
-    gradient[0] = root * slope;
-    gradient[1] = root * slope * s;
-    if (transfers->criterion != BY_TIME && !(m > 0))
-        return NAN;
-    return root * (transfers->criterion == BY_LOG
-                       ? log(m / t)
-                       : explained(transfers->criterion, s, m) - explained(transfers->criterion, s, t));
-}
-
-static double sum_squares(const struct transfers *transfers, const double *p) {
-    double rss = 0, gradient[2];
-    for (size_t i = 0; i < transfers->count; i++) {
-        double r = residual(transfers, p, i, gradient);
-        rss += r * r;
-    }
-    return rss;
-}
-
-/* The best t0 and b for a given half size h = t0 B0: the criterion has one free factor, with m = b (s + h).
- */
-static void try_half_size(const struct transfers *transfers, double half, double *ret) {
-    double products = 0, squares = 0;
-    for (size_t i = 0; i < transfers->count; i++) {
-        double s = transfers->size[i], t = transfers->duration[i], w = transfers->weight[i], g = s + half;
-        if (transfers->criterion == BY_LOG) {
-            products += w * log(t / g);
-            squares += w;
-        } else if (transfers->criterion == BY_TIME) {
-            products += w * t * g;
-            squares += w * g * g;
-        } else {
-            products += w * (s / g) * (s / g);
-            squares += w * (s / g) * (s / t);
-        }
-    }
-    ret[1] = transfers->criterion == BY_LOG ? exp(products / squares) : products / squares;
-    ret[0] = half * ret[1];
-}
-
-/* The criterion of bandwidths has several minima where durations scatter much: the search begins at the best
- * of a row of half sizes. */
-static void find_start(const struct transfers *transfers, double *ret) {
-    double lowest = fmax(transfers->least, 1e-9 * transfers->greatest) / 10, best = INFINITY;
-    double ratio = pow(10 * transfers->greatest / lowest, 1.0 / (HALF_SIZES - 1)), half = lowest;
-    for (size_t i = 0; i < HALF_SIZES; i++, half *= ratio) {
-        double tried[2];
-        try_half_size(transfers, half, tried);
-        double rss = sum_squares(transfers, tried);
-        if (i == 0 || rss < best) {
-            memcpy(ret, tried, sizeof tried);
-            best = rss;
-        }
-    }
+static double explained(enum curve_criterion criterion, double size, double duration) {
+    return criterion == CURVE_TIME ? duration : criterion == CURVE_LOG ? log(duration) : size / duration;
 }
 
 static int fit_curve(const struct transfers *transfers, const char *size, struct curve *ret,
                      struct plugin_message *message) {
-    double start[2];
-    if (transfers->count < 2)
-        return plugin_refuse(message, -EDOM, "%zu row%s for 2 terms", transfers->count,
-                             transfers->count == 1 ? "" : "s");
+    const struct curve_problem *problem = &transfers->problem;
+    const struct segments_problem sizes = {
+        .points = problem->rows, .x = problem->size, .y = problem->duration};
+    struct segment line;
+    if (problem->rows < 2)
+        return plugin_refuse(message, -EDOM, "%zu row%s for 2 terms", problem->rows,
+                             problem->rows == 1 ? "" : "s");
+    segments_line(&sizes, 0, problem->rows, &line);
     if (transfers->least == transfers->greatest)
         return plugin_refuse(message, -EDOM, "rank 1 of 2: %.64s is always %.6g", size, transfers->least);
-    find_start(transfers, start);
-    int r = curve_fit(transfers->count, 2, residual, transfers, start, ret);
-    if (r == -EDOM)
+    if (sqrt(line.spread / line.weight) <= 1e-7 * line.mean)
         return plugin_refuse(message, -EDOM, "rank 1 of 2: %.64s hardly changes: %.17g to %.17g", size,
                              transfers->least, transfers->greatest);
-    if (r == -EINVAL || r == -ERANGE || (r == 0 && !isfinite(ret->rss)))
+    int r = curve_find(problem, ret);
+    if (r == 0 && !(isfinite(ret->latency) && isfinite(ret->inverse) && isfinite(ret->rss)))
         return plugin_refuse(message, -EDOM, "its sums are beyond the range of a double");
-    if (r == -EAGAIN)
-        return plugin_refuse(message, -EDOM, "no minimum of the criterion was found in %zu steps",
-                             ret->steps);
     return r;
 }
 
@@ -154,42 +89,48 @@ static int fit_curve(const struct transfers *transfers, const char *size, struct
 
 struct estimates {
     double latency, inverse;
-    double covariance[3];                     /* of t0 t0, t0 b, b b; NaN where it is not defined */
+    struct scatter scatter;                   /* of durations; NaN where it is not defined */
     double rss, sigma, total, log_likelihood; /* of what is explained; the likelihood is of the durations */
     bool saturated, perfect;
 };
 
-static void estimate(const struct transfers *transfers, const struct curve *curve, struct estimates *ret) {
-    double n = (double)transfers->count, weight = 0, mean = 0, squares = 0, logarithms = 0;
-    *ret = (struct estimates){.latency = curve->estimate[0], .inverse = curve->estimate[1]};
-    for (size_t i = 0; i < transfers->count; i++) {
-        double s = transfers->size[i], t = transfers->duration[i], w = transfers->weight[i];
-        double u = explained(transfers->criterion, s, t), away = u - mean;
+static int estimate(const struct transfers *transfers, const struct curve *curve, struct estimates *ret) {
+    const struct curve_problem *problem = &transfers->problem;
+    double n = (double)problem->rows, weight = 0, mean = 0, squares = 0, logarithms = 0;
+    *ret = (struct estimates){.latency = curve->latency, .inverse = curve->inverse};
+    for (size_t i = 0; i < problem->rows; i++) {
+        double s = problem->size[i], t = problem->duration[i], w = problem->weight[i];
+        double u = explained(problem->criterion, s, t), away = u - mean;
         weight += w;
         mean += w / weight * away;
         ret->total += w * away * (u - mean);
         squares += w * u * u;
         /* log |du/dT| makes the likelihoods of the criteria comparable */
-        logarithms += log(w) / 2 + (transfers->criterion == BY_TIME  ? 0
-                                    : transfers->criterion == BY_LOG ? -log(t)
-                                                                     : log(s / t / t));
+        logarithms += log(w) / 2 + (problem->criterion == CURVE_TIME  ? 0
+                                    : problem->criterion == CURVE_LOG ? -log(t)
+                                                                      : log(s / t / t));
     }
-    ret->saturated = transfers->count == 2;
+    ret->saturated = problem->rows == 2;
     ret->perfect = curve->rss <= 1e-24 * squares;
-    ret->rss = ret->perfect || ret->saturated ? 0 : curve->rss;
+    ret->rss = ret->perfect ? 0 : curve->rss;
     ret->total = ret->total > 1e-24 * squares ? ret->total : NAN;
     ret->sigma = ret->saturated ? NAN : sqrt(ret->rss / (n - 2));
-    for (size_t i = 0; i < 3; i++)
-        ret->covariance[i] = curve->covariance[i == 2 ? 3 : i] * ret->sigma * ret->sigma;
     ret->log_likelihood =
         ret->perfect || ret->saturated ? NAN : logarithms - n / 2 * (log(2 * M_PI) + 1 + log(ret->rss / n));
+    int code = ret->perfect ? -EDOM : scatter_find(problem, curve, &ret->scatter);
+    if (code == -EDOM) {
+        double known = ret->perfect && !ret->saturated ? 0 : NAN;
+        ret->scatter = (struct scatter){known, 0, n - 2, {known, known, known}};
+        code = 0;
+    }
+    return code;
 }
 
 /* The terms are those of the response: T = t0 + b s, or s/T = 1 / (1/B0 + 1/(s/t0)). */
 static void give_terms(const struct fit_request *request, const struct estimates *e,
                        struct fit_result *result) {
     char size[512];
-    const double *v = e->covariance, reversed[] = {v[2], v[1], v[0]};
+    const double *v = e->scatter.covariance, reversed[] = {v[2], v[1], v[0]};
     double values[2] = {e->latency, e->inverse}, slopes[2] = {1, 1}, covariance[4];
     snprintf(size, sizeof size, "`%s`", request->values[SIZE].text);
     if (request->response_choice == RESPONSE_BANDWIDTH) {
@@ -210,22 +151,25 @@ static void give_terms(const struct fit_request *request, const struct estimates
         fit_result_covariance(result, covariance);
 }
 
+/* A response that is a bandwidth has the noise of its criterion, if that is the bandwidth's. */
 static void give_noise(const struct transfers *transfers, const struct fit_request *request,
                        const struct estimates *e, struct fit_result *result) {
-    static char method[] = "least-squares";
+    static char method[] = "maximum-likelihood";
     bool is_time = request->response_choice == RESPONSE_TIME;
-    double coefficients[2] = {0, e->sigma * e->inverse};
+    double coefficients[2] = {0, e->scatter.share};
     if (!(e->sigma > 0))
         return;
-    if (transfers->criterion == (is_time ? BY_TIME : BY_BANDWIDTH)) {
+    if (transfers->problem.criterion == (is_time ? CURVE_TIME : CURVE_BANDWIDTH))
         fit_result_value(result, "sigma", e->sigma, NULL);
+    if (!is_time && transfers->problem.criterion == CURVE_BANDWIDTH)
         fit_result_noise(result, e->sigma);
-    } else if (transfers->criterion == BY_LOG && is_time && e->latency >= 0 && e->inverse >= 0) {
-        fit_result_noise_model(result, &(struct model_noise){.kind = MODEL_NOISE_HETEROSCEDASTIC,
-                                                             .method = method,
-                                                             .constant = e->sigma * e->latency,
-                                                             .coefficients = coefficients});
-    }
+    else if (is_time && isfinite(e->scatter.constant))
+        fit_result_noise_model(
+            result, &(struct model_noise){.kind = e->scatter.share > 0 ? MODEL_NOISE_HETEROSCEDASTIC
+                                                                       : MODEL_NOISE_HOMOSCEDASTIC,
+                                          .method = method,
+                                          .constant = e->scatter.constant,
+                                          .coefficients = e->scatter.share > 0 ? coefficients : NULL});
 }
 
 static double defined(double value) {
@@ -235,8 +179,8 @@ static double defined(double value) {
 static void give_values(const struct transfers *transfers, const struct estimates *e,
                         struct fit_result *result) {
     static const char *const units[][2] = {{"s", "s2"}, {"By/s", "By2/s2"}, {"1", "1"}};
-    const double *v = e->covariance;
-    double n = (double)transfers->count, b = e->inverse, half = e->latency / b;
+    const double *v = e->scatter.covariance;
+    double n = (double)transfers->problem.rows, b = e->inverse, half = e->latency / b;
     double half_variance = (v[0] - 2 * half * v[1] + half * half * v[2]) / b / b;
     fit_result_value(result, "bandwidth", defined(1 / b), "By/s");
     fit_result_value(result, "bandwidth_standard_error", defined(sqrt(v[2]) / b / b), "By/s");
@@ -244,9 +188,9 @@ static void give_values(const struct transfers *transfers, const struct estimate
     fit_result_value(result, "latency_standard_error", sqrt(v[0]), "s");
     fit_result_value(result, "half_size", defined(half), "By");
     fit_result_value(result, "half_size_standard_error", defined(sqrt(half_variance)), "By");
-    fit_result_value(result, "rss", e->rss, units[transfers->criterion][1]);
-    fit_result_value(result, "degrees_of_freedom", n - 2, "1");
-    fit_result_value(result, "criterion_sigma", e->sigma, units[transfers->criterion][0]);
+    fit_result_value(result, "rss", e->rss, units[transfers->problem.criterion][1]);
+    fit_result_value(result, "degrees_of_freedom", e->scatter.freedom, "1");
+    fit_result_value(result, "criterion_sigma", e->sigma, units[transfers->problem.criterion][0]);
     fit_result_value(result, "r2", 1 - e->rss / e->total, "1");
     fit_result_value(result, "log_likelihood", e->log_likelihood, "1");
     fit_result_value(result, "aic", 2 * 3 - 2 * e->log_likelihood, "1"); /* sigma is a parameter, too */
@@ -259,17 +203,29 @@ static void give_notes(const struct transfers *transfers, const struct estimates
                                         "a size below 0 or a duration that is not above 0"};
     if (transfers->left_out > 0)
         fit_result_note(result, "%zu row%s left out: %s", transfers->left_out,
-                        transfers->left_out == 1 ? "" : "s", needs[transfers->criterion]);
+                        transfers->left_out == 1 ? "" : "s", needs[transfers->problem.criterion]);
     if (transfers->negative > 0)
         fit_result_note(result, "%zu durations are below 0", transfers->negative);
     if (e->saturated)
         fit_result_note(result, "as many rows as terms: no standard errors");
     else if (e->perfect)
         fit_result_note(result, "every row is on the curve: no likelihood");
-    if (e->inverse <= 0)
+    else if (isnan(e->scatter.constant))
+        fit_result_note(result, "how the durations scatter was not found: no standard errors");
+    else if (transfers->problem.rows < FEW_ROWS)
+        fit_result_note(result,
+                        "%zu rows are few: how the noise grows with the size, and so the standard "
+                        "errors, are known roughly; expected %d rows or more",
+                        transfers->problem.rows, FEW_ROWS);
+    if (e->inverse < 0)
         fit_result_note(result, "durations do not grow with the size: there is no bandwidth");
+    if (e->inverse == 0)
+        fit_result_note(result, "durations do not grow with the size: the criterion is least at 1/B0 = 0, an "
+                                "infinite bandwidth");
     if (e->latency < 0)
         fit_result_note(result, "the latency is below 0");
+    if (e->latency == 0)
+        fit_result_note(result, "the criterion is least at a latency of 0");
 }
 
 static int fit_transfer(const struct fit_rows *rows, const struct fit_request *request,
@@ -279,15 +235,15 @@ static int fit_transfer(const struct fit_rows *rows, const struct fit_request *r
     struct estimates estimates;
     int r = take_rows(rows, request, &transfers);
     r = r < 0 ? r : fit_curve(&transfers, request->values[SIZE].text, &curve, message);
+    r = r < 0 ? r : estimate(&transfers, &curve, &estimates);
     if (r == 0) {
-        estimate(&transfers, &curve, &estimates);
         give_terms(request, &estimates, result);
         give_noise(&transfers, request, &estimates, result);
         give_values(&transfers, &estimates, result);
         give_notes(&transfers, &estimates, result);
-        fit_result_rows(result, transfers.count);
+        fit_result_rows(result, transfers.problem.rows);
     }
-    transfers_clear(&transfers);
+    free(transfers.memory);
     return r;
 }
 

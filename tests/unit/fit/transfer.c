@@ -1,6 +1,7 @@
 /* The plugin fit-transfer: real tables against 40-digit arithmetic (data/README.md; skipped, aloud, where
  * that is not), the criteria by their derivatives, units, and what cannot be fitted. */
 #include "engine/documents/csv.h"
+#include "engine/numerics/distribution.h"
 #include "tests/unit/fit/fitted.h"
 
 enum { ROWS_MAX = 400 };
@@ -89,12 +90,12 @@ static void make_rows(size_t rows, double scatter) {
     }
 }
 
-/* The criterion's gradient vanishes at the estimates, and the covariance is that of J'J. */
+/* The criterion's gradient vanishes at the estimates. */
 static void assert_least(const struct model_group *group, size_t rows, enum criterion criterion,
                          bool weighted) {
     const struct model_part *part = &group->parts[0];
     long double t0 = part->estimates[0].estimate, b = part->estimates[1].estimate;
-    long double rss = 0, gradient[2] = {0}, magnitude[2] = {0}, jacobian[3] = {0};
+    long double rss = 0, gradient[2] = {0}, magnitude[2] = {0};
     for (size_t i = 0; i < rows; i++) {
         long double s = sizes[i], t = durations[i], m = t0 + s * b, w = weighted ? weights[i] : 1;
         long double residual = criterion == TIME ? t - m : criterion == LOG ? logl(t / m) : s / t - s / m;
@@ -105,19 +106,12 @@ static void assert_least(const struct model_group *group, size_t rows, enum crit
             gradient[j] += w * residual * v[j];
             magnitude[j] += fabsl(w * residual * v[j]);
         }
-        jacobian[0] += w * v[0] * v[0];
-        jacobian[1] += w * v[0] * v[1];
-        jacobian[2] += w * v[1] * v[1];
     }
     for (size_t j = 0; j < 2; j++)
         if (!(fabsl(gradient[j]) <= 1e-11L * magnitude[j]))
             fail_msg("the derivative by %zu is %Lg of %Lg", j, gradient[j], magnitude[j]);
     long double variance = rss / (long double)(group->rows - 2);
-    long double determinant = jacobian[0] * jacobian[2] - jacobian[1] * jacobian[1];
     assert_close(value_of(part, "rss"), (double)rss, 1e-12, "rss");
-    assert_close(part->covariance[0], (double)(variance * jacobian[2] / determinant), 1e-10, "variance");
-    assert_close(part->covariance[1], (double)(-variance * jacobian[1] / determinant), 1e-10, "covariance");
-    assert_close(part->covariance[3], (double)(variance * jacobian[0] / determinant), 1e-10, "variance");
     assert_close(part->estimates[0].standard_error, sqrt(part->covariance[0]), 1e-12, "standard error");
     assert_close(value_of(part, "criterion_sigma"), sqrt((double)variance), 1e-12, "sigma");
 }
@@ -158,6 +152,56 @@ TEST(several_minima) {
     }
 }
 
+/* ---- Intervals */
+
+/* 95 % intervals, of the mean and of one duration, over sizes of 1 By to 64 MiB with noise that is constant,
+ * in proportion to the mean, or both. */
+TEST(intervals) {
+    static const double noises[][2] = {{2e-7, 0}, {0, 0.1}, {5e-7, 0.05}}, at[] = {1, 5e4, 0x1p26};
+    unsigned rounds =
+        getenv("ASSAY_TEST_ALL") ? 300 : 20; /* 60 fits a criterion say little of what is above 95 % */
+    for (enum criterion criterion = TIME; criterion <= LOG; criterion++) {
+        double inside[2] = {0}, all = 0;
+        for (unsigned round = 0; round < rounds * 3; round++) {
+            const double *noise = noises[round % 3];
+            test_seed = round + 1;
+            for (size_t i = 0; i < 30; i++) {
+                sizes[i] = floor(exp2(26 * (double)i / 29));
+                double mean = 5e-6 + 1e-10 * sizes[i];
+                durations[i] = mean + (noise[0] + noise[1] * mean) * test_normal();
+            }
+            struct table_of table = table_of(30, criterion);
+            const struct model_part *part = &fitted_group(&table)->parts[0];
+            double freedom = value_of(part, "degrees_of_freedom");
+            const double *v = part->covariance, *share = part->noise.coefficients;
+            for (size_t j = 0; j < 3; j++, all++) {
+                double mean = 5e-6 + 1e-10 * at[j];
+                double found = part->estimates[0].estimate + part->estimates[1].estimate * at[j];
+                double error = sqrt(v[0] + 2 * v[1] * at[j] + v[3] * at[j] * at[j]);
+                double deviation = part->noise.constant + (share ? share[1] * at[j] : 0);
+                double one = mean + (noise[0] + noise[1] * mean) * test_normal();
+                inside[0] += distribution_student_two_sided((found - mean) / error, freedom) > 0.05;
+                inside[1] +=
+                    distribution_student_two_sided((found - one) / hypot(error, deviation), freedom) > 0.05;
+            }
+        }
+        for (size_t k = 0; k < 2; k++)
+            if (!(inside[k] >= 0.92 * all && inside[k] <= (rounds > 20 ? 0.975 : 1) * all))
+                fail_msg("%s: %g %% of %g intervals of %s", criteria[criterion], 100 * inside[k] / all, all,
+                         k ? "one duration" : "the mean");
+    }
+}
+
+/* Few rows are said to be. */
+TEST(few_rows) {
+    test_seed = 2;
+    make_rows(10, 0.1);
+    struct table_of table = table_of(10, BANDWIDTH);
+    const struct model_group *group = fitted_group(&table);
+    assert_true(is_noted(group, "10 rows are few") && group->parts[0].covariance[0] > 0);
+    assert_true(value_of(&group->parts[0], "degrees_of_freedom") <= 8);
+}
+
 /* ---- Derived quantities and units */
 
 TEST(derived_quantities) {
@@ -173,8 +217,8 @@ TEST(derived_quantities) {
                  sqrt(g[0] * g[0] * v[0] + 2 * g[0] * g[1] * v[1] + g[1] * g[1] * v[3]), 1e-10, "its error");
     double share = value_of(part, "criterion_sigma"), variance = value_of(part, "rss") / n;
     assert_int_equal(part->noise.kind, MODEL_NOISE_HETEROSCEDASTIC);
-    assert_close(part->noise.constant, share * t0, 1e-13, "noise of the latency");
-    assert_close(part->noise.coefficients[1], share * b, 1e-13, "noise of the bandwidth");
+    assert_close(part->noise.constant, share * t0, 0.2, "noise of the latency"); /* in proportion */
+    assert_close(part->noise.coefficients[1], share * b, 0.2, "noise of the bandwidth");
     for (size_t i = 0; i < 100; i++) { /* that of a log-normal duration */
         double u = log(durations[i] / (t0 + sizes[i] * b));
         likelihood += -0.5 * log(2 * M_PI * variance) - u * u / 2 / variance - log(durations[i]);
@@ -255,7 +299,11 @@ TEST(odd_rows) {
     for (enum criterion criterion = TIME; criterion <= LOG; criterion++) {
         table = table_of(20, criterion);
         group = fitted_group(&table);
-        assert_true(group->parts[0].estimates[1].estimate < 0 && is_noted(group, "do not grow"));
+        assert_true(is_noted(group, "do not grow"));
+        assert_true(criterion == TIME ? group->parts[0].estimates[1].estimate < 0
+                                      : group->parts[0].estimates[1].estimate == 0);
+        assert_true(criterion == TIME || (isnan(value_of(&group->parts[0], "bandwidth")) &&
+                                          is_noted(group, "an infinite bandwidth")));
     }
 }
 
