@@ -68,14 +68,14 @@ static void join(const struct moments *heads, size_t first, const struct moments
 
 struct search {
     const struct segments_problem *problem;
-    size_t points, minimum;
-    double *x, *y, *w;    /* scaled by powers of two to at most 1 */
-    double unit;          /* of R, in the problem's */
-    double *memory;       /* of all arrays of doubles */
-    struct moments heads; /* of each point: from it to the end of its block */
-    struct moments tails; /* of each live block: from its end to the point reached */
-    double *least;        /* of each live block: the least of `cost` in it */
-    double *cost;         /* of each point: the least R + price m before it, with the break there */
+    size_t points, minimum, step; /* breaks are at multiples of STEP, or given */
+    double *x, *y, *w;            /* scaled by powers of two to at most 1 */
+    double unit;                  /* of R, in the problem's */
+    double *memory;               /* of all arrays of doubles */
+    struct moments heads;         /* of each point: from it to the end of its block */
+    struct moments tails;         /* of each live block: from its end to the point reached */
+    double *least;                /* of each live block: the least of `cost` in it */
+    double *cost;                 /* of each point: the least R + price m before it, with the break there */
     uint32_t *start,
         *block;   /* where the best segment that ends before a point begins; numbers of the live blocks */
     bool *doomed; /* live blocks that need not be looked at from the next check on */
@@ -96,10 +96,10 @@ static int scale_to_one(size_t count, const double *values, double origin, doubl
     return exponent;
 }
 
-static int search_init(struct search *ret, const struct segments_problem *problem) {
+static int search_init(struct search *ret, const struct segments_problem *problem, size_t step) {
     size_t n = problem->points, padded = n + BLOCK + 1, blocks = n / BLOCK + 2;
-    *ret =
-        (struct search){.problem = problem, .points = n, .minimum = problem->minimum, .criterion = INFINITY};
+    *ret = (struct search){
+        .problem = problem, .points = n, .minimum = problem->minimum, .step = step, .criterion = INFINITY};
     if (n == 0 || n > SEGMENTS_POINTS_MAX || problem->minimum == 0 || !(problem->penalty > 0))
         return -EINVAL;
     for (size_t i = 0; i < n; i++)
@@ -235,7 +235,7 @@ static void run_part(struct search *search, double price, size_t from, size_t to
             }
         }
         search->start[end] = (uint32_t)start;
-        search->cost[end] = best + price;
+        search->cost[end] = end % search->step == 0 || end == to ? best + price : INFINITY;
         if (end - checked >= period) {
             live = forget(search, live, eligible, end);
             checked = end;
@@ -442,11 +442,12 @@ static void hull_clear(struct hull *hull) {
     free(hull->corners);
 }
 
-int segments_best(const struct segments_problem *problem, struct segments *ret) {
+/* The least value of the criterion with breaks at multiples of STEP. */
+static int find_best(const struct segments_problem *problem, size_t step, struct segments *ret) {
     cleanup(search_clear) struct search search;
     cleanup(hull_clear) struct hull hull = {0};
     *ret = (struct segments){0};
-    int code = search_init(&search, problem);
+    int code = search_init(&search, problem, step);
     if (code == 0)
         code = hull_init(&search, &hull, 0);
     if (code == 0 && search.best.count == 0) /* R is beyond the range of a double */
@@ -507,7 +508,7 @@ static int divide(struct search *search, size_t count) {
     cost[0] = 0;
     for (size_t end = 1; end <= n; end++) {
         add_point(&runs, end, search->x[end - 1], search->y[end - 1], search->w[end - 1]);
-        for (size_t k = 1; k <= count && k * search->minimum <= end; k++)
+        for (size_t k = 1; k <= count && k * search->minimum <= end && end % search->step == 0; k++)
             cost[k * stride + end] = least_sum(cost + (k - 1) * stride, runs.rss, end + 1 - search->minimum);
     }
     size_t end = n;
@@ -528,11 +529,13 @@ static int divide(struct search *search, size_t count) {
     return 0;
 }
 
-int segments_exactly(const struct segments_problem *problem, size_t count, struct segments *ret) {
+/* The least R of COUNT segments with breaks at multiples of STEP. */
+static int find_exactly(const struct segments_problem *problem, size_t step, size_t count,
+                        struct segments *ret) {
     cleanup(search_clear) struct search search;
     cleanup(hull_clear) struct hull hull = {0};
     *ret = (struct segments){0};
-    int code = search_init(&search, problem);
+    int code = search_init(&search, problem, step);
     if (code < 0)
         return code;
     if (count == 0 || problem->given_count > 0 || count > problem->points / problem->minimum)
@@ -558,4 +561,158 @@ int segments_exactly(const struct segments_problem *problem, size_t count, struc
     *ret = search.best;
     search.best = (struct segments){0};
     return 0;
+}
+
+/* ---- Many points */
+
+/* Runs of neighbours. Two points and a sum of squares stand for a run: the weight, the means and the sums of
+ * products are those of its points, so whole runs have the same lines with the same sums of squares. */
+struct runs {
+    struct segments_problem problem; /* two points a run */
+    double *memory;                  /* x, y and weights, STRIDE apart */
+    size_t stride;
+    size_t *begins, *given; /* points at which runs begin, and their end; given breaks among the pairs */
+    size_t count;
+};
+
+static void runs_clear(struct runs *runs) {
+    free(runs->memory);
+    free(runs->begins);
+    free(runs->given);
+}
+
+/* How many points a run has at least, where no given breaks are closer. */
+static size_t run_length(const struct segments_problem *problem) {
+    return (problem->points + SEGMENTS_RUNS - 1) / SEGMENTS_RUNS;
+}
+
+/* The two points of the run BEGIN to END - 1: at its first x, and where the spread is that of the run, which
+ * is at or before its last x. */
+static void add_pair(const struct segments_problem *problem, size_t begin, size_t end, struct runs *ret) {
+    double *x = ret->memory + 2 * ret->count, *y = x + ret->stride, *w = y + ret->stride;
+    struct segment line;
+    segments_line(problem, begin, end, &line);
+    double left = line.mean - problem->x[begin], right = left > 0 ? line.spread / line.weight / left : 0;
+    x[0] = problem->x[begin];
+    x[1] = fmax(line.mean + right, nextafter(x[0], INFINITY));
+    for (size_t i = 0; i < 2; i++)
+        y[i] = line.intercept + line.slope * x[i];
+    w[0] = left > 0 ? line.weight * (right / (left + right)) : line.weight / 2;
+    w[1] = left > 0 ? line.weight * (left / (left + right)) : line.weight / 2;
+    ret->problem.scatter += line.rss;
+    ret->begins[ret->count++] = begin;
+}
+
+/* Runs of about equal numbers of points; shorter ones, of single points where these are not too many, within
+ * such a run of the breaks of NEAR, unless that is NULL. */
+static int runs_init(struct runs *ret, const struct segments_problem *problem, const struct segments *near) {
+    size_t n = problem->points, length = run_length(problem), breaks = near ? near->count : 0, fine = length;
+    size_t room = 2 * SEGMENTS_RUNS + 4 * (breaks + problem->given_count + 1);
+    *ret = (struct runs){.problem = *problem,
+                         .memory = malloc(6 * room * sizeof *ret->memory),
+                         .stride = 2 * room,
+                         .begins = malloc(room * sizeof *ret->begins),
+                         .given = malloc(room * sizeof *ret->given)};
+    if (!ret->memory || !ret->begins || !ret->given)
+        return -ENOMEM;
+    if (near) { /* at least three runs a segment */
+        fine = (problem->minimum + 2) / 3 + 2 * breaks * length / SEGMENTS_RUNS;
+        fine = fine < length ? fine : length;
+    }
+    for (size_t part = 0, begin = 0, at = 1; part <= problem->given_count; part++) {
+        size_t to = part < problem->given_count ? problem->given[part] : n;
+        for (size_t end; begin < to; begin = end) {
+            while (at < breaks && near->segments[at].begin + length <= begin)
+                at++;
+            size_t next = at < breaks ? near->segments[at].begin : 2 * n;
+            size_t size = begin + length >= next ? fine : length;
+            size_t stop = begin + length >= next || next - length > to ? to : next - length;
+            end = stop - begin < 2 * size ? stop : begin + size;
+            add_pair(problem, begin, end, ret);
+        }
+        ret->given[part] = 2 * ret->count;
+    }
+    ret->begins[ret->count] = n;
+    ret->problem.points = 2 * ret->count;
+    ret->problem.x = ret->memory;
+    ret->problem.y = ret->memory + ret->stride;
+    ret->problem.weights = ret->memory + 2 * ret->stride;
+    ret->problem.given = ret->given;
+    ret->problem.minimum = 2 * ((problem->minimum + fine - 1) / fine);
+    return 0;
+}
+
+/* COUNT segments, or, where that is 0, as many as the criterion says, with breaks between runs. */
+static int find_between_runs(const struct segments_problem *problem, const struct segments *near,
+                             size_t count, struct segments *ret) {
+    cleanup(runs_clear) struct runs runs = {0};
+    *ret = (struct segments){0};
+    int code = runs_init(&runs, problem, near);
+    if (code == 0)
+        code = count > 0 ? find_exactly(&runs.problem, 2, count, ret) : find_best(&runs.problem, 2, ret);
+    for (size_t i = 0; i < ret->count; i++) {
+        ret->segments[i].begin = runs.begins[ret->segments[i].begin / 2];
+        ret->segments[i].end = runs.begins[ret->segments[i].end / 2];
+    }
+    ret->places = runs.count;
+    return code;
+}
+
+/* Moves the break before segment I of FOUND to the best place between its neighbours. ROOM: two numbers a
+ * point. */
+static void move_break(const struct segments_problem *problem, struct segments *found, size_t i,
+                       double *room) {
+    struct segment *left = &found->segments[i - 1], *right = left + 1;
+    size_t begin = left->begin, count = right->end - begin;
+    double *before = room, *behind = room + problem->points, least = INFINITY;
+    for (size_t k = 0; k < problem->given_count; k++)
+        if (problem->given[k] == right->begin)
+            return;
+    segments_scan(problem, begin, right->end, false, before);
+    segments_scan(problem, begin, right->end, true, behind);
+    for (size_t at = problem->minimum; at + problem->minimum <= count; at++)
+        if (before[at - 1] + behind[count - at - 1] < least) {
+            least = before[at - 1] + behind[count - at - 1];
+            left->end = right->begin = begin + at;
+        }
+}
+
+/* The same in many points: between runs, again with shorter runs near the breaks found so, since a break
+ * inside a run may have become two around it, and each break to its best place. */
+static int find_in_many(const struct segments_problem *problem, size_t count, struct segments *ret) {
+    cleanup(segments_clear) struct segments first = {0};
+    cleanup_free double *room = malloc(2 * problem->points * sizeof *room);
+    int code = room ? find_between_runs(problem, NULL, count, &first) : -ENOMEM;
+    *ret = (struct segments){0};
+    if (code < 0)
+        return code;
+    code = find_between_runs(problem, &first, count, ret);
+    if (code == -EINVAL) { /* the shorter runs have no room for so many segments */
+        *ret = first;
+        first = (struct segments){0};
+    } else if (code < 0) {
+        return code;
+    }
+    for (size_t i = 1; i < ret->count; i++)
+        move_break(problem, ret, i, room);
+    ret->rss = 0;
+    for (size_t i = 0; i < ret->count; i++) {
+        segments_line(problem, ret->segments[i].begin, ret->segments[i].end, &ret->segments[i]);
+        ret->rss += ret->segments[i].rss;
+    }
+    return 0;
+}
+
+size_t segments_most(const struct segments_problem *problem) {
+    size_t length = problem->points > SEGMENTS_EXACT_MAX ? run_length(problem) : 1;
+    return problem->points / length / ((problem->minimum + length - 1) / length);
+}
+
+int segments_best(const struct segments_problem *problem, struct segments *ret) {
+    return problem->points > SEGMENTS_EXACT_MAX ? find_in_many(problem, 0, ret) : find_best(problem, 1, ret);
+}
+
+int segments_exactly(const struct segments_problem *problem, size_t count, struct segments *ret) {
+    return problem->points > SEGMENTS_EXACT_MAX && count > 0 ? find_in_many(problem, count, ret)
+                                                             : find_exactly(problem, 1, count, ret);
 }

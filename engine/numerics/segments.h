@@ -14,6 +14,10 @@
  * CROPS), except where two runs prove that no corner between them can be better. Equal costs: the segment
  * that begins earlier; equal criteria: fewer breaks.
  *
+ * Beyond SEGMENTS_EXACT_MAX points breaks are searched between SEGMENTS_RUNS runs of neighbours, with the
+ * exact sums of all points; then each break, its neighbours held, moves to its best place among all points.
+ * That is near-linear, and no longer sure to be the optimum: a segment shorter than a run may be overlooked.
+ *
  * Functions return 0, -ENOMEM or -EINVAL (points that do not ascend, values that are not finite, weights not
  * above 0, no room for the segments, an R beyond the range of a double).
  */
@@ -23,7 +27,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-enum { SEGMENTS_POINTS_MAX = 1 << 24 };
+enum { SEGMENTS_POINTS_MAX = 1 << 24, SEGMENTS_EXACT_MAX = 100000, SEGMENTS_RUNS = 8192 };
 
 struct segments_problem {
     size_t points;
@@ -52,6 +56,8 @@ struct segments {
     struct segment *segments;
     double rss;  /* R: the sum of theirs */
     size_t runs; /* of the dynamic programme */
+    size_t
+        places; /* runs of neighbours between which breaks were searched; 0: any place, the exact optimum */
 };
 
 /* The least value of the criterion. */
@@ -60,6 +66,9 @@ int segments_best(const struct segments_problem *problem, struct segments *ret);
 /* The least R with COUNT segments; no break may be given. Takes time that is quadratic in the points where
  * that number is no corner of the hull, and 8 (COUNT + 1) bytes a point. */
 int segments_exactly(const struct segments_problem *problem, size_t count, struct segments *ret);
+
+/* How many segments there can be. */
+size_t segments_most(const struct segments_problem *problem);
 
 void segments_clear(struct segments *segments);
 

@@ -58,11 +58,17 @@ static void note(const struct segmentation *segmentation, const struct fit_reque
     if (points->not_positive > 0)
         fit_result_note(result, "rows left out, whose response is not above 0 and has no relative error: %zu",
                         points->not_positive);
+    if (segmentation->places > 0 && segmentation->count > 1)
+        fit_result_note(
+            result,
+            "%zu values of %.100s are more than the %d for which breaks are an exact optimum: they "
+            "were searched between %zu runs of neighbours, then each was moved to its best place",
+            points->count, size, SEGMENTS_EXACT_MAX, segmentation->places);
     if (segmentation->breaks_outside > 0)
         fit_result_note(result, "%zu of the given breaks left out: nothing was measured on one side",
                         segmentation->breaks_outside);
     if (segmentation->count > 1 && !(piecewise_number(request, SEGMENTS) > 0) &&
-        request->values[BREAKS].count == 0 && segmentation->count == points->count / points->problem.minimum)
+        request->values[BREAKS].count == 0 && segmentation->count == segments_most(&points->problem))
         fit_result_note(result, "as many segments as there is room for: the criterion overfits; expected "
                                 "criterion=relative, a greater minimum, or segments=N");
     if (!(segmentation->rss > 0))

@@ -57,6 +57,7 @@ struct segmentation {
     size_t count;
     double rss, log_likelihood, parameters;
     size_t breaks_outside; /* given ones beside all points */
+    size_t places;         /* between which breaks were searched; 0: everywhere */
 };
 
 static inline double part_at(const struct part *part, double x) {

@@ -38,8 +38,7 @@ static int check_points(const struct work *work) {
     const struct points *points = &work->result->points;
     const struct segments_problem *problem = &points->problem;
     const char *size = work->request->values[SIZE].text;
-    size_t segments = (size_t)piecewise_number(work->request, SEGMENTS),
-           most = points->count / problem->minimum;
+    size_t segments = (size_t)piecewise_number(work->request, SEGMENTS), most = segments_most(problem);
     if (points->count == 0)
         return plugin_refuse(work->message, -EDOM, "no row has a response above 0");
     if (points->count == 1)
@@ -81,6 +80,7 @@ static int set_parts(struct work *work, const struct segments *segments) {
     size_t zone = 0; /* how many given breaks there are up to here */
     result->parts = calloc(segments->count, sizeof *result->parts);
     result->count = segments->count;
+    result->places = segments->places;
     for (size_t i = 0; result->parts && i < result->count; i++) {
         struct part *part = &result->parts[i];
         part->begin = segments->segments[i].begin;

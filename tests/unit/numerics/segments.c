@@ -241,6 +241,52 @@ TEST(refusals) {
     segments_clear(&found);
 }
 
+/* ---- More points than the exact search takes */
+
+/* Breaks at single points are found to the point; so is a given one, and a number of segments. */
+TEST(beyond_the_exact_search) {
+    enum { N = SEGMENTS_EXACT_MAX + 20001 };
+    static const size_t breaks[] = {30007, 70011, 70411, 119990};
+    double *many_x = malloc(2 * N * sizeof *many_x), *many_y = many_x + N, truth = 0;
+    assert_non_null(many_x);
+    test_seed = 3;
+    for (size_t i = 0, at = 0; i < N; i++) {
+        at += at < 4 && i == breaks[at];
+        many_x[i] = 1e6 * pow(1e3, (double)i / N); /* runs are of uneven spread */
+        many_y[i] = (at % 2 ? 5 : 2) + 1e-9 * many_x[i] * (double)at + 0.3 * (test_random() - 0.5);
+    }
+    struct segments_problem problem = {.points = N,
+                                       .x = many_x,
+                                       .y = many_y,
+                                       .minimum = 3,
+                                       .measurements = N,
+                                       .penalty = 4 * log((double)N)};
+    for (size_t i = 0; i < 5; i++) {
+        struct segment line;
+        segments_line(&problem, i ? breaks[i - 1] : 0, i < 4 ? breaks[i] : N, &line);
+        truth += line.rss;
+    }
+    struct segments found;
+    assert_int_equal(segments_best(&problem, &found), 0);
+    assert_partition(&problem, &found);
+    assert_true(found.count == 5 && found.places > 0 && found.rss <= truth * (1 + 1e-12));
+    for (size_t i = 0; i < 4; i++)
+        assert_int_equal(found.segments[i + 1].begin, breaks[i]);
+    segments_clear(&found);
+    problem.given = (const size_t[]){1, 50001};
+    problem.given_count = 2;
+    assert_int_equal(segments_best(&problem, &found), 0);
+    assert_partition(&problem, &found);
+    assert_true(found.count == 7 && found.rss <= truth);
+    segments_clear(&found);
+    problem.given_count = 0;
+    assert_int_equal(segments_exactly(&problem, 3, &found), 0);
+    assert_partition(&problem, &found);
+    assert_int_equal(found.count, 3);
+    segments_clear(&found);
+    free(many_x);
+}
+
 /* ---- Real message times */
 
 static FILE *open_data(const char *name) {
