@@ -18,8 +18,14 @@ enum {
     REPEATS_MAX = 16
 };
 
+/* Neighbours, on each side, of a value that say its step. */
+enum { STEP_NEIGHBOURS = 8, CLOSE_NEIGHBOURS = 4 };
+/* A normal as wide as half a step has the sum 1 over the values it can take, times the step, within 1.4 %:
+ * its density is a probability. One that is narrower has more, so that rounding alone makes it likely. */
+static const double least_of_step = 0.5;
 static const double log_root_2pi = 0.91893853320467274178;
 /* A share of a point below which it adds nothing to a component. */
+static const double rounding_of_value = 1e-12; /* relative to the greatest: the rounding of one value */
 static const double negligible = 1e-12, log_negligible = -28;
 
 /* Points of p scaled values, a row each. */
@@ -27,6 +33,7 @@ struct points {
     size_t count;
     double *at, *weight;
     double *spread; /* variance of the rows that a point stands for; p = 1 */
+    double *step;   /* p = 1: difference of values here, where they are rounded; else next to nothing */
     double total;   /* of the weights */
 };
 
@@ -35,6 +42,7 @@ struct search {
     size_t p, k, size; /* size: doubles of a mixture's parameters */
     struct points all, coarse;
     struct random_stream random;
+    double *least;   /* p > 1: factor of the least covariance of a component */
     double *sums;    /* of a step: like the parameters */
     double *scratch; /* p + k + 2 p p */
     size_t *nearest; /* of each point: a component */
@@ -104,21 +112,56 @@ static double divide(size_t k, size_t p, const double *height, const double *mea
 
 /* ---- A step */
 
-/* Raises eigenvalues below the floor, and factorises. Whether the covariance is one. */
-static bool factorise(const struct search *search, double *covariance, double *factor) {
+/* The least variance of a component with this mean; p = 1. */
+static double least_variance(const struct search *search, double mean) {
+    const struct points *all = &search->all;
+    size_t low = 0, high = all->count - 1;
+    while (low < high) {
+        size_t middle = (low + high) / 2;
+        if (all->at[middle] < mean)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return pow(fmax(search->request->floor, least_of_step * all->step[low]), 2);
+}
+
+/* Eigenvalues, ascending, and eigenvectors of a covariance relative to the least one, 1 or more where that
+ * allows it; p > 1. */
+static int relative_eigen(const struct search *search, const double *covariance, double *values,
+                          double *vectors) {
     size_t p = search->p;
-    double least = search->request->floor * search->request->floor;
+    double half[MIXTURE_DIMENSIONS_MAX * MIXTURE_DIMENSIONS_MAX],
+        ratio[MIXTURE_DIMENSIONS_MAX * MIXTURE_DIMENSIONS_MAX];
+    memcpy(half, covariance, p * p * sizeof *half);
+    for (size_t j = 0; j < p; j++)
+        cholesky_forward(p, search->least, half + j * p);
+    for (size_t j = 0; j < p; j++) {
+        for (size_t i = 0; i < p; i++)
+            ratio[i + j * p] = half[j + i * p];
+        cholesky_forward(p, search->least, ratio + j * p);
+    }
+    return cholesky_eigen(p, ratio, values, vectors);
+}
+
+/* Raises what is below the least covariance, and factorises. Whether the covariance is one. */
+static bool factorise(const struct search *search, double mean, double *covariance, double *factor) {
+    size_t p = search->p;
     if (p == 1) {
-        *covariance = fmax(*covariance, least);
+        *covariance = fmax(*covariance, least_variance(search, mean));
         *factor = sqrt(*covariance);
         return isfinite(*factor);
     }
     double values[MIXTURE_DIMENSIONS_MAX], vectors[MIXTURE_DIMENSIONS_MAX * MIXTURE_DIMENSIONS_MAX];
-    if (cholesky_eigen(p, covariance, values, vectors) < 0)
+    if (relative_eigen(search, covariance, values, vectors) < 0)
         return false;
-    for (size_t e = 0; e < p; e++)
-        for (size_t i = 0; values[e] < least && i < p * p; i++)
-            covariance[i] += (least - values[e]) * vectors[i % p + e * p] * vectors[i / p + e * p];
+    for (size_t e = 0; e < p && values[e] < 1; e++) {
+        double way[MIXTURE_DIMENSIONS_MAX] = {0};
+        for (size_t i = 0; i < p * p; i++)
+            way[i % p] += search->least[i] * vectors[i / p + e * p];
+        for (size_t i = 0; i < p * p; i++)
+            covariance[i] += (1 - values[e]) * way[i % p] * way[i / p];
+    }
     return cholesky_factor(p, covariance, factor) == 0;
 }
 
@@ -126,7 +169,8 @@ static bool factorise_all(const struct search *search, struct state *state) {
     size_t square = search->p * search->p;
     for (size_t c = 0; c < search->k; c++) {
         double *factor = state->factor + c * square;
-        if (!(state->weight[c] > 0) || !factorise(search, state->covariance + c * square, factor))
+        if (!(state->weight[c] > 0) ||
+            !factorise(search, state->mean[c * search->p], state->covariance + c * square, factor))
             return false;
         state->height[c] = height_of(search->p, state->weight[c], factor);
     }
@@ -412,6 +456,65 @@ static int by_first(const void *a, const void *b) {
     return (left > right) - (left < right);
 }
 
+/* The least difference of COUNT ascending values that is not the rounding of one; 0: there is none. */
+static double least_difference(const double *values, size_t count, double rounding) {
+    double ret = INFINITY;
+    for (size_t i = 1; i < count; i++)
+        if (values[i] - values[i - 1] > rounding)
+            ret = fmin(ret, values[i] - values[i - 1]);
+    return isfinite(ret) ? ret : 0;
+}
+
+/* The distance of values I to I + 2, if it is the same and all are repeated, as rounded values are; else 0.
+ */
+static double common_step(const struct points *all, size_t i) {
+    double step = all->at[i + 1] - all->at[i], next = all->at[i + 2] - all->at[i + 1];
+    bool is_repeated = all->weight[i] >= 2 && all->weight[i + 1] >= 2 && all->weight[i + 2] >= 2;
+    return is_repeated && fabs(next - step) <= 1e-6 * step ? step : 0;
+}
+
+/* In one dimension, the step of each point: the least difference among its neighbours, or, where that is
+ * more, a common step of close ones: steps of significant digits change. ROUNDING is in the scaled space. */
+static int find_steps(struct points *all, double rounding) {
+    all->step = malloc((all->count + 1) * sizeof *all->step);
+    for (size_t i = 0; all->step && i < all->count; i++) {
+        size_t from = i > STEP_NEIGHBOURS ? i - STEP_NEIGHBOURS : 0, to = i + STEP_NEIGHBOURS + 1;
+        all->step[i] = least_difference(all->at + from, (to < all->count ? to : all->count) - from, rounding);
+        for (size_t j = i > CLOSE_NEIGHBOURS ? i - CLOSE_NEIGHBOURS : 0;
+             j + 2 <= i + CLOSE_NEIGHBOURS && j + 2 < all->count; j++)
+            all->step[i] = fmax(all->step[i], common_step(all, j));
+    }
+    return all->step ? 0 : -ENOMEM;
+}
+
+static int by_value(const void *a, const void *b) {
+    const double left = *(const double *)a, right = *(const double *)b;
+    return (left > right) - (left < right);
+}
+
+/* In several dimensions, the factor of floor^2 + half a step of each column, squared, in the scaled space. */
+static int find_least(struct search *search, size_t rows, const double *x, size_t stride,
+                      const double *factor) {
+    size_t p = search->p;
+    cleanup_free double *values = malloc((rows + 1) * sizeof *values);
+    search->least = calloc(p * p, sizeof *search->least);
+    if (!values || !search->least)
+        return -ENOMEM;
+    for (size_t j = 0; j < p; j++) {
+        double way[MIXTURE_DIMENSIONS_MAX] = {0};
+        memcpy(values, x + j * stride, rows * sizeof *values);
+        qsort(values, rows, sizeof *values, by_value);
+        way[j] =
+            least_of_step *
+            least_difference(values, rows, rounding_of_value * fmax(fabs(values[0]), fabs(values[rows - 1])));
+        cholesky_forward(p, factor, way);
+        search->least[j + j * p] += pow(search->request->floor, 2);
+        for (size_t i = 0; i < p * p; i++)
+            search->least[i] += way[i % p] * way[i / p];
+    }
+    return cholesky_factor(p, search->least, search->least);
+}
+
 /* Rows of weight above 0 to points of mean 0 and covariance 1, in the order of their first value; MEAN and
  * FACTOR say how.
  */
@@ -461,7 +564,9 @@ static int scale(struct search *search, size_t rows, const double *x, size_t str
         else
             all->weight[all->count++] = order[i][p];
     }
-    return 0;
+    double largest = fmax(fabs(order[0][0]), fabs(order[n - 1][0]));
+    return p > 1 ? find_least(search, rows, x, stride, factor)
+                 : find_steps(all, rounding_of_value * largest / factor[0]);
 }
 
 /* In one dimension, neighbours to points of about equal weight. */
@@ -496,6 +601,8 @@ static int make_coarse(struct search *search) {
 static void search_clear(struct search *search) {
     free(search->all.at);
     free(search->all.weight);
+    free(search->all.step);
+    free(search->least);
     free(search->coarse.at);
     free(search->nearest);
     free(search->sums);
@@ -508,8 +615,7 @@ static void search_clear(struct search *search) {
 static int unscale(const struct search *search, const struct state *state, const double *mean,
                    const double *factor, struct mixture *ret) {
     size_t p = search->p, k = search->k, order[MIXTURE_COMPONENTS_MAX];
-    double z[MIXTURE_DIMENSIONS_MAX * MIXTURE_DIMENSIONS_MAX],
-        least = search->request->floor * search->request->floor;
+    double z[MIXTURE_DIMENSIONS_MAX * MIXTURE_DIMENSIONS_MAX];
     for (size_t c = 0; c < k; c++) {
         size_t at = c;
         for (; at > 0 && state->mean[order[at - 1] * p] > state->mean[c * p]; at--)
@@ -533,10 +639,12 @@ static int unscale(const struct search *search, const struct state *state, const
         for (size_t i = 0; i < p * p; i++)
             for (size_t j = 0; j < p; j++)
                 ret->covariance[o * p * p + i] += to[i % p + j * p] * to[i / p + j * p];
-        int code = cholesky_eigen(p, state->covariance + c * p * p, values, NULL);
+        if (p == 1)
+            values[0] = state->covariance[c] / least_variance(search, state->mean[c]);
+        int code = p > 1 ? relative_eigen(search, state->covariance + c * p * p, values, NULL) : 0;
         if (code < 0)
             return code;
-        ret->floored += values[0] <= least * (1 + 1e-9);
+        ret->floored += values[0] <= 1 + 1e-9;
     }
     ret->log_likelihood = state->log_likelihood - search->all.total * cholesky_log_determinant(p, factor) / 2;
     return 0;

@@ -8,7 +8,12 @@
  * elsewhere (Q. Zhao et al., IEEE TNNLS 23 (2012), 1190: random swap; at times two at once), from 10 starts
  * on half of it in five chains. A climb that would not reach the best known ends early. Much of that is done
  * on at most 1,024 points which stand for neighbours. The same values, request and seed give the same
- * mixture. Values are scaled to mean 0 and covariance 1 first, so units do not matter.
+ * mixture.
+ *
+ * Where values are rounded, a component is at least half a step wide: its density times the step is then a
+ * probability, and rounding alone makes no component likely. In one dimension the step is that of the values
+ * near the mean, in several it is the least difference in each. Values are scaled to mean 0 and covariance 1
+ * first, so units do not matter.
  */
 #ifndef ASSAY_NUMERICS_MIXTURE_H
 #define ASSAY_NUMERICS_MIXTURE_H
@@ -38,7 +43,7 @@ struct mixture {
     double *covariance; /* p x p x k */
     double *factor;     /* their Cholesky factors */
     double log_likelihood;
-    size_t floored; /* components at the floor in some direction */
+    size_t floored; /* components at the floor, or half a step wide, in some direction */
 };
 
 /* X is ROWS x DIMENSIONS, value (i, j) is x[i + j * STRIDE]; a weight counts like as many equal rows, NULL:

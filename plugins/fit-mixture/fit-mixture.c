@@ -6,7 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { COMPONENTS_MAX = 8, VALUES_A_COMPONENT = 10, STARTS_SHARE_OF_FOLD = 5 };
+enum { COMPONENTS_MAX = 8, ROWS_A_COMPONENT = 10, VALUES_A_COMPONENT = 5, STARTS_SHARE_OF_FOLD = 5 };
+enum { ROWS_MAX = 100000 };
 enum parameter { OVER, BREAKS, COMPONENTS, MOST, STARTS, FLOOR, LEAST };
 
 static const struct plugin_parameter parameters[] = {
@@ -92,11 +93,10 @@ static double bic_of(const struct sample *sample, const struct mixture *mixture)
 static int find_one(const struct sample *sample, const struct fit_request *request, size_t components,
                     struct mixture *ret) {
     double starts = number(request, STARTS);
-    double unknown = sample->resolution / sqrt(12) / sqrt(sample->variance); /* below the last digit */
     if (request->is_fold)
         starts = ceil(starts / STARTS_SHARE_OF_FOLD);
     const struct mixture_request wanted = {.components = components,
-                                           .floor = fmin(1, fmax(number(request, FLOOR), unknown)),
+                                           .floor = number(request, FLOOR),
                                            .least = components > 1 ? number(request, LEAST) : 0,
                                            .starts = (size_t)starts,
                                            .seed = request->seed};
@@ -108,6 +108,7 @@ static int find_one(const struct sample *sample, const struct fit_request *reque
 static int find_mixture(const struct sample *sample, const struct fit_request *request, struct mixture *ret) {
     size_t asked = (size_t)number(request, COMPONENTS);
     size_t most = sample->distinct / VALUES_A_COMPONENT, limit = (size_t)number(request, MOST);
+    most = most < sample->count / ROWS_A_COMPONENT ? most : sample->count / ROWS_A_COMPONENT;
     most = most < 1 ? 1 : most > limit ? limit : most;
     int r = find_one(sample, request, asked > 0 ? asked : 1, ret);
     for (size_t k = 2, idle = 0; r == 0 && asked == 0 && k <= most && idle < 2; k++) {
@@ -181,6 +182,12 @@ static void give_notes(const struct sample *sample, const struct fit_request *re
                         "%s%zu of %zu components are as narrow as the floor allows: their deviations are not "
                         "those of the values",
                         place, mixture->floored, mixture->components);
+    if (mixture->components > 0 && 2 * sample->distinct < sample->count &&
+        sample->resolution > 2 * number(request, FLOOR) * sqrt(sample->variance))
+        fit_result_note(result,
+                        "%sthe values are rounded, in steps of %.6g or more: a component is at least half a "
+                        "step wide",
+                        place, sample->resolution);
     if (number(request, COMPONENTS) == 0 && mixture->components > 1 &&
         (double)mixture->components == number(request, MOST))
         fit_result_note(result, "%s%zu components, the most that were tried", place, mixture->components);
@@ -227,6 +234,12 @@ static int fit_segment(const struct sample *sample, const struct fit_request *re
 static int fit_mixture(const struct fit_rows *rows, const struct fit_request *request,
                        struct fit_result *result, struct plugin_message *message) {
     const struct plugin_value *breaks = &request->values[BREAKS];
+    if (rows->count > ROWS_MAX)
+        return plugin_refuse(
+            message, -EDOM,
+            "%zu rows; expected at most %d in a group: choose some with --where, or make smaller "
+            "groups with --by",
+            rows->count, ROWS_MAX);
     double *memory = malloc((3 * rows->count + 1) * sizeof *memory);
     struct sample sample = {.values = memory, .weights = memory + rows->count};
     int r = memory ? 0 : -ENOMEM;

@@ -115,6 +115,28 @@ TEST(quantised_values) {
     assert_true(best - worst < 1e-3);
 }
 
+/* Rounding to half a deviation in two dimensions: no component shrinks to a line of equal values. */
+TEST(rounded_in_two_dimensions) {
+    enum { N = 400 };
+    test_seed = 11;
+    for (size_t i = 0; i < N; i++) {
+        double a = test_normal(), b = test_normal();
+        x[i] = round(2 * a) / 2;
+        x[i + ROWS_MAX] = 1e3 * round(2 * (0.8 * a + 0.6 * b)) / 2;
+    }
+    double likelihoods[2];
+    for (size_t k = 1; k <= 2; k++) {
+        const struct mixture_request request = request_of(k);
+        cleanup(mixture_clear) struct mixture mixture;
+        assert_int_equal(mixture_fit(N, 2, x, ROWS_MAX, NULL, &request, &mixture), 0);
+        likelihoods[k - 1] = mixture.log_likelihood;
+        for (size_t c = 0; c < k; c++)
+            assert_true(mixture.covariance[4 * c] >= 0.25 * 0.25 * (1 - 1e-9));
+    }
+    if (2 * (likelihoods[1] - likelihoods[0]) > 6 * log(N))
+        fail_msg("BIC prefers two components: %g, %g", likelihoods[0], likelihoods[1]);
+}
+
 /* A component cannot shrink to one value. */
 TEST(floor_and_refusals) {
     test_seed = 6;
