@@ -14,54 +14,43 @@ struct likely {
     double freedom;
 };
 
-/* The rows with a duration above 0, in MEMORY (3 numbers a row). */
-static struct curve_problem rows_above_zero(const struct curve_problem *problem, double *memory) {
-    double *size = memory, *duration = size + problem->rows, *weight = duration + problem->rows;
-    struct curve_problem ret = {CURVE_LOG, 0, size, duration, weight};
-    for (size_t i = 0; i < problem->rows; i++)
-        if (problem->duration[i] > 0) {
-            size[ret.rows] = problem->size[i];
-            duration[ret.rows] = problem->duration[i];
-            weight[ret.rows++] = problem->weight[i];
-        }
-    return ret;
-}
-
-/* Degrees of freedom of the deviation. At one place these are 1 / (2 variance) of its logarithm, by the
- * information 2 sum u u'/deviation^2, u = (1, SHAPE). Fewest at one end of the sizes, F; rows - 2 with
- * constant noise. In between is the geometric mean, which made intervals cover 92 to 97 % in simulations;
- * rows - 2 where the noise does not grow by more than 1.5 of its standard errors. */
+/* Degrees of freedom of the deviation. At one size these are 1 / (2 variance) of its logarithm, by the
+ * information 2 sum u u'/deviation^2, u = (1, SHAPE): F where they are fewest, and rows - 2 with constant
+ * noise. A geometric mean of the two is what made intervals cover 95 % in simulations; rows - 2 where the
+ * noise does not grow by 1.5 of its standard errors. */
 static double find_freedom(const struct noise *noise, size_t rows, const double *shape) {
-    double share = noise->coefficients[1], all = (double)rows - 2, least = INFINITY, greatest = 0,
-           fewest = all;
-    double mean = 0, total = 0, spread = 0;
-    for (size_t pass = 0; pass < 2; pass++)
-        for (size_t i = 0; i < rows; i++) {
-            double w = 1 / pow(noise->constant + share * shape[i], 2), away = shape[i] - mean;
-            least = fmin(least, shape[i]);
-            greatest = fmax(greatest, shape[i]);
-            total += pass == 0 ? w : 0;
-            mean += pass == 0 ? w / total * away : 0;
-            spread += pass == 0 ? 0 : w * away * away;
-        }
-    for (size_t end = 0; end < 2; end++) {
-        double at = end ? greatest : least, variance = 1 / total + pow(at - mean, 2) / spread;
-        fewest = fmin(fewest, pow(noise->constant + share * at, 2) / variance);
+    double share = noise->coefficients[1], all = (double)rows - 2, fewest = all, sums[3] = {0};
+    for (size_t i = 0; i < rows; i++) {
+        double w = 1 / pow(noise->constant + share * shape[i], 2);
+        sums[0] += w;
+        sums[1] += w * shape[i];
+        sums[2] += w * shape[i] * shape[i];
     }
-    return share * sqrt(2 * spread) < 1.5 ? all : fmax(1, pow(fewest, 0.6) * pow(all, 0.4));
+    double spread = sums[2] - sums[1] * sums[1] / sums[0];
+    for (size_t i = 0; i < rows; i++) {
+        double variance = 1 / sums[0] + pow(shape[i] - sums[1] / sums[0], 2) / spread;
+        fewest = fmin(fewest, pow(noise->constant + share * shape[i], 2) / variance);
+    }
+    bool grows = share > 0 && share * sqrt(2 * spread) >= 1.5;
+    return grows ? fmax(1, pow(fewest, 0.6) * pow(all, 0.4)) : all;
 }
 
-/* Maximum likelihood of mean a + c T and deviation d + p T, where T is the curve of least squares of log t,
- * which sizes of all decades decide: p = 0 is constant noise, d = 0 noise in proportion. */
+/* Maximum likelihood of mean a + c T and deviation d + p T, p = 0 being constant noise and d = 0 noise in
+ * proportion. T is the curve of least squares of log t, which sizes of all decades decide, or CURVE where
+ * durations are not above 0. */
 static int find_likely(const struct curve_problem *problem, const struct curve *curve, struct likely *ret) {
     size_t n = problem->rows;
+    struct curve_problem logarithms = *problem;
     struct curve log_curve = *curve;
     struct noise noise = {0};
-    double *memory = malloc(5 * n * sizeof *memory), *shape = memory + n;
+    bool is_above_zero = true;
+    double *memory = malloc(2 * n * sizeof *memory), *shape = memory + n;
     if (!memory)
         return -ENOMEM;
-    struct curve_problem above = rows_above_zero(problem, memory + 2 * n);
-    int code = problem->criterion != CURVE_LOG && above.rows > 2 ? curve_find(&above, &log_curve) : 0;
+    for (size_t i = 0; i < n; i++)
+        is_above_zero &= problem->duration[i] > 0;
+    logarithms.criterion = CURVE_LOG;
+    int code = problem->criterion != CURVE_LOG && is_above_zero ? curve_find(&logarithms, &log_curve) : 0;
     for (size_t i = 0; i < n; i++) {
         memory[i] = 1;
         shape[i] = log_curve.latency + log_curve.inverse * problem->size[i];
