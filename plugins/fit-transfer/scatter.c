@@ -93,10 +93,12 @@ static int find_likely(const struct curve_problem *problem, const struct curve *
 static void find_covariance(const struct curve_problem *problem, const struct likely *likely,
                             struct scatter *ret) {
     double total = 0, centre = 0, spread = 0, meat[3] = {0}, bias[2] = {0};
+    double unit =
+        likely->deviation[0] + likely->deviation[1] * problem->size[0]; /* of durations: of any size */
     for (size_t pass = 0; pass < 2; pass++)
         for (size_t i = 0; i < problem->rows; i++) {
-            double s = problem->size[i], m = likely->mean[0] + likely->mean[1] * s;
-            double deviation = likely->deviation[0] + likely->deviation[1] * s;
+            double s = problem->size[i], m = (likely->mean[0] + likely->mean[1] * s) / unit;
+            double deviation = (likely->deviation[0] + likely->deviation[1] * s) / unit;
             double slope = problem->criterion == CURVE_TIME  ? 1
                            : problem->criterion == CURVE_LOG ? 1 / m
                                                              : -s / m / m;
@@ -131,9 +133,9 @@ static void find_covariance(const struct curve_problem *problem, const struct li
     v[0] += part * bias[0] * bias[0];
     v[1] += part * bias[0] * bias[1];
     v[2] += part * bias[1] * bias[1];
-    ret->covariance[0] = v[0] - 2 * centre * v[1] + centre * centre * v[2];
-    ret->covariance[1] = v[1] - centre * v[2];
-    ret->covariance[2] = v[2];
+    ret->covariance[0] = (v[0] - 2 * centre * v[1] + centre * centre * v[2]) * unit * unit;
+    ret->covariance[1] = (v[1] - centre * v[2]) * unit * unit;
+    ret->covariance[2] = v[2] * unit * unit;
 }
 
 int scatter_find(const struct curve_problem *problem, const struct curve *curve, struct scatter *ret) {

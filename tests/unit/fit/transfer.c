@@ -317,6 +317,11 @@ TEST(extremes) {
         fitted_table(&table); /* fitted or skipped, but no failure */
         assert_non_null(fit);
         for (size_t i = 0; i < 40; i++)
+            durations[i] *= 1e300 * 1e-66;
+        assert_true(fitted_group(&table)->parts[0].estimates[1].standard_error > 0);
+        for (size_t i = 0; i < 40; i++)
+            durations[i] *= 1e66 * 1e-300;
+        for (size_t i = 0; i < 40; i++)
             durations[i] *= 1e300 * 1e200;
         assert_non_null(fitted_table(&table));
     }
