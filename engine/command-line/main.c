@@ -7,6 +7,7 @@
 #include "engine/command-line/plugin-describe.h"
 #include "engine/command-line/verb.h"
 #include "engine/foundation/cleanup.h"
+#include "engine/foundation/path.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -75,6 +76,7 @@ static int run_verb(const struct verb *verb, size_t count, const char *const *ar
     int found = r < 0 ? r : installation_init(&installation, NULL, getenv("ASSAY_PATH"), failure);
     if (found < 0)
         return found;
+    path_trust(installation.prefix);
     arguments.installation = &installation;
     arguments.command = argv;
     if (r == 0)

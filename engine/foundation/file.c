@@ -1,6 +1,7 @@
 #include "engine/foundation/file.h"
 
 #include "engine/foundation/cleanup.h"
+#include "engine/foundation/path.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -95,8 +96,9 @@ static int stage(struct file_output *output, unsigned mode, struct failure *fail
         text_format("%.*s.%s.%ld.part", (int)(name - output->target), output->target, name, (long)getpid());
     if (!output->staged)
         return failure_memory(failure);
+    unlink(output->staged); /* of a process of our number that was killed, or put there by another user */
     output->descriptor =
-        open(output->staged, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, (mode_t)mode);
+        open(output->staged, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, (mode_t)mode);
     if (output->descriptor >= 0)
         return 0;
     int r = failure_errno(failure, "create", output->path);
@@ -141,7 +143,7 @@ int file_output_open(const char *path, unsigned mode, struct file_output *ret, s
         output.descriptor = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3);
     else if (exists && !S_ISREG(status.st_mode))
         output.descriptor = open(path, O_WRONLY | O_NOCTTY | O_CLOEXEC);
-    else if ((r = resolve(&output, mode, failure)) == 0)
+    else if ((r = path_check(path, PATH_PLACE, failure)) == 0 && (r = resolve(&output, mode, failure)) == 0)
         r = stage(&output, mode, failure);
     if (r < 0)
         return r;
@@ -212,30 +214,8 @@ int file_write_output(const char *path, const void *bytes, size_t length, struct
 /* ---- Folders */
 
 int file_make_folders(const char *path, struct failure *failure) {
-    if (path[0] == '\0')
-        return failure_set(failure, -ENOENT, "cannot make folder '': no name");
-    cleanup_free char *partial = strdup(path);
-    if (!partial)
-        return failure_memory(failure);
-    for (char *at = partial + 1;; at++) {
-        if (*at != '/' && *at != '\0')
-            continue;
-        char separator = *at;
-        *at = '\0';
-        int r = 0;
-        if (mkdir(partial, 0777) == 0)
-            r = file_sync_folder_of(partial, failure);
-        else if (errno != EEXIST)
-            r = failure_errno(failure, "make folder", partial);
-        if (r < 0)
-            return r;
-        *at = separator;
-        if (separator == '\0')
-            break;
-    }
-    if (!file_is_folder(path))
-        return failure_set(failure, -ENOTDIR, "cannot make folder '%s': something else has that name", path);
-    return 0;
+    cleanup_close int folder = path_make(path, failure);
+    return folder < 0 ? folder : 0;
 }
 
 int file_open_to_empty(int parent, const char *name) {

@@ -54,7 +54,8 @@ bool file_is_same(const char *a, const char *b);
 /* fsync of the folder that holds PATH, so that a rename or a new name survives. */
 int file_sync_folder_of(const char *path, struct failure *failure);
 
-/* mkdir -p, mode 0777 less the umask. */
+/* mkdir -p, mode 0777, of root 0755, less the umask. Parts of the path that are other users' are refused to
+ * root (path.h). */
 int file_make_folders(const char *path, struct failure *failure);
 
 /* rm -rf that never follows a link out of the tree. A missing PATH is fine. Folders that their owner may not

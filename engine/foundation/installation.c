@@ -3,6 +3,7 @@
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/file.h"
 #include "engine/foundation/memory.h"
+#include "engine/foundation/path.h"
 #include "engine/foundation/text-set.h"
 #include "engine/foundation/text.h"
 
@@ -204,8 +205,9 @@ int installation_find(const struct installation *installation, enum installation
         cleanup_free char *path = xformat("%s/%s%s", folders->items[i], name, kinds[kind].suffix);
         cleanup_free char *mark = xformat("%s%s", path, kinds[kind].marker);
         if (file_exists(mark)) {
-            *ret = take_pointer(path);
-            return 0;
+            int r = path_check(mark, PATH_SOURCE, failure);
+            *ret = r < 0 ? NULL : take_pointer(path);
+            return r;
         }
     }
     return not_found(installation, kind, name, failure);

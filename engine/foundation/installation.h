@@ -51,7 +51,8 @@ int installation_init(struct installation *installation, const char *prefix, con
 void installation_clear(struct installation *installation);
 
 /* The path of the plugin or experiment NAME in *RET, which the caller frees. NAME has no slash. When there is
- * none: FAILURE_INPUT, -ENOENT, naming the nearest one, or all that there are, or the folders searched. */
+ * none: FAILURE_INPUT, -ENOENT, naming the nearest one, or all that there are, or the folders searched.
+ * -EXDEV: it is another user's, and we are root (path.h). */
 int installation_find(const struct installation *installation, enum installation_kind kind, const char *name,
                       char **ret, struct failure *failure);
 

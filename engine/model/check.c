@@ -1,11 +1,13 @@
 #include "engine/model/check.h"
 
+#include "engine/documents/unit.h"
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/memory.h"
 #include "engine/foundation/text-set.h"
 #include "engine/model/evaluator.h"
 #include "engine/numerics/cholesky.h"
 
+#include <ctype.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -95,42 +97,74 @@ static void check_factor(struct check *check, const struct document_node *at,
     expect_column(check, at, factor->column, "terms");
 }
 
+/* NAME is added to NAMES; one that is there already is told AT its node as WHAT. */
+static void expect_new(struct check *check, struct text_set *names, const char *name, const char *what,
+                       const struct document_node *at) {
+    size_t before = names->count;
+    if (text_set_add(names, name, strlen(name)) < before)
+        tell(check, at, "%s '%.128s' is there twice", what, name);
+}
+
 static void check_names(struct check *check) {
     const struct model *model = check->model;
+    const struct document_node *columns = document_get(check->root, "columns"),
+                               *terms = document_get(check->root, "terms");
+    cleanup(text_set_clear) struct text_set by = {0}, of_columns = {0}, of_terms = {0};
     for (size_t i = 0; i < model->by_count; i++)
-        for (size_t j = 0; j < i; j++)
-            if (strcmp(model->by[i], model->by[j]) == 0)
-                tell(check, document_get(check->root, "by"), "'by' has '%.64s' twice", model->by[i]);
+        expect_new(check, &by, model->by[i], "in 'by', the column", document_get(check->root, "by"));
     for (size_t i = 0; i < model->column_count; i++)
-        for (size_t j = 0; j < i; j++)
-            if (strcmp(model->columns[i].name, model->columns[j].name) == 0)
-                tell(check, document_get(check->root, "columns")->items[i],
-                     "the column '%.64s' is there twice", model->columns[i].name);
+        expect_new(check, &of_columns, model->columns[i].name, "the column", columns->items[i]);
+    for (size_t t = 0; t < model->term_count; t++) {
+        cleanup(text_set_clear) struct text_set factors = {0};
+        expect_new(check, &of_terms, model->terms[t].name, "the term", terms->items[t]);
+        for (size_t f = 0; f < model->terms[t].factor_count; f++) {
+            const struct model_factor *factor = &model->terms[t].factors[f];
+            cleanup_free char *name =
+                xformat("%s%s", factor->function ? factor->function : "", factor->column);
+            expect_new(check, &factors, name, "the factor", terms->items[t]);
+        }
+    }
     for (size_t c = 0; model->hull && c < model->hull->column_count; c++)
         if (!(model->hull->scale[c] > 0))
             tell(check, document_get(check->root, "hull"), "the scale of '%.64s' is %.6g; expected above 0",
                  model->hull->columns[c], model->hull->scale[c]);
 }
 
+/* A unit of the user's own may be any word; it is not converted. Other characters than UCUM's are a mistake.
+ */
+static void check_unit(struct check *check, const struct document_node *at, const char *unit,
+                       const char *name) {
+    if (!unit || unit_find_written(unit))
+        return;
+    bool is_word = unit[0] != '\0';
+    for (const char *c = unit; *c; c++)
+        is_word &= isalnum((unsigned char)*c) || (unsigned char)*c >= 0x80 || strchr("/.*^%[]{}()'\"_+-", *c);
+    model_findings_add(check->findings, at, is_word,
+                       is_word
+                           ? "assay does not know the unit '%.64s' of '%.64s', and converts it to no other"
+                           : "'%.64s' is no unit of '%.64s'; expected one such as s or By/s",
+                       unit, name);
+}
+
 static void check_head(struct check *check) {
     static const char *const types[] = {"integer", "number", "string", "boolean"};
     const struct model *model = check->model;
-    const struct document_node *terms = document_get(check->root, "terms");
-    for (size_t t = 0; t < model->term_count; t++) {
-        for (size_t u = 0; u < t; u++)
-            if (strcmp(model->terms[u].name, model->terms[t].name) == 0)
-                tell(check, terms->items[t], "the term '%.64s' is there twice", model->terms[t].name);
+    const struct document_node *terms = document_get(check->root, "terms"),
+                               *columns = document_get(check->root, "columns");
+    for (size_t t = 0; t < model->term_count; t++)
         for (size_t f = 0; f < model->terms[t].factor_count; f++)
             check_factor(check, terms->items[t], &model->terms[t].factors[f]);
-    }
+    check_unit(check, document_get(check->root, "response"), model->response_unit, model->response);
     for (size_t c = 0; c < model->column_count; c++) {
         bool known = !model->columns[c].type;
         for (size_t i = 0; !known && i < sizeof types / sizeof *types; i++)
             known = strcmp(model->columns[c].type, types[i]) == 0;
         if (!known)
-            tell(check, document_get(check->root, "columns")->items[c],
-                 "the type is '%.64s'; expected integer, number, string or boolean", model->columns[c].type);
+            tell(check, columns->items[c], "the type is '%.64s'; expected integer, number, string or boolean",
+                 model->columns[c].type);
     }
+    for (size_t c = 0; c < model->column_count; c++)
+        check_unit(check, columns->items[c], model->columns[c].unit, model->columns[c].name);
     expect_column(check, check->root, model->over, "segments");
     expect_column(check, check->root, model->named_by, "names of parts");
     for (size_t c = 0; model->hull && c < model->hull->column_count; c++)
@@ -204,6 +238,7 @@ static const struct {
     {"settings", 0, INFINITY},
     {"degrees_of_freedom", 0, INFINITY},
     {"weight", 0, 1},
+    {"heterogeneity", 0, INFINITY},
     {"cv_median_relative", 0, INFINITY},
 };
 
@@ -293,6 +328,21 @@ static void check_corners(struct check *check, struct model_part *part) {
                            corners);
 }
 
+/* Noise is what is left about the mean of the part: its own mean is 0, but for what a fit rounds or weights.
+ */
+static void check_mixture(struct check *check, const struct model_noise *noise) {
+    double mean = 0, variance = 0;
+    for (size_t i = 0; i < noise->component_count; i++)
+        mean += noise->components[i].weight * noise->components[i].mean;
+    for (size_t i = 0; i < noise->component_count; i++)
+        variance += noise->components[i].weight *
+                    (pow(noise->components[i].mean - mean, 2) + pow(noise->components[i].sigma, 2));
+    if (fabs(mean) > sqrt(variance) / 2)
+        tell(check, document_get(check->node, "noise"),
+             "the mean of the mixture is %.6g, and its standard deviation is %.6g; expected a mean near 0",
+             mean, sqrt(variance));
+}
+
 /* ---- Groups */
 
 static const struct document_node *item_of(const struct document_node *node, const char *key, size_t i) {
@@ -319,6 +369,7 @@ static void check_group(struct check *check, const struct document_node *node,
         check_values(check, check->node, part->values, part->value_count);
         check_domain(check, part);
         check_corners(check, part);
+        check_mixture(check, &part->noise);
         if (check->evaluator && check->model->over && p > 0 && is_same(part->name, part[-1].name) &&
             part->from > part[-1].to)
             tell(check, check->node,
@@ -329,11 +380,23 @@ static void check_group(struct check *check, const struct document_node *node,
 
 static void check_twins(struct check *check) {
     cleanup(text_set_clear) struct text_set names = {0};
-    for (size_t g = 0; g < check->model->group_count; g++) {
-        const char *name = check->model->groups[g].name;
-        size_t before = names.count;
-        if (text_set_add(&names, name, strlen(name)) < before)
-            tell(check, item_of(check->root, "groups", g), "the group '%.128s' is there twice", name);
+    for (size_t g = 0; g < check->model->group_count; g++)
+        expect_new(check, &names, check->model->groups[g].name, "the group",
+                   item_of(check->root, "groups", g));
+}
+
+/* A name with one would be a command to the terminal of whoever reads it. */
+static void check_texts(struct check *check, const struct document_node *node) {
+    const char *text = node->text ? node->text : "";
+    for (const unsigned char *c = (const unsigned char *)text; *c; c++)
+        if (*c < ' ' || *c == 0x7f || (c[0] == 0xc2 && c[1] >= 0x80 && c[1] < 0xa0)) {
+            tell(check, node, "'%.64s' has a control character", text);
+            break;
+        }
+    for (size_t i = 0; i < node->count; i++) {
+        if (node->keys)
+            check_texts(check, node->keys[i]);
+        check_texts(check, node->items[i]);
     }
 }
 
@@ -354,6 +417,7 @@ static int check_document(const struct document *document, struct model_findings
     for (size_t g = 0; g < model->group_count; g++)
         check_group(&check, item_of(check.root, "groups", g), &model->groups[g]);
     check_twins(&check);
+    check_texts(&check, check.root);
     evaluator_free(check.evaluator);
     if (ret)
         *ret = take_pointer(model);

@@ -33,13 +33,15 @@ void model_findings_add(struct model_findings *findings, const struct document_n
                         const char *format, ...) {
     char sentence[FAILURE_TEXT_SIZE];
     va_list arguments;
+    findings->error_count += !warning;
+    if (findings->count == FINDINGS_MAX)
+        return;
     va_start(arguments, format);
     vsnprintf(sentence, sizeof sentence, format, arguments);
     va_end(arguments);
     findings->items = xrealloc(findings->items, (findings->count + 1) * sizeof *findings->items);
     findings->items[findings->count++] =
         (struct model_finding){node ? node->line : 0, node ? node->column : 0, warning, xstrdup(sentence)};
-    findings->error_count += !warning;
 }
 
 void model_findings_clear(struct model_findings *findings) {

@@ -22,6 +22,7 @@ struct model_finding {
     char *sentence;
 };
 
+/* The first 1000 are kept; `error_count` is of all. */
 struct model_findings {
     struct model_finding *items;
     size_t count, error_count;

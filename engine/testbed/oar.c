@@ -141,19 +141,11 @@ static int check(const struct scheduler_resources *resources, struct failure *fa
                             resources->reservation);
 }
 
-static bool take_id(const char *text, char id[static SCHEDULER_ID_SIZE]) {
-    size_t digits = strspn(text, "0123456789");
-    if (digits == 0 || digits >= SCHEDULER_ID_SIZE)
-        return false;
-    snprintf(id, SCHEDULER_ID_SIZE, "%.*s", (int)digits, text);
-    return true;
-}
-
 /* oarsub prints what it thinks, and OAR_JOB_ID=123 or, where it refuses, OAR_JOB_ID=-5. */
 static bool read_id(const char *output, char id[static SCHEDULER_ID_SIZE]) {
     static const char key[] = "OAR_JOB_ID=";
     const char *found = strstr(output, key);
-    return found && take_id(found + strlen(key), id);
+    return found && scheduler_take_id(found + strlen(key), "\r\n", id);
 }
 
 static void query(const struct scheduler_resources *resources, const char *id, const char *name,
@@ -194,7 +186,8 @@ int scheduler_oar_take_job(const char *id, const struct document_node *job, cons
     const char *state = scheduler_text(job, "state");
     const struct document_node *list = document_get(job, nodes);
     int r = 0;
-    (void)take_id(id, ret->id); /* it names a folder */
+    if (!scheduler_take_id(id, "", ret->id)) /* it names a folder */
+        return failure_set(failure, -EBADMSG, "OAR calls a job '%.64s', expected the number of a job", id);
     snprintf(ret->reason, sizeof ret->reason, "%s", scheduler_text(job, "message"));
     ret->state = is_one_of(state, over)      ? SCHEDULER_JOB_OVER
                  : is_fragged(job)           ? SCHEDULER_JOB_ENDING
@@ -245,10 +238,9 @@ static int find_own(const char *name, struct scheduler_job *ret, struct failure 
                *walltime = getenv("OAR_JOB_WALLTIME_SECONDS");
     int64_t seconds;
     if (!own || strcmp(own, name) != 0 || !id || !nodes || !walltime ||
-        !number_parse_int64(walltime, strlen(walltime), &seconds))
+        !number_parse_int64(walltime, strlen(walltime), &seconds) || !scheduler_take_id(id, "", ret->id))
         return 0;
     int r = host_list_read(&ret->nodes, nodes, failure);
-    snprintf(ret->id, sizeof ret->id, "%s", id);
     ret->state = SCHEDULER_JOB_RUNNING;
     ret->end_s = clock_wall_ns() / EVENT_SECOND + seconds - MOMENT;
     return r < 0 ? r : 1;
@@ -319,7 +311,7 @@ static void submit_rest(const struct scheduler_resources *resources, const char 
 bool scheduler_oar_read_id(const char *output, const char *key, char id[static SCHEDULER_ID_SIZE]) {
     struct document *document = NULL;
     bool is_there = document_parse_json("", output, strlen(output), &document, NULL) == 0 &&
-                    take_id(scheduler_text(document->root, key), id);
+                    scheduler_take_id(scheduler_text(document->root, key), "", id);
     document_free(document);
     return is_there;
 }

@@ -62,6 +62,10 @@ enum scheduler_job_state {
 
 enum { SCHEDULER_ID_SIZE = 24, SCHEDULER_NODES_MAX = 65536, SCHEDULER_WALLTIME_MAX = 366 * 86400 /* s */ };
 
+/* The number of a job, above 0, that TEXT begins with, and that ends with TEXT or before one of the
+ * characters ENDS. False: there is none, and RET stays as it is. */
+bool scheduler_take_id(const char *text, const char *ends, char ret[static SCHEDULER_ID_SIZE]);
+
 /* Of a bind_field: names that become a part of a request, a path or a query. */
 const char *scheduler_expect_name(const char *key, const char *value);
 

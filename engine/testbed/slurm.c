@@ -103,11 +103,7 @@ static void submit(const struct scheduler_resources *resources, const char *name
 static bool read_id(const char *output, char id[static SCHEDULER_ID_SIZE]) {
     bool is_found = false;
     for (const char *line = output; line && *line; line = strchr(line, '\n'), line += line != NULL) {
-        size_t digits = strspn(line, "0123456789");
-        if (digits == 0 || digits >= SCHEDULER_ID_SIZE || !strchr("\n;", line[digits]))
-            continue;
-        snprintf(id, SCHEDULER_ID_SIZE, "%.*s", (int)digits, line);
-        is_found = true;
+        is_found |= scheduler_take_id(line, "\r\n;", id);
     }
     return is_found;
 }
@@ -142,8 +138,8 @@ static bool split(char *line, char *columns[static COLUMNS]) {
         if (i + 1 < COLUMNS)
             *line++ = '\0';
     }
-    size_t digits = strspn(columns[ID], "0123456789");
-    return digits > 0 && strchr("_+", columns[ID][digits]);
+    char id[SCHEDULER_ID_SIZE];
+    return scheduler_take_id(columns[ID], "_+", id);
 }
 
 static bool is_number(const char *id, const char *number) {
@@ -175,10 +171,9 @@ static enum scheduler_job_state state_called(const char *word) {
 
 static int take_job(char *const columns[static COLUMNS], struct scheduler_job *ret, struct failure *failure) {
     const char *reason = strcmp(columns[REASON], "None") == 0 ? "" : columns[REASON];
-    size_t digits = strspn(columns[ID], "0123456789");
-    snprintf(ret->id, sizeof ret->id, "%.*s", (int)digits, columns[ID]);
+    (void)scheduler_take_id(columns[ID], "_+", ret->id);
     ret->state = state_called(columns[STATE]);
-    if (columns[ID][digits])
+    if (columns[ID][strlen(ret->id)])
         return failure_set_kind(failure, FAILURE_INPUT, -EINVAL,
                                 "job %s of Slurm is one of several (%s), expected a job that is neither an "
                                 "array nor heterogeneous",

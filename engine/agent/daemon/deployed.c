@@ -4,6 +4,7 @@
 #include "engine/agent/serve/workspace.h"
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/file.h"
+#include "engine/foundation/path.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -29,6 +30,9 @@ int deployed_open_image(const char *sha256, struct failure *failure) {
     char path[PATH_MAX];
     cleanup_free char *cache = workspace_cache();
     snprintf(path, sizeof path, "%s/image-%s", cache ? cache : "", sha256);
+    int r = path_check(path, PATH_PLACE, failure);
+    if (r < 0)
+        return r;
     int image = open(path, FOLDER);
     return image < 0 ? complain(failure, -errno, path) : image;
 }

@@ -5,13 +5,13 @@
  * Only what the lists below name is taken. Nothing of it identifies a person or has a serial number; command
  * lines and environments of processes are not in it.
  */
-#include "engine/agent/files/path.h"
 #include "engine/agent/files/tar.h"
 #include "engine/agent/machine/facts.h"
 #include "engine/agent/machine/machine.h"
 #include "engine/agent/machine/tool.h"
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/clock.h"
+#include "engine/foundation/path.h"
 
 #include <errno.h>
 #include <fcntl.h>

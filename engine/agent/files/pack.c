@@ -1,11 +1,11 @@
 /* --pack: files and folders of the node as a tar on stdout. */
-#include "engine/agent/files/path.h"
 #include "engine/agent/files/sha256.h"
 #include "engine/agent/files/tar.h"
 #include "engine/agent/machine/machine.h"
 #include "engine/agent/machine/tool.h"
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/file.h"
+#include "engine/foundation/path.h"
 
 #include <dirent.h>
 #include <errno.h>

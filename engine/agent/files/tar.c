@@ -1,8 +1,8 @@
 #include "engine/agent/files/tar.h"
 
-#include "engine/agent/files/path.h"
 #include "engine/foundation/file.h"
 #include "engine/foundation/number.h"
+#include "engine/foundation/path.h"
 
 #include <errno.h>
 #include <stdbool.h>

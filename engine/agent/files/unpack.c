@@ -1,11 +1,11 @@
 /* --unpack: a tar on stdin becomes files and folders of the node. */
 #include "engine/agent/files/part.h"
-#include "engine/agent/files/path.h"
 #include "engine/agent/files/sha256.h"
 #include "engine/agent/files/tar.h"
 #include "engine/agent/machine/tool.h"
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/file.h"
+#include "engine/foundation/path.h"
 
 #include <errno.h>
 #include <fcntl.h>

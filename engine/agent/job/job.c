@@ -8,13 +8,13 @@
  * ranks make sessions and groups of their own, and daemons leave their parents, but all hand down what they
  * were started with.
  */
-#include "engine/agent/files/path.h"
 #include "engine/agent/job/launch.h"
 #include "engine/agent/machine/process.h"
 #include "engine/agent/machine/tool.h"
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/clock.h"
 #include "engine/foundation/number.h"
+#include "engine/foundation/path.h"
 #include "engine/foundation/text.h"
 
 #include <dirent.h>

@@ -1,8 +1,8 @@
 #include "engine/agent/job/launch.h"
 
-#include "engine/agent/files/path.h"
 #include "engine/agent/machine/tool.h"
 #include "engine/foundation/cleanup.h"
+#include "engine/foundation/path.h"
 #include "engine/foundation/text.h"
 
 #include <errno.h>

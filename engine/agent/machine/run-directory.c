@@ -2,6 +2,7 @@
 
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/file.h"
+#include "engine/foundation/path.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -68,6 +69,9 @@ int run_directory_open(struct run_directory *ret, const char *path, unsigned fla
     cleanup_close int parent = remove ? open_parent(path, directory.name, failure) : -1;
     if (remove && parent < 0)
         return parent;
+    int r = path_check(path, PATH_PLACE, failure);
+    if (r < 0)
+        return r;
     bool made = mkdir(path, 0700) == 0;
     if (!made && errno != EEXIST)
         return failure_set(failure, -errno, "cannot make the run directory '%s': %s", path, strerror(errno));

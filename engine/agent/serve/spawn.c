@@ -1,9 +1,9 @@
 #include "engine/agent/serve/spawn.h"
 
-#include "engine/agent/files/path.h"
 #include "engine/agent/machine/pu-set.h"
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/clock.h"
+#include "engine/foundation/path.h"
 
 #include <errno.h>
 #include <fcntl.h>

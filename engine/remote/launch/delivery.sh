@@ -86,6 +86,31 @@ look_at() {
     mode=$1 owner=$3
 }
 
+# Root's programs lie below no folder, and behind no link, that another user owns or may write to: whose link it is
+# counts, and where it leads is looked at. What is not there yet is made by us. Sets reason.
+check_above() {
+    look_at /
+    above=$owner
+    for part in "$1" "$(cd -P "$1" 2>/dev/null && pwd -P)"; do
+        while [ -n "$part" ]; do
+            look_at "$part"
+            case $owner in '' | 0 | "$above" | "$SUDO_UID") ;; *)
+                reason="$part belongs to another user (uid $owner)"
+                return 1
+                ;;
+            esac
+            case $mode in
+            l* | ?????-??-* | ?????????[tT]*) ;;
+            ?*)
+                reason="others could write to $part ($mode)"
+                return 1
+                ;;
+            esac
+            part=${part%/*}
+        done
+    done
+}
+
 # There, and nobody else's: or the reason why not. In /tmp anybody may have put something of that name.
 make_folder() {
     case $folder in
@@ -98,10 +123,12 @@ make_folder() {
         reason="there is no home folder"
         return 1
     fi
+    [ "$uid" != 0 ] || check_above "${folder%/*}" || return 1
     if [ -n "$parent" ] && ! reason=$(mkdir -p "$parent" 2>&1); then
         shorten
         return 1
     fi
+    [ "$uid" != 0 ] || [ -z "$parent" ] || check_above "$parent" || return 1
     if [ ! -d "${folder%/*}" ]; then
         reason="there is no ${folder%/*}"
         return 1

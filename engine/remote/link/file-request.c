@@ -2,6 +2,7 @@
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/file.h"
 #include "engine/foundation/memory.h"
+#include "engine/foundation/path.h"
 #include "engine/remote/link/inside.h"
 #include "engine/remote/link/tool.h"
 #include "engine/remote/link/tree-archive.h"
@@ -183,6 +184,7 @@ static int start(struct agent_link *link, const char *tool, const char *const *p
     int r = remote_command_start(
         link,
         &(struct remote_command_specification){.arguments = arguments,
+                                               .environment = path_trust_environment(),
                                                .input = input ? REMOTE_INPUT_STREAM : REMOTE_INPUT_NULL,
                                                .output_limit = output_limit,
                                                .error_limit = FAILURE_TEXT_SIZE},

@@ -5,6 +5,7 @@
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/file.h"
 #include "engine/foundation/memory.h"
+#include "engine/foundation/path.h"
 #include "engine/remote/link/tree-archive.h"
 #include "engine/remote/nodes/inside.h"
 #include "engine/remote/nodes/landing.h"
@@ -156,13 +157,15 @@ int node_group_put(struct node_group *group, const struct node_put *asked, struc
         return r;
     const char *const arguments[] = {NODE_TOOL_PROGRAM, "--unpack", whole ? parent : remote, NULL};
     struct node_result *results;
-    r = node_group_run(group,
-                       &(struct node_group_command){
-                           .specification = &(struct remote_command_specification){.arguments = arguments},
-                           .input = archive.bytes,
-                           .input_length = archive.length,
-                           .at_once = PUTS_AT_ONCE},
-                       &results, failure);
+    r = node_group_run(
+        group,
+        &(struct node_group_command){
+            .specification = &(struct remote_command_specification){.arguments = arguments,
+                                                                    .environment = path_trust_environment()},
+            .input = archive.bytes,
+            .input_length = archive.length,
+            .at_once = PUTS_AT_ONCE},
+        &results, failure);
     if (r < 0)
         return r;
     *ret_failures = judge(group, results);
@@ -183,6 +186,7 @@ struct get_node {
 struct get {
     struct node_group *group;
     const char *folder;
+    const char *name; /* of what is asked for, in what comes; "": all that is in a folder */
     struct get_node *nodes;
 };
 
@@ -268,21 +272,40 @@ static int land_entry(struct get *get, struct get_node *node, struct archive *ar
     return r;
 }
 
-/* A file that has changed while it was read does not land; the others do. What is malformed ends it all. */
+static int complain_of_nothing(const struct get *get, struct failure *failure) {
+    return failure_set(failure, -EBADMSG, "the node sent nothing, expected '%.200s'", get->name);
+}
+
+/* Whether PATH is the first entry for what was asked for, or the next. */
+static bool is_asked_for(const struct get *get, const char *path, bool first) {
+    size_t length = strlen(get->name);
+    return length == 0 ||
+           (strncmp(path, get->name, length) == 0 && (first ? !path[length] : path[length] == '/'));
+}
+
+/* A file that has changed while it was read does not land; the others do. What is malformed, or was not asked
+ * for, ends it all. */
 static int land(struct get *get, struct get_node *node, struct failure *failure) {
     cleanup(tree_archive_free) struct archive *archive = NULL;
     struct tree_archive_entry entry;
+    bool first = true;
     if (lseek(node->archive, 0, SEEK_SET) < 0)
         return failure_set(failure, -errno, "cannot read what came: %s", strerror(errno));
     int r = tree_archive_open(node->archive, NULL, 0, &archive, failure), result = 0;
     while (r >= 0 && (r = tree_archive_next(archive, &entry, failure)) > 0) {
-        r = land_entry(get, node, archive, &entry, failure);
+        r = is_asked_for(get, entry.path, first)
+                ? land_entry(get, node, archive, &entry, failure)
+                : failure_set(failure, -EBADMSG, "the node sent '%.200s', expected '%.200s'", entry.path,
+                              get->name);
+        first = false;
         if (r == -EBUSY)
             result = r;
         if (r < 0 && r != -EBUSY)
             return r;
         r = 0;
     }
+    if (r == 0 && first && get->name[0])
+        r = complain_of_nothing(get, failure);
     if (r < 0)
         return r;
     struct failure why;
@@ -305,19 +328,24 @@ int node_group_get(struct node_group *group, const char *remote, const char *fol
     int r = check_name(remote, failure);
     if (r < 0)
         return r;
-    cleanup(get_clear) struct get get = {.group = group, .folder = folder};
+    cleanup_free char *trimmed = trim(remote);
+    const char *name = file_base_name(trimmed);
+    cleanup(get_clear) struct get get = {
+        .group = group, .folder = folder, .name = strcmp(name, ".") == 0 ? "" : name};
     get.nodes = xcalloc(group->count + 1, sizeof *get.nodes);
     for (size_t i = 0; i < group->count; i++)
         get.nodes[i].archive = -1;
     const char *const arguments[] = {NODE_TOOL_PROGRAM, "--pack", remote, NULL};
     struct node_result *results;
-    r = node_group_run(group,
-                       &(struct node_group_command){
-                           .specification = &(struct remote_command_specification){.arguments = arguments},
-                           .take = take_piece,
-                           .context = &get,
-                           .at_once = GETS_AT_ONCE},
-                       &results, failure);
+    r = node_group_run(
+        group,
+        &(struct node_group_command){
+            .specification = &(struct remote_command_specification){.arguments = arguments,
+                                                                    .environment = path_trust_environment()},
+            .take = take_piece,
+            .context = &get,
+            .at_once = GETS_AT_ONCE},
+        &results, failure);
     if (r < 0)
         return r;
     cleanup_free struct failure *failures = judge(group, results);
@@ -326,6 +354,8 @@ int node_group_get(struct node_group *group, const char *remote, const char *fol
         if (results[i].outcome == NODE_DONE && !results[i].exit.signalled && node->archive >= 0 &&
             node->failure.code == 0)
             (void)land(&get, node, &node->failure);
+        else if (results[i].outcome == NODE_DONE && node->failure.code == 0 && get.name[0])
+            (void)complain_of_nothing(&get, &node->failure);
         if (failures[i].code == 0)
             failures[i] = node->failure;
         if (node->failure.kind == FAILURE_INTERRUPTED) {

@@ -4,6 +4,7 @@
 #include "engine/foundation/file.h"
 #include "engine/foundation/list.h"
 #include "engine/foundation/memory.h"
+#include "engine/foundation/path.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -22,6 +23,9 @@ enum {
 };
 
 static const char scratch[] = "archive";
+static const char others[] =
+    "a folder there belongs to another user, or another user may write to it; change "
+    "its owner or mode, or name it in " PATH_TRUST_VARIABLE;
 
 struct landing {
     char *shown; /* "FOLDER/NAME", for messages */
@@ -34,7 +38,8 @@ struct landing {
 };
 
 static int complain(const struct landing *landing, const char *path, int code, struct failure *failure) {
-    return failure_set(failure, code, "cannot write '%s/%s': %s", landing->shown, path, strerror(-code));
+    return failure_set(failure, code, "cannot write '%s/%s': %s", landing->shown, path,
+                       code == -EXDEV ? others : strerror(-code));
 }
 
 /* ---- paths */
@@ -47,6 +52,9 @@ const char *landing_problem(const char *path) {
         return "it is absolute";
     if (strlen(path) > PATH_BYTES_MAX)
         return "it is too long";
+    for (const unsigned char *at = (const unsigned char *)path; *at; at++)
+        if (*at < ' ' || *at == 0x7f || (at[0] == 0xc2 && at[1] >= 0x80 && at[1] < 0xa0))
+            return "it has a control character";
     for (const char *part = path;; part++) {
         size_t length = strcspn(part, "/");
         if (length == 0)
@@ -65,15 +73,21 @@ const char *landing_problem(const char *path) {
 
 /* The folder NAME of PARENT, made if it is not there; not through a link. A descriptor or a negative errno.
  */
-static int enter(int parent, const char *name) {
+static int enter_any(int parent, const char *name) {
     const int flags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
     int folder = openat(parent, name, flags);
     if (folder >= 0 || errno != ENOENT)
         return folder >= 0 ? folder : -errno;
-    if (mkdirat(parent, name, 0777) < 0 && errno != EEXIST)
+    if (mkdirat(parent, name, geteuid() == 0 ? 0755 : 0777) < 0 && errno != EEXIST)
         return -errno;
     folder = openat(parent, name, flags);
     return folder >= 0 ? folder : -errno;
+}
+
+/* The same; -EXDEV where the folder is another user's. */
+static int enter(int parent, const char *name) {
+    cleanup_close int folder = enter_any(parent, name);
+    return folder >= 0 && path_is_suspect(folder) ? -EXDEV : take_descriptor(folder);
 }
 
 /* The folder of the first LENGTH bytes of PATH, made with all that is before it. A descriptor or a negative
@@ -140,17 +154,16 @@ int landing_new(const char *folder, const char *name, struct landing **ret, stru
     cleanup(free_landing) struct landing *landing = xcalloc(1, sizeof *landing);
     landing->folder = landing->staging = -1;
     landing->shown = xformat("%s/%s", folder, name);
-    int r = file_make_folders(folder, failure);
-    if (r < 0)
-        return r;
-    cleanup_close int parent = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    cleanup_close int parent = path_make(folder, failure);
     if (parent < 0)
-        return failure_set(failure, -errno, "cannot open the folder '%s': %s", folder, strerror(errno));
+        return parent;
     landing->folder = enter(parent, name);
     if (landing->folder < 0) {
-        r = landing->folder;
+        int r = landing->folder;
         return failure_set(failure, r, "cannot open the folder '%s': %s", landing->shown,
-                           r == -ELOOP || r == -ENOTDIR ? "it is there and is no folder" : strerror(-r));
+                           r == -ELOOP || r == -ENOTDIR ? "it is there and is no folder"
+                           : r == -EXDEV                ? others
+                                                        : strerror(-r));
     }
     *ret = take_pointer(landing);
     return 0;

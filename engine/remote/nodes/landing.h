@@ -22,8 +22,8 @@ int landing_new(const char *folder, const char *name, struct landing **ret, stru
 /* Files that were not committed are removed. NULL is fine. */
 void landing_free(struct landing *landing);
 
-/* Why PATH must not be used, or NULL: absolute, empty, with an empty, "." or ".." part, too long or too deep.
- */
+/* Why PATH must not be used, or NULL: absolute, empty, with an empty, "." or ".." part, with a control
+ * character (C0, DEL, C1), too long or too deep. */
 const char *landing_problem(const char *path);
 
 /* A new file beside those that land, to be written to and read, which goes with the landing; one at most. The

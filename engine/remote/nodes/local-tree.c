@@ -4,8 +4,10 @@
 #include "engine/foundation/file.h"
 #include "engine/foundation/list.h"
 #include "engine/foundation/memory.h"
+#include "engine/foundation/path.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <fts.h>
 #include <stdlib.h>
 #include <string.h>
@@ -36,10 +38,14 @@ static int add(struct reading *reading, const char *path, const char *relative, 
                struct failure *failure) {
     struct local_tree *tree = reading->tree;
     bool is_folder = S_ISDIR(status->st_mode);
+    cleanup_close int file = open(path, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+    int r = file < 0 ? complain(failure, -errno, "read", path) : path_check_file(file, path, failure);
+    if (r < 0)
+        return r;
     if (access(path, is_folder ? R_OK | X_OK : R_OK) < 0)
         return complain(failure, -errno, "read", path);
-    int r = list_reserve(&tree->entries, &tree->capacity, tree->count + 1, sizeof *tree->entries,
-                         LOCAL_TREE_FILES_MAX);
+    r = list_reserve(&tree->entries, &tree->capacity, tree->count + 1, sizeof *tree->entries,
+                     LOCAL_TREE_FILES_MAX);
     if (r == -EFBIG)
         return failure_set_kind(failure, FAILURE_INPUT, -EFBIG,
                                 "'%s' is one more than the limit of %d files and folders", path,
@@ -101,11 +107,13 @@ int local_tree_read(struct local_tree *tree, const char *path, const struct loca
     cleanup_free char *top = xstrdup(path);
     for (size_t end = strlen(top); end > 1 && top[end - 1] == '/';)
         top[--end] = '\0';
+    int r = path_check(top, PATH_SOURCE, failure);
+    if (r < 0)
+        return r;
     char *const tops[] = {top, NULL};
     cleanup(close_walk) FTS *walk = fts_open(tops, FTS_PHYSICAL | FTS_COMFOLLOW | FTS_NOCHDIR, compare_names);
     if (!walk)
         return complain(failure, -errno, "read", path);
-    int r = 0;
     FTSENT *at;
     while (r == 0 && (errno = 0, at = fts_read(walk)))
         r = read_entry(&reading, walk, at, top, failure);

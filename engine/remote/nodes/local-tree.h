@@ -40,8 +40,8 @@ struct local_tree_filter {
 };
 
 /* PATH itself may be a link. FILTER: NULL: everything is taken. FAILURE_INPUT for what is neither a file nor
- * a folder, is not there, cannot be read or is beyond the limits. TREE is LOCAL_TREE_NONE before, and to be
- * cleared after failures too. */
+ * a folder, is not there, cannot be read, is beyond the limits or, for root, another user's (path.h). TREE is
+ * LOCAL_TREE_NONE before, and to be cleared after failures too. */
 int local_tree_read(struct local_tree *tree, const char *path, const struct local_tree_filter *filter,
                     struct failure *failure);
 void local_tree_clear(struct local_tree *tree);

@@ -3,6 +3,7 @@
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/file.h"
 #include "engine/foundation/memory.h"
+#include "engine/foundation/path.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -389,6 +390,8 @@ int experiment_find(const char *name, const char *base_folder, const struct inst
     int r = 0;
     if (strchr(name, '/'))
         folder = name[0] == '/' ? xstrdup(name) : xformat("%s/%s", base_folder, name);
+    if (folder)
+        r = path_check(folder, PATH_SOURCE, failure);
     else
         r = installation_find(installation, INSTALLATION_EXPERIMENT, name, &folder, failure);
     if (r < 0 && failure && failure->kind == FAILURE_INPUT)

@@ -4,6 +4,7 @@
 #include "engine/foundation/file.h"
 #include "engine/foundation/memory.h"
 #include "engine/foundation/number.h"
+#include "engine/foundation/path.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -102,6 +103,9 @@ static int lock_file(int file, const char *folder, const char *path, struct fail
 
 int run_lock_take(const char *folder, struct run_lock **ret, struct failure *failure) {
     cleanup_free char *path = xformat("%s/.lock", folder);
+    int r = path_check(folder, PATH_PLACE, failure);
+    if (r < 0)
+        return r;
     /* O_NONBLOCK: a FIFO in its place is refused and not waited for. */
     cleanup_close int file = open(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0666);
     struct stat status;
@@ -109,7 +113,7 @@ int run_lock_take(const char *folder, struct run_lock **ret, struct failure *fai
         return failure_set(failure, -errno, "cannot open '%s': %s", path, strerror(errno));
     if (!S_ISREG(status.st_mode))
         return failure_set(failure, -EINVAL, "'%s' is not a file", path);
-    int r = lock_file(file, folder, path, failure);
+    r = lock_file(file, folder, path, failure);
     if (r < 0)
         return r;
     r = write_text(file);

@@ -394,7 +394,12 @@ TEST(what_is_wrong_at_the_start_is_told) {
         return;
     assert_int_equal(mkdir(below("theirs"), 0700), 0);
     assert_int_equal(chown(below("theirs"), 65534, 65534), 0);
-    snprintf(sentence, sizeof sentence, "the run directory '%s' belongs to another user", below("theirs"));
+    snprintf(
+        sentence, sizeof sentence,
+        "cannot use '%1$s': '%1$s' belongs to user 65534 and has mode 0700; root uses only what root owns "
+        "and no other user may write to. Change its owner or mode, or name its folder in "
+        "ASSAY_TRUSTED_FOLDERS",
+        below("theirs"));
     start_fails((const char *const[]){"--folder", "theirs", "--workspace", folder, NULL}, NULL, sentence);
     snprintf(sentence, sizeof sentence, "cannot make the run directory '%s': Read-only file system",
              below("run"));

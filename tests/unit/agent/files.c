@@ -230,25 +230,50 @@ TEST(absolute_paths_follow_links) {
     expect_words(sentence);
 }
 
-/* A folder like /tmp, in which another user has made links to what is ours. */
-TEST(links_of_others_are_no_way) {
+/* What another user owns, made, or may write to is no way for root. */
+TEST(what_others_own_is_no_way) {
     static const struct {
-        const char *tool, *what, *path, *name, *link;
+        const char *tool, *what, *path, *name, *part;
     } ways[] = {
-        {"--unpack", "write", "all", "file", "file"},
-        {"--unpack", "make folder", "all/folder", NULL, "folder"},
-        {"--unpack", "make folder", "all/own/../all/folder", NULL, "folder"},
-        {"--pack", "read", "all/file", NULL, "file"},
-        {"--pack", "read", "all/folder/secret", NULL, "folder"},
-        {"--pack", "read", "all/folder", NULL, "folder"},
+        {"--unpack", "write", "all", "file", "all/file"},
+        {"--unpack", "make folder", "all/folder", NULL, "all/folder"},
+        {"--unpack", "make folder", "all/own/../all/folder", NULL, "all/folder"},
+        {"--pack", "read", "all/file", NULL, "all/file"},
+        {"--pack", "read", "all/folder/secret", NULL, "all/folder"},
+        {"--pack", "read", "all/folder", NULL, "all/folder"},
+        {"--unpack", "make folder", "theirs", NULL, "theirs"},
+        {"--unpack", "make folder", "theirs/deep/er", NULL, "theirs"},
+        {"--pack", "read", "theirs/log", NULL, "theirs"},
+        {"--pack", "read", "theirs", NULL, "theirs"},
+        {"--unpack", "make folder", "everybody", NULL, "everybody"},
+        {"--pack", "read", "everybody/log", NULL, "everybody"},
+        {"--unpack", "make folder", "group", NULL, "group"},
+        {"--unpack", "make folder", "all/own/../group/new", NULL, "group"},
     };
+    static const struct {
+        const char *name;
+        mode_t mode;
+        uid_t owner, group;
+    } folders[] = {{"all", 01777, 0, 0},
+                   {"theirs", 0777, 65534, 65534},
+                   {"everybody", 0777, 0, 0},
+                   {"group", 02775, 0, 65534}};
     const uid_t other = 65534;
     char path[256], sentence[1024];
     if (geteuid() != 0)
         skip(); /* nobody else can be made to own a link */
     make_run();
+    unsetenv("SUDO_UID");
     assert_int_equal(unpack_one(below("ours"), "secret", "ours"), 0);
-    assert_int_equal(mkdir(below("all"), 0777) | chmod(below("all"), 01777), 0);
+    assert_int_equal(chmod(below("ours/secret"), 0600), 0);
+    for (size_t i = 0; i < sizeof folders / sizeof *folders; i++) {
+        snprintf(path, sizeof path, "%s", below(folders[i].name));
+        assert_int_equal(mkdir(path, 0700) | chown(path, folders[i].owner, folders[i].group) |
+                             chmod(path, folders[i].mode),
+                         0);
+        snprintf(path, sizeof path, "%s/log", below(folders[i].name));
+        assert_int_equal(symlink("../ours/secret", path) | lchown(path, other, other), 0);
+    }
     assert_int_equal(symlink("../ours/secret", below("all/file")), 0);
     assert_int_equal(symlink(below("ours"), below("all/folder")), 0);
     assert_int_equal(symlink(below("ours"), below("all/own")), 0);
@@ -259,19 +284,26 @@ TEST(links_of_others_are_no_way) {
         tar_add(ways[i].name ? ways[i].name : "new", 0644, "theirs");
         assert_int_equal(tar_end(&tar), 0);
         close(tar.output);
-        assert_int_equal(run_tool(ways[i].tool, path, below("tar"), below("packed")), 1);
-        snprintf(sentence, sizeof sentence,
-                 "cannot %s '%s%s%s': the link '%s' on the way was made by another user in a folder where "
-                 "everybody may make one, and is not followed",
-                 ways[i].what, path, ways[i].name ? "/" : "", ways[i].name ? ways[i].name : "", ways[i].link);
-        expect_words(sentence);
+        if (run_tool(ways[i].tool, path, below("tar"), below("packed")) != 1)
+            fail_msg("%s %s is done", ways[i].tool, path);
+        snprintf(sentence, sizeof sentence, "cannot %s '%s%s%s': ", ways[i].what, path,
+                 ways[i].name ? "/" : "", ways[i].name ? ways[i].name : "");
+        assert_says(words, sentence);
+        snprintf(sentence, sizeof sentence, "%s' belongs to user ", below(ways[i].part));
+        assert_says(words, sentence);
     }
     check_content(below("ours/secret"), "ours");
     assert_false(file_exists(below("ours/new")));
-    /* One of our own is a way, and so is one of the folder's owner. */
+    assert_false(file_exists(below("theirs/deep")));
+    /* One of our own is a way, and a folder that is shared on purpose; links of others in it are not. */
     assert_int_equal(unpack_one(below("all/own"), "secret", "new"), 0);
     check_content(below("ours/secret"), "new");
-    assert_int_equal(chown(below("all"), other, other), 0);
-    assert_int_equal(unpack_one(below("all/folder"), "secret", "newer"), 0);
-    check_content(below("ours/secret"), "newer");
+    snprintf(path, sizeof path, "/nowhere:%s", below("theirs"));
+    setenv("ASSAY_TRUSTED_FOLDERS", path, 1);
+    assert_int_equal(unpack_one(below("theirs/deep"), "file", "shared"), 0);
+    check_content(below("theirs/deep/file"), "shared");
+    assert_int_equal(unpack_one(below("theirs"), "log", "newer"), 1);
+    assert_int_equal(unpack_one(below("everybody"), "file", "newer"), 1);
+    unsetenv("ASSAY_TRUSTED_FOLDERS");
+    check_content(below("ours/secret"), "new");
 }

@@ -58,10 +58,11 @@ static void assert_content(const char *path, const char *expected) {
 }
 
 TEST(paths) {
-    static const char *const bad[] = {"",    "/",   "/etc/passwd", "..", "../x", "a/../../x", "a/..", ".",
-                                      "./a", "a/.", "a//b",        "a/", "//a",  "a/./b",     "../",  "a/b/"};
-    static const char *const good[] = {"a",   "a/b",       "...",    ".hidden", "a..b",
-                                       "..a", "a/..b/c..", "a b\nc", "-rf",     "~"};
+    static const char *const bad[] = {"",    "/",    "/etc/passwd", "..",       "../x", "a/../../x", "a/..",
+                                      ".",   "./a",  "a/.",         "a//b",     "a/",   "//a",       "a/./b",
+                                      "../", "a/b/", "a\nb",        "a/\33[1m", "\177", "a\302\233b"};
+    static const char *const good[] = {"a",   "a/b",       "...",   ".hidden", "a..b",
+                                       "..a", "a/..b/c..", "a b c", "-rf",     "~"};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
         if (!landing_problem(bad[i]))
             fail_msg("'%s' was taken", bad[i]);

@@ -43,9 +43,11 @@ static void answer_run(struct liar *liar, const struct protocol_frame *frame) {
     outbox_begin(&liar->outbox, &writer, PROTOCOL_STARTED);
     protocol_put_message(&writer, &(struct protocol_started){.command = run.command, .pid = 2});
     assert_int_equal(outbox_end(&liar->outbox, &writer), 0);
-    outbox_begin(&liar->outbox, &writer, PROTOCOL_OUTPUT);
-    protocol_put_message(&writer, &(struct protocol_data){run.command, 1, liar->archive, liar->length});
-    assert_int_equal(outbox_end(&liar->outbox, &writer), 0);
+    if (liar->length > 0) {
+        outbox_begin(&liar->outbox, &writer, PROTOCOL_OUTPUT);
+        protocol_put_message(&writer, &(struct protocol_data){run.command, 1, liar->archive, liar->length});
+        assert_int_equal(outbox_end(&liar->outbox, &writer), 0);
+    }
     outbox_begin(&liar->outbox, &writer, PROTOCOL_EXITED);
     protocol_put_message(&writer,
                          &(struct protocol_exited){.command = run.command, .flags = liar->exit_flags});
@@ -242,6 +244,7 @@ TEST(paths_that_lead_out) {
 TEST(files_behind_links) {
     tar_open();
     tar_add(TAR_LINK, "it", "", "");
+    tar_add(TAR_FOLDER, "it", "", "");
     tar_add(TAR_FILE, "it/passwd", "content", "content");
     tar_add('1', "hard", "", "");
     assert_int_equal(get_what_it_sends(), 0);
@@ -251,11 +254,33 @@ TEST(files_behind_links) {
 
 TEST(a_hash_that_does_not_fit) {
     tar_open();
-    tar_add(TAR_FILE, "it", "content", "other");
-    tar_add(TAR_FILE, "good", "content", "content");
+    tar_add(TAR_FOLDER, "it", "", "");
+    tar_add(TAR_FILE, "it/bad", "content", "other");
+    tar_add(TAR_FILE, "it/good", "content", "content");
     assert_int_equal(get_what_it_sends(), -EBUSY);
-    assert_false(file_exists(group_path("got/liar/it")));
-    assert_true(file_exists(group_path("got/liar/good")));
+    assert_false(file_exists(group_path("got/liar/it/bad")));
+    assert_true(file_exists(group_path("got/liar/it/good")));
+}
+
+/* Nothing, something else, more than was asked for, or names that a terminal would take for commands. */
+TEST(what_was_not_asked_for) {
+    static const char *const paths[][2] = {
+        {NULL, NULL}, {"y", NULL},    {"y/a", NULL},    {"it/a", NULL},      {"it", "y"},
+        {"it", "it"}, {"item", NULL}, {"it", "item/a"}, {"it", "it/\33[1m"}, {"it", "it/a\nb"}};
+    for (size_t i = 0; i < sizeof paths / sizeof *paths; i++) {
+        tar_open();
+        for (size_t k = 0; k < 2 && paths[i][k]; k++)
+            tar_add(paths[i][1] && k == 0 ? TAR_FOLDER : TAR_FILE, paths[i][k], "content", "content");
+        if (get_what_it_sends() != -EBADMSG)
+            fail_msg("'%s' was taken", paths[i][0] ? paths[i][0] : "");
+        assert_false(file_exists(group_path("got/liar/y")));
+    }
+    struct failure failure;
+    text_clear(&sent);
+    text_init(&sent, 1);
+    open_with_liar(&sent); /* not even an archive */
+    assert_int_equal(get_it(&failure), -EBADMSG);
+    assert_non_null(strstr(failure.text, "the node sent nothing, expected 'it'"));
 }
 
 /* It ends early, wherever that is; it is no archive; it says that it is larger than all that comes. */
