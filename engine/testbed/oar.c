@@ -141,6 +141,14 @@ static int check(const struct scheduler_resources *resources, struct failure *fa
                             resources->reservation);
 }
 
+bool scheduler_take_id(const char *text, const char *ends, char ret[static SCHEDULER_ID_SIZE]) {
+    size_t digits = strspn(text, "0123456789");
+    if (digits == 0 || digits >= SCHEDULER_ID_SIZE || text[0] == '0' || !strchr(ends, text[digits]))
+        return false;
+    snprintf(ret, SCHEDULER_ID_SIZE, "%.*s", (int)digits, text);
+    return true;
+}
+
 /* oarsub prints what it thinks, and OAR_JOB_ID=123 or, where it refuses, OAR_JOB_ID=-5. */
 static bool read_id(const char *output, char id[static SCHEDULER_ID_SIZE]) {
     static const char key[] = "OAR_JOB_ID=";

@@ -59,14 +59,6 @@ void scheduler_word(struct bind_texts *words, const char *format, ...) {
     bind_texts_add(words, word.bytes);
 }
 
-bool scheduler_take_id(const char *text, const char *ends, char ret[static SCHEDULER_ID_SIZE]) {
-    size_t digits = strspn(text, "0123456789");
-    if (digits == 0 || digits >= SCHEDULER_ID_SIZE || text[0] == '0' || !strchr(ends, text[digits]))
-        return false;
-    snprintf(ret, SCHEDULER_ID_SIZE, "%.*s", (int)digits, text);
-    return true;
-}
-
 const char *scheduler_text(const struct document_node *node, const char *key) {
     const struct document_node *value = document_get(node, key);
     return value && value->text && value->kind != DOCUMENT_NULL ? value->text : "";

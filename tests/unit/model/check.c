@@ -80,6 +80,23 @@ static const struct {
      "the segment begins at 4.5, and the one before it ends at 4; expected no gap", 10, false},
     {"\"n2\"}, \"rows\": 9", "\"n2\"}, \"rows\": 0", "the group has 0 rows; expected at least 1", 11, false},
     {"\"n2\"", "\"n1\"", "the group 'n1' is there twice", 11, false},
+    {"[{\"column\": \"x\", \"power\": 1}]",
+     "[{\"column\": \"x\", \"power\": 1}, {\"column\": \"x\", \"power\": 2}]",
+     "the factor 'x' is there twice", 3, false},
+    {"{\"kind\": \"segment\", \"from\"", "{\"kind\": \"\\u001b[2Jsegment\", \"from\"",
+     "[2Jsegment' has a control character", 10, false},
+    {"[\"a\"]", "[\"a\\u009b\"]", "has a control character", 4, false},
+    {"\"name\": \"y\", \"unit\": \"s\"", "\"name\": \"y\", \"unit\": \"parsec/fortnight?\"",
+     "'parsec/fortnight?' is no unit of 'y'", 1, false},
+    {"{\"name\": \"x\", \"unit\": null", "{\"name\": \"x\", \"unit\": \"parsec/fortnight\"",
+     "assay does not know the unit 'parsec/fortnight' of 'x'", 4, true},
+    {"{\"kind\": \"N-2\", \"constant\": 0.5, \"coefficients\": [0, 0.25]}",
+     "{\"kind\": \"mixture\", \"components\": [{\"weight\": 0.5, \"mean\": 7, \"sigma\": 1}, {\"weight\": "
+     "0.5, "
+     "\"mean\": 9, \"sigma\": 1}]}",
+     "the mean of the mixture is 8, and its standard deviation is 1.41421; expected a mean near 0", 9, false},
+    {"\"kind\": \"whole\"", "\"kind\": \"whole\", \"values\": {\"heterogeneity\": -1}",
+     "'heterogeneity' is -1; expected 0 to inf", 11, false},
     /* What reading refuses is found as well. */
     {"[-1, 8]", "[9, 8]", "the range of 'x' is 9 to 8; expected the minimum first", 10, false},
 };
@@ -108,6 +125,20 @@ TEST(findings) {
     assert_int_equal(model_file_check_bytes("x.json", "{", 1, &findings, NULL, &test_failure), -EINVAL);
     assert_int_equal(model_file_check("/nowhere.json", &findings, NULL, &test_failure), -ENOENT);
     assert_int_equal(findings.count, 0);
+}
+
+/* What is wrong everywhere is told a thousand times, and counted. */
+TEST(a_thousand_are_kept) {
+    enum { COUNT = 60000 };
+    const char *begin = strstr(good, "[{\"name\": \"x\", \"unit\": null"), *end = strstr(good, ",\n\"hull\"");
+    cleanup_free char *text = malloc(sizeof good + 2 * COUNT);
+    size_t length = (size_t)sprintf(text, "%.*s[1", (int)(begin - good), good);
+    for (size_t i = 1; i < COUNT; i++)
+        length += (size_t)sprintf(text + length, ",1");
+    sprintf(text + length, "]%s", end);
+    cleanup(model_findings_clear) struct model_findings findings = check(text);
+    assert_int_equal(findings.count, 1000);
+    assert_true(findings.error_count >= 1000 && findings.error_count < 3 * COUNT);
 }
 
 /* Whatever piece is lost, nothing breaks. */

@@ -76,6 +76,14 @@ static const struct answer {
      "n", 0, SCHEDULER_JOB_NONE, "", "", "", 0},
     {"Grid'5000, a page", &scheduler_grid5000, "<html>", "12", "n", -EBADMSG, SCHEDULER_JOB_NONE, "", "", "",
      0},
+    {"Slurm, a number that is none", &scheduler_slurm, "8x|RUNNING|5|a1|None\n", "", "n", 0,
+     SCHEDULER_JOB_NONE, "", "", "", 0},
+    {"OAR, a number that is none", &scheduler_oar,
+     "{\"1; touch\": {\"name\": \"n\", \"state\": \"Waiting\"}}", "", "n", -EBADMSG, SCHEDULER_JOB_NONE, "",
+     "", "", 0},
+    {"OAR's API, a number that is none", &scheduler_oar_rest,
+     "{\"items\": [{\"id\": 1e300, \"name\": \"n\", \"state\": \"Waiting\"}]}", "", "n", -EBADMSG,
+     SCHEDULER_JOB_NONE, "", "", "", 0},
     {"OAR, no jobs", &scheduler_oar, "\n", "", "n", 0, SCHEDULER_JOB_NONE, "", "", "", 0},
 };
 
@@ -215,7 +223,20 @@ TEST(numbers_of_jobs_are_read) {
                  {&scheduler_oar, "OAR_JOB_ID=-5\n", NULL},
                  {&scheduler_grid5000, "{\"uid\": 2153572}", "2153572"},
                  {&scheduler_grid5000, "{\"uid\": null}", NULL},
-                 {&scheduler_grid5000, "{\"uid\": 21", NULL}};
+                 {&scheduler_grid5000, "{\"uid\": 21", NULL},
+                 /* Nothing but a number. */
+                 {&scheduler_slurm, "12 jobs\n", NULL},
+                 {&scheduler_slurm, "0\n", NULL},
+                 {&scheduler_oar, "OAR_JOB_ID=1; touch x\n", NULL},
+                 {&scheduler_oar, "OAR_JOB_ID=1.5\n", NULL},
+                 {&scheduler_oar_rest, "{\"id\": 7}", "7"},
+                 {&scheduler_oar_rest, "{\"id\": \"1; touch\"}", NULL},
+                 {&scheduler_oar_rest, "{\"id\": 1e300}", NULL},
+                 {&scheduler_oar_rest, "{\"id\": 1.0}", NULL},
+                 {&scheduler_oar_rest, "{\"id\": -1}", NULL},
+                 {&scheduler_oar_rest, "{\"id\": \"123456789012345678901234\"}", NULL},
+                 {&scheduler_grid5000, "{\"uid\": \"1/../2\"}", NULL},
+                 {&scheduler_grid5000, "{\"uid\": 007}", NULL}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         char id[SCHEDULER_ID_SIZE] = "";
         assert_int_equal(cases[i].scheduler->read_id(cases[i].output, id), cases[i].id != NULL);
