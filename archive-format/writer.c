@@ -7,6 +7,7 @@
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/file.h"
 #include "engine/foundation/memory.h"
+#include "engine/foundation/path.h"
 
 #include <archive.h>
 #include <archive_entry.h>
@@ -328,6 +329,9 @@ static void seal_clear(struct seal *seal) {
 }
 
 static int write_and_publish(struct seal *seal, char sha256[static HASH_HEX_SIZE]) {
+    int r = path_check(seal->part, PATH_PLACE, seal->failure);
+    if (r < 0)
+        return r;
     /* Not through a link, and not over a file that somebody else can see: a part that a crash left is
      * replaced. */
     if (unlink(seal->part) < 0 && errno != ENOENT)
@@ -335,7 +339,7 @@ static int write_and_publish(struct seal *seal, char sha256[static HASH_HEX_SIZE
     seal->descriptor = open(seal->part, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
     if (seal->descriptor < 0)
         return failure_set(seal->failure, -errno, "cannot create '%s': %s", seal->part, strerror(errno));
-    int r = write_part(seal);
+    r = write_part(seal);
     if (r == 0)
         r = verify_part(seal, sha256);
     if (r == 0)

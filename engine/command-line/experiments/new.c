@@ -3,6 +3,7 @@
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/file.h"
 #include "engine/foundation/memory.h"
+#include "engine/foundation/path.h"
 #include "engine/report/shown.h"
 
 #include <dirent.h>
@@ -55,6 +56,7 @@ int experiments_new(const struct verb_arguments *arguments, struct failure *fail
     if (!folder)
         folder = name;
     int r = experiment_name_check(name, NULL, 0, 0, failure);
+    r = r < 0 ? r : path_check(folder, PATH_PLACE, failure);
     if (r < 0)
         return r;
     cleanup_free char *from =

@@ -4,6 +4,7 @@
 #include "engine/foundation/file.h"
 #include "engine/foundation/list.h"
 #include "engine/foundation/memory.h"
+#include "engine/foundation/path.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -243,11 +244,14 @@ static void on_sync(struct event_source *self, void *context) {
 static int open_accepted(struct host_keys *keys, struct failure *failure) {
     if (keys->descriptor >= 0)
         return 0;
+    int r = path_check(keys->accepted, PATH_PLACE, failure);
+    if (r < 0)
+        return r;
     cleanup_close int descriptor = open(keys->accepted, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0644);
     if (descriptor < 0)
         return failure_set(failure, -errno, "cannot open '%s' to note a host key: %s", keys->accepted,
                            strerror(errno));
-    int r = file_sync_folder_of(keys->accepted, failure);
+    r = file_sync_folder_of(keys->accepted, failure);
     if (r == 0)
         keys->descriptor = take_descriptor(descriptor);
     return r;

@@ -73,6 +73,25 @@ check "the others have" [ "$(cat "$scratch/more/gros-10/called")" = two ]
 mkdir "$scratch/twice"; echo other >"$scratch/twice/one"
 refuse "two files that would be one there" 2 "would both become '/tmp/one'" put "$scratch/twice/one" "$scratch/tree/one" /tmp
 refuse "a relative path of theirs" 2 "'called' is a relative path" get called "$scratch/got"
+
+# ---- what another user owns or may write to, on a node (12) and here
+
+bed on 12 sh -c 'umask 077; echo secret >/root/x; mkdir -p /tmp/theirs /tmp/open /tmp/group; chmod 777 /tmp/open /tmp/theirs
+    chgrp 65534 /tmp/group; chmod 2775 /tmp/group; for i in theirs open group; do ln -s /root/x /tmp/$i/one; ln -s /root /tmp/$i/root; done
+    ln -s /root/x /tmp/link; chown -h 65534 /tmp/theirs /tmp/*/one /tmp/*/root /tmp/link'
+for i in theirs open group; do
+    refuse "files into a folder of others' ($i)" 1 "gros-12: cannot make folder '/tmp/$i': '/tmp/$i' belongs to user [0-9]+ and has mode" put "$scratch/tree" "/tmp/$i"
+    refuse "a file of others' link there" 1 "gros-12: cannot read '/tmp/$i/one': '/tmp/$i' belongs to user" nodes get -w gros-12 "/tmp/$i/one" "$scratch/more"
+done
+refuse "through a link of another user's in /tmp" 1 "gros-12: cannot write '/tmp/link': the link '/tmp/link' belongs to user 65534" put "$scratch/two" /tmp/link
+refuse "or from there" 1 "gros-12: cannot read '/tmp/link': the link" nodes get -w gros-12 /tmp/link "$scratch/more"
+check "what root has is as it was" [ "$(bed on 12 sh -c 'cat /root/x; stat -c %a /root/x')" = "secret
+600" ]
+trusting() { ASSAY_TRUSTED_FOLDERS=$1 put "${@:2}"; }
+check "a folder that is trusted is used" trusting /tmp/open "$scratch/two" /tmp/open/two
+mkdir -m 777 "$scratch/open"; mkdir "$scratch/open/tree"
+refuse "files of a folder of others' here" 2 "cannot use '$scratch/open/tree': '$scratch/open' belongs to user 0 and has mode 0777" put "$scratch/open/tree" /tmp/x
+refuse "files into one" 2 "'$scratch/open' belongs to user 0 and has mode 0777.*ASSAY_TRUSTED_FOLDERS" get /tmp/again/one "$scratch/open"
 bed refuse-logins 11
 refuse "one that cannot be reached" 1 "^assay: get failed on 1 of 16 nodes: gros-11: there is no connection" while_hurrying 'gros-1 gros-16' get --timeout 1h /tmp/again/one "$scratch/more"
 check "keeps no other from answering" [ -f "$scratch/more/gros-12/one" ]

@@ -28,5 +28,13 @@ check "the model is shown" sh -c "'$ASSAY' model show model.json | grep -q 5.33"
 check "... evaluated" sh -c "'$ASSAY' model eval model.json host=a | grep -q 5.33"
 printf 'host,duration\nb,2\nb,4\na,5\na,6\n' >more.csv
 check "... and compared" "$ASSAY" fit compare model.json model.json --data more.csv
+if [ "$(id -u)" = 0 ]; then
+    chmod 777 own/plugins
+    refuse "root loads none that others could replace" 2 "cannot use '$scratch/own/plugins/fit-mean.so': '$scratch/own/plugins' belongs to user 0 and has mode 0777" \
+        "$ASSAY" fit mean calls.csv --by host
+    check "... but where that is meant" env ASSAY_TRUSTED_FOLDERS="$scratch/own" "$ASSAY" fit mean calls.csv --by host
+    chmod 755 own/plugins; chown 65534 own/plugins/fit-mean.so
+    refuse "... and none that is another user's" 2 "fit-mean.so': it belongs to user 65534" "$ASSAY" fit mean calls.csv --by host
+fi
 check "without it the name is refused" sh -c "! ASSAY_PATH= '$ASSAY' fit mean calls.csv 2>err && grep -q mean err"
 finish

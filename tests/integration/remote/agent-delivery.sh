@@ -57,6 +57,10 @@ check "nothing was put where others can reach it" bed on 3 sh -c '[ -z "$(ls -A 
 bed empty 3
 bed on 3 rm -rf /tmp/assay-0
 says "with room again" "^open $cache/agent-$hash delivered$" 3
+leave 3
+bed on 3 sh -c 'rm -rf /root/.cache; mkdir -p /var/tmp/theirs && chown 12345 /var/tmp/theirs && ln -s /var/tmp/theirs /root/.cache'
+says "a cache below a folder of another user's" "^open /tmp/assay-0/agent-$hash delivered$" 3
+check "has nothing of ours" test -z "$(bed on 3 ls -A /var/tmp/theirs)"
 bed down
 
 # ---- homes and temporary folders that nothing can be run from

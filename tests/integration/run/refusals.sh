@@ -68,6 +68,15 @@ inline "an empty command" "c.yaml:3:.*empty command" <<<$'name: x\nrun: ""\nresp
 write <<<$'experiment: tiny\nworkspace: here\ndesign: d.csv'; echo $'n\n1' >"$scratch/d.csv"
 bad "a workspace that is no absolute path" "c.yaml:2:12: 'workspace' is 'here', expected an absolute path"
 check "nothing was started for any of them" test ! -e "$scratch/runs"
+if [ "$(id -u)" = 0 ]; then
+    printf 'experiment: tiny\ndesign: d.csv\n' >"$scratch/c.yaml"
+    mkdir "$scratch/theirs" && chmod 2775 "$scratch/theirs"
+    refuse "runs of root's in a folder of others'" 2 "cannot make folder '$scratch/theirs/runs': '$scratch/theirs' belongs to user 0 and has mode 2775" \
+        "$ASSAY" run "$scratch/c.yaml" -o "$scratch/theirs/runs"
+    cp -r "$ASSAY_PATH/experiments/tiny" "$scratch/theirs"
+    printf 'experiment: ./theirs/tiny\ndesign: d.csv\n' >"$scratch/c.yaml"
+    bad "an experiment there" "c.yaml:1:13: .*'$scratch/theirs' belongs to user 0 and has mode 2775"
+fi
 refuse "no campaign at all" 2 "campaign|CAMPAIGN|operand" "$ASSAY" run
 refuse "two campaigns" 2 "operand|one|CAMPAIGN" "$ASSAY" run a.yaml b.yaml
 finish
