@@ -1,4 +1,5 @@
 #include "engine/model/check.h"
+#include "engine/foundation/text.h"
 #include "tests/test.h"
 
 #define LENGTH(array) (sizeof(array) / sizeof *(array))
@@ -131,12 +132,13 @@ TEST(findings) {
 TEST(a_thousand_are_kept) {
     enum { COUNT = 60000 };
     const char *begin = strstr(good, "[{\"name\": \"x\", \"unit\": null"), *end = strstr(good, ",\n\"hull\"");
-    cleanup_free char *text = malloc(sizeof good + 2 * COUNT);
-    size_t length = (size_t)sprintf(text, "%.*s[1", (int)(begin - good), good);
+    cleanup(text_clear) struct text text;
+    text_init(&text, 1 << 20);
+    assert_int_equal(text_printf(&text, "%.*s[1", (int)(begin - good), good), 0);
     for (size_t i = 1; i < COUNT; i++)
-        length += (size_t)sprintf(text + length, ",1");
-    sprintf(text + length, "]%s", end);
-    cleanup(model_findings_clear) struct model_findings findings = check(text);
+        assert_int_equal(text_append_string(&text, ",1"), 0);
+    assert_int_equal(text_printf(&text, "]%s", end), 0);
+    cleanup(model_findings_clear) struct model_findings findings = check(text.bytes);
     assert_int_equal(findings.count, 1000);
     assert_true(findings.error_count >= 1000 && findings.error_count < 3 * COUNT);
 }
