@@ -44,6 +44,17 @@ static int enter(struct walk *walk, int folder) {
     return code;
 }
 
+char *path_of_file(int file, const char *otherwise, char *buffer, size_t size) {
+    char link[64];
+    snprintf(link, sizeof link, "/proc/self/fd/%d", file);
+    ssize_t length = readlink(link, buffer, size - 1);
+    if (length < 0)
+        snprintf(buffer, size, "%s", otherwise);
+    else
+        buffer[length] = '\0';
+    return buffer;
+}
+
 /* ---- trust */
 
 void path_trust(const char *folder) {
@@ -122,15 +133,11 @@ bool path_is_suspect(int file) {
         return true;
     if (!is_others(&status) || (!S_ISDIR(status.st_mode) && !S_ISREG(status.st_mode)))
         return false;
-    char path[64], *slash, place[PATH_MAX];
     if (S_ISDIR(status.st_mode))
         return !is_in_named_folder(file);
-    /* Of a file, its folder counts. */
-    snprintf(path, sizeof path, "/proc/self/fd/%d", file);
-    ssize_t length = readlink(path, place, sizeof place - 1);
-    place[length > 0 ? length : 0] = '\0';
-    slash = strrchr(place, '/');
-    cleanup_close int folder = slash ? (*slash = '\0', open(*place ? place : "/", FOLDER)) : -1;
+    char place[PATH_MAX];
+    *strrchr(path_of_file(file, "/", place, sizeof place), '/') = '\0';
+    cleanup_close int folder = open(*place ? place : "/", FOLDER);
     return folder < 0 || !is_in_named_folder(folder);
 }
 
@@ -139,7 +146,7 @@ bool path_is_suspect(int file) {
 /* -EXDEV, for another user owns PART or may write to it. A link in a folder of another user's that only they
  * may write to is theirs to make, and root does not come so far. */
 static int check_part(struct walk *walk, int part, const struct stat *status) {
-    char link[64], place[PATH_MAX];
+    char place[PATH_MAX];
     bool is_link = S_ISLNK(status->st_mode);
     struct stat folder;
     if (is_link ? is_trusted_user(status->st_uid) ||
@@ -147,14 +154,12 @@ static int check_part(struct walk *walk, int part, const struct stat *status) {
                        folder.st_uid == status->st_uid && !(folder.st_mode & (S_IWGRP | S_IWOTH)))
                 : walk->confined || !S_ISDIR(status->st_mode) || !path_is_suspect(part))
         return 0;
-    snprintf(link, sizeof link, "/proc/self/fd/%d", part);
-    ssize_t length = readlink(link, place, sizeof place - 1);
-    place[length > 0 ? length : 0] = '\0';
     snprintf(walk->suspect, sizeof walk->suspect,
              is_link ? "the link '%.512s' belongs to user %u, who may let it lead anywhere; it is not "
                        "followed. Name what it leads to"
                      : "'%.512s'" PATH_SUSPECT,
-             length > 0 ? place : walk->name, (unsigned)status->st_uid, (unsigned)status->st_mode & 07777);
+             path_of_file(part, walk->name, place, sizeof place), (unsigned)status->st_uid,
+             (unsigned)status->st_mode & 07777);
     return -EXDEV;
 }
 
@@ -377,6 +382,10 @@ static int walk_from_here(struct walk *walk, const char *path, bool make, const 
 
 int path_make(const char *path, struct failure *failure) {
     cleanup(walk_clear) struct walk walk = {.folder = -1};
+    struct stat status;
+    if (lstat(path, &status) == 0 && S_ISLNK(status.st_mode) && stat(path, &status) < 0)
+        return failure_set_kind(failure, FAILURE_INPUT, -ENOTDIR,
+                                "cannot make folder '%.256s': it is a link to nothing", path);
     int r = walk_from_here(&walk, path, true, "make folder", failure);
     if (r < 0)
         return r;

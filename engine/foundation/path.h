@@ -43,9 +43,13 @@ ssize_t path_read_up_to(int file, void *bytes, size_t size);
 /* mkdir -p, mode 0777, of root 0755, less the umask. */
 int path_make_folders(int directory, const char *path, struct failure *failure);
 
+/* The path by which the kernel knows FILE, a descriptor, cut at SIZE; OTHERWISE where there is no /proc.
+ * Returns BUFFER. */
+char *path_of_file(int file, const char *otherwise, char *buffer, size_t size);
+
 /* ---- Paths as the user wrote them, from the working directory. FAILURE_INPUT where the path is at fault. */
 
-/* mkdir -p, and the folder opened. */
+/* mkdir -p, and the folder opened. A link to nothing is not a folder to be made. */
 int path_make(const char *path, struct failure *failure);
 
 enum path_use {

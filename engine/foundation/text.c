@@ -166,6 +166,13 @@ size_t text_invalid_utf8(const char *bytes, size_t length) {
     return length;
 }
 
+bool text_has_control(const char *text) {
+    const unsigned char *at = (const unsigned char *)text;
+    while (*at >= ' ' && *at != 0x7f && !(at[0] == 0xc2 && at[1] >= 0x80 && at[1] < 0xa0))
+        at++;
+    return *at;
+}
+
 int text_append_utf8(struct text *text, const char *bytes, size_t length) {
     struct text_mark mark = text_mark(text);
     for (size_t at = 0, end, step; at < length; at = end) {

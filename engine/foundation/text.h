@@ -62,6 +62,9 @@ char *text_take(struct text *text);
 /* Offset of the first byte that is not valid UTF-8 (RFC 3629: no overlong forms, no surrogates), or LENGTH.
  */
 size_t text_invalid_utf8(const char *bytes, size_t length);
+/* Whether a character of TEXT is a control character (C0, DEL, or C1 in UTF-8): a terminal takes it for a
+ * command. */
+bool text_has_control(const char *text);
 
 /* printf into fresh memory; NULL when out of memory. The caller frees. */
 char *text_format(const char *format, ...) __attribute__((format(printf, 1, 2)));

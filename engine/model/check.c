@@ -4,6 +4,7 @@
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/memory.h"
 #include "engine/foundation/text-set.h"
+#include "engine/foundation/text.h"
 #include "engine/model/evaluator.h"
 #include "engine/numerics/cholesky.h"
 
@@ -387,12 +388,8 @@ static void check_twins(struct check *check) {
 
 /* A name with one would be a command to the terminal of whoever reads it. */
 static void check_texts(struct check *check, const struct document_node *node) {
-    const char *text = node->text ? node->text : "";
-    for (const unsigned char *c = (const unsigned char *)text; *c; c++)
-        if (*c < ' ' || *c == 0x7f || (c[0] == 0xc2 && c[1] >= 0x80 && c[1] < 0xa0)) {
-            tell(check, node, "'%.64s' has a control character", text);
-            break;
-        }
+    if (node->text && text_has_control(node->text))
+        tell(check, node, "'%.64s' has a control character", node->text);
     for (size_t i = 0; i < node->count; i++) {
         if (node->keys)
             check_texts(check, node->keys[i]);

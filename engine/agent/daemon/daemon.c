@@ -10,6 +10,7 @@
 #include "engine/agent/serve/workspace.h"
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/clock.h"
+#include "engine/foundation/path.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -162,7 +163,7 @@ static void serve_list(struct visitor *visitor) {
     const struct daemon *daemon = visitor->daemon;
     const struct agent *agent = &daemon->agent;
     char line[CONTROL_TEXT_SIZE], directory[PATH_MAX];
-    run_directory_path(agent->directory, "", directory, sizeof directory);
+    (void)path_of_file(agent->directory, "", directory, sizeof directory);
     make_plain(directory);
     int64_t silence = event_loop_now(agent->loop) - agent->heard_ns;
     snprintf(line, sizeof line, "%016llx\t%s\t%lld\t%lld\t%u\t%ld\t%lld\t%s\t%s",

@@ -162,7 +162,7 @@ static int enter(int root, int directory, const char *path, struct failure *fail
 
 int deployed_enter(struct run_directory *directory, const char *sha256, struct failure *failure) {
     char path[PATH_MAX];
-    run_directory_path(directory->folder, "", path, sizeof path);
+    (void)path_of_file(directory->folder, "", path, sizeof path);
     if (directory->parent >= 0)
         remove_abandoned(directory->parent);
     if (unshare(CLONE_NEWNS | CLONE_NEWIPC) < 0 || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0)

@@ -5,6 +5,7 @@
 #include "engine/agent/machine/run-directory.h"
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/number.h"
+#include "engine/foundation/path.h"
 #include "engine/foundation/text.h"
 
 #include <ctype.h>
@@ -268,7 +269,7 @@ static int put_environment(struct protocol_writer *writer, struct failure *failu
 
 void facts_put_directory(struct protocol_writer *writer, int directory) {
     char path[PATH_MAX];
-    run_directory_path(directory, "", path, sizeof path);
+    (void)path_of_file(directory, "", path, sizeof path);
     put_text(writer, PROTOCOL_FACT_DIRECTORY, path);
     struct statvfs system;
     if (fstatvfs(directory, &system) < 0)

@@ -88,17 +88,6 @@ int run_directory_open(struct run_directory *ret, const char *path, unsigned fla
     return 0;
 }
 
-const char *run_directory_path(int folder, const char *otherwise, char *buffer, size_t size) {
-    char link[64];
-    snprintf(link, sizeof link, "/proc/self/fd/%d", folder);
-    ssize_t length = readlink(link, buffer, size - 1);
-    if (length < 0)
-        snprintf(buffer, size, "%s", otherwise);
-    else
-        buffer[length] = '\0';
-    return buffer;
-}
-
 void run_directory_clear(struct run_directory *directory) {
     cleanup_close_descriptor(&directory->folder);
     cleanup_close_descriptor(&directory->parent);

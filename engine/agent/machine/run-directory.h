@@ -32,10 +32,6 @@ void run_directory_clear(struct run_directory *directory);
 /* Whether FOLDER is what NAME in PARENT is, and not what a link there leads to. */
 bool run_directory_is_named(int folder, int parent, const char *name);
 
-/* The path by which the kernel knows FOLDER, cut at SIZE; OTHERWISE where there is no /proc. Returns BUFFER.
- */
-const char *run_directory_path(int folder, const char *otherwise, char *buffer, size_t size);
-
 /* Removes it if it is ours to remove, with all that is in it; no link is followed. 0 if it is not ours, too.
  * Nobody should still write there. */
 int run_directory_remove(const struct run_directory *directory, struct failure *failure);

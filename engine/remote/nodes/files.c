@@ -155,17 +155,16 @@ int node_group_put(struct node_group *group, const struct node_put *asked, struc
         r = map(file, &archive, failure);
     if (r < 0)
         return r;
-    const char *const arguments[] = {NODE_TOOL_PROGRAM, "--unpack", whole ? parent : remote, NULL};
+    const struct remote_command_specification tool = {
+        .arguments = (const char *const[]){NODE_TOOL_PROGRAM, "--unpack", whole ? parent : remote, NULL},
+        .environment = path_trust_environment()};
     struct node_result *results;
-    r = node_group_run(
-        group,
-        &(struct node_group_command){
-            .specification = &(struct remote_command_specification){.arguments = arguments,
-                                                                    .environment = path_trust_environment()},
-            .input = archive.bytes,
-            .input_length = archive.length,
-            .at_once = PUTS_AT_ONCE},
-        &results, failure);
+    r = node_group_run(group,
+                       &(struct node_group_command){.specification = &tool,
+                                                    .input = archive.bytes,
+                                                    .input_length = archive.length,
+                                                    .at_once = PUTS_AT_ONCE},
+                       &results, failure);
     if (r < 0)
         return r;
     *ret_failures = judge(group, results);
@@ -335,16 +334,14 @@ int node_group_get(struct node_group *group, const char *remote, const char *fol
     get.nodes = xcalloc(group->count + 1, sizeof *get.nodes);
     for (size_t i = 0; i < group->count; i++)
         get.nodes[i].archive = -1;
-    const char *const arguments[] = {NODE_TOOL_PROGRAM, "--pack", remote, NULL};
+    const struct remote_command_specification tool = {
+        .arguments = (const char *const[]){NODE_TOOL_PROGRAM, "--pack", remote, NULL},
+        .environment = path_trust_environment()};
     struct node_result *results;
     r = node_group_run(
         group,
         &(struct node_group_command){
-            .specification = &(struct remote_command_specification){.arguments = arguments,
-                                                                    .environment = path_trust_environment()},
-            .take = take_piece,
-            .context = &get,
-            .at_once = GETS_AT_ONCE},
+            .specification = &tool, .take = take_piece, .context = &get, .at_once = GETS_AT_ONCE},
         &results, failure);
     if (r < 0)
         return r;

@@ -5,6 +5,7 @@
 #include "engine/foundation/list.h"
 #include "engine/foundation/memory.h"
 #include "engine/foundation/path.h"
+#include "engine/foundation/text.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -52,9 +53,8 @@ const char *landing_problem(const char *path) {
         return "it is absolute";
     if (strlen(path) > PATH_BYTES_MAX)
         return "it is too long";
-    for (const unsigned char *at = (const unsigned char *)path; *at; at++)
-        if (*at < ' ' || *at == 0x7f || (at[0] == 0xc2 && at[1] >= 0x80 && at[1] < 0xa0))
-            return "it has a control character";
+    if (text_has_control(path))
+        return "it has a control character";
     for (const char *part = path;; part++) {
         size_t length = strcspn(part, "/");
         if (length == 0)
