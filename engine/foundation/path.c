@@ -384,8 +384,7 @@ int path_make(const char *path, struct failure *failure) {
     cleanup(walk_clear) struct walk walk = {.folder = -1};
     struct stat status;
     if (lstat(path, &status) == 0 && S_ISLNK(status.st_mode) && stat(path, &status) < 0)
-        return failure_set_kind(failure, FAILURE_INPUT, -ENOTDIR,
-                                "cannot make folder '%.256s': it is a link to nothing", path);
+        return failure_set(failure, -ENOTDIR, "cannot make folder '%.256s': it is a link to nothing", path);
     int r = walk_from_here(&walk, path, true, "make folder", failure);
     if (r < 0)
         return r;
