@@ -315,3 +315,23 @@ bool unit_conversion(const char *from, const char *to, double *ret_multiply, dou
 }
 
 _Static_assert(DIMENSION_COUNT == UNIT_PERFORMANCE + 1, "every dimension has its words");
+
+const char *unit_of_name(const char *column) {
+    static const char *const names[][2] = {
+        {"energy", "J"},       {"power", "W"},      {"size", "By"},         {"bytes", "By"},
+        {"bandwidth", "By/s"}, {"rate", "By/s"},    {"throughput", "By/s"}, {"performance", "flop/s"},
+        {"gflops", "flop/s"},  {"frequency", "Hz"},
+    };
+    if (unit_is_time_name(column, strlen(column)))
+        return "s";
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (strcasecmp(column, names[i][0]) == 0)
+            return names[i][1];
+    return NULL;
+}
+
+bool unit_is_positive(const char *code) {
+    const struct unit *unit = code ? unit_find(code) : NULL;
+    return unit && unit->dimension != UNIT_NONE && unit->dimension != UNIT_RATIO &&
+           unit->dimension != UNIT_TEMPERATURE;
+}

@@ -62,6 +62,11 @@ enum unit_place unit_read_name(const char *name, size_t length, size_t *ret_stem
                                const struct unit **ret_unit);
 /* Whether the LENGTH bytes at NAME end with a word for a time: "duration", "latency", "wall_time". */
 bool unit_is_time_name(const char *name, size_t length);
+/* The unit that a column without one has by its usual name: "s" of "duration", "By" of "size"; NULL: none. */
+const char *unit_of_name(const char *column);
+/* Whether what is measured in the unit CODE is above 0 by its nature: a time, a size, a rate, an energy, ...
+ */
+bool unit_is_positive(const char *code);
 /* Numbers in the unit FROM, times *RET_MULTIPLY, divided by *RET_DIVIDE, are in the unit TO: two whole
  * numbers without a common factor. One of them is a power of two, so that the result is rounded once, but for
  * W.h beside kJ. False where a unit is not known or they are of different dimensions; a ratio in per cent and

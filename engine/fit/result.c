@@ -94,6 +94,17 @@ static void take_covariance(void *context, const double *covariance) {
     }
 }
 
+static void take_freedom(void *context, double freedom) {
+    in_hand(context)->part.freedom = freedom;
+}
+
+static double *copy_square(const double *square, size_t count) {
+    double *ret = square && count > 0 ? xmalloc(count * count * sizeof *ret) : NULL;
+    if (ret)
+        memcpy(ret, square, count * count * sizeof *ret);
+    return ret;
+}
+
 static void take_noise(void *context, const struct model_noise *noise) {
     struct result *result = context;
     struct result_part *part = in_hand(result);
@@ -102,11 +113,12 @@ static void take_noise(void *context, const struct model_noise *noise) {
         result->problem = "it gives a noise of no kind that there is";
     if (noise->coefficients && part->count == 0)
         result->problem = "it gives the noise of a part before its terms";
-    free(part->part.noise.method), free(part->part.noise.coefficients), free(part->part.noise.components);
+    model_noise_clear(&part->part.noise);
     part->part.noise = *noise;
     part->part.noise.method = copy(noise->method);
     part->part.noise.coefficients = NULL;
     part->part.noise.components = NULL;
+    part->part.noise.floor.covariance = copy_square(noise->floor.covariance, part->count);
     if (noise->coefficients && part->count > 0) {
         part->part.noise.coefficients = xcalloc(part->count, sizeof(double));
         memcpy(part->part.noise.coefficients, noise->coefficients, part->count * sizeof(double));
@@ -129,6 +141,13 @@ static void take_value(void *context, bool of_group, const char *name, double va
 
 static void take_rows(void *context, uint64_t rows) {
     ((struct result *)context)->rows = rows;
+}
+
+static void take_outliers(void *context, const bool *is_outlier) {
+    struct result *result = context;
+    free(result->outliers);
+    result->outliers = xcalloc(result->given_rows + 1, sizeof *result->outliers);
+    memcpy(result->outliers, is_outlier, result->given_rows * sizeof *is_outlier);
 }
 
 static void take_note(void *context, const char *sentence) {
@@ -159,9 +178,9 @@ static void take_table_row(void *context, const char *label, const double *numbe
         report_cell(result->table, numbers[i]);
 }
 
-void result_init(struct result *result, struct formula_names *names, struct report_section *tables,
-                 struct fit_result *ret) {
-    *result = (struct result){.names = names, .tables = tables};
+void result_init(struct result *result, size_t rows, struct formula_names *names,
+                 struct report_section *tables, struct fit_result *ret) {
+    *result = (struct result){.given_rows = rows, .names = names, .tables = tables};
     *ret = (struct fit_result){
         .size = sizeof *ret,
         .context = result,
@@ -175,6 +194,8 @@ void result_init(struct result *result, struct formula_names *names, struct repo
         .note = take_note,
         .table = take_table,
         .table_row = take_table_row,
+        .freedom = take_freedom,
+        .outliers = take_outliers,
     };
 }
 
@@ -192,7 +213,7 @@ void result_clear(struct result *result) {
     for (size_t i = 0; i < result->note_count; i++)
         free(result->notes[i]);
     values_clear(result->values, result->value_count);
-    free(result->parts), free(result->notes);
+    free(result->parts), free(result->notes), free(result->outliers);
     *result = (struct result){0};
 }
 
@@ -204,7 +225,9 @@ static double degrees_of_freedom(const struct result_part *part, uint64_t rows) 
     size_t estimated = 0;
     for (size_t i = 0; i < part->count; i++)
         estimated += !part->part.estimates[i].dropped && !part->part.estimates[i].at_bound;
-    return known ? known->value : (double)rows - (double)estimated;
+    return part->part.freedom > 0 ? part->part.freedom
+           : known                ? known->value
+                                  : (double)rows - (double)estimated;
 }
 
 static void test_estimate(struct model_estimate *estimate, double freedom) {
@@ -220,6 +243,7 @@ static void spread(struct model_part *part, const size_t *terms, size_t count, s
     struct model_estimate *estimates = xcalloc(term_count + 1, sizeof *estimates);
     double *covariance = part->covariance ? xcalloc(term_count * term_count, sizeof *covariance) : NULL;
     double *coefficients = part->noise.coefficients ? xcalloc(term_count, sizeof *coefficients) : NULL;
+    double *floor = part->noise.floor.covariance ? xcalloc(term_count * term_count, sizeof *floor) : NULL;
     for (size_t t = 0; t < term_count; t++)
         estimates[t] = (struct model_estimate){.standard_error = NAN, .t = NAN, .p = NAN, .dropped = true};
     for (size_t i = 0; i < count; i++) {
@@ -229,11 +253,15 @@ static void spread(struct model_part *part, const size_t *terms, size_t count, s
             coefficients[at] = part->noise.coefficients[i];
         for (size_t j = 0; covariance && j < count; j++)
             covariance[at * term_count + (terms ? terms[j] : j)] = part->covariance[i * count + j];
+        for (size_t j = 0; floor && j < count; j++)
+            floor[at * term_count + (terms ? terms[j] : j)] = part->noise.floor.covariance[i * count + j];
     }
     free(part->estimates), free(part->covariance), free(part->noise.coefficients);
+    free(part->noise.floor.covariance);
     part->estimates = estimates;
     part->covariance = covariance;
     part->noise.coefficients = coefficients;
+    part->noise.floor.covariance = floor;
 }
 
 void result_finish(struct result *result, size_t term_count, struct model_group *group) {
@@ -247,6 +275,7 @@ void result_finish(struct result *result, size_t term_count, struct model_group 
         double freedom = degrees_of_freedom(part, group->rows);
         for (size_t k = 0; k < part->count; k++)
             test_estimate(&part->part.estimates[k], freedom);
+        part->part.freedom = freedom > 0 && isfinite(freedom) ? freedom : 0;
         spread(&part->part, part->terms, part->count, term_count);
         group->parts[i] = part->part;
         part->part = (struct model_part){0};

@@ -26,6 +26,8 @@ struct result {
     char **notes;
     size_t note_count;
     uint64_t rows;                 /* 0: not said */
+    size_t given_rows;             /* of fit() */
+    bool *outliers;                /* of each of them; NULL: none is one */
     const char *problem;           /* what the plugin did wrong; or NULL */
     const char *undefined;         /* what of the group is not a number, so that it has no fit; or NULL */
     struct report_section *tables; /* where its tables go; NULL: nowhere */
@@ -44,9 +46,9 @@ struct formula_names {
 void formula_names_clear(struct formula_names *names);
 size_t formula_names_add(struct formula_names *names, const char *name);
 
-/* An empty one, and the ear for fit(). */
-void result_init(struct result *result, struct formula_names *names, struct report_section *tables,
-                 struct fit_result *ret);
+/* An empty one, and the ear for fit(), which gets ROWS rows. */
+void result_init(struct result *result, size_t rows, struct formula_names *names,
+                 struct report_section *tables, struct fit_result *ret);
 void result_clear(struct result *result);
 
 /* Moves the result into GROUP, whose labels, name and rows are set: estimates and covariances over all

@@ -316,7 +316,7 @@ static void check_corners(struct check *check, struct model_part *part) {
             inputs[i] = ends[corner >> i & 1][i];
         if (evaluator_row(check->evaluator, &alone, inputs, &mean, &sigma) < 0)
             continue;
-        bool is_no_time = check->model->response_seconds > 0 && mean <= 0;
+        bool is_no_time = model_response_is_time(check->model) && mean <= 0;
         times += is_no_time;
         below += part->noise.kind == MODEL_NOISE_HETEROSCEDASTIC && isnan(sigma) && !is_no_time;
     }

@@ -5,6 +5,7 @@
 #include "engine/foundation/memory.h"
 #include "engine/foundation/text.h"
 #include "engine/numerics/cholesky.h"
+#include "engine/numerics/distribution.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -49,11 +50,16 @@ static void free_values(struct model_value *values, size_t count) {
     free(values);
 }
 
+void model_noise_clear(struct model_noise *noise) {
+    free(noise->method), free(noise->coefficients), free(noise->components), free(noise->floor.covariance);
+    *noise = (struct model_noise){0};
+}
+
 void model_part_clear(struct model_part *part) {
     for (size_t i = 0; i < part->domain_count; i++)
         free(part->domain[i].name);
     free(part->kind), free(part->name), free(part->estimates), free(part->covariance), free(part->domain);
-    free(part->noise.method), free(part->noise.coefficients), free(part->noise.components);
+    model_noise_clear(&part->noise);
     free_values(part->values, part->value_count);
 }
 
@@ -141,6 +147,11 @@ int model_response_seconds(const struct model *model, double *ret, struct failur
     return 0;
 }
 
+bool model_response_is_time(const struct model *model) {
+    const char *unit = model->response_unit ? NULL : unit_of_name(model->response);
+    return model->response_seconds > 0 || (unit && strcmp(unit, "s") == 0);
+}
+
 /* ---- Finding */
 
 char *model_group_name(char *const *labels, size_t count) {
@@ -206,21 +217,55 @@ const char *model_column_unit(const struct model *model, const char *name) {
 
 /* ---- Distributions */
 
+/* Of a chi-squared variable over its degrees of freedom the root of the reciprocal, from a normal number:
+ * what a deviation is, over its estimate. Beyond a probability of 0.5 % it stays, so that means of draws are
+ * finite. */
+static double draw_scale(double normal, double freedom) {
+    static const double least = 0.005;
+    if (!(freedom > 0))
+        return 1;
+    double upper = fmin(fmax(distribution_normal_upper(normal), least), 1 - least);
+    return sqrt(freedom / distribution_chi_squared_quantile(1 - upper, freedom));
+}
+
+/* Adds SCALE times a draw from COVARIANCE to the estimates. */
+static void add_draw(struct model_estimate *estimates, size_t count, const double *covariance, double scale,
+                     const double *normals) {
+    cleanup_free double *triangle = xcalloc(count * count + 1, sizeof *triangle);
+    if (cholesky_factor_semidefinite(count, covariance, triangle) < 0)
+        return;
+    for (size_t i = 0; i < count; i++)
+        for (size_t j = 0; j <= i; j++)
+            estimates[i].estimate += scale * triangle[i + j * count] * normals[j];
+}
+
+/* A multivariate t: normals of the covariance times one factor; of a noise with a floor two of them, each for
+ * its share of the covariance and of sigma. */
 static void draw_part(const struct model *model, struct model_part *part, const char *stream,
                       double (*normal)(void *context, const char *stream, uint64_t index), void *context) {
     size_t count = model->term_count;
-    cleanup_free double *triangle = xcalloc(count * count + 1, sizeof *triangle);
-    cleanup_free double *draws = xcalloc(count + 1, sizeof *draws);
+    const struct model_noise_floor *floor = &part->noise.floor;
+    cleanup_free double *normals = xcalloc(2 * count + 2, sizeof *normals);
+    cleanup_free double *rest = xcalloc(count * count + 1, sizeof *rest);
     struct model_estimate *estimates = xcalloc(count + 1, sizeof *estimates);
     memcpy(estimates, part->estimates, count * sizeof *estimates);
     part->estimates = estimates;
-    if (!part->covariance || cholesky_factor_semidefinite(count, part->covariance, triangle) < 0)
-        return;
-    for (size_t i = 0; i < count; i++) {
-        draws[i] = normal(context, stream, i);
-        for (size_t j = 0; j <= i; j++)
-            estimates[i].estimate += triangle[i + j * count] * draws[j];
-    }
+    for (size_t i = 0; i < 2 * count + 2; i++)
+        normals[i] = normal(context, stream, i);
+    double scale = draw_scale(normals[2 * count], part->freedom), low = scale;
+    if (floor->covariance)
+        low = draw_scale(normals[2 * count + 1], floor->freedom);
+    for (size_t i = 0; part->covariance && i < count * count; i++)
+        rest[i] = part->covariance[i] - (floor->covariance ? floor->covariance[i] : 0);
+    if (part->covariance)
+        add_draw(estimates, count, rest, scale, normals);
+    if (part->covariance && floor->covariance)
+        add_draw(estimates, count, floor->covariance, low, normals + count);
+    double *coefficients = part->noise.coefficients ? xcalloc(count + 1, sizeof *coefficients) : NULL;
+    for (size_t i = 0; coefficients && i < count; i++)
+        coefficients[i] = scale * part->noise.coefficients[i];
+    part->noise.coefficients = coefficients;
+    part->noise.constant = scale * part->noise.constant + (low - scale) * floor->sigma;
 }
 
 struct model *model_draw(const struct model *model,
@@ -244,7 +289,7 @@ struct model *model_draw(const struct model *model,
 void model_draw_free(struct model *drawn) {
     for (size_t g = 0; drawn && g < drawn->group_count; g++) {
         for (size_t p = 0; p < drawn->groups[g].part_count; p++)
-            free(drawn->groups[g].parts[p].estimates);
+            free(drawn->groups[g].parts[p].estimates), free(drawn->groups[g].parts[p].noise.coefficients);
         free(drawn->groups[g].parts);
     }
     if (drawn)

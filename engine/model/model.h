@@ -29,6 +29,7 @@ void model_file_cleanup(struct model **model);
 
 void model_term_clear(struct model_term *term);
 struct model_term model_term_copy(const struct model_term *term);
+void model_noise_clear(struct model_noise *noise);
 void model_part_clear(struct model_part *part);
 void model_group_clear(struct model_group *group, size_t by_count);
 void model_origin_clear(struct model_origin *origin);
@@ -39,6 +40,9 @@ double model_unit_seconds(const char *unit);
 /* The same of MODEL for those who need a time: 1 where the unit is not known, FAILURE_INPUT where it is no
  * time. */
 int model_response_seconds(const struct model *model, double *ret, struct failure *failure);
+
+/* Whether the response is a time by its unit, or, without one, by its usual name ("duration"). */
+bool model_response_is_time(const struct model *model);
 
 /* LABELS with "/" between them; "all" where there are none. The caller frees. */
 char *model_group_name(char *const *labels, size_t count);
@@ -55,9 +59,10 @@ double model_group_value(const struct model_group *group, const char *name);
 const char *model_column_unit(const struct model *model, const char *name);
 
 /*
- * A copy of MODEL with estimates drawn from the normal distribution that they and their covariance describe;
- * what has no covariance stays. All else in the copy is MODEL's, which must outlive it. NORMAL gives a
- * standard normal number of a stream ("GROUP/PART") by index: the same streams give the same draw.
+ * A copy of MODEL with estimates drawn from the multivariate t that they, their covariance and its degrees of
+ * freedom describe, and noise with the same factor; what has no covariance stays. All else in the copy is
+ * MODEL's, which must outlive it. NORMAL gives a standard normal number of a stream ("GROUP/PART") by index:
+ * the same streams give the same draw.
  */
 struct model *model_draw(const struct model *model,
                          double (*normal)(void *context, const char *stream, uint64_t index), void *context);

@@ -333,22 +333,42 @@ static void read_estimates(struct reading *reading, const struct document_node *
     }
 }
 
-static void read_covariance(struct reading *reading, const struct document_node *node,
-                            struct model_part *ret) {
+/* A square of numbers, one row a term; NULL: there is none. */
+static double *read_covariance(struct reading *reading, const struct document_node *node) {
     size_t count = reading->model->term_count;
     if (!may(reading, node, "covariance", DOCUMENT_SEQUENCE))
-        return;
+        return NULL;
     const struct document_node *rows = list_of(reading, node, "covariance", true, count);
     bool square = rows->count == count;
     for (size_t i = 0; i < rows->count; i++)
         square = square && rows->items[i]->kind == DOCUMENT_SEQUENCE && rows->items[i]->count == count;
     if (!square) {
         refuse(reading, node, "'covariance' is no square of %zu rows, one a term", count);
-        return;
+        return NULL;
     }
-    ret->covariance = xcalloc(count * count + 1, sizeof *ret->covariance);
+    double *ret = xcalloc(count * count + 1, sizeof *ret);
     for (size_t i = 0; i < rows->count; i++)
-        numbers_of(reading, rows->items[i], "covariance", count, ret->covariance + i * count);
+        numbers_of(reading, rows->items[i], "covariance", count, ret + i * count);
+    return ret;
+}
+
+static double read_freedom(struct reading *reading, const struct document_node *node) {
+    double freedom = may_number(reading, node, "freedom", 0);
+    if (freedom < 0)
+        refuse(reading, node, "there are %g degrees of freedom; expected more than 0", freedom);
+    return fmax(freedom, 0);
+}
+
+static void read_floor(struct reading *reading, const struct document_node *noise,
+                       struct model_noise_floor *ret) {
+    const struct document_node *node = may(reading, noise, "floor", DOCUMENT_MAPPING);
+    if (!node)
+        return;
+    ret->sigma = need_number(reading, node, "sigma");
+    ret->freedom = read_freedom(reading, node);
+    ret->covariance = read_covariance(reading, node);
+    if (ret->sigma < 0 || !ret->covariance || ret->freedom == 0)
+        refuse(reading, node, "'floor' lacks a part; expected sigma of at least 0, freedom and covariance");
 }
 
 static void read_domain(struct reading *reading, const struct document_node *node, struct model_part *ret) {
@@ -418,6 +438,7 @@ static void read_noise(struct reading *reading, const struct document_node *part
     if (list && ret->kind == MODEL_NOISE_HETEROSCEDASTIC) {
         ret->coefficients = xcalloc(reading->model->term_count + 1, sizeof *ret->coefficients);
         numbers_of(reading, list, "coefficients", reading->model->term_count, ret->coefficients);
+        read_floor(reading, node, &ret->floor);
     }
 }
 
@@ -442,7 +463,8 @@ static void read_part(struct reading *reading, const struct document_node *node,
     if (ret->from >= ret->to)
         refuse(reading, node, "the part is from %g to %g; expected 'from' below 'to'", ret->from, ret->to);
     read_estimates(reading, node, ret);
-    read_covariance(reading, node, ret);
+    ret->covariance = read_covariance(reading, node);
+    ret->freedom = read_freedom(reading, node);
     read_noise(reading, node, &ret->noise);
     ret->values = read_values(reading, node, &ret->value_count);
     read_domain(reading, node, ret);

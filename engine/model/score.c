@@ -3,6 +3,7 @@
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/memory.h"
 #include "engine/model/extrapolation.h"
+#include "engine/model/interval.h"
 #include "engine/model/noise.h"
 #include "engine/numerics/quantile.h"
 
@@ -26,8 +27,8 @@ static void predict(const struct evaluator *evaluator, const struct model_group 
     ret->mean = value.mean;
     ret->sigma = value.sigma / sqrt(weight);
     ret->log_density = noise_density(&part->noise, ret->sigma, offset);
-    double error = isnan(value.standard_error) ? 0 : value.standard_error;
-    ret->share = noise_share(&part->noise, hypot(ret->sigma, error), offset);
+    struct uncertainty uncertainty = uncertainty_find(evaluator, group, inputs, &value, weight);
+    ret->share = interval_share(&uncertainty, offset);
     ret->extrapolated = extrapolation_is_outside(&value);
 }
 

@@ -254,6 +254,15 @@ static void put_noise(struct writing *writing, const struct model_noise *noise) 
         put(writing, ", \"coefficients\": ");
         put_numbers(writing, noise->coefficients, writing->model->term_count);
     }
+    if (noise->floor.covariance) {
+        put(writing, ", \"floor\": {\"sigma\": ");
+        put_number(writing, noise->floor.sigma);
+        put(writing, ", \"freedom\": ");
+        put_number(writing, noise->floor.freedom);
+        put(writing, ", \"covariance\": ");
+        put_rows(writing, noise->floor.covariance, writing->model->term_count, writing->model->term_count);
+        put(writing, "}");
+    }
     for (size_t i = 0; noise->kind == MODEL_NOISE_MIXTURE && i < noise->component_count; i++) {
         put(writing, "%s{\"weight\": ", i ? ", " : ", \"components\": [");
         put_number(writing, noise->components[i].weight);
@@ -284,6 +293,10 @@ static void put_part(struct writing *writing, const struct model_part *part) {
         put_rows(writing, part->covariance, count, count);
     else
         put(writing, "null");
+    if (part->freedom > 0) {
+        put(writing, ", \"freedom\": ");
+        put_number(writing, part->freedom);
+    }
     put_noise(writing, &part->noise);
     put_values(writing, part->values, part->value_count);
     put(writing, ", \"domain\": {");

@@ -28,12 +28,29 @@ double distribution_student_two_sided_quantile(double probability, double freedo
     return is_possible ? gsl_cdf_tdist_Qinv(probability / 2, freedom) : NAN;
 }
 
+double distribution_student_quantile(double two_sided, double freedom) {
+    return freedom == 0 && two_sided > 0 && two_sided <= 1
+               ? gsl_cdf_ugaussian_Qinv(two_sided / 2)
+               : distribution_student_two_sided_quantile(two_sided, freedom);
+}
+
+double distribution_student_lower(double t, double freedom) {
+    if (!(freedom >= 0) || isnan(t))
+        return NAN;
+    double limited = fmin(fmax(t, -1e300), 1e300);
+    return freedom > 0 ? gsl_cdf_tdist_P(limited, freedom) : gsl_cdf_ugaussian_P(limited);
+}
+
 double distribution_f_upper(double f, double above, double below) {
     return above > 0 && below > 0 ? gsl_cdf_fdist_Q(positive(f), above, below) : NAN;
 }
 
 double distribution_chi_squared_upper(double x, double freedom) {
     return freedom > 0 ? gsl_cdf_chisq_Q(positive(x), freedom) : NAN;
+}
+
+double distribution_chi_squared_quantile(double upper, double freedom) {
+    return freedom > 0 && upper > 0 && upper < 1 ? gsl_cdf_chisq_Qinv(upper, freedom) : NAN;
 }
 
 double distribution_normal_log_density(double x, double mean, double sigma) {

@@ -15,9 +15,16 @@ double distribution_student_two_sided(double t, double freedom);
 /* The t that |t| exceeds with that probability: half the width of an interval, in standard errors. */
 double distribution_student_two_sided_quantile(double probability, double freedom);
 
+/* The t, above 0, that |t| exceeds with that probability; FREEDOM 0: not known, so that of the normal. */
+double distribution_student_quantile(double two_sided, double freedom);
+/* Probability to be at or below T; FREEDOM 0: of the normal. */
+double distribution_student_lower(double t, double freedom);
+
 double distribution_f_upper(double f, double above, double below);
 
 double distribution_chi_squared_upper(double x, double freedom);
+/* What a chi-squared variable exceeds with the probability UPPER. */
+double distribution_chi_squared_quantile(double upper, double freedom);
 
 /* Logarithms of densities, in 1 / unit of x. */
 double distribution_normal_log_density(double x, double mean, double sigma);

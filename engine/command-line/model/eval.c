@@ -10,6 +10,8 @@
 #include "engine/foundation/number.h"
 #include "engine/foundation/text.h"
 #include "engine/model/extrapolation.h"
+#include "engine/model/interval.h"
+#include "engine/model/model.h"
 #include "engine/model/read.h"
 #include "engine/report/shown.h"
 
@@ -29,6 +31,7 @@ struct eval {
     struct report *report;
     struct report_table *table;
     struct extrapolation_tally tally;
+    size_t rows, without_mean, without_measurement; /* without an interval of it */
 };
 
 static void eval_clear(struct eval *eval) {
@@ -58,6 +61,10 @@ static void start_table(struct eval *eval) {
         {.name = "predicted", .label = model->response, .unit = unit, .digits = 8},
         {.name = "standard_error", .label = "std error", .unit = unit, .digits = 4},
         {.name = "sigma", .label = "sigma of one measurement", .unit = unit, .digits = 4},
+        {.name = "mean_low", .label = "95 % of the mean", .unit = unit, .digits = 6},
+        {.name = "mean_high", .label = "to", .unit = unit, .digits = 6},
+        {.name = "measurement_low", .label = "95 % of measurements", .unit = unit, .digits = 6},
+        {.name = "measurement_high", .label = "to", .unit = unit, .digits = 6},
         {.name = "outside", .unit = "1", .digits = 3, .detail = true},
         {.name = "outside_hull", .unit = "1", .digits = 3, .detail = true},
         {.name = "outside_by", .detail = true},
@@ -87,6 +94,35 @@ static int refuse_part(const struct eval *eval, const struct model_group *group,
                          nearest ? nearest : names[0]);
 }
 
+/* Their ends; NaN where an interval is not defined, which is counted. */
+static void add_intervals(struct eval *eval, const struct model_group *group, const double *inputs,
+                          const struct predict_value *value) {
+    struct uncertainty uncertainty = uncertainty_find(eval->evaluator, group, inputs, value, 1);
+    double mean[2], measurement[2];
+    interval_of_mean(&uncertainty, mean);
+    interval_of_measurement(&uncertainty, measurement);
+    eval->rows++;
+    eval->without_mean += isnan(mean[0]);
+    eval->without_measurement += isnan(measurement[0]);
+    for (int i = 0; i < 2; i++)
+        report_cell(eval->table, value->mean + mean[i]);
+    for (int i = 0; i < 2; i++)
+        report_cell(eval->table, value->mean + measurement[i]);
+}
+
+/* Which intervals are not defined, and why. */
+static void note_intervals(const struct eval *eval) {
+    if (eval->without_mean > 0)
+        report_note(
+            eval->report->root, REPORT_NOTE,
+            "no interval of the mean for %zu of %zu rows: the model has no covariance of its coefficients",
+            eval->without_mean, eval->rows);
+    if (eval->without_measurement > 0)
+        report_note(eval->report->root, REPORT_NOTE,
+                    "no interval of one measurement for %zu of %zu rows: the model has no noise there",
+                    eval->without_measurement, eval->rows);
+}
+
 /* TEXTS: of the inputs that are texts, and of the labels. */
 static int add_row(struct eval *eval, const struct model_group *group, const double *inputs,
                    const char *const *texts, const char *file, size_t line, struct failure *failure) {
@@ -107,6 +143,7 @@ static int add_row(struct eval *eval, const struct model_group *group, const dou
     report_cell(eval->table, value.mean);
     report_cell(eval->table, value.standard_error);
     report_cell(eval->table, value.sigma);
+    add_intervals(eval, group, inputs, &value);
     report_cell(eval->table, value.extrapolated_by);
     report_cell(eval->table, value.outside_hull);
     report_cell_text(eval->table, value.extrapolation      ? value.extrapolation
@@ -308,9 +345,10 @@ int model_command_eval(const struct verb_arguments *arguments, struct failure *f
     r = r < 0 ? r : read_assignments(&eval, failure);
     if (r < 0)
         return r;
-    eval.tally.is_time = eval.model->response_seconds > 0;
+    eval.tally.is_time = model_response_is_time(eval.model);
     start_table(&eval);
     r = rows ? evaluate_rows(&eval, rows, failure) : evaluate_one(&eval, failure);
+    note_intervals(&eval);
     if (r == 0 && (output || (rows && !json)))
         r = output_table(eval.table, output, failure);
     else if (r == 0)

@@ -82,6 +82,8 @@ struct fit_result {
     void (*table)(void *context, const char *title, const char *const *columns, const char *const *units,
                   size_t column_count);
     void (*table_row)(void *context, const char *label, const double *numbers);
+    void (*freedom)(void *context, double freedom);
+    void (*outliers)(void *context, const bool *is_outlier);
 };
 
 /* How the estimates make a row's mean (model.h); not called: "linear". The same for every group. */
@@ -112,6 +114,11 @@ static inline void fit_result_dropped(struct fit_result *result, const char *nam
 static inline void fit_result_covariance(struct fit_result *result, const double *covariance) {
     result->covariance(result->context, covariance);
 }
+/* Student's degrees of freedom of the covariance and the noise: of intervals, t and p. Not called: the part's
+ * value "degrees_of_freedom", or rows less estimates. */
+static inline void fit_result_freedom(struct fit_result *result, double freedom) {
+    result->freedom(result->context, freedom);
+}
 /* Single measurements scatter with standard deviation SIGMA everywhere on the part. */
 static inline void fit_result_noise(struct fit_result *result, double sigma) {
     struct model_noise noise = {.kind = MODEL_NOISE_HOMOSCEDASTIC, .constant = sigma};
@@ -135,6 +142,11 @@ static inline void fit_result_group_value(struct fit_result *result, const char 
 /* How many rows were used, where that is not all of them. */
 static inline void fit_result_rows(struct fit_result *result, uint64_t rows) {
     result->rows(result->context, rows);
+}
+/* Which of the rows of fit() the estimates do without, or nearly: one flag a row, copied. Such rows are
+ * counted, not scored. */
+static inline void fit_result_outliers(struct fit_result *result, const bool *is_outlier) {
+    result->outliers(result->context, is_outlier);
 }
 /* What a reader of this group's numbers must know: one sentence without full stop. */
 __attribute__((format(printf, 2, 3))) static inline void fit_result_note(struct fit_result *result,

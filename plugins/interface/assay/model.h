@@ -71,6 +71,14 @@ enum model_noise_kind {
     MODEL_NOISE_MIXTURE,         /* components */
 };
 
+/* The part of an N-2's constant that has degrees of freedom of its own: small rows tell how great it is, the
+ * others how great the rest. */
+struct model_noise_floor {
+    double sigma; /* of it alone, at most the sigma of any row; 0: there is none */
+    double freedom;
+    double *covariance; /* which share of the estimates' covariance comes of it */
+};
+
 struct model_noise {
     enum model_noise_kind kind;
     bool half_normal; /* mean + s |Z| - s sqrt(2/pi), s = sigma / sqrt(1 - 2/pi): the same mean and deviation
@@ -78,6 +86,7 @@ struct model_noise {
     char *method;     /* how it was found: "least-squares", "maximum-likelihood", ... */
     double constant;
     double *coefficients; /* one a term of the formula, that of term 1 is 0; NULL: none */
+    struct model_noise_floor floor;
     struct model_component *components;
     size_t component_count;
 };
@@ -89,6 +98,8 @@ struct model_part {
     double from, to; /* of a segment: from <= x < to, x the column `over`; infinite where not bounded */
     struct model_estimate *estimates; /* one a term of the formula */
     double *covariance;               /* of the estimates, row by row; NULL: not defined */
+    double
+        freedom; /* Student's degrees of freedom of covariance and noise, but for its floor; 0: not known */
     struct model_noise noise;
     struct model_value *values;
     size_t value_count;

@@ -30,8 +30,8 @@ report $(output '"group_count": +2' && output '"verdict": "usable' && output '"g
 refuse "a group that is none" 2 "the model has no group 'n-9/0'; did you mean 'n-[12]/0'" "$ASSAY" model show linear.json -g n-9/0
 
 check "one row of one group" model eval linear.json m=20 n=25 --group n-1/0
-report $(output '^20 +25 +n-1/0 +115\.98381 +0\.0997[0-9]* +0\.5128$' && [ ! -s .err ]; echo $?) \
-    "has the mean that the line has there, with its standard error, and no warning inside of the domain"
+report $(output '^20 +25 +n-1/0 +115\.98381 +0\.0997[0-9]* +0\.5128 +115\.784 +116\.183 +114\.938 +117\.03$' && [ ! -s .err ]; echo $?) \
+    "has the mean that the line has there, its standard error, intervals by Student's t, and no warning inside of the domain"
 check "all groups" model eval linear.json m=20 n=25 --all
 report $([ "$(wc -l <.out)" -eq 3 ]; echo $?) "are two"
 check "a group by its labels" model eval linear.json m=20 n=25 node=n-2 core=0 --json
@@ -45,7 +45,10 @@ sed 's/"response": {"name": "duration", "unit": null}/"response": {"name": "dura
 check "far below" model eval time.json m=-900 n=25 -g n-1/0
 report $([ "$(grep -c warning .err)" -eq 1 ] && errors "outside of what the model was fitted to: .*; the predicted time is 0 or less$"; echo $?) \
     "warns of a time that cannot be, in the same sentence"
-check "what is no time" model eval linear.json m=-900 n=25 -g n-1/0
+check "without a unit" model eval linear.json m=-900 n=25 -g n-1/0
+report $(errors 'the predicted time is 0 or less$'; echo $?) "a duration is a time, too"
+sed 's/"response": {"name": "duration"/"response": {"name": "score"/' linear.json >score.json
+check "what is no time" model eval score.json m=-900 n=25 -g n-1/0
 report $(! grep -q 'time is 0' .err; echo $?) "may be below 0"
 while IFS='|' read -r what pattern words; do
     # shellcheck disable=SC2086 # words
@@ -75,7 +78,7 @@ report $([ "$(grep -c "^assay: warning: 'poor.json' is not usable for prediction
 
 printf 'node,core,m,n,other\nn-1,0,20,25,x\nn-2,0,700,25,y\n' >rows.csv
 check "a table of rows" model eval linear.json --rows rows.csv -o out.csv
-report $([ "$(head -1 out.csv)" = "m,n,node,core,group,predicted,standard_error,sigma,outside,outside_hull,outside_by" ] &&
+report $([ "$(head -1 out.csv)" = "m,n,node,core,group,predicted,standard_error,sigma,mean_low,mean_high,measurement_low,measurement_high,outside,outside_hull,outside_by" ] &&
     contains out.csv '^20,25,n-1,0,n-1/0,115\.98.*,1,0,$' && contains out.csv ',m$' && contains out.csv.datapackage.json '"predicted"' &&
     errors '^assay: warning: 1 of 2 rows'; echo $?) "is one with predictions of each row's group, and units beside it"
 check "from a pipe" sh -c "gzip -c rows.csv | '$ASSAY' model eval linear.json --rows -"
@@ -166,8 +169,9 @@ value() { # value NAME OUTPUT WORDS...: what eval prints
     check "$name" model eval calls.json "$@"
     report $(output "$pattern" && [ ! -s .err ]; echo $?) "... is evaluated, inside"
 }
-value "a size with its unit in the first segment" '^ +1024 +all +16\.024 +- +1\.102$' size=1KiB op=recv
-value "a size in the second, with the sigma of its mixture" '^ +128000 +all +356 +- +4\.123$' size=0.128MB op=send
+value "a size with its unit in the first segment" '^ +1024 +all +16\.024 +- +1\.102 +- +- +14\.6222 +18\.6639$' size=1KiB op=recv
+value "a size in the second, with the sigma of its mixture" '^ +128000 +all +356 +- +4\.123 +- +- +352\.421 +365\.579$' size=0.128MB op=send
+report $(output 'no interval of the mean for 1 of 1 rows: the model has no covariance'; echo $?) "... and says which interval it has not"
 value "between what two segments saw" ' all ' size=66000 op=send
 check "an operation that was never seen" model eval calls.json size=9 op=other
 report $(errors "the row is outside .*: 'op' is outside of what was measured"; echo $?) "is outside"

@@ -1,5 +1,6 @@
 #include "engine/model/read.h"
 #include "engine/model/write.h"
+#include "engine/numerics/distribution.h"
 #include "tests/test.h"
 
 #include <unistd.h>
@@ -51,8 +52,11 @@ static const char rich[] =
     "\"standard_error\": 0.3, \"t\": 0.30000000000000004, \"p\": null}, {\"term\": \"log2(x)^-2\", "
     "\"estimate\": 0, \"standard_error\": null, \"t\": null, \"p\": null, \"at_bound\": true}, {\"term\": "
     "\"op[b]\", \"estimate\": 0, \"standard_error\": null, \"t\": null, \"p\": null, \"dropped\": true}], "
-    "\"covariance\": [[4, 1, 0], [1, 9, 0], [0, 0, 0]], \"noise\": {\"kind\": \"N-2\", \"distribution\": "
-    "\"half-normal\", \"method\": \"rule\", \"constant\": 0.5, \"coefficients\": [0, -0.25, 0]}, \"values\": "
+    "\"covariance\": [[4, 1, 0], [1, 9, 0], [0, 0, 0]], \"freedom\": 7.5, \"noise\": {\"kind\": \"N-2\", "
+    "\"distribution\": \"half-normal\", \"method\": \"rule\", \"constant\": 0.5, \"coefficients\": [0, "
+    "-0.25, 0], "
+    "\"floor\": {\"sigma\": 0.125, \"freedom\": 3, \"covariance\": [[1, 0, 0], [0, 2, 0], [0, 0, 0]]}}, "
+    "\"values\": "
     "{\"r2\": 0.5, \"odd\": null}, \"domain\": {\"x\": [1, 3.5]}}, {\"kind\": \"segment\", \"name\": "
     "\"last\", \"from\": 4, \"estimates\": [{\"term\": \"1\", \"estimate\": 3, \"standard_error\": null, "
     "\"t\": null, \"p\": null}, {\"term\": \"log2(x)^-2\", \"estimate\": 4, \"standard_error\": null, \"t\": "
@@ -139,6 +143,9 @@ TEST(reads_all) {
     assert_true(first->covariance[4] == 9 && !last->covariance);
     assert_true(first->noise.kind == MODEL_NOISE_HETEROSCEDASTIC && first->noise.half_normal);
     assert_true(first->noise.constant == 0.5 && first->noise.coefficients[1] == -0.25);
+    assert_true(first->freedom == 7.5 && last->freedom == 0 && !last->noise.floor.covariance);
+    assert_true(first->noise.floor.sigma == 0.125 && first->noise.floor.freedom == 3);
+    assert_true(first->noise.floor.covariance[4] == 2);
     assert_true(last->noise.kind == MODEL_NOISE_MIXTURE && last->noise.components[0].mean == -3);
     assert_true(!last->noise.method && !last->noise.half_normal);
     assert_true(group[1].parts[0].noise.kind == MODEL_NOISE_HOMOSCEDASTIC);
@@ -236,6 +243,8 @@ static const struct {
     {"\"N-2\"", "\"N-3\"", "", "the noise is of the kind 'N-3'; expected N-1, N-2 or mixture"},
     {"[0, -0.25, 0]", "[0, -0.25]", "", "'coefficients' is no list of 3 numbers"},
     {"\"constant\": 0.25", "\"constant\": -1", "", "sigma is -1; expected 0 or more"},
+    {"\"freedom\": 7.5", "\"freedom\": -7.5", "", "there are -7.5 degrees of freedom; expected more than 0"},
+    {"\"sigma\": 0.125, \"freedom\": 3", "\"sigma\": -0.125, \"freedom\": 3", "", "'floor' lacks a part"},
     {"half-normal", "cauchy", "", "the distribution is 'cauchy'; expected normal or half-normal"},
     {"\"weight\": 0.25", "\"weight\": -0.25", "", "a component has the weight -0.25"},
     {"\"weight\": 0.25", "\"weight\": 0.3", "", "the weights of the components add up to 1.05; expected 1"},
@@ -323,15 +332,22 @@ TEST(units_of_values) {
 static double index_as_draw(void *context, const char *stream, uint64_t index) {
     assert_true(strcmp(stream, "a/3/0") == 0 || strcmp(stream, "a/3/1") == 0 ||
                 strcmp(stream, "a/10/0") == 0);
-    return index == 0 ? 1 : index == 1 ? -2 : 100;
+    static const double draws[] = {1, -2, 100, 0.5, -1, 100, 0, 0};
+    return draws[index];
 }
 
 TEST(draws) {
     struct model *model = parse(rich);
     struct model *drawn = model_draw(model, index_as_draw, NULL);
     const struct model_estimate *estimates = drawn->groups[0].parts[0].estimates;
-    assert_close(estimates[0].estimate, 2, 1e-8, "first");
-    assert_close(estimates[1].estimate, 0.5 - 2 * sqrt(8.75), 1e-8, "second");
+    /* Medians of the factors; the floor has its share of the covariance, and its own factor. */
+    double scale = sqrt(7.5 / distribution_chi_squared_quantile(0.5, 7.5));
+    double low = sqrt(3 / distribution_chi_squared_quantile(0.5, 3));
+    assert_close(estimates[0].estimate, scale * sqrt(3) + low * 0.5, 1e-7, "first");
+    assert_close(estimates[1].estimate, scale * (1 / sqrt(3) - 2 * sqrt(7 - 1 / 3.)) - low * sqrt(2), 1e-7,
+                 "second");
+    assert_close(drawn->groups[0].parts[0].noise.constant, scale * 0.375 + low * 0.125, 1e-12, "noise");
+    assert_close(drawn->groups[0].parts[0].noise.coefficients[1], scale * -0.25, 1e-12, "noise");
     assert_true(estimates[2].estimate == 0); /* its variance is 0 */
     assert_true(model->groups[0].parts[0].estimates[1].estimate == 0);
     assert_true(drawn->groups[0].parts[1].estimates[2].estimate == 5); /* it has no covariance */
