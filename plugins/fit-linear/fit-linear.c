@@ -1,6 +1,9 @@
 /* The plugin fit-linear: see README.md for what it computes. */
 #include "plugins/fit-linear/linear.h"
 
+#include <stdlib.h>
+#include <string.h>
+
 static const char *const select_words[] = {"none", "elimination", NULL};
 static const char *const bounds_words[] = {"auto", "none", "nonnegative", NULL};
 static const char *const robust_words[] = {"none", "huber", "bisquare", NULL};
@@ -20,7 +23,7 @@ static const struct plugin_parameter parameters[] = {
     [ROBUST] = {"robust", PLUGIN_WORD, .words = robust_words, .fallback = "none",
                 .help = "gives rows that are far from the fit less weight"},
     [NOISE] = {"noise", PLUGIN_WORD, .words = noise_words, .fallback = "auto",
-               .help = "how rows scatter: auto is heteroscedastic where that predicts rows left out better"},
+               .help = "how rows scatter: auto finds out whether it grows with the mean, or by its terms"},
     [DISTRIBUTION] = {"distribution", PLUGIN_WORD, .words = distribution_words, .fallback = "normal",
                       .help = "of the noise"},
     {0},
@@ -94,6 +97,8 @@ static void give_terms(const struct problem *problem, const struct linear *linea
     }
     if (linear->variance >= 0)
         fit_result_covariance(result, linear->fit.covariance);
+    if (linear->covariance_freedom > 0)
+        fit_result_freedom(result, linear->covariance_freedom);
 }
 
 /* What is of the group's fit alone, and how sure it is. */
@@ -126,6 +131,21 @@ static void give_notes(const struct linear *linear, struct fit_result *result) {
                         linear->condition);
 }
 
+/* The rows of fit() that PROBLEM has not. */
+static int give_outliers(const struct problem *problem, size_t rows, struct fit_result *result) {
+    if (problem->rows == rows)
+        return 0;
+    bool *flags = malloc(rows * sizeof *flags);
+    if (!flags)
+        return -ENOMEM;
+    memset(flags, true, rows * sizeof *flags);
+    for (size_t i = 0; i < problem->rows; i++)
+        flags[problem->places[i]] = false;
+    fit_result_outliers(result, flags);
+    free(flags);
+    return 0;
+}
+
 static int fit_linear(const struct fit_rows *rows, const struct fit_request *request,
                       struct fit_result *result, struct plugin_message *message) {
     struct problem problem = {.rows = rows->count,
@@ -150,6 +170,7 @@ static int fit_linear(const struct fit_rows *rows, const struct fit_request *req
         give_values(&problem, &linear, result);
         give_notes(&linear, result);
         fit_result_rows(result, problem.rows);
+        r = give_outliers(&problem, rows->count, result);
     }
     linear_clear(&linear);
     problem_clear(&problem);

@@ -92,11 +92,53 @@ int linear_describe(const struct problem *problem, struct linear *linear, struct
     return problem->request->is_fold ? 0 : least_squares_condition(sums, &linear->fit, &linear->condition);
 }
 
+/* The factor that SHORTER lacks and LONGER has besides all of SHORTER's; NULL: there is none, or there are
+ * two. */
+static const struct model_factor *find_extra(const struct model_term *shorter,
+                                             const struct model_term *longer) {
+    const struct model_factor *extra = NULL;
+    if (longer->factor_count != shorter->factor_count + 1)
+        return NULL;
+    for (size_t i = 0, k = 0; i < longer->factor_count; i++) {
+        const struct model_factor *factor = &longer->factors[i];
+        bool is_same = k < shorter->factor_count && strcmp(factor->column, shorter->factors[k].column) == 0 &&
+                       factor->power == shorter->factors[k].power && !factor->level &&
+                       !shorter->factors[k].level && !factor->function && !shorter->factors[k].function;
+        if (!is_same && extra)
+            return NULL;
+        extra = is_same ? extra : factor;
+        k += is_same;
+    }
+    return extra && extra->power == 1 && !extra->level && !extra->function ? extra : NULL;
+}
+
+/* The column that never changes, so that one term is another times its value; NULL: there is none. */
+static const char *find_constant(const struct problem *problem, double *ret_value) {
+    const struct model_term *terms = problem->request->terms;
+    for (size_t a = 0; a < problem->terms; a++)
+        for (size_t b = 0; b < problem->terms; b++) {
+            const struct model_factor *extra = find_extra(&terms[a], &terms[b]);
+            const double *shorter = problem->x + a * problem->stride,
+                         *longer = problem->x + b * problem->stride;
+            bool is_constant = extra && problem->rows > 0;
+            *ret_value = longer[0] / shorter[0];
+            for (size_t i = 0; is_constant && i < problem->rows; i++)
+                is_constant = fabs(longer[i] - *ret_value * shorter[i]) <= 1e-12 * fabs(longer[i]);
+            if (is_constant)
+                return extra->column;
+        }
+    return NULL;
+}
+
 static int refuse_dependent(const struct problem *problem, const struct linear *linear,
                             struct plugin_message *message) {
     size_t t = linear->fit.dependent;
     const char *name = problem->request->terms[t].name;
-    double least, most;
+    double least, most, constant;
+    const char *column = find_constant(problem, &constant);
+    if (column)
+        return plugin_refuse(message, -EDOM, "rank %zu of %zu: '%.200s' is always %.9g", linear->fit.rank,
+                             problem->terms, column, constant);
     find_range(problem->rows, problem->x + t * problem->stride, &least, &most);
     if (least == most)
         return plugin_refuse(message, -EDOM, "rank %zu of %zu: '%.200s' is always %.9g", linear->fit.rank,
@@ -129,6 +171,19 @@ int linear_solve(const struct problem *problem, const enum least_squares_role *r
     return r < 0 || !described ? r : linear_describe(problem, ret, message);
 }
 
+/* Rows that have less than half of their weight are outliers. */
+static int give_weighted_down(const struct problem *problem, const double *factors,
+                              struct fit_result *result) {
+    bool *flags = calloc(problem->rows + 1, sizeof *flags);
+    if (!flags)
+        return -ENOMEM;
+    for (size_t i = 0; i < problem->rows; i++)
+        flags[i] = factors[i] < 0.5;
+    fit_result_outliers(result, flags);
+    free(flags);
+    return 0;
+}
+
 int linear_reweight(const struct problem *problem, enum robust_choice kind,
                     const enum least_squares_role *roles, struct linear *linear, struct fit_result *result,
                     struct plugin_message *message) {
@@ -136,9 +191,15 @@ int linear_reweight(const struct problem *problem, enum robust_choice kind,
     struct robust robust;
     if (!(linear->sigma > 0)) /* all rows are on the fit */
         return 0;
+    double *factors = calloc(problem->rows + 1, sizeof *factors);
+    if (!factors)
+        return -ENOMEM;
     int r =
         robust_fit(kind == ROBUST_BY_HUBER ? ROBUST_HUBER : ROBUST_BISQUARE, problem->rows, problem->terms,
-                   problem->x, problem->stride, problem->y, problem->w, roles, NULL, &robust);
+                   problem->x, problem->stride, problem->y, problem->w, roles, factors, &robust);
+    if (r == 0 && robust.weighted_down > 0)
+        r = give_weighted_down(problem, factors, result);
+    free(factors);
     if (r == -EDOM)
         fit_result_note(result, "more than half of the rows are on the fit: its scale is 0");
     else if (r == -EAGAIN)
@@ -160,9 +221,15 @@ int linear_reweight(const struct problem *problem, enum robust_choice kind,
     return r;
 }
 
+bool linear_has_few_rows(const struct problem *problem, size_t rank) {
+    enum { ROWS_A_COEFFICIENT = 8 };
+    return problem->rows < ROWS_A_COEFFICIENT * rank;
+}
+
 void linear_clear(struct linear *linear) {
     least_squares_fit_clear(&linear->fit);
     free(linear->noise.coefficients);
+    free(linear->floor_covariance);
     *linear = (struct linear){0};
 }
 
@@ -178,7 +245,7 @@ int problem_sum(struct problem *problem) {
 int problem_select(const struct problem *problem, const size_t *rows, size_t count, struct problem *ret) {
     size_t p = problem->terms;
     double *numbers = malloc(((p + 3) * count + 1) * sizeof *numbers), *y = numbers + p * count;
-    uint32_t *settings = (uint32_t *)(y + 2 * count);
+    uint32_t *settings = (uint32_t *)(y + 2 * count), *places = settings + count;
     *ret = *problem;
     ret->sums = (struct least_squares){0};
     ret->rows = ret->stride = count;
@@ -186,6 +253,7 @@ int problem_select(const struct problem *problem, const size_t *rows, size_t cou
     ret->y = y;
     ret->w = problem->w ? y + count : NULL;
     ret->settings = settings;
+    ret->places = places;
     if (!numbers)
         return -ENOMEM;
     for (size_t t = 0; t < p; t++)
@@ -195,6 +263,7 @@ int problem_select(const struct problem *problem, const size_t *rows, size_t cou
         y[i] = problem->y[rows[i]];
         y[count + i] = problem->w ? problem->w[rows[i]] : 1;
         settings[i] = problem->settings[rows[i]];
+        places[i] = problem->places ? problem->places[rows[i]] : (uint32_t)rows[i];
     }
     return problem_sum(ret);
 }

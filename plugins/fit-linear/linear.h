@@ -28,9 +28,10 @@ struct problem {
     const double *x, *y, *w;    /* w NULL: all are 1 */
     const uint32_t *settings;   /* which setting each is of, below setting_count */
     size_t setting_count;
+    const uint32_t *places; /* which row of fit() each is; NULL: the same */
     const struct fit_request *request;
     struct least_squares sums; /* of these rows */
-    double *owned;             /* where x, y, w and settings lie, if they are the problem's own; or NULL */
+    double *owned; /* where x, y, w, settings and places lie, if they are the problem's own; or NULL */
 };
 
 /* Sums the rows up; the other members are set. The caller clears PROBLEM, after failures too. */
@@ -44,10 +45,13 @@ struct linear {
     struct least_squares_fit fit;
     double freedom; /* rows less estimated terms */
     double rss, r2, adjusted_r2, sigma, condition;
-    double variance;          /* the estimates' covariance is this times fit.covariance */
-    struct model_noise noise; /* its coefficients are owned */
-    double log_likelihood;    /* NaN: not defined */
-    size_t scale_parameters;  /* of the noise: what AIC and BIC count besides the estimates */
+    double variance;           /* the estimates' covariance is this times fit.covariance */
+    struct model_noise noise;  /* its coefficients are owned; the floor's covariance is floor_covariance */
+    double log_likelihood;     /* NaN: not defined */
+    size_t scale_parameters;   /* of the noise: what AIC and BIC count besides the estimates */
+    double covariance_freedom; /* Student's degrees of freedom of covariance and noise; 0: `freedom` */
+    bool has_free_covariance;  /* it is that without bounds */
+    double *floor_covariance;  /* of the noise's floor; NULL: it has none */
 };
 
 /* Fits PROBLEM with ROLES. -EDOM with the reason in MESSAGE: a term depends on those before it, or there are
@@ -95,10 +99,21 @@ void settings_clear(struct settings *settings);
 int rule_follow(const struct problem *problem, const enum least_squares_role *roles, double *ret_constant,
                 double *coefficients, const char **ret_reason);
 
+/* Whether there are less than 8 rows for each of RANK coefficients. */
+bool linear_has_few_rows(const struct problem *problem, size_t rank);
+
+/* LINEAR, the described fit of PROBLEM with ROLES, becomes that with sigma = constant + ratio x mean, both at
+ * least 0 (N-2, whose coefficients are the ratio's share of the estimates). Constant and ratio are their
+ * means over a grid of constant/ratio, weighted by the restricted likelihood of a fit without bounds; where
+ * constant noise has most of the weight LINEAR stays as it is. */
+int growth_find(const struct problem *problem, const enum least_squares_role *roles, struct linear *linear,
+                struct plugin_message *message);
+
 /* Gives LINEAR, the described fit of PROBLEM with ROLES, the noise that the request asks for: the same
- * everywhere, or by the terms of the mean (N-1 and N-2 of the same chapter). With that of greatest likelihood
- * the estimates become those which are found with it. What cannot be found is homoscedastic instead, with a
- * note. */
+ * everywhere, or by the terms of the mean (N-1 and N-2 of the same chapter). The estimates and their
+ * covariance become those which are found with it, but for the rule's. What cannot be found is homoscedastic
+ * instead, with a note. The covariance is that of the fit without bounds: a coefficient at its bound is no
+ * surer than it would be without. */
 int scatter_find(const struct problem *problem, const enum least_squares_role *roles, struct linear *linear,
                  struct fit_result *result, struct plugin_message *message);
 

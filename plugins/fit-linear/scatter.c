@@ -4,11 +4,11 @@
 #include "engine/numerics/noise.h"
 
 #include <stdlib.h>
+#include <string.h>
 
-/* Of a half of the rows, below which the choice of a noise is left to chance: with half as many rows it is
- * worse, in the mean of the rows left out, than homoscedastic noise always is, even where the scatter is not
- * the same. */
-enum { ROWS_A_TERM = 8 };
+/* What a search of the noise term by term takes: with fewer rows it is worse, in the mean of rows left out,
+ * than noise with two parameters. */
+enum { ROWS_A_TERM = 16 };
 
 /* A half-normal's edge is moved by rounding, so that its least row is not beyond it. */
 static const double edge = 1 + 1e-12;
@@ -35,31 +35,42 @@ static double log_density(const struct problem *problem, const struct least_squa
                               : distribution_normal_log_density(residual, 0, sigma);
 }
 
+static void set_log_likelihood(const struct problem *problem, struct linear *linear) {
+    linear->log_likelihood = 0;
+    for (size_t i = 0; i < problem->rows; i++)
+        linear->log_likelihood += log_density(problem, &linear->fit, &linear->noise, i);
+}
+
+static void scale_noise(const struct problem *problem, struct linear *linear, double factor) {
+    linear->noise.constant *= factor;
+    linear->noise.floor.sigma *= factor;
+    for (size_t t = 0; linear->noise.coefficients && t < problem->terms; t++)
+        linear->noise.coefficients[t] *= factor;
+}
+
 /* ---- Of greatest likelihood */
 
-/* The mean, of the terms of ROLES, and the noise that make Y likeliest. SCATTERS: the terms that may have a
- * part in the noise; NULL: those of the mean. */
-static int fit_noise(const struct problem *problem, const double *y, const enum least_squares_role *roles,
-                     const bool *scatters, bool rough, struct noise *ret) {
+/* The mean, of the terms of ROLES, and the noise that make the response likeliest. */
+static int fit_noise(const struct problem *problem, const enum least_squares_role *roles, bool rough,
+                     struct noise *ret) {
     const struct noise_problem search = {.rows = problem->rows,
                                          .columns = problem->terms,
                                          .x = problem->x,
                                          .stride = problem->stride,
-                                         .y = y,
+                                         .y = problem->y,
                                          .weights = problem->w,
                                          .roles = roles,
-                                         .scatters = scatters,
                                          .rough = rough};
     int r = noise_fit(&search, ret);
     return r == 0 && ret->mean.dependent < problem->terms ? -EDOM : r;
 }
 
-/* Whether each half of the rows is enough for the search of the coefficients. */
+/* Whether the rows are enough for the search of the coefficients. */
 static bool has_enough_rows(const struct problem *problem, const enum least_squares_role *roles) {
     size_t terms = 0;
     for (size_t t = 0; t < problem->terms; t++)
         terms += roles[t] != LEAST_SQUARES_LEFT_OUT;
-    return problem->sums.rows >= 2 * ROWS_A_TERM * terms;
+    return problem->sums.rows >= ROWS_A_TERM * terms;
 }
 
 /* Whether a term can have a part in the scatter; otherwise N-2 is N-1. */
@@ -83,16 +94,11 @@ static void take_noise(const struct problem *problem, struct noise *found, struc
         linear->scale_parameters += linear->noise.coefficients[t] != 0;
 }
 
-static int find_likelihood(const struct problem *problem, const enum least_squares_role *roles,
-                           struct linear *linear, struct fit_result *result, struct plugin_message *message) {
+/* LINEAR becomes the fit of greatest likelihood. -EDOM, -EAGAIN: there is none; LINEAR is as it was. */
+static int maximise(const struct problem *problem, const enum least_squares_role *roles, bool rough,
+                    struct linear *linear, struct plugin_message *message) {
     struct noise found = {0};
-    if (linear->sigma > 0 && !has_enough_rows(problem, roles)) {
-        fit_result_note(result,
-                        "the noise is homoscedastic, not heteroscedastic: it takes %d rows for each term",
-                        2 * ROWS_A_TERM);
-        return 0;
-    }
-    int r = linear->sigma > 0 ? fit_noise(problem, problem->y, roles, NULL, false, &found) : -EDOM;
+    int r = linear->sigma > 0 ? fit_noise(problem, roles, rough, &found) : -EDOM;
     if (r == 0) {
         double condition = linear->condition;
         least_squares_fit_clear(&linear->fit);
@@ -102,122 +108,75 @@ static int find_likelihood(const struct problem *problem, const enum least_squar
         linear->condition = condition;
         linear->variance = 1;
         take_noise(problem, &found, linear);
-    } else if (r != -ENOMEM) {
+    }
+    noise_clear(&found);
+    return r;
+}
+
+static int find_likelihood(const struct problem *problem, const enum least_squares_role *roles,
+                           struct linear *linear, struct fit_result *result, struct plugin_message *message) {
+    if (linear->sigma > 0 && !has_enough_rows(problem, roles)) {
+        fit_result_note(result,
+                        "the noise is homoscedastic, not heteroscedastic: it takes %d rows for each term",
+                        ROWS_A_TERM);
+        return 0;
+    }
+    int r = maximise(problem, roles, false, linear, message);
+    if (r < 0 && r != -ENOMEM)
         fit_result_note(result, "the noise is homoscedastic, not heteroscedastic: %s",
                         r == -EDOM ? "there are no residuals" : "its search does not settle");
-        r = 0;
-    }
-    noise_clear(&found);
-    return r;
-}
-
-/* ---- Whether it predicts better */
-
-/* The noise of greatest likelihood about FIT, which stays as it is: the residuals' own, with a mean of 0. */
-static int fit_scale(const struct problem *problem, const struct least_squares_fit *fit, bool rough,
-                     struct noise *ret) {
-    double *residuals = malloc((problem->rows + 1) * sizeof *residuals);
-    enum least_squares_role roles[LEAST_SQUARES_COLUMNS_MAX];
-    bool scatters[LEAST_SQUARES_COLUMNS_MAX];
-    if (!residuals)
-        return -ENOMEM;
-    for (size_t t = 0; t < problem->terms; t++) {
-        roles[t] = LEAST_SQUARES_LEFT_OUT;
-        scatters[t] = fit->state[t] != LEAST_SQUARES_LEFT_OUT;
-    }
-    for (size_t i = 0; i < problem->rows; i++)
-        residuals[i] = residual_of(problem, fit, i);
-    int r = fit_noise(problem, residuals, roles, scatters, rough, ret);
-    free(residuals);
-    return r;
-}
-
-/* By how much the rows of ALL from FIRST to END - 1 are likelier by heteroscedastic than by homoscedastic
- * noise about the fit of the other rows. -EDOM: these have not both. */
-static int compare_half(const struct problem *all, const struct problem *others,
-                        const enum least_squares_role *roles, size_t first, size_t end, double *advantage) {
-    struct linear plain;
-    struct noise found = {0};
-    struct plugin_message ignored;
-    int r = linear_solve(others, roles, true, &plain, &ignored);
-    r = r == 0 && !(plain.sigma > 0) ? -EDOM : r;
-    r = r == 0 ? fit_scale(others, &plain.fit, true, &found) : r;
-    const struct model_noise scaled = {.constant = found.constant, .coefficients = found.coefficients};
-    for (size_t i = first; r == 0 && i < end; i++)
-        advantage[i] =
-            log_density(all, &plain.fit, &scaled, i) - log_density(all, &plain.fit, &plain.noise, i);
-    linear_clear(&plain);
-    noise_clear(&found);
-    return r;
-}
-
-/* The mean advantage over all rows, and its standard error when whole settings are drawn. */
-static void judge(const struct settings *settings, size_t rows, const double *advantage, double *ret_gain,
-                  double *ret_error) {
-    double n = (double)rows, count = 0, squares = 0;
-    *ret_gain = 0;
-    for (size_t i = 0; i < rows; i++)
-        *ret_gain += advantage[i] / n;
-    for (size_t s = 0; s < settings->count; s++) {
-        double sum = 0;
-        for (size_t i = settings->first[s]; i < settings->first[s + 1]; i++)
-            sum += advantage[i] - *ret_gain;
-        squares += sum * sum;
-        count += settings->first[s + 1] > settings->first[s];
-    }
-    *ret_error = sqrt(squares * count / (count - 1)) / n;
-}
-
-/* Half of the settings is predicted by the fit of the other half, and the reverse. */
-static int compare(const struct problem *problem, const enum least_squares_role *roles, double *ret_gain,
-                   double *ret_error) {
-    struct settings settings;
-    struct problem all = {0}, others = {0};
-    double *advantage = calloc(problem->rows + 1, sizeof *advantage);
-    int r = settings_find(problem, &settings);
-    r = r == 0 && !advantage ? -ENOMEM : r;
-    r = r == 0 && settings.count < 2 ? -EDOM : r;
-    r = r == 0 ? problem_select(problem, settings.rows, problem->rows, &all) : r;
-    size_t half = r == 0 ? settings.first[settings.count / 2] : 0;
-    for (int side = 0; r == 0 && side < 2; side++) {
-        size_t first = side ? half : 0, end = side ? problem->rows : half;
-        others = (struct problem){.rows = problem->rows - (end - first),
-                                  .terms = all.terms,
-                                  .stride = all.stride,
-                                  .x = all.x + (side ? 0 : half),
-                                  .y = all.y + (side ? 0 : half),
-                                  .w = all.w ? all.w + (side ? 0 : half) : NULL,
-                                  .request = all.request};
-        r = problem_sum(&others);
-        r = r == 0 ? compare_half(&all, &others, roles, first, end, advantage) : r;
-        problem_clear(&others);
-    }
-    if (r == 0)
-        judge(&settings, problem->rows, advantage, ret_gain, ret_error);
-    settings_clear(&settings);
-    problem_clear(&all);
-    free(advantage);
-    return r;
-}
-
-/* Heteroscedastic where rows that are left out are likelier by it, by more than a standard error; the
- * estimates stay those of least squares. */
-static int choose(const struct problem *problem, const enum least_squares_role *roles, struct linear *linear,
-                  struct fit_result *result) {
-    double gain = NAN, error = NAN;
-    struct noise found = {0};
-    if (!(linear->sigma > 0) || !has_scale(problem, roles) || !has_enough_rows(problem, roles))
-        return 0;
-    int r = compare(problem, roles, &gain, &error);
-    if (r == -ENOMEM)
-        return r;
-    fit_result_value(result, "log_score_gain", gain, "1");
-    fit_result_value(result, "log_score_gain_error", error, "1");
-    r = gain > error ? fit_scale(problem, &linear->fit, false, &found) : -EDOM;
-    if (r == 0)
-        take_noise(problem, &found, linear);
-    noise_clear(&found);
     return r == -ENOMEM ? r : 0;
+}
+
+/* ---- What auto finds */
+
+/* By the terms of the mean, where the rows are enough to say so and it is likelier by the Bayesian
+ * information criterion (G. Schwarz, Ann. Statist. 6 (1978), 461) than LINEAR's noise, which grows with the
+ * mean. Its deviations and errors get the factor sqrt(n / (n - p)): those of greatest likelihood are too
+ * small. */
+static int find_by_terms(const struct problem *problem, const enum least_squares_role *roles,
+                         struct linear *linear, struct plugin_message *message) {
+    struct linear other = {.sigma = linear->sigma, .condition = linear->condition};
+    double n = (double)problem->rows;
+    if (!has_enough_rows(problem, roles))
+        return 0;
+    int r = maximise(problem, roles, true, &other, message);
+    double parameters = (double)other.scale_parameters - (double)linear->scale_parameters;
+    if (r == 0 && other.noise.coefficients &&
+        2 * (other.log_likelihood - linear->log_likelihood) > parameters * log(n)) {
+        double factor = sqrt(n / (n - (double)other.fit.rank));
+        if (!problem->request->is_fold) { /* with all digits */
+            linear_clear(&other);
+            other = (struct linear){.sigma = linear->sigma, .condition = linear->condition};
+            r = maximise(problem, roles, false, &other, message);
+        }
+        if (r < 0) {
+            linear_clear(&other);
+            return r == -ENOMEM ? r : 0;
+        }
+        linear_clear(linear);
+        *linear = other;
+        linear->variance = factor * factor;
+        scale_noise(problem, linear, factor);
+        return 0;
+    }
+    linear_clear(&other);
+    return r == -ENOMEM ? r : 0;
+}
+
+static int find_auto(const struct problem *problem, const enum least_squares_role *roles,
+                     struct linear *linear, struct fit_result *result, struct plugin_message *message) {
+    if (!(linear->sigma > 0))
+        return 0;
+    if (linear_has_few_rows(problem, linear->fit.rank) && !problem->request->is_fold)
+        fit_result_note(
+            result, "few rows: %zu for %zu coefficients; intervals depend on how noise grows with the mean",
+            problem->rows, linear->fit.rank);
+    int r = has_scale(problem, roles) ? growth_find(problem, roles, linear, message) : 0;
+    if (r < 0 || !linear->noise.coefficients)
+        return r;
+    set_log_likelihood(problem, linear);
+    return find_by_terms(problem, roles, linear, message);
 }
 
 /* ---- The rule, and half-normals */
@@ -261,10 +220,42 @@ static void scale_half_normal(const struct problem *problem, struct linear *line
         squares += t * t;
         least = fmin(least, t);
     }
-    double factor = edge * distribution_half_normal_factor((double)problem->rows, sum, squares, least);
-    linear->noise.constant *= factor;
-    for (size_t t = 0; linear->noise.coefficients && t < problem->terms; t++)
-        linear->noise.coefficients[t] *= factor;
+    scale_noise(problem, linear,
+                edge * distribution_half_normal_factor((double)problem->rows, sum, squares, least));
+}
+
+/* The covariance becomes that of the fit without bounds. WEIGHTED: by the deviations of the noise. */
+static int free_covariance(const struct problem *problem, bool weighted, struct linear *linear) {
+    enum least_squares_role roles[LEAST_SQUARES_COLUMNS_MAX];
+    struct problem other = *problem;
+    struct least_squares_fit fit = {0};
+    size_t bound = 0;
+    for (size_t t = 0; t < problem->terms; t++) {
+        bool is_bound = linear->fit.state[t] == LEAST_SQUARES_BOUND;
+        roles[t] = is_bound || linear->fit.state[t] == LEAST_SQUARES_FREE ? LEAST_SQUARES_FREE
+                                                                          : LEAST_SQUARES_LEFT_OUT;
+        bound += is_bound;
+    }
+    if (bound == 0)
+        return 0;
+    double *weights = malloc((problem->rows + 1) * sizeof *weights);
+    for (size_t i = 0; weights && i < problem->rows; i++)
+        weights[i] = weighted     ? pow(sigma_of(problem, &linear->noise, i), -2)
+                     : problem->w ? problem->w[i]
+                                  : 1;
+    other.w = weights;
+    int r = weights ? problem_sum(&other) : -ENOMEM;
+    r = r < 0 ? r : least_squares_solve(&other.sums, roles, &fit);
+    if (r == 0 && weighted)
+        linear->variance = 1;
+    if (r == 0)
+        memcpy(linear->fit.covariance, fit.covariance,
+               problem->terms * problem->terms * sizeof *fit.covariance);
+    if (weights)
+        least_squares_clear(&other.sums);
+    least_squares_fit_clear(&fit);
+    free(weights);
+    return r;
 }
 
 int scatter_find(const struct problem *problem, const enum least_squares_role *roles, struct linear *linear,
@@ -272,21 +263,23 @@ int scatter_find(const struct problem *problem, const enum least_squares_role *r
     const struct fit_request *request = problem->request;
     enum noise_choice choice = (enum noise_choice)linear_number(request, NOISE);
     bool half_normal = (enum distribution)linear_number(request, DISTRIBUTION) == HALF_NORMAL;
-    int r = choice == NOISE_AUTO              ? choose(problem, roles, linear, result)
+    int r = choice == NOISE_AUTO              ? find_auto(problem, roles, linear, result, message)
             : choice == NOISE_HETEROSCEDASTIC ? find_likelihood(problem, roles, linear, result, message)
             : choice == NOISE_RULE            ? find_rule(problem, roles, linear, result)
                                               : 0;
     if (r < 0)
         return r;
     bool by_rule = choice == NOISE_RULE && linear->noise.coefficients;
+    if (!linear->has_free_covariance)
+        r = free_covariance(problem, linear->noise.coefficients && !by_rule, linear);
+    if (r < 0)
+        return r;
     linear->noise.kind = choice == NOISE_NONE ? MODEL_NOISE_NONE : linear->noise.kind;
     if (linear->noise.kind == MODEL_NOISE_NONE || !(half_normal || by_rule))
         return 0;
     linear->noise.half_normal = half_normal;
     if (!by_rule)
         scale_half_normal(problem, linear);
-    linear->log_likelihood = 0;
-    for (size_t i = 0; i < problem->rows; i++)
-        linear->log_likelihood += log_density(problem, &linear->fit, &linear->noise, i);
+    set_log_likelihood(problem, linear);
     return 0;
 }

@@ -10,9 +10,9 @@ unit() { grep -q '"response": {"name": "duration", "unit": "'"$2"'"}' "$1"; }
 # The estimates and standard errors of a model, in ten digits.
 numbers() { grep -oE '"(estimate|standard_error)": [^,]*' "$1" | awk '{printf "%.10g\n", $2}'; }
 
-check "seconds twice" "$ASSAY" fit plain.zip dgemm.zip --terms '1+bytes+k' --by none -o seconds.json
+check "seconds twice" "$ASSAY" fit plain.zip dgemm.zip --terms '1+bytes+k' --set noise=homoscedastic --by none -o seconds.json
 report $(said 0; echo $?) "nothing is said where nothing is to be said"
-check "seconds and milliseconds, bytes and KiB" "$ASSAY" fit plain.zip ms.zip --terms '1+bytes+k' --by none -o mixed.json
+check "seconds and milliseconds, bytes and KiB" "$ASSAY" fit plain.zip ms.zip --terms '1+bytes+k' --set noise=homoscedastic --by none -o mixed.json
 report $(said 2 && grep -q "^note: the column 'duration' of 'ms.zip' is converted to 's'$" .out; echo $?) "each column is spoken of once, with its file and the unit"
 numbers seconds.json >1; numbers mixed.json >2
 report $([ -s 1 ] && cmp 1 2 >&2 && unit mixed.json s; echo $?) "the model is that of the same unit, the first one's"

@@ -192,7 +192,7 @@ TEST(scales_and_weights) {
                                            .bic = 54.08924545569674};
     static const struct answer origin = {NULL,
                                          "u+u^3",
-                                         .settings = "",
+                                         .settings = "noise=homoscedastic",
                                          .count = 2,
                                          .terms_of = {{"u", 3.6687810184285867, 0.7062474547700919},
                                                       {"u^3", -0.2253457933489614, 0.05767348476381019}},
@@ -265,7 +265,7 @@ TEST(elimination) {
 /* The slope would be below 0: it is at its bound, and the constant is the mean. */
 TEST(bounds) {
     test_put("table.csv", "x,y\n1,9\n2,7\n3,8\n4,4\n");
-    const struct model_part *part = fit_to("1+x", "bounds=nonnegative");
+    const struct model_part *part = fit_to("1+x", "bounds=nonnegative noise=homoscedastic");
     assert_true(part->estimates[1].at_bound && part->estimates[1].estimate == 0);
     assert_true(isnan(part->estimates[1].standard_error) && part->estimates[0].estimate == 7);
     assert_true(value("degrees_of_freedom") == 3);
@@ -353,44 +353,53 @@ TEST(maximum) {
         }
 }
 
-/* By default the estimates are those of least squares, and sigma grows where rows left out say so. */
-TEST(choice) {
-    double b[3], c[3], plain[3];
+/* By default estimates and errors are those of the noise that is found: term by term where rows are many. */
+TEST(auto_takes_the_estimates_of_its_noise) {
+    double b[3], c[3], other[3];
     make_rows(true);
     const struct model_part *part = fit_as(weighted, formula, "noise=homoscedastic");
-    for (size_t t = 0; t < 3; t++)
-        plain[t] = part->estimates[t].estimate;
+    double plain = part->estimates[0].standard_error;
+    take(fit_as(weighted, formula, "noise=heteroscedastic"), other, c);
     part = fit_as(weighted, formula, "");
     assert_int_equal(part->noise.kind, MODEL_NOISE_HETEROSCEDASTIC);
-    assert_true(value("log_score_gain") > 10 * value("log_score_gain_error"));
     take(part, b, c);
-    assert_true(memcmp(b, plain, sizeof b) == 0);
-    double best = log_likelihood(0, 1, b, c);
     for (size_t t = 0; t < 3; t++)
-        for (int sign = -1; sign <= 1; sign += 2) {
-            double before = c[t];
-            c[t] *= 1 + sign * 1e-2;
-            assert_true(log_likelihood(0, 1, b, c) < best);
-            c[t] = before;
-        }
+        assert_close(b[t], other[t], 1e-2, "estimate");
+    assert_true(part->estimates[0].standard_error < plain / 10);
     make_rows(false);
-    assert_int_equal(fit_as(weighted, formula, "")->noise.kind, MODEL_NOISE_HOMOSCEDASTIC);
-    assert_true(value("log_score_gain") <= value("log_score_gain_error"));
+    part = fit_as(weighted, formula, "");
+    assert_int_equal(part->noise.kind, MODEL_NOISE_HOMOSCEDASTIC);
+    assert_true(part->estimates[0].standard_error == plain || part->freedom == ROWS - 3);
     assert_int_equal(fit_to(formula, "noise=none")->noise.kind, MODEL_NOISE_NONE);
 }
 
-/* Of fewer than 16 rows a term the choice is not made, whatever the scatter looks like. */
-TEST(few_rows_are_homoscedastic) {
-    for (int rows = 31; rows <= 32; rows++) {
-        FILE *file = fopen(path, "w");
-        fprintf(file, "x,y\n");
-        for (int i = 1; i <= rows; i++)
-            fprintf(file, "%d,%.17g\n", i, 5 + i + (i % 2 ? 1e-2 : -1e-2) * i * i);
-        fclose(file);
-        enum model_noise_kind kind = fit_to("1+x", "")->noise.kind;
-        assert_int_equal(kind, rows < 32 ? MODEL_NOISE_HOMOSCEDASTIC : MODEL_NOISE_HETEROSCEDASTIC);
-        assert_int_equal(isnan(value("log_score_gain")), rows < 32);
-    }
+/* y = 5 + x with errors of 1 % of it, up and down: with few rows too sigma is in proportion to the mean, and
+ * the estimates are those of weights 1/mean^2. */
+TEST(few_rows_in_proportion) {
+    FILE *file = fopen(path, "w");
+    fprintf(file, "x,y\n");
+    for (int i = 0; i < 15; i++)
+        fprintf(file, "%g,%.17g\n", exp2(i), (5 + exp2(i)) * (1 + 0.01 * (i % 2 ? 1 : -1)));
+    fclose(file);
+    const struct model_part *part = fit_to("1+x", "");
+    assert_int_equal(part->noise.kind, MODEL_NOISE_HETEROSCEDASTIC);
+    assert_string_equal(part->noise.method, "restricted-maximum-likelihood");
+    assert_close(part->noise.coefficients[1], 0.01, 0.15, "sigma over the mean");
+    assert_close(part->estimates[0].estimate, 5, 0.02, "intercept");
+    assert_true(part->estimates[0].standard_error < 0.1 && part->freedom > 5 && part->freedom <= 13);
+    assert_true(has_note(&fit->model->groups[0], "few rows: 15 for 2 coefficients"));
+}
+
+/* A coefficient at its bound is no surer than without: the covariance is that of the fit without bounds. */
+TEST(covariance_at_a_bound) {
+    test_put("table.csv", "x,y\n1,9\n2,7\n3,8\n4,4\n5,4\n");
+    double sigma, variance = fit_to("1+x", "noise=homoscedastic")->covariance[0];
+    variance /= pow(value("sigma"), 2);
+    const struct model_part *part = fit_to("1+x", "bounds=nonnegative noise=homoscedastic");
+    sigma = value("sigma");
+    assert_true(part->estimates[1].at_bound && part->covariance[3] > 0);
+    assert_close(part->covariance[0], variance * sigma * sigma, 1e-12, "variance");
+    assert_close(part->estimates[0].standard_error, sqrt(part->covariance[0]), 1e-12, "standard error");
 }
 
 /* Each fold is predicted by a whole fit of the others: as when these are fitted by themselves. */
