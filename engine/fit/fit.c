@@ -26,6 +26,7 @@ struct fitting {
     struct formula_names names;
     size_t *widths;               /* of each fitted group: how many terms there were when it was */
     struct rows all;              /* of the group in hand */
+    bool *outliers;               /* of these rows, which are not scored; NULL: none is one */
     struct rows folded;           /* the same, fold by fold */
     struct rows left_out, others; /* windows on these: one fold, and the others */
     struct fit *fit;
@@ -191,7 +192,7 @@ static int call_fit(struct fitting *fitting, const struct rows *rows, bool is_fo
                     struct failure *failure) {
     const struct library *library = fitting->request.library;
     struct fit_result ear;
-    result_init(ret, &fitting->names, tables, &ear);
+    result_init(ret, rows->view.count, &fitting->names, tables, &ear);
     fitting->request.view.is_fold = is_fold;
     message->text[0] = '\0';
     int r = library->fit->fit(&rows->view, &fitting->request.view, &ear, message);
@@ -262,6 +263,41 @@ static void add_scores(struct model_group *group, const struct scores *scores) {
     add_score(group, "cv_mse_error", scores->mse_error, NULL);
     add_score(group, "cv_log_score_error", scores->log_score_error, "1");
     add_score(group, "folds", (double)scores->folds, "1");
+}
+
+/* The rows of the group in hand that are no outliers, and what is predicted for them. */
+struct scored {
+    double *response, *mean, *weights; /* WEIGHTS may be NULL */
+    uint32_t *settings;
+    size_t count;
+};
+
+static double *copy_numbers(const double *from, const size_t *kept, size_t count) {
+    double *ret = from ? xcalloc(count + 1, sizeof *ret) : NULL;
+    for (size_t k = 0; ret && k < count; k++)
+        ret[k] = from[kept[k]];
+    return ret;
+}
+
+static struct scored scored_rows(const struct fitting *fitting, const struct predictions *predictions) {
+    const struct fit_rows *rows = &fitting->all.view;
+    size_t count = 0;
+    cleanup_free size_t *kept = xcalloc(rows->count + 1, sizeof *kept);
+    for (size_t i = 0; i < rows->count; i++)
+        if (!fitting->outliers || !fitting->outliers[i])
+            kept[count++] = i;
+    struct scored ret = {.response = copy_numbers(rows->response, kept, count),
+                         .mean = copy_numbers(predictions->mean, kept, count),
+                         .weights = copy_numbers(rows->weights, kept, count),
+                         .settings = xcalloc(count + 1, sizeof *ret.settings),
+                         .count = count};
+    for (size_t k = 0; k < count; k++)
+        ret.settings[k] = rows->settings[kept[k]];
+    return ret;
+}
+
+static void scored_clear(struct scored *scored) {
+    free(scored->response), free(scored->mean), free(scored->weights), free(scored->settings);
 }
 
 /* What is left out together, of each row, into UNITS; how many there are. */
@@ -338,6 +374,8 @@ static int score_folds(struct fitting *fitting, const uint8_t *folds, const uint
                                .sigma = predictions.sigma[i],
                                .log_density = predictions.log_density[i],
                                .share = NAN};
+    for (size_t i = 0; fitting->outliers && i < count; i++)
+        is_skipped[i] |= fitting->outliers[order[i]];
     if (r == 0)
         score_rows(fitting, &predictions, is_skipped, order, units, scores);
     predictions_clear(&predictions);
@@ -397,10 +435,13 @@ static int cross_validate(struct fitting *fitting, struct model_group *group, st
     return 0;
 }
 
-static void keep_predictions(struct fit *fit, const struct rows *rows,
-                             const struct predictions *predictions) {
+static void keep_predictions(const struct fitting *fitting, const struct predictions *predictions) {
+    struct fit *fit = fitting->fit;
+    const struct rows *rows = &fitting->all;
     for (size_t i = 0; fit->mean && i < rows->view.count; i++) {
         uint64_t row = rows->view.numbers[i];
+        if (fitting->outliers && fitting->outliers[i])
+            continue;
         double scaled = (rows->view.response[i] - predictions->mean[i]) / predictions->sigma[i];
         fit->mean[row] = predictions->mean[i];
         fit->scaled[row] = isfinite(scaled) ? scaled : NAN;
@@ -420,32 +461,47 @@ static int judge(struct fitting *fitting, struct model_group *group, struct fail
         for (size_t p = 0; p < group->part_count; p++)
             for (size_t t = 0; t < fit->model->term_count; t++)
                 parameters += !group->parts[p].estimates[t].dropped && !group->parts[p].estimates[t].at_bound;
-        lack_of_fit_test(&lack, count, rows->view.response, predictions.mean, rows->view.weights,
-                         rows->view.settings, rows->view.setting_count, parameters);
-        for (size_t i = 0; i < count; i++)
-            nonpositive += predictions.mean[i] <= 0;
-        keep_predictions(fit, rows, &predictions);
+        cleanup(scored_clear) struct scored scored = scored_rows(fitting, &predictions);
+        lack_of_fit_test(&lack, scored.count, scored.response, scored.mean, scored.weights, scored.settings,
+                         rows->view.setting_count, parameters);
+        for (size_t i = 0; i < scored.count; i++)
+            nonpositive += scored.mean[i] <= 0;
+        if (scored.count < count)
+            xappend(
+                &group->notes, &group->note_count,
+                xformat("%zu of %zu rows are outliers: they are not scored", count - scored.count, count));
+        keep_predictions(fitting, &predictions);
         add_score(group, "settings", (double)lack.settings, "1");
         add_score(group, "pure_error", lack.pure_error, NULL);
         add_score(group, "lack_of_fit_f", lack.f, "1");
         add_score(group, "lack_of_fit_p", lack.p, "1");
-        if (fitting->request.view.positive)
+        if (fitting->request.is_positive)
             add_score(group, "nonpositive_rows", (double)nonpositive, "1");
     }
     predictions_clear(&predictions);
     return r;
 }
 
+static void note_measured(const struct fitting *fitting, struct model_group *group) {
+    const struct fit_rows *rows = &fitting->all.view;
+    size_t count = 0;
+    for (size_t i = 0; fitting->request.is_positive && i < rows->count; i++)
+        count += rows->response[i] <= 0;
+    if (count > 0)
+        xappend(&group->notes, &group->note_count,
+                xformat("'%s' is measured as 0 or less in %zu of %zu rows",
+                        fitting->request.options->response, count, rows->count));
+}
+
 /* Of a method whose rows mean something only together: what it says of each, and no scores. */
 static int show_rows(struct fitting *fitting, struct model_group *group, struct failure *failure) {
-    struct fit *fit = fitting->fit;
     const struct rows *rows = &fitting->all;
-    if (!fit->mean || !fitting->request.library->fit->predict)
+    if (!fitting->fit->mean || !fitting->request.library->fit->predict)
         return 0;
     struct predictions predictions = predictions_new(rows->view.count);
     int r = predict_rows(fitting, group, rows, predictions.mean, predictions.sigma, NULL, failure);
     if (r == 0)
-        keep_predictions(fit, rows, &predictions);
+        keep_predictions(fitting, &predictions);
     predictions_clear(&predictions);
     return r;
 }
@@ -561,8 +617,11 @@ static int fit_group(struct fitting *fitting, size_t g, struct failure *failure)
     fitting->widths[model->group_count] = model->term_count;
     struct model_group *group = &model->groups[model->group_count++];
     *group = (struct model_group){.labels = labels_of(fitting, g), .name = take_pointer(name), .rows = count};
+    free(fitting->outliers);
+    fitting->outliers = take_pointer(result.outliers);
     result_finish(&result, model->term_count, group);
     note_left_out(fitting, group);
+    note_measured(fitting, group);
     for (size_t p = 0; p < group->part_count; p++)
         set_domain(fitting, &group->parts[p]);
     add_to_hull(fitting);
@@ -722,7 +781,7 @@ static void fitting_clear(struct fitting *fitting) {
     rows_clear(&fitting->all), rows_clear(&fitting->folded);
     rows_clear(&fitting->left_out), rows_clear(&fitting->others);
     free_evaluator(fitting);
-    free(fitting->widths);
+    free(fitting->widths), free(fitting->outliers);
     fit_free(fitting->fit);
 }
 

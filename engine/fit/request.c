@@ -348,7 +348,10 @@ static void fill_view(struct request *request) {
     request->view.terms = layout->terms;
     request->view.term_count = layout->term_count;
     request->view.suggested = request->options->suggested || !request->options->terms;
-    request->view.positive = is_cost(request->response_unit);
+    const char *unit =
+        request->response_unit ? request->response_unit : unit_of_name(request->options->response);
+    request->view.positive = is_cost(unit);
+    request->is_positive = unit_is_positive(unit);
     request->view.levels = request->levels;
     request->view.column_units = request->column_units;
     request->view.values = request->parameters.values;

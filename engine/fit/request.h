@@ -26,6 +26,7 @@ struct request {
     struct fit_request view; /* what fit() gets */
     struct fit_levels *levels;
     char *response_unit;       /* of the model */
+    bool is_positive;          /* the response is above 0 by its nature, by its unit or its usual name */
     const char **column_units; /* of the plugin's columns */
 };
 

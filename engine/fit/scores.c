@@ -75,9 +75,12 @@ void lack_of_fit_test(struct lack_of_fit *lack, size_t count, const double *resp
         pure += w * scatter * scatter;
         rss += w * residual * residual;
     }
-    double of_fit = (double)unit_count - (double)parameters, of_error = (double)count - (double)unit_count;
+    size_t present = 0;
+    for (size_t u = 0; u < unit_count; u++)
+        present += sums[u] > 0;
+    double of_fit = (double)present - (double)parameters, of_error = (double)count - (double)present;
     *lack = (struct lack_of_fit){
-        .settings = unit_count, .pure_error = NAN, .f = NAN, .p = NAN, .freedom = {of_fit, of_error}};
+        .settings = present, .pure_error = NAN, .f = NAN, .p = NAN, .freedom = {of_fit, of_error}};
     if (of_error > 0)
         lack->pure_error = sqrt(pure / of_error);
     if (of_error > 0 && of_fit > 0 && pure > 0 && rss >= pure) {
