@@ -9,7 +9,7 @@
 
 /* Candidates of lambda = constant / ratio: FIRST times the greatest mean, then halves of it, or quarters
  * where rows are many and the likelihood is narrow; then more about the best. */
-enum { FIRST = 4, STEPS_DOWN_MAX = 24, REFINEMENTS = 3, ITERATIONS = 3, MANY_ROWS = 16 };
+enum { FIRST = 4, STEPS_DOWN_MAX = 24, REFINEMENTS = 3, ITERATIONS = 2, MANY_ROWS = 16 };
 enum { CANDIDATES_MAX = 2 + STEPS_DOWN_MAX + 2 * REFINEMENTS };
 
 /* Weights of the two simple kinds against a factor e of lambda: they make intervals hold where noise is
@@ -286,7 +286,7 @@ int growth_find(const struct problem *problem, const enum least_squares_role *ro
     struct profile profile;
     int r = profile_init(&profile, problem, roles);
     r = r < 0 ? r : descend(&profile);
-    r = r < 0 ? r : refine(&profile);
+    r = r < 0 || problem->request->is_fold ? r : refine(&profile); /* a fold's scores need fewer digits */
     double lambda = r == 0 ? choose_lambda(&profile) : INFINITY;
     if (!isinf(lambda))
         r = take(&profile, lambda, roles, linear, message);

@@ -84,8 +84,7 @@ struct settings {
     size_t count;  /* some may be empty */
 };
 
-/* The settings are in an order that the request's seed alone decides. The caller clears RET, after failures
- * too. */
+/* The caller clears RET, after failures too. */
 int settings_find(const struct problem *problem, struct settings *ret);
 void settings_clear(struct settings *settings);
 
