@@ -217,15 +217,15 @@ const char *model_column_unit(const struct model *model, const char *name) {
 
 /* ---- Distributions */
 
-/* Of a chi-squared variable over its degrees of freedom the root of the reciprocal, from a normal number:
- * what a deviation is, over its estimate. Beyond a probability of 0.5 % it stays, so that means of draws are
+/* What a deviation is over its estimate, from a normal number: the root of FREEDOM over a chi-squared
+ * variable, of at least 2 degrees of freedom and up to its 0.5 % quantiles, so that means of draws are
  * finite. */
 static double draw_scale(double normal, double freedom) {
     static const double least = 0.005;
     if (!(freedom > 0))
         return 1;
-    double upper = fmin(fmax(distribution_normal_upper(normal), least), 1 - least);
-    return sqrt(freedom / distribution_chi_squared_quantile(1 - upper, freedom));
+    double upper = fmin(fmax(distribution_normal_upper(normal), least), 1 - least), known = fmax(freedom, 2);
+    return sqrt(known / distribution_chi_squared_quantile(1 - upper, known));
 }
 
 /* Adds SCALE times a draw from COVARIANCE to the estimates. */

@@ -15,7 +15,7 @@ enum { CANDIDATES_MAX = 2 + STEPS_DOWN_MAX + 2 * REFINEMENTS };
 /* Weights of the two simple kinds against a factor e of lambda: they make intervals hold where noise is
  * simple without losing those where it is not (tests/benchmarks/coverage). With few rows none is preferred.
  */
-static const double weight_constant = 5, weight_proportional = 3, decided = 0.6;
+static const double weight_constant = 5, weight_proportional = 3.5, decided = 0.6;
 
 struct candidate {
     double lambda, likelihood, scale; /* lambda INFINITY: constant noise; 0: in proportion to the mean */
