@@ -265,41 +265,6 @@ static void add_scores(struct model_group *group, const struct scores *scores) {
     add_score(group, "folds", (double)scores->folds, "1");
 }
 
-/* The rows of the group in hand that are no outliers, and what is predicted for them. */
-struct scored {
-    double *response, *mean, *weights; /* WEIGHTS may be NULL */
-    uint32_t *settings;
-    size_t count;
-};
-
-static double *copy_numbers(const double *from, const size_t *kept, size_t count) {
-    double *ret = from ? xcalloc(count + 1, sizeof *ret) : NULL;
-    for (size_t k = 0; ret && k < count; k++)
-        ret[k] = from[kept[k]];
-    return ret;
-}
-
-static struct scored scored_rows(const struct fitting *fitting, const struct predictions *predictions) {
-    const struct fit_rows *rows = &fitting->all.view;
-    size_t count = 0;
-    cleanup_free size_t *kept = xcalloc(rows->count + 1, sizeof *kept);
-    for (size_t i = 0; i < rows->count; i++)
-        if (!fitting->outliers || !fitting->outliers[i])
-            kept[count++] = i;
-    struct scored ret = {.response = copy_numbers(rows->response, kept, count),
-                         .mean = copy_numbers(predictions->mean, kept, count),
-                         .weights = copy_numbers(rows->weights, kept, count),
-                         .settings = xcalloc(count + 1, sizeof *ret.settings),
-                         .count = count};
-    for (size_t k = 0; k < count; k++)
-        ret.settings[k] = rows->settings[kept[k]];
-    return ret;
-}
-
-static void scored_clear(struct scored *scored) {
-    free(scored->response), free(scored->mean), free(scored->weights), free(scored->settings);
-}
-
 /* What is left out together, of each row, into UNITS; how many there are. */
 static size_t find_units(const struct fitting *fitting, uint32_t *units) {
     const struct rows *rows = &fitting->all;
@@ -461,15 +426,17 @@ static int judge(struct fitting *fitting, struct model_group *group, struct fail
         for (size_t p = 0; p < group->part_count; p++)
             for (size_t t = 0; t < fit->model->term_count; t++)
                 parameters += !group->parts[p].estimates[t].dropped && !group->parts[p].estimates[t].at_bound;
-        cleanup(scored_clear) struct scored scored = scored_rows(fitting, &predictions);
-        lack_of_fit_test(&lack, scored.count, scored.response, scored.mean, scored.weights, scored.settings,
-                         rows->view.setting_count, parameters);
-        for (size_t i = 0; i < scored.count; i++)
-            nonpositive += scored.mean[i] <= 0;
-        if (scored.count < count)
-            xappend(
-                &group->notes, &group->note_count,
-                xformat("%zu of %zu rows are outliers: they are not scored", count - scored.count, count));
+        size_t outliers = 0;
+        lack_of_fit_test(&lack, count, rows->view.response, predictions.mean, rows->view.weights,
+                         rows->view.settings, rows->view.setting_count, fitting->outliers, parameters);
+        for (size_t i = 0; i < count; i++) {
+            bool is_outlier = fitting->outliers && fitting->outliers[i];
+            outliers += is_outlier;
+            nonpositive += !is_outlier && predictions.mean[i] <= 0;
+        }
+        if (outliers > 0)
+            xappend(&group->notes, &group->note_count,
+                    xformat("%zu of %zu rows are outliers: they are not scored", outliers, count));
         keep_predictions(fitting, &predictions);
         add_score(group, "settings", (double)lack.settings, "1");
         add_score(group, "pure_error", lack.pure_error, NULL);

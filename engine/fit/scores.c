@@ -61,24 +61,30 @@ void scores_compute(struct scores *scores, size_t count, const double *response,
 }
 
 void lack_of_fit_test(struct lack_of_fit *lack, size_t count, const double *response, const double *mean,
-                      const double *weights, const uint32_t *units, size_t unit_count, size_t parameters) {
+                      const double *weights, const uint32_t *units, size_t unit_count, const bool *is_skipped,
+                      size_t parameters) {
     double *means = xcalloc(unit_count + 1, sizeof *means), *sums = xcalloc(unit_count + 1, sizeof *sums);
     double rss = 0, pure = 0;
+    size_t present = 0, rows = 0;
     for (size_t i = 0; i < count; i++) { /* of each setting, updated row by row: no cancellation */
-        double w = weights ? weights[i] : 1;
+        double w = is_skipped && is_skipped[i] ? 0 : weights ? weights[i] : 1;
+        if (w == 0)
+            continue;
         sums[units[i]] += w;
         means[units[i]] += w / sums[units[i]] * (response[i] - means[units[i]]);
     }
     for (size_t i = 0; i < count; i++) {
-        double w = weights ? weights[i] : 1;
+        double w = is_skipped && is_skipped[i] ? 0 : weights ? weights[i] : 1;
+        if (w == 0)
+            continue;
         double scatter = response[i] - means[units[i]], residual = response[i] - mean[i];
         pure += w * scatter * scatter;
         rss += w * residual * residual;
+        rows++;
     }
-    size_t present = 0;
     for (size_t u = 0; u < unit_count; u++)
         present += sums[u] > 0;
-    double of_fit = (double)present - (double)parameters, of_error = (double)count - (double)present;
+    double of_fit = (double)present - (double)parameters, of_error = (double)rows - (double)present;
     *lack = (struct lack_of_fit){
         .settings = present, .pure_error = NAN, .f = NAN, .p = NAN, .freedom = {of_fit, of_error}};
     if (of_error > 0)

@@ -3,6 +3,7 @@
 #ifndef ASSAY_FIT_SCORES_H
 #define ASSAY_FIT_SCORES_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -34,7 +35,9 @@ struct lack_of_fit {
     double freedom[2]; /* of F */
 };
 
+/* IS_SKIPPED: rows that do not count; NULL: all do. */
 void lack_of_fit_test(struct lack_of_fit *lack, size_t count, const double *response, const double *mean,
-                      const double *weights, const uint32_t *units, size_t unit_count, size_t parameters);
+                      const double *weights, const uint32_t *units, size_t unit_count, const bool *is_skipped,
+                      size_t parameters);
 
 #endif
