@@ -13,21 +13,20 @@
  * and intervals, and by which methods these were computed; or the sentence that no setting can be ranked, and
  * why. In JSON:
  *
- *     grade           "do not trust: ..." where every unit was flagged
+ *     grade           where units were flagged; "do not trust: ..." where all were
  *     response, best_is ("most" or "least")
  *     measurements (attempts at a unit that a gate had measured again count each), measurements_flagged,
  *     units_failed, units_missing
- *     always          the factors of which all settings have the same level
  *     settings        an object a setting: its factors; replicates, mean, deviation, interval_low,
- *                     interval_high, p_adjusted, standing, measurements_flagged, units_failed, units_missing
+ *                     interval_high, p_adjusted, standing
  *     intervals, comparison   the methods, in words
  */
 void answer_report(struct report_section *section, const struct measurements *measurements,
                    const struct ranking *ranking, size_t settings);
 
-/* Appends the best setting to RET: what its best unit printed behind `lines`, a line each, where the
- * experiment declares these; else its factors, as NAME=VALUE. FAILURE_INPUT: no setting has a value, or that
- * unit's output has no such line. */
+/* Appends the best setting, of the largest size of the problem, to RET: what its first unit printed
+ * behind `lines`, a line each, where the experiment declares these; else its factors, as NAME=VALUE.
+ * FAILURE_INPUT: no setting has a value, or that unit's output has no such line. */
 int answer_best(const struct measurements *measurements, const struct ranking *ranking, struct text *ret,
                 struct failure *failure);
 

@@ -1,19 +1,17 @@
 /*
  * What was measured for each setting of a run, or of several runs of one experiment. A setting is one
- * combination of the levels of the factors. All analyses of measurements begin here.
+ * combination of the levels of the factors.
  *
  *     measurements_read(paths) -> settings, rows, the response ;  ranking_make() ;  answer_report()
  *
  * The response is what the experiment declares as its answer (run.json, "answer"). Rows that a gate flagged
  * are left out of all figures, unless every row was flagged: then all are used, and `all_flagged` says so.
- * Rows without a finite value are left out, too. Units that failed, or were not measured, are counted by
- * results/missing.csv, which a run has once it is sealed.
+ * Rows without a finite value are left out, too.
  */
 #ifndef ASSAY_ANALYSIS_MEASUREMENTS_H
 #define ASSAY_ANALYSIS_MEASUREMENTS_H
 
 #include "engine/foundation/failure.h"
-#include "engine/foundation/text-set.h"
 #include "engine/table/groups.h"
 #include "engine/table/table.h"
 
@@ -21,38 +19,34 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct setting {
-    const char **levels;  /* one a factor, as results.csv has them; the texts are borrowed */
-    const uint32_t *rows; /* of the table; borrowed */
-    size_t row_count;
-    uint64_t flagged; /* of these rows */
-    uint64_t failed,
-        missing; /* units without a row: that failed; that were not measured for another reason */
+struct measured_factor {
+    const char *name, *unit; /* UCUM, or NULL; borrowed */
+    bool is_text;
+    bool varies; /* not all settings have the same level */
 };
 
 struct measurements {
     struct table *table;
-    struct groups groups;
-    struct text_set further_levels; /* of settings that have no row */
-    const char **factors, **units;  /* names and UCUM units (or NULL), borrowed */
-    bool *varies;                   /* of each factor: not all settings have the same level */
-    size_t factor_count;
-    struct setting *settings;
-    size_t setting_count;
+    /* First the sizes of the problem: the factors that the experiment's model has as `sizes`. They say how
+     * much work a unit is, so that settings of different sizes are not alternatives. */
+    struct measured_factor *factors;
+    size_t factor_count, size_count;
+    struct groups settings; /* by the factors, in natural order of their levels; count 0: no rows */
 
     const char *response, *unit, *lines; /* as in struct table_answer; borrowed */
     bool most;                           /* more is better */
-    bool is_assumed;                     /* nobody said so */
+    bool is_assumed;                     /* neither the experiment nor the caller said so */
 
-    /* Of each row; nodes and cores as codes. */
+    /* Of each row; nodes as codes. */
     size_t row_count;
     const double *values;
-    const uint32_t *nodes, *cores;
+    const uint32_t *nodes;
     bool *left_out;
 
-    uint64_t flagged, failed, missing;
+    size_t flagged;
     bool all_flagged;
-    char *flags; /* the gates that flagged rows: "load, frequency"; "" where none did */
+    char *flags;              /* of the rows that are flagged: "load, load;frequency"; "" where none is */
+    uint64_t failed, missing; /* units that have no row; 0 until the caller counts them */
 };
 
 /* Reads the archives or folders of runs at PATHS. RESPONSE, a response or an expression, of which MOST says
@@ -61,8 +55,8 @@ struct measurements {
  * responses. */
 int measurements_read(const char *const *paths, size_t count, const char *response, bool most,
                       struct measurements *ret, struct failure *failure);
-/* The category NAME of a table that was loaded, or NULL. */
-const struct table_category *measurements_category(const struct table *table, const char *name);
+/* The level of factor F in SETTING, as results.csv has it; borrowed. */
+const char *measurements_level(const struct measurements *measurements, size_t setting, size_t f);
 void measurements_clear(struct measurements *measurements);
 
 #endif

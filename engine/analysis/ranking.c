@@ -1,6 +1,5 @@
 #include "engine/analysis/ranking.h"
 
-#include "engine/foundation/cleanup.h"
 #include "engine/foundation/memory.h"
 #include "engine/numerics/distribution.h"
 
@@ -11,61 +10,41 @@ static const double level = 0.05;
 
 /* ---- Replicates */
 
-static int compare_places(const void *a, const void *b) {
+static int compare_nodes(const void *a, const void *b) {
     const struct replicate *left = a, *right = b;
-    if (left->node != right->node)
-        return left->node < right->node ? -1 : 1;
-    return (left->core > right->core) - (left->core < right->core);
+    return (left->node > right->node) - (left->node < right->node);
 }
 
-/* The units of each setting that count, in order of their places. */
+/* The units of each setting that count, in order of their nodes. */
 static void collect_units(const struct measurements *measurements, struct ranking *ranking) {
-    size_t used = 0;
+    const struct groups *settings = &measurements->settings;
+    size_t used = 0, on_nodes = 0;
     for (size_t g = 0; g < ranking->count; g++) {
         struct ranked *item = &ranking->items[g];
-        item->first = used;
-        for (size_t i = 0; i < item->setting->row_count; i++) {
-            uint32_t row = item->setting->rows[i];
-            if (measurements->left_out[row])
-                continue;
-            ranking->replicates[used++] = (struct replicate){
-                measurements->nodes[row], measurements->cores[row], measurements->values[row]};
+        struct replicate *units = &ranking->replicates[used];
+        *item = (struct ranked){.setting = g, .first = used};
+        for (size_t i = settings->first[g]; i < settings->first[g + 1]; i++) {
+            uint32_t row = settings->rows[i];
+            if (!measurements->left_out[row])
+                units[item->n++] = (struct replicate){measurements->nodes[row], measurements->values[row]};
         }
-        item->n = used - item->first;
-        qsort(ranking->replicates + item->first, item->n, sizeof *ranking->replicates, compare_places);
+        used += item->n;
+        qsort(units, item->n, sizeof *units, compare_nodes);
+        ranking->with_value += item->n > 0;
+        on_nodes += item->n > 0 && units[0].node != units[item->n - 1].node;
     }
+    ranking->by_node = on_nodes > 0 && 2 * on_nodes >= ranking->with_value;
 }
 
-/* What a replicate is: the coarsest that half of the settings have two of. */
-static enum ranking_replicate choose_replicate(const struct ranking *ranking) {
-    size_t settings = 0, on_nodes = 0, on_cores = 0;
-    for (size_t g = 0; g < ranking->count; g++) {
-        const struct ranked *item = &ranking->items[g];
-        if (item->n == 0)
-            continue;
-        const struct replicate *first = &ranking->replicates[item->first], *last = first + item->n - 1;
-        settings++;
-        on_nodes += first->node != last->node;
-        on_cores += compare_places(first, last) != 0;
-    }
-    return settings == 0 || 2 * on_cores < settings ? RANKING_UNITS
-           : 2 * on_nodes >= settings               ? RANKING_NODES
-                                                    : RANKING_CORES;
-}
-
-/* Replaces the units of ITEM on one node, or core, by their mean. */
+/* Replaces the units of ITEM on one node by their mean. */
 static void merge_units(struct ranking *ranking, struct ranked *item) {
     struct replicate *units = ranking->replicates + item->first;
     size_t merged = 0;
     for (size_t i = 0, next; i < item->n; i = next) {
         double sum = 0;
-        for (next = i; next < item->n && units[next].node == units[i].node &&
-                       (ranking->replicate == RANKING_NODES || units[next].core == units[i].core);
-             next++)
+        for (next = i; next < item->n && units[next].node == units[i].node; next++)
             sum += units[next].value;
-        units[merged++] = (struct replicate){.node = units[i].node,
-                                             .core = ranking->replicate == RANKING_NODES ? 0 : units[i].core,
-                                             .value = sum / (double)(next - i)};
+        units[merged++] = (struct replicate){units[i].node, sum / (double)(next - i)};
     }
     item->n = merged;
 }
@@ -91,27 +70,40 @@ static void estimate(const struct ranking *ranking, struct ranked *item) {
                   sqrt((double)item->n);
     item->low = item->mean - half;
     item->high = item->mean + half;
+    item->p = NAN;
 }
 
-static int compare_means(const void *a, const void *b, void *context) {
+/* Below 0: the size of A is larger. */
+static int compare_sizes(const struct measurements *measurements, const struct ranked *a,
+                         const struct ranked *b) {
+    const struct groups *settings = &measurements->settings;
+    for (size_t f = 0; f < measurements->size_count; f++) {
+        uint32_t left = settings->labels[a->setting * settings->label_count + f],
+                 right = settings->labels[b->setting * settings->label_count + f];
+        if (left != right)
+            return left > right ? -1 : 1;
+    }
+    return 0;
+}
+
+static int compare_items(const void *a, const void *b, void *context) {
     const struct ranked *left = a, *right = b;
-    double sign = *(const bool *)context ? -1 : 1;
-    if ((left->n == 0) != (right->n == 0))
-        return left->n == 0 ? 1 : -1;
-    if (left->n > 0 && left->mean != right->mean)
-        return sign * left->mean < sign * right->mean ? -1 : 1;
-    return left->setting < right->setting ? -1 : left->setting > right->setting; /* as they were */
+    const struct measurements *measurements = *(const struct measurements *const *)context;
+    int order = compare_sizes(measurements, left, right);
+    if (order == 0)
+        order = (left->n == 0) - (right->n == 0);
+    if (order == 0 && left->n > 0 && left->mean != right->mean)
+        order = (left->mean < right->mean) == measurements->most ? 1 : -1;
+    return order ? order : (left->setting > right->setting) - (left->setting < right->setting);
 }
 
 /* ---- Differences to the best */
 
-static bool have_same_places(const struct ranking *ranking, const struct ranked *a, const struct ranked *b) {
-    if (a->n != b->n)
-        return false;
-    for (size_t i = 0; i < a->n; i++)
-        if (compare_places(&ranking->replicates[a->first + i], &ranking->replicates[b->first + i]) != 0)
-            return false;
-    return true;
+static bool have_same_nodes(const struct ranking *ranking, const struct ranked *a, const struct ranked *b) {
+    bool are_same = ranking->by_node && a->n == b->n;
+    for (size_t i = 0; are_same && i < a->n; i++)
+        are_same = ranking->replicates[a->first + i].node == ranking->replicates[b->first + i].node;
+    return are_same;
 }
 
 /* The p of DIFFERENCE, whose standard error is ERROR. */
@@ -122,7 +114,7 @@ static double test_difference(double difference, double error, double freedom) {
 }
 
 static double compare(const struct ranking *ranking, const struct ranked *a, const struct ranked *b) {
-    if (ranking->is_paired) {
+    if (have_same_nodes(ranking, a, b)) {
         double deviation, mean = find_mean(ranking->replicates + a->first, ranking->replicates + b->first,
                                            a->n, &deviation);
         return test_difference(mean, deviation / sqrt((double)a->n), (double)a->n - 1);
@@ -138,33 +130,31 @@ static int compare_p(const void *a, const void *b) {
     return (left->p > right->p) - (left->p < right->p);
 }
 
-/* Holm's correction of the COUNT p-values of COMPARED. */
-static void adjust(struct ranked **compared, size_t count) {
+/* The COUNT settings ITEMS of one size, best first. COMPARED has room for as many. */
+static void compare_with_best(struct ranking *ranking, struct ranked *items, size_t count,
+                              struct ranked **compared) {
+    size_t made = 0;
     double greatest = 0;
-    qsort(compared, count, sizeof *compared, compare_p);
-    for (size_t i = 0; i < count; i++) {
-        greatest = fmax(greatest, fmin(1, (double)(count - i) * compared[i]->p));
+    if (items->n == 0)
+        return; /* none has a value */
+    bool is_alone = count == 1 || items[1].n == 0;
+    items->standing = is_alone ? RANKING_ALONE : RANKING_BEST;
+    ranking->choices += !is_alone;
+    ranking->best = ranking->best ? ranking->best : items;
+    for (struct ranked *item = items + 1; item < items + count && item->n > 0; item++) {
+        item->standing = RANKING_NOT_COMPARED;
+        if (item->n < 2 || items->n < 2)
+            continue;
+        item->p = compare(ranking, items, item);
+        compared[made++] = item;
+    }
+    qsort(compared, made, sizeof(struct ranked *), compare_p);
+    for (size_t i = 0; i < made; i++) { /* Holm */
+        greatest = fmax(greatest, fmin(1, (double)(made - i) * compared[i]->p));
         compared[i]->p = greatest;
         compared[i]->standing = greatest > level ? RANKING_NO_DIFFERENCE : RANKING_WORSE;
     }
-}
-
-static void compare_with_best(struct ranking *ranking) {
-    cleanup_free struct ranked **compared = xcalloc(ranking->count + 1, sizeof *compared);
-    const struct ranked *best = ranking->items;
-    ranking->is_paired = ranking->replicate != RANKING_UNITS;
-    for (size_t i = 1; i < ranking->with_value; i++)
-        ranking->is_paired = ranking->is_paired && have_same_places(ranking, best, &ranking->items[i]);
-    for (size_t i = 0; i < ranking->count; i++) {
-        struct ranked *item = &ranking->items[i];
-        item->p = NAN;
-        item->standing = item->n == 0 ? RANKING_NO_VALUE : i == 0 ? RANKING_BEST : RANKING_NOT_COMPARED;
-        if (i == 0 || item->n < 2 || best->n < 2)
-            continue;
-        item->p = compare(ranking, best, item);
-        compared[ranking->comparisons++] = item;
-    }
-    adjust(compared, ranking->comparisons);
+    ranking->comparisons += made;
 }
 
 /* ---- The whole */
@@ -172,23 +162,25 @@ static void compare_with_best(struct ranking *ranking) {
 void ranking_make(const struct measurements *measurements, struct ranking *ret) {
     struct ranking *ranking = ret;
     *ranking = (struct ranking){
-        .items = xcalloc(measurements->setting_count + 1, sizeof *ranking->items),
-        .count = measurements->setting_count,
+        .items = xcalloc(measurements->settings.count + 1, sizeof *ranking->items),
+        .count = measurements->settings.count,
         .replicates = xcalloc(measurements->row_count + 1, sizeof *ranking->replicates),
     };
-    for (size_t g = 0; g < ranking->count; g++)
-        ranking->items[g].setting = &measurements->settings[g];
     collect_units(measurements, ranking);
-    ranking->replicate = choose_replicate(ranking);
     for (size_t g = 0; g < ranking->count; g++) {
-        if (ranking->replicate != RANKING_UNITS)
+        if (ranking->by_node)
             merge_units(ranking, &ranking->items[g]);
-        ranking->with_value += ranking->items[g].n > 0;
         estimate(ranking, &ranking->items[g]);
     }
-    bool most = measurements->most;
-    qsort_r(ranking->items, ranking->count, sizeof *ranking->items, compare_means, &most);
-    compare_with_best(ranking);
+    qsort_r(ranking->items, ranking->count, sizeof *ranking->items, compare_items, &measurements);
+    struct ranked **compared = xcalloc(ranking->count + 1, sizeof *compared);
+    for (size_t first = 0, next; first < ranking->count; first = next) {
+        for (next = first + 1; next < ranking->count && compare_sizes(measurements, &ranking->items[first],
+                                                                      &ranking->items[next]) == 0;)
+            next++;
+        compare_with_best(ranking, &ranking->items[first], next - first, compared);
+    }
+    free(compared);
 }
 
 void ranking_clear(struct ranking *ranking) {

@@ -5,13 +5,31 @@
 #include "engine/command-line/output.h"
 #include "engine/command-line/verb.h"
 #include "engine/foundation/cleanup.h"
+#include "engine/foundation/file.h"
 #include "engine/report/shown.h"
+#include "engine/run/record/status.h"
 
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
 enum { SETTINGS_AFTER_RUN = 10, BEST_BYTES_MAX = 64 << 20 };
+
+static int read(const char *const *paths, size_t count, const char *response, bool most,
+                struct measurements *ret, struct failure *failure) {
+    int r = measurements_read(paths, count, response, most, ret, failure);
+    for (size_t i = 0; r == 0 && i < ret->table->input_count; i++) {
+        cleanup(run_status_cleanup) struct run_status *status = NULL;
+        const char *path = ret->table->inputs[i].path;
+        r = file_is_folder(path) ? run_status_read(path, &status, failure)
+                                 : run_status_read_archive(path, &status, failure);
+        if (r < 0)
+            return r;
+        ret->failed += status->failed;
+        ret->missing += status->left;
+    }
+    return r;
+}
 
 static int print_best(const struct measurements *measurements, const struct ranking *ranking,
                       struct failure *failure) {
@@ -37,8 +55,8 @@ int command_report(const struct verb_arguments *arguments, struct failure *failu
     if (json && verb_switch(arguments, "--best"))
         return failure_input(failure, NULL, 0, 0,
                              "--best prints no JSON; the first of 'settings' of --json is the best");
-    int r = measurements_read(arguments->operands, arguments->operand_count, most ? most : least, most,
-                              &measurements, failure);
+    int r = read(arguments->operands, arguments->operand_count, most ? most : least, most, &measurements,
+                 failure);
     if (r < 0)
         return r;
     ranking_make(&measurements, &ranking);
@@ -56,11 +74,11 @@ static void print_answer(const char *archive, const struct measurements *measure
     cleanup(ranking_clear) struct ranking ranking = {0};
     cleanup(report_cleanup) struct report *report = report_new();
     ranking_make(measurements, &ranking);
-    answer_report(report->root, measurements, &ranking, SETTINGS_AFTER_RUN);
-    if (ranking.count > SETTINGS_AFTER_RUN)
-        report_note(report->root, REPORT_LINE, "... %zu more settings: assay report %s",
-                    ranking.count - SETTINGS_AFTER_RUN, archive);
-    if (ranking.with_value > 0 && (ranking.count > 1 || measurements->lines))
+    size_t shown = ranking.choices == 0 && ranking.count > 1 ? 0 : SETTINGS_AFTER_RUN;
+    answer_report(report->root, measurements, &ranking, shown);
+    if (ranking.best && ranking.count > shown)
+        report_note(report->root, REPORT_LINE, "all %zu settings: assay report %s", ranking.count, archive);
+    if (ranking.choices > 0 || (ranking.best && measurements->lines))
         report_note(report->root, REPORT_LINE, "the best setting, to be used: assay report %s --best",
                     archive);
     fputc('\n', stderr);
@@ -70,7 +88,7 @@ static void print_answer(const char *archive, const struct measurements *measure
 void report_after_run(const char *folder, const char *archive) {
     cleanup(measurements_clear) struct measurements measurements = {0};
     struct failure why = {0};
-    if (measurements_read(&folder, 1, NULL, false, &measurements, &why) < 0)
+    if (read(&folder, 1, NULL, false, &measurements, &why) < 0)
         fprintf(stderr, "the settings are not ranked: %s\n", shown(why.text).text);
     else
         print_answer(archive, &measurements);

@@ -139,17 +139,16 @@ static void look_at_records(struct input *input) {
     }
 }
 
-static int describe_archive(struct input *input, bool is_further_table, struct failure *failure) {
+static int describe_archive(struct input *input, struct failure *failure) {
     struct archive_columns columns = {0};
-    int r = is_further_table ? 0 : hash_file(input->about.path, input->about.sha256, NULL, failure);
+    int r = hash_file(input->about.path, input->about.sha256, NULL, failure);
     r = r < 0 ? r : archive_table_columns(input->archive, input->about.member, &columns, failure);
     if (r < 0)
         return r;
     describe_columns(input, &columns);
     archive_columns_clear(&columns);
     describe_run(input, archive_run(input->archive)->root);
-    if (!is_further_table)
-        look_at_records(input);
+    look_at_records(input);
     size_t journal;
     if (archive_find(input->archive, "journal.jsonl", &journal)) {
         input->journal_bytes = archive_member_size(input->archive, journal);
@@ -286,8 +285,7 @@ int input_look(struct input *input, const char *path, const struct table_options
         input->columns[i].unit = unit ? xstrdup(unit) : NULL; /* an archive's is in its datapackage.json */
     }
     if (input->about.archive)
-        r = input->is_folder ? describe_folder(input, failure)
-                             : describe_archive(input, options->is_further_table, failure);
+        r = input->is_folder ? describe_folder(input, failure) : describe_archive(input, failure);
     if (!input->stays_open)
         input_close(input);
     return r;

@@ -82,9 +82,6 @@ struct table_options {
     size_t column_count;
     const char *member; /* of archives: another table than the one that their model is of; or NULL */
     bool hash;          /* CSV files too */
-    /* The inputs are archives of which another table was opened before: of the rest nothing is verified
-     * again. */
-    bool is_further_table;
 };
 
 struct table_selection {

@@ -187,7 +187,8 @@ static int detach(const struct execution *execution, struct failure *failure) {
     if (r < 0 || !folder)
         return r;
     puts(folder);
-    fprintf(stderr, "'assay attach %s' follows it\n", shown(folder).text);
+    fprintf(stderr, "'assay attach %s' follows it, and ends with its settings, best first\n",
+            shown(folder).text);
     return 0;
 }
 

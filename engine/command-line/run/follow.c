@@ -31,6 +31,7 @@ struct followed {
     bool is_shown;        /* and was */
     bool has_ended;       /* it was found so once; it may be between two parts */
     bool is_over;
+    bool is_sealed;
     struct failure end; /* why it is not complete; code 0: it is */
 };
 
@@ -178,6 +179,7 @@ static void end_run(struct following *following, struct followed *run, const str
                                                                              .seconds_left = -1});
     else if (is_sealed)
         puts(status->archive);
+    run->is_sealed = is_sealed;
     if (following->count == 1 && following->progress->json)
         send_event(following, RUN_EVENT_ENDED, run_condition_name(status->condition));
     (void)output_flush();
@@ -271,5 +273,8 @@ int follow_runs(const char *const *folders, size_t count, struct progress *progr
     sigprocmask(SIG_BLOCK, &signals, &before);
     int r = follow(&following, &signals, ends_runs, ret_interrupted, failure);
     sigprocmask(SIG_SETMASK, &before, NULL);
+    for (size_t i = 0; count > 1 && !progress->quiet && i < count; i++)
+        if (runs[i].is_sealed)
+            fprintf(stderr, "which setting is best: assay report %s\n", shown(runs[i].folder).text);
     return r < 0 || *ret_interrupted ? r : find_worst(&following, failure);
 }

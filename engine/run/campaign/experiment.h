@@ -90,8 +90,7 @@ struct experiment_answer {
     char *response; /* a response, or an expression over responses and factors */
     char *unit;     /* UCUM; of a response, its own unless it is given; of an expression "1" */
     int best;       /* enum experiment_best */
-    char
-        *lines; /* the beginning of lines of a unit's output: of the best unit, the rest of them is printed */
+    char *lines;    /* the beginning of lines of a unit's output; the rest of them says how to run it again */
 };
 
 enum { EXPERIMENT_ANSWER_FIELDS = 4 };

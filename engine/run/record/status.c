@@ -131,10 +131,10 @@ static int find_archive(const char *folder, int64_t part, char **ret, struct fai
 /* ---- What to do next --------------------------------------------------------------------------- */
 
 /* PATH is quoted where a shell needs it. */
-static char *resume_command(const char *path) {
+static char *command_of(const char *verb, const char *path) {
     struct text text;
     text_init(&text, 64 << 10);
-    const char *const words[] = {"assay", "resume", path, NULL};
+    const char *const words[] = {"assay", verb, path, NULL};
     text_append_command(&text, words);
     return text_take(&text);
 }
@@ -172,11 +172,14 @@ static void advise(struct run_status *status) {
         next =
             "run the campaign again: this run cannot be resumed, since it has no inputs.json or no journal";
     if (next) {
-        status->next = xstrdup(next);
+        bool has_answer = status->condition == RUN_IS_COMPLETED && status->archive;
+        cleanup_free char *report = has_answer ? command_of("report", status->archive) : NULL;
+        status->next =
+            has_answer ? xformat("%s; `%s` says which setting is best", next, report) : xstrdup(next);
         return;
     }
     cleanup_free char *left = describe_left(status);
-    status->command = resume_command(status->folder);
+    status->command = command_of("resume", status->folder);
     if (status->condition == RUN_IS_RESERVED)
         status->next = xformat("`%s` measures on what is reserved; 'assay nodes --run' uses it by hand, "
                                "'assay release' gives it back",

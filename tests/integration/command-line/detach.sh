@@ -23,7 +23,7 @@ campaign long local 1 2 3 4 5
 touch hold
 check "a run is detached" begin long
 check "its folder is printed" test -d "$run"
-check "... and how it is followed" grep -qx "'assay attach $run' follows it" err
+check "... and how it is followed" grep -qx "'assay attach $run' follows it, and ends with its settings, best first" err
 check "its name is journalled" grep -q '"event":"run-started"' "$run/journal.jsonl"
 check "it measures" eventually measures "$run"
 engine=$(pid_of "$run")

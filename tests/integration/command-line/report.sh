@@ -33,8 +33,8 @@ run() { # run NAME ARGUMENT...: NAME.yaml; its archive is $archive, its folder $
 campaign "$best" "1, 2, 3" "1, 2" 3 >toy.yaml
 run toy
 is "standard output is the archive's path alone" "$status $(ls "$archive" | wc -l)" "0 1"
-check "a run ends with how many settings there are" contains toy.err '^rate of toy, most is best: 6 settings, 18 measurements$'
-check "... with what never varied" contains toy.err '^always  size = 64 byte$'
+check "a run ends with how many settings there are" contains toy.err '^toy by rate, more is better: 6 settings, 18 measurements; units failed: 0, not measured: 0$'
+is "... without what never varied" "$(grep -c size toy.err)" 0
 is "... and the settings, best first" "$(sed -n '/^a  b  units/,/^intervals/{s/  */ /g; p}' toy.err | head -4)" \
 "a b units mean (Gflop/s) 95 % from (Gflop/s) to (Gflop/s)
 3 2 3 302.2 301.952 302.448 best
@@ -46,12 +46,14 @@ cp .out zip.txt
 check "... and from the folder" "$ASSAY" report "$folder"
 report $(cmp -s .out zip.txt && grep -q '^3  2 ' zip.txt; echo $?) "... word for word"
 is "the best setting" "$("$ASSAY" report "$archive" --best | paste -sd' ')" "a=3 b=2 size=64"
-is "for programs" "$("$ASSAY" report "$archive" --json | tr -d ' \n' | grep -o '"always":{"size":64},"settings":\[{"a":3,"b":2,"replicates":3,"mean":302.2')" \
-    '"always":{"size":64},"settings":[{"a":3,"b":2,"replicates":3,"mean":302.2'
+is "for programs, with all factors" "$("$ASSAY" report "$archive" --json | tr -d ' \n' | grep -o '"settings":\[{"a":3,"b":2,"size":64,"replicates":3,"mean":302.2')" \
+    '"settings":[{"a":3,"b":2,"size":64,"replicates":3,"mean":302.2'
+check "... and in detail for people" "$ASSAY" report "$archive" --verbose
+report $(output 'size \(byte\)'; echo $?) "..., too"
 check "another response" "$ASSAY" report "$archive" --least time
-report $(output '^time of toy, least is best: 6 settings'; echo $?) "... ranks them"
+report $(output '^toy by time, less is better: 6 settings'; echo $?) "... ranks them"
 check "an expression" "$ASSAY" report "$archive" --most "a / b"
-report $(output '^a / b of toy, most is best'; echo $?) "... too"
+report $(output '^toy by a / b, more is better'; echo $?) "... too"
 refuse "two wishes" 2 "give one of them" "$ASSAY" report "$archive" --least time --most rate
 refuse "what is no run" 2 "this is not a run; expected the archive of a run, or its folder" "$ASSAY" report zip.txt
 refuse "a model that needs a factor to vary" 2 \
@@ -77,18 +79,20 @@ report $(output '^17 of 18 measurements were flagged \(load\) and are left out$'
 
 campaign "answer: {response: rate, best: most, lines: 'in: '}" 7 1 1 >one.yaml
 run one
-check "one unit" contains one.err '1 setting, 1 measurement$'
-check "... has no interval" contains one.err 'there is none of a single one'
+check "one unit" contains one.err '1 setting, 1 measurement;'
+check "... has no interval" contains one.err 'a single unit has none'
 is "the lines that its experiment keeps" "$("$ASSAY" report "$archive" --best | paste -sd,)" "a is 7,b is 1"
 
 touch broken
 campaign "$best" "1, 2" "1, 2" 2 >part.yaml
 run part
-check "a run with failures" contains part.err '4 settings, 4 measurements, 4 failed$'
-is "... counts them by setting" "$("$ASSAY" report "$folder" --json | tr -d ' \n' | grep -o '"b":2,"replicates":0[^}]*' | grep -c '"units_failed":2')" 2
+check "a run with failures" contains part.err '2 settings, 4 measurements; units failed: 4, not measured: 0$'
+cp -R "$folder" unsealed && rm unsealed/results/missing.csv && sed -i '/"event":"sealing"/,$d' unsealed/journal.jsonl
+check "before it is sealed, too" "$ASSAY" report unsealed
+report $(output '4 measurements; units failed: 4, not measured: 0$'; echo $?) "... by its journal"
 rm broken
 "$ASSAY" resume "$folder" >resumed.out 2>resumed.err
-check "resumed, it has all" contains resumed.err '4 settings, 8 measurements$'
+check "resumed, it has all" contains resumed.err '4 settings, 8 measurements; units failed: 0, not measured: 0$'
 check "... ranked" contains resumed.err '^2  2 +2 '
 check "attached to, it says the same" "$ASSAY" attach "$folder"
 report $(contains .err '^2  2 +2 '; echo $?) "... at its end"
@@ -106,10 +110,24 @@ refuse "of a run that ended before its first unit, that is said" 2 "nothing was 
     "$ASSAY" report "$archive"
 refuse "... also from its folder" 2 "nothing was measured" "$ASSAY" report "$folder"
 
+campaign "$best
+  model: {method: linear, response: time, terms: 1 + a, sizes: [a]}" "1, 12" "1, 2" 2 >sizes.yaml
+run sizes
+check "sizes of the problem are not compared" contains sizes.err 'the best of the same size .a.; the largest size is first$'
+is "... each has a best setting" "$(grep ' best$' sizes.err | awk '{ print $1, $2 }' | xargs)" "12 2 1 2"
+is "... that of the largest is the best" "$("$ASSAY" report "$archive" --best | paste -sd' ')" "a=12 b=2 size=64"
+"$ASSAY" status "$folder" >sizes.out
+check "a complete run's status names the report" contains sizes.out "assay report .*zip. says which setting is best"
+campaign "$best
+  model: {method: linear, response: time, terms: 1 + a, sizes: [a]}" "1, 12" 1 2 >scan.yaml
+run scan
+check "sizes alone are not ranked" contains scan.err "no two settings have the same size .a., so none is better than another; 'assay fit' models"
+is "... nor shown, but by the report" "$(grep -c '^12 ' scan.err) $("$ASSAY" report "$archive" | grep -c '^12 ')" "0 1"
+
 campaign "" "1, 2" 1 1 >mute.yaml
 run mute
 check "without an answer a run says which line to add" \
-    contains mute.err "does not say which of its 2 responses \(rate, time\) is its answer; .*'answer: "
+    contains mute.err "does not say which of its responses \(rate, time\) is its answer; .*'answer: "
 is "... and is done all the same" "$status" 0
 
 wrong() { # wrong NAME ANSWER PATTERN

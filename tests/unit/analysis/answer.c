@@ -87,11 +87,12 @@ TEST(flagged_units_are_counted_and_left_out) {
              HEAD "1,1,1,n,all,100,32,mix,3,,\n2,2,1,n,all,100,64,mix,2,,\n1,3,1,n,all,100,32,mix,3.1,,\n"
                   "2,4,1,n,all,100,64,mix,2.1,,\n2,5,1,n,all,100,64,mix,9,,load;drift\n");
     report(1, (const char *[]){"a"});
-    assert_says(said.text, "1 of 5 measurements were flagged (load, drift) and are left out\n");
-    assert_says(said.text, "time of x, least is best: 2 settings, 5 measurements\n");
-    assert_says(said.text, "always  N = 100, swap = mix\n");
+    assert_says(said.text, "1 of 5 measurements were flagged (load;drift) and are left out\n");
+    assert_says(said.text,
+                "x by time, less is better: 2 settings, 5 measurements; units failed: 0, not measured: 0\n");
+    assert_null(strstr(said.text, "swap")); /* it never varies */
     assert_says(said.text, "\n64      2      2.05 ");
-    assert_says(said.text, "        1  best\n32      2      3.05 ");
+    assert_says(said.text, "  best\n32      2      3.05 ");
     assert_string_equal(said.best.bytes, "N=100\nNB=64\nswap=mix\n");
 }
 
@@ -102,40 +103,45 @@ TEST(where_every_unit_was_flagged_all_are_used_and_not_trusted) {
     assert_int_equal(said.ranking.with_value, 2);
 }
 
-TEST(failed_and_missing_units_are_counted_by_setting) {
-    make_run("a", LEAST, HEAD "1,1,1,n,all,100,32,mix,3,,\n");
-    test_put("a/design.csv", "N,NB,swap\n100,32,mix\n100,64,mix\n");
-    test_put("a/results/missing.csv", "row,why\n1,failed\n2,failed\n2,deadline\n");
-    report(1, (const char *[]){"a"});
-    assert_says(said.text, "2 settings, 1 measurement, 2 failed, 1 not measured\n");
-    assert_int_equal(said.ranking.items[0].setting->failed, 1);
-    assert_int_equal(said.ranking.items[1].setting->failed, 1);
-    assert_int_equal(said.ranking.items[1].setting->missing, 1);
-    assert_string_equal(said.ranking.items[1].setting->levels[1], "64");
-    assert_says(said.text, "no value\n");
-    assert_says(said.text, "there is none of a single one");
-}
-
 TEST(without_a_unit_no_setting_is_the_best) {
     make_run("a", LEAST, HEAD);
-    test_put("a/design.csv", "N,NB,swap\n100,32,mix\n");
-    test_put("a/results/missing.csv", "row,why\n1,failed\n");
     report(1, (const char *[]){"a"});
-    assert_says(said.text, "1 setting, 0 measurements, 1 failed\n");
+    assert_says(said.text, "0 settings, 0 measurements; ");
     assert_says(said.text, "warning: no setting can be ranked: no measurement has a value of 'time'\n");
     assert_says(test_failure.text, "no setting is the best");
+}
+
+#define OF_SIZE_N LEAST ", \"model\": {\"method\": \"linear\", \"response\": \"time\", \"sizes\": [\"N\"]}"
+
+TEST(settings_are_compared_within_the_sizes_that_the_model_names) {
+    make_run("a", OF_SIZE_N,
+             HEAD "1,1,1,n,all,90,32,mix,1,,\n2,2,1,n,all,90,64,mix,1.5,,\n"
+                  "3,3,1,n,all,1000,32,mix,9,,\n4,4,1,n,all,1000,64,mix,8,,\n");
+    report(1, (const char *[]){"a"});
+    assert_says(said.text, "\n1000  64      1         8              -       -  best\n"
+                           "1000  32      1         9              -       -  not compared\n"
+                           "  90  32      1         1              -       -  best\n");
+    assert_says(said.text, "compared with the best of the same size (N); the largest size is first\n");
+    assert_string_equal(said.best.bytes, "N=1000\nNB=64\nswap=mix\n");
+}
+
+TEST(of_sizes_alone_none_is_the_best) {
+    make_run("a", OF_SIZE_N, HEAD "1,1,1,n,all,90,32,mix,1,,\n3,3,1,n,all,1000,32,mix,9,,\n");
+    report(1, (const char *[]){"a"});
+    assert_says(said.text, "no two settings have the same size (N), so none is better than another");
+    assert_null(strstr(said.text, "  best\n"));
 }
 
 TEST(runs_of_one_experiment_are_taken_together) {
     make_run("a", LEAST, HEAD "1,1,1,n,all,100,32,mix,3,,\n2,2,1,n,all,100,64,mix,2,,\n");
     make_run("b", LEAST, HEAD "1,1,1,n,all,100,32,mix,3.2,,\n2,2,1,n,all,100,64,mix,2.2,,\n");
     report(2, (const char *[]){"a", "b"});
-    assert_int_equal(said.measurements.setting_count, 2);
+    assert_int_equal(said.measurements.settings.count, 2);
     assert_int_equal(said.ranking.items[0].n, 2);
     assert_close(said.ranking.items[0].mean, 2.1, 1e-15, "mean");
 }
 
-TEST(the_lines_of_the_best_unit_are_printed) {
+TEST(the_lines_of_a_unit_of_the_best_setting_are_printed) {
     make_run(
         "a",
         ", \"answer\": {\"response\": \"1/time\", \"unit\": \"Hz\", \"best\": \"most\", \"lines\": \"in: \"}",
@@ -146,13 +152,13 @@ TEST(the_lines_of_the_best_unit_are_printed) {
     test_put("a/results/raw/7-job-all-again-2.out", "nothing\n");
     forget(NULL);
     report(1, (const char *[]){"a"});
-    assert_says(test_failure.text, "the best unit printed no line that begins with 'in: '");
+    assert_says(test_failure.text, "the best setting printed no line that begins with 'in: '");
 }
 
 TEST(one_response_needs_no_answer) {
     make_run("a", "", HEAD "1,1,1,n,all,100,32,mix,3,,\n2,2,1,n,all,100,64,mix,2,,\n");
     report(1, (const char *[]){"a"});
-    assert_says(said.text, "time of x, least is best (assumed: the experiment has no 'answer'): 2 settings");
+    assert_says(said.text, "x by time, less is better (assumed: the experiment has no 'answer'): 2 settings");
 }
 
 TEST(what_is_no_run_is_refused) {

@@ -8,43 +8,40 @@ enum { ROWS_MAX = 64, SETTINGS_MAX = 12 };
 /* Measurements that a test makes row by row; the rows of a setting follow one another. */
 static struct {
     struct measurements all;
-    struct setting settings[SETTINGS_MAX];
+    size_t first[SETTINGS_MAX + 1];
+    uint32_t labels[SETTINGS_MAX]; /* the size of each setting */
     double values[ROWS_MAX];
-    uint32_t nodes[ROWS_MAX], cores[ROWS_MAX], rows[ROWS_MAX];
+    uint32_t nodes[ROWS_MAX], rows[ROWS_MAX];
     bool left_out[ROWS_MAX];
 } made;
 
 static int begin(void **state) {
     (void)state;
     memset(&made, 0, sizeof made);
-    made.all = (struct measurements){.settings = made.settings,
-                                     .most = true,
-                                     .values = made.values,
-                                     .nodes = made.nodes,
-                                     .cores = made.cores,
-                                     .left_out = made.left_out};
+    made.all = (struct measurements){
+        .settings = {.rows = made.rows, .first = made.first, .labels = made.labels, .label_count = 1},
+        .size_count = 1,
+        .most = true,
+        .values = made.values,
+        .nodes = made.nodes,
+        .left_out = made.left_out};
     return 0;
 }
 TEST_EACH(begin, NULL)
 
-static void add_row(uint32_t node, uint32_t core, double value) {
-    size_t row = made.all.row_count++;
-    made.values[row] = value;
-    made.nodes[row] = node;
-    made.cores[row] = core;
-    made.rows[row] = (uint32_t)row;
-    made.settings[made.all.setting_count - 1].row_count++;
-}
-
 /* A setting with COUNT values; PER_NODE of them on each node. */
 static void add_setting(const double *values, size_t count, size_t per_node) {
-    made.settings[made.all.setting_count++].rows = made.rows + made.all.row_count;
-    for (size_t i = 0; i < count; i++)
-        add_row((uint32_t)(i / per_node), 0, values[i]);
+    for (size_t i = 0; i < count; i++) {
+        size_t row = made.all.row_count++;
+        made.values[row] = values[i];
+        made.nodes[row] = (uint32_t)(i / per_node);
+        made.rows[row] = (uint32_t)row;
+    }
+    made.first[++made.all.settings.count] = made.all.row_count;
 }
 
 static void check(const struct ranked *item, size_t setting, size_t n, double mean, double low, double high) {
-    assert_ptr_equal(item->setting, &made.settings[setting]);
+    assert_int_equal(item->setting, setting);
     assert_int_equal(item->n, n);
     assert_close(item->mean, mean, 1e-12, "mean");
     assert_close(item->low, low, 1e-9, "low");
@@ -62,8 +59,7 @@ TEST(repetitions_on_one_node_are_compared_by_welch) {
     add_four();
     cleanup(ranking_clear) struct ranking ranking = {0};
     ranking_make(&made.all, &ranking);
-    assert_int_equal(ranking.replicate, RANKING_UNITS);
-    assert_false(ranking.is_paired);
+    assert_false(ranking.by_node);
     assert_int_equal(ranking.comparisons, 3);
     check(&ranking.items[0], 0, 3, 10.2, 9.951586228824956, 10.448413771175042);
     check(&ranking.items[1], 2, 3, 10.166666666666666, 9.787208363306977, 10.546124970026355);
@@ -84,8 +80,8 @@ TEST(least_is_the_other_way_round) {
     made.all.most = false;
     cleanup(ranking_clear) struct ranking ranking = {0};
     ranking_make(&made.all, &ranking);
-    assert_ptr_equal(ranking.items[0].setting, &made.settings[3]);
-    assert_ptr_equal(ranking.items[3].setting, &made.settings[0]);
+    assert_int_equal(ranking.items[0].setting, 3);
+    assert_int_equal(ranking.items[3].setting, 0);
 }
 
 /* The nodes differ by 20 %, the settings by 1 %: pairs show it, although the intervals overlap. */
@@ -99,8 +95,7 @@ TEST(a_node_counts_once_and_settings_are_paired_by_it) {
     add_on_four_nodes();
     cleanup(ranking_clear) struct ranking ranking = {0};
     ranking_make(&made.all, &ranking);
-    assert_int_equal(ranking.replicate, RANKING_NODES);
-    assert_true(ranking.is_paired);
+    assert_true(ranking.by_node);
     check(&ranking.items[0], 2, 4, 99.2625, 86.82525190838852, 111.69974809161148);
     check(&ranking.items[1], 0, 4, 99.25, 87.03621774761919, 111.46378225238081);
     check(&ranking.items[2], 1, 4, 98, 85.77551162661078, 110.22448837338922);
@@ -110,29 +105,38 @@ TEST(a_node_counts_once_and_settings_are_paired_by_it) {
     assert_int_equal(ranking.items[2].standing, RANKING_WORSE);
 }
 
-TEST(without_a_node_of_one_setting_nothing_is_paired) {
+TEST(a_setting_that_lacks_a_node_is_compared_by_welch) {
     add_on_four_nodes();
-    made.left_out[22] = made.left_out[23] = true; /* the last setting's last node */
+    made.left_out[14] = made.left_out[15] = true; /* the middle setting's last node */
+    made.labels[0] = 1;                           /* the first is of another size */
     cleanup(ranking_clear) struct ranking ranking = {0};
     ranking_make(&made.all, &ranking);
-    assert_int_equal(ranking.replicate, RANKING_NODES);
-    assert_false(ranking.is_paired);
-    assert_int_equal(ranking.items[0].n, 3);
+    assert_true(ranking.by_node);
+    check(&ranking.items[2], 1, 3, 99.10000000000001, 76.70552952892439, 121.49447047107563);
+    assert_close(ranking.items[2].p, 0.9812674037786101, 1e-6, "p of Welch's test");
+    assert_int_equal(ranking.comparisons, 1);
 }
 
-TEST(cores_count_where_there_is_one_node) {
-    made.settings[made.all.setting_count++].rows = made.rows;
-    add_row(0, 1, 1);
-    add_row(0, 0, 4);
-    add_row(0, 1, 3);
-    add_row(0, 0, 6);
+TEST(each_size_has_a_best_setting) {
+    add_four();
+    made.labels[0] = made.labels[1] = 7; /* of the larger size */
     cleanup(ranking_clear) struct ranking ranking = {0};
     ranking_make(&made.all, &ranking);
-    assert_int_equal(ranking.replicate, RANKING_CORES);
-    assert_int_equal(ranking.items[0].n, 2);
-    assert_close(ranking.items[0].mean, 3.5, 1e-15, "mean");
-    assert_close(ranking.replicates[0].value, 5, 1e-15, "the first core");
-    assert_int_equal(ranking.comparisons, 0);
+    const size_t order[] = {0, 1, 2, 3};
+    for (size_t i = 0; i < 4; i++)
+        assert_int_equal(ranking.items[i].setting, order[i]);
+    assert_int_equal(ranking.items[0].standing, RANKING_BEST);
+    assert_int_equal(ranking.items[2].standing, RANKING_BEST);
+    assert_close(ranking.items[1].p, 0.010354842373835993 / 2, 1e-8, "p, the only one of its size");
+    assert_int_equal(ranking.choices, 2);
+    assert_ptr_equal(ranking.best, &ranking.items[0]);
+    made.labels[1] = 8;
+    made.labels[3] = 9;
+    ranking_clear(&ranking);
+    ranking_make(&made.all, &ranking);
+    assert_int_equal(ranking.choices, 0);
+    assert_int_equal(ranking.items[0].setting, 3); /* the largest size comes first, and is no better */
+    assert_int_equal(ranking.items[0].standing, RANKING_ALONE);
 }
 
 TEST(a_single_unit_has_neither_interval_nor_comparison) {
@@ -178,7 +182,7 @@ TEST(the_best_in_truth_is_told_from_the_first_in_5_percent_of_runs_at_most) {
         cleanup(ranking_clear) struct ranking ranking = {0};
         ranking_make(&made.all, &ranking);
         for (int g = 0; g < SETTINGS; g++)
-            told += ranking.items[g].setting == made.settings && ranking.items[g].standing == RANKING_WORSE;
+            told += ranking.items[g].setting == 0 && ranking.items[g].standing == RANKING_WORSE;
     }
     assert_in_range(told, 1, RUNS / 20); /* 1: the tests do tell something */
 }
