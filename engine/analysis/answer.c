@@ -14,8 +14,7 @@ enum { OUTPUT_BYTES_MAX = 64 << 20, NAMES_BYTES_MAX = 4096, DIGITS_LEAST = 4, DI
 
 /* ---- The report */
 
-static void report_head(struct report_section *section, const struct measurements *measurements) {
-    const struct measurements *m = measurements;
+static void report_head(struct report_section *section, const struct measurements *m) {
     cleanup_free char *grade = m->all_flagged
                                    ? xformat("do not trust: every unit was flagged (%s)", m->flags)
                                    : xformat("%zu of %zu measurements were flagged (%s) and are left out",
@@ -56,14 +55,8 @@ static int choose_digits(const struct ranked *best) {
 /* Factors that never vary, and do not say how large the problem is, are details. */
 static void report_settings(struct report_section *section, const struct measurements *measurements,
                             const struct ranking *ranking, size_t settings) {
-    static const char *const standings[] = {
-        [RANKING_NO_VALUE] = "no value",
-        [RANKING_ALONE] = "",
-        [RANKING_BEST] = "best",
-        [RANKING_NO_DIFFERENCE] = "no difference shown",
-        [RANKING_WORSE] = "",
-        [RANKING_NOT_COMPARED] = "not compared",
-    };
+    static const char *const standings[] = /* enum ranking_standing */
+        {"no value", "", "best", "no difference shown", "", "not compared"};
     const char *unit = measurements->unit;
     int digits = choose_digits(ranking->best);
     const struct report_column figures[] = {
@@ -99,7 +92,6 @@ static void report_settings(struct report_section *section, const struct measure
 
 static void report_methods(struct report_section *section, const struct measurements *measurements,
                            const struct ranking *ranking) {
-    bool has_choice = ranking->choices > 0;
     cleanup(text_clear) struct text sizes;
     text_init(&sizes, NAMES_BYTES_MAX);
     for (size_t f = 0; f < measurements->size_count; f++)
@@ -109,22 +101,19 @@ static void report_methods(struct report_section *section, const struct measurem
                 ranking->by_node ? "of the mean over nodes, each with the mean of its units, by Student's t"
                                  : "of the mean over units, by Student's t; a single unit has none",
                 false);
-    if (has_choice)
+    if (ranking->choices > 0)
         report_text(section, "comparison", NULL,
                     ranking->comparisons == 0 ? "none: a setting that was measured once has no standard "
                                                 "deviation; 'repetitions: 3' in the design gives it one"
                     : ranking->by_node        ? "two-sided t-tests at 5 %, paired by node, adjusted by Holm"
                                               : "two-sided t-tests at 5 %, Welch's, adjusted by Holm",
                     false);
-    if (sizes.length > 0 && has_choice)
-        report_note(section, REPORT_LINE,
-                    "each setting is compared with the best of the same size (%s); the largest size is first",
-                    sizes.bytes);
-    else if (sizes.length > 0)
-        report_note(section, REPORT_LINE,
-                    "no two settings have the same size (%s), so none is better than another; 'assay fit' "
-                    "models how the response depends on the size",
-                    sizes.bytes);
+    if (sizes.length > 0)
+        report_note(section, REPORT_LINE, "settings of one size of the problem (%s) are compared; %s",
+                    sizes.bytes,
+                    ranking->choices > 0 ? "the largest size is first"
+                                         : "no size has two, so none is better than another; 'assay fit' "
+                                           "models how the response depends on the size");
 }
 
 void answer_report(struct report_section *section, const struct measurements *measurements,

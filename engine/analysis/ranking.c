@@ -18,7 +18,7 @@ static int compare_nodes(const void *a, const void *b) {
 /* The units of each setting that count, in order of their nodes. */
 static void collect_units(const struct measurements *measurements, struct ranking *ranking) {
     const struct groups *settings = &measurements->settings;
-    size_t used = 0, on_nodes = 0;
+    size_t used = 0, with_value = 0, on_nodes = 0;
     for (size_t g = 0; g < ranking->count; g++) {
         struct ranked *item = &ranking->items[g];
         struct replicate *units = &ranking->replicates[used];
@@ -30,10 +30,10 @@ static void collect_units(const struct measurements *measurements, struct rankin
         }
         used += item->n;
         qsort(units, item->n, sizeof *units, compare_nodes);
-        ranking->with_value += item->n > 0;
+        with_value += item->n > 0;
         on_nodes += item->n > 0 && units[0].node != units[item->n - 1].node;
     }
-    ranking->by_node = on_nodes > 0 && 2 * on_nodes >= ranking->with_value;
+    ranking->by_node = on_nodes > 0 && 2 * on_nodes >= with_value;
 }
 
 /* Replaces the units of ITEM on one node by their mean. */

@@ -52,8 +52,8 @@ struct replicate {
 
 struct ranking {
     struct ranked *items; /* the largest size first; of each size best first, those without a value last */
-    size_t count, with_value; /* settings; that have a value */
-    size_t choices;           /* sizes of which two settings or more have a value */
+    size_t count;
+    size_t choices; /* sizes of which two settings or more have a value */
     size_t comparisons;
     const struct ranked *best;    /* of the largest size that has a value; NULL: none has */
     bool by_node;                 /* replicates are nodes */

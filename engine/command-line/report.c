@@ -74,9 +74,9 @@ static void print_answer(const char *archive, const struct measurements *measure
     cleanup(ranking_clear) struct ranking ranking = {0};
     cleanup(report_cleanup) struct report *report = report_new();
     ranking_make(measurements, &ranking);
-    size_t shown = ranking.choices == 0 && ranking.count > 1 ? 0 : SETTINGS_AFTER_RUN;
-    answer_report(report->root, measurements, &ranking, shown);
-    if (ranking.best && ranking.count > shown)
+    size_t rows = ranking.choices == 0 && ranking.count > 1 ? 0 : SETTINGS_AFTER_RUN;
+    answer_report(report->root, measurements, &ranking, rows);
+    if (ranking.best && ranking.count > rows)
         report_note(report->root, REPORT_LINE, "all %zu settings: assay report %s", ranking.count, archive);
     if (ranking.choices > 0 || (ranking.best && measurements->lines))
         report_note(report->root, REPORT_LINE, "the best setting, to be used: assay report %s --best",

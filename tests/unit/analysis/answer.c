@@ -100,7 +100,7 @@ TEST(where_every_unit_was_flagged_all_are_used_and_not_trusted) {
     make_run("a", LEAST, HEAD "1,1,1,n,all,100,32,mix,3,,load\n2,2,1,n,all,100,64,mix,2,,load\n");
     report(1, (const char *[]){"a"});
     assert_int_equal(strncmp(said.text, "do not trust: every unit was flagged (load)\n", 44), 0);
-    assert_int_equal(said.ranking.with_value, 2);
+    assert_int_equal(said.ranking.items[1].n, 1);
 }
 
 TEST(without_a_unit_no_setting_is_the_best) {
@@ -121,14 +121,15 @@ TEST(settings_are_compared_within_the_sizes_that_the_model_names) {
     assert_says(said.text, "\n1000  64      1         8              -       -  best\n"
                            "1000  32      1         9              -       -  not compared\n"
                            "  90  32      1         1              -       -  best\n");
-    assert_says(said.text, "compared with the best of the same size (N); the largest size is first\n");
+    assert_says(said.text,
+                "settings of one size of the problem (N) are compared; the largest size is first\n");
     assert_string_equal(said.best.bytes, "N=1000\nNB=64\nswap=mix\n");
 }
 
 TEST(of_sizes_alone_none_is_the_best) {
     make_run("a", OF_SIZE_N, HEAD "1,1,1,n,all,90,32,mix,1,,\n3,3,1,n,all,1000,32,mix,9,,\n");
     report(1, (const char *[]){"a"});
-    assert_says(said.text, "no two settings have the same size (N), so none is better than another");
+    assert_says(said.text, "(N) are compared; no size has two, so none is better than another");
     assert_null(strstr(said.text, "  best\n"));
 }
 

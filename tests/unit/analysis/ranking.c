@@ -148,7 +148,7 @@ TEST(a_single_unit_has_neither_interval_nor_comparison) {
     assert_true(ranking.items[0].mean == 3 && isnan(ranking.items[0].low) && isnan(ranking.items[0].high));
     assert_int_equal(ranking.items[1].standing, RANKING_NOT_COMPARED);
     assert_int_equal(ranking.items[2].standing, RANKING_NO_VALUE);
-    assert_int_equal(ranking.with_value, 2);
+    assert_int_equal(ranking.items[2].n, 0);
     assert_int_equal(ranking.comparisons, 0);
 }
 
