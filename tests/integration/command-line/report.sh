@@ -124,6 +124,10 @@ run scan
 check "sizes alone are not ranked" contains scan.err "of one size of the problem .a. are compared; no size has two, so none is better than another; 'assay fit' models"
 is "... nor shown, but by the report" "$(grep -c '^12 ' scan.err) $("$ASSAY" report "$archive" | grep -c '^12 ')" "0 1"
 
+sed 's/^testbed: local/testbed: [local, local]/' scan.yaml >list.yaml
+run list
+is "of a list of testbeds each run names its report" "$(grep -c '^which setting is best: assay report .*/toy-[12]-' list.err)" 2
+
 campaign "" "1, 2" 1 1 >mute.yaml
 run mute
 check "without an answer a run says which line to add" \
@@ -137,5 +141,5 @@ wrong() { # wrong NAME ANSWER PATTERN
 wrong "an unknown response" "answer: {response: rte, best: most}" ".*'rte'.*'rate'"
 wrong "neither most nor least" "answer: {response: rate, best: max}" ".*'max'.*most"
 wrong "no direction" "answer: {response: rate}" ".*'best'"
-wrong "a unit that is written otherwise" "answer: {response: a / time, unit: MB/s, best: most}" ".*MBy/s"
+wrong "a unit that is written otherwise" "answer: {response: a / time, unit: KB/s, best: most}" ".*kB for 1000 bytes"
 finish
