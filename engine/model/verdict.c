@@ -154,6 +154,23 @@ static void append_groups(const struct model *model, struct text *text) {
                           model->group_count);
 }
 
+/* A calibration of messages can have segments that SimGrid does not accept; a note of the group says which.
+ */
+static void append_refused(const struct model *model, struct text *text) {
+    const struct model_group *first = NULL;
+    size_t refused = 0;
+    for (size_t g = model->group_count; g-- > 0;)
+        if (model_group_value(&model->groups[g], "refused_by_simgrid") > 0) {
+            first = &model->groups[g];
+            refused++;
+        }
+    if (refused > 0 && model->group_count == 1)
+        (void)text_append_string(text, "; SimGrid cannot use it: see its note");
+    else if (refused > 0)
+        (void)text_printf(text, "; SimGrid cannot use %zu of %zu groups: see the note of group '%s'", refused,
+                          model->group_count, first->name);
+}
+
 char *model_verdict(const struct model *model) {
     cleanup(text_clear) struct text text;
     double relative = greatest(model, "cv_relative"), nonpositive = total(model, "nonpositive_rows");
@@ -175,6 +192,7 @@ char *model_verdict(const struct model *model) {
     if (nonpositive > 0)
         (void)text_printf(&text, "; 0 or less is predicted for %.0f of its own %.0f rows", nonpositive,
                           rows_of(model));
+    append_refused(model, &text);
     return xstrdup(text.bytes);
 }
 

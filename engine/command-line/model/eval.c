@@ -13,6 +13,7 @@
 #include "engine/model/interval.h"
 #include "engine/model/model.h"
 #include "engine/model/read.h"
+#include "engine/model/verdict.h"
 #include "engine/report/shown.h"
 
 #include <errno.h>
@@ -346,6 +347,7 @@ int model_command_eval(const struct verb_arguments *arguments, struct failure *f
     if (r < 0)
         return r;
     eval.tally.is_time = model_response_is_time(eval.model);
+    report_text(eval.report->root, "grade", NULL, model_grade_word(model_grade(eval.model)), true);
     start_table(&eval);
     r = rows ? evaluate_rows(&eval, rows, failure) : evaluate_one(&eval, failure);
     note_intervals(&eval);
