@@ -51,10 +51,10 @@ static void add_panel(struct sum *sum, double count, double done, double width) 
     const struct hpl_scenario *s = sum->scenario;
     struct hpl_time *time = &sum->time;
     double rows = s->n - done, rest = rows - width; /* of the panel; of the trailing matrix */
-    double rounds = log2(s->p), share = fmax(s->share, 1), columns = fmin(share, s->q);
-    double along = s->word * share / columns; /* s a word, where a node sends for each of its process rows */
+    double rounds = log2(s->p), ranks = fmax(s->ranks_per_card, 1), columns = fmin(ranks, s->q);
+    double along = s->word * ranks / columns; /* s a word, where a node sends for each of its process rows */
     double across =
-        s->word * (2 * columns + share); /* of the three words of a swap: 2 of them, and the roll */
+        s->word * (2 * columns + ranks); /* of the three words of a swap: 2 of them, and the roll */
     double work =
         s->recursive ? recursive_work(sum, count, rows, width) : published_work(sum, count, rows, width);
     time->panels += count;

@@ -15,10 +15,10 @@ struct hpl_scenario {
     double latency;     /* alpha, s */
     double word;        /* beta, s per 8-byte word */
     /* Processes of a node that share one network card, at least 1 (0: 1). Nodes hold neighbours in a row of
-     * the grid, as HPL has it by default: min(SHARE, Q) process columns and SHARE over that process rows. A
-     * node sends a panel and pivots for each of its rows at once; rows of a swap, to and from those that own
-     * the pivots, for each of its columns, and in the roll for each process. */
-    double share;
+     * the grid, as HPL has it by default: min(RANKS_PER_CARD, Q) process columns and RANKS_PER_CARD over that
+     * process rows. A node sends a panel and pivots for each of its rows at once; rows of a swap, to and from
+     * those that own the pivots, for each of its columns, and in the roll for each process. */
+    double ranks_per_card;
     double gamma; /* gamma3, s per flop of matrix-matrix work */
     /* Whether the work of a panel is dgemm of its recursive halves, not smaller than LEAST_HALF (at least 1)
      * columns: what is narrower goes at the rate of that. Else all of it goes at gamma3, as in the source. */

@@ -13,7 +13,7 @@ static const struct predict_role roles[] = {
     {0},
 };
 
-enum { N, NB, P, Q, LATENCY, BANDWIDTH, SPEED, PANELS, SHARE, PARAMETER_COUNT };
+enum { N, NB, P, Q, LATENCY, BANDWIDTH, SPEED, PANELS, RANKS_PER_CARD, PARAMETER_COUNT };
 
 static const char *const speed_words[] = {"mean", "slowest", "waiting", NULL};
 enum { SPEED_MEAN, SPEED_SLOWEST, SPEED_WAITING };
@@ -41,8 +41,8 @@ static const struct plugin_parameter parameters[PARAMETER_COUNT + 1] = {
                        "panel waits"},
     [PANELS] = {"panels", PLUGIN_WORD, .words = panel_words, .fallback = "recursive",
                 .help = "are factored with dgemm of their halves, or at the asymptotic rate of dgemm"},
-    [SHARE] = {"share", PLUGIN_NUMBER, "1", .minimum = 1, .maximum = 1e6, .whole = true, .fallback = "1",
-               .help = "processes of a node that share one network card"},
+    [RANKS_PER_CARD] = {"ranks-per-card", PLUGIN_NUMBER, "1", .minimum = 1, .maximum = 1e6, .whole = true,
+                        .fallback = "1", .help = "processes of a node that share one network card"},
 };
 
 enum { TIME, GFLOPS, FACTORISATION, BROADCAST, UPDATE, SWAP, TIME_CLOSED, GAMMA, MEMORY, OUTSIDE };
@@ -178,7 +178,7 @@ static int read_scenario(const struct plugin_value *values, struct hpl_scenario 
         .q = values[Q].number,
         .latency = isnan(latency) ? 0 : latency,
         .word = isnan(bandwidth) ? 0 : 8 / bandwidth,
-        .share = fmin(values[SHARE].number, values[P].number * values[Q].number),
+        .ranks_per_card = fmin(values[RANKS_PER_CARD].number, values[P].number * values[Q].number),
         .recursive = values[PANELS].number == PANELS_RECURSIVE,
         .least_half = 1,
     };
@@ -309,11 +309,11 @@ static int hpl_run(void *state, const struct predict_inputs *inputs, const struc
         struct hpl_time time = hpl_predict(&scenario, dgemm, &machine);
         if (inputs->is_draw && machine.wait == 0) /* a sum of many is normal, whatever each of them is */
             time.update += sqrt(machine.variance) * inputs->normal(inputs->context, "noise", 0);
-        if (!values[SHARE].is_set && scenario.p * scenario.q >= PROCESSES_MANY)
+        if (!values[RANKS_PER_CARD].is_set && scenario.p * scenario.q >= PROCESSES_MANY)
             predict_remark(
                 output, false,
                 "each of the %g processes has a network card of its own; where those of a node share "
-                "one, set share=PROCESSES-A-NODE",
+                "one, set ranks-per-card=PROCESSES-A-NODE",
                 scenario.p * scenario.q);
         fill(&scenario, &time, &machine, ret_values);
         warn(&scenario, &time, &machine, output);

@@ -115,9 +115,9 @@ report $(output '"grade": "unknown"'; echo $?) "has the word"
 # Ranks of a node that share a network card.
 set -- predict hpl good.json --set N=40000 --set NB=128 --set P=4 --set Q=12 --set latency=1us --set bandwidth=1GB/s
 check "many ranks" "$ASSAY" "$@"
-report $(output '^note: each of the 48 processes has a network card of its own; where those of a node share one, set share='; echo $?) "are said to have a card each"
+report $(output '^note: each of the 48 processes has a network card of its own; where those of a node share one, set ranks-per-card='; echo $?) "are said to have a card each"
 alone=$(sed -n 's/^swap *\([0-9.]*\) s .*/\1/p' .out)
-check "that share one" "$ASSAY" "$@" --set share=12
+check "that share one" "$ASSAY" "$@" --set ranks-per-card=12
 report $(! grep -q 'a network card of its own' .out && sed -n 's/^swap *\([0-9.]*\) s .*/\1/p' .out | awk -v alone="$alone" '{r = $1 / alone} END {exit !(r > 11.5 && r < 12.1)}'; echo $?) \
     "swap rows at a twelfth of the bandwidth"
 

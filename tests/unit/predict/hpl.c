@@ -106,15 +106,15 @@ TEST(many_panels) {
     assert_close(time.factorisation + time.update, time.closed, 1e-12, "time");
 }
 
-/* SHARE processes of a node on one network card: its process columns swap rows at once, and where a node has
- * several process rows, these broadcast and agree on pivots at once. Without latency all of that is in
- * proportion. */
+/* RANKS_PER_CARD processes of a node on one network card: its process columns swap rows at once, and where a
+ * node has several process rows, these broadcast and agree on pivots at once. Without latency all of that is
+ * in proportion. */
 TEST(shared_cards) {
     struct hpl_scenario scenario = {4000, 64, 4, 12, 0, 8 / 1e9};
     struct hpl_time alone = predict(scenario, product);
-    scenario.share = 12;
+    scenario.ranks_per_card = 12;
     struct hpl_time row = predict(scenario, product);
-    scenario.share = 24;
+    scenario.ranks_per_card = 24;
     struct hpl_time rows = predict(scenario, product);
     assert_close(row.swap, 12 * alone.swap, 1e-12, "swap");
     assert_close(rows.swap, (2 * 12 + 24) / 3.0 * alone.swap, 1e-12, "swap");
