@@ -7,17 +7,9 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
-/* Mean and deviation of a duration of size s and weight 1: mean[0] + mean[1] s, deviation[0] + deviation[1]
- * s. */
-struct likely {
-    double mean[2], deviation[2];
-    double freedom;
-};
-
-/* Degrees of freedom of the deviation. At one size these are 1 / (2 variance) of its logarithm, by the
- * information 2 sum u u'/deviation^2, u = (1, SHAPE): F where they are fewest, and rows - 2 with constant
- * noise. A geometric mean of the two is what made intervals cover 95 % in simulations; rows - 2 where the
- * noise does not grow by 1.5 of its standard errors. */
+/* Degrees of freedom of the deviation: 1 / (2 variance) of its logarithm at the size where they are fewest,
+ * by the information 2 sum u u'/deviation^2, u = (1, SHAPE). Rows - 2 where the noise does not grow by 1.5 of
+ * its standard errors. */
 static double find_freedom(const struct noise *noise, size_t rows, const double *shape) {
     double share = noise->coefficients[1], all = (double)rows - 2, fewest = all, sums[3] = {0};
     for (size_t i = 0; i < rows; i++) {
@@ -32,13 +24,14 @@ static double find_freedom(const struct noise *noise, size_t rows, const double 
         fewest = fmin(fewest, pow(noise->constant + share * shape[i], 2) / variance);
     }
     bool grows = share > 0 && share * sqrt(2 * spread) >= 1.5;
-    return grows ? fmax(1, pow(fewest, 0.6) * pow(all, 0.4)) : all;
+    return grows ? fmax(1, fewest) : all;
 }
 
 /* Maximum likelihood of mean a + c T and deviation d + p T, p = 0 being constant noise and d = 0 noise in
  * proportion. T is the curve of least squares of log t, which sizes of all decades decide, or CURVE where
- * durations are not above 0. */
-static int find_likely(const struct curve_problem *problem, const struct curve *curve, struct likely *ret) {
+ * durations are not above 0. RET_MEAN: intercept and slope of the mean over the size. */
+static int find_likely(const struct curve_problem *problem, const struct curve *curve,
+                       double ret_mean[static 2], struct scatter *ret) {
     size_t n = problem->rows;
     struct curve_problem logarithms = *problem;
     struct curve log_curve = *curve;
@@ -71,16 +64,17 @@ static int find_likely(const struct curve_problem *problem, const struct curve *
     }
     if (code == 0) {
         const double *mean = noise.mean.estimate, share = noise.coefficients[1];
-        double few = sqrt((double)n / fmax(1, (double)n - (share > 0 ? 4 : 2)));
-        *ret = (struct likely){.mean = {mean[0] + mean[1] * log_curve.latency, mean[1] * log_curve.inverse},
-                               .deviation = {few * (noise.constant + share * log_curve.latency),
-                                             few * share * log_curve.inverse},
-                               .freedom = freedom};
+        double few = sqrt((double)n / ((double)n - 2));
+        ret_mean[0] = mean[0] + mean[1] * log_curve.latency;
+        ret_mean[1] = mean[1] * log_curve.inverse;
+        ret->constant = few * (noise.constant + share * log_curve.latency);
+        ret->share = few * share * log_curve.inverse;
+        ret->freedom = freedom;
         bool is_positive = true; /* else no logarithm and no bandwidth have derivatives there */
         for (size_t i = 0; i < n; i++)
-            is_positive &= ret->mean[0] + ret->mean[1] * problem->size[i] > 0;
+            is_positive &= ret_mean[0] + ret_mean[1] * problem->size[i] > 0;
         if (!is_positive)
-            ret->mean[0] = log_curve.latency, ret->mean[1] = log_curve.inverse;
+            ret_mean[0] = log_curve.latency, ret_mean[1] = log_curve.inverse;
     }
     noise_clear(&noise);
     free(memory);
@@ -90,15 +84,14 @@ static int find_likely(const struct curve_problem *problem, const struct curve *
 /* The covariance of t0 and b, and of the criterion's bias. With u = t, s/t or log t, u' its derivative at the
  * mean and u'' its second one, J the derivatives u' (1, s), V of the likely noise: A = J'WJ,
  * A^-1 (J'W u'^2 V J) A^-1, and A^-1 J'W u'' V / 2, in the basis (1, s - centre) where A is diagonal. */
-static void find_covariance(const struct curve_problem *problem, const struct likely *likely,
+static void find_covariance(const struct curve_problem *problem, const double mean[static 2],
                             struct scatter *ret) {
     double total = 0, centre = 0, spread = 0, meat[3] = {0}, bias[2] = {0};
-    double unit =
-        likely->deviation[0] + likely->deviation[1] * problem->size[0]; /* of durations: of any size */
+    double unit = ret->constant + ret->share * problem->size[0]; /* of durations: of any size */
     for (size_t pass = 0; pass < 2; pass++)
         for (size_t i = 0; i < problem->rows; i++) {
-            double s = problem->size[i], m = (likely->mean[0] + likely->mean[1] * s) / unit;
-            double deviation = (likely->deviation[0] + likely->deviation[1] * s) / unit;
+            double s = problem->size[i], m = (mean[0] + mean[1] * s) / unit;
+            double deviation = (ret->constant + ret->share * s) / unit;
             double slope = problem->criterion == CURVE_TIME  ? 1
                            : problem->criterion == CURVE_LOG ? 1 / m
                                                              : -s / m / m;
@@ -123,32 +116,19 @@ static void find_covariance(const struct curve_problem *problem, const struct li
     double v[3] = {meat[0] / total / total, meat[1] / total / spread, meat[2] / spread / spread};
     bias[0] /= total;
     bias[1] /= spread;
-    /* An interval of +- 1.96 deviations covers 95 % in spite of a bias of D deviations when so much of its
-     * square is added to the variance (T. Armstrong, M. Kolesar, Econometrica 86 (2018), 655: folded normal).
-     */
-    double determinant = v[0] * v[2] - v[1] * v[1];
-    double square =
-        (bias[0] * bias[0] * v[2] - 2 * bias[0] * bias[1] * v[1] + bias[1] * bias[1] * v[0]) / determinant;
-    double part = determinant > 0 ? 0.5 + 0.5 / (1 + 0.25 * square) : 1;
-    v[0] += part * bias[0] * bias[0];
-    v[1] += part * bias[0] * bias[1];
-    v[2] += part * bias[1] * bias[1];
+    v[0] += bias[0] * bias[0];
+    v[1] += bias[0] * bias[1];
+    v[2] += bias[1] * bias[1];
     ret->covariance[0] = (v[0] - 2 * centre * v[1] + centre * centre * v[2]) * unit * unit;
     ret->covariance[1] = (v[1] - centre * v[2]) * unit * unit;
     ret->covariance[2] = v[2] * unit * unit;
 }
 
 int scatter_find(const struct curve_problem *problem, const struct curve *curve, struct scatter *ret) {
-    struct likely likely = {0};
+    double mean[2] = {0};
     *ret = (struct scatter){NAN, NAN, 0, {NAN, NAN, NAN}};
-    if (problem->rows < 3)
-        return -EDOM;
-    int code = find_likely(problem, curve, &likely);
-    if (code < 0)
-        return code;
-    ret->constant = likely.deviation[0];
-    ret->share = likely.deviation[1];
-    ret->freedom = likely.freedom;
-    find_covariance(problem, &likely, ret);
-    return 0;
+    int code = problem->rows < 3 ? -EDOM : find_likely(problem, curve, mean, ret);
+    if (code == 0)
+        find_covariance(problem, mean, ret);
+    return code;
 }
