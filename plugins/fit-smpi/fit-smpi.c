@@ -110,7 +110,7 @@ static void give_factors(const struct tables *tables, size_t segment, struct fit
                      fabs(sqrt(transfer.pace_variance) / transfer.pace * bw_factor), "1");
 }
 
-/* What SMPI cannot use, and what to do about it. */
+/* How many segments SMPI cannot use, the first of these, and what to do about it. */
 static void note_refused(const struct tables *tables, bool has_ping_pong, struct fit_result *result) {
     static const char *const names[] = {[ISEND] = "smpi/ois", [SEND] = "smpi/os", [RECV] = "smpi/or"};
     size_t refused = !has_ping_pong;
@@ -118,15 +118,14 @@ static void note_refused(const struct tables *tables, bool has_ping_pong, struct
         fit_result_note(
             result, "SimGrid cannot use this model: it has no PingPong; expected rows of PingPong, as the "
                     "experiment mpi-point-to-point measures them");
-    for (size_t s = 0; s <= tables->break_count; s++) {
+    for (size_t s = 0; has_ping_pong && s <= tables->break_count; s++) {
         struct transfer transfer = tables_transfer(tables, s);
-        const char *name = !has_ping_pong           ? NULL
-                           : !(transfer.delay >= 0) ? "smpi/lat-factor"
-                           : !(transfer.pace > 0)   ? "smpi/bw-factor"
-                                                    : NULL;
+        const char *name = transfer.delay < 0  ? "smpi/lat-factor"
+                           : transfer.pace > 0 ? NULL
+                                               : "smpi/bw-factor";
         for (enum operation o = 0; o <= RECV; o++) {
             const struct segment *line = tables_line(tables, o, s);
-            if (tables_is_charged(tables, o, s) && !(line->intercept >= 0 && line->slope >= 0))
+            if (tables_is_charged(tables, o, s) && (line->intercept < 0 || line->slope < 0))
                 name = names[o];
         }
         if (name && refused++ == 0)

@@ -1,12 +1,9 @@
 /* Cutting outliers off measured durations. */
 #include "plugins/fit-smpi/smpi.h"
 
-#include <stdlib.h>
+#include "engine/numerics/quantile.h"
 
-static int compare_numbers(const void *a, const void *b) {
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
+#include <stdlib.h>
 
 static int compare_calls(const void *a, const void *b) {
     const struct call *x = a, *y = b;
@@ -14,7 +11,7 @@ static int compare_calls(const void *a, const void *b) {
     return order ? order : (x->duration > y->duration) - (x->duration < y->duration);
 }
 
-static double quantile(const double *sorted, size_t count, double p, bool old_r) {
+static double quantile_of_r(const double *sorted, size_t count, double p, bool old_r) {
     double index = 1 + (double)(count - 1) * p; /* counted from 1: the rounding of R is part of the rule */
     double below = floor(index), rest = index - below;
     size_t low = (size_t)below - 1;
@@ -26,7 +23,7 @@ static double quantile(const double *sorted, size_t count, double p, bool old_r)
 static void sort_durations(const struct call *calls, size_t count, double *ret) {
     for (size_t i = 0; i < count; i++)
         ret[i] = calls[i].duration;
-    qsort(ret, count, sizeof *ret, compare_numbers);
+    quantile_sort(ret, count);
 }
 
 /* Of calls BEGIN to END - 1 those that are kept go to the end of CALLS, which has at most BEGIN yet. */
@@ -34,7 +31,8 @@ static void keep_block(struct calls *calls, size_t begin, size_t end, double sha
                        double *scratch) {
     size_t count = end - begin;
     sort_durations(calls->calls + begin, count, scratch);
-    double least = quantile(scratch, count, share, old_r), most = quantile(scratch, count, 1 - share, old_r);
+    double least = quantile_of_r(scratch, count, share, old_r),
+           most = quantile_of_r(scratch, count, 1 - share, old_r);
     for (size_t i = begin; i < end; i++)
         if (!(calls->calls[i].duration < least || calls->calls[i].duration > most))
             calls->calls[calls->count++] = calls->calls[i];
