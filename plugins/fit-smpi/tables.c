@@ -8,8 +8,7 @@
 
 enum {
     MINIMUM_SIZES = 3,  /* of a segment that is found */
-    MINIMUM_ROWS = 4,   /* likewise, as many as so many sizes have on average */
-    FEW_SIZES = 20,     /* fewer tell little of the noise: rows of a size tell it, too */
+    MINIMUM_ROWS = 4,   /* likewise, at the mean number of rows a size */
     SEGMENTS_MAX = 40,  /* likewise */
     SCALE_POINTS = 10,  /* on either side, whose noise counts as a point's */
     OUTLIER_POINTS = 4, /* on either side, whose median tells an outlier */
@@ -78,7 +77,6 @@ static void trim(const struct tables *tables, enum operation operation, struct c
 /* A point for each size: the mean duration, and how much single points scatter about it, relative to it. */
 struct points {
     double *x, *y, *scale, *weights, *room;
-    double *errors; /* variances of the means by their rows */
     size_t count, rows;
     double tick; /* the least difference of two durations */
 };
@@ -86,15 +84,11 @@ struct points {
 /* The mean of each size of CALLS, sorted by size and trimmed, where it is above 0. */
 static void average(const struct calls *calls, struct points *ret) {
     for (size_t begin = 0, end; begin < calls->count; begin = end) {
-        double sum = 0, squares = 0, rows;
+        double sum = 0;
         for (end = begin; end < calls->count && calls->calls[end].size == calls->calls[begin].size; end++)
             sum += calls->calls[end].duration;
-        rows = (double)(end - begin);
-        for (size_t i = begin; i < end; i++)
-            squares += pow(calls->calls[i].duration - sum / rows, 2);
         ret->x[ret->count] = calls->calls[begin].size;
-        ret->y[ret->count] = sum / rows;
-        ret->errors[ret->count] = squares / fmax(rows - 1, 1) / rows;
+        ret->y[ret->count] = sum / (double)(end - begin);
         ret->rows += sum > 0 ? end - begin : 0;
         ret->room[ret->count] = calls->calls[begin].duration;
         ret->count += sum > 0; /* errors are relative */
@@ -147,24 +141,22 @@ static void drop_outliers(struct points *points) {
         if (points->weights[i] > 0) {
             points->x[kept] = points->x[i];
             points->y[kept] = points->y[i];
-            points->errors[kept] = points->errors[i];
             points->scale[kept++] = points->scale[i];
         }
     points->count = kept;
 }
 
-/* What a break must gain in N log R, N = COUNT points and MORE degrees of freedom. Two more coefficients are
- * significant where R falls by the factor that the F test with 2 and N - 4 degrees of freedom asks for,
- * p^(2 / (N - 4)); p is the level over the number of segments there can be (Bonferroni). */
-static double price_of_break(double count, double more) {
-    return 2 * (count + more) / fmax(count + more - 4, 1) * log(count * count / level);
+/* What a break must gain in N log R, N = COUNT points. Two more coefficients are significant where R falls by
+ * the factor that the F test with 2 and N - 4 degrees of freedom asks for, p^(2 / (N - 4)); p is the level
+ * over the number of segments there can be (Bonferroni). */
+static double price_of_break(double count) {
+    return 2 * count / fmax(count - 4, 1) * log(count * count / level);
 }
 
 /* Costs are charged by segments that end at the threshold, so that it is a break whatever is found, where
  * both sides have points enough for a line. */
 static int find_in_points(struct tables *tables, struct points *points, struct plugin_message *message) {
     size_t border = 0, count, minimum;
-    double errors = 0, more; /* mean variance by rows; degrees of freedom that these add */
     struct segments segments;
     find_scales(points);
     drop_outliers(points);
@@ -175,9 +167,6 @@ static int find_in_points(struct tables *tables, struct points *points, struct p
     double least = fmax(accuracy, quantile_median(points->room, count) / 2);
     for (size_t i = 0; i < count; i++)
         points->weights[i] = 1 / pow(points->y[i] * fmax(points->scale[i], least), 2);
-    for (size_t i = 0; i < count; i++)
-        errors += points->weights[i] * points->errors[i] / (double)count;
-    more = fmax(0, fmin((double)points->rows - (double)count, FEW_SIZES - (double)count));
     while (border < count && points->x[border] < tables->detached_threshold)
         border++;
     bool has_border = border >= 2 && count - border >= 2;
@@ -188,9 +177,9 @@ static int find_in_points(struct tables *tables, struct points *points, struct p
                                        .minimum = minimum < MINIMUM_SIZES ? MINIMUM_SIZES : minimum,
                                        .given = &border,
                                        .given_count = has_border,
-                                       .measurements = (double)count + more,
-                                       .penalty = price_of_break((double)count, more),
-                                       .scatter = unexplained * (double)count + errors * more};
+                                       .measurements = (double)count,
+                                       .penalty = price_of_break((double)count),
+                                       .scatter = unexplained * (double)count};
     int r = segments_best(&problem, &segments);
     if (r == -EINVAL || (r == 0 && segments.count > SMPI_BREAKS_MAX))
         r = plugin_refuse(message, -EDOM,
@@ -210,13 +199,12 @@ static int find_in_points(struct tables *tables, struct points *points, struct p
 static int find_breaks(struct tables *tables, const struct calls *ping_pong, double *scratch,
                        struct plugin_message *message) {
     size_t all = ping_pong->count;
-    double *room = malloc(6 * (all + 1) * sizeof *room);
+    double *room = malloc(5 * (all + 1) * sizeof *room);
     struct points points = {.x = room,
                             .y = room + all,
                             .scale = room + 2 * all,
                             .weights = room + 3 * all,
-                            .room = room + 4 * all,
-                            .errors = room + 5 * all};
+                            .room = room + 4 * all};
     struct calls calls = {malloc((all + 1) * sizeof *calls.calls), all};
     int r = room && calls.calls ? 0 : -ENOMEM;
     if (r == 0) {
