@@ -35,7 +35,7 @@ report $(output '^20 +25 +n-1/0 +115\.98381 +0\.0997[0-9]* +0\.5128 +115\.784 +1
 check "all groups" model eval linear.json m=20 n=25 --all
 report $([ "$(wc -l <.out)" -eq 3 ]; echo $?) "are two"
 check "a group by its labels" model eval linear.json m=20 n=25 node=n-2 core=0 --json
-report $(output '"group": *"n-2/0"' && output '"predicted": *231\.98' && output '"grade": *"unknown"'; echo $?) "as JSON, with the grade"
+report $(output '"group": *"n-2/0"' && output '"predicted": *231\.98' && output '"grade": *"usable"'; echo $?) "as JSON, with the grade"
 check "beyond a range" model eval linear.json m=690 n=25 --all
 report $([ "$(grep -c warning .err)" -eq 1 ] && errors "2 of 2 rows are outside .* 'm' is 10 times the greatest value"; echo $?) \
     "warns once, by the factor"

@@ -79,7 +79,7 @@ report $(cmp -s drawn.csv again.csv; echo $?) "gives the same interval"
 printf 'name,N,NB,P,Q,latency,bandwidth [GB/s]\nsmall,8000,128,2,2,1us,10\n"large, ""far""",40000,128,2,4,1.5e-6,12.5GB/s\n' >scenarios.csv
 check "a table of scenarios" "$ASSAY" predict hpl model.json --scenario scenarios.csv -o prediction.csv
 report $([ "$(wc -l <prediction.csv)" -eq 3 ]; echo $?) "a line each"
-report $(contains prediction.csv '^name,N,NB,P,Q,latency,bandwidth,speed,panels,share,time,gflops,'; echo $?) "its columns"
+report $(contains prediction.csv '^name,N,NB,P,Q,latency,bandwidth,speed,panels,ranks-per-card,time,gflops,'; echo $?) "its columns"
 report $(contains prediction.csv '^small,8000,128,2,2,1e-06,10000000000,slowest,'; echo $?) "units are understood in fields and names"
 report $(contains prediction.csv '^"large, ""far""",40000'; echo $?) "names are quoted"
 report $(contains prediction.csv "warning: .* % of what 'model.json' says here is extrapolated; .* 'm' is 3.99 times the greatest"; echo $?) \
