@@ -16,8 +16,8 @@ enum model_grade model_grade(const struct model *model);
 /* "unknown", "usable", "not usable". */
 const char *model_grade_word(enum model_grade grade);
 /* The grade and why, from the model alone: "not usable for prediction: cross-validated error 69 % ...",
- * "usable:
- * ...", "fitted to 9 rows; how well it predicts is not known". The caller frees. */
+ * "usable: ...", "fitted to 9 rows; how well it predicts is not known". It ends with the groups that SimGrid
+ * cannot use, those whose value refused_by_simgrid is above 0. The caller frees. */
 char *model_verdict(const struct model *model);
 /* "'NAME' is not usable for prediction: ...", for whatever uses the model to say once; NULL for another
  * grade. The caller frees. */
