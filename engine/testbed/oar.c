@@ -234,7 +234,7 @@ int scheduler_oar_take_job(const char *id, const struct document_node *job, cons
     ret->end_s = ret->start_s > 0 && walltime > 0 ? ret->start_s + walltime : 0;
     for (size_t i = 0; r == 0 && ret->state == SCHEDULER_JOB_RUNNING && list && i < list->count; i++)
         r = list->items[i]->text ? host_list_add(&ret->nodes, list->items[i]->text, failure) : 0;
-    return r;
+    return r < 0 ? failure_prefix(failure, "the nodes of job %s", ret->id) : r;
 }
 
 static int take_job(const char *id, const struct document_node *job, struct scheduler_job *ret,

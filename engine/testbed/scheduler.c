@@ -360,7 +360,9 @@ static int ask(struct testbed *testbed, const char *id, struct scheduler_job *re
         r = scheduler->read_job(output.bytes, output.length, id, testbed->name, &job, failure);
     if (r == 0 && !id[0] && testbed->is_submitted && !is_rest(testbed) && !is_held(&job)) {
         struct scheduler_job own = {0};
-        r = scheduler->read_job(output.bytes, output.length, testbed->job.id, testbed->name, &own, failure);
+        int read =
+            scheduler->read_job(output.bytes, output.length, testbed->job.id, testbed->name, &own, failure);
+        r = own.id[0] ? read : 0; /* in a list it need not be */
         scheduler_take_job(&own, &job);
     }
     if (r < 0 && job.id[0])

@@ -170,7 +170,9 @@ static int take_job(char *const columns[static COLUMNS], struct scheduler_job *r
                                                                                     : reason);
     if (!number_parse_int64(columns[END], strlen(columns[END]), &ret->end_s) || ret->end_s < 0)
         ret->end_s = 0; /* "N/A" */
-    return ret->state == SCHEDULER_JOB_RUNNING ? host_list_parse(&ret->nodes, columns[NODES], failure) : 0;
+    if (ret->state != SCHEDULER_JOB_RUNNING || host_list_parse(&ret->nodes, columns[NODES], failure) == 0)
+        return 0;
+    return failure_prefix(failure, "the nodes '%s' of job %s of Slurm", columns[NODES], ret->id);
 }
 
 static int read_job(const char *output, size_t length, const char *id, const char *name,
