@@ -4,6 +4,8 @@
 #include "tests/test.h"
 
 #include <stdio.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 static const struct answer {
     const char *label;
@@ -218,7 +220,6 @@ TEST(programs_of_schedulers_have_an_environment_of_ours) {
                                        "OAR_JOB_KEY_FILE", "OARCONFFILE", "MY_SQUEUE_PARTITION"};
     enum { CLEARED = sizeof cleared / sizeof *cleared, KEPT = sizeof kept / sizeof *kept };
     struct bind_texts words = {0};
-    struct text line;
     char got[CLEARED + KEPT + 2] = "";
     for (size_t i = 0; i < CLEARED + KEPT; i++)
         assert_int_equal(setenv(i < CLEARED ? cleared[i] : kept[i - CLEARED], "\xff=\nSQUEUE_$(x)=1\nb;c", 1),
@@ -234,18 +235,24 @@ TEST(programs_of_schedulers_have_an_environment_of_ours) {
         bind_texts_add(&words, i < CLEARED ? cleared[i] : kept[i - CLEARED]);
     struct bind_texts runnable = {0};
     scheduler_environment_words((const char *const *)words.items, &runnable);
-    text_init(&line, 64 << 10);
-    text_append_command(&line, (const char *const *)runnable.items);
-    FILE *pipe = popen(line.bytes, "r");
-    assert_non_null(pipe);
-    assert_non_null(fgets(got, sizeof got, pipe));
-    assert_int_equal(pclose(pipe), 0);
+    int ends[2], status = 0;
+    assert_int_equal(pipe(ends), 0);
+    pid_t pid = fork();
+    if (pid == 0) {
+        dup2(ends[1], 1);
+        execvp(runnable.items[0], runnable.items);
+        _exit(9);
+    }
+    close(ends[1]);
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_int_equal(status, 0);
+    assert_int_equal(read(ends[0], got, sizeof got), CLEARED + KEPT);
+    close(ends[0]);
     for (size_t i = 0; i < CLEARED + KEPT; i++)
         if (got[i] != (i < CLEARED ? '-' : '+'))
             fail_msg("%s: %s", i < CLEARED ? cleared[i] : kept[i - CLEARED], got);
     for (size_t i = 0; i < CLEARED + KEPT; i++)
         unsetenv(i < CLEARED ? cleared[i] : kept[i - CLEARED]);
-    text_clear(&line);
     bind_texts_clear(&words);
     bind_texts_clear(&runnable);
 }
