@@ -421,7 +421,8 @@ int run_resume(const struct run_request *request, const struct inputs *inputs, c
         r = inputs_check_source(inputs, failure);
     if (r == 0)
         r = run_reopen(&run, inputs, ret_archive, failure);
-    if (r == 0 && *ret_archive && run.past.held.is_held && request->campaign->testbed.backend->reclaim)
+    if (r == 0 && *ret_archive && run_history_is_reserved(&run.past, clock_wall_ns()) &&
+        request->campaign->testbed.backend->reclaim)
         r = run_give_back(run.record.folder, &run.past, request->campaign, request->installation,
                           on_given_back, &run.record, failure);
     if (r < 0 || *ret_archive)

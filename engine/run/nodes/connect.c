@@ -420,7 +420,7 @@ int node_set_release(struct node_set *set, struct failure *failure) {
     struct failure *why = first.code ? NULL : &first;
     if (set->testbed)
         give_back(set, why);
-    else if (set->past->held.is_held && set->campaign->testbed.backend->reclaim)
+    else if (run_history_is_reserved(set->past, clock_wall_ns()) && set->campaign->testbed.backend->reclaim)
         reclaim(set, why);
     if (first.code && failure)
         *failure = first;

@@ -74,6 +74,12 @@ refuse "a run whose testbed says how nodes are reached" 2 '--user beside --run' 
 tick_campaign "$scratch/here" 4 0 local
 refuse "what lends nothing" 2 "the testbed 'local' reserves nothing" there reserve here.yaml -o here
 
+# ---- in an allocation of the user's
+tick_campaign "$scratch/allocated" 4 0 "{hosts: 'node[1-2]', launcher: srun}"
+# shellcheck disable=SC2086 # words
+in_allocation() { bed run env HOME=/root salloc -Q --nodelist='node[1-2]' env $own "$ASSAY" run allocated.yaml -o allocated; }
+check "steps of the job that assay is called in" in_allocation
+
 # ---- a partition that is hidden from all but root, and nodes that nobody can read
 as_nobody() { bed run setpriv --reuid=nobody --regid=nogroup --clear-groups env "HOME=$shared/nobody" "$ASSAY" "$@"; }
 mkdir "$shared/nobody" && chown nobody "$shared/nobody"
