@@ -403,6 +403,10 @@ int run_begin(const struct run_request *request, char **ret_folder, struct failu
 /* ---- Another part ---------------------------------------------------------------------------------------
  */
 
+static void on_given_back(void *context, const char *sentence) {
+    record_tell(context, RUN_EVENT_NOTE, sentence);
+}
+
 int run_resume(const struct run_request *request, const struct inputs *inputs, char **ret_archive,
                struct failure *failure) {
     cleanup(close_run) struct run run = {0};
@@ -417,6 +421,10 @@ int run_resume(const struct run_request *request, const struct inputs *inputs, c
         r = inputs_check_source(inputs, failure);
     if (r == 0)
         r = run_reopen(&run, inputs, ret_archive, failure);
+    if (r == 0 && *ret_archive && run_history_is_reserved(&run.past, clock_wall_ns()) &&
+        request->campaign->testbed.backend->reclaim)
+        r = run_give_back(run.record.folder, &run.past, request->campaign, request->installation,
+                          on_given_back, &run.record, failure);
     if (r < 0 || *ret_archive)
         return r;
     r = begin_part(&run, failure);

@@ -14,6 +14,7 @@
 #include "engine/run/campaign/campaign.h"
 #include "engine/run/campaign/inputs.h"
 #include "engine/run/campaign/plan.h"
+#include "engine/run/record/history.h"
 #include "engine/run/record/observer.h"
 
 #include <stdbool.h>
@@ -62,9 +63,18 @@ int run_begin(const struct run_request *request, char **ret_folder, struct failu
  * order, what failed is tried again, and all of it is sealed. REQUEST's campaign was read by
  * campaign_read_recorded(); its folder does not count. A part after one that was sealed makes an
  * archive of its own. The rest is as for run_execute(). A run that was completed and sealed has nothing left
- * to do: its archive is returned. Refused: a run that another engine works on, one that another version of
- * assay would measure in another order, other machines than before. */
+ * to do: its archive is returned, and what it has reserved still is given back. Refused: a run that another
+ * engine works on, one that another version of assay would measure in another order, other machines than
+ * before. */
 int run_resume(const struct run_request *request, const struct inputs *inputs, char **ret_archive,
                struct failure *failure);
+
+/* Gives back what the run in FOLDER, whose lock the caller has, has reserved: by its name, or, where the
+ * testbed does not say what that has, by what PAST, its history, calls the reservation. REPORT hears what was
+ * given back, or that nothing was there; the journal has it, too. CAMPAIGN's testbed has a reclaim(). */
+int run_give_back(const char *folder, const struct run_history *past, const struct campaign *campaign,
+                  const struct installation *installation,
+                  void (*report)(void *context, const char *sentence), void *context,
+                  struct failure *failure);
 
 #endif

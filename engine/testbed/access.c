@@ -7,6 +7,7 @@
 #include "engine/remote/launch/agent-transport.h"
 #include "engine/remote/launch/package.h"
 #include "engine/remote/ssh/client.h"
+#include "engine/testbed/scheduler-environment.h"
 
 #include <errno.h>
 #include <math.h>
@@ -285,8 +286,10 @@ int access_describe(const struct access_settings *settings, struct text *ret) {
 
 struct access {
     struct ssh_nodes *nodes;
-    struct agent_image image; /* zeros: none */
-    char *accepted_hosts;     /* a file of the run; NULL: unknown host keys are refused */
+    struct bind_texts start, attach;
+    struct launcher_words words; /* of these; none: as they were given */
+    struct agent_image image;    /* zeros: none */
+    char *accepted_hosts;        /* a file of the run; NULL: unknown host keys are refused */
 };
 
 static int64_t nanoseconds(double seconds) {
@@ -320,6 +323,19 @@ struct ssh_client_options access_ssh_options(const struct access_settings *setti
                                        .timeout_ns = nanoseconds(settings->timeout)};
 }
 
+/* srun in an environment of ours; other launchers log in somewhere, and have a configuration of their own. */
+static const struct launcher_words *clear_environment(struct access *access,
+                                                      const struct launcher_words *words) {
+    if (!words || strcmp(file_base_name(words->attach[0]), "srun") != 0)
+        return words;
+    if (words->start)
+        scheduler_environment_words(words->start, &access->start);
+    scheduler_environment_words(words->attach, &access->attach);
+    access->words = (struct launcher_words){.start = (const char *const *)access->start.items,
+                                            .attach = (const char *const *)access->attach.items};
+    return &access->words;
+}
+
 static void close_pointer(struct access **access) {
     access_close(*access);
 }
@@ -346,7 +362,7 @@ int access_open(const struct access_settings *settings, const struct testbed_req
                                         .folder_prefix = prefix,
                                         .leave_controls = request->leave_controls,
                                         .remove_directory = true,
-                                        .launcher = words,
+                                        .launcher = clear_environment(access, words),
                                         .image = access->image.tar ? &access->image : NULL,
                                         .policy = make_policy(settings)};
     options.ssh.accepts_no_more = known_hosts;
@@ -361,6 +377,8 @@ void access_close(struct access *access) {
         return;
     ssh_nodes_free(access->nodes);
     system_image_clear(&access->image);
+    bind_texts_clear(&access->start);
+    bind_texts_clear(&access->attach);
     free(access->accepted_hosts);
     free(access);
 }

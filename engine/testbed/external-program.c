@@ -63,10 +63,20 @@ __attribute__((format(printf, 3, 4))) static void give_up(struct external_progra
     program->listener.note(program->listener.context, note);
 }
 
+/* On stderr, or before it has greeted. */
+static void take_complaint(struct external_program *program, const char *line, size_t length) {
+    if (length > 0 && program->complaints++ < EXTERNAL_LOG_LINES_MAX)
+        program->listener.log(program->listener.context, keep(&program->complaint, line, length));
+}
+
 static void take_line(struct external_program *program, const char *line, size_t length) {
     char id[NUMBER_TEXT_SIZE];
     struct failure failure = {0};
     struct document *document = NULL;
+    if (program->asked == hello && (length == 0 || line[0] != '{')) {
+        take_complaint(program, line, length); /* of what starts it, such as an interpreter's warning */
+        return;
+    }
     if (document_parse_json(external_program_name(program), line, length, &document, &failure) < 0) {
         give_up(program, -EBADMSG, "printed '%s', expected a JSON object on a line: %s",
                 keep(&program->said, line, length), failure.text);
@@ -97,12 +107,6 @@ static void take_line(struct external_program *program, const char *line, size_t
                 keep(&program->said, line, length));
     }
     document_free(document);
-}
-
-/* On stderr. */
-static void take_complaint(struct external_program *program, const char *line, size_t length) {
-    if (length > 0 && program->complaints++ < EXTERNAL_LOG_LINES_MAX)
-        program->listener.log(program->listener.context, keep(&program->complaint, line, length));
 }
 
 /* Those of TEXT that are whole. */

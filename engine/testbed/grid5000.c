@@ -226,7 +226,7 @@ static void report_limits(const struct scheduler_stage *stage, const struct text
     struct document *document = NULL;
     cleanup(text_clear) struct text words;
     text_init(&words, 4096);
-    if (document_parse_json("usagepolicycheck", answer->bytes, answer->length, &document, NULL) < 0)
+    if (scheduler_parse_object("usagepolicycheck", answer->bytes, answer->length, &document, NULL) <= 0)
         return;
     const struct document_node *limits =
         document_get(document_get(document->root, "limits"), resources->grid5000.site);
@@ -301,6 +301,7 @@ const struct scheduler scheduler_grid5000 = {
     .field_count = sizeof fields / sizeof *fields,
     .expected = "grid5000: {site: grenoble, cluster: dahu, nodes: 4, walltime: 2h}",
     .api = "https://api.grid5000.fr/stable",
+    .ends_for_good = true,
     .submit = submit,
     .read_id = read_id,
     .query = query,

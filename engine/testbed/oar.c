@@ -40,6 +40,33 @@ static const char *expect_number(const char *key, const char *value) {
     return digits > 0 && digits < SCHEDULER_ID_SIZE && !value[digits] ? NULL : "the number of a job";
 }
 
+#define ITS_NUMBER "an option with which oarsub still prints the job's number"
+#define ONLY_WAITS "no option by which the job does something else than to wait"
+
+/* Options of oarsub after which there is not one job, or its number is not printed. */
+static const struct scheduler_option refused[] = {
+    {"--array", 0, SCHEDULER_ONE_JOB},
+    {"--array-param-file", 0, SCHEDULER_ONE_JOB},
+    {"--name", 'n', "none: the job is found again by the name that assay gives it"},
+    {"--resource", 'l', "the keys 'nodes' and 'walltime', or 'resources'"},
+    {"--reservation", 'r', "the key 'reservation'"},
+    {"--resubmit", 0, ONLY_WAITS},
+    {"--scanscript", 'S', ONLY_WAITS},
+    {"--interactive", 'I', ONLY_WAITS},
+    {"--connect", 'C', ONLY_WAITS},
+    {"--help", 'h', ITS_NUMBER},
+    {"--version", 'V', ITS_NUMBER},
+    {"--json", 'J', ITS_NUMBER},
+    {"--yaml", 'Y', ITS_NUMBER},
+    {"--xml", 'X', ITS_NUMBER},
+    {"--dumper", 'D', ITS_NUMBER},
+};
+
+static const char *expect_option(const char *key, const char *word) {
+    (void)key;
+    return scheduler_expect_option(refused, sizeof refused / sizeof *refused, "k", word);
+}
+
 static const struct bind_field fields[] = {
     {RANGED("nodes", BIND_INTEGER, nodes, 1, SCHEDULER_NODES_MAX)},
     {RANGED("walltime", BIND_QUANTITY, walltime, 1, SCHEDULER_WALLTIME_MAX), .dimension = UNIT_TIME},
@@ -53,7 +80,7 @@ static const struct bind_field fields[] = {
     {ROW("reservation", BIND_TEXT, reservation), .expect = expect_date},
     {RANGED("extend", BIND_QUANTITY, extend, 60, SCHEDULER_WALLTIME_MAX), .dimension = UNIT_TIME},
     {RANGED("checkpoint", BIND_QUANTITY, checkpoint, 1, SCHEDULER_WALLTIME_MAX), .dimension = UNIT_TIME},
-    {ROW("options", BIND_TEXTS, options)},
+    {ROW("options", BIND_TEXTS, options), .expect = expect_option},
     {ROW("login", BIND_TEXT, login)},
     {ROW("api", BIND_TEXT, api)},
     {ROW("credentials", BIND_TEXT, credentials)},
@@ -207,7 +234,7 @@ int scheduler_oar_take_job(const char *id, const struct document_node *job, cons
     ret->end_s = ret->start_s > 0 && walltime > 0 ? ret->start_s + walltime : 0;
     for (size_t i = 0; r == 0 && ret->state == SCHEDULER_JOB_RUNNING && list && i < list->count; i++)
         r = list->items[i]->text ? host_list_add(&ret->nodes, list->items[i]->text, failure) : 0;
-    return r;
+    return r < 0 ? failure_prefix(failure, "the nodes of job %s", ret->id) : r;
 }
 
 static int take_job(const char *id, const struct document_node *job, struct scheduler_job *ret,
@@ -223,10 +250,13 @@ static int read_job(const char *output, size_t length, const char *id, const cha
     ret->state = SCHEDULER_JOB_NONE;
     if (strspn(output, " \n") == length)
         return 0; /* no jobs */
-    if (document_parse_json("oarstat -J", output, length, &document, failure) < 0)
+    int r = scheduler_parse_object("oarstat", output, length, &document, failure);
+    if (r == 0 && id[0]) /* of which it knows for ever */
         return failure_set(failure, -EBADMSG, "oarstat printed something else than JSON");
+    if (r <= 0)
+        return r;
     const struct document_node *jobs = document->root;
-    int r = 0;
+    r = 0;
     for (size_t i = 0; r == 0 && jobs->kind == DOCUMENT_MAPPING && i < jobs->count; i++) {
         const struct document_node *job = jobs->items[i];
         struct scheduler_job found = {0};
@@ -399,11 +429,11 @@ static void extend_rest(double duration, const char *id, struct bind_texts *word
 #define OAR(SUBMIT, READ_ID, ASK_USER, READ_USER, QUERY, READ_JOB, CANCEL, EXTEND)                           \
     {                                                                                                        \
         .key = "oar", .name = "OAR", .fields = fields, .field_count = sizeof fields / sizeof *fields,        \
-        .expected = "oar: {cluster: dahu, nodes: 2, walltime: 20min}", .starts_late = true, .check = check,  \
-        .submit = SUBMIT, .read_id = READ_ID, .ask_user = ASK_USER, .read_user = READ_USER, .query = QUERY,  \
-        .read_job = READ_JOB, .cancel = CANCEL, .extend = EXTEND, .find_own = find_own,                      \
-        .job_variable = "OAR_JOB_ID", .name_variable = "OAR_JOB_NAME", .launcher = "oarsh",                  \
-        .enter = scheduler_oar_enter,                                                                        \
+        .expected = "oar: {cluster: dahu, nodes: 2, walltime: 20min}", .starts_late = true,                  \
+        .ends_for_good = true, .check = check, .submit = SUBMIT, .read_id = READ_ID, .ask_user = ASK_USER,   \
+        .read_user = READ_USER, .query = QUERY, .read_job = READ_JOB, .cancel = CANCEL, .extend = EXTEND,    \
+        .find_own = find_own, .job_variable = "OAR_JOB_ID", .name_variable = "OAR_JOB_NAME",                 \
+        .launcher = "oarsh", .enter = scheduler_oar_enter,                                                   \
     }
 
 const struct scheduler scheduler_oar = OAR(submit, read_id, NULL, NULL, query, read_job, cancel, extend);

@@ -6,6 +6,7 @@
 #include "engine/foundation/number.h"
 #include "engine/testbed/frontend.h"
 #include "engine/testbed/node-names.h"
+#include "engine/testbed/scheduler-environment.h"
 
 #include <errno.h>
 #include <math.h>
@@ -24,9 +25,9 @@ static const int64_t first_poll_ns = 200 * EVENT_MILLISECOND, soon_poll_ns = 3 *
 /* A scheduler that is restarted is away for so long; a job that waits in its queue outlasts more than one
  * that is yet to be submitted. */
 static const int64_t patience_ns = 300 * EVENT_SECOND, waiting_patience_ns = 3600 * EVENT_SECOND,
-                     release_patience_ns = 60 * EVENT_SECOND;
-/* In any minute a scheduler is asked twelve times at most: so often, and once more to give the job back. */
-enum { OUTPUT_MAX = 64 << 20, QUESTIONS_A_MINUTE = 11 };
+                     ask_patience_ns = 60 * EVENT_SECOND, release_patience_ns = 120 * EVENT_SECOND;
+/* In any minute a scheduler is asked twelve times at most: so often, and twice more to give the job back. */
+enum { OUTPUT_MAX = 64 << 20, QUESTIONS_A_MINUTE = 10 };
 
 struct testbed {
     const struct testbed_settings *settings;
@@ -35,7 +36,7 @@ struct testbed {
     char *user; /* NULL: not known, or not needed */
     struct frontend *frontend;
     struct scheduler_job job;
-    bool is_submitted;                    /* by this engine, not by one that died */
+    bool is_submitted;                    /* the job is of this engine, not of one that died */
     int64_t asked_ns[QUESTIONS_A_MINUTE]; /* when, the last times; monotonic */
     size_t asked;                         /* how often; the next is in place of the oldest */
     char **node_names;                    /* one a node of the job */
@@ -48,159 +49,6 @@ struct testbed {
     unsigned times_gone; /* in a row */
     bool is_over;        /* that was reported */
 };
-
-void scheduler_word(struct bind_texts *words, const char *format, ...) {
-    cleanup(text_clear) struct text word;
-    va_list arguments;
-    text_init(&word, 64 << 10);
-    va_start(arguments, format);
-    (void)text_vprintf(&word, format, arguments);
-    va_end(arguments);
-    bind_texts_add(words, word.bytes);
-}
-
-const char *scheduler_text(const struct document_node *node, const char *key) {
-    const struct document_node *value = document_get(node, key);
-    return value && value->text && value->kind != DOCUMENT_NULL ? value->text : "";
-}
-
-int64_t scheduler_number(const struct document_node *node, const char *key) {
-    int64_t number = 0;
-    const char *text = scheduler_text(node, key);
-    return number_parse_int64(text, strlen(text), &number) && number > 0 ? number : 0;
-}
-
-const char *scheduler_expect_name(const char *key, const char *value) {
-    (void)key;
-    return value[strspn(value, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.")]
-               ? "a name of letters, digits, '-', '_' and '.'"
-               : NULL;
-}
-
-void scheduler_take_job(struct scheduler_job *found, struct scheduler_job *ret) {
-    struct scheduler_job *less = found->state >= ret->state ? ret : found;
-    host_list_clear(&less->nodes);
-    if (less == ret)
-        *ret = *found;
-    *found = (struct scheduler_job){0};
-}
-
-/* ---- Settings --------------------------------------------------------------------------------------------
- */
-
-static const struct bind_field access_field[] = {{.type = BIND_MAPPING,
-                                                  .offset = offsetof(struct testbed_settings, access),
-                                                  .fields = access_fields,
-                                                  .field_count = ACCESS_FIELDS}};
-
-static struct bind_field resources_field(const struct scheduler *scheduler) {
-    return (struct bind_field){.key = scheduler->key,
-                               .type = BIND_MAPPING,
-                               .offset = offsetof(struct testbed_settings, resources),
-                               .fields = scheduler->fields,
-                               .field_count = scheduler->field_count};
-}
-
-void scheduler_free_settings(struct testbed_settings *settings) {
-    if (!settings)
-        return;
-    bind_clear(access_field, 1, settings);
-    bind_clear(settings->scheduler->fields, settings->scheduler->field_count, &settings->resources);
-    free(settings);
-}
-
-static void free_settings_pointer(struct testbed_settings **settings) {
-    scheduler_free_settings(*settings);
-}
-
-/* Files are relative to the campaign. */
-static int check_api(struct scheduler_resources *resources, const struct testbed_written *written,
-                     const struct document_node *own, struct failure *failure) {
-    struct failure why = {0};
-    access_place_path(&resources->credentials, written->folder);
-    access_place_path(&resources->authority, written->folder);
-    if (!resources->api && (resources->credentials || resources->authority))
-        return bind_refuse(written->document, own, failure,
-                           "'credentials' and 'authority' are of an API, expected 'api', too");
-    if (resources->api && resources->login)
-        return bind_refuse(written->document, document_get(own, "login"), failure,
-                           "'login' and 'api' are two ways to one scheduler, expected one of them");
-    int r = resources->api ? http_check_url(resources->api, &why) : 0;
-    if (r == -EINVAL)
-        return bind_refuse(written->document, document_get(own, "api"), failure, "%s", why.text);
-    return r < 0 ? failure_set(failure, r, "%s", why.text) : 0;
-}
-
-int scheduler_bind(const struct scheduler *scheduler, const struct testbed_written *written,
-                   struct testbed_settings **ret, struct failure *failure) {
-    const struct document_node *node = written->node, *own = document_get(node, scheduler->key);
-    cleanup(free_settings_pointer) struct testbed_settings *settings = xcalloc(1, sizeof *settings);
-    settings->scheduler = scheduler;
-    settings->resources.nodes = 1;
-    settings->resources.api = scheduler->api ? xstrdup(scheduler->api) : NULL;
-    access_init(&settings->access);
-    if (!own || own->kind != DOCUMENT_MAPPING)
-        return bind_refuse(written->document, own ? own : node, failure,
-                           "'%s' does not say what to reserve, expected %s", scheduler->key,
-                           scheduler->expected);
-    struct bind_field fields[] = {resources_field(scheduler), access_field[0]};
-    int r = bind_mapping(written->document, node, "'testbed'", fields, 2, settings, failure);
-    if (r == 0)
-        r = access_check(&settings->access, written, failure);
-    if (r == 0)
-        r = check_api(&settings->resources, written, own, failure);
-    const char *by = settings->access.launcher.by;
-    if (r == 0 && by && strcmp(by, "ssh") != 0 && strcmp(by, scheduler->launcher) != 0)
-        r = bind_refuse(written->document, document_get(node, "launcher"), failure,
-                        "the launcher '%s' knows no jobs of %s; expected ssh or %s", by, scheduler->name,
-                        scheduler->launcher);
-    if (r == 0 && settings->resources.login && settings->access.launcher.by &&
-        strcmp(settings->access.launcher.by, "ssh") != 0)
-        r = bind_refuse(
-            written->document, document_get(node, "launcher"), failure,
-            "the launcher '%s' runs on this machine, and '%s' is only on the login node; expected "
-            "ssh, or assay to run there",
-            settings->access.launcher.by, scheduler->key);
-    if (r == 0)
-        *ret = take_pointer(settings);
-    return r;
-}
-
-size_t scheduler_expected_nodes(const struct testbed_settings *settings) {
-    return settings->resources.resources ? 0 : (size_t)settings->resources.nodes;
-}
-
-bool scheduler_kills_agents(const struct testbed_settings *settings) {
-    return access_kills_agents(&settings->access);
-}
-
-char *scheduler_asks(const struct testbed_settings *settings, const char *control) {
-    const struct scheduler *scheduler = settings->scheduler;
-    return scheduler->asks ? scheduler->asks(&settings->resources, control) : NULL;
-}
-
-int scheduler_describe(const struct testbed_settings *settings, struct text *ret) {
-    text_printf(ret, "%-12s ", "job");
-    const struct scheduler *scheduler = settings->scheduler;
-    bind_describe(scheduler->fields, scheduler->field_count, &settings->resources, ret);
-    for (size_t i = 0; i < scheduler->field_count; i++) {
-        const struct bind_field *field = &scheduler->fields[i];
-        if (field->type != BIND_MAPPING)
-            continue;
-        text_printf(ret, ", %s: ", field->key);
-        bind_describe(field->fields, field->field_count, (const char *)&settings->resources + field->offset,
-                      ret);
-    }
-    text_append_character(ret, '\n');
-    return access_describe(&settings->access, ret);
-}
-
-void scheduler_resolve(const struct testbed_settings *settings, cJSON *object) {
-    bind_resolve(settings->scheduler->fields, settings->scheduler->field_count, &settings->resources,
-                 json_add_object(object, settings->scheduler->key));
-    bind_resolve(access_field, 1, settings, object);
-    access_leave_out(&settings->access, object);
-}
 
 /* ---- Commands --------------------------------------------------------------------------------------------
  */
@@ -247,13 +95,24 @@ static int refuse_status(const struct testbed *testbed, const char *name, int st
                        name, testbed->settings->resources.api, status, what, problem);
 }
 
+/* WORDS as they are run: a program of the scheduler's in an environment of ours, a request as it is. */
+static void add_runnable(const struct testbed *testbed, const struct bind_texts *words,
+                         struct bind_texts *ret) {
+    if (!is_rest(testbed))
+        scheduler_environment_words((const char *const *)words->items, ret);
+    for (size_t i = 0; is_rest(testbed) && i < words->count; i++)
+        bind_texts_add(ret, words->items[i]);
+}
+
 /* Runs WORDS. What fails is said in the scheduler's own words. */
 static int command(struct testbed *testbed, const struct bind_texts *words, struct text *output,
                    struct failure *failure) {
     char problem[FAILURE_TEXT_SIZE];
     cleanup_free char *name = name_command(testbed, words);
+    cleanup(bind_texts_clear) struct bind_texts runnable = {0};
+    add_runnable(testbed, words, &runnable);
     text_init(output, OUTPUT_MAX);
-    int r = frontend_run(testbed->frontend, (const char *const *)words->items, output, problem, failure);
+    int r = frontend_run(testbed->frontend, (const char *const *)runnable.items, output, problem, failure);
     if (r < 0)
         return failure->kind == FAILURE_INTERRUPTED ? r : failure_prefix(failure, "%s", name);
     if (r > 0 && is_rest(testbed))
@@ -298,7 +157,13 @@ static int64_t pause_ns(const struct testbed *testbed, int64_t period_ns) {
     return period_ns > least_ns ? period_ns : least_ns;
 }
 
-/* Asks once for the job ID, or that of our name where ID is "". */
+static bool is_held(const struct scheduler_job *job) {
+    return job->state == SCHEDULER_JOB_WAITING || job->state == SCHEDULER_JOB_RUNNING;
+}
+
+/* Asks once for the job ID; where ID is "", for that of our name, or else, whatever it is called by now, for
+ * the one that this engine has submitted. On failure RET->id is that of a job that is there and of which
+ * something cannot be read, or "". */
 static int ask(struct testbed *testbed, const char *id, struct scheduler_job *ret, struct failure *failure) {
     const struct scheduler *scheduler = testbed->settings->scheduler;
     struct scheduler_resources resources = testbed->settings->resources; /* borrows */
@@ -313,6 +178,15 @@ static int ask(struct testbed *testbed, const char *id, struct scheduler_job *re
         r = command(testbed, &words, &output, failure);
     if (r == 0)
         r = scheduler->read_job(output.bytes, output.length, id, testbed->name, &job, failure);
+    if (r == 0 && !id[0] && testbed->is_submitted && !is_rest(testbed) && !is_held(&job)) {
+        struct scheduler_job own = {0};
+        int read =
+            scheduler->read_job(output.bytes, output.length, testbed->job.id, testbed->name, &own, failure);
+        r = own.id[0] ? read : 0; /* in a list it need not be */
+        scheduler_take_job(&own, &job);
+    }
+    if (r < 0 && job.id[0])
+        failure->kind = FAILURE_SYSTEM; /* what the user gave is not wrong */
     host_list_clear(&ret->nodes);
     *ret = job;
     return r;
@@ -329,7 +203,8 @@ static int ask_patiently(struct testbed *testbed, const char *id, int64_t most_n
     bool was_reported = false;
     for (;;) {
         int r = ask(testbed, id, ret, failure);
-        bool is_hopeless = r == -EINTR || r == -ENOENT || r == -EPERM || failure->kind == FAILURE_INPUT;
+        bool is_hopeless = r == -EINTR || r == -ENOENT || r == -EPERM || failure->kind == FAILURE_INPUT ||
+                           (r < 0 && ret->id[0]);
         if (r == 0 || is_hopeless || clock_monotonic_ns() - since_ns > most_ns)
             return r;
         if (!was_reported)
@@ -385,12 +260,19 @@ static int submit(struct testbed *testbed, char *start, const char *line, const 
         resources.reservation = start;
     scheduler->submit(&resources, testbed->name, line, log, &words);
     r = command(testbed, &words, &output, failure);
-    if (r == 0 && !scheduler->read_id(output.bytes, testbed->job.id))
+    bool is_there = (r == 0 || r == -EREMOTEIO) && scheduler->read_id(output.bytes, testbed->job.id);
+    if (r == 0 && !is_there)
         r = failure_set(failure, -EBADMSG, "%s printed '%.*s', expected the number of a job", words.items[0],
                         (int)strcspn(output.bytes, "\n"), output.bytes);
     if (r == 0)
         report(testbed, "job %s of %s is submitted", testbed->job.id, scheduler->name);
     return r;
+}
+
+/* No job came of it, whatever the reason. */
+static bool is_refused(const struct testbed *testbed, int r, const struct failure *failure) {
+    return (r == -EREMOTEIO && !testbed->job.id[0]) || r == -ENOENT || r == -EPERM ||
+           (r < 0 && failure->kind == FAILURE_INPUT);
 }
 
 /* The parts of a run have one name for their jobs: the first 36 characters of run_id are the run's. */
@@ -404,10 +286,6 @@ static int open_testbed(const struct testbed_settings *settings, const struct te
     struct http_settings api = {resources->api, resources->credentials, resources->authority};
     return frontend_open(request->loop, &settings->access, NULL, resources->login,
                          is_rest(testbed) ? &api : NULL, &testbed->frontend, failure);
-}
-
-static bool is_held(const struct scheduler_job *job) {
-    return job->state == SCHEDULER_JOB_WAITING || job->state == SCHEDULER_JOB_RUNNING;
 }
 
 /* The job of an engine that died is taken over; otherwise a new one is submitted. */
@@ -444,8 +322,8 @@ int scheduler_reserve(const struct testbed_settings *settings, const struct test
             return r;
         r = submit(testbed, start, NULL, NULL, failure);
         /* What was refused is no job's; of one that was given up on nobody knows. */
-        testbed->is_submitted = r == 0;
-        if (r == -EREMOTEIO || r == -ENOENT || r == -EPERM || failure->kind == FAILURE_INPUT)
+        testbed->is_submitted = testbed->job.id[0];
+        if (is_refused(testbed, r, failure))
             return r;
     }
     *ret = take_pointer(testbed);
@@ -456,42 +334,8 @@ const char *scheduler_id(const struct testbed *testbed) {
     return testbed->job.id;
 }
 
-/* ---- A job with the engine in it -------------------------------------------------------------------------
+/* ---- Waiting ---------------------------------------------------------------------------------------------
  */
-
-int scheduler_submit(const struct testbed_settings *settings, const struct testbed_request *request,
-                     const char *const *command, const char *output, struct failure *failure) {
-    cleanup(free_testbed_pointer) struct testbed *testbed = NULL;
-    cleanup(text_clear) struct text line;
-    text_init(&line, 64 << 10);
-    if (!settings->scheduler->job_variable)
-        return failure_set_kind(
-            failure, FAILURE_INPUT, -EINVAL,
-            "an engine cannot be in a job of %s, whose nodes may be deployed; expected slurm, "
-            "oar, or --detach alone",
-            settings->scheduler->name);
-    if (settings->resources.login)
-        return failure_set_kind(failure, FAILURE_INPUT, -EINVAL,
-                                "an engine in the job needs a folder of runs that it shares with this "
-                                "machine; expected no 'login', and assay to be called there");
-    /* The line passes shells that are not ours, OAR's several of them: it has nothing that any would change.
-     */
-    text_append_command(&line, command);
-    if (strchr(line.bytes, '\''))
-        return failure_set_kind(failure, FAILURE_INPUT, -EINVAL,
-                                "%s cannot be the command of a job, expected letters, digits and "
-                                "'-_./=:,+@%%' alone",
-                                line.bytes);
-    int r = open_testbed(settings, request, &testbed, failure);
-    if (r == 0)
-        r = ask_patiently(testbed, "", patience_ns, &testbed->job, failure);
-    if (r == 0 && is_held(&testbed->job))
-        r = failure_set_kind(failure, FAILURE_INPUT, -EEXIST,
-                             "job %s of %s is there already, which 'assay release' deletes", testbed->job.id,
-                             settings->scheduler->name);
-    char start[] = "";
-    return r < 0 ? r : submit(testbed, start, line.bytes, output, failure);
-}
 
 /* Its end is the job's, and it has more to do than this. A job of another cluster, in which the engine may
  * be, can have the same number. */
@@ -501,9 +345,6 @@ static bool is_within(const struct testbed *testbed) {
                *name = id ? getenv(scheduler->name_variable) : NULL;
     return name && strcmp(id, testbed->job.id) == 0 && strcmp(name, testbed->name) == 0;
 }
-
-/* ---- Waiting ---------------------------------------------------------------------------------------------
- */
 
 static int refuse_job(struct testbed *testbed, struct failure *failure) {
     const struct scheduler_job *job = &testbed->job;
@@ -663,14 +504,15 @@ static void on_answer(const char *output, size_t length, void *context) {
 
 static void on_watch(struct event_source *source, void *context) {
     struct testbed *testbed = context;
-    cleanup(bind_texts_clear) struct bind_texts words = {0};
+    cleanup(bind_texts_clear) struct bind_texts words = {0}, runnable = {0};
     testbed->watch_period_ns = longer(testbed->watch_period_ns, last_poll_ns);
     /* The next time, should there be no answer until then. */
     event_source_set_timer(source, last_poll_ns, 0);
     testbed->settings->scheduler->query(&testbed->settings->resources, testbed->job.id, testbed->name,
                                         &words);
+    add_runnable(testbed, &words, &runnable);
     note_question(testbed);
-    frontend_start(testbed->frontend, (const char *const *)words.items, OUTPUT_MAX, on_answer, testbed);
+    frontend_start(testbed->frontend, (const char *const *)runnable.items, OUTPUT_MAX, on_answer, testbed);
 }
 
 int scheduler_wait(struct testbed *testbed, struct failure *failure) {
@@ -702,7 +544,7 @@ void scheduler_ask(struct testbed *testbed) {
     frontend_stop(testbed->frontend);
     event_source_set_timer(testbed->watch, -1, 0);
     while (frontend_wait(testbed->frontend, pause_ns(testbed, period_ns), &why) == 0 &&
-           ask_patiently(testbed, testbed->job.id, release_patience_ns, &job, &why) == 0) {
+           ask_patiently(testbed, testbed->job.id, ask_patience_ns, &job, &why) == 0) {
         judge_job(testbed, &job);
         if (testbed->is_over || testbed->times_gone == 0)
             break;
@@ -745,53 +587,166 @@ void scheduler_collect(struct testbed *testbed) {
 /* ---- Giving back -----------------------------------------------------------------------------------------
  */
 
-/* Deletes the job of our name, whose number need not be known; *RET is how it stood. One that is over cannot
- * be deleted, and need not be. */
-static int delete_job(struct testbed *testbed, struct scheduler_job *ret, struct failure *failure) {
+/* Deletes the job ID. That of an engine that died has to have its name, too: another cluster's job may have
+ * that number. */
+static int cancel(struct testbed *testbed, const char *id, struct failure *failure) {
     cleanup(bind_texts_clear) struct bind_texts words = {0};
     cleanup(text_clear) struct text output = {0};
+    testbed->settings->scheduler->cancel(&testbed->settings->resources, id,
+                                         testbed->is_submitted ? NULL : testbed->name, &words);
+    return command(testbed, &words, &output, failure);
+}
+
+/* The job ID, "" where nobody knows its number, may be there still. */
+static int refuse_deletion(const struct testbed *testbed, const char *id, int r, const struct failure *why,
+                           struct failure *failure) {
+    const struct scheduler *scheduler = testbed->settings->scheduler;
+    const char *login = testbed->settings->resources.login;
+    cleanup(bind_texts_clear) struct bind_texts words = {0};
+    cleanup(text_clear) struct text by_hand;
+    text_init(&by_hand, 4096);
+    if (is_rest(testbed))
+        scheduler_word(&words, "oardel"), scheduler_word(&words, "%s", id);
+    else
+        scheduler->cancel(&testbed->settings->resources, id, NULL, &words);
+    text_append_command(&by_hand, (const char *const *)words.items);
+    if (!id[0])
+        return failure_set(failure, r,
+                           "%s may have a job '%s' that was not given back: %s; 'assay release' tries again",
+                           scheduler->name, testbed->name, why->text);
+    return failure_set(
+        failure, r,
+        "job %s of %s was not given back: %s; 'assay release' tries again, and `%s`%s%s deletes the "
+        "job by hand",
+        id, scheduler->name, why->text, by_hand.bytes, login ? " on " : "", login ? login : "");
+}
+
+/* What was interrupted goes on once: whoever interrupts again does not want to wait. */
+static bool is_interrupted(const struct testbed *testbed, bool *was_interrupted) {
+    if (!event_loop_is_stopped(testbed->request.loop) || *was_interrupted)
+        return event_loop_is_stopped(testbed->request.loop);
+    *was_interrupted = true;
+    event_loop_resume(testbed->request.loop);
+    return false;
+}
+
+/* Deletes the job of our name or number, and those that take its place, and asks until none is left that
+ * waits or runs, for two minutes. The number KNOWN counts where no answer has one; "": it is not known. 1: a
+ * job was deleted; 0: there was none, or none that had to be. *RET is how it stood before. */
+static int delete_job(struct testbed *testbed, const char *known, struct scheduler_job *ret,
+                      struct failure *failure) {
+    const struct scheduler *scheduler = testbed->settings->scheduler;
+    int64_t begun_ns = clock_monotonic_ns(), period_ns = 0;
+    char id[SCHEDULER_ID_SIZE];
+    bool was_deleted = false, was_interrupted = false, is_first = true;
+    struct failure refused = {0};
     struct scheduler_job job = {0};
-    int r = ask_patiently(testbed, "", release_patience_ns, ret, failure);
-    if (r < 0 || ret->state <= SCHEDULER_JOB_OVER)
-        return r;
-    testbed->settings->scheduler->cancel(&testbed->settings->resources, ret->id, testbed->name, &words);
-    r = command(testbed, &words, &output, failure);
-    struct failure why = {0};
-    if (r < 0 && ask(testbed, "", &job, &why) == 0 && !is_held(&job))
-        r = 0;
-    host_list_clear(&job.nodes);
-    return r;
+    snprintf(id, sizeof id, "%s", known);
+    for (;; is_first = false) {
+        struct failure why = {0};
+        bool is_last = is_interrupted(testbed, &was_interrupted) ||
+                       clock_monotonic_ns() - begun_ns > release_patience_ns;
+        int r = ask(testbed, "", &job, &why);
+        host_list_clear(&job.nodes);
+        if (is_first)
+            *ret = job;
+        bool is_ending =
+            job.state == SCHEDULER_JOB_ENDING && (was_deleted || scheduler->ends_for_good || is_last);
+        /* A job of ours that is not listed is over, or hidden from us. */
+        bool is_hidden = is_first && testbed->is_submitted && job.state == SCHEDULER_JOB_NONE;
+        if (r == 0 && !is_hidden && (job.state <= SCHEDULER_JOB_OVER || is_ending))
+            return was_deleted;
+        if (r == 0)
+            failure_set(&why, -EBUSY, "it is there still%s%s", refused.text[0] ? ": " : "", refused.text);
+        if (job.id[0])
+            memcpy(id, job.id, sizeof id);
+        bool is_hopeless = r == -ENOENT || r == -EPERM || (r < 0 && why.kind == FAILURE_INPUT);
+        if (is_last || (is_hopeless && (!id[0] || was_deleted)))
+            return refuse_deletion(testbed, id, r < 0 ? r : -EBUSY, &why, failure);
+        if (r < 0 && !job.id[0] && is_first)
+            report(testbed, "%s does not answer, and is asked again: %s", scheduler->name, why.text);
+        refused = (struct failure){0};
+        if (id[0] && cancel(testbed, id, &refused) == 0)
+            was_deleted |= r < 0 || is_held(&job);
+        if (!is_first)
+            (void)frontend_wait(testbed->frontend, pause_ns(testbed, period_ns), &why);
+        period_ns = is_first ? EVENT_SECOND : longer(period_ns, last_poll_ns);
+    }
 }
 
 int scheduler_release(struct testbed *testbed, struct failure *failure) {
-    const char *name = testbed->settings->scheduler->name;
     struct scheduler_job job = {0};
-    struct failure why = {0};
     frontend_stop(testbed->frontend);
     event_source_remove(take_pointer(testbed->watch));
     bool is_ours_alone = !is_within(testbed);
-    int r = is_ours_alone ? delete_job(testbed, &job, &why) : 0;
-    if (is_ours_alone && r == 0 && testbed->access && !testbed->is_over && !is_held(&job))
+    int r = is_ours_alone ? delete_job(testbed, testbed->job.id, &job, failure) : 0;
+    if (is_ours_alone && r == 0 && testbed->access && !testbed->is_over)
         report_over(testbed, &job);
-    if (r < 0)
-        failure_set(failure, r, "job %s of %s was not given back, which 'assay release' does: %s",
-                    testbed->job.id[0] ? testbed->job.id : testbed->name, name, why.text);
-    host_list_clear(&job.nodes);
     scheduler_leave(testbed);
-    return r;
+    return r < 0 ? r : 0;
 }
 
 int scheduler_reclaim(const struct testbed_settings *settings, const struct testbed_request *request,
                       struct failure *failure) {
     cleanup(free_testbed_pointer) struct testbed *testbed = NULL;
     int r = open_testbed(settings, request, &testbed, failure);
+    const char *known = request->known_id ? request->known_id : "";
+    if (known[strspn(known, "0123456789")])
+        known = "";
     if (r == 0)
-        r = delete_job(testbed, &testbed->job, failure);
+        r = delete_job(testbed, known, &testbed->job, failure);
     if (r < 0)
         return r;
-    if (is_held(&testbed->job))
-        report(testbed, "job %s of %s is deleted", testbed->job.id, settings->scheduler->name);
+    if (r > 0)
+        report(testbed, "job %s of %s is deleted", testbed->job.id[0] ? testbed->job.id : known,
+               settings->scheduler->name);
     else
         report(testbed, "%s has no job '%s' that waits or runs", settings->scheduler->name, testbed->name);
     return 0;
+}
+
+/* ---- A job with the engine in it -------------------------------------------------------------------------
+ */
+
+int scheduler_submit(const struct testbed_settings *settings, const struct testbed_request *request,
+                     const char *const *command, const char *output, struct failure *failure) {
+    cleanup(free_testbed_pointer) struct testbed *testbed = NULL;
+    cleanup(text_clear) struct text line;
+    text_init(&line, 64 << 10);
+    if (!settings->scheduler->job_variable)
+        return failure_set_kind(
+            failure, FAILURE_INPUT, -EINVAL,
+            "an engine cannot be in a job of %s, whose nodes may be deployed; expected slurm, "
+            "oar, or --detach alone",
+            settings->scheduler->name);
+    if (settings->resources.login)
+        return failure_set_kind(failure, FAILURE_INPUT, -EINVAL,
+                                "an engine in the job needs a folder of runs that it shares with this "
+                                "machine; expected no 'login', and assay to be called there");
+    /* The line passes shells that are not ours, OAR's several of them: it has nothing that any would change.
+     */
+    text_append_command(&line, command);
+    if (strchr(line.bytes, '\''))
+        return failure_set_kind(failure, FAILURE_INPUT, -EINVAL,
+                                "%s cannot be the command of a job, expected letters, digits and "
+                                "'-_./=:,+@%%' alone",
+                                line.bytes);
+    int r = open_testbed(settings, request, &testbed, failure);
+    if (r == 0)
+        r = ask_patiently(testbed, "", patience_ns, &testbed->job, failure);
+    if (r == 0 && is_held(&testbed->job))
+        r = failure_set_kind(failure, FAILURE_INPUT, -EEXIST,
+                             "job %s of %s is there already, which 'assay release' deletes", testbed->job.id,
+                             settings->scheduler->name);
+    if (r < 0)
+        return r;
+    char start[] = "";
+    struct scheduler_job job;
+    struct failure why = {0};
+    testbed->job.id[0] = '\0';
+    r = submit(testbed, start, line.bytes, output, failure);
+    testbed->is_submitted = testbed->job.id[0];
+    if (r < 0 && !is_refused(testbed, r, failure) && delete_job(testbed, testbed->job.id, &job, &why) < 0)
+        failure_prefix(failure, "%s", why.text);
+    return r;
 }

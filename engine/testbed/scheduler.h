@@ -51,6 +51,23 @@ void scheduler_word(struct bind_texts *words, const char *format, ...) __attribu
 const char *scheduler_text(const struct document_node *node, const char *key);
 int64_t scheduler_number(const struct document_node *node, const char *key);
 
+/* An option of a program's that a campaign must not give. */
+struct scheduler_option {
+    const char *name;     /* "--array", which its beginnings mean, too */
+    char letter;          /* of its short form; 0: it has none */
+    const char *expected; /* instead */
+};
+/* As the .expect of a bind_field: what was expected instead of WORD by the one of so many options that it is;
+ * NULL: none. FLAGS: letters of options without values, which others may follow ("-Ha4"). */
+const char *scheduler_expect_option(const struct scheduler_option *refused, size_t count, const char *flags,
+                                    const char *word);
+#define SCHEDULER_ONE_JOB "an option that leaves it one job: several side by side are several testbeds"
+
+/* The JSON object that PROGRAM printed, among lines that a login shell, say, has printed: the first that
+ * begins a line. 1; 0: no line begins one, *RET stays; -EBADMSG. */
+int scheduler_parse_object(const char *program, const char *output, size_t length, struct document **ret,
+                           struct failure *failure);
+
 /* Of several jobs of one name the last of these counts: those that are over stay listed for a while. */
 enum scheduler_job_state {
     SCHEDULER_JOB_NONE,
@@ -102,6 +119,7 @@ struct scheduler {
     const char *expected; /* an example of its mapping, for messages */
     const char *api;      /* where the campaign names none; NULL: it needs none */
     bool starts_late;     /* no job in its first 2 s, whatever is free */
+    bool ends_for_good;   /* a job that is ending does not wait again */
     /* Just before a job is submitted: refuses what no job can be made of any more. NULL: nothing. */
     int (*check)(const struct scheduler_resources *resources, struct failure *failure);
     /* The job runs COMMAND, a line for a shell, and prints into the file OUTPUT; NULL: it only waits. */
@@ -118,9 +136,11 @@ struct scheduler {
     void (*query)(const struct scheduler_resources *resources, const char *id, const char *name,
                   struct bind_texts *words);
     /* Finds, in what the query printed, the job ID, or the one called NAME where that is "". What is not
-     * there has the state SCHEDULER_JOB_NONE. -EBADMSG with FAILURE for what is no answer. */
+     * there has the state SCHEDULER_JOB_NONE. -EBADMSG with FAILURE for what is no answer. Where something of
+     * the job cannot be read, such as its nodes, RET has its number and its state all the same. */
     int (*read_job)(const char *output, size_t length, const char *id, const char *name,
                     struct scheduler_job *ret, struct failure *failure);
+    /* Deletes the job ID, if it is called NAME; NULL: whatever it is called. */
     void (*cancel)(const struct scheduler_resources *resources, const char *id, const char *name,
                    struct bind_texts *words);
     /* Asks for more time for a job that runs; how much of it is granted is seen in its end. NULL: no such. */

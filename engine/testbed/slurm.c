@@ -19,19 +19,13 @@
 #define RANGED(key, type, member, least, most)                                                               \
     BIND_RANGED(key, type, scheduler_resources, member, least, most)
 
-#define ONE_JOB "an option that leaves it one job: several side by side are several testbeds"
 #define ONLY_SUBMITS "an option with which sbatch submits the job and ends"
 
-/* Options of sbatch after which there is not one job, or it is not found again. sbatch takes the beginnings
- * of long ones, too. */
-static const struct {
-    const char *name;
-    char letter;
-    const char *expected;
-} refused[] = {
-    {"--array", 'a', ONE_JOB},
-    {"--het-group", 0, ONE_JOB},
-    {":", 0, ONE_JOB},
+/* Options of sbatch after which there is not one job, or it is not found again. */
+static const struct scheduler_option refused[] = {
+    {"--array", 'a', SCHEDULER_ONE_JOB},
+    {"--het-group", 0, SCHEDULER_ONE_JOB},
+    {":", 0, SCHEDULER_ONE_JOB},
     {"--clusters", 'M', "'login' on a machine of that cluster"},
     {"--job-name", 'J', "none: the job is found again by the name that assay gives it"},
     {"--uid", 0, "'login' as that user: the job is found again among one's own"},
@@ -43,15 +37,8 @@ static const struct {
 };
 
 static const char *expect_option(const char *key, const char *word) {
-    size_t length = strcspn(word, "=");
     (void)key;
-    for (size_t i = 0; i < sizeof refused / sizeof *refused; i++) {
-        bool is_it = strncmp(refused[i].name, word, length) == 0 &&
-                     (length > strlen("--x") || strcmp(refused[i].name, word) == 0);
-        if (is_it || (word[0] == '-' && word[1] && word[1] == refused[i].letter))
-            return refused[i].expected;
-    }
-    return NULL;
+    return scheduler_expect_option(refused, sizeof refused / sizeof *refused, "hHIkOQsV", word);
 }
 
 static const struct bind_field fields[] = {
@@ -108,24 +95,23 @@ static bool read_id(const char *output, char id[static SCHEDULER_ID_SIZE]) {
     return is_found;
 }
 
-/* Of this user alone, since others may call theirs as ours. By its name, because squeue refuses the number of
- * a job that it has forgotten. Its JSON would be of all jobs of the cluster up to 22.05. Times in seconds
- * since 1970, whatever the time zone there is. */
+/* All jobs of this user, since others may call theirs as ours: squeue refuses the number of a job that it has
+ * forgotten, and a name may be changed. Those of hidden partitions, too. Its JSON would be of all jobs of the
+ * cluster up to 22.05. Times in seconds since 1970, whatever the time zone there is. */
 static void query(const struct scheduler_resources *resources, const char *id, const char *name,
                   struct bind_texts *words) {
-    (void)resources;
-    (void)id;
+    (void)resources, (void)id, (void)name;
     scheduler_word(words, "env");
     scheduler_word(words, "SLURM_TIME_FORMAT=%%s");
     scheduler_word(words, "squeue");
     scheduler_word(words, "--noheader");
+    scheduler_word(words, "--all");
     scheduler_word(words, "--states=all");
     scheduler_word(words, "--me");
-    scheduler_word(words, "--name=%s", name);
-    scheduler_word(words, "--format=%%i|%%T|%%e|%%N|%%r");
+    scheduler_word(words, "--format=%%i|%%T|%%e|%%N|%%j|%%r");
 }
 
-enum { ID, STATE, END, NODES, REASON, COLUMNS };
+enum { ID, STATE, END, NODES, NAME, REASON, COLUMNS };
 
 /* Splits LINE, which is changed; false: it is no job's. The last column may have anything in it. The number
  * is 123; of the tasks of an array 123_4 or 123_[5-9], of the parts of a heterogeneous job 123+0. */
@@ -184,7 +170,9 @@ static int take_job(char *const columns[static COLUMNS], struct scheduler_job *r
                                                                                     : reason);
     if (!number_parse_int64(columns[END], strlen(columns[END]), &ret->end_s) || ret->end_s < 0)
         ret->end_s = 0; /* "N/A" */
-    return ret->state == SCHEDULER_JOB_RUNNING ? host_list_parse(&ret->nodes, columns[NODES], failure) : 0;
+    if (ret->state != SCHEDULER_JOB_RUNNING || host_list_parse(&ret->nodes, columns[NODES], failure) == 0)
+        return 0;
+    return failure_prefix(failure, "the nodes '%s' of job %s of Slurm", columns[NODES], ret->id);
 }
 
 static int read_job(const char *output, size_t length, const char *id, const char *name,
@@ -192,11 +180,12 @@ static int read_job(const char *output, size_t length, const char *id, const cha
     cleanup_free char *lines = xstrndup(output, length);
     char *rest = lines, *columns[COLUMNS];
     int r = 0;
-    (void)name; /* all are called that */
     ret->state = SCHEDULER_JOB_NONE;
     for (char *line; r == 0 && (line = strsep(&rest, "\n"));) {
         struct scheduler_job found = {0};
-        if (!split(line, columns) || (id[0] && !is_number(columns[ID], id)))
+        if (!split(line, columns))
+            continue;
+        if (id[0] ? !is_number(columns[ID], id) : strcmp(columns[NAME], name) != 0)
             continue;
         r = take_job(columns, &found, failure);
         scheduler_take_job(&found, ret);
@@ -204,12 +193,12 @@ static int read_job(const char *output, size_t length, const char *id, const cha
     return r;
 }
 
-/* With its name, so that no other cluster's job of that number is meant. */
 static void cancel(const struct scheduler_resources *resources, const char *id, const char *name,
                    struct bind_texts *words) {
     (void)resources;
     scheduler_word(words, "scancel");
-    scheduler_word(words, "--name=%s", name);
+    if (name)
+        scheduler_word(words, "--name=%s", name);
     scheduler_word(words, "%s", id);
 }
 

@@ -49,6 +49,7 @@ struct testbed_request {
     const char *run_name;                    /* for people; letters, digits, '-', '_' and '.' */
     const char *folder;                      /* of the run: what is written into it is archived */
     const char *workspace; /* folder on a node in which the agent makes its own; NULL: the node's choice */
+    const char *known_id;  /* of reclaim(): what id() of an earlier engine's was; NULL or "": not known */
     bool only_reserved;    /* what is there already is used, and nothing is reserved */
     bool leave_controls;   /* the agents do not put back what others have left changed */
     /* Reports what happens meanwhile, a sentence; NULL: nobody hears it. */

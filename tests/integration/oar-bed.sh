@@ -16,6 +16,8 @@ oar_up() {
     sed -i -e 's/^\(DB_BASE_PASSWD\)=.*/\1="oar"/; s/^\(DB_BASE_PASSWD_RO\)=.*/\1="oar_ro"/' \
         -e "s/^SERVER_HOSTNAME=.*/SERVER_HOSTNAME=\"$(hostname)\"/; s/^JOB_RESOURCE_MANAGER_PROPERTY_DB_FIELD/#&/" \
         -e 's/^#\?\(WALLTIME_CHANGE_ENABLED\)=.*/\1="yes"/; s/^#\?\(WALLTIME_MAX_INCREASE\)=[0-9].*/\1=3600/' /etc/oar/oar.conf
+    # Debian starts it on the machine itself when it is installed, and one that runs does not start a second time, in the bed.
+    ! pg_ctlcluster 15 main status >/dev/null 2>&1 || { postgres_ran=yes && pg_ctlcluster 15 main stop -m fast; } || return
     bed run pg_ctlcluster 15 main start && eventually bed run su postgres -c 'psql -qc "select 1"' >/dev/null || return
     bed run su postgres -c 'dropdb --if-exists oar' || return
     bed run oar-database --create --db-is-local >/dev/null 2>&1 || return
@@ -79,9 +81,11 @@ END
 
 oar_down() {
     [ -z "${oar_api:-}" ] || { kill "$(cat "$oar_api/pid")" && rm -rf "$oar_api"; }
-    kill -- "-$(cat /run/oar/almighty.pid)"
-    kill "$(cat /run/oar/front.pid)"
+    [ ! -e /run/oar/almighty.pid ] || kill -- "-$(cat /run/oar/almighty.pid)"
+    [ ! -e /run/oar/front.pid ] || kill "$(cat /run/oar/front.pid)"
+    rm -f /run/oar/*.pid
     bed run pg_ctlcluster 15 main stop -m fast
+    [ -z "${postgres_ran:-}" ] || pg_ctlcluster 15 main start # as it was
     cat "$oar_settings" >/etc/oar/oar.conf
     rm -f "$oar_settings"
 }

@@ -37,6 +37,7 @@ KillWait=2
 SchedulerParameters=sched_interval=1,batch_sched_delay=0,bf_interval=1
 $(while read -r node; do echo "NodeName=$node NodeAddr=$(bed run getent hosts "$node" | cut -d' ' -f1) CPUs=2 RealMemory=500 State=UNKNOWN"; done <"$BED/nodes")
 PartitionName=test Nodes=ALL Default=YES MaxTime=01:00:00 State=UP
+PartitionName=hidden Nodes=ALL Hidden=YES MaxTime=01:00:00 State=UP
 END
     echo CgroupPlugin=cgroup/v1 >"$SLURM/cgroup.conf"
     bed run munged --socket="$SLURM/munge.sock" --key-file="$SLURM/munge.key" --pid-file="$SLURM/munge.pid" \

@@ -1,12 +1,12 @@
 /* assay release: gives back what an engine that died has reserved. */
 #include "engine/command-line/verb.h"
 
-#include "engine/event-loop/event-loop.h"
 #include "engine/foundation/cleanup.h"
 #include "engine/report/shown.h"
 #include "engine/run/campaign/campaign.h"
 #include "engine/run/record/status.h"
 #include "engine/run/record/submission.h"
+#include "engine/run/run.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,23 +16,12 @@ static void print_sentence(void *context, const char *sentence) {
     puts(shown(sentence).text);
 }
 
-static int release_nodes(const char *folder, const char *run_id, const struct campaign *campaign,
+static int release_nodes(const char *folder, const struct run_status *status, const struct campaign *campaign,
                          const struct installation *installation, struct failure *failure) {
-    const struct testbed_choice *testbed = &campaign->testbed;
-    if (!testbed->backend->reclaim) {
-        printf("testbed '%s' reserves nothing\n", testbed->backend->name);
-        return 0;
-    }
-    cleanup(event_loop_cleanup) struct event_loop *loop = event_loop_new(failure);
-    if (!loop)
-        return failure->code;
-    struct testbed_request request = {.loop = loop,
-                                      .installation = installation,
-                                      .run_id = run_id,
-                                      .run_name = campaign->name,
-                                      .folder = folder,
-                                      .report = print_sentence};
-    return testbed->backend->reclaim(testbed->settings, &request, failure);
+    if (campaign->testbed.backend->reclaim)
+        return run_give_back(folder, &status->history, campaign, installation, print_sentence, NULL, failure);
+    printf("testbed '%s' reserves nothing\n", campaign->testbed.backend->name);
+    return 0;
 }
 
 int command_release(const struct verb_arguments *arguments, struct failure *failure) {
@@ -52,10 +41,7 @@ int command_release(const struct verb_arguments *arguments, struct failure *fail
     if (r == 0)
         r = campaign_read_recorded(folder, arguments->installation, NULL, 0, &campaign, failure);
     if (r == 0)
-        r = release_nodes(folder, status->run_id, campaign, arguments->installation, failure);
-    if (r == 0)
-        r = status->history.held.is_held ? submission_journal(folder, "reservation-released", NULL, failure)
-                                         : 0;
+        r = release_nodes(folder, status, campaign, arguments->installation, failure);
     return r == 0 && status->condition == RUN_IS_QUEUED
                ? submission_journal(folder, "engine-withdrawn", NULL, failure)
                : r;

@@ -279,6 +279,23 @@ static int give_back(struct node_set *set, struct failure *failure) {
     return r;
 }
 
+/* What an earlier part has reserved, and this one could not take over. */
+static int reclaim(struct node_set *set, struct failure *failure) {
+    const struct testbed_choice *testbed = &set->campaign->testbed;
+    const struct testbed_request request = {.loop = set->loop,
+                                            .installation = set->installation,
+                                            .run_id = set->record->id,
+                                            .run_name = set->campaign->name,
+                                            .folder = set->record->folder,
+                                            .known_id = set->past->held.id,
+                                            .report = on_report,
+                                            .report_context = set};
+    int r = testbed->backend->reclaim(testbed->settings, &request, failure);
+    if (r == 0)
+        note_release(set);
+    return r;
+}
+
 int node_set_reserve(struct node_set *set, struct failure *failure) {
     const struct run_record *record = set->record;
     /* Agents of parts before may still be there, with folders that they will remove. */
@@ -400,8 +417,11 @@ int node_set_release(struct node_set *set, struct failure *failure) {
     node_group_free(take_pointer(set->group));
     for (size_t i = 0; i < set->count; i++)
         set->items[i].link = NULL;
+    struct failure *why = first.code ? NULL : &first;
     if (set->testbed)
-        give_back(set, first.code ? NULL : &first);
+        give_back(set, why);
+    else if (run_history_is_reserved(set->past, clock_wall_ns()) && set->campaign->testbed.backend->reclaim)
+        reclaim(set, why);
     if (first.code && failure)
         *failure = first;
     return first.code;

@@ -157,6 +157,7 @@ static char *describe_left(const struct run_status *status) {
 
 static void advise(struct run_status *status) {
     bool whole = status->is_planned && status->left == 0 && status->failed == 0;
+    bool is_sealed = status->condition == RUN_IS_COMPLETED || (whole && status->archive);
     const char *next = NULL;
     if (status->condition == RUN_IS_RUNNING)
         next = "nothing: it is running";
@@ -164,7 +165,9 @@ static void advise(struct run_status *status) {
         next =
             "nothing: it begins when its job does; `assay release` deletes the job. Has that ended, the file "
             ".out beside the run's folder says why the engine could not begin, and `assay resume` does";
-    else if (status->condition == RUN_IS_COMPLETED || (whole && status->archive))
+    else if (is_sealed && status->folder && run_history_is_reserved(&status->history, clock_wall_ns()))
+        status->command = command_of("release", status->folder);
+    else if (is_sealed)
         next = "nothing: what it measured is sealed";
     else if (!status->folder)
         next = "nothing: the run's folder is missing, so it cannot be resumed";
@@ -176,6 +179,11 @@ static void advise(struct run_status *status) {
         cleanup_free char *report = has_answer ? command_of("report", status->archive) : NULL;
         status->next =
             has_answer ? xformat("%s; `%s` says which setting is best", next, report) : xstrdup(next);
+        return;
+    }
+    if (status->command) {
+        status->next =
+            xformat("`%s` gives back what is still reserved; what it measured is sealed", status->command);
         return;
     }
     cleanup_free char *left = describe_left(status);

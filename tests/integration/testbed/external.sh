@@ -74,6 +74,7 @@ E
 cat >>lease <<'E'
 wrong=$1 answer=$2
 [ "$wrong" != mute ] || exec cat >/dev/null
+[ "$wrong" != leaves ] || printf 'Loading {modules}\n\n'
 [ "$wrong" = newer ] && echo '{"assay":2}' || echo '{"assay":1}'
 read -r _
 while read -r line; do
@@ -151,6 +152,7 @@ is "... everything is measured" "$(lines dies/*.zip)" 40
 is "... and it is given back" "$(cat leases)" ""
 check "when it ends is the run's deadline" grep -q '"source":"testbed"' dies/*/journal.jsonl
 check "a program that ended while its nodes were used cost nothing" grep -q 'lease: ended with exit status 0: bye; it is started again' dies/*/logs/engine.log
+check "... and what it printed before its greeting" grep -q 'lease: Loading {modules}' dies/*/logs/engine.log
 release_nothing() { there release dies/*/ >released; }
 check "release again finds nothing" release_nothing
 check "which it says" grep -qx 'lease has no reservation assay-[0-9a-f-]*' released

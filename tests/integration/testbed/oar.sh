@@ -20,7 +20,11 @@ oar_up || plan_skip "no OAR"
 cd "$scratch" || exit
 write_tick "$scratch"
 mkdir ssh && cp "$BED"/{id_ed25519,known_hosts,ssh_config} ssh && sed -i "s|$BED|$scratch/ssh|g" ssh/ssh_config
-as_user() { chown -R "$user" "$scratch" 2>/dev/null; bed run su "$user" -s /bin/sh -c "cd $scratch && ASSAY_PATH=$scratch HOME=$home TMPDIR=$scratch $*"; }
+mkdir odd # an oarstat that says more, and what a user's shell has for the user's own calls of it
+printf '#!/bin/sh\necho "Warning: maintenance of {the site}"\n%s "$@" || exit\necho "[end]"\n' "$(command -v oarstat)" >odd/oarstat
+chmod +x odd/oarstat
+own="OAR_JOB_ID=1 OAR_OARSTAT_OUTPUT_FORMAT=2 PATH=$scratch/odd:\$PATH"
+as_user() { chown -R "$user" "$scratch" 2>/dev/null; bed run su "$user" -s /bin/sh -c "cd $scratch && ASSAY_PATH=$scratch HOME=$home TMPDIR=$scratch $own $*"; }
 jobs_over() { ! bed run oarstat -u "$user" | grep -qE '^[0-9]+ +[RWLS] '; }
 
 tick_campaign "$scratch/lent" 20 0 "{oar: {cluster: bed, nodes: 2, walltime: 10min}, ssh-config: $scratch/ssh/ssh_config}"
@@ -31,6 +35,8 @@ check "and gives them back" eventually jobs_over
 
 tick_campaign "$scratch/many" 4 0 "{oar: {cluster: bed, nodes: 40, walltime: 10min}, ssh-config: $scratch/ssh/ssh_config}"
 refuse "more nodes than there are, in OAR's words" 1 'oarsub ended with exit status [0-9]+: .' as_user "$ASSAY" run many.yaml -o many
+tick_campaign "$scratch/array" 4 0 "{oar: {cluster: bed, nodes: 1, walltime: 10min, options: [--array, '2']}}"
+refuse "several jobs" 2 "array.yaml:4:.*'--array'.*an option that leaves it one job" as_user "$ASSAY" run array.yaml -o array --dry-run
 if [ -n "${ASSAY_TEST_ALL:-}" ]; then # as far as the job that is deleted
 tick_campaign "$scratch/raw" 4 0 "{oar: {resources: '/nodes=1,walltime=0:05'}, ssh-config: $scratch/ssh/ssh_config}"
 check "oarsub's own words" as_user "$ASSAY" run raw.yaml -o raw

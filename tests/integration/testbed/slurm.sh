@@ -15,7 +15,12 @@ cd "$scratch" || exit
 export ASSAY_PATH=$scratch
 write_tick "$scratch"
 ssh="ssh-config: $BED/ssh_config"
-there() { bed run env HOME=/root "$ASSAY" "$@"; } # nodes share no home with the front end
+# What a user's shell has for the user's own calls of squeue, sbatch and the others.
+own="SQUEUE_PARTITION=gpu SQUEUE_ACCOUNT=x SQUEUE_QOS=x SQUEUE_STATES=F SQUEUE_USERS=daemon SQUEUE_NAMES=x SQUEUE_FORMAT=%i \
+    SBATCH_ARRAY_INX=1-2 SBATCH_WAIT=1 SBATCH_EXCLUSIVE=user SBATCH_CLUSTERS=x SLURM_CLUSTERS=x SCANCEL_STATE=PENDING SCANCEL_PARTITION=gpu \
+    SCANCEL_USER=daemon SLURM_LABELIO=1 SLURM_STDOUTMODE=none SLURM_STDINMODE=none SLURM_IMMEDIATE=1 SLURM_NTASKS=7 SLURM_EXACT=1 SRUN_OUTPUT=/x"
+# shellcheck disable=SC2086 # words
+there() { bed run env HOME=/root $own "$ASSAY" "$@"; } # nodes share no home with the front end
 jobs() { bed run squeue -h -o '%T %j'; }
 no_jobs() { [ -z "$(jobs | grep -v COMPLETING)" ]; }
 lines() { "$ASSAY" archive cat "$1" results/results.csv | tail -n +2 | wc -l; }
@@ -68,6 +73,30 @@ refuse "there are no nodes then" 2 'the run has nothing reserved' there nodes sh
 refuse "a run whose testbed says how nodes are reached" 2 '--user beside --run' there nodes show --run hand/*/ -l root
 tick_campaign "$scratch/here" 4 0 local
 refuse "what lends nothing" 2 "the testbed 'local' reserves nothing" there reserve here.yaml -o here
+
+# ---- in an allocation of the user's
+tick_campaign "$scratch/allocated" 4 0 "{hosts: 'node[1-2]', launcher: srun}"
+# shellcheck disable=SC2086 # words
+in_allocation() { bed run env HOME=/root salloc -Q --nodelist='node[1-2]' env $own "$ASSAY" run allocated.yaml -o allocated; }
+check "steps of the job that assay is called in" in_allocation
+
+# ---- a partition that is hidden from all but root, and nodes that nobody can read
+as_nobody() { bed run setpriv --reuid=nobody --regid=nogroup --clear-groups env "HOME=$shared/nobody" "$ASSAY" "$@"; }
+mkdir "$shared/nobody" && chown nobody "$shared/nobody"
+tick_campaign "$scratch/hidden" 4 0 "{slurm: {nodes: 1, walltime: 10min, partition: hidden}, launcher: srun}"
+check "a campaign runs in a hidden partition" as_nobody run hidden.yaml -o "$shared/nobody"
+check "and gives back what it had" eventually no_jobs
+mkdir odd
+printf '#!/bin/sh\n%s "$@" | sed "s/|node[^|]*|/|-oProxyCommand=x|/"\n' "$(command -v squeue)" >odd/squeue
+chmod +x odd/squeue
+PATH=$scratch/odd:$PATH refuse "nodes that are an option are refused" 1 "'-oProxyCommand=x'" there run lent.yaml -o odd
+is "... and their job is deleted" "$(jobs | grep -v COMPLETING)" ""
+check "... which the run knows" grep -q '"event":"reservation-released"' odd/*/journal.jsonl
+
+rm -r hand
+check "nodes are reserved" reserve
+PATH=$scratch/odd:$PATH check "release deletes a job whose nodes cannot be read" there release hand/*/
+is "... and it is gone" "$(jobs | grep -v COMPLETING)" ""
 
 # ---- what is refused
 tick_campaign "$scratch/refused" 4 0 "{slurm: {nodes: 1, walltime: 10min, partition: nowhere}, $ssh}"
@@ -234,6 +263,21 @@ is "... and it is gone" "$(jobs | grep -c assay-)" 0
 check "again, there is none" release_it
 check "which it says" grep -q "Slurm has no job 'assay-.*' that waits or runs" "$scratch/released"
 bed run scancel --name=other
+
+printf '#!/bin/sh\nkill -9 "$(cat %s/engine.pid)"\n' "$scratch" >slow/scancel
+chmod +x slow/scancel
+rm slow/sbatch
+PATH=$scratch/slow:$PATH start_engine "$scratch/engine" run steps.yaml -o sealed --json
+wait "$shell_job"
+rm slow/scancel
+has_job() { jobs | grep -q 'RUNNING assay-'; }
+check "an engine is killed as it gives its job back" has_job
+check "... whose run is sealed" test -e sealed/*.zip
+says_release() { "$ASSAY" status sealed/*/ | grep -q 'assay release sealed/.* gives back what is still reserved'; }
+check "assay status says what gives the job back" says_release
+check "... and assay resume does" there resume sealed/*/
+is "... which has deleted it" "$(jobs | grep -v COMPLETING)" ""
+is "... and assay list knows" "$(reserved sealed)" 0
 
 # ---- the engine in the job
 tick_campaign "$scratch/within" 40 0 "{slurm: {nodes: 2, walltime: 10min, partition: test}, launcher: srun}"

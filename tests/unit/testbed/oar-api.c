@@ -92,7 +92,7 @@ static void bed_close(struct bed *bed, size_t steps) {
 
 TEST(a_job_is_submitted_and_deleted_once) {
     static const struct scripted_step steps[SCRIPTED_STEPS_MAX] = {
-        ME, NO_JOBS, SUBMITTED, JOBS(JOB("Waiting")), DELETED, ME, NO_JOBS};
+        ME, NO_JOBS, SUBMITTED, JOBS(JOB("Waiting")), DELETED, NO_JOBS, ME, NO_JOBS};
     struct failure failure = {0};
     struct testbed *testbed = NULL;
     struct bed bed;
@@ -114,7 +114,7 @@ TEST(a_job_is_submitted_and_deleted_once) {
     assert_int_equal(strncmp(bed.server.requests[4], "DELETE /api/jobs/7.json HTTP", 28), 0);
     assert_int_equal(scheduler_reclaim(bed.settings, &bed.request, &failure), 0);
     assert_says(bed.reports, "OAR has no job 'assay-" RUN "' that waits or runs");
-    bed_close(&bed, 7);
+    bed_close(&bed, 8);
 }
 
 /* Of who asks, or of the jobs. */
@@ -128,9 +128,10 @@ TEST(what_is_no_answer_is_asked_again) {
         {.status = "503 Busy", .body = "back at noon\nor later"}};
     for (size_t i = 0; i < 2 * sizeof wrong / sizeof *wrong; i++) {
         const struct scripted_step of_user[SCRIPTED_STEPS_MAX] =
-            {wrong[i / 2], ME, NO_JOBS, SUBMITTED, JOBS(JOB("Running")), DELETED},
+            {wrong[i / 2], ME, NO_JOBS, SUBMITTED, JOBS(JOB("Running")), DELETED, NO_JOBS},
                                    of_jobs[SCRIPTED_STEPS_MAX] = {ME,        wrong[i / 2],         NO_JOBS,
-                                                                  SUBMITTED, JOBS(JOB("Running")), DELETED};
+                                                                  SUBMITTED, JOBS(JOB("Running")), DELETED,
+                                                                  NO_JOBS};
         struct failure failure = {0};
         struct testbed *testbed = NULL;
         struct bed bed;
@@ -138,20 +139,53 @@ TEST(what_is_no_answer_is_asked_again) {
         assert_int_equal(scheduler_reserve(bed.settings, &bed.request, &testbed, &failure), 0);
         assert_says(bed.reports, "OAR does not answer, and is asked again: ");
         assert_int_equal(scheduler_release(testbed, &failure), 0);
-        bed_close(&bed, 6);
+        bed_close(&bed, 7);
     }
 }
 
 TEST(a_job_is_given_back_by_a_server_in_trouble) {
     static const struct scripted_step steps[SCRIPTED_STEPS_MAX] = {
-        ME, NO_JOBS, SUBMITTED, {.status = "502 Bad Gateway"}, JOBS(JOB("Running")), DELETED};
+        ME,      NO_JOBS, SUBMITTED, {.status = "502 Bad Gateway"}, DELETED, JOBS(JOB("Running")),
+        DELETED, NO_JOBS};
     struct failure failure = {0};
     struct testbed *testbed = NULL;
     struct bed bed;
     bed_open(&bed, steps);
     assert_int_equal(scheduler_reserve(bed.settings, &bed.request, &testbed, &failure), 0);
     assert_int_equal(scheduler_release(testbed, &failure), 0);
+    bed_close(&bed, 8);
+}
+
+/* Who gave it back has to know. */
+TEST(a_job_that_is_not_seen_to_be_gone) {
+    static const struct scripted_step steps[SCRIPTED_STEPS_MAX] = {
+        ME, NO_JOBS, SUBMITTED, {.status = "502 Bad Gateway"}, DELETED, JOBS(JOB("Running"))};
+    struct failure failure = {0};
+    struct testbed *testbed = NULL;
+    struct bed bed;
+    bed_open(&bed, steps);
+    assert_int_equal(scheduler_reserve(bed.settings, &bed.request, &testbed, &failure), 0);
+    bed.report_takes_ns = 120 * EVENT_SECOND; /* that no answer came: as long as it is waited for */
+    assert_true(scheduler_release(testbed, &failure) < 0);
+    assert_int_equal(failure.kind, FAILURE_SYSTEM);
+    assert_says(failure.text,
+                "job 7 of OAR was not given back: it is there still; 'assay release' tries again, and "
+                "`oardel 7` deletes the job by hand");
     bed_close(&bed, 6);
+}
+
+/* An engine that died has written the number down; what OAR says of its jobs is no answer. */
+TEST(a_job_whose_number_is_known_is_deleted_by_that) {
+    static const struct scripted_step steps[SCRIPTED_STEPS_MAX] = {
+        ME, {.status = "200 OK", .body = "<html>maintenance</html>"}, DELETED, NO_JOBS};
+    struct failure failure = {0};
+    struct bed bed;
+    bed_open(&bed, steps);
+    bed.request.known_id = "7";
+    assert_int_equal(scheduler_reclaim(bed.settings, &bed.request, &failure), 0);
+    assert_int_equal(strncmp(bed.server.requests[2], "DELETE /api/jobs/7.json HTTP", 28), 0);
+    assert_says(bed.reports, "job 7 of OAR is deleted");
+    bed_close(&bed, 4);
 }
 
 /* Longer than five minutes nobody waits for a first answer. */
@@ -213,7 +247,7 @@ TEST(what_is_refused_is_not_asked_again) {
 /* Of a job that may have been submitted all the same nobody knows the number: it is found by its name. */
 TEST(a_submission_without_an_answer_is_given_back) {
     static const struct scripted_step steps[SCRIPTED_STEPS_MAX] = {
-        ME, NO_JOBS, {.status = "500 Oh", .body = "oops"}, JOBS(JOB("toLaunch")), DELETED};
+        ME, NO_JOBS, {.status = "500 Oh", .body = "oops"}, JOBS(JOB("toLaunch")), DELETED, NO_JOBS};
     struct failure failure = {0};
     struct testbed *testbed = NULL;
     struct bed bed;
@@ -222,7 +256,7 @@ TEST(a_submission_without_an_answer_is_given_back) {
     assert_int_equal(scheduler_reserve(bed.settings, &bed.request, &testbed, &failure), -EAGAIN);
     assert_non_null(testbed);
     assert_int_equal(scheduler_release(testbed, &failure), 0);
-    bed_close(&bed, 5);
+    bed_close(&bed, 6);
 }
 
 /* One that waits, then ends, and has no successor. */
@@ -234,6 +268,8 @@ TEST(a_job_that_is_over_before_it_has_begun) {
         {.status = "200 OK", .body = "{\"state\": \"Waiting\", \"message\": \"FIFO\"}"},
         {.status = "200 OK", .body = "{\"state\": \"Error\", \"message\": \"node died\"}"},
         NO_JOBS,
+        NO_JOBS,
+        REFUSED("404 Not Found", "no such job"),
         NO_JOBS};
     struct failure failure = {0};
     struct testbed *testbed = NULL;
@@ -245,7 +281,7 @@ TEST(a_job_that_is_over_before_it_has_begun) {
     assert_says(bed.reports, "job 7 of OAR waits: FIFO");
     assert_int_equal(strncmp(bed.server.requests[3], "GET /api/jobs/7.json?structure=oar HTTP", 39), 0);
     assert_int_equal(scheduler_release(testbed, &failure), 0);
-    bed_close(&bed, 7);
+    bed_close(&bed, 9);
 }
 
 /* Once a request is there that has no answer. */

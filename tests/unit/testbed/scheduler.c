@@ -1,6 +1,11 @@
 /* What squeue and oarstat print, and what Grid'5000's API answers. */
 #include "engine/testbed/scheduler.h"
+#include "engine/testbed/scheduler-environment.h"
 #include "tests/test.h"
+
+#include <stdio.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 static const struct answer {
     const char *label;
@@ -11,46 +16,48 @@ static const struct answer {
     const char *found_id, *reason, *nodes; /* folded */
     int64_t end_s;
 } answers[] = {
-    {"waits", &scheduler_slurm, "8|PENDING|N/A||Priority\n", "", "assay-u", 0, SCHEDULER_JOB_WAITING, "8",
-     "Priority", "", 0},
-    {"runs", &scheduler_slurm, "8|RUNNING|1795454502|dahu-[1-2,7]|None\n", "8", "assay-u", 0,
+    {"waits", &scheduler_slurm, "8|PENDING|N/A||assay-u|Priority\n", "", "assay-u", 0, SCHEDULER_JOB_WAITING,
+     "8", "Priority", "", 0},
+    {"runs", &scheduler_slurm, "8|RUNNING|1795454502|dahu-[1-2,7]|n|None\n", "8", "assay-u", 0,
      SCHEDULER_JOB_RUNNING, "8", "", "dahu-[1-2,7]", 1795454502},
     {"runs on nodes with two numbers and a domain", &scheduler_slurm,
-     "8|RUNNING|5|rack[1-2]n[01-02].site,gpu1.site|None\n", "8", "n", 0, SCHEDULER_JOB_RUNNING, "8", "",
+     "8|RUNNING|5|rack[1-2]n[01-02].site,gpu1.site|n|None\n", "8", "n", 0, SCHEDULER_JOB_RUNNING, "8", "",
      "gpu1.site,rack[1-2]n[01-02].site", 5},
-    {"nodes boot", &scheduler_slurm, "8|CONFIGURING|5|a1|None\n", "8", "n", 0, SCHEDULER_JOB_WAITING, "8", "",
-     "", 5},
-    {"no end", &scheduler_slurm, "8|RUNNING|NONE|a1|None\n", "8", "n", 0, SCHEDULER_JOB_RUNNING, "8", "",
+    {"nodes boot", &scheduler_slurm, "8|CONFIGURING|5|a1|n|None\n", "8", "n", 0, SCHEDULER_JOB_WAITING, "8",
+     "", "", 5},
+    {"no end", &scheduler_slurm, "8|RUNNING|NONE|a1|n|None\n", "8", "n", 0, SCHEDULER_JOB_RUNNING, "8", "",
      "a1", 0},
-    {"a reason of many words", &scheduler_slurm, "8|PENDING|N/A||(a|b) c\n", "8", "n", 0,
+    {"a reason of many words", &scheduler_slurm, "8|PENDING|N/A||n|(a|b) c\n", "8", "n", 0,
      SCHEDULER_JOB_WAITING, "8", "(a|b) c", "", 0},
-    {"among words of a login shell", &scheduler_slurm, "Welcome | to | the | front | end\n8|RUNNING|5|a1|\n",
-     "8", "n", 0, SCHEDULER_JOB_RUNNING, "8", "", "a1", 5},
-    {"of two the one that runs counts", &scheduler_slurm, "9|RUNNING|5|a1|None\n8|TIMEOUT|5|a1|TimeLimit\n",
-     "", "n", 0, SCHEDULER_JOB_RUNNING, "9", "", "a1", 5},
-    {"over", &scheduler_slurm, "8|NODE_FAIL|5|a1|None\n", "8", "n", 0, SCHEDULER_JOB_OVER, "8", "NODE_FAIL",
+    {"among words of a login shell", &scheduler_slurm,
+     "Welcome | to | the | front | end\n8|RUNNING|5|a1|n|\n", "8", "n", 0, SCHEDULER_JOB_RUNNING, "8", "",
+     "a1", 5},
+    {"of two the one that runs counts", &scheduler_slurm,
+     "9|RUNNING|5|a1|n|None\n8|TIMEOUT|5|a1|n|TimeLimit\n", "", "n", 0, SCHEDULER_JOB_RUNNING, "9", "", "a1",
+     5},
+    {"over", &scheduler_slurm, "8|NODE_FAIL|5|a1|n|None\n", "8", "n", 0, SCHEDULER_JOB_OVER, "8", "NODE_FAIL",
      "", 5},
     {"not there", &scheduler_slurm, "", "8", "n", 0, SCHEDULER_JOB_NONE, "", "", "", 0},
-    {"another one", &scheduler_slurm, "9|RUNNING|5|a1|None\n", "8", "n", 0, SCHEDULER_JOB_NONE, "", "", "",
+    {"another one", &scheduler_slurm, "9|RUNNING|5|a1|n|None\n", "8", "n", 0, SCHEDULER_JOB_NONE, "", "", "",
      0},
-    {"nodes that are none", &scheduler_slurm, "8|RUNNING|5|a[1-|None\n", "8", "n", -EINVAL,
+    {"nodes that are none", &scheduler_slurm, "8|RUNNING|5|a[1-|n|None\n", "8", "n", -EINVAL,
      SCHEDULER_JOB_RUNNING, "8", "", "", 5},
-    {"no end is known yet", &scheduler_slurm, "8|RUNNING|Unknown|node[1-3,7],gpu01|None\n", "8", "n", 0,
+    {"no end is known yet", &scheduler_slurm, "8|RUNNING|Unknown|node[1-3,7],gpu01|n|None\n", "8", "n", 0,
      SCHEDULER_JOB_RUNNING, "8", "", "gpu01,node[1-3,7]", 0},
-    {"ends", &scheduler_slurm, "8|COMPLETING|5|a1|None\n", "8", "n", 0, SCHEDULER_JOB_ENDING, "8",
+    {"ends", &scheduler_slurm, "8|COMPLETING|5|a1|n|None\n", "8", "n", 0, SCHEDULER_JOB_ENDING, "8",
      "COMPLETING", "", 5},
-    {"ends, and the next one waits", &scheduler_slurm, "8|COMPLETING|5|a1|None\n9|PENDING|N/A||None\n", "",
-     "n", 0, SCHEDULER_JOB_WAITING, "9", "", "", 0},
-    {"of another cluster", &scheduler_slurm, "CLUSTER: c2\n8|RUNNING|5|a1|None\n", "8", "n", 0,
+    {"ends, and the next one waits", &scheduler_slurm, "8|COMPLETING|5|a1|n|None\n9|PENDING|N/A||n|None\n",
+     "", "n", 0, SCHEDULER_JOB_WAITING, "9", "", "", 0},
+    {"of another cluster", &scheduler_slurm, "CLUSTER: c2\n8|RUNNING|5|a1|n|None\n", "8", "n", 0,
      SCHEDULER_JOB_RUNNING, "8", "", "a1", 5},
-    {"a part of a heterogeneous job", &scheduler_slurm, "8+0|RUNNING|5|a1|None\n8+1|RUNNING|5|a2|None\n", "8",
-     "n", -EINVAL, SCHEDULER_JOB_RUNNING, "8", "", "", 0},
-    {"tasks of an array", &scheduler_slurm, "8_[1-5]|PENDING|N/A||Priority\n", "", "n", -EINVAL,
+    {"a part of a heterogeneous job", &scheduler_slurm, "8+0|RUNNING|5|a1|n|None\n8+1|RUNNING|5|a2|n|None\n",
+     "8", "n", -EINVAL, SCHEDULER_JOB_RUNNING, "8", "", "", 0},
+    {"tasks of an array", &scheduler_slurm, "8_[1-5]|PENDING|N/A||n|Priority\n", "", "n", -EINVAL,
      SCHEDULER_JOB_WAITING, "8", "", "", 0},
-    {"a task of an array", &scheduler_slurm, "8_4|RUNNING|5|a1|None\n", "8", "n", -EINVAL,
+    {"a task of an array", &scheduler_slurm, "8_4|RUNNING|5|a1|n|None\n", "8", "n", -EINVAL,
      SCHEDULER_JOB_RUNNING, "8", "", "", 0},
-    {"a task of another array", &scheduler_slurm, "88_4|RUNNING|5|a1|None\n", "8", "n", 0, SCHEDULER_JOB_NONE,
-     "", "", "", 0},
+    {"a task of another array", &scheduler_slurm, "88_4|RUNNING|5|a1|n|None\n", "8", "n", 0,
+     SCHEDULER_JOB_NONE, "", "", "", 0},
     {"half a line", &scheduler_slurm, "8|RUNN", "8", "n", 0, SCHEDULER_JOB_NONE, "", "", "", 0},
     {"OAR, half of it", &scheduler_oar, "{\"12\": {\"name\"", "12", "", -EBADMSG, SCHEDULER_JOB_NONE, "", "",
      "", 0},
@@ -85,6 +92,21 @@ static const struct answer {
      "{\"items\": [{\"id\": 1e300, \"name\": \"n\", \"state\": \"Waiting\"}]}", "", "n", -EBADMSG,
      SCHEDULER_JOB_NONE, "", "", "", 0},
     {"OAR, no jobs", &scheduler_oar, "\n", "", "n", 0, SCHEDULER_JOB_NONE, "", "", "", 0},
+    {"called as ours is", &scheduler_slurm, "8|RUNNING|5|a1|m|None\n9|PENDING|N/A||n|None\n", "", "n", 0,
+     SCHEDULER_JOB_WAITING, "9", "", "", 0},
+    {"called otherwise by now", &scheduler_slurm, "8|RUNNING|5|a1|m|None\n", "8", "n", 0,
+     SCHEDULER_JOB_RUNNING, "8", "", "a1", 5},
+    {"nodes that are an option", &scheduler_slurm, "8|RUNNING|5|-oProxyCommand=x|n|None\n", "", "n", -EINVAL,
+     SCHEDULER_JOB_RUNNING, "8", "", "", 5},
+    {"OAR, behind and before lines", &scheduler_oar,
+     "Welcome to {site}\n{motd} of [today]\n{ \"12\": {\"name\": \"n\", \"state\": \"Waiting\"}}\nBye\n",
+     "12", "", 0, SCHEDULER_JOB_WAITING, "12", "", "", 0},
+    {"OAR, half of it behind a line", &scheduler_oar, "[motd]\n{\"12\": {\"name\"", "", "n", -EBADMSG,
+     SCHEDULER_JOB_NONE, "", "", "", 0},
+    {"OAR, no jobs behind a line", &scheduler_oar, "Warning: of [something]\n", "", "n", 0,
+     SCHEDULER_JOB_NONE, "", "", "", 0},
+    {"OAR, a line instead of a job", &scheduler_oar, "Warning\n", "12", "n", -EBADMSG, SCHEDULER_JOB_NONE, "",
+     "", "", 0},
 };
 
 TEST(answers_are_read) {
@@ -124,42 +146,115 @@ TEST(states_of_slurm_are_known) {
             struct scheduler_job job = {0};
             char line[100];
             print_message("%s\n", *word);
-            snprintf(line, sizeof line, "8|%s|5|a1|None\n", *word);
+            snprintf(line, sizeof line, "8|%s|5|a1|n|None\n", *word);
             assert_int_equal(scheduler_slurm.read_job(line, strlen(line), "8", "n", &job, NULL), 0);
             assert_int_equal(job.state, expected);
             host_list_clear(&job.nodes);
         }
 }
 
-static const char *refusal(const char *word) {
-    for (size_t i = 0; i < scheduler_slurm.field_count; i++)
-        if (strcmp(scheduler_slurm.fields[i].key, "options") == 0)
-            return scheduler_slurm.fields[i].expect("options", word);
+static const char *refusal(const struct scheduler *scheduler, const char *word) {
+    for (size_t i = 0; i < scheduler->field_count; i++)
+        if (strcmp(scheduler->fields[i].key, "options") == 0)
+            return scheduler->fields[i].expect("options", word);
     return NULL;
 }
 
 TEST(options_that_change_what_a_job_is) {
-    const char *bad[] = {"--array=1-4",    "--arr=4", "-a4",        "-a",       "--het-group=0", ":",
-                         "--clusters=all", "-Mall",   "-J",         "--time=5", "--nodes",       "-N2",
-                         "--wait",         "-W",      "--wrap=true"};
-    const char *good[] = {"--account=me",
-                          "--qos=debug",
-                          "--cpu-freq=performance",
-                          "--time-min=5",
-                          "--nodelist=a",
-                          "-A",
-                          "--cluster-constraint=x",
-                          "--wait-all-nodes=1",
-                          "-w",
-                          "",
-                          "--requeue",
-                          "-p"};
-    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
-        if (!refusal(bad[i]))
-            fail_msg("%s is not refused", bad[i]);
-    for (size_t i = 0; i < sizeof good / sizeof *good; i++)
-        if (refusal(good[i]))
-            fail_msg("%s is refused: %s", good[i], refusal(good[i]));
+    enum { WORDS = 24 };
+    static const struct {
+        const struct scheduler *scheduler;
+        const char *bad[WORDS], *good[WORDS];
+    } cases[] = {{&scheduler_slurm,
+                  {"--array=1-4", "--arr=4", "-a4", "-a", "-Ha4", "--het-group=0", ":", "--clusters=all",
+                   "-Mall", "-J", "--time=5", "--nodes", "-N2", "--wait", "-W", "-QW", "--wrap=true"},
+                  {"--account=me", "--qos=debug", "--cpu-freq=performance", "--time-min=5", "--nodelist=a",
+                   "-A", "--cluster-constraint=x", "--wait-all-nodes=1", "-w", "", "-", "--requeue", "-p"}},
+                 {&scheduler_oar,
+                  {"--array",
+                   "--array=2",
+                   "--ARRAY",
+                   "--arr",
+                   "--array-param-file=x",
+                   "--array-param",
+                   "-n",
+                   "--name=x",
+                   "-l",
+                   "-lnodes=2",
+                   "-rnow",
+                   "--resubmit=5",
+                   "-I",
+                   "-kI",
+                   "-C",
+                   "-S",
+                   "--json",
+                   "--j",
+                   "-J",
+                   "-Y",
+                   "-X",
+                   "-D",
+                   "-V",
+                   "-h"},
+                  {"--notify", "mail:me", "-k", "--hold", "-t", "--type=deploy", "--project=x", "-p", "-a",
+                   "--anterior=5", "--stdout=x", "--signal=12", "", "-i"}}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        for (size_t k = 0; k < WORDS && cases[i].bad[k]; k++)
+            if (!refusal(cases[i].scheduler, cases[i].bad[k]))
+                fail_msg("%s is not refused", cases[i].bad[k]);
+        for (size_t k = 0; k < WORDS && cases[i].good[k]; k++)
+            if (refusal(cases[i].scheduler, cases[i].good[k]))
+                fail_msg("%s is refused: %s", cases[i].good[k],
+                         refusal(cases[i].scheduler, cases[i].good[k]));
+    }
+}
+
+/* What a shell of the user's has set; values may be of several lines, and no text. */
+TEST(programs_of_schedulers_have_an_environment_of_ours) {
+    static const char *const cleared[] = {
+        "SQUEUE_PARTITION", "SQUEUE_ACCOUNT", "SQUEUE_QOS",        "SQUEUE_LICENSES",
+        "SQUEUE_USERS",     "SQUEUE_STATES",  "SQUEUE_FORMAT2",    "SCANCEL_STATE",
+        "SBATCH_ARRAY_INX", "SBATCH_WAIT",    "SALLOC_KILL_CMD",   "SLURM_LABELIO",
+        "SLURM_STDINMODE",  "SLURM_CLUSTERS", "SLURM_TIME_FORMAT", "SLURMD_DEBUG",
+        "SRUN_OUTPUT",      "SINFO_FORMAT",   "OAR_JOB_ID",        "OAR_OARSTAT_OUTPUT_FORMAT"};
+    static const char *const kept[] = {"SLURM_CONF",       "SLURM_JWT",   "SLURM_JOB_ID",
+                                       "OAR_JOB_KEY_FILE", "OARCONFFILE", "MY_SQUEUE_PARTITION"};
+    enum { CLEARED = sizeof cleared / sizeof *cleared, KEPT = sizeof kept / sizeof *kept };
+    struct bind_texts words = {0};
+    char got[CLEARED + KEPT + 2] = "";
+    for (size_t i = 0; i < CLEARED + KEPT; i++)
+        assert_int_equal(setenv(i < CLEARED ? cleared[i] : kept[i - CLEARED], "\xff=\nSQUEUE_$(x)=1\nb;c", 1),
+                         0);
+    const char *const script =
+        "for name; do eval \"case \\${$name-none} in none) printf -;; *) printf +;; esac\"; "
+        "done";
+    bind_texts_add(&words, "sh");
+    bind_texts_add(&words, "-c");
+    bind_texts_add(&words, script);
+    bind_texts_add(&words, "it's");
+    for (size_t i = 0; i < CLEARED + KEPT; i++)
+        bind_texts_add(&words, i < CLEARED ? cleared[i] : kept[i - CLEARED]);
+    struct bind_texts runnable = {0};
+    scheduler_environment_words((const char *const *)words.items, &runnable);
+    int ends[2], status = 0;
+    assert_int_equal(pipe(ends), 0);
+    pid_t pid = fork();
+    if (pid == 0) {
+        dup2(ends[1], 1);
+        execvp(runnable.items[0], runnable.items);
+        _exit(9);
+    }
+    close(ends[1]);
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_int_equal(status, 0);
+    assert_int_equal(read(ends[0], got, sizeof got), CLEARED + KEPT);
+    close(ends[0]);
+    for (size_t i = 0; i < CLEARED + KEPT; i++)
+        if (got[i] != (i < CLEARED ? '-' : '+'))
+            fail_msg("%s: %s", i < CLEARED ? cleared[i] : kept[i - CLEARED], got);
+    for (size_t i = 0; i < CLEARED + KEPT; i++)
+        unsetenv(i < CLEARED ? cleared[i] : kept[i - CLEARED]);
+    bind_texts_clear(&words);
+    bind_texts_clear(&runnable);
 }
 
 TEST(what_is_asked_of_processors) {
