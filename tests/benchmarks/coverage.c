@@ -2,11 +2,14 @@
  * How often 95 % intervals of fit-linear hold, with noise=auto: of the mean, of one measurement, and of both
  * by draws of the model, as 'assay predict --draws' makes them.
  *
- *     coverage FOLDER SIMULATIONS       FOLDER: scratch; ASSAY_BUILD names the build tree
+ *     coverage FOLDER SIMULATIONS [SEED CELLS]      FOLDER: scratch; ASSAY_BUILD names the build tree
  *
- * Each cell is a truth, a distribution of sizes and of noise and a number of rows; its data sets are the
- * groups of one table. Judged at the smallest, a middle and the largest size. Prints the worst cells, then
- * the figures coverage_worst_low, coverage_worst_high (cells with 8 rows a coefficient or more) and
+ * Without SEED the cells are those of listed_cell(), on which the settings of noise=auto were chosen. With
+ * SEED they are CELLS cells that random_cell() draws, so that settings can be judged on others than these;
+ * COVERAGE_ALL in the environment prints each share. A measurement whose sigma is not defined counts as
+ * outside. Each cell is a truth, a distribution of sizes and of noise and a number of rows; its data sets are
+ * the groups of one table. Judged at the smallest, a middle and the largest size. Prints the worst cells,
+ * then the figures coverage_worst_low, coverage_worst_high (cells with 8 rows a coefficient or more) and
  * coverage_few_rows_width: of cells with fewer rows, the mean width of the interval of the mean over that
  * with known variances.
  */
@@ -42,8 +45,11 @@ static const struct truth truths[] = {
 struct cell {
     const struct truth *truth;
     bool log_uniform, half_normal;
-    char noise; /* c: constant, p: in proportion to the mean, m: mixed */
+    char noise; /* c: constant, p: in proportion to the mean, m: mixed, s: mixed, the constant a tenth of m's
+                 */
     size_t rows;
+    const char *distribution; /* that the fit is told */
+    double largest, level;    /* the greatest size; noise in proportion to the mean */
 };
 
 static const char *const places[POINTS] = {"smallest", "middle", "largest"};
@@ -65,15 +71,17 @@ static double mean_at(const struct truth *truth, const double *sizes) {
 
 /* The size in all columns. */
 static void point(const struct cell *cell, size_t i, double *ret) {
-    const double size[POINTS] = {64, cell->log_uniform ? 438 : 1532, 3000};
+    const double most = cell->largest;
+    const double size[POINTS] = {64, floor(cell->log_uniform ? sqrt(64 * most) : (64 + most) / 2), most};
     ret[0] = ret[1] = ret[2] = size[i];
 }
 
 static double sigma_at(const struct cell *cell, const double *sizes) {
     double middle[3];
     point(cell, 1, middle);
-    return cell->noise == 'c' ? 0.02 * mean_at(cell->truth, middle)
-                              : 0.03 * mean_at(cell->truth, sizes) + (cell->noise == 'm' ? 4e-4 : 0);
+    double constant = cell->noise == 'm' ? 4e-4 : cell->noise == 's' ? 4e-5 : 0;
+    return cell->noise == 'c' ? 2 * cell->level / 3 * mean_at(cell->truth, middle)
+                              : cell->level * mean_at(cell->truth, sizes) + constant;
 }
 
 static double draw_noise(const struct cell *cell, struct random_stream *stream) {
@@ -95,7 +103,8 @@ static int write_table(const struct cell *cell, const char *path, size_t simulat
             double sizes[3], terms[TERMS_MAX];
             for (size_t j = 0; j < 3; j++) {
                 double u = random_stream_uniform(stream);
-                sizes[j] = floor(cell->log_uniform ? 64 * exp(u * log(3001.0 / 64)) : 64 + 2937 * u);
+                sizes[j] = floor(cell->log_uniform ? 64 * pow((cell->largest + 1) / 64, u)
+                                                   : 64 + (cell->largest - 63) * u);
             }
             double sigma = sigma_at(cell, sizes),
                    y = mean_at(cell->truth, sizes) + sigma * draw_noise(cell, stream);
@@ -140,7 +149,6 @@ struct worst {
 /* What is counted of one cell. */
 struct counts {
     size_t inside[POINTS][KINDS];
-    size_t undefined[POINTS]; /* without sigma: beyond all rows, where the mean is estimated below 0 */
     double width[POINTS], known[POINTS];
 };
 
@@ -163,7 +171,6 @@ static void count_intervals(const struct cell *cell, const struct evaluator *eva
             counts->width[i] += ends[1];
             counts->inside[i][0] += truth[at] >= value.mean + ends[0] && truth[at] <= value.mean + ends[1];
             interval_of_measurement(&uncertainty, ends);
-            counts->undefined[i] += isnan(ends[0]);
             counts->inside[i][1] += next[at] >= value.mean + ends[0] && next[at] <= value.mean + ends[1];
         }
     }
@@ -195,17 +202,18 @@ static void count_draws(const struct evaluator *evaluator, const struct model *m
 
 static int fit_cell(const struct cell *cell, const struct library *library, const char *path,
                     struct fit **ret, struct failure *failure) {
-    char bounds[32];
-    const char *const by[] = {"set"}, *const settings[] = {bounds};
+    char bounds[32], distribution[32];
+    const char *const by[] = {"set"}, *const settings[] = {bounds, distribution};
     const struct fit_options options = {.response = "y",
                                         .terms = cell->truth->terms,
                                         .by = by,
                                         .by_count = 1,
                                         .settings = settings,
-                                        .setting_count = 1,
+                                        .setting_count = 2,
                                         .seed = 1};
     cleanup(table_cleanup) struct table *table = NULL;
     snprintf(bounds, sizeof bounds, "bounds=%s", cell->truth->bounds);
+    snprintf(distribution, sizeof distribution, "distribution=%s", cell->distribution);
     int r = table_open(&path, 1, NULL, &table, failure);
     return r < 0 ? r : fit_run(library, table, &options, ret, failure);
 }
@@ -230,12 +238,13 @@ static int judge_cell(const struct cell *cell, const struct library *library, co
     bool few = cell->rows < ROWS_A_COEFFICIENT * cell->truth->count;
     for (size_t i = 0; i < POINTS; i++) {
         for (size_t k = 0; k < KINDS; k++) {
-            double judged = (double)(groups - (k == 1 ? counts.undefined[i] : 0)),
-                   share = (double)counts.inside[i][k] / judged;
+            double share = (double)counts.inside[i][k] / (double)groups;
             char name[160];
-            snprintf(name, sizeof name, "%s, %s sizes, noise %c %s, %zu rows: %s at the %s size",
-                     cell->truth->name, cell->log_uniform ? "log-uniform" : "uniform", cell->noise,
-                     cell->half_normal ? "half-normal" : "normal", cell->rows, kinds[k], places[i]);
+            snprintf(name, sizeof name,
+                     "%s, %s sizes to %g, noise %c %g %s, fit as %s, %zu rows: %s at the %s size",
+                     cell->truth->name, cell->log_uniform ? "log-uniform" : "uniform", cell->largest,
+                     cell->noise, cell->level, cell->half_normal ? "half-normal" : "normal",
+                     cell->distribution, cell->rows, kinds[k], places[i]);
             if (getenv("COVERAGE_ALL"))
                 printf("%.4f %s\n", share, name);
             if (share < worst->low) {
@@ -253,30 +262,59 @@ static int judge_cell(const struct cell *cell, const struct library *library, co
     return 0;
 }
 
+/* The cell I of those that every run of the benchmark has; a truth of NULL: it is left out. */
+static struct cell listed_cell(size_t i) {
+    static const size_t rows[] = {30, 60, 200, 1000};
+    struct cell ret = {.truth = &truths[i / 48],
+                       .rows = rows[i / 12 % 4],
+                       .noise = "cpm"[i % 3],
+                       .log_uniform = i / 3 % 2,
+                       .half_normal = i / 6 % 2,
+                       .distribution = "normal",
+                       .largest = 3000,
+                       .level = 0.03};
+    /* The other truths with few rows and normal noise; many rows, which take long, with normal noise. */
+    if (ret.half_normal ? i >= 48 || ret.rows == 1000 : i >= 48 && ret.rows > 60)
+        ret.truth = NULL;
+    return ret;
+}
+
+static struct cell random_cell(uint64_t seed, size_t i) {
+    static const size_t rows[] = {30, 60, 200, 1000}, sizes[] = {3000, 3000, 30000};
+    static const double levels[] = {0.01, 0.03, 0.1};
+    struct random_stream stream;
+    size_t d[8];
+    random_stream_init(&stream, seed, "cell", i);
+    for (size_t k = 0; k < 8; k++)
+        d[k] = (size_t)(random_stream_uniform(&stream) * 12);
+    return (struct cell){.truth = &truths[d[0] % 4],
+                         .rows = rows[d[1] % 4],
+                         .noise = "cpms"[d[2] % 4],
+                         .log_uniform = d[3] % 2,
+                         .half_normal = d[4] < 6,
+                         .distribution = d[4] < 3 ? "half-normal" : "normal",
+                         .largest = (double)sizes[d[5] % 3],
+                         .level = levels[d[6] % 3]};
+}
+
 int main(int argc, char **argv) {
     struct failure failure = {0};
     struct installation installation;
     struct library *library = NULL;
     struct worst worst = {.low = 1};
-    static const size_t rows[] = {30, 60, 200, 1000};
     char path[4096];
-    if (argc != 3)
+    if (argc != 3 && argc != 5)
         return 2;
     size_t simulations = strtoul(argv[2], NULL, 10);
+    uint64_t seed = argc == 5 ? strtoul(argv[3], NULL, 10) : 0;
+    size_t cells = argc == 5 ? strtoul(argv[4], NULL, 10) : sizeof truths / sizeof *truths * 48;
     snprintf(path, sizeof path, "%s/coverage.csv", argv[1]);
     int r = installation_init(&installation, getenv("ASSAY_BUILD"), NULL, &failure);
     r = r < 0 ? r : library_open(&installation, "fit", "linear", &library, &failure);
-    for (size_t i = 0; r == 0 && i < sizeof truths / sizeof *truths * 4 * 12; i++) {
-        size_t t = i / 48, n = rows[i / 12 % 4];
-        const struct cell cell = {.truth = &truths[t],
-                                  .rows = n,
-                                  .noise = "cpm"[i % 3],
-                                  .log_uniform = i / 3 % 2,
-                                  .half_normal = i / 6 % 2};
-        /* The other truths with few rows and normal noise; many rows, which take long, with normal noise. */
-        if (cell.half_normal ? t > 0 || n == 1000 : t > 0 && n > 60)
-            continue;
-        r = judge_cell(&cell, library, path, simulations, 1000 + i, &worst, &failure);
+    for (size_t i = 0; r == 0 && i < cells; i++) {
+        struct cell cell = argc == 5 ? random_cell(seed, i) : listed_cell(i);
+        if (cell.truth)
+            r = judge_cell(&cell, library, path, simulations, 1000 * (seed + 1) + i, &worst, &failure);
     }
     if (r < 0) {
         fprintf(stderr, "coverage: %s\n", failure.text);
