@@ -266,6 +266,7 @@ static void draw_part(const struct model *model, struct model_part *part, const 
         coefficients[i] = scale * part->noise.coefficients[i];
     part->noise.coefficients = coefficients;
     part->noise.constant = scale * part->noise.constant + (low - scale) * floor->sigma;
+    part->noise.floor.sigma = low * floor->sigma;
 }
 
 struct model *model_draw(const struct model *model,

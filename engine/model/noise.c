@@ -22,6 +22,8 @@ double noise_sigma(const struct model_noise *noise, const double *terms, size_t 
     for (size_t t = 0; noise->coefficients && t < term_count; t++)
         if (noise->coefficients[t] != 0)
             sigma += noise->coefficients[t] * terms[t];
+    if (noise->floor.sigma > 0)
+        sigma = fmax(sigma, noise->floor.sigma);
     return sigma >= 0 ? sigma : NAN;
 }
 

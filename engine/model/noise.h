@@ -9,7 +9,8 @@
 #include <assay/model.h>
 
 /* The standard deviation where the terms have these values; of a mixture that about its own mean. NaN: there
- * is no noise, or the sum of an N-2 is below 0, which no standard deviation is: nothing is clipped. */
+ * is no noise, or the sum of an N-2 without a floor is below 0. With a floor sigma is at least that of the
+ * floor. */
 double noise_sigma(const struct model_noise *noise, const double *terms, size_t term_count);
 /* The natural logarithm of the density, per unit of the response. -INFINITY where the noise rules it out:
  * below the edge of a half-normal, or off the mean where SIGMA is 0. */

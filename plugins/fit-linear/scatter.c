@@ -18,6 +18,7 @@ static double sigma_of(const struct problem *problem, const struct model_noise *
     double sigma = noise->constant;
     for (size_t t = 0; noise->coefficients && t < problem->terms; t++)
         sigma += noise->coefficients[t] * problem->x[t * problem->stride + row];
+    sigma = fmax(sigma, noise->floor.sigma);
     return sigma > 0 ? sigma / (problem->w ? sqrt(problem->w[row]) : 1) : NAN;
 }
 
