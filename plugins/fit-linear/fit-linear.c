@@ -62,13 +62,13 @@ static int fit_without_outliers(struct problem *problem, enum least_squares_role
         r = r < 0 ? r : linear_solve(problem, roles, true, ret, message);
         if (r < 0 || limit == 0 || round == OUTLIER_ROUNDS_MAX)
             return r;
-        r = outliers_delete(problem, ret, limit, &fewer, &deleted);
+        r = outliers_delete(problem, roles, limit, ret, &fewer, &deleted, message);
+        linear_clear(ret);
         if (r < 0 || deleted == 0) {
             problem_clear(&fewer);
             fit_result_value(result, "outliers_deleted", (double)(all - problem->rows), "1");
-            return r;
+            return r < 0 ? r : linear_solve(problem, roles, true, ret, message);
         }
-        linear_clear(ret);
         problem_clear(problem);
         *problem = fewer;
     }

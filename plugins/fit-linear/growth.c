@@ -12,11 +12,6 @@
 enum { FIRST = 4, STEPS_DOWN_MAX = 24, REFINEMENTS = 3, ITERATIONS = 2, MANY_ROWS = 16 };
 enum { CANDIDATES_MAX = 2 + STEPS_DOWN_MAX + 2 * REFINEMENTS };
 
-/* Weights of the two simple kinds against a factor e of lambda: they make intervals hold where noise is
- * simple without losing those where it is not (tests/benchmarks/coverage). With few rows none is preferred.
- */
-static const double weight_constant = 5, weight_proportional = 3.5, decided = 0.6;
-
 struct candidate {
     double lambda, likelihood, scale; /* lambda INFINITY: constant noise; 0: in proportion to the mean */
 };
@@ -156,19 +151,19 @@ static int refine(struct profile *profile) {
     return 0;
 }
 
-/* The mean of the constant and of the ratio over the candidates, each by its likelihood: *RET is the lambda
- * that they have; INFINITY or 0 where a simple kind has most of the weight. */
+/* The mean of the constant and of the ratio over the candidates, each by its likelihood: returns the lambda
+ * that they have, or INFINITY where constant noise has more than half of the weight. The prior is flat in the
+ * logarithm of lambda; constant noise and noise in proportion to the mean weigh as much as a factor e of
+ * lambda. Proportional noise is never taken as certain: what rows say of a small constant is little. */
 static double choose_lambda(const struct profile *profile) {
-    double all = 0, constant = 0, ratio = 0, of_constant = 0, of_proportional = 0;
-    bool few = linear_has_few_rows(profile->problem, profile->fit.rank);
+    double all = 0, constant = 0, ratio = 0, of_constant = 0;
     for (size_t i = 0; i < profile->count; i++) {
         const struct candidate *one = &profile->found[i];
         double weight = exp(one->likelihood - profile->best);
         if (isinf(one->lambda)) {
-            of_constant = weight *= few ? 1 : weight_constant;
+            of_constant = weight;
             constant += weight * one->scale;
         } else if (one->lambda == 0) {
-            of_proportional = weight *= few ? 1 : weight_proportional;
             ratio += weight * one->scale;
         } else {
             double above = i > 1 ? profile->found[i - 1].lambda : 2 * one->lambda;
@@ -180,9 +175,7 @@ static double choose_lambda(const struct profile *profile) {
         }
         all += weight;
     }
-    return of_constant > decided * all || ratio == 0          ? INFINITY
-           : of_proportional > decided * all || constant == 0 ? 0
-                                                              : constant / ratio;
+    return of_constant > all / 2 || ratio == 0 ? INFINITY : constant / ratio;
 }
 
 /* Degrees of freedom of the ratio and of the constant, 1 / (2 variance of the logarithm of sigma)
@@ -281,9 +274,19 @@ static int take(struct profile *profile, double lambda, const enum least_squares
     return lambda > 0 ? share_out(profile, lambda, last.scale, linear) : 0;
 }
 
+/* Whether a term can have a part in the scatter; otherwise noise is constant. */
+static bool has_scale(const struct problem *problem, const enum least_squares_role *roles) {
+    bool has = false;
+    for (size_t t = 0; t < problem->terms; t++)
+        has |= roles[t] != LEAST_SQUARES_LEFT_OUT && problem->request->terms[t].factor_count > 0;
+    return has;
+}
+
 int growth_find(const struct problem *problem, const enum least_squares_role *roles, struct linear *linear,
                 struct plugin_message *message) {
     struct profile profile;
+    if (!(linear->sigma > 0) || !has_scale(problem, roles))
+        return 0;
     int r = profile_init(&profile, problem, roles);
     r = r < 0 ? r : descend(&profile);
     r = r < 0 || problem->request->is_fold ? r : refine(&profile); /* a fold's scores need fewer digits */

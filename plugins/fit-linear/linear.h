@@ -72,10 +72,12 @@ void linear_clear(struct linear *linear);
 int linear_eliminate(const struct problem *problem, double threshold, enum least_squares_role *roles,
                      struct fit_result *result, struct plugin_message *message);
 
-/* The rows of PROBLEM whose externally studentised residual by LINEAR is at most LIMIT, as a problem of its
- * own in *RET. *RET_DELETED: how many rows are not in it. */
-int outliers_delete(const struct problem *problem, const struct linear *linear, double limit,
-                    struct problem *ret, size_t *ret_deleted);
+/* The rows of PROBLEM whose externally studentised residual is at most LIMIT, as a problem of its own in
+ * *RET: by LINEAR, the described fit of PROBLEM with ROLES, which becomes that of growth_find() unless the
+ * noise asked for is the same everywhere. *RET_DELETED: how many rows are not in it. */
+int outliers_delete(const struct problem *problem, const enum least_squares_role *roles, double limit,
+                    struct linear *linear, struct problem *ret, size_t *ret_deleted,
+                    struct plugin_message *message);
 
 /* The rows of a problem, setting by setting: those of one are equal in all columns of the terms. */
 struct settings {
@@ -98,13 +100,16 @@ void settings_clear(struct settings *settings);
 int rule_follow(const struct problem *problem, const enum least_squares_role *roles, double *ret_constant,
                 double *coefficients, const char **ret_reason);
 
+/* The standard deviation of a row by NOISE; NaN where the sum is not above 0. */
+double linear_sigma(const struct problem *problem, const struct model_noise *noise, size_t row);
+
 /* Whether there are less than 8 rows for each of RANK coefficients. */
 bool linear_has_few_rows(const struct problem *problem, size_t rank);
 
 /* LINEAR, the described fit of PROBLEM with ROLES, becomes that with sigma = constant + ratio x mean, both at
  * least 0 (N-2, whose coefficients are the ratio's share of the estimates). Constant and ratio are their
- * means over a grid of constant/ratio, weighted by the restricted likelihood of a fit without bounds; where
- * constant noise has most of the weight LINEAR stays as it is. */
+ * means over a grid of constant/ratio, weighted by the restricted likelihood of a fit without bounds. LINEAR
+ * stays as it is where constant noise has most of the weight, without residuals or without a term but 1. */
 int growth_find(const struct problem *problem, const enum least_squares_role *roles, struct linear *linear,
                 struct plugin_message *message);
 

@@ -3,32 +3,46 @@
 
 #include <stdlib.h>
 
-/* sqrt(w) r / (s_(i) sqrt(1 - h)), s_(i) the sigma of a fit without the row. */
-static double studentised(const struct linear *linear, double residual, double w, double leverage) {
-    double square = w * residual * residual, spare = 1 - leverage;
-    double without = (linear->rss - square / spare) / (linear->freedom - 1);
-    return spare > 1e-12 && without > 0 ? sqrt(square / spare / without) : 0;
+/* Marks in DELETED the rows whose sqrt(w) r / (s_(i) sqrt(1 - h)) is above LIMIT: w the weight that the noise
+ * gives the row, h its leverage, s_(i) the sigma of a fit without the row. */
+static void find_outliers(const struct problem *problem, const struct linear *linear, double limit,
+                          double *residuals, double *weights, double *leverages, bool *deleted) {
+    size_t n = problem->rows;
+    double rss = 0;
+    for (size_t i = 0; i < n; i++)
+        weights[i] = fmax(linear->variance / pow(linear_sigma(problem, &linear->noise, i), 2), 0);
+    least_squares_residuals(&linear->fit, n, problem->x, problem->stride, problem->y, residuals);
+    least_squares_leverages(&linear->fit, n, problem->x, problem->stride, weights, leverages);
+    for (size_t i = 0; i < n; i++)
+        rss += weights[i] * residuals[i] * residuals[i];
+    for (size_t i = 0; i < n; i++) {
+        double spare = 1 - leverages[i], square = weights[i] * residuals[i] * residuals[i] / spare;
+        double without = (rss - square) / (linear->freedom - 1);
+        deleted[i] = spare > 1e-12 && without > 0 && square > limit * limit * without;
+    }
 }
 
-int outliers_delete(const struct problem *problem, const struct linear *linear, double limit,
-                    struct problem *ret, size_t *ret_deleted) {
+int outliers_delete(const struct problem *problem, const enum least_squares_role *roles, double limit,
+                    struct linear *linear, struct problem *ret, size_t *ret_deleted,
+                    struct plugin_message *message) {
     size_t n = problem->rows, count = 0;
-    double *residuals = malloc((2 * n + 1) * sizeof *residuals), *leverages = residuals + n;
+    enum noise_choice noise = (enum noise_choice)linear_number(problem->request, NOISE);
+    double *values = malloc((3 * n + 1) * sizeof *values);
     size_t *kept = malloc((n + 1) * sizeof *kept);
-    int r = residuals && kept ? 0 : -ENOMEM;
+    bool *deleted = calloc(n + 1, sizeof *deleted);
+    int r = values && kept && deleted ? 0 : -ENOMEM;
     *ret = (struct problem){0};
-    if (r == 0) {
-        least_squares_residuals(&linear->fit, n, problem->x, problem->stride, problem->y, residuals);
-        least_squares_leverages(&linear->fit, n, problem->x, problem->stride, problem->w, leverages);
-    }
-    for (size_t i = 0; r == 0 && i < n; i++) {
-        double w = problem->w ? problem->w[i] : 1;
-        if (!(linear->freedom > 1 && studentised(linear, residuals[i], w, leverages[i]) > limit))
+    if (r == 0 && noise != NOISE_NONE && noise != NOISE_HOMOSCEDASTIC)
+        r = growth_find(problem, roles, linear, message);
+    if (r == 0 && linear->freedom > 1)
+        find_outliers(problem, linear, limit, values, values + n, values + 2 * n, deleted);
+    for (size_t i = 0; r == 0 && i < n; i++)
+        if (!deleted[i])
             kept[count++] = i;
-    }
     *ret_deleted = n - count;
     r = r < 0 ? r : problem_select(problem, kept, count, ret);
-    free(residuals);
+    free(values);
     free(kept);
+    free(deleted);
     return r;
 }

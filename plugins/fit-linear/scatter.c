@@ -13,8 +13,7 @@ enum { ROWS_A_TERM = 16 };
 /* A half-normal's edge is moved by rounding, so that its least row is not beyond it. */
 static const double edge = 1 + 1e-12;
 
-/* The standard deviation of a row; NaN where the sum is not above 0. */
-static double sigma_of(const struct problem *problem, const struct model_noise *noise, size_t row) {
+double linear_sigma(const struct problem *problem, const struct model_noise *noise, size_t row) {
     double sigma = noise->constant;
     for (size_t t = 0; noise->coefficients && t < problem->terms; t++)
         sigma += noise->coefficients[t] * problem->x[t * problem->stride + row];
@@ -31,7 +30,7 @@ static double residual_of(const struct problem *problem, const struct least_squa
 
 static double log_density(const struct problem *problem, const struct least_squares_fit *fit,
                           const struct model_noise *noise, size_t row) {
-    double residual = residual_of(problem, fit, row), sigma = sigma_of(problem, noise, row);
+    double residual = residual_of(problem, fit, row), sigma = linear_sigma(problem, noise, row);
     return noise->half_normal ? distribution_half_normal_log_density(residual, 0, sigma)
                               : distribution_normal_log_density(residual, 0, sigma);
 }
@@ -66,20 +65,16 @@ static int fit_noise(const struct problem *problem, const enum least_squares_rol
     return r == 0 && ret->mean.dependent < problem->terms ? -EDOM : r;
 }
 
-/* Whether the rows are enough for the search of the coefficients. */
-static bool has_enough_rows(const struct problem *problem, const enum least_squares_role *roles) {
+static size_t count_terms(const struct problem *problem, const enum least_squares_role *roles) {
     size_t terms = 0;
     for (size_t t = 0; t < problem->terms; t++)
         terms += roles[t] != LEAST_SQUARES_LEFT_OUT;
-    return problem->sums.rows >= ROWS_A_TERM * terms;
+    return terms;
 }
 
-/* Whether a term can have a part in the scatter; otherwise N-2 is N-1. */
-static bool has_scale(const struct problem *problem, const enum least_squares_role *roles) {
-    bool has = false;
-    for (size_t t = 0; t < problem->terms; t++)
-        has |= roles[t] != LEAST_SQUARES_LEFT_OUT && problem->request->terms[t].factor_count > 0;
-    return has;
+/* Whether the rows are enough for the search of the coefficients. */
+static bool has_enough_rows(const struct problem *problem, const enum least_squares_role *roles) {
+    return problem->sums.rows >= ROWS_A_TERM * count_terms(problem, roles);
 }
 
 /* LINEAR gets the noise that was found. */
@@ -133,8 +128,8 @@ static int find_likelihood(const struct problem *problem, const enum least_squar
 
 /* By the terms of the mean, where the rows are enough to say so and it is likelier by the Bayesian
  * information criterion (G. Schwarz, Ann. Statist. 6 (1978), 461) than LINEAR's noise, which grows with the
- * mean. Its deviations and errors get the factor sqrt(n / (n - p)): those of greatest likelihood are too
- * small. */
+ * mean. Each of its coefficients counts, those that the search puts at 0 too, for the search chose them. Its
+ * deviations and errors get the factor sqrt(n / (n - p)): those of greatest likelihood are too small. */
 static int find_by_terms(const struct problem *problem, const enum least_squares_role *roles,
                          struct linear *linear, struct plugin_message *message) {
     struct linear other = {.sigma = linear->sigma, .condition = linear->condition};
@@ -142,7 +137,7 @@ static int find_by_terms(const struct problem *problem, const enum least_squares
     if (!has_enough_rows(problem, roles))
         return 0;
     int r = maximise(problem, roles, true, &other, message);
-    double parameters = (double)other.scale_parameters - (double)linear->scale_parameters;
+    double parameters = (double)count_terms(problem, roles);
     if (r == 0 && other.noise.coefficients &&
         2 * (other.log_likelihood - linear->log_likelihood) > parameters * log(n)) {
         double factor = sqrt(n / (n - (double)other.fit.rank));
@@ -173,7 +168,7 @@ static int find_auto(const struct problem *problem, const enum least_squares_rol
         fit_result_note(
             result, "few rows: %zu for %zu coefficients; intervals depend on how noise grows with the mean",
             problem->rows, linear->fit.rank);
-    int r = has_scale(problem, roles) ? growth_find(problem, roles, linear, message) : 0;
+    int r = growth_find(problem, roles, linear, message);
     if (r < 0 || !linear->noise.coefficients)
         return r;
     set_log_likelihood(problem, linear);
@@ -205,7 +200,7 @@ static int find_rule(const struct problem *problem, const enum least_squares_rol
         linear->scale_parameters += coefficients[t] != 0;
     size_t undefined = 0;
     for (size_t i = 0; i < problem->rows; i++)
-        undefined += isnan(sigma_of(problem, &linear->noise, i));
+        undefined += isnan(linear_sigma(problem, &linear->noise, i));
     if (undefined > 0)
         fit_result_note(result, "the rule's sigma is not above 0, so not defined, in %zu of %zu rows",
                         undefined, problem->rows);
@@ -216,7 +211,7 @@ static int find_rule(const struct problem *problem, const enum least_squares_rol
 static void scale_half_normal(const struct problem *problem, struct linear *linear) {
     double sum = 0, squares = 0, least = INFINITY;
     for (size_t i = 0; i < problem->rows; i++) {
-        double t = residual_of(problem, &linear->fit, i) / sigma_of(problem, &linear->noise, i);
+        double t = residual_of(problem, &linear->fit, i) / linear_sigma(problem, &linear->noise, i);
         sum += t;
         squares += t * t;
         least = fmin(least, t);
@@ -241,7 +236,7 @@ static int free_covariance(const struct problem *problem, bool weighted, struct 
         return 0;
     double *weights = malloc((problem->rows + 1) * sizeof *weights);
     for (size_t i = 0; weights && i < problem->rows; i++)
-        weights[i] = weighted     ? pow(sigma_of(problem, &linear->noise, i), -2)
+        weights[i] = weighted     ? pow(linear_sigma(problem, &linear->noise, i), -2)
                      : problem->w ? problem->w[i]
                                   : 1;
     other.w = weights;
