@@ -27,6 +27,7 @@ static void add(size_t count, double factor, const double *values, double *sum) 
 bool sums_predict(const struct model *model, const struct model_group *group, const struct formula *formula,
                   const struct fit_rows *rows, double *mean, double *sigma) {
     const struct model_part *part = &group->parts[0];
+    double least = part->noise.floor.sigma;
     if (!is_sum(model, group, formula))
         return false;
     for (size_t i = 0; i < rows->count; i++) {
@@ -39,6 +40,6 @@ bool sums_predict(const struct model *model, const struct model_group *group, co
         add(rows->count, part->noise.coefficients ? part->noise.coefficients[t] : 0, values, sigma);
     }
     for (size_t i = 0; i < rows->count; i++)
-        sigma[i] = sigma[i] >= 0 ? sigma[i] : NAN; /* as noise_sigma() has it */
+        sigma[i] = least > 0 ? fmax(sigma[i], least) : sigma[i] >= 0 ? sigma[i] : NAN; /* as noise_sigma() */
     return true;
 }

@@ -74,7 +74,7 @@ enum model_noise_kind {
 /* The part of an N-2's constant that has degrees of freedom of its own: small rows tell how great it is, the
  * others how great the rest. */
 struct model_noise_floor {
-    double sigma; /* of it alone, at most the sigma of any row; 0: there is none */
+    double sigma; /* of it alone; that of a row is at least this; 0: there is none */
     double freedom;
     double *covariance; /* which share of the estimates' covariance comes of it */
 };

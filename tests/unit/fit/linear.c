@@ -390,6 +390,21 @@ TEST(few_rows_in_proportion) {
     assert_true(has_note(&fit->model->groups[0], "few rows: 15 for 2 coefficients"));
 }
 
+/* 60 rows whose noise is 1 % of the mean, one of them 10 % off where the mean is small: noise that is the
+ * same everywhere would hide that row, and delete rows where the mean is great. A constant that noise in
+ * proportion to the mean does not show is not known to be 0, so the model has a floor. */
+TEST(outliers_by_the_noise_that_is_found) {
+    FILE *file = fopen(path, "w");
+    fprintf(file, "x,y\n");
+    for (int i = 0; i < 60; i++)
+        fprintf(file, "%g,%.17g\n", exp2(i % 15),
+                (5 + exp2(i % 15)) * (i == 3 ? 1.1 : 1 + 0.01 * sin(i * 1.7)));
+    fclose(file);
+    const struct model_part *part = fit_to("1+x", "outliers=3");
+    assert_true(value("outliers_deleted") == 1);
+    assert_true(part->noise.floor.sigma > 0);
+}
+
 /* A coefficient at its bound is no surer than without: the covariance is that of the fit without bounds. */
 TEST(covariance_at_a_bound) {
     test_put("table.csv", "x,y\n1,9\n2,7\n3,8\n4,4\n5,4\n");

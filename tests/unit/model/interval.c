@@ -55,6 +55,15 @@ TEST(student) {
     assert_close(of_mean[1], 2 * 1.959963984540054, 1e-9, "normal where degrees are not known");
 }
 
+/* Where the mean, and its part of sigma, is below 0 sigma is that of the floor. */
+TEST(sigma_is_at_least_the_floor) {
+    struct model_noise noise = {
+        .kind = MODEL_NOISE_HETEROSCEDASTIC, .constant = 1, .coefficients = coefficients};
+    assert_true(isnan(find(-3, noise, 5).sigma));
+    noise.floor = (struct model_noise_floor){.sigma = 1, .freedom = 3, .covariance = low};
+    assert_true(find(-3, noise, 5).sigma == 1 && find(1, noise, 5).sigma == 3);
+}
+
 /* At x = 0 the error is the floor's alone, far off the other's; between them Satterthwaite's. */
 TEST(floor_has_degrees_of_its_own) {
     const struct model_noise noise = {.kind = MODEL_NOISE_HETEROSCEDASTIC,
