@@ -4,6 +4,7 @@
 #include "engine/agent/daemon/deployed.h"
 #include "engine/agent/daemon/relay.h"
 #include "engine/agent/daemon/sessions.h"
+#include "engine/agent/machine/environment.h"
 #include "engine/agent/machine/tool.h"
 #include "engine/agent/serve/program.h"
 #include "engine/agent/serve/workspace.h"
@@ -197,6 +198,7 @@ int main(int count, char **arguments) {
             return 1;
     close_what_was_inherited();
     signal(SIGPIPE, SIG_IGN);
+    environment_prepare();
     tool_function *tool = count > 1 ? find_tool(arguments[1]) : NULL;
     return tool ? tool(count - 2, arguments + 2) : run(count, arguments);
 }

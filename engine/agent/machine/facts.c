@@ -6,9 +6,9 @@
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/number.h"
 #include "engine/foundation/path.h"
+#include "engine/foundation/secret.h"
 #include "engine/foundation/text.h"
 
-#include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -217,19 +217,10 @@ static const char public_beginnings[] =
     "OAR_JOB_ID= OAR_NODEFILE= OAR_JOB_NAME= OAR_WORKDIR= "
     "OMP_ KMP_ GOMP_ OPENBLAS_ GOTO_ MKL_ BLIS_ MALLOC_ OMPI_ MPI NUMA_ UCX_ PSM2_ PSM3_ FI_ I_MPI_ HWLOC_ "
     "GLIBC_TUNABLES ";
-static const char *const secret_words[] = {"TOKEN", "PASS", "KEY", "SECRET", "CREDENTIAL", "AUTH", "COOKIE"};
 
 bool facts_environment_is_public(const char *variable) {
-    char name[128];
-    size_t length = strcspn(variable, "=");
-    if (length == 0 || length >= sizeof name || variable[length] == '\0')
+    if (!strchr(variable, '=') || secret_is_variable(variable))
         return false;
-    for (size_t i = 0; i < length; i++)
-        name[i] = (char)toupper((unsigned char)variable[i]);
-    name[length] = '\0';
-    for (size_t i = 0; i < sizeof secret_words / sizeof *secret_words; i++)
-        if (strstr(name, secret_words[i]))
-            return false;
     /* Names are compared as they are: "path" is not PATH. */
     for (const char *at = public_beginnings, *end; *at; at = end + 1) {
         end = strchr(at, ' ');

@@ -22,7 +22,7 @@ void facts_put_directory(struct protocol_writer *writer, int directory);
 void facts_put_note(struct protocol_writer *writer, const char *note);
 
 /* May the engine see this variable ("NAME=VALUE")? Those that change how numerical programs run, by name;
- * never one whose name looks like a secret. */
+ * never one that looks like a secret (engine/foundation/secret.h). */
 bool facts_environment_is_public(const char *variable);
 
 #endif

@@ -168,7 +168,7 @@ static void print_run(struct page *page, const struct experiment *experiment,
         print_node(page, "command", run, NULL);
     for (size_t i = 0; run->kind == DOCUMENT_MAPPING && i < run->count; i++) {
         const char *key = run->keys[i]->text;
-        bool seconds = strcmp(key, "timeout") == 0 && run->items[i]->kind == DOCUMENT_NUMBER;
+        bool seconds = strstr(key, "timeout") && run->items[i]->kind == DOCUMENT_NUMBER;
         if (strcmp(key, "placement") != 0)
             print_node(page, key, run->items[i], seconds ? "in s" : NULL);
     }

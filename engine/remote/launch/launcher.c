@@ -2,6 +2,7 @@
 
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/memory.h"
+#include "engine/foundation/secret.h"
 #include "engine/foundation/text.h"
 #include "engine/remote/channel/child.h"
 #include "engine/remote/ssh/connection.h"
@@ -208,25 +209,14 @@ static char **copy_words(const char *const *words, const char *node, const char 
     return copy;
 }
 
-/* Does VARIABLE, "NAME=VALUE", let whoever knows it in somewhere else? */
-static bool is_credential(const char *variable) {
-    static const char *const words[] = {"TOKEN",       "SECRET",       "PASSWORD", "PASSWD",
-                                        "PASSPHRASE",  "CREDENTIAL",   "API_KEY",  "ACCESS_KEY",
-                                        "PRIVATE_KEY", "SSH_AUTH_SOCK"};
-    cleanup_free char *name = xstrndup(variable, strcspn(variable, "="));
-    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
-        if (strcasestr(name, words[i]))
-            return true;
-    return false;
-}
-
-/* What this process has, without credentials: experiments need compilers, libraries and modules, and no
- * passwords. A login on a node would not have them either. The caller frees the array alone. */
-static const char **environment_without_credentials(void) {
+/* This process's environment without secrets: experiments need compilers, libraries and modules, and no
+ * passwords. A login on a node would not have them either. FOR_STEP: srun may need SLURM_JWT to reach Slurm;
+ * the agent removes it. The caller frees the array alone. */
+static const char **environment_without_secrets(bool for_step) {
     size_t count = 0;
     const char **kept = xcalloc(count_words((const char *const *)environ) + 1, sizeof *kept);
     for (char **variable = environ; *variable; variable++)
-        if (!is_credential(*variable))
+        if (!secret_is_variable(*variable) || (for_step && strncmp(*variable, "SLURM_JWT=", 10) == 0))
             kept[count++] = *variable;
     return kept;
 }
@@ -254,7 +244,7 @@ static int command_open(struct launcher *launcher, enum launcher_step step, cons
     /* Programs with a step for the agent hand it their environment; others log in somewhere, and may need it.
      */
     bool inherited = self->is_local || launcher->has_start;
-    cleanup_free const char **environment = inherited ? environment_without_credentials() : NULL;
+    cleanup_free const char **environment = inherited ? environment_without_secrets(!self->is_local) : NULL;
     const struct child_channel_options options = {
         .arguments = arguments, .environment = environment, .ends_in_order = self->is_local};
     return child_channel_open(launcher->loop, &options, listener, ret, failure);

@@ -4,6 +4,7 @@
 #include "engine/foundation/file.h"
 #include "engine/foundation/memory.h"
 #include "engine/foundation/path.h"
+#include "engine/foundation/secret.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -62,6 +63,7 @@ const struct bind_field experiment_answer_fields[EXPERIMENT_ANSWER_FIELDS] = {
     {BIND_ROW("lines", BIND_TEXT, experiment_answer, lines)},
 };
 
+static const struct bind_word none[] = {{"none", 0}, {NULL, 0}};
 static const struct bind_field run_fields[] = {
     {LATER("streamed")},
     {LATER("command")},
@@ -69,6 +71,9 @@ static const struct bind_field run_fields[] = {
     {BIND_ROW("placement", BIND_TEXT, experiment, placement_text)},
     {BIND_ROW("timeout", BIND_QUANTITY, experiment, timeout), .dimension = UNIT_TIME, .minimum = 1e-3,
      .maximum = 1e8},
+    {BIND_ROW("idle-timeout", BIND_QUANTITY, experiment, idle_timeout), .dimension = UNIT_TIME, .minimum = 10,
+     .maximum = 1e8, .words = none},
+    {BIND_RANGED("overrun", BIND_NUMBER, experiment, overrun, 1, 1e6)},
     {.keys = experiment_count_names, .type = BIND_LATER},
     {BIND_ROW("bind", BIND_TEXT, experiment, job.bind), .expect = expect_bind},
     {BIND_ROW("mpirun", BIND_TEXTS, experiment, job.mpirun.arguments)},
@@ -127,6 +132,10 @@ static int bind_costs(const struct experiment_binding *binding, const struct doc
     struct experiment *experiment = binding->experiment;
     const struct document_node *estimate = document_get(root, "estimate"),
                                *memory = document_get(root, "memory");
+    if (experiment->overrun > 0 && !estimate)
+        return experiment_refuse(binding, document_get(document_get(root, "run"), "overrun"),
+                                 "'overrun' is a multiple of the experiment's estimate; expected an "
+                                 "'estimate' beside 'run'");
     cleanup_free const char **factors = experiment_factor_names(experiment, 0);
     cleanup_free const char **maxima = xcalloc(experiment->maximum_count + 1, sizeof *maxima);
     for (size_t i = 0; i < experiment->maximum_count; i++)
@@ -194,19 +203,6 @@ static int bind_run(const struct experiment_binding *binding, const struct docum
     return r < 0 ? r : experiment_job_bind(binding, node);
 }
 
-/* "https://name:token@host/...", "https://token@host/...": the campaign goes into the archive byte for byte,
- * and secrets never do. In ssh URLs the part before the @ is a user's name. */
-static bool has_secret(const char *url) {
-    const char *authority = strstr(url, "://");
-    if (!authority)
-        return false;
-    bool http = strncmp(url, "http", 4) == 0;
-    authority += 3;
-    size_t length = strcspn(authority, "/?#");
-    const char *at = memchr(authority, '@', length);
-    return at && (http || memchr(authority, ':', (size_t)(at - authority)));
-}
-
 static int bind_source(const struct experiment_binding *binding, const struct document_node *root) {
     const struct document_node *node = document_get(root, "source");
     struct experiment_source *source = &binding->experiment->source;
@@ -217,7 +213,7 @@ static int bind_source(const struct experiment_binding *binding, const struct do
         return experiment_refuse(binding, node,
                                  "'source' expects either 'git' (with 'at' if wanted) or 'folder' (with "
                                  "'ignore' if wanted)");
-    if (source->git && has_secret(source->git))
+    if (source->git && secret_is_text(source->git))
         return experiment_refuse(
             binding, document_get(node, "git"),
             "the URL has a user's secret in it, which would be kept in the archive; expected one "
@@ -370,6 +366,7 @@ static void free_pointer(struct experiment **experiment) {
 int experiment_from_node(const struct document *document, const struct document_node *node,
                          const char *base_folder, struct experiment **ret, struct failure *failure) {
     cleanup(free_pointer) struct experiment *experiment = xcalloc(1, sizeof *experiment);
+    experiment->idle_timeout = IDLE_TIMEOUT_SECONDS;
     experiment->file = document->file;
     experiment->source_document = document;
     struct experiment_binding binding = {experiment, document, base_folder, failure};

@@ -70,6 +70,9 @@ struct experiment_maximum {
     struct expression *expression; /* over the factors */
 };
 
+#define IDLE_TIMEOUT_SECONDS 180 /* by default */
+#define OVERRUN_SECONDS_MIN 600
+
 enum experiment_placement {
     EXPERIMENT_PLACEMENT_CORE,
     EXPERIMENT_PLACEMENT_NODE,
@@ -134,6 +137,8 @@ struct experiment {
     uint32_t placement_line, placement_column;
     enum experiment_placement placement; /* after experiment_resolve */
     double timeout; /* seconds for one unit: from its start, or, streamed, from the answer before; 0: none */
+    double idle_timeout; /* seconds: units with ranks that print nothing and use no processor; 0: none */
+    double overrun;      /* times its estimate, but at least OVERRUN_SECONDS_MIN: as a timeout; 0: none */
 
     struct experiment_model *model;          /* or NULL */
     struct experiment_answer *answer;        /* or NULL */

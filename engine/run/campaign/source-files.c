@@ -6,11 +6,13 @@
 #include "engine/foundation/file.h"
 #include "engine/foundation/memory.h"
 #include "engine/foundation/number.h"
+#include "engine/foundation/secret.h"
 #include "engine/run/record/status.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <fnmatch.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -40,6 +42,23 @@ static bool is_archive(const char *path) {
     cleanup_close int file = open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
     return file >= 0 && pread(file, begin, sizeof begin, 0) == sizeof begin &&
            memcmp(begin, "PK\3\4", 4) == 0 && memcmp(begin + NAME_AT, name, sizeof name - 1) == 0;
+}
+
+/* By its name, or a private key in PEM under any name (RFC 7468). */
+static bool is_secret(const char *path, const char *name, bool is_file) {
+    char begin[64] = "";
+    if (secret_is_file_name(name))
+        return true;
+    cleanup_close int file = is_file ? open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC) : -1;
+    return file >= 0 && pread(file, begin, sizeof begin - 1, 0) > 0 &&
+           strncmp(begin, "-----BEGIN ", 11) == 0 && strstr(begin, "PRIVATE KEY");
+}
+
+static void name_secret(struct source_files *files, const char *relative) {
+    size_t used = strlen(files->secrets);
+    snprintf(files->secrets + used, sizeof files->secrets - used, "%s%s", used ? ", " : "", relative);
+    if (strlen(files->secrets) == sizeof files->secrets - 1)
+        memcpy(files->secrets + sizeof files->secrets - 4, "...", 3);
 }
 
 static bool is_version_control(const char *name) {
@@ -74,9 +93,13 @@ static bool leaves_out(void *context, const char *path, const char *relative, co
         why = SOURCE_RUNS;
     else if (is_file && (is_same(status, &choosing->outputs[0]) || is_same(status, &choosing->outputs[1])))
         why = SOURCE_OUTPUT;
+    else if (is_secret(path, name, is_file))
+        why = SOURCE_SECRETS;
     else
         return false;
     choosing->files->left_out[why]++;
+    if (why == SOURCE_SECRETS)
+        name_secret(choosing->files, relative);
     return true;
 }
 
@@ -116,6 +139,7 @@ void source_files_describe(const struct source_files *files, struct text *ret) {
         [SOURCE_IGNORED] = "by 'ignore'",
         [SOURCE_VERSION_CONTROL] = "of version control",
         [SOURCE_OUTPUT] = "written by this program",
+        [SOURCE_SECRETS] = "that may hold secrets",
         [SOURCE_LINKS] = "links and special files",
     };
     char bytes[NUMBER_TEXT_SIZE];
@@ -125,6 +149,8 @@ void source_files_describe(const struct source_files *files, struct text *ret) {
     for (int i = 0; i < SOURCE_LEFT_OUT_KINDS; i++)
         if (files->left_out[i] > 0) {
             text_printf(ret, "%s %zu %s", before, files->left_out[i], words[i]);
+            if (i == SOURCE_SECRETS)
+                text_printf(ret, " (%s)", files->secrets);
             before = ",";
         }
 }

@@ -3,7 +3,8 @@
  * it begins. Whatever is built then, in a later part or on other nodes, comes from the copy.
  *
  * Left out are runs and their archives, folders of version control, files that this program itself writes to
- * (its standard output and error), and links and special files.
+ * (its standard output and error), links and special files, and what usually holds secrets (names as .env and
+ * id_rsa, and private keys in PEM), by name.
  */
 #ifndef ASSAY_CAMPAIGN_SOURCE_FILES_H
 #define ASSAY_CAMPAIGN_SOURCE_FILES_H
@@ -24,6 +25,7 @@ enum source_left_out {
     SOURCE_IGNORED,
     SOURCE_VERSION_CONTROL,
     SOURCE_OUTPUT,
+    SOURCE_SECRETS,
     SOURCE_LINKS,
     SOURCE_LEFT_OUT_KINDS,
 };
@@ -40,6 +42,7 @@ struct source_files {
     struct local_tree tree;
     uint64_t bytes;
     size_t left_out[SOURCE_LEFT_OUT_KINDS];
+    char secrets[240]; /* the paths of what holds secrets: ".env, keys/id_rsa", as many as fit */
 };
 
 #define SOURCE_FILES_NONE ((struct source_files){.tree = LOCAL_TREE_NONE})
@@ -47,7 +50,7 @@ struct source_files {
 /* RET is SOURCE_FILES_NONE before, and to be cleared after failures too. */
 int source_files_read(const struct source_choice *choice, struct source_files *ret, struct failure *failure);
 void source_files_clear(struct source_files *files);
-/* "3 files, 12.1 KiB; left out: 2 of runs" */
+/* "3 files, 12.1 KiB; left out: 2 of runs, 1 that may hold secrets (.env)" */
 void source_files_describe(const struct source_files *files, struct text *ret);
 
 /* As the tar PATH; MANIFEST gets a line "SHA-256  path" a file, sorted by path. */

@@ -40,6 +40,7 @@ struct job_node {
     bool ready, looking;
     unsigned sweeps;  /* sweeps that were asked for and have not ended */
     uint64_t busy_us; /* processor time of the processes that were there when the tool was last asked */
+    uint64_t busy_before_us; /* the same, of the time before */
 };
 
 struct job {
@@ -413,24 +414,32 @@ bool job_is_heard(const struct lane *lane) {
 
 /* ---- Stuck units */
 
-static void judge(struct job *job, struct lane *lane, int64_t now_ns) {
+/* Has NODE worked between the last two answers of its tool? More than a hundredth of one core counts: so much
+ * is left for daemons of MPI, however many nodes there are, and one rank that works is seen among many that
+ * wait. Processes that have ended make the time less. */
+static bool has_worked(struct job_node *node) {
+    uint64_t before_us = node->busy_before_us;
+    node->busy_before_us = node->busy_us;
+    return node->busy_us > before_us + (uint64_t)look_period_ns / 1000 / 100 || node->busy_us < before_us;
+}
+
+static void end_stuck_unit(struct job *job, struct lane *lane, int64_t now_ns) {
     struct lane_unit *unit = &lane->unit;
-    uint64_t busy_us = 0, printed = unit->output.length + lane->errors.length;
+    double limit = job->measurement->set->experiment->idle_timeout;
+    uint64_t printed = unit->output.length + lane->errors.length;
+    bool works = printed != unit->printed || unit->idle_since_ns == 0;
     for (size_t i = 0; i < lane->shares; i++) {
-        const struct job_node *node = node_of(job, lane->at.shares[i].node);
+        struct job_node *node = node_of(job, lane->at.shares[i].node);
         if (node->looking || !node->tool || !job_is_heard(lane)) {
             unit->idle_since_ns = now_ns; /* a node that is out of reach is not known to be idle */
             return;
         }
-        busy_us += node->busy_us;
+        works |= has_worked(node);
     }
-    /* More than a hundredth of one core counts as work. */
-    if (busy_us > unit->busy_us + (uint64_t)look_period_ns / 1000 / 100 || busy_us < unit->busy_us ||
-        printed != unit->printed || unit->idle_since_ns == 0)
+    if (works)
         unit->idle_since_ns = now_ns;
-    unit->busy_us = busy_us;
     unit->printed = printed;
-    if (now_ns - unit->idle_since_ns < JOB_STUCK_SECONDS * EVENT_SECOND)
+    if (limit <= 0 || (double)(now_ns - unit->idle_since_ns) * 1e-9 < limit)
         return;
     remote_command_kill(lane->command, unit->stuck ? SIGKILL : SIGTERM, NULL);
     unit->stuck = true;
@@ -446,7 +455,7 @@ void job_look(struct job *job) {
         struct lane *lane = &measurement->lanes[i];
         if (!lane->command || lane->finished)
             continue;
-        judge(job, lane, now_ns);
+        end_stuck_unit(job, lane, now_ns);
         for (size_t k = 0; k < lane->shares; k++) {
             struct job_node *node = node_of(job, lane->at.shares[k].node);
             if (!node->looking)

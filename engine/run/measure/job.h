@@ -19,9 +19,6 @@ struct lane;
 struct measurement;
 struct run_node;
 
-/* A unit whose ranks have used no processor, and that has printed nothing, for so long is stuck. */
-#define JOB_STUCK_SECONDS 60
-
 /* experiment_arguments_free() for the cleanup attribute. */
 void job_free_words(char ***words);
 
@@ -55,7 +52,8 @@ int job_adapt(const struct lane *lane, const struct experiment_shape *shape,
 void job_end_unit(struct lane *lane, bool good, void (*then)(struct lane *lane));
 /* Can all nodes of LANE's unit be heard? */
 bool job_is_heard(const struct lane *lane);
-/* Of a lane that runs, now and then: is its unit stuck? Then its command is asked to end. */
+/* Ends the units that are stuck: whose ranks have used no processor, and that have printed nothing, for the
+ * experiment's `idle-timeout`. For now and then; the tools are asked every few seconds. */
 void job_look(struct job *job);
 
 #endif

@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -51,6 +52,19 @@ static void note_cut(const struct lane *lane, const struct remote_exit *exit, bo
     measurement->cut_noted |= good;
 }
 
+/* The seconds that the lane's next unit may take; 0: any time. */
+static double unit_timeout(const struct lane *lane) {
+    const struct experiment *experiment = lane->measurement->set->experiment;
+    const struct plan *plan = lane->measurement->set->plan;
+    double timeout = experiment->timeout;
+    if (experiment->overrun > 0 && plan->row_seconds) {
+        size_t row = design_order_row(plan->order, lane_position(lane, lane->next));
+        double limit = fmax(OVERRUN_SECONDS_MIN, experiment->overrun * plan->row_seconds[row]);
+        timeout = timeout > 0 ? fmin(timeout, limit) : limit;
+    }
+    return timeout;
+}
+
 /* EXIT is NULL when the command was NOT_STARTED, for this reason. */
 static bool record_unit(struct lane *lane, const struct remote_exit *exit, const char *not_started) {
     struct measurement *measurement = lane->measurement;
@@ -66,10 +80,12 @@ static bool record_unit(struct lane *lane, const struct remote_exit *exit, const
     } else if (!exit) {
         text_printf(&why, "%.500s", not_started);
     } else if (unit->stuck) {
-        text_printf(&why, "it printed nothing, and its ranks were idle, for %d s; it was stopped",
-                    JOB_STUCK_SECONDS);
+        text_printf(&why, "it printed nothing, and its ranks were idle, for %g s; it was stopped",
+                    measurement->set->experiment->idle_timeout);
     } else {
         text_printf(&why, "the command %s", remote_exit_describe(exit, how, sizeof how));
+        if (exit->timed_out)
+            text_printf(&why, "; the limit is %g s", unit_timeout(lane));
         lane_append_errors(lane->errors.bytes, measurement->job, &why);
     }
     if (exit && exit->output_cut)
@@ -174,7 +190,7 @@ static void launch(struct lane *lane, const struct failure *why) {
     struct remote_command_specification specification = {
         .output_limit = LANE_OUTPUT_MAX,
         .error_limit = LANE_ERRORS_MAX,
-        .timeout_ms = (uint64_t)(lane->measurement->set->experiment->timeout * 1e3),
+        .timeout_ms = (uint64_t)(unit_timeout(lane) * 1e3),
     };
     struct remote_command_callbacks callbacks = {
         .on_started = on_started, .on_output = on_output, .on_exit = on_exit_unit};

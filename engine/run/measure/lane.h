@@ -67,7 +67,7 @@ struct lane_unit {
     /* Of units that have ranks (job.h). */
     struct experiment_shape shape;
     void (*after_sweep)(struct lane *lane); /* NULL: nothing is swept */
-    uint64_t busy_us, printed;              /* when they were last looked at */
+    uint64_t printed;                       /* bytes, when the ranks were last looked at */
     int64_t idle_since_ns;                  /* monotonic; 0: not looked at */
     bool stuck;                             /* and so it was asked to end */
 };

@@ -3,11 +3,11 @@
 
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/memory.h"
+#include "engine/foundation/secret.h"
 #include "engine/run/nodes/command.h"
 #include "engine/run/nodes/kinds.h"
 #include "engine/run/nodes/nodes.h"
 
-#include <ctype.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,11 +28,13 @@ static const char load_script[] =
     "fact() { facts=\"$facts$1=$2\n\"; }\n"
     "front() { [ ! -d \"$2\" ] || eval \"export $1=\\\"\\$2\\${$1:+:\\$$1}\\\"\"; }\n"
     "start_modules() {\n"
+    "    locale=$LC_ALL\n"
     "    for file in \"${LMOD_PKG-}/init/bash\" \"${MODULESHOME-}/init/bash\" /etc/profile.d/*lmod*.sh \\\n"
     "        /etc/profile.d/*module*.sh /etc/profile.d/*.sh; do\n"
     "        ! type module >/dev/null 2>&1 || break\n"
     "        [ ! -r \"$file\" ] || . \"$file\" >/dev/null 2>&1\n"
     "    done\n"
+    "    export LC_ALL=\"$locale\"\n"
     "    type module >/dev/null 2>&1 || fail 'there is no module system; expected Lmod or Environment "
     "Modules "
     "(Debian: lmod or environment-modules)'\n"
@@ -143,18 +145,11 @@ static const char *find_variable(const char *const *records, const char *name) {
     return NULL;
 }
 
-/* Archives are passed on: values of variables that may be a secret stay out of them, and so does what module
- * systems note down for themselves. */
-static bool is_recorded(const char *name) {
-    static const char *const words[] = {"TOKEN", "PASS",   "KEY",         "SECRET",   "CREDENTIAL",
-                                        "AUTH",  "COOKIE", "MODULETABLE", "BASH_FUNC"};
-    char upper[128] = "";
-    for (size_t i = 0; i < sizeof upper - 1 && name[i] && name[i] != '='; i++)
-        upper[i] = (char)toupper((unsigned char)name[i]);
-    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
-        if (strstr(upper, words[i]))
-            return false;
-    return true;
+/* Archives are passed on: variables that may be a secret stay out of them, and so does what module systems
+ * note down for themselves. */
+static bool is_recorded(const char *variable) {
+    return !secret_is_variable(variable) && !strcasestr(variable, "MODULETABLE") &&
+           !strcasestr(variable, "BASH_FUNC");
 }
 
 /* Adds "NAME=VALUE", or "NAME" for what is taken away, to the node's environment and to the record of it. */
@@ -162,7 +157,7 @@ static void add_change(struct run_node *node, size_t *count, const char *change,
                        cJSON *record) {
     cleanup_free char *name = xstrndup(change, strcspn(change, "="));
     char *copy = node->environment[(*count)++] = xstrndup(change, length);
-    if (is_recorded(name))
+    if (is_recorded(copy))
         json_add_string(record, name, copy[strlen(name)] ? copy + strlen(name) + 1 : NULL);
 }
 

@@ -105,6 +105,23 @@ is "the phases have their names" "$(column phase phases.csv | sort -u | paste -s
 check "... and take no longer than all" all '$1 <= $2 + 0.03' 2 \
     < <(paste -d' ' <(column row seconds phases.csv | awk '{ sum[$1] = $2 > sum[$1] ? $2 : sum[$1] } END { print sum[1] + 0; print sum[2] + 0 }') <(column row time | sort -n | cut -d' ' -f2))
 
+# ---- The environment of a login, and of a rank ----
+# A locale with a decimal comma, by which mawk reads and writes numbers; and a rank of Open MPI that starts assay.
+campaign login "$xhpl" "N: [300], NB: [32], ranks: [2]"
+printf '%s\n' LC_NUMERIC 'decimal_point ","' 'thousands_sep ""' 'grouping -1' 'END LC_NUMERIC' >"$scratch/comma"
+mkdir "$scratch/locales"
+localedef -c -i "$scratch/comma" "$scratch/locales/xx_XX" >/dev/null 2>&1
+login=(LOCPATH="$scratch/locales" LC_ALL=xx_XX OMPI_MCA_ess=pmi OMPI_COMM_WORLD_RANK=0 PMIX_RANK=0)
+in_login() { env "${login[@]}" "$@"; }
+[ "$(in_login printf %.1f 0,5 2>/dev/null)" = 0,5 ] || skip "a decimal comma" "localedef makes no locale here"
+printf '#!/bin/sh\nexec env %s "%s" "$@"\n' "${login[*]}" "$ASSAY" >"$scratch/assay"
+chmod +x "$scratch/assay"
+ASSAY=$scratch/assay run login
+check "a login's decimal comma, and the variables of an outer rank, change nothing" \
+    all '$1 == "yes" && near($2 * $3 * 1e9, 2 / 3 * 300 ^ 3 + 3 / 2 * 300 ^ 2)' 1 < <(column passed rate time)
+member "nodes/$(uname -n)/facts.json"
+check "... the archive has the locale of the commands" grep -qE '"LC_ALL=C(.UTF-8)?"' "$scratch/facts.json"
+
 # HPLs that are wrong: programs that print what one could.
 cat >"$scratch/xhpl" <<'O'
 #!/bin/sh

@@ -106,7 +106,7 @@ eventually grep -q 'unit 1 on node n-1 failed: the command ran past its time lim
 wait $!
 is "ranks that do not end when they are told to: the next unit runs" "$(column spins what)" "sum "
 is "... none of them is left" "$(ranks_left)" ""
-campaign stuck 'ranks: [3], nodes: [3], what: [pause, sum]' 'timeout: 10h' 'hosts: "n-[1-3]"'
+campaign stuck 'ranks: [3], nodes: [3], what: [pause, sum]' 'timeout: 10h, idle-timeout: 60 s' 'hosts: "n-[1-3]"'
 bed run "$ASSAY" run stuck.yaml -o stuck >stuck.log 2>&1 &
 eventually sh -c "grep -q 'n-1, core all: mpirun' stuck/*/logs/engine.log"
 step=4s hurry grep -q 'unit 1 on node n-1 failed: it printed nothing, and its ranks were idle, for 60 s; it was stopped' stuck.log

@@ -40,6 +40,16 @@ is "its archive has what was built" "$(listing "$archive")" "build.sh data/ tria
 is "... and so has one that is made in another folder" "$(listing "$(<"$scratch/out")")" "build.sh data/ err.txt out.txt runs/ triad.c triad.yaml x + 1.h"
 rm -rf elsewhere
 
+# What usually holds secrets: by name, and a private key under any name.
+mkdir .aws keys
+touch .env .netrc .aws/credentials keys/id_rsa
+printf -- '-----BEGIN RSA PRIVATE KEY-----\nx\n' >keys/server.txt
+"$ASSAY" run triad.yaml -q -o elsewhere >"$scratch/out" 2>"$scratch/err"
+is "files that usually hold secrets are not in the archive" "$(listing "$(<"$scratch/out")" | tr ' ' '\n' | grep -E 'aws|env|rc$|keys/.')" ""
+check "... and are named" grep -q "5 that may hold secrets (.aws, .env, .netrc, keys/id_rsa, keys/server.txt)" \
+    <("$ASSAY" archive cat "$(<"$scratch/out")" logs/engine.log)
+rm -rf .aws .env .netrc keys elsewhere
+
 # What makes resume refuse leaves the run as it is.
 echo '#define X 2' >'x + 1.h'
 before=$(everything)

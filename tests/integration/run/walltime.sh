@@ -184,6 +184,15 @@ limited jumps
 check "rows of 80 s are sent one by one, as long as they fit: twice" test "$(lines_of results/results.csv)" -eq 2
 is_partial 1 20 deadline
 
+# ---- A unit that takes many times what it should
+work='truncate -s +590000 $ASSAY_TEST_CLOCK; if [ $n = 2 ]; then truncate -s +20000 $ASSAY_TEST_CLOCK; exec sleep 1000; fi; echo took 1' naps overrun 0 2
+sed -i 's/^  run: \(.*\)/  run: {command: \1, timeout: 48h, overrun: 5}\n  estimate: n/; s/design: \(.*\)/design: {file: \1, order: as-written}/' "$scratch/overrun.yaml"
+limited overrun
+check "a unit that takes many times its estimate is ended, but not within 10 minutes" \
+    test "$(lines_of results/results.csv) $(grep -c 'unit 2 .* failed: the command ran past its time limit.*; the limit is 600 s' "$scratch/err")" = "1 1"
+sed -i '/estimate: n/d' "$scratch/overrun.yaml"
+refuse "'overrun' without an estimate" 2 "'overrun' .* expected an 'estimate'" "$ASSAY" run "$scratch/overrun.yaml" --dry-run
+
 # ---- In a new reservation
 naps again 1 30 'walltime: {limit: 20min, margin: 2min}'
 limited again --resubmit

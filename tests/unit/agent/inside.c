@@ -1,5 +1,6 @@
 /* The parts of the agent that need no process of their own: PU sets, the environment's allow-list, and paths
  * where the kernel has no openat2. */
+#include "engine/agent/machine/environment.h"
 #include "engine/agent/machine/facts.h"
 #include "engine/agent/machine/machine.h"
 #include "engine/agent/machine/pu-set.h"
@@ -158,16 +159,63 @@ TEST(the_environment_that_is_told) {
                                        "MPI_HOME=/x",
                                        "MPICH_VERSION=1",
                                        "SLURM_JOB_ID=5"};
-    static const char *const kept[] = {
-        "HOME=/root",  "USER=x",         "PATHS=x",           "path=x",          "AWS_SECRET_ACCESS_KEY=x",
-        "OMP_TOKEN=x", "MPI_PASSWORD=x", "MKL_LICENSE_KEY=x", "OMPI_MCA_auth=x", "LC_Credential=x",
-        "=x",          "PATH",           "LD_AUDIT=x",        "SSH_AUTH_SOCK=x", "OPENBLAS_secret_x=1"};
+    static const char *const kept[] = {"HOME=/root",
+                                       "USER=x",
+                                       "PATHS=x",
+                                       "path=x",
+                                       "AWS_SECRET_ACCESS_KEY=x",
+                                       "OMP_TOKEN=x",
+                                       "MPI_PASSWORD=x",
+                                       "MKL_LICENSE_KEY=x",
+                                       "OMPI_MCA_auth=x",
+                                       "LC_Credential=x",
+                                       "=x",
+                                       "PATH",
+                                       "LD_AUDIT=x",
+                                       "SSH_AUTH_SOCK=x",
+                                       "OPENBLAS_secret_x=1",
+                                       "LC_Y=ghp_0123",
+                                       "MPIRUN_PW=x",
+                                       "OMP_DB_URL=postgres://u:pw@h"};
     for (size_t i = 0; i < sizeof told / sizeof *told; i++)
         if (!facts_environment_is_public(told[i]))
             fail_msg("%s is not told", told[i]);
     for (size_t i = 0; i < sizeof kept / sizeof *kept; i++)
         if (facts_environment_is_public(kept[i]))
             fail_msg("%s is told", kept[i]);
+}
+
+TEST(variables_of_ranks_and_tasks_are_known) {
+    static const char *const of_rank[] = {"PMIX_RANK=0",
+                                          "PMIX_SERVER_URI41=x",
+                                          "PMI_RANK=0",
+                                          "PMI_FD=6",
+                                          "PMI2_X=1",
+                                          "SLURM_PROCID=0",
+                                          "SLURM_STEP_ID=1",
+                                          "SLURM_STEPID=1",
+                                          "SLURM_TASK_PID=1",
+                                          "FLUX_TASK_RANK=0",
+                                          "PALS_RANKID=0",
+                                          "ALPS_APP_PE=0",
+                                          "OMPI_MCA_ess=x",
+                                          "MPI_LOCALRANKID=0",
+                                          "SLURM_LOCALID=0",
+                                          "SLURM_NODEID=0",
+                                          "OMPI_COMM_WORLD_RANK=0",
+                                          "OMPI_MCA_orte_ess_vpid=0",
+                                          "SLURM_JWT=x"};
+    static const char *const of_job[] = {"SLURM_JOB_ID=5",       "SLURM_JOB_NODELIST=a",  "SLURM_NODELIST=a",
+                                         "SLURM_CONF=/x",        "OMPI_MCA_btl=self",     "PMIX_MCA_gds=hash",
+                                         "OMPI_MCA_essential=x", "I_MPI_PIN=1",           "FLUX_URI=x",
+                                         "UCX_TLS=rc",           "PRTE_MCA_ras=^slurm",   "PMIX=1",
+                                         "MPI_LOCALRANKID_=0",   "SLURM_TASKS_PER_NODE=2"};
+    for (size_t i = 0; i < sizeof of_rank / sizeof *of_rank; i++)
+        if (!environment_is_of_rank(of_rank[i]))
+            fail_msg("%s would stay", of_rank[i]);
+    for (size_t i = 0; i < sizeof of_job / sizeof *of_job; i++)
+        if (environment_is_of_rank(of_job[i]))
+            fail_msg("%s would be removed", of_job[i]);
 }
 
 /* ---- how a command that could not be ended is told */

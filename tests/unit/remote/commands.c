@@ -59,12 +59,36 @@ TEST(credentials_of_the_engine_are_not_handed_to_programs) {
     setenv("SOME_TOKEN", "beware", 1);
     setenv("aws_secret_access_key", "beware", 1);
     setenv("SSH_AUTH_SOCK", "/beware", 1);
+    setenv("MYSQL_PWD", "beware", 1);
+    setenv("SLURM_JWT", "beware", 1);
+    setenv("XAUTHORITY", "/beware", 1);
+    setenv("http_proxy", "http://me:beware@proxy", 1);
+    setenv("DATABASE_URL", "postgres://me:beware@host", 1);
     setenv("MODULE_PATH", "SOME_TOKEN=kept", 1);
     fixture_open(&f, NULL);
     run((const char *const[]){"env", NULL}, NULL);
     assert_int_equal(result.exit.code, 0);
     assert_null(strstr(result.output, "beware"));
     assert_non_null(strstr(result.output, "\nMODULE_PATH=SOME_TOKEN=kept\n"));
+}
+
+/* Ranks that a command starts would take themselves for that rank, and programs would write 0,5. */
+TEST(programs_are_no_rank_and_write_a_decimal_point) {
+    static const char *const of_rank[] = {"PMIX_RANK", "PMI_RANK", "OMPI_COMM_WORLD_RANK", "SLURM_PROCID"};
+    fixture_close(&f);
+    for (size_t i = 0; i < sizeof of_rank / sizeof *of_rank; i++)
+        setenv(of_rank[i], "beware", 1);
+    setenv("SLURM_JOB_ID", "7", 1);
+    setenv("LC_ALL", "de_DE.UTF-8", 1);
+    fixture_open(&f, NULL);
+    run((const char *const[]){"env", NULL}, NULL);
+    assert_null(strstr(result.output, "beware"));
+    assert_non_null(strstr(result.output, "\nSLURM_JOB_ID=7\n"));
+    assert_true(strstr(result.output, "\nLC_ALL=C.UTF-8\n") || strstr(result.output, "\nLC_ALL=C\n"));
+    for (size_t i = 0; i < sizeof of_rank / sizeof *of_rank; i++)
+        unsetenv(of_rank[i]);
+    unsetenv("SLURM_JOB_ID");
+    unsetenv("LC_ALL");
 }
 
 static void count_started(struct remote_command *command, const struct remote_start *start, void *context) {
