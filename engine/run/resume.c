@@ -92,15 +92,11 @@ static char *name_archive(const struct run *run) {
                               : take_pointer(first);
 }
 
-/* The archive of a run that was completed, the caller's. It is there only if sealing came to its end. */
-static char *find_sealed(const struct run *run) {
-    const struct run_history *past = &run->past;
-    if (strcmp(past->sealed_as, "completed") != 0 || !past->archive[0] || strchr(past->archive, '/'))
-        return NULL;
-    cleanup_free char *path =
-        xformat("%.*s%s", (int)(file_base_name(run->record.folder) - run->record.folder), run->record.folder,
-                past->archive);
-    return file_exists(path) ? take_pointer(path) : NULL;
+/* Of a run that was completed, *RET is its archive, if that is whole; else *RET_DAMAGE says what is wrong
+ * with it. */
+static void find_sealed(const struct run *run, char **ret, char **ret_damage) {
+    if (strcmp(run->past.sealed_as, "completed") == 0)
+        run_history_find_archive(&run->past, run->record.folder, RUN_ARCHIVE_HASH, ret, ret_damage);
 }
 
 /* By the journal. When in doubt the measure phase finds out, and has nothing to do. */
@@ -222,7 +218,8 @@ int run_reopen(struct run *run, const struct inputs *inputs, char **ret_sealed, 
     if (r < 0)
         return r;
     take_past(run);
-    *ret_sealed = find_sealed(run);
+    cleanup_free char *damage = NULL;
+    find_sealed(run, ret_sealed, &damage);
     if (*ret_sealed)
         return 0;
     run->only_seals = is_all_done(run);
@@ -233,6 +230,8 @@ int run_reopen(struct run *run, const struct inputs *inputs, char **ret_sealed, 
     if (r < 0)
         return r;
     journal_resumed(run);
+    if (damage)
+        record_note(&run->record, "%s; it stays as it is, and the run is sealed again", damage);
     note_past(run);
     note_engine(run);
     return record_commit(&run->record, failure);

@@ -177,6 +177,21 @@ static void journal_sealing(struct run *run, uint64_t missing) {
     journal_end(run->record.journal);
 }
 
+/* Only the folder's journal has this: what the archive is that has been made, so that a later look at it
+ * finds whether it is still whole. */
+static int journal_sealed(struct run *run, const char *sha256, struct failure *failure) {
+    uint64_t bytes;
+    int r = file_size(run->archive, &bytes, failure);
+    if (r < 0)
+        return r;
+    journal_begin(run->record.journal, "sealed");
+    journal_string(run->record.journal, "archive", file_base_name(run->archive));
+    journal_integer(run->record.journal, "bytes", (int64_t)bytes);
+    journal_string(run->record.journal, "sha256", sha256);
+    journal_end(run->record.journal);
+    return record_commit(&run->record, failure);
+}
+
 int run_seal(struct run *run, struct failure *failure) {
     const struct testbed_backend *testbed = run->set.campaign->testbed.backend;
     uint64_t missing = 0;
@@ -200,6 +215,8 @@ int run_seal(struct run *run, struct failure *failure) {
         r = run_record_run(run, failure);
     if (r == 0)
         r = seal_folder(run, sha256, failure);
+    if (r == 0)
+        r = journal_sealed(run, sha256, failure);
     if (r < 0)
         return r;
     record_send(&run->record, &(struct run_event){.kind = RUN_EVENT_SEALED,
