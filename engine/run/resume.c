@@ -74,6 +74,8 @@ int run_open_records(struct run *run, struct failure *failure) {
     for (size_t i = 0; r == 0 && i < sizeof inside / sizeof *inside; i++)
         r = record_make_folder(&run->record, inside[i], failure);
     if (r == 0)
+        r = record_make_reserve(&run->record, failure);
+    if (r == 0)
         r = open_journal(run, failure);
     if (r == 0)
         r = open_table(run, "results/results.csv", run->past.results_bytes, &run->record.results, failure);

@@ -188,6 +188,8 @@ static void enter_phase(struct run *run, enum run_phase phase) {
     bool unsealed = phase == RUN_SEAL && r < 0;
     if (phase >= RUN_SEAL && !unsealed)
         return;
+    if (unsealed && !run->ended_ns)
+        run->ended_ns = clock_wall_ns();
     struct failure commit = {0};
     if (record_commit(&run->record, &commit) < 0)
         note_failure(run, &commit);
@@ -289,9 +291,11 @@ static int conclude(struct run *run, char **ret_archive, struct failure *failure
     }
     if (run->seal_why.code) {
         *failure = run->seal_why;
-        return failure_prefix(failure, "%s%sthe run could not be sealed and stays in '%s'",
+        bool is_full = failure->code == -ENOSPC || failure->code == -EDQUOT;
+        return failure_prefix(failure, "%s%sthe run could not be sealed and stays in '%s'%s",
                               run->record.failed ? run->why.text : "", run->record.failed ? "; and " : "",
-                              run->record.folder);
+                              run->record.folder,
+                              is_full ? ", which 'assay resume' continues when the disk has room" : "");
     }
     *ret_archive = take_pointer(run->archive);
     if (run->record.failed) {

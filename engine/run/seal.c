@@ -192,7 +192,8 @@ static int journal_sealed(struct run *run, const char *sha256, struct failure *f
     return record_commit(&run->record, failure);
 }
 
-int run_seal(struct run *run, struct failure *failure) {
+/* Writes what the archive has beside the results, and the archive. */
+static int make_archive(struct run *run, char sha256[static HASH_HEX_SIZE], struct failure *failure) {
     const struct testbed_backend *testbed = run->set.campaign->testbed.backend;
     uint64_t missing = 0;
     if (run->set.testbed && testbed->collect)
@@ -207,14 +208,19 @@ int run_seal(struct run *run, struct failure *failure) {
         return r;
     record_own_cost(run);
     journal_sealing(run, missing);
-    char sha256[HASH_HEX_SIZE];
     r = record_commit(&run->record, failure);
     if (r == 0)
         r = software_write(&run->set, failure);
     if (r == 0)
         r = run_record_run(run, failure);
-    if (r == 0)
-        r = seal_folder(run, sha256, failure);
+    return r < 0 ? r : seal_folder(run, sha256, failure);
+}
+
+int run_seal(struct run *run, struct failure *failure) {
+    char sha256[HASH_HEX_SIZE];
+    record_release_reserve(&run->record, RECORD_RESERVE_LAST);
+    int r = make_archive(run, sha256, failure);
+    record_release_reserve(&run->record, 0);
     if (r == 0)
         r = journal_sealed(run, sha256, failure);
     if (r < 0)

@@ -277,7 +277,8 @@ static void take_rest(struct run_status *status) {
     } else if (history->submitted) {
         status->condition = RUN_IS_QUEUED;
     }
-    if (status->condition == RUN_IS_STOPPED && history->sealed_as[0] && status->archive) {
+    bool could_not_seal = strcmp(history->phases[RUN_SEAL].status, "failed") == 0;
+    if (status->condition == RUN_IS_STOPPED && history->sealed_as[0] && (status->archive || could_not_seal)) {
         status->condition = condition_called(history->sealed_as);
         memcpy(status->ended, status->last_entry, sizeof status->ended); /* with its last entry */
     } else {
