@@ -83,7 +83,7 @@ static int open_reserve(const struct run_record *record, struct failure *failure
 }
 
 int record_make_reserve(struct run_record *record, struct failure *failure) {
-    cleanup_free char *bytes = xcalloc(1, RECORD_RESERVE);
+    cleanup_free char *bytes = memset(xmalloc(RECORD_RESERVE), '\n', RECORD_RESERVE);
     cleanup_close int file = open_reserve(record, failure);
     int r = file < 0 ? file : file_write_all(file, bytes, RECORD_RESERVE);
     if (file >= 0 && r < 0)
