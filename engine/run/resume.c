@@ -74,6 +74,8 @@ int run_open_records(struct run *run, struct failure *failure) {
     for (size_t i = 0; r == 0 && i < sizeof inside / sizeof *inside; i++)
         r = record_make_folder(&run->record, inside[i], failure);
     if (r == 0)
+        r = record_make_reserve(&run->record, failure);
+    if (r == 0)
         r = open_journal(run, failure);
     if (r == 0)
         r = open_table(run, "results/results.csv", run->past.results_bytes, &run->record.results, failure);
@@ -92,15 +94,11 @@ static char *name_archive(const struct run *run) {
                               : take_pointer(first);
 }
 
-/* The archive of a run that was completed, the caller's. It is there only if sealing came to its end. */
-static char *find_sealed(const struct run *run) {
-    const struct run_history *past = &run->past;
-    if (strcmp(past->sealed_as, "completed") != 0 || !past->archive[0] || strchr(past->archive, '/'))
-        return NULL;
-    cleanup_free char *path =
-        xformat("%.*s%s", (int)(file_base_name(run->record.folder) - run->record.folder), run->record.folder,
-                past->archive);
-    return file_exists(path) ? take_pointer(path) : NULL;
+/* Of a run that was completed, *RET is its archive, if that is whole; else *RET_DAMAGE says what is wrong
+ * with it. */
+static void find_sealed(const struct run *run, char **ret, char **ret_damage) {
+    if (strcmp(run->past.sealed_as, "completed") == 0)
+        run_history_find_archive(&run->past, run->record.folder, RUN_ARCHIVE_HASH, ret, ret_damage);
 }
 
 /* By the journal. When in doubt the measure phase finds out, and has nothing to do. */
@@ -222,7 +220,8 @@ int run_reopen(struct run *run, const struct inputs *inputs, char **ret_sealed, 
     if (r < 0)
         return r;
     take_past(run);
-    *ret_sealed = find_sealed(run);
+    cleanup_free char *damage = NULL;
+    find_sealed(run, ret_sealed, &damage);
     if (*ret_sealed)
         return 0;
     run->only_seals = is_all_done(run);
@@ -233,6 +232,8 @@ int run_reopen(struct run *run, const struct inputs *inputs, char **ret_sealed, 
     if (r < 0)
         return r;
     journal_resumed(run);
+    if (damage)
+        record_note(&run->record, "%s; it stays as it is, and the run is sealed again", damage);
     note_past(run);
     note_engine(run);
     return record_commit(&run->record, failure);

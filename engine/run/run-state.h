@@ -27,6 +27,7 @@ struct run {
     bool only_seals;    /* all was measured before: nodes are only looked after, and the archive is made */
     bool only_reserves; /* run_reserve(): there is nothing to seal */
     bool began[RUN_PHASES];
+    bool refused;            /* before anything was measured, by what the user gave: no folder is left */
     bool restore_insisted;   /* a signal has come while controls were put back */
     struct failure why;      /* the first failure, when record.failed is set */
     struct failure seal_why; /* .code is 0 unless the run could not be sealed */

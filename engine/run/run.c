@@ -151,13 +151,20 @@ static bool are_nodes_taken_away(struct run *run, const struct failure *failure)
     return is_taken;
 }
 
+/* What the user gave cannot be measured, as is found before anything was: there is nothing to keep, unless
+ * the nodes are not left as they were. */
+static void note_refusal(struct run *run, const struct failure *failure) {
+    run->refused = !run->record.failed && failure->kind == FAILURE_INPUT && run->record.part == 1 &&
+                   run->record.phase < RUN_MEASURE;
+}
+
 /* One phase: journalled at both ends. Its failure is noted, and decides what follows. */
 static void enter_phase(struct run *run, enum run_phase phase) {
     run->record.phase = phase;
     bool stopped = run->record.failed || run->record.interrupted || run->set.given_up ||
                    (run->only_seals && phase >= RUN_PREPARE);
     bool always = phase >= RUN_COLLECT; /* also after a failure or an interruption */
-    if (stopped && !always)
+    if ((stopped && !always) || (phase == RUN_SEAL && run->refused))
         return;
     run->began[phase] = true;
     record_tell(&run->record, RUN_EVENT_PHASE, run_phase_names[phase]);
@@ -173,8 +180,10 @@ static void enter_phase(struct run *run, enum run_phase phase) {
     int r = act(run, &phases[phase], &failure);
     if (r < 0 && run->only_seals && phase < RUN_RESTORE)
         give_up_nodes(run, &failure);
-    else if (r < 0 && !are_nodes_taken_away(run, &failure))
+    else if (r < 0 && !are_nodes_taken_away(run, &failure)) {
+        note_refusal(run, &failure);
         note_failure(run, &failure);
+    }
     bool interrupted_here =
         (run->record.interrupted && !was_interrupted) || failure.kind == FAILURE_INTERRUPTED;
     journal_begin(run->record.journal, "phase-ended");
@@ -188,6 +197,8 @@ static void enter_phase(struct run *run, enum run_phase phase) {
     bool unsealed = phase == RUN_SEAL && r < 0;
     if (phase >= RUN_SEAL && !unsealed)
         return;
+    if (unsealed && !run->ended_ns)
+        run->ended_ns = clock_wall_ns();
     struct failure commit = {0};
     if (record_commit(&run->record, &commit) < 0)
         note_failure(run, &commit);
@@ -279,6 +290,10 @@ static void close_run(struct run *run) {
 /* What the caller gets when the run is over. */
 static int conclude(struct run *run, char **ret_archive, struct failure *failure) {
     struct run_outcome *outcome = run->request->outcome;
+    if (run->refused) {
+        run->ended_ns = clock_wall_ns();
+        file_remove_tree(run->record.folder, NULL);
+    }
     record_tell(&run->record, RUN_EVENT_ENDED, run_status(run));
     if (outcome) {
         outcome->reservation_over =
@@ -289,11 +304,14 @@ static int conclude(struct run *run, char **ret_archive, struct failure *failure
     }
     if (run->seal_why.code) {
         *failure = run->seal_why;
-        return failure_prefix(failure, "%s%sthe run could not be sealed and stays in '%s'",
+        bool is_full = failure->code == -ENOSPC || failure->code == -EDQUOT;
+        return failure_prefix(failure, "%s%sthe run could not be sealed and stays in '%s'%s",
                               run->record.failed ? run->why.text : "", run->record.failed ? "; and " : "",
-                              run->record.folder);
+                              run->record.folder,
+                              is_full ? ", which 'assay resume' continues when the disk has room" : "");
     }
-    *ret_archive = take_pointer(run->archive);
+    if (run->began[RUN_SEAL])
+        *ret_archive = take_pointer(run->archive);
     if (run->record.failed) {
         *failure = run->why;
         return failure->code;

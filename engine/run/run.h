@@ -47,7 +47,8 @@ struct run_request {
 /* Runs the campaign. On success *RET_ARCHIVE is the path of the sealed archive (the caller's). On failure
  * too, when an archive could be sealed: FAILURE then says why the run failed (FAILURE_EXPERIMENT,
  * FAILURE_INTERRUPTED, FAILURE_PARTIAL, ...); otherwise *RET_ARCHIVE is NULL and FAILURE names the run's
- * folder, where everything is. SIGINT, SIGHUP, SIGTERM and SIGUSR2 are handled while it runs: the first ends
+ * folder, where everything is. What is refused before anything was measured, FAILURE_INPUT, leaves neither.
+ * SIGINT, SIGHUP, SIGTERM and SIGUSR2 are handled while it runs: the first ends
  * the measurements, a second one is not needed. */
 int run_execute(const struct run_request *request, char **ret_archive, struct failure *failure);
 

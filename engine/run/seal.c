@@ -177,7 +177,23 @@ static void journal_sealing(struct run *run, uint64_t missing) {
     journal_end(run->record.journal);
 }
 
-int run_seal(struct run *run, struct failure *failure) {
+/* Only the folder's journal has this: what the archive is that has been made, so that a later look at it
+ * finds whether it is still whole. */
+static int journal_sealed(struct run *run, const char *sha256, struct failure *failure) {
+    uint64_t bytes;
+    int r = file_size(run->archive, &bytes, failure);
+    if (r < 0)
+        return r;
+    journal_begin(run->record.journal, "sealed");
+    journal_string(run->record.journal, "archive", file_base_name(run->archive));
+    journal_integer(run->record.journal, "bytes", (int64_t)bytes);
+    journal_string(run->record.journal, "sha256", sha256);
+    journal_end(run->record.journal);
+    return record_commit(&run->record, failure);
+}
+
+/* Writes what the archive has beside the results, and the archive. */
+static int make_archive(struct run *run, char sha256[static HASH_HEX_SIZE], struct failure *failure) {
     const struct testbed_backend *testbed = run->set.campaign->testbed.backend;
     uint64_t missing = 0;
     if (run->set.testbed && testbed->collect)
@@ -192,14 +208,21 @@ int run_seal(struct run *run, struct failure *failure) {
         return r;
     record_own_cost(run);
     journal_sealing(run, missing);
-    char sha256[HASH_HEX_SIZE];
     r = record_commit(&run->record, failure);
     if (r == 0)
         r = software_write(&run->set, failure);
     if (r == 0)
         r = run_record_run(run, failure);
+    return r < 0 ? r : seal_folder(run, sha256, failure);
+}
+
+int run_seal(struct run *run, struct failure *failure) {
+    char sha256[HASH_HEX_SIZE];
+    record_release_reserve(&run->record, RECORD_RESERVE_LAST);
+    int r = make_archive(run, sha256, failure);
+    record_release_reserve(&run->record, 0);
     if (r == 0)
-        r = seal_folder(run, sha256, failure);
+        r = journal_sealed(run, sha256, failure);
     if (r < 0)
         return r;
     record_send(&run->record, &(struct run_event){.kind = RUN_EVENT_SEALED,

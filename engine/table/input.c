@@ -194,9 +194,12 @@ static int describe_folder(struct input *input, struct failure *failure) {
     archive_columns_clear(&columns);
     cleanup(document_cleanup) struct document *run = NULL;
     r = read_record(input, "run.json", &run, failure);
-    if (r == 0)
-        describe_run(input, run->root);
-    return r;
+    if (r < 0)
+        return r;
+    describe_run(input, run->root);
+    cleanup_free char *journal = file_join(input->about.path, "journal.jsonl");
+    return file_exists(journal) ? hash_file(journal, input->journal_sha256, &input->journal_bytes, failure)
+                                : 0;
 }
 
 static int find_folder_member(struct input *input, struct failure *failure) {

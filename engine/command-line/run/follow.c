@@ -154,7 +154,9 @@ static void show_lines(struct following *following) {
 static void judge(struct followed *run, const struct run_status *status) {
     const struct run_history *history = &status->history;
     enum failure_kind kind = (enum failure_kind)history->exit_code;
-    if (status->condition == RUN_IS_STOPPED)
+    if (status->damage)
+        failure_set(&run->end, -EBADMSG, "%s; %s", status->damage, status->next);
+    else if (status->condition == RUN_IS_STOPPED)
         failure_set(&run->end, -ECHILD, "the engine of '%s' ended before the run was sealed; %s", run->folder,
                     status->next);
     else if (status->condition == RUN_IS_RESERVED)

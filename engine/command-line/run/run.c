@@ -8,6 +8,7 @@
 #include "engine/documents/json.h"
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/memory.h"
+#include "engine/foundation/number.h"
 #include "engine/report/shown.h"
 #include "engine/run/campaign/campaign.h"
 #include "engine/run/campaign/plan-describe.h"
@@ -24,6 +25,24 @@ static int check_model(const struct plan *plan, struct failure *failure) {
     return execution_predict(NULL, plan, seconds, failure);
 }
 
+/* What a run would refuse on such nodes. On this machine that is known; others may have what it lacks. */
+static int check_guess(const struct plan *plan, struct failure *failure) {
+    struct failure why = {0};
+    char sentence[FAILURE_PLACE_SIZE + FAILURE_TEXT_SIZE], memory[NUMBER_TEXT_SIZE];
+    int r = plan_check_guess(plan, &why);
+    if (r < 0 && plan->campaign->testbed.backend == &testbed_local) {
+        *failure = why;
+        return r;
+    }
+    if (r < 0)
+        fprintf(stderr,
+                "assay: warning: a run on nodes like this machine (%.0f cores, %s of available memory) is "
+                "refused: %s; a run checks its own nodes before it measures\n",
+                plan->facts.cores, number_describe_bytes(plan->facts.memory, memory),
+                shown(failure_describe(&why, sentence, sizeof sentence)).text);
+    return 0;
+}
+
 static int dry_run(const struct execution *execution, bool json, struct failure *failure) {
     cleanup(plan_cleanup) struct plan *plan = NULL;
     const struct campaign *campaign = execution->campaign;
@@ -34,6 +53,8 @@ static int dry_run(const struct execution *execution, bool json, struct failure 
         r = plan_new(campaign, &facts, &plan, failure);
     if (r == 0 && campaign->walltime.model)
         r = check_model(plan, failure);
+    if (r == 0)
+        r = check_guess(plan, failure);
     if (r < 0)
         return r;
     cleanup(text_clear) struct text description;

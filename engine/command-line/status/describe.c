@@ -107,8 +107,11 @@ static void add_condition(struct report *page, const struct run_status *status) 
         report_number(section, "pid", NULL, (double)owner->pid, NULL, 0, true);
         report_text(section, "since", NULL, owner->since, true);
     } else {
-        line(page, "status", "%s%s", name,
-             status->condition == RUN_IS_STOPPED ? ": it ended without being sealed" : "");
+        line(page, "status", "%s%s%s", name,
+             status->damage                        ? ": "
+             : status->condition == RUN_IS_STOPPED ? ": it ended without being sealed"
+                                                   : "",
+             status->damage ? status->damage : "");
         report_text(page->root, "owner", NULL, NULL, true);
     }
     if (status->part > 1)

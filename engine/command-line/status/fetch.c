@@ -81,7 +81,7 @@ static bool is_name_of_archive(const char *name) {
 static int check_status(const struct fetching *fetching, const struct run_history *history, bool partial,
                         struct failure *failure) {
     char last[CLOCK_TEXT_SIZE];
-    bool is_sealed = history->sealed_as[0] && history->archive[0];
+    bool is_sealed = history->sealed_as[0] && history->archive_sha256[0];
     if (is_sealed && !is_name_of_archive(history->archive))
         return failure_verification(failure, fetching->run,
                                     "its journal names '%s', expected the name of an archive beside it",
@@ -102,8 +102,8 @@ static int check_status(const struct fetching *fetching, const struct run_histor
 }
 
 /* It has its name only when it is known to be whole, last of all, so that an interruption is mended by
- * fetching again; no archive that is there is replaced. */
-static int keep(const char *came, const char *target, struct failure *failure) {
+ * fetching again; no archive that is there is replaced. SHA256: what the run's journal says. */
+static int keep(const char *came, const char *target, const char *sha256, struct failure *failure) {
     cleanup(archive_close_reader) struct archive_reader *archive = NULL;
     char hex[HASH_HEX_SIZE];
     int r = archive_open(came, &archive, failure);
@@ -111,6 +111,10 @@ static int keep(const char *came, const char *target, struct failure *failure) {
         r = archive_verify(archive, failure);
     if (r == 0)
         r = hash_file(came, hex, NULL, failure);
+    if (r == 0 && strcmp(hex, sha256) != 0)
+        r = failure_verification(failure, file_base_name(target),
+                                 "its SHA-256 is not the same as when it was sealed; `assay resume` of the "
+                                 "run seals it again");
     if (r < 0)
         return r;
     cleanup_free char *path = xformat("%s.sha256", target),
@@ -146,7 +150,7 @@ static int fetch(struct fetching *fetching, const char *run, bool partial, struc
                              target);
     r = get(fetching, there, history.archive, &came, failure);
     if (r == 0)
-        r = keep(came, target, failure);
+        r = keep(came, target, history.archive_sha256, failure);
     if (r == 0)
         puts(target);
     return r;

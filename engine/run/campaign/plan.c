@@ -218,6 +218,29 @@ static int check_shapes(struct plan *plan, struct failure *failure) {
     return r;
 }
 
+int plan_check_memory(const struct plan *plan, const char *where, double cores, double available,
+                      struct failure *failure) {
+    bool is_on_cores = plan->campaign->experiment->placement == EXPERIMENT_PLACEMENT_CORE;
+    double processes = is_on_cores ? cores : (double)plan->ranks_per_node, needed = plan->memory * processes;
+    char need[NUMBER_TEXT_SIZE], each[NUMBER_TEXT_SIZE], have[NUMBER_TEXT_SIZE];
+    if (needed <= available)
+        return 0;
+    return failure_set_kind(
+        failure, FAILURE_INPUT, -ENOMEM,
+        "the design needs %s of memory on %s (%.0f process%s of %s), but %s are available; expected "
+        "smaller sizes or fewer processes",
+        number_describe_bytes(needed, need), where, processes, processes == 1 ? "" : "es",
+        number_describe_bytes(plan->memory, each), number_describe_bytes(available, have));
+}
+
+int plan_check_guess(const struct plan *plan, struct failure *failure) {
+    cleanup(plan_cleanup) struct plan *known = NULL;
+    struct plan_facts facts = plan->facts;
+    facts.known = true;
+    int r = plan_new(plan->campaign, &facts, &known, failure);
+    return r < 0 ? r : plan_check_memory(known, "this machine", facts.cores, facts.memory, failure);
+}
+
 int plan_new(const struct campaign *campaign, const struct plan_facts *facts, struct plan **ret,
              struct failure *failure) {
     static int (*const steps[])(struct plan * plan, struct failure * failure) = {

@@ -42,6 +42,11 @@ struct plan {
  * computed from them are not judged. */
 int plan_new(const struct campaign *campaign, const struct plan_facts *facts, struct plan **ret,
              struct failure *failure);
+/* Refused: a plan whose processes on one node need more memory than the AVAILABLE bytes. WHERE: "node x". */
+int plan_check_memory(const struct plan *plan, const char *where, double cores, double available,
+                      struct failure *failure);
+/* Judges a plan that was made with guesses as a run does on nodes of which these are true. */
+int plan_check_guess(const struct plan *plan, struct failure *failure);
 /* The facts of nodes like this machine, as many as the campaign says. */
 struct plan_facts plan_guess_facts(const struct campaign *campaign);
 enum { PLAN_FACTS = 3 };

@@ -214,16 +214,18 @@ int measure(struct watch *watch, struct run_progress *progress, struct failure *
     int r = run_blocks(&measurement, failure);
     struct failure commit = {0};
     int committed = record_commit(set->record, &commit);
-    if (measurement.ended) { /* the first reason */
+    bool is_durable = committed == 0 || record_commit(set->record, NULL) == 0; /* on a full disk */
+    if (measurement.ended) {                                                   /* the first reason */
         *failure = measurement.why;
         r = measurement.why.code;
     } else if (r == 0 && committed < 0) {
         *failure = commit;
         r = committed;
     }
-    if (committed == 0 && measurement.units_total > 0)
+    if (is_durable && measurement.units_total > 0)
         show_progress(&measurement);
-    note_flags(set);
+    if (is_durable)
+        note_flags(set);
     settling_note(&progress->settling, r == 0 && !set->record->interrupted);
     if (r < 0 || set->record->interrupted)
         return r;

@@ -367,9 +367,25 @@ int node_set_deploy(struct node_set *set, struct failure *failure) {
     return 0;
 }
 
+/* A name that no host has is mistyped, unlike a host that is down. A part that follows has met all its hosts.
+ */
+static int check_host_names(const struct node_set *set, struct failure *failure) {
+    for (struct run_node *node = NULL; set->record->part == 1 && (node = node_set_next(set, node));) {
+        const struct failure *why = agent_link_failure(node->link);
+        if (why && (why->code == -ENOENT || why->code == -EAGAIN)) /* no such name; no name server answers */
+            return failure_set_kind(failure, FAILURE_INPUT, why->code,
+                                    "node %s: %s; expected names that can be looked up, or that the ssh "
+                                    "configuration has",
+                                    node->name, why->text);
+    }
+    return 0;
+}
+
 /* Nodes that cannot be reached are taken out, if the run may continue without them. */
 static int connect_nodes(struct node_set *set, struct failure *failure) {
     int r = node_group_connect(set->group, failure);
+    if (r < 0 && check_host_names(set, failure) < 0)
+        return failure->code;
     if (r == 0 || failure->kind != FAILURE_SYSTEM)
         return r;
     return node_set_take_out_unreachable(set) ? 0 : r; /* else the sentence about all of them says more */

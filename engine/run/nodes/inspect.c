@@ -193,21 +193,9 @@ static void tell_notes(struct node_set *set) {
 
 /* Refused before anything is started: a design that cannot fit would be ended by the kernel halfway. */
 static int check_memory(const struct node_set *set, const struct run_node *node, struct failure *failure) {
-    if (set->plan->memory <= 0)
-        return 0;
-    size_t processes = set->experiment->placement == EXPERIMENT_PLACEMENT_CORE ? node->core_count
-                                                                               : set->plan->ranks_per_node;
-    double needed = set->plan->memory * (double)processes;
-    uint64_t available = run_available_memory(node);
-    if (needed <= (double)available)
-        return 0;
-    char need[NUMBER_TEXT_SIZE], each[NUMBER_TEXT_SIZE], have[NUMBER_TEXT_SIZE];
-    return failure_set_kind(
-        failure, FAILURE_INPUT, -ENOMEM,
-        "the design needs %s of memory on node %s (%zu process%s of %s), but %s are available; expected "
-        "smaller sizes or fewer processes",
-        number_describe_bytes(needed, need), node->name, processes, processes == 1 ? "" : "es",
-        number_describe_bytes(set->plan->memory, each), number_describe_bytes((double)available, have));
+    cleanup_free char *where = xformat("node %s", node->name);
+    return plan_check_memory(set->plan, where, (double)node->core_count, (double)run_available_memory(node),
+                             failure);
 }
 
 static int check_memories(const struct node_set *set, struct failure *failure) {

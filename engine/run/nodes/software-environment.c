@@ -205,7 +205,7 @@ static int complain(const struct run_node *node, const struct node_result *resul
         return failure_set_kind(failure, FAILURE_EXPERIMENT, -ECHILD,
                                 "on node %s, loading the software %s: %s", node->name,
                                 remote_exit_describe(&result->exit, how, sizeof how), said.bytes);
-    return failure_set_kind(failure, FAILURE_EXPERIMENT, -ENOPKG, "on node %s, %.300s%s%s", node->name, what,
+    return failure_set_kind(failure, FAILURE_INPUT, -ENOPKG, "on node %s, %.300s%s%s", node->name, what,
                             said.length ? ": " : "", said.bytes);
 }
 

@@ -67,6 +67,7 @@ void software_add_hint(struct failure *failure) {
                 size_t length = strlen(failure->text);
                 snprintf(failure->text + length, sizeof failure->text - length, " (%s: Debian's %s)",
                          hints[i].names[k], hints[i].packages);
+                failure->kind = FAILURE_INPUT;
                 return;
             }
 }

@@ -9,7 +9,7 @@
 
 /* Loads modules and Spack's packages and looks into the prefix on every node, once, and keeps what that
  * changes in the environment. Part of prepare, once the experiment's files are there. A module that cannot be
- * loaded is a FAILURE_EXPERIMENT with its node and the message of the tool. What differs between the nodes
+ * loaded is a FAILURE_INPUT with its node and the message of the tool. What differs between the nodes
  * is noted. */
 int software_load(struct node_set *set, struct failure *failure);
 
@@ -34,7 +34,7 @@ int software_record_facts(struct node_set *set, struct failure *failure);
 int software_write(struct node_set *set, struct failure *failure);
 
 /* Adds the Debian package that has the compiler, header or library which FAILURE, of a command, says is
- * missing. */
+ * missing, and makes it a FAILURE_INPUT. */
 void software_add_hint(struct failure *failure);
 
 #endif

@@ -225,8 +225,8 @@ static void take_start(struct run_history *history, const struct journal_entry *
            history->commits[history->commit_count - 1].bytes > (uint64_t)results_bytes)
         history->commit_count--;
     history->units_before = history->units_done;
-    history->phase[0] = history->sealed_as[0] = history->archive[0] = history->error[0] =
-        history->outcome[0] = history->reservation[0] = '\0';
+    history->phase[0] = history->sealed_as[0] = history->archive[0] = history->archive_sha256[0] =
+        history->error[0] = history->outcome[0] = history->reservation[0] = '\0';
     memset(history->phases, 0, sizeof history->phases);
     history->units_missing = history->exit_code = 0;
     history->rows_settled = -1;
@@ -368,6 +368,8 @@ static const struct {
     {"sealing", "units_missing", COUNT(units_missing)},
     {"sealing", "rows_settled", COUNT(rows_settled)},
     {"sealing", "exit_code", COUNT(exit_code)},
+    {"sealed", "bytes", COUNT(archive_bytes)},
+    {"sealed", "sha256", TEXT(archive_sha256)},
     {"engine-submitted", "sentence", TEXT(reservation)},
 };
 
@@ -448,6 +450,34 @@ int run_history_read(const char *folder, const struct run_history_units *units, 
 int run_history_read_from(const struct journal_source *source, struct run_history *ret,
                           struct failure *failure) {
     return journal_replay_from(source, take_entry, &(struct fold){ret, NULL}, &ret->journal, failure);
+}
+
+/* ---- The archive ------------------------------------------------------------------------------- */
+
+void run_history_find_archive(const struct run_history *history, const char *folder,
+                              enum run_archive_check check, char **ret, char **ret_problem) {
+    char sha256[HASH_HEX_SIZE];
+    uint64_t bytes = 0;
+    struct failure why;
+    *ret = *ret_problem = NULL;
+    if (!history->archive_sha256[0] || !history->archive[0] || strchr(history->archive, '/'))
+        return;
+    cleanup_free char *path =
+        xformat("%.*s%s", (int)(file_base_name(folder) - folder), folder, history->archive);
+    if (!file_exists(path))
+        *ret_problem = xformat("its archive '%s' is missing", path);
+    else if (file_size(path, &bytes, &why) < 0 ||
+             (check == RUN_ARCHIVE_HASH && hash_file(path, sha256, NULL, &why) < 0))
+        *ret_problem = xformat("its archive cannot be read: %s", why.text);
+    else if (bytes != (uint64_t)history->archive_bytes)
+        *ret_problem = xformat("its archive '%s' is damaged: it has %" PRIu64 " bytes, and had %" PRId64
+                               " bytes when it was sealed",
+                               path, bytes, history->archive_bytes);
+    else if (check == RUN_ARCHIVE_HASH && strcmp(sha256, history->archive_sha256) != 0)
+        *ret_problem =
+            xformat("its archive '%s' is damaged: its SHA-256 is not the same as when it was sealed", path);
+    else
+        *ret = take_pointer(path);
 }
 
 /* ---- Lines of the results ---------------------------------------------------------------------- */

@@ -15,6 +15,7 @@
 #define ASSAY_RECORD_HISTORY_H
 
 #include "engine/foundation/failure.h"
+#include "engine/foundation/hash.h"
 #include "engine/foundation/text-set.h"
 #include "engine/run/record/journal-read.h"
 #include "engine/run/record/ledger.h"
@@ -130,9 +131,11 @@ struct run_history {
     bool measured; /* the last part that measured came to its end, and no node was out */
 
     /* Of the last part. */
-    char phase[32];     /* the last that began; "": none */
-    char sealed_as[16]; /* the status that it was sealed with; "": it was not */
-    char archive[256];  /* the file name of its archive; "": not known */
+    char phase[32];                     /* the last that began; "": none */
+    char sealed_as[16];                 /* the status that it was sealed with; "": it was not */
+    char archive[256];                  /* the file name of its archive; "": not known */
+    char archive_sha256[HASH_HEX_SIZE]; /* of the archive, once it was whole on the disk; "": it never was */
+    int64_t archive_bytes;              /* likewise: its size */
     char outcome[FAILURE_PLACE_SIZE + FAILURE_TEXT_SIZE]; /* why it is not completed; "": it is */
     int64_t units_missing, rows_settled; /* when it was sealed; of the latter, -1: no row could be */
     int64_t exit_code;                   /* likewise: that of the engine (enum failure_kind) */
@@ -180,6 +183,13 @@ int run_history_read_from(const struct journal_source *source, struct run_histor
 int run_history_read_units(const char *folder, const struct run_history_units *units,
                            struct run_history *history, struct failure *failure);
 void run_history_clear(struct run_history *history);
+
+enum run_archive_check { RUN_ARCHIVE_SIZE, RUN_ARCHIVE_HASH /* the size, too; reads the whole archive */ };
+/* Looks at the archive beside FOLDER that the last part of its run was sealed in. *RET: its path, if it is as
+ * the journal says; else NULL, and *RET_PROBLEM is what is wrong with it in a sentence, or NULL when the part
+ * was not sealed. Both are the caller's. */
+void run_history_find_archive(const struct run_history *history, const char *folder,
+                              enum run_archive_check check, char **ret, char **ret_problem);
 
 /* The node NAME, which is made if it is new. */
 struct run_history_node *run_history_find_node(struct run_history *history, const char *name);

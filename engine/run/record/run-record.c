@@ -6,11 +6,14 @@
 #include "engine/foundation/file.h"
 #include "engine/foundation/memory.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /* What nodes say is in it, too: it stays one line, and moves no cursor. The caller frees it. */
 static char *add_sentence(struct run_record *record, const char *format, va_list arguments)
@@ -69,7 +72,41 @@ static int commit_results(struct run_record *record, struct failure *failure) {
     return 0;
 }
 
-int record_commit(struct run_record *record, struct failure *failure) {
+/* ---- The reserve -----------------------------------------------------------------------------------------
+ */
+
+/* What would be written to this file takes no room from others. It is no part of an archive (writer.h). */
+static int open_reserve(const struct run_record *record, struct failure *failure) {
+    cleanup_free char *path = record_path(record, ".reserve");
+    int file = open(path, O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0666);
+    return file < 0 ? failure_set(failure, -errno, "cannot open '%s': %s", path, strerror(errno)) : file;
+}
+
+int record_make_reserve(struct run_record *record, struct failure *failure) {
+    cleanup_free char *bytes = memset(xmalloc(RECORD_RESERVE), '\n', RECORD_RESERVE);
+    cleanup_close int file = open_reserve(record, failure);
+    int r = file < 0 ? file : file_write_all(file, bytes, RECORD_RESERVE);
+    if (file >= 0 && r < 0)
+        return failure_set(failure, r, "cannot reserve %d KiB of the disk for the end of the run in '%s': %s",
+                           RECORD_RESERVE >> 10, record->folder, strerror(-r));
+    record->reserved = RECORD_RESERVE;
+    return file < 0 ? file : 0;
+}
+
+void record_release_reserve(struct run_record *record, size_t keep) {
+    if (record->reserved <= keep)
+        return;
+    record->reserved = keep;
+    cleanup_free char *path = record_path(record, ".reserve");
+    cleanup_close int file = keep > 0 ? open_reserve(record, NULL) : -1;
+    if (file < 0 || ftruncate(file, (off_t)keep) < 0)
+        unlink(path);
+}
+
+/* ---- Committing ------------------------------------------------------------------------------------------
+ */
+
+static int commit(struct run_record *record, struct failure *failure) {
     int r = run_files_sync(&record->files, failure);
     if (r == 0)
         r = commit_results(record, failure);
@@ -77,6 +114,15 @@ int record_commit(struct run_record *record, struct failure *failure) {
         r = journal_commit(record->journal, failure);
     if (r == 0)
         r = append_file_commit(record->log, failure);
+    return r;
+}
+
+int record_commit(struct run_record *record, struct failure *failure) {
+    int r = commit(record, failure);
+    if ((r == -ENOSPC || r == -EDQUOT) && record->reserved > RECORD_RESERVE_LAST) {
+        record_release_reserve(record, RECORD_RESERVE_LAST);
+        commit(record, NULL);
+    }
     return r;
 }
 

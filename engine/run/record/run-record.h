@@ -27,6 +27,11 @@ enum run_interruption {
     RUN_REVOKED,     /* the testbed: the nodes are no longer ours */
 };
 
+/* Bytes of the file .reserve in the run's folder, which keep room on the disk. When it is full, the first are
+ * given up so that what was measured is committed, and the archive is made if there is room; the last, so
+ * that the journal can say how the run has ended. */
+enum { RECORD_RESERVE = 128 << 10, RECORD_RESERVE_LAST = 32 << 10 };
+
 struct run_record {
     struct run_observer observer;
     char id[40];   /* UUID */
@@ -45,6 +50,7 @@ struct run_record {
     const struct ledger_totals *units; /* its totals */
     struct ledger_totals committed;    /* those that the journal has */
     uint64_t units_planned;
+    size_t reserved; /* bytes of .reserve */
 };
 
 void record_clear(struct run_record *record);
@@ -56,7 +62,13 @@ void record_note(struct run_record *record, const char *format, ...) __attribute
 /* Reports EVENT to the observer, if there is one; an event of KIND that has nothing but TEXT. */
 void record_send(const struct run_record *record, const struct run_event *event);
 void record_tell(const struct run_record *record, enum run_event_kind kind, const char *text);
-/* What run_files_write() wrote first, then results, then the journal that speaks of them, then the log. */
+/* Makes the file .reserve; -ENOSPC where the disk has less room. */
+int record_make_reserve(struct run_record *record, struct failure *failure);
+/* Gives up the reserve but for KEEP bytes, if there are more. */
+void record_release_reserve(struct run_record *record, size_t keep);
+/* What run_files_write() wrote first, then results, then the journal that speaks of them, then the log. When
+ * the disk is full, that is the failure, but the first time all is committed by means of the reserve: a
+ * second call says so. */
 int record_commit(struct run_record *record, struct failure *failure);
 /* Adds the totals of the units to an entry of the journal. */
 void record_journal_counts(struct run_record *record);

@@ -47,6 +47,7 @@ void run_status_free(struct run_status *status) {
     free(status->path);
     free(status->folder);
     free(status->archive);
+    free(status->damage);
     free(status->next);
     free(status->command);
     free(status);
@@ -115,16 +116,14 @@ int64_t run_status_begun_ns(const char *folder) {
     return wall_ns;
 }
 
-/* The archive that part PART of the run in FOLDER has, if it is there: FOLDER.zip is that of the first part
- * that was sealed, whichever it was, and FOLDER-K.zip that of a later part K. */
-static int find_archive(const char *folder, int64_t part, char **ret, struct failure *failure) {
-    /* What the user calls it may have no name in it: ".", for one. */
+static int find_archive(struct run_status *status, struct failure *failure) {
+    /* What the user calls the folder may have no name in it: ".", for one. */
+    const char *folder = status->folder;
     cleanup_free char *real = realpath(folder, NULL);
     if (!real)
         return failure_set(failure, -errno, "cannot resolve '%s': %s", folder, strerror(errno));
     const char *shown = strcmp(file_base_name(real), file_base_name(folder)) == 0 ? folder : real;
-    cleanup_free char *first = xformat("%s.zip", shown), *later = xformat("%s-%" PRId64 ".zip", shown, part);
-    *ret = file_exists(later) ? take_pointer(later) : file_exists(first) ? take_pointer(first) : NULL;
+    run_history_find_archive(&status->history, shown, RUN_ARCHIVE_SIZE, &status->archive, &status->damage);
     return 0;
 }
 
@@ -188,7 +187,10 @@ static void advise(struct run_status *status) {
     }
     cleanup_free char *left = describe_left(status);
     status->command = command_of("resume", status->folder);
-    if (status->condition == RUN_IS_RESERVED)
+    if (status->damage)
+        status->next = xformat("`%s` seals the run again%s", status->command,
+                               status->left + status->failed > 0 ? left : "");
+    else if (status->condition == RUN_IS_RESERVED)
         status->next = xformat("`%s` measures on what is reserved; 'assay nodes --run' uses it by hand, "
                                "'assay release' gives it back",
                                status->command);
@@ -275,7 +277,8 @@ static void take_rest(struct run_status *status) {
     } else if (history->submitted) {
         status->condition = RUN_IS_QUEUED;
     }
-    if (status->condition == RUN_IS_STOPPED && history->sealed_as[0] && status->archive) {
+    bool could_not_seal = strcmp(history->phases[RUN_SEAL].status, "failed") == 0;
+    if (status->condition == RUN_IS_STOPPED && history->sealed_as[0] && (status->archive || could_not_seal)) {
         status->condition = condition_called(history->sealed_as);
         memcpy(status->ended, status->last_entry, sizeof status->ended); /* with its last entry */
     } else {
@@ -324,7 +327,7 @@ static int read_folder(const char *path, struct run_status **ret, struct failure
         return failure_input(failure, NULL, 0, 0,
                              "'%s/journal.jsonl' is no journal of a run: its first line is not whole", path);
     take_history(status);
-    r = find_archive(status->folder, status->part, &status->archive, failure);
+    r = find_archive(status, failure);
     if (r == 0 && journal->entries == 0)
         r = name_by_folder(status, failure);
     else if (r == 0)

@@ -1,7 +1,8 @@
 /*
  * How a run stands, from its folder or its archive alone: while it runs, after it died, and where it was
- * copied to. The journal says what happened, the lock whether somebody works on it now, and an archive beside
- * the folder that it was sealed. Nothing is changed.
+ * copied to. The journal says what happened, and in which archive it was sealed; the lock says whether
+ * somebody works on it now. The archive's size is compared with the journal, its contents are not read: that
+ * is done by run_resume(). Nothing is changed.
  *
  *     cleanup(run_status_cleanup) struct run_status *status = NULL;
  *     r = run_status_read("runs/dgemm-20261120T100203Z-d6a781f2", &status, failure);
@@ -39,7 +40,8 @@ const char *run_condition_name(enum run_condition condition);
 struct run_status {
     char *path;      /* as it was asked for, without slashes at its end */
     char *folder;    /* of the run; NULL: there is only an archive */
-    char *archive;   /* of the last part; NULL: there is none */
+    char *archive;   /* of the last part; NULL: there is none that is as it was sealed */
+    char *damage;    /* what is wrong with the archive that the last part was sealed in; NULL: nothing */
     char name[256];  /* the campaign's */
     char run_id[64]; /* "" for what an archive does not say; so for the three times */
     char started[CLOCK_TEXT_SIZE];

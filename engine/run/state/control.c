@@ -142,30 +142,38 @@ static bool is_bad(const struct node_setting *setting) {
     return setting->status != NODE_SETTING_DONE && setting->status != NODE_SETTING_UNCHANGED;
 }
 
+static bool is_unavailable(const struct node_setting *setting) {
+    return setting->status == NODE_SETTING_ABSENT || setting->status == NODE_SETTING_READ_ONLY ||
+           setting->status == NODE_SETTING_DENIED;
+}
+
 /* How severe the campaign takes such an answer to be. */
 static enum control_rigour rigour_of(const struct node_set *set, const struct node_setting *setting) {
     const struct control_settings *settings = &set->campaign->controls;
-    bool unavailable = setting->status == NODE_SETTING_ABSENT || setting->status == NODE_SETTING_READ_ONLY ||
-                       setting->status == NODE_SETTING_DENIED;
     /* A value that this node cannot have is always an error. */
     if (setting->status == NODE_SETTING_INVALID)
         return CONTROL_ERROR;
-    return unavailable ? settings->unavailable : settings->mismatch;
+    return is_unavailable(setting) ? settings->unavailable : settings->mismatch;
 }
 
 /* The bad answers of one node that are taken with RIGOUR, in one sentence; NULL: there are no such answers.
- */
+ * *RET_UNAVAILABLE: all of them are of controls that the node does not have, or does not let us set. */
 static char *complaint(const struct node_set *set, const struct node_change *change,
-                       enum control_rigour rigour) {
+                       enum control_rigour rigour, bool *ret_unavailable) {
     cleanup(text_clear) struct text words;
+    *ret_unavailable = true;
     text_init(&words, NODE_CONTROLS_LIMIT * (SENTENCE_MAX + 64));
     for (size_t i = 0; i < change->count; i++) {
         const struct node_setting *setting = &change->settings[i];
         /* A bad setting is reported even when the node gave no reason. */
-        if (is_bad(setting) && rigour_of(set, setting) == rigour)
-            text_printf(&words, "%s%.32s: %s: %.*s", words.length ? "; " : "", setting->control,
-                        node_setting_status_name(setting->status), SENTENCE_MAX, setting->sentence);
+        if (!is_bad(setting) || rigour_of(set, setting) != rigour)
+            continue;
+        *ret_unavailable = *ret_unavailable && is_unavailable(setting);
+        text_printf(&words, "%s%.32s: %s: %.*s", words.length ? "; " : "", setting->control,
+                    node_setting_status_name(setting->status), SENTENCE_MAX, setting->sentence);
     }
+    if (words.length && *ret_unavailable && rigour == CONTROL_ERROR)
+        text_append_string(&words, "; 'unavailable: best-effort' in 'controls' measures without it");
     return words.length ? text_take(&words) : NULL;
 }
 
@@ -205,10 +213,12 @@ static int judge_changes(struct node_set *set, struct node_change *changes, stru
         size_t i = node->number;
         if (failures[i].code < 0)
             continue;
-        words.items[i] = complaint(set, &changes[i], CONTROL_BEST_EFFORT);
-        cleanup_free char *bad = complaint(set, &changes[i], CONTROL_ERROR);
+        bool unavailable;
+        words.items[i] = complaint(set, &changes[i], CONTROL_BEST_EFFORT, &unavailable);
+        cleanup_free char *bad = complaint(set, &changes[i], CONTROL_ERROR, &unavailable);
+        bool is_input = unavailable && set->record->phase < RUN_MEASURE;
         if (bad)
-            failure_set_kind(&failures[i], FAILURE_EXPERIMENT, -EIO, "%s", bad);
+            failure_set_kind(&failures[i], is_input ? FAILURE_INPUT : FAILURE_EXPERIMENT, -EIO, "%s", bad);
         record_change(set, node, &changes[i], block);
         r = append_writes(set, node, &changes[i].writes, failure);
     }

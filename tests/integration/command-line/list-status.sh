@@ -3,6 +3,7 @@
 # of which only the archive is left.
 . "$(dirname "$0")/../tap.sh"
 . "$ASSAY_SOURCE/tests/integration/beat.sh"
+. "$ASSAY_SOURCE/tests/faults/faults.sh"
 
 runs=$scratch/runs
 # has MEMBER VALUE: the last status has this line; VALUE is a pattern
@@ -27,6 +28,36 @@ check "... its archive is beside it" has archive "\"$good.zip\""
 check "... nothing is left to do" next_is "nothing: .*"
 check "... its archive tells the same of it" status "$good.zip"
 check "... " has folder "\"$good\""
+
+# ---- the archive is looked at
+cp -r "$runs" "$scratch/looked" && looked=$scratch/looked/${good##*/}
+printf '\1' | dd of="$looked.zip" bs=1 seek=500 conv=notrunc 2>/dev/null
+resumes() { # resumes K PATTERN: the run is sealed again as its part K, and the sentence says why
+    "$ASSAY" resume "$looked" >"$scratch/.out" 2>"$scratch/.err" </dev/null && contains "$scratch/.err" "$2" &&
+        equal "$(cat "$scratch/.out")" "$looked-$1.zip" && "$ASSAY" archive verify "$looked-$1.zip" >/dev/null
+}
+check "an archive with another byte is sealed again" resumes 2 "zip' is damaged: its SHA-256 is not the same as when it was sealed"
+: >"$looked-2.zip"
+status "$looked"
+check "one without bytes is not what was sealed" has status '"stopped"'
+check "... which is said" sh -c "'$ASSAY' status '$looked' | grep -q '^status .*-2.zip. is damaged: it has 0 bytes, and had [0-9]* bytes when it was sealed'"
+check "... with what to do" next_is "\`assay resume .*\` seals the run again"
+check "... in the list of runs, too" sh -c "'$ASSAY' list '$scratch/looked' | grep -q ' stopped .*assay resume'"
+check "... and so it is done" resumes 3 "it has 0 bytes, and had"
+rm "$looked-3.zip"
+check "one that is missing is sealed again" resumes 4 "zip' is missing"
+is "one that is whole is not" "$("$ASSAY" resume "$looked" -q)" "$looked-4.zip"
+
+# The archive of a part is not that of the next one, which dies as it is sealed.
+campaign parts local 1 2 9 1
+"$ASSAY" run "$scratch/parts.yaml" -q -o "$scratch/parts" >/dev/null 2>&1 </dev/null
+parts=$(echo "$scratch"/parts/parts-*.zip); parts=${parts%.zip}
+with_fault disk-faults ASSAY_FAULT_FOLDER="$scratch/parts" ASSAY_FAULT_NAME='*.zip.part' ASSAY_FAULT_ERROR=KILL -- \
+    "$ASSAY" resume "$parts" -q >/dev/null 2>&1 </dev/null
+is "a part is killed while it is sealed" $? 137
+status "$parts"
+check "... and is not sealed by the archive of the part before" has status '"stopped"'
+check "... which is not its archive" has archive null
 
 campaign bad local 1 2 9 1
 "$ASSAY" run "$scratch/bad.yaml" -q -o "$runs" >/dev/null 2>"$scratch/err" </dev/null

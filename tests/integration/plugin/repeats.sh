@@ -39,6 +39,10 @@ check "the latest part is used, and the others are named" fits 12 "$first" "$thi
 left_out=("$first")
 check "... whichever it is" fits 8 "$second" "$first"
 fits_piped() { fits 15 "$first" - "$third" --response y <calls.csv; }
+left_out=("$third" "$second")
+check "... and the run's folder goes on from its archives" fits 12 "$second" "$third" "runs/$name"
+left_out=("$third" "$second")
+check "... wherever it stands" fits 12 "runs/$name" "$third" "$second"
 left_out=("$third" "./$third")
 check "the same archive is used once" fits 12 "$third" "$third" "./$third"
 cp "$third" renamed.zip
@@ -53,6 +57,7 @@ check "... and standard input stays an input" fits_piped
 refuse "a run that was resumed in two places is refused" 2 \
     "this archive and '.*' are of one run \([0-9a-f-]+\), and neither continues the other" \
     "$ASSAY" fit "$third" "$other" --terms 1+x
+refuse "... its folder, too" 2 "neither continues the other" "$ASSAY" fit "$third" "copy/$name" --terms 1+x
 refuse "... beside an earlier part, too" 2 "neither continues the other" "$ASSAY" fit "$first" "$other" "$third"
 
 # The other commands that read tables.

@@ -159,5 +159,5 @@ check "... nothing is left on the node" nothing_left
 campaign big 10000000 1
 refuse "a design that needs more memory than the node has is refused" 2 \
     "needs [0-9.]+ [MGTP]iB of memory on node .* but .* are available" "$ASSAY" run "$scratch/big.yaml" -o "$scratch/big"
-check "... before anything is compiled" test -z "$("$ASSAY" archive cat "$scratch"/big/*.zip journal.jsonl | grep '"event":"command"')"
+check "... and leaves nothing" test -z "$(ls -A "$scratch/big")"
 finish

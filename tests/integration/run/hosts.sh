@@ -167,6 +167,11 @@ check "... its agent can be ended" bed run "$ASSAY" nodes clean -w node-3 --forc
 check "... then all are clean" eventually are_clean 3
 for node in 1 2 3; do bed on $node rm /tmp/doomed; done
 
+# ---- a name that no host has -------------------------------------------------------------------------------------
+refuse "a mistyped host of several refuses the start" 2 "node node-3.invalid: cannot look up the host name 'node-3.invalid': .*; expected names that" \
+    run_there "$scratch/campaign.yaml" --nodes 'node-[1-2],node-3.invalid' -o "$scratch/mistyped"
+check "... and leaves nothing" test -z "$(ls -A "$scratch/mistyped")"
+
 # ---- what fails on some nodes ------------------------------------------------------------------------------------
 fails_on() { # fails_on NAME PATTERN: a setup that fails where the host's name matches
     printf 'name: %s\nexperiment:\n  name: x\n  setup: ["case $(hostname) in %s) echo out of luck >&2; exit 7;; esac"]\n  run: echo 1\n  responses: {one: {pattern: "(1)"}}\ntestbed: {hosts: "node-[1-3]"}\n' "$1" "$2" >"$scratch/$1.yaml"

@@ -228,6 +228,17 @@ check "best-effort: it is told, and the run goes on" grep -q "node-2: governor: 
 check "... and recorded" grep -q '"status": "failed"' <(cat_of "$archive" nodes/node-2/controls.json)
 check "... and all is as it was" are_as_before
 bed fault 2 none
+campaign absent <<'EOF'
+name: absent
+controls: {turbo: off, proof: none}
+EOF
+bed fault 1 gone "$cpu/intel_pstate/no_turbo"
+run absent 2
+check "a control that one node does not have refuses the start" test $status -eq 2
+check "... with the way to go on" grep -q "node-1: turbo: absent: .*; 'unavailable: best-effort' in 'controls' measures without it" "$scratch/err"
+check "... and nothing is left" sh -c "! ls -d '$scratch'/*/absent-*"
+bed fault 1 back "$cpu/intel_pstate/no_turbo"
+check "... and all is as it was" are_as_before
 bed fault 1 stuck "$cpu/intel_pstate/no_turbo"
 campaign stuck <<'EOF'
 name: stuck

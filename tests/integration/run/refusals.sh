@@ -68,6 +68,27 @@ inline "a time limit that is no time" "c.yaml:3:.*timeout" <<<$'name: x\nrun: {s
 inline "an empty command" "c.yaml:3:.*empty command" <<<$'name: x\nrun: ""\nresponses: {a: {pattern: "(1)"}}'
 write <<<$'experiment: tiny\nworkspace: here\ndesign: d.csv'; echo $'n\n1' >"$scratch/d.csv"
 bad "a workspace that is no absolute path" "c.yaml:2:12: 'workspace' is 'here', expected an absolute path"
+
+# What a run refuses when it knows its nodes, a dry run refuses where they are this machine; of others it warns.
+write <<'END'
+experiment: {name: big, factors: {n: {type: integer}}, maxima: {most: n}, memory: most * 1e12, run: [echo, "{n}"], responses: {answer: {pattern: '([0-9]+)'}}}
+testbed: local
+design: {generate: factorial, factors: {n: [1, 30]}}
+END
+large="the design needs .* TiB of memory on .* \(.* of 27.3 TiB\), but .* are available; expected smaller sizes or fewer processes"
+bad "processes that this machine has no memory for" "$large"
+refuse "... as a dry run says" 2 "$large" "$ASSAY" run "$scratch/c.yaml" --dry-run
+sed -i 's/local/{hosts: "n-[1-4]"}/' "$scratch/c.yaml"
+refuse "... and warns of, where the nodes are others" 0 "warning: a run on nodes like this machine .* is refused: $large" \
+    "$ASSAY" run "$scratch/c.yaml" --dry-run
+write <<'END'
+experiment: {name: odd, factors: {n: {type: integer}, q: {type: integer, minimum: 1, default: node_cores / 1000003}}, run: [echo, "{n}"], responses: {answer: {pattern: '([0-9]+)'}}}
+testbed: {hosts: "n-[1-4]"}
+design: {generate: factorial, factors: {n: [1]}}
+END
+refuse "a factor that no such node admits is warned of as well" 0 "is refused: .*the default of 'q', node_cores / 1000003, is .*, expected a whole number of at least 1" \
+    "$ASSAY" run "$scratch/c.yaml" --dry-run
+rm -rf "$scratch/runs"
 check "nothing was started for any of them" test ! -e "$scratch/runs"
 if [ "$(id -u)" = 0 ]; then
     printf 'experiment: tiny\ndesign: d.csv\n' >"$scratch/c.yaml"

@@ -79,6 +79,34 @@ if [ "$(id -u)" -eq 0 ] && mkdir -p "$scratch/full" && mount -t tmpfs -o size=40
     check "... with each unit once" check_rows "$folder/results/results.csv" 4000 1
     check "... and what was there is there to the byte" rows_are_kept "$folder/results/results.csv" "$scratch/kept-full"
     umount "$scratch/full"
+
+    # Units whose output fills it before a quarter of a second, after which they would be committed, is over.
+    cat >"$scratch/verbose.yaml" <<END
+experiment:
+  name: verbose
+  factors: {n: {type: integer}}
+  run: [sh, -c, 'head -c 8000 /dev/zero | tr "\\\\0" x; echo; echo answer \$n']
+  responses: {answer: {pattern: 'answer ([0-9]+)'}}
+testbed: local
+probes: none
+design: {file: verbose.csv}
+END
+    { echo n; seq 400; } >"$scratch/verbose.csv"
+    mount -t tmpfs -o size=500k assay-test "$scratch/full"
+    refuse "a disk that outputs fill ends the run by a sentence" 1 "No space left on device" \
+        "$ASSAY" run "$scratch/verbose.yaml" --json -o "$scratch/full"
+    is "... as failed" "$(grep -c '"event":"ended","text":"failed"' "$scratch/.out")" 1
+    folder=$(folder_in "$scratch/full")
+    kept=$(journalled "$folder")
+    check "... all whose output is there are kept, but the one that did not fit" test "$kept" -ge 5 -a \
+        "$(find "$folder/results/raw" -name '*.out' | wc -l)" -le $((kept + 1))
+    check "... in its folder" grep -q '"status": "failed"' "$folder/run.json"
+    check "... also by its journal" sh -c "'$ASSAY' status '$folder' | grep -q '^status  *failed\$'"
+    mount -o remount,size=64m "$scratch/full"
+    resume_to_end "... and with room it is resumed to its end" "$folder"
+    is "... with all units" "$(($(wc -l <"$folder/results/results.csv") - 1))" 400
+    check "... nothing is left of what was reserved" test ! -e "$folder/.reserve"
+    umount "$scratch/full"
 else
     skip "a full disk" "mounting a tmpfs needs root"
 fi
@@ -108,6 +136,8 @@ fails "a journal that cannot be written" "Input/output error" ASSAY_FAULT_NAME=j
 fails "a journal that cannot be synced" "Input/output error" ASSAY_FAULT_NAME=journal.jsonl ASSAY_FAULT_CALL=sync ASSAY_FAULT_FROM=12
 fails "a journal beyond the quota" "Disk quota exceeded" ASSAY_FAULT_NAME=journal.jsonl ASSAY_FAULT_CALL=write ASSAY_FAULT_FROM=12 \
     ASSAY_FAULT_ERROR=EDQUOT
+fails "a disk without room for the archive" "stays in '.*', which 'assay resume' continues when the disk has room: .*No space left" \
+    ASSAY_FAULT_NAME='*.zip.part' ASSAY_FAULT_CALL=write ASSAY_FAULT_ERROR=ENOSPC
 fails "a disk that is read-only when the archive gets its name" "Read-only file system" ASSAY_FAULT_NAME='*.zip.part' \
     ASSAY_FAULT_CALL=rename ASSAY_FAULT_ERROR=EROFS
 

@@ -95,10 +95,10 @@ campaign() { # campaign NAME LINE...
     printf '%s\n' 'experiment: {name: small, run: echo y 4, responses: {y: {pattern: "^y ([0-9]+)"}}}' 'probes: none' "$@" >"$scratch/$name.yaml"
 }
 campaign missing 'modules: [constant/1.5, constant/99]'
-refuse "a module that is not there is named with its node and Lmod's words" 3 \
+refuse "a module that is not there is named with its node and Lmod's words" 2 \
     "on node $node, module 'constant/99' cannot be loaded: Lmod has .*unknown: \"constant/99\"" "$ASSAY" run "$scratch/missing.yaml" -o "$scratch/failed"
 campaign folder "prefix: $scratch/no folder"
-refuse "a prefix that is not there too" 3 "on node $node, the prefix '$scratch/no folder' is not a folder" "$ASSAY" run "$scratch/folder.yaml" -o "$scratch/failed"
+refuse "a prefix that is not there too" 2 "on node $node, the prefix '$scratch/no folder' is not a folder" "$ASSAY" run "$scratch/folder.yaml" -o "$scratch/failed"
 campaign relative 'prefix: opt'
 refuse "... or is relative" 2 "relative.yaml:3:9: 'prefix' is 'opt', expected an absolute path" "$ASSAY" run "$scratch/relative.yaml"
 campaign dash 'modules: [gcc, --force]'
@@ -114,11 +114,13 @@ probes: none
 E2
 hint() { # hint NAME SETUP PATTERN
     sed "s|SETUP|$2|" "$scratch/hint.yaml" >"$scratch/hint-now.yaml"
-    refuse "$1" 3 "on node $node, .*$3" "$ASSAY" run "$scratch/hint-now.yaml" -o "$scratch/failed"
+    refuse "$1" 2 "on node $node, .*$3" "$ASSAY" run "$scratch/hint-now.yaml" -o "$scratch/failed"
 }
 hint "a compiler that is not there names its package" 'PATH=/none; mpicc -o x x.c' "mpicc: not found \(mpicc: Debian's libopenmpi-dev or libmpich-dev\)"
 hint "... a header" 'echo "#include <cblas.h>" \| cc -nostdinc -I. -c -xc -' "cblas.h: No such file or directory.*\(cblas.h: Debian's libopenblas-dev, libblis-dev or"
 hint "... a library that the linker does not find" 'ld -nostdlib -lopenblas' "cannot find -lopenblas.* \(-lopenblas: Debian's libopenblas-dev\)"
+
+check "what is refused before anything was measured leaves neither a folder nor an archive" test -z "$(ls -A "$scratch/failed")"
 
 # ---- Spack and a container: stand-ins, which show what they are asked, and that their answers are used ------------
 mkdir "$scratch/bin"
@@ -165,7 +167,7 @@ measure "$scratch/environment.yaml"
 is "a Spack environment is activated" "$(cat "$scratch/asked")" "[env][activate][--sh][-d][$scratch/env]"
 check "... and on record" grep -q '"FROM_ENVIRONMENT": *"2"' <(member)
 campaign nothing 'spack: nothing'
-refuse "a spec that is not installed is named with Spack's words" 3 \
+refuse "a spec that is not installed is named with Spack's words" 2 \
     "on node $node, spack's 'nothing' cannot be loaded: ==> Error: Spec 'nothing' matches no" "$ASSAY" run "$scratch/nothing.yaml" -o "$scratch/failed"
 campaign docker "container: {image: [a, b]}"
 refuse "a container has one image" 2 "docker.yaml:3:20: 'image' is a sequence, expected text" "$ASSAY" run "$scratch/docker.yaml"
@@ -181,7 +183,7 @@ if bed up 2 --names 'node-%'; then
     is "... and nothing else of theirs is" "$(grep -c 'the nodes differ in' "$scratch/err")" 1
     check "... and journalled" grep -q '"event":"difference","what":"SITE_LEVEL","value":"2","nodes":"node-2"' <(cat_of "$archive" journal.jsonl)
     bed on 2 rm /etc/profile.d/lmod.sh
-    refuse "a node without a module system says which package has one" 3 \
+    refuse "a node without a module system says which package has one" 2 \
         "on node node-2, there is no module system; expected Lmod or Environment Modules \(Debian: lmod or environment-modules\)" \
         bed run "$ASSAY" run "$scratch/site.yaml" --nodes 'node-[1-2]' -o "$scratch/failed"
     sed "s|SETUP|echo \"int x = y;\" >x.c; [ \$(hostname) = node-1 ] \|\| cc -c x.c|" "$scratch/hint.yaml" >"$scratch/build.yaml"

@@ -160,6 +160,12 @@ TEST(units_are_those_of_the_last_commit) {
 
 /* ---- How it stands ----------------------------------------------------------------------------- */
 
+/* The journal of a part that ended so, and whose archive NAME had so many bytes. */
+static void say_sealed(const char *word, const char *name, size_t bytes) {
+    say("sealing", ",\"status\":\"%s\",\"archive\":\"%s\"", word, name);
+    say("sealed", ",\"archive\":\"%s\",\"bytes\":%zu,\"sha256\":\"e3b0\"", name, bytes);
+}
+
 static void expect(enum run_condition condition, const char *next) {
     assert_int_equal(status->condition, condition);
     assert_says(status->next, next);
@@ -180,12 +186,24 @@ TEST(it_is_sealed_when_its_archive_is_there) {
         start(4);
         test_put("run/inputs.json", "");
         commit(1, 0, 0, 0);
-        say("sealing", ",\"status\":\"%s\",\"units_done\":1,\"units_failed\":0", cases[i].said);
+        say("sealing", ",\"status\":\"%s\",\"archive\":\"run.zip\"", cases[i].said);
+        test_put("run.zip", "123456789");
         save_and_read();
-        expect(RUN_IS_STOPPED, "assay resume "); /* it died while it was sealed */
+        expect(RUN_IS_STOPPED, "assay resume "); /* it died before all of the archive was on the disk */
         assert_string_equal(status->ended, "");
         assert_null(status->archive);
-        test_put("run.zip", "");
+        assert_null(status->damage);
+        say("sealed", ",\"archive\":\"run.zip\",\"bytes\":10,\"sha256\":\"e3b0\"");
+        save_and_read();
+        expect(RUN_IS_STOPPED, "seals the run again");
+        assert_says(status->damage,
+                    "run.zip' is damaged: it has 9 bytes, and had 10 bytes when it was sealed");
+        assert_null(status->archive);
+        unlink(archive);
+        save_and_read();
+        expect(RUN_IS_STOPPED, "seals the run again");
+        assert_says(status->damage, "run.zip' is missing");
+        test_put("run.zip", "1234567890");
         save_and_read();
         expect(cases[i].condition, cases[i].next);
         assert_string_equal(status->ended, "2026-11-22T04:00:00.000+00:00");
@@ -200,7 +218,7 @@ TEST(what_is_done_needs_no_resume) {
     test_put("run.zip", "");
     commit(1, 0, 0, 0);
     say("error", ",\"phase\":\"collect\",\"sentence\":\"the clock\"");
-    say("sealing", ",\"status\":\"failed\",\"units_done\":1,\"units_failed\":0");
+    say_sealed("failed", "run.zip", 0);
     save_and_read();
     expect(RUN_IS_FAILED, "nothing");
     assert_string_equal(status->last_error, "the clock");
@@ -214,7 +232,7 @@ TEST(a_resumed_run_is_judged_by_its_last_part) {
     commit(1, 1, 0, 0);
     say("node-lost", ",\"node\":\"n-2\",\"sentence\":\"gone\"");
     say("error", ",\"phase\":\"measure\",\"sentence\":\"node n-2 is gone\"");
-    say("sealing", ",\"status\":\"failed\",\"units_done\":1,\"units_failed\":1");
+    say_sealed("failed", "run.zip", 0);
     say("run-resumed", ",\"part\":2,\"run_id\":\"d6a781f2\",\"engine\":\"1\"");
     save_and_read();
     expect(RUN_IS_STOPPED, "assay resume ");
@@ -225,7 +243,11 @@ TEST(a_resumed_run_is_judged_by_its_last_part) {
     say("node", ",\"name\":\"n-2\"");
     say("phase-started", ",\"phase\":\"measure\"");
     commit(2, 0, 0, 0);
-    say("sealing", ",\"status\":\"partial\",\"units_done\":2,\"units_failed\":0");
+    say("sealing", ",\"status\":\"partial\",\"archive\":\"run-2.zip\"");
+    save_and_read();
+    expect(RUN_IS_STOPPED, "2 of 4 units are left"); /* the archive of part 1 is not that of part 2 */
+    assert_null(status->archive);
+    say("sealed", ",\"archive\":\"run-2.zip\",\"bytes\":0,\"sha256\":\"e3b0\"");
     const char *second = test_put("run-2.zip", "");
     save_and_read();
     expect(RUN_IS_PARTIAL, "2 of 4 units are left");
@@ -416,7 +438,7 @@ TEST(runs_are_queued) {
 TEST(folders_have_many_names) {
     start(1);
     commit(1, 0, 0, 0);
-    say("sealing", ",\"status\":\"completed\",\"units_done\":1,\"units_failed\":0");
+    say_sealed("completed", "run.zip", 0);
     test_put("run.zip", "");
     save_and_read();
     char name[80];
