@@ -98,7 +98,7 @@ static int take_identity(struct ssh_client *client, const char *path, struct fai
     if (access(whole, R_OK) < 0)
         return failure_set_kind(failure, FAILURE_INPUT, -errno, "cannot read the key '%s': %s", whole,
                                 strerror(errno));
-    if (!identity->key && !identity->encrypted)
+    if (!identity->key && !identity->encrypted && !identity->public)
         return failure_input(failure, NULL, 0, 0, "'%s' is no private key", whole);
     client->named[client->named_count++] = take_pointer(whole);
     return 0;
