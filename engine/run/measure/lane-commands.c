@@ -70,7 +70,7 @@ static bool record_unit(struct lane *lane, const struct remote_exit *exit, const
                     JOB_STUCK_SECONDS);
     } else {
         text_printf(&why, "the command %s", remote_exit_describe(exit, how, sizeof how));
-        lane_append_errors(lane->errors.bytes, measurement->job, &why);
+        lane_append_errors(lane->errors.bytes, measurement->job, LANE_REASON_MAX, &why);
     }
     if (exit && exit->output_cut)
         note_cut(lane, exit, good, &why);

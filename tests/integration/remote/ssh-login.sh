@@ -232,6 +232,16 @@ kill -STOP "$(cat "$scratch/two.pid")"
 refuse "a server that says nothing" 1 "ETIMEDOUT .*took the connection and said nothing within 2 s" \
     plain --timeout 2 "127.0.0.1:$port_two" -- true
 kill -CONT "$(cat "$scratch/two.pid")"
+# ---- what is no ssh server, and what is no option
+perl -MIO::Socket::INET -e '$| = 1; $s = IO::Socket::INET->new(Listen => 5, LocalAddr => "127.0.0.1") or die; print $s->sockport, "\n";
+    while ($c = $s->accept) { print $c "HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n"; close $c }' >"$scratch/web" &
+web=$!
+eventually test -s "$scratch/web"
+refuse "a web server" 1 "before the login: .*a server of another kind does too: is the port right\?$" plain "127.0.0.1:$(head -1 "$scratch/web")" -- true
+check "... not 'Success'" test -z "$(grep Success "$scratch/said")"
+kill $web
+refuse "a user that is an option" 2 "user '-oX@node': .* a part begins with '-'" plain --user -oX "$to" -- true
+refuse "a gateway with a bad port" 2 "gateways 'a,b:99999': 'b:99999' is not a destination: the port" plain --jump a,b:99999 "$to" -- true
 sshd_start busy MaxStartups=2:100:2
 plain --copies 20 "127.0.0.1:$port_busy" -- true 2>/dev/null
 check "too many at once: some get through" grep -q '^end .* exit 0$' "$scratch/said"
