@@ -241,6 +241,7 @@ refuse "a web server" 1 "before the login: .*a server of another kind does too: 
 check "... not 'Success'" test -z "$(grep Success "$scratch/said")"
 kill $web
 refuse "a user that is an option" 2 "user '-oX@node': .* a part begins with '-'" plain --user -oX "$to" -- true
+refuse "a node with a bad port" 2 "'n1:99999' is not a destination: the port is not one of 1 to 65535" "$ASSAY" nodes run -w n1:99999 -F none -- true
 refuse "a gateway with a bad port" 2 "gateways 'a,b:99999': 'b:99999' is not a destination: the port" plain --jump a,b:99999 "$to" -- true
 sshd_start busy MaxStartups=2:100:2
 plain --copies 20 "127.0.0.1:$port_busy" -- true 2>/dev/null
