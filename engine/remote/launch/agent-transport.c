@@ -14,10 +14,9 @@
 #include <sys/random.h>
 
 enum {
-    ATTEMPTS_MAX = 5,         /* to connect: the first, and four more */
-    PREAMBLE_MAX = 256 << 10, /* bytes that login scripts may print before the relay's line */
-    LINE_MAX = 4096,          /* bytes of one of their lines: longer ones are not the relay's */
-    WORDS_MAX = 1024,         /* bytes of stderr that are kept, the last ones */
+    ATTEMPTS_MAX = 5, /* to connect: the first, and four more */
+    LINE_MAX = 4096,  /* bytes of one of their lines: longer ones are not the relay's */
+    WORDS_MAX = 1024, /* bytes of stderr that are kept, the last ones */
     OPTIONS_MAX = 11,
     COMMAND_MAX = 16384,
     SESSION_SIZE = 17, /* 16 hexadecimal digits */
@@ -30,6 +29,8 @@ enum {
 /* Before it serves, an agent restores what another left changed, and waits up to 300 s for whoever does so
  * already. */
 #define ATTACH_TIMEOUT (330 * EVENT_SECOND)
+/* For the login shell to run the agent's command: as long as for that of a delivery. */
+#define LOGIN_TIMEOUT (120 * EVENT_SECOND)
 #define CLOSE_TIMEOUT (10 * EVENT_SECOND)
 /* An image has gigabytes, and all nodes get it at once. */
 #define IMAGE_TIMEOUT (3600 * EVENT_SECOND)
@@ -67,6 +68,7 @@ struct agent_transport {
     bool failed;
     struct text line; /* of stdout, not complete yet */
     size_t preamble;
+    bool shell_ran;    /* the login shell has run the command */
     struct text words; /* stderr */
 };
 
@@ -237,7 +239,8 @@ static int bring_image(struct agent_transport *agent, struct failure *failure) {
     const struct agent_image *image = launch->image;
     cleanup_free char *command =
         xformat("exec /bin/sh -c '%s' assay-image %s %s", agent_image_script, image->name, image->sha256);
-    struct channel_run *run = channel_run_new(image->tar, image->length, PREAMBLE_MAX, on_image, agent);
+    struct channel_run *run =
+        channel_run_new(image->tar, image->length, AGENT_LOGIN_OUTPUT_MAX, on_image, agent);
     struct remote_channel_listener listener = channel_run_listener(run);
     struct remote_channel *channel;
     int r = launcher_open(launch->launcher, is_local(agent) ? LAUNCHER_START : LAUNCHER_ATTACH,
@@ -350,7 +353,7 @@ static void read_preamble(struct agent_transport *agent) {
     int length = snprintf(expected, sizeof expected, "ASSAY-AGENT %s %s",
                           agent->serving ? "SERVING" : "ATTACHED", agent->launch->session);
     while (remote_channel_read(agent->channel, &byte, 1) == 1) {
-        if (++agent->preamble > PREAMBLE_MAX) {
+        if (++agent->preamble > AGENT_LOGIN_OUTPUT_MAX) {
             end_with(agent, -EPROTO,
                      "cannot start the agent: the login shell printed more than 256 KiB before the agent "
                      "started; silence its startup files");
@@ -363,6 +366,10 @@ static void read_preamble(struct agent_transport *agent) {
         }
         bool found = agent->line.length == (size_t)length &&
                      memcmp(agent->line.bytes, expected, agent->line.length) == 0;
+        if (strcmp(agent->line.bytes, AGENT_SHELL_LINE) == 0 && !agent->shell_ran) {
+            agent->shell_ran = true;
+            event_source_set_timer(agent->timeout, ATTACH_TIMEOUT, 0);
+        }
         text_reset(&agent->line);
         if (found && agent->serving)
             keep_server(agent);
@@ -422,7 +429,9 @@ static int start_agent(struct agent_transport *agent, struct failure *failure) {
         int r = write_command(agent, &command, failure);
         if (r < 0)
             return r;
-        event_source_set_timer(agent->timeout, ATTACH_TIMEOUT, 0);
+        /* A step of a scheduler's may have to wait for its turn. */
+        agent->shell_ran = agent->serving;
+        event_source_set_timer(agent->timeout, agent->serving ? ATTACH_TIMEOUT : LOGIN_TIMEOUT, 0);
     }
     text_reset(&agent->words);
     text_reset(&agent->line);
@@ -499,8 +508,15 @@ static void on_timeout(struct event_source *self, void *context) {
     }
     const char *line = last_line(agent);
     struct failure why;
-    failure_set(&why, -ETIMEDOUT, "the agent did not come up within %.3g s%s%s",
-                (double)ATTACH_TIMEOUT / (double)EVENT_SECOND, line[0] ? ": " : "", line);
+    if (agent->shell_ran)
+        failure_set(&why, -ETIMEDOUT, "the agent did not come up within %.3g s%s%s",
+                    (double)ATTACH_TIMEOUT / (double)EVENT_SECOND, line[0] ? ": " : "", line);
+    else
+        failure_set(&why, -ETIMEDOUT,
+                    "the login shell did not run the agent's command within %.3g s: a startup file such as "
+                    "~/.bashrc waits, or starts another program ('exec'); logins without a terminal must be "
+                    "left to run their command%s%s",
+                    (double)LOGIN_TIMEOUT / (double)EVENT_SECOND, line[0] ? ": " : "", line);
     end(agent, &why);
 }
 

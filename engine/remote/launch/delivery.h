@@ -18,6 +18,9 @@
 #ifndef ASSAY_LAUNCH_DELIVERY_H
 #define ASSAY_LAUNCH_DELIVERY_H
 
+/* Bytes that login scripts may print before what is waited for. */
+enum { AGENT_LOGIN_OUTPUT_MAX = 256 << 10 };
+
 #include "engine/foundation/failure.h"
 #include "engine/remote/launch/launcher.h"
 #include "engine/remote/launch/package.h"

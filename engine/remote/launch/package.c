@@ -183,7 +183,8 @@ int agent_package_new(const struct installation *installation, enum agent_kind k
 /* Of the folder and the file, `ls` prints a line each. For csh there is no exclamation mark in it, and no
  * newline; for C, no trigraph. */
 static const char start_script[] =
-    "u=$(id -u); case $(ls -ldn \"${0%/*}\" \"$0\" 2>/dev/null | while read -r mode links owner rest; do "
+    "echo; echo " AGENT_SHELL_LINE
+    "; u=$(id -u); case $(ls -ldn \"${0%/*}\" \"$0\" 2>/dev/null | while read -r mode links owner rest; do "
     "case $mode,$owner in [-d]????"
     "-??"
     "-*,$u) printf y;; *) printf n;; esac; done) in "

@@ -47,6 +47,9 @@ void agent_package_free(struct agent_package *package);
  * them at least. */
 bool agent_package_is_plain(const char *word);
 
+/* What the command below prints on a line of its own before anything else: the login shell has run it. */
+#define AGENT_SHELL_LINE "ASSAY-SHELL"
+
 /* Where a delivery normally puts the binary: "~/.cache/assay/agent-HASH". The caller frees. */
 char *agent_package_usual_path(const struct agent_package *package);
 /* Appends to RET (on failure a part of it) the command that starts the agent at PATH (NULL: the usual one)

@@ -5,6 +5,7 @@
 #include "engine/foundation/text.h"
 #include "engine/remote/launch/transport-ssh.h"
 #include "engine/remote/nodes/group.h"
+#include "engine/remote/ssh/config.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -110,7 +111,9 @@ int ssh_node_check_name(const char *name, const char *destination, struct failur
                              "the host '%.60s...' has a name of %zu bytes; expected at most %d (an alias in "
                              "the ssh configuration gives a shorter one)",
                              name, length, NODE_NAME_MAX);
-    return 0;
+    cleanup_free char *user = NULL, *host = NULL;
+    unsigned port;
+    return strchr(destination, ':') ? ssh_destination_parse(destination, &user, &host, &port, failure) : 0;
 }
 
 int ssh_nodes_transport(struct ssh_nodes *nodes, const char *destination, struct transport **ret,

@@ -3,14 +3,20 @@
  * stopped, or ask its user to confirm, so each call is made by a thread of its own, and the loop goes on
  * meanwhile. While there is such a thread, the session is the thread's, and the socket of the server is not
  * watched.
+ *
+ * libssh tries all keys in the agent's order, and gives up at a certificate. So it speaks to a second thread,
+ * which passes everything on and changes the agent's list of keys.
  */
 #include "engine/foundation/cleanup.h"
+#include "engine/foundation/file.h"
+#include "engine/foundation/memory.h"
 #include "engine/remote/ssh/inside.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
@@ -21,10 +27,11 @@
 struct ssh_agent_call {
     struct ssh_connection *connection;
     ssh_session session;
-    pthread_t thread;
-    bool running, answered;
-    int socket; /* a duplicate of libssh's: to wake the thread, whatever libssh has done with its own */
-    int done;   /* eventfd */
+    pthread_t thread, filter;
+    bool running, filtering, answered;
+    int agent; /* its socket */
+    int inner; /* the other end of libssh's */
+    int done;  /* eventfd */
     struct event_source *source;
     int result;
 };
@@ -40,6 +47,88 @@ static int connect_agent(const char *path) {
         return -1;
     return take_descriptor(made);
 }
+
+/* ---- the agent's list of keys (draft-ietf-sshm-ssh-agent, 3.5) */
+
+enum { MESSAGE_MAX = 256 << 10, LIST_HEAD = 9 /* length, type, count */, TYPE_LIST = 12 };
+
+static uint32_t number_at(const unsigned char *bytes) {
+    return (uint32_t)bytes[0] << 24 | (uint32_t)bytes[1] << 16 | (uint32_t)bytes[2] << 8 | bytes[3];
+}
+
+static void put_number(unsigned char *bytes, size_t number) {
+    for (int i = 0; i < 4; i++)
+        bytes[i] = (unsigned char)(number >> (24 - 8 * i));
+}
+
+/* One of the identities that only the agent can sign with. */
+static bool is_named(const struct ssh_target *target, const char *hash) {
+    for (size_t i = 0; i < target->identity_count; i++)
+        if (strcmp(target->identities[i]->hash, hash) == 0)
+            return true;
+    return false;
+}
+
+/* The keys that are named go first, and alone if the target says so; certificates are left out. LENGTH is
+ * that of all of MESSAGE; returned is the new one. A list that makes no sense is left as it is. */
+static size_t change_list(const struct ssh_target *target, unsigned char *message, size_t length) {
+    static const char certificate[] = "-cert-v01@openssh.com";
+    cleanup_free unsigned char *list = xcalloc(length, 1);
+    size_t end = LIST_HEAD, count = 0;
+    for (int others = 0; others < 2; others++) {
+        size_t at = LIST_HEAD;
+        for (uint32_t left = number_at(message + 5); left > 0; left--) {
+            size_t key = length - at >= 4 ? number_at(message + at) : SIZE_MAX;
+            if (key > length - at || length - at - key < 8)
+                return length;
+            size_t comment = number_at(message + at + 4 + key), whole = 8 + key + comment;
+            if (whole > length - at)
+                return length;
+            char hash[HASH_HEX_SIZE];
+            hash_bytes(message + at + 4, key, hash);
+            bool named = is_named(target, hash);
+            bool takes = others ? !named && !target->agent_named : named;
+            size_t name = key < 64 ? key : 64;
+            if (takes && !memmem(message + at + 4, name, certificate, sizeof certificate - 1)) {
+                memcpy(list + end, message + at, whole);
+                end += whole;
+                count++;
+            }
+            at += whole;
+        }
+    }
+    memcpy(message + LIST_HEAD, list + LIST_HEAD, end - LIST_HEAD);
+    put_number(message, end - 4);
+    put_number(message + 5, count);
+    return end;
+}
+
+static bool receive(int from, unsigned char *bytes, size_t length) {
+    return recv(from, bytes, length, MSG_WAITALL) == (ssize_t)length;
+}
+
+/* One message. TARGET: it is the agent's, of which the list is changed. */
+static bool pass_on(int from, int to, unsigned char *message, const struct ssh_target *target) {
+    size_t length = receive(from, message, 4) ? number_at(message) : 0;
+    if (length == 0 || length > MESSAGE_MAX - 4 || !receive(from, message + 4, length))
+        return false;
+    length += 4;
+    if (target && message[4] == TYPE_LIST && length >= LIST_HEAD)
+        length = change_list(target, message, length);
+    return file_write_all(to, (const char *)message, length) == 0;
+}
+
+static void *filter_agent(void *context) {
+    const struct ssh_agent_call *call = context;
+    cleanup_free unsigned char *message = xcalloc(MESSAGE_MAX, 1);
+    while (pass_on(call->inner, call->agent, message, NULL) &&
+           pass_on(call->agent, call->inner, message, &call->connection->target))
+        continue;
+    (void)shutdown(call->inner, SHUT_RDWR);
+    return NULL;
+}
+
+/* ---- calls */
 
 static void *call_agent(void *context) {
     struct ssh_agent_call *call = context;
@@ -68,13 +157,13 @@ static void on_done(struct event_source *self, int descriptor, unsigned events, 
 }
 
 /* Signals are handled by the loop's thread alone. */
-static bool start_thread(struct ssh_agent_call *call) {
+static bool start_thread(pthread_t *ret, void *(*function)(void *), struct ssh_agent_call *call) {
     sigset_t all, before;
     sigfillset(&all);
     (void)pthread_sigmask(SIG_SETMASK, &all, &before);
-    call->running = pthread_create(&call->thread, NULL, call_agent, call) == 0;
+    bool started = pthread_create(ret, NULL, function, call) == 0;
     (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
-    return call->running;
+    return started;
 }
 
 static bool start_call(struct ssh_agent_call *call) {
@@ -83,7 +172,7 @@ static bool start_call(struct ssh_agent_call *call) {
     if (call->done >= 0)
         call->source =
             event_loop_add_descriptor(connection->client->loop, call->done, EVENT_READ, on_done, call);
-    if (call->source && start_thread(call)) {
+    if (call->source && (call->running = start_thread(&call->thread, call_agent, call))) {
         (void)event_source_set_events(connection->source, 0);
         return true;
     }
@@ -92,19 +181,21 @@ static bool start_call(struct ssh_agent_call *call) {
 }
 
 static bool make_call(struct ssh_connection *connection) {
-    int agent = connect_agent(connection->target.agent);
-    struct ssh_agent_call *call = agent < 0 ? NULL : calloc(1, sizeof *call);
-    if (!call) {
-        cleanup_close_descriptor(&agent);
+    cleanup_close int agent = connect_agent(connection->target.agent);
+    int pair[2];
+    if (agent < 0 || fcntl(agent, F_SETFL, O_RDWR) < 0 ||
+        socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0)
         return false;
-    }
+    struct ssh_agent_call *call = xcalloc(1, sizeof *call);
     *call = (struct ssh_agent_call){.connection = connection,
                                     .session = connection->session,
-                                    .socket = fcntl(agent, F_DUPFD_CLOEXEC, 3),
+                                    .agent = take_descriptor(agent),
+                                    .inner = pair[0],
                                     .done = -1};
     connection->agent_call = call;
+    call->filtering = start_thread(&call->filter, filter_agent, call);
     /* From here on libssh has the socket, and closes it. */
-    return ssh_set_agent_socket(call->session, agent) == SSH_OK && call->socket >= 0;
+    return ssh_set_agent_socket(call->session, pair[1]) == SSH_OK && call->filtering;
 }
 
 bool ssh_agent_is_asked(const struct ssh_connection *connection) {
@@ -128,9 +219,12 @@ void ssh_agent_stop(struct ssh_connection *connection) {
     struct ssh_agent_call *call = take_pointer(connection->agent_call);
     if (!call)
         return;
-    if (call->socket >= 0)
-        (void)shutdown(call->socket, SHUT_RDWR); /* the thread reads its end, and returns */
+    (void)shutdown(call->inner, SHUT_RDWR); /* the threads read their end, and return */
+    (void)shutdown(call->agent, SHUT_RDWR);
     end_call(call);
-    cleanup_close_descriptor(&call->socket);
+    if (call->filtering)
+        (void)pthread_join(call->filter, NULL);
+    cleanup_close_descriptor(&call->inner);
+    cleanup_close_descriptor(&call->agent);
     free(call);
 }

@@ -9,6 +9,7 @@
 #include <pwd.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <unistd.h>
 
 enum { PASSWD_SIZE = 16384 };
@@ -98,9 +99,23 @@ static int take_identity(struct ssh_client *client, const char *path, struct fai
     if (access(whole, R_OK) < 0)
         return failure_set_kind(failure, FAILURE_INPUT, -errno, "cannot read the key '%s': %s", whole,
                                 strerror(errno));
-    if (!identity->key && !identity->encrypted)
+    if (!identity->key && !identity->encrypted && !identity->public)
         return failure_input(failure, NULL, 0, 0, "'%s' is no private key", whole);
     client->named[client->named_count++] = take_pointer(whole);
+    return 0;
+}
+
+/* LIST: "DESTINATION,...", given as WHAT: refused here, once, and not for each node. */
+static int check_destinations(const char *list, const char *what, struct failure *failure) {
+    cleanup_free char *copy = xstrdup(list);
+    char *rest = copy;
+    for (char *one; (one = strsep(&rest, ","));) {
+        cleanup_free char *user = NULL, *host = NULL;
+        unsigned port;
+        int r = *one ? ssh_destination_parse(one, &user, &host, &port, failure) : 0;
+        if (r < 0)
+            return failure_prefix(failure, "%s '%s'", what, list);
+    }
     return 0;
 }
 
@@ -116,6 +131,12 @@ static int take_options(struct ssh_client *client, const struct ssh_client_optio
         return failure_input(failure, NULL, 0, 0, "%u is no port; expected 1 to 65535", options->port);
     client->user = options->user ? xstrdup(options->user) : NULL;
     client->jump = options->jump ? xstrdup(options->jump) : NULL;
+    cleanup_free char *login = client->user ? xformat("%s@node", client->user) : NULL;
+    int checked = login ? check_destinations(login, "user", failure) : 0;
+    if (checked == 0 && client->jump && strcasecmp(client->jump, "none") != 0)
+        checked = check_destinations(client->jump, "gateways", failure);
+    if (checked < 0)
+        return checked;
     if (options->known_hosts) {
         client->known_hosts = ssh_client_path(client, options->known_hosts);
         int r = host_keys_read(client->host_keys, client->known_hosts, failure);

@@ -48,7 +48,10 @@ struct ssh_config {
 void ssh_host_clear(struct ssh_host *host) {
     for (size_t i = 0; i < host->identity_count; i++)
         free(host->identities[i]);
+    for (size_t i = 0; i < host->certificate_count; i++)
+        free(host->certificates[i]);
     free(host->identities);
+    free(host->certificates);
     free(host->host_name);
     free(host->user);
     free(host->identity_agent);
@@ -306,18 +309,18 @@ static char *expand(const struct ssh_config *config, const struct ssh_host *host
     return xstrdup(text.bytes);
 }
 
-static void read_identities(const struct ssh_config *config, const char *output, const char *destination,
-                            struct ssh_host *host) {
-    static const char key[] = "identityfile ";
-    size_t capacity = 0;
+/* The paths of all lines that begin with KEY, but for "none". */
+static void read_paths(const struct ssh_config *config, const char *output, const char *key,
+                       const char *destination, const struct ssh_host *host, char ***ret, size_t *ret_count) {
+    size_t capacity = 0, length = strlen(key);
     for (const char *at = output; *at; at += strcspn(at, "\n"), at += *at == '\n') {
-        if (strncmp(at, key, sizeof key - 1) != 0)
+        if (strncmp(at, key, length) != 0)
             continue;
-        const char *value = at + sizeof key - 1;
+        const char *value = at + length;
         cleanup_free char *path = xstrndup(value, strcspn(value, "\r\n"));
-        if (strcmp(path, "none") != 0 && list_reserve(&host->identities, &capacity, host->identity_count + 1,
-                                                      sizeof *host->identities, IDENTITIES_MAX) == 0)
-            host->identities[host->identity_count++] = expand(config, host, destination, path);
+        if (strcmp(path, "none") != 0 &&
+            list_reserve(ret, &capacity, *ret_count + 1, sizeof **ret, IDENTITIES_MAX) == 0)
+            (*ret)[(*ret_count)++] = expand(config, host, destination, path);
     }
 }
 
@@ -356,7 +359,9 @@ static void read_answer(const struct ssh_config *config, const char *output, con
     cleanup_free char *systems = value_of(output, "globalknownhostsfile");
     ret->known_hosts = xformat("%s %s", users ? users : "", systems ? systems : "");
     read_agent(config, output, destination, ret);
-    read_identities(config, output, destination, ret);
+    read_paths(config, output, "identityfile ", destination, ret, &ret->identities, &ret->identity_count);
+    read_paths(config, output, "certificatefile ", destination, ret, &ret->certificates,
+               &ret->certificate_count);
 }
 
 /* The configuration that says nothing. */

@@ -19,6 +19,8 @@ struct ssh_host {
     char **identities; /* ~ and tokens expanded, in the order of the configuration */
     size_t identity_count;
     bool identities_only;
+    char **certificates; /* of users, for the identities; expanded likewise */
+    size_t certificate_count;
     char *identity_agent; /* a socket's path, "none", or "SSH_AUTH_SOCK" */
     char *proxy_jump;     /* "[user@]host[:port],...", or "none" */
     char *proxy_command;

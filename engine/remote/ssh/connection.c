@@ -37,13 +37,15 @@ int ssh_connection_explain(struct ssh_connection *connection, struct failure *fa
     bool login = connection->state == CONNECTION_EXCHANGING || connection->state == CONNECTION_AUTHENTICATING;
     if (strncmp(text, socket_error, sizeof socket_error - 1) == 0) {
         text += sizeof socket_error - 1;
-        if (strcmp(text, "disconnected") == 0)
+        if (strcmp(text, "disconnected") == 0 || strcmp(text, strerror(0)) == 0)
             text = "the server closed it";
-        return node_failure(failure, connection->name, code_of(text), "the connection ended %s: %s%s",
-                            login ? "before the login" : "unexpectedly", text,
-                            connection->state == CONNECTION_EXCHANGING
-                                ? "; sshd does so while more logins are under way than its MaxStartups says"
-                                : "");
+        return node_failure(
+            failure, connection->name, code_of(text), "the connection ended %s: %s%s",
+            login ? "before the login" : "unexpectedly", text,
+            connection->state == CONNECTION_EXCHANGING
+                ? "; sshd does so while more logins are under way than its MaxStartups says, and "
+                  "a server of another kind does too: is the port right?"
+                : "");
     }
     if (strncmp(text, goodbye, sizeof goodbye - 1) == 0) {
         text += sizeof goodbye - 1;
@@ -379,6 +381,8 @@ static void on_timeout(struct event_source *self, void *context) {
         what = "the server did not decide about the login";
     else if (ssh_get_serverbanner(connection->session))
         what = "the key exchange did not end";
+    else if (connection->counter.in_bytes > 0)
+        what = "the server took the connection and sent much, but not the line with its ssh version";
     else
         what = "the server took the connection and said nothing";
     struct failure why;

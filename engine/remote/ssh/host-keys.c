@@ -11,6 +11,7 @@
 #include <fcntl.h>
 #include <libssh/libssh.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -18,10 +19,12 @@
 enum { LINES_MAX = 1 << 20 };
 #define SYNC_DELAY (100 * EVENT_MILLISECOND)
 
+enum marker { MARKER_NONE, MARKER_REVOKED, MARKER_AUTHORITY };
+
 struct key_line {
     char *text; /* as libssh parses it: without a marker, fields separated by blanks */
     size_t number;
-    bool revoked;
+    enum marker marker;
 };
 
 struct key_file {
@@ -51,15 +54,17 @@ static bool is_absence(int code) {
 
 /* Lines that do not name a host and a key are dropped. */
 static int add_line(struct key_file *file, const char *at, size_t length) {
-    static const char marker[] = "@revoked ";
+    static const char *const markers[] = {
+        [MARKER_NONE] = "", [MARKER_REVOKED] = "@revoked ", [MARKER_AUTHORITY] = "@cert-authority "};
     cleanup_free char *text = xstrndup(at, length);
     for (char *c = text; *c; c++)
         if (*c == '\t' || *c == '\r')
             *c = ' ';
     char *start = text + strspn(text, " ");
-    bool revoked = strncmp(start, marker, sizeof marker - 1) == 0;
-    if (revoked)
-        start += sizeof marker - 1;
+    enum marker marker = MARKER_AUTHORITY;
+    while (strncmp(start, markers[marker], strlen(markers[marker])) != 0)
+        marker--;
+    start += strlen(markers[marker]);
     start += strspn(start, " ");
     for (char *c = start; *start != '|' && *c && *c != ' '; c++)
         *c = (char)tolower((unsigned char)*c);
@@ -67,7 +72,7 @@ static int add_line(struct key_file *file, const char *at, size_t length) {
         return 0;
     int r = list_reserve(&file->lines, &file->capacity, file->count + 1, sizeof *file->lines, LINES_MAX);
     if (r == 0)
-        file->lines[file->count++] = (struct key_line){xstrdup(start), file->newlines + 1, revoked};
+        file->lines[file->count++] = (struct key_line){xstrdup(start), file->newlines + 1, marker};
     return r;
 }
 
@@ -118,37 +123,59 @@ int host_keys_read(struct host_keys *keys, const char *path, struct failure *fai
 
 /* ---- who is meant */
 
-/* libssh takes "!x" for a pattern that matches nothing. */
-static bool is_excluded(const char *name, const char *line) {
-    const char *end = line + strcspn(line, " ");
-    for (const char *at = line; at < end; at += strcspn(at, ", ") + 1) {
-        if (*at != '!')
-            continue;
-        cleanup_free char *alone = xformat("%.*s%s", (int)strcspn(at + 1, ", "), at + 1, end);
-        struct ssh_knownhosts_entry *entry = NULL;
-        int r = ssh_known_hosts_parse_line(name, alone, &entry);
-        ssh_knownhosts_entry_free(entry);
-        if (r == SSH_OK)
-            return true;
+/* Whether TEXT is matched by the LENGTH bytes of PATTERN, in which "*" stands for any bytes and "?" for one.
+ * Only the last "*" is ever tried again, so that the time is bounded by the product of both lengths. */
+static bool matches(const char *pattern, size_t length, const char *text) {
+    size_t at = 0, star = SIZE_MAX;
+    const char *again = text;
+    while (*text) {
+        if (at < length && pattern[at] == '*') {
+            star = at++;
+            again = text;
+        } else if (at < length && (pattern[at] == '?' || pattern[at] == *text)) {
+            at++;
+            text++;
+        } else if (star != SIZE_MAX) {
+            at = star + 1;
+            text = ++again;
+        } else {
+            return false;
+        }
     }
-    return false;
+    while (at < length && pattern[at] == '*')
+        at++;
+    return at == length;
 }
 
-/* libssh copies every line that it is asked about: it is not asked about those that plainly name others. */
-static bool may_name(const char *name, const char *line) {
-    size_t length = strcspn(line, " ");
-    const char *bare = name + (*name == '[');
-    if (*line == '|' || strcspn(line, "*?") < length)
-        return true;
-    return memmem(line, length, bare, strcspn(bare, "]"));
+/* Whether the patterns at the head of LINE, which are separated by commas, name NAME: one does, and none that
+ * begins with "!". */
+static bool names(const char *line, const char *name) {
+    const char *end = line + strcspn(line, " ");
+    bool found = false;
+    for (const char *at = line; at < end; at += strcspn(at, ", ") + 1) {
+        bool excludes = *at == '!';
+        const char *pattern = at + excludes;
+        if (!matches(pattern, strcspn(pattern, ", "), name))
+            continue;
+        if (excludes)
+            return false;
+        found = true;
+    }
+    return found;
 }
 
-/* The key that LINE has for NAME, or NULL: also for a key that libssh does not know. The caller frees. */
+/* The key that LINE has for NAME, or NULL: also for a key that libssh does not know. The caller frees. libssh
+ * gets the name in place of the patterns, which it might match in exponential time; only it reads hashed
+ * names. */
 static ssh_key key_for(const char *name, const struct key_line *line) {
     struct ssh_knownhosts_entry *entry = NULL;
-    if (!may_name(name, line->text) || ssh_known_hosts_parse_line(name, line->text, &entry) != SSH_OK)
+    bool hashed = *line->text == '|';
+    if (!hashed && !names(line->text, name))
         return NULL;
-    ssh_key key = is_excluded(name, line->text) ? NULL : take_pointer(entry->publickey);
+    cleanup_free char *plain = hashed ? NULL : xformat("%s%s", name, line->text + strcspn(line->text, " "));
+    if (ssh_known_hosts_parse_line(name, hashed ? line->text : plain, &entry) != SSH_OK)
+        return NULL;
+    ssh_key key = take_pointer(entry->publickey);
     ssh_knownhosts_entry_free(entry);
     return key;
 }
@@ -163,31 +190,37 @@ static const struct key_file *file_at(struct host_keys *keys, const struct host_
 
 /* ---- verdicts */
 
-/* A revoked key is not to be trusted whatever else says so, a known one is whatever else is known. */
-static void judge(const struct key_file *file, const struct host_key_place *place, ssh_key key,
+/* A revoked key is not to be trusted whatever else says so, a known one is whatever else is known. Of an
+ * authority only the place is noted. */
+static void judge(const struct key_file *file, const char *name, ssh_key key,
                   struct host_key_finding *finding) {
     static const int weight[] = {
         [HOST_KEY_UNKNOWN] = 0, [HOST_KEY_CHANGED] = 1, [HOST_KEY_KNOWN] = 2, [HOST_KEY_REVOKED] = 3};
     for (size_t i = 0; i < file->count; i++) {
         const struct key_line *line = &file->lines[i];
-        ssh_key known = key_for(place->name, line);
+        ssh_key known = key_for(name, line);
         bool same = known && ssh_key_cmp(known, key, SSH_KEY_CMP_PUBLIC) == 0;
-        bool counts = known && (same || !line->revoked);
+        bool counts = known && (same || line->marker == MARKER_NONE);
         ssh_key_free(known);
-        enum host_key_verdict verdict = line->revoked ? HOST_KEY_REVOKED
-                                        : same        ? HOST_KEY_KNOWN
-                                                      : HOST_KEY_CHANGED;
-        if (counts && weight[verdict] > weight[finding->verdict])
+        enum host_key_verdict verdict = line->marker == MARKER_REVOKED ? HOST_KEY_REVOKED
+                                        : same                         ? HOST_KEY_KNOWN
+                                                                       : HOST_KEY_CHANGED;
+        if (known && line->marker == MARKER_AUTHORITY) {
+            if (finding->verdict == HOST_KEY_UNKNOWN)
+                *finding = (struct host_key_finding){
+                    .file = file->path, .line = line->number, .verdict = HOST_KEY_UNKNOWN};
+        } else if (counts && weight[verdict] > weight[finding->verdict]) {
             *finding = (struct host_key_finding){verdict, file->path, line->number, NULL};
+        }
     }
 }
 
-struct host_key_finding host_keys_look_up(struct host_keys *keys, const struct host_key_place *place,
-                                          const struct ssh_key_struct *key) {
+static struct host_key_finding look_up(struct host_keys *keys, const struct host_key_place *place,
+                                       const char *name, const struct ssh_key_struct *key) {
     struct host_key_finding finding = {.verdict = HOST_KEY_UNKNOWN};
     const struct key_file *file, *unreadable = NULL;
     for (size_t i = 0; (file = file_at(keys, place, i)); i++) {
-        judge(file, place, (ssh_key)key, &finding);
+        judge(file, name, (ssh_key)key, &finding);
         if (file->trouble.code < 0 && !is_absence(file->trouble.code))
             unreadable = file;
     }
@@ -196,6 +229,18 @@ struct host_key_finding host_keys_look_up(struct host_keys *keys, const struct h
         finding =
             (struct host_key_finding){HOST_KEY_UNREADABLE, unreadable->path, 0, unreadable->trouble.text};
     return finding;
+}
+
+struct host_key_finding host_keys_look_up(struct host_keys *keys, const struct host_key_place *place,
+                                          const struct ssh_key_struct *key) {
+    struct host_key_finding finding = look_up(keys, place, place->name, key);
+    if (finding.verdict != HOST_KEY_UNKNOWN || !place->name_without_port)
+        return finding;
+    /* As OpenSSH: a server at another port may show a key of the host, but need not. */
+    struct host_key_finding other = look_up(keys, place, place->name_without_port, key);
+    bool counts = other.verdict == HOST_KEY_KNOWN || other.verdict == HOST_KEY_REVOKED ||
+                  (other.verdict == HOST_KEY_UNKNOWN && !finding.file);
+    return counts ? other : finding;
 }
 
 /* What a key of a type signs with. In the order in which they are asked for when nothing is known. */
@@ -213,7 +258,7 @@ enum { KEY_TYPES = sizeof key_types / sizeof key_types[0] };
 /* Marks the types of the keys that the file has for the host. */
 static void find_types(const struct key_file *file, const char *name, bool found[static KEY_TYPES]) {
     for (size_t i = 0; i < file->count; i++) {
-        ssh_key key = file->lines[i].revoked ? NULL : key_for(name, &file->lines[i]);
+        ssh_key key = file->lines[i].marker != MARKER_NONE ? NULL : key_for(name, &file->lines[i]);
         const char *type = key ? ssh_key_type_to_char(ssh_key_type(key)) : NULL;
         for (size_t k = 0; type && k < KEY_TYPES; k++)
             found[k] |= strcmp(type, key_types[k].type) == 0;
@@ -224,8 +269,13 @@ static void find_types(const struct key_file *file, const char *name, bool found
 void host_keys_algorithms(struct host_keys *keys, const struct host_key_place *place, struct text *ret) {
     bool known[KEY_TYPES] = {false};
     const struct key_file *file;
+    bool any = false;
     for (size_t i = 0; (file = file_at(keys, place, i)); i++)
         find_types(file, place->name, known);
+    for (size_t k = 0; k < KEY_TYPES; k++)
+        any |= known[k];
+    for (size_t i = 0; !any && place->name_without_port && (file = file_at(keys, place, i)); i++)
+        find_types(file, place->name_without_port, known);
     for (int wanted = 1; wanted >= 0; wanted--)
         for (size_t i = 0; i < KEY_TYPES; i++)
             if (known[i] == (wanted == 1))

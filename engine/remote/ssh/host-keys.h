@@ -2,9 +2,10 @@
  * Which host keys are known: files in the format of sshd(8), "SSH_KNOWN_HOSTS FILE FORMAT", each read once
  * for all connections, and one file of this run to which new keys are added.
  *
- * libssh parses and matches a line (plain and hashed names, patterns with * and ?, [host]:port), but its
- * reader of files would read two files anew for each session and pass over @revoked. "!" before a pattern is
- * handled here too. @cert-authority lines are passed over: host certificates are not asked for.
+ * libssh parses the keys and reads hashed names. Files, markers and patterns (with "*", "?" and "!") are read
+ * here: libssh would read two files anew for each session, pass over @revoked, and (before its security
+ * updates of 0.10) match some patterns in exponential time. libssh has no host certificates: a
+ * @cert-authority line makes no key known, but it is found, so that a refusal can name it.
  */
 #ifndef ASSAY_SSH_HOST_KEYS_H
 #define ASSAY_SSH_HOST_KEYS_H
@@ -45,7 +46,8 @@ enum host_key_verdict {
 
 struct host_key_finding {
     enum host_key_verdict verdict;
-    const char *file;   /* where it says so, NULL when UNKNOWN; valid as long as the keys and the place */
+    const char *file;   /* where it says so; when UNKNOWN, that of a @cert-authority line for this host or
+                         * NULL; valid as long as the keys and the place */
     size_t line;        /* 0 when UNREADABLE */
     const char *reason; /* when UNREADABLE: a sentence; as valid */
 };
@@ -53,6 +55,8 @@ struct host_key_finding {
 /* A host as known_hosts names it: "name", "[name]:port", in lower case; and the files that count. */
 struct host_key_place {
     const char *name;
+    const char
+        *name_without_port; /* counts where NAME is unknown and this has the key; NULL: does not count */
     const char *const *files;
     size_t file_count;
 };

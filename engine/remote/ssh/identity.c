@@ -1,7 +1,10 @@
+#include "engine/foundation/cleanup.h"
 #include "engine/foundation/file.h"
 #include "engine/foundation/memory.h"
 #include "engine/remote/ssh/inside.h"
 
+#include <endian.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -18,6 +21,37 @@ static int note_passphrase(const char *prompt, char *passphrase, size_t size, in
     return -1;
 }
 
+/* The public part of KEY as it is sent, or NULL. */
+static unsigned char *export_public(ssh_key key, size_t *ret_length) {
+    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    char *base64 = NULL;
+    *ret_length = 0;
+    if (ssh_pki_export_pubkey_base64(key, &base64) != SSH_OK)
+        return NULL;
+    unsigned char *bytes = xcalloc(strlen(base64) + 1, 1);
+    unsigned held = 0, bits = 0;
+    for (const char *at = base64, *digit; *at && (digit = strchr(digits, *at)); at++) {
+        held = held << 6 | (unsigned)(digit - digits);
+        bits += 6;
+        if (bits >= 8)
+            bytes[(*ret_length)++] = (unsigned char)(held >> (bits -= 8));
+    }
+    ssh_string_free_char(base64);
+    return bytes;
+}
+
+/* Of a file that has a public key, alone or before a private one that is encrypted, or of that beside it. */
+static void read_public(struct ssh_identity *identity) {
+    cleanup_free char *beside = xformat("%s.pub", identity->path);
+    if (ssh_pki_import_pubkey_file(identity->path, &identity->public) != SSH_OK &&
+        ssh_pki_import_pubkey_file(beside, &identity->public) != SSH_OK)
+        return;
+    size_t length;
+    cleanup_free unsigned char *bytes = export_public(identity->public, &length);
+    if (bytes)
+        (void)hash_bytes(bytes, length, identity->hash);
+}
+
 struct ssh_identity *ssh_identity_get(struct ssh_client *client, const char *path) {
     struct ssh_identity **end = &client->identities;
     for (; *end; end = &(*end)->next)
@@ -29,7 +63,54 @@ struct ssh_identity *ssh_identity_get(struct ssh_client *client, const char *pat
     if (!identity->missing && ssh_pki_import_privkey_file(path, NULL, note_passphrase, &identity->encrypted,
                                                           &identity->key) != SSH_OK)
         identity->key = NULL;
+    if (!identity->key)
+        read_public(identity);
     return *end = identity;
+}
+
+/* The end of the string at AT, which begins with its length; LENGTH when it has none. */
+static size_t skip_string(const unsigned char *bytes, size_t length, size_t at) {
+    uint32_t size;
+    if (length - at < sizeof size)
+        return length;
+    memcpy(&size, bytes + at, sizeof size);
+    return be32toh(size) > length - at - sizeof size ? length : at + sizeof size + be32toh(size);
+}
+
+/* A key is its type and its numbers; a certificate its type, a nonce and the same numbers. libssh does not
+ * compare them. */
+static bool certifies(ssh_key certificate, ssh_key key) {
+    size_t length, key_length;
+    cleanup_free unsigned char *bytes = export_public(certificate, &length);
+    cleanup_free unsigned char *key_bytes = export_public(key, &key_length);
+    if (!bytes || !key_bytes)
+        return false;
+    size_t at = skip_string(bytes, length, skip_string(bytes, length, 0));
+    size_t key_at = skip_string(key_bytes, key_length, 0), numbers = key_length - key_at;
+    return numbers > 0 && length - at >= numbers && memcmp(bytes + at, key_bytes + key_at, numbers) == 0;
+}
+
+struct ssh_identity *ssh_identity_certified(struct ssh_client *client, const struct ssh_identity *of,
+                                            const char *path) {
+    ssh_key own = of->key ? of->key : of->public, certificate = NULL;
+    if (!own || !file_exists(path) || ssh_pki_import_cert_file(path, &certificate) != SSH_OK)
+        return NULL;
+    struct ssh_identity **end = &client->identities, *identity = NULL;
+    bool belongs = certifies(certificate, own);
+    while (*end && strcmp((*end)->path, path) != 0)
+        end = &(*end)->next;
+    if (belongs && !*end) {
+        identity = *end = xcalloc(1, sizeof *identity);
+        identity->path = xstrdup(path);
+        identity->certificate = true;
+        identity->key = of->key ? ssh_key_dup(of->key) : NULL;
+        if (identity->key && ssh_pki_copy_cert_to_privkey(certificate, identity->key) != SSH_OK) {
+            ssh_key_free(identity->key);
+            identity->key = NULL;
+        }
+    }
+    ssh_key_free(certificate);
+    return belongs ? *end : NULL;
 }
 
 void ssh_identity_free_all(struct ssh_client *client) {
@@ -37,6 +118,7 @@ void ssh_identity_free_all(struct ssh_client *client) {
         struct ssh_identity *identity = client->identities;
         client->identities = identity->next;
         ssh_key_free(identity->key);
+        ssh_key_free(identity->public);
         free(identity->path);
         free(identity);
     }

@@ -6,6 +6,7 @@
 #ifndef ASSAY_SSH_INSIDE_H
 #define ASSAY_SSH_INSIDE_H
 
+#include "engine/foundation/hash.h"
 #include "engine/foundation/text.h"
 #include "engine/remote/ssh/client.h"
 #include "engine/remote/ssh/config.h"
@@ -24,18 +25,30 @@ enum {
     SSH_READ_SIZE = 4096, /* libssh takes so much from the socket at once */
 };
 
+/* The way of logins that libssh cannot make, for messages. */
+#define SSH_LAUNCHER                                                                                         \
+    "OpenSSH's program as the campaign's 'launcher: {attach: [ssh, -T, -o, BatchMode=yes, \"{host}\", "      \
+    "\"{command}\"]}'"
+
 /* ---- private keys (identity.c), each file read once */
 
 struct ssh_identity {
     struct ssh_identity *next;
     char *path;
-    ssh_key key;    /* NULL: it cannot be used */
-    bool encrypted; /* because of that */
-    bool missing;   /* there is no such file */
+    ssh_key key;              /* private, with its certificate if PATH is one; NULL: it cannot be used */
+    ssh_key public;           /* NULL: unknown; else known without KEY, and ssh-agent may have that */
+    char hash[HASH_HEX_SIZE]; /* SHA-256 of PUBLIC as ssh-agent sends it; "" if that is NULL */
+    bool encrypted;           /* why KEY is NULL */
+    bool missing;             /* there is no such file */
+    bool certificate;         /* PATH is a certificate */
 };
 
 /* The file's key, from memory if it was asked for before. */
 struct ssh_identity *ssh_identity_get(struct ssh_client *client, const char *path);
+/* The identity of the certificate in the file PATH; NULL when it is none, or of another key than OF. Its key
+ * is NULL when OF has none. */
+struct ssh_identity *ssh_identity_certified(struct ssh_client *client, const struct ssh_identity *of,
+                                            const char *path);
 void ssh_identity_free_all(struct ssh_client *client);
 
 /* ---- the client (client.c) */
@@ -80,14 +93,16 @@ char *ssh_client_path(const struct ssh_client *client, const char *path);
 struct ssh_target {
     char *user, *address; /* to connect to */
     unsigned port;
-    char *key_name; /* in known_hosts */
-    char *jump;     /* "a,b": through these; NULL: straight */
-    char *agent;    /* the socket of ssh-agent; NULL: none is asked */
+    char *key_name;              /* in known_hosts */
+    char *key_name_without_port; /* which counts too; NULL: none does */
+    char *jump;                  /* "a,b": through these; NULL: straight */
+    char *agent;                 /* the socket of ssh-agent; NULL: none is asked */
     char *known_hosts[HOST_KEYS_FILES_MAX];
     size_t known_hosts_count;
     struct ssh_identity *identities[SSH_IDENTITIES_MAX]; /* borrowed, in the order of trying */
     size_t identity_count;
-    size_t agent_at; /* ssh-agent is asked before the identity of this index */
+    size_t agent_at;  /* ssh-agent is asked before the identity of this index */
+    bool agent_named; /* only for the keys of the identities */
     int64_t timeout_ns;
 };
 
@@ -192,7 +207,7 @@ int ssh_login_step(struct ssh_connection *connection, struct failure *failure);
 /* ---- ssh-agent (agent.c) */
 
 /* As ssh_userauth_agent(), but never waits: SSH_AUTH_AGAIN while the agent is asked, and then the login is
- * stepped again. */
+ * stepped again. The target's identities that have no private key are tried first. */
 int ssh_agent_try(struct ssh_connection *connection);
 /* While it is, nothing else may be done with the session. */
 bool ssh_agent_is_asked(const struct ssh_connection *connection);

@@ -33,14 +33,22 @@ static int server_key_get(ssh_session session, struct server_key *ret) {
 }
 
 static int refuse_unknown(const struct ssh_connection *connection, const struct server_key *server,
-                          struct failure *failure) {
+                          const struct host_key_finding *finding, struct failure *failure) {
     const struct ssh_target *target = &connection->target;
+    if (finding->file)
+        return node_failure(
+            failure, connection->name, -EKEYREJECTED,
+            "its host key is not known (%s %s, expected as '%s'): '%s' line %zu has a @cert-authority for "
+            "it, "
+            "and host certificates are not followed; add what ssh-keyscan prints, or use " SSH_LAUNCHER,
+            server->type, server->fingerprint, target->key_name, finding->file, finding->line);
     return node_failure(
         failure, connection->name, -EKEYREJECTED,
         "its host key is not known (%s %s, expected as '%s' in '%s'): compare the fingerprint and log in "
         "once "
         "with ssh, or add what ssh-keyscan prints, or accept the keys of new nodes for this run",
-        server->type, server->fingerprint, target->key_name, target->known_hosts[0]);
+        server->type, server->fingerprint, target->key_name,
+        target->known_hosts_count ? target->known_hosts[0] : "no file");
 }
 
 int ssh_login_check_host(struct ssh_connection *connection, struct failure *failure) {
@@ -57,7 +65,7 @@ int ssh_login_check_host(struct ssh_connection *connection, struct failure *fail
         struct failure own;
         int r = host_keys_accept(keys, place.name, server.type, server.base64, &own);
         if (r == -ENOTSUP)
-            return refuse_unknown(connection, &server, failure);
+            return refuse_unknown(connection, &server, &finding, failure);
         return r < 0 ? node_failure(failure, connection->name, r, "%s", own.text) : 0;
     }
     case HOST_KEY_CHANGED:
@@ -114,14 +122,23 @@ static void list_methods(int methods, struct text *ret) {
             add_word(ret, ", ", names[i].name);
 }
 
+/* OpenSSH might log in with it: a certificate of a key of ssh-agent's, or a key of a kind that is unknown
+ * here. */
+static bool is_left_out(const struct ssh_target *target, const struct ssh_identity *identity) {
+    bool agents = target->agent && identity->public;
+    return !identity->key && !identity->missing && !identity->encrypted && !agents;
+}
+
 static int refuse_login(const struct ssh_connection *connection, const char *how, struct failure *failure) {
     const struct ssh_target *target = &connection->target;
     cleanup(text_clear) struct text tried;
     cleanup(text_clear) struct text locked;
     cleanup(text_clear) struct text methods;
+    cleanup(text_clear) struct text left;
     text_init(&tried, 1024);
     text_init(&locked, 512);
     text_init(&methods, 256);
+    text_init(&left, 512);
     for (size_t i = 0; i <= target->identity_count; i++) {
         if (i == target->agent_at && target->agent)
             add_word(&tried, ", ", "the keys of ssh-agent");
@@ -129,14 +146,20 @@ static int refuse_login(const struct ssh_connection *connection, const char *how
             add_word(&tried, ", ", target->identities[i]->path);
         if (i < target->identity_count && target->identities[i]->encrypted)
             add_word(&locked, ", ", target->identities[i]->path);
+        if (i < target->identity_count && is_left_out(target, target->identities[i]))
+            add_word(&left, ", ", target->identities[i]->path);
     }
     list_methods(ssh_userauth_list(connection->session, NULL), &methods);
     return node_failure(failure, connection->name, -EACCES,
-                        "the login of '%s' was refused%s: tried %s; the server takes %s%s%s%s", target->user,
-                        how, tried.length ? tried.bytes : "no key, for there is none",
+                        "the login of '%s' was refused%s: tried %s; the server takes %s%s%s%s%s%s%s",
+                        target->user, how, tried.length ? tried.bytes : "no key, for there is none",
                         methods.length ? methods.bytes : "no method that it names",
                         locked.length ? "; needs a passphrase and was not tried: " : "", locked.bytes,
-                        locked.length ? " (give it to ssh-agent with ssh-add)" : "");
+                        locked.length ? " (give it to ssh-agent with ssh-add)" : "",
+                        left.length ? "; not followed: " : "", left.bytes,
+                        left.length ? " (a key that libssh cannot read, or that only ssh-agent could sign "
+                                      "with): use " SSH_LAUNCHER
+                                    : "");
 }
 
 /* The calls below are repeated until they give something other than SSH_AUTH_AGAIN. */
@@ -151,7 +174,9 @@ static int try_agent(struct ssh_connection *connection) {
 static int try_identity(struct ssh_connection *connection) {
     const struct ssh_identity *identity = connection->target.identities[connection->identity_at];
     int r = is_usable(identity) ? SSH_AUTH_SUCCESS : SSH_AUTH_DENIED;
-    if (is_usable(identity) && !connection->signing && !has_one_candidate(&connection->target))
+    /* libssh asks about a certificate as if it were a plain key. */
+    bool asks = !identity->certificate && !has_one_candidate(&connection->target);
+    if (is_usable(identity) && !connection->signing && asks)
         r = ssh_userauth_try_publickey(connection->session, NULL, identity->key);
     if (r == SSH_AUTH_SUCCESS) {
         connection->signing = true;

@@ -1,4 +1,5 @@
 #include "engine/foundation/cleanup.h"
+#include "engine/foundation/file.h"
 #include "engine/foundation/memory.h"
 #include "engine/remote/ssh/inside.h"
 
@@ -14,10 +15,8 @@ static bool is_none(const char *word) {
 
 /* ---- identities: the user's, the configuration's, those of ssh-agent, the usual files */
 
-static int add_identity(struct ssh_target *target, struct ssh_client *client, const char *path,
-                        struct failure *failure) {
-    cleanup_free char *whole = ssh_client_path(client, path);
-    struct ssh_identity *identity = ssh_identity_get(client, whole);
+static int append_identity(struct ssh_target *target, struct ssh_identity *identity,
+                           struct failure *failure) {
     for (size_t i = 0; i < target->identity_count; i++)
         if (target->identities[i] == identity)
             return 0;
@@ -28,11 +27,20 @@ static int add_identity(struct ssh_target *target, struct ssh_client *client, co
     return 0;
 }
 
-static bool has_encrypted(const struct ssh_target *target) {
-    for (size_t i = 0; i < target->identity_count; i++)
-        if (target->identities[i]->encrypted)
-            return true;
-    return false;
+/* As OpenSSH: the certificates of a key are tried before it, those of the configuration and PATH-cert.pub. */
+static int add_identity(struct ssh_target *target, struct ssh_client *client, const struct ssh_host *host,
+                        const char *path, struct failure *failure) {
+    cleanup_free char *whole = ssh_client_path(client, path);
+    struct ssh_identity *identity = ssh_identity_get(client, whole);
+    int r = 0;
+    for (size_t i = 0; i <= host->certificate_count && r == 0; i++) {
+        cleanup_free char *file = i < host->certificate_count ? ssh_client_path(client, host->certificates[i])
+                                                              : xformat("%s-cert.pub", whole);
+        struct ssh_identity *certified = ssh_identity_certified(client, identity, file);
+        if (certified)
+            r = append_identity(target, certified, failure);
+    }
+    return r < 0 ? r : append_identity(target, identity, failure);
 }
 
 static void set_agent(struct ssh_target *target, const struct ssh_client *client,
@@ -42,9 +50,15 @@ static void set_agent(struct ssh_target *target, const struct ssh_client *client
         return;
     if (!path || strcmp(path, "SSH_AUTH_SOCK") == 0)
         path = client->agent;
-    /* libssh cannot be told which of the agent's keys to try. Who wants only the keys he named has all of the
-     * agent's tried if one of his cannot be read without it, and none otherwise. */
-    if (path && (!host->identities_only || has_encrypted(target)))
+    /* Who wants only the keys that he named has those of the agent tried whose public part can be read, or
+     * all of them if that of an encrypted one cannot. */
+    bool named = false, unknown = false;
+    for (size_t i = 0; i < target->identity_count; i++) {
+        named |= target->identities[i]->public != NULL;
+        unknown |= target->identities[i]->encrypted && !target->identities[i]->public;
+    }
+    target->agent_named = host->identities_only && !unknown;
+    if (path && (!host->identities_only || named || unknown))
         target->agent = ssh_client_path(client, path);
 }
 
@@ -67,18 +81,31 @@ static int gather_identities(struct ssh_target *target, struct ssh_client *clien
     int r = 0;
     size_t configured = names_usual(client, host) ? 0 : host->identity_count;
     for (size_t i = 0; i < client->named_count && r == 0; i++)
-        r = add_identity(target, client, client->named[i], failure);
+        r = add_identity(target, client, host, client->named[i], failure);
     for (size_t i = 0; i < configured && r == 0; i++)
-        r = add_identity(target, client, host->identities[i], failure);
+        r = add_identity(target, client, host, host->identities[i], failure);
     set_agent(target, client, host);
     target->agent_at = target->identity_count;
     bool only = host->identities_only && target->identity_count > 0;
     for (size_t i = 0; i < USUAL && r == 0 && !only; i++)
-        r = add_identity(target, client, usual[i], failure);
+        r = add_identity(target, client, host, usual[i], failure);
     return r;
 }
 
 /* ---- known hosts */
+
+/* Of "A B C", in which a path may have blanks, as `ssh -G` prints it: the length of the longest head that is
+ * the path of a file, or of the first word. */
+static size_t path_length(const struct ssh_client *client, const char *paths) {
+    for (size_t length = strlen(paths); length > 0; length--) {
+        if (paths[length] != '\0' && paths[length] != ' ')
+            continue;
+        cleanup_free char *head = xstrndup(paths, length), *path = ssh_client_path(client, head);
+        if (file_exists(path))
+            return length;
+    }
+    return strcspn(paths, " ");
+}
 
 static int gather_known_hosts(struct ssh_target *target, const struct ssh_client *client,
                               const struct ssh_host *host, struct failure *failure) {
@@ -87,7 +114,7 @@ static int gather_known_hosts(struct ssh_target *target, const struct ssh_client
         return 0;
     }
     for (const char *at = host->known_hosts; *at;) {
-        size_t length = strcspn(at, " ");
+        size_t length = path_length(client, at);
         cleanup_free char *word = xstrndup(at, length);
         if (length && target->known_hosts_count == HOST_KEYS_FILES_MAX)
             return failure_set_kind(failure, FAILURE_INPUT, -E2BIG,
@@ -105,9 +132,13 @@ static void set_key_name(struct ssh_target *target, const struct ssh_host *host)
         target->key_name = xstrdup(host->host_key_alias);
     else if (target->port == SSH_PORT_DEFAULT)
         target->key_name = xstrdup(target->address);
-    else
+    else {
         target->key_name = xformat("[%s]:%u", target->address, target->port);
+        target->key_name_without_port = xstrdup(target->address);
+    }
     for (char *at = target->key_name; *at; at++)
+        *at = (char)tolower((unsigned char)*at);
+    for (char *at = target->key_name_without_port; at && *at; at++)
         *at = (char)tolower((unsigned char)*at);
 }
 
@@ -153,7 +184,7 @@ static int set_jump(struct ssh_target *target, const struct ssh_client *client, 
         return failure_set_kind(
             failure, FAILURE_INPUT, -ENOTSUP,
             "'%s' has a ProxyCommand in the ssh configuration ('%s'), which is text for a "
-            "shell and is not run; expected ProxyJump, or the gateways as an option",
+            "shell and is not run; expected ProxyJump, or the gateways as an option, or " SSH_LAUNCHER,
             name, host->proxy_command);
     if (!jump || is_none(jump))
         return 0;
@@ -214,6 +245,7 @@ void ssh_target_clear(struct ssh_target *target) {
     free(target->user);
     free(target->address);
     free(target->key_name);
+    free(target->key_name_without_port);
     free(target->jump);
     free(target->agent);
     for (size_t i = 0; i < target->known_hosts_count; i++)
@@ -223,6 +255,7 @@ void ssh_target_clear(struct ssh_target *target) {
 
 struct host_key_place ssh_target_place(const struct ssh_target *target) {
     return (struct host_key_place){.name = target->key_name,
+                                   .name_without_port = target->key_name_without_port,
                                    .files = (const char *const *)target->known_hosts,
                                    .file_count = target->known_hosts_count};
 }

@@ -123,6 +123,8 @@ static void add_environment(const struct node_set *set, const char *folder, char
                                "OMPI_MCA_plm=rsh", "OMPI_MCA_plm_rsh_no_tree_spawn=1",
                                "OMPI_MCA_orte_leave_session_attached=1", "PRTE_MCA_plm=ssh",
                                "PRTE_MCA_plm_ssh_no_tree_spawn=1", "PRTE_MCA_prte_leave_session_attached=1",
+                               /* Nodes may differ after the first dot of their names alone. */
+                               "OMPI_MCA_orte_keep_fqdn_hostnames=1", "PRTE_MCA_prte_keep_fqdn_hostnames=1",
                                /* The host file says where, and not a job that the agent is in. */
                                "OMPI_MCA_ras=^slurm", "PRTE_MCA_ras=^slurm",
                                /* An agent that runs as root was started so on purpose. */

@@ -16,7 +16,10 @@
 #define SOURCE ".preflight.c"
 #define PROGRAM ".preflight"
 #define LIMIT_SECONDS "10" /* for a pair */
-enum { TIMEOUT_MS = 120000 };
+enum {
+    TIMEOUT_MS = 120000,
+    REASON_MAX = 1200, /* bytes of what mpirun prints: it says why first, and then much else */
+};
 
 /* ---- The program */
 
@@ -107,7 +110,7 @@ static int judge(const struct lane *lane, const struct node_result *result, stru
     unsigned a, b;
     char how[128];
     cleanup(text_clear) struct text why;
-    text_init(&why, 1024);
+    text_init(&why, REASON_MAX + sizeof how + 8);
     if (result->outcome != NODE_DONE) {
         *failure = result->failure;
         return failure->code;
@@ -121,7 +124,7 @@ static int judge(const struct lane *lane, const struct node_result *result, stru
                                 "others do not reach?",
                                 lane->at.shares[a].node->name, lane->at.shares[b].node->name);
     text_append_string(&why, remote_exit_describe(exit, how, sizeof how));
-    lane_append_errors(result->error.bytes, true, &why);
+    lane_append_errors(result->error.bytes, true, REASON_MAX, &why);
     return failure_set_kind(failure, FAILURE_EXPERIMENT, -ENOTCONN,
                             "MPI does not work between the nodes: a program in which each pair of them "
                             "exchanges a byte %s",
@@ -166,11 +169,31 @@ static int run_exchange(struct lane *lane, struct failure *failure) {
     return r;
 }
 
+/* MPI libraries connect two names of one machine in one run and not in the next. (Containers of one machine
+ * have names of their own.) */
+static int refuse_twins(const struct lane *lane, struct failure *failure) {
+    const struct placement_share *shares = lane->at.shares;
+    for (size_t i = 0; i < lane->at.count; i++)
+        for (size_t k = 0; k < i && shares[i].node->facts->boot_id[0]; k++) {
+            const struct node_facts *one = shares[i].node->facts, *other = shares[k].node->facts;
+            if (strcmp(one->boot_id, other->boot_id) == 0 && strcmp(one->host_name, other->host_name) == 0)
+                return failure_set_kind(
+                    failure, FAILURE_EXPERIMENT, -EINVAL,
+                    "nodes %s and %s are one machine (host name '%s', the same boot id), on "
+                    "which MPI cannot count as two; leave one of both names out of the "
+                    "testbed",
+                    shares[k].node->name, shares[i].node->name, one->host_name);
+        }
+    return 0;
+}
+
 int job_preflight(struct lane *lane, struct failure *failure) {
     struct node_set *set = lane->measurement->set;
     if (lane->at.count < 2 || !experiment_has_ranks(set->experiment))
         return 0;
-    int r = build(set, failure);
+    int r = refuse_twins(lane, failure);
+    if (r == 0)
+        r = build(set, failure);
     if (r == 0) {
         r = run_exchange(lane, failure);
         job_end_unit(lane, false, NULL);

@@ -109,15 +109,28 @@ static void on_launch_exit(struct remote_command *command, const struct remote_e
     free_launch(launch->from->job, launch);
 }
 
-/* Finds a node by its name in the host file, or by the part before the first dot. */
+static bool is_named(const char *name, const char *host) {
+    return strcmp(name, host) == 0;
+}
+
+static bool is_named_short(const char *name, const char *host) {
+    size_t length = strcspn(name, ".");
+    return strlen(host) == length && memcmp(name, host, length) == 0;
+}
+
+/* Open MPI reads a name of digits in a host file as a number: "002" as 2. */
+static bool is_numbered(const char *name, const char *host) {
+    bool digits = name[0] && !name[strspn(name, "0123456789")];
+    return digits && strcmp(name + strspn(name, "0"), host + strspn(host, "0")) == 0;
+}
+
+/* Finds a node by its name in the host file, or by what an MPI library makes of that. */
 static const struct run_node *find_host(const struct node_set *set, const char *host) {
-    for (int by_short_name = 0; by_short_name < 2; by_short_name++)
-        for (size_t i = 0; i < set->count; i++) {
-            const char *name = set->items[i].name;
-            size_t length = by_short_name ? strcspn(name, ".") : strlen(name);
-            if (run_node_is_in(&set->items[i]) && strlen(host) == length && memcmp(name, host, length) == 0)
+    static bool (*const ways[])(const char *, const char *) = {is_named, is_named_short, is_numbered};
+    for (size_t way = 0; way < sizeof ways / sizeof *ways; way++)
+        for (size_t i = 0; i < set->count; i++)
+            if (run_node_is_in(&set->items[i]) && ways[way](set->items[i].name, host))
                 return &set->items[i];
-        }
     return NULL;
 }
 

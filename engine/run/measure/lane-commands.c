@@ -86,7 +86,7 @@ static bool record_unit(struct lane *lane, const struct remote_exit *exit, const
         text_printf(&why, "the command %s", remote_exit_describe(exit, how, sizeof how));
         if (exit->timed_out)
             text_printf(&why, "; the limit is %g s", unit_timeout(lane));
-        lane_append_errors(lane->errors.bytes, measurement->job, &why);
+        lane_append_errors(lane->errors.bytes, measurement->job, LANE_REASON_MAX, &why);
     }
     if (exit && exit->output_cut)
         note_cut(lane, exit, good, &why);

@@ -162,19 +162,22 @@ int lane_launch(struct lane *lane, struct remote_command_specification *specific
 /* ---- Failures --------------------------------------------------------------------------------------------
  */
 
-void lane_append_errors(const char *errors, bool rules, struct text *why) {
-    enum { KEPT = 280 };
-    char line[KEPT];
-    size_t kept = KEPT;
-    for (const char *at = errors + strlen(errors); at > errors && kept > 0;) {
-        char c = *--at, last = kept < KEPT ? line[kept] : ' ';
-        if (c == '\n' && kept < KEPT && !rules)
+void lane_append_errors(const char *errors, bool rules, size_t most, struct text *why) {
+    cleanup_free char *line = xcalloc(most + 1, 1);
+    size_t kept = most;
+    const char *at = errors + strlen(errors);
+    while (at > errors && kept > 0) {
+        char c = *--at, last = kept < most ? line[kept] : ' ';
+        if (c == '\n' && kept < most && !rules)
             break;
         c = (unsigned char)c > ' ' ? c : ' ';
-        if (rules ? (c != ' ' && c != '-') || (last != c && last != ' ') : c != ' ' || kept < KEPT)
+        if (rules ? (c != ' ' && c != '-') || (last != c && last != ' ') : c != ' ' || kept < most)
             line[--kept] = c;
     }
-    text_printf(why, "%s%.*s", kept < KEPT ? ": " : "", (int)(KEPT - kept), line + kept);
+    bool is_cut = kept == 0 && at > errors;
+    if (is_cut) /* at a word */
+        kept += strcspn(line, " ");
+    text_printf(why, "%s%s%s", kept < most ? ": " : "", is_cut && kept < most ? "..." : "", line + kept);
 }
 
 /* Has a unit been done on another node? Then it is not the experiment that is broken. */

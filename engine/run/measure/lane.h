@@ -124,8 +124,10 @@ int lane_launch(struct lane *lane, struct remote_command_specification *specific
 /* ---- How lanes end before their time */
 
 /* Appends to WHY how a command's ERRORS end: ": " and the last line that has anything in it;
- * where MPI libraries draw RULES around theirs, all lines in one without these, as far as they fit. */
-void lane_append_errors(const char *errors, bool rules, struct text *why);
+ * where MPI libraries draw RULES around theirs, all lines in one without these. MOST: bytes of them, the
+ * last, after "..." if there are more; WHY has room for 5 more. */
+enum { LANE_REASON_MAX = 280 }; /* of a unit */
+void lane_append_errors(const char *errors, bool rules, size_t most, struct text *why);
 
 /* A unit of LANE has failed; after three in a row the measurement has. */
 void lane_note_failure(struct lane *lane, size_t position, const char *why);

@@ -59,6 +59,28 @@ says "an encrypted key that ssh-agent has" "^end $to exit 0$" \
 ssh-add -q -D 2>/dev/null; ssh-add -q "$scratch/id" 2>/dev/null
 says "many by ssh-agent" "^end $to exit 0$" run --known-hosts "$scratch/known" --copies 20 "$to" -- true
 check "all of them" test "$(grep -c "^end $to exit 0$" "$scratch/said")" -eq 20
+
+# ---- which of ssh-agent's keys: the server ends the connection after two
+sshd_start two_tries MaxAuthTries=2
+two=127.0.0.1:$port_two_tries
+ssh-add -q -D 2>/dev/null
+for n in 1 2 3; do key "extra$n"; ssh-add -q "$scratch/extra$n" 2>/dev/null; done
+ssh-add -q "$scratch/id" 2>/dev/null
+mkdir "$scratch/public"; cp "$scratch/id.pub" "$scratch/public/only.pub"
+named() { printf 'Host 127.0.0.1\n IdentityFile %s\n IdentitiesOnly %s\n' "$1" "$2" >"$scratch/agent-config"; }
+says "of many keys the one whose public part is an IdentityFile" "^end $two exit 0$" \
+    eval 'named "$scratch/public/only.pub" no; run --config "$scratch/agent-config" --known-hosts "$scratch/known" "$two" -- true'
+says "and no other with IdentitiesOnly" "^end $two exit 0$" \
+    eval 'named "$scratch/public/only" yes; run --config "$scratch/agent-config" --known-hosts "$scratch/known" "$two" -- true'
+says "a public part as --identity" "^end $two exit 0$" \
+    run --known-hosts "$scratch/known" --identity "$scratch/public/only.pub" "$two" -- true
+named "$scratch/other.pub" yes
+refuse "a named key that ssh-agent lacks" 1 "was refused: tried the keys of ssh-agent; the server takes public key" \
+    run --config "$scratch/agent-config" --known-hosts "$scratch/known" "$two" -- true
+key authority; key certified; key certified_rsa rsa "" 3072
+for name in certified certified_rsa; do ssh-keygen -q -s "$scratch/authority" -I "$name" -n "$me" "$scratch/$name.pub"; done
+ssh-add -q -D 2>/dev/null; ssh-add -q "$scratch/certified" "$scratch/id" 2>/dev/null
+says "an agent that has a certificate, which libssh does not know" "^end $to exit 0$" run --known-hosts "$scratch/known" "$to" -- true
 kill "$SSH_AGENT_PID"; unset SSH_AUTH_SOCK
 says "an agent that has gone" "^end $to exit 0$" env SSH_AUTH_SOCK="$scratch/agent.sock" timeout 60 bash -c \
     "'$try' --config none --known-hosts '$scratch/known' --identity '$scratch/id' '$to' -- true >'$scratch/said'"
@@ -66,6 +88,22 @@ sshd_start strict MaxAuthTries=2
 refuse "too many keys for the server" 1 "EACCES .*was refused, and the server ended the connection \(2:Too many auth" \
     run --known-hosts "$scratch/known" --identity "$scratch/other" --identity "$scratch/host" --identity "$scratch/id" \
     "127.0.0.1:$port_strict" -- true
+
+# ---- certificates of users
+sshd_start trusting TrustedUserCAKeys="$scratch/authority.pub"
+trusting=127.0.0.1:$port_trusting
+for name in certified certified_rsa; do
+    says "a certificate beside its key: $name" "^end $trusting exit 0$" \
+        run --known-hosts "$scratch/known" --identity "$scratch/$name" "$trusting" -- true
+done
+mkdir "$scratch/with blanks"
+mv "$scratch/certified-cert.pub" "$scratch/with blanks/mine.pub"; cp "$scratch/known" "$scratch/with blanks/known hosts"
+printf 'Host 127.0.0.1\n IdentityFile %s\n CertificateFile "%s"\n UserKnownHostsFile /none "%s"\n' "$scratch/certified" \
+    "$scratch/with blanks/mine.pub" "$scratch/with blanks/known hosts" >"$scratch/certified-config"
+says "a CertificateFile and known hosts, whose paths have blanks" "^end $trusting exit 0$" run --config "$scratch/certified-config" "$trusting" -- true
+sed -i "s,$scratch/certified\$,$scratch/certified.pub," "$scratch/certified-config"
+refuse "a certificate of a key that is not there" 1 "not followed: $scratch/with blanks/mine.pub, $scratch/certified.pub \(.*launcher: \{attach: \[ssh," \
+    run --config "$scratch/certified-config" "$trusting" -- true
 
 # ---- an agent that asks its user before it signs, and a user who does not answer; and one that is stopped
 mkfifo "$scratch/never"
@@ -141,6 +179,13 @@ refuse "a file of known hosts that cannot be read" 1 \
 check "where nothing is accepted" test ! -s "$scratch/accepted"
 { echo "* ssh-future AAAA"; echo "garbage"; echo "*,!127.* x y"; cat "$scratch/known"; } >"$scratch/odd"
 says "lines of other times" "^end $to exit 0$" run --known-hosts "$scratch/odd" --identity "$scratch/id" "$to" -- true
+echo "@cert-authority 127.*,[127.*]:* $(cut -d' ' -f1,2 "$scratch/other.pub")" >"$scratch/authorities"
+refuse "an authority of host certificates" 1 "'$scratch/authorities' line 1 has a @cert-authority for it, and host certificates are not followed; .*launcher: \{attach" \
+    run --known-hosts "$scratch/authorities" --identity "$scratch/id" "$to" -- true
+echo "127.0.0.1 $(cut -d' ' -f1,2 "$scratch/host.pub")" >"$scratch/portless"
+says "a line without a port" "^end $to exit 0$" run --known-hosts "$scratch/portless" --identity "$scratch/id" "$to" -- true
+echo "127.0.0.1 $(cut -d' ' -f1,2 "$scratch/other.pub")" >"$scratch/portless"
+refuse "of another key: another server" 1 "its host key is not known" run --known-hosts "$scratch/portless" --identity "$scratch/id" "$to" -- true
 key host_rsa rsa "" 3072
 sshd_start two HostKey="$scratch/host_rsa"
 echo "[127.0.0.1]:$port_two $(cut -d' ' -f1,2 "$scratch/host_rsa.pub")" >"$scratch/one"
@@ -187,6 +232,17 @@ kill -STOP "$(cat "$scratch/two.pid")"
 refuse "a server that says nothing" 1 "ETIMEDOUT .*took the connection and said nothing within 2 s" \
     plain --timeout 2 "127.0.0.1:$port_two" -- true
 kill -CONT "$(cat "$scratch/two.pid")"
+# ---- what is no ssh server, and what is no option
+perl -MIO::Socket::INET -e '$| = 1; $s = IO::Socket::INET->new(Listen => 5, LocalAddr => "127.0.0.1") or die; print $s->sockport, "\n";
+    while ($c = $s->accept) { print $c "HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n"; close $c }' >"$scratch/web" &
+web=$!
+eventually test -s "$scratch/web"
+refuse "a web server" 1 "before the login: .*a server of another kind does too: is the port right\?$" plain "127.0.0.1:$(head -1 "$scratch/web")" -- true
+check "... not 'Success'" test -z "$(grep Success "$scratch/said")"
+kill $web
+refuse "a user that is an option" 2 "user '-oX@node': .* a part begins with '-'" plain --user -oX "$to" -- true
+refuse "a node with a bad port" 2 "'n1:99999' is not a destination: the port is not one of 1 to 65535" "$ASSAY" nodes run -w n1:99999 -F none -- true
+refuse "a gateway with a bad port" 2 "gateways 'a,b:99999': 'b:99999' is not a destination: the port" plain --jump a,b:99999 "$to" -- true
 sshd_start busy MaxStartups=2:100:2
 plain --copies 20 "127.0.0.1:$port_busy" -- true 2>/dev/null
 check "too many at once: some get through" grep -q '^end .* exit 0$' "$scratch/said"

@@ -95,6 +95,19 @@ end_agents
 sshd_start endless "$there" 'ForceCommand=yes welcome'
 refuse "unless it is without end" 1 "EPROTO .*the login shell printed more than 256 KiB" run "$me@127.0.0.1:$port_endless" open
 
+# Before the agent is there, and after.
+rm -f "$usual"
+sshd_start loud "$there" 'ForceCommand=printf "%%250000s\n" x; eval "$SSH_ORIGINAL_COMMAND"'
+says "of 250 KB too, when the agent is brought" "^open $usual delivered$" run "$me@127.0.0.1:$port_loud" open close
+end_agents
+# A shell that is started in place of the command waits for one on its input. The clock is moved: this takes no 2 min.
+sshd_start elsewhere "$there" "ForceCommand=echo >$scratch/began; exec sh"
+(move_clock; "$ASSAY" nodes run -w "$me@127.0.0.1:$port_elsewhere" -F none --known-hosts "$scratch/known" -i "$scratch/id" -- true >"$scratch/said" 2>&1) &
+check "a startup file that starts another shell: the login" eventually test -s "$scratch/began"
+(move_clock; advance 121s)
+wait $!
+check "... is given up after 2 min, with the cause" grep -q "the login shell did not run the agent's command within 120 s: a startup file such as ~/.bashrc waits, or starts another" "$scratch/said"
+
 # ---- by a command that leads to the node, in place of libssh
 by_ssh() { run --attach "ssh -F none -T -o BatchMode=yes -o UserKnownHostsFile=$scratch/known -i $scratch/id -p $port_node -l $me {host} {command}" "$@"; }
 says "by ssh(1)" "^open ~/.cache/assay/agent-$hash as-usual$" by_ssh "$to" open close renew close

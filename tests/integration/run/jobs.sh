@@ -80,6 +80,14 @@ check "... in a folder that has one path everywhere" grep -q '^.*--wdir /tmp/ass
 check "... the library is on record" grep -q '"mpi": "mpirun.openmpi (Open' where/*/software/versions.json
 is "... nothing is left on the nodes" "$(ranks_left; for i in 1 2 3 4; do bed on $i sh -c 'ls -d /tmp/assay-*' 2>/dev/null; done)" ""
 
+# Names of which Open MPI makes others: it cuts at the first dot, and reads digits as a number.
+{ printf 'Host %s\n HostName %s\n' w.1.x n-1 w.2.x n-2 003 n-3 twin n-1; cat "$BED/ssh_config"; } >aliases
+aliased() { campaign "$1" "$2" 'timeout: 1h' "hosts: [$3]"; sed -i "s,$BED/ssh_config,$scratch/aliases," "$1.yaml"; run "$1"; }
+check "names that agree before the first dot, and one of digits" aliased names 'ranks: [3], nodes: [3]' "w.1.x, w.2.x, '003'"
+is "... all take part" "$(sed 's/ on .*//' names/*/results/raw/1-job-all.out)" "sum 3 size 3"
+aliased twins 'ranks: [2], nodes: [2]' 'n-1, twin'
+check "two names of one machine are refused" grep -q "nodes n-1 and twin are one machine (host name 'n-1', the same boot id).* leave one of both names out" twins.log
+
 if command -v mpicc.mpich >/dev/null; then
     mpi=mpich mpirun=mpirun.mpich command='[./rank, "{what}", brief]' campaign mpich 'ranks: [4], nodes: [4]' 'timeout: 1h' 'hosts: "n-[1-4]"'
     check "MPICH" run mpich

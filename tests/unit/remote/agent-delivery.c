@@ -278,7 +278,8 @@ static void expect(enum how how, const char *folder) {
 
 static void expect_sentences(int code, const char *const sentences[]) {
     struct outcome outcome = deliver();
-    assert_false(outcome.delivered);
+    if (outcome.delivered)
+        fail_msg("delivered, and not \"%s\"", sentences[0]);
     assert_string_equal(outcome.failure.place, "node test");
     for (size_t i = 0; sentences[i]; i++)
         if (!strstr(outcome.failure.text, sentences[i]))
@@ -526,12 +527,14 @@ TEST(xdg_comes_first) {
     expect(FOUND, other);
 }
 
-TEST(noisy_login) {
-    put_text(fixture.home, "noise",
-             "echo 'assay-0000000000000000 agent x y'; printf 'welcome\\nto the node'; echo x >&2\n", 0644);
-    cleanup_free char *variable = text_format("BASH_ENV=%s/noise", fixture.home);
-    fixture.environment[2] = variable;
+/* bash reads it where its input is a socket, as sshd's is. */
+static void put_bashrc(const char *lines) {
+    put_text(fixture.home, ".bashrc", lines, 0644);
     fixture.launcher.shell = "/bin/bash";
+}
+
+TEST(noisy_login) {
+    put_bashrc("echo 'assay-0000000000000000 agent x y'; printf 'welcome\\nto the node'; echo x >&2\n");
     expect(BROUGHT, fixture.cache);
     expect(FOUND, fixture.cache);
 }
@@ -540,7 +543,20 @@ TEST(no_sh) {
     fixture.launcher.shell = "/bin/false";
     expect_failure(-EPROTO, "the node's sh ended with exit status 1");
     fixture.launcher.shell = "/bin/true";
-    expect_failure(-EPROTO, "the node's answer to 'find' cannot be read");
+    expect_failure(-EPROTO,
+                   "the login shell ended with exit status 0 and did not run the command for 'find'");
+}
+
+TEST(login_shells_that_print_much_or_end) {
+    put_bashrc("printf '%260000s\\n' x\n");
+    expect(BROUGHT, fixture.cache);
+    put_bashrc("printf '%400000s\\n' x\n");
+    expect_failure(-EPROTO, "the login shell printed more than 256 KiB before the answer to 'find'");
+    put_bashrc("echo; echo come back tomorrow; echo; exit 0\n");
+    expect_failure(-EPROTO, "may have 'exit', or the account no shell: come back tomorrow");
+    put_bashrc("echo This account is currently not available.; exit 1\n");
+    expect_failure(-EPROTO,
+                   "the node's sh ended with exit status 1: This account is currently not available.");
 }
 
 /* Several build it at once. */

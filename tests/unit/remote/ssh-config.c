@@ -82,6 +82,7 @@ static void expect_name(const char *destination, const char *name) {
 TEST(values) {
     open_config("Host node\n HostName %h.site\n User bob\n Port 2222\n"
                 " IdentityFile ~/.ssh/%r@%h\n IdentityFile /keys/100%%\n"
+                " CertificateFile ~/.ssh/%h-cert.pub\n CertificateFile \"/a b/c.pub\"\n"
                 " IdentitiesOnly yes\n IdentityAgent /home/alice/agent\n"
                 " ProxyJump gate,x@b:33\n HostKeyAlias kept\n"
                 " UserKnownHostsFile /a /b\n ConnectTimeout 90\n"
@@ -93,6 +94,9 @@ TEST(values) {
     assert_int_equal(host.identity_count, 2);
     assert_string_equal(host.identities[0], "/home/alice/.ssh/bob@node.site");
     assert_string_equal(host.identities[1], "/keys/100%");
+    assert_int_equal(host.certificate_count, 2);
+    assert_string_equal(host.certificates[0], "/home/alice/.ssh/node.site-cert.pub");
+    assert_string_equal(host.certificates[1], "/a b/c.pub");
     assert_true(host.identities_only);
     assert_string_equal(host.identity_agent, "/home/alice/agent");
     assert_string_equal(host.proxy_jump, "gate,x@b:33");

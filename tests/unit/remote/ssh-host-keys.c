@@ -109,6 +109,47 @@ TEST(patterns) {
     assert_int_equal(verdict(text, name), HOST_KEY_UNKNOWN);
 }
 
+/* libssh is not to match what a user's file has: some of its versions take exponential time. */
+TEST(patterns_are_matched_without_libssh) {
+    assert_int_equal(verdict("a*?c,!*d " ED " " KEY_A "\n", "abc"), HOST_KEY_KNOWN);
+    assert_int_equal(verdict("a*?c " ED " " KEY_A "\n", "ac"), HOST_KEY_UNKNOWN);
+    assert_int_equal(verdict("!a*d,a* " ED " " KEY_A "\n", "abd"), HOST_KEY_UNKNOWN);
+    assert_int_equal(verdict("[a*]:22?2 " ED " " KEY_A "\n", "[ab]:2222"), HOST_KEY_KNOWN);
+    assert_int_equal(verdict("\\node,node[1] " ED " " KEY_A "\n", "node1"), HOST_KEY_UNKNOWN);
+    /* More patterns than libssh takes in a line. */
+    char text[8192] = "";
+    size_t length = 0;
+    for (int i = 0; i < 500; i++)
+        length += (size_t)snprintf(text + length, sizeof text - length, "x%d*,", i);
+    snprintf(text + length, sizeof text - length, "node " ED " " KEY_A "\n");
+    assert_int_equal(verdict(text, "node"), HOST_KEY_KNOWN);
+}
+
+static struct host_key_finding look_up_with_port(const char *text) {
+    const char *files[] = {path};
+    struct host_key_place place = {
+        .name = "[node]:2222", .name_without_port = "node", .files = files, .file_count = 1};
+    put(text);
+    open_keys(NULL);
+    return look_up_at(&place, KEY_A);
+}
+
+TEST(name_without_port) {
+    assert_int_equal(look_up_with_port("node " ED " " KEY_A "\n").verdict, HOST_KEY_KNOWN);
+    assert_int_equal(look_up_with_port("node " ED " " KEY_B "\n").verdict, HOST_KEY_UNKNOWN);
+    assert_int_equal(look_up_with_port("@revoked node " ED " " KEY_A "\n").verdict, HOST_KEY_REVOKED);
+    assert_int_equal(look_up_with_port("node " ED " " KEY_A "\n[node]:2222 " ED " " KEY_B "\n").verdict,
+                     HOST_KEY_CHANGED);
+}
+
+TEST(authorities_are_found) {
+    struct host_key_finding found = look_up_with_port("\n@cert-authority *,!x " ED " " KEY_A "\n");
+    assert_int_equal(found.verdict, HOST_KEY_UNKNOWN);
+    assert_string_equal(found.file, path);
+    assert_int_equal(found.line, 2);
+    assert_null(look_up_with_port("@cert-authority *,!*node* " ED " " KEY_A "\n").file);
+}
+
 /* Made by `ssh-keygen -H` of "node.site.org ...". */
 TEST(hashed_name) {
     static const char line[] =
