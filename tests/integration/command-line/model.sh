@@ -16,7 +16,7 @@ awk 'BEGIN {
             printf "n-%d,0,%d,%d,%.17g\n", c, m, n, c * (1 + 2 * m + 3 * n) + (i % 2 ? 0.5 : -0.5)
         }
 }' >lines.csv
-check "a linear model" "$ASSAY" fit lines.csv --terms 1+m+n --by node,core -o linear.json
+check "a linear model" "$ASSAY" fit lines.csv --terms 1+m+n --by node,core --set noise=homoscedastic -o linear.json
 check "it is shown" model show linear.json
 report $([ "$(sed -n 1p .out)" = "linear.json: linear model of duration, 2 groups" ] &&
     sed -n 2p .out | grep -qE '^usable: cross-validated error 0\.25 % in the worst group \(median 0\.25 %\) over 120 settings of m 10 to 69, n 10 to 78$'; echo $?) \

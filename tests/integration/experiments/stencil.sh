@@ -116,7 +116,7 @@ else skip "the part for GPUs builds" "no nvcc here"; fi
 
 memory_of() { # memory_of FACTORS: what a plan of them is checked for
     echo "{experiment: stencil, design: {factors: {problem: [diffusion], ranks: [1], nx: [512], ny: [510], nz: [510]${1:-}}}}" >plan.yaml
-    "$ASSAY" run --dry-run plan.yaml | sed -n 's/^Memory: \(.*\) a process.*/\1/p'
+    "$ASSAY" run --dry-run plan.yaml 2>&1 | sed -nE 's/^Memory: (.*) a process.*/\1/p; s/.* needs ([0-9.]+ GiB) of memory .*/\1/p'
 }
 is "memory is checked for the lattice, or for the diffusion alone" "$(memory_of) $(memory_of ', values: [1]')" "28.6 GiB 1.56 GiB"
 

@@ -67,7 +67,7 @@ refuse "a gateway that does not know us" 1 "EACCES node $node: gateway 'stranger
     run --jump "stranger@127.0.0.1:$port_first" "$node" -- true
 refuse "a gateway that is not known" 1 "EKEYREJECTED node $node: gateway '$first': its host key is not known" \
     run --known-hosts /dev/null --jump "$first" "$node" -- true
-refuse "a bad gateway" 2 "gateway '-x'" run --jump=-x "$node" -- true
+refuse "a bad gateway" 2 "gateways '-x': '-x' is not a destination" run --jump=-x "$node" -- true
 kill -STOP "$(cat "$scratch/second.pid")"
 refuse "a gateway that says nothing" 1 "ETIMEDOUT node $node: gateway '$second': the server took the connection and said nothing" \
     run --timeout 2 --jump "$second" "$node" -- true

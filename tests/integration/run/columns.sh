@@ -81,7 +81,7 @@ check "values that are no numbers are left empty, and noted" grep -qE "4 values 
 is "... beside those that are" "$(member results/tables/odd.csv | cut -d, -f1,12- | sort | uniq -c | awk '{$1 = $1} 1' | paste -sd';')" \
     "2 1, checks,;2 1,,0.01;2 2, checks,;2 2,,0.02;1 row,checks,value"
 "$ASSAY" fit linear "$archive" --table panels --response time --terms work --brief >"$scratch/fit" 2>&1
-check "assay fit reads it, with its units: the time of an operation is 1 / RATE" grep -qE '^ *work +4e-10 .* s$' "$scratch/fit"
+check "assay fit reads it, with its units: the time of an operation is 1 / RATE" grep -qE '^ *work +4e-10 .* s( +[0-9.e-]+)?$' "$scratch/fit"
 "$ASSAY" fit linear "$archive" --table panels --response time --terms 'N^2*column + N*column^2 + column^3' --by remark --brief >"$scratch/fit" 2>&1
 is "... by its texts: (N^3 - (N - column)^3) 2/3 / RATE" "$(awk '/^rows +28$/ {on = 1} on && $1 ~ /column/ {print $2} /^$/ {on = 0}' "$scratch/fit" | xargs)" "8e-10 -8e-10 2.666667e-10"
 "$ASSAY" fit linear "$archive" --response time --terms N^3 --by checks --brief -o "$scratch/cubic.json" >/dev/null

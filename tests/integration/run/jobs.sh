@@ -175,9 +175,11 @@ for i in 3 4 5; do bed on $i touch /tmp/go; done
 check "... the run goes on" bed run "$ASSAY" resume killed/*/
 is "... and has all its units" "$(column killed sum)" "3 3 "
 
-campaign few 'ranks: [3, 4], nodes: [4]' 'timeout: 1h' 'hosts: "n-[3-6]"'
+campaign few 'ranks: [3, 4], nodes: [4]' 'timeout: 1h' 'hosts: "n-[2-5]"'
+bed refuse-logins 2
 run few
 is "without one of its nodes a run is partial" "$?" 6
+bed accept-logins 2
 is "... what the others can do is done" "$(column few sum)" "3 "
 check "... the rest is missing" grep -q '^2,1,2,job,all,' few/*/results/missing.csv
 

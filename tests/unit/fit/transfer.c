@@ -159,7 +159,7 @@ TEST(several_minima) {
 TEST(intervals) {
     static const double noises[][2] = {{2e-7, 0}, {0, 0.1}, {5e-7, 0.05}}, at[] = {1, 5e4, 0x1p26};
     unsigned rounds =
-        getenv("ASSAY_TEST_ALL") ? 300 : 20; /* 60 fits a criterion say little of what is above 95 % */
+        getenv("ASSAY_TEST_ALL") ? 300 : 6; /* 18 fits a criterion say little of what is above 95 % */
     for (enum criterion criterion = TIME; criterion <= LOG; criterion++) {
         double inside[2] = {0}, all = 0;
         for (unsigned round = 0; round < rounds * 3; round++) {
@@ -186,7 +186,7 @@ TEST(intervals) {
             }
         }
         for (size_t k = 0; k < 2; k++)
-            if (!(inside[k] >= 0.92 * all && inside[k] <= (rounds > 20 ? 0.975 : 1) * all))
+            if (!(inside[k] >= 0.92 * all && inside[k] <= (rounds > 6 ? 0.975 : 1) * all))
                 fail_msg("%s: %g %% of %g intervals of %s", criteria[criterion], 100 * inside[k] / all, all,
                          k ? "one duration" : "the mean");
     }

@@ -273,17 +273,19 @@ TEST(beyond_the_exact_search) {
     for (size_t i = 0; i < 4; i++)
         assert_int_equal(found.segments[i + 1].begin, breaks[i]);
     segments_clear(&found);
-    problem.given = (const size_t[]){1, 50001};
-    problem.given_count = 2;
-    assert_int_equal(segments_best(&problem, &found), 0);
-    assert_partition(&problem, &found);
-    assert_true(found.count == 7 && found.rss <= truth);
-    segments_clear(&found);
-    problem.given_count = 0;
-    assert_int_equal(segments_exactly(&problem, 3, &found), 0);
-    assert_partition(&problem, &found);
-    assert_int_equal(found.count, 3);
-    segments_clear(&found);
+    if (getenv("ASSAY_TEST_ALL")) {
+        problem.given = (const size_t[]){1, 50001};
+        problem.given_count = 2;
+        assert_int_equal(segments_best(&problem, &found), 0);
+        assert_partition(&problem, &found);
+        assert_true(found.count == 7 && found.rss <= truth);
+        segments_clear(&found);
+        problem.given_count = 0;
+        assert_int_equal(segments_exactly(&problem, 3, &found), 0);
+        assert_partition(&problem, &found);
+        assert_int_equal(found.count, 3);
+        segments_clear(&found);
+    }
     free(many_x);
 }
 
