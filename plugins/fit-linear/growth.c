@@ -151,19 +151,24 @@ static int refine(struct profile *profile) {
     return 0;
 }
 
-/* The mean of the constant and of the ratio over the candidates, each by its likelihood: returns the lambda
- * that they have, or INFINITY where constant noise has more than half of the weight. The prior is flat in the
- * logarithm of lambda; constant noise and noise in proportion to the mean weigh as much as a factor e of
- * lambda. Proportional noise is never taken as certain: what rows say of a small constant is little. */
+/* How much the two simple kinds of noise weigh beside a factor e of lambda, and from which share of all
+ * weight on they are taken as they are: README.md has the simulations that these were chosen by. */
+static const double constant_weight = 3, ratio_weight = 2, constant_share = 0.5, ratio_share = 0.4;
+/* What stands for 0, beside the least lambda tried: sigma stays above 0 where the mean does not. */
+static const double next_to_nothing = 1.0 / 16;
+
+/* The mean of the constant and of the ratio over the candidates, each by its likelihood and a prior that is
+ * flat in the logarithm of lambda: returns the lambda that they have. INFINITY: constant noise. */
 static double choose_lambda(const struct profile *profile) {
-    double all = 0, constant = 0, ratio = 0, of_constant = 0;
+    double all = 0, constant = 0, ratio = 0, of_constant = 0, of_ratio = 0, least = 0;
     for (size_t i = 0; i < profile->count; i++) {
         const struct candidate *one = &profile->found[i];
         double weight = exp(one->likelihood - profile->best);
         if (isinf(one->lambda)) {
-            of_constant = weight;
+            of_constant = weight *= constant_weight;
             constant += weight * one->scale;
         } else if (one->lambda == 0) {
+            of_ratio = weight *= ratio_weight;
             ratio += weight * one->scale;
         } else {
             double above = i > 1 ? profile->found[i - 1].lambda : 2 * one->lambda;
@@ -172,10 +177,13 @@ static double choose_lambda(const struct profile *profile) {
             weight *= log(above / below) / 2;
             constant += weight * one->scale * one->lambda;
             ratio += weight * one->scale;
+            least = one->lambda;
         }
         all += weight;
     }
-    return of_constant > all / 2 || ratio == 0 ? INFINITY : constant / ratio;
+    if (of_ratio > ratio_share * all && least > 0)
+        return next_to_nothing * least;
+    return of_constant > constant_share * all || ratio == 0 ? INFINITY : constant / ratio;
 }
 
 /* Degrees of freedom of the ratio and of the constant, 1 / (2 variance of the logarithm of sigma)
