@@ -146,8 +146,8 @@ static int read_member(const struct table_input *input, const char *name, struct
     return r < 0 ? r : archive_read_member(archive, name, ret, failure);
 }
 
-/* What the unit of ROW printed (FORMAT.md, "results/tables"): the place in the name is the node's, or "job".
- */
+/* Reads the standard output of the unit of ROW from its archive or folder. The file's name has the place of
+ * the unit: the name of its node, or "job" where the unit had several nodes. */
 static int read_output(const struct measurements *measurements, uint32_t row, struct text *ret,
                        struct failure *failure) {
     const struct table *table = measurements->table;

@@ -45,9 +45,9 @@ static int assume_response(struct measurements *measurements, struct failure *fa
     if (count > 1)
         return failure_input(failure, path, 0, 0,
                              "the experiment '%s' does not say which of its responses (%s) is its answer; "
-                             "'assay report %s --most RESPONSE' or '--least RESPONSE' ranks this run; "
-                             "a line such as 'answer: {response: %s, best: least}' in the experiment ranks "
-                             "later ones",
+                             "rank this run by 'assay report %s --most RESPONSE' or '--least RESPONSE', and "
+                             "later runs by a line in experiment.yaml, such as "
+                             "'answer: {response: %s, best: least}'",
                              experiment, names.bytes, path, only->name);
     measurements->response = only->name;
     measurements->unit = only->unit;

@@ -118,8 +118,8 @@ static bool is_in_named_folder(int folder) {
     return false;
 }
 
-/* Whether STATUS, not of a link, is of what another user owns or may write to. Others may add to a sticky
- * folder, but not replace what we have there. */
+/* Whether another user owns, or may write to, the file or folder (not a link) that STATUS describes. A sticky
+ * folder does not count as writable: others may add to it, but cannot replace our files in it. */
 static bool is_others(const struct stat *status) {
     return !is_trusted_user(status->st_uid) || ((status->st_mode & (S_IWGRP | S_IWOTH)) &&
                                                 !(S_ISDIR(status->st_mode) && (status->st_mode & S_ISVTX)));

@@ -98,7 +98,8 @@ static void check_factor(struct check *check, const struct document_node *at,
     expect_column(check, at, factor->column, "terms");
 }
 
-/* NAME is added to NAMES; one that is there already is told AT its node as WHAT. */
+/* Adds NAME to NAMES. If NAMES has it already, complains AT the node of the file: "WHAT 'NAME' is there
+ * twice". */
 static void expect_new(struct check *check, struct text_set *names, const char *name, const char *what,
                        const struct document_node *at) {
     size_t before = names->count;

@@ -19,10 +19,10 @@
  * chosen, since nobody knows what it would cost; the average over the domain has it all the same.
  *
  * Limits. A row comes at most `repeats_most` times (0: no limit), and, unless it is the only candidate, has
- * at most half of the budget, or of the rows. Rows for precision that gain less than NEXT_LEAST_GAIN of what
- * the best row gains are left out. The share `lack_share` of the budget, and of the rows, is for rows that
- * show lack of fit (optimal-rows.h). What the limits leave of the budget is not spent, and noted. Errors and
- * gains are those of all rows.
+ * at most half of the budget, or of the rows. A row for precision that gains less than NEXT_LEAST_GAIN times
+ * the gain of the best row is left out. The share `lack_share` of the budget, and of the rows, is for rows
+ * that show lack of fit (optimal-rows.h). What the limits leave of the budget is not spent, and noted. Errors
+ * and gains are those of all rows.
  *
  * Weights. Without any, a unit's variance is that of the model's noise at the row, at least a millionth of
  * the group's sigma^2; where the noise is homoscedastic, it is sigma^2 everywhere. Weights of one's own say

@@ -41,7 +41,8 @@ static const char *expect_number(const char *key, const char *value) {
 }
 
 #define ITS_NUMBER "an option with which oarsub still prints the job's number"
-#define ONLY_WAITS "no option by which the job does something else than to wait"
+#define ONLY_WAITS                                                                                           \
+    "another option: assay submits a new job that holds its nodes and runs no program of its own"
 
 /* Options of oarsub after which there is not one job, or its number is not printed. */
 static const struct scheduler_option refused[] = {
@@ -251,8 +252,9 @@ static int read_job(const char *output, size_t length, const char *id, const cha
     if (strspn(output, " \n") == length)
         return 0; /* no jobs */
     int r = scheduler_parse_object("oarstat", output, length, &document, failure);
-    if (r == 0 && id[0]) /* of which it knows for ever */
-        return failure_set(failure, -EBADMSG, "oarstat printed something else than JSON");
+    if (r == 0 && id[0]) /* oarstat knows every job for ever, so it has an answer */
+        return failure_set(failure, -EBADMSG,
+                           "oarstat printed no JSON object; run it by hand to see what it prints");
     if (r <= 0)
         return r;
     const struct document_node *jobs = document->root;

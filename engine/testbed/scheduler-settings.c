@@ -63,7 +63,9 @@ int scheduler_parse_object(const char *program, const char *output, size_t lengt
         if (*line == '{' && (r = document_parse_json(program, line, (size_t)(end - line), ret, failure)) == 0)
             return 1;
     }
-    return r < 0 ? failure_set(failure, -EBADMSG, "%s printed something else than JSON", program) : 0;
+    return r < 0 ? failure_set(failure, -EBADMSG,
+                               "%s printed no JSON object; run it by hand to see what it prints", program)
+                 : 0;
 }
 
 void scheduler_take_job(struct scheduler_job *found, struct scheduler_job *ret) {

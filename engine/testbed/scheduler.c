@@ -161,9 +161,9 @@ static bool is_held(const struct scheduler_job *job) {
     return job->state == SCHEDULER_JOB_WAITING || job->state == SCHEDULER_JOB_RUNNING;
 }
 
-/* Asks once for the job ID; where ID is "", for that of our name, or else, whatever it is called by now, for
- * the one that this engine has submitted. On failure RET->id is that of a job that is there and of which
- * something cannot be read, or "". */
+/* Asks the scheduler once for the job with the number ID. Where ID is "", it asks for the job that has our
+ * name; if there is none, for the job that this engine submitted, which may have been renamed. On failure
+ * RET->id is the number of a job that exists but cannot be read completely, or "". */
 static int ask(struct testbed *testbed, const char *id, struct scheduler_job *ret, struct failure *failure) {
     const struct scheduler *scheduler = testbed->settings->scheduler;
     struct scheduler_resources resources = testbed->settings->resources; /* borrows */

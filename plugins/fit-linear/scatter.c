@@ -113,14 +113,18 @@ static int find_likelihood(const struct problem *problem, const enum least_squar
                            struct linear *linear, struct fit_result *result, struct plugin_message *message) {
     if (linear->sigma > 0 && !has_enough_rows(problem, roles)) {
         fit_result_note(result,
-                        "the noise is homoscedastic, not heteroscedastic: it takes %d rows for each term",
+                        "the noise is homoscedastic: heteroscedastic noise by terms needs %d rows for each "
+                        "term; noise=auto "
+                        "needs fewer",
                         ROWS_A_TERM);
         return 0;
     }
     int r = maximise(problem, roles, false, linear, message);
     if (r < 0 && r != -ENOMEM)
-        fit_result_note(result, "the noise is homoscedastic, not heteroscedastic: %s",
-                        r == -EDOM ? "there are no residuals" : "its search does not settle");
+        fit_result_note(result,
+                        "the noise is homoscedastic: heteroscedastic noise could not be found, since %s",
+                        r == -EDOM ? "there are no residuals"
+                                   : "the search for its maximum likelihood does not converge");
     return r == -ENOMEM ? r : 0;
 }
 
@@ -165,9 +169,10 @@ static int find_auto(const struct problem *problem, const enum least_squares_rol
     if (!(linear->sigma > 0))
         return 0;
     if (linear_has_few_rows(problem, linear->fit.rank) && !problem->request->is_fold)
-        fit_result_note(
-            result, "few rows: %zu for %zu coefficients; intervals depend on how noise grows with the mean",
-            problem->rows, linear->fit.rank);
+        fit_result_note(result,
+                        "few rows: %zu for %zu coefficients; with fewer than 8 for each, intervals are wide: "
+                        "measure more",
+                        problem->rows, linear->fit.rank);
     int r = growth_find(problem, roles, linear, message);
     if (r < 0 || !linear->noise.coefficients)
         return r;

@@ -7,9 +7,9 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
-/* Degrees of freedom of the deviation: 1 / (2 variance) of its logarithm at the size where they are fewest,
- * by the information 2 sum u u'/deviation^2, u = (1, SHAPE). Rows - 2 where the noise does not grow by 1.5 of
- * its standard errors. */
+/* Satterthwaite's degrees of freedom of the deviation, 1 / (2 var log deviation), at the size that has the
+ * fewest, at least 1. The variance is from Fisher's information 2 sum u u' / deviation^2, u = (1, SHAPE).
+ * Where the growth of the noise is less than 1.5 times its own standard error: ROWS - 2. */
 static double find_freedom(const struct noise *noise, size_t rows, const double *shape) {
     double share = noise->coefficients[1], all = (double)rows - 2, fewest = all, sums[3] = {0};
     for (size_t i = 0; i < rows; i++) {
@@ -81,9 +81,11 @@ static int find_likely(const struct curve_problem *problem, const struct curve *
     return code == -ENOMEM ? code : code < 0 ? -EDOM : 0;
 }
 
-/* The covariance of t0 and b, and of the criterion's bias. With u = t, s/t or log t, u' its derivative at the
- * mean and u'' its second one, J the derivatives u' (1, s), V of the likely noise: A = J'WJ,
- * A^-1 (J'W u'^2 V J) A^-1, and A^-1 J'W u'' V / 2, in the basis (1, s - centre) where A is diagonal. */
+/* The covariance of t0 and b (the sandwich estimator, H. White, Econometrica 48 (1980), 817) plus the square
+ * of the criterion's bias. The criterion compares u = t, s/t or log t; u' and u'' are its derivatives at the
+ * mean, J has the rows u' (1, s), W the criterion's weights, V the variance of each row's noise. With
+ * A = J'WJ: covariance A^-1 (J'W u'^2 V J) A^-1, bias A^-1 J'W u'' V / 2. Both are computed in the basis
+ * (1, s - centre), in which A is diagonal. */
 static void find_covariance(const struct curve_problem *problem, const double mean[static 2],
                             struct scatter *ret) {
     double total = 0, centre = 0, spread = 0, meat[3] = {0}, bias[2] = {0};

@@ -54,7 +54,8 @@ static void remove_rank_variables(void) {
     }
 }
 
-/* In a C library without it, programs that ask for C.UTF-8 warn. */
+/* Whether the C library has the locale C.UTF-8. Where it is missing, programs that are told to use it print
+ * warnings. */
 static bool has_utf8(void) {
     return access("/usr/lib/locale/C.utf8", F_OK) == 0 || access("/usr/lib/locale/C.UTF-8", F_OK) == 0;
 }

@@ -28,7 +28,8 @@ struct gauge *gauges_add(struct probing *probing, const char *path, enum gauge_s
     if (!probing_add_column(probing, unit, "%s", text))
         return NULL;
     struct gauge *gauge = &gauges->items[gauges->count++];
-    /* A counter of 65535 is no sign of anything: the kernel counts what has no unit, and wraps are known. */
+    /* A value with all bits set means "unknown" where a device measures. Counters and numbers without a unit
+     * are counted by the kernel, and may reach 65535. */
     *gauge = (struct gauge){.scale = scale, .is_measured = strcmp(unit, "1") != 0 && scale != GAUGE_COUNTER};
     if (source_init(&gauge->source, path) < 0)
         probing->error = -ENOMEM;

@@ -120,7 +120,7 @@ static void note_intervals(const struct eval *eval) {
             eval->without_mean, eval->rows);
     if (eval->without_measurement > 0)
         report_note(eval->report->root, REPORT_NOTE,
-                    "no interval of one measurement for %zu of %zu rows: the model has no noise there",
+                    "no interval of one measurement for %zu of %zu rows: the model has no noise for them",
                     eval->without_measurement, eval->rows);
 }
 

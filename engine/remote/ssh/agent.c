@@ -4,8 +4,9 @@
  * meanwhile. While there is such a thread, the session is the thread's, and the socket of the server is not
  * watched.
  *
- * libssh tries all keys in the agent's order, and gives up at a certificate. So it speaks to a second thread,
- * which passes everything on and changes the agent's list of keys.
+ * libssh tries all keys of the agent in the agent's order, and stops at the first certificate. So libssh is
+ * connected to a second thread (the filter) instead of the agent. The filter passes all messages on unchanged
+ * but one: in the agent's list of keys, keys that the user named come first, and certificates are left out.
  */
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/file.h"

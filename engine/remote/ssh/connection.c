@@ -382,7 +382,8 @@ static void on_timeout(struct event_source *self, void *context) {
     else if (ssh_get_serverbanner(connection->session))
         what = "the key exchange did not end";
     else if (connection->counter.in_bytes > 0)
-        what = "the server took the connection and sent much, but not the line with its ssh version";
+        what = "the server accepted the connection and sent text, but no line with its ssh version ("
+               "another service may listen on this port)";
     else
         what = "the server took the connection and said nothing";
     struct failure why;

@@ -190,10 +190,11 @@ static const struct key_file *file_at(struct host_keys *keys, const struct host_
 
 /* ---- verdicts */
 
-/* A revoked key is not to be trusted whatever else says so, a known one is whatever else is known. Of an
- * authority only the place is noted. */
-static void judge(const struct key_file *file, const char *name, ssh_key key,
-                  struct host_key_finding *finding) {
+/* Compares KEY, which the host NAME has sent, with all lines of FILE, and puts the weightiest verdict into
+ * FINDING: revoked counts more than known, known more than changed. Of an @cert-authority line only the place
+ * is noted, since host certificates are not followed. */
+static void compare_with_lines(const struct key_file *file, const char *name, ssh_key key,
+                               struct host_key_finding *finding) {
     static const int weight[] = {
         [HOST_KEY_UNKNOWN] = 0, [HOST_KEY_CHANGED] = 1, [HOST_KEY_KNOWN] = 2, [HOST_KEY_REVOKED] = 3};
     for (size_t i = 0; i < file->count; i++) {
@@ -220,7 +221,7 @@ static struct host_key_finding look_up(struct host_keys *keys, const struct host
     struct host_key_finding finding = {.verdict = HOST_KEY_UNKNOWN};
     const struct key_file *file, *unreadable = NULL;
     for (size_t i = 0; (file = file_at(keys, place, i)); i++) {
-        judge(file, name, (ssh_key)key, &finding);
+        compare_with_lines(file, name, (ssh_key)key, &finding);
         if (file->trouble.code < 0 && !is_absence(file->trouble.code))
             unreadable = file;
     }

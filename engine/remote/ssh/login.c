@@ -156,10 +156,11 @@ static int refuse_login(const struct ssh_connection *connection, const char *how
                         methods.length ? methods.bytes : "no method that it names",
                         locked.length ? "; needs a passphrase and was not tried: " : "", locked.bytes,
                         locked.length ? " (give it to ssh-agent with ssh-add)" : "",
-                        left.length ? "; not followed: " : "", left.bytes,
-                        left.length ? " (a key that libssh cannot read, or that only ssh-agent could sign "
-                                      "with): use " SSH_LAUNCHER
-                                    : "");
+                        left.length ? "; not used: " : "", left.bytes,
+                        left.length
+                            ? " (libssh cannot read this key, or only ssh-agent has its private part); "
+                              "log in by OpenSSH instead: " SSH_LAUNCHER
+                            : "");
 }
 
 /* The calls below are repeated until they give something other than SSH_AUTH_AGAIN. */

@@ -123,9 +123,9 @@ int lane_launch(struct lane *lane, struct remote_command_specification *specific
 
 /* ---- How lanes end before their time */
 
-/* Appends to WHY how a command's ERRORS end: ": " and the last line that has anything in it;
- * where MPI libraries draw RULES around theirs, all lines in one without these. MOST: bytes of them, the
- * last, after "..." if there are more; WHY has room for 5 more. */
+/* Appends to WHY ": " and the last line of ERRORS, a command's standard error, that is not blank. With RULES,
+ * MPI libraries draw lines of dashes around their messages: all lines are joined into one, without these.
+ * Of a longer text the last MOST bytes are taken, after "...". WHY must have room for MOST + 5 bytes. */
 enum { LANE_REASON_MAX = 280 }; /* of a unit */
 void lane_append_errors(const char *errors, bool rules, size_t most, struct text *why);
 

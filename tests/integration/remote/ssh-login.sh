@@ -102,7 +102,7 @@ printf 'Host 127.0.0.1\n IdentityFile %s\n CertificateFile "%s"\n UserKnownHosts
     "$scratch/with blanks/mine.pub" "$scratch/with blanks/known hosts" >"$scratch/certified-config"
 says "a CertificateFile and known hosts, whose paths have blanks" "^end $trusting exit 0$" run --config "$scratch/certified-config" "$trusting" -- true
 sed -i "s,$scratch/certified\$,$scratch/certified.pub," "$scratch/certified-config"
-refuse "a certificate of a key that is not there" 1 "not followed: $scratch/with blanks/mine.pub, $scratch/certified.pub \(.*launcher: \{attach: \[ssh," \
+refuse "a certificate of a key that is not there" 1 "not used: $scratch/with blanks/mine.pub, $scratch/certified.pub \(.*launcher: \{attach: \[ssh," \
     run --config "$scratch/certified-config" "$trusting" -- true
 
 # ---- an agent that asks its user before it signs, and a user who does not answer; and one that is stopped

@@ -332,7 +332,7 @@ TEST(two_levels) {
     test_put("table.csv", "x,y\n" LEVELS LEVELS);
     part = fit_to("1 + x", "noise=heteroscedastic");
     assert_int_equal(part->noise.kind, MODEL_NOISE_HOMOSCEDASTIC);
-    assert_true(has_note(&fit->model->groups[0], "it takes 16 rows for each term"));
+    assert_true(has_note(&fit->model->groups[0], "needs 16 rows for each term"));
 }
 
 /* No step in any direction makes it likelier; a weight of 4 is half the sigma. */
