@@ -109,11 +109,12 @@ static void report_methods(struct report_section *section, const struct measurem
                                               : "two-sided t-tests at 5 %, Welch's, adjusted by Holm",
                     false);
     if (sizes.length > 0)
-        report_note(section, REPORT_LINE, "settings of one size of the problem (%s) are compared; %s",
+        report_note(section, REPORT_LINE, "only settings with the same problem size (%s) are compared; %s",
                     sizes.bytes,
-                    ranking->choices > 0 ? "the largest size is first"
-                                         : "no size has two, so none is better than another; 'assay fit' "
-                                           "models how the response depends on the size");
+                    ranking->choices > 0
+                        ? "the largest size is first"
+                        : "each size has one setting, so no setting is better than another; 'assay fit' "
+                          "models how the response depends on the size");
 }
 
 void answer_report(struct report_section *section, const struct measurements *measurements,
@@ -158,7 +159,9 @@ static int read_output(const struct measurements *measurements, uint32_t row, st
     double attempt = table->numbers[2].values[row];
     cleanup_free char *again = attempt > 1 ? xformat("-again-%.0f", attempt) : xstrdup("");
     if (!table_place(table, row, &input, &line))
-        return failure_input(failure, NULL, 0, 0, "the best unit is not known among so many");
+        return failure_input(
+            failure, NULL, 0, 0,
+            "cannot find the output of the best unit: the runs have too many rows together; name one run");
     int r = -ENOENT;
     for (size_t i = 0; i < 2 && r < 0; i++) {
         cleanup_free char *name = xformat("results/raw/%.0f-%s-%s%s.out", table->numbers[1].values[row],

@@ -113,7 +113,7 @@ refuse "... also from its folder" 2 "nothing was measured" "$ASSAY" report "$fol
 campaign "$best
   model: {method: linear, response: time, terms: 1 + a, sizes: [a]}" "1, 12" "1, 2" 2 >sizes.yaml
 run sizes
-check "sizes of the problem are not compared" contains sizes.err 'settings of one size of the problem .a. are compared; the largest size is first$'
+check "sizes of the problem are not compared" contains sizes.err 'only settings with the same problem size .a. are compared; the largest size is first$'
 is "... each has a best setting" "$(grep ' best$' sizes.err | awk '{ print $1, $2 }' | xargs)" "12 2 1 2"
 is "... that of the largest is the best" "$("$ASSAY" report "$archive" --best | paste -sd' ')" "a=12 b=2 size=64"
 "$ASSAY" status "$folder" >sizes.out
@@ -121,7 +121,7 @@ check "a complete run's status names the report" contains sizes.out "assay repor
 campaign "$best
   model: {method: linear, response: time, terms: 1 + a, sizes: [a]}" "1, 12" 1 2 >scan.yaml
 run scan
-check "sizes alone are not ranked" contains scan.err "of one size of the problem .a. are compared; no size has two, so none is better than another; 'assay fit' models"
+check "sizes alone are not ranked" contains scan.err "with the same problem size .a. are compared; each size has one setting, so no setting is better than another; 'assay fit' models"
 is "... nor shown, but by the report" "$(grep -c '^12 ' scan.err) $("$ASSAY" report "$archive" | grep -c '^12 ')" "0 1"
 
 sed 's/^testbed: local/testbed: [local, local]/' scan.yaml >list.yaml

@@ -122,14 +122,15 @@ TEST(settings_are_compared_within_the_sizes_that_the_model_names) {
                            "1000  32      1         9              -       -  not compared\n"
                            "  90  32      1         1              -       -  best\n");
     assert_says(said.text,
-                "settings of one size of the problem (N) are compared; the largest size is first\n");
+                "only settings with the same problem size (N) are compared; the largest size is first\n");
     assert_string_equal(said.best.bytes, "N=1000\nNB=64\nswap=mix\n");
 }
 
 TEST(of_sizes_alone_none_is_the_best) {
     make_run("a", OF_SIZE_N, HEAD "1,1,1,n,all,90,32,mix,1,,\n3,3,1,n,all,1000,32,mix,9,,\n");
     report(1, (const char *[]){"a"});
-    assert_says(said.text, "(N) are compared; no size has two, so none is better than another");
+    assert_says(said.text,
+                "(N) are compared; each size has one setting, so no setting is better than another");
     assert_null(strstr(said.text, "  best\n"));
 }
 
