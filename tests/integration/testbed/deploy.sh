@@ -115,7 +115,8 @@ check "a unit waits" eventually begun
 is "controls are the node's" "$(bed on node-1 cat $turbo)" 1
 check "... and what they were is known outside" test -n "$(bed on node-1 sh -c 'ls /run/assay')"
 is "in mounts of its own" "$(no_mounts node-1 && echo none)" ""
-bed on node-1 sh -c 'kill -9 $(pgrep -f "agent-[0-9a-f]{64}.*--image") $(pgrep -f "until test -e /dev/go")'
+# All are stopped first: a guardian that runs when its agent is killed puts the node back before it is killed too.
+bed on node-1 sh -c 'ids=$(pgrep -f "agent-[0-9a-f]{64}.*--image|[u]ntil test -e /dev/go"); kill -STOP $ids; kill -KILL $ids'
 check "agent, guardian and unit are killed" eventually no_mounts node-1
 check "the run ends as failed" ends_as 1
 is "what was set is left" "$(bed on node-1 cat $turbo)" 1
