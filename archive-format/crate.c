@@ -13,6 +13,7 @@
 #include <string.h>
 
 #define PROCESS_PROFILE "https://w3id.org/ro/wfrun/process/0.5"
+#define NO_LICENSE_ID "#no-license"
 
 struct crate {
     const struct staging *staging;
@@ -237,12 +238,14 @@ static void describe_run(struct crate *crate) {
 
 static void describe_others(struct crate *crate) {
     const struct archive_description *description = crate->description;
-    const char *license = description->license ? description->license : ARCHIVE_DEFAULT_LICENSE;
-    bool by = strcmp(license, ARCHIVE_DEFAULT_LICENSE) == 0;
     cJSON *profile = entity(crate, PROCESS_PROFILE, "CreativeWork", "Process Run Crate", NULL);
     json_add_string(profile, "version", "0.5");
-    entity(crate, license, "CreativeWork", by ? "CC BY 4.0" : license,
-           by ? "Creative Commons Attribution 4.0 International" : "The licence of this archive");
+    /* The root of a crate must have a licence: where none was given, an entity that says so, at no address.
+     */
+    entity(crate, description->license ? description->license : NO_LICENSE_ID, "CreativeWork",
+           description->license ? description->license : ARCHIVE_NO_LICENSE,
+           description->license ? "The licence of this archive"
+                                : "Ask the authors before you publish or change what is in this archive");
     cJSON *engine = entity(crate, crate->engine, "SoftwareApplication", "assay",
                            "Runs calibration campaigns on machines and archives them");
     json_add_string(engine, "version", description->engine_version);
@@ -263,7 +266,7 @@ static void describe_root(struct crate *crate, const bool *described) {
     cJSON *root = entity(crate, "./", "Dataset", description->name, description->text);
     json_add_string(root, "datePublished", time);
     json_add_string(root, "dateCreated", time);
-    refer(root, "license", description->license ? description->license : ARCHIVE_DEFAULT_LICENSE);
+    refer(root, "license", description->license ? description->license : NO_LICENSE_ID);
     if (description->agent)
         refer(root, "author", "#agent");
     refer(json_add_array(root, "conformsTo"), NULL, PROCESS_PROFILE);

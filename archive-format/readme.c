@@ -126,8 +126,8 @@ int readme_print(const struct staging *staging, const struct archive_description
     if (r == 0)
         r = text_printf(ret,
                         "## Cite it\n\n"
-                        "%s. Archive of an assay run, urn:uuid:%s, %s. License: %s\n",
+                        "%s. Archive of an assay run, urn:uuid:%s, %s. Licence: %s\n",
                         description->name, description->run_id, ended,
-                        description->license ? description->license : ARCHIVE_DEFAULT_LICENSE);
+                        description->license ? description->license : ARCHIVE_NO_LICENSE);
     return r;
 }

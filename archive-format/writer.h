@@ -11,13 +11,14 @@
 
 #include <stdint.h>
 
-#define ARCHIVE_DEFAULT_LICENSE "https://creativecommons.org/licenses/by/4.0/"
+/* What README.md and ro-crate-metadata.json say where no licence was given. */
+#define ARCHIVE_NO_LICENSE "no licence was given: all rights stay with the authors"
 
 /* What the archive says about itself in ro-crate-metadata.json and README.md. UTF-8, borrowed. */
 struct archive_description {
     const char *name;           /* a title: "dgemm on paravance-3, 2026-11-20" */
     const char *text;           /* a sentence or more */
-    const char *license;        /* URI; NULL for ARCHIVE_DEFAULT_LICENSE */
+    const char *license;        /* URI; NULL: none was given */
     const char *status;         /* "completed", "failed", "interrupted" or "partial" */
     const char *error;          /* why it is not completed; NULL: a sentence made from the status */
     int64_t started_ns;         /* wall clock, since 1970 */

@@ -31,9 +31,20 @@ check "... and its license" grep -q '"license":{"@id":"https://creativecommons.o
 check "... and its author" sh -c "grep -q '\"author\":{\"@id\":\"#agent\"}' '$scratch/crate' &&
     grep -q '\"@id\":\"#agent\",\"@type\":\"Person\",\"name\":\"AdaLovelace\"' '$scratch/crate'"
 cat_of README.md >"$scratch/readme"
-check "people read them too" sh -c "grep -qx 'What each key is for.' '$scratch/readme' && grep -q 'License: .*/zero/1.0/' '$scratch/readme'"
+check "people read them too" sh -c "grep -qx 'What each key is for.' '$scratch/readme' && grep -q 'Licence: .*/zero/1.0/' '$scratch/readme'"
 check "units work in the workspace" sh -c "'$ASSAY' archive cat '$archive' results/raw/1-$(uname -n)-all.out | grep -q '^$scratch/work/'"
 check "... of which nothing is left" test -z "$(ls -A "$scratch/work")"
+
+# No licence is invented.
+campaign </dev/null
+run
+cat_of ro-crate-metadata.json >"$scratch/crate"
+none="no licence was given: all rights stay with the authors"
+check "without a license the crate says that none was given" test "$(jq -r '(.["@graph"] | map({(.["@id"]): .}) | add) as $all |
+    $all[$all["./"].license["@id"]].name' "$scratch/crate")" = "$none"
+check "... and names nobody else's" sh -c "! grep -qi 'creativecommons\|CC BY' '$scratch/crate'"
+cat_of README.md >"$scratch/readme"
+check "... and so does what people read" grep -q "Licence: $none\$" "$scratch/readme"
 
 # Programs that keep the processors busy: each is called, and the run does not go on without it.
 for load in stress stress-ng; do
