@@ -273,10 +273,6 @@ size_t plan_positions(const struct plan *plan) {
     return plan->order->count;
 }
 
-double plan_weight(const struct plan *plan, size_t position) {
-    return plan->row_seconds ? plan->row_seconds[design_order_row(plan->order, position)] : 1;
-}
-
 static int append_columns(const struct plan *plan, size_t row, size_t from, size_t to, struct text *text) {
     int r = 0;
     for (size_t i = from; r == 0 && i < to; i++) {

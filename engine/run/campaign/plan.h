@@ -59,8 +59,6 @@ void plan_free(struct plan *plan);
 void plan_cleanup(struct plan **plan); /* for the cleanup attribute */
 
 size_t plan_positions(const struct plan *plan); /* rows times repetitions, of which there may be fewer */
-/* Expected seconds of the unit at a position; 1 where nothing is known, so that positions weigh the same. */
-double plan_weight(const struct plan *plan, size_t position);
 
 /* Appends the experiment's factors of a row, or the design's controls, as CSV fields, each preceded by a
  * comma. */

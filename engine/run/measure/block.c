@@ -189,10 +189,11 @@ static void end_lanes(struct measurement *measurement) {
 struct todo {
     uint64_t units, missing; /* the latter: of nodes that are out and have no spare */
     uint64_t here;           /* of UNITS, those that have lanes in this round */
-    double weight;
 };
 
-static struct todo count_todo(const struct measurement *measurement, size_t first, size_t count) {
+/* TIMES, unless NULL, gets what has lanes or will have them. */
+static struct todo count_todo(const struct measurement *measurement, size_t first, size_t count,
+                              struct unit_times *times) {
     const struct node_set *set = measurement->set;
     struct todo todo = {0};
     for (const struct run_node *node = set->items; node < set->items + set->count; node++) {
@@ -207,7 +208,8 @@ static struct todo count_todo(const struct measurement *measurement, size_t firs
                     !settling_leaves_out(&measurement->progress->settling, i)) {
                     todo.units++;
                     todo.here += has_lanes(measurement, node);
-                    todo.weight += plan_weight(set->plan, i);
+                    if (times)
+                        unit_times_plan(times, design_order_row(set->plan->order, i), 1);
                 }
         }
     }
@@ -229,11 +231,11 @@ static int count_units(struct measurement *measurement, struct failure *failure)
     size_t lanes = count_lanes(measurement), first = measurement->block->first;
     if (lanes == measurement->lanes_counted)
         return 0;
-    struct todo todo = count_todo(measurement, first, plan_positions(set->plan) - first);
+    unit_times_plan_none(measurement->times);
+    struct todo todo = count_todo(measurement, first, plan_positions(set->plan) - first, measurement->times);
     measurement->lanes_counted = lanes;
     measurement->units_total =
         set->record->units->done + measurement->failed_here + todo.units + todo.missing;
-    measurement->weight_total = measurement->weight_done + todo.weight;
     set->record->units_planned = measurement->units_total;
     journal_planned(set, lanes);
     return node_set_check_units(set, lanes, failure);
@@ -241,12 +243,11 @@ static int count_units(struct measurement *measurement, struct failure *failure)
 
 /* Takes the units that rows which are known well enough would still have had out of the totals. */
 static void settle_rows(struct measurement *measurement, bool has_ended) {
-    struct settling_saving saving =
-        settling_apply(&measurement->progress->settling, measurement->block, has_ended);
+    struct settling_saving saving = settling_apply(&measurement->progress->settling, measurement->block,
+                                                   has_ended, measurement->times, measurement->lanes_counted);
     if (saving.positions == 0)
         return;
     measurement->units_total -= saving.positions * measurement->lanes_counted;
-    measurement->weight_total -= saving.weight * (double)measurement->lanes_counted;
     measurement->set->record->units_planned = measurement->units_total;
     journal_planned(measurement->set, measurement->lanes_counted);
 }
@@ -400,7 +401,7 @@ int block_measure(struct measurement *measurement, const struct design_block *bl
         return r;
     if (set->record->part > 1) /* an earlier part may have ended before it settled them */
         settle_rows(measurement, false);
-    if (count_todo(measurement, block->first, block->count).here == 0 &&
+    if (count_todo(measurement, block->first, block->count, NULL).here == 0 &&
         !measure_wants_repeats(set, block->first, block->count))
         return 0;
     if (!measurement->noted)

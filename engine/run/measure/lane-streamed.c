@@ -54,10 +54,14 @@ static int append_header(const struct experiment *experiment, struct text *rows)
     return r < 0 ? r : text_append_character(rows, '\n');
 }
 
+static bool has_deadline(const struct lane *lane) {
+    return lane->measurement->set->deadline.source != DEADLINE_NONE;
+}
+
 /* With a deadline rows are sent only as far ahead as keeps the kernel busy, one beside that it works on at
  * least: what was sent is measured. */
 static bool is_to_be_sent(struct lane *lane) {
-    if (!lane->measurement->times)
+    if (!has_deadline(lane))
         return true;
     int64_t expected_ns = measurement_expect_ns(lane->measurement, lane_position(lane, lane->kernel.sent));
     if (lane->kernel.sent == lane->next)
@@ -253,7 +257,7 @@ static void take_output(struct lane *lane, const char *bytes, size_t length) {
         begin = next;
     }
     text_consume(line, begin);
-    if (lane->measurement->times && !lane->measurement->ended)
+    if (has_deadline(lane) && !lane->measurement->ended)
         send_rows(lane);
 }
 

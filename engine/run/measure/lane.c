@@ -3,6 +3,7 @@
 #include "engine/run/measure/measurement.h"
 
 #include "engine/foundation/cleanup.h"
+#include "engine/foundation/clock.h"
 #include "engine/foundation/memory.h"
 #include "engine/run/nodes/nodes.h"
 #include "engine/run/nodes/software.h"
@@ -79,6 +80,7 @@ void lane_open(struct lane *lane, struct measurement *measurement, struct run_no
 }
 
 int lane_start(struct lane *lane, struct failure *failure) {
+    lane->turn_ns = clock_monotonic_ns();
     return lane->measurement->set->experiment->streamed ? lane_start_streamed(lane, failure)
                                                         : lane_start_commands(lane, failure);
 }
@@ -236,7 +238,8 @@ void measurement_lose_node(struct measurement *measurement, struct run_node *nod
         }
         /* Units that it will not measure in this pass are not waited for. */
         for (size_t k = lane->next; k < lane->count; k++)
-            measurement->weight_total -= plan_weight(set->plan, lane_position(lane, k));
+            unit_times_plan(measurement->times, design_order_row(set->plan->order, lane_position(lane, k)),
+                            -1);
         measurement_lane_over(measurement, lane);
     }
     /* A spare is brought in outside of callbacks, and there the job's unit begins again, with the nodes that

@@ -84,6 +84,7 @@ struct lane {
     bool refused;        /* there is no time for its next position, so that it ends before it */
 
     struct held_unit *held, *last_held; /* owned; a queue */
+    int64_t turn_ns;   /* monotonic, of the engine: since when the unit after the last that ended runs */
     int64_t since_ns;  /* monotonic: no unit that is not judged began before; INT64_MIN: not known */
     size_t *to_repeat; /* owned; positions that the next pass measures again */
     size_t repeat_count;

@@ -10,8 +10,11 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
+
+enum { SECONDS_LEFT_MAX = 1000000000 };
 
 /* A unit that is shown as done is on disk, so the counts are shown after each commit. Four commits a second
  * cost the measured machine little. */
@@ -23,10 +26,9 @@ static const int64_t commit_period_ns = 250 * EVENT_MILLISECOND;
 static void show_progress(struct measurement *measurement) {
     struct node_set *set = measurement->set;
     uint64_t units = set->record->units->done + set->record->units->failed;
-    double spent = (double)(clock_monotonic_ns() - measurement->started_ns) * 1e-9, left = -1;
+    int64_t now_ns = clock_monotonic_ns(), left_ns = run_left_ns(&set->record->left, now_ns);
+    double spent = (double)(now_ns - measurement->started_ns) * 1e-9;
     size_t reached = 0;
-    if (measurement->weight_done > 0)
-        left = spent * (measurement->weight_total - measurement->weight_done) / measurement->weight_done;
     for (size_t i = 0; i < set->count; i++)
         reached += run_node_is_in(&set->items[i]) && agent_link_state(set->items[i].link) == AGENT_LINK_READY;
     struct run_event event = {.kind = RUN_EVENT_PROGRESS,
@@ -36,12 +38,33 @@ static void show_progress(struct measurement *measurement) {
                               .units_failed = set->record->units->failed,
                               .units_total = measurement->units_total,
                               .rate = spent > 0 ? (double)(units - measurement->units_before) / spent : 0,
-                              .seconds_left = left};
+                              .seconds_left = left_ns < 0 ? -1 : (double)left_ns * 1e-9};
     record_send(set->record, &event);
+}
+
+/* The lanes that are at work share what is left. What they have spent on units that have not ended counts, up
+ * to what these are expected to take. */
+static int64_t estimate_left_ns(const struct measurement *measurement) {
+    const struct design_order *order = measurement->set->plan->order;
+    double left = unit_times_left(measurement->times);
+    size_t at_work = 0;
+    for (size_t i = 0; left > 0 && i < measurement->lane_count; i++) {
+        const struct lane *lane = &measurement->lanes[i];
+        if (lane->finished || lane->next >= lane->count)
+            continue;
+        double mean =
+            unit_times_mean(measurement->times, design_order_row(order, lane_position(lane, lane->next)));
+        at_work++;
+        left -= fmin(mean, (double)(clock_monotonic_ns() - lane->turn_ns) * 1e-9);
+    }
+    left = left < 0 ? left : left / (double)(at_work ? at_work : 1);
+    return left < 0 ? -1 : (int64_t)(fmin(left, SECONDS_LEFT_MAX) * 1e9);
 }
 
 static void commit_and_show(struct measurement *measurement) {
     struct failure failure = {0};
+    if (record_has_ended_units(measurement->set->record)) /* it looks at all rows */
+        measurement->set->record->estimated_ns = estimate_left_ns(measurement);
     if (record_commit(measurement->set->record, &failure) < 0)
         measurement_fail(measurement, &failure);
     else
@@ -80,7 +103,7 @@ void measurement_fail(struct measurement *measurement, const struct failure *why
 
 int64_t measurement_expect_ns(const struct measurement *measurement, size_t position) {
     size_t row = design_order_row(measurement->set->plan->order, position);
-    return measurement->times ? unit_times_predict(measurement->times, row) : -1;
+    return unit_times_predict(measurement->times, row);
 }
 
 bool measurement_has_time(const struct measurement *measurement, size_t position, int64_t busy_ns) {
@@ -96,7 +119,7 @@ bool measurement_has_time(const struct measurement *measurement, size_t position
 
 void measurement_take_time(struct measurement *measurement, size_t position, int64_t begun_ns,
                            int64_t end_ns) {
-    if (measurement->times && begun_ns >= 0)
+    if (begun_ns >= 0)
         unit_times_take(measurement->times, design_order_row(measurement->set->plan->order, position),
                         end_ns - begun_ns);
 }
@@ -162,10 +185,10 @@ static int run_blocks(struct measurement *measurement, struct failure *failure) 
     const struct design_order *order = set->plan->order;
     const struct run_progress *progress = measurement->progress;
     int r = reservation_rehearse(set, failure);
-    if (set->deadline.source != DEADLINE_NONE)
-        measurement->times =
-            unit_times_new(set->plan->design->row_count,
-                           progress->expected_seconds ? progress->expected_seconds : set->plan->row_seconds);
+    set->record->left.estimate_ns = set->record->estimated_ns = -1;
+    measurement->times =
+        unit_times_new(set->plan->design->row_count,
+                       progress->expected_seconds ? progress->expected_seconds : set->plan->row_seconds);
     if (r == 0)
         r = compile_patterns(measurement, failure);
     if (r == 0)

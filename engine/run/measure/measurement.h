@@ -26,13 +26,12 @@ struct measurement {
 
     /* Of all blocks and parts; the blocks to come are taken to have as many lanes as this one. */
     uint64_t units_total;
-    uint64_t failed_here;             /* units that failed in this part */
-    double weight_total, weight_done; /* of this part */
-    bool opened;                      /* the lanes are those of this block */
-    bool noted;                       /* the number of units was noted */
-    bool catching_up;                 /* the blocks are measured again on nodes that were brought in late */
-    bool cut_noted;                   /* a unit printed more than is kept, and that was noted */
-    bool refused;                     /* a lane has ended before its next position because time is short */
+    uint64_t failed_here; /* units that failed in this part */
+    bool opened;          /* the lanes are those of this block */
+    bool noted;           /* the number of units was noted */
+    bool catching_up;     /* the blocks are measured again on nodes that were brought in late */
+    bool cut_noted;       /* a unit printed more than is kept, and that was noted */
+    bool refused;         /* a lane has ended before its next position because time is short */
 
     int64_t started_ns;    /* monotonic: of the phase */
     uint64_t units_before; /* that had ended by then */
@@ -44,7 +43,7 @@ struct measurement {
     size_t nodes_tried;        /* of a job: the number of nodes that MPI was tried between; 0: none yet */
     bool trying;               /* MPI is being tried: losing a node does not stop the loop then */
     struct slow_nodes *speeds; /* owned; NULL: too few nodes to compare */
-    struct unit_times *times;  /* owned; NULL: there is no deadline */
+    struct unit_times *times;  /* owned */
     char first_failure[768];   /* of a unit, in a sentence; "": none has failed */
 };
 

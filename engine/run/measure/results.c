@@ -104,7 +104,6 @@ static void count_unit(struct measurement *measurement, const struct lane *lane,
     bool done = unit->responses != NULL;
     struct failure failure;
     if (!ledger_is_done(set->record->ledger, place, unit->position)) {
-        measurement->weight_done += plan_weight(set->plan, unit->position);
         measurement->failed_here += !done;
     }
     struct ledger_attempt attempt = {place, unit->position, unit->attempt, done, flags};
@@ -147,13 +146,18 @@ void results_add(struct lane *lane, const struct measured_unit *unit) {
     struct measured_unit ended = *unit;
     ended.attempt = ledger_attempts(set->record->ledger, lane->at.place, unit->position) + 1;
     ended.shares = lane->shares;
+    int64_t now_ns = clock_monotonic_ns();
+    if (!ledger_is_done(set->record->ledger, lane->at.place, unit->position))
+        unit_times_end(measurement->times, design_order_row(set->plan->order, unit->position),
+                       unit->responses ? (double)(now_ns - lane->turn_ns) * 1e-9 : -1);
+    lane->turn_ns = now_ns;
     if (!unit->responses || !measurement->watch->nodes) {
         write_unit(measurement, lane, &ended, &unknown);
         return;
     }
     size_t bytes = set->experiment->response_count * sizeof *ended.responses;
     struct held_unit *held = xmalloc(sizeof *held + bytes);
-    *held = (struct held_unit){.unit = ended, .since_ns = clock_monotonic_ns()};
+    *held = (struct held_unit){.unit = ended, .since_ns = now_ns};
     memcpy(held->responses, unit->responses, bytes);
     held->unit.responses = held->responses;
     *(lane->held ? &lane->last_held->next : &lane->held) = held;

@@ -120,7 +120,7 @@ static void journal_settled(struct settling *settling, size_t row) {
 }
 
 struct settling_saving settling_apply(struct settling *settling, const struct design_block *block,
-                                      bool has_ended) {
+                                      bool has_ended, struct unit_times *times, size_t lanes) {
     struct settling_saving saving = {0};
     if (!settling->rule)
         return saving;
@@ -134,7 +134,7 @@ struct settling_saving settling_apply(struct settling *settling, const struct de
         journal_settled(settling, row);
         saving.rows++;
         saving.positions += order->repetitions - from;
-        saving.weight += (double)(order->repetitions - from) * plan_weight(settling->plan, i);
+        unit_times_plan(times, row, -(int64_t)((order->repetitions - from) * lanes));
     }
     return saving;
 }

@@ -7,6 +7,7 @@
 
 #include "engine/design/order.h"
 #include "engine/foundation/failure.h"
+#include "engine/run/measure/unit-times.h"
 #include "engine/run/nodes/nodes.h"
 
 #include <stdbool.h>
@@ -40,12 +41,11 @@ bool settling_leaves_out(const struct settling *settling, size_t position);
 /* What is not needed any more, of one placement. */
 struct settling_saving {
     uint64_t rows, positions;
-    double weight; /* plan_weight() of the positions */
 };
 /* The repetitions of BLOCK's rows are over, that of the block too if it HAS_ENDED: those that are known well
- * enough are settled, and journalled. */
+ * enough are settled, and journalled. TIMES no longer has what these would still have had on LANES lanes. */
 struct settling_saving settling_apply(struct settling *settling, const struct design_block *block,
-                                      bool has_ended);
+                                      bool has_ended, struct unit_times *times, size_t lanes);
 
 /* The measurements are over; IS_WHOLE: nothing is left of them. Notes how many rows are settled. */
 void settling_note(struct settling *settling, bool is_whole);

@@ -151,15 +151,23 @@ static void add_commit(struct run_history *history, struct run_history_commit co
 }
 
 static void take_results(struct run_history *history, const struct journal_entry *entry) {
-    int64_t bytes = 0;
+    int64_t bytes = 0, left_ns = -1;
     char crc[16] = "";
     journal_entry_integer(entry, "bytes", &bytes);
+    journal_entry_integer(entry, "left_ns", &left_ns);
     journal_entry_text(entry, "bytes_crc32c", crc, sizeof crc);
     last_part(history)->units_done = (uint64_t)(history->units_done - history->units_before);
     add_commit(history, (struct run_history_commit){.bytes = (uint64_t)bytes,
                                                     .crc = (uint32_t)strtoul(crc, NULL, 16),
                                                     .monotonic_ns = entry->monotonic_ns,
-                                                    .units = history->units_done + history->units_failed});
+                                                    .units = history->units_done + history->units_failed,
+                                                    .left_ns = left_ns});
+}
+
+int64_t run_left_ns(const struct run_left *left, int64_t now_ns) {
+    if (left->estimate_ns < 0 || left->at_ns < 0 || now_ns < left->at_ns)
+        return left->estimate_ns;
+    return now_ns - left->at_ns < left->estimate_ns ? left->estimate_ns - (now_ns - left->at_ns) : 0;
 }
 
 double run_history_rate(const struct run_history *history) {
@@ -269,7 +277,8 @@ static void take_phase(struct run_history *history, const struct journal_entry *
     history->first_commit = history->commit_count;
     add_commit(history, (struct run_history_commit){.bytes = bytes,
                                                     .monotonic_ns = entry->monotonic_ns,
-                                                    .units = history->units_done + history->units_failed});
+                                                    .units = history->units_done + history->units_failed,
+                                                    .left_ns = -1});
 }
 
 static void take_block(struct run_history *history, const struct journal_entry *entry) {

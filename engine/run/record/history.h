@@ -93,12 +93,19 @@ struct run_history_replacement {
     const char *node, *by; /* names of the nodes' */
 };
 
+/* How long it will take until all units have ended, as it was estimated at a time. */
+struct run_left {
+    int64_t estimate_ns; /* negative: not known */
+    int64_t at_ns;       /* monotonic, of the engine */
+};
+
 /* What an entry `results` says. */
 struct run_history_commit {
     uint64_t bytes;       /* so much of the results stands */
     uint32_t crc;         /* CRC-32C of what was added since the entry before */
     int64_t monotonic_ns; /* when it was written */
     int64_t units;        /* that had ended */
+    int64_t left_ns;      /* the estimate of run_left */
 };
 
 /* What a testbed has lent, or was asked to. */
@@ -198,5 +205,8 @@ bool run_history_is_reserved(const struct run_history *history, int64_t wall_ns)
 /* Units a second of the last part, lately; by the monotonic clock, so that a wall clock that was set does not
  * matter. nan: not known. */
 double run_history_rate(const struct run_history *history);
+/* What is left at NOW_NS, by the monotonic clock of the engine; negative: not known. The run itself shows it,
+ * and so do status, list and attach. */
+int64_t run_left_ns(const struct run_left *left, int64_t now_ns);
 
 #endif

@@ -52,12 +52,16 @@ void record_journal_counts(struct run_record *record) {
     journal_integer(record->journal, "units_repeated", (int64_t)record->units->repeated);
 }
 
+bool record_has_ended_units(const struct run_record *record) {
+    return memcmp(&record->committed, record->units, sizeof record->committed) != 0;
+}
+
 /* The results are on the disk before the journal says so. */
 static int commit_results(struct run_record *record, struct failure *failure) {
     struct append_file *results = record->results;
     size_t length = results->pending.length;
     char digits[9];
-    if (length == 0 && memcmp(&record->committed, record->units, sizeof record->committed) == 0)
+    if (length == 0 && !record_has_ended_units(record))
         return 0;
     snprintf(digits, sizeof digits, "%08" PRIx32, checksum_crc32c(results->pending.bytes, length));
     int r = append_file_commit(results, failure);
@@ -67,7 +71,10 @@ static int commit_results(struct run_record *record, struct failure *failure) {
     journal_integer(record->journal, "bytes", (int64_t)results->committed);
     journal_string(record->journal, "bytes_crc32c", digits);
     record_journal_counts(record);
+    if (record->estimated_ns >= 0)
+        journal_integer(record->journal, "left_ns", record->estimated_ns);
     journal_end(record->journal);
+    record->left = (struct run_left){record->estimated_ns, clock_monotonic_ns()};
     record->committed = *record->units;
     return 0;
 }

@@ -50,7 +50,9 @@ struct run_record {
     const struct ledger_totals *units; /* its totals */
     struct ledger_totals committed;    /* those that the journal has */
     uint64_t units_planned;
-    size_t reserved; /* bytes of .reserve */
+    int64_t estimated_ns; /* until all units will have ended, from now on; negative: not known */
+    struct run_left left; /* what the journal has of it */
+    size_t reserved;      /* bytes of .reserve */
 };
 
 void record_clear(struct run_record *record);
@@ -70,6 +72,8 @@ void record_release_reserve(struct run_record *record, size_t keep);
  * the disk is full, that is the failure, but the first time all is committed by means of the reserve: a
  * second call says so. */
 int record_commit(struct run_record *record, struct failure *failure);
+/* Have units ended that the journal does not have? */
+bool record_has_ended_units(const struct run_record *record);
 /* Adds the totals of the units to an entry of the journal. */
 void record_journal_counts(struct run_record *record);
 

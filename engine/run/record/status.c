@@ -227,13 +227,10 @@ static void take_history(struct run_status *status) {
 }
 
 /* The time since units last ended counts where our clock is the run's. */
-static double seconds_since(const struct run_status *status, int64_t monotonic_ns) {
+static bool has_our_clock(const struct run_status *status) {
     char host[RUN_LOCK_HOST_SIZE] = "";
-    int64_t now = clock_monotonic_ns();
-    if (!status->owner.known || gethostname(host, sizeof host - 1) < 0 ||
-        strcmp(host, status->owner.host) != 0 || now < monotonic_ns)
-        return 0;
-    return (double)(now - monotonic_ns) / 1e9;
+    return status->owner.known && gethostname(host, sizeof host - 1) == 0 &&
+           strcmp(host, status->owner.host) == 0;
 }
 
 static double estimate(const struct run_status *status) {
@@ -242,11 +239,12 @@ static double estimate(const struct run_status *status) {
         return -1;
     if (status->left == 0)
         return 0;
-    if (isnan(status->rate))
+    if (history->commit_count <= history->first_commit)
         return -1;
-    double seconds = (double)status->left / status->rate -
-                     seconds_since(status, history->commits[history->commit_count - 1].monotonic_ns);
-    return seconds > 0 ? seconds : 0;
+    const struct run_history_commit *last = &history->commits[history->commit_count - 1];
+    struct run_left left = {last->left_ns, last->monotonic_ns};
+    int64_t left_ns = run_left_ns(&left, has_our_clock(status) ? clock_monotonic_ns() : left.at_ns);
+    return left_ns < 0 ? -1 : (double)left_ns / 1e9;
 }
 
 static void count_left(struct run_status *status) {

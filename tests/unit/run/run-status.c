@@ -1,6 +1,7 @@
 /* How runs stand, by journals that are made up here; real ones are in
  * integration/command-line/list-status.sh. */
 #include "engine/foundation/checksum.h"
+#include "engine/foundation/clock.h"
 #include "engine/foundation/file.h"
 #include "engine/run/record/journal.h"
 #include "engine/run/record/status.h"
@@ -320,9 +321,7 @@ TEST(the_rate_is_by_the_monotonic_clock) {
     assert_int_equal(status->condition, RUN_IS_RUNNING);
     assert_true(status->owner.pid == getpid());
     assert_int_equal(status->left, 2000);
-    /* This machine has been up for longer than the journal's clock says, or less: never more than what is
-     * left at that rate. */
-    assert_true(status->seconds_left >= 0 && status->seconds_left <= 1000);
+    assert_true(status->seconds_left < 0); /* the run has not said so */
     /* After a reboot the clock begins anew, and so does the rate. */
     say("run-resumed", ",\"part\":2");
     made.monotonic_ms = 10;
@@ -336,6 +335,32 @@ TEST(the_rate_is_by_the_monotonic_clock) {
     save_and_read();
     assert_true(fabs(status->rate - 0.5) < 1e-9);
     run_lock_free(lock);
+}
+
+/* What is left is what the run itself has estimated, less the time since; nobody estimates anew. */
+TEST(what_is_left_is_what_the_run_says) {
+    start(4000);
+    commit(1, 0, 0, 0);
+    made.monotonic_ms = (clock_monotonic_ns() / 1000000) - 1000;
+    say("results", ",\"bytes\":300,\"bytes_crc32c\":\"00000000\",\"units_done\":2,\"units_failed\":0,"
+                   "\"lines_flagged\":0,\"units_repeated\":0,\"left_ns\":90000000000000");
+    struct run_lock *lock;
+    save_and_read();
+    assert_int_equal(run_lock_take(folder, &lock, NULL), 0);
+    read_run(folder);
+    assert_true(status->seconds_left <= 89999);
+    assert_true(status->seconds_left > 80000); /* it is not 10,000 s ago that it was read */
+    run_lock_free(lock);
+}
+
+TEST(what_is_left_never_climbs) {
+    const struct run_left left = {100, 1000}, unknown = {-1, 1000}, odd = {100, INT64_MIN};
+    assert_int_equal(run_left_ns(&left, 900), 100); /* by another clock */
+    assert_int_equal(run_left_ns(&left, 1000), 100);
+    assert_int_equal(run_left_ns(&left, 1099), 1);
+    assert_int_equal(run_left_ns(&left, INT64_MAX), 0);
+    assert_int_equal(run_left_ns(&unknown, 2000), -1);
+    assert_int_equal(run_left_ns(&odd, 2000), 100);
 }
 
 /* The last minutes count: the first half went ten times slower. */

@@ -17,6 +17,7 @@ static struct world {
     struct plan plan;
     struct run_record record;
     struct settling settling;
+    struct unit_times *times;
 } world;
 
 static int begin(void **state) {
@@ -36,6 +37,7 @@ static int begin(void **state) {
     assert_ok(design_order_new(DESIGN_ORDER_AS_WRITTEN, 0, ROWS, REPETITIONS, NULL, DESIGN_ROUND_EACH,
                                &world.plan.order, &test_failure));
     world.record.ledger = ledger_new(ROWS * REPETITIONS);
+    world.times = unit_times_new(ROWS, NULL);
     settling_init(&world.settling, &world.record, &world.plan);
     const char *journal = test_path("journal.jsonl");
     remove(journal);
@@ -46,6 +48,7 @@ static int begin(void **state) {
 static int end(void **state) {
     settling_clear(&world.settling);
     ledger_free(world.record.ledger);
+    unit_times_free(world.times);
     journal_close(world.record.journal);
     design_order_free(world.plan.order);
     return 0;
@@ -63,11 +66,15 @@ static void take_line(const char *line) {
 }
 
 static struct settling_saving end_block(size_t block) {
-    return settling_apply(&world.settling, &world.plan.order->blocks[block], true);
+    return settling_apply(&world.settling, &world.plan.order->blocks[block], true, world.times, 2);
 }
 
 /* Row 1 is known after two repetitions, row 2 after three, row 3 never. */
 TEST(units) {
+    uint64_t planned = 0;
+    unit_times_end(world.times, 0, 1);
+    for (size_t row = 0; row < ROWS; row++, planned += 100)
+        unit_times_plan(world.times, row, 100);
     for (size_t round = 0; round < 3; round++) {
         for (size_t i = 0; i < 2; i++) {
             const char *node = i ? "b" : "a";
@@ -82,7 +89,8 @@ TEST(units) {
         struct settling_saving saving = end_block(round);
         assert_int_equal(saving.rows, round == 0 ? 0 : 1);
         assert_int_equal(saving.positions, round == 0 ? 0 : REPETITIONS - 1 - round);
-        assert_true(saving.weight == (double)saving.positions);
+        planned -= 2 * saving.positions;
+        assert_true(unit_times_left(world.times) == (double)planned); /* 1 s each */
     }
     assert_int_equal(settling_count(&world.settling), 2);
     assert_true(settling_leaves_out(&world.settling, 3 * ROWS + 1));
@@ -110,7 +118,8 @@ TEST(before_a_block) {
     for (size_t position = 0; position < 2 * ROWS; position++)
         take(position, "a", 7);
     take(2 * ROWS, "a", 9); /* of a repetition that is not over */
-    struct settling_saving saving = settling_apply(&world.settling, &world.plan.order->blocks[2], false);
+    struct settling_saving saving =
+        settling_apply(&world.settling, &world.plan.order->blocks[2], false, world.times, 2);
     assert_int_equal(saving.rows, ROWS);
     assert_int_equal(saving.positions, ROWS * (REPETITIONS - 2));
 }
