@@ -33,7 +33,7 @@ static const char usage[] =
     "                   [--remove-directory] [--leave-controls] [--sudo WORDS] [--label WORD]\n"
     "                   [--root DIR | --image SHA256]\n"
     "       assay-agent --resume SESSION\n"
-    "       assay-agent --list\n"
+    "       assay-agent --list [--remove-abandoned]\n"
     "       assay-agent --end SESSION|all\n"
     "       assay-agent --controls | --snapshot-controls | --set-controls NAME=VALUE... |\n"
     "                   --restore-controls | --probes | --sample | --stress | --spin | --capture |\n"
@@ -48,8 +48,10 @@ static const char usage[] =
     "  --resume SESSION    pass them to the daemon that is there; exit with status 69 if there is none\n"
     "  --list              print a line for each daemon of this user: session, state, seconds since the\n"
     "                      engine was heard, lease in seconds, commands, pid, start (Unix time),\n"
-    "                      directory, label\n"
+    "                      directory, label; and one for each folder that an agent which was killed left\n"
+    "  --remove-abandoned  remove these folders\n"
     "  --end SESSION       ask that daemon (or all) to leave, and wait until it has gone\n"
+    "folders\n"
     "  --directory DIR     the run directory, below which everything is written; made if it is missing\n"
     "  --folder NAME       the run directory's name in the workspace; the default is assay-SESSION\n"
     "  --workspace DIR     where it is made; the default is the first of $TMPDIR, /tmp, /var/tmp,\n"
@@ -101,7 +103,7 @@ static int attach(struct daemon_options *options, const char *session, bool in_f
 
 static int run(int count, char **arguments) {
     const char *session = NULL, *serve = NULL, *resume = NULL, *end = NULL;
-    bool help = false, version = false, list = false;
+    bool help = false, version = false, list = false, remove_abandoned = false;
     struct daemon_options daemon = {.label = ""};
     const struct tool_option known[] = {
         {"--attach", .text = &session},
@@ -109,6 +111,7 @@ static int run(int count, char **arguments) {
         {"--resume", .text = &resume},
         {"--end", .text = &end},
         {"--list", .flag = &list},
+        {"--remove-abandoned", .flag = &remove_abandoned},
         {"--directory", .text = &daemon.directory},
         {"--folder", .text = &daemon.folder},
         {"--workspace", .text = &daemon.workspace},
@@ -140,7 +143,7 @@ static int run(int count, char **arguments) {
             return tool_complain(image == -ENOENT ? DEPLOYED_ABSENT : 1, "%s", failure.text);
     }
     if (list)
-        return sessions_list();
+        return sessions_list(remove_abandoned);
     if (end)
         return sessions_end(strcmp(end, "all") == 0 ? 0 : parse_session(end));
     if (resume)

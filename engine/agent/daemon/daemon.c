@@ -342,7 +342,7 @@ int daemon_run(const struct daemon_options *options, int connection) {
     for (int i = 0; i < VISITOR_LIMIT; i++)
         daemon.visitors[i] = (struct visitor){.daemon = &daemon, .socket = -1};
     cleanup_close int theirs = connection;
-    struct run_directory directory = {.folder = -1, .parent = -1};
+    struct run_directory directory = {.folder = -1, .parent = -1, .mark = -1};
     struct failure failure = {0};
     int r = open_all(&daemon, &directory, connection, &failure);
     if (r == 0 && options->image)

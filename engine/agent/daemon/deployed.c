@@ -18,7 +18,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define LAYER ".assay-layer" /* nobody else calls a folder so: it tells what may be removed */
+#define LAYER ".assay-layer"
 
 enum { FOLDER = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC };
 
@@ -37,40 +37,11 @@ int deployed_open_image(const char *sha256, struct failure *failure) {
     return image < 0 ? complain(failure, -errno, path) : image;
 }
 
-/* ---- What was left: run directories whose layer no process has locked */
-
-static bool is_abandoned(int folder) {
-    struct stat status;
-    cleanup_close int layer = openat(folder, LAYER, FOLDER);
-    return layer >= 0 && fstat(layer, &status) == 0 && status.st_uid == geteuid() &&
-           flock(layer, LOCK_EX | LOCK_NB) == 0;
-}
-
-static void remove_abandoned(int workspace) {
-    int again = openat(workspace, ".", FOLDER);
-    DIR *entries = again < 0 ? NULL : fdopendir(again);
-    struct dirent *entry;
-    while (entries && (entry = readdir(entries))) {
-        cleanup_close int folder =
-            strncmp(entry->d_name, "assay-", 6) == 0 ? openat(workspace, entry->d_name, FOLDER) : -1;
-        if (folder >= 0 && is_abandoned(folder) && file_empty_folder(folder) == 0)
-            (void)unlinkat(workspace, entry->d_name, AT_REMOVEDIR);
-    }
-    if (entries)
-        closedir(entries);
-}
-
 /* ---- the system */
 
-/* Nobody finds the layer by its name before it is locked, which it is until this process ends. */
 static int make_folders(int directory) {
     static const char *const others[] = {"work", "root", "run"};
-    static int locked = -1;
-    int r = mkdirat(directory, "new", 0755);
-    locked = r < 0 ? r : openat(directory, "new", FOLDER);
-    if (locked < 0 || fchmod(locked, 0755) < 0 || flock(locked, LOCK_EX | LOCK_NB) < 0)
-        return -errno;
-    r = renameat(directory, "new", directory, LAYER);
+    int r = mkdirat(directory, LAYER, 0755); /* the umask is 022 */
     for (size_t i = 0; r == 0 && i < sizeof others / sizeof *others; i++)
         r = mkdirat(directory, others[i], 0700);
     return r < 0 ? -errno : 0;
@@ -164,7 +135,7 @@ int deployed_enter(struct run_directory *directory, const char *sha256, struct f
     char path[PATH_MAX];
     (void)path_of_file(directory->folder, "", path, sizeof path);
     if (directory->parent >= 0)
-        remove_abandoned(directory->parent);
+        run_directory_find_abandoned(directory->parent, NULL, true);
     if (unshare(CLONE_NEWNS | CLONE_NEWIPC) < 0 || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0)
         return complain(failure, -errno, "mounts of its own, which need root");
     /* What was opened before is in the mounts of the node, on which nothing can be mounted from here. */

@@ -11,8 +11,8 @@
  * /etc/hosts, /etc/resolv.conf, and the agent's own program. The node's /run is at MACHINE_NODE_RUN, where
  * the snapshot of its controls lies. Mounts go with the last process of the namespace, and the guardian,
  * which stays outside, removes the folder. One that was left, because both were killed, is removed by the
- * next agent that is deployed from the same workspace. It is no jail: root in it can do to the node what root
- * can.
+ * next agent that is deployed from the same workspace, or by `assay nodes clean`. It is no jail: root in it
+ * can do to the node what root can.
  */
 #ifndef ASSAY_DAEMON_DEPLOYED_H
 #define ASSAY_DAEMON_DEPLOYED_H

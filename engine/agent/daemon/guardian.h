@@ -4,7 +4,8 @@
  * the worker ends, in whatever way, the guardian ends all that is left of that family: SIGTERM, a grace,
  * SIGKILL. When the guardian is killed, the kernel sends the worker SIGTERM (PR_SET_PDEATHSIG), which makes
  * it leave in order. Only when both are killed at once can a grandchild outlive them; children of the worker
- * get SIGKILL from the kernel even then. What the guardian would have removed stays when it is killed.
+ * get SIGKILL from the kernel even then. What the guardian would have removed stays when it is killed, until
+ * `assay nodes clean` removes it (run-directory.h).
  *
  * Controls that the worker had set and not restored when it died are restored by the guardian, once nothing
  * of the worker's is left that could be setting it.

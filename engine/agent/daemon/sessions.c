@@ -3,6 +3,7 @@
 #include "engine/agent/daemon/control-socket.h"
 #include "engine/agent/daemon/relay.h"
 #include "engine/agent/machine/tool.h"
+#include "engine/agent/serve/workspace.h"
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/clock.h"
 #include "engine/foundation/file.h"
@@ -99,7 +100,7 @@ static int ask(uint64_t session, enum control_kind kind, struct control_message 
     return control_socket_receive(connection, ret) > 0;
 }
 
-int sessions_list(void) {
+int sessions_list(bool remove_abandoned) {
     cleanup(sessions_clear) struct sessions sessions = {0};
     struct failure failure;
     if (find_sessions(&sessions, &failure) < 0)
@@ -117,6 +118,7 @@ int sessions_list(void) {
             printf("%s\n", message.text);
         control_message_clear(&message);
     }
+    workspace_find_abandoned(remove_abandoned);
     return fflush(stdout) == 0 ? 0 : tool_complain(1, "cannot write to stdout");
 }
 

@@ -9,6 +9,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -63,8 +64,20 @@ static bool belongs_to_us(int folder) {
     return fstat(folder, &status) == 0 && status.st_uid == geteuid();
 }
 
+/* The mark has its name once it is locked. */
+static int make_mark(int folder) {
+    static const char fresh[] = RUN_DIRECTORY_MARK "-new";
+    cleanup_close int mark =
+        openat(folder, fresh, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+    if (mark >= 0 && flock(mark, LOCK_EX | LOCK_NB) == 0 &&
+        renameat(folder, fresh, folder, RUN_DIRECTORY_MARK) == 0)
+        return take_descriptor(mark);
+    (void)unlinkat(folder, fresh, 0);
+    return -1;
+}
+
 int run_directory_open(struct run_directory *ret, const char *path, unsigned flags, struct failure *failure) {
-    struct run_directory directory = {.folder = -1, .parent = -1};
+    struct run_directory directory = {.folder = -1, .parent = -1, .mark = -1};
     bool remove = flags & RUN_DIRECTORY_REMOVE, private = flags & RUN_DIRECTORY_PRIVATE;
     cleanup_close int parent = remove ? open_parent(path, directory.name, failure) : -1;
     if (remove && parent < 0)
@@ -84,6 +97,8 @@ int run_directory_open(struct run_directory *ret, const char *path, unsigned fla
     if (remove && (made || is_empty(directory.folder)) &&
         run_directory_is_named(directory.folder, parent, directory.name))
         directory.parent = take_descriptor(parent);
+    if (directory.parent >= 0)
+        directory.mark = make_mark(directory.folder);
     *ret = directory;
     return 0;
 }
@@ -91,6 +106,7 @@ int run_directory_open(struct run_directory *ret, const char *path, unsigned fla
 void run_directory_clear(struct run_directory *directory) {
     cleanup_close_descriptor(&directory->folder);
     cleanup_close_descriptor(&directory->parent);
+    cleanup_close_descriptor(&directory->mark);
 }
 
 int run_directory_remove(const struct run_directory *directory, struct failure *failure) {
@@ -107,4 +123,43 @@ int run_directory_remove(const struct run_directory *directory, struct failure *
         return failure_set(failure, -errno, "cannot remove the run directory '%s': %s", directory->name,
                            strerror(errno));
     return 0;
+}
+
+/* Locks the mark of FOLDER: nobody else does until it is closed. -1: FOLDER is not ours, has no mark of ours,
+ * or an agent uses it. */
+static int lock_abandoned(int folder) {
+    struct stat status;
+    cleanup_close int mark =
+        folder < 0 || !belongs_to_us(folder)
+            ? -1
+            : openat(folder, RUN_DIRECTORY_MARK, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    if (mark < 0 || fstat(mark, &status) < 0 || !S_ISREG(status.st_mode) || status.st_uid != geteuid() ||
+        flock(mark, LOCK_EX | LOCK_NB) < 0)
+        return -1;
+    return take_descriptor(mark);
+}
+
+void run_directory_find_abandoned(int workspace, const char *path, bool is_removed) {
+    enum { FOLDER = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC };
+    int again = openat(workspace, ".", FOLDER);
+    DIR *entries = again < 0 ? NULL : fdopendir(again);
+    struct dirent *entry;
+    while (entries && (entry = readdir(entries))) {
+        cleanup_close int folder =
+            strncmp(entry->d_name, "assay-", 6) == 0 ? openat(workspace, entry->d_name, FOLDER) : -1;
+        cleanup_close int mark = lock_abandoned(folder);
+        if (mark < 0)
+            continue;
+        int r = is_removed ? file_empty_folder(folder) : 0;
+        if (is_removed && r == 0 && unlinkat(workspace, entry->d_name, AT_REMOVEDIR) < 0)
+            r = -errno;
+        if (path && !strpbrk(entry->d_name, "\t\n\\"))
+            printf("folder\t%s\t%s/%s\n",
+                   r < 0        ? strerror(-r)
+                   : is_removed ? "removed"
+                                : "abandoned",
+                   path, entry->d_name);
+    }
+    if (entries)
+        closedir(entries);
 }

@@ -5,6 +5,7 @@
 #include "engine/foundation/text.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -71,4 +72,18 @@ int workspace_open(struct run_directory *ret, const char *workspace, const char 
         failure_set(failure, r, "there is no folder for the run directory: %s", reasons.bytes);
     text_clear(&reasons);
     return r;
+}
+
+void workspace_find_abandoned(bool is_removed) {
+    const char *temporary = getenv("TMPDIR");
+    cleanup_free char *cache = workspace_cache();
+    const char *const candidates[] = {temporary, "/tmp", "/var/tmp", cache, "/dev/shm"};
+    for (size_t i = 0; i < sizeof candidates / sizeof *candidates; i++) {
+        bool is_absolute = candidates[i] && candidates[i][0] == '/';
+        bool is_known = i > 0 && temporary && is_absolute && strcmp(candidates[i], temporary) == 0;
+        cleanup_close int folder =
+            is_absolute && !is_known ? open(candidates[i], O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
+        if (folder >= 0)
+            run_directory_find_abandoned(folder, candidates[i], is_removed);
+    }
 }

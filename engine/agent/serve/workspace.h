@@ -18,4 +18,7 @@ char *workspace_cache(void);
 int workspace_open(struct run_directory *ret, const char *workspace, const char *name, unsigned flags,
                    struct failure *failure);
 
+/* run_directory_find_abandoned() in each of these folders. */
+void workspace_find_abandoned(bool is_removed);
+
 #endif

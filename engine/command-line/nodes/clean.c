@@ -1,5 +1,6 @@
 /*
- * assay nodes clean: agents that are left over, and their end.
+ * assay nodes clean: agents that are left over, and their end; folders that agents which were killed have
+ * left, and their removal.
  *
  * Each node's own agent knows them: its program runs a second time, with --list and then with --end
  * (engine/agent/README.md). Agents of other users are neither seen nor touched.
@@ -45,6 +46,7 @@ struct cleaning {
     struct left_over *found;
     size_t count, capacity;
     const char *(*arguments)[3]; /* one a node: to end an agent */
+    bool has_folders, is_dry;
 };
 
 static void clear_cleaning(struct cleaning *cleaning) {
@@ -70,10 +72,24 @@ static bool is_ours(const struct cleaning *cleaning, size_t node, const char *se
     return strcmp(own, session) == 0;
 }
 
+/* A line about a run directory whose agent was killed. */
+static void take_folder(size_t node, char *at, struct cleaning *cleaning) {
+    const char *outcome = tool_field_next(&at);
+    cleaning->has_folders = true;
+    report_note(cleaning->nodes->report->root, REPORT_LINE,
+                "%s: %s: %s, the folder of an agent that was killed",
+                node_group_name(cleaning->nodes->group, node),
+                strcmp(outcome, "abandoned") == 0 ? "left over" : outcome, tool_field_next(&at));
+}
+
 /* A line of --list: its fields after the session. */
 static int take_agent(size_t node, const char *session, char *at, void *context, struct failure *failure) {
     struct cleaning *cleaning = context;
     struct left_over agent = {.node = node};
+    if (strcmp(session, "folder") == 0) {
+        take_folder(node, at, cleaning);
+        return 0;
+    }
     const char *standing = tool_field_next(&at);
     uint64_t *const numbers[] = {&agent.silent_s, &agent.lease_s, &agent.commands, &agent.pid,
                                  &agent.started};
@@ -101,7 +117,7 @@ static int take_agent(size_t node, const char *session, char *at, void *context,
 }
 
 static int find_all(struct cleaning *cleaning, struct failure *failure) {
-    static const char *const arguments[] = {"--list", NULL};
+    const char *const arguments[] = {"--list", cleaning->is_dry ? NULL : "--remove-abandoned", NULL};
     const struct node_tool tool = {
         .arguments = arguments, .timeout_ms = tool_ms, .take = take_agent, .context = cleaning};
     return node_group_run_tool(cleaning->nodes->group, &tool, &cleaning->nodes->failures, failure);
@@ -182,7 +198,9 @@ static int end_some(struct cleaning *cleaning, bool force, bool *ret, struct fai
 int nodes_clean(struct nodes *nodes, const struct verb_arguments *arguments, struct failure *failure) {
     bool dry = verb_switch(arguments, "--dry-run"), force = verb_switch(arguments, "--force");
     cleanup(clear_cleaning) struct cleaning cleaning = {
-        .nodes = nodes, .arguments = xcalloc(node_group_count(nodes->group) + 1, sizeof *cleaning.arguments)};
+        .nodes = nodes,
+        .is_dry = dry,
+        .arguments = xcalloc(node_group_count(nodes->group) + 1, sizeof *cleaning.arguments)};
     int r = find_all(&cleaning, failure);
     for (size_t i = 0; r == 0 && i < cleaning.count; i++) {
         bool spared = is_spared(&cleaning.found[i], force);
@@ -191,7 +209,7 @@ int nodes_clean(struct nodes *nodes, const struct verb_arguments *arguments, str
     }
     for (bool any = !dry; r == 0 && any;)
         r = end_some(&cleaning, force, &any, failure);
-    if (r == 0 && cleaning.count == 0 && !nodes->quiet)
+    if (r == 0 && cleaning.count == 0 && !cleaning.has_folders && !nodes->quiet)
         report_note(nodes->report->root, REPORT_LINE, "nothing is left over");
     return r;
 }

@@ -6,6 +6,7 @@
 #include "engine/foundation/number.h"
 #include "engine/remote/link/facts.h"
 #include "engine/remote/nodes/cpuinfo.h"
+#include "engine/remote/nodes/tools.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -18,6 +19,7 @@ struct view {
     struct node_facts **facts; /* NULL where they are not known */
     char **cpus;               /* models; NULL where not known */
     struct agent_clock *clocks;
+    char **left; /* folders of agents that were killed, in a sentence; NULL: there are none */
 };
 
 static void clear_view(struct view *view) {
@@ -25,9 +27,11 @@ static void clear_view(struct view *view) {
         if (view->facts)
             node_facts_free(view->facts[i]);
         free(view->cpus[i]);
+        free(view->left[i]);
     }
     free((void *)view->facts);
     free(view->cpus);
+    free(view->left);
     free(view->clocks);
 }
 
@@ -37,14 +41,30 @@ static void take_cpu(size_t node, size_t path, const char *bytes, size_t length,
     ((struct view *)context)->cpus[node] = cpuinfo_model(bytes);
 }
 
+static int take_left(size_t node, const char *kind, char *at, void *context, struct failure *failure) {
+    (void)failure;
+    struct view *view = context;
+    if (strcmp(kind, "folder") != 0)
+        return 0;
+    (void)tool_field_next(&at); /* "abandoned" */
+    char *before = view->left[node];
+    view->left[node] = xformat("%s%s%s", before ? before : "", before ? ", " : "", tool_field_next(&at));
+    free(before);
+    return 0;
+}
+
 static int look(struct nodes *nodes, struct view *view, struct failure *failure) {
-    cleanup_free struct failure *unread = NULL;
+    static const char *const arguments[] = {"--list", NULL};
+    const struct node_tool list = {.arguments = arguments, .take = take_left, .context = view};
+    cleanup_free struct failure *unread = NULL, *unlisted = NULL;
     int r = node_group_inspect(nodes->group, &view->facts, &nodes->failures, failure);
     if (r == 0)
         r = node_group_read(nodes->group, (const char *const[]){"/proc/cpuinfo", NULL}, CPUINFO_MAX, take_cpu,
                             view, &unread, failure);
     if (r == 0)
         r = node_group_measure_clocks(nodes->group, &view->clocks, failure);
+    if (r == 0) /* last: where this fails, the rest is known */
+        r = node_group_run_tool(nodes->group, &list, &unlisted, failure);
     return r;
 }
 
@@ -106,7 +126,7 @@ static void report_directory(struct report_section *to, const char *path, const 
 }
 
 static void report_facts(struct report_section *to, const char *name, const struct node_facts *facts,
-                         const char *cpu) {
+                         const char *cpu, const char *left) {
     cleanup_free char *kernel = xformat("%s %s", facts->kernel_name, facts->kernel_release);
     report_text(to, NULL, "host name", host_text(name, facts->host_name), false);
     report_text(to, "host_name", NULL, facts->host_name, true);
@@ -122,6 +142,9 @@ static void report_facts(struct report_section *to, const char *name, const stru
     report_directory(to, facts->run_directory, name);
     for (size_t i = 0; i < facts->note_count; i++) /* what our own agent found to do before it served */
         report_note(to, REPORT_LINE, "%s", facts->notes[i]);
+    if (left)
+        report_note(to, REPORT_LINE,
+                    "left over by agents that were killed: %s; 'assay nodes clean' removes this", left);
 }
 
 /* ---- clocks */
@@ -177,14 +200,17 @@ static void report_clocks(const struct nodes *nodes, const struct view *view) {
 int nodes_show(struct nodes *nodes, const struct verb_arguments *arguments, struct failure *failure) {
     (void)arguments;
     size_t count = node_group_count(nodes->group);
-    cleanup(clear_view) struct view view = {.count = count, .cpus = xcalloc(count + 1, sizeof *view.cpus)};
+    cleanup(clear_view) struct view view = {.count = count,
+                                            .cpus = xcalloc(count + 1, sizeof *view.cpus),
+                                            .left = xcalloc(count + 1, sizeof *view.left)};
     int r = look(nodes, &view, failure);
     if (r < 0)
         return r;
     nodes_report_known(nodes);
     for (size_t i = 0; i < count; i++)
         if (nodes->failures[i].code == 0)
-            report_facts(nodes->sections[i], node_group_name(nodes->group, i), view.facts[i], view.cpus[i]);
+            report_facts(nodes->sections[i], node_group_name(nodes->group, i), view.facts[i], view.cpus[i],
+                         view.left[i]);
     report_clocks(nodes, &view);
     return 0;
 }

@@ -35,6 +35,32 @@ bed accept-logins 7
 
 # ---- clean
 
+# Folders of agents that were killed with their guardians, among others that are not theirs to remove.
+has_agents() { [ "$(bed on 3 pgrep -c -f -- "--attach|--serve")" = "$1" ]; } # has_agents COUNT
+folder_of() { bed on 3 sh -c 'ls -d /tmp/assay-nodes-* 2>/dev/null'; }
+bed run "$ASSAY" nodes run -w 'taurus-3' -- sleep 1000 >/dev/null 2>&1 &
+eventually bed on 3 pgrep -x sleep >/dev/null
+folder=$(folder_of)
+bed on 3 sh -c 'mkdir -p /tmp/assay-mine /tmp/assay-other /tmp/outside && echo >/tmp/outside/.assay-agent && ln -s /tmp/outside /tmp/assay-link &&
+    echo >/tmp/assay-other/.assay-agent && chown -R 1234 /tmp/assay-other'
+check "what a live agent uses is not left over" nodes clean -w 'taurus-3' --dry-run
+check "... and is not said to be" [ "$(grep -c 'that was killed' "$scratch/out")" = 0 ]
+bed on 3 sh -c 'pkill -KILL -f -- "--attach"; pkill -KILL -x sleep'
+wait
+eventually has_agents 0
+check "a folder stays when an agent and its guardian are killed" test -n "$(folder_of)"
+check "nodes show names it" nodes show -w 'taurus-[3-4]'
+check "... and what removes it" said "left over by agents that were killed: $folder; 'assay nodes clean' removes this"
+check "nodes clean finds it" nodes clean -w 'taurus-[3-4]' --dry-run
+check "... and leaves it with --dry-run" said "^taurus-3: left over: $folder, the folder of an agent that was killed\$"
+check "nodes clean removes it" nodes clean -w 'taurus-[3-4]'
+check "... which is said" said "^taurus-3: removed: $folder, the folder of an agent that was killed\$"
+check "... and nothing else" [ "$(bed on 3 sh -c 'cd /tmp; ls -d assay-* outside/.assay-agent')" = 'assay-link
+assay-mine
+assay-other
+outside/.assay-agent' ]
+bed on 3 sh -c 'rm -r /tmp/assay-mine /tmp/assay-other /tmp/assay-link /tmp/outside'
+
 check "finds nothing where nothing is" nodes clean -w "$all"
 check "and says so" said '^nothing is left over$'
 
