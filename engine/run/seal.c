@@ -78,6 +78,7 @@ int run_record_inputs(struct run *run, struct failure *failure) {
 
 /* What has happened is what the committed journal says; the rest is the plan's. */
 int run_record_run(struct run *run, struct failure *failure) {
+    char sha256[HASH_HEX_SIZE];
     cleanup(run_history_clear) struct run_history history = {0};
     cleanup(json_cleanup) cJSON *object = cJSON_CreateObject();
     cleanup_free char *path = record_path(&run->record, "run.json");
@@ -89,6 +90,8 @@ int run_record_run(struct run *run, struct failure *failure) {
     json_add_string(engine, "name", "assay");
     json_add_string(engine, "version", ASSAY_VERSION);
     json_add_string(engine, "commit", ASSAY_COMMIT[0] ? ASSAY_COMMIT : NULL);
+    bool is_hashed = hash_file("/proc/self/exe", sha256, NULL, NULL) == 0;
+    json_add_string(engine, "sha256", is_hashed ? sha256 : NULL);
     run_history_summarize(&history, object);
     plan_summarize(run->set.plan, object);
     cJSON *command = json_add_array(object, "command");

@@ -5,9 +5,12 @@
  * before: it would hang where a pair cannot.
  */
 #include <mpi.h>
+#include <netdb.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 /* The partner of RANK in ROUND; RANK itself when it has none. */
@@ -37,6 +40,33 @@ static void exchange(int rank, int partner, double limit) {
     fflush(stdout);
     sleep(1); /* so that its partner says the same, and not only those who wait for one of the two */
     MPI_Abort(MPI_COMM_WORLD, 1);
+}
+
+/* The network that MPI uses: what this process holds open once it has exchanged a byte with every other rank,
+ * each once. Of a connection by IP, our own address; of other networks, the device. */
+static void print_networks(int rank) {
+    char seen[4096] = "\n", line[512], path[64], name[256];
+    for (int file = 3; file < 4096; file++) {
+        struct sockaddr_storage own, peer;
+        socklen_t own_size = sizeof own, peer_size = sizeof peer;
+        memset(name, 0, sizeof name);
+        snprintf(path, sizeof path, "/proc/self/fd/%d", file);
+        if (getpeername(file, (struct sockaddr *)&peer, &peer_size) == 0) {
+            if (getsockname(file, (struct sockaddr *)&own, &own_size) != 0 || own.ss_family == AF_UNIX ||
+                getnameinfo((struct sockaddr *)&own, own_size, name, sizeof name, NULL, 0, NI_NUMERICHOST) !=
+                    0 ||
+                strncmp(name, "127.", 4) == 0 || strcmp(name, "::1") == 0)
+                continue;
+        } else if (readlink(path, name, sizeof name - 1) < 0 ||
+                   (strncmp(name, "/dev/infiniband/", 16) != 0 && strncmp(name, "/dev/hfi", 8) != 0 &&
+                    strncmp(name, "/dev/cxi", 8) != 0)) {
+            continue;
+        }
+        snprintf(line, sizeof line, "\nnetwork %d %s\n", rank, name);
+        if (!strstr(seen, line) && strlen(seen) + strlen(line) < sizeof seen)
+            snprintf(seen + strlen(seen), sizeof seen - strlen(seen), "%s", line + 1);
+    }
+    fputs(seen + 1, stdout);
 }
 
 static void leave(int signal_number) {
@@ -70,6 +100,7 @@ int main(int count, char **arguments) {
             slowest = partner;
         }
     }
+    print_networks(rank);
     own.rank = rank;
     MPI_Allgather(name, sizeof name, MPI_CHAR, hosts, sizeof name, MPI_CHAR, MPI_COMM_WORLD);
     MPI_Allreduce(&own, &worst, 1, MPI_DOUBLE_INT, MPI_MAXLOC, MPI_COMM_WORLD);

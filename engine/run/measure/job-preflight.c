@@ -103,6 +103,21 @@ static bool has_lost_node(const struct lane *lane) {
     return false;
 }
 
+/* Records what each rank's "network RANK NAME" says with the software of its node. */
+static void record_networks(const struct lane *lane, const char *output) {
+    for (size_t i = 0; i < lane->at.count; i++)
+        cJSON_DeleteItemFromObjectCaseSensitive(lane->at.shares[i].node->software, "mpi_networks");
+    for (const char *at = output; (at = strstr(at, "network ")); at++) {
+        size_t rank;
+        char name[256];
+        if (sscanf(at, "network %zu %255[^\n]", &rank, name) != 2 || rank >= lane->at.count)
+            continue;
+        cJSON *software = lane->at.shares[rank].node->software,
+              *list = cJSON_GetObjectItemCaseSensitive(software, "mpi_networks");
+        json_add_string(list ? list : json_add_array(software, "mpi_networks"), NULL, name);
+    }
+}
+
 /* All is known once the pairs are counted. Ranks that are stuck, and those that never began, are named by
  * their nodes: each has one. */
 static int judge(const struct lane *lane, const struct node_result *result, struct failure *failure) {
@@ -115,8 +130,10 @@ static int judge(const struct lane *lane, const struct node_result *result, stru
         *failure = result->failure;
         return failure->code;
     }
-    if (strstr(result->output.bytes, "pairs ") || (exit->code == 0 && !exit->signalled && !exit->timed_out))
+    if (strstr(result->output.bytes, "pairs ") || (exit->code == 0 && !exit->signalled && !exit->timed_out)) {
+        record_networks(lane, result->output.bytes);
         return 0;
+    }
     if (find_stuck(result->output.bytes, &a, &b) && a < lane->at.count && b < lane->at.count)
         return failure_set_kind(failure, FAILURE_EXPERIMENT, -ENOTCONN,
                                 "nodes %s and %s cannot exchange a byte by MPI within " LIMIT_SECONDS

@@ -148,7 +148,9 @@ static int make(struct making *making, const char *path, struct failure *failure
     while ((r = csv_next(making->units, &fields, failure)) > 0)
         if ((r = take_unit(making, fields, failure)) < 0)
             return r;
-    return r < 0 ? r : file_replace(path, making->rows.bytes, making->rows.length, 0666, failure);
+    return r < 0 || making->count == 0
+               ? r
+               : file_replace(path, making->rows.bytes, making->rows.length, 0666, failure);
 }
 
 static void make_and_note(struct node_set *set, const struct experiment_table *table) {
@@ -158,13 +160,15 @@ static void make_and_note(struct node_set *set, const struct experiment_table *t
     text_init(&making.unit, CSV_ROW_MAX);
     text_init(&making.output, LANE_OUTPUT_MAX);
     text_init(&making.rows, UNIT_TABLE_BYTES_MAX);
-    if (make(&making, path, &failure) < 0) {
+    int r = make(&making, path, &failure);
+    if (r < 0 || making.count == 0)
         (void)unlink(path); /* of an earlier part */
+    if (r < 0)
         return record_note(set->record, "the table '%s' is left out: %s", table->name, failure.text);
-    }
     if (making.count == 0)
         record_log(set->record,
-                   "the table '%s' has no rows: its pattern, '%s', matches no line of any unit's output",
+                   "the table '%s' has no rows and is left out: its pattern, '%s', matches no line of any "
+                   "unit's output",
                    table->name, table->pattern);
     if (making.empty > 0)
         record_note(set->record,

@@ -76,7 +76,11 @@ check "... whose last has done all the work, in the time that the unit took" awk
     <(member results/results.csv) "$scratch/panels.csv"
 check "... and texts with commas in quotes" test "$(grep -c ',"last, at 64"$' "$scratch/panels.csv")-$(grep -c ',$' "$scratch/panels.csv")" = 2-28
 member logs/engine.log >"$scratch/log"
-check "a table that nothing matches is in the log" grep -q "the table 'never' has no rows: its pattern, '^never (.\*)\$', matches no line" "$scratch/log"
+check "a table that nothing matches is in the log" grep -q "the table 'never' has no rows and is left out: its pattern, '^never (.\*)\$', matches no line" "$scratch/log"
+check "... and not in the archive" sh -c "! '$ASSAY' archive list '$archive' | grep -q never.csv"
+member run.json >"$scratch/run.json"
+is "run.json of an archive says that the run was sealed" "$(jq -r '.phases[] | select(.name == "seal") | .status, (.ended != null)' "$scratch/run.json" | xargs)" "done true"
+is "... and by which program" "$(jq -r .engine.sha256 "$scratch/run.json")" "$(sha256sum "$(realpath "$ASSAY")" | cut -d' ' -f1)"
 check "values that are no numbers are left empty, and noted" grep -qE "4 values of the table 'odd' are not what their columns say and are left empty, such as '(PASSED|unchecked)' of column 'value' in line 11 of 'results/raw/" "$scratch/told"
 is "... beside those that are" "$(member results/tables/odd.csv | cut -d, -f1,12- | sort | uniq -c | awk '{$1 = $1} 1' | paste -sd';')" \
     "2 1, checks,;2 1,,0.01;2 2, checks,;2 2,,0.02;1 row,checks,value"
