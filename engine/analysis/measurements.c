@@ -28,6 +28,12 @@ static int assume_response(struct measurements *measurements, struct failure *fa
     const struct table *table = measurements->table;
     const char *experiment = table->inputs[0].experiment, *path = table->inputs[0].path;
     const struct table_column *only = NULL;
+    if (table->ranks_nothing)
+        return failure_input(failure, path, 0, 0,
+                             "the experiment '%s' compares no settings; 'assay fit %s' makes a model of what "
+                             "it measured, and 'assay report %s --most RESPONSE' or '--least RESPONSE' ranks "
+                             "them all the same",
+                             experiment, path, path);
     cleanup(text_clear) struct text names;
     text_init(&names, FAILURE_TEXT_SIZE / 2);
     size_t count = 0;
@@ -90,8 +96,11 @@ static int check_inputs(const struct table *table, struct failure *failure) {
 
 static bool is_size(const struct table *table, const char *name) {
     const struct table_suggestion *suggestion = table->suggestion;
-    for (size_t i = 0; suggestion && i < suggestion->size_count; i++)
-        if (strcmp(suggestion->sizes[i], name) == 0)
+    bool has_own = table->answer && table->answer->size_count > 0;
+    char *const *sizes = has_own ? table->answer->sizes : suggestion ? suggestion->sizes : NULL;
+    size_t count = has_own ? table->answer->size_count : suggestion ? suggestion->size_count : 0;
+    for (size_t i = 0; i < count; i++)
+        if (strcmp(sizes[i], name) == 0)
             return true;
     return false;
 }

@@ -16,6 +16,7 @@ void design_factor_clear(struct design_factor *factor) {
     free(factor->name);
     free(factor->unit);
     free(factor->description);
+    free(factor->default_note);
     for (size_t i = 0; i < factor->choice_count; i++)
         free(factor->choices[i]);
     free(factor->choices);

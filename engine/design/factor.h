@@ -28,6 +28,7 @@ struct design_factor {
     enum design_type type;
     char *unit;              /* UCUM code, "1" for none, or any text of the user's own */
     char *description;       /* or NULL */
+    char *default_note;      /* of an option: what to know where it has its default, a sentence; or NULL */
     double minimum, maximum; /* of an integer or number; -DESIGN_UNBOUNDED and DESIGN_UNBOUNDED: none */
     char **choices;          /* of a text; none: any */
     size_t choice_count;

@@ -255,6 +255,13 @@ static int open_run(struct run *run, struct failure *failure) {
     journal_string(run->record.journal, "engine", ASSAY_VERSION);
     journal_string(run->record.journal, "campaign", run->set.campaign->name);
     journal_end(run->record.journal);
+    const struct experiment *experiment = run->set.experiment;
+    for (size_t i = 0; i < experiment->option_count; i++) {
+        const struct experiment_option *option = &experiment->options[i];
+        const char *note = experiment_option_note(option);
+        if (note)
+            record_note(&run->record, "%s = %s: %s", option->factor.name, option->value, note);
+    }
     return run_record_inputs(run, failure);
 }
 

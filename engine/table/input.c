@@ -106,6 +106,8 @@ static void describe_run(struct input *input, const struct document_node *run) {
                                           .unit = text_of(answer, "unit"),
                                           .lines = text_of(answer, "lines"),
                                           .most = best && strcmp(best, "most") == 0};
+    input->answer.sizes = texts_of(answer, "sizes", &input->answer.size_count);
+    input->ranks_nothing = answer && answer->text && strcmp(answer->text, "none") == 0;
     cleanup_free char *table = text_of(model, "table");
     cleanup_free char *suggested =
         table ? xformat("results/tables/%s.csv", table) : xstrdup(TABLE_ARCHIVE_MEMBER);
@@ -346,6 +348,9 @@ void input_clear(struct input *input) {
     free(input->columns);
     free(input->damage);
     free(input->answer.response), free(input->answer.unit), free(input->answer.lines);
+    for (size_t i = 0; i < input->answer.size_count; i++)
+        free(input->answer.sizes[i]);
+    free(input->answer.sizes);
     struct table_suggestion *suggestion = &input->suggestion;
     free(suggestion->method), free(suggestion->response), free(suggestion->terms);
     free_texts(suggestion->sizes, suggestion->size_count);

@@ -16,8 +16,9 @@ struct input {
     struct table_suggestion suggestion;
     bool suggests;
     struct table_answer answer; /* without a response: there is none */
-    char *damage;               /* why another member of the archive is not what was sealed; or NULL */
-    uint64_t journal_bytes;     /* of an archive; 0: it has none */
+    bool ranks_nothing;
+    char *damage;           /* why another member of the archive is not what was sealed; or NULL */
+    uint64_t journal_bytes; /* of an archive; 0: it has none */
     char journal_sha256[HASH_HEX_SIZE];
     bool is_regular; /* a file that its device and inode identify */
     dev_t device;

@@ -138,6 +138,7 @@ int table_open(const char *const *paths, size_t count, const struct table_option
         table->inputs[i] = table->private->inputs[i].about;
         if (table->private->inputs[i].suggests)
             table->suggestion = &table->private->inputs[i].suggestion;
+        table->ranks_nothing |= table->private->inputs[i].ranks_nothing;
         if (table->private->inputs[i].answer.response)
             table->answer = &table->private->inputs[i].answer;
     }

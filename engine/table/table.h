@@ -49,6 +49,8 @@ struct table_suggestion {
 struct table_answer {
     char *response, *unit, *lines; /* unit and lines: or NULL */
     bool most;                     /* more is better; else less */
+    char **sizes;                  /* factors whose levels are no alternatives */
+    size_t size_count;             /* 0: those of the suggestion */
 };
 
 struct table_input {
@@ -103,6 +105,7 @@ struct table {
     size_t input_count;
     const struct table_suggestion *suggestion; /* of the first input that has one; or NULL */
     const struct table_answer *answer;         /* likewise */
+    bool ranks_nothing;                        /* an experiment of an input has "none" as its answer */
     /* After table_load: */
     size_t rows;
     uint64_t rows_flagged, rows_elsewhere; /* left out: by gates, by the condition */

@@ -170,6 +170,7 @@ static const char *const factor_types[] = {
     [DESIGN_INTEGER] = "integer", [DESIGN_NUMBER] = "number", [DESIGN_TEXT] = "text", NULL};
 #define FACTOR(key_, type_, member) BIND_ROW(key_, type_, written_factor, factor.member)
 static const struct bind_field factor_fields[] = {
+    {FACTOR("default-note", BIND_TEXT, default_note)}, /* of options */
     {FACTOR("type", BIND_CHOICE, type), .choices = factor_types},
     {FACTOR("description", BIND_TEXT, description)},
     {FACTOR("default", BIND_TEXT, default_text)},
@@ -181,19 +182,22 @@ static const struct bind_field factor_fields[] = {
     {FACTOR("from-time", BIND_TEXT, from_time)},
 };
 enum {
+    FACTOR_FIELD_FIRST = 1,
     FACTOR_FIELD_COUNT = sizeof factor_fields / sizeof *factor_fields,
-    OPTION_FIELD_COUNT = 6, /* of them, those that an option has too */
+    OPTION_FIELD_COUNT = 7, /* of them, those that an option has too */
 };
 
-/* A factor, or an option, which has only the first COUNT fields. TYPE is the default. */
+/* A factor, which has the fields from FIRST on, or an option, which has the first COUNT of them. TYPE is the
+ * default. */
 static int bind_variable(const struct experiment_binding *binding, const struct document_node *key,
-                         const struct document_node *value, enum design_type type, size_t count,
+                         const struct document_node *value, enum design_type type, size_t first, size_t count,
                          struct design_factor *ret) {
     struct written_factor written = {
         .factor = {.type = type, .minimum = -DESIGN_UNBOUNDED, .maximum = DESIGN_UNBOUNDED}};
-    int r = value->kind == DOCUMENT_NULL ? 0
-                                         : bind_mapping(binding->document, value, key->text, factor_fields,
-                                                        count, &written, binding->failure);
+    int r = value->kind == DOCUMENT_NULL
+                ? 0
+                : bind_mapping(binding->document, value, key->text, factor_fields + first, count - first,
+                               &written, binding->failure);
     *ret = written.factor;
     ret->name = xstrdup(key->text);
     experiment_use_unit_code(&ret->unit, "1");
@@ -215,7 +219,8 @@ static int bind_factor(const struct experiment_binding *binding, const struct do
                        const struct document_node *value, void *item) {
     static const char *const meanings[] = {"from-share", "from-time"};
     struct design_factor *factor = item;
-    int r = bind_variable(binding, key, value, DESIGN_INTEGER, FACTOR_FIELD_COUNT, factor);
+    int r =
+        bind_variable(binding, key, value, DESIGN_INTEGER, FACTOR_FIELD_FIRST, FACTOR_FIELD_COUNT, factor);
     take_place(value, "default", &factor->default_line, &factor->default_column);
     take_place(value, "from-share", &factor->share_line, &factor->share_column);
     take_place(value, "from-time", &factor->time_line, &factor->time_column);
@@ -231,7 +236,7 @@ static int bind_option(const struct experiment_binding *binding, const struct do
                        const struct document_node *value, void *item) {
     struct experiment_option *option = item;
     const struct document_node *at = document_get(value, "default");
-    int r = bind_variable(binding, key, value, DESIGN_TEXT, OPTION_FIELD_COUNT, &option->factor);
+    int r = bind_variable(binding, key, value, DESIGN_TEXT, 0, OPTION_FIELD_COUNT, &option->factor);
     if (option->factor.choice_count)
         option->factor.type = DESIGN_TEXT;
     if (r == 0 && !at)
@@ -253,6 +258,11 @@ static struct experiment_option *find_option(const struct experiment *experiment
 const char *experiment_option_value(const struct experiment *experiment, const char *name) {
     const struct experiment_option *option = find_option(experiment, name);
     return option ? option->value : NULL;
+}
+
+const char *experiment_option_note(const struct experiment_option *option) {
+    const char *value = option->factor.default_text;
+    return value && strcmp(option->value, value) == 0 ? option->factor.default_note : NULL;
 }
 
 static int refuse_option(const struct experiment *experiment, const char *name, const char *file, size_t line,

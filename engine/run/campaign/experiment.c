@@ -61,6 +61,7 @@ const struct bind_field experiment_answer_fields[EXPERIMENT_ANSWER_FIELDS] = {
     {BIND_ROW("unit", BIND_TEXT, experiment_answer, unit), .expect = experiment_expect_unit},
     {BIND_ROW("best", BIND_CHOICE, experiment_answer, best), .required = true, .choices = best_names},
     {BIND_ROW("lines", BIND_TEXT, experiment_answer, lines)},
+    {BIND_ROW("sizes", BIND_TEXTS, experiment_answer, sizes)},
 };
 
 static const struct bind_word none[] = {{"none", 0}, {NULL, 0}};
@@ -100,7 +101,7 @@ static const struct bind_field fields[] = {
     {LATER("memory")},
     {LATER("estimate")},
     {MAPPING("model")},
-    {MAPPING("answer")},
+    {LATER("answer")}, /* a mapping, or "none" */
     {BIND_ROW("design", BIND_NODE, experiment, design_node)},
 };
 enum { FIELD_COUNT = sizeof fields / sizeof *fields };
@@ -301,14 +302,26 @@ static int check_answer(const struct experiment_binding *binding, const struct d
     return r;
 }
 
+static bool has_factor(const struct experiment *experiment, const char *name) {
+    size_t i = 0;
+    while (i < experiment->factor_count && strcmp(experiment->factors[i].name, name) != 0)
+        i++;
+    return i < experiment->factor_count;
+}
+
 static int bind_answer(const struct experiment_binding *binding, const struct document_node *root) {
     const struct document_node *node = document_get(root, "answer");
     struct experiment *experiment = binding->experiment;
-    if (!node)
+    experiment->ranks_nothing = node && node->text && strcmp(node->text, "none") == 0;
+    if (!node || experiment->ranks_nothing)
         return 0;
     experiment->answer = xcalloc(1, sizeof *experiment->answer);
     int r = bind_mapping(binding->document, node, "answer", experiment_answer_fields,
                          EXPERIMENT_ANSWER_FIELDS, experiment->answer, binding->failure);
+    for (size_t i = 0; r == 0 && i < experiment->answer->sizes.count; i++)
+        if (!has_factor(experiment, experiment->answer->sizes.items[i]))
+            r = experiment_refuse(binding, document_get(node, "sizes"), "'%s' is no factor, expected one",
+                                  experiment->answer->sizes.items[i]);
     return r < 0 ? r : check_answer(binding, document_get(node, "response"));
 }
 

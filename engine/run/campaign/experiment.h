@@ -94,9 +94,10 @@ struct experiment_answer {
     char *unit;     /* UCUM; of a response, its own unless it is given; of an expression "1" */
     int best;       /* enum experiment_best */
     char *lines;    /* the beginning of lines of a unit's output; the rest of them says how to run it again */
+    struct bind_texts sizes; /* factors whose levels are no alternatives; none: the sizes of the model */
 };
 
-enum { EXPERIMENT_ANSWER_FIELDS = 4 };
+enum { EXPERIMENT_ANSWER_FIELDS = 5 };
 extern const struct bind_field experiment_answer_fields[EXPERIMENT_ANSWER_FIELDS];
 
 struct experiment {
@@ -142,6 +143,7 @@ struct experiment {
 
     struct experiment_model *model;          /* or NULL */
     struct experiment_answer *answer;        /* or NULL */
+    bool ranks_nothing;                      /* the answer is "none" */
     const struct document_node *design_node; /* the default design, or NULL */
 };
 
@@ -175,6 +177,8 @@ int experiment_resolve(struct experiment *experiment, struct failure *failure);
 /* Refuses a source that is a folder which is not there, unless there is a copy of it. */
 int experiment_check_source(const struct experiment *experiment, struct failure *failure);
 
+/* What the user should know of the OPTION's value, a sentence, or NULL. */
+const char *experiment_option_note(const struct experiment_option *option);
 /* The value of an option, or NULL. */
 const char *experiment_option_value(const struct experiment *experiment, const char *name);
 /* TEXT, or what it stands for when it is {OPTION}: NULL, if there is none. */

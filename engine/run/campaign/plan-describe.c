@@ -261,9 +261,12 @@ int plan_describe(const struct plan *plan, const char *runs, struct text *ret, s
                 campaign->testbed.backend->summary);
     if (campaign->testbed.backend->describe(campaign->testbed.settings, ret) < 0)
         return failure_memory(failure);
-    for (size_t i = 0; i < experiment->option_count; i++)
-        text_printf(ret, "%-12s %s = %s%s\n", i ? "" : "options", experiment->options[i].factor.name,
-                    experiment->options[i].value, experiment->options[i].given ? "" : " (default)");
+    for (size_t i = 0; i < experiment->option_count; i++) {
+        const char *note = experiment_option_note(&experiment->options[i]);
+        text_printf(ret, "%-12s %s = %s%s%s%s\n", i ? "" : "options", experiment->options[i].factor.name,
+                    experiment->options[i].value, experiment->options[i].given ? "" : " (default)",
+                    note ? ": " : "", note ? note : "");
+    }
     settings_describe(campaign, ret);
     int r = append_needs(experiment, runs, ret, failure);
     if (r == 0)
@@ -439,6 +442,8 @@ void plan_summarize(const struct plan *plan, cJSON *object) {
     json_add_string(item, "folder", experiment->folder ? RUN_EXPERIMENT_FOLDER : NULL);
     add_options(plan, object);
     add_model(plan, object);
+    if (experiment->ranks_nothing)
+        json_add_string(object, "answer", "none");
     if (experiment->answer)
         bind_resolve(experiment_answer_fields, EXPERIMENT_ANSWER_FIELDS, experiment->answer,
                      json_add_object(object, "answer"));

@@ -134,12 +134,22 @@ check "without an answer a run says which line to add" \
     contains mute.err "does not say which of its responses \(rate, time\) is its answer; .*'answer: "
 is "... and is done all the same" "$status" 0
 
+# Settings that differ in their size are no alternatives, whatever the model's sizes are.
+campaign "answer: {response: rate, best: most, sizes: [a]}" "1, 2" "1, 2" 2 >sizes.yaml
+run sizes
+is "settings are compared within the sizes that the answer names" "$("$ASSAY" report "$archive" --json | jq -r '[.settings[] | select(.standing == "best")] | length')" 2
+campaign "answer: none" "1, 2" 1 2 >none.yaml
+run none
+check "a run whose settings are no alternatives ranks none" contains none.err "the settings are not ranked: .*the experiment 'toy' compares no settings; 'assay fit "
+check "... unless it is asked to" "$ASSAY" report "$archive" --most rate
+
 wrong() { # wrong NAME ANSWER PATTERN
     campaign "$2" 1 1 1 >wrong.yaml
     refuse "$1" 2 "wrong.yaml:10:[0-9]+: $3" "$ASSAY" run wrong.yaml --dry-run
 }
 wrong "an unknown response" "answer: {response: rte, best: most}" ".*'rte'.*'rate'"
 wrong "neither most nor least" "answer: {response: rate, best: max}" ".*'max'.*most"
+wrong "a size that is no factor" "answer: {response: rate, best: most, sizes: [rate]}" ".*'rate' is no factor"
 wrong "no direction" "answer: {response: rate}" ".*'best'"
 wrong "a unit that is written otherwise" "answer: {response: a / time, unit: KB/s, best: most}" ".*kB for 1000 bytes"
 finish
