@@ -109,6 +109,10 @@ static int run_program(size_t count, const char *const *argv, struct failure *fa
 int main(int argc, char **argv) {
     if (!hold_standard_descriptors())
         return FAILURE_SYSTEM;
+    /* Of what passes by the buffer of a stream, stdio does not keep why it could not be written. */
+    static char buffer[1 << 20];
+    if (!isatty(STDOUT_FILENO))
+        setvbuf(stdout, buffer, _IOFBF, sizeof buffer);
     survive_broken_pipes();
     struct failure failure = {0};
     size_t count = argc > 1 ? (size_t)argc - 1 : 0;

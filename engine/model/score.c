@@ -150,16 +150,11 @@ struct score_difference score_compare(const struct score_rows *rows, const struc
     struct score_difference ret = {0};
     for (size_t i = 0; i < count; i++) {
         size_t row = rows_of ? rows_of[i] : i;
-        double weight = rows->weights ? rows->weights[row] : 1, y = rows->response[row],
-               errors[] = {y - a[row].mean, y - b[row].mean};
-        if (!isnan(errors[0]) && !isnan(errors[1]))
+        if (!isnan(a[row].mean) && !isnan(b[row].mean))
             items[ret.rows++] = (struct item){rows->settings ? rows->settings[row] : (uint32_t)row,
-                                              {weight, 1, weight * fabs(y),
-                                               weight * (errors[0] * errors[0] - errors[1] * errors[1]),
-                                               b[row].log_density - a[row].log_density}};
+                                              {[ONE] = 1, [SCORE] = b[row].log_density - a[row].log_density}};
     }
     ret.settings = join_settings(items, ret.rows);
-    ret.squares = ratio(items, ret.settings, SQUARE, WEIGHT, &ret.squares_error);
     ret.log_score = ratio(items, ret.settings, SCORE, ONE, &ret.log_score_error);
     return ret;
 }

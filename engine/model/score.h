@@ -61,7 +61,6 @@ struct score score_sum(const struct score_rows *rows, const struct score_row *pr
  * left out. */
 struct score_difference {
     uint64_t rows, settings;
-    double squares, squares_error;     /* of mean squared errors, A's - B's */
     double log_score, log_score_error; /* of mean log densities, B's - A's */
 };
 struct score_difference score_compare(const struct score_rows *rows, const struct score_row *a,

@@ -26,6 +26,7 @@ refuse "a control character is not sent to the terminal" 2 "no command '.x1b\[31
 
 # Standard output that cannot be written is a failure, whatever was printed.
 refuse "a full disk" 1 "cannot write standard output: No space left on device" sh -c '"$1" --help >/dev/full' - "$ASSAY"
+refuse "a full disk, of a page that is longer than a buffer of stdio" 1 "cannot write standard output: No space left on device" sh -c '"$1" run --help >/dev/full' - "$ASSAY"
 refuse "a closed standard output" 1 "cannot write standard output" sh -c '"$1" --help >&-' - "$ASSAY"
 check "a reader that went away: exit code 1, no signal, no chatter" bash -c '
     mkfifo "$2/pipe"; exec 3<>"$2/pipe" 4>"$2/pipe"; exec 3<&-
