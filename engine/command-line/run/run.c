@@ -37,7 +37,7 @@ static int check_guess(const struct plan *plan, struct failure *failure) {
     if (r < 0)
         fprintf(stderr,
                 "assay: warning: a run on nodes like this machine (%.0f cores, %s of available memory) is "
-                "refused: %s; a run checks its own nodes before it measures\n",
+                "refused: %s; a run asks its own nodes before it measures, and may refuse them\n",
                 plan->facts.cores, number_describe_bytes(plan->facts.memory, memory),
                 shown(failure_describe(&why, sentence, sizeof sentence)).text);
     return 0;

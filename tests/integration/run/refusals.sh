@@ -79,7 +79,7 @@ large="the design needs .* TiB of memory on .* \(.* of 27.3 TiB\), but .* are av
 bad "processes that this machine has no memory for" "$large"
 refuse "... as a dry run says" 2 "$large" "$ASSAY" run "$scratch/c.yaml" --dry-run
 sed -i 's/local/{hosts: "n-[1-4]"}/' "$scratch/c.yaml"
-refuse "... and warns of, where the nodes are others" 0 "warning: a run on nodes like this machine .* is refused: $large" \
+refuse "... and warns of, where the nodes are others" 0 "warning: a run on nodes like this machine .* is refused: $large.*; a run asks its own nodes before it measures, and may refuse them" \
     "$ASSAY" run "$scratch/c.yaml" --dry-run
 write <<'END'
 experiment: {name: odd, factors: {n: {type: integer}, q: {type: integer, minimum: 1, default: node_cores / 1000003}}, run: [echo, "{n}"], responses: {answer: {pattern: '([0-9]+)'}}}
