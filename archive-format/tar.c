@@ -82,10 +82,9 @@ int tar_add_folder(struct tar_writer *tar, const char *name, unsigned mode, stru
 
 int tar_add_file(struct tar_writer *tar, const char *name, unsigned mode, uint64_t size, const char *from,
                  char sha256[static HASH_HEX_SIZE], struct failure *failure) {
-    cleanup_close int source = open(from, O_RDONLY | O_CLOEXEC);
+    cleanup_close int source = file_open(from, FILE_REGULAR, failure);
     if (source < 0)
-        return failure_set_kind(failure, FAILURE_INPUT, -errno, "cannot open '%s': %s", from,
-                                strerror(errno));
+        return source;
     int r = add_header(tar, name, AE_IFREG, mode, size, failure);
     uint64_t done = 0;
     while (r == 0) {
@@ -169,7 +168,10 @@ int tar_extract(const char *path, const char *folder, struct failure *failure) {
     struct archive_entry *entry;
     if (!unpacker || archive_read_support_format_tar(unpacker) != ARCHIVE_OK)
         memory_exhausted();
-    if (archive_read_open_filename(unpacker, path, BUFFER_SIZE) != ARCHIVE_OK)
+    cleanup_close int file = file_open(path, FILE_REGULAR, failure);
+    if (file < 0)
+        return file;
+    if (archive_read_open_fd(unpacker, file, BUFFER_SIZE) != ARCHIVE_OK)
         return fail_reading(unpacker, path, failure);
     int r = 0, next;
     uint64_t bytes = 0, entries = 0;

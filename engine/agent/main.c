@@ -194,6 +194,10 @@ static void close_what_was_inherited(void) {
         close(descriptor);
 }
 
+static void ignore_signal(int number) {
+    (void)number;
+}
+
 int main(int count, char **arguments) {
     /* A free descriptor below 3 would be given to a pipe, and then be mistaken for stdin or stdout. */
     for (int descriptor = 0; descriptor < 3; descriptor++)
@@ -201,6 +205,7 @@ int main(int count, char **arguments) {
             return 1;
     close_what_was_inherited();
     signal(SIGPIPE, SIG_IGN);
+    signal(SIGXFSZ, ignore_signal); /* EFBIG; a handler, which no program inherits */
     environment_prepare();
     tool_function *tool = count > 1 ? find_tool(arguments[1]) : NULL;
     return tool ? tool(count - 2, arguments + 2) : run(count, arguments);

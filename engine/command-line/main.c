@@ -22,12 +22,14 @@ static void ignore_signal(int signal_number) {
     (void)signal_number;
 }
 
-/* A broken pipe is an error of write(2), not a death. An empty handler, not SIG_IGN: a handler is not
- * inherited through exec, so the programs that we start get a broken pipe as they expect it. */
-static void survive_broken_pipes(void) {
+/* A broken pipe, and a file at its limit of size (ulimit -f), are errors of write(2), not a death. An empty
+ * handler, not SIG_IGN: a handler is not inherited through exec, so the programs that we start get the
+ * signals as they expect them. */
+static void survive_failed_writes(void) {
     struct sigaction action = {.sa_handler = ignore_signal, .sa_flags = SA_RESTART};
     sigemptyset(&action.sa_mask);
     sigaction(SIGPIPE, &action, NULL);
+    sigaction(SIGXFSZ, &action, NULL);
 }
 
 /* Makes sure that descriptors 0, 1 and 2 are taken, so that no file of ours gets their number and, with it,
@@ -113,7 +115,7 @@ int main(int argc, char **argv) {
     static char buffer[1 << 20];
     if (!isatty(STDOUT_FILENO))
         setvbuf(stdout, buffer, _IOFBF, sizeof buffer);
-    survive_broken_pipes();
+    survive_failed_writes();
     struct failure failure = {0};
     size_t count = argc > 1 ? (size_t)argc - 1 : 0;
     int status = FAILURE_NONE;

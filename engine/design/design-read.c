@@ -177,8 +177,7 @@ int design_read(const char *path, const struct design_factors *factors, struct d
     cleanup(text_clear) struct text bytes;
     text_init(&bytes, DESIGN_FILE_MAX);
     /* Without factors it is read twice, so kept in memory: standard input comes only once. */
-    int r = factors ? csv_open(path, &first, failure)
-                    : file_read(strcmp(path, "-") == 0 ? "/dev/stdin" : path, &bytes, failure);
+    int r = factors ? csv_open(path, &first, failure) : file_read_or_pipe(path, &bytes, failure);
     if (r == 0 && !factors)
         r = csv_open_memory(path, bytes.bytes, bytes.length, &first, failure);
     if (r < 0)

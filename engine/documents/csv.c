@@ -3,6 +3,7 @@
 #include "engine/documents/csv-reader.h"
 #include "engine/documents/shown-value.h"
 #include "engine/foundation/cleanup.h"
+#include "engine/foundation/file.h"
 #include "engine/foundation/memory.h"
 #include "engine/foundation/number.h"
 
@@ -65,14 +66,9 @@ static int open_source(const char *name, struct csv_source source, int separator
     return r;
 }
 
-/* Takes DESCRIPTOR over; it is negative where it could not be opened. */
+/* Takes DESCRIPTOR over. */
 static int open_descriptor(int descriptor, const char *name, int separator, const char *const *columns,
                            size_t count, struct csv_reader **ret, struct failure *failure) {
-    if (descriptor < 0) {
-        int code = -errno;
-        enum failure_kind kind = code == -ENOENT || code == -ENOTDIR ? FAILURE_INPUT : FAILURE_SYSTEM;
-        return failure_set_kind(failure, kind, code, "cannot open '%s': %s", name, strerror(-code));
-    }
     gzFile file = gzdopen(descriptor, "r");
     if (!file)
         memory_exhausted(); /* zlib fails for no other reason here */
@@ -86,9 +82,11 @@ int csv_open_descriptor(int descriptor, const char *name, int separator, const c
 }
 
 int csv_open_foreign(const char *path, int separator, struct csv_reader **ret, struct failure *failure) {
-    if (strcmp(path, "-") == 0)
-        return csv_open_descriptor(STDIN_FILENO, "standard input", separator, NULL, 0, ret, failure);
-    return open_descriptor(open(path, O_RDONLY | O_CLOEXEC), path, separator, NULL, 0, ret, failure);
+    int descriptor = file_open(path, FILE_OR_PIPE, failure);
+    if (descriptor < 0)
+        return descriptor;
+    return open_descriptor(descriptor, strcmp(path, "-") == 0 ? "standard input" : path, separator, NULL, 0,
+                           ret, failure);
 }
 
 int csv_open(const char *path, struct csv_reader **ret, struct failure *failure) {

@@ -10,20 +10,26 @@
 typedef int (*parse_function)(const char *name, const char *bytes, size_t length, struct document **ret,
                               struct failure *failure);
 
-static int read_document(const char *path, size_t most, parse_function parse, struct document **ret,
-                         struct failure *failure) {
+typedef int (*read_function)(const char *path, struct text *ret, struct failure *failure);
+
+static int read_document(const char *path, size_t most, read_function read, parse_function parse,
+                         struct document **ret, struct failure *failure) {
     cleanup(text_clear) struct text bytes;
     text_init(&bytes, most);
-    int r = file_read(path, &bytes, failure);
+    int r = read(path, &bytes, failure);
     return r < 0 ? r : parse(path, bytes.bytes, bytes.length, ret, failure);
 }
 
 int document_read_yaml(const char *path, struct document **ret, struct failure *failure) {
-    return read_document(path, DOCUMENT_BYTES_MAX, document_parse_yaml, ret, failure);
+    return read_document(path, DOCUMENT_BYTES_MAX, file_read, document_parse_yaml, ret, failure);
 }
 
 int document_read_json(const char *path, struct document **ret, struct failure *failure) {
-    return read_document(path, DOCUMENT_JSON_BYTES_MAX, document_parse_json, ret, failure);
+    return read_document(path, DOCUMENT_JSON_BYTES_MAX, file_read, document_parse_json, ret, failure);
+}
+
+int document_read_json_or_pipe(const char *path, struct document **ret, struct failure *failure) {
+    return read_document(path, DOCUMENT_JSON_BYTES_MAX, file_read_or_pipe, document_parse_json, ret, failure);
 }
 
 void document_free(struct document *document) {

@@ -59,6 +59,7 @@ int document_read_yaml(const char *path, struct document **ret, struct failure *
 int document_parse_yaml(const char *name, const char *bytes, size_t length, struct document **ret,
                         struct failure *failure);
 int document_read_json(const char *path, struct document **ret, struct failure *failure);
+int document_read_json_or_pipe(const char *path, struct document **ret, struct failure *failure); /* file.h */
 int document_parse_json(const char *name, const char *bytes, size_t length, struct document **ret,
                         struct failure *failure);
 void document_free(struct document *document);

@@ -6,10 +6,13 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 static int failure_errno(struct failure *failure, const char *what, const char *path) {
@@ -19,10 +22,70 @@ static int failure_errno(struct failure *failure, const char *what, const char *
     return failure_set_kind(failure, kind, code, "cannot %s '%s': %s", what, path, strerror(-code));
 }
 
-static int append_content(const char *path, struct text *ret, struct failure *failure) {
-    cleanup_close int descriptor = open(path, O_RDONLY | O_CLOEXEC);
-    if (descriptor < 0)
+/* ---- Inputs */
+
+static int refuse_size(const char *path, size_t most, const char *advice, struct failure *failure) {
+    return failure_set_kind(failure, FAILURE_INPUT, -EFBIG, "'%s' is larger than the limit of %zu bytes%s",
+                            path, most, advice);
+}
+
+/* Reads the pipe FROM to its end. A descriptor of a file in memory with its bytes, or a negative errno. */
+static int read_pipe(int from, const char *path, bool is_standard_input, struct failure *failure) {
+    cleanup_close int memory = memfd_create("assay-pipe", MFD_CLOEXEC);
+    struct pollfd wait = {.fd = from, .events = POLLIN};
+    char buffer[65536];
+    size_t length = 0;
+    if (!is_standard_input) /* without a writer it is at its end */
+        (void)poll(&wait, 1, FILE_WRITER_WAIT_S * 1000);
+    for (ssize_t got; (got = read(from, buffer, sizeof buffer)) != 0;) {
+        if (got < 0 && errno == EAGAIN)
+            (void)poll(&wait, 1, -1);
+        if (got < 0 && (errno == EINTR || errno == EAGAIN))
+            continue;
+        if (got < 0)
+            return failure_errno(failure, "read", path);
+        length += (size_t)got;
+        if (length > FILE_PIPE_BYTES_MAX)
+            return refuse_size(path, FILE_PIPE_BYTES_MAX, " of a pipe; write it to a file first", failure);
+        if (file_write_all(memory, buffer, (size_t)got) < 0)
+            return failure_memory(failure);
+    }
+    if (length == 0 && !is_standard_input)
+        return failure_set_kind(
+            failure, FAILURE_INPUT, -ENODATA,
+            "'%s' is a pipe to which nothing is written (waited for %d s); start the command "
+            "that writes to it first, or give a file",
+            path, (int)FILE_WRITER_WAIT_S);
+    return lseek(memory, 0, SEEK_SET) < 0 ? failure_memory(failure) : take_descriptor(memory);
+}
+
+int file_open(const char *path, enum file_kinds kinds, struct failure *failure) {
+    bool is_standard_input = kinds == FILE_OR_PIPE && strcmp(path, "-") == 0;
+    cleanup_close int file = is_standard_input ? fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3)
+                                               : open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+    struct stat status;
+    path = is_standard_input ? "standard input" : path;
+    if (file < 0 || fstat(file, &status) < 0)
         return failure_errno(failure, "open", path);
+    bool is_null = S_ISCHR(status.st_mode) && status.st_rdev == makedev(1, 3);
+    if (S_ISREG(status.st_mode) || is_null)
+        return take_descriptor(file);
+    if (S_ISDIR(status.st_mode)) {
+        errno = EISDIR;
+        return failure_errno(failure, "read", path);
+    }
+    if (!is_standard_input && (kinds == FILE_REGULAR || !S_ISFIFO(status.st_mode)))
+        return failure_set_kind(failure, FAILURE_INPUT, -EINVAL, "'%s' is a %s; expected a file%s", path,
+                                S_ISFIFO(status.st_mode) ? "pipe" : "device",
+                                kinds == FILE_OR_PIPE ? " or a pipe" : "");
+    return read_pipe(file, path, is_standard_input, failure);
+}
+
+static int append_content(const char *path, enum file_kinds kinds, struct text *ret,
+                          struct failure *failure) {
+    cleanup_close int descriptor = file_open(path, kinds, failure);
+    if (descriptor < 0)
+        return descriptor;
     for (;;) {
         size_t room = ret->limit - ret->length;
         size_t step = room < 65536 ? room : 65536;
@@ -38,20 +101,27 @@ static int append_content(const char *path, struct text *ret, struct failure *fa
         if (got == 0)
             break;
         if (step == 0)
-            return failure_set_kind(failure, FAILURE_INPUT, -EFBIG,
-                                    "'%s' is larger than the limit of %zu bytes", path, ret->limit);
+            return refuse_size(path, ret->limit, "", failure);
         ret->length += (size_t)got;
     }
     text_cut(ret, ret->length);
     return 0;
 }
 
-int file_read(const char *path, struct text *ret, struct failure *failure) {
+static int read_whole(const char *path, enum file_kinds kinds, struct text *ret, struct failure *failure) {
     size_t before = ret->length;
-    int r = append_content(path, ret, failure);
+    int r = append_content(path, kinds, ret, failure);
     if (r < 0)
         text_cut(ret, before);
     return r;
+}
+
+int file_read(const char *path, struct text *ret, struct failure *failure) {
+    return read_whole(path, FILE_REGULAR, ret, failure);
+}
+
+int file_read_or_pipe(const char *path, struct text *ret, struct failure *failure) {
+    return read_whole(path, FILE_OR_PIPE, ret, failure);
 }
 
 int file_write_all(int descriptor, const void *bytes, size_t length) {

@@ -9,9 +9,23 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/*
+ * Every file that is read as an input is opened by file_open(). Files and /dev/null are accepted; folders,
+ * other devices and, with FILE_REGULAR, pipes are refused at once. With FILE_OR_PIPE a pipe (a FIFO, a
+ * shell's
+ * <(...), "-" for standard input) is read to its end, FILE_PIPE_BYTES_MAX bytes at most, and the descriptor
+ * is of a file in memory with its content. A pipe that has no writer for FILE_WRITER_WAIT_S, or no content,
+ * is refused; an empty standard input is an empty file.
+ */
+enum file_kinds { FILE_REGULAR, FILE_OR_PIPE };
+enum { FILE_PIPE_BYTES_MAX = 256 << 20, FILE_WRITER_WAIT_S = 5 };
+/* A descriptor to read PATH, or a negative errno. A missing file is FAILURE_INPUT. */
+int file_open(const char *path, enum file_kinds kinds, struct failure *failure);
+
 /* Appends the content of PATH to RET; a file larger than ret->limit is refused by name. Works for /proc and
- * /sys, whose files say that they are empty. A missing file is FAILURE_INPUT. */
+ * /sys, whose files say that they are empty. */
 int file_read(const char *path, struct text *ret, struct failure *failure);
+int file_read_or_pipe(const char *path, struct text *ret, struct failure *failure);
 
 /* Writes all of BYTES to DESCRIPTOR, over short writes and EINTR. 0 or a negative errno. */
 int file_write_all(int descriptor, const void *bytes, size_t length);

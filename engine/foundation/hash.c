@@ -1,6 +1,7 @@
 #include "engine/foundation/hash.h"
 
 #include "engine/foundation/cleanup.h"
+#include "engine/foundation/file.h"
 #include "engine/foundation/memory.h"
 
 #include <errno.h>
@@ -58,9 +59,9 @@ int hash_bytes(const void *bytes, size_t length, char hex[static HASH_HEX_SIZE])
 
 int hash_file(const char *path, char hex[static HASH_HEX_SIZE], uint64_t *ret_size, struct failure *failure) {
     cleanup(free_hash) struct hash *hash = hash_new();
-    cleanup_close int descriptor = open(path, O_RDONLY | O_CLOEXEC);
+    cleanup_close int descriptor = file_open(path, FILE_REGULAR, failure);
     if (descriptor < 0)
-        return failure_set(failure, -errno, "cannot open '%s': %s", path, strerror(errno));
+        return descriptor;
     char buffer[65536];
     uint64_t size = 0;
     for (;;) {

@@ -251,7 +251,7 @@ int host_list_parse(struct host_list *list, const char *text, struct failure *fa
 int host_list_read(struct host_list *list, const char *path, struct failure *failure) {
     cleanup(text_clear) struct text content;
     text_init(&content, FILE_BYTES_MAX);
-    int r = file_read(path, &content, failure);
+    int r = file_read_or_pipe(path, &content, failure);
     if (r < 0)
         return r;
     if (strlen(content.bytes) < content.length)

@@ -425,7 +425,7 @@ static int check_document(const struct document *document, struct model_findings
 int model_file_check(const char *path, struct model_findings *findings, struct model **ret,
                      struct failure *failure) {
     cleanup(document_cleanup) struct document *document = NULL;
-    int r = document_read_json(path, &document, failure);
+    int r = document_read_json_or_pipe(path, &document, failure);
     return r < 0 ? r : check_document(document, findings, ret, failure);
 }
 

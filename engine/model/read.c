@@ -594,7 +594,7 @@ int model_file_read(const char *path, struct model **ret, struct failure *failur
     if (text_ends_in(path, ".zip"))
         return failure_input(failure, path, 0, 0,
                              "this is an archive, not a model; 'assay fit' makes a model of it");
-    int r = document_read_json(path, &document, failure);
+    int r = document_read_json_or_pipe(path, &document, failure);
     return r < 0 ? r : model_from_document(document, NULL, ret, failure);
 }
 

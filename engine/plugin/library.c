@@ -67,10 +67,13 @@ int library_open(const struct installation *installation, const char *prefix, co
                              "'%s' is not the name of a plugin; expected one such as '%s'", name,
                              strcmp(prefix, "fit") == 0 ? "linear" : "hpl");
     cleanup(library_cleanup) struct library *library = xcalloc(1, sizeof *library);
-    cleanup_free char *file = xformat("%s-%s", prefix, name);
-    int r = installation_find(installation, INSTALLATION_PLUGIN, file, &library->path, failure);
+    cleanup_free char *wanted = xformat("%s-%s", prefix, name);
+    int r = installation_find(installation, INSTALLATION_PLUGIN, wanted, &library->path, failure);
     if (r < 0)
         return r;
+    cleanup_close int file = file_open(library->path, FILE_REGULAR, failure); /* dlopen() waits for a FIFO */
+    if (file < 0)
+        return file;
     library->handle = dlopen(library->path, RTLD_NOW | RTLD_LOCAL);
     if (!library->handle)
         return failure_set_kind(failure, FAILURE_INPUT, -ELIBACC, "cannot load the plugin '%s': %s",

@@ -1,5 +1,6 @@
 #include "engine/predict/models.h"
 
+#include "engine/documents/document.h"
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/file.h"
 #include "engine/foundation/hash.h"
@@ -116,8 +117,11 @@ static int read_given(struct models *models, const char *word, struct failure *f
     const char *path = models_path(word);
     char *sha256 = xcalloc(1, HASH_HEX_SIZE);
     given->source = (struct predict_source){.file = xstrdup(file_base_name(path)), .sha256 = sha256};
-    int r = model_file_read(path, &given->model, failure);
-    r = r < 0 ? r : hash_file(path, sha256, NULL, failure);
+    cleanup(text_clear) struct text bytes; /* read once: a pipe cannot be opened again to be hashed */
+    text_init(&bytes, DOCUMENT_JSON_BYTES_MAX);
+    int r = file_read_or_pipe(path, &bytes, failure);
+    r = r < 0 ? r : model_file_parse(path, bytes.bytes, bytes.length, &given->model, failure);
+    r = r < 0 ? r : hash_bytes(bytes.bytes, bytes.length, sha256);
     if (r == 0)
         grade(models, given);
     r = r < 0 ? r : choose_role(models, word, given, failure);

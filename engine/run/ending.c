@@ -2,6 +2,7 @@
 #include "engine/run/run-state.h"
 
 #include "engine/foundation/cleanup.h"
+#include "engine/foundation/memory.h"
 #include "engine/run/nodes/nodes.h"
 
 #include <errno.h>
@@ -86,6 +87,13 @@ const char *run_status(const struct run *run) {
     return run->record.units->done > 0 ? "completed" : "failed";
 }
 
+static char *describe_units(const struct run *run) {
+    uint64_t done = run->record.units->done;
+    return done == 0 ? xstrdup("before a unit was measured; only the run's records are sealed")
+                     : xformat("after %" PRIu64 " of %" PRIu64 " units; they are sealed", done,
+                               run->record.units_planned);
+}
+
 /* Nodes that were lost may be why, beside the time or without it. */
 static void describe_partial(const struct run *run, char *buffer, size_t size) {
     cleanup_free char *out = node_set_lacks_units(&run->set) ? node_set_describe_out(&run->set) : NULL;
@@ -94,17 +102,17 @@ static void describe_partial(const struct run *run, char *buffer, size_t size) {
                       : run->record.interrupted == RUN_CHECKPOINT ? "asked to end"
                       : run->record.interrupted == RUN_REVOKED    ? "the nodes were taken away"
                                                                   : "ended";
-    snprintf(buffer, size, "%s%s%s after %" PRIu64 " of %" PRIu64 " units; they are sealed%s", why,
-             out ? " " : "", out ? out : "", run->record.units->done, run->record.units_planned,
+    cleanup_free char *units = describe_units(run);
+    snprintf(buffer, size, "%s%s%s %s%s", why, out ? " " : "", out ? out : "", units,
              is_deadline && run->record.units->done == 0
                  ? "; part of the time is kept for restoring and sealing"
                  : "");
 }
 
 const char *run_describe_ending(const struct run *run, char *buffer, size_t size) {
+    cleanup_free char *units = describe_units(run);
     if (run->record.interrupted == RUN_INTERRUPTED)
-        snprintf(buffer, size, "interrupted after %" PRIu64 " units; they are sealed",
-                 run->record.units->done);
+        snprintf(buffer, size, "interrupted %s", units);
     else if (is_partial(run))
         describe_partial(run, buffer, size);
     else

@@ -7,7 +7,6 @@
 #include "engine/foundation/memory.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,18 +17,16 @@
 
 static int open_plain(struct input *input, const struct table_options *options, struct failure *failure) {
     const char *path = input->about.path;
-    bool is_standard_input = strcmp(path, "-") == 0;
-    cleanup_close int descriptor =
-        is_standard_input ? fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3) : open(path, O_RDONLY | O_CLOEXEC);
+    cleanup_close int descriptor = input->pipe >= 0 ? -1 : file_open(path, FILE_REGULAR, failure);
+    int file = input->pipe >= 0 ? input->pipe : descriptor;
     struct stat status;
-    if (descriptor < 0 || fstat(descriptor, &status) < 0)
-        return failure_set_kind(failure, errno == ENOENT || errno == ENOTDIR ? FAILURE_INPUT : FAILURE_SYSTEM,
-                                -errno, "cannot open '%s': %s", path, strerror(errno));
-    input->is_regular = S_ISREG(status.st_mode) && !is_standard_input;
-    input->stays_open = !input->is_regular;
+    if (file < 0)
+        return file;
+    if (fstat(file, &status) < 0 || (input->pipe >= 0 && lseek(file, input->pipe_start, SEEK_SET) < 0))
+        return failure_set(failure, -errno, "cannot read '%s': %s", path, strerror(errno));
     input->device = status.st_dev;
     input->inode = status.st_ino;
-    return csv_open_descriptor(descriptor, is_standard_input ? "standard input" : path, options->separator,
+    return csv_open_descriptor(file, strcmp(path, "-") == 0 ? "standard input" : path, options->separator,
                                input->is_folder ? NULL : options->columns, options->column_count, &input->csv,
                                failure);
 }
@@ -225,19 +222,20 @@ static bool begins_as_json(const char *bytes, size_t length) {
     return length > 1 && bytes[0] == '{' && blanks < length && (bytes[blanks] == '"' || bytes[blanks] == '}');
 }
 
-/* Whether the regular file PATH begins as a zip does: with a local header, or the end record of an empty one.
- * A pipe is not looked into, since what is read of it is gone. */
-static int is_zip(const char *path, bool *ret, struct failure *failure) {
-    cleanup_close int descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    struct stat status;
-    if (descriptor < 0 || fstat(descriptor, &status) < 0)
-        return failure_set_kind(failure, errno == ENOENT || errno == ENOTDIR ? FAILURE_INPUT : FAILURE_SYSTEM,
-                                -errno, "cannot open '%s': %s", path, strerror(errno));
+/* Opens INPUT's path. What is no regular file by that name, or standard input, comes once: its descriptor is
+ * kept. *RET: whether it begins as a zip does, with a local header or the end record of an empty one. */
+static int look_at_file(struct input *input, bool is_regular, bool *ret, struct failure *failure) {
+    const char *path = input->about.path;
+    cleanup_close int descriptor = file_open(path, FILE_OR_PIPE, failure);
+    if (descriptor < 0)
+        return descriptor;
     char magic[256];
-    ssize_t length = S_ISREG(status.st_mode) ? read(descriptor, magic, sizeof magic) : 0;
+    off_t start = lseek(descriptor, 0, SEEK_CUR);
+    ssize_t length = start < 0 ? start : pread(descriptor, magic, sizeof magic, start);
     if (length < 0)
-        return failure_set_kind(failure, FAILURE_SYSTEM, -errno, "cannot read '%s': %s", path,
-                                strerror(errno));
+        return failure_set(failure, -errno, "cannot read '%s': %s", path, strerror(errno));
+    input->pipe_start = start;
+    input->pipe = is_regular ? -1 : take_descriptor(descriptor);
     if (begins_as_json(magic, (size_t)length))
         return failure_input(failure, path, 0, 0,
                              "this is JSON, not a table; 'assay model show' prints what is in a model");
@@ -269,16 +267,19 @@ int input_open(struct input *input, const struct table_options *options, struct 
 int input_look(struct input *input, const char *path, const struct table_options *options,
                struct failure *failure) {
     bool is_standard_input = strcmp(path, "-") == 0;
-    *input = (struct input){0};
+    *input = (struct input){.pipe = -1};
     input->about.path = xstrdup(path);
     input->about.name = xstrdup(is_standard_input ? "standard input" : file_base_name(path));
     input->about.member = options->member ? xstrdup(options->member) : NULL;
     struct stat status;
-    input->is_folder = !is_standard_input && stat(path, &status) == 0 && S_ISDIR(status.st_mode);
+    bool exists = !is_standard_input && stat(path, &status) == 0;
+    input->is_folder = exists && S_ISDIR(status.st_mode);
+    input->is_regular = exists && S_ISREG(status.st_mode);
     input->about.archive = input->is_folder;
-    int r = input->is_folder    ? find_folder_member(input, failure)
-            : is_standard_input ? 0
-                                : is_zip(path, &input->about.archive, failure);
+    int r = input->is_folder ? find_folder_member(input, failure)
+                             : look_at_file(input, input->is_regular, &input->about.archive, failure);
+    if (r == 0 && input->about.archive && input->pipe >= 0)
+        r = failure_input(failure, path, 0, 0, "this is an archive from a pipe; give its file");
     r = r < 0 ? r : input_open(input, options, failure);
     if (r < 0)
         return r;
@@ -291,8 +292,7 @@ int input_look(struct input *input, const char *path, const struct table_options
     }
     if (input->about.archive)
         r = input->is_folder ? describe_folder(input, failure) : describe_archive(input, failure);
-    if (!input->stays_open)
-        input_close(input);
+    input_close(input);
     return r;
 }
 
@@ -341,12 +341,14 @@ static void free_texts(char **texts, size_t count) {
 
 void input_clear(struct input *input) {
     input_close(input);
+    if (input->pipe >= 0)
+        close(input->pipe);
     struct table_input *about = &input->about;
     free(about->path), free(about->name), free(about->member), free(about->run_id), free(about->experiment);
     for (size_t i = 0; i < input->column_count; i++)
         free(input->columns[i].name), free(input->columns[i].unit), free(input->columns[i].type);
     free(input->columns);
-    free(input->damage);
+    free(input->damage), free(input->row_hashes);
     free(input->answer.response), free(input->answer.unit), free(input->answer.lines);
     for (size_t i = 0; i < input->answer.size_count; i++)
         free(input->answer.sizes[i]);
@@ -356,5 +358,5 @@ void input_clear(struct input *input) {
     free_texts(suggestion->sizes, suggestion->size_count);
     free_texts(suggestion->by, suggestion->by_count);
     free_texts(suggestion->set, suggestion->set_count);
-    *input = (struct input){0};
+    *input = (struct input){.pipe = -1};
 }

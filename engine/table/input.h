@@ -20,12 +20,17 @@ struct input {
     char *damage;           /* why another member of the archive is not what was sealed; or NULL */
     uint64_t journal_bytes; /* of an archive; 0: it has none */
     char journal_sha256[HASH_HEX_SIZE];
+    uint64_t *row_hashes, row_hash_sum; /* as repeats_hash_rows() fills them; owned */
+    size_t row_count;
     bool is_regular; /* a file that its device and inode identify */
     dev_t device;
     ino_t inode;
 
-    /* Its rows. A pipe, which cannot be opened twice, stays open from the first look to the end. */
-    bool is_folder, is_open, stays_open;
+    /* What was read of a pipe or of standard input, from `pipe_start` on: it cannot be opened twice. -1: it
+     * is a file. */
+    int pipe;
+    off_t pipe_start;
+    bool is_folder, is_open;
     struct archive_reader *archive;
     struct archive_member *opened;
     struct csv_reader *csv;

@@ -3,6 +3,7 @@
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/file.h"
 #include "engine/foundation/memory.h"
+#include "engine/foundation/number.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -87,6 +88,77 @@ static const struct input *find_latest(const struct input *inputs, size_t count,
     return latest;
 }
 
+/* ---- Rows */
+
+/* FNV-1a (Fowler, Noll and Vo), continued from HASH. */
+static uint64_t hash_more(uint64_t hash, const void *bytes, size_t length) {
+    for (const unsigned char *at = bytes; length-- > 0; at++)
+        hash = (hash ^ *at) * 0x100000001b3;
+    return hash;
+}
+
+/* The order of the columns does not count. */
+static uint64_t hash_row(const struct input *input, const struct csv_field *fields) {
+    const uint64_t begin = 0xcbf29ce484222325;
+    uint64_t sum = 0;
+    for (size_t c = 0; c < input->column_count; c++) {
+        const char *name = input->columns[c].name;
+        uint64_t hash = hash_more(begin, name, strlen(name) + 1);
+        double number;
+        if (number_parse_double(fields[c].bytes, fields[c].length, &number)) {
+            number += 0.0; /* -0 is 0 */
+            sum += hash_more(hash, &number, sizeof number);
+        } else {
+            sum += hash_more(hash, fields[c].bytes, fields[c].length);
+        }
+    }
+    return hash_more(begin, &sum, sizeof sum);
+}
+
+static int hash_rows(struct input *input, const struct table_options *options, struct failure *failure) {
+    const struct csv_field *fields;
+    int r = input_open(input, options, failure);
+    while (r >= 0 && (r = csv_next(input->csv, &fields, failure)) > 0) {
+        size_t count = input->row_count++;
+        if ((count & (count - 1)) == 0) /* a power of two: that many are full */
+            input->row_hashes = xrealloc(input->row_hashes, (2 * count + 1) * sizeof *input->row_hashes);
+        input->row_hashes[count] = hash_row(input, fields);
+        input->row_hash_sum += input->row_hashes[count];
+    }
+    r = r < 0 ? input_failure(input, r, failure) : 0;
+    input_close(input);
+    return r;
+}
+
+/* Those of different runs have different rows; those of one run are compared by their journals. */
+static bool may_share_rows(const struct input *a, const struct input *b) {
+    return a != b && !(a->about.run_id && b->about.run_id) && !is_same_file(a, b);
+}
+
+int repeats_hash_rows(struct input *inputs, size_t count, const struct table_options *options,
+                      struct failure *failure) {
+    int r = 0;
+    for (size_t i = 0; r == 0 && i < count; i++) {
+        size_t j = 0;
+        while (j < count && !may_share_rows(&inputs[i], &inputs[j]))
+            j++;
+        r = j < count ? hash_rows(&inputs[i], options, failure) : 0;
+    }
+    return r;
+}
+
+/* Whether ALL has the rows of SOME, and is the one to keep where both have the same: an archive, or else the
+ * first. */
+static bool has_rows_of(const struct input *all, const struct input *some) {
+    const size_t size = sizeof *all->row_hashes;
+    if (some->row_count == 0 || all->row_count < some->row_count || !may_share_rows(all, some))
+        return false;
+    if (all->row_count == some->row_count)
+        return all->row_hash_sum == some->row_hash_sum &&
+               (all->about.archive == some->about.archive ? all < some : all->about.archive);
+    return memmem(all->row_hashes, all->row_count * size, some->row_hashes, some->row_count * size);
+}
+
 int repeats_judge(const struct input *inputs, size_t count, size_t i, char **ret, struct failure *failure) {
     const struct input *input = &inputs[i];
     const char *path = input->about.path;
@@ -94,6 +166,12 @@ int repeats_judge(const struct input *inputs, size_t count, size_t i, char **ret
     for (size_t before = 0; before < i; before++)
         if (is_same_file(&inputs[before], input)) {
             *ret = xformat("'%s' is left out: it is the same file as '%s'", path, inputs[before].about.path);
+            return 0;
+        }
+    for (size_t j = 0; j < count; j++)
+        if (has_rows_of(&inputs[j], input)) {
+            *ret = xformat("'%s' is left out: its %zu rows are in '%s', too", path, input->row_count,
+                           inputs[j].about.path);
             return 0;
         }
     const struct input *latest = find_latest(inputs, count, input);

@@ -94,7 +94,7 @@ static void take_columns(struct table *table) {
 static int leave_repeats_out(struct table *table, struct failure *failure) {
     struct input *inputs = table->private->inputs;
     cleanup_free char **reasons = xcalloc(table->input_count, sizeof *reasons);
-    int r = 0;
+    int r = repeats_hash_rows(inputs, table->input_count, &table->private->options, failure);
     for (size_t i = 0; r == 0 && i < table->input_count; i++)
         r = repeats_judge(inputs, table->input_count, i, &reasons[i], failure);
     size_t kept = 0;
@@ -108,6 +108,8 @@ static int leave_repeats_out(struct table *table, struct failure *failure) {
         free(reasons[i]);
     }
     table->input_count = kept;
+    for (size_t i = 0; i < kept; i++)
+        free(take_pointer(inputs[i].row_hashes));
     return r;
 }
 

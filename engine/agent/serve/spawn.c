@@ -207,8 +207,32 @@ static __attribute__((noinline)) pid_t start(struct child *child, const struct s
 
 /* ---- the parent */
 
+/* The longest of COUNT texts: the kernel has a limit for each (execve(2), E2BIG). */
+static const char *longest(const char *const *texts, uint32_t count) {
+    const char *found = "";
+    for (uint32_t i = 0; i < count; i++)
+        found = strlen(texts[i]) > strlen(found) ? texts[i] : found;
+    return found;
+}
+
+static int explain_size(const struct protocol_run *run, struct failure *failure) {
+    const long text_max = 32 * sysconf(_SC_PAGESIZE) - 1; /* MAX_ARG_STRLEN without the NUL */
+    const char *argument = longest(run->arguments, run->argument_count),
+               *variable = longest(run->environment, run->environment_count);
+    bool is_variable = strlen(variable) > strlen(argument);
+    return failure_set(
+        failure, -E2BIG,
+        "cannot run '%.64s': its %s '%.*s%s' has %zu bytes; Linux allows %ld in each argument and "
+        "variable, and a quarter of 'ulimit -s' for all; give the content in a file",
+        run->arguments[0], is_variable ? "environment variable" : "argument",
+        is_variable ? (int)strcspn(variable, "=") : 40, is_variable ? variable : argument,
+        is_variable ? "" : "...", strlen(is_variable ? variable : argument), text_max);
+}
+
 static int explain_exec(const struct protocol_run *run, int code, struct failure *failure) {
     const char *program = run->arguments[0];
+    if (code == E2BIG)
+        return explain_size(run, failure);
     if (strchr(program, '/'))
         return failure_set(failure, -code, "cannot run '%.256s' in folder '%.256s': %s%s", program,
                            run->folder, strerror(code),

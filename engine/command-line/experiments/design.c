@@ -17,6 +17,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 static void free_order(struct design_order **order) {
@@ -178,11 +179,14 @@ static int specify_kind(const struct verb_arguments *arguments, struct design_sp
     return 0;
 }
 
-/* FILE is a table, or a document: a campaign, an experiment, or what stands behind their `design:`. */
+/* FILE is a table (in a pipe, too), or a document: a campaign, an experiment, or what stands behind their
+ * `design:`. */
 static int specify_from(const char *file, struct design_specification **ret, struct failure *failure) {
     cleanup(design_specification_cleanup) struct design_specification *specification = NULL;
+    struct stat status;
     int r;
-    if (strcmp(file, "-") == 0 || text_ends_in(file, ".csv")) {
+    if (strcmp(file, "-") == 0 || text_ends_in(file, ".csv") ||
+        (stat(file, &status) == 0 && S_ISFIFO(status.st_mode))) {
         r = design_specification_new(&specification, failure);
         if (r < 0)
             return r;

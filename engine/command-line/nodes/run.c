@@ -58,7 +58,7 @@ static int read_input(const struct verb_arguments *arguments, struct request *re
     const char *path = verb_value(arguments, "--input");
     if (!path)
         return 0;
-    int r = file_read(strcmp(path, "-") == 0 ? "/dev/stdin" : path, &ret->input, failure);
+    int r = file_read_or_pipe(path, &ret->input, failure);
     if (r < 0)
         return r;
     ret->command.input = ret->input.bytes;

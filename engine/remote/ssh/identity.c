@@ -4,6 +4,7 @@
 #include "engine/remote/ssh/inside.h"
 
 #include <endian.h>
+#include <errno.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -40,11 +41,17 @@ static unsigned char *export_public(ssh_key key, size_t *ret_length) {
     return bytes;
 }
 
+/* libssh would wait for the writer of a FIFO. A file that only others may read is one. */
+static bool is_file(const char *path) {
+    cleanup_close int file = file_open(path, FILE_REGULAR, NULL);
+    return file >= 0 || file == -EACCES;
+}
+
 /* Of a file that has a public key, alone or before a private one that is encrypted, or of that beside it. */
 static void read_public(struct ssh_identity *identity) {
     cleanup_free char *beside = xformat("%s.pub", identity->path);
-    if (ssh_pki_import_pubkey_file(identity->path, &identity->public) != SSH_OK &&
-        ssh_pki_import_pubkey_file(beside, &identity->public) != SSH_OK)
+    if ((identity->missing || ssh_pki_import_pubkey_file(identity->path, &identity->public) != SSH_OK) &&
+        (!is_file(beside) || ssh_pki_import_pubkey_file(beside, &identity->public) != SSH_OK))
         return;
     size_t length;
     cleanup_free unsigned char *bytes = export_public(identity->public, &length);
@@ -59,7 +66,7 @@ struct ssh_identity *ssh_identity_get(struct ssh_client *client, const char *pat
             return *end;
     struct ssh_identity *identity = xcalloc(1, sizeof *identity);
     identity->path = xstrdup(path);
-    identity->missing = !file_exists(path);
+    identity->missing = !is_file(path);
     if (!identity->missing && ssh_pki_import_privkey_file(path, NULL, note_passphrase, &identity->encrypted,
                                                           &identity->key) != SSH_OK)
         identity->key = NULL;
@@ -93,7 +100,7 @@ static bool certifies(ssh_key certificate, ssh_key key) {
 struct ssh_identity *ssh_identity_certified(struct ssh_client *client, const struct ssh_identity *of,
                                             const char *path) {
     ssh_key own = of->key ? of->key : of->public, certificate = NULL;
-    if (!own || !file_exists(path) || ssh_pki_import_cert_file(path, &certificate) != SSH_OK)
+    if (!own || !is_file(path) || ssh_pki_import_cert_file(path, &certificate) != SSH_OK)
         return NULL;
     struct ssh_identity **end = &client->identities, *identity = NULL;
     bool belongs = certifies(certificate, own);

@@ -184,9 +184,9 @@ int campaign_read(const char *path, const struct installation *installation,
     text_init(&campaign->bytes, CAMPAIGN_BYTES_MAX);
     overrides = overrides ? overrides : &no_overrides;
     campaign->path = xstrdup(overrides->written ? overrides->written : path);
-    int r = folder_of(path, &campaign->folder, failure);
+    int r = file_read(path, &campaign->bytes, failure);
     if (r == 0)
-        r = file_read(path, &campaign->bytes, failure);
+        r = folder_of(path, &campaign->folder, failure);
     if (r == 0)
         r = document_parse_yaml(path, campaign->bytes.bytes, campaign->bytes.length, &campaign->document,
                                 failure);

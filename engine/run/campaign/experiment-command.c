@@ -98,8 +98,52 @@ static int fill(const struct experiment_command *command, const char *argument, 
         }
     }
     if (r < 0)
-        return failure_set(failure, r, "an argument is too long: %s", strerror(-r));
+        return failure_input(failure, file, command->where_line, command->where_column,
+                             "an argument has more than %d bytes when its values are filled in; give the "
+                             "content in a file and its name as the argument",
+                             (int)EXPERIMENT_ARGUMENT_MAX);
     *ret = text_take(&filled);
+    return 0;
+}
+
+/* ---- Shells */
+
+/* The index of the word that WORDS[shell] executes as shell text, as in `bash -eo pipefail -c TEXT`; COUNT or
+ * more: there is none. */
+static size_t find_shell_text(char *const *words, size_t count, size_t shell) {
+    static const char *const shells[] = {"sh",  "bash", "rbash", "dash", "ash", "zsh",
+                                         "ksh", "mksh", "csh",   "tcsh", "fish"};
+    const char *slash = strrchr(words[shell], '/'), *name = slash ? slash + 1 : words[shell];
+    bool is_shell = false, is_text = false;
+    for (size_t i = 0; i < sizeof shells / sizeof *shells; i++)
+        is_shell |= strcmp(name, shells[i]) == 0;
+    size_t at = shell + 1;
+    for (; is_shell && at < count && words[at][0] && strchr("-+", words[at][0]); at++) {
+        const char *option = words[at];
+        is_text |= option[1] == '-' ? strcmp(option, "--command") == 0 : strchr(option, 'c') != NULL;
+        at += option[1] != '-' && strpbrk(option, "oO"); /* has a word of its own */
+    }
+    return is_text ? at : count;
+}
+
+/* A value in shell text would be executed where it has $(...) or a quote. */
+static int refuse_shell_text(const struct experiment_command *command, const char *file, char *const *words,
+                             struct failure *failure) {
+    size_t count = command->arguments.count;
+    for (size_t shell = 0; shell < count; shell++) {
+        size_t text = find_shell_text(words, count, shell);
+        const char *name = text < count ? strchr(command->arguments.items[text], '{') : NULL;
+        while (name && name[1] == '{') /* a brace, written twice */
+            name = strchr(name + 2, '{');
+        int length = name ? (int)strcspn(name, "}") + 1 : 0;
+        if (name)
+            return failure_input(
+                failure, file, command->where_line, command->where_column,
+                "'%.*s' stands in text that '%s' executes: a value such as '$(command)' would be "
+                "run; use the environment variable of the value's name, or pass the value as an "
+                "argument: [sh, -c, 'echo \"$1\"', sh, '%.*s']",
+                length, name, words[shell], length, name);
+    }
     return 0;
 }
 
@@ -128,6 +172,7 @@ int experiment_command_arguments(const struct experiment_command *command, const
         if (r < 0)
             return r;
     }
-    *ret = take_pointer(arguments);
-    return 0;
+    int r = command->line ? 0 : refuse_shell_text(command, file, arguments, failure);
+    *ret = r < 0 ? NULL : take_pointer(arguments);
+    return r;
 }

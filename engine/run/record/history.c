@@ -585,9 +585,10 @@ static int read_lines(FILE *file, const struct run_history_units *units, struct 
 int run_history_read_units(const char *folder, const struct run_history_units *units,
                            struct run_history *history, struct failure *failure) {
     cleanup_free char *path = xformat("%s/results/results.csv", folder);
-    cleanup_fclose FILE *file = fopen(path, "re");
-    if (!file && errno != ENOENT)
-        return failure_set(failure, -errno, "cannot open '%s': %s", path, strerror(errno));
+    int descriptor = file_open(path, FILE_REGULAR, failure);
+    if (descriptor < 0 && descriptor != -ENOENT)
+        return descriptor;
+    cleanup_fclose FILE *file = descriptor < 0 ? NULL : fdopen(descriptor, "r");
     int r = file ? file_size(path, &history->results_end, failure) : 0;
     if (file && r == 0)
         r = read_lines(file, units, history, failure);

@@ -32,7 +32,7 @@ fit() { "$ASSAY" fit "$@" --terms 1+x --by none --folds 0 --brief >out 2>err || 
 fits() { # fits ROWS INPUT...: ROWS are used, and all inputs but these of LEFT_OUT are named as left out
     local rows=$1; shift
     fit "$@" && grep -q "^fitted to $rows rows " out && [ "$(grep -c 'is left out' out)" -eq ${#left_out[@]} ] || { cat out err; return 1; }
-    for file in "${left_out[@]}"; do grep -qF "note: '$file' is left out: it is" out || return 1; done
+    for file in "${left_out[@]}"; do grep -qF "note: '$file' is left out: it" out || return 1; done
 }
 left_out=("$first" "$second")
 check "the latest part is used, and the others are named" fits 12 "$first" "$third" "$second"
@@ -54,6 +54,40 @@ left_out=(linked.csv "./calls.csv")
 check "the same CSV is used once" fits 15 calls.csv linked.csv ./calls.csv "$third" --response y
 left_out=("$first")
 check "... and standard input stays an input" fits_piped
+
+# The same rows in other files. What has them all is used; of two that have the same, the archive or the first.
+"$ASSAY" archive cat "$third" results/results.csv >extracted.csv
+head -6 extracted.csv >begin.csv
+(head -1 extracted.csv; tail -5 extracted.csv) >end.csv
+sed 's/$/\r/' extracted.csv >windows.csv
+(head -1 extracted.csv; tail -n +2 extracted.csv | sort -r) >sorted.csv
+gzip <extracted.csv >extracted.csv.gz
+cp calls.csv copy.csv
+printf 'y,x\n5.0,1\n7,2\n1e1,3\n' >swapped.csv
+printf 'x,y\n1,5\n2,7\n3,11\n' >others.csv
+left_out=(extracted.csv)
+fit_rows() { local rows=$1; shift; fits "$rows" "$@" --response y; }
+check "an archive and what was extracted from it count once" fit_rows 12 extracted.csv "$third"
+check "... its run's folder, too" fit_rows 12 "runs/$name" extracted.csv
+left_out=(windows.csv sorted.csv extracted.csv.gz begin.csv end.csv)
+check "... however they are stored, and a part of them" fit_rows 12 "$third" "${left_out[@]}"
+left_out=(copy.csv swapped.csv)
+check "a copy of a CSV counts once, with other columns first and other digits as well" fit_rows 3 calls.csv copy.csv swapped.csv
+left_out=()
+check "a CSV with another value is another" fit_rows 6 calls.csv others.csv
+left_out=(calls.csv)
+fits_copies() { fit_rows 3 - calls.csv <copy.csv && cat copy.csv | fit_rows 3 - calls.csv; }
+check "standard input and a file count once" fits_copies
+fits_processes() { fit calls.csv <(cat copy.csv) <(gzip <copy.csv) --response y &&
+    grep -q "^fitted to 3 rows " out && [ "$(grep -c "note: '/dev/fd/[0-9]*' is left out: its 3 rows are in 'calls.csv', too" out)" = 2 ]; }
+check "what processes write, too" fits_processes
+for command in "report" "fit alternatives linear --sizes x -y y" "model check line.json"; do
+    [ "${command% line.json}" = "$command" ] || "$ASSAY" fit "$third" --terms 1+x --by none -o line.json >/dev/null
+    data=; [ "${command#model}" = "$command" ] || data=--data
+    check "'assay ${command%% -*}' leaves the same rows out" \
+        sh -c "'$ASSAY' $command $data '$third' $data extracted.csv >out 2>&1; cat out; grep -qF \"'extracted.csv' is left out: its 12 rows are in '$third', too\" out"
+done
+
 refuse "a run that was resumed in two places is refused" 2 \
     "this archive and '.*' are of one run \([0-9a-f-]+\), and neither continues the other" \
     "$ASSAY" fit "$third" "$other" --terms 1+x

@@ -66,6 +66,19 @@ inline "a package that apt would remove" "'bash-'" <<<$'name: x\nrun: echo\nresp
 inline "a unit that is no word" "'unit' is 'a b', expected a word" <<<$'name: x\nrun: echo\nresponses: {a: {pattern: "(1)", unit: "a b"}}'
 inline "a time limit that is no time" "c.yaml:3:.*timeout" <<<$'name: x\nrun: {streamed: echo, timeout: 3m}\nresponses: {a: {}}'
 inline "an empty command" "c.yaml:3:.*empty command" <<<$'name: x\nrun: ""\nresponses: {a: {pattern: "(1)"}}'
+shell_text() { # shell_text COMMAND SHELL: the words of a command
+    printf '%s\n' 'name: x' "run: $1" 'responses: {a: {pattern: "(1)"}}' 'factors: {n: {}}' 'design: {generate: factorial, factors: {n: [1]}}' |
+        inline "a value in shell text: $1" "c.yaml:3:8: '\{n\}' stands in text that '$2' executes: .*pass the value as an argument"
+}
+shell_text '[sh, -c, "echo {n}"]' sh
+shell_text '[timeout, "9", env, A=b, /bin/bash, -lc, "{{ echo {n}; }}"]' /bin/bash
+shell_text '[bash, -o, pipefail, -e, -c, --, "echo {n}"]' bash
+shell_text '[busybox, sh, -c, "exec \"$@\"", sh, dash, -ec, "echo {n}"]' dash
+inline "... in setup as well" "c.yaml:4:.*'\{n\}' stands in text that 'zsh' executes" <<<$'name: x\nrun: echo\nsetup: [[zsh, -c, "echo {n}"]]\nresponses: {a: {pattern: "(1)"}}\noptions: {n: {default: 1}}'
+for fine in "[sh, -c, 'echo \"\$1\"', sh, '{n}']" "[taskset, -c, '{n}', echo, '{n}']" "[bash, a.sh, -c, '{n}']" "[sh, -c, 'echo {{n}}']"; do
+    printf '%s\n' 'experiment:' '  name: x' "  run: $fine" '  responses: {a: {pattern: "(1)"}}' '  factors: {n: {}}' '  design: {generate: factorial, factors: {n: [1]}}' >"$scratch/c.yaml"
+    check "a value that is an argument: $fine" "$ASSAY" run "$scratch/c.yaml" --dry-run
+done
 write <<<$'experiment: tiny\nworkspace: here\ndesign: d.csv'; echo $'n\n1' >"$scratch/d.csv"
 bad "a workspace that is no absolute path" "c.yaml:2:12: 'workspace' is 'here', expected an absolute path"
 
@@ -99,6 +112,21 @@ if [ "$(id -u)" = 0 ]; then
     printf 'experiment: ./theirs/tiny\ndesign: d.csv\n' >"$scratch/c.yaml"
     bad "an experiment there" "c.yaml:1:13: .*'$scratch/theirs' belongs to user 0 and has mode 2775"
 fi
+
+# What Linux does not start.
+long=$(head -c 131072 /dev/zero | tr '\0' a)
+printf 't\n%s\n' "$long" >"$scratch/d.csv"
+printf 'experiment: {name: x, factors: {t: {type: text}}, run: "echo 1", responses: {a: {pattern: "(1)"}}}\ndesign: d.csv\nprobes: none\n' >"$scratch/c.yaml"
+refuse "a value that no environment variable can have" 3 "its environment variable 't' has 131074 bytes; Linux allows 131071 in each .*give the content in a file" \
+    "$ASSAY" run "$scratch/c.yaml" -q -o "$scratch/long"
+sed -i "s|\"echo 1\"|[echo, '{t}']|" "$scratch/c.yaml"
+refuse "... and no argument" 2 "c.yaml:1:.*an argument has more than 65536 bytes when its values are filled in; give" "$ASSAY" run "$scratch/c.yaml" -q -o "$scratch/long"
+
+# A limit of the size of files (ulimit -f): errors of writing, and what is started has the signal as it was.
+printf 'experiment: {name: x, run: "(ulimit -f 1; exec head -c 8000 /dev/zero >big); echo a $?", responses: {a: {pattern: "a ([0-9]+)"}}}\nprobes: none\n' >"$scratch/c.yaml"
+refuse "a small limit refuses the start" 1 "cannot reserve .*File too large" bash -c 'ulimit -f 10; exec "$@"' bash "$ASSAY" run "$scratch/c.yaml" -q -o "$scratch/limited"
+archive=$("$ASSAY" run "$scratch/c.yaml" -q -o "$scratch/signalled" 2>"$scratch/err") || cat "$scratch/err"
+check "programs end by SIGXFSZ as ever" grep -q ',153' <("$ASSAY" archive cat "$archive" results/results.csv)
 refuse "no campaign at all" 2 "campaign|CAMPAIGN|operand" "$ASSAY" run
 refuse "two campaigns" 2 "operand|one|CAMPAIGN" "$ASSAY" run a.yaml b.yaml
 finish

@@ -188,6 +188,40 @@ TEST(output_into_fifo) {
     assert_false(file_is_same(path, path)); /* nothing to lose in it */
 }
 
+static void expect_read(const char *path, int (*read_it)(const char *, struct text *, struct failure *),
+                        int code, const char *says) {
+    cleanup(text_clear) struct text text;
+    text_init(&text, 100);
+    failure = (struct failure){0};
+    assert_int_equal(read_it(path, &text, &failure), code);
+    assert_non_null(strstr(code < 0 ? failure.text : text.bytes, says));
+    assert_true(code == 0 || (failure.kind == FAILURE_INPUT && text.length == 0));
+}
+
+TEST(inputs_are_files_or_pipes) {
+    cleanup_free char *fifo = in_root("input");
+    assert_int_equal(mkfifo(fifo, 0600), 0);
+    expect_read(fifo, file_read, -EINVAL, "is a pipe; expected a file");
+    expect_read("/dev/zero", file_read, -EINVAL, "is a device; expected a file");
+    expect_read("/dev/zero", file_read_or_pipe, -EINVAL, "is a device; expected a file or a pipe");
+    expect_read("/dev/null", file_read, 0, "");
+    expect_read(root, file_read, -EISDIR, "Is a directory");
+    expect_read(root, file_read_or_pipe, -EISDIR, "Is a directory");
+    expect_read(fifo, file_read_or_pipe, -ENODATA, "is a pipe to which nothing is written");
+    for (int written = 4; written <= 101; written += 97) {
+        int writer =
+            open(fifo, O_RDWR | O_CLOEXEC); /* opens at once, and holds the bytes until it is closed */
+        char bytes[101] = "here";
+        assert_int_equal(write(writer, bytes, (size_t)written), written);
+        char *path = text_format("/proc/self/fd/%d", writer);
+        cleanup_close int reader = open(path, O_RDONLY | O_CLOEXEC);
+        free(path);
+        close(writer);
+        expect_read(fifo, file_read_or_pipe, written > 100 ? -EFBIG : 0,
+                    written > 100 ? "larger than the limit of 100 bytes" : "here");
+    }
+}
+
 TEST(make_folders) {
     cleanup_free char *path = in_root("a1/b/c//d/");
     assert_int_equal(file_make_folders(path, &failure), 0);
