@@ -321,6 +321,17 @@ static int run_tool(tool_function *tool, const char *const *arguments, struct ta
     return WEXITSTATUS(status);
 }
 
+/* As one that is stopped, or waits for a disk: it ends when it is killed. */
+static void hang_tool(struct task *task) {
+    struct machine_of_run *machine = machine_of(task->node);
+    if (run_world.habits.tool_hangs == 0 || machine != &run_world.machines[run_world.hanging])
+        return;
+    task->hangs = happens(run_world.habits.tool_hangs);
+    run_world.is_hung |= task->hangs;
+    machine->was_harmed |= task->hangs;
+    run_counters->tools_hung += task->hangs;
+}
+
 static int run_agent_program(const char *const *words, struct task *task) {
     static const struct {
         const char *name;
@@ -333,6 +344,8 @@ static int run_agent_program(const char *const *words, struct task *task) {
         if (strcmp(words[0], tools[i].name) != 0)
             continue;
         int code = run_tool(tools[i].tool, words + 1, task);
+        if (tools[i].tool != tool_restore_controls)
+            hang_tool(task);
         task->node->keeps_controls |= i == 1 && code == 0;
         run_counters->controls_set += i == 2 && code == 0;
         return code;
@@ -348,6 +361,7 @@ static int run_agent_program(const char *const *words, struct task *task) {
     }
     /* None of the files that a run keeps of its nodes is there. */
     must(strcmp(words[0], "--pack") == 0, "the agent's program is asked to %s", words[0]);
+    hang_tool(task);
     task->error = strdup("assay-agent: cannot read that: No such file or directory\n");
     return 1;
 }

@@ -29,12 +29,15 @@ struct machine_of_run {
 /* How likely it is, in percent, that a program of a unit does so. */
 struct habits {
     unsigned fails, hangs, is_stubborn, is_immortal, is_not_there, leaves_others;
-    unsigned throttles; /* a node, from one sample to the next */
+    unsigned throttles;  /* a node, from one sample to the next */
+    unsigned tool_hangs; /* of the agent's own, on HANGING */
 };
 
 struct run_world {
     struct machine_of_run machines[MACHINES];
     struct habits habits;
+    size_t hanging;             /* machine */
+    bool is_hung;               /* a tool on it has hung in this part */
     unsigned part;              /* that was reserved last, from 1 */
     struct event_loop *no_loop; /* the engine's, while there is no run */
     int64_t lease_ns;
@@ -78,7 +81,8 @@ size_t tasks_alive(void);
     X(controls_set)                                                                                          \
     X(old_agents_ended)                                                                                      \
     X(lines_repeated)                                                                                        \
-    X(deadlines)
+    X(deadlines)                                                                                             \
+    X(tools_hung)
 struct run_counters {
     RUN_COUNTERS(COUNTER)
 };

@@ -77,6 +77,12 @@ static bool is_broken(void) {
 static bool is_closed(void) {
     return agent_link_state(node->link) == AGENT_LINK_CLOSED;
 }
+static bool is_ready_or_closed(void) {
+    return is_ready() || is_closed();
+}
+static bool is_broken_or_closed(void) {
+    return is_broken() || is_closed();
+}
 static bool is_seeking(void) {
     return session_is_seeking(node->link);
 }
@@ -209,6 +215,20 @@ TEST(a_lease_that_runs_out_ends_the_link) {
                         "the last try: the network broke it");
     assert_int_equal(program->exits, 1);
     run_until(is_gone);
+}
+
+/* Each greeting begins the agent's lease anew, so that the lease alone would never end such a link. */
+TEST(an_agent_that_only_greets_is_given_up) {
+    connect(30000, 0, 300);
+    int64_t begin_ns = now();
+    while (!is_closed()) {
+        network_cut(node, false, false);
+        run_until(is_broken_or_closed);
+        run_until(is_ready_or_closed);
+    }
+    assert_int_equal(told.end.code, -ETIMEDOUT);
+    assert_non_null(strstr(told.end.text, "accepted connections and answered nothing for 60 s"));
+    assert_in_range(now() - begin_ns, 60 * SECOND, 73 * SECOND);
 }
 
 TEST(a_lease_that_runs_out_ends_an_attempt) {

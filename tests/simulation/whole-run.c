@@ -67,13 +67,15 @@ static struct {
     struct fault faults[FAULTS_MAX];
     size_t fault_count;
     unsigned rows, repetitions, parts; /* the last part is left in peace */
+    bool aborts;                       /* when a node is lost */
     bool by_core, gate;                /* a node that was throttled measures again */
     bool fails;                        /* may units fail? */
     char folder[96], campaign[128];
     struct installation installation;
     /* of the part that runs */
     bool dies, dies_silently;
-    bool is_calm;        /* nothing goes wrong but programs */
+    bool is_calm; /* nothing goes wrong but programs */
+    bool lease_is_noted;
     bool leaves_agents;  /* says that it ends with an earlier part's on nodes that it had yet to reach */
     unsigned interrupts; /* that were made, or are to come by the clock */
     unsigned syncs_left; /* before it dies, just before or after one; 0: not so */
@@ -182,11 +184,15 @@ static void on_event(void *context, const struct run_event *event) {
     else if (event->text && event->kind != RUN_EVENT_NODES)
         trace("run: %s", event->text);
     if (event->kind == RUN_EVENT_NOTE)
+        story.lease_is_noted |= strncmp(event->text, "'lease' is ", 11) == 0;
+    if (event->kind == RUN_EVENT_NOTE)
         story.leaves_agents |= strstr(event->text, "an earlier part left an agent") != NULL;
     if (event->kind == RUN_EVENT_STARTED)
         story.run_folder = strdup(event->text);
     if (event->kind != RUN_EVENT_PHASE)
         return;
+    must(strcmp(event->text, "measure") != 0 || story.lease_is_noted == (run_world.lease_ns < 20 * SECOND),
+         "a short lease is not called so");
     /* The agents would do it too, but only as they leave. */
     if (strcmp(event->text, "seal") == 0 && story.interrupts < 2 && !story.leaves_agents)
         machines_check(false);
@@ -284,7 +290,7 @@ static int run_part(const struct run_request *request, struct failure *failure) 
                 : campaign_read(story.campaign, &story.installation, NULL, &campaign, failure);
     must(r == 0, "the campaign cannot be read: %s", failure->text);
     own.campaign = campaign;
-    story.dies = story.leaves_agents = false;
+    story.dies = story.leaves_agents = story.lease_is_noted = run_world.is_hung = false;
     story.interrupts = request->until_ns > 0;
     story.is_calm = all_is_well();
     story.syncs_left =
@@ -448,6 +454,8 @@ static void check_records(int result, const struct failure *why) {
     must(!is_complete || lines_missing == 0, "the run is complete, and %" PRIu64 " units are missing",
          lines_missing);
     check_nodes(document->root, is_complete);
+    must(!run_world.is_hung || !story.is_calm || story.aborts || story.fails || strcmp(said, "failed") != 0,
+         "a tool that hangs on one node ends the run: %s", why->text);
     must(run_status_read(story.run_folder, &status, &failure) == 0, "%s", failure.text);
     must(strcmp(run_condition_name(status->condition), said) == 0 && status->done == units_done &&
              status->failed == lines_failed,
@@ -490,6 +498,7 @@ static void write_campaign(void) {
     bool spares = happens(50), controls = happens(70);
     unsigned lease = 10 + (unsigned)draw(30), seed = (unsigned)draw(1000);
     const char *loss = spares ? "replace" : happens(20) ? "abort" : "continue";
+    story.aborts = strcmp(loss, "abort") == 0;
     FILE *file = fopen(story.campaign, "w");
     must(file, "the campaign cannot be written");
     fprintf(file,
@@ -553,6 +562,10 @@ static void plan(void) {
     snprintf(story.campaign, sizeof story.campaign, "%s/campaign.yaml", story.folder);
     write_campaign();
     plan_faults();
+    if (world.seed % 6 == 0) {
+        run_world.habits.tool_hangs = 40;
+        run_world.hanging = world.seed / 6 % HOSTS;
+    }
 }
 
 static void simulate(void) {
@@ -588,7 +601,7 @@ static void simulate(void) {
         if (!story.run_folder)
             break;
         check_kept(result != 1);
-        if (result != 1 && request.until_ns >= began_ns + 10 * SECOND && story.is_calm)
+        if (result != 1 && request.until_ns >= began_ns + 10 * SECOND && story.is_calm && !run_world.is_hung)
             must(clock_wall_ns() <= request.until_ns, "the run ends %.3f s after its time was up",
                  (double)(clock_wall_ns() - request.until_ns) / 1e9);
         run_counters->deadlines += result != 1 && outcome.reservation_over;

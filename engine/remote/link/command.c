@@ -1,6 +1,7 @@
 #include "engine/remote/link/command.h"
 
 #include "engine/foundation/list.h"
+#include "engine/foundation/number.h"
 #include "engine/remote/link/inside.h"
 
 #include <errno.h>
@@ -127,6 +128,17 @@ _Static_assert(REMOTE_OUTPUT_STREAM == (int)PROTOCOL_MODE_STREAM &&
                    REMOTE_OUTPUT_MERGE == (int)PROTOCOL_MODE_MERGE && sizeof(unsigned) == sizeof(uint32_t),
                "a specification is handed on without translation");
 
+/* The time that the engine waits for a sign of the command, ns; 0: any. */
+static int64_t find_limit(const struct remote_command_specification *specification) {
+    uint64_t most_ms = specification->idle_limit_ms ? specification->idle_limit_ms
+                                                    : specification->timeout_ms + specification->grace_ms;
+    int64_t slack_ns = specification->idle_limit_ms ? 0 : LIMIT_ANSWER;
+    if (most_ms == 0 || (!specification->idle_limit_ms && !specification->timeout_ms) ||
+        most_ms > (uint64_t)INT64_MAX / 4000000)
+        return 0;
+    return (int64_t)most_ms * EVENT_MILLISECOND + slack_ns;
+}
+
 int remote_command_start(struct agent_link *link, const struct remote_command_specification *specification,
                          const struct remote_command_callbacks *callbacks, void *context,
                          struct remote_command **ret, struct failure *failure) {
@@ -154,6 +166,8 @@ int remote_command_start(struct agent_link *link, const struct remote_command_sp
         return r;
     }
     link->commands[link->command_count++] = command; /* numbers only grow */
+    command->idle_limit_ms = specification->idle_limit_ms;
+    limit_begin(link, &command->limit, find_limit(specification));
     *ret = command;
     return 0;
 }
@@ -167,6 +181,14 @@ void remote_command_free(struct remote_command *command) {
     text_clear(&command->queue);
     command->taken = 0;
     free_if_released(command);
+}
+
+/* Its bytes move. Those of a command with a time limit may come long after its end: a link may be slow. */
+static void note_sign(struct agent_link *link, struct remote_command *command) {
+    if (command->idle_limit_ms && !command->stalled_ms)
+        limit_moved(link, &command->limit);
+    else if (!command->idle_limit_ms)
+        limit_postpone(link, &command->limit, LIMIT_ANSWER);
 }
 
 /* ---- stdin */
@@ -237,6 +259,7 @@ static bool send_input(struct agent_link *link, struct remote_command *command) 
         return false;
     command->taken += size;
     command->sent += size;
+    note_sign(link, command);
     if (remote_command_queued(command) == 0) {
         text_reset(&command->queue);
         command->taken = 0;
@@ -305,6 +328,7 @@ static int take_started(struct remote_command *command, const struct protocol_fr
         return failure_set(failure, -EPROTO, "command %u started twice", command->number);
     command->started = true;
     command->credit = started.credit;
+    note_sign(command->link, command);
     command->start = (struct remote_start){
         .pid = (pid_t)started.pid, .wall_ns = started.wall_ns, .monotonic_ns = started.monotonic_ns};
     command->busy++;
@@ -321,6 +345,7 @@ static int take_output(struct remote_command *command, const struct protocol_fra
     int r = protocol_get_message(frame, &data, failure);
     if (r < 0)
         return r;
+    note_sign(command->link, command);
     command->busy++;
     if (!command->released && command->callbacks.on_output)
         command->callbacks.on_output(command, data.stream == 1 ? REMOTE_STDOUT : REMOTE_STDERR, data.bytes,
@@ -339,6 +364,7 @@ static int take_credit(struct remote_command *command, const struct protocol_fra
     if (amount.amount < command->credit)
         return failure_set(failure, -EPROTO, "command %u was given less credit than it had", command->number);
     command->credit = amount.amount;
+    note_sign(command->link, command);
     return 0;
 }
 
@@ -370,7 +396,8 @@ static int take_exited(struct remote_command *command, const struct protocol_fra
         .signalled = got.flags & PROTOCOL_EXIT_SIGNALLED,
         .core_dumped = got.flags & PROTOCOL_EXIT_CORE,
         .code = (int)got.code,
-        .timed_out = got.flags & PROTOCOL_EXIT_TIMED_OUT,
+        .timed_out = got.flags & PROTOCOL_EXIT_TIMED_OUT || command->stalled_ms,
+        .stalled_ms = command->stalled_ms,
         .abandoned = got.flags & PROTOCOL_EXIT_ABANDONED,
         .left_others = got.flags & PROTOCOL_EXIT_LEFT_OTHERS,
         .output_cut = got.flags & PROTOCOL_EXIT_OUTPUT_CUT,
@@ -422,6 +449,12 @@ bool remote_command_ended(const struct remote_command *command) {
 
 const char *remote_exit_describe(const struct remote_exit *exit, char *buffer, size_t size) {
     const char *why = exit->timed_out ? "ran past its time limit and " : "";
+    if (exit->stalled_ms) {
+        char most[NUMBER_TEXT_SIZE];
+        snprintf(buffer, size, "made no progress for %s and was killed",
+                 number_describe_duration((double)exit->stalled_ms * 1e-3, most));
+        return buffer;
+    }
     if (exit->abandoned)
         snprintf(buffer, size, "%scould not be ended: it has another user, or hangs in the kernel", why);
     else if (exit->signalled)

@@ -12,6 +12,8 @@
  *
  * Streaming many rows in bounded memory: write until `queued` is over what you want ahead of the program, and
  * go on when on_drain says that it has fallen to the low mark.
+ *
+ * The agent keeps the limits of time. An agent that does not is given up 2 minutes later: the link fails.
  */
 #ifndef ASSAY_LINK_COMMAND_H
 #define ASSAY_LINK_COMMAND_H
@@ -38,6 +40,9 @@ enum { REMOTE_COMMANDS_LIMIT = 1024 };        /* programs that one agent runs at
 #define REMOTE_INPUT_LIMIT ((size_t)64 << 20) /* most bytes that wait for one program's stdin */
 #define REMOTE_LOW_MARK ((size_t)64 << 10)    /* the low mark, when the specification has none */
 
+/* Of commands that bring files to a node or from it: as long as a disk may take to write what it has. */
+enum { REMOTE_FILES_IDLE_LIMIT_MS = 120 * 1000, REMOTE_TREE_IDLE_LIMIT_MS = 600 * 1000 };
+
 struct remote_command_specification {
     const char *const *arguments;   /* ends with NULL; [0] is looked up in PATH unless it has a slash */
     const char *const *environment; /* additions, "NAME=VALUE"; "NAME" alone takes it away; NULL: none */
@@ -47,9 +52,11 @@ struct remote_command_specification {
     enum remote_input input;
     enum remote_output output, error;
     uint64_t output_limit,
-        error_limit;      /* bytes that are passed on; the rest is counted and dropped; 0: no limit */
-    uint64_t timeout_ms;  /* then SIGTERM, the grace, SIGKILL; 0: none */
-    unsigned grace_ms;    /* between SIGTERM and SIGKILL; 0: 2,000 */
+        error_limit;        /* bytes that are passed on; the rest is counted and dropped; 0: no limit */
+    uint64_t timeout_ms;    /* then SIGTERM, the grace, SIGKILL; 0: none */
+    uint64_t idle_limit_ms; /* the engine kills it when it has neither printed nor taken input for so long; 0:
+                               never */
+    unsigned grace_ms;      /* between SIGTERM and SIGKILL; 0: 2,000 */
     unsigned coalesce_ms; /* output may gather for so long, so that the agent seldom wakes; 60,000 at most; 0:
                              at once */
     size_t low_mark;      /* of on_drain; 0: REMOTE_LOW_MARK */
@@ -64,8 +71,9 @@ struct remote_start {
 struct remote_exit {
     bool signalled;
     bool core_dumped;
-    int code;         /* exit status, or signal number */
-    bool timed_out;   /* the timeout ended it */
+    int code;            /* exit status, or signal number */
+    bool timed_out;      /* the timeout, or the limit of standing still, ended it */
+    uint64_t stalled_ms; /* it was the latter, and so long; 0: it was not */
     bool abandoned;   /* it could not be ended, for it has another user (sudo) or hangs in the kernel, and may
                          run on; the code is 255 and says nothing */
     bool left_others; /* processes of its group were still there when it ended; they were ended too */

@@ -187,7 +187,8 @@ static int start(struct agent_link *link, const char *tool, const char *const *p
                                                .environment = path_trust_environment(),
                                                .input = input ? REMOTE_INPUT_STREAM : REMOTE_INPUT_NULL,
                                                .output_limit = output_limit,
-                                               .error_limit = FAILURE_TEXT_SIZE},
+                                               .error_limit = FAILURE_TEXT_SIZE,
+                                               .idle_limit_ms = REMOTE_FILES_IDLE_LIMIT_MS},
         &callbacks, request, &request->command, failure);
     if (r < 0)
         return r;

@@ -7,6 +7,12 @@
 #include "engine/remote/link/command.h"
 #include "engine/remote/link/link.h"
 
+/* How long something may go without a sign from the agent (limit.c). Zeroed memory: no limit. */
+struct link_limit {
+    int64_t most_ns; /* 0: any time */
+    int64_t due_ns;  /* event_loop_now()'s; 0: not counted yet, since the agent has not greeted */
+};
+
 /* A request that is not yet answered. */
 struct pending_request {
     struct pending_request *next;
@@ -14,6 +20,7 @@ struct pending_request {
     enum protocol_type type;
     void *context;
     bool forgotten; /* the answer is not wanted any more */
+    struct link_limit limit;
     union {
         agent_facts_callback *facts;
         agent_clock_callback *clock;
@@ -44,6 +51,9 @@ struct remote_command {
     size_t low_mark;
     bool above; /* the low mark, since on_drain was last called */
     bool end_asked, end_sent;
+    struct link_limit limit;
+    uint64_t idle_limit_ms; /* the specification's */
+    uint64_t stalled_ms;    /* it was killed, having stood still for so long; 0: it was not */
 };
 
 /* Of a daemon's link. Times are event_loop_now()'s. */
@@ -57,6 +67,8 @@ struct link_session {
     int64_t waiting_since;  /* since when there is something to be answered for and nothing has come; or -1 */
     uint32_t heartbeat;     /* the CLOCK request that is not yet answered, or 0 */
     uint64_t mark;          /* what had come and gone when the stream was new */
+    uint64_t answered;      /* the last frame but greetings that came; */
+    int64_t answered_ns;    /* when that was known; 0: nothing has come yet */
     unsigned attempts;      /* to have a stream since one last brought something */
     int64_t retry_first_ns; /* the first delay; tests have a shorter one */
     bool seeking;           /* one of them is under way */
@@ -79,6 +91,8 @@ struct agent_link {
     struct event_source *pump;          /* deferred: fill the outbox, give it to the transport */
     struct event_source *hello_timeout; /* timer: HELLO must have come */
     int64_t hello_timeout_ns;
+    struct event_source *limit_timer; /* the first of the limits may have passed */
+    int64_t limit_due_ns;             /* when it fires; 0: it is not set */
     struct agent_link_policy policy;
     struct link_session session;
     bool write_ended; /* the transport takes nothing any more */
@@ -139,10 +153,24 @@ void session_tell(struct agent_link *link);
 /* CLOSED. */
 void session_stop(struct agent_link *link);
 
+/* limit.c */
+#define LIMIT_ANSWER (120 * EVENT_SECOND) /* of each request, and of a command beyond its own time limit */
+/* LIMIT is MOST_NS from now, or from the greeting on where that is still to come. */
+void limit_begin(struct agent_link *link, struct link_limit *limit, int64_t most_ns);
+/* There was a sign: LIMIT begins anew. */
+void limit_moved(struct agent_link *link, struct link_limit *limit);
+/* LIMIT, where it counts, is LEAST_NS from now at the earliest. */
+void limit_postpone(struct agent_link *link, struct link_limit *limit, int64_t least_ns);
+/* The link is READY, for the first time or again. */
+void limit_resume_all(struct agent_link *link);
+void limit_on_timer(struct event_source *self, void *context);
+
 /* request.c */
 int request_dispatch(struct agent_link *link, const struct protocol_frame *frame, struct failure *failure);
 /* Begins the exchanges of clocks that are due. */
 void request_pump(struct agent_link *link);
+/* "answer a question about its clock": what an agent does that answers REQUEST. */
+const char *request_words(const struct pending_request *request);
 void request_fail_all(struct agent_link *link, const struct failure *failure);
 void request_free_all(struct agent_link *link);
 

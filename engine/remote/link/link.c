@@ -87,6 +87,7 @@ void link_set_state(struct agent_link *link, enum agent_link_state state, const 
     if (state != AGENT_LINK_CLOSED)
         return;
     session_stop(link);
+    event_source_set_timer(link->limit_timer, -1, 0);
     (void)transport_want(link->transport, 0); /* what still comes would wake the loop for ever */
     tell_closed(link, why);
 }
@@ -245,6 +246,7 @@ static int take_greeting(struct agent_link *link, const struct protocol_frame *f
     if (r < 0)
         return r;
     session_ready(link);
+    limit_resume_all(link);
     link_set_state(link, AGENT_LINK_READY, NULL); /* not if it is closing: then this was its farewell */
     return 0;
 }
@@ -367,7 +369,8 @@ int agent_link_new(struct event_loop *loop, struct transport *transport,
     link->node = xstrdup(transport->node);
     link->pump = event_loop_add_deferred(loop, on_pump, link);
     link->hello_timeout = event_loop_add_timer(loop, -1, 0, on_hello_timeout, link);
-    if (!link->pump || !link->hello_timeout || session_add_sources(link) < 0) {
+    link->limit_timer = event_loop_add_timer(loop, -1, 0, limit_on_timer, link);
+    if (!link->pump || !link->hello_timeout || !link->limit_timer || session_add_sources(link) < 0) {
         agent_link_free(link);
         return failure_memory(failure);
     }
@@ -384,6 +387,7 @@ void agent_link_free(struct agent_link *link) {
     transport_free(link->transport);
     event_source_remove(link->pump);
     event_source_remove(link->hello_timeout);
+    event_source_remove(link->limit_timer);
     session_clear(link);
     request_free_all(link);
     file_request_free_all(link);

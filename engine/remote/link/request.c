@@ -31,6 +31,7 @@ static struct pending_request *add(struct agent_link *link, enum protocol_type t
     request->number = link_next_number(link);
     request->type = type;
     request->context = context;
+    limit_begin(link, &request->limit, LIMIT_ANSWER);
     while (*end)
         end = &(*end)->next;
     return *end = request;
@@ -46,6 +47,12 @@ static void tell_failure(struct agent_link *link, struct pending_request *reques
         request->callback.clock(link, NULL, failure, request->context);
     else
         request->callback.statistics(link, NULL, failure, request->context);
+}
+
+const char *request_words(const struct pending_request *request) {
+    return request->type == PROTOCOL_INSPECT ? "say what its node is"
+           : request->type == PROTOCOL_CLOCK ? "tell its node's time"
+                                             : "say what it costs";
 }
 
 void request_fail_all(struct agent_link *link, const struct failure *failure) {
@@ -247,6 +254,7 @@ static int take_clock(struct agent_link *link, const struct protocol_frame *fram
                                      .round_trip_ns = round_trip};
     best->exchanges = exchanges;
     if (exchanges < request->exchanges && !request->forgotten) {
+        limit_moved(link, &request->limit);
         request->due = true; /* the link is pumped after what has come was taken */
         return 0;
     }

@@ -114,6 +114,7 @@ static int64_t beat_due(const struct agent_link *link) {
 }
 
 static void lose(struct agent_link *link, const struct failure *why);
+static void give_up_or_watch(struct agent_link *link);
 
 static void watch_stream(struct agent_link *link) {
     struct link_session *session = &link->session;
@@ -146,6 +147,21 @@ static uint64_t progress(const struct agent_link *link) {
     return link->inbox.received + link->outbox.acknowledged;
 }
 
+/* When the agent last sent something else than greetings. */
+static void note_answered(struct agent_link *link) {
+    struct link_session *session = &link->session;
+    if (session->answered_ns == 0 || link->inbox.received != session->answered)
+        session->answered_ns = session->answered_ns ? session->last_received : now(link);
+    session->answered = link->inbox.received;
+}
+
+/* When the agent is given up: when its lease is over, which each greeting begins anew. An agent that only
+ * greets, and answers nothing, is given up after two leases. */
+static int64_t find_end(const struct agent_link *link) {
+    return least(link->session.last_received + link->policy.lease_ns,
+                 link->session.answered_ns + 2 * link->policy.lease_ns);
+}
+
 /* At once; then 0.5 s, doubling; up to a fifth more by chance, so that the many links that broke together do
  * not all come back together. */
 static int64_t retry_delay(const struct link_session *session) {
@@ -172,7 +188,12 @@ static void lose(struct agent_link *link, const struct failure *why) {
     link->failure = *why;
     (void)transport_want(link->transport, 0);
     retry_later(link);
-    set_watch(link, session->last_received + link->policy.lease_ns);
+    note_answered(link);
+    if (now(link) >= session->answered_ns + 2 * link->policy.lease_ns) {
+        give_up_or_watch(link);
+        return;
+    }
+    set_watch(link, find_end(link));
     link_set_state(link, AGENT_LINK_BROKEN, NULL);
     if (link->state == AGENT_LINK_BROKEN)
         transport_close(link->transport);
@@ -181,14 +202,21 @@ static void lose(struct agent_link *link, const struct failure *why) {
 /* An attempt that failed may have brought a sign of life: the lease counts from that. */
 static void give_up_or_watch(struct agent_link *link) {
     struct failure why;
-    int64_t end = link->session.last_received + link->policy.lease_ns;
+    int64_t end = find_end(link);
     if (now(link) < end) {
         set_watch(link, end);
         return;
     }
-    node_failure(&why, link->node, -ETIMEDOUT,
-                 "the agent sent nothing for %.3g s, which is its lease, so it has left; the last try: %s",
-                 seconds(link->policy.lease_ns), link->failure.text);
+    if (now(link) < link->session.last_received + link->policy.lease_ns)
+        node_failure(&why, link->node, -ETIMEDOUT,
+                     "the agent accepted connections and answered nothing for %.3g s, so it is given up; the "
+                     "last try: %s",
+                     seconds(2 * link->policy.lease_ns), link->failure.text);
+    else
+        node_failure(
+            &why, link->node, -ETIMEDOUT,
+            "the agent sent nothing for %.3g s, which is its lease, so it has left; the last try: %s",
+            seconds(link->policy.lease_ns), link->failure.text);
     link_fail(link, &why);
 }
 
@@ -310,6 +338,7 @@ void session_ready(struct agent_link *link) {
     if (!is_session(link))
         return;
     session->seeking = false;
+    note_answered(link);
     /* What the stream before brought to the agent is known only now. */
     if (progress(link) != session->mark)
         session->attempts = 0;

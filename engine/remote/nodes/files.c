@@ -157,7 +157,8 @@ int node_group_put(struct node_group *group, const struct node_put *asked, struc
         return r;
     const struct remote_command_specification tool = {
         .arguments = (const char *const[]){NODE_TOOL_PROGRAM, "--unpack", whole ? parent : remote, NULL},
-        .environment = path_trust_environment()};
+        .environment = path_trust_environment(),
+        .idle_limit_ms = REMOTE_TREE_IDLE_LIMIT_MS};
     struct node_result *results;
     r = node_group_run(group,
                        &(struct node_group_command){.specification = &tool,
@@ -336,7 +337,8 @@ int node_group_get(struct node_group *group, const char *remote, const char *fol
         get.nodes[i].archive = -1;
     const struct remote_command_specification tool = {
         .arguments = (const char *const[]){NODE_TOOL_PROGRAM, "--pack", remote, NULL},
-        .environment = path_trust_environment()};
+        .environment = path_trust_environment(),
+        .idle_limit_ms = REMOTE_TREE_IDLE_LIMIT_MS};
     struct node_result *results;
     r = node_group_run(
         group,

@@ -296,7 +296,8 @@ void lane_check_streamed(struct lane *lane, int64_t now_ns) {
     if (timeout <= 0 || lane->finished || !lane->command)
         return;
     /* Answers that a node gave while it was out of reach come when the link is back. */
-    if (agent_link_state(lane->at.node->link) != AGENT_LINK_READY || lane->next == lane->kernel.sent) {
+    bool waits = lane->next == lane->kernel.sent && !lane->kernel.input_closed; /* for more rows */
+    if (agent_link_state(lane->at.node->link) != AGENT_LINK_READY || waits) {
         lane->kernel.heard_ns = now_ns;
         return;
     }
@@ -353,11 +354,19 @@ static void on_exit_kernel(struct remote_command *command, const struct remote_e
         if ((unsigned char)lane->errors.bytes[i] < ' ')
             lane->errors.bytes[i] = ' ';
     char how[128];
-    if (lane_handle_loss(lane, failure) || (lane->kernel.asked_ns && exit && end_silent(lane, exit)))
+    bool lingered =
+        lane->kernel.asked_ns && exit && lane->next == lane->kernel.sent && lane->kernel.input_closed;
+    if (lane_handle_loss(lane, failure) ||
+        (lane->kernel.asked_ns && exit && !lingered && end_silent(lane, exit)))
         return;
+    if (lingered)
+        record_note(measurement->set->record,
+                    "node %s: the kernel on core %s answered all its rows, did not end within %g s, and was "
+                    "ended",
+                    lane->at.node->name, lane->at.core, measurement->set->experiment->timeout);
     if (failure)
         measurement_fail(measurement, failure);
-    else if (!measurement_is_over(measurement) &&
+    else if (!measurement_is_over(measurement) && !lingered &&
              (exit->signalled || exit->code != 0 ||
               lane->next < (lane->refused ? lane->kernel.sent : lane->count)))
         fail(lane, "%s after %zu of %zu units%s%s", remote_exit_describe(exit, how, sizeof how), lane->next,

@@ -15,8 +15,9 @@
 
 enum {
     QUESTION_TIMEOUT_MS = 60000, /* a command that only asks about the node must not hold up the run */
-    OUTPUT_MAX = 64 << 20,       /* of each stream of each node, kept; what is more is counted and dropped */
-    TAIL_BYTES = 600,            /* of what it wrote, in a sentence */
+    COMMAND_TIMEOUT_MS = 24 * 3600 * 1000, /* clones, builds, the experiment's setup and teardown */
+    OUTPUT_MAX = 64 << 20, /* of each stream of each node, kept; what is more is counted and dropped */
+    TAIL_BYTES = 600,      /* of what it wrote, in a sentence */
     LINE_BYTES_MAX = 64 << 10,
 };
 
@@ -65,7 +66,7 @@ static int specify(size_t node, struct remote_command_specification *ret, void *
         ret->environment = issue->environment;
         ret->folder = RUN_WORK_FOLDER;
     }
-    ret->timeout_ms = command->name || command->shown ? 0 : QUESTION_TIMEOUT_MS;
+    ret->timeout_ms = command->name || command->shown ? COMMAND_TIMEOUT_MS : QUESTION_TIMEOUT_MS;
     ret->output_limit = ret->error_limit = OUTPUT_MAX;
     if (!issue->lines.items[node])
         issue->lines.items[node] = command->shown ? xstrdup(command->shown) : describe(ret->arguments);
@@ -203,7 +204,7 @@ static int complain(const struct issue *issue, size_t node, size_t bad, struct f
 /* What must succeed and did not. Nodes that could not be asked do not count, nor those that were taken out
  * meanwhile. */
 static int check_results(const struct issue *issue, struct failure *failure) {
-    const struct node_set *set = issue->set;
+    struct node_set *set = issue->set;
     size_t bad = 0, last = 0;
     for (size_t i = 0; i < set->count; i++) {
         struct node_result *result = &issue->results[i];
@@ -213,6 +214,17 @@ static int check_results(const struct issue *issue, struct failure *failure) {
             continue;
         bool lost = result->outcome == NODE_FAILED && !node_group_is_there(set->group, i);
         bool failed = result->outcome != NODE_SKIPPED && !node_result_is_good(result);
+        if (failed && issue->command->name && result->outcome == NODE_DONE && result->exit.timed_out) {
+            struct failure why;
+            char how[128];
+            failure_set(&why, -ETIMEDOUT, "'%.300s' %s", issue->lines.items[i],
+                        remote_exit_describe(&result->exit, how, sizeof how));
+            int r = node_set_take_out_unfit(set, i, run_phase_names[set->record->phase], &why, failure);
+            if (r < 0)
+                return r;
+            if (r > 0)
+                continue;
+        }
         if (lost || (failed && issue->command->name)) {
             bad++;
             last = i;

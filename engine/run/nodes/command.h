@@ -20,12 +20,12 @@ struct node_command {
                    struct failure *failure);
     void *context;
     const bool *nodes; /* which; NULL: all that are there */
-    /* What it does, in a word that a folder can be called by: it may take its time, must exit with 0 on every
+    /* What it does, in a word that a folder can be called by: it may take a day, must exit with 0 on every
      * node, and what it wrote is kept in logs/commands/, once for all nodes on which it wrote the same. NULL:
      * a question about the node, ended after a minute; no answer is an answer too. */
     const char *name;
     const char
-        *shown;  /* read by people in place of the arguments; it may take its time too. NULL: the arguments */
+        *shown;  /* read by people in place of the arguments; it may take a day too. NULL: the arguments */
     size_t kept; /* bytes of each stream that results have; 0: NODE_OUTPUT_KEPT */
 };
 

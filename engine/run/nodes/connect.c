@@ -19,6 +19,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+static const int64_t short_lease_ns = 20 * EVENT_SECOND;
+
 /* When a switch goes, many links break within a second: they are noted together. */
 static const int64_t news_delay_ns = 300 * EVENT_MILLISECOND;
 /* From the request to leave until commands, agent and folder are gone. */
@@ -188,9 +190,20 @@ int node_set_merge_failures(struct node_set *set, struct failure *failures, cons
             *failure = set->loss;
         return set->loss.code;
     }
-    for (size_t i = 0; i < set->count; i++)
+    bool works_somewhere = false;
+    for (size_t i = 0; i < set->count; i++) {
         if (!node_set_has(set, i))
             failures[i].code = 0;
+        else
+            works_somewhere |= failures[i].code == 0;
+    }
+    for (size_t i = 0; works_somewhere && i < set->count; i++)
+        if (failures[i].code < 0 && failures[i].kind == FAILURE_SYSTEM) {
+            int r = node_set_take_out_unfit(set, i, what, &failures[i], failure);
+            if (r < 0)
+                return r;
+            failures[i].code = r > 0 ? 0 : failures[i].code;
+        }
     return node_failures_merge(set->group, failures, what, failure);
 }
 
@@ -344,6 +357,17 @@ int node_set_reserve(struct node_set *set, struct failure *failure) {
     return r < 0 ? r : reservation_meet(set, failure);
 }
 
+/* Files are synced one after the other, several of each node, and nothing is sent to agents meanwhile. */
+static void note_short_lease(struct node_set *set, int64_t lease_ns) {
+    char lease[NUMBER_TEXT_SIZE];
+    if (lease_ns > 0 && lease_ns < short_lease_ns)
+        record_note(
+            set->record,
+            "'lease' is %s: agents leave, and their nodes are lost, when writing the run's files takes "
+            "this machine so long; with a slow disk set 20 s or more",
+            number_describe_duration((double)lease_ns * 1e-9, lease));
+}
+
 int node_set_deploy(struct node_set *set, struct failure *failure) {
     const struct testbed_backend *backend = set->campaign->testbed.backend;
     struct node_group_listener listener = {.on_node = on_node, .on_progress = on_progress, .context = set};
@@ -353,6 +377,7 @@ int node_set_deploy(struct node_set *set, struct failure *failure) {
     if (!set->news_timer || !set->give_up || r < 0)
         return failure_memory(failure);
     struct agent_link_policy policy = backend->policy(set->testbed);
+    note_short_lease(set, policy.lease_ns);
     for (size_t i = 0; i < set->count; i++) {
         struct transport *transport;
         r = backend->connect(set->testbed, i, &transport, failure);

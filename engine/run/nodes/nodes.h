@@ -9,7 +9,8 @@
  *     hung          something runs there that cannot be ended
  *     failing       its units fail, and those of other nodes do not
  *     replaced      in an earlier part of the run; a spare has its share
- *     unfit         a spare that could not be made ready to take another's place
+ *     unfit         it could not be made ready, or into a block's state: what it was asked failed there, or
+ *                   ran past its time limit
  *     throttle...   a gate whose action is `drop`: the gate's name
  *
  * What is still there of it is left to itself, except that a node whose agent answers is restored and
@@ -152,6 +153,11 @@ char *node_set_path(const struct node_set *set, const struct run_node *node, con
  * the collect phase on, any number is enough. WORD: one of those above, not copied. */
 int node_set_take_out(struct node_set *set, struct run_node *node, const char *word,
                       const struct failure *why, struct failure *failure);
+/* Takes out NODE, on which WHAT failed as WHY says and which is not ready to measure, where the campaign has
+ * the run continue without nodes. 1: it is out; 0: it is not, and WHY is the run's; negative, FAILURE: the
+ * run cannot continue without it. */
+int node_set_take_out_unfit(struct node_set *set, size_t node, const char *what, struct failure *why,
+                            struct failure *failure);
 /* Those that are not there after connecting. False when the run cannot continue without them. */
 bool node_set_take_out_unreachable(struct node_set *set);
 /* Of a run that is resumed: which spares have taken whose places, so far. Once the nodes are known. */
@@ -188,7 +194,9 @@ void node_set_give_up_broken(struct node_set *set);
 /* 0, or why a node that the run needs is not there any more. */
 int node_set_check(struct node_set *set, struct failure *failure);
 /* node_failures_merge() of the nodes that are in: what one that was taken out meanwhile could not do is
- * forgotten. When the run cannot continue without a node, that is the failure. */
+ * forgotten. Nodes that failed by themselves, where others did not, are taken out
+ * (node_set_take_out_unfit()); not those that failed because of what the campaign or the experiment says.
+ * When the run cannot continue without a node, that is the failure. */
 int node_set_merge_failures(struct node_set *set, struct failure *failures, const char *what,
                             struct failure *failure);
 /* The reserve, deploy, connect and release phases. */

@@ -124,6 +124,16 @@ int node_set_take_out(struct node_set *set, struct run_node *node, const char *w
     return 0;
 }
 
+int node_set_take_out_unfit(struct node_set *set, size_t node, const char *what, struct failure *why,
+                            struct failure *failure) {
+    if (set->campaign->node_loss.action == NODE_LOSS_ABORT || set->record->phase >= RUN_COLLECT ||
+        !node_set_has(set, node))
+        return 0;
+    failure_prefix(why, "%s", what);
+    int r = node_set_take_out(set, &set->items[node], NODE_OUT_UNFIT, why, failure);
+    return r < 0 ? r : 1;
+}
+
 bool node_set_take_out_unreachable(struct node_set *set) {
     const struct failure why = {.kind = FAILURE_SYSTEM, .code = -ENOTCONN, .text = "it could not be reached"};
     for (struct run_node *node = NULL; (node = node_set_next(set, node));) {

@@ -159,9 +159,18 @@ static void show(const struct warming *warming, size_t steady, double cap) {
 static int check_loads(const struct warming *warming, struct failure *failure) {
     int r = node_set_check(warming->set, failure);
     for (struct run_node *node = NULL; r == 0 && (node = node_set_next(warming->set, node));) {
-        const struct failure *why = &warming->nodes[node->number].failure;
+        struct failure *why = &warming->nodes[node->number].failure;
         if (why->code == 0)
             continue;
+        /* A load that could not be started is the campaign's fault; that has another code. */
+        r = why->code == -EIO ? node_set_take_out_unfit(warming->set, node->number, "warm-up", why, failure)
+                              : 0;
+        if (r < 0)
+            return r;
+        if (r > 0) {
+            r = 0;
+            continue;
+        }
         *failure = *why;
         r = failure->place[0] ? failure->code : failure_prefix(failure, "node %s", node->name);
     }

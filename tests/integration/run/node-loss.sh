@@ -44,6 +44,7 @@ int main(void) {
         }
         printf("%ld,%ld%09ld,%ld%09ld,%g\n", unit, (long)t.tv_sec, t.tv_nsec, (long)m.tv_sec, m.tv_nsec, (double)n / 1e6);
     }
+    while (is("lingers", host)) pause();
     return 0;
 }
 E2
@@ -51,7 +52,7 @@ cc -O1 -static -o experiments/beat/beat beat.c 2>/dev/null || cc -O1 -o experime
 cat >experiments/beat/experiment.yaml <<'E2'
 name: beat
 factors: {n: {type: integer, minimum: 0, maximum: 10000000, unit: us}}
-options: {slow: {default: nobody}, hangs: {default: nobody}, until: {default: nothing}}
+options: {slow: {default: nobody}, hangs: {default: nobody}, lingers: {default: nobody}, until: {default: nothing}}
 responses: {duration: {unit: s}}
 setup: ['touch there; while [ -e /tmp/wait ]; do sleep 0.1; done']
 teardown: ['true']
@@ -86,7 +87,7 @@ plan few 'hosts: "n-[14-15]"' 10000 100 'node-loss: {do: continue, at-least: 2}'
 plan all 'hosts: "n-[16-17]"' 10000 100
 probes=100ms plan slow 'hosts: "n-[18-22]"' 20000 40 'options: {slow: n-20}'
 plan absent 'hosts: "n-[23-24]"' 1000 20
-plan hangs 'hosts: "n-[25-26]"' 1000 20 'options: {hangs: n-26}'
+plan hangs 'hosts: "n-[25-26]"' 1000 20 'options: {hangs: n-26, lingers: n-25}'
 plan spared 'hosts: "n-[27-28]", spares: [n-29, n-30]' 10000 100
 plan no-spare 'hosts: "n-[31-32]", spares: n-33' 10000 100
 bed refuse-logins 33
@@ -121,6 +122,7 @@ export ASSAY_TEST_CLOCK=$scratch/hangs.clock
 eventually told hangs '"units_done":23,'
 advance 61s
 hurry told hangs 'unit 4 on node n-26'
+hurry told hangs 'node n-25: the kernel'
 eventually told spared 'node n-30 takes the place of node n-28'
 bed on 27 rm /tmp/slowly
 for name in lost aborts reboot prepare few all slow absent hangs spared no-spare; do end $name; done
@@ -154,6 +156,8 @@ is "... and the other has all its rows" "$(units_of absent n-23) $(is_out absent
 is "a kernel that hangs is ended: its unit fails, and the rest is measured" "$(units_of hangs n-25) $(units_of hangs n-26)" "20 19"
 check "... which fails the run" status_is hangs "3 failed"
 check "... and is said" grep -q "unit 4 on node n-26: the kernel on core all had no answer for 60 s, and was ended" hangs.err
+check "a kernel that answered all its rows and does not end is ended, and nothing has failed" grep -q \
+    "node n-25: the kernel on core all answered all its rows, did not end within 60 s, and was ended" hangs.out
 check "a slow node is named" status_is slow "0 completed"
 check "... with by how much" grep -q 'node n-20: slower than the others: 50 % longer' slow.out
 is "... in the journal, and only it" "$(grep -c '"event":"slow-node"' slow.journal) $(grep -c '"event":"slow-node","node":"n-20","sentence":"' slow.journal)" "1 1"

@@ -9,8 +9,17 @@
 #include "engine/agent/wire/mailbox.h"
 #include "engine/foundation/hash.h"
 
+#include "tests/simulation/virtual-clock.h"
+
 #include <fcntl.h>
 #include <sys/mman.h>
+
+enum silence {
+    ANSWERS,
+    SAYS_NOTHING, /* after its greeting */
+    STANDS_STILL, /* its tools start, and end when they are killed */
+    CANNOT_KILL,  /* its tools start, and never end */
+};
 
 struct liar {
     struct transport base;
@@ -22,6 +31,8 @@ struct liar {
     const char *archive; /* what its tools print */
     size_t length;
     unsigned exit_flags; /* how they end */
+    enum silence silence;
+    uint32_t command; /* that stands still */
 };
 
 static void answer_hello(struct liar *liar) {
@@ -43,6 +54,11 @@ static void answer_run(struct liar *liar, const struct protocol_frame *frame) {
     outbox_begin(&liar->outbox, &writer, PROTOCOL_STARTED);
     protocol_put_message(&writer, &(struct protocol_started){.command = run.command, .pid = 2});
     assert_int_equal(outbox_end(&liar->outbox, &writer), 0);
+    liar->command = run.command;
+    if (liar->silence >= STANDS_STILL) {
+        protocol_run_clear(&run);
+        return;
+    }
     if (liar->length > 0) {
         outbox_begin(&liar->outbox, &writer, PROTOCOL_OUTPUT);
         protocol_put_message(&writer, &(struct protocol_data){run.command, 1, liar->archive, liar->length});
@@ -55,11 +71,22 @@ static void answer_run(struct liar *liar, const struct protocol_frame *frame) {
     protocol_run_clear(&run);
 }
 
+static void answer_kill(struct liar *liar) {
+    struct protocol_writer writer;
+    outbox_begin(&liar->outbox, &writer, PROTOCOL_EXITED);
+    protocol_put_message(&writer, &(struct protocol_exited){.command = liar->command,
+                                                            .code = SIGKILL,
+                                                            .flags = PROTOCOL_EXIT_SIGNALLED});
+    assert_int_equal(outbox_end(&liar->outbox, &writer), 0);
+}
+
 static void answer(struct liar *liar, const struct protocol_frame *frame) {
     if (frame->type == PROTOCOL_HELLO)
         answer_hello(liar);
-    else if (frame->type == PROTOCOL_RUN)
+    else if (frame->type == PROTOCOL_RUN && liar->silence != SAYS_NOTHING)
         answer_run(liar, frame);
+    else if (frame->type == PROTOCOL_KILL && liar->silence == STANDS_STILL)
+        answer_kill(liar);
 }
 
 static void on_turn(struct event_source *self, void *context) {
@@ -141,10 +168,7 @@ static const struct transport_operations operations = {.name = "liar",
                                                        .close = liar_close,
                                                        .free = liar_free};
 
-/* A group of one honest node, n1, with a file "it/good", and the liar. */
-static struct liar *open_with_liar(const struct text *archive) {
-    group_prepare(NULL);
-    group_add(0, agent_program());
+static struct liar *add_liar(void) {
     struct liar *liar = calloc(1, sizeof *liar);
     assert_non_null(liar);
     liar->base.operations = &operations;
@@ -153,9 +177,17 @@ static struct liar *open_with_liar(const struct text *archive) {
     liar->turn = event_loop_add_deferred(fixture.loop, on_turn, liar);
     inbox_init(&liar->inbox);
     outbox_init(&liar->outbox, &liar->inbox, 64 << 20);
+    assert_done(&fixture, node_group_add(fixture.group, &liar->base, NULL, &fixture.failure));
+    return liar;
+}
+
+/* A group of one honest node, n1, with a file "it/good", and the liar. */
+static struct liar *open_with_liar(const struct text *archive) {
+    group_prepare(NULL);
+    group_add(0, agent_program());
+    struct liar *liar = add_liar();
     liar->archive = archive->bytes;
     liar->length = archive->length;
-    assert_done(&fixture, node_group_add(fixture.group, &liar->base, NULL, &fixture.failure));
     assert_done(&fixture, node_group_connect(fixture.group, &fixture.failure));
     assert_int_equal(file_make_folders(group_path("n1/it"), NULL), 0);
     write_whole(group_path("n1/it/good"), "good", 4);
@@ -311,14 +343,73 @@ TEST(archives_that_are_none) {
     text_clear(&sent);
 }
 
-/* ---- files that are read into memory */
-
 static struct text taken;
 
 static void take_of_liar(size_t node, size_t path, const char *bytes, size_t length, void *context) {
     if (node == 1)
         assert_int_equal(text_printf(&taken, "%zu:%.*s ", path, (int)length, bytes), 0);
 }
+
+/* ---- what never ends: the limits are the engine's own, in virtual time */
+
+static const struct failure *ask_silent(enum silence silence, const char *remote) {
+    static const char *const paths[] = {"/a", NULL};
+    static struct failure of_liar;
+    struct node_facts **facts = NULL;
+    clock_use(&virtual_clock);
+    group_prepare(NULL);
+    add_liar()->silence = silence;
+    assert_done(&fixture, node_group_connect(fixture.group, &fixture.failure));
+    free(take_pointer(failures));
+    int64_t begun_ns = virtual_now_ns;
+    if (!remote)
+        assert_done(&fixture, node_group_inspect(fixture.group, &facts, &failures, &fixture.failure));
+    else if (!*remote)
+        assert_done(&fixture, node_group_read(fixture.group, paths, 100, take_of_liar, NULL, &failures,
+                                              &fixture.failure));
+    else
+        assert_done(&fixture,
+                    node_group_get(fixture.group, remote, group_path("got"), &failures, &fixture.failure));
+    free(facts);
+    assert_true(virtual_now_ns - begun_ns <= 660 * EVENT_SECOND);
+    clock_use(NULL);
+    of_liar = failures[0];
+    print_message("%s\n", of_liar.text);
+    return &of_liar;
+}
+
+TEST(agents_that_only_greet) {
+    assert_non_null(
+        strstr(ask_silent(SAYS_NOTHING, NULL)->text, "did not say what its node is within 2 min 00 s"));
+    assert_false(node_group_is_there(fixture.group, 0));
+    ask_silent(SAYS_NOTHING, "");
+    assert_false(node_group_is_there(fixture.group, 0));
+}
+
+TEST(tools_that_stand_still) {
+    assert_non_null(
+        strstr(ask_silent(STANDS_STILL, "")->text, "made no progress for 2 min 00 s and was killed"));
+    assert_true(node_group_is_there(fixture.group, 0));
+    assert_non_null(strstr(ask_silent(STANDS_STILL, "it")->text, "made no progress for 10 min 00 s"));
+    assert_true(node_group_is_there(fixture.group, 0));
+    assert_non_null(strstr(ask_silent(CANNOT_KILL, "")->text, "did not end a command that was killed"));
+    assert_false(node_group_is_there(fixture.group, 0));
+}
+
+TEST(clocks_that_are_never_told) {
+    struct agent_clock *clocks = NULL;
+    clock_use(&virtual_clock);
+    group_prepare(NULL);
+    add_liar()->silence = SAYS_NOTHING;
+    assert_done(&fixture, node_group_connect(fixture.group, &fixture.failure));
+    assert_done(&fixture, node_group_measure_clocks(fixture.group, &clocks, &fixture.failure));
+    clock_use(NULL);
+    assert_int_equal(clocks[0].exchanges, 0);
+    assert_false(node_group_is_there(fixture.group, 0));
+    free(clocks);
+}
+
+/* ---- files that are read into memory */
 
 static const struct failure *read_of_liar(void) {
     static const char *const paths[] = {"/a/one", "/b/two", "/c/three", "/d/four", "/e/five", NULL};

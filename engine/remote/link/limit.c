@@ -1,0 +1,115 @@
+/*
+ * Limits that the engine keeps itself, whatever the agent does: each request is answered, and each command
+ * goes on or ends, within one. A command that stands still is killed. An agent that answers nothing any more
+ * is given up, although its connection may be alive: the link fails.
+ */
+#include "engine/foundation/number.h"
+#include "engine/remote/link/inside.h"
+
+#include <errno.h>
+#include <signal.h>
+
+#define ENGINE_AWAY                                                                                          \
+    (30 * EVENT_SECOND) /* a timer so late: the engine was stopped, or busy, and not the agent */
+#define KILL_LIMIT (30 * EVENT_SECOND)  /* between a kill and the command's end */
+#define AFTER_BREAK (10 * EVENT_SECOND) /* for what was due while the stream was broken */
+
+static int64_t now(const struct agent_link *link) {
+    return event_loop_now(link->loop);
+}
+
+static void arm(struct agent_link *link, int64_t due_ns) {
+    if (link->limit_due_ns && link->limit_due_ns <= due_ns)
+        return;
+    link->limit_due_ns = due_ns;
+    event_source_set_timer(link->limit_timer, due_ns > now(link) ? due_ns - now(link) : 0, 0);
+}
+
+void limit_begin(struct agent_link *link, struct link_limit *limit, int64_t most_ns) {
+    limit->most_ns = most_ns;
+    limit->due_ns = 0;
+    if (link->state == AGENT_LINK_READY)
+        limit_moved(link, limit);
+}
+
+void limit_moved(struct agent_link *link, struct link_limit *limit) {
+    if (limit->most_ns == 0)
+        return;
+    limit->due_ns = now(link) + limit->most_ns;
+    arm(link, limit->due_ns);
+}
+
+void limit_postpone(struct agent_link *link, struct link_limit *limit, int64_t least_ns) {
+    if (limit->due_ns && limit->due_ns < now(link) + least_ns)
+        limit->due_ns = now(link) + least_ns;
+}
+
+static void resume(struct agent_link *link, struct link_limit *limit) {
+    if (limit->due_ns == 0)
+        limit_moved(link, limit);
+    limit_postpone(link, limit, AFTER_BREAK);
+    if (limit->due_ns)
+        arm(link, limit->due_ns);
+}
+
+void limit_resume_all(struct agent_link *link) {
+    link->limit_due_ns = 0;
+    for (struct pending_request *request = link->requests; request; request = request->next)
+        resume(link, &request->limit);
+    for (size_t i = 0; i < link->command_count; i++)
+        resume(link, &link->commands[i]->limit);
+}
+
+/* Whether LIMIT has passed; otherwise it is watched on. LATE_NS: the time that the engine was away. */
+static bool is_passed(struct agent_link *link, struct link_limit *limit, int64_t late_ns) {
+    if (limit->due_ns == 0)
+        return false;
+    limit->due_ns += late_ns;
+    if (limit->due_ns <= now(link))
+        return true;
+    arm(link, limit->due_ns);
+    return false;
+}
+
+static void give_up(struct agent_link *link, const struct link_limit *limit, const char *what) {
+    char most[NUMBER_TEXT_SIZE];
+    struct failure why;
+    node_failure(&why, link->node, -ETIMEDOUT, "the agent did not %s within %s", what,
+                 number_describe_duration((double)limit->most_ns / (double)EVENT_SECOND, most));
+    link_fail(link, &why);
+}
+
+/* True: the link has failed. */
+static bool check_command(struct agent_link *link, struct remote_command *command, int64_t late_ns) {
+    if (!is_passed(link, &command->limit, late_ns))
+        return false;
+    if (command->stalled_ms == 0 && command->idle_limit_ms > 0) {
+        command->stalled_ms = command->idle_limit_ms;
+        limit_begin(link, &command->limit, KILL_LIMIT);
+        (void)remote_command_kill(command, SIGKILL, NULL);
+        return false;
+    }
+    give_up(link, &command->limit,
+            command->stalled_ms ? "end a command that was killed"
+                                : "report the end of a command with a time limit");
+    return true;
+}
+
+void limit_on_timer(struct event_source *self, void *context) {
+    (void)self;
+    struct agent_link *link = context;
+    int64_t late_ns = now(link) - link->limit_due_ns;
+    if (late_ns < ENGINE_AWAY)
+        late_ns = 0;
+    link->limit_due_ns = 0;
+    if (link->state != AGENT_LINK_READY)
+        return; /* the lease counts while the stream is broken */
+    for (struct pending_request *request = link->requests; request; request = request->next)
+        if (is_passed(link, &request->limit, late_ns)) {
+            give_up(link, &request->limit, request_words(request));
+            return;
+        }
+    for (size_t i = 0; i < link->command_count; i++)
+        if (check_command(link, link->commands[i], late_ns))
+            return;
+}
