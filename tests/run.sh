@@ -79,6 +79,17 @@ echo "subdirs($folders)" >build/tests/CTestTestfile.cmake
 labels=(-LE "long|twice") # units are tested under the sanitizers, and scripts without
 [ $tier != quick ] || labels=(-LE long)
 [ $tier != all ] || labels=()
+# What was skipped, a whole test or a part of one, and why: ctest prints neither of a test that passes.
+list_skipped() {
+    local log=build/tests/Testing/Temporary/LastTest.log # .tmp until ctest ends
+    { cat $log.tmp 2>/dev/null || cat $log; } |
+        sed -nE 's|^[0-9]+/[0-9]+ Testing: |in |p; s/^(1\.\.0 # SKIP|SKIPPED:) /  /p; s/^ok [0-9]+ - (.*) # SKIP /  \1: /p' |
+        awk '/^in / { test = $2; next } { $0 = "  " test ": " substr($0, 3) } !seen[$0]++ { if (!said++) print "\nSkipped:"; print }'
+}
 # In thirds of a processor, and eight more, since most of them wait: tests/CMakeLists.txt.
 ASSAY_TEST_ALL=$([ $tier != all ] || echo yes) \
-    exec ctest --test-dir build/tests -j $((3 * jobs + 8)) --output-on-failure --no-tests=error "${labels[@]}" "$@"
+    ctest --test-dir build/tests -j $((3 * jobs + 8)) --output-on-failure --no-tests=error "${labels[@]}" "$@" |
+    while IFS= read -r line; do
+        case $line in *"% tests passed, "*) list_skipped ;; esac
+        printf '%s\n' "$line"
+    done

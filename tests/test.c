@@ -1,6 +1,9 @@
 #include "tests/test.h"
 #include "engine/foundation/file.h"
 
+#include <sched.h>
+#include <sys/mount.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 enum { TESTS_MAX = 128 };
@@ -158,13 +161,71 @@ const char *test_build(void) {
     return build ? build : "build";
 }
 
+void test_skip(const char *format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    print_message("SKIPPED: ");
+    vprint_message(format, arguments);
+    print_message("\n");
+    va_end(arguments);
+    skip();
+    abort();
+}
+
+void test_need_root(void) {
+    if (geteuid() != 0)
+        test_skip("only root can make what belongs to other users");
+}
+
+int test_own_mounts(int more) {
+    if (unshare(CLONE_NEWNS | more) < 0)
+        return failure_set(&test_failure, -errno,
+                           "a process may not have mounts of its own here: unshare: %s", strerror(errno));
+    /* Nothing that is mounted from here on is seen outside. EINVAL after chroot to a folder that is no mount.
+     */
+    if (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0)
+        return failure_set(&test_failure, -errno,
+                           "a process may not have mounts of its own here: '/' cannot be made private: %s",
+                           strerror(errno));
+    if (mount("none", test_folder(), "tmpfs", 0, "size=4k") < 0 || umount2(test_folder(), MNT_DETACH) < 0)
+        return failure_set(&test_failure, -errno, "a process may not have mounts of its own here: mount: %s",
+                           strerror(errno));
+    return 0;
+}
+
+bool test_can_own_mounts(int more) {
+    int pipes[2];
+    (void)test_folder(); /* made, and removed, by this process */
+    assert_int_equal(pipe2(pipes, O_CLOEXEC), 0);
+    pid_t child = fork();
+    if (child == 0) {
+        int r = test_own_mounts(more);
+        (void)!write(pipes[1], &test_failure, sizeof test_failure);
+        _exit(r < 0);
+    }
+    close(pipes[1]);
+    struct failure found;
+    bool told = read(pipes[0], &found, sizeof found) == sizeof found;
+    close(pipes[0]);
+    int status;
+    assert_true(waitpid(child, &status, 0) == child && told && WIFEXITED(status));
+    if (status != 0)
+        test_failure = found;
+    return status == 0;
+}
+
+void test_need_own_mounts(int more) {
+    if (!test_can_own_mounts(more))
+        test_skip("%s", test_failure.text);
+}
+
 const char *test_data(void) {
     static char data[4096];
     const char *set = getenv("ASSAY_TEST_DATA"), *source = getenv("ASSAY_SOURCE");
     snprintf(data, sizeof data, "%s%s", set ? set : source ? source : ".", set ? "" : "/../shared/data");
     if (access(data, R_OK) == 0)
         return data;
-    fprintf(stderr, "skipped: the measurements are not here (no folder '%s'; ASSAY_TEST_DATA names it)\n",
-            data);
+    print_message("SKIPPED: the measurements are not here (no folder '%s'; ASSAY_TEST_DATA names it)\n",
+                  data);
     return NULL;
 }

@@ -92,6 +92,24 @@ const char *test_put(const char *name, const char *text);
 /* The build that is tested. */
 const char *test_build(void);
 
+/* Ends the test as skipped, and prints the reason, a printf format and its arguments: tests/run.sh lists it.
+ */
+_Noreturn void test_skip(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* The test goes on only as root, to whom files and processes of other users can be made; otherwise it is
+ * skipped. */
+void test_need_root(void);
+
+/* Whether a process may have mounts of its own, and namespaces of the kinds MORE (CLONE_NEWNET, ...; 0: no
+ * others): tried in a process that ends. Where it may not, as in a container or after chroot, `test_failure`
+ * has the reason. test_need_own_mounts() skips the test then. */
+bool test_can_own_mounts(int more);
+void test_need_own_mounts(int more);
+
+/* Gives this process the mounts and namespaces that test_can_own_mounts() tried; its children have them too.
+ * 0, or -errno with the reason in `test_failure`. */
+int test_own_mounts(int more);
+
 /* The folder of measurements that are not part of the project; where they are not here it says so and returns
  * NULL. */
 const char *test_data(void);

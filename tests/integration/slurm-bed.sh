@@ -1,10 +1,10 @@
 # shellcheck shell=bash
 # A real Slurm on the nodes of a test bed: munged and slurmctld on its front end, a slurmd on each node. Sourced after
-# test-bed.sh, with a bed up: `slurm_up || plan_skip "no Slurm"`, and `slurm_down` at the end. SLURM is its folder.
+# test-bed.sh, with a bed up: `slurm_up || exit`, which skips the script where there is no Slurm, and `slurm_down` at the end. SLURM is its folder.
 
 slurm_up() {
     local name node
-    command -v slurmctld slurmd munged >/dev/null || return 1
+    for name in slurmctld slurmd munged; do command -v $name >/dev/null || plan_skip "no Slurm (slurm-wlm, munge)"; done
     SLURM=$(mktemp -d /run/assay-slurm-XXXXXX)
     chmod 755 "$SLURM"
     mkdir -p "$SLURM/state"

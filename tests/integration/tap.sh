@@ -12,6 +12,8 @@
 #   move_clock              from here on the program under test and its agents go by a clock that the test moves
 #   advance SECONDSs [NODE...]  time passes for them: here, or on those nodes of the test bed (tests/README.md)
 #   hurry COMMAND...        eventually, and a second (or $step) passes here after each time that the command fails
+#   copy_for_all FOLDER     from here on $ASSAY is a copy there, for other users and for nodes: they may not be able to enter
+#                           the folder of the build
 #   finish                  print the plan; exit 1 if anything failed
 #
 # $scratch is a fresh folder. It is removed at the end, but kept if a check failed: the logs and journals of the runs
@@ -87,4 +89,8 @@ advance() {
 }
 or_passes() { "$@" || { advance "${step:-1s}"; return 1; }; }
 hurry() { patience=0.05 eventually or_passes "$@"; }
+copy_for_all() {
+    mkdir -p "$1" && cp -rL "${ASSAY%/bin/assay}"/{bin,lib,libexec,share} "$1" && chmod -R a+rX "$1" || exit 1
+    export ASSAY=$1/bin/assay
+}
 finish() { echo "1..$tests_run"; [ $tests_failed -eq 0 ] && [ $tests_run -gt 0 ]; exit; }

@@ -41,12 +41,15 @@ bed() {
     esac
 }
 
-# The first bed of a script, which is skipped where there can be none.
-bed_first() {
+# A bed for a part of a script: fails where there can be none, so that the part is skipped. Where one that is possible does
+# not come up, the script ends as failed.
+bed_for_part() {
     bed up "$@" && return
-    [ $? -ne 3 ] || plan_skip "nodes of their own need root"
-    exit 1
+    [ $? -eq 3 ] || exit 1
+    return 1
 }
+# The first bed of a script, which is skipped where there can be none.
+bed_first() { bed_for_part "$@" || plan_skip "nodes of their own need root, and a kernel that lets it make namespaces and mounts"; }
 
 is_reachable() { bed run ssh -F "$BED/ssh_config" "$1" true; }
 # hurry_beside "NODE..." COMMAND...: hurry (tap.sh), but two seconds pass whenever these nodes have let somebody in: they

@@ -123,7 +123,7 @@ is "nothing is left of these" "$(ls "$runs")" "$before"
 refuse "a run that is not there" 2 "there is no folder of a run 'nowhere'" "$ASSAY" attach nowhere
 refuse "... cannot be stopped" 2 "there is no folder of a run 'nowhere'" "$ASSAY" stop nowhere
 
-bed up 2 --share "$scratch" || { skip "archives are fetched, and testbeds are several" "no test bed"; finish; }
+bed_for_part 2 --share "$scratch" || { skip "archives are fetched, and testbeds are several" "no test bed"; finish; }
 fetch() { (umask 022; bed run "$ASSAY" fetch -F "$BED/ssh_config" "$@"); }
 check "the archive of a run is fetched" fetch "node1:$interrupted" fetched
 name=${interrupted##*/}-2.zip

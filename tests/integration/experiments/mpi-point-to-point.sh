@@ -121,7 +121,7 @@ is "as here" "$(value latency other.json)" 2e-06
 check "another table is read as it is" "$ASSAY" fit smpi runs/*.zip --table warm_up --set latency=1us --set bandwidth=1GB/s
 
 # ---- Two nodes ----
-if bed up 2 --names 'node-%'; then
+if bed_for_part 2 --names 'node-%'; then
     for node in 1 2; do
         bed run ssh -F "$BED/ssh_config" node-$node 'cat >/root/point-to-point && chmod +x /root/point-to-point' <point-to-point
     done

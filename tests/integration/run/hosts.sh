@@ -239,7 +239,7 @@ fi
 bed down
 
 # ---- through a gateway ---------------------------------------------------------------------------------------------
-if bed up 2 --names 'inner-%' --gateway gate; then
+if bed_for_part 2 --names 'inner-%' --gateway gate; then
     tick_campaign "$scratch/gated" 2 0 "{hosts: [inner-1, inner-2], user: root, identity: $BED/id_ed25519, known-hosts: $BED/known_hosts, ssh-config: none, jump: root@gate, window: 4}" \
         'probes: none'
     run_there "$scratch/gated.yaml" -q -o "$scratch/gated" >"$scratch/out" 2>"$scratch/err"

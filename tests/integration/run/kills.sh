@@ -98,7 +98,7 @@ check "... with what was known of its software" test "$("$ASSAY" archive cat "$f
 bed down
 
 # ---- nodes whose controls were set when it was killed, one run a list of phases in which it is
-if [ "$kills" -gt 0 ] && bed up 2 --machine intel-pstate --names 'node-%' && bed can kernel-files; then
+if [ "$kills" -gt 0 ] && bed_for_part 2 --machine intel-pstate --names 'node-%' && bed can kernel-files; then
     tick_campaign "$scratch/state" 100 10000 '{hosts: "node-[1-2]", lease: 20 s}' 'probes: 100ms' \
         'controls: {turbo: off, hyperthreads: off, governor: performance, frequency: base, numa-balancing: off, transparent-huge-pages: never, proof: 100ms}'
     for node in 1 2; do bed files $node | sort >"$scratch/before-$node"; done

@@ -182,7 +182,7 @@ check "... and what becomes of a node that is lost" grep -q '^node-loss    do re
 check "... which the archive has too" grep -A2 '"node-loss"' <(cat_of spared campaign.resolved.json) -q
 
 # ---- controls that vary, a gate that has its node taken out -------------------------------------------------------
-bed up 6 --machine intel-pstate --names 'm-%' && bed can kernel-files || { skip "controls" "nodes whose files answer as a kernel's need root and FUSE"; finish; }
+bed_for_part 6 --machine intel-pstate --names 'm-%' && bed can kernel-files || { skip "controls" "nodes whose files answer as a kernel's need root and FUSE"; finish; }
 # Where /tmp/hold is, no unit ends after the number in it.
 vary() { # vary NAME HOSTS ROWS LINE...
     local name=$1 hosts=$2

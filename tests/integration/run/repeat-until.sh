@@ -110,7 +110,7 @@ E2
     folder=$(echo runs/*.zip); folder=${folder%.zip}
 }
 . "$ASSAY_SOURCE/tests/test-bed/test-bed.sh"
-if bed up 2 --names 'node-%'; then
+if bed_for_part 2 --names 'node-%'; then
     check "between nodes" on_nodes '[node]'
     is "... repetitions do not help where nodes differ" "$(counts)" "1:4 2:8 "
     is "... and nodes are the groups" "$(cut -d, -f1-3,7 "$folder/results/repeat.csv" | sed 1d | tr '\n' ' ')" "1,2,2,yes 2,4,2,no "

@@ -173,7 +173,7 @@ campaign docker "container: {image: [a, b]}"
 refuse "a container has one image" 2 "docker.yaml:3:20: 'image' is a sequence, expected text" "$ASSAY" run "$scratch/docker.yaml"
 
 # ---- two nodes, whose login shells know of modules, unlike what ssh starts ----------------------------------------
-if bed up 2 --names 'node-%'; then
+if bed_for_part 2 --names 'node-%'; then
     for n in 1 2; do
         bed on $n sh -c "mkdir -p /etc/lmod/modules/site && echo 'setenv(\"SITE_LEVEL\", \"$n\")' >/etc/lmod/modules/site/1.lua"
     done

@@ -157,6 +157,7 @@ campaign bad.yaml '{local: , deploy: linked.tar}' 'echo answer $n'
 is "no link of an image leads out while it is extracted" "$(ls victim)" ""
 
 campaign bad.yaml '{local: , deploy: system.tar.zst}'
+copy_for_all "$scratch/assay"
 mkdir other; cp bad.yaml two.csv system.tar.zst other; chown -R 65534:65534 other
 as_nobody() { setpriv --reuid=65534 --regid=65534 --clear-groups env HOME="$scratch/other" TMPDIR="$scratch/other" "$@"; }
 refuse "without root" 1 "node $(hostname): cannot bring the image: .*deploying a system needs root on the node" \

@@ -14,8 +14,8 @@ cleanup() { [ -z "${oar_settings:-}" ] || oar_down; userdel "$user"; rm -rf "$ho
 shared=$scratch/shared # which all nodes see, as a cluster's file system; and assay too
 mkdir "$shared"
 chmod 755 "$scratch"
-bed up 4 --share "$scratch" --share "$ASSAY_BUILD" --share "$ASSAY_SOURCE" || plan_skip "no test bed"
-bed can nodes || plan_skip "nodes of their own need root"
+copy_for_all "$scratch/assay"
+bed_first 4 --share "$scratch"
 oar_up || plan_skip "no OAR"
 cd "$scratch" || exit
 write_tick "$scratch"

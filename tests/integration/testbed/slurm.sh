@@ -7,10 +7,10 @@
 shared=$scratch/shared # which all nodes see, as a cluster's file system; and assay too
 mkdir "$shared"
 chmod 755 "$scratch"
-bed up 4 --share "$shared" --share "$ASSAY_BUILD" --share "$ASSAY_SOURCE" || plan_skip "no test bed"
-bed can nodes || plan_skip "nodes of their own need root"
+copy_for_all "$shared/assay"
+bed_first 4 --share "$shared"
 cleanup() { [ -z "${SLURM:-}" ] || slurm_down; }
-slurm_up || plan_skip "no Slurm"
+slurm_up || exit
 cd "$scratch" || exit
 export ASSAY_PATH=$scratch
 write_tick "$scratch"

@@ -44,22 +44,13 @@ static int wait_as_root(void) {
         pause();
 }
 
-static void copy_file(const char *from, const char *to, mode_t mode) {
-    cleanup(text_clear) struct text bytes;
-    text_init(&bytes, 256 << 20);
-    assert_int_equal(file_read(from, &bytes, &failure), 0);
-    assert_int_equal(file_replace(to, bytes.bytes, bytes.length, 0700, &failure), 0);
-    assert_int_equal(chmod(to, mode), 0);
-}
-
 /* A command of another user ends neither by the time limit nor when the agent leaves; both go on without it.
  */
 TEST(a_command_of_another_user_is_given_up) {
     move_clock();
-    if (geteuid() != 0)
-        skip();
+    test_need_root();
     struct protocol_exited exited;
-    assert_int_equal(chmod(folder, 0755), 0);
+    copy_program();
     assert_int_equal(mkdir(below("run"), 0700), 0);
     assert_int_equal(chown(below("run"), NOBODY, NOBODY), 0);
     copy_file("/proc/self/exe", below("stubborn"), 04755);
@@ -81,10 +72,10 @@ TEST(a_command_of_another_user_is_given_up) {
     do
         assert_true(receive(&engine));
     while (frame.type == PROTOCOL_ACK);
-    if (frame.type ==
-        PROTOCOL_EXITED) { /* it could not become root: there are no set-user-id programs here */
+    if (frame.type == PROTOCOL_EXITED) {
         leave(&engine);
-        skip();
+        test_skip("'%s' does not become root: set-user-id programs are not honoured there",
+                  below("stubborn"));
     }
     assert_int_equal(frame.type, PROTOCOL_OUTPUT);
     pid_t stubborn = printed_pid();
@@ -122,8 +113,7 @@ static _Noreturn void squat(const char *name, int ready) {
 
 TEST(a_door_that_nobody_opens_is_not_waited_at) {
     move_clock();
-    if (geteuid() != 0)
-        skip();
+    test_need_root();
     char byte;
     int ready[2];
     assert_int_equal(pipe2(ready, O_CLOEXEC), 0);

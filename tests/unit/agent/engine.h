@@ -357,6 +357,22 @@ static inline int set_up(void **state) {
     return mkdtemp(folder) ? 0 : -1;
 }
 
+static inline void copy_file(const char *from, const char *to, mode_t mode) {
+    cleanup(text_clear) struct text bytes;
+    text_init(&bytes, 256 << 20);
+    assert_int_equal(file_read(from, &bytes, &failure), 0);
+    assert_int_equal(file_replace(to, bytes.bytes, bytes.length, 0700, &failure), 0);
+    assert_int_equal(chmod(to, mode), 0);
+}
+
+/* From here on the agent is a copy in `folder`, which any user may enter and run: the build may be in a
+ * folder of root's, or below one that the test mounts over. */
+static inline void copy_program(void) {
+    assert_int_equal(chmod(folder, 0755), 0);
+    copy_file(program, below("agent"), 0755);
+    snprintf(program, sizeof program, "%s", below("agent"));
+}
+
 /* The agent is one that goes by a clock that the test moves. */
 static inline void move_clock(void) {
     snprintf(program, sizeof program, "%s/tests/moved/libexec/assay/assay-agent", test_build());

@@ -184,7 +184,7 @@ static void *start_from_thread(void *context) {
 
 TEST(the_familys_time_has_children_of_threads_and_of_the_dead) {
     if (foreign_find_family() == 0)
-        skip(); /* no CONFIG_PROC_CHILDREN */
+        test_skip("the kernel has no /proc/PID/task/TID/children (CONFIG_PROC_CHILDREN)");
     int pipes[2][2];
     pthread_t thread;
     void *child;
@@ -217,7 +217,7 @@ TEST(the_familys_time_has_children_of_threads_and_of_the_dead) {
 
 TEST(a_chain_takes_a_cycle_a_link) {
     if (!cycles_spend(CYCLES_CHAIN))
-        skip(); /* not for this processor */
+        test_skip("there is no such chain for this processor");
     /* Twice as many take twice as long, and the speed is one that processors have. */
     int64_t best[2] = {INT64_MAX, INT64_MAX};
     for (int i = 0; i < 2000; i++)

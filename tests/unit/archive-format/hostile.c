@@ -382,10 +382,8 @@ TEST(flipped) {
 
 TEST(samples_are_committed) {
     const char *source = getenv("ASSAY_SOURCE");
-    if (!source) {
-        print_message("ASSAY_SOURCE is not set\n");
-        skip();
-    }
+    if (!source)
+        test_skip("ASSAY_SOURCE is not set");
     cleanup_free char *folder = text_format("%s/archive-format/samples/invalid", source);
     size_t zips = 0;
     for (size_t i = 0; i < SAMPLE_COUNT; i++) {

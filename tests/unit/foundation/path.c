@@ -56,10 +56,6 @@ static int make(const char *name, struct failure *failure) {
     return made < 0 ? made : 0;
 }
 
-static bool skips(void) {
-    return geteuid() != 0; /* nothing can be made another user's */
-}
-
 TEST(root_uses_nothing_of_others) {
     static const struct {
         const char *path;
@@ -83,8 +79,7 @@ TEST(root_uses_nothing_of_others) {
         {"sticky/ours/../../group", PATH_PLACE, "group"},
         {"new/new", PATH_SOURCE, NULL},
     };
-    if (skips())
-        skip();
+    test_need_root();
     folder("sticky", 01777, 0, 0);
     folder("sticky/ours", 0755, 0, 0);
     folder("sticky/theirs", 0755, OTHER, OTHER);
@@ -130,8 +125,7 @@ TEST(root_uses_nothing_of_others) {
 
 TEST(folders_that_are_trusted) {
     char list[256];
-    if (skips())
-        skip();
+    test_need_root();
     folder("shared", 02775, OTHER, OTHER);
     folder("shared/sub", 0777, COLLEAGUE, COLLEAGUE);
     folder("other", 0777, 0, 0);
@@ -184,8 +178,7 @@ static int as_other(void) {
 /* A folder of colleagues is used; their links in it are not. */
 TEST(others_than_root) {
     int status;
-    if (skips())
-        skip();
+    test_need_root();
     folder("project", 02775, COLLEAGUE, OTHER);
     folder("target", 0755, COLLEAGUE, COLLEAGUE);
     folder("apps", 0755, COLLEAGUE, COLLEAGUE);
@@ -203,8 +196,7 @@ TEST(others_than_root) {
 
 /* Plugins and experiments are run. */
 TEST(folders_of_assay_path) {
-    if (skips())
-        skip();
+    test_need_root();
     static const char *const names[] = {"good", "everybody", "theirs", "file"};
     struct installation installation;
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {

@@ -249,10 +249,8 @@ TEST(unpacking) {
  */
 TEST(sources_of_the_build_tree) {
     const char *build = getenv("ASSAY_BUILD"), *top = getenv("ASSAY_SOURCE");
-    if (!build || !top) {
-        print_message("SKIPPED: needs ASSAY_BUILD and ASSAY_SOURCE\n");
-        skip();
-    }
+    if (!build || !top)
+        test_skip("ASSAY_BUILD and ASSAY_SOURCE are not set");
     cleanup(text_clear) struct text readme;
     text_init(&readme, 1 << 20);
     struct failure failure = {0};
