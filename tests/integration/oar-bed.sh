@@ -1,7 +1,7 @@
 # shellcheck shell=bash
 # A real OAR on the nodes of a test bed: PostgreSQL, its server and an sshd for its own on the front end, its sshd on each
-# node. Sourced after test-bed.sh: `oar_take`, then, with a bed up, `oar_up || plan_skip "no OAR"`, and `oar_down` at the end. It is this
-# machine's own PostgreSQL and /etc/oar/oar.conf that are used, so that only one test at a time may have it.
+# node. Sourced after test-bed.sh: `oar_take || plan_skip "no OAR"`, then, with a bed up, `oar_up`, and `oar_down` at the end.
+# It is this machine's own PostgreSQL and /etc/oar/oar.conf that are used, so that only one test at a time may have it.
 
 # Waits until no other test has it; the users of such a test are made after this.
 oar_take() {
@@ -21,7 +21,7 @@ oar_up() {
     bed run pg_ctlcluster 15 main start && eventually bed run su postgres -c 'psql -qc "select 1"' >/dev/null || return
     bed run su postgres -c 'dropdb --if-exists oar' || return
     bed run oar-database --create --db-is-local >/dev/null 2>&1 || return
-    mkdir -p /run/oar
+    mkdir -p /run/oar /run/sshd # an sshd that never ran as a service has none yet
     bed run /usr/sbin/sshd -f /etc/oar/sshd_config -o ListenAddress=127.0.0.1 -o ListenAddress=10.77.255.254 -o UsePAM=no \
         -o StrictModes=no -o PidFile=/run/oar/front.pid || return
     # A session of its own, whose processes are ended together.

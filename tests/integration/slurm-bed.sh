@@ -1,6 +1,7 @@
 # shellcheck shell=bash
 # A real Slurm on the nodes of a test bed: munged and slurmctld on its front end, a slurmd on each node. Sourced after
-# test-bed.sh, with a bed up: `slurm_up || exit`, which skips the script where there is no Slurm, and `slurm_down` at the end. SLURM is its folder.
+# test-bed.sh, with a bed up: `slurm_up`, which skips the script where there is no Slurm and fails where that does not come
+# up, and `slurm_down` at the end. SLURM is its folder.
 
 slurm_up() {
     local name node

@@ -77,12 +77,20 @@ static int complain(const struct failure *failure) {
     return failure->kind == FAILURE_INPUT ? EXIT_USAGE : EXIT_FAILURE;
 }
 
-/* Whether the kernel lets this process make what nodes are made of. */
+/* Enters this process's own mount namespace, as enter() does with a bed's: its root is another one after chroot. */
+static bool keeps_root(void) {
+    struct stat before, after;
+    int handle = open("/proc/self/ns/mnt", O_RDONLY | O_CLOEXEC);
+    return handle >= 0 && stat("/", &before) == 0 && setns(handle, CLONE_NEWNS) == 0 && stat("/", &after) == 0 &&
+           before.st_dev == after.st_dev && before.st_ino == after.st_ino;
+}
+
+/* Whether the kernel lets this process make and enter what nodes are made of. */
 static bool may_make_namespaces(void) {
     pid_t child = fork();
     if (child == 0)
         _exit(unshare(CLONE_NEWNS | CLONE_NEWNET | CLONE_NEWPID | CLONE_NEWUTS | CLONE_NEWIPC) < 0 ||
-              mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0);
+              mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0 || !keeps_root());
     int status = 1;
     while (child > 0 && waitpid(child, &status, 0) < 0 && errno == EINTR)
         ;
@@ -97,7 +105,7 @@ static int do_up(int count, char **arguments) {
         return complain(&failure);
     if (!may_make_namespaces()) {
         fprintf(stderr, "bed: %s: there can be no nodes\n",
-                geteuid() == 0 ? "no namespaces may be made here" : "not root");
+                geteuid() == 0 ? "no namespaces may be made here, or none entered (after chroot)" : "not root");
         return EXIT_CANNOT;
     }
     if (keeper_start(&settings, folder, &failure) < 0)

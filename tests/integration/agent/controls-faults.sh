@@ -4,9 +4,10 @@
 . "$(dirname "$0")/../tap.sh"
 . "$ASSAY_SOURCE/tests/test-bed/test-bed.sh"
 
-agent=$ASSAY_BUILD/libexec/assay/assay-agent
+copy_for_all "$scratch/assay" # one that an ordinary user runs on the node
+agent=$scratch/assay/libexec/assay/assay-agent
 up() { # up MACHINE [OPTION...]: one node of it
-    bed_first 1 --machine "$@" --share "$ASSAY_BUILD/libexec"
+    bed_first 1 --machine "$@" --share "$scratch/assay"
     bed can kernel-files || plan_skip "no FUSE here"
     bed files 1 >"$scratch/before"
 }

@@ -184,7 +184,9 @@ probes: none
 testbed: {external: {program: [./lease, over, '$one']}, $ssh}
 END
 has_file() { bed on "${node[0]}" test -e "$1"; }
-kill_agents() { bed on "${node[0]}" sh -c 'kill -9 $(pgrep -f "agent-[0-9a-f]{64}")'; }
+kill_agents() { # with their guardians, at once: who is stopped does not see the other die, and leaves nothing in order
+    bed on "${node[0]}" sh -c 'ids=$(pgrep -f "agent-[0-9a-f]{64}"); kill -STOP $ids; kill -KILL $ids'
+}
 start_engine "$scratch/alone" run alone.yaml -o alone --json
 check "a unit runs on the only node" eventually has_file /tmp/begun
 echo >revoked

@@ -16,7 +16,7 @@ mkdir "$shared"
 chmod 755 "$scratch"
 copy_for_all "$scratch/assay"
 bed_first 4 --share "$scratch"
-oar_up || plan_skip "no OAR"
+oar_up || { report 1 "OAR comes up"; finish; }
 cd "$scratch" || exit
 write_tick "$scratch"
 mkdir ssh && cp "$BED"/{id_ed25519,known_hosts,ssh_config} ssh && sed -i "s|$BED|$scratch/ssh|g" ssh/ssh_config

@@ -7,7 +7,7 @@
 . "$ASSAY_SOURCE/tests/faults/killed-runs.sh"
 bed_first 3
 cleanup() { [ -z "${SLURM:-}" ] || slurm_down; }
-slurm_up || exit
+slurm_up || { report 1 "Slurm comes up"; finish; }
 cd "$scratch" || exit
 export ASSAY_PATH=$scratch HOME=/root
 write_tick "$scratch"

@@ -7,7 +7,7 @@ command -v mpicc.openmpi >/dev/null || plan_skip "no Open MPI (libopenmpi-dev)"
 bed_first 2 --machine intel-pstate:cores=1,threads=2
 bed can kernel-files || plan_skip "no FUSE here"
 cleanup() { [ -z "${SLURM:-}" ] || slurm_down; }
-slurm_up || exit
+slurm_up || { report 1 "Slurm comes up"; finish; }
 cd "$scratch" || exit
 there() { bed run env HOME=/root "$ASSAY" "$@"; }
 column() { awk -F, -v name="$2" 'NR == 1 { for (i = 1; i <= NF; i++) if ($i == name) at = i } NR > 1 { printf "%s ", $at }' "$1"/*/results/results.csv; }

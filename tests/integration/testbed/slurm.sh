@@ -10,7 +10,7 @@ chmod 755 "$scratch"
 copy_for_all "$shared/assay"
 bed_first 4 --share "$shared"
 cleanup() { [ -z "${SLURM:-}" ] || slurm_down; }
-slurm_up || exit
+slurm_up || { report 1 "Slurm comes up"; finish; }
 cd "$scratch" || exit
 export ASSAY_PATH=$scratch
 write_tick "$scratch"
@@ -241,7 +241,7 @@ bed run sbatch -Q --nodes=4 --exclusive --output=/dev/null --job-name=other --wr
 PATH=$scratch/none:$PATH start_engine "$scratch/engine" run login.yaml -o login --json
 check "a job is submitted on a login node" eventually waits
 sessions() { bed on node4 ps -eo pid=,args= | awk '/sshd: root@notty/ && !/awk/ {print $1}'; }
-lose_login() { local ids; ids=$(sessions) && [ -n "$ids" ] && bed on node4 kill "$ids"; }
+lose_login() { local ids; ids=$(sessions) && [ -n "$ids" ] && bed on node4 kill $ids; }
 check "whose connection is lost" eventually lose_login
 bed run scancel --name=other
 check "which is connected again when it was lost" ends_as 0
