@@ -7,7 +7,7 @@ agent=$ASSAY_BUILD/libexec/assay/assay-agent
 [ -x "$agent" ] || plan_skip "there is no agent"
 # A step has a process namespace of its own: when its first process ends, the kernel kills all that is left in it, as
 # slurmd does with the step's cgroup.
-unshare --pid --fork --kill-child --mount-proc true 2>/dev/null || plan_skip "process namespaces need root"
+unshare --pid --fork --kill-child --mount-proc true 2>/dev/null || plan_skip "no process namespaces may be made here"
 label=launchers-$$
 export HOME=$scratch/home TMPDIR=$scratch/home/tmp XDG_CACHE_HOME=
 mkdir -p "$TMPDIR" "$scratch/bin"
