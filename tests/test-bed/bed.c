@@ -77,12 +77,13 @@ static int complain(const struct failure *failure) {
     return failure->kind == FAILURE_INPUT ? EXIT_USAGE : EXIT_FAILURE;
 }
 
-/* Enters this process's own mount namespace, as enter() does with a bed's: its root is another one after chroot. */
+/* Enters this process's own mount namespace, as enter() does with a bed's: its root is another one after
+ * chroot. */
 static bool keeps_root(void) {
     struct stat before, after;
     int handle = open("/proc/self/ns/mnt", O_RDONLY | O_CLOEXEC);
-    return handle >= 0 && stat("/", &before) == 0 && setns(handle, CLONE_NEWNS) == 0 && stat("/", &after) == 0 &&
-           before.st_dev == after.st_dev && before.st_ino == after.st_ino;
+    return handle >= 0 && stat("/", &before) == 0 && setns(handle, CLONE_NEWNS) == 0 &&
+           stat("/", &after) == 0 && before.st_dev == after.st_dev && before.st_ino == after.st_ino;
 }
 
 /* Whether the kernel lets this process make and enter what nodes are made of. */
@@ -105,7 +106,8 @@ static int do_up(int count, char **arguments) {
         return complain(&failure);
     if (!may_make_namespaces()) {
         fprintf(stderr, "bed: %s: there can be no nodes\n",
-                geteuid() == 0 ? "no namespaces may be made here, or none entered (after chroot)" : "not root");
+                geteuid() == 0 ? "no namespaces may be made here, or none entered (after chroot)"
+                               : "not root");
         return EXIT_CANNOT;
     }
     if (keeper_start(&settings, folder, &failure) < 0)

@@ -3,6 +3,7 @@
 #include "tests/test.h"
 
 #include <fcntl.h>
+#include <sys/inotify.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -117,9 +118,13 @@ TEST(a_file_given_twice_counts_once) {
     assert_says(table->notes[0], "is the same file as");
 }
 
+/* It is opened once, and its writer closes it first: of a pipe that is opened and closed before it is read,
+ * the writer ends, and what it has written is lost. */
 TEST(a_pipe_is_read_once) {
     const char *fifo = test_path("pipe");
+    cleanup_close int closings = inotify_init1(IN_CLOEXEC);
     assert_int_equal(mkfifo(fifo, 0600), 0);
+    assert_true(inotify_add_watch(closings, fifo, IN_CLOSE) >= 0);
     if (fork() == 0) {
         int out = open(fifo, O_WRONLY);
         dprintf(out, "x,y\n");
@@ -134,6 +139,9 @@ TEST(a_pipe_is_read_once) {
         table_load(table, &(struct table_selection){.numbers = numbers, .number_count = 1}, &test_failure));
     assert_int_equal(table->rows, 1000);
     assert_true(table->numbers[0].values[999] == 1998);
+    struct inotify_event first;
+    assert_int_equal(read(closings, &first, sizeof first), sizeof first);
+    assert_true(first.mask & IN_CLOSE_WRITE);
 }
 
 static int read_number(const char *content, const char *number) {
