@@ -26,6 +26,7 @@ scratch=$(mktemp -d "${TMPDIR:-/tmp}/assay-test.XXXXXX")
 test_script=$(cd "$(dirname "$0")" && pwd)/$(basename "$0" .sh)
 cleanup() { :; } # a script that starts what must be stopped defines its own
 test_ended() {
+    [ "$BASHPID" = $$ ] || return # a child that a signal ends before it has become another program
     cleanup
     [ $tests_failed -gt 0 ] || { rm -rf "$scratch"; return; }
     echo "# kept: $scratch; alone: tests/run.sh --only integration-$(basename "$(dirname "$test_script")")-${test_script##*/}"

@@ -15,6 +15,11 @@ exits() { # exits NAME CODE COMMAND...: its output in shown and said
     [ $status -eq "$code" ] || sed 's/^/# /' said
     is "$name" $status "$code"
 }
+attach() { # in the background; what an earlier one has said goes first, so that it is not taken for this one's
+    rm -f shown said
+    "$ASSAY" attach "$run" "$@" >shown 2>said </dev/null &
+    attached=$!
+}
 
 # ---- begun
 campaign good local 1 2
@@ -35,8 +40,7 @@ check "... as in the foreground" grep -q "^run folder: $run$" "$run.out"
 check "assay list has it" sh -c '"$0" list "$1" | grep -q " running  *2 of 5 "' "$ASSAY" "$runs"
 
 # ---- followed
-"$ASSAY" attach "$run" >shown 2>said </dev/null &
-attached=$!
+attach
 check "attach shows how far it is" eventually grep -q '2 of 5 units (40.0 %)' said
 check "... and in which phase" grep -qx measure said
 kill -INT $attached
@@ -44,9 +48,9 @@ wait $attached
 is "Ctrl-C ends it with 130" $? 130
 check "... which says that the run continues, and how it is ended" grep -q "the run continues: .* 'assay stop $run' ends it" said
 check "... and so it does" kill -0 "$engine"
-"$ASSAY" attach "$run" --json >events 2>said </dev/null &
-attached=$!
-check "as JSON" eventually grep -q '"event":"progress".*"units_done":2,' events
+attach --json
+check "as JSON" eventually grep -q '"event":"progress".*"units_done":2,' shown
+mv shown events
 exits "stop asks the engine to end" 0 "$ASSAY" stop "$run"
 check "... which it names" grep -q "^process $engine ends its measurements" shown
 wait $attached
@@ -88,8 +92,7 @@ exits "... and it completes" 0 "$ASSAY" attach "$run"
 touch hold
 begin long
 check "a run measures" eventually measures "$run"
-"$ASSAY" attach "$run" >shown 2>said </dev/null &
-attached=$!
+attach
 check "and is followed" eventually grep -q '2 of 5 units' said
 kill -9 "$(pid_of "$run")"
 wait $attached
@@ -102,8 +105,7 @@ killed=$run
 rm "$run.out" && mkfifo "$run.out"
 check "a FIFO in the place of its output is not waited for" sh -c '"$0" resume "$1" --detach >began' "$ASSAY" "$run"
 mv "$run/logs/engine.log" was && mkfifo "$run/logs/engine.log"
-"$ASSAY" attach "$run" >shown 2>said </dev/null &
-attached=$!
+attach
 check "nor one in that of its log" eventually grep -q '2 of 5 units' said
 kill -INT $attached
 wait $attached
