@@ -88,7 +88,7 @@ list_skipped() {
 }
 # In thirds of a processor, and eight more, since most of them wait: tests/CMakeLists.txt.
 ASSAY_TEST_ALL=$([ $tier != all ] || echo yes) \
-    ctest --test-dir build/tests -j $((3 * jobs + 8)) --output-on-failure --no-tests=error "${labels[@]}" "$@" |
+    ctest --test-dir build/tests -j $((3 * jobs + 8)) --output-on-failure --no-tests=error "${labels[@]}" "$@" 2>&1 |
     while IFS= read -r line; do
         case $line in *"% tests passed, "*) list_skipped ;; esac
         printf '%s\n' "$line"

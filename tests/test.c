@@ -219,6 +219,15 @@ void test_need_own_mounts(int more) {
         test_skip("%s", test_failure.text);
 }
 
+void test_need_mounts(void) {
+    if (mount("none", test_folder(), "tmpfs", 0, "size=4k") == 0) {
+        assert_int_equal(umount2(test_folder(), MNT_DETACH), 0);
+        return;
+    }
+    assert_int_equal(errno, EPERM);
+    test_skip("no file system may be mounted here");
+}
+
 const char *test_data(void) {
     static char data[4096];
     const char *set = getenv("ASSAY_TEST_DATA"), *source = getenv("ASSAY_SOURCE");

@@ -93,7 +93,7 @@ const char *test_put(const char *name, const char *text);
 const char *test_build(void);
 
 /* Ends the test as skipped, and prints the reason, a printf format and its arguments: tests/run.sh lists it.
- */
+ * What the test's variables hold is not cleaned up, as at a failed assertion: skip first. */
 _Noreturn void test_skip(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /* The test goes on only as root, to whom files and processes of other users can be made; otherwise it is
@@ -105,6 +105,9 @@ void test_need_root(void);
  * has the reason. test_need_own_mounts() skips the test then. */
 bool test_can_own_mounts(int more);
 void test_need_own_mounts(int more);
+
+/* The test goes on only where file systems may be mounted without that, for all to see. */
+void test_need_mounts(void);
 
 /* Gives this process the mounts and namespaces that test_can_own_mounts() tried; its children have them too.
  * 0, or -errno with the reason in `test_failure`. */

@@ -386,6 +386,7 @@ TEST(write_fails_at_any_size) {
 
 /* The same with a file system that is full: sizes from a page up until sealing succeeds. */
 TEST(full_disk) {
+    test_need_mounts();
     const char *staging = stage("full"), *disk = test_path("disk"), *target = test_path("disk/a.zip");
     cleanup_free char *part = text_format("%s.part", target);
     cleanup(text_clear) struct text before, after;
@@ -399,11 +400,7 @@ TEST(full_disk) {
     size_t failures = 0;
     for (size_t pages = 1;; pages++) {
         cleanup_free char *options = text_format("size=%zu", pages * 4096);
-        if (mount("tmpfs", disk, "tmpfs", 0, options) < 0) {
-            assert_int_equal(errno, EPERM);
-            rmdir(disk);
-            test_skip("no file system may be mounted here");
-        }
+        assert_int_equal(mount("tmpfs", disk, "tmpfs", 0, options), 0);
         int r = archive_seal(staging, target, &description, sha256, &test_failure);
         bool left = file_exists(part), there = file_exists(target);
         assert_int_equal(umount(disk), 0);
