@@ -65,9 +65,11 @@ int run_watch_signals(struct run *run, struct failure *failure) {
 /* ---- The status ------------------------------------------------------------------------------------------
  */
 
-/* Asked to end when there was nothing left to do. */
+/* Asked to end when there was nothing left to do. Which units there are is only known of nodes that were
+ * connected. */
 static bool is_complete(const struct run *run) {
-    return run->record.units_planned > 0 && run->record.units->done == run->record.units_planned;
+    return run->began[RUN_INSPECT] && run->record.units_planned > 0 &&
+           run->record.units->done == run->record.units_planned;
 }
 
 static bool is_partial(const struct run *run) {
