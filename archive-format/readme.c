@@ -101,7 +101,7 @@ static int print_machines(const struct staging *staging, struct text *ret) {
                                             : r;
 }
 
-int readme_print(const struct staging *staging, const struct archive_description *description,
+static int print(const struct staging *staging, const struct archive_description *description,
                  struct text *ret) {
     char started[CLOCK_TEXT_SIZE], ended[CLOCK_TEXT_SIZE];
     clock_format(description->started_ns, started);
@@ -130,4 +130,12 @@ int readme_print(const struct staging *staging, const struct archive_description
                         description->name, description->run_id, ended,
                         description->license ? description->license : ARCHIVE_NO_LICENSE);
     return r;
+}
+
+int readme_print(const struct staging *staging, const struct archive_description *description,
+                 struct text *ret) {
+    cleanup(text_clear) struct text page;
+    text_init(&page, ret->limit);
+    int r = print(staging, description, &page);
+    return r < 0 ? r : text_append_shown(ret, page.bytes, page.length, true);
 }

@@ -114,14 +114,7 @@ cJSON *json_add_array(cJSON *object, const char *key) {
 
 /* ---- Printing: text_keep() looks at what failed ------------------------------------------------- */
 
-/* What JSON takes as it is, but steers a terminal that it is printed to: DEL, and U+0080 to U+009F. How many
- * bytes it has; 0 for all else. */
-static size_t steers(const char *at, size_t left) {
-    const unsigned char *bytes = (const unsigned char *)at;
-    return bytes[0] == 0x7f ? 1 : left > 1 && bytes[0] == 0xc2 && bytes[1] >= 0x80 && bytes[1] < 0xa0 ? 2 : 0;
-}
-
-static void append_escaped(struct text *text, unsigned char character) {
+static void append_escaped(struct text *text, unsigned character) {
     static const char letters[] = {
         ['\b'] = 'b', ['\t'] = 't', ['\n'] = 'n', ['\f'] = 'f', ['\r'] = 'r', ['"'] = '"', ['\\'] = '\\'};
     if (character == '\0')
@@ -129,22 +122,25 @@ static void append_escaped(struct text *text, unsigned char character) {
     else if (character < sizeof letters && letters[character])
         text_append(text, (char[]){'\\', letters[character]}, 2);
     else
-        text_printf(text, "\\u%04x", (unsigned)character);
+        text_printf(text, "\\u%04x", character);
 }
 
 int json_append_string(struct text *text, const char *bytes, size_t length) {
     struct text_mark mark = text_mark(text);
     text_append_character(text, '"');
-    for (size_t at = 0; at < length; at++) {
+    for (size_t at = 0, step; at < length; at += step) {
         size_t start = at;
-        while (at < length && (unsigned char)bytes[at] >= ' ' && bytes[at] != '"' && bytes[at] != '\\' &&
-               !steers(bytes + at, length - at))
-            at++;
+        unsigned character = 0;
+        for (step = 0; at < length && step == 0; at += step == 0)
+            if ((unsigned char)bytes[at] < ' ' || (unsigned char)bytes[at] > '~')
+                step = text_control(bytes + at, length - at, &character);
+            else if (bytes[at] == '"' || bytes[at] == '\\') {
+                character = (unsigned char)bytes[at];
+                step = 1;
+            }
         text_append_utf8(text, bytes + start, at - start);
-        if (at == length)
-            break;
-        at += steers(bytes + at, length - at) == 2; /* its second byte is its number */
-        append_escaped(text, (unsigned char)bytes[at]);
+        if (step > 0)
+            append_escaped(text, character);
     }
     text_append_character(text, '"');
     return text_keep(text, mark);

@@ -8,23 +8,18 @@
 #include <string.h>
 
 /* Writes TEXT into BUFFER with control characters made visible: a sentence that quotes a value stays one
- * line, and what somebody else wrote does not reach the terminal as commands. */
-static void copy_visibly(const char *text, char *buffer, size_t size) {
-    size_t length = 0;
-    for (; *text && length + 5 < size; text++) {
-        unsigned char c = (unsigned char)*text;
-        if (c == '\n')
-            length += (size_t)snprintf(buffer + length, size - length, "\\n");
-        else if (c == '\t')
-            length += (size_t)snprintf(buffer + length, size - length, "\\t");
-        else if (c < ' ' || c == 0x7f)
-            length += (size_t)snprintf(buffer + length, size - length, "\\x%02x", c);
-        else
-            buffer[length++] = *text;
+ * line, and what somebody else wrote does not reach the terminal as commands. Of a long text the middle is
+ * cut, in TEXT too: its end often has the reason. */
+static void copy_visibly(char *text, char *buffer, size_t size) {
+    char all[4 * FAILURE_TEXT_SIZE]; /* a byte becomes four at most */
+    size_t left = text_shorten(text, strlen(text), size - 1), length = 0, shown;
+    for (; left > 0; length += shown) {
+        size_t step = text_show(text, left, false, all + length, &shown);
+        text += step;
+        left -= step;
     }
-    /* A sentence that was too long may end inside a UTF-8 character. */
-    size_t valid = text_invalid_utf8(buffer, length);
-    buffer[length - valid < 4 ? valid : length] = '\0';
+    all[length] = '\0';
+    memcpy(buffer, all, text_shorten(all, length, size - 1) + 1);
 }
 
 __attribute__((format(printf, 5, 0))) static int fill(struct failure *failure, enum failure_kind kind,
@@ -34,11 +29,12 @@ __attribute__((format(printf, 5, 0))) static int fill(struct failure *failure, e
         return code;
     /* The arguments may point into the failure itself (a sentence quoted by another), so the new text
      * is composed aside. */
-    char text[FAILURE_TEXT_SIZE];
+    char text[4 * FAILURE_TEXT_SIZE], where[FAILURE_PLACE_SIZE];
     vsnprintf(text, sizeof text, format, arguments);
+    snprintf(where, sizeof where, "%s", place);
     failure->kind = kind;
     failure->code = code;
-    copy_visibly(place, failure->place, sizeof failure->place);
+    copy_visibly(where, failure->place, sizeof failure->place);
     copy_visibly(text, failure->text, sizeof failure->text);
     return code;
 }

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 static char empty_bytes[1] = "";
 
@@ -166,11 +167,102 @@ size_t text_invalid_utf8(const char *bytes, size_t length) {
     return length;
 }
 
+size_t text_control(const char *bytes, size_t left, unsigned *ret) {
+    static const unsigned ranges[][2] = {{0, 0x1f},        {0x7f, 0x9f},     {0x61c, 0x61c},
+                                         {0x200e, 0x200f}, {0x2028, 0x202e}, {0x2066, 0x2069}};
+    const unsigned char *at = (const unsigned char *)bytes;
+    size_t length = utf8_sequence(at, left);
+    if (length == 0 || length == 4)
+        return 0;
+    *ret = length == 1   ? at[0]
+           : length == 2 ? (at[0] & 0x1fu) << 6 | (at[1] & 0x3fu)
+                         : (at[0] & 0x0fu) << 12 | (at[1] & 0x3fu) << 6 | (at[2] & 0x3fu);
+    for (size_t i = 0; i < sizeof ranges / sizeof *ranges; i++)
+        if (*ret >= ranges[i][0] && *ret <= ranges[i][1])
+            return length;
+    return 0;
+}
+
 bool text_has_control(const char *text) {
-    const unsigned char *at = (const unsigned char *)text;
-    while (*at >= ' ' && *at != 0x7f && !(at[0] == 0xc2 && at[1] >= 0x80 && at[1] < 0xa0))
-        at++;
-    return *at;
+    unsigned code;
+    for (size_t left = strlen(text); left > 0; text++, left--)
+        if (text_control(text, left, &code))
+            return true;
+    return false;
+}
+
+size_t text_show(const char *bytes, size_t left, bool lines, char ret[static TEXT_SHOWN_SIZE],
+                 size_t *ret_length) {
+    unsigned code;
+    bool is_line = lines && (*bytes == '\n' || *bytes == '\t');
+    size_t length = utf8_sequence((const unsigned char *)bytes, left);
+    if (length == 0 || (!is_line && text_control(bytes, left, &code))) {
+        const char *name = *bytes == '\n' ? "n" : *bytes == '\t' ? "t" : NULL;
+        *ret_length = (size_t)(name ? snprintf(ret, TEXT_SHOWN_SIZE, "\\%s", name)
+                                    : snprintf(ret, TEXT_SHOWN_SIZE, "\\x%02x", (unsigned char)*bytes));
+        return 1;
+    }
+    memcpy(ret, bytes, length);
+    *ret_length = length;
+    return length;
+}
+
+int text_append_shown(struct text *text, const char *bytes, size_t length, bool lines) {
+    struct text_mark mark = text_mark(text);
+    char piece[TEXT_SHOWN_SIZE];
+    for (size_t at = 0, shown; at < length;) {
+        at += text_show(bytes + at, length - at, lines, piece, &shown);
+        text_append(text, piece, shown);
+    }
+    return text_keep(text, mark);
+}
+
+size_t text_shorten(char *bytes, size_t length, size_t most) {
+    static const char gap[] = " ... ";
+    size_t around = most - (sizeof gap - 1), head = around / 2, tail = length - (around - head);
+    if (length <= most)
+        return length;
+    while (head > 0 && (bytes[head] & 0xc0) == 0x80)
+        head--;
+    while ((bytes[tail] & 0xc0) == 0x80)
+        tail++;
+    memcpy(bytes + head, gap, sizeof gap - 1);
+    memmove(bytes + head + sizeof gap - 1, bytes + tail, length - tail + 1);
+    return head + sizeof gap - 1 + length - tail;
+}
+
+static bool has_word(const char *line, size_t length, const char *const *words) {
+    for (; *words; words++)
+        for (size_t at = 0, size = strlen(*words); at + size <= length; at++)
+            if ((line[at] | 0x20) == **words && strncasecmp(line + at, *words, size) == 0)
+                return true;
+    return false;
+}
+
+const char *text_reason(const char *output, int *ret) {
+    static const char *const reasons[] = {"error",    "fail",   "cannot",  "can't",    "could not", "unable",
+                                          "not ",     "denied", "refused", "invalid",  "illegal",   "no such",
+                                          "no space", "fatal",  "unknown", "expected", NULL},
+                             *const statuses[] = {"exit code", "exit status", "exited with", "*** [", NULL};
+    const char *best = output, *line = output;
+    int best_rank = 0;
+    *ret = 0;
+    for (size_t length; *line; line += length + (line[length] == '\n')) {
+        length = strcspn(line, "\n");
+        size_t begin = strspn(line, " \t\r"), end = length;
+        while (end > begin && (unsigned char)line[end - 1] <= ' ')
+            end--;
+        int rank = end <= begin                    ? 0
+                   : has_word(line, end, statuses) ? 1
+                   : has_word(line, end, reasons)  ? 3
+                                                   : 2;
+        if (rank == 0 || rank < best_rank)
+            continue;
+        best_rank = rank;
+        best = line + begin;
+        *ret = (int)(end - begin);
+    }
+    return best;
 }
 
 int text_append_utf8(struct text *text, const char *bytes, size_t length) {

@@ -62,9 +62,31 @@ char *text_take(struct text *text);
 /* Offset of the first byte that is not valid UTF-8 (RFC 3629: no overlong forms, no surrogates), or LENGTH.
  */
 size_t text_invalid_utf8(const char *bytes, size_t length);
-/* Whether a character of TEXT is a control character (C0, DEL, or C1 in UTF-8): a terminal takes it for a
- * command. */
+/* Length of the control character that LEFT > 0 BYTES begin with, and its number in RET; 0 if they begin with
+ * none. These are C0, DEL and C1, which a terminal takes for commands; the line and paragraph separators; and
+ * the marks that turn the direction of reading (Unicode TR 9: U+061C, U+200E, U+200F, U+202A to U+202E,
+ * U+2066 to U+2069). */
+size_t text_control(const char *bytes, size_t left, unsigned *ret);
+/* Whether a character of TEXT is a control character. */
 bool text_has_control(const char *text);
+/* How a character of text that others wrote is shown to people, in a terminal, a log or a page. LEFT > 0
+ * BYTES begin with it. RET: the character, or "\n", "\t", or "\xe2" for the first byte of a control
+ * character, or of what is not UTF-8. RET_LENGTH: of RET, which no NUL ends. Returns how many bytes are
+ * shown. LINES keeps newlines and tabs as they are. */
+enum { TEXT_SHOWN_SIZE = 8 };
+size_t text_show(const char *bytes, size_t left, bool lines, char ret[static TEXT_SHOWN_SIZE],
+                 size_t *ret_length);
+/* Appends all of LENGTH bytes as text_show() has them. */
+int text_append_shown(struct text *text, const char *bytes, size_t length, bool lines);
+
+/* Cuts the LENGTH bytes and the NUL behind them to at most MOST bytes, 16 or more. Of a longer text the
+ * middle is replaced by three points between blanks; no character of UTF-8 is divided. Returns how many are
+ * left. */
+size_t text_shorten(char *bytes, size_t length, size_t most);
+/* The line of OUTPUT, which a command that failed has printed, that says why: the last line with a word such
+ * as "error", "cannot" or "denied"; without any, the last that is not blank. A line that only repeats the
+ * exit status says nothing. RET: its length without the blanks around it, 0 if all lines are blank. */
+const char *text_reason(const char *output, int *ret);
 
 /* printf into fresh memory; NULL when out of memory. The caller frees. */
 char *text_format(const char *format, ...) __attribute__((format(printf, 1, 2)));

@@ -14,9 +14,8 @@ struct shown {
     char text[SHOWN_MAX];
 };
 
-/* TEXT with every byte of a control character (C0, DEL, C1, marks of direction) and of what is not UTF-8 as
- * \x1b; cut, with "...", where it is too long for the structure. shown(name).text lives until the statement
- * ends. */
+/* TEXT with every byte of a control character (text_control()) and of what is not UTF-8 as \x1b; cut, with
+ * "...", where it is too long for the structure. shown(name).text lives until the statement ends. */
 struct shown shown(const char *text);
 
 /* All of TEXT, to STREAM; LINES keeps newlines and tabs as they are. */

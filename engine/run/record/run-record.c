@@ -20,12 +20,12 @@ static char *add_sentence(struct run_record *record, const char *format, va_list
     __attribute__((format(printf, 2, 0)));
 static char *add_sentence(struct run_record *record, const char *format, va_list arguments) {
     char now[CLOCK_TEXT_SIZE];
+    cleanup(text_clear) struct text words;
     struct text sentence;
-    text_init(&sentence, 64 << 10);
-    text_vprintf(&sentence, format, arguments);
-    for (size_t i = 0; i < sentence.length; i++)
-        if ((unsigned char)sentence.bytes[i] < ' ' || sentence.bytes[i] == 0x7f)
-            sentence.bytes[i] = '?';
+    text_init(&words, 64 << 10);
+    text_init(&sentence, 4 * words.limit); /* a byte becomes four at most */
+    text_vprintf(&words, format, arguments);
+    text_append_shown(&sentence, words.bytes, words.length, false);
     text_printf(&record->log->pending, "%s  %s\n", clock_format(clock_wall_ns(), now), sentence.bytes);
     return text_take(&sentence);
 }

@@ -170,7 +170,7 @@ echo 'printf "control\tturbo\tavailable\ton\ton off\t\033]0;x\007\t\ncontrol\t\0
       printf "held\t\033[3m\t\033[4m\tgone\t1\n"' | lies
 check "what an agent tells is shown" liar controls -w 'paradoxe-[1-2]'
 check "... with no control character" times 0 $'[\001-\010\013-\037\177]'
-check "... but as what it is" said '\\x1b\[2J +- .*denied: \\x1b\[1m\\x0ab   paradoxe-1$|\\x1b\[2J +- .*denied: \\x1b\[1m\\x0ab$'
+check "... but as what it is" said '\\x1b\[2J +- .*denied: \\x1b\[1m\\nb   paradoxe-1$|\\x1b\[2J +- .*denied: \\x1b\[1m\\nb$'
 check "... in each place" said 'session \\x1b\[3m \(\\x1b\[4m\)'
 echo 'printf "different\t\033[5m\t/x\t0\t1\tE\nrestored\t1\t1\t\033[6m\t\n"; exit 1' | lies
 refuse "... in failures too" 1 'could not be put back: \\x1b\[5m: /x: expected .0., found .1. \(E\)' liar restore -w paradoxe-1

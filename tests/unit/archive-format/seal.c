@@ -311,7 +311,8 @@ TEST(failed_run_says_why) {
     char sha256[HASH_HEX_SIZE];
     struct archive_description description = describe();
     description.status = "failed";
-    description.error = "node n-1: the kernel ended with \"exit 3\"";
+    description.error = "node n-1: the kernel ended with \"exit 3\" \xc2\x9b"
+                        "31m\xe2\x80\xae\xff";
     description.agent = NULL;
     assert_ok(archive_seal(staging, target, &description, sha256, &test_failure));
     cleanup(archive_close_reader) struct archive_reader *archive = open_archive(target);
@@ -322,6 +323,10 @@ TEST(failed_run_says_why) {
     assert_says(crate.bytes, "\"http://schema.org/FailedActionStatus\"");
     assert_says(crate.bytes, "exit 3");
     assert_null(strstr(crate.bytes, "#agent"));
+    assert_says(crate.bytes, "\\u009b31m\\u202e");
+    text_reset(&crate);
+    assert_ok(archive_read_member(archive, "README.md", &crate, &test_failure));
+    assert_says(crate.bytes, "exit 3\" \\xc2\\x9b31m\\xe2\\x80\\xae\\xff");
 }
 
 /* ---- Failing at any byte */

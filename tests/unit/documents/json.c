@@ -208,6 +208,9 @@ TEST(string_literals) {
     check_literal("\b\t\n\f\r\x01\x1f\x7f", 8, "\"\\b\\t\\n\\f\\r\\u0001\\u001f\\u007f\"");
     check_literal("\xc2\x9b\xc2\xa0\xc2", 5,
                   "\"\\u009b\xc2\xa0\xef\xbf\xbd\""); /* a terminal takes U+009B for ESC [ */
+    check_literal("a\xe2\x80\xae\xe2\x81\xa6\xd8\x9c\xe2\x80\xa8"
+                  "b",
+                  13, "\"a\\u202e\\u2066\\u061c\\u2028b\"");
     check_literal("é€😀", 9, "\"é€😀\"");
     check_literal("a\0b", 3,
                   "\"a\xef\xbf\xbd"

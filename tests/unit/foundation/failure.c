@@ -63,6 +63,14 @@ TEST(one_line_whatever_is_quoted) {
     check(&failure, "a\\nb:1:1: 'x\\n\\t\\x1b[31m\\x7f'");
     failure_prefix(&failure, "%s", "p\nq");
     check(&failure, "a\\nb:1:1: p\\nq: 'x\\n\\t\\x1b[31m\\x7f'");
+    failure_set(&failure, -EIO, "%s", "\xc2\x9b\xe2\x80\xae\xff");
+    check(&failure, "\\xc2\\x9b\\xe2\\x80\\xae\\xff");
+    char text[3 * FAILURE_TEXT_SIZE];
+    memset(text, 'x', sizeof text);
+    snprintf(text + sizeof text - 8, 8, "because");
+    failure_set(&failure, -EIO, "why: %s", text);
+    assert_int_equal(strncmp(failure.text, "why: xx", 7), 0);
+    assert_string_equal(failure.text + strlen(failure.text) - 9, "xxbecause");
 }
 
 /* However long the parts and wherever they are cut, what is left is whole characters. */

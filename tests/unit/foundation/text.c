@@ -196,3 +196,69 @@ TEST(words) {
     text_append_words(&text, words); /* too long: cut before the word that does not fit */
     assert_string_equal(text.bytes, "linear, piecewise");
 }
+
+TEST(shortened_in_the_middle) {
+    char text[] = "a long line of a command, and why it failed";
+    assert_int_equal(text_shorten(text, strlen(text), strlen(text)), strlen(text));
+    size_t length = text_shorten(text, strlen(text), 25);
+    assert_string_equal(text, "a long lin ...  it failed");
+    assert_int_equal(length, strlen(text));
+    for (size_t most = 16; most < 40; most++) {
+        char letters[] =
+            "\xe2\x82\xac\xe2\x82\xac\xe2\x82\xac\xe2\x82\xac\xe2\x82\xac\xe2\x82\xac\xe2\x82\xac"
+            "\xe2\x82\xac\xe2\x82\xac\xe2\x82\xac\xe2\x82\xac\xe2\x82\xac\xe2\x82\xac\xe2\x82\xac";
+        length = text_shorten(letters, strlen(letters), most);
+        assert_true(length <= most && length + 6 > (most < 42 ? most : 42));
+        assert_int_equal(strlen(letters), length);
+        assert_int_equal(text_invalid_utf8(letters, length), length);
+    }
+}
+
+/* Which line of a failed command's output is quoted. */
+TEST(reason) {
+    static const char *const cases[][2] = {
+        {"", ""},
+        {" \n\t\r\n", ""},
+        {"one\ntwo\r\n\n", "two"},
+        {"This account is currently not available.\n", "This account is currently not available."},
+        {"srun: job 12 queued and waiting for resources\nsrun: error: Unable to create step for job 12: "
+         "Invalid "
+         "account\n",
+         "srun: error: Unable to create step for job 12: Invalid account"},
+        {"slurmstepd: error: execve(): ./x: No such file or directory\nsrun: error: n1: task 0: Exited with "
+         "exit "
+         "code 2\n",
+         "slurmstepd: error: execve(): ./x: No such file or directory"},
+        {"x.c: In function 'f':\nx.c:1:9: error: 'y' undeclared\n    1 | int x = y;\n      |         "
+         "^\nmake: *** "
+         "[Makefile:2: x] Error 1",
+         "x.c:1:9: error: 'y' undeclared"},
+        {"bash: warning: setlocale: LC_ALL: cannot change locale\nsh: 1: xhpl: Permission denied\nbye",
+         "sh: 1: xhpl: Permission denied"},
+        {"make: *** [all] Error 1\n", "make: *** [all] Error 1"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        int length;
+        const char *found = text_reason(cases[i][0], &length);
+        cleanup_free char *line = strndup(found, (size_t)length);
+        assert_string_equal(line, cases[i][1]);
+    }
+}
+
+TEST(shown_to_people) {
+    cleanup(text_clear) struct text text;
+    text_init(&text, 1000);
+    assert_int_equal(text_append_shown(&text, "a\nb\t\0\x1b\x7f\xff", 8, false), 0);
+    assert_string_equal(text.bytes, "a\\nb\\t\\x00\\x1b\\x7f\\xff");
+    text_reset(&text);
+    text_append_shown(&text, "a\nb\t\xc2\x9b\xe2\x80", 8, true);
+    assert_string_equal(text.bytes, "a\nb\t\\xc2\\x9b\\xe2\\x80");
+    static const char *const controls[] = {"\xd8\x9c",     "\xe2\x80\x8e", "\xe2\x80\x8f", "\xe2\x80\xa8",
+                                           "\xe2\x80\xaa", "\xe2\x80\xae", "\xe2\x81\xa6", "\xe2\x81\xa9"};
+    static const char *const characters[] = {"\xc2\xa0", "\xd8\x9b", "\xe2\x80\x90", "\xe2\x81\xa5",
+                                             "\xf0\x9f\x98\x80"};
+    for (size_t i = 0; i < sizeof controls / sizeof *controls; i++)
+        assert_true(text_has_control(controls[i]));
+    for (size_t i = 0; i < sizeof characters / sizeof *characters; i++)
+        assert_false(text_has_control(characters[i]));
+}

@@ -27,7 +27,7 @@ TEST(as_text) {
     text_init(&braille, 1 << 20);
     chart_append_text(&chart, false, &ascii);
     chart_append_text(&chart, true, &braille);
-    assert_says(ascii.bytes, "y\\x0a\n");
+    assert_says(ascii.bytes, "y\\n\n");
     assert_says(ascii.bytes, "        8 |                                          *\n"); /* at the edge */
     assert_says(ascii.bytes, "x, logarithmic\n");
     assert_says(ascii.bytes, "       -1 |*\n");

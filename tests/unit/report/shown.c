@@ -7,7 +7,7 @@ TEST(cleaned) {
         {"duration", "duration"},
         {"", ""},
         {"\x1b[31my\a", "\\x1b[31my\\x07"},
-        {"a\nb\tc\x7f", "a\\x0ab\\x09c\\x7f"},
+        {"a\nb\tc\x7f", "a\\nb\\tc\\x7f"},
         {"caf\xc3\xa9 \xe2\x82\xac \xf0\x9f\x8e\x89", "caf\xc3\xa9 \xe2\x82\xac \xf0\x9f\x8e\x89"},
         {"\xc2\x9b"
          "31m",
@@ -23,6 +23,10 @@ TEST(cleaned) {
          "b",
          "a\\xe2\\x80\\xae"
          "b"}, /* right to left */
+        {"a\xd8\x9c"
+         "b",
+         "a\\xd8\\x9c"
+         "b"}, /* U+061C */
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
         assert_string_equal(shown(cases[i][0]).text, cases[i][1]);
@@ -47,5 +51,5 @@ TEST(lines) {
     shown_print(stream, "a\n\tb\x1b", true);
     shown_print(stream, "\n", false);
     fclose(stream);
-    assert_string_equal(found, "a\n\tb\\x1b\\x0a");
+    assert_string_equal(found, "a\n\tb\\x1b\\n");
 }
