@@ -18,7 +18,8 @@ struct anchor {
 struct yaml {
     yaml_parser_t parser;
     struct document_builder builder;
-    const char *bytes;     /* for places that libyaml gives as offsets */
+    const char *bytes; /* for places that libyaml gives as offsets */
+    size_t length;
     struct text_set names; /* of the anchors */
     struct anchor anchors[DOCUMENT_ANCHORS_MAX];
 };
@@ -35,9 +36,27 @@ __attribute__((format(printf, 3, 4))) static void refuse(struct yaml *yaml, cons
                                             mark->column + 1, "%s", sentence);
 }
 
+/* What to do about an error at MARK, where its line shows that: a value as people write it, such as x-[1-2],
+ * has characters that mean something else in YAML. */
+static const char *find_advice(const struct yaml *yaml, const yaml_mark_t *mark) {
+    const char *line = yaml->bytes, *end = yaml->bytes + yaml->length, *next;
+    for (size_t i = 0; i < mark->line; i++)
+        line = (next = memchr(line, '\n', (size_t)(end - line))) ? next + 1 : end;
+    cleanup_free char *text = xstrndup(line, (size_t)(end - line));
+    text[strcspn(text, "\r\n")] = '\0';
+    size_t blanks = strspn(text, " \t"), key = strcspn(text, ":");
+    if (memchr(text, '\t', blanks))
+        return "; indent by spaces, not by tabs";
+    return strpbrk(text + (text[key] ? key + 1 : blanks), "[]{}:#&*!|>%@`\"'-?")
+               ? "; a value with one of []{}:#&*!|>%@`\"'-? may need quotes, as in hosts: \"x-[1-2]\""
+               : "";
+}
+
 /* What libyaml complains of, as one sentence. */
 static void refuse_syntax(struct yaml *yaml) {
     const yaml_parser_t *parser = &yaml->parser;
+    bool is_quoted = parser->context && strstr(parser->context, "quoted scalar");
+    const char *advice = is_quoted ? "" : find_advice(yaml, &parser->problem_mark);
     const char *problem = parser->problem ? parser->problem : "not YAML";
     if (parser->error == YAML_MEMORY_ERROR)
         memory_exhausted();
@@ -47,11 +66,11 @@ static void refuse_syntax(struct yaml *yaml) {
         yaml_mark_t mark = {.line = place.line - 1, .column = place.column - 1};
         refuse(yaml, &mark, "%s (0x%02x)", problem, (unsigned)parser->problem_value);
     } else if (parser->context && parser->context_mark.line != parser->problem_mark.line) {
-        refuse(yaml, &parser->problem_mark, "%s %s that begins in line %zu", problem, parser->context,
-               parser->context_mark.line + 1);
+        refuse(yaml, &parser->problem_mark, "%s %s that begins in line %zu%s", problem, parser->context,
+               parser->context_mark.line + 1, advice);
     } else {
-        refuse(yaml, &parser->problem_mark, "%s%s%s", problem, parser->context ? " " : "",
-               parser->context ? parser->context : "");
+        refuse(yaml, &parser->problem_mark, "%s%s%s%s", problem, parser->context ? " " : "",
+               parser->context ? parser->context : "", advice);
     }
 }
 
@@ -81,8 +100,8 @@ static enum document_kind kind_of_plain(const char *text, size_t length) {
 }
 
 static void refuse_tag(struct yaml *yaml, const yaml_event_t *event, const char *tag) {
-    refuse(yaml, &event->start_mark, "tag %s is not known, expected a value without a tag",
-           shown_value(tag, strlen(tag)).text);
+    refuse(yaml, &event->start_mark, "tag %s is not known, expected a value without a tag%s",
+           shown_value(tag, strlen(tag)).text, find_advice(yaml, &event->start_mark));
 }
 
 /* The kind that a tag asks for; the core schema's alone are known. */
@@ -159,7 +178,7 @@ static struct document_node *make_alias(struct yaml *yaml, const yaml_event_t *e
     struct document_node *copy = make_node(yaml, DOCUMENT_NULL, level, event);
     uint32_t number;
     if (!text_set_find(&yaml->names, name, strlen(name), &number)) {
-        refuse(yaml, mark, "alias '*%.100s' names no node before it", name);
+        refuse(yaml, mark, "alias '*%.100s' names no node before it%s", name, find_advice(yaml, mark));
         return copy;
     }
     const struct anchor *anchor = &yaml->anchors[number];
@@ -273,7 +292,7 @@ int document_parse_yaml(const char *name, const char *bytes, size_t length, stru
     if (r < 0)
         return r;
     size_t mark = document_byte_order_mark(bytes, length);
-    struct yaml yaml = {.bytes = bytes + mark};
+    struct yaml yaml = {.bytes = bytes + mark, .length = length - mark};
     if (!yaml_parser_initialize(&yaml.parser))
         memory_exhausted();
     /* Without this libyaml would guess UTF-16 from the first bytes. */

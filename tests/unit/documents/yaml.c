@@ -158,6 +158,25 @@ TEST(marks_and_breaks) {
     assert_int_equal(document->root->kind, DOCUMENT_NULL);
 }
 
+#define QUOTES "; a value with one of []{}:#&*!|>%@`\"'-? may need quotes, as in hosts: \"x-[1-2]\""
+
+/* Values as people write them, which YAML reads in another way. */
+TEST(values_that_need_quotes) {
+    refuse("t: {hosts: x-[1-2]}\n",
+           "c.yaml:1:14: did not find expected ',' or '}' while parsing a flow mapping" QUOTES);
+    refuse("t:\n  hosts: [1-2]x\n",
+           "c.yaml:2:15: did not find expected key while parsing a block mapping" QUOTES);
+    refuse(
+        "a: @x",
+        "c.yaml:1:4: found character that cannot start any token while scanning for the next token" QUOTES);
+    refuse("a: b: c\n", "c.yaml:1:5: mapping values are not allowed in this context" QUOTES);
+    refuse("a: *nobody\n", "c.yaml:1:4: alias '*nobody' names no node before it" QUOTES);
+    refuse("a: !foo 1\n", "c.yaml:1:4: tag '!foo' is not known, expected a value without a tag" QUOTES);
+    refuse("t:\n\thosts: x\n",
+           "c.yaml:2:1: found character that cannot start any token while scanning for the next "
+           "token; indent by spaces, not by tabs");
+}
+
 TEST(refusals) {
     refuse("", "c.yaml:1:1: nothing, expected a document");
     refuse("# only a comment\n", "c.yaml:1:1: nothing, expected a document");
@@ -165,27 +184,22 @@ TEST(refusals) {
     refuse("x: {a: 1, 'a': 2}\n", "c.yaml:1:11: key 'a' is written twice, the first time in line 1");
     refuse("a: &a [1, *a]\n", "c.yaml:1:11: alias '*a' is inside the node that it names");
     refuse("a: &a {b: {c: *a}}\n", "c.yaml:1:15: alias '*a' is inside the node that it names");
-    refuse("a: *nobody\n", "c.yaml:1:4: alias '*nobody' names no node before it");
     refuse("? [a]\n: b\n", "c.yaml:1:3: a sequence as a key, expected a plain scalar");
     refuse("{{a: b}: c}\n", "c.yaml:1:2: a mapping as a key, expected a plain scalar");
     refuse("a: &a x\n*a : b\n", "c.yaml:2:1: an alias as a key, expected a plain scalar");
     refuse("? \n: b\n", "c.yaml:1:2: an empty key, expected a plain scalar");
     refuse("a: 1\n<<: {b: 2}\n",
            "c.yaml:2:1: merge keys ('<<') are not supported, expected the keys themselves");
-    refuse("a: !foo 1\n", "c.yaml:1:4: tag '!foo' is not known, expected a value without a tag");
-    refuse("a: !foo [1]\n", "c.yaml:1:4: tag '!foo' is not known, expected a value without a tag");
+    refuse("a: !foo [1]\n", "c.yaml:1:4: tag '!foo' is not known, expected a value without a tag" QUOTES);
     refuse("a: !!set {a}\n",
-           "c.yaml:1:4: tag 'tag:yaml.org,2002:set' is not known, expected a value without a tag");
+           "c.yaml:1:4: tag 'tag:yaml.org,2002:set' is not known, expected a value without a tag" QUOTES);
     refuse("a: !!int x\n", "c.yaml:1:4: 'x' is tagged as a number");
     refuse("a: 1\n--- \nb: 2\n", "c.yaml:2:1: a second document, expected one");
     refuse(
         "a: [1,\nb\n",
         "c.yaml:3:1: did not find expected ',' or ']' while parsing a flow sequence that begins in line 1");
-    refuse("\ta: 1\n",
-           "c.yaml:1:1: found character that cannot start any token while scanning for the next token");
     refuse("a: \"x\n",
            "c.yaml:2:1: found unexpected end of stream while scanning a quoted scalar that begins in line 1");
-    refuse("a: b: c\n", "c.yaml:1:5: mapping values are not allowed in this context");
     refuse("a: \x01\n", "c.yaml:1:4: control characters are not allowed (0x01)");
     refuse("a: 1\né: \x02\n", "c.yaml:2:4: control characters are not allowed (0x02)");
     refuse("a: \"\\0\"\n", "c.yaml:1:4: the text holds a NUL");
