@@ -13,7 +13,7 @@ function fail(sentence) {
 /^hpl-rank: status / { status = $3; ended = 1; next }
 { print; fflush() }
 match($0, /dgemm_rate=[^ ]*/) { dgemm_rate = substr($0, RSTART + 11, RLENGTH - 11) + 0 }
-/[Ss]kip[.]?$|ERROR/ { reason = "; it says '" $0 "'" }
+/[Ss]kip[.]?$|ERROR|>>> .* <<</ { reason = $0; gsub(/.*>>> | <<<.*/, "", reason); reason = "; it says '" reason "'" }
 /W[RC][0-9]/ && match($0, result) {
     results++
     split(substr($0, RSTART, RLENGTH), column, " ")

@@ -16,10 +16,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* How many units and blocks the listings begin with. */
+/* How many units, blocks and lines the listings begin with. */
 enum {
     UNITS_SHOWN = 10,
     BLOCKS_SHOWN = 24,
+    FILE_LINES_SHOWN = 8,
+    LINE_WIDTH = 100, /* of the values that all rows share */
 };
 
 static int append_commands(const struct plan *plan, const struct experiment_command *commands, size_t count,
@@ -110,42 +112,86 @@ static int append_start(const struct plan *plan, const struct plan_values *value
         if (r < 0)
             return r;
         text_printf(ret, "             file %s, for the first row:\n", experiment->job.files[i].name);
-        for (const char *line = text; *line;) {
+        size_t lines = 0;
+        for (const char *line = text; *line; lines++) {
             size_t length = strcspn(line, "\n");
-            text_printf(ret, "                 %.*s\n", (int)length, line);
+            if (lines < FILE_LINES_SHOWN)
+                text_printf(ret, "                 %.*s\n", (int)length, line);
             line += length + (line[length] == '\n');
         }
+        if (lines > FILE_LINES_SHOWN)
+            text_printf(ret, "                 ... and %zu more lines\n", lines - FILE_LINES_SHOWN);
     }
     return 0;
 }
 
-static void append_first_units(const struct plan *plan, struct text *ret) {
+/* Whether all rows have the same value. */
+static bool is_constant(const struct design *design, const struct design_column *column) {
+    size_t size = column->type == DESIGN_TEXT ? sizeof *column->codes : sizeof *column->numbers;
+    return memcmp(column->items, (const char *)column->items + size, (design->row_count - 1) * size) == 0;
+}
+
+/* "N (By)" */
+static char *name_column(const struct plan *plan, size_t column) {
     const struct experiment *experiment = plan->campaign->experiment;
-    size_t positions = plan_positions(plan), columns = plan->design->column_count;
-    cleanup_free int *widths = xcalloc(columns + 1, sizeof *widths);
-    if (columns == 0)
+    const char *unit = column < experiment->factor_count ? experiment->factors[column].unit : "1";
+    bool has_unit = strcmp(unit, "1") != 0;
+    return xformat("%s%s%s%s", plan->design->columns[column].name, has_unit ? " (" : "", has_unit ? unit : "",
+                   has_unit ? ")" : "");
+}
+
+/* What is the same in all rows, once. */
+static void append_constants(const struct plan *plan, struct text *ret) {
+    size_t begin = 0;
+    for (size_t i = 0; i < plan->design->column_count; i++) {
+        char buffer[NUMBER_TEXT_SIZE];
+        if (!is_constant(plan->design, &plan->design->columns[i]))
+            continue;
+        cleanup_free char *name = name_column(plan, i);
+        cleanup_free char *pair = xformat("%s = %s", name, design_value(plan->design, 0, i, buffer));
+        const char *gap = begin == 0                                        ? "\nIn every unit:\n\n  "
+                          : ret->length - begin + strlen(pair) > LINE_WIDTH ? ",\n  "
+                                                                            : ", ";
+        text_append_string(ret, gap);
+        begin = gap[1] == ' ' ? begin : ret->length;
+        text_append_string(ret, pair);
+    }
+    if (begin > 0)
+        text_append_character(ret, '\n');
+}
+
+static void append_first_units(const struct plan *plan, struct text *ret) {
+    const struct design *design = plan->design;
+    size_t positions = plan_positions(plan), shown = positions < UNITS_SHOWN ? positions : UNITS_SHOWN;
+    cleanup_free int *widths = xcalloc(design->column_count + 1, sizeof *widths); /* 0: it is constant */
+    char buffer[NUMBER_TEXT_SIZE];
+    if (design->column_count == 0)
         return;
+    append_constants(plan, ret);
     text_append_string(ret, "\nThe first units:\n\n  order  row  repetition");
-    for (size_t i = 0; i < columns; i++) {
-        const char *unit = i < experiment->factor_count ? experiment->factors[i].unit : "1";
-        bool has_unit = strcmp(unit, "1") != 0;
-        cleanup_free char *heading = xformat("%s%s%s%s", plan->design->columns[i].name, has_unit ? " (" : "",
-                                             has_unit ? unit : "", has_unit ? ")" : "");
-        widths[i] = 2 + (int)(strlen(heading) > 8 ? strlen(heading) : 8);
-        text_printf(ret, "%*s", widths[i], heading);
+    for (size_t i = 0; i < design->column_count; i++) {
+        if (is_constant(design, &design->columns[i]))
+            continue;
+        cleanup_free char *name = name_column(plan, i);
+        widths[i] = (int)strlen(name);
+        for (size_t at = 0; at < shown; at++) {
+            int width = (int)strlen(design_value(design, design_order_row(plan->order, at), i, buffer));
+            widths[i] = width > widths[i] ? width : widths[i];
+        }
+        text_printf(ret, "  %*s", widths[i], name);
     }
     text_append_character(ret, '\n');
-    for (size_t at = 0; at < positions && at < UNITS_SHOWN; at++) {
+    for (size_t at = 0; at < shown; at++) {
         size_t row = design_order_row(plan->order, at);
-        char buffer[NUMBER_TEXT_SIZE];
         text_printf(ret, "  %5zu  %3zu  %10zu", at + 1, row + 1,
                     design_order_repetition(plan->order, at) + 1);
-        for (size_t i = 0; i < columns; i++)
-            text_printf(ret, "%*s", widths[i], design_value(plan->design, row, i, buffer));
+        for (size_t i = 0; i < design->column_count; i++)
+            if (widths[i])
+                text_printf(ret, "  %*s", widths[i], design_value(design, row, i, buffer));
         text_append_character(ret, '\n');
     }
-    if (positions > UNITS_SHOWN)
-        text_printf(ret, "  ... and %zu more\n", positions - UNITS_SHOWN);
+    if (positions > shown)
+        text_printf(ret, "  ... and %zu more\n", positions - shown);
 }
 
 /* How many of the rows a block has: each as often as there are repetitions in the block. */

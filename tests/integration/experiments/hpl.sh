@@ -57,9 +57,10 @@ O
 refuse "a vendor's own broadcast is refused by name" 1 "^hpl: broadcast 6 is a vendor's own, expected 0 to 5" read_output <<'O'
 WR16C2R4        4000   192     1     2               0.52             8.2113e+01
 O
-refuse "no result is an error, with what HPL says of it" 1 "^hpl: HPL's output has 0 results, expected one; it says '\[0,0\] Memory allocation failed" read_output <<'O'
-HPL ERROR from process # 0, on line 171 of function HPL_pdtest:
-[0,0] Memory allocation failed for A, x and b. Skip.
+refuse "no result is an error, with what HPL says of it" 1 "^hpl: HPL's output has 0 results, expected one; it says '\[0,0\] Memory allocation failed for A, x and b. Skip.'" read_output <<'O'
+HPL ERROR from process # 0, on line 172 of function HPL_pdtest:
+>>> [0,0] Memory allocation failed for A, x and b. Skip. <<<
+
 O
 
 # ---- Through assay ----
@@ -81,6 +82,10 @@ campaign() { # campaign NAME HPL FACTORS
         "design: {generate: factorial, factors: {$3}, repetitions: 1}" >"$scratch/$1.yaml"
 }
 
+"$ASSAY" run "$ASSAY_SOURCE/examples/hpl.yaml" --dry-run >"$scratch/plan"
+check "a plan has what all units share once" contains "$scratch/plan" 'L1 = transposed, U = transposed, equilibration = yes'
+check "... and columns with blanks between" test "$(grep -A2 'order  row' "$scratch/plan" | awk '{ print NF }' | sort -u | tr '\n' ' ')" = "8 "
+check "... and of the file for HPL its beginning" contains "$scratch/plan" '^ *... and 2[0-9] more lines$'
 campaign real "$xhpl" "N: [600], NB: [64], ranks: [1, 2], DEPTH: [0], PMAP: [column], PFACT: [left], NBMIN: [8], NDIV: [3], RFACT: [right],
     BCAST: [longM], SWAP: [spread-roll], L1: [not-transposed], U: [not-transposed], equilibration: ['no'], alignment: [16]"
 run real
