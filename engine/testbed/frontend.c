@@ -148,7 +148,9 @@ static void on_done(const struct channel_run_result *result, const struct failur
     }
     command->status = result->end.exited ? result->end.code : 255;
     (void)text_append(command->output, result->output, result->output_length);
-    snprintf(command->problem, FAILURE_TEXT_SIZE, "%.*s", (int)strcspn(result->error, "\n"), result->error);
+    int length;
+    const char *reason = text_reason(result->error, &length);
+    snprintf(command->problem, FAILURE_TEXT_SIZE, "%.*s", length, reason);
 }
 
 /* Single quotes hold in every login shell; one inside is written between double quotes. */

@@ -118,9 +118,11 @@ static int command(struct testbed *testbed, const struct bind_texts *words, stru
     if (r > 0 && is_rest(testbed))
         return refuse_status(testbed, name, r, problem, failure);
     const char *what = problem[0] ? problem : output->length > 0 ? output->bytes : "it printed nothing";
+    int length;
+    what = text_reason(what, &length);
     if (r > 0) /* what a shell, or env, says of a program that is not there is for ever */
         return failure_set(failure, r == 127 || r == 126 ? -ENOENT : -EREMOTEIO,
-                           "%s ended with exit status %d: %.*s", name, r, (int)strcspn(what, "\n"), what);
+                           "%s ended with exit status %d: %.*s", name, r, length, what);
     return 0;
 }
 

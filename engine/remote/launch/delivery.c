@@ -305,24 +305,13 @@ static void on_brought(struct agent_delivery *delivery, const struct answer *ans
         succeed(delivery, answer);
 }
 
-static const char *last_line(const char *text, int *ret_length) {
-    size_t end = strlen(text);
-    while (end > 0 && (unsigned char)text[end - 1] <= ' ')
-        end--;
-    size_t start = end;
-    while (start > 0 && text[start - 1] != '\n')
-        start--;
-    *ret_length = end - start < 256 ? (int)(end - start) : 256;
-    return text + start;
-}
-
 /* The script itself failed: there is no sh, or it is none, or the login shell did not get to it. */
 static void explain_end(struct agent_delivery *delivery, const struct channel_run_result *result) {
     char how[128];
-    int length = (int)strcspn(result->error, "\n"), output_length;
-    const char *output = last_line(result->output, &output_length),
-               *said = length > 0 ? result->error : output;
-    length = length > 0 ? length : output_length;
+    int length;
+    const char *said = text_reason(result->error, &length);
+    if (length == 0)
+        said = text_reason(result->output, &length);
     const char *colon = length > 0 ? ": " : "";
     if (result->output_length >= ANSWER_MAX)
         fail_with(delivery, -EPROTO,
@@ -333,11 +322,10 @@ static void explain_end(struct agent_delivery *delivery, const struct channel_ru
         fail_with(delivery, -EPROTO,
                   "the login shell ended with exit status 0 and did not run the command for '%s'; a startup "
                   "file such as ~/.bashrc may have 'exit', or the account no shell%s%.*s",
-                  steps[delivery->step].verb, colon, length < 256 ? length : 256, said);
+                  steps[delivery->step].verb, colon, length, said);
     else
         fail_with(delivery, -EPROTO, "the node's sh %s%s%.*s",
-                  remote_channel_end_describe(&result->end, how, sizeof how), colon,
-                  length < 256 ? length : 256, said);
+                  remote_channel_end_describe(&result->end, how, sizeof how), colon, length, said);
 }
 
 static void on_answer(const struct channel_run_result *result, const struct failure *failure, void *context) {

@@ -139,7 +139,7 @@ void node_results_free(struct node_group *group, struct node_result *results);
 bool node_result_is_good(const struct node_result *result);
 /* 0 if all that were to be asked are good (skipped nodes count as bad); else one failure, FAILURE_EXPERIMENT,
  * that names all bad nodes, folded by what happened: "3 of 64 nodes failed: dahu-[3,7]: exited with status 2:
- * first line of stderr; dahu-9: no connection: ...". */
+ * the line of stderr that has the reason; dahu-9: no connection: ...". */
 int node_results_failure(const struct node_group *group, const struct node_result *results,
                          struct failure *failure);
 

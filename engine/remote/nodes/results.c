@@ -12,8 +12,8 @@
 #include <string.h>
 
 enum {
-    NAMES_MAX = 400,      /* bytes of the names of one fold */
-    FIRST_LINE_MAX = 200, /* bytes of what a command said on stderr */
+    NAMES_MAX = 400,  /* bytes of the names of one fold */
+    REASON_MAX = 200, /* bytes of what a command said on stderr */
 };
 
 static void clear_stream(struct node_stream *stream) {
@@ -231,25 +231,15 @@ int node_failures_merge(const struct node_group *group, const struct failure *fa
                             group->count, words);
 }
 
-/* The first line of it that says something, cut. */
-static void first_line(const struct node_stream *stream, char ret[static FIRST_LINE_MAX + 1]) {
-    const char *at = stream->bytes ? stream->bytes : "";
-    at += strspn(at, " \t\r\n");
-    size_t length = strcspn(at, "\r\n");
-    if (length > FIRST_LINE_MAX)
-        length = FIRST_LINE_MAX;
-    while (length > 0 && ((unsigned char)at[length] & 0xc0) == 0x80)
-        length--; /* not inside a character of UTF-8 */
-    memcpy(ret, at, length);
-    ret[length] = '\0';
-}
-
 static char *describe_result(const struct node_result *result) {
     if (result->outcome != NODE_DONE)
         return xstrdup(result->failure.text);
-    char how[128], line[FIRST_LINE_MAX + 1];
+    char how[128];
+    int length;
+    const char *reason = text_reason(result->error.bytes ? result->error.bytes : "", &length);
+    cleanup_free char *line = xstrndup(reason, (size_t)length);
     remote_exit_describe(&result->exit, how, sizeof how);
-    first_line(&result->error, line);
+    text_shorten(line, (size_t)length, REASON_MAX);
     return xformat("%s%s%s", how, line[0] ? ": " : "", line);
 }
 

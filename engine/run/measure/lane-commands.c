@@ -20,16 +20,21 @@ static int start_unit(struct lane *lane, struct failure *failure);
 /* ---- The end of a unit -----------------------------------------------------------------------------------
  */
 
+/* Where what the lane's unit printed is kept. The caller frees. */
+static char *name_output(const struct lane *lane, const char *suffix) {
+    const struct ledger *ledger = lane->measurement->set->record->ledger;
+    size_t position = lane_position(lane, lane->next);
+    return unit_output_name(position + 1, ledger_place_node(ledger, lane->at.place), lane->at.core,
+                            ledger_attempts(ledger, lane->at.place, position) + 1, suffix);
+}
+
 /* Keeps what the unit wrote, so that a number can be traced to its text. */
 static int keep_output(struct lane *lane, struct failure *failure) {
     struct node_set *set = lane->measurement->set;
     const struct text *texts[] = {&lane->unit.output, &lane->errors};
-    size_t position = lane_position(lane, lane->next);
     int r = record_make_folder(set->record, "results/raw", failure);
     for (size_t i = 0; r == 0 && i < 2; i++) {
-        cleanup_free char *name = unit_output_name(
-            position + 1, ledger_place_node(set->record->ledger, lane->at.place), lane->at.core,
-            ledger_attempts(set->record->ledger, lane->at.place, position) + 1, i ? "err" : "out");
+        cleanup_free char *name = name_output(lane, i ? "err" : "out");
         if (texts[i]->length > 0)
             r = run_files_write(&set->record->files, name, texts[i]->bytes, texts[i]->length, failure);
     }
@@ -77,6 +82,9 @@ static bool record_unit(struct lane *lane, const struct remote_exit *exit, const
     if (good) {
         good = unit_output_read(measurement->set->experiment, measurement->patterns, &measurement->texts,
                                 &unit->output, exit->output_cut, responses, &why);
+        cleanup_free char *name = name_output(lane, "out");
+        if (!good && unit->output.length > 0)
+            text_printf(&why, "; see %s", name);
     } else if (!exit) {
         text_printf(&why, "%.500s", not_started);
     } else if (unit->stuck) {

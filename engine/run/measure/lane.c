@@ -164,22 +164,28 @@ int lane_launch(struct lane *lane, struct remote_command_specification *specific
 /* ---- Failures --------------------------------------------------------------------------------------------
  */
 
-void lane_append_errors(const char *errors, bool rules, size_t most, struct text *why) {
-    cleanup_free char *line = xcalloc(most + 1, 1);
-    size_t kept = most;
-    const char *at = errors + strlen(errors);
-    while (at > errors && kept > 0) {
-        char c = *--at, last = kept < most ? line[kept] : ' ';
-        if (c == '\n' && kept < most && !rules)
-            break;
-        c = (unsigned char)c > ' ' ? c : ' ';
-        if (rules ? (c != ' ' && c != '-') || (last != c && last != ' ') : c != ' ' || kept < most)
-            line[--kept] = c;
+/* Makes one line of TEXT, without lines of dashes. */
+static void join_lines(char *text) {
+    char *end = text;
+    for (const char *at = text; *at; at++) {
+        bool at_word = end == text || end[-1] == ' ';
+        if ((unsigned char)*at > ' ' && !(*at == '-' && at_word))
+            *end++ = *at;
+        else if (!at_word)
+            *end++ = ' ';
     }
-    bool is_cut = kept == 0 && at > errors;
-    if (is_cut) /* at a word */
-        kept += strcspn(line, " ");
-    text_printf(why, "%s%s%s", kept < most ? ": " : "", is_cut && kept < most ? "..." : "", line + kept);
+    end -= end > text && end[-1] == ' ';
+    *end = '\0';
+}
+
+void lane_append_errors(const char *errors, bool rules, size_t most, struct text *why) {
+    int length;
+    const char *reason = text_reason(errors, &length);
+    cleanup_free char *line = rules ? xstrdup(errors) : xstrndup(reason, (size_t)length);
+    if (rules)
+        join_lines(line);
+    text_shorten(line, strlen(line), most);
+    text_printf(why, "%s%s", line[0] ? ": " : "", line);
 }
 
 /* Has a unit been done on another node? Then it is not the experiment that is broken. */

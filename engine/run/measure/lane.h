@@ -124,9 +124,10 @@ int lane_launch(struct lane *lane, struct remote_command_specification *specific
 
 /* ---- How lanes end before their time */
 
-/* Appends to WHY ": " and the last line of ERRORS, a command's standard error, that is not blank. With RULES,
- * MPI libraries draw lines of dashes around their messages: all lines are joined into one, without these.
- * Of a longer text the last MOST bytes are taken, after "...". WHY must have room for MOST + 5 bytes. */
+/* Appends to WHY ": " and the line of ERRORS, a command's standard error, that has the reason
+ * (text_reason()). With RULES, all lines are joined into one, without the lines of dashes that MPI libraries
+ * draw around their messages. Of a text longer than MOST bytes the middle is cut. WHY must have room for MOST
+ * + 2 bytes. */
 enum { LANE_REASON_MAX = 280 }; /* of a unit */
 void lane_append_errors(const char *errors, bool rules, size_t most, struct text *why);
 

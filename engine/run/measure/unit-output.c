@@ -8,6 +8,8 @@
 #include <stdio.h>
 #include <string.h>
 
+enum { SNIPPET_MAX = 160 }; /* bytes of an output, in a sentence about it */
+
 char *unit_output_name(size_t order, const char *node, const char *core, unsigned attempt,
                        const char *suffix) {
     char again[32] = "";
@@ -73,8 +75,13 @@ static bool read_response(const struct experiment_response *response, const rege
         return false;
     }
     if (!found || (cut && bytes + length == output->bytes + output->length)) {
-        text_printf(why, "nothing on standard output matches the pattern of '%s', '%.200s'", response->name,
-                    response->pattern);
+        cleanup_free char *printed = xstrndup(output->bytes, output->length);
+        text_printf(why, "nothing on standard output matches the pattern of '%s', '%.200s'; it printed ",
+                    response->name, response->pattern);
+        if (text_shorten(printed, strlen(printed), SNIPPET_MAX) > 0)
+            text_printf(why, "'%s'", printed);
+        else
+            text_append_string(why, "nothing");
         return false;
     }
     text_printf(why, "the pattern of '%s' found '%.*s', expected ", response->name,

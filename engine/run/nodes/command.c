@@ -17,7 +17,8 @@ enum {
     QUESTION_TIMEOUT_MS = 60000, /* a command that only asks about the node must not hold up the run */
     COMMAND_TIMEOUT_MS = 24 * 3600 * 1000, /* clones, builds, the experiment's setup and teardown */
     OUTPUT_MAX = 64 << 20, /* of each stream of each node, kept; what is more is counted and dropped */
-    TAIL_BYTES = 600,      /* of what it wrote, in a sentence */
+    TAIL_BYTES = 4096,     /* of what it wrote, where it failed */
+    TAIL_LINES = 20,
     LINE_BYTES_MAX = 64 << 10,
 };
 
@@ -152,60 +153,71 @@ static void journal_result(struct issue *issue, size_t node, size_t keeper) {
 /* ---- Ends ------------------------------------------------------------------------------------------------
  */
 
-/* The last bytes of what a command wrote, on one line, for a sentence. */
-static void append_tail(struct text *sentence, const struct node_stream *stream) {
-    char bytes[TAIL_BYTES];
-    size_t length = 0;
+/* The last lines of what a command wrote; the first of them whole. */
+static void read_tail(const struct node_stream *stream, struct text *ret) {
     cleanup_close int file = stream->file ? open(stream->file, O_RDONLY | O_CLOEXEC) : -1;
     off_t size = file >= 0 ? lseek(file, 0, SEEK_END) : -1;
-    if (size > 0) {
-        off_t from = size > TAIL_BYTES ? size - TAIL_BYTES : 0;
-        ssize_t got = pread(file, bytes, sizeof bytes, from);
-        length = got > 0 ? (size_t)got : 0;
-    } else if (stream->length > 0) {
-        length = stream->length > TAIL_BYTES ? TAIL_BYTES : stream->length;
-        memcpy(bytes, stream->bytes + stream->length - length, length);
-    }
-    while (length > 0 && (bytes[length - 1] == '\n' || bytes[length - 1] == ' '))
-        length--;
-    for (size_t i = 0; i < length; i++)
-        text_append_character(sentence, (unsigned char)bytes[i] < ' ' ? ' ' : bytes[i]);
+    size_t kept = stream->length < TAIL_BYTES ? stream->length : TAIL_BYTES;
+    char bytes[TAIL_BYTES];
+    ssize_t got = size > 0 ? pread(file, bytes, sizeof bytes, size > TAIL_BYTES ? size - TAIL_BYTES : 0) : 0;
+    if (got > 0)
+        text_append(ret, bytes, (size_t)got);
+    else if (kept > 0)
+        text_append(ret, stream->bytes + stream->length - kept, kept);
+    const char *line = stream->total > ret->length ? strchr(ret->bytes, '\n') : NULL;
+    if (line && line[1])
+        text_consume(ret, (size_t)(line + 1 - ret->bytes));
 }
 
-/* Why one node, or the last of BAD ones, could not do it. Of many nodes the failure has the first line that
- * they wrote; a compiler says why behind it. */
+/* What a compiler says takes several lines: they are shown as they are, the last of them if there are many.
+ */
+static void note_lines(const struct issue *issue, size_t node, const char *suffix, const char *lines) {
+    struct run_record *record = issue->set->record;
+    const char *at = lines + strlen(lines), *name = issue->set->items[node].name;
+    for (size_t count = 0; at > lines && (at[-1] != '\n' || !*at || ++count < TAIL_LINES); at--)
+        ;
+    if (*at && issue->kept)
+        record_note(record, "node %s printed, at the end of %s/%s.%s:", name, issue->kept, name, suffix);
+    else if (*at)
+        record_note(record, "node %s printed, at the end:", name);
+    for (size_t length; *at; at += length + (at[length] == '\n')) {
+        length = strcspn(at, "\n");
+        record_note(record, "  %.*s", (int)length, at);
+    }
+}
+
+/* Why the first of BAD nodes, or all of them, could not do it. */
 static int complain(const struct issue *issue, size_t node, size_t bad, struct failure *failure) {
     const struct node_result *result = &issue->results[node];
-    const char *name = issue->set->items[node].name, *line = issue->lines.items[node];
+    const char *line = issue->lines.items[node];
+    bool is_error = result->error.total > 0;
     if (bad == 1 && result->outcome == NODE_FAILED) {
         *failure = result->failure;
         return failure->code;
     }
     cleanup(text_clear) struct text tail;
-    text_init(&tail, FAILURE_TEXT_SIZE);
-    append_tail(&tail, result->error.total ? &result->error : &result->output);
+    text_init(&tail, TAIL_BYTES);
+    read_tail(is_error ? &result->error : &result->output, &tail);
+    note_lines(issue, node, is_error ? "err" : "out", tail.bytes);
     if (bad == 1) {
         char how[128];
-        record_log(issue->set->record, "  node %s: %s", name, tail.bytes);
-        return failure_set_kind(failure, FAILURE_EXPERIMENT, -ECHILD, "on node %s, '%.300s' %s%s%s", name,
-                                line, remote_exit_describe(&result->exit, how, sizeof how),
-                                tail.length ? ": " : "", tail.bytes);
+        int length;
+        const char *reason = text_reason(tail.bytes, &length);
+        return failure_set_kind(failure, FAILURE_EXPERIMENT, -ECHILD, "on node %s, '%.300s' %s%s%.*s",
+                                issue->set->items[node].name, line,
+                                remote_exit_describe(&result->exit, how, sizeof how), length ? ": " : "",
+                                length, reason);
     }
     if (node_results_failure(issue->set->group, issue->results, failure) == 0)
         return 0;
-    failure_prefix(failure, "'%.200s'", line ? line : "");
-    size_t length = strlen(failure->text);
-    if (tail.length && !strstr(failure->text, tail.bytes))
-        snprintf(failure->text + length, sizeof failure->text - length, "; on node %s it ended in: %s", name,
-                 tail.bytes);
-    return failure->code;
+    return failure_prefix(failure, "'%.200s'", line ? line : "");
 }
 
 /* What must succeed and did not. Nodes that could not be asked do not count, nor those that were taken out
  * meanwhile. */
 static int check_results(const struct issue *issue, struct failure *failure) {
     struct node_set *set = issue->set;
-    size_t bad = 0, last = 0;
+    size_t bad = 0, first = 0;
     for (size_t i = 0; i < set->count; i++) {
         struct node_result *result = &issue->results[i];
         if (set->items[i].out)
@@ -226,8 +238,7 @@ static int check_results(const struct issue *issue, struct failure *failure) {
                 continue;
         }
         if (lost || (failed && issue->command->name)) {
-            bad++;
-            last = i;
+            first = bad++ == 0 ? i : first;
         }
     }
     if (bad == 0)
@@ -236,7 +247,7 @@ static int check_results(const struct issue *issue, struct failure *failure) {
         *failure = set->loss;
         return set->loss.code;
     }
-    return complain(issue, last, bad, failure);
+    return complain(issue, first, bad, failure);
 }
 
 int node_command_run(struct node_set *set, const struct node_command *command, struct node_result **ret,

@@ -95,6 +95,13 @@ end_agents
 sshd_start endless "$there" 'ForceCommand=yes welcome'
 refuse "unless it is without end" 1 "EPROTO .*the login shell printed more than 256 KiB" run "$me@127.0.0.1:$port_endless" open
 
+# What the login says in place of the command, and which line of it has the reason.
+sshd_start nologin "$there" 'ForceCommand=echo "This account is currently not available."; exit 1'
+refuse "an account without a shell: its words" 1 "the node's sh ended with exit status 1: This account is currently not available.$" run "$me@127.0.0.1:$port_nologin" open
+sshd_start queued "$there" 'ForceCommand=printf "srun: job 5 queued and waiting for resources\nsrun: error: Unable to create step for job 5: Invalid account\nsrun: goodbye\n" >&2; exit 1'
+refuse "of several lines, the one with the error" 1 "the node's sh ended with exit status 1: srun: error: Unable to create step for job 5: Invalid account$" \
+    run "$me@127.0.0.1:$port_queued" open
+
 # Before the agent is there, and after.
 rm -f "$usual"
 sshd_start loud "$there" 'ForceCommand=printf "%%250000s\n" x; eval "$SSH_ORIGINAL_COMMAND"'

@@ -89,14 +89,34 @@ check "the files that were built are listed with their hashes" \
 
 # Failing, clearly.
 sed 's/sums took/nothing took/' "$scratch/git.yaml" >"$scratch/pattern.yaml"
-refuse "a pattern that matches nothing fails the run, and says so" 3 "nothing on standard output matches the pattern of 'took'" \
+refuse "a pattern that matches nothing fails the run, and says what was printed, and where all of it is" 3 \
+    "nothing on standard output matches the pattern of 'took', .*; it printed 'loaded.n 3 sums took [0-9]* cycles.nsum 0.n'; see results/raw/3-.*[.]out$" \
     "$ASSAY" run "$scratch/pattern.yaml" -o "$scratch/failed"
 check "... which is sealed all the same" "$ASSAY" archive verify "$scratch"/failed/*.zip
 check "... as failed" grep -q '"status": *"failed"' <("$ASSAY" archive cat "$scratch"/failed/*.zip run.json)
+check "... in the archive" test "$("$ASSAY" archive list "$scratch"/failed/*.zip | grep -c 'results/raw/3-.*\.out$')" -eq 1
 rm -rf "$scratch/failed"
 sed 's/setup: \[make\]/setup: [make nothing-like-that]/' "$scratch/git.yaml" >"$scratch/setup.yaml"
 refuse "a setup that fails is quoted" 3 "make nothing-like-that.*exited with status 2.*No rule to make target" \
     "$ASSAY" run "$scratch/setup.yaml" -o "$scratch/failed"
+cp "$scratch/.err" "$scratch/err"
+check "... as the lines that it printed" grep -q '^    make: \*\*\* No rule to make target ' "$scratch/err"
+check "... with the place of all" grep -q 'node .* printed, at the end of logs/commands/001-setup/.*\.err:$' "$scratch/err"
+cat >"$scratch/steering.yaml" <<'E2'
+experiment:
+  name: steering
+  run: [sh, -c, 'printf "error \\302\\23331m \\342\\200\\256 \\377\\n" >&2; exit 3']
+  responses: {none: {pattern: '^none ([0-9]+)'}}
+stop-after-failures: 1
+probes: none
+E2
+"$ASSAY" run "$scratch/steering.yaml" -o "$scratch/steering" 2>"$scratch/err"
+check "what a command says does not steer the terminal" grep -qF 'error \xc2\x9b31m \xe2\x80\xae \xff' "$scratch/err"
+"$ASSAY" archive extract "$scratch"/steering/*.zip -C "$scratch/steered" >/dev/null
+for file in logs/engine.log README.md; do
+    check "... nor who reads $file" grep -qF 'error \xc2\x9b31m \xe2\x80\xae \xff' "$scratch/steered/$file"
+done
+check "... nor run.json" grep -qF 'error \\xc2' "$scratch/steered/run.json"
 sed 's/at: v1/at: v99/' "$scratch/git.yaml" >"$scratch/tag.yaml"
 refuse "a tag that does not exist is named" 3 "v99" "$ASSAY" run "$scratch/tag.yaml" -o "$scratch/failed"
 sed 's,data/numbers,data/nothing,' "$scratch/git.yaml" >"$scratch/run.yaml"

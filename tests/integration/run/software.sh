@@ -192,7 +192,7 @@ if bed_for_part 2 --names 'node-%'; then
         bed run "$ASSAY" run "$scratch/build.yaml" --nodes 'node-[1-2]' -o "$scratch/failed"
     sed "s|SETUP|echo \"int f(void) { return y; }\" >x.c; cc -c x.c|" "$scratch/hint.yaml" >"$scratch/build.yaml"
     refuse "... and one that fails on both nodes, too" 3 \
-        "2 of 2 nodes failed: node-\[1-2\]: exited with status 1: x.c: In function .f.:; on node node-2 it ended in: .*error: .y. undeclared" \
+        "2 of 2 nodes failed: node-\[1-2\]: exited with status 1: x.c:1:22: error: .y. undeclared" \
         bed run "$ASSAY" run "$scratch/build.yaml" --nodes 'node-[1-2]' -o "$scratch/failed"
 else
     skip "environments of nodes that differ are noted" "no nodes of their own here"

@@ -92,6 +92,8 @@ TEST(what_is_no_text_is_refused) {
     assert_string_equal(look_at("said=a;\nresidual inf\nverdict yes\n", false),
                         "the pattern of 'residual' found 'inf', expected a number");
     assert_non_null(strstr(look_at("said=a;\nresidual 1\nverdict yes", true), "nothing on standard output"));
+    assert_non_null(strstr(look_at("oh dear\nat the end\n", false), "; it printed 'oh dear\nat the end\n'"));
+    assert_non_null(strstr(look_at("", false), "; it printed nothing"));
 }
 
 TEST(a_unit_passes_or_says_why_not) {
