@@ -50,7 +50,7 @@ static int keep_rest(const struct run *run, const char *name, uint64_t begin, st
 
 static int open_journal(struct run *run, struct failure *failure) {
     cleanup_free char *path = record_path(&run->record, "journal.jsonl");
-    if (run->record.part == 1)
+    if (run->past.part_count == 0)
         return journal_create(path, &run->record.journal, failure);
     int r = keep_rest(run, "journal.jsonl", run->past.journal.bytes, failure);
     return r < 0 ? r : journal_open(path, &run->past.journal, &run->record.journal, failure);
@@ -202,7 +202,7 @@ static void take_past(struct run *run) {
     snprintf(run->record.id, sizeof run->record.id, "%.36s", past->run_id);
     for (size_t i = 0; i < past->replacement_count; i++)
         ledger_hand_over(run->record.ledger, past->replacements[i].node);
-    run->record.part = (unsigned)past->part_count + 1;
+    run->record.part = (unsigned)run_history_next_part(past);
     run->started_ns = past->parts[0].started_ns;
     run->progress.block_number = (size_t)past->last_block;
     run->record.commands_kept = past->commands_kept;

@@ -154,7 +154,7 @@ static bool are_nodes_taken_away(struct run *run, const struct failure *failure)
 /* What the user gave cannot be measured, as is found before anything was: there is nothing to keep, unless
  * the nodes are not left as they were. */
 static void note_refusal(struct run *run, const struct failure *failure) {
-    run->refused = !run->record.failed && failure->kind == FAILURE_INPUT && run->record.part == 1 &&
+    run->refused = !run->record.failed && failure->kind == FAILURE_INPUT && run->past.part_count == 0 &&
                    run->record.phase < RUN_MEASURE;
 }
 

@@ -42,7 +42,7 @@ const char *hertz_format(uint64_t khz, char buffer[static HERTZ_TEXT_SIZE]) {
     const char *name = unit == 1000000 ? "GHz" : unit == 1000 ? "MHz" : "kHz";
     char number[NUMBER_TEXT_SIZE];
     number_format_double((double)khz / (double)unit, number);
-    snprintf(buffer, HERTZ_TEXT_SIZE, "%.24s%s", number, name);
+    snprintf(buffer, HERTZ_TEXT_SIZE, "%.24s%s", khz ? number : "unknown", khz ? name : "");
     return buffer;
 }
 

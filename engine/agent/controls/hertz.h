@@ -11,7 +11,7 @@ enum { HERTZ_TEXT_SIZE = 32, HERTZ_RANGE_SIZE = 68 };
 
 /* "2.1GHz", "2100 MHz", "2100000kHz", "2100000000Hz", rounded to kHz. 0 or -EINVAL. */
 int hertz_parse(const char *text, size_t length, uint64_t *ret_khz);
-/* "2.1GHz", "800MHz", "24kHz": to the digit. */
+/* "2.1GHz", "800MHz", "24kHz": to the digit; "unknown" of 0, which stands for what a machine does not say. */
 const char *hertz_format(uint64_t khz, char buffer[static HERTZ_TEXT_SIZE]);
 /* "800MHz..3.5GHz", or one alone if they are equal. */
 const char *hertz_format_range(uint64_t min, uint64_t max, char buffer[static HERTZ_RANGE_SIZE]);

@@ -45,8 +45,8 @@ static int refuse_unknown(const struct ssh_connection *connection, const struct 
     return node_failure(
         failure, connection->name, -EKEYREJECTED,
         "its host key is not known (%s %s, expected as '%s' in '%s'): compare the fingerprint and log in "
-        "once "
-        "with ssh, or add what ssh-keyscan prints, or accept the keys of new nodes for this run",
+        "once with ssh, or add what ssh-keyscan prints to that file, or accept the keys of new nodes "
+        "('host-keys: accept-new' in the campaign's testbed, --accept-new of 'assay nodes')",
         server->type, server->fingerprint, target->key_name,
         target->known_hosts_count ? target->known_hosts[0] : "no file");
 }

@@ -221,12 +221,21 @@ static int take_failed_unit(const struct run_history_units *units, const struct 
 
 /* ---- Parts and phases -------------------------------------------------------------------------- */
 
+size_t run_history_next_part(const struct run_history *history) {
+    bool only_submitted = history->submitted && !history->phase[0];
+    return history->part_count + !only_submitted;
+}
+
 static void take_start(struct run_history *history, const struct journal_entry *entry) {
     struct run_history_part part = {.started_ns = entry->wall_ns, .status = "stopped"};
     int64_t results_bytes = 0;
     journal_entry_text(entry, "engine", part.engine, sizeof part.engine);
-    history->parts = grow(history->parts, history->part_count, sizeof *history->parts);
-    history->parts[history->part_count++] = part;
+    size_t number = run_history_next_part(history);
+    if (number == history->part_count)
+        part.started_ns = last_part(history)->started_ns;
+    history->parts = grow(history->parts, number - 1, sizeof *history->parts);
+    history->parts[number - 1] = part;
+    history->part_count = number;
     /* It says how much of the results it has found: commits that spoke of more are void. */
     journal_entry_integer(entry, "results_bytes", &results_bytes);
     while (history->commit_count > 0 &&

@@ -202,6 +202,9 @@ void run_history_find_archive(const struct run_history *history, const char *fol
 struct run_history_node *run_history_find_node(struct run_history *history, const char *name);
 /* Has the run something reserved at WALL_NS? */
 bool run_history_is_reserved(const struct run_history *history, int64_t wall_ns);
+/* The number, from 1, of the part that an engine begins after HISTORY. A part that only submitted its engine
+ * as a job goes on when that engine begins. */
+size_t run_history_next_part(const struct run_history *history);
 /* Units a second of the last part, lately; by the monotonic clock, so that a wall clock that was set does not
  * matter. nan: not known. */
 double run_history_rate(const struct run_history *history);

@@ -21,6 +21,12 @@ refuse "a missing campaign" 2 "cannot open '.*none.yaml'" "$ASSAY" run "$scratch
 write </dev/null; bad "an empty campaign" "c.yaml:1:1: nothing, expected a document"
 write <<<'experiment: tinny'; bad "an experiment that does not exist, nearest named" "c.yaml:1:13: .*'tinny'.*'tiny'"
 write <<<'experiment: ./nowhere'; bad "an experiment's path that leads nowhere" "c.yaml:1:13: .*experiment.yaml"
+mkdir -p "$scratch/extracted/experiment"
+echo 'experiment: ./' >"$scratch/extracted/c.yaml"
+touch "$scratch/extracted/experiment/experiment.yaml"
+refuse "the campaign of an extracted archive, beside whose experiment it was" 2 \
+    "c.yaml:1:13: .*expected the folder of an experiment: in an archive that was extracted, it is 'experiment: ./experiment'" \
+    "$ASSAY" run "$scratch/extracted/c.yaml"
 write <<<$'experiment: tiny\ndesing: x.csv'; bad "an unknown key, nearest named" "c.yaml:2:1: 'desing'.*'design'"
 write <<<$'experiment: tiny\nseed: 42'; bad "a key of the design beside it" "c.yaml:2:1: 'seed' belongs inside 'design'"
 write <<<$'experiment: tiny\ntestbed: locale\ndesign: d.csv'; echo $'n\n1' >"$scratch/d.csv"

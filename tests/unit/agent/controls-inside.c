@@ -67,7 +67,7 @@ TEST(frequencies_are_read_and_written) {
         {"24kHz", 24, "24kHz"},
         {"2.10000049GHz", 2100000, "2.1GHz"},
         {"3.333333GHz", 3333333, "3.333333GHz"},
-        {"0GHz", 0, "0kHz"},
+        {"0GHz", 0, "unknown"},
         {"2.1ghz", 2100000, "2.1GHz"},
     };
     static const char *const bad[] = {"",       "GHz",    "2.1",     "2.1THz",  "-1GHz",

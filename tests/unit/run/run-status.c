@@ -457,6 +457,10 @@ TEST(runs_are_queued) {
     say("run-resumed", ",\"run_id\":\"d6a781f2\",\"part\":2");
     save_and_read();
     assert_int_equal(status->condition, RUN_IS_STOPPED); /* it began, and died */
+    assert_int_equal(status->part, 1);
+    say("run-resumed", ",\"run_id\":\"d6a781f2\",\"part\":2");
+    save_and_read();
+    assert_int_equal(status->part, 2);
 }
 
 /* Where the user stands may have no name in what he types. */
