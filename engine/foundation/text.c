@@ -243,7 +243,8 @@ const char *text_reason(const char *output, int *ret) {
     static const char *const reasons[] = {"error",    "fail",   "cannot",  "can't",    "could not", "unable",
                                           "not ",     "denied", "refused", "invalid",  "illegal",   "no such",
                                           "no space", "fatal",  "unknown", "expected", NULL},
-                             *const statuses[] = {"exit code", "exit status", "exited with", "*** [", NULL};
+                             *const others[] = {"warning",     "exit code", "exit status",
+                                                "exited with", "*** [",     NULL};
     const char *best = output, *line = output;
     int best_rank = 0;
     *ret = 0;
@@ -252,11 +253,8 @@ const char *text_reason(const char *output, int *ret) {
         size_t begin = strspn(line, " \t\r"), end = length;
         while (end > begin && (unsigned char)line[end - 1] <= ' ')
             end--;
-        int rank = end <= begin                    ? 0
-                   : has_word(line, end, statuses) ? 1
-                   : has_word(line, end, reasons)  ? 3
-                                                   : 2;
-        if (rank == 0 || rank < best_rank)
+        int rank = end <= begin ? 0 : has_word(line, end, others) ? 1 : has_word(line, end, reasons) ? 3 : 2;
+        if (rank == 0 || rank < best_rank || best_rank == 3)
             continue;
         best_rank = rank;
         best = line + begin;

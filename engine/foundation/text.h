@@ -83,9 +83,10 @@ int text_append_shown(struct text *text, const char *bytes, size_t length, bool 
  * middle is replaced by three points between blanks; no character of UTF-8 is divided. Returns how many are
  * left. */
 size_t text_shorten(char *bytes, size_t length, size_t most);
-/* The line of OUTPUT, which a command that failed has printed, that says why: the last line with a word such
- * as "error", "cannot" or "denied"; without any, the last that is not blank. A line that only repeats the
- * exit status says nothing. RET: its length without the blanks around it, 0 if all lines are blank. */
+/* The line of OUTPUT, which a command that failed has printed, that says why: the first with a word such as
+ * "error", "cannot" or "denied", for what follows often comes of it; without any, the last that is not blank.
+ * Warnings, and lines that only repeat the exit status, come last. RET: its length without the blanks around
+ * it, 0 if all lines are blank. */
 const char *text_reason(const char *output, int *ret);
 
 /* printf into fresh memory; NULL when out of memory. The caller frees. */

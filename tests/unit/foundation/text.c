@@ -235,6 +235,10 @@ TEST(reason) {
          "x.c:1:9: error: 'y' undeclared"},
         {"bash: warning: setlocale: LC_ALL: cannot change locale\nsh: 1: xhpl: Permission denied\nbye",
          "sh: 1: xhpl: Permission denied"},
+        {"sbatch: error: invalid partition specified: none\nsbatch: error: Batch job submission failed: "
+         "Invalid "
+         "partition name specified\n",
+         "sbatch: error: invalid partition specified: none"},
         {"make: *** [all] Error 1\n", "make: *** [all] Error 1"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
