@@ -39,6 +39,11 @@ int inbox_reserve(struct inbox *inbox, char **ret, size_t *ret_size) {
     return r;
 }
 
+void inbox_rest(struct inbox *inbox) {
+    if (inbox->taken == inbox->bytes.length)
+        inbox_clear(inbox);
+}
+
 void inbox_fill(struct inbox *inbox, size_t length) {
     inbox->bytes.length += length;
     inbox->total_bytes += length;

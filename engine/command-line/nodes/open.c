@@ -22,8 +22,6 @@
 
 static const int64_t terminal_period_ns = 100 * EVENT_MILLISECOND; /* between two drawings of the line */
 static const int64_t plain_period_ns = 5 * EVENT_SECOND;           /* when stderr is no terminal */
-static const int64_t leave_ns = 30 * EVENT_SECOND; /* commands have a grace, folders are removed; or what was
-                                                      sent before has to go out first, over a slow line */
 
 /* ---- options */
 
@@ -341,7 +339,9 @@ int nodes_close(struct nodes *nodes, int r, struct failure *failure) {
     nodes_doing(nodes, "leaving");
     if (nodes->loop)
         event_loop_resume(nodes->loop); /* a second signal ends the waiting */
-    int closed = nodes->group ? node_group_close(nodes->group, leave_ns, &own) : 0;
+    int closed = nodes->group ? node_group_close(nodes->group,
+                                                 NODE_GROUP_LEAVE_NS(node_group_count(nodes->group)), &own)
+                              : 0;
     clear_nodes(nodes); /* the line of progress too */
     if (r == 0 && closed < 0)
         *failure = own;

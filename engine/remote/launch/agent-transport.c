@@ -31,7 +31,8 @@ enum {
 #define ATTACH_TIMEOUT (330 * EVENT_SECOND)
 /* For the login shell to run the agent's command: as long as for that of a delivery. */
 #define LOGIN_TIMEOUT (120 * EVENT_SECOND)
-#define CLOSE_TIMEOUT (10 * EVENT_SECOND)
+/* For the agent to end its commands and to remove its folders. Who closes many has a limit for all. */
+#define CLOSE_TIMEOUT (120 * EVENT_SECOND)
 /* An image has gigabytes, and all nodes get it at once. */
 #define IMAGE_TIMEOUT (3600 * EVENT_SECOND)
 

@@ -421,7 +421,7 @@ void session_tell(struct agent_link *link) {
 }
 
 int64_t agent_link_left_ns(const struct agent_link *link) {
-    if (!link->session.left)
+    if (!link->session.left || link->session.told)
         return 0;
     if (link->greeting.version)
         return link->policy.lease_ns;

@@ -23,8 +23,6 @@ static const int64_t short_lease_ns = 20 * EVENT_SECOND;
 
 /* When a switch goes, many links break within a second: they are noted together. */
 static const int64_t news_delay_ns = 300 * EVENT_MILLISECOND;
-/* From the request to leave until commands, agent and folder are gone. */
-static const int64_t leave_timeout_ns = 30 * EVENT_SECOND;
 
 /* ---- Words -----------------------------------------------------------------------------------------------
  */
@@ -436,6 +434,7 @@ int node_set_connect(struct node_set *set, struct failure *failure) {
 
 /* One that something holds there does not keep the run beyond its time. */
 static int64_t leave_timeout(const struct node_set *set) {
+    const int64_t leave_timeout_ns = NODE_GROUP_LEAVE_NS(set->count);
     int64_t left_ns = set->deadline.source != DEADLINE_NONE
                           ? set->deadline.end_ns - clock_monotonic_ns() - EVENT_SECOND
                           : leave_timeout_ns;
