@@ -23,7 +23,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#define ASSAY_PLUGIN_ABI 3u
+#define ASSAY_PLUGIN_ABI 4u
 #define ASSAY_PLUGIN_SYMBOL "assay_plugin"
 
 /* Whether STRUCTURE, filled by the other side, reaches as far as MEMBER. */
