@@ -36,8 +36,9 @@ struct power_slot {
     bool is_logarithm;
 };
 
-struct term_range {
-    size_t input, term; /* one of them, the other is SIZE_MAX */
+/* The range of a column or term, a product of slots. */
+struct slot_range {
+    uint8_t slots[WIDTH_USUAL];
     double minimum, maximum;
 };
 
@@ -66,7 +67,7 @@ struct bound {
     size_t stride;             /* bytes of a part */
     size_t *sources;           /* of each input of the evaluator: the value that it is */
     double *codes;             /* or the code of its text; NaN for numbers */
-    struct term_range *ranges; /* of a group of one part */
+    struct slot_range *ranges; /* of a group of one part; NULL: the evaluator is asked */
     size_t range_count;
     char parts[];
 };
@@ -282,28 +283,31 @@ static void fill_inputs(const struct bound *bound, const double *values, double 
 }
 
 bool bound_is_outside(const struct bound *bound, const double *values) {
-    const struct evaluator *evaluator = bound->evaluator;
-    double inputs[SLOTS_MAX], terms[MODEL_TERMS_MAX];
+    double inputs[SLOTS_MAX], x[SMALL];
     struct evaluator_value value;
     fill_inputs(bound, values, inputs);
     if (!bound->ranges) {
-        extrapolation_find(evaluator, bound->group, inputs, &value);
+        extrapolation_find(bound->evaluator, bound->group, inputs, &value);
         return extrapolation_is_outside(&value);
     }
-    evaluator_terms(evaluator, inputs, terms);
+    x[SLOT_ONE] = 1;
+    for (size_t i = 0; i < bound->value_count; i++)
+        x[SLOT_VALUES + i] = values[i];
     for (size_t i = 0; i < bound->range_count; i++) {
-        const struct term_range *range = &bound->ranges[i];
-        double at = range->input != SIZE_MAX ? inputs[range->input] : terms[range->term];
+        const struct slot_range *range = &bound->ranges[i];
+        double at = x[range->slots[0]] * x[range->slots[1]] * x[range->slots[2]];
         if (at > range->maximum || at < range->minimum)
             return true;
     }
-    return extrapolation_beyond_hull(evaluator, inputs) > 0;
+    return extrapolation_beyond_hull(bound->evaluator, inputs) > 0;
 }
 
 void bound_value(const struct bound *bound, const double *values, double *ret_mean, double *ret_sigma) {
-    const struct bound_part *part;
-    *ret_sigma = NAN;
-    *ret_mean = value_of(bound, values, &part, ret_sigma);
+    const struct bound_part *part = part_at(bound, 0);
+    double sigma = NAN;
+    *ret_mean = bound->call.mean == small_mean ? small_value(bound, values, &sigma)
+                                               : value_of(bound, values, &part, &sigma);
+    *ret_sigma = isnan(*ret_mean) || !part->has_noise ? NAN : sigma;
 }
 
 void bound_extrapolation(const struct bound *bound, const double *values, struct evaluator_value *ret) {
@@ -370,30 +374,6 @@ static size_t find_slot(struct bound *bound, const struct model_factor *factor) 
     return SLOT_VALUES + bound->value_count + p;
 }
 
-/* Only a group of one part without segments has ranges that are compared one by one. */
-static void bind_ranges(struct bound *bound) {
-    const struct evaluator *evaluator = bound->evaluator;
-    const struct model *model = evaluator->model;
-    const struct model_part *part = &bound->group->parts[bound->first];
-    bool has_levels = false;
-    for (size_t i = 0; i < evaluator->input_count; i++)
-        has_levels |= evaluator->inputs[i].is_text;
-    if (bound->over != SLOT_ZERO || bound->first == bound->end || has_levels)
-        return;
-    bound->ranges = xcalloc(evaluator->input_count + model->term_count + 1, sizeof *bound->ranges);
-    for (size_t i = 0; i < evaluator->input_count + model->term_count; i++) {
-        bool is_input = i < evaluator->input_count;
-        size_t t = i - evaluator->input_count;
-        const struct model_range *range = is_input ? model_range_find(part, evaluator->inputs[i].name)
-                                          : extrapolation_has_range(model, &model->terms[t])
-                                              ? model_range_find(part, model->terms[t].name)
-                                              : NULL;
-        if (range)
-            bound->ranges[bound->range_count++] = (struct term_range){
-                is_input ? i : SIZE_MAX, is_input ? SIZE_MAX : t, range->minimum, range->maximum};
-    }
-}
-
 /* The factors of all terms as slots, one term after the other. */
 static int bind_terms(struct bound *bound, uint8_t *slots, struct failure *failure) {
     const struct model *model = bound->evaluator->model;
@@ -450,6 +430,35 @@ void bound_follow(struct bound *bound, const struct model_group *group, uint64_t
                   &group->parts[p], part_at(bound, p - bound->first));
 }
 
+/* Where evaluation is that of a small model, ranges are compared one by one. */
+static void bind_ranges(struct bound *bound, const uint8_t *slots) {
+    const struct evaluator *evaluator = bound->evaluator;
+    const struct model *model = evaluator->model;
+    const struct model_part *part = &bound->group->parts[bound->first];
+    for (size_t i = 0; i < evaluator->input_count; i++)
+        if (evaluator->inputs[i].is_text)
+            return;
+    if (bound->call.mean != small_mean)
+        return;
+    size_t inputs = evaluator->input_count;
+    bound->ranges = xcalloc(inputs + model->term_count + 1, sizeof *bound->ranges);
+    for (size_t i = 0; i < inputs + model->term_count; i++) {
+        bool is_input = i < inputs;
+        const struct model_range *found = NULL;
+        if (is_input || extrapolation_has_range(model, &model->terms[i - inputs]))
+            found =
+                model_range_find(part, is_input ? evaluator->inputs[i].name : model->terms[i - inputs].name);
+        if (!found)
+            continue;
+        struct slot_range *range = &bound->ranges[bound->range_count++];
+        *range = (struct slot_range){.minimum = found->minimum, .maximum = found->maximum};
+        if (is_input)
+            range->slots[0] = (uint8_t)(SLOT_VALUES + bound->sources[i]);
+        else
+            memcpy(range->slots, slots + (i - inputs) * WIDTH_USUAL, WIDTH_USUAL);
+    }
+}
+
 int bound_new(const struct evaluator *evaluator, const struct model_group *group, const char *const *names,
               size_t count, void *owner, struct bound **ret, struct failure *failure) {
     const struct model *model = evaluator->model;
@@ -488,8 +497,8 @@ int bound_new(const struct evaluator *evaluator, const struct model_group *group
         bound_free(bound);
         return r;
     }
-    bind_ranges(bound);
     bound_follow(bound, group, 0);
+    bind_ranges(bound, terms);
     *ret = bound;
     return 0;
 }

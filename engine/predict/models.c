@@ -16,6 +16,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { DRAWN_BYTES_MAX = 1 << 26 }; /* of the drawn models of one model */
+
 /* A part of what a model said that is smaller than this may be extrapolated without a warning. */
 static const double noteworthy = 0.01;
 
@@ -281,7 +283,10 @@ int models_open(struct models *models, const struct library *library, const char
 void models_clear(struct models *models) {
     for (size_t i = 0; i < models->count; i++) {
         struct given_model *given = &models->items[i];
-        model_draw_free(given->drawn);
+        model_draw_free(given->is_kept ? NULL : given->drawn);
+        for (size_t d = 0; d < given->draw_count; d++)
+            model_draw_free(given->draws[d]);
+        free(given->draws);
         evaluator_free(given->evaluator);
         model_file_free(given->model);
         free(given->verdict), free(given->remark);
@@ -306,6 +311,32 @@ void models_clear(struct models *models) {
 /* ---- Draws
  * ---------------------------------------------------------------------------------------------------- */
 
+/* How many draws of MODEL are kept. */
+static size_t draws_kept(const struct model *model) {
+    size_t parts = 1;
+    for (size_t g = 0; g < model->group_count; g++)
+        parts += model->groups[g].part_count;
+    return DRAWN_BYTES_MAX /
+           (parts * (sizeof *model->groups->parts + model->term_count * sizeof(struct model_estimate)));
+}
+
+/* Drawn models are kept for the scenarios that follow, as far as there is memory for them. */
+static void draw_model(struct given_model *given, uint64_t draw, uint64_t seed) {
+    if (!given->is_kept)
+        model_draw_free(given->drawn);
+    given->drawn = NULL;
+    given->is_kept = draw > 0 && draw <= given->draw_count;
+    if (given->is_kept)
+        given->drawn = given->draws[draw - 1];
+    else if (draw > 0)
+        given->drawn = model_draw(given->model, normal_of_seed, &seed);
+    if (draw != given->draw_count + 1 || draw > draws_kept(given->model))
+        return;
+    given->draws = xrealloc(given->draws, draw * sizeof(struct model *));
+    given->draws[given->draw_count++] = given->drawn;
+    given->is_kept = true;
+}
+
 void models_draw(struct models *models, uint64_t draw) {
     struct random_stream stream;
     random_stream_init(&stream, models->seed, "draw", draw);
@@ -313,10 +344,7 @@ void models_draw(struct models *models, uint64_t draw) {
     models->view.seed = draw > 0 ? random_stream_bits(&stream) : models->seed;
     for (size_t i = 0; i < models->count; i++) {
         struct given_model *given = &models->items[i];
-        uint64_t seed = random_stream_bits(&stream);
-        model_draw_free(take_pointer(given->drawn));
-        if (draw > 0)
-            given->drawn = model_draw(given->model, normal_of_seed, &seed);
+        draw_model(given, draw, random_stream_bits(&stream));
         *given->seen = draw > 0 ? given->drawn : given->model;
     }
     for (size_t i = 0; i < models->call_count; i++) {

@@ -14,6 +14,9 @@ enum { MODELS_MAX = 4096 };
 struct given_model {
     size_t role; /* of the plugin's */
     struct model *model, *drawn;
+    struct model **draws; /* those that are kept */
+    size_t draw_count;
+    bool is_kept;                 /* `drawn` is one of them */
     const struct model **seen;    /* where the plugin sees one of the two */
     struct predict_source source; /* texts are owned */
     enum model_grade grade;

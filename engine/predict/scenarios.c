@@ -30,15 +30,21 @@ struct reading {
     size_t sweep_count;
     struct csv_reader *csv;
     struct bound_column *columns;
+    const struct csv_field *fields; /* of the row in hand; NULL: there is no table */
+    size_t combinations, next;      /* of the sweeps: how many, and which is next for this row */
+    size_t rows;
 };
 
-static void reading_clear(struct reading *reading) {
+static void reading_free(struct reading *reading) {
+    if (!reading)
+        return;
     for (size_t i = 0; i < reading->sweep_count; i++)
         free(reading->sweeps[i].text), free(reading->sweeps[i].values);
     for (size_t i = 0; reading->columns && i < csv_column_count(reading->csv); i++)
         free(reading->columns[i].unit);
     free(reading->sweeps), free(reading->columns);
     csv_close(reading->csv);
+    free(reading);
 }
 
 /* ---- NAME=VALUE
@@ -144,10 +150,10 @@ static int add_scenario(struct reading *reading, const struct csv_field *fields,
                         struct failure *failure) {
     struct scenarios *scenarios = reading->scenarios;
     size_t count = scenarios->count;
-    if (count >= SCENARIOS_MAX)
-        return failure_input(failure, NULL, 0, 0, "there are more than %d scenarios", (int)SCENARIOS_MAX);
-    if ((count & (count - 1)) == 0) /* 0, or a power of two: it is full */
-        scenarios->items = xrealloc(scenarios->items, (count ? 2 * count : 1) * sizeof *scenarios->items);
+    if (count == scenarios->room) {
+        scenarios->room = count ? 2 * count : 1;
+        scenarios->items = xrealloc(scenarios->items, scenarios->room * sizeof *scenarios->items);
+    }
     struct scenario *scenario = &scenarios->items[scenarios->count++];
     *scenario = (struct scenario){.line = fields ? csv_line(reading->csv) : 0};
     int r = parameters_init(&scenario->parameters, scenarios->table, failure);
@@ -165,29 +171,44 @@ static int add_scenario(struct reading *reading, const struct csv_field *fields,
     return r < 0 && fields ? failure_place(failure, r, csv_file(reading->csv), scenario->line, 0) : r;
 }
 
-static int add_scenarios(struct reading *reading, const struct csv_field *fields, struct failure *failure) {
-    size_t combinations = 1;
-    int r = 0;
-    for (size_t i = 0; i < reading->sweep_count; i++)
-        combinations *= combinations <= SCENARIOS_MAX ? reading->sweeps[i].count : 1;
-    for (size_t i = 0; r == 0 && i < combinations; i++)
-        r = add_scenario(reading, fields, i, failure);
+/* The next row of the table; without a table there is one, without fields. 1, 0 at the end, or a failure. */
+static int next_row(struct reading *reading, struct failure *failure) {
+    int r = reading->csv ? csv_next(reading->csv, &reading->fields, failure) : reading->rows == 0;
+    if (r == 0 && reading->rows == 0)
+        return failure_input(failure, csv_file(reading->csv), 0, 0,
+                             "there are no scenarios; expected at least one row");
+    reading->rows += r > 0;
+    reading->next = r > 0 ? 0 : reading->combinations;
     return r;
 }
 
-static int read_table(struct reading *reading, const char *file, struct failure *failure) {
-    const struct csv_field *fields;
+int scenarios_more(struct scenarios *scenarios, size_t max, struct failure *failure) {
+    struct reading *reading = scenarios->reading;
+    size_t begin = scenarios->count;
+    int r = 0;
+    while (r >= 0 && scenarios->count - begin < max) {
+        if (reading->next == reading->combinations && (r = next_row(reading, failure)) <= 0)
+            return r < 0 ? r : (int)(scenarios->count - begin);
+        r = add_scenario(reading, reading->fields, reading->next++, failure);
+    }
+    return r < 0 ? r : (int)(scenarios->count - begin);
+}
+
+void scenarios_drop(struct scenarios *scenarios, size_t first) {
+    for (size_t i = first; i < scenarios->count; i++) {
+        parameters_clear(&scenarios->items[i].parameters);
+        free(scenarios->items[i].name);
+    }
+    scenarios->count = first < scenarios->count ? first : scenarios->count;
+}
+
+static int open_table(struct reading *reading, const char *file, struct failure *failure) {
     int r = csv_open(file, &reading->csv, failure);
     if (r < 0)
         return r;
     reading->columns = xcalloc(csv_column_count(reading->csv) + 1, sizeof *reading->columns);
     for (size_t c = 0; r == 0 && c < csv_column_count(reading->csv); c++)
         r = bind_column(reading, c, failure);
-    while (r == 0 && (r = csv_next(reading->csv, &fields, failure)) > 0)
-        r = add_scenarios(reading, fields, failure);
-    if (r == 0 && reading->scenarios->count == 0)
-        return failure_input(failure, csv_file(reading->csv), 0, 0,
-                             "there are no scenarios; expected at least one row");
     return r;
 }
 
@@ -207,26 +228,28 @@ static void join_tables(struct scenarios *scenarios, const struct predict_plugin
     scenarios->parameter_count = parameters;
 }
 
-int scenarios_read(struct scenarios *scenarios, const struct predict_plugin *plugin,
+int scenarios_open(struct scenarios *scenarios, const struct predict_plugin *plugin,
                    const char *const *settings, size_t setting_count, const char *file,
                    struct failure *failure) {
-    cleanup(reading_clear) struct reading reading = {.scenarios = scenarios};
-    *scenarios = (struct scenarios){0};
+    *scenarios = (struct scenarios){.reading = xcalloc(1, sizeof *scenarios->reading)};
+    struct reading *reading = scenarios->reading;
+    reading->scenarios = scenarios;
+    reading->combinations = 1;
     join_tables(scenarios, plugin);
     int r = parameters_init(&scenarios->options, scenarios->table, failure);
     for (size_t i = 0; r == 0 && i < setting_count; i++)
-        r = read_setting(&reading, settings[i], failure);
-    if (r < 0)
-        return r;
-    return file ? read_table(&reading, file, failure) : add_scenarios(&reading, NULL, failure);
+        r = read_setting(reading, settings[i], failure);
+    for (size_t i = 0; r == 0 && i < reading->sweep_count; i++)
+        if (__builtin_mul_overflow(reading->combinations, reading->sweeps[i].count, &reading->combinations))
+            r = failure_input(failure, NULL, 0, 0, "the values that are set have too many combinations");
+    reading->next = reading->combinations;
+    return r < 0 || !file ? r : open_table(reading, file, failure);
 }
 
 void scenarios_clear(struct scenarios *scenarios) {
-    for (size_t i = 0; i < scenarios->count; i++) {
-        parameters_clear(&scenarios->items[i].parameters);
-        free(scenarios->items[i].name);
-    }
+    scenarios_drop(scenarios, 0);
     parameters_clear(&scenarios->options);
+    reading_free(scenarios->reading);
     free(scenarios->items), free(scenarios->table);
     *scenarios = (struct scenarios){0};
 }
