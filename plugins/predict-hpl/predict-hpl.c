@@ -48,12 +48,11 @@ static const struct plugin_parameter parameters[PARAMETER_COUNT + 1] = {
 enum { TIME, GFLOPS, FACTORISATION, BROADCAST, UPDATE, SWAP, TIME_CLOSED, GAMMA, MEMORY, OUTSIDE };
 
 static const struct predict_column columns[] = {
-    [TIME] = {"time", "s", "s", "sum over the panels: factorisation + broadcast + update + swap",
-              .minor = false},
-    [GFLOPS] = {"gflops", "10*9/s", "Gflop/s", "(2/3 N^3 + 3/2 N^2) / time, as HPL counts", .minor = false},
-    [FACTORISATION] = {"factorisation", "s", "s", "of the panels", .minor = false},
+    [TIME] = {"time", "s", "s", "sum over the panels: factorisation + broadcast + update + swap"},
+    [GFLOPS] = {"gflops", "10*9/s", "Gflop/s", "(2/3 N^3 + 3/2 N^2) / time, as HPL counts"},
+    [FACTORISATION] = {"factorisation", "s", "s", "of the panels"},
     [BROADCAST] = {"broadcast", "s", "s", "of the panels along the rows of the grid", .no_draws = true},
-    [UPDATE] = {"update", "s", "s", "of the trailing matrix: dgemm by the model, and dtrsm", .minor = false},
+    [UPDATE] = {"update", "s", "s", "of the trailing matrix: dgemm by the model, and dtrsm"},
     [SWAP] = {"swap", "s", "s", "of rows, and broadcast of U along the columns of the grid",
               .no_draws = true},
     [TIME_CLOSED] = {"time_closed", "s", "s", "the closed form, with gamma3 for all computing",
