@@ -1,5 +1,6 @@
 #include "engine/predict/scenarios.h"
 
+#include "engine/design/levels.h"
 #include "engine/documents/csv.h"
 #include "engine/documents/unit.h"
 #include "engine/foundation/cleanup.h"
@@ -12,8 +13,7 @@
 /* What NAME=VALUE gave a parameter of scenarios. */
 struct sweep {
     size_t parameter;
-    char *text;
-    const char **values; /* pieces of the text */
+    char **values;
     size_t count;
 };
 
@@ -38,8 +38,11 @@ struct reading {
 static void reading_free(struct reading *reading) {
     if (!reading)
         return;
-    for (size_t i = 0; i < reading->sweep_count; i++)
-        free(reading->sweeps[i].text), free(reading->sweeps[i].values);
+    for (size_t i = 0; i < reading->sweep_count; i++) {
+        for (size_t k = 0; k < reading->sweeps[i].count; k++)
+            free(reading->sweeps[i].values[k]);
+        free(reading->sweeps[i].values);
+    }
     for (size_t i = 0; reading->columns && i < csv_column_count(reading->csv); i++)
         free(reading->columns[i].unit);
     free(reading->sweeps), free(reading->columns);
@@ -50,16 +53,49 @@ static void reading_free(struct reading *reading) {
 /* ---- NAME=VALUE
  * ----------------------------------------------------------------------------------------------- */
 
-static void split(struct sweep *sweep, const char *text, bool is_list) {
-    sweep->text = xstrdup(text);
-    sweep->values = xcalloc(strlen(text) + 1, sizeof *sweep->values);
-    char *at = sweep->text;
-    do {
-        sweep->values[sweep->count++] = at + strspn(at, " ");
-        at = is_list ? strchr(at, ',') : NULL;
-        if (at)
-            *at++ = '\0';
-    } while (at);
+static void add_value(struct sweep *sweep, char *value) {
+    sweep->values = xrealloc(sweep->values, (sweep->count + 1) * sizeof *sweep->values);
+    sweep->values[sweep->count++] = value;
+}
+
+/* The numbers of "LOW..HIGH" or "LOW..HIGH:STEP", as in designs; LENGTH bytes at TEXT, whose dots are at
+ * DOTS. */
+static int add_range(struct sweep *sweep, const char *name, const char *text, size_t length, const char *dots,
+                     struct failure *failure) {
+    cleanup(levels_clear) struct levels levels = {0};
+    cleanup_free char *low = xstrndup(text, (size_t)(dots - text));
+    cleanup_free char *high = xstrndup(dots + 2, length - (size_t)(dots + 2 - text));
+    char *step = strchr(high, ':');
+    if (step)
+        *step++ = '\0';
+    int r = levels_from_range(name, low, high, step, (struct levels_place){0}, &levels, failure);
+    uint64_t count = r < 0 ? 0 : levels_count(&levels);
+    if (r == 0 && (count == 0 || count > LEVELS_MAX))
+        return failure_input(failure, NULL, 0, 0,
+                             "the range of '%s' has %s values; expected LOW..HIGH:STEP with at most %d", name,
+                             count ? "too many" : "no step between its", LEVELS_MAX);
+    for (uint64_t i = 0; i < count; i++)
+        add_value(sweep, xformat("%.17g", levels_number(&levels, i)));
+    return r;
+}
+
+/* Values with commas between them; those of a NUMBER may be ranges. */
+static int split(struct sweep *sweep, const struct plugin_parameter *parameter, const char *text,
+                 struct failure *failure) {
+    bool is_number = parameter->type == PLUGIN_NUMBER, is_list = is_number || parameter->type == PLUGIN_WORD;
+    int r = 0;
+    for (bool is_last = false; r == 0 && !is_last;) {
+        text += strspn(text, " ");
+        size_t length = is_list ? strcspn(text, ",") : strlen(text);
+        const char *dots = is_number ? strstr(text, "..") : NULL;
+        is_last = text[length] == '\0';
+        if (dots && dots < text + length)
+            r = add_range(sweep, parameter->name, text, length, dots, failure);
+        else
+            add_value(sweep, xstrndup(text, length));
+        text += length + !is_last;
+    }
+    return r;
 }
 
 static int read_setting(struct reading *reading, const char *pair, struct failure *failure) {
@@ -82,8 +118,7 @@ static int read_setting(struct reading *reading, const char *pair, struct failur
     reading->sweeps = xrealloc(reading->sweeps, (reading->sweep_count + 1) * sizeof *reading->sweeps);
     struct sweep *sweep = &reading->sweeps[reading->sweep_count++];
     *sweep = (struct sweep){.parameter = index};
-    split(sweep, sign + 1, parameter->type == PLUGIN_NUMBER || parameter->type == PLUGIN_WORD);
-    return 0;
+    return split(sweep, parameter, sign + 1, failure);
 }
 
 /* ---- The table

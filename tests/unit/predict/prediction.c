@@ -121,6 +121,14 @@ TEST(tables_and_sweeps) {
     assert_string_equal(prediction->results[8].remarks[0].sentence, "no answer: 13 has no answer");
 }
 
+TEST(ranges) {
+    cleanup(prediction_cleanup) struct prediction *prediction =
+        predict(WORDS("size=1,10..30:10,1kB..1kB", "wait=0.5..1.5:0.5"), NULL, 0);
+    assert_int_equal(prediction->scenarios.count, 15);
+    assert_close(value_of(prediction, 9, 0), 2 + 3 * 30 + 0.5, 1e-15, "time");
+    assert_close(value_of(prediction, 14, 0), 2 + 3 * 1000 + 1.5, 1e-15, "time");
+}
+
 TEST(units_in_the_header) {
     cleanup(prediction_cleanup) struct prediction *prediction =
         predict(WORDS("scale=1"), "size [kB],wait [ms]\n1,5\n2MB,7s\n", 0);
@@ -200,6 +208,8 @@ TEST(refusals) {
         {{"time.json"}, {"scale=9"}, NULL, "out of range"},
         {{"time.json"}, {"scale=3", "size=1"}, NULL, "travel: scale 3 is refused"},
         {{"time.json"}, {"wait=1s"}, NULL, "the parameter 'size' is not set"},
+        {{"time.json"}, {"size=1.5..2.5"}, NULL, "the range of 'size' has no step between its values"},
+        {{"time.json"}, {"size=9..1"}, NULL, "goes from 9 down to 1"},
         {{"time.json"}, {"size=1"}, "size\n1\n", "a column here and set on the command line"},
         {{"time.json"}, {NULL}, "size,siez\n1,1\n", "did you mean 'size'"},
         {{"time.json"}, {NULL}, "size,scale\n1,1\n", "the same for all scenarios"},
