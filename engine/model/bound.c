@@ -175,6 +175,15 @@ static double value_of(const struct bound *bound, const double *values, const st
     return value_in(bound, values, ret_part, ret_sigma, x, z);
 }
 
+/* A loop with a break is no call of memcpy(), which takes longer than three numbers. */
+static inline void copy_values(const struct bound *bound, const double *values, double *x) {
+    for (size_t i = 0; i < SMALL - SLOT_VALUES; i++) {
+        if (i == bound->value_count)
+            break;
+        x[SLOT_VALUES + i] = values[i];
+    }
+}
+
 /* The same of most models: a sum of few terms of at most WIDTH_USUAL factors, one part, no powers. */
 static inline double small_value(const struct bound *bound, const double *values, double *ret_sigma) {
     const struct bound_part *part = (const struct bound_part *)bound->parts;
@@ -184,8 +193,7 @@ static inline double small_value(const struct bound *bound, const double *values
     x[SLOT_ONE] = 1;
     x[SLOT_ZERO] = 0;
     x[SLOT_NAN] = NAN;
-    for (size_t i = 0; i < bound->value_count; i++)
-        x[SLOT_VALUES + i] = values[i];
+    copy_values(bound, values, x);
     /* All terms of the model: groups alternate, and a number of terms of their own would be mispredicted.
      * What is left over is 0 times slot 0, and no term is infinite where the mean is finite. */
     for (size_t t = 0; t < bound->term_max; t++, slots += WIDTH_USUAL) {
@@ -291,8 +299,7 @@ bool bound_is_outside(const struct bound *bound, const double *values) {
         return extrapolation_is_outside(&value);
     }
     x[SLOT_ONE] = 1;
-    for (size_t i = 0; i < bound->value_count; i++)
-        x[SLOT_VALUES + i] = values[i];
+    copy_values(bound, values, x);
     for (size_t i = 0; i < bound->range_count; i++) {
         const struct slot_range *range = &bound->ranges[i];
         double at = x[range->slots[0]] * x[range->slots[1]] * x[range->slots[2]];
