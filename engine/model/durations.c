@@ -45,7 +45,7 @@ static double longest_of(const struct evaluator *evaluator, const double *inputs
     double longest = NAN;
     struct extrapolation_tally groups = {.furthest = {.extrapolated_by = 1}};
     for (size_t g = 0; g < evaluator->model->group_count; g++) {
-        struct predict_value value;
+        struct evaluator_value value;
         if (evaluator_predict(evaluator, &evaluator->model->groups[g], inputs, &value) < 0)
             continue;
         longest = fmax(longest, value.mean); /* of a number and NaN, the number */

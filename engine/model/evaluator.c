@@ -354,8 +354,8 @@ double evaluator_standard_error(const struct evaluator *evaluator, const struct 
 }
 
 int evaluator_predict(const struct evaluator *evaluator, const struct model_group *group,
-                      const double *inputs, struct predict_value *ret) {
-    *ret = (struct predict_value){.standard_error = NAN, .extrapolated_by = 1};
+                      const double *inputs, struct evaluator_value *ret) {
+    *ret = (struct evaluator_value){.standard_error = NAN, .extrapolated_by = 1};
     int r = evaluator_row(evaluator, group, inputs, &ret->mean, &ret->sigma);
     if (r < 0)
         return r;

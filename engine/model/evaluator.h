@@ -24,6 +24,17 @@ struct evaluator_input {
     size_t level_count; /* of them, that the fit saw; 0: not known */
 };
 
+/* What a model says of a row. */
+struct evaluator_value {
+    double mean;            /* in the response's unit; NaN: not defined */
+    double sigma;           /* standard deviation of one measurement; NaN: the model has no noise */
+    double standard_error;  /* of the mean, by the covariance of the estimates; NaN: not known */
+    double extrapolated_by; /* 1 inside the domain; otherwise the greatest factor by which a range is left */
+    const char *extrapolation; /* the column or term whose range it is; NULL inside */
+    bool extrapolated_above;   /* above the greatest value, not below the least */
+    double outside_hull;       /* how far beyond the hull of all rows, in widths of the hull; 0 inside */
+};
+
 /* How the products of estimates and terms make the mean. */
 enum evaluator_combine {
     EVALUATOR_SUM,
@@ -88,7 +99,7 @@ double evaluator_standard_error(const struct evaluator *evaluator, const struct 
                                 const double *inputs);
 /* All of it, with what extrapolation.h says. */
 int evaluator_predict(const struct evaluator *evaluator, const struct model_group *group,
-                      const double *inputs, struct predict_value *ret);
+                      const double *inputs, struct evaluator_value *ret);
 
 /* Parts of one group that a row may be of: all, or those of one name; false where there are none. */
 bool evaluator_run(const struct evaluator *evaluator, const struct model_group *group, const double *inputs,

@@ -15,7 +15,7 @@ static double factor_beyond(double value, double bound) {
     return factor >= 1 ? factor : INFINITY;
 }
 
-static void compare(struct predict_value *ret, const char *name, double value, double minimum,
+static void compare(struct evaluator_value *ret, const char *name, double value, double minimum,
                     double maximum) {
     if (!(value > maximum) && !(value < minimum))
         return;
@@ -31,7 +31,7 @@ static void compare(struct predict_value *ret, const char *name, double value, d
 /* The range of the segments' column is that of the whole run: a value between what two segments saw is
  * inside. In a gap between segments the bound of the nearest counts. */
 static void compare_segments(const struct evaluator *evaluator, const struct model_group *group,
-                             const double *inputs, struct predict_value *ret) {
+                             const double *inputs, struct evaluator_value *ret) {
     const char *over = evaluator->model->over;
     double x = inputs[evaluator->over];
     size_t first, end;
@@ -49,7 +49,7 @@ static void compare_segments(const struct evaluator *evaluator, const struct mod
 }
 
 static void compare_columns(const struct evaluator *evaluator, const struct model_part *part,
-                            const double *inputs, struct predict_value *ret) {
+                            const double *inputs, struct evaluator_value *ret) {
     for (size_t i = 0; i < evaluator->input_count; i++) {
         const struct evaluator_input *input = &evaluator->inputs[i];
         const struct model_range *range =
@@ -59,9 +59,7 @@ static void compare_columns(const struct evaluator *evaluator, const struct mode
     }
 }
 
-/* Whether the domain may have a range of the term that no column has: it has no dummy, and is not of the
- * segments' column alone. */
-static bool has_range(const struct model *model, const struct model_term *term) {
+bool extrapolation_has_range(const struct model *model, const struct model_term *term) {
     bool alone = model->over != NULL;
     for (size_t f = 0; f < term->factor_count; f++) {
         if (term->factors[f].level)
@@ -72,13 +70,14 @@ static bool has_range(const struct model *model, const struct model_term *term) 
 }
 
 static void compare_terms(const struct evaluator *evaluator, const struct model_part *part,
-                          const double *inputs, struct predict_value *ret) {
+                          const double *inputs, struct evaluator_value *ret) {
     const struct model *model = evaluator->model;
     double terms[MODEL_TERMS_MAX];
     evaluator_terms(evaluator, inputs, terms);
     for (size_t t = 0; t < model->term_count; t++) {
-        const struct model_range *range =
-            has_range(model, &model->terms[t]) ? model_range_find(part, model->terms[t].name) : NULL;
+        const struct model_range *range = extrapolation_has_range(model, &model->terms[t])
+                                              ? model_range_find(part, model->terms[t].name)
+                                              : NULL;
         if (range)
             compare(ret, range->name, terms[t], range->minimum, range->maximum);
     }
@@ -86,7 +85,7 @@ static void compare_terms(const struct evaluator *evaluator, const struct model_
 
 /* A level that the fit never saw is not the one that others are compared with, though its dummies say so. */
 static void compare_levels(const struct evaluator *evaluator, const double *inputs,
-                           struct predict_value *ret) {
+                           struct evaluator_value *ret) {
     for (size_t i = 0; i < evaluator->input_count; i++)
         if (evaluator->inputs[i].level_count > 0 && inputs[i] < 0) {
             ret->extrapolated_by = INFINITY;
@@ -95,10 +94,10 @@ static void compare_levels(const struct evaluator *evaluator, const double *inpu
         }
 }
 
-static double beyond_hull(const struct evaluator *evaluator, const double *inputs) {
+double extrapolation_beyond_hull(const struct evaluator *evaluator, const double *inputs) {
     const struct model_hull *hull = evaluator->model->hull;
     double worst = 0;
-    for (size_t d = 0; d < hull->direction_count; d++) {
+    for (size_t d = 0; evaluator->hull && d < hull->direction_count; d++) {
         double sum = 0, size = 0, width = hull->maximum[d] - hull->minimum[d];
         for (size_t c = 0; c < hull->column_count; c++) {
             double one =
@@ -114,12 +113,12 @@ static double beyond_hull(const struct evaluator *evaluator, const double *input
 }
 
 void extrapolation_find(const struct evaluator *evaluator, const struct model_group *group,
-                        const double *inputs, struct predict_value *ret) {
+                        const double *inputs, struct evaluator_value *ret) {
     const struct model_part *part = evaluator_part(evaluator, group, inputs);
     ret->extrapolated_by = 1;
     ret->extrapolation = NULL;
     ret->extrapolated_above = false;
-    ret->outside_hull = evaluator->hull ? beyond_hull(evaluator, inputs) : 0;
+    ret->outside_hull = extrapolation_beyond_hull(evaluator, inputs);
     if (!part)
         return;
     compare_columns(evaluator, part, inputs, ret);
@@ -132,11 +131,11 @@ void extrapolation_find(const struct evaluator *evaluator, const struct model_gr
 
 /* ---- Sentences */
 
-bool extrapolation_is_outside(const struct predict_value *value) {
+bool extrapolation_is_outside(const struct evaluator_value *value) {
     return value->extrapolation || value->outside_hull > 0;
 }
 
-const char *extrapolation_describe(const struct predict_value *value,
+const char *extrapolation_describe(const struct evaluator_value *value,
                                    char buffer[static EXTRAPOLATION_SENTENCE_SIZE]) {
     size_t size = EXTRAPOLATION_SENTENCE_SIZE;
     if (value->extrapolation && isfinite(value->extrapolated_by))
@@ -156,8 +155,8 @@ const char *extrapolation_describe(const struct predict_value *value,
     return buffer;
 }
 
-void extrapolation_count(struct extrapolation_tally *tally, const struct predict_value *value) {
-    const struct predict_value *furthest = &tally->furthest;
+void extrapolation_count(struct extrapolation_tally *tally, const struct evaluator_value *value) {
+    const struct evaluator_value *furthest = &tally->furthest;
     tally->rows++;
     tally->not_positive += tally->is_time && value->mean <= 0;
     if (!extrapolation_is_outside(value))

@@ -16,10 +16,15 @@ enum { EXTRAPOLATION_SENTENCE_SIZE = 768 };
  * of the column that they are over is that of the group. Beyond the hull: in widths of it.
  */
 void extrapolation_find(const struct evaluator *evaluator, const struct model_group *group,
-                        const double *inputs, struct predict_value *ret);
-bool extrapolation_is_outside(const struct predict_value *value);
+                        const double *inputs, struct evaluator_value *ret);
+/* Whether the domain may have a range of the term that no column has: it has no dummy, and is not of the
+ * segments' column alone. */
+bool extrapolation_has_range(const struct model *model, const struct model_term *term);
+/* How far the row is beyond the hull of all rows, in widths of it; 0 inside, or where there is no hull. */
+double extrapolation_beyond_hull(const struct evaluator *evaluator, const double *inputs);
+bool extrapolation_is_outside(const struct evaluator_value *value);
 /* One clause on that: "'m' is 3.2 times the greatest value that was measured". Returns BUFFER. */
-const char *extrapolation_describe(const struct predict_value *value,
+const char *extrapolation_describe(const struct evaluator_value *value,
                                    char buffer[static EXTRAPOLATION_SENTENCE_SIZE]);
 
 /* How many rows are outside, and the one that is furthest out; for how many a time of 0 or less is predicted.
@@ -27,10 +32,10 @@ const char *extrapolation_describe(const struct predict_value *value,
 struct extrapolation_tally {
     uint64_t rows, outside, not_positive;
     bool is_time; /* the response: what is not above 0 cannot be */
-    struct predict_value furthest;
+    struct evaluator_value furthest;
 };
 
-void extrapolation_count(struct extrapolation_tally *tally, const struct predict_value *value);
+void extrapolation_count(struct extrapolation_tally *tally, const struct evaluator_value *value);
 /* "3 of 7 rows are outside of what the model was fitted to; of the one furthest out, ...; a time of 0 or less
  * is predicted for 2 of 7 rows", into BUFFER; NULL where there is neither. */
 const char *extrapolation_summarise(const struct extrapolation_tally *tally,

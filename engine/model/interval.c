@@ -26,7 +26,8 @@ static double combine(double a, double a_freedom, double b, double b_freedom) {
 }
 
 struct uncertainty uncertainty_find(const struct evaluator *evaluator, const struct model_group *group,
-                                    const double *inputs, const struct predict_value *value, double weight) {
+                                    const double *inputs, const struct evaluator_value *value,
+                                    double weight) {
     double terms[MODEL_TERMS_MAX];
     const struct model_part *part = evaluator_part(evaluator, group, inputs);
     struct uncertainty ret = {.error = value->standard_error, .sigma = value->sigma / sqrt(weight)};

@@ -24,7 +24,7 @@ struct uncertainty {
 
 /* At a row for which GROUP predicts VALUE. A measurement of weight w: WEIGHT is w, otherwise 1. */
 struct uncertainty uncertainty_find(const struct evaluator *evaluator, const struct model_group *group,
-                                    const double *inputs, const struct predict_value *value, double weight);
+                                    const double *inputs, const struct evaluator_value *value, double weight);
 
 /* The ends of the 95 % interval, as distances from the predicted mean, the lower one first: of the mean (NaN
  * where its error is not known) and of one measurement (NaN without noise; an error that is not known counts

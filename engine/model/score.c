@@ -18,7 +18,7 @@ static const double tail = 0.025;
 static void predict(const struct evaluator *evaluator, const struct model_group *group,
                     const struct score_rows *rows, size_t row, const double *inputs, struct score_row *ret) {
     double weight = rows->weights ? rows->weights[row] : 1, offset;
-    struct predict_value value;
+    struct evaluator_value value;
     const struct model_part *part = evaluator_part(evaluator, group, inputs);
     if (!part || !evaluator_is_measured(evaluator, part) || !isfinite(rows->response[row]) || !(weight > 0) ||
         evaluator_predict(evaluator, group, inputs, &value) < 0)

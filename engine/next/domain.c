@@ -127,7 +127,7 @@ static bool is_within(void *context, const double *values) {
     for (size_t i = 0; i < next->evaluator->input_count; i++)
         inputs[i] = fmin(fmax(values[i], next->domain[i].low), next->domain[i].high);
     for (size_t g = 0; g < next->group_count; g++) {
-        struct predict_value value = {.extrapolated_by = 1};
+        struct evaluator_value value = {.extrapolated_by = 1};
         extrapolation_find(next->evaluator, &next->request->model->groups[next->groups[g]], inputs, &value);
         if (extrapolation_is_outside(&value))
             return false;

@@ -24,6 +24,20 @@ double random_stream_uniform(struct random_stream *stream);
 /* Mean 0, variance 1: by G. Marsaglia's polar method. */
 double random_stream_normal(struct random_stream *stream);
 
+/*
+ * Random numbers by counter, without a state, from any thread: the 64 bits that belong to (KEY, STREAM,
+ * NUMBER), KEY being random_counter_key(SEED). They are number NUMBER of a splitmix64 whose seed is number
+ * STREAM of the splitmix64 with the seed KEY.
+ */
+uint64_t random_counter_key(uint64_t seed);
+uint64_t random_counter_bits(uint64_t key, uint64_t stream, uint64_t number);
+/* The standard normal number that belongs to BITS: the ziggurat of G. Marsaglia and W. W. Tsang (J. Stat.
+ * Software 5(8), 2000) with 256 layers, layer and height from different bits as J. A. Doornik (2005) advises.
+ */
+double random_counter_normal(uint64_t bits);
+/* A number in (0, 1) that belongs to BITS and is independent of the normal one. */
+double random_counter_uniform(uint64_t bits);
+
 /* log x, and e^x: the same bits on every machine (foundation/portable-math.h, which plugins cannot include).
  */
 double random_log(double x);

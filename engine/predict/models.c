@@ -8,12 +8,15 @@
 #include "engine/foundation/text.h"
 #include "engine/model/extrapolation.h"
 #include "engine/model/model.h"
-#include "engine/model/noise.h"
 #include "engine/model/read.h"
+#include "engine/numerics/random.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
+
+enum { DRAWN_BYTES_MAX = 1 << 26 }; /* of the drawn models of one model */
 
 /* A part of what a model said that is smaller than this may be extrapolated without a warning. */
 static const double noteworthy = 0.01;
@@ -128,10 +131,7 @@ static int read_given(struct models *models, const char *word, struct failure *f
     r = r < 0 ? r : check_time(models, given, failure);
     if (r == 0 && evaluator_knows(given->model->kind))
         r = evaluator_new(given->model, &given->evaluator, failure);
-    if (r < 0 || !given->evaluator)
-        return r;
-    given->row = xcalloc(given->evaluator->input_count + 1, sizeof *given->row);
-    return 0;
+    return r;
 }
 
 static int check_counts(const struct models *models, const size_t *counts, struct failure *failure) {
@@ -182,73 +182,58 @@ static struct given_model *find_given(struct models *models, const struct model 
     return NULL;
 }
 
-/* Sets the row of the evaluator from the columns NAMES: "m", or "operation=Send" for one of texts. */
-static int set_row(struct given_model *given, const char *const *names, const double *values, size_t count,
-                   struct plugin_message *message) {
-    for (size_t i = 0; i < given->evaluator->input_count; i++) {
-        const struct evaluator_input *column = &given->evaluator->inputs[i];
-        size_t length = strlen(column->name), k = 0;
-        while (k < count && (strncmp(names[k], column->name, length) != 0 ||
-                             names[k][length] != (column->is_text ? '=' : '\0')))
-            k++;
-        if (k == count)
-            return plugin_refuse(message, -EINVAL,
-                                 "the model '%s' needs the column '%.128s'%s, which is not known here",
-                                 given->source.file, column->name, column->is_text ? ", a text" : "");
-        given->row[i] =
-            column->is_text ? evaluator_code(given->evaluator, i, names[k] + length + 1) : values[k];
-    }
-    return 0;
-}
-
-static void count_extrapolation(struct given_model *given, const struct predict_value *value) {
-    double weight = fabs(value->mean);
-    given->all += weight;
-    if (!extrapolation_is_outside(value))
-        return;
-    given->outside += weight;
-    if (given->extrapolated.extrapolated_by == 0 || weight > given->largest) {
-        given->largest = weight;
-        given->extrapolated = *value;
-    }
-}
-
-static double draw_noise_of(struct models *models, const struct given_model *given,
-                            const struct model_group *group, double sigma) {
-    double normal = random_stream_normal(&models->noise), uniform = random_stream_uniform(&models->noise);
-    const struct model_part *part = evaluator_part(given->evaluator, group, given->row);
-    double offset = part ? noise_draw(&part->noise, sigma, normal, uniform) : NAN;
-    return isfinite(offset) ? offset : 0;
-}
-
-static int evaluate(void *context, const struct model *model, size_t group, const char *const *names,
-                    const double *values, size_t count, bool draw_noise, struct predict_value *ret,
-                    struct plugin_message *message) {
+static int bind(void *context, const struct model *model, size_t group, const char *const *names,
+                size_t count, const struct predict_call **ret, struct plugin_message *message) {
     struct models *models = context;
     struct given_model *given = find_given(models, model);
-    *ret = (struct predict_value){NAN, NAN, .standard_error = NAN, .extrapolated_by = 1};
+    struct bound *bound;
+    struct failure failure = {0};
     if (!given || group >= given->model->group_count)
-        return plugin_refuse(message, -EINVAL, "the plugin evaluates a model or group that it was not given");
+        return plugin_refuse(message, -EINVAL, "the plugin binds a model or group that it was not given");
     if (!given->evaluator)
         return plugin_refuse(message, -EINVAL,
                              "the model '%s' is of the kind '%s', which is not evaluated row by row",
                              given->source.file, model->kind);
-    int r = set_row(given, names, values, count, message);
-    if (r < 0)
-        return r;
-    const struct model_group *of = &(given->drawn ? given->drawn : given->model)->groups[group];
-    if (given->drawn)
-        r = evaluator_row(given->evaluator, of, given->row, &ret->mean, &ret->sigma);
-    else
-        r = evaluator_predict(given->evaluator, of, given->row, ret);
-    if (r < 0)
-        return plugin_refuse(message, r, "the model '%s' has no value at %s = %g%s", given->source.file,
-                             count ? names[0] : "1", count ? values[0] : 1, count > 1 ? ", ..." : "");
-    if (!given->drawn)
-        count_extrapolation(given, ret);
-    else if (draw_noise)
-        ret->mean += draw_noise_of(models, given, of, ret->sigma);
+    if (bound_new(given->evaluator, &given->model->groups[group], names, count, given, &bound, &failure) < 0)
+        return plugin_refuse(message, -EINVAL, "%s", failure.text);
+    models->calls = xrealloc(models->calls, (models->call_count + 1) * sizeof *models->calls);
+    models->calls[models->call_count++] = (struct bound_model){bound, given, group};
+    *ret = bound_call(bound);
+    bound_follow(bound, &(given->drawn ? given->drawn : given->model)->groups[group], models->view.seed);
     return 0;
+}
+
+static void count_extrapolation(struct given_model *given, const struct bound *bound, const double *values,
+                                double weight) {
+    given->outside += weight;
+    if (given->largest > 0 && weight <= given->largest)
+        return;
+    given->largest = weight;
+    bound_extrapolation(bound, values, &given->extrapolated);
+}
+
+static int evaluate(void *context, const struct predict_call *call, const double *values,
+                    struct predict_value *ret, struct plugin_message *message) {
+    (void)context;
+    const struct bound *bound = bound_of(call);
+    struct given_model *given = bound_owner(bound);
+    bound_value(bound, values, &ret->mean, &ret->sigma);
+    ret->is_extrapolated = false;
+    if (isnan(ret->mean))
+        return plugin_refuse(message, -EDOM, "the model '%s' has no value at %s = %g%s", given->source.file,
+                             bound_name(bound), values[0], given->evaluator->input_count > 1 ? ", ..." : "");
+    if (given->drawn)
+        return 0;
+    given->all += fabs(ret->mean);
+    ret->is_extrapolated = bound_is_outside(bound, values);
+    if (ret->is_extrapolated)
+        count_extrapolation(given, bound, values, fabs(ret->mean));
+    return 0;
+}
+
+static double standard_error(void *context, const struct predict_call *call, const double *values) {
+    (void)context;
+    return bound_standard_error(bound_of(call), values);
 }
 
 static double uniform(void *context, const char *name, uint64_t index) {
@@ -274,7 +259,9 @@ int models_open(struct models *models, const struct library *library, const char
     models->view = (struct predict_inputs){.size = sizeof models->view,
                                            .context = models,
                                            .seed = seed,
+                                           .bind = bind,
                                            .evaluate = evaluate,
+                                           .standard_error = standard_error,
                                            .uniform = uniform,
                                            .normal = normal,
                                            .engine = "assay " ASSAY_VERSION};
@@ -296,15 +283,21 @@ int models_open(struct models *models, const struct library *library, const char
 void models_clear(struct models *models) {
     for (size_t i = 0; i < models->count; i++) {
         struct given_model *given = &models->items[i];
-        model_draw_free(given->drawn);
+        model_draw_free(given->is_kept ? NULL : given->drawn);
+        for (size_t d = 0; d < given->draw_count; d++)
+            model_draw_free(given->draws[d]);
+        free(given->draws);
         evaluator_free(given->evaluator);
         model_file_free(given->model);
-        free(given->row), free(given->verdict), free(given->remark);
+        free(given->verdict), free(given->remark);
         free((char *)given->source.file), free((char *)given->source.sha256),
             free((char *)given->source.name);
     }
     for (size_t i = 0; i < models->note_count; i++)
         free(models->notes[i]);
+    for (size_t i = 0; i < models->call_count; i++)
+        bound_free(models->calls[i].bound);
+    free(models->calls);
     if (models->view.models) {
         free((const struct model **)models->view.models[0]);
         free((struct predict_source *)models->view.sources[0]);
@@ -318,6 +311,32 @@ void models_clear(struct models *models) {
 /* ---- Draws
  * ---------------------------------------------------------------------------------------------------- */
 
+/* How many draws of MODEL are kept. */
+static size_t draws_kept(const struct model *model) {
+    size_t parts = 1;
+    for (size_t g = 0; g < model->group_count; g++)
+        parts += model->groups[g].part_count;
+    return DRAWN_BYTES_MAX /
+           (parts * (sizeof *model->groups->parts + model->term_count * sizeof(struct model_estimate)));
+}
+
+/* Drawn models are kept for the scenarios that follow, as far as there is memory for them. */
+static void draw_model(struct given_model *given, uint64_t draw, uint64_t seed) {
+    if (!given->is_kept)
+        model_draw_free(given->drawn);
+    given->drawn = NULL;
+    given->is_kept = draw > 0 && draw <= given->draw_count;
+    if (given->is_kept)
+        given->drawn = given->draws[draw - 1];
+    else if (draw > 0)
+        given->drawn = model_draw(given->model, normal_of_seed, &seed);
+    if (draw != given->draw_count + 1 || draw > draws_kept(given->model))
+        return;
+    given->draws = xrealloc(given->draws, draw * sizeof(struct model *));
+    given->draws[given->draw_count++] = given->drawn;
+    given->is_kept = true;
+}
+
 void models_draw(struct models *models, uint64_t draw) {
     struct random_stream stream;
     random_stream_init(&stream, models->seed, "draw", draw);
@@ -325,20 +344,20 @@ void models_draw(struct models *models, uint64_t draw) {
     models->view.seed = draw > 0 ? random_stream_bits(&stream) : models->seed;
     for (size_t i = 0; i < models->count; i++) {
         struct given_model *given = &models->items[i];
-        uint64_t seed = random_stream_bits(&stream);
-        model_draw_free(take_pointer(given->drawn));
-        if (draw > 0)
-            given->drawn = model_draw(given->model, normal_of_seed, &seed);
+        draw_model(given, draw, random_stream_bits(&stream));
         *given->seen = draw > 0 ? given->drawn : given->model;
+    }
+    for (size_t i = 0; i < models->call_count; i++) {
+        const struct bound_model *call = &models->calls[i];
+        bound_follow(call->bound, &(*call->given->seen)->groups[call->group], models->view.seed);
     }
 }
 
 void models_begin(struct models *models) {
-    random_stream_init(&models->noise, models->view.seed, "noise", 0);
     for (size_t i = 0; i < models->count; i++) {
         struct given_model *given = &models->items[i];
         given->all = given->outside = given->largest = 0;
-        given->extrapolated = (struct predict_value){0};
+        given->extrapolated = (struct evaluator_value){0};
     }
 }
 

@@ -5,9 +5,8 @@
 #ifndef ASSAY_PREDICT_MODELS_H
 #define ASSAY_PREDICT_MODELS_H
 
-#include "engine/model/evaluator.h"
+#include "engine/model/bound.h"
 #include "engine/model/verdict.h"
-#include "engine/numerics/random.h"
 #include "engine/plugin/library.h"
 
 enum { MODELS_MAX = 4096 };
@@ -15,6 +14,9 @@ enum { MODELS_MAX = 4096 };
 struct given_model {
     size_t role; /* of the plugin's */
     struct model *model, *drawn;
+    struct model **draws; /* those that are kept */
+    size_t draw_count;
+    bool is_kept;                 /* `drawn` is one of them */
     const struct model **seen;    /* where the plugin sees one of the two */
     struct predict_source source; /* texts are owned */
     enum model_grade grade;
@@ -23,11 +25,16 @@ struct given_model {
      * grade is UNKNOWN; NULL: nothing, or the same file was given before, for another role. */
     char *remark;
     struct evaluator *evaluator; /* NULL: the kind is not evaluated row by row */
-    double *row;                 /* its inputs */
     /* In the scenario in hand: the sum of the means, in all and extrapolated, and the extrapolated row with
      * the largest mean. */
     double all, outside, largest;
-    struct predict_value extrapolated;
+    struct evaluator_value extrapolated;
+};
+
+struct bound_model {
+    struct bound *bound;
+    struct given_model *given;
+    size_t group;
 };
 
 struct models {
@@ -36,7 +43,8 @@ struct models {
     struct given_model *items;  /* as they were given */
     size_t count, role_count;
     uint64_t seed;
-    struct random_stream noise;
+    struct bound_model *calls; /* that the plugin bound */
+    size_t call_count;
     char **notes; /* what the user must know of the models: sentences */
     size_t note_count;
 };

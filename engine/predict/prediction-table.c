@@ -121,7 +121,7 @@ static struct cell cell_of(const struct prediction *prediction, const struct sha
  * -------------------------------------------------------------------------------------------------- */
 
 static struct report_table *add_table(const struct prediction *prediction, const struct shape *shape,
-                                      bool is_for_people, struct report_section *in) {
+                                      bool is_for_people, size_t first, struct report_section *in) {
     static const enum archive_column_role roles[] = {
         [NAME] = ARCHIVE_ROLE_ID,       [PARAMETER] = ARCHIVE_ROLE_FACTOR, [VALUE] = ARCHIVE_ROLE_RESPONSE,
         [MEAN] = ARCHIVE_ROLE_RESPONSE, [LOW] = ARCHIVE_ROLE_RESPONSE,     [HIGH] = ARCHIVE_ROLE_RESPONSE,
@@ -145,7 +145,7 @@ static struct report_table *add_table(const struct prediction *prediction, const
     struct report_table *table = report_table(in, "scenarios", NULL, columns, count);
     cleanup(text_clear) struct text remarks;
     text_init(&remarks, CSV_FIELD_MAX - 1);
-    for (size_t i = 0; i < prediction->scenarios.count; i++) {
+    for (size_t i = first; i < prediction->scenarios.count; i++) {
         const struct prediction_result *result = &prediction->results[i];
         join_remarks(prediction, result, &remarks);
         for (size_t k = 0; k < result->row_count * shape->count; k++) {
@@ -162,9 +162,16 @@ static struct report_table *add_table(const struct prediction *prediction, const
     return table;
 }
 
-struct report_table *prediction_report_table(const struct prediction *prediction, struct report_section *in) {
+struct report_table *prediction_report_table(const struct prediction *prediction, size_t first,
+                                             struct report_section *in) {
     cleanup(shape_clear) struct shape shape = shape_of(prediction);
-    return add_table(prediction, &shape, false, in);
+    return add_table(prediction, &shape, false, first, in);
+}
+
+static void report_rest(const struct prediction *prediction, struct report_section *in) {
+    if (prediction->scenario_count > prediction->scenarios.count)
+        report_note(in, REPORT_NOTE, "the first %zu of %zu scenarios are here; all are in the file",
+                    prediction->scenarios.count, prediction->scenario_count);
 }
 
 void prediction_describe(const struct prediction *prediction, struct report_section *in) {
@@ -190,7 +197,8 @@ void prediction_describe(const struct prediction *prediction, struct report_sect
     for (size_t i = 0; i < scenarios->option_count; i++)
         if (scenarios->options.values[i].text)
             report_text(options, scenarios->table[i].name, NULL, scenarios->options.values[i].text, false);
-    prediction_report_table(prediction, in);
+    prediction_report_table(prediction, 0, in);
+    report_rest(prediction, in);
 }
 
 /* "17.01 s", "469.4 Gflop/s". */
@@ -269,7 +277,8 @@ void prediction_report(const struct prediction *prediction, struct report_sectio
     if (is_list)
         add_list(prediction, &shape, in);
     else
-        add_table(prediction, &shape, true, in);
+        add_table(prediction, &shape, true, 0, in);
+    report_rest(prediction, in);
     report_remarks(prediction, !is_list, in);
     for (size_t i = 0; i < prediction->models.count; i++) {
         const struct given_model *given = &prediction->models.items[i];

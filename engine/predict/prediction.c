@@ -13,6 +13,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { BATCH_MAX = 256 }; /* scenarios between two writes */
+
 /* Where what the plugin says of one scenario goes: remarks and text into PREDICTION, unless it is a draw. */
 struct collector {
     struct prediction *prediction;
@@ -149,19 +151,20 @@ static bool is_drawn(const struct prediction *prediction, size_t column) {
     return of->unit && !of->no_draws;
 }
 
-/* The numbers of all draws: of row R and column C of a scenario, draw D is
- * values[scenario][(R x columns + C) x draws + D]. */
-static int draw_all(struct prediction *prediction, double **values, struct failure *failure) {
+/* The numbers of all draws: of row R and column C of a scenario from FIRST on, draw D is
+ * values[scenario - first][(R x columns + C) x draws + D]. */
+static int draw_all(struct prediction *prediction, size_t first, double **values, struct failure *failure) {
     size_t columns = prediction->column_count, draws = prediction->draws;
     int r = 0;
     for (size_t d = 0; r == 0 && d < draws; d++) {
         models_draw(&prediction->models, d + 1);
-        for (size_t i = 0; r == 0 && i < prediction->scenarios.count; i++) {
+        for (size_t i = first; r == 0 && i < prediction->scenarios.count; i++) {
             struct collector collector = {.prediction = prediction, .is_draw = true};
             r = run_scenario(prediction, i, &collector, failure);
             bool is_alike = collector.row_count == prediction->results[i].row_count;
             for (size_t k = 0; k < prediction->results[i].row_count * columns; k++)
-                values[i][k * draws + d] = is_alike ? collector.rows[k / columns].values[k % columns] : NAN;
+                values[i - first][k * draws + d] =
+                    is_alike ? collector.rows[k / columns].values[k % columns] : NAN;
             free_rows(collector.rows, collector.row_count, columns);
         }
     }
@@ -208,23 +211,24 @@ static void summarise_scenario(struct prediction *prediction, struct prediction_
         add_remark(result, true, sentence);
 }
 
-static int find_intervals(struct prediction *prediction, struct failure *failure) {
-    size_t count = prediction->scenarios.count, draws = prediction->draws, numbers = 0;
-    for (size_t i = 0; i < count; i++)
+/* Of the scenarios from FIRST on. */
+static int find_intervals(struct prediction *prediction, size_t first, struct failure *failure) {
+    size_t end = prediction->scenarios.count, draws = prediction->draws, numbers = 0;
+    for (size_t i = first; i < end; i++)
         numbers += prediction->results[i].row_count * prediction->column_count;
     if (numbers > PREDICTION_NUMBERS_MAX / draws)
         return failure_input(failure, NULL, 0, 0,
                              "%zu draws of %zu numbers are more than %d; expected fewer draws or scenarios",
                              draws, numbers, (int)PREDICTION_NUMBERS_MAX);
     cleanup_free double *memory = xcalloc(numbers * draws + 1, sizeof *memory);
-    cleanup_free double **values = xcalloc(count + 1, sizeof *values);
-    for (size_t i = 0, at = 0; i < count; i++) {
-        values[i] = memory + at;
+    cleanup_free double **values = xcalloc(end - first + 1, sizeof *values);
+    for (size_t i = first, at = 0; i < end; i++) {
+        values[i - first] = memory + at;
         at += prediction->results[i].row_count * prediction->column_count * draws;
     }
-    int r = draw_all(prediction, values, failure);
-    for (size_t i = 0; r == 0 && i < count; i++)
-        summarise_scenario(prediction, &prediction->results[i], values[i]);
+    int r = draw_all(prediction, first, values, failure);
+    for (size_t i = first; r == 0 && i < end; i++)
+        summarise_scenario(prediction, &prediction->results[i], values[i - first]);
     return r;
 }
 
@@ -259,9 +263,6 @@ static int check_request(const struct prediction *prediction, const struct predi
     if (is_text && request->draws > 0)
         return failure_input(failure, NULL, 0, 0, "%s writes a text, which has no intervals by draws",
                              prediction->library->plugin->name);
-    if (is_text && prediction->scenarios.count > 1)
-        return failure_input(failure, NULL, 0, 0, "%s writes one text; expected one scenario, found %zu",
-                             prediction->library->plugin->name, prediction->scenarios.count);
     return 0;
 }
 
@@ -274,10 +275,14 @@ static int open_plugin(struct prediction *prediction, struct failure *failure) {
     return r < 0 ? library_failure(prediction->library, r, &message, failure) : 0;
 }
 
-static int run_all(struct prediction *prediction, struct failure *failure) {
+/* The scenarios from FIRST on. */
+static int run_from(struct prediction *prediction, size_t first, struct failure *failure) {
+    size_t count = prediction->scenarios.count;
     int r = 0;
-    prediction->results = xcalloc(prediction->scenarios.count + 1, sizeof *prediction->results);
-    for (size_t i = 0; r == 0 && i < prediction->scenarios.count; i++) {
+    prediction->results = xrealloc(prediction->results, (count + 1) * sizeof *prediction->results);
+    memset(prediction->results + first, 0, (count - first + 1) * sizeof *prediction->results);
+    prediction->result_count = count;
+    for (size_t i = first; r == 0 && i < count; i++) {
         struct prediction_result *result = &prediction->results[i];
         const struct parameters *parameters = &prediction->scenarios.items[i].parameters;
         struct collector collector = {.prediction = prediction, .result = result};
@@ -289,7 +294,56 @@ static int run_all(struct prediction *prediction, struct failure *failure) {
         result->rows = collector.rows;
         result->row_count = collector.row_count;
     }
-    return r < 0 || prediction->draws == 0 ? r : find_intervals(prediction, failure);
+    return r < 0 || prediction->draws == 0 ? r : find_intervals(prediction, first, failure);
+}
+
+static void drop_results(struct prediction *prediction, size_t first) {
+    for (size_t i = first; i < prediction->result_count; i++) {
+        struct prediction_result *result = &prediction->results[i];
+        free_rows(result->rows, result->row_count, prediction->column_count);
+        for (size_t k = 0; k < result->remark_count; k++)
+            free(result->remarks[k].sentence);
+        free(result->remarks);
+    }
+    prediction->result_count = first < prediction->result_count ? first : prediction->result_count;
+    scenarios_drop(&prediction->scenarios, first);
+}
+
+/* How many scenarios are in memory at once, so that their draws fit. */
+static size_t batch_size(const struct prediction *prediction) {
+    size_t numbers = (prediction->draws + 1) * (prediction->column_count + 1);
+    size_t fitting = PREDICTION_NUMBERS_MAX / 4 / numbers;
+    return fitting < 1 ? 1 : fitting < BATCH_MAX ? fitting : BATCH_MAX;
+}
+
+/* All scenarios, batch by batch. Without SINK all are kept; with it the first ones, the others are dropped
+ * when SINK has seen them. */
+static int run_all(struct prediction *prediction, const struct prediction_request *request,
+                   struct failure *failure) {
+    struct scenarios *scenarios = &prediction->scenarios;
+    bool is_text = !prediction->plugin->columns;
+    for (;;) {
+        size_t first = scenarios->count;
+        int r = scenarios_more(scenarios, request->sink ? batch_size(prediction) : PREDICTION_KEPT_MAX + 1,
+                               failure);
+        if (r <= 0)
+            return r;
+        if (is_text && scenarios->count > 1)
+            return failure_input(failure, NULL, 0, 0, "%s writes one text; expected one scenario, found %zu",
+                                 prediction->library->plugin->name, scenarios->count);
+        if (scenarios->count > PREDICTION_KEPT_MAX && !request->sink)
+            return failure_input(failure, NULL, 0, 0,
+                                 "there are more than %d scenarios; name a file by --output, which takes any "
+                                 "number",
+                                 (int)PREDICTION_KEPT_MAX);
+        r = run_from(prediction, first, failure);
+        r = r < 0 || !request->sink ? r : request->sink(request->context, prediction, first, failure);
+        if (r < 0)
+            return r;
+        prediction->scenario_count += scenarios->count - first;
+        if (request->sink && first > 0 && scenarios->count > PREDICTION_SHOWN_MAX)
+            drop_results(prediction, first);
+    }
 }
 
 int prediction_make(const struct installation *installation, const char *prefix, const char *name,
@@ -305,14 +359,14 @@ int prediction_make(const struct installation *installation, const char *prefix,
     prediction->plugin = prediction->library->predict;
     while (prediction->plugin->columns && prediction->plugin->columns[prediction->column_count].name)
         prediction->column_count++;
-    r = scenarios_read(&prediction->scenarios, prediction->plugin, request->settings, request->setting_count,
+    r = scenarios_open(&prediction->scenarios, prediction->plugin, request->settings, request->setting_count,
                        request->scenarios, failure);
     r = r < 0 ? r : check_request(prediction, request, failure);
     r = r < 0 ? r
               : models_open(&prediction->models, prediction->library, request->models, request->model_count,
                             request->seed, failure);
     r = r < 0 ? r : open_plugin(prediction, failure);
-    r = r < 0 ? r : run_all(prediction, failure);
+    r = r < 0 ? r : run_all(prediction, request, failure);
     if (r < 0)
         return r;
     *ret = take_pointer(prediction);
@@ -324,13 +378,7 @@ void prediction_free(struct prediction *prediction) {
         return;
     if (prediction->plugin && prediction->plugin->close)
         prediction->plugin->close(prediction->state);
-    for (size_t i = 0; prediction->results && i < prediction->scenarios.count; i++) {
-        struct prediction_result *result = &prediction->results[i];
-        free_rows(result->rows, result->row_count, prediction->column_count);
-        for (size_t k = 0; k < result->remark_count; k++)
-            free(result->remarks[k].sentence);
-        free(result->remarks);
-    }
+    drop_results(prediction, 0);
     free(prediction->results);
     models_clear(&prediction->models);
     scenarios_clear(&prediction->scenarios);

@@ -21,7 +21,11 @@ enum {
     PREDICTION_NUMBERS_MAX = 1 << 26, /* rows x columns x draws of all scenarios */
     PREDICTION_ROWS_MAX = 1 << 24,    /* of one scenario */
     PREDICTION_TEXT_MAX = 1 << 30,    /* bytes */
+    PREDICTION_KEPT_MAX = 100000,     /* scenarios, where none is written as it is done */
+    PREDICTION_SHOWN_MAX = 10000,     /* scenarios that stay in memory where all are written */
 };
+
+struct prediction;
 
 struct prediction_request {
     const char *const *models;   /* "ROLE=FILE", or "FILE" where one role takes its kind (models.h) */
@@ -30,6 +34,9 @@ struct prediction_request {
     const char *scenarios; /* a CSV table; or NULL */
     uint64_t seed;
     size_t draws; /* 0: no intervals */
+    /* Called after some scenarios, of which those from FIRST on are new; NULL: all are kept. */
+    int (*sink)(void *context, const struct prediction *prediction, size_t first, struct failure *failure);
+    void *context;
 };
 
 struct prediction_remark {
@@ -61,7 +68,9 @@ struct prediction {
     struct models models;
     struct scenarios scenarios;
     struct prediction_result *results;
-    size_t column_count; /* of the plugin */
+    size_t result_count;
+    size_t scenario_count; /* of which the first ones are in memory */
+    size_t column_count;   /* of the plugin */
     size_t draws;
     struct text text; /* of plugins whose result is a text */
     void *state;      /* the plugin's */
@@ -76,8 +85,9 @@ void prediction_cleanup(struct prediction **prediction);
 
 /* ---- The result as a table: name, parameters, columns, intervals, remarks */
 
-/* For files and programs. */
-struct report_table *prediction_report_table(const struct prediction *prediction, struct report_section *in);
+/* For files and programs: of the scenarios from FIRST on. */
+struct report_table *prediction_report_table(const struct prediction *prediction, size_t first,
+                                             struct report_section *in);
 /* The same, and of what it was made. */
 void prediction_describe(const struct prediction *prediction, struct report_section *in);
 /* For people: a list of one scenario, a table of many. */

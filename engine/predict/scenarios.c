@@ -1,5 +1,6 @@
 #include "engine/predict/scenarios.h"
 
+#include "engine/design/levels.h"
 #include "engine/documents/csv.h"
 #include "engine/documents/unit.h"
 #include "engine/foundation/cleanup.h"
@@ -12,8 +13,7 @@
 /* What NAME=VALUE gave a parameter of scenarios. */
 struct sweep {
     size_t parameter;
-    char *text;
-    const char **values; /* pieces of the text */
+    char **values;
     size_t count;
 };
 
@@ -30,30 +30,72 @@ struct reading {
     size_t sweep_count;
     struct csv_reader *csv;
     struct bound_column *columns;
+    const struct csv_field *fields; /* of the row in hand; NULL: there is no table */
+    size_t combinations, next;      /* of the sweeps: how many, and which is next for this row */
+    size_t rows;
 };
 
-static void reading_clear(struct reading *reading) {
-    for (size_t i = 0; i < reading->sweep_count; i++)
-        free(reading->sweeps[i].text), free(reading->sweeps[i].values);
+static void reading_free(struct reading *reading) {
+    if (!reading)
+        return;
+    for (size_t i = 0; i < reading->sweep_count; i++) {
+        for (size_t k = 0; k < reading->sweeps[i].count; k++)
+            free(reading->sweeps[i].values[k]);
+        free(reading->sweeps[i].values);
+    }
     for (size_t i = 0; reading->columns && i < csv_column_count(reading->csv); i++)
         free(reading->columns[i].unit);
     free(reading->sweeps), free(reading->columns);
     csv_close(reading->csv);
+    free(reading);
 }
 
 /* ---- NAME=VALUE
  * ----------------------------------------------------------------------------------------------- */
 
-static void split(struct sweep *sweep, const char *text, bool is_list) {
-    sweep->text = xstrdup(text);
-    sweep->values = xcalloc(strlen(text) + 1, sizeof *sweep->values);
-    char *at = sweep->text;
-    do {
-        sweep->values[sweep->count++] = at + strspn(at, " ");
-        at = is_list ? strchr(at, ',') : NULL;
-        if (at)
-            *at++ = '\0';
-    } while (at);
+static void add_value(struct sweep *sweep, char *value) {
+    sweep->values = xrealloc(sweep->values, (sweep->count + 1) * sizeof *sweep->values);
+    sweep->values[sweep->count++] = value;
+}
+
+/* The numbers of "LOW..HIGH" or "LOW..HIGH:STEP", as in designs; LENGTH bytes at TEXT, whose dots are at
+ * DOTS. */
+static int add_range(struct sweep *sweep, const char *name, const char *text, size_t length, const char *dots,
+                     struct failure *failure) {
+    cleanup(levels_clear) struct levels levels = {0};
+    cleanup_free char *low = xstrndup(text, (size_t)(dots - text));
+    cleanup_free char *high = xstrndup(dots + 2, length - (size_t)(dots + 2 - text));
+    char *step = strchr(high, ':');
+    if (step)
+        *step++ = '\0';
+    int r = levels_from_range(name, low, high, step, (struct levels_place){0}, &levels, failure);
+    uint64_t count = r < 0 ? 0 : levels_count(&levels);
+    if (r == 0 && (count == 0 || count > LEVELS_MAX))
+        return failure_input(failure, NULL, 0, 0,
+                             "the range of '%s' has %s values; expected LOW..HIGH:STEP with at most %d", name,
+                             count ? "too many" : "no step between its", LEVELS_MAX);
+    for (uint64_t i = 0; i < count; i++)
+        add_value(sweep, xformat("%.17g", levels_number(&levels, i)));
+    return r;
+}
+
+/* Values with commas between them; those of a NUMBER may be ranges. */
+static int split(struct sweep *sweep, const struct plugin_parameter *parameter, const char *text,
+                 struct failure *failure) {
+    bool is_number = parameter->type == PLUGIN_NUMBER, is_list = is_number || parameter->type == PLUGIN_WORD;
+    int r = 0;
+    for (bool is_last = false; r == 0 && !is_last;) {
+        text += strspn(text, " ");
+        size_t length = is_list ? strcspn(text, ",") : strlen(text);
+        const char *dots = is_number ? strstr(text, "..") : NULL;
+        is_last = text[length] == '\0';
+        if (dots && dots < text + length)
+            r = add_range(sweep, parameter->name, text, length, dots, failure);
+        else
+            add_value(sweep, xstrndup(text, length));
+        text += length + !is_last;
+    }
+    return r;
 }
 
 static int read_setting(struct reading *reading, const char *pair, struct failure *failure) {
@@ -76,8 +118,7 @@ static int read_setting(struct reading *reading, const char *pair, struct failur
     reading->sweeps = xrealloc(reading->sweeps, (reading->sweep_count + 1) * sizeof *reading->sweeps);
     struct sweep *sweep = &reading->sweeps[reading->sweep_count++];
     *sweep = (struct sweep){.parameter = index};
-    split(sweep, sign + 1, parameter->type == PLUGIN_NUMBER || parameter->type == PLUGIN_WORD);
-    return 0;
+    return split(sweep, parameter, sign + 1, failure);
 }
 
 /* ---- The table
@@ -144,10 +185,10 @@ static int add_scenario(struct reading *reading, const struct csv_field *fields,
                         struct failure *failure) {
     struct scenarios *scenarios = reading->scenarios;
     size_t count = scenarios->count;
-    if (count >= SCENARIOS_MAX)
-        return failure_input(failure, NULL, 0, 0, "there are more than %d scenarios", (int)SCENARIOS_MAX);
-    if ((count & (count - 1)) == 0) /* 0, or a power of two: it is full */
-        scenarios->items = xrealloc(scenarios->items, (count ? 2 * count : 1) * sizeof *scenarios->items);
+    if (count == scenarios->room) {
+        scenarios->room = count ? 2 * count : 1;
+        scenarios->items = xrealloc(scenarios->items, scenarios->room * sizeof *scenarios->items);
+    }
     struct scenario *scenario = &scenarios->items[scenarios->count++];
     *scenario = (struct scenario){.line = fields ? csv_line(reading->csv) : 0};
     int r = parameters_init(&scenario->parameters, scenarios->table, failure);
@@ -165,29 +206,44 @@ static int add_scenario(struct reading *reading, const struct csv_field *fields,
     return r < 0 && fields ? failure_place(failure, r, csv_file(reading->csv), scenario->line, 0) : r;
 }
 
-static int add_scenarios(struct reading *reading, const struct csv_field *fields, struct failure *failure) {
-    size_t combinations = 1;
-    int r = 0;
-    for (size_t i = 0; i < reading->sweep_count; i++)
-        combinations *= combinations <= SCENARIOS_MAX ? reading->sweeps[i].count : 1;
-    for (size_t i = 0; r == 0 && i < combinations; i++)
-        r = add_scenario(reading, fields, i, failure);
+/* The next row of the table; without a table there is one, without fields. 1, 0 at the end, or a failure. */
+static int next_row(struct reading *reading, struct failure *failure) {
+    int r = reading->csv ? csv_next(reading->csv, &reading->fields, failure) : reading->rows == 0;
+    if (r == 0 && reading->rows == 0)
+        return failure_input(failure, csv_file(reading->csv), 0, 0,
+                             "there are no scenarios; expected at least one row");
+    reading->rows += r > 0;
+    reading->next = r > 0 ? 0 : reading->combinations;
     return r;
 }
 
-static int read_table(struct reading *reading, const char *file, struct failure *failure) {
-    const struct csv_field *fields;
+int scenarios_more(struct scenarios *scenarios, size_t max, struct failure *failure) {
+    struct reading *reading = scenarios->reading;
+    size_t begin = scenarios->count;
+    int r = 0;
+    while (r >= 0 && scenarios->count - begin < max) {
+        if (reading->next == reading->combinations && (r = next_row(reading, failure)) <= 0)
+            return r < 0 ? r : (int)(scenarios->count - begin);
+        r = add_scenario(reading, reading->fields, reading->next++, failure);
+    }
+    return r < 0 ? r : (int)(scenarios->count - begin);
+}
+
+void scenarios_drop(struct scenarios *scenarios, size_t first) {
+    for (size_t i = first; i < scenarios->count; i++) {
+        parameters_clear(&scenarios->items[i].parameters);
+        free(scenarios->items[i].name);
+    }
+    scenarios->count = first < scenarios->count ? first : scenarios->count;
+}
+
+static int open_table(struct reading *reading, const char *file, struct failure *failure) {
     int r = csv_open(file, &reading->csv, failure);
     if (r < 0)
         return r;
     reading->columns = xcalloc(csv_column_count(reading->csv) + 1, sizeof *reading->columns);
     for (size_t c = 0; r == 0 && c < csv_column_count(reading->csv); c++)
         r = bind_column(reading, c, failure);
-    while (r == 0 && (r = csv_next(reading->csv, &fields, failure)) > 0)
-        r = add_scenarios(reading, fields, failure);
-    if (r == 0 && reading->scenarios->count == 0)
-        return failure_input(failure, csv_file(reading->csv), 0, 0,
-                             "there are no scenarios; expected at least one row");
     return r;
 }
 
@@ -207,26 +263,28 @@ static void join_tables(struct scenarios *scenarios, const struct predict_plugin
     scenarios->parameter_count = parameters;
 }
 
-int scenarios_read(struct scenarios *scenarios, const struct predict_plugin *plugin,
+int scenarios_open(struct scenarios *scenarios, const struct predict_plugin *plugin,
                    const char *const *settings, size_t setting_count, const char *file,
                    struct failure *failure) {
-    cleanup(reading_clear) struct reading reading = {.scenarios = scenarios};
-    *scenarios = (struct scenarios){0};
+    *scenarios = (struct scenarios){.reading = xcalloc(1, sizeof *scenarios->reading)};
+    struct reading *reading = scenarios->reading;
+    reading->scenarios = scenarios;
+    reading->combinations = 1;
     join_tables(scenarios, plugin);
     int r = parameters_init(&scenarios->options, scenarios->table, failure);
     for (size_t i = 0; r == 0 && i < setting_count; i++)
-        r = read_setting(&reading, settings[i], failure);
-    if (r < 0)
-        return r;
-    return file ? read_table(&reading, file, failure) : add_scenarios(&reading, NULL, failure);
+        r = read_setting(reading, settings[i], failure);
+    for (size_t i = 0; r == 0 && i < reading->sweep_count; i++)
+        if (__builtin_mul_overflow(reading->combinations, reading->sweeps[i].count, &reading->combinations))
+            r = failure_input(failure, NULL, 0, 0, "the values that are set have too many combinations");
+    reading->next = reading->combinations;
+    return r < 0 || !file ? r : open_table(reading, file, failure);
 }
 
 void scenarios_clear(struct scenarios *scenarios) {
-    for (size_t i = 0; i < scenarios->count; i++) {
-        parameters_clear(&scenarios->items[i].parameters);
-        free(scenarios->items[i].name);
-    }
+    scenarios_drop(scenarios, 0);
     parameters_clear(&scenarios->options);
+    reading_free(scenarios->reading);
     free(scenarios->items), free(scenarios->table);
     *scenarios = (struct scenarios){0};
 }

@@ -10,7 +10,6 @@
 #include "engine/plugin/parameters.h"
 
 enum {
-    SCENARIOS_MAX = 100000,
     SCENARIOS_VALUE_MAX = 4096, /* bytes of one field of the table */
 };
 /* The column of the table that names scenarios. */
@@ -27,14 +26,20 @@ struct scenarios {
     size_t option_count, parameter_count;
     struct parameters options; /* all of the table, of which the options are set */
     struct scenario *items;
-    size_t count;
+    size_t count, room;
+    struct reading *reading; /* private */
 };
 
 /* FILE: a CSV table, "-" for standard input, or NULL. A name in its header may be followed by the unit of its
- * numbers: "latency [us]". SCENARIOS is to be cleared after failures too. */
-int scenarios_read(struct scenarios *scenarios, const struct predict_plugin *plugin,
+ * numbers: "latency [us]". No item is read yet. SCENARIOS is to be cleared after failures too. */
+int scenarios_open(struct scenarios *scenarios, const struct predict_plugin *plugin,
                    const char *const *settings, size_t setting_count, const char *file,
                    struct failure *failure);
+/* Appends the next MAX items at most. How many; 0: there are no more; a failure, also where there are none at
+ * all. */
+int scenarios_more(struct scenarios *scenarios, size_t max, struct failure *failure);
+/* Forgets the items from FIRST on. */
+void scenarios_drop(struct scenarios *scenarios, size_t first);
 void scenarios_clear(struct scenarios *scenarios);
 
 #endif

@@ -16,16 +16,21 @@ static void append_cell(const struct cell *cell, bool first, struct text *text) 
         csv_append_double(text, first, cell->number);
 }
 
-int report_table_append_csv(const struct report_table *table, struct text *text, struct failure *failure) {
-    for (size_t c = 0; c < table->column_count; c++)
+static int append_csv(const struct report_table *table, bool has_head, struct text *text,
+                      struct failure *failure) {
+    for (size_t c = 0; has_head && c < table->column_count; c++)
         csv_append_field(text, c == 0, table->columns[c].name, strlen(table->columns[c].name));
-    int r = text_append_character(text, '\n');
+    int r = has_head ? text_append_character(text, '\n') : 0;
     for (size_t i = 0; r == 0 && i + table->column_count <= table->cell_count; i += table->column_count) {
         for (size_t c = 0; c < table->column_count; c++)
             append_cell(&table->cells[i + c], c == 0, text);
         r = text_append_character(text, '\n');
     }
     return r < 0 ? failure_set(failure, r, "cannot write the table: %s", strerror(-r)) : 0;
+}
+
+int report_table_append_csv(const struct report_table *table, struct text *text, struct failure *failure) {
+    return append_csv(table, true, text, failure);
 }
 
 /* Units and types of the columns, beside the table. */
@@ -48,14 +53,32 @@ static int write_package(const struct report_table *table, const char *path, str
     return archive_write_datapackage(beside, table->name, &described, 1, failure);
 }
 
-int report_table_write(const struct report_table *table, const char *path, struct failure *failure) {
-    cleanup(file_output_clear) struct file_output file = FILE_OUTPUT_NONE;
+int report_file_open(struct report_file *file, const char *path, struct failure *failure) {
+    *file = (struct report_file){.path = path, .output = FILE_OUTPUT_NONE};
+    return file_output_open(path, 0666, &file->output, failure);
+}
+
+int report_file_add(struct report_file *file, const struct report_table *table, struct failure *failure) {
     cleanup(text_clear) struct text text;
     text_init(&text, SIZE_MAX / 4);
-    int r = report_table_append_csv(table, &text, failure);
-    r = r < 0 ? r : file_output_open(path, 0666, &file, failure);
-    r = r < 0 ? r : file_output_write(&file, text.bytes, text.length, failure);
-    bool is_file = file_output_is_file(&file);
-    r = r < 0 ? r : file_output_commit(&file, failure);
-    return r < 0 || !is_file ? r : write_package(table, path, failure);
+    int r = append_csv(table, !file->has_head, &text, failure);
+    file->has_head = true;
+    return r < 0 ? r : file_output_write(&file->output, text.bytes, text.length, failure);
+}
+
+int report_file_finish(struct report_file *file, const struct report_table *table, struct failure *failure) {
+    bool is_file = file_output_is_file(&file->output);
+    int r = file_output_commit(&file->output, failure);
+    return r < 0 || !is_file ? r : write_package(table, file->path, failure);
+}
+
+void report_file_clear(struct report_file *file) {
+    file_output_clear(&file->output);
+}
+
+int report_table_write(const struct report_table *table, const char *path, struct failure *failure) {
+    cleanup(report_file_clear) struct report_file file;
+    int r = report_file_open(&file, path, failure);
+    r = r < 0 ? r : report_file_add(&file, table, failure);
+    return r < 0 ? r : report_file_finish(&file, table, failure);
 }

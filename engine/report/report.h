@@ -14,6 +14,7 @@
 
 #include "archive-format/datapackage.h"
 #include "engine/foundation/failure.h"
+#include "engine/foundation/file.h"
 #include "engine/foundation/text.h"
 
 #include <stdbool.h>
@@ -101,6 +102,18 @@ int report_print_json(const struct report *report, struct text *ret, struct fail
 int report_table_append_csv(const struct report_table *table, struct text *text, struct failure *failure);
 /* The same as the whole of the file PATH, with the columns' units in PATH.datapackage.json. */
 int report_table_write(const struct report_table *table, const char *path, struct failure *failure);
+
+/* The same of a file that grows by tables with the same columns; nothing stands under PATH before it is
+ * finished, which takes any of these tables. */
+struct report_file {
+    const char *path;
+    struct file_output output;
+    bool has_head;
+};
+int report_file_open(struct report_file *file, const char *path, struct failure *failure);
+int report_file_add(struct report_file *file, const struct report_table *table, struct failure *failure);
+int report_file_finish(struct report_file *file, const struct report_table *table, struct failure *failure);
+void report_file_clear(struct report_file *file);
 
 /* VALUE with DIGITS significant digits, a prefix where UNIT takes one, and the unit's name for people. */
 char *report_format(double value, const char *unit, int digits);

@@ -7,6 +7,7 @@
  * meant; one whose name C cannot have is called by its number, x1.
  */
 #include <assay/predict.h>
+#include <assay/text.h>
 
 #include <ctype.h>
 #include <strings.h>

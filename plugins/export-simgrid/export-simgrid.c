@@ -8,6 +8,8 @@
  */
 #include "plugins/export-simgrid/network.h"
 
+#include <assay/text.h>
+
 #include <strings.h>
 
 enum {

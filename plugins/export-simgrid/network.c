@@ -1,5 +1,7 @@
 #include "plugins/export-simgrid/network.h"
 
+#include <assay/text.h>
+
 /* The properties of SMPI, and the part of the model that each comes from. */
 static const struct property {
     const char *name, *part;

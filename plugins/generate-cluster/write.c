@@ -1,5 +1,7 @@
 #include "plugins/generate-cluster/cluster.h"
 
+#include <assay/text.h>
+
 #include <stdlib.h>
 #include <string.h>
 

@@ -48,12 +48,11 @@ static const struct plugin_parameter parameters[PARAMETER_COUNT + 1] = {
 enum { TIME, GFLOPS, FACTORISATION, BROADCAST, UPDATE, SWAP, TIME_CLOSED, GAMMA, MEMORY, OUTSIDE };
 
 static const struct predict_column columns[] = {
-    [TIME] = {"time", "s", "s", "sum over the panels: factorisation + broadcast + update + swap",
-              .minor = false},
-    [GFLOPS] = {"gflops", "10*9/s", "Gflop/s", "(2/3 N^3 + 3/2 N^2) / time, as HPL counts", .minor = false},
-    [FACTORISATION] = {"factorisation", "s", "s", "of the panels", .minor = false},
+    [TIME] = {"time", "s", "s", "sum over the panels: factorisation + broadcast + update + swap"},
+    [GFLOPS] = {"gflops", "10*9/s", "Gflop/s", "(2/3 N^3 + 3/2 N^2) / time, as HPL counts"},
+    [FACTORISATION] = {"factorisation", "s", "s", "of the panels"},
     [BROADCAST] = {"broadcast", "s", "s", "of the panels along the rows of the grid", .no_draws = true},
-    [UPDATE] = {"update", "s", "s", "of the trailing matrix: dgemm by the model, and dtrsm", .minor = false},
+    [UPDATE] = {"update", "s", "s", "of the trailing matrix: dgemm by the model, and dtrsm"},
     [SWAP] = {"swap", "s", "s", "of rows, and broadcast of U along the columns of the grid",
               .no_draws = true},
     [TIME_CLOSED] = {"time_closed", "s", "s", "the closed form, with gamma3 for all computing",
@@ -79,6 +78,7 @@ static const double noteworthy = 0.01;
 struct machine {
     const struct predict_inputs *inputs;
     const struct model *model;
+    const struct predict_call *const *calls; /* of each group */
     struct plugin_message *message;
     int error;
     double seconds;      /* one unit of the response */
@@ -134,14 +134,14 @@ static double slowest_call(const struct machine *machine) {
 
 /* Of one process; where the model's time is not positive, 2mnk gamma3. */
 static double dgemm(void *context, double count, bool is_update, double m, double n, double k) {
-    static const char *const names[] = {"m", "n", "k"};
     struct machine *machine = context;
     double sizes[] = {m, n, k}, mean = 0, variance = 0, share = count / (double)machine->count;
     for (size_t i = 0; machine->error == 0 && i < machine->count; i++) {
         struct predict_value value;
-        machine->error =
-            machine->inputs->evaluate(machine->inputs->context, machine->model, machine->first + i, names,
-                                      sizes, 3, false, &value, machine->message);
+        machine->error = machine->inputs->evaluate(
+            machine->inputs->context, machine->calls[machine->first + i], sizes, &value, machine->message);
+        if (machine->error < 0)
+            break;
         double seconds = machine->seconds * value.mean, sigma = machine->seconds * value.sigma;
         if (!(seconds > 0)) {
             seconds = 2 * m * n * k * machine->gamma;
@@ -149,7 +149,7 @@ static double dgemm(void *context, double count, bool is_update, double m, doubl
         }
         machine->means[i] = seconds;
         machine->sigmas[i] = sigma > 0 ? sigma : 0;
-        machine->outside += value.extrapolation || value.outside_hull > 0 ? share * seconds : 0;
+        machine->outside += value.is_extrapolated ? share * seconds : 0;
         machine->all += share * seconds;
         mean += seconds / (double)machine->count;
         variance += pow(machine->sigmas[i] / (double)machine->count, 2);
@@ -281,20 +281,32 @@ static void fill(const struct hpl_scenario *s, const struct hpl_time *time, cons
     ret[OUTSIDE] = machine->all > 0 ? machine->outside / machine->all : 0;
 }
 
+/* The state is a call for each group. */
 static int hpl_open(const struct predict_inputs *inputs, void **ret_state, struct plugin_message *message) {
+    static const char *const names[] = {"m", "n", "k"};
     const struct model *model = inputs->models[0][0];
-    *ret_state = NULL;
-    if (predict_product_term(model) < model->term_count && model->group_count > 0)
-        return 0;
-    return plugin_refuse(message, -EINVAL, "the model '%s' has no %s; expected a model of dgemm such as M-2",
-                         inputs->sources[0]->file, model->group_count > 0 ? "term m*n*k" : "groups");
+    int r = 0;
+    if (predict_product_term(model) == model->term_count || model->group_count == 0)
+        return plugin_refuse(message, -EINVAL,
+                             "the model '%s' has no %s; expected a model of dgemm such as M-2",
+                             inputs->sources[0]->file, model->group_count > 0 ? "term m*n*k" : "groups");
+    const struct predict_call **calls = calloc(model->group_count, sizeof *calls);
+    if (!calls)
+        return -ENOMEM;
+    for (size_t g = 0; r == 0 && g < model->group_count; g++)
+        r = inputs->bind(inputs->context, model, g, names, 3, &calls[g], message);
+    if (r < 0)
+        free(calls);
+    else
+        *ret_state = calls;
+    return r;
 }
 
 static int hpl_run(void *state, const struct predict_inputs *inputs, const struct plugin_value *values,
                    double *ret_values, struct predict_output *output, struct plugin_message *message) {
-    (void)state;
     struct hpl_scenario scenario;
-    struct machine machine = {.inputs = inputs, .model = inputs->models[0][0], .message = message};
+    struct machine machine = {
+        .inputs = inputs, .model = inputs->models[0][0], .calls = state, .message = message};
     int r = read_scenario(values, &scenario, message);
     if (r < 0)
         return r;
@@ -325,4 +337,4 @@ static int hpl_run(void *state, const struct predict_inputs *inputs, const struc
 
 ASSAY_PREDICT_PLUGIN("hpl", ASSAY_VERSION, "HPL's time by its authors' analytic model and a model of dgemm",
                      .roles = roles, .parameters = parameters, .columns = columns, .open = hpl_open,
-                     .run = hpl_run);
+                     .run = hpl_run, .close = free);

@@ -160,7 +160,7 @@ static void count_intervals(const struct cell *cell, const struct evaluator *eva
         point(cell, i, sizes);
         memcpy(inputs, sizes, sizeof inputs);
         for (size_t g = 0; g < model->group_count; g++) {
-            struct predict_value value;
+            struct evaluator_value value;
             size_t at = i * model->group_count + g;
             evaluator_predict(evaluator, &model->groups[g], inputs, &value);
             struct uncertainty uncertainty =

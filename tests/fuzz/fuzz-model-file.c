@@ -34,7 +34,7 @@ static void evaluate(const struct model *model) {
             if (evaluator->named_by != SIZE_MAX && evaluator->inputs[evaluator->named_by].text_count > 0)
                 inputs[evaluator->named_by] =
                     (double)((size_t)round % evaluator->inputs[evaluator->named_by].text_count);
-            struct predict_value value;
+            struct evaluator_value value;
             int r = evaluator_predict(evaluator, &model->groups[g], inputs, &value);
             must(r < 0 ? isnan(value.mean) && isnan(value.sigma) : isfinite(value.mean));
             must(!(value.sigma < 0) && !(value.standard_error < 0) && value.extrapolated_by >= 1);

@@ -27,17 +27,18 @@ static int travel_open(const struct predict_inputs *inputs, void **ret_state,
                        struct plugin_message *message) {
     if (inputs->options[0].number == 3)
         return plugin_refuse(message, -EINVAL, "scale 3 is refused");
-    *ret_state = (void *)inputs->models[0][0]; /* as it was read: stands for the drawn one in a draw */
-    return 0;
+    static const char *const names[] = {"size"};
+    return inputs->bind(inputs->context, inputs->models[0][0], 0, names, 1,
+                        (const struct predict_call **)ret_state, message);
 }
 
-static int travel_time(const struct model *model, const struct predict_inputs *inputs,
-                       const struct plugin_value *values, double *ret, struct predict_value *value,
-                       struct plugin_message *message) {
-    static const char *const names[] = {"size"};
-    int r = inputs->evaluate(inputs->context, model, 0, names, &values[SIZE].number, 1,
-                             values[NOISE].number == 1, value, message);
-    *ret = inputs->options[0].number * value->mean + values[WAIT].number;
+static int travel_time(const struct predict_call *call, const struct predict_inputs *inputs,
+                       const struct plugin_value *values, double *ret, struct plugin_message *message) {
+    struct predict_value value;
+    int r = inputs->evaluate(inputs->context, call, &values[SIZE].number, &value, message);
+    if (r == 0 && inputs->is_draw && values[NOISE].number == 1)
+        value.mean = call->draw(call, &values[SIZE].number, 0, 0);
+    *ret = inputs->options[0].number * value.mean + values[WAIT].number;
     return r;
 }
 
@@ -53,13 +54,12 @@ static const struct predict_column columns[] = {
 
 static int travel_run(void *state, const struct predict_inputs *inputs, const struct plugin_value *values,
                       double *ret, struct predict_output *output, struct plugin_message *message) {
-    struct predict_value value;
-    int r = travel_time(state, inputs, values, &ret[0], &value, message);
+    int r = travel_time(state, inputs, values, &ret[0], message);
     if (r < 0)
         return r;
     if (values[SIZE].number == 13)
         return plugin_refuse(message, -EDOM, "13 has no answer");
-    ret[1] = value.standard_error;
+    ret[1] = inputs->standard_error(inputs->context, state, &values[SIZE].number);
     ret[2] = inputs->models[0][0]->groups[0].parts[0].estimates[1].estimate;
     ret[3] = inputs->uniform(inputs->context, "travel", 7);
     predict_remark(output, false, "a note");
@@ -76,11 +76,10 @@ ASSAY_PREDICT_PLUGIN("travel", "1.0", "how long messages travel", .roles = roles
 #else
 static int travel_run(void *state, const struct predict_inputs *inputs, const struct plugin_value *values,
                       double *ret, struct predict_output *output, struct plugin_message *message) {
-    struct predict_value value;
     double time;
     char text[256];
     (void)ret;
-    int r = travel_time(state, inputs, values, &time, &value, message);
+    int r = travel_time(state, inputs, values, &time, message);
     if (r < 0)
         return r;
     int length = snprintf(text, sizeof text, "%s: %g s by %s (%.8s)\n", inputs->sources[0]->name, time,

@@ -97,7 +97,7 @@ static int refuse_part(const struct eval *eval, const struct model_group *group,
 
 /* Their ends; NaN where an interval is not defined, which is counted. */
 static void add_intervals(struct eval *eval, const struct model_group *group, const double *inputs,
-                          const struct predict_value *value) {
+                          const struct evaluator_value *value) {
     struct uncertainty uncertainty = uncertainty_find(eval->evaluator, group, inputs, value, 1);
     double mean[2], measurement[2];
     interval_of_mean(&uncertainty, mean);
@@ -128,7 +128,7 @@ static void note_intervals(const struct eval *eval) {
 static int add_row(struct eval *eval, const struct model_group *group, const double *inputs,
                    const char *const *texts, const char *file, size_t line, struct failure *failure) {
     const struct evaluator *evaluator = eval->evaluator;
-    struct predict_value value;
+    struct evaluator_value value;
     if (!evaluator_part(evaluator, group, inputs))
         return refuse_part(eval, group, texts[evaluator->named_by], file, line, failure);
     evaluator_predict(evaluator, group, inputs, &value); /* where it is not defined all is NaN */

@@ -16,12 +16,14 @@ static int run(const struct verb_arguments *arguments, struct failure *failure) 
     if (verb_switch(arguments, "--parameters"))
         return plugin_describe(arguments->installation, arguments->verb->name, arguments->operands[0],
                                verb_switch(arguments, "--json"), failure);
-    int r = prediction_command_make(arguments, &prediction, failure);
+    struct prediction_request request = {0};
+    int r = prediction_command_check(arguments, failure);
+    r = r < 0 ? r : prediction_command_make(arguments, &request, &prediction, failure);
     if (r < 0)
         return r;
     cleanup(report_cleanup) struct report *report = report_new();
     if (prediction->plugin->columns)
-        r = output_table(prediction_report_table(prediction, report->root), output, failure);
+        r = output_table(prediction_report_table(prediction, 0, report->root), output, failure);
     else if (output)
         r = file_write_output(output, prediction->text.bytes, prediction->text.length, failure);
     else

@@ -7,20 +7,33 @@
 #include <stdint.h>
 #include <unistd.h>
 
-/* With its units beside it, where the output is a file. */
-static int write_table(const struct prediction *prediction, const char *path, struct failure *failure) {
+/* What is done goes to the file. */
+static int add_to_file(void *context, const struct prediction *prediction, size_t first,
+                       struct failure *failure) {
     cleanup(report_cleanup) struct report *report = report_new();
-    return output_table(prediction_report_table(prediction, report->root), path, failure);
+    return report_file_add(context, prediction_report_table(prediction, first, report->root), failure);
+}
+
+/* With its units beside it. */
+static int finish_file(struct report_file *file, const struct prediction *prediction,
+                       struct failure *failure) {
+    cleanup(report_cleanup) struct report *report = report_new();
+    size_t last = prediction->scenarios.count - 1;
+    return report_file_finish(file, prediction_report_table(prediction, last, report->root), failure);
 }
 
 int command_predict(const struct verb_arguments *arguments, struct failure *failure) {
     cleanup(prediction_cleanup) struct prediction *prediction = NULL;
+    cleanup(report_file_clear) struct report_file file = {.output = FILE_OUTPUT_NONE};
     const char *output = verb_value(arguments, "--output");
+    struct prediction_request request = {.sink = output ? add_to_file : NULL, .context = &file};
     if (verb_switch(arguments, "--parameters"))
         return plugin_describe(arguments->installation, arguments->verb->name, arguments->operands[0],
                                verb_switch(arguments, "--json"), failure);
-    int r = prediction_command_make(arguments, &prediction, failure);
-    r = r < 0 || !output ? r : write_table(prediction, output, failure);
+    int r = prediction_command_check(arguments, failure);
+    r = r < 0 || !output ? r : report_file_open(&file, output, failure);
+    r = r < 0 ? r : prediction_command_make(arguments, &request, &prediction, failure);
+    r = r < 0 || !output ? r : finish_file(&file, prediction, failure);
     if (r < 0)
         return r;
     cleanup(report_cleanup) struct report *report = report_new();

@@ -4,7 +4,8 @@
  * with its unit, makes tables of scenarios, writes CSV, JSON and files, and finds how uncertain a prediction
  * is by running the plugin again with models drawn from their covariances and noise (--draws).
  *
- *     open(models and options) -> state ;  run(state, scenario) -> values or text ... ;  close(state)
+ *     open(models and options; binds calls) -> state ;  run(state, scenario) -> values or text ... ;
+ * close(state)
  *
  * A plugin without open() and close() gets NULL as its state.
  */
@@ -32,13 +33,27 @@ struct predict_role {
 
 /* What a model says of a row. */
 struct predict_value {
-    double mean;  /* in the response's unit; NaN: not defined. In a draw: of the drawn coefficients */
-    double sigma; /* standard deviation of one measurement; NaN: the model has no noise */
-    double standard_error;  /* of the mean, by the covariance of the estimates; NaN: not known */
-    double extrapolated_by; /* 1 inside the domain; otherwise the greatest factor by which a range is left */
-    const char *extrapolation; /* the column or term whose range it is; NULL inside */
-    bool extrapolated_above;   /* above the greatest value, not below the least */
-    double outside_hull;       /* how far beyond the hull of all rows, in widths of the hull; 0 inside */
+    double mean;          /* in the response's unit; in a draw of the drawn coefficients */
+    double sigma;         /* standard deviation of one measurement; NaN: the model has no noise */
+    bool is_extrapolated; /* the row is outside of what the model was fitted to; false in a draw */
+};
+
+/*
+ * A group of a model over named columns, bound once by predict_inputs.bind. Its functions are safe from any
+ * thread during run(), allocate nothing, and take some 10 ns for a handful of terms. VALUES: one a name, in
+ * the order of bind. NaN: the model is not defined there.
+ */
+struct predict_call {
+    double (*mean)(const struct predict_call *call, const double *values);
+    /* A measurement: the mean and noise, if the model has noise. It depends on the seed, the draw, STREAM and
+     * NUMBER alone, not on the order of calls, such as a rank and the number of its call; calls of two groups
+     * with the same stream and number share their random number. The generator is splitmix64 by counter
+     * (G. Steele, D. Lea, C. Flood, OOPSLA 2014), its normals are of the ziggurat (G. Marsaglia, W. W. Tsang,
+     * J. Stat. Software 5(8), 2000). */
+    double (*draw)(const struct predict_call *call, const double *values, uint64_t stream, uint64_t number);
+    /* The means of COUNT rows: COLUMNS has an array of COUNT numbers for each name. Faster than one by one.
+     */
+    void (*means)(const struct predict_call *call, const double *const *columns, size_t count, double *ret);
 };
 
 /* Where a model came from. */
@@ -61,14 +76,22 @@ struct predict_inputs {
     const size_t *model_counts;               /* by role; 0: none was given */
     const struct plugin_value *options;       /* of each of predict_plugin.options */
     uint64_t seed;
-    /* The mean and noise that GROUP of MODEL has where the columns named NAMES have these VALUES; a name
-     * "operation=Send" is of a column of texts, and its value is ignored. The host warns, once a scenario,
-     * where more than 1 % of all that a model said, as a share of the means, is extrapolated. In a draw the
-     * coefficients are drawn once a draw, DRAW_NOISE adds the noise of one measurement to the mean, and
-     * standard error and extrapolation are not found. -EDOM: the model is not defined there. */
-    int (*evaluate)(void *context, const struct model *model, size_t group, const char *const *names,
-                    const double *values, size_t count, bool draw_noise, struct predict_value *ret,
-                    struct plugin_message *message);
+    /*
+     * Binds GROUP of MODEL to the columns NAMES, in open(); the host frees RET. A name "operation=Send" is of
+     * a column of texts, and its value is ignored. RET follows the draw: the models of open() stand for the
+     * drawn ones in a draw. -EINVAL with a sentence: the model needs a column that NAMES does not have, or is
+     * of a kind that is not evaluated row by row.
+     */
+    int (*bind)(void *context, const struct model *model, size_t group, const char *const *names,
+                size_t count, const struct predict_call **ret, struct plugin_message *message);
+    /* All that the model says at VALUES, one a name. From the thread that run() was called in: the host
+     * warns, once a scenario, where more than 1 % of all that it said here, as a share of the means, is
+     * extrapolated. In a draw RET is of the drawn model, and its extrapolation is not found. -EDOM with a
+     * sentence: the model is not defined there. */
+    int (*evaluate)(void *context, const struct predict_call *call, const double *values,
+                    struct predict_value *ret, struct plugin_message *message);
+    /* The standard deviation of the mean, by the covariance of the estimates; NaN: not known. */
+    double (*standard_error)(void *context, const struct predict_call *call, const double *values);
     /* Number INDEX, in [0, 1) or standard normal, of the stream STREAM of this seed and draw; the same
      * wherever and whenever it is asked for, and in all scenarios. */
     double (*uniform)(void *context, const char *stream, uint64_t index);
@@ -103,57 +126,6 @@ predict_remark(struct predict_output *output, bool warning, const char *format, 
     vsnprintf(sentence, sizeof sentence, format, arguments);
     va_end(arguments);
     output->remark(output->context, warning, sentence);
-}
-
-enum { PREDICT_DIGITS_SIZE = 40 };
-
-/* The shortest decimal that reads back as VALUE, of a whole number without an exponent: "0.1", "65536". */
-static inline const char *predict_digits(double value, char *buffer) {
-    bool is_whole = fabs(value) < 9007199254740992.0 && value == trunc(value);
-    snprintf(buffer, PREDICT_DIGITS_SIZE, "%.0f", is_whole ? value : 0);
-    for (int digits = 15; !is_whole && digits <= 17; digits++) {
-        snprintf(buffer, PREDICT_DIGITS_SIZE, "%.*g", digits, value);
-        if (strtod(buffer, NULL) == value)
-            break;
-    }
-    return buffer;
-}
-
-/* Appends WORDS as a part of a comment of C or XML: what could end it, begin another or join lines becomes _.
- */
-static inline void predict_comment(struct predict_output *output, const char *words) {
-    for (char before = '-'; *words; words++) {
-        bool good = (*words >= '0' && *words <= '9') || (*words >= 'A' && *words <= 'Z') ||
-                    (*words >= 'a' && *words <= 'z') || strchr(" .,:;_+=()[]%", *words) ||
-                    (*words == '-' && before != '-');
-        before = good ? *words : '_';
-        output->text(output->context, &before, 1);
-    }
-}
-
-/* Appends FORMAT to the text, in which %s is a string, written by ESCAPE (NULL: as it is), and %g a double by
- * predict_digits(). There is nothing else. */
-__attribute__((format(printf, 3, 4))) static inline void
-predict_print(struct predict_output *output, void (*escape)(struct predict_output *output, const char *text),
-              const char *format, ...) {
-    va_list arguments;
-    va_start(arguments, format);
-    while (*format) {
-        char digits[PREDICT_DIGITS_SIZE];
-        size_t plain = strcspn(format, "%");
-        output->text(output->context, format, plain);
-        format += plain;
-        if (*format == '\0')
-            break;
-        const char *text = format[1] == 's' ? va_arg(arguments, const char *)
-                                            : predict_digits(va_arg(arguments, double), digits);
-        if (escape && format[1] == 's')
-            escape(output, text);
-        else
-            output->text(output->context, text, strlen(text));
-        format += 2;
-    }
-    va_end(arguments);
 }
 
 /* The group of MODEL that is called NAME, or its only one where NAME is NULL; NULL with MESSAGE: there is

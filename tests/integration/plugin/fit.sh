@@ -175,7 +175,7 @@ no group that can be fitted|2|could not be fitted: .*b|q.csv --terms 1+b
 no group of several|2|none of the 12 groups could be fitted; the first \(0\) because of 1 row|few.csv --terms 1+x --by g
 one fold|2|--folds '1'; expected 0 or a number from 2 to 255|calls.csv --folds 1 --terms 1+a
 a separator of two|2|--separator ';;'|calls.csv --separator ;; --terms 1+a
-a plugin of another ABI|2|it has ABI 7 and this assay has ABI 3|other-abi calls.csv
+a plugin of another ABI|2|it has ABI 7 and this assay has ABI 4|other-abi calls.csv
 a plugin's own refusal|2|fails: the first of [0-9]+ rows is odd|fails calls.csv
 an option of another action|2|'assay fit INPUT' has no option '--data'|calls.csv --data calls.csv
 END

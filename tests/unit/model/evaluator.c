@@ -35,7 +35,7 @@ static struct evaluator *make(const struct model *model) {
     return evaluator;
 }
 
-static struct predict_value value;
+static struct evaluator_value value;
 
 /* The inputs of the model above: m, n, kind. */
 static int predict(const struct evaluator *evaluator, double m, double n, const char *kind) {

@@ -27,7 +27,7 @@ static double of_mean[2], of_measurement[2];
 
 static struct uncertainty find(double x, struct model_noise noise, double freedom) {
     cleanup(evaluator_cleanup) struct evaluator *evaluator = NULL;
-    struct predict_value value;
+    struct evaluator_value value;
     part = (struct model_part){.kind = "whole",
                                .from = -INFINITY,
                                .to = INFINITY,

@@ -20,7 +20,7 @@ TEST(refusals) {
     static const struct {
         const char *prefix, *name, *reason;
     } cases[] = {
-        {"fit", "other-abi", "it has ABI 7 and this assay has ABI 3"},
+        {"fit", "other-abi", "it has ABI 7 and this assay has ABI 4"},
         {"fit", "no-symbol", "it has no symbol 'assay_plugin'"},
         {"fit", "short", "it does not say its name, version, summary and functions"},
         {"fit", "nameless", "it does not say its name, version, summary and functions"},

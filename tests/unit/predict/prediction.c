@@ -121,6 +121,14 @@ TEST(tables_and_sweeps) {
     assert_string_equal(prediction->results[8].remarks[0].sentence, "no answer: 13 has no answer");
 }
 
+TEST(ranges) {
+    cleanup(prediction_cleanup) struct prediction *prediction =
+        predict(WORDS("size=1,10..30:10,1kB..1kB", "wait=0.5..1.5:0.5"), NULL, 0);
+    assert_int_equal(prediction->scenarios.count, 15);
+    assert_close(value_of(prediction, 9, 0), 2 + 3 * 30 + 0.5, 1e-15, "time");
+    assert_close(value_of(prediction, 14, 0), 2 + 3 * 1000 + 1.5, 1e-15, "time");
+}
+
 TEST(units_in_the_header) {
     cleanup(prediction_cleanup) struct prediction *prediction =
         predict(WORDS("scale=1"), "size [kB],wait [ms]\n1,5\n2MB,7s\n", 0);
@@ -200,6 +208,8 @@ TEST(refusals) {
         {{"time.json"}, {"scale=9"}, NULL, "out of range"},
         {{"time.json"}, {"scale=3", "size=1"}, NULL, "travel: scale 3 is refused"},
         {{"time.json"}, {"wait=1s"}, NULL, "the parameter 'size' is not set"},
+        {{"time.json"}, {"size=1.5..2.5"}, NULL, "the range of 'size' has no step between its values"},
+        {{"time.json"}, {"size=9..1"}, NULL, "goes from 9 down to 1"},
         {{"time.json"}, {"size=1"}, "size\n1\n", "a column here and set on the command line"},
         {{"time.json"}, {NULL}, "size,siez\n1,1\n", "did you mean 'size'"},
         {{"time.json"}, {NULL}, "size,scale\n1,1\n", "the same for all scenarios"},
@@ -224,7 +234,7 @@ TEST(files_and_reports) {
     cleanup(report_cleanup) struct report *report = report_new();
     cleanup(text_clear) struct text text;
     text_init(&text, 1 << 20);
-    struct report_table *table = prediction_report_table(prediction, report->root);
+    struct report_table *table = prediction_report_table(prediction, 0, report->root);
     assert_int_equal(report_table_append_csv(table, &text, NULL), 0);
     assert_says(text.bytes, "name,size,wait,noise,hops,time,time_mean,time_low,time_high,error,slope,slope_"
                             "mean,slope_low,slope_high,stream,where,remarks\nx,2,0,none,0,8,");
@@ -234,4 +244,60 @@ TEST(files_and_reports) {
     assert_int_equal(report_print_json(report, &text, NULL), 0);
     assert_says(text.bytes, "\"sha256\"");
     assert_says(text.bytes, "\"time_low\"");
+}
+
+struct seen {
+    size_t scenarios, most;
+    double sum, low;
+};
+
+static int see(void *context, const struct prediction *prediction, size_t first, struct failure *failure) {
+    struct seen *seen = context;
+    for (size_t i = first; i < prediction->scenarios.count; i++) {
+        const struct prediction_row *row = &prediction->results[i].rows[0];
+        seen->sum += row->values[0];
+        seen->low = row->intervals ? row->intervals[0][PREDICTION_LOW] : NAN;
+        seen->scenarios++;
+    }
+    seen->most = prediction->scenarios.count > seen->most ? prediction->scenarios.count : seen->most;
+    return 0;
+}
+
+/* More scenarios than are kept: a sink sees each once, few are in memory; without a sink they are refused.
+ * The last has the interval that it has alone. */
+TEST(streaming) {
+    enum { COUNT = PREDICTION_KEPT_MAX + 1000 };
+    cleanup(text_clear) struct text table;
+    cleanup(prediction_cleanup) struct prediction *prediction = NULL;
+    struct seen seen = {0}, alone = {0};
+    struct prediction_request request = {.models = WORDS("time.json"),
+                                         .model_count = 1,
+                                         .seed = 1,
+                                         .scenarios = "many.csv",
+                                         .sink = see,
+                                         .context = &seen};
+    text_init(&table, SIZE_MAX / 4);
+    (void)text_printf(&table, "%s", "size\n");
+    for (size_t i = 0; i < COUNT; i++)
+        (void)text_printf(&table, "%s", i % 2 ? "2\n" : "4\n");
+    test_put("many.csv", table.bytes);
+    assert_ok(prediction_make(&installation, "predict", "travel", &request, &prediction, &test_failure));
+    assert_int_equal(seen.scenarios, COUNT);
+    assert_close(seen.sum, COUNT / 2 * (8. + 14), 1e-12, "sum");
+    assert_true(seen.most < PREDICTION_SHOWN_MAX + 1000);
+    assert_int_equal(prediction->scenario_count, COUNT);
+    assert_null(predict_as("predict", WORDS("time.json"), WORDS(NULL), table.bytes, 0, 1, true));
+    assert_says(test_failure.text, "more than 100000 scenarios; name a file by --output");
+    text_reset(&table);
+    (void)text_printf(&table, "%s", "size\n");
+    for (size_t i = 0; i < 1000; i++)
+        (void)text_printf(&table, "%s", "2\n");
+    test_put("many.csv", table.bytes);
+    request.draws = 20;
+    cleanup(prediction_cleanup) struct prediction *drawn = NULL, *one = NULL;
+    assert_ok(prediction_make(&installation, "predict", "travel", &request, &drawn, &test_failure));
+    test_put("many.csv", "size\n2\n");
+    request.context = &alone;
+    assert_ok(prediction_make(&installation, "predict", "travel", &request, &one, &test_failure));
+    assert_true(seen.low == alone.low);
 }
