@@ -77,7 +77,7 @@ void node_group_leave_out(struct node_group *group, size_t node, bool left_out);
 int node_group_connect(struct node_group *group, struct failure *failure);
 /* How long COUNT agents may take to leave: commands have a grace, folders are removed, often on one server,
  * and what was sent before has to go out first, over a slow line. */
-#define NODE_GROUP_LEAVE_NS(count) ((int64_t)(count) * 100 * EVENT_MILLISECOND + 30 * EVENT_SECOND)
+#define NODE_GROUP_LEAVE_NS(count) ((int64_t)(count)*100 * EVENT_MILLISECOND + 30 * EVENT_SECOND)
 /* Tells all agents to leave and waits until they have, TIMEOUT_NS at most. The failure names those that have
  * not, and those that could not be told and are left to their lease; these also when it is interrupted. */
 int node_group_close(struct node_group *group, int64_t timeout_ns, struct failure *failure);

@@ -234,5 +234,5 @@ refuse "of what" 2 "expected 'assay fit METHOD --parameters'" "$ASSAY" fit --par
 # Names can hold anything; the terminal gets none of it.
 printf '"\033[31mx\n",g,"\033[2Jy\a"\n1,\033[3m,2\n2,\033[3m,3\n3,\033[3m,5\n4,\033[3m,4\n' >hostile.csv
 check "names with control characters" fit hostile.csv -y $'\033[2Jy\a' --by g --terms M-1 --sizes $'\033[31mx\n'
-report $(! LC_ALL=C grep -q $'[\001-\011\013-\037\177]' .out && output 'x1b\[31mx.x0a'; echo $?) "are escaped"
+report $(! LC_ALL=C grep -q $'[\001-\011\013-\037\177]' .out && output 'x1b\[31mx.n'; echo $?) "are escaped"
 finish
