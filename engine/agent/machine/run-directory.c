@@ -13,7 +13,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static bool is_empty(int folder) {
+/* Whether nothing is in FOLDER; HAS_MARK: but RUN_DIRECTORY_MARK. */
+static bool is_empty(int folder, bool has_mark) {
     int again = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     DIR *entries = again < 0 ? NULL : fdopendir(again);
     if (!entries) {
@@ -24,7 +25,8 @@ static bool is_empty(int folder) {
     struct dirent *entry;
     errno = 0;
     while (empty && (entry = readdir(entries)))
-        empty = strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0;
+        empty = strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0 ||
+                (has_mark && strcmp(entry->d_name, RUN_DIRECTORY_MARK) == 0);
     empty = empty && errno == 0;
     closedir(entries);
     return empty;
@@ -76,6 +78,20 @@ static int make_mark(int folder) {
     return -1;
 }
 
+/* Locks the mark of FOLDER: nobody else does until it is closed. -1: FOLDER is not ours, has no mark of ours,
+ * or an agent uses it. */
+static int lock_abandoned(int folder) {
+    struct stat status;
+    cleanup_close int mark =
+        folder < 0 || !belongs_to_us(folder)
+            ? -1
+            : openat(folder, RUN_DIRECTORY_MARK, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    if (mark < 0 || fstat(mark, &status) < 0 || !S_ISREG(status.st_mode) || status.st_uid != geteuid() ||
+        flock(mark, LOCK_EX | LOCK_NB) < 0)
+        return -1;
+    return take_descriptor(mark);
+}
+
 int run_directory_open(struct run_directory *ret, const char *path, unsigned flags, struct failure *failure) {
     struct run_directory directory = {.folder = -1, .parent = -1, .mark = -1};
     bool remove = flags & RUN_DIRECTORY_REMOVE, private = flags & RUN_DIRECTORY_PRIVATE;
@@ -94,7 +110,8 @@ int run_directory_open(struct run_directory *ret, const char *path, unsigned fla
     if (private && !belongs_to_us(folder))
         return failure_set(failure, -EPERM, "the run directory '%s' belongs to another user", path);
     directory.folder = take_descriptor(folder);
-    if (remove && (made || is_empty(directory.folder)) &&
+    cleanup_close int abandoned = remove && !made ? lock_abandoned(directory.folder) : -1;
+    if (remove && (made || is_empty(directory.folder, abandoned >= 0)) &&
         run_directory_is_named(directory.folder, parent, directory.name))
         directory.parent = take_descriptor(parent);
     if (directory.parent >= 0)
@@ -123,20 +140,6 @@ int run_directory_remove(const struct run_directory *directory, struct failure *
         return failure_set(failure, -errno, "cannot remove the run directory '%s': %s", directory->name,
                            strerror(errno));
     return 0;
-}
-
-/* Locks the mark of FOLDER: nobody else does until it is closed. -1: FOLDER is not ours, has no mark of ours,
- * or an agent uses it. */
-static int lock_abandoned(int folder) {
-    struct stat status;
-    cleanup_close int mark =
-        folder < 0 || !belongs_to_us(folder)
-            ? -1
-            : openat(folder, RUN_DIRECTORY_MARK, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-    if (mark < 0 || fstat(mark, &status) < 0 || !S_ISREG(status.st_mode) || status.st_uid != geteuid() ||
-        flock(mark, LOCK_EX | LOCK_NB) < 0)
-        return -1;
-    return take_descriptor(mark);
 }
 
 void run_directory_find_abandoned(int workspace, const char *path, bool is_removed) {

@@ -1,7 +1,8 @@
 /*
  * The folder that all writing of the agent goes below, and whether it is the agent's to remove at the end.
  *
- * It is when the agent was asked to, and made it or found it empty at its own name (not behind a link). What
+ * It is when the agent was asked to, and made it or found it empty at its own name (not behind a link), or
+ * with nothing but the mark of an agent that was killed. What
  * is removed is that very folder, by descriptor, whatever bears its name by then.
  *
  * One that is to be removed holds the file RUN_DIRECTORY_MARK, which the agent's worker and guardian have

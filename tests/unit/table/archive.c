@@ -160,6 +160,8 @@ TEST(units_are_converted_or_taken) {
     cleanup(text_clear) struct text results;
     text_init(&results, 1 << 20);
     make_results(&plain, &results);
+    for (char *at = results.bytes; (at = strstr(at, "n-2,"));)
+        at[2] = '3'; /* of another node: the archive's own rows would be left out */
     test_put("calls.csv", results.bytes);
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         cleanup(table_cleanup) struct table *table = NULL;
