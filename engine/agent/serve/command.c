@@ -199,6 +199,8 @@ static int set_up(struct command *command, const struct protocol_run *run, struc
     command->killer = event_loop_add_timer(loop, -1, 0, on_killer, command);
     if (!command->timeout || !command->killer)
         return failure_memory(failure);
+    if (run->timeout_ms > 0) /* counted from before the command begins, however late this process goes on */
+        event_source_set_timer(command->timeout, (int64_t)run->timeout_ms * EVENT_MILLISECOND, 0);
     struct spawn_folders folders = {.directory = command->agent->directory, .null = command->agent->null};
     struct spawned spawned;
     int r = spawn(run, &folders, &spawned, failure);
@@ -216,8 +218,6 @@ static int set_up(struct command *command, const struct protocol_run *run, struc
         (void)spawn_signal(command->pid, SIGKILL); /* reaped as an orphan */
         return failure_set(failure, r, "cannot watch '%.64s': %s", run->arguments[0], strerror(-r));
     }
-    if (run->timeout_ms > 0)
-        event_source_set_timer(command->timeout, (int64_t)run->timeout_ms * EVENT_MILLISECOND, 0);
     return 0;
 }
 
