@@ -16,29 +16,31 @@ static const struct {
     {"PASSPHRASE", ANYWHERE}, {"PASSFILE", ANYWHERE},      {"CREDENTIAL", ANYWHERE}, {"COOKIE", ANYWHERE},
     {"XAUTHORITY", ANYWHERE}, {"AUTHORIZATION", ANYWHERE}, {"SIGNATURE", ANYWHERE},  {"KEYRING", ANYWHERE},
     {"APIKEY", ANYWHERE},     {"PASS", WORD_END},          {"KEY", WORD_END},        {"KEYS", WORD_END},
-    {"AUTH", WORD_END},       {"JWT", WORD_END},           {"PW", WORD_END},         {"PWD", WHOLE_WORD},
-    {"PAT", WHOLE_WORD},      {"SIG", WHOLE_WORD},
+    {"AUTH", WORD_END},       {"JWT", WORD_END},           {"PW", WORD_END},         {"PWD", WORD_END},
+    {"PSWD", WORD_END},       {"PASSCODE", ANYWHERE},      {"WEBHOOK", ANYWHERE},    {"PAT", WHOLE_WORD},
+    {"SIG", WHOLE_WORD},
 };
 /* ASKPASS is the path of a program that asks. */
-static const char *const harmless_words[] = {"BYPASS", "COMPASS", "ASKPASS"};
+static const char *const harmless_words[] = {"BYPASS", "COMPASS", "ASKPASS", "OLDPWD"};
 
 /* Tokens by their first characters (as the services document them), and how many follow at least. */
 static const struct {
     const char *beginning;
     size_t rest;
 } tokens[] = {
-    {"ghp_", 4},   {"gho_", 4},   {"ghu_", 4},      {"ghs_", 4},  {"ghr_", 4},  {"github_pat_", 4},
-    {"glpat-", 4}, {"xoxa-", 4},  {"xoxb-", 4},     {"xoxe-", 4}, {"xoxo-", 4}, {"xoxp-", 4},
-    {"xoxr-", 4},  {"xoxs-", 4},  {"AKIA", 12},     {"ASIA", 12}, {"AIza", 30}, {"hf_", 20},
-    {"npm_", 20},  {"pypi-", 20}, {"dckr_pat_", 4}, {"sk-", 20},
+    {"ghp_", 4},   {"gho_", 4},   {"ghu_", 4},      {"ghs_", 4},     {"ghr_", 4},   {"github_pat_", 4},
+    {"glpat-", 4}, {"xoxa-", 4},  {"xoxb-", 4},     {"xoxe-", 4},    {"xoxo-", 4},  {"xoxp-", 4},
+    {"xoxr-", 4},  {"xoxs-", 4},  {"AKIA", 12},     {"ASIA", 12},    {"AIza", 30},  {"hf_", 20},
+    {"npm_", 20},  {"pypi-", 20}, {"dckr_pat_", 4}, {"sk-", 20},     {"glptt-", 4}, {"gldt-", 4},
+    {"glrt-", 4},  {"xapp-", 4},  {"sk_live_", 4},  {"rk_live_", 4}, {"ATATT", 20},
 };
 
 static const char *const file_patterns[] = {
-    ".env",      ".env.*",       ".envrc",  ".netrc",  "_netrc", "id_rsa*", "id_dsa*",
-    "id_ecdsa*", "id_ed25519*",  "*.pem",   "*.ppk",   "*.p12",  "*.pfx",   "*.kdbx",
-    "*.jks",     "*.keytab",     ".ssh",    ".aws",    ".azure", ".gnupg",  ".git-credentials",
-    ".kube",     ".dockercfg",   ".pgpass", ".my.cnf", ".npmrc", ".pypirc", ".htpasswd",
-    ".s3cfg",    ".vault-token",
+    ".env",      ".env.*",       ".envrc",  ".netrc",  "_netrc",    "id_rsa*",   "id_dsa*",
+    "id_ecdsa*", "id_ed25519*",  "*.pem",   "*.ppk",   "*.p12",     "*.pfx",     "*.kdbx",
+    "*.jks",     "*.keytab",     ".ssh",    ".aws",    ".azure",    ".gnupg",    ".git-credentials",
+    ".kube",     ".dockercfg",   ".pgpass", ".my.cnf", ".npmrc",    ".pypirc",   ".htpasswd",
+    ".s3cfg",    ".vault-token", ".docker", ".boto",   ".Renviron", "secrets.*", "credentials*",
 };
 
 static bool is_token_character(char c) {
@@ -102,9 +104,10 @@ bool secret_is_text(const char *text) {
             return true;
         if (strncmp(at, "://", 3) == 0 && has_user(word, at + 3))
             return true;
-        /* One of several pairs: a text that is one pair ("X_TOKEN=1") may be a setting. */
-        bool is_named = *at == '=' && at > word && isalpha((unsigned char)*word) &&
-                        (word == text ? strchr(at + 1, '=') != NULL : strchr("?&; \t\n,", word[-1]) != NULL);
+        /* An option, or one of several pairs: a text that is one pair ("X_TOKEN=1") may be a setting. */
+        bool is_pair = isalpha((unsigned char)*word) &&
+                       (word == text ? strchr(at + 1, '=') != NULL : strchr("?&; \t\n,", word[-1]) != NULL);
+        bool is_named = *at == '=' && at > word && (is_pair || strncmp(word, "--", 2) == 0);
         if (is_named && at[1] && is_secret_name(word, (size_t)(at - word)))
             return true;
         if (!is_token_character(*at))
@@ -115,7 +118,10 @@ bool secret_is_text(const char *text) {
 
 bool secret_is_variable(const char *variable) {
     size_t length = strcspn(variable, "=");
-    return is_secret_name(variable, length) || (variable[length] && secret_is_text(variable + length + 1));
+    bool is_proxy = length >= 5 && strncasecmp(variable + length - 5, "proxy", 5) == 0;
+    /* The value of a proxy may be "user:password@host", without a scheme. */
+    return (is_proxy && strchr(variable + length, '@')) || is_secret_name(variable, length) ||
+           (variable[length] && secret_is_text(variable + length + 1));
 }
 
 bool secret_is_file_name(const char *name) {

@@ -20,7 +20,7 @@ struct input {
     char *damage;           /* why another member of the archive is not what was sealed; or NULL */
     uint64_t journal_bytes; /* of an archive; 0: it has none */
     char journal_sha256[HASH_HEX_SIZE];
-    uint64_t *row_hashes, row_hash_sum; /* as repeats_hash_rows() fills them; owned */
+    uint64_t *row_hashes; /* as repeats_hash_rows() fills them; owned */
     size_t row_count;
     bool is_regular; /* a file that its device and inode identify */
     dev_t device;

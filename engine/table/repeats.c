@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -115,6 +116,12 @@ static uint64_t hash_row(const struct input *input, const struct csv_field *fiel
     return hash_more(begin, &sum, sizeof sum);
 }
 
+static int compare_hashes(const void *a, const void *b) {
+    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+    return (x > y) - (x < y);
+}
+
+/* In ascending order. */
 static int hash_rows(struct input *input, const struct table_options *options, struct failure *failure) {
     const struct csv_field *fields;
     int r = input_open(input, options, failure);
@@ -123,8 +130,9 @@ static int hash_rows(struct input *input, const struct table_options *options, s
         if ((count & (count - 1)) == 0) /* a power of two: that many are full */
             input->row_hashes = xrealloc(input->row_hashes, (2 * count + 1) * sizeof *input->row_hashes);
         input->row_hashes[count] = hash_row(input, fields);
-        input->row_hash_sum += input->row_hashes[count];
     }
+    if (input->row_count > 0)
+        qsort(input->row_hashes, input->row_count, sizeof *input->row_hashes, compare_hashes);
     r = r < 0 ? input_failure(input, r, failure) : 0;
     input_close(input);
     return r;
@@ -150,13 +158,14 @@ int repeats_hash_rows(struct input *inputs, size_t count, const struct table_opt
 /* Whether ALL has the rows of SOME, and is the one to keep where both have the same: an archive, or else the
  * first. */
 static bool has_rows_of(const struct input *all, const struct input *some) {
-    const size_t size = sizeof *all->row_hashes;
+    size_t shared = 0;
     if (some->row_count == 0 || all->row_count < some->row_count || !may_share_rows(all, some))
         return false;
-    if (all->row_count == some->row_count)
-        return all->row_hash_sum == some->row_hash_sum &&
-               (all->about.archive == some->about.archive ? all < some : all->about.archive);
-    return memmem(all->row_hashes, all->row_count * size, some->row_hashes, some->row_count * size);
+    for (size_t i = 0; i < all->row_count && shared < some->row_count; i++)
+        shared += all->row_hashes[i] == some->row_hashes[shared];
+    if (shared < some->row_count || all->row_count > some->row_count)
+        return shared == some->row_count;
+    return all->about.archive == some->about.archive ? all < some : all->about.archive;
 }
 
 int repeats_judge(const struct input *inputs, size_t count, size_t i, char **ret, struct failure *failure) {

@@ -178,6 +178,7 @@ static int open_channel(struct frontend *frontend, const char *const *words,
     }
     cleanup(text_clear) struct text line;
     text_init(&line, 64 << 10);
+    text_append_string(&line, "echo; "); /* a login shell's greeting may lack the end of its last line */
     int r = quote(words, &line, failure);
     return r < 0 ? r : launcher_open(frontend->launcher, LAUNCHER_ATTACH, line.bytes, listener, ret, failure);
 }

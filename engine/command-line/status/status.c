@@ -58,7 +58,7 @@ static int follow(const char *path, bool json, struct failure *failure) {
     for (bool first = true;; first = false) {
         cleanup(run_status_cleanup) struct run_status *status = NULL;
         int64_t begin = clock_monotonic_ns();
-        int r = run_status_read(path, &status, failure);
+        int r = run_status_read_whole(path, &status, failure);
         int64_t took_ms = (clock_monotonic_ns() - begin) / 1000000;
         if (r < 0)
             return r;
@@ -89,7 +89,7 @@ int command_status(const struct verb_arguments *arguments, struct failure *failu
     if (verb_switch(arguments, "--follow"))
         return follow(path, json, failure);
     cleanup(run_status_cleanup) struct run_status *status = NULL;
-    r = run_status_read(path, &status, failure);
+    r = run_status_read_whole(path, &status, failure);
     if (r < 0)
         return r;
     cleanup_free char *page = describe(status, json, false);

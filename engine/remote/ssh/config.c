@@ -279,32 +279,43 @@ static bool is_about_class(const char *output, const char *host, bool *ret_names
 
 /* ---- reading the answer */
 
-/* "~" and the tokens of ssh_config(5). */
+/* "~", and the tokens and ${VARIABLES} of ssh_config(5), but for hashes of the connection (%C). A variable
+ * that is not set is left as it is. */
 static char *expand(const struct ssh_config *config, const struct ssh_host *host, const char *destination,
                     const char *value) {
-    char port[16], uid[16];
+    char port[16], uid[16], local[256] = "", buffer[PASSWD_SIZE];
+    struct passwd entry;
+    const struct passwd *own = own_entry(buffer, &entry);
+    const char *user = own ? own->pw_name : uid,
+               *alias = host->host_key_alias ? host->host_key_alias : destination;
     snprintf(port, sizeof port, "%u", host->port);
     snprintf(uid, sizeof uid, "%u", (unsigned)getuid());
+    (void)gethostname(local, sizeof local - 1);
+    cleanup_free char *short_local = xstrndup(local, strcspn(local, "."));
     const struct {
         char letter;
         const char *text;
-    } tokens[] = {{'d', config->home}, {'h', host->host_name},
-                  {'n', destination},  {'r', host->user},
-                  {'p', port},         {'i', uid},
-                  {'%', "%"}};
+    } tokens[] = {
+        {'d', config->home}, {'h', host->host_name}, {'n', destination}, {'r', host->user}, {'p', port},
+        {'i', uid},          {'l', local},           {'L', short_local}, {'u', user},       {'k', alias},
+        {'%', "%"}};
     cleanup(text_clear) struct text text;
     text_init(&text, ANSWER_MAX);
     if (value[0] == '~' && value[1] == '/')
         (void)text_append_string(&text, config->home);
-    for (const char *at = value + (text.length > 0); *at; at++) {
-        size_t i = 0, count = sizeof tokens / sizeof tokens[0];
-        while (i < count && (at[0] != '%' || at[1] != tokens[i].letter))
-            i++;
-        if (i == count)
-            (void)text_append_character(&text, *at);
-        else
-            (void)text_append_string(&text, tokens[i].text);
-        at += i < count;
+    for (const char *at = value + (text.length > 0); *at;) {
+        const char *found = NULL;
+        size_t length = 2, end = strcspn(at, "}");
+        for (size_t i = 0; at[0] == '%' && i < sizeof tokens / sizeof tokens[0]; i++)
+            if (at[1] == tokens[i].letter)
+                found = tokens[i].text;
+        if (strncmp(at, "${", 2) == 0 && at[end]) {
+            cleanup_free char *name = xstrndup(at + 2, end - 2);
+            found = getenv(name);
+            length = end + 1;
+        }
+        (void)(found ? text_append_string(&text, found) : text_append_character(&text, *at));
+        at += found ? length : 1;
     }
     return xstrdup(text.bytes);
 }

@@ -108,20 +108,45 @@ static int fill(const struct experiment_command *command, const char *argument, 
 
 /* ---- Shells */
 
-/* The index of the word that WORDS[shell] executes as shell text, as in `bash -eo pipefail -c TEXT`; COUNT or
- * more: there is none. */
+/* Programs that execute the text of an option. */
+static const struct interpreter {
+    const char *name;
+    char option;
+    size_t operands; /* how many may stand before the option: a user, a file */
+} interpreters[] = {{"sh", 'c', 0},      {"bash", 'c', 0},    {"rbash", 'c', 0}, {"dash", 'c', 0},
+                    {"ash", 'c', 0},     {"zsh", 'c', 0},     {"ksh", 'c', 0},   {"mksh", 'c', 0},
+                    {"csh", 'c', 0},     {"tcsh", 'c', 0},    {"fish", 'c', 0},  {"su", 'c', 1},
+                    {"runuser", 'c', 1}, {"sg", 'c', 1},      {"flock", 'c', 1}, {"script", 'c', 1},
+                    {"python", 'c', 0},  {"python3", 'c', 0}, {"perl", 'e', 0},  {"ruby", 'e', 0},
+                    {"Rscript", 'e', 0}};
+
+static const struct interpreter *find_interpreter(const char *word) {
+    const char *slash = strrchr(word, '/'), *name = slash ? slash + 1 : word;
+    for (size_t i = 0; i < sizeof interpreters / sizeof *interpreters; i++)
+        if (strcmp(name, interpreters[i].name) == 0)
+            return &interpreters[i];
+    return NULL;
+}
+
+/* The index of the word that WORDS[shell] executes as text, as in `bash -eo pipefail -c TEXT`; COUNT or more:
+ * there is none. */
 static size_t find_shell_text(char *const *words, size_t count, size_t shell) {
-    static const char *const shells[] = {"sh",  "bash", "rbash", "dash", "ash", "zsh",
-                                         "ksh", "mksh", "csh",   "tcsh", "fish"};
-    const char *slash = strrchr(words[shell], '/'), *name = slash ? slash + 1 : words[shell];
-    bool is_shell = false, is_text = false;
-    for (size_t i = 0; i < sizeof shells / sizeof *shells; i++)
-        is_shell |= strcmp(name, shells[i]) == 0;
+    const struct interpreter *interpreter = find_interpreter(words[shell]);
+    size_t operands = interpreter ? interpreter->operands : 0;
+    bool is_text = false;
     size_t at = shell + 1;
-    for (; is_shell && at < count && words[at][0] && strchr("-+", words[at][0]); at++) {
+    for (; interpreter && at < count; at++) {
         const char *option = words[at];
-        is_text |= option[1] == '-' ? strcmp(option, "--command") == 0 : strchr(option, 'c') != NULL;
-        at += option[1] != '-' && strpbrk(option, "oO"); /* has a word of its own */
+        if (!option[0] || !strchr("-+", option[0])) {
+            if (is_text || operands-- == 0)
+                break;
+        } else if (option[1] == '-') {
+            is_text |= strcmp(option, "--command") == 0;
+            at += strcmp(option, "--rcfile") == 0 || strcmp(option, "--init-file") == 0;
+        } else {
+            is_text |= strchr(option, interpreter->option) != NULL;
+            at += strpbrk(option, "oO") && at + 1 < count && words[at + 1][0] != '-'; /* its value */
+        }
     }
     return is_text ? at : count;
 }

@@ -116,14 +116,14 @@ int64_t run_status_begun_ns(const char *folder) {
     return wall_ns;
 }
 
-static int find_archive(struct run_status *status, struct failure *failure) {
+static int find_archive(struct run_status *status, enum run_archive_check check, struct failure *failure) {
     /* What the user calls the folder may have no name in it: ".", for one. */
     const char *folder = status->folder;
     cleanup_free char *real = realpath(folder, NULL);
     if (!real)
         return failure_set(failure, -errno, "cannot resolve '%s': %s", folder, strerror(errno));
     const char *shown = strcmp(file_base_name(real), file_base_name(folder)) == 0 ? folder : real;
-    run_history_find_archive(&status->history, shown, RUN_ARCHIVE_SIZE, &status->archive, &status->damage);
+    run_history_find_archive(&status->history, shown, check, &status->archive, &status->damage);
     return 0;
 }
 
@@ -309,7 +309,8 @@ static void sync_journal(const char *folder) {
         (void)fdatasync(file);
 }
 
-static int read_folder(const char *path, struct run_status **ret, struct failure *failure) {
+static int read_folder(const char *path, enum run_archive_check check, struct run_status **ret,
+                       struct failure *failure) {
     cleanup(run_status_cleanup) struct run_status *status = new_status(path);
     status->folder = xstrdup(status->path);
     status->condition = RUN_IS_STOPPED;
@@ -325,7 +326,7 @@ static int read_folder(const char *path, struct run_status **ret, struct failure
         return failure_input(failure, NULL, 0, 0,
                              "'%s/journal.jsonl' is no journal of a run: its first line is not whole", path);
     take_history(status);
-    r = find_archive(status, failure);
+    r = find_archive(status, check, failure);
     if (r == 0 && journal->entries == 0)
         r = name_by_folder(status, failure);
     else if (r == 0)
@@ -418,12 +419,13 @@ int run_status_read_archive(const char *path, struct run_status **ret, struct fa
 }
 
 /* The folder beside an archive may know more: the run may have been resumed since. */
-static int read_beside(const char *path, struct run_status **ret, struct failure *failure) {
+static int read_beside(const char *path, enum run_archive_check check, struct run_status **ret,
+                       struct failure *failure) {
     cleanup(run_status_cleanup) struct run_status *status = NULL, *beside = NULL;
     cleanup_free char *folder = run_status_folder_of(path);
     struct failure unread = {0};
     int r = read_archive(path, true, &status, failure);
-    if (r == 0 && folder && run_status_is_run(folder) && read_folder(folder, &beside, &unread) == 0 &&
+    if (r == 0 && folder && run_status_is_run(folder) && read_folder(folder, check, &beside, &unread) == 0 &&
         strcmp(beside->run_id, status->run_id) == 0)
         *ret = take_pointer(beside);
     else if (r == 0)
@@ -431,13 +433,22 @@ static int read_beside(const char *path, struct run_status **ret, struct failure
     return r;
 }
 
-int run_status_read(const char *path, struct run_status **ret, struct failure *failure) {
+static int read_run(const char *path, enum run_archive_check check, struct run_status **ret,
+                    struct failure *failure) {
     if (!file_exists(path))
         return failure_input(failure, NULL, 0, 0, "'%s' is not there; expected a run's folder or an archive",
                              path);
     if (!file_is_folder(path))
-        return read_beside(path, ret, failure);
+        return read_beside(path, check, ret, failure);
     if (!run_status_is_run(path))
         return failure_input(failure, NULL, 0, 0, "'%s' is no run: there is no journal.jsonl in it", path);
-    return read_folder(path, ret, failure);
+    return read_folder(path, check, ret, failure);
+}
+
+int run_status_read(const char *path, struct run_status **ret, struct failure *failure) {
+    return read_run(path, RUN_ARCHIVE_SIZE, ret, failure);
+}
+
+int run_status_read_whole(const char *path, struct run_status **ret, struct failure *failure) {
+    return read_run(path, RUN_ARCHIVE_HASH, ret, failure);
 }

@@ -32,6 +32,8 @@ check "... " has folder "\"$good\""
 # ---- the archive is looked at
 cp -r "$runs" "$scratch/looked" && looked=$scratch/looked/${good##*/}
 printf '\1' | dd of="$looked.zip" bs=1 seek=500 conv=notrunc 2>/dev/null
+status "$looked"
+check "an archive with another byte is not what was sealed" next_is "\`assay resume .*\` seals the run again"
 resumes() { # resumes K PATTERN: the run is sealed again as its part K, and the sentence says why
     "$ASSAY" resume "$looked" >"$scratch/.out" 2>"$scratch/.err" </dev/null && contains "$scratch/.err" "$2" &&
         equal "$(cat "$scratch/.out")" "$looked-$1.zip" && "$ASSAY" archive verify "$looked-$1.zip" >/dev/null

@@ -61,6 +61,7 @@ head -6 extracted.csv >begin.csv
 (head -1 extracted.csv; tail -5 extracted.csv) >end.csv
 sed 's/$/\r/' extracted.csv >windows.csv
 (head -1 extracted.csv; tail -n +2 extracted.csv | sort -r) >sorted.csv
+awk 'NR % 2' extracted.csv >chosen.csv
 gzip <extracted.csv >extracted.csv.gz
 cp calls.csv copy.csv
 printf 'y,x\n5.0,1\n7,2\n1e1,3\n' >swapped.csv
@@ -69,7 +70,7 @@ left_out=(extracted.csv)
 fit_rows() { local rows=$1; shift; fits "$rows" "$@" --response y; }
 check "an archive and what was extracted from it count once" fit_rows 12 extracted.csv "$third"
 check "... its run's folder, too" fit_rows 12 "runs/$name" extracted.csv
-left_out=(windows.csv sorted.csv extracted.csv.gz begin.csv end.csv)
+left_out=(windows.csv sorted.csv extracted.csv.gz begin.csv end.csv chosen.csv)
 check "... however they are stored, and a part of them" fit_rows 12 "$third" "${left_out[@]}"
 left_out=(copy.csv swapped.csv)
 check "a copy of a CSV counts once, with other columns first and other digits as well" fit_rows 3 calls.csv copy.csv swapped.csv

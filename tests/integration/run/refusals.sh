@@ -80,8 +80,11 @@ shell_text '[sh, -c, "echo {n}"]' sh
 shell_text '[timeout, "9", env, A=b, /bin/bash, -lc, "{{ echo {n}; }}"]' /bin/bash
 shell_text '[bash, -o, pipefail, -e, -c, --, "echo {n}"]' bash
 shell_text '[busybox, sh, -c, "exec \"$@\"", sh, dash, -ec, "echo {n}"]' dash
+shell_text '[bash, --rcfile, x, -c, "echo {n}"]' bash
+shell_text '[su, nobody, -c, "echo {n}"]' su
+shell_text '[python3, -O, -c, "print({n})"]' python3
 inline "... in setup as well" "c.yaml:4:.*'\{n\}' stands in text that 'zsh' executes" <<<$'name: x\nrun: echo\nsetup: [[zsh, -c, "echo {n}"]]\nresponses: {a: {pattern: "(1)"}}\noptions: {n: {default: 1}}'
-for fine in "[sh, -c, 'echo \"\$1\"', sh, '{n}']" "[taskset, -c, '{n}', echo, '{n}']" "[bash, a.sh, -c, '{n}']" "[sh, -c, 'echo {{n}}']"; do
+for fine in "[sh, -c, 'echo \"\$1\"', sh, '{n}']" "[taskset, -c, '{n}', echo, '{n}']" "[python3, a.py, -c, '{n}']" "[flock, f, a, -c, '{n}']" "[bash, a.sh, -c, '{n}']" "[sh, -c, 'echo {{n}}']"; do
     printf '%s\n' 'experiment:' '  name: x' "  run: $fine" '  responses: {a: {pattern: "(1)"}}' '  factors: {n: {}}' '  design: {generate: factorial, factors: {n: [1]}}' >"$scratch/c.yaml"
     check "a value that is an argument: $fine" "$ASSAY" run "$scratch/c.yaml" --dry-run
 done

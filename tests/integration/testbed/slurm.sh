@@ -232,7 +232,8 @@ has_nothing() { there release unheard/*/ | grep -q 'nothing is reserved: the eng
 check "a run that was killed before it had begun has nothing" has_nothing
 
 # ---- by a login node
-bed on node4 sh -c 'echo "export SLURM_CONF=/run/slurm.conf" >/root/.bashrc'
+# Its shell names the window, as many do, and ends no line.
+bed on node4 sh -c 'echo "export SLURM_CONF=/run/slurm.conf; printf \"\\033]0;front end\\007\"" >/root/.bashrc'
 mkdir none
 printf '#!/bin/sh\nexit 3\n' | tee none/sbatch none/squeue >none/scancel
 chmod +x none/*

@@ -32,7 +32,15 @@ TEST(variables) {
                                          "OMP_URL=https://h/x?a=1&access_token=s",
                                          "MPI_URL=https://h/b?sv=1&sig=s",
                                          "MPI_PEM=" PEM,
-                                         "LD_PRELOAD=a https://u:p@h b"};
+                                         "LD_PRELOAD=a https://u:p@h b",
+                                         "ALL_PROXY=u:p@proxy:3128",
+                                         "DBPWD=x",
+                                         "DB_PSWD=x",
+                                         "OMP_ARGS=run --password=x",
+                                         "MPI_ARGS=--token=x",
+                                         "SLACK_WEBHOOK_URL=https://h/x",
+                                         "LC_X=glptt-abcdefgh",
+                                         "FI_X=sk_live_abcdefgh"};
     static const char *const harmless[] = {"PATH=/usr/bin:/bin",
                                            "PWD=/home/u",
                                            "OLDPWD=/",
@@ -48,6 +56,8 @@ TEST(variables) {
                                            "GIT_AUTHOR_NAME=x",
                                            "KEYBOARD=de",
                                            "FI_BYPASS=1",
+                                           "no_proxy=localhost,10.0.0.1",
+                                           "MPI_ARGS=--level=2 --map-by=core",
                                            "MAIL=u@h:x",
                                            "GIT_URL=ssh://git@host/x",
                                            "LICENSE=27000@server",
@@ -81,11 +91,12 @@ TEST(urls) {
 }
 
 TEST(files) {
-    static const char *const secret[] = {".env",           ".env.local", ".netrc",  "id_rsa",
-                                         "id_ed25519.old", "CERT.PEM",   ".ssh",    ".aws",
-                                         ".npmrc",         ".pypirc",    ".pgpass", ".git-credentials"};
-    static const char *const harmless[] = {"env",           "environment.c", "rsa.c",
-                                           ".clang-format", "pem.c",         "Makefile"};
+    static const char *const secret[] = {".env",           ".env.local",  ".netrc",      "id_rsa",
+                                         "id_ed25519.old", "CERT.PEM",    ".ssh",        ".aws",
+                                         ".npmrc",         ".pypirc",     ".pgpass",     ".git-credentials",
+                                         ".docker",        "secrets.yml", "credentials", "credentials.json"};
+    static const char *const harmless[] = {"env",      "environment.c", "rsa.c",    ".clang-format", "pem.c",
+                                           "Makefile", "secret.c",      "deck.key", ".config"};
     for (size_t i = 0; i < sizeof secret / sizeof *secret; i++)
         if (!secret_is_file_name(secret[i]))
             fail_msg("%s is taken for harmless", secret[i]);

@@ -113,6 +113,20 @@ TEST(values) {
     assert_int_equal(host.connect_timeout, 0);
 }
 
+TEST(tokens_and_variables_in_paths) {
+    char local[256] = "", expected[700];
+    assert_int_equal(gethostname(local, sizeof local - 1), 0);
+    assert_int_equal(setenv("ASSAY_KEYS", "/keys", 1), 0);
+    open_config("Host node\n HostKeyAlias kept\n IdentityFile ${ASSAY_KEYS}/%u/%l\n"
+                " CertificateFile ${ASSAY_KEYS}/%k-%L-cert.pub\n");
+    look_up("node");
+    snprintf(expected, sizeof expected, "/keys/%s/%s", getpwuid(getuid())->pw_name, local);
+    assert_string_equal(host.identities[0], expected);
+    snprintf(expected, sizeof expected, "/keys/kept-%.*s-cert.pub", (int)strcspn(local, "."), local);
+    assert_string_equal(host.certificates[0], expected);
+    unsetenv("ASSAY_KEYS");
+}
+
 TEST(hosts_that_are_alike_cost_one_run) {
     cleanup_free char *text = text_format("Include %s\nHost dahu-*\n User bob\nMatch final all\n", included);
     put(included, "Host dahu-3\n HostName 10.0.0.3\n");
