@@ -63,7 +63,7 @@ void placement_init(struct placement *placement, const struct node_set *set, str
     bool job = set->experiment->placement == EXPERIMENT_PLACEMENT_JOB,
          core = set->experiment->placement == EXPERIMENT_PLACEMENT_CORE;
     *placement = (struct placement){.place = placement_place(set, node, i)};
-    placement->shares = xcalloc(set->count, sizeof *placement->shares);
+    placement->shares = xcalloc(job ? set->count : 1, sizeof *placement->shares);
     if (!job)
         add_share(placement, node, core ? i : 0, core ? 1 : node->core_count);
     for (size_t k = 0; job && k < set->count; k++)
