@@ -29,6 +29,7 @@ bool json_add_bytes(cJSON *object, const char *key, const char *bytes, size_t le
  * or on the heap where they do not fit, and are gone when it is deleted, which comes before the next. */
 struct json_arena {
     size_t used;
+    bool spilled; /* something lies on the heap */
     _Alignas(16) char bytes[64 << 10];
 };
 cJSON *json_arena_parse(struct json_arena *in, const char *bytes, size_t length);

@@ -38,10 +38,6 @@ static const cJSON *find_member(const struct journal_entry *entry, const char *k
     return cJSON_GetObjectItemCaseSensitive(entry->members, key);
 }
 
-bool journal_entry_is(const struct journal_entry *entry, const char *event) {
-    return strcmp(entry->event, event) == 0;
-}
-
 static bool integer_of(const cJSON *member, int64_t *ret) {
     static const double exact = 9007199254740992; /* 2^53 */
     if (!cJSON_IsNumber(member) || !(fabs(member->valuedouble) <= exact) ||

@@ -21,6 +21,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 /* Valid during the call that shows it. */
 struct journal_entry {
@@ -30,7 +31,10 @@ struct journal_entry {
     const struct cJSON *members; /* for the functions below */
 };
 
-bool journal_entry_is(const struct journal_entry *entry, const char *event);
+/* Inline: a run's history asks this of each entry, for all the events that it knows. */
+static inline bool journal_entry_is(const struct journal_entry *entry, const char *event) {
+    return entry->event[0] == event[0] && strcmp(entry->event, event) == 0;
+}
 /* False when the member is not there, or is not a whole number up to 2^53. */
 bool journal_entry_integer(const struct journal_entry *entry, const char *key, int64_t *ret);
 /* What journal_time() wrote: a whole number of 64 bits, as a text. */

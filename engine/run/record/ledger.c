@@ -47,8 +47,9 @@ void ledger_free(struct ledger *ledger) {
 }
 
 size_t ledger_place(struct ledger *ledger, const char *node, const char *core) {
-    cleanup_free char *name = xformat("%s\n%s", core, node);
-    size_t count = ledger->names.count, number = text_set_add(&ledger->names, name, strlen(name));
+    cleanup_free char *name = xmalloc(strlen(core) + 1 + strlen(node) + 1);
+    const char *end = stpcpy(stpcpy(stpcpy(name, core), "\n"), node);
+    size_t count = ledger->names.count, number = text_set_add(&ledger->names, name, (size_t)(end - name));
     if (number < count)
         return number;
     if (number == ledger->capacity) {

@@ -5,6 +5,8 @@
 #include "engine/foundation/number.h"
 #include "tests/test.h"
 
+#include <malloc.h>
+
 static struct document *document; /* of the test: parse() frees the last one */
 
 static int free_document(void **state) {
@@ -294,4 +296,24 @@ TEST(from_yaml) {
                   "{\"a\":[1,0.5,-500,5,7,-0,0.1,1e5],\"b\":[true,false,null,\"yes\"],\"c\":{\"1\":\"é\"},"
                   "\"d\":{},\"e\":[]}");
     cJSON_Delete(tree);
+}
+
+/* Lines that fit an arena, and longer ones, in turns: what did not fit is given back. */
+TEST(an_arena_keeps_nothing_of_a_long_line) {
+    static struct json_arena arena;
+    static char line[2 * sizeof arena.bytes];
+    memset(line, 'x', sizeof line);
+    line[0] = line[sizeof line - 1] = '"';
+    size_t used = 0;
+    for (int i = 0; i < 4; i++) {
+        cJSON *value = json_arena_parse(&arena, line, sizeof line);
+        assert_int_equal(strlen(cJSON_GetStringValue(value)), sizeof line - 2);
+        json_arena_delete(&arena, value);
+        value = json_arena_parse(&arena, "{\"a\": \"b\"}", 10);
+        assert_string_equal(cJSON_GetStringValue(cJSON_GetObjectItem(value, "a")), "b");
+        json_arena_delete(&arena, value);
+        if (i == 0)
+            used = mallinfo2().uordblks;
+    }
+    assert_int_equal(mallinfo2().uordblks, used); /* both 0 under the sanitizers */
 }
