@@ -7,6 +7,7 @@
 # Right are both terms and noise. 100 rows, noise of 3 %: of the row's own mean where it grows (prop), otherwise of the
 # mean of all rows. Sizes m, n, k are uniform (uni) or log-uniform (log) from 10 to 3,000; the bytes of lines from 1 to 1e6.
 set -euo pipefail
+. "$(dirname "$0")/options.sh"
 assay=$1 count=500; [ "${2-}" = --quick ] && count=30
 scratch=$(mktemp -d "${TMPDIR:-/tmp}/assay-benchmark.XXXXXX")
 trap 'rm -rf "$scratch"' EXIT
@@ -52,4 +53,4 @@ M-2 prop uni 100 0.03 linear +M-2 .* N-2
 line prop log 100 0.03 linear +1\+size .* N-2
 segments prop log 100 0.03 piecewise .* N-2
 TRUTHS
-echo "figure alternatives_right $least 1"
+figure alternatives_right "$least" 1

@@ -13,3 +13,13 @@ take_options() {
         exit 2
     done
 }
+
+# figure NAME VALUE UNIT [any]: prints a figure. What is no number was not found, and so was what is not above 0, unless the
+# figure may have any value: then the benchmark ends with exit code 1. Not for a pipeline, of which only a part would end.
+figure() {
+    awk -v value="$2" -v any="${4-}" 'BEGIN { exit !(value ~ /^-?[0-9]+([.][0-9]+)?(e[-+]?[0-9]+)?$/ && (any || value > 0)) }' || {
+        echo "${0##*/}: $1 was not found: '$2' $3; expected a number$([ "${4-}" ] || echo ' above 0')" >&2
+        exit 1
+    }
+    echo "figure $1 $2 $3"
+}

@@ -11,7 +11,7 @@ export LC_ALL=C
 here=$(cd "$(dirname "$0")" && pwd)
 source=${1:?usage: rules.sh SOURCE CC [RULE...]} cc=${2:?usage: rules.sh SOURCE CC [RULE...]}
 shift 2
-all="rooms libraries paths banned descriptors waits names guards headers length format"
+all="rooms libraries paths banned descriptors waits figures names guards headers length format"
 rules=${*:-$all}
 exceptions=${ASSAY_RULES_EXCEPTIONS:-$here/exceptions.txt}
 cd "$source" || exit 1
@@ -226,6 +226,12 @@ waits() {
             if (text !~ /(until|while) .*do sleep / && text ~ /(^|[;&|{(]|do|then|else)[ \t]*sleep[ \t]/) print FILENAME ":" FNR ": sleeps; expected eventually, or an event that is waited for"
             if ($0 ~ /(\$?SECONDS|date \+%s|\$took)[^"]*-(lt|le|gt|ge) |-(lt|le|gt|ge) [^"]*(SECONDS|date \+%s)/) print FILENAME ":" FNR ": compares how long something took"
         }'
+}
+
+# Benchmarks print by figure (options.sh), which ends them where a number was not found; programs in C have theirs at hand.
+figures() {
+    find tests/benchmarks -type f -not -name '*.[ch]' -not -name options.sh 2>/dev/null | sort | xargs -r grep -nHE '(echo|printf) *["\047]?figure ' |
+        sed -E 's/^([^:]*:[0-9]+):.*/\1: prints a figure by itself; expected figure NAME VALUE UNIT/'
 }
 
 # A name that says what is in a file says more than these.
