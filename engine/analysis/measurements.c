@@ -23,17 +23,19 @@ static bool is_text(const struct table_column *column) {
     return column->type && strcmp(column->type, "string") == 0;
 }
 
-/* Of an experiment without an answer: its one response that is a number. */
+/* Ranks by the only response that is a number, of an experiment that declares no answer. FAILURE_INPUT if it
+ * has none or several, or says that its settings are not to be ranked. */
 static int assume_response(struct measurements *measurements, struct failure *failure) {
     const struct table *table = measurements->table;
     const char *experiment = table->inputs[0].experiment, *path = table->inputs[0].path;
     const struct table_column *only = NULL;
     if (table->ranks_nothing)
-        return failure_input(failure, path, 0, 0,
-                             "the experiment '%s' compares no settings; 'assay fit %s' makes a model of what "
-                             "it measured, and 'assay report %s --most RESPONSE' or '--least RESPONSE' ranks "
-                             "them all the same",
-                             experiment, path, path);
+        return failure_input(
+            failure, path, 0, 0,
+            "the experiment '%s' declares no response by which its settings are ranked; name "
+            "one: 'assay report %s --most RESPONSE' or '--least RESPONSE', or make a model "
+            "of the measurements: 'assay fit %s'",
+            experiment, path, path);
     cleanup(text_clear) struct text names;
     text_init(&names, FAILURE_TEXT_SIZE / 2);
     size_t count = 0;

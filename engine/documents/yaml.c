@@ -52,7 +52,7 @@ static const char *find_advice(const struct yaml *yaml, const yaml_mark_t *mark)
                : "";
 }
 
-/* What libyaml complains of, as one sentence. */
+/* Refuses the document with the error of libyaml, as one sentence. */
 static void refuse_syntax(struct yaml *yaml) {
     const yaml_parser_t *parser = &yaml->parser;
     bool is_quoted = parser->context && strstr(parser->context, "quoted scalar");
@@ -170,7 +170,7 @@ static void close_anchor(struct yaml *yaml, const struct document_node *node) {
             yaml->anchors[i].open = false;
 }
 
-/* A node that has what the named one has. */
+/* Makes the node of an alias: a copy of the value of its anchor, or null if the anchor is missing. */
 static struct document_node *make_alias(struct yaml *yaml, const yaml_event_t *event, size_t level) {
     const char *name = (const char *)event->data.alias.anchor;
     const yaml_mark_t *mark = &event->start_mark;
@@ -178,12 +178,13 @@ static struct document_node *make_alias(struct yaml *yaml, const yaml_event_t *e
     struct document_node *copy = make_node(yaml, DOCUMENT_NULL, level, event);
     uint32_t number;
     if (!text_set_find(&yaml->names, name, strlen(name), &number)) {
-        refuse(yaml, mark, "alias '*%.100s' names no node before it%s", name, find_advice(yaml, mark));
+        refuse(yaml, mark, "alias '*%.100s' has no anchor '&%.100s' before it%s", name, name,
+               find_advice(yaml, mark));
         return copy;
     }
     const struct anchor *anchor = &yaml->anchors[number];
     if (anchor->open)
-        refuse(yaml, mark, "alias '*%.100s' is inside the node that it names", name);
+        refuse(yaml, mark, "alias '*%.100s' lies inside the value of its own anchor", name);
     if (builder->error < 0)
         return copy;
     document_builder_count_again(builder, anchor->node, level);

@@ -10,12 +10,11 @@
 #include <stdint.h>
 
 /*
- * Every file that is read as an input is opened by file_open(). Files and /dev/null are accepted; folders,
- * other devices and, with FILE_REGULAR, pipes are refused at once. With FILE_OR_PIPE a pipe (a FIFO, a
- * shell's
- * <(...), "-" for standard input) is read to its end, FILE_PIPE_BYTES_MAX bytes at most, and the descriptor
- * is of a file in memory with its content. A pipe that has no writer for FILE_WRITER_WAIT_S, or no content,
- * is refused; an empty standard input is an empty file.
+ * Opens the inputs of commands. Regular files and /dev/null are accepted; folders and other devices are
+ * refused at once. FILE_REGULAR refuses pipes. FILE_OR_PIPE reads a pipe (a FIFO, <(...) of a shell, "-" for
+ * standard input) to its end, at most FILE_PIPE_BYTES_MAX bytes, and returns a descriptor of a file in memory
+ * with the same content. It refuses a pipe without a writer for FILE_WRITER_WAIT_S seconds, and an empty
+ * one; an empty standard input is an empty file.
  */
 enum file_kinds { FILE_REGULAR, FILE_OR_PIPE };
 enum { FILE_PIPE_BYTES_MAX = 256 << 20, FILE_WRITER_WAIT_S = 5 };

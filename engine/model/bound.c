@@ -478,8 +478,10 @@ int bound_new(const struct evaluator *evaluator, const struct model_group *group
                          .value_count = (uint16_t)count};
     size_t first = 0, end = 0;
     if (count + SLOT_VALUES >= SLOTS_MAX || evaluator->input_count >= SLOTS_MAX)
-        return failure_input(failure, NULL, 0, 0, "%zu columns are bound; expected fewer than %d", count,
-                             SLOTS_MAX - SLOT_VALUES);
+        return failure_input(failure, NULL, 0, 0,
+                             "a call of a model binds %zu columns, at most %d are accepted; bind only "
+                             "columns that the model has",
+                             count, SLOTS_MAX - SLOT_VALUES - 1);
     for (size_t t = 0; t < model->term_count; t++)
         if (model->terms[t].factor_count > head.width)
             head.width = (uint16_t)model->terms[t].factor_count;

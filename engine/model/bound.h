@@ -1,6 +1,6 @@
 /*
- * One group of a model, bound to a caller's columns once and then evaluated in nanoseconds from any thread:
- * struct predict_call of <assay/predict.h>. It gives what evaluator_row() does.
+ * Binds one group of a model to a caller's columns once; each evaluation then takes some nanoseconds, from
+ * any thread (struct predict_call of <assay/predict.h>). The values are the same as evaluator_row()'s.
  *
  *     bound_new(evaluator, group, names) ; bound_follow(drawn group, seed) ; bound->call ... ; bound_free
  */
@@ -29,12 +29,12 @@ struct bound *bound_of(const struct predict_call *call);
 void *bound_owner(const struct bound *bound);
 const char *bound_name(const struct bound *bound); /* the first name, for messages; "1" without one */
 
-/* The same of the host alone: mean and sigma, NaN where not defined; */
+/* For the host alone, not for plugins. Mean and standard deviation of the noise; NaN: not defined. */
 void bound_value(const struct bound *bound, const double *values, double *ret_mean, double *ret_sigma);
-/* whether the row is outside of what the model was fitted to, and how far (extrapolation.h); */
+/* Whether the row lies outside of the rows that the model was fitted to, and how far (extrapolation.h). */
 bool bound_is_outside(const struct bound *bound, const double *values);
 void bound_extrapolation(const struct bound *bound, const double *values, struct evaluator_value *ret);
-/* and the standard error of the mean. */
+/* Standard error of the mean, from the covariance of the estimates. */
 double bound_standard_error(const struct bound *bound, const double *values);
 
 #endif

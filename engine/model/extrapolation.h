@@ -1,6 +1,6 @@
 /*
- * Whether a row lies outside of what a model was observed on, and how far: by the ranges of the part's
- * domain, by levels of categories, by the hull of all rows.
+ * Whether a row lies outside of the rows that a model was fitted to, and how far: by the ranges of the
+ * part's domain, by the levels of categories, by the convex hull of the rows.
  */
 #ifndef ASSAY_MODEL_EXTRAPOLATION_H
 #define ASSAY_MODEL_EXTRAPOLATION_H

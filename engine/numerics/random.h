@@ -13,21 +13,22 @@ struct random_stream {
     uint64_t state[4];
 };
 
-/* INDEX tells streams of one name apart: a scenario, a machine, a start. */
+/* Starts the stream of (SEED, NAME, INDEX). INDEX is the number of a scenario, a machine or a start: streams
+ * of one NAME with different INDEX are independent. */
 void random_stream_init(struct random_stream *ret, uint64_t seed, const char *name, uint64_t index);
 
 uint64_t random_stream_bits(struct random_stream *stream);
-/* From 0 to BOUND - 1, each exactly as likely; BOUND is at least 1. */
+/* A whole number from 0 to BOUND - 1, all equally likely; BOUND is at least 1. */
 uint64_t random_stream_below(struct random_stream *stream, uint64_t bound);
-/* An odd multiple of 2^-54 in (0, 1), each exactly as likely. */
+/* An odd multiple of 2^-54 in (0, 1), all equally likely. */
 double random_stream_uniform(struct random_stream *stream);
 /* Mean 0, variance 1: by G. Marsaglia's polar method. */
 double random_stream_normal(struct random_stream *stream);
 
 /*
- * Random numbers by counter, without a state, from any thread: the 64 bits that belong to (KEY, STREAM,
- * NUMBER), KEY being random_counter_key(SEED). They are number NUMBER of a splitmix64 whose seed is number
- * STREAM of the splitmix64 with the seed KEY.
+ * Counter-based random numbers: they have no state and may be called from any thread. random_counter_bits()
+ * gives output NUMBER of the splitmix64 whose seed is output STREAM of the splitmix64 with the seed KEY. KEY
+ * is random_counter_key(SEED).
  */
 uint64_t random_counter_key(uint64_t seed);
 uint64_t random_counter_bits(uint64_t key, uint64_t stream, uint64_t number);

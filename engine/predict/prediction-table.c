@@ -170,7 +170,8 @@ struct report_table *prediction_report_table(const struct prediction *prediction
 
 static void report_rest(const struct prediction *prediction, struct report_section *in) {
     if (prediction->scenario_count > prediction->scenarios.count)
-        report_note(in, REPORT_NOTE, "the first %zu of %zu scenarios are here; all are in the file",
+        report_note(in, REPORT_NOTE,
+                    "the first %zu of %zu scenarios are shown; the output file has all of them",
                     prediction->scenarios.count, prediction->scenario_count);
 }
 

@@ -329,13 +329,16 @@ static int run_all(struct prediction *prediction, const struct prediction_reques
         if (r <= 0)
             return r;
         if (is_text && scenarios->count > 1)
-            return failure_input(failure, NULL, 0, 0, "%s writes one text; expected one scenario, found %zu",
-                                 prediction->library->plugin->name, scenarios->count);
+            return failure_input(
+                failure, NULL, 0, 0,
+                "%s writes one text for one scenario; found %zu scenarios, set one value for each parameter",
+                prediction->library->plugin->name, scenarios->count);
         if (scenarios->count > PREDICTION_KEPT_MAX && !request->sink)
-            return failure_input(failure, NULL, 0, 0,
-                                 "there are more than %d scenarios; name a file by --output, which takes any "
-                                 "number",
-                                 (int)PREDICTION_KEPT_MAX);
+            return failure_input(
+                failure, NULL, 0, 0,
+                "more than %d scenarios, the most that are kept in memory; write the predictions "
+                "of any number of scenarios to a file: --output FILE",
+                (int)PREDICTION_KEPT_MAX);
         r = run_from(prediction, first, failure);
         r = r < 0 || !request->sink ? r : request->sink(request->context, prediction, first, failure);
         if (r < 0)

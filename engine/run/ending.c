@@ -91,7 +91,7 @@ const char *run_status(const struct run *run) {
 
 static char *describe_units(const struct run *run) {
     uint64_t done = run->record.units->done;
-    return done == 0 ? xstrdup("before a unit was measured; only the run's records are sealed")
+    return done == 0 ? xstrdup("before any unit was measured; the archive has the run's records alone")
                      : xformat("after %" PRIu64 " of %" PRIu64 " units; they are sealed", done,
                                run->record.units_planned);
 }

@@ -313,12 +313,12 @@ static int conclude(struct run *run, char **ret_archive, struct failure *failure
         *failure = run->seal_why;
         bool is_full = failure->code == -ENOSPC || failure->code == -EDQUOT,
              is_limited = failure->code == -EFBIG;
-        return failure_prefix(failure, "%s%sthe run could not be sealed and stays in '%s'%s",
-                              run->record.failed ? run->why.text : "", run->record.failed ? "; and " : "",
-                              run->record.folder,
-                              is_full      ? ", which 'assay resume' continues when the disk has room"
-                              : is_limited ? ", which 'assay resume' continues with a larger 'ulimit -f'"
-                                           : "");
+        return failure_prefix(
+            failure, "%s%sthe run could not be sealed and stays in '%s'%s",
+            run->record.failed ? run->why.text : "", run->record.failed ? "; and " : "", run->record.folder,
+            is_full      ? "; free space on its disk, then continue the run with 'assay resume'"
+            : is_limited ? "; set a larger 'ulimit -f', then continue the run with 'assay resume'"
+                         : "");
     }
     if (run->began[RUN_SEAL])
         *ret_archive = take_pointer(run->archive);

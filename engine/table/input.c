@@ -214,7 +214,7 @@ static int find_folder_member(struct input *input, struct failure *failure) {
 
 /* ---- Any of them */
 
-/* Whether what begins so is a JSON object: a model, say. No header row of a CSV begins so. */
+/* Whether a file with these first bytes is a JSON object, a model for example, and no CSV. */
 static bool begins_as_json(const char *bytes, size_t length) {
     size_t blanks = 1;
     while (blanks < length && strchr(" \t\r\n", bytes[blanks]))
@@ -222,9 +222,10 @@ static bool begins_as_json(const char *bytes, size_t length) {
     return length > 1 && bytes[0] == '{' && blanks < length && (bytes[blanks] == '"' || bytes[blanks] == '}');
 }
 
-/* Opens INPUT's path. What is no regular file by that name, or standard input, comes once: its descriptor is
- * kept. *RET: whether it begins as a zip does, with a local header or the end record of an empty one. */
-static int look_at_file(struct input *input, bool is_regular, bool *ret, struct failure *failure) {
+/* Opens the file or pipe of INPUT and sets *RET if its content begins as a zip does: with a local header, or
+ * with the end record of an empty zip. A pipe can be read once only: its descriptor is kept in input->pipe.
+ */
+static int detect_archive(struct input *input, bool is_regular, bool *ret, struct failure *failure) {
     const char *path = input->about.path;
     cleanup_close int descriptor = file_open(path, FILE_OR_PIPE, failure);
     if (descriptor < 0)
@@ -277,7 +278,7 @@ int input_look(struct input *input, const char *path, const struct table_options
     input->is_regular = exists && S_ISREG(status.st_mode);
     input->about.archive = input->is_folder;
     int r = input->is_folder ? find_folder_member(input, failure)
-                             : look_at_file(input, input->is_regular, &input->about.archive, failure);
+                             : detect_archive(input, input->is_regular, &input->about.archive, failure);
     if (r == 0 && input->about.archive && input->pipe >= 0)
         r = failure_input(failure, path, 0, 0, "this is an archive from a pipe; give its file");
     r = r < 0 ? r : input_open(input, options, failure);

@@ -155,8 +155,8 @@ int repeats_hash_rows(struct input *inputs, size_t count, const struct table_opt
     return r;
 }
 
-/* Whether ALL has the rows of SOME, and is the one to keep where both have the same: an archive, or else the
- * first. */
+/* Whether ALL has all rows of SOME. If both have the same rows, it is false for the input that is kept: an
+ * archive before a file, otherwise the first that was given. */
 static bool has_rows_of(const struct input *all, const struct input *some) {
     size_t shared = 0;
     if (some->row_count == 0 || all->row_count < some->row_count || !may_share_rows(all, some))
@@ -179,8 +179,8 @@ int repeats_judge(const struct input *inputs, size_t count, size_t i, char **ret
         }
     for (size_t j = 0; j < count; j++)
         if (has_rows_of(&inputs[j], input)) {
-            *ret = xformat("'%s' is left out: its %zu rows are in '%s', too", path, input->row_count,
-                           inputs[j].about.path);
+            *ret = xformat("'%s' is left out: '%s' has all of its %zu rows", path, inputs[j].about.path,
+                           input->row_count);
             return 0;
         }
     const struct input *latest = find_latest(inputs, count, input);

@@ -9,10 +9,10 @@
  * texts by their bytes. */
 int repeats_hash_rows(struct input *inputs, size_t count, const struct table_options *options,
                       struct failure *failure);
-/* Why INPUTS[i] is left out, as a sentence that the caller frees: it is a file that is given before, an
- * earlier part of a run whose later part is given too, or another input has all of its rows: one after the
- * other, or as many in any order. *RET NULL: it is not. Archives of one run that was resumed in two places
- * are refused. */
+/* Sets *RET to the reason why INPUTS[i] is left out, a sentence that the caller frees, or to NULL. Left out
+ * are: a file that was given before; an earlier part of a run, if a later part is given; an input whose rows
+ * all occur in another input, in any order. Archives of one run that was resumed in two places are refused.
+ */
 int repeats_judge(const struct input *inputs, size_t count, size_t i, char **ret, struct failure *failure);
 
 #endif

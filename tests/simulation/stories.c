@@ -210,9 +210,8 @@ TEST(a_lease_that_runs_out_ends_the_link) {
     assert_false(told.asked);
     assert_int_equal(told.end.code, -ETIMEDOUT);
     assert_string_equal(told.end.place, "node testnode");
-    assert_string_equal(told.end.text,
-                        "the agent sent nothing for 1.5 s, which is its lease, so it has left; "
-                        "the last try: the network broke it");
+    assert_string_equal(told.end.text, "the agent sent nothing for 1.5 s, its lease, and has ended; "
+                                       "the last attempt: the network broke it");
     assert_int_equal(program->exits, 1);
     run_until(is_gone);
 }
@@ -227,7 +226,7 @@ TEST(an_agent_that_only_greets_is_given_up) {
         run_until(is_ready_or_closed);
     }
     assert_int_equal(told.end.code, -ETIMEDOUT);
-    assert_non_null(strstr(told.end.text, "accepted connections and answered nothing for 60 s"));
+    assert_non_null(strstr(told.end.text, "accepted connections but sent nothing for 60 s"));
     assert_in_range(now() - begin_ns, 60 * SECOND, 73 * SECOND);
 }
 

@@ -39,7 +39,7 @@ int inbox_reserve(struct inbox *inbox, char **ret, size_t *ret_size) {
     return r;
 }
 
-void inbox_rest(struct inbox *inbox) {
+void inbox_free_idle(struct inbox *inbox) {
     if (inbox->taken == inbox->bytes.length)
         inbox_clear(inbox);
 }

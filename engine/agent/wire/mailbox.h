@@ -28,9 +28,9 @@ int inbox_reserve(struct inbox *inbox, char **ret, size_t *ret_size);
 void inbox_fill(struct inbox *inbox, size_t length);
 /* 1: the next frame; 0: no whole one is there; -EPROTO: malformed, or not the number that is due. */
 int inbox_next(struct inbox *inbox, struct protocol_frame *ret, struct failure *failure);
-/* Nothing more is to be read for now: the memory is given back unless a part of a frame is in it. Frames
- * given out before are invalid now. */
-void inbox_rest(struct inbox *inbox);
+/* Frees the buffer while nothing is to be read, unless part of a frame is in it. Frames that inbox_next()
+ * returned before become invalid. */
+void inbox_free_idle(struct inbox *inbox);
 bool inbox_owes(const struct inbox *inbox);
 /* The stream has broken and a new one begins: the beginning of a frame whose end did not come is dropped; the
  * other side will send that frame again. */

@@ -76,8 +76,7 @@ static bool is_ours(const struct cleaning *cleaning, size_t node, const char *se
 static void take_folder(size_t node, char *at, struct cleaning *cleaning) {
     const char *outcome = tool_field_next(&at);
     cleaning->has_folders = true;
-    report_note(cleaning->nodes->report->root, REPORT_LINE,
-                "%s: %s: %s, the folder of an agent that was killed",
+    report_note(cleaning->nodes->report->root, REPORT_LINE, "%s: %s: %s, the folder of a killed agent",
                 node_group_name(cleaning->nodes->group, node),
                 strcmp(outcome, "abandoned") == 0 ? "left over" : outcome, tool_field_next(&at));
 }

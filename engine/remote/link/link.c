@@ -324,7 +324,7 @@ static void receive(struct agent_link *link) {
         if ((size_t)got < size)
             break;
     }
-    inbox_rest(&link->inbox); /* a thousand links would keep a hundred MiB */
+    inbox_free_idle(&link->inbox); /* a thousand links would keep a hundred MiB */
     /* Acknowledgements, credit and answers may have made room. */
     event_source_defer(link->pump);
 }

@@ -209,14 +209,13 @@ static void give_up_or_watch(struct agent_link *link) {
     }
     if (now(link) < link->session.last_received + link->policy.lease_ns)
         node_failure(&why, link->node, -ETIMEDOUT,
-                     "the agent accepted connections and answered nothing for %.3g s, so it is given up; the "
-                     "last try: %s",
+                     "the agent accepted connections but sent nothing for %.3g s and is given up; the last "
+                     "attempt: %s",
                      seconds(2 * link->policy.lease_ns), link->failure.text);
     else
-        node_failure(
-            &why, link->node, -ETIMEDOUT,
-            "the agent sent nothing for %.3g s, which is its lease, so it has left; the last try: %s",
-            seconds(link->policy.lease_ns), link->failure.text);
+        node_failure(&why, link->node, -ETIMEDOUT,
+                     "the agent sent nothing for %.3g s, its lease, and has ended; the last attempt: %s",
+                     seconds(link->policy.lease_ns), link->failure.text);
     link_fail(link, &why);
 }
 

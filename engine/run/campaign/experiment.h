@@ -177,7 +177,7 @@ int experiment_resolve(struct experiment *experiment, struct failure *failure);
 /* Refuses a source that is a folder which is not there, unless there is a copy of it. */
 int experiment_check_source(const struct experiment *experiment, struct failure *failure);
 
-/* What the user should know of the OPTION's value, a sentence, or NULL. */
+/* The `default-note` of OPTION while its value is the default, a sentence; otherwise NULL. */
 const char *experiment_option_note(const struct experiment_option *option);
 /* The value of an option, or NULL. */
 const char *experiment_option_value(const struct experiment *experiment, const char *name);

@@ -169,17 +169,18 @@ static void read_tail(const struct node_stream *stream, struct text *ret) {
         text_consume(ret, (size_t)(line + 1 - ret->bytes));
 }
 
-/* What a compiler says takes several lines: they are shown as they are, the last of them if there are many.
- */
+/* Notes the last TAIL_LINES of LINES, the output of NODE, one note a line, since the errors of a compiler
+ * take several. Nothing if LINES is empty. */
 static void note_lines(const struct issue *issue, size_t node, const char *suffix, const char *lines) {
     struct run_record *record = issue->set->record;
     const char *at = lines + strlen(lines), *name = issue->set->items[node].name;
     for (size_t count = 0; at > lines && (at[-1] != '\n' || !*at || ++count < TAIL_LINES); at--)
         ;
     if (*at && issue->kept)
-        record_note(record, "node %s printed, at the end of %s/%s.%s:", name, issue->kept, name, suffix);
+        record_note(record, "the last lines that node %s printed, from %s/%s.%s:", name, issue->kept, name,
+                    suffix);
     else if (*at)
-        record_note(record, "node %s printed, at the end:", name);
+        record_note(record, "the last lines that node %s printed:", name);
     for (size_t length; *at; at += length + (at[length] == '\n')) {
         length = strcspn(at, "\n");
         record_note(record, "  %.*s", (int)length, at);

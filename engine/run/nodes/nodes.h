@@ -9,8 +9,8 @@
  *     hung          something runs there that cannot be ended
  *     failing       its units fail, and those of other nodes do not
  *     replaced      in an earlier part of the run; a spare has its share
- *     unfit         it could not be made ready, or into a block's state: what it was asked failed there, or
- *                   ran past its time limit
+ *     unfit         a command that prepares the node, or sets the state of a block, failed on it or ran
+ *                   past its time limit
  *     throttle...   a gate whose action is `drop`: the gate's name
  *
  * What is still there of it is left to itself, except that a node whose agent answers is restored and

@@ -155,14 +155,15 @@ static void show(const struct warming *warming, size_t steady, double cap) {
                                                           .seconds_left = left > 0 ? left : 0});
 }
 
-/* Is the load on all nodes, and are they there? */
+/* Checks that all nodes are connected and that the load runs on each. A node whose load has ended is taken
+ * out, where the campaign has the run continue without nodes. */
 static int check_loads(const struct warming *warming, struct failure *failure) {
     int r = node_set_check(warming->set, failure);
     for (struct run_node *node = NULL; r == 0 && (node = node_set_next(warming->set, node));) {
         struct failure *why = &warming->nodes[node->number].failure;
         if (why->code == 0)
             continue;
-        /* A load that could not be started is the campaign's fault; that has another code. */
+        /* -EIO: the load ended on the node. Any other code: the campaign's load could not be started. */
         r = why->code == -EIO ? node_set_take_out_unfit(warming->set, node->number, "warm-up", why, failure)
                               : 0;
         if (r < 0)

@@ -52,9 +52,9 @@ check "a folder stays when an agent and its guardian are killed" test -n "$(fold
 check "nodes show names it" nodes show -w 'taurus-[3-4]'
 check "... and what removes it" said "left over by agents that were killed: $folder; 'assay nodes clean' removes this"
 check "nodes clean finds it" nodes clean -w 'taurus-[3-4]' --dry-run
-check "... and leaves it with --dry-run" said "^taurus-3: left over: $folder, the folder of an agent that was killed\$"
+check "... and leaves it with --dry-run" said "^taurus-3: left over: $folder, the folder of a killed agent\$"
 check "nodes clean removes it" nodes clean -w 'taurus-[3-4]'
-check "... which is said" said "^taurus-3: removed: $folder, the folder of an agent that was killed\$"
+check "... which is said" said "^taurus-3: removed: $folder, the folder of a killed agent\$"
 check "... and nothing else" [ "$(bed on 3 sh -c 'cd /tmp; ls -d assay-* outside/.assay-agent')" = 'assay-link
 assay-mine
 assay-other

@@ -140,7 +140,7 @@ run sizes
 is "settings are compared within the sizes that the answer names" "$("$ASSAY" report "$archive" --json | jq -r '[.settings[] | select(.standing == "best")] | length')" 2
 campaign "answer: none" "1, 2" 1 2 >none.yaml
 run none
-check "a run whose settings are no alternatives ranks none" contains none.err "the settings are not ranked: .*the experiment 'toy' compares no settings; 'assay fit "
+check "a run whose settings are no alternatives ranks none" contains none.err "the settings are not ranked: .*the experiment 'toy' declares no response by which its settings are ranked; name one: 'assay report .* 'assay fit "
 check "... unless it is asked to" "$ASSAY" report "$archive" --most rate
 
 wrong() { # wrong NAME ANSWER PATTERN

@@ -32,7 +32,7 @@ fit() { "$ASSAY" fit "$@" --terms 1+x --by none --folds 0 --brief >out 2>err || 
 fits() { # fits ROWS INPUT...: ROWS are used, and all inputs but these of LEFT_OUT are named as left out
     local rows=$1; shift
     fit "$@" && grep -q "^fitted to $rows rows " out && [ "$(grep -c 'is left out' out)" -eq ${#left_out[@]} ] || { cat out err; return 1; }
-    for file in "${left_out[@]}"; do grep -qF "note: '$file' is left out: it" out || return 1; done
+    for file in "${left_out[@]}"; do grep -qF "note: '$file' is left out: " out || return 1; done
 }
 left_out=("$first" "$second")
 check "the latest part is used, and the others are named" fits 12 "$first" "$third" "$second"
@@ -80,13 +80,13 @@ left_out=(calls.csv)
 fits_copies() { fit_rows 3 - calls.csv <copy.csv && cat copy.csv | fit_rows 3 - calls.csv; }
 check "standard input and a file count once" fits_copies
 fits_processes() { fit calls.csv <(cat copy.csv) <(gzip <copy.csv) --response y &&
-    grep -q "^fitted to 3 rows " out && [ "$(grep -c "note: '/dev/fd/[0-9]*' is left out: its 3 rows are in 'calls.csv', too" out)" = 2 ]; }
+    grep -q "^fitted to 3 rows " out && [ "$(grep -c "note: '/dev/fd/[0-9]*' is left out: 'calls.csv' has all of its 3 rows" out)" = 2 ]; }
 check "what processes write, too" fits_processes
 for command in "report" "fit alternatives linear --sizes x -y y" "model check line.json"; do
     [ "${command% line.json}" = "$command" ] || "$ASSAY" fit "$third" --terms 1+x --by none -o line.json >/dev/null
     data=; [ "${command#model}" = "$command" ] || data=--data
     check "'assay ${command%% -*}' leaves the same rows out" \
-        sh -c "'$ASSAY' $command $data '$third' $data extracted.csv >out 2>&1; cat out; grep -qF \"'extracted.csv' is left out: its 12 rows are in '$third', too\" out"
+        sh -c "'$ASSAY' $command $data '$third' $data extracted.csv >out 2>&1; cat out; grep -qF \"'extracted.csv' is left out: '$third' has all of its 12 rows\" out"
 done
 
 refuse "a run that was resumed in two places is refused" 2 \

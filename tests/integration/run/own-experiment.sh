@@ -101,7 +101,7 @@ refuse "a setup that fails is quoted" 3 "make nothing-like-that.*exited with sta
     "$ASSAY" run "$scratch/setup.yaml" -o "$scratch/failed"
 cp "$scratch/.err" "$scratch/err"
 check "... as the lines that it printed" grep -q '^    make: \*\*\* No rule to make target ' "$scratch/err"
-check "... with the place of all" grep -q 'node .* printed, at the end of logs/commands/[0-9]*-setup/.*\.err:$' "$scratch/err"
+check "... with the place of all" grep -q 'the last lines that node .* printed, from logs/commands/[0-9]*-setup/.*\.err:$' "$scratch/err"
 cat >"$scratch/steering.yaml" <<'E2'
 experiment:
   name: steering

@@ -136,7 +136,7 @@ fails "a journal that cannot be written" "Input/output error" ASSAY_FAULT_NAME=j
 fails "a journal that cannot be synced" "Input/output error" ASSAY_FAULT_NAME=journal.jsonl ASSAY_FAULT_CALL=sync ASSAY_FAULT_FROM=12
 fails "a journal beyond the quota" "Disk quota exceeded" ASSAY_FAULT_NAME=journal.jsonl ASSAY_FAULT_CALL=write ASSAY_FAULT_FROM=12 \
     ASSAY_FAULT_ERROR=EDQUOT
-fails "a disk without room for the archive" "stays in '.*', which 'assay resume' continues when the disk has room: .*No space left" \
+fails "a disk without room for the archive" "stays in '.*'; free space on its disk, then continue the run with 'assay resume': .*No space left" \
     ASSAY_FAULT_NAME='*.zip.part' ASSAY_FAULT_CALL=write ASSAY_FAULT_ERROR=ENOSPC
 fails "a disk that is read-only when the archive gets its name" "Read-only file system" ASSAY_FAULT_NAME='*.zip.part' \
     ASSAY_FAULT_CALL=rename ASSAY_FAULT_ERROR=EROFS

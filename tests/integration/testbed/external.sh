@@ -46,7 +46,7 @@ has_note() { grep -q 'waiting until 2 hosts' cut/*/journal.jsonl; }
 check "another one waits" eventually has_note
 kill -INT "$engine"
 check "waiting is interrupted" ends_as 4
-check "... which it says, without units that there are not" grep -q "interrupted before a unit was measured; only the run's records are sealed" cut.err
+check "... which it says, without units that there are not" grep -q "interrupted before any unit was measured; the archive has the run's records alone" cut.err
 is "... and nothing of its own is kept" "$(grep -c -v other hosts.txt.taken)" 0
 tick_campaign "$scratch/late" 20 0 "{external: {program: [./pool, ./hosts.txt], request: {nodes: 3}, at-most-wait: 1 s}, $ssh}"
 refuse "waiting is given up after what the campaign says" 1 'reservation assay-.* has waited for 1 s, and is given up' there run late.yaml -o late

@@ -170,7 +170,7 @@ TEST(values_that_need_quotes) {
         "a: @x",
         "c.yaml:1:4: found character that cannot start any token while scanning for the next token" QUOTES);
     refuse("a: b: c\n", "c.yaml:1:5: mapping values are not allowed in this context" QUOTES);
-    refuse("a: *nobody\n", "c.yaml:1:4: alias '*nobody' names no node before it" QUOTES);
+    refuse("a: *nobody\n", "c.yaml:1:4: alias '*nobody' has no anchor '&nobody' before it" QUOTES);
     refuse("a: !foo 1\n", "c.yaml:1:4: tag '!foo' is not known, expected a value without a tag" QUOTES);
     refuse("t:\n\thosts: x\n",
            "c.yaml:2:1: found character that cannot start any token while scanning for the next "
@@ -182,8 +182,8 @@ TEST(refusals) {
     refuse("# only a comment\n", "c.yaml:1:1: nothing, expected a document");
     refuse("a: 1\nb: 2\na: 3\n", "c.yaml:3:1: key 'a' is written twice, the first time in line 1");
     refuse("x: {a: 1, 'a': 2}\n", "c.yaml:1:11: key 'a' is written twice, the first time in line 1");
-    refuse("a: &a [1, *a]\n", "c.yaml:1:11: alias '*a' is inside the node that it names");
-    refuse("a: &a {b: {c: *a}}\n", "c.yaml:1:15: alias '*a' is inside the node that it names");
+    refuse("a: &a [1, *a]\n", "c.yaml:1:11: alias '*a' lies inside the value of its own anchor");
+    refuse("a: &a {b: {c: *a}}\n", "c.yaml:1:15: alias '*a' lies inside the value of its own anchor");
     refuse("? [a]\n: b\n", "c.yaml:1:3: a sequence as a key, expected a plain scalar");
     refuse("{{a: b}: c}\n", "c.yaml:1:2: a mapping as a key, expected a plain scalar");
     refuse("a: &a x\n*a : b\n", "c.yaml:2:1: an alias as a key, expected a plain scalar");

@@ -47,6 +47,18 @@ static const struct predict_call *bind(const struct evaluator *evaluator, const 
     return bound_call(*ret);
 }
 
+static struct model model_of(struct model_group *group, char *kind, char *over) {
+    return (struct model){.file = "x",
+                          .kind = kind,
+                          .over = over,
+                          .terms = terms,
+                          .term_count = 5,
+                          .columns = columns,
+                          .column_count = 1,
+                          .groups = group,
+                          .group_count = 1};
+}
+
 /* Bit for bit the evaluator's mean, of all kinds, with powers, logarithms, dummies, segments, dropped terms.
  */
 TEST(is_the_evaluators_mean) {
@@ -54,13 +66,7 @@ TEST(is_the_evaluators_mean) {
     static const double sizes[] = {-1, 0, 0.5, 3, 4, 7, 9, 1e3, INFINITY, NAN};
     enum { SIZES = sizeof sizes / sizeof *sizes };
     struct model_group group = {.parts = parts, .part_count = 3};
-    struct model model = {.file = "x",
-                          .terms = terms,
-                          .term_count = 5,
-                          .columns = columns,
-                          .column_count = 1,
-                          .groups = &group,
-                          .group_count = 1};
+    struct model model = model_of(&group, NULL, NULL);
     for (size_t kind = 0; kind < 5; kind++)
         for (int text = 0; text < 2; text++) {
             model.kind = (char *)kinds[kind];
@@ -101,14 +107,7 @@ TEST(is_the_evaluators_mean) {
 
 TEST(a_missing_column_is_named) {
     struct model_group group = {.parts = parts, .part_count = 1};
-    struct model model = {.file = "x",
-                          .kind = "linear",
-                          .terms = terms,
-                          .term_count = 5,
-                          .columns = columns,
-                          .column_count = 1,
-                          .groups = &group,
-                          .group_count = 1};
+    struct model model = model_of(&group, "linear", NULL);
     cleanup(evaluator_cleanup) struct evaluator *evaluator = NULL;
     const char *names[] = {"m", "n", "kind"};
     struct bound *bound;
@@ -136,15 +135,7 @@ static void *draw_backwards(void *unused) {
  * another seed or stream others. */
 TEST(draws) {
     struct model_group group = {.parts = parts, .part_count = 3};
-    struct model model = {.file = "x",
-                          .kind = "piecewise",
-                          .over = "m",
-                          .terms = terms,
-                          .term_count = 5,
-                          .columns = columns,
-                          .column_count = 1,
-                          .groups = &group,
-                          .group_count = 1};
+    struct model model = model_of(&group, "piecewise", "m");
     cleanup(evaluator_cleanup) struct evaluator *evaluator = NULL;
     assert_ok(evaluator_new(&model, &evaluator, &test_failure));
     struct bound *bound;

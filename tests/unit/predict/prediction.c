@@ -216,7 +216,7 @@ TEST(refusals) {
         {{"time.json"}, {NULL}, "size\n", "there are no scenarios"},
         {{"time.json"}, {NULL}, "size\n1\n\"\"\n", "there is no value"},
         {{"time.json"}, {"size=1"}, NULL, "draws; expected at most", 1000000},
-        {{"time.json"}, {"size=1,2"}, NULL, "one text; expected one scenario, found 2", 0, true},
+        {{"time.json"}, {"size=1,2"}, NULL, "writes one text for one scenario; found 2 scenarios", 0, true},
         {{"time.json"}, {"size=1"}, NULL, "has no intervals", 5, true},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -287,7 +287,7 @@ TEST(streaming) {
     assert_true(seen.most < PREDICTION_SHOWN_MAX + 1000);
     assert_int_equal(prediction->scenario_count, COUNT);
     assert_null(predict_as("predict", WORDS("time.json"), WORDS(NULL), table.bytes, 0, 1, true));
-    assert_says(test_failure.text, "more than 100000 scenarios; name a file by --output");
+    assert_says(test_failure.text, "more than 100000 scenarios, the most that are kept in memory; write");
     text_reset(&table);
     (void)text_printf(&table, "%s", "size\n");
     for (size_t i = 0; i < 1000; i++)
