@@ -21,9 +21,9 @@
 
 enum {
     GRACE_MS = 1000,
-    GIVE_UP_MS = 6000,
     ROUND_MS = 20,
-    QUIET_ROUNDS = 3, /* a process that forks during a search may be missed once */
+    KILL_ROUNDS_MAX = 250, /* rounds, and not a time: on a machine that is overloaded a round takes seconds */
+    QUIET_ROUNDS = 3,      /* a process that forks during a search may be missed once */
 };
 
 /* Whether there was one. */
@@ -54,13 +54,14 @@ static bool reap(void) {
     return pid < 0 && errno == ECHILD;
 }
 
+/* Ends all children: SIGTERM for GRACE_MS, then SIGKILL. Those that survive KILL_ROUNDS_MAX rounds hang in
+ * the kernel. */
 static void sweep(void) {
     int64_t start = clock_monotonic_ns();
-    for (int quiet = 0; !reap() && quiet < QUIET_ROUNDS;) {
-        int64_t passed = (clock_monotonic_ns() - start) / 1000000;
-        if (passed > GIVE_UP_MS)
-            return; /* they hang in the kernel */
-        quiet = signal_children(passed < GRACE_MS ? SIGTERM : SIGKILL) ? 0 : quiet + 1;
+    for (int quiet = 0, kills = 0; !reap() && quiet < QUIET_ROUNDS && kills < KILL_ROUNDS_MAX;) {
+        bool is_kill = clock_monotonic_ns() - start >= GRACE_MS * INT64_C(1000000);
+        kills += is_kill;
+        quiet = signal_children(is_kill ? SIGKILL : SIGTERM) ? 0 : quiet + 1;
         clock_sleep_ns(ROUND_MS * INT64_C(1000000));
     }
 }
