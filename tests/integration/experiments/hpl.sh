@@ -82,7 +82,9 @@ campaign() { # campaign NAME HPL FACTORS
         "design: {generate: factorial, factors: {$3}, repetitions: 1}" >"$scratch/$1.yaml"
 }
 
-"$ASSAY" run "$ASSAY_SOURCE/examples/hpl.yaml" --dry-run >"$scratch/plan"
+# Sizes as numbers: whether shares of the memory that is free differ from block size to block size depends on the moment.
+sed 's/N: \[80%\].*/N: [9600, 19200]/' "$ASSAY_SOURCE/examples/hpl.yaml" >"$scratch/plan.yaml"
+"$ASSAY" run "$scratch/plan.yaml" --dry-run >"$scratch/plan"
 check "a plan has what all units share once" contains "$scratch/plan" 'L1 = transposed, U = transposed, equilibration = yes'
 check "... and columns with blanks between" test "$(grep -A2 'order  row' "$scratch/plan" | awk '{ print NF }' | sort -u | tr '\n' ' ')" = "8 "
 check "... and of the file for HPL its beginning" contains "$scratch/plan" '^ *... and 2[0-9] more lines$'
