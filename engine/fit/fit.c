@@ -94,7 +94,7 @@ static int bind_input(struct fitting *fitting, const struct rows *rows, size_t i
     struct evaluator_column *column = &fitting->columns[input];
     if (!found)
         return failure_set(failure, -EPROTO,
-                           "fit-%s: its terms have the column '%s', which is none of its own",
+                           "fit-%s: a term uses '%s', which the plugin does not declare as a column",
                            fitting->request.library->plugin->name, name);
     free((double *)column->values);
     *column = (struct evaluator_column){.numbers = found->numbers, .codes = found->codes};

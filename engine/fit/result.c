@@ -90,7 +90,8 @@ static void take_covariance(void *context, const double *covariance) {
     for (size_t i = 0; part->part.covariance && i < count; i++) {
         part->part.covariance[i] = covariance[i];
         if (!isfinite(covariance[i]) || (i % (part->count + 1) == 0 && covariance[i] < 0))
-            result->undefined = "the estimates' covariance is not one, or beyond the range of a double";
+            result->undefined = "the covariance of the estimates is not positive semidefinite, or beyond the "
+                                "range of a double";
     }
 }
 

@@ -154,7 +154,7 @@ int file_sync_folder_of(const char *path, struct failure *failure) {
 
 /* ---- Outputs */
 
-static int output_failure(const struct file_output *output, int code, struct failure *failure) {
+static int fail_output(const struct file_output *output, int code, struct failure *failure) {
     return failure_set(failure, code, "cannot write '%s': %s", output->path, strerror(-code));
 }
 
@@ -226,7 +226,7 @@ int file_output_open(const char *path, unsigned mode, struct file_output *ret, s
 
 int file_output_write(struct file_output *output, const void *bytes, size_t length, struct failure *failure) {
     int r = file_write_all(output->descriptor, bytes, length);
-    return r < 0 ? output_failure(output, r, failure) : 0;
+    return r < 0 ? fail_output(output, r, failure) : 0;
 }
 
 int file_output_commit(struct file_output *output, struct failure *failure) {
@@ -239,7 +239,7 @@ int file_output_commit(struct file_output *output, struct failure *failure) {
     if (r == 0 && output->staged && rename(output->staged, output->target) < 0)
         r = -errno;
     if (r < 0)
-        return output_failure(output, r, failure);
+        return fail_output(output, r, failure);
     output->made_target = false;
     if (!output->staged)
         return 0;

@@ -28,14 +28,14 @@ struct check {
 };
 
 /* What is wrong AT a node. */
-#define tell(check, at, ...) model_findings_add((check)->findings, at, false, __VA_ARGS__)
+#define complain(check, at, ...) model_findings_add((check)->findings, at, false, __VA_ARGS__)
 
 /* ---- The head */
 
 static void expect_text(struct check *check, const struct document_node *at, const char *key,
                         const char *text) {
     if (!text)
-        tell(check, at, "'%s' is missing; expected a text", key);
+        complain(check, at, "'%s' is missing; expected a text", key);
 }
 
 /* "2026-11-22T08:00:00Z", fractions allowed. */
@@ -57,7 +57,7 @@ static void check_origin(struct check *check) {
     const struct model_origin *origin = &check->model->origin;
     const struct document_node *node = document_get(check->root, "origin");
     if (!node) {
-        tell(check, check->root, "'origin' is missing: what the model was made of");
+        complain(check, check->root, "'origin' is missing: what the model was made of");
         return;
     }
     expect_text(check, node, "plugin", origin->plugin);
@@ -65,16 +65,16 @@ static void check_origin(struct check *check) {
     expect_text(check, node, "engine", origin->engine);
     expect_text(check, node, "created", origin->created);
     if (origin->created && !is_time(origin->created))
-        tell(check, document_get(node, "created"),
-             "'created' is '%.64s'; expected a time such as 2026-11-22T08:00:00Z", origin->created);
+        complain(check, document_get(node, "created"),
+                 "'created' is '%.64s'; expected a time such as 2026-11-22T08:00:00Z", origin->created);
     bool known = !origin->folds_by;
     for (size_t i = 0; !known && i < sizeof units / sizeof *units; i++)
         known = strcmp(origin->folds_by, units[i]) == 0;
     if (!known)
-        tell(check, document_get(node, "folds_by"), "'folds_by' is '%.64s'; expected setting, row or columns",
-             origin->folds_by);
+        complain(check, document_get(node, "folds_by"),
+                 "'folds_by' is '%.64s'; expected setting, row or columns", origin->folds_by);
     if (origin->input_count == 0)
-        tell(check, node, "'inputs' is empty; expected at least one file");
+        complain(check, node, "'inputs' is empty; expected at least one file");
     for (size_t i = 0; i < origin->input_count; i++)
         if (origin->inputs[i].sha256[0] == '\0')
             model_findings_add(check->findings, node, true, "the input '%.128s' has no 'sha256'",
@@ -84,7 +84,7 @@ static void check_origin(struct check *check) {
 static void expect_column(struct check *check, const struct document_node *at, const char *name,
                           const char *user) {
     if (name && !model_column_find(check->model, name))
-        tell(check, at, "'columns' has no '%.64s', which %s use", name, user);
+        complain(check, at, "'columns' has no '%.64s', which %s use", name, user);
 }
 
 static void check_factor(struct check *check, const struct document_node *at,
@@ -94,7 +94,7 @@ static void check_factor(struct check *check, const struct document_node *at,
     for (size_t l = 0; !seen && l < column->level_count; l++)
         seen = strcmp(column->levels[l], factor->level) == 0;
     if (!seen)
-        tell(check, at, "the level '%.64s' is not among those of '%.64s'", factor->level, factor->column);
+        complain(check, at, "the level '%.64s' is not among those of '%.64s'", factor->level, factor->column);
     expect_column(check, at, factor->column, "terms");
 }
 
@@ -104,7 +104,7 @@ static void expect_new(struct check *check, struct text_set *names, const char *
                        const struct document_node *at) {
     size_t before = names->count;
     if (text_set_add(names, name, strlen(name)) < before)
-        tell(check, at, "%s '%.128s' is there twice", what, name);
+        complain(check, at, "%s '%.128s' is there twice", what, name);
 }
 
 static void check_names(struct check *check) {
@@ -128,8 +128,9 @@ static void check_names(struct check *check) {
     }
     for (size_t c = 0; model->hull && c < model->hull->column_count; c++)
         if (!(model->hull->scale[c] > 0))
-            tell(check, document_get(check->root, "hull"), "the scale of '%.64s' is %.6g; expected above 0",
-                 model->hull->columns[c], model->hull->scale[c]);
+            complain(check, document_get(check->root, "hull"),
+                     "the scale of '%.64s' is %.6g; expected above 0", model->hull->columns[c],
+                     model->hull->scale[c]);
 }
 
 /* A unit of the user's own may be any word; it is not converted. Other characters than UCUM's are a mistake.
@@ -162,8 +163,9 @@ static void check_head(struct check *check) {
         for (size_t i = 0; !known && i < sizeof types / sizeof *types; i++)
             known = strcmp(model->columns[c].type, types[i]) == 0;
         if (!known)
-            tell(check, columns->items[c], "the type is '%.64s'; expected integer, number, string or boolean",
-                 model->columns[c].type);
+            complain(check, columns->items[c],
+                     "the type is '%.64s'; expected integer, number, string or boolean",
+                     model->columns[c].type);
     }
     for (size_t c = 0; c < model->column_count; c++)
         check_unit(check, columns->items[c], model->columns[c].unit, model->columns[c].name);
@@ -185,17 +187,20 @@ static void check_estimate(struct check *check, const struct model_part *part, s
     double error = estimate->standard_error, ratio = estimate->estimate / error,
            root = part->covariance ? sqrt(part->covariance[t * (check->model->term_count + 1)]) : NAN;
     if (error < 0)
-        tell(check, check->node, "the standard error of '%.64s' is %.6g; expected 0 or more", name, error);
+        complain(check, check->node, "the standard error of '%.64s' is %.6g; expected 0 or more", name,
+                 error);
     /* A kind of its plugin's own may have another covariance there: a population's is of its members. */
     if (check->evaluator && !isnan(error) && !isnan(root) && differ(error, root))
-        tell(check, check->node,
-             "the standard error of '%.64s' is %.9g, and the root of its variance is %.9g; expected the same",
-             name, error, root);
+        complain(
+            check, check->node,
+            "the standard error of '%.64s' is %.9g, and the root of its variance is %.9g; expected the same",
+            name, error, root);
     if (error > 0 && !isnan(estimate->t) && differ(estimate->t, ratio))
-        tell(check, check->node, "t of '%.64s' is %.9g; expected %.9g, its estimate over its standard error",
-             name, estimate->t, ratio);
+        complain(check, check->node,
+                 "t of '%.64s' is %.9g; expected %.9g, its estimate over its standard error", name,
+                 estimate->t, ratio);
     if (estimate->p < 0 || estimate->p > 1)
-        tell(check, check->node, "p of '%.64s' is %.6g; expected 0 to 1", name, estimate->p);
+        complain(check, check->node, "p of '%.64s' is %.6g; expected 0 to 1", name, estimate->p);
 }
 
 static void check_covariance(struct check *check, const struct model_part *part) {
@@ -208,16 +213,17 @@ static void check_covariance(struct check *check, const struct model_part *part)
         for (size_t j = 0; j < i; j++)
             if (!(fabs(covariance[i * count + j] - covariance[j * count + i]) <=
                   rounding * sqrt(covariance[i * count + i]) * sqrt(covariance[j * count + j]))) {
-                tell(check, check->node,
-                     "covariance is not symmetric: of '%.64s' and '%.64s' it is %.9g and %.9g",
-                     check->model->terms[i].name, check->model->terms[j].name, covariance[i * count + j],
-                     covariance[j * count + i]);
+                complain(check, check->node,
+                         "covariance is not symmetric: of '%.64s' and '%.64s' it is %.9g and %.9g",
+                         check->model->terms[i].name, check->model->terms[j].name, covariance[i * count + j],
+                         covariance[j * count + i]);
                 return;
             }
     if (cholesky_factor_semidefinite(count, covariance, triangle) < 0)
-        tell(check, check->node,
-             "covariance is not positive semidefinite: some combination of the terms would have a variance "
-             "below 0");
+        complain(
+            check, check->node,
+            "covariance is not positive semidefinite: some combination of the terms would have a variance "
+            "below 0");
 }
 
 /* ---- Values */
@@ -250,8 +256,8 @@ static void check_values(struct check *check, const struct document_node *at,
         for (size_t i = 0; i < sizeof limits / sizeof *limits; i++)
             if (strcmp(values[v].name, limits[i].name) == 0 &&
                 (values[v].value < limits[i].least || values[v].value > limits[i].most))
-                tell(check, at, "'%s' is %.6g; expected %.3g to %.3g", limits[i].name, values[v].value,
-                     limits[i].least, limits[i].most);
+                complain(check, at, "'%s' is %.6g; expected %.3g to %.3g", limits[i].name, values[v].value,
+                         limits[i].least, limits[i].most);
 }
 
 /* The shares of the populations of a group. */
@@ -266,7 +272,7 @@ static void check_weights(struct check *check, const struct document_node *node,
         sum += weight ? weight->value : 0;
     }
     if (has_weights && !(fabs(sum - 1) <= rounding))
-        tell(check, node, "the weights of the parts add up to %.9g; expected 1", sum);
+        complain(check, node, "the weights of the parts add up to %.9g; expected 1", sum);
 }
 
 /* ---- The domain */
@@ -278,8 +284,8 @@ static void check_domain(struct check *check, const struct model_part *part) {
         for (size_t t = 0; !known && t < check->model->term_count; t++)
             known = strcmp(check->model->terms[t].name, name) == 0;
         if (!known)
-            tell(check, document_get(check->node, "domain"),
-                 "the domain has a range of '%.64s'; expected a column or a term", name);
+            complain(check, document_get(check->node, "domain"),
+                     "the domain has a range of '%.64s'; expected a column or a term", name);
     }
 }
 
@@ -322,8 +328,9 @@ static void check_corners(struct check *check, struct model_part *part) {
         below += part->noise.kind == MODEL_NOISE_HETEROSCEDASTIC && isnan(sigma) && !is_no_time;
     }
     if (below > 0)
-        tell(check, document_get(check->node, "noise"),
-             "sigma is below 0, and not defined, at %zu of the %zu corners of the domain", below, corners);
+        complain(check, document_get(check->node, "noise"),
+                 "sigma is below 0, and not defined, at %zu of the %zu corners of the domain", below,
+                 corners);
     if (times > 0)
         model_findings_add(check->findings, check->node, true,
                            "the predicted time is 0 or less at %zu of the %zu corners of the domain", times,
@@ -340,9 +347,10 @@ static void check_mixture(struct check *check, const struct model_noise *noise) 
         variance += noise->components[i].weight *
                     (pow(noise->components[i].mean - mean, 2) + pow(noise->components[i].sigma, 2));
     if (fabs(mean) > sqrt(variance) / 2)
-        tell(check, document_get(check->node, "noise"),
-             "the mean of the mixture is %.6g, and its standard deviation is %.6g; expected a mean near 0",
-             mean, sqrt(variance));
+        complain(
+            check, document_get(check->node, "noise"),
+            "the mean of the mixture is %.6g, and its standard deviation is %.6g; expected a mean near 0",
+            mean, sqrt(variance));
 }
 
 /* ---- Groups */
@@ -359,7 +367,7 @@ static bool is_same(const char *a, const char *b) {
 static void check_group(struct check *check, const struct document_node *node,
                         const struct model_group *group) {
     if (group->rows == 0)
-        tell(check, node, "the group has 0 rows; expected at least 1");
+        complain(check, node, "the group has 0 rows; expected at least 1");
     check_values(check, node, group->values, group->value_count);
     check_weights(check, node, group);
     for (size_t p = 0; p < group->part_count; p++) {
@@ -374,9 +382,9 @@ static void check_group(struct check *check, const struct document_node *node,
         check_mixture(check, &part->noise);
         if (check->evaluator && check->model->over && p > 0 && is_same(part->name, part[-1].name) &&
             part->from > part[-1].to)
-            tell(check, check->node,
-                 "the segment begins at %.9g, and the one before it ends at %.9g; expected no gap",
-                 part->from, part[-1].to);
+            complain(check, check->node,
+                     "the segment begins at %.9g, and the one before it ends at %.9g; expected no gap",
+                     part->from, part[-1].to);
     }
 }
 
@@ -390,7 +398,7 @@ static void check_twins(struct check *check) {
 /* A name with one would be a command to the terminal of whoever reads it. */
 static void check_texts(struct check *check, const struct document_node *node) {
     if (node->text && text_has_control(node->text))
-        tell(check, node, "'%.64s' has a control character", node->text);
+        complain(check, node, "'%.64s' has a control character", node->text);
     for (size_t i = 0; i < node->count; i++) {
         if (node->keys)
             check_texts(check, node->keys[i]);

@@ -311,7 +311,7 @@ static int weigh(struct finding *finding, struct failure *failure) {
         weights = fitted;
     if (!weights && fitted)
         return failure_input(failure, model->file, 0, 0,
-                             "the model was fitted with the weights '%s'; say what they are elsewhere, with "
+                             "the model was fitted with the weights '%s'; give those of new rows, with "
                              "--weights EXPRESSION or a column of the candidates",
                              fitted);
     if (!weights) {
@@ -436,7 +436,7 @@ static int refuse_budget(const struct next *next, struct failure *failure) {
         if (!next->barred[row])
             least = fmin(least, next->costs ? next->costs[row] : 1);
     if (!(least > budget))
-        return failure_input(failure, NULL, 0, 0, "there is no row that would make the model surer");
+        return failure_input(failure, NULL, 0, 0, "no row of the domain reduces the prediction variance");
     char given[NUMBER_TEXT_SIZE], needed[NUMBER_TEXT_SIZE];
     return failure_input(failure, NULL, 0, 0,
                          "the budget of %s is too small for one row: the %s of all takes %s",

@@ -18,14 +18,14 @@ static bool asks_for_checkpoint(int number) {
     return number == SIGTERM || number == SIGUSR2;
 }
 
-/* A run that is ending already: somebody insists. */
-static void insist(struct run *run, int number) {
-    /* Job managers ask more than once, and it is the same that they ask for: nothing is cut short by that. */
+/* A signal that comes while the run is ending. */
+static void on_second_signal(struct run *run, int number) {
+    /* Job managers repeat their signal: a second SIGTERM or SIGUSR2 cuts nothing short. */
     if (asks_for_checkpoint(number) && (run->record.interrupted || run->record.phase >= RUN_RESTORE)) {
         record_log(&run->record, "asked to end by signal %d once more", number);
     } else if (run->record.phase == RUN_RESTORE && !run->restore_insisted) {
         run->restore_insisted = true;
-        record_note(&run->record, "putting the controls back first; again to give that up");
+        record_note(&run->record, "restoring controls first; signal again to skip");
     } else if (run->record.phase >= RUN_COLLECT) {
         event_loop_stop(run->set.loop); /* waiting ends, for a teardown command, say */
     }
@@ -35,18 +35,17 @@ static void on_signal(struct event_source *source, int number, void *context) {
     (void)source;
     struct run *run = context;
     if (run->record.interrupted || run->record.phase >= RUN_COLLECT) {
-        insist(run, number);
+        on_second_signal(run, number);
     } else if (run->only_reserves) {
-        node_set_interrupt(&run->set, RUN_INTERRUPTED, "interrupted: what was asked for is given back");
+        node_set_interrupt(&run->set, RUN_INTERRUPTED, "interrupted; giving the nodes back");
     } else if (asks_for_checkpoint(number)) {
         journal_note(run->record.journal, "checkpoint", "signal", number == SIGTERM ? "SIGTERM" : "SIGUSR2");
-        node_set_interrupt(&run->set, RUN_CHECKPOINT, "asked to end: what there is will be sealed");
+        node_set_interrupt(&run->set, RUN_CHECKPOINT, "asked to end; sealing the results so far");
     } else {
         node_set_interrupt(&run->set, RUN_INTERRUPTED,
                            number == SIGINT
-                               ? "interrupted: ending the measurements; what there is will be sealed"
-                               : "the terminal is gone: ending the measurements; what there is will "
-                                 "be sealed");
+                               ? "interrupted; ending measurements and sealing the results so far"
+                               : "terminal closed; ending measurements and sealing the results so far");
     }
 }
 

@@ -65,7 +65,7 @@ static bool is_missing(const struct missing *missing, size_t place, size_t posit
  */
 
 static const char *find_why(const struct missing *missing, size_t place, size_t position) {
-    static const char *const interruptions[] = {[RUN_GOES_ON] = "stopped",
+    static const char *const interruptions[] = {[RUN_NOT_INTERRUPTED] = "stopped",
                                                 [RUN_INTERRUPTED] = "interrupted",
                                                 [RUN_CHECKPOINT] = "checkpoint",
                                                 [RUN_DEADLINE] = "deadline",

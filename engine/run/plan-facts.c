@@ -9,11 +9,6 @@
 #include <math.h>
 #include <stdlib.h>
 
-uint64_t run_available_memory(const struct run_node *node) {
-    const struct node_facts *facts = node->facts;
-    return facts->memory_limit < facts->memory_available ? facts->memory_limit : facts->memory_available;
-}
-
 static struct plan_facts find_facts(const struct run *run) {
     struct plan_facts facts = {.cores = INFINITY, .memory = INFINITY, .known = true};
     for (size_t i = 0; i < run->set.count; i++) {
@@ -22,7 +17,7 @@ static struct plan_facts find_facts(const struct run *run) {
             continue;
         facts.nodes++;
         facts.cores = fmin(facts.cores, (double)node->core_count);
-        facts.memory = fmin(facts.memory, (double)run_available_memory(node));
+        facts.memory = fmin(facts.memory, (double)run_node_available_memory(node));
     }
     return facts;
 }
@@ -51,7 +46,7 @@ static int read_expectations(struct run *run, struct failure *failure) {
 }
 
 /* All that goes by the plan's rows and positions. */
-static int follow_plan(struct run *run, struct failure *failure) {
+static int adopt_plan(struct run *run, struct failure *failure) {
     ledger_free(run->record.ledger);
     run->record.ledger = ledger_new(plan_positions(run->set.plan));
     run->record.units = ledger_totals(run->record.ledger);
@@ -64,7 +59,7 @@ static int follow_plan(struct run *run, struct failure *failure) {
 int run_make_plan(struct run *run, const struct plan_facts *facts, struct failure *failure) {
     struct plan_facts guess = plan_guess_facts(run->set.campaign);
     int r = plan_new(run->set.campaign, facts ? facts : &guess, &run->set.plan, failure);
-    return r < 0 ? r : follow_plan(run, failure);
+    return r < 0 ? r : adopt_plan(run, failure);
 }
 
 int run_plan_for_facts(struct run *run, struct failure *failure) {
@@ -80,6 +75,6 @@ int run_plan_for_facts(struct run *run, struct failure *failure) {
     struct plan guessed = *run->set.plan;
     *run->set.plan = *plan;
     *plan = guessed;
-    r = follow_plan(run, failure);
+    r = adopt_plan(run, failure);
     return r < 0 ? r : run_record_plan(run, failure);
 }

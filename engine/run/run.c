@@ -62,7 +62,7 @@ static int phase_measure(struct run *run, struct failure *failure) {
 /* What this part set, and, where it ended before that was done, what an earlier one had left. */
 static int phase_restore(struct run *run, struct failure *failure) {
     struct failure first = {0}, why = {0};
-    note_also(run, "earlier agents", node_set_end_old_agents_at_last(&run->set, &why), &why, &first);
+    note_also(run, "earlier agents", node_set_end_old_agents_before_seal(&run->set, &why), &why, &first);
     note_also(run, "controls", controls_restore(&run->set, &why), &why, &first);
     if (first.code < 0)
         *failure = first;
@@ -99,7 +99,7 @@ static const struct phase phases[RUN_PHASES] = {
     [RUN_RELEASE] = {.run = phase_release},
 };
 
-static int act(struct run *run, const struct phase *phase, struct failure *failure) {
+static int run_phase(struct run *run, const struct phase *phase, struct failure *failure) {
     return phase->nodes   ? phase->nodes(&run->set, failure)
            : phase->state ? phase->state(&run->watch, failure)
                           : phase->run(run, failure);
@@ -129,7 +129,7 @@ static void give_up_nodes(struct run *run, const struct failure *failure) {
     char sentence[FAILURE_PLACE_SIZE + FAILURE_TEXT_SIZE];
     record_note(&run->record, "%s; all units are done, so the run is sealed all the same",
                 failure_describe(failure, sentence, sizeof sentence));
-    run->set.given_up = true;
+    run->set.unreachable_at_seal = true;
 }
 
 /* Nodes may fail because they were taken away, which the engine may hear of later than of the nodes. That is
@@ -161,7 +161,7 @@ static void note_refusal(struct run *run, const struct failure *failure) {
 /* One phase: journalled at both ends. Its failure is noted, and decides what follows. */
 static void enter_phase(struct run *run, enum run_phase phase) {
     run->record.phase = phase;
-    bool stopped = run->record.failed || run->record.interrupted || run->set.given_up ||
+    bool stopped = run->record.failed || run->record.interrupted || run->set.unreachable_at_seal ||
                    (run->only_seals && phase >= RUN_PREPARE);
     bool always = phase >= RUN_COLLECT; /* also after a failure or an interruption */
     if ((stopped && !always) || (phase == RUN_SEAL && run->refused))
@@ -176,8 +176,8 @@ static void enter_phase(struct run *run, enum run_phase phase) {
     if (always)
         event_loop_resume(run->set.loop);
     struct failure failure = {0};
-    bool was_interrupted = run->record.interrupted != RUN_GOES_ON;
-    int r = act(run, &phases[phase], &failure);
+    bool was_interrupted = run->record.interrupted != RUN_NOT_INTERRUPTED;
+    int r = run_phase(run, &phases[phase], &failure);
     if (r < 0 && run->only_seals && phase < RUN_RESTORE)
         give_up_nodes(run, &failure);
     else if (r < 0 && !are_nodes_taken_away(run, &failure)) {

@@ -100,7 +100,7 @@ TEST(those_that_could_not_be_told_are_named) {
     assert_int_equal(node_group_close(group, 120 * SECOND, &failure), -ETIMEDOUT);
     assert_string_equal(failure.text,
                         "leaving failed on 1 of 3 nodes: n2: the agent could not be told to leave; "
-                        "it is left to its lease of 5 min");
+                        "it ends with its lease, in 5 min at most");
 }
 
 /* Its agent may have been started; no stream to it opens. */
@@ -133,7 +133,8 @@ TEST(those_that_could_not_be_told_are_named_when_interrupted) {
     assert_string_equal(
         failure.text,
         "interrupted while the agents left; leaving failed on 2 of 3 nodes: n1: the agent could not be told "
-        "to leave; it is left to its lease of 90 s; n3: the agent, if it was started, could not be told to "
-        "leave; it is left to its lease of 60 s");
+        "to leave; it ends with its lease, in 90 s at most; n3: the agent, if it was started, could not be "
+        "told to "
+        "leave; it ends with its lease, in 60 s at most");
     event_loop_resume(world.actors[ENGINE].loop);
 }

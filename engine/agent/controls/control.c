@@ -89,8 +89,8 @@ static void read_words(const struct attribute *attribute, const struct layout *l
         (void)layout_value(layout, folder, attribute->list, words, LIST_SIZE);
 }
 
-static void look_at_attribute(const struct attribute *attribute, const struct layout *layout,
-                              struct control_look *ret) {
+static void read_attribute(const struct attribute *attribute, const struct layout *layout,
+                           struct control_look *ret) {
     char value[LIST_SIZE];
     struct layout_place place;
     for (size_t i = 0; layout_place(layout, attribute->scope, attribute->folder, i, &place); i++) {
@@ -223,7 +223,7 @@ int control_look_at(const struct control *control, const struct layout *layout, 
     if (control->look)
         control->look(layout, ret);
     else if (attribute)
-        look_at_attribute(attribute, layout, ret);
+        read_attribute(attribute, layout, ret);
     int r = values_put(&ret->values, &ret->value);
     if (r < 0 || ret->error < 0)
         return r < 0 ? r : ret->error;

@@ -120,7 +120,7 @@ static bool says(const char *output, const char *name, const char *words) {
 }
 
 /* A unit may go by another name: each is asked after alone, so that none is taken for another. */
-static int look_at_unit(const char *name, enum daemon_state *ret) {
+static int read_unit_state(const char *name, enum daemon_state *ret) {
     char output[OUTPUT_SIZE];
     const char *const arguments[] = {"systemctl", "show", "--property=LoadState", "--property=ActiveState",
                                      name,        NULL};
@@ -145,7 +145,7 @@ void daemons_look(const struct machine *machine, enum daemon_state ret[static DA
         ret[i] = systemd ? DAEMON_UNKNOWN : DAEMON_ABSENT;
         /* A manager that does not answer is not asked three times more. */
         if (systemd && r != -ETIMEDOUT)
-            r = look_at_unit(daemon_names[i], &ret[i]);
+            r = read_unit_state(daemon_names[i], &ret[i]);
     }
 }
 

@@ -43,7 +43,7 @@ static bool has_missing(const struct layout *layout) {
 
 /* What the PUs that are online say, whatever the switch of all does: threads can be taken offline one by one.
  */
-static void look_at_pus(const struct layout *layout, struct values *ret) {
+static void count_pus(const struct layout *layout, struct values *ret) {
     unsigned min, max;
     find_threads(layout, &min, &max);
     if (max < 2 || !has_missing(layout)) {
@@ -71,7 +71,7 @@ static void look_without_switch(const struct layout *layout, struct control_look
     }
     if (!ret->path[0])
         control_refuse(ret, CONTROL_READ_ONLY, "the kernel cannot take PUs offline");
-    look_at_pus(layout, &ret->values);
+    count_pus(layout, &ret->values);
 }
 
 static void look(const struct layout *layout, struct control_look *ret) {
@@ -94,7 +94,7 @@ static void look(const struct layout *layout, struct control_look *ret) {
     /* A number is that of the threads that are on (POWER). */
     bool off = forced || strcmp(value, "off") == 0 || strcmp(value, "1") == 0;
     if (strcmp(value, "on") == 0 && has_missing(layout))
-        look_at_pus(layout, &ret->values);
+        count_pus(layout, &ret->values);
     else
         values_add(&ret->values, off ? "off" : "on", &layout->online);
 }

@@ -83,8 +83,10 @@ static int lock(struct snapshot_store *store, int limit_ms, struct failure *fail
         if (errno != EWOULDBLOCK && errno != EINTR)
             return failure_set(failure, -errno, "cannot lock '%s': %s", store->path, strerror(errno));
         if (clock_monotonic_ns() > end_ns)
-            return failure_set(failure, -ETIMEDOUT, "another process has had '%s' for %d s", store->path,
-                               limit_ms / 1000);
+            return failure_set(
+                failure, -ETIMEDOUT,
+                "'%s' has been locked by another process for %d s; try again when it has ended", store->path,
+                limit_ms / 1000);
         clock_sleep_ns(ROUND_MS * INT64_C(1000000));
     }
     store->alone = true;

@@ -146,7 +146,7 @@ static void print_report(const struct fit *fit, const struct table *table, const
     cleanup(report_cleanup) struct report *report = report_new(), *rest = report_new();
     cleanup_free char *hint =
         residuals ? fit_residuals_hint(residuals, has_parameter(library, arguments, "outliers")) : NULL;
-    const char *flags = table->ignores_flags ? "the machine was disturbed all the time" : NULL;
+    const char *flags = table->ignores_flags ? "every row was flagged" : NULL;
     cleanup_free char *both =
         xformat("%s%s%s", flags ? flags : "", flags && hint ? "; " : "", hint ? hint : "");
     model_verdict_report(report->root, fit->model, both[0] ? both : NULL);

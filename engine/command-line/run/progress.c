@@ -171,7 +171,7 @@ static void print_event(const struct run_event *event) {
         (void)output_flush(); /* main says when it fails */
     } else if (event->kind == RUN_EVENT_FAILED) {
         /* Why is said once, at the end, by the command line. */
-        fputs("  failed; what there is will be sealed\n", stderr);
+        fputs("  failed; sealing the results so far\n", stderr);
     } else {
         const char *head = event->kind == RUN_EVENT_STARTED ? "run folder: "
                            : event->kind == RUN_EVENT_NOTE  ? "  "

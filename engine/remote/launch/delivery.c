@@ -51,9 +51,9 @@ struct agent_delivery {
     struct event_source *timeout; /* timer */
     enum step step;
     char unique[UNIQUE_SIZE];
-    unsigned folder;            /* its number: where to look on, or what was found */
-    char where[PATH_BYTES_MAX]; /* its path; "" while there is none */
-    char misfit[SENTENCE_SIZE]; /* why the binary will not do there; "" as far as is known */
+    unsigned folder;                   /* its number: where to look on, or what was found */
+    char where[PATH_BYTES_MAX];        /* its path; "" while there is none */
+    char reject_reason[SENTENCE_SIZE]; /* why the binary will not do there; "" as far as is known */
     struct text reasons;
     char damage[REASON_SIZE]; /* "" for none */
 };
@@ -145,7 +145,7 @@ static int start_step(struct agent_delivery *delivery, enum step step, struct fa
     const struct agent_package *package = delivery->package;
     const char *binary = package->binary_hash, *source = package->source_hash;
     char command[COMMAND_MAX];
-    if (step == STEP_FIND && delivery->misfit[0])
+    if (step == STEP_FIND && delivery->reject_reason[0])
         binary = "";
     int length =
         snprintf(command, sizeof command,
@@ -205,7 +205,7 @@ static bool read_line(struct agent_delivery *delivery, char *line, struct answer
     if (strcmp(word, "unfit") == 0) {
         note_reason(delivery, rest);
     } else if (strcmp(word, "unusable") == 0) {
-        copy(delivery->misfit, sizeof delivery->misfit, rest);
+        copy(delivery->reject_reason, sizeof delivery->reject_reason, rest);
     } else if (strcmp(word, "damaged") == 0) {
         if (!delivery->damage[0])
             copy(delivery->damage, sizeof delivery->damage, rest);
@@ -252,9 +252,9 @@ static bool read_answer(struct agent_delivery *delivery, const char *output, str
 /* ---- deciding what is next */
 
 static void bring(struct agent_delivery *delivery) {
-    bool fits = !delivery->misfit[0];
+    bool fits = !delivery->reject_reason[0];
     if (!fits && delivery->package->kind == AGENT_BINARY)
-        fail_with(delivery, -ENOEXEC, "%s", delivery->misfit);
+        fail_with(delivery, -ENOEXEC, "%s", delivery->reject_reason);
     else
         take_step(delivery, fits ? STEP_PUT : STEP_BUILD);
 }
@@ -283,11 +283,11 @@ static void on_failed(struct agent_delivery *delivery, const struct answer *answ
         delivery->folder++;
         take_step(delivery, STEP_FIND);
     } else if (delivery->step == STEP_BUILD) {
-        fail_with(delivery, -ENOEXEC, "%s, and %s: %s", delivery->misfit,
+        fail_with(delivery, -ENOEXEC, "%s, and %s: %s", delivery->reject_reason,
                   ran ? "what was built there does not run" : "it cannot be built there", answer->reason);
     } else {
-        snprintf(delivery->misfit, sizeof delivery->misfit, "the binary does not run there (%s)",
-                 answer->reason);
+        snprintf(delivery->reject_reason, sizeof delivery->reject_reason,
+                 "the binary does not run there (%s)", answer->reason);
         if (delivery->package->kind == AGENT_BINARY)
             bring(delivery); /* that is: it fails */
         else
@@ -358,7 +358,7 @@ int agent_delivery_start(struct launcher *launcher, const struct agent_package *
     *delivery = (struct agent_delivery){
         .launcher = launcher, .package = package, .callback = callback, .context = context, .folder = 1};
     if (package->kind == AGENT_SOURCE)
-        copy(delivery->misfit, sizeof delivery->misfit, "it is to be built on the node");
+        copy(delivery->reject_reason, sizeof delivery->reject_reason, "it is to be built on the node");
     text_init(&delivery->reasons, REASONS_MAX);
     snprintf(delivery->unique, sizeof delivery->unique, "%016" PRIx64, unique);
     delivery->timeout = event_loop_add_timer(launcher->loop, -1, 0, on_timeout, delivery);

@@ -116,7 +116,7 @@ static int unpack(struct file_request *request, struct failure *failure) {
 }
 
 /* All that could be asked has ended with EXIT. */
-static int judge(struct file_request *request, const struct remote_exit *exit, struct failure *failure) {
+static int check_end(struct file_request *request, const struct remote_exit *exit, struct failure *failure) {
     if (exit->output_cut)
         return failure_set(failure, -EFBIG, "'%.256s'%s more than the %llu bytes that were asked for",
                            request->paths[0], request->count > 1 ? " and others have" : " has",
@@ -148,7 +148,7 @@ static void on_exit_of(struct remote_command *command, const struct remote_exit 
     struct failure why = {0}, own;
     if (failure)
         why = *failure;
-    else if (judge(request, exit, &own) < 0)
+    else if (check_end(request, exit, &own) < 0)
         node_failure(&why, request->link->node, own.code, "%s", own.text);
     for (at = &request->link->files; *at != request;)
         at = &(*at)->next;

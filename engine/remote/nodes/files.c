@@ -44,7 +44,7 @@ static char *trim(const char *remote) {
 }
 
 /* The failure of each node whose tool did not end well. */
-static struct failure *judge(const struct node_group *group, const struct node_result *results) {
+static struct failure *collect_failures(const struct node_group *group, const struct node_result *results) {
     struct failure *failures = xcalloc(group->count + 1, sizeof *failures);
     for (size_t i = 0; i < group->count; i++) {
         if (results[i].outcome == NODE_DONE)
@@ -168,7 +168,7 @@ int node_group_put(struct node_group *group, const struct node_put *asked, struc
                        &results, failure);
     if (r < 0)
         return r;
-    *ret_failures = judge(group, results);
+    *ret_failures = collect_failures(group, results);
     node_results_free(group, results);
     if (ret_left_out)
         *ret_left_out = tree.left_out;
@@ -347,7 +347,7 @@ int node_group_get(struct node_group *group, const char *remote, const char *fol
         &results, failure);
     if (r < 0)
         return r;
-    cleanup_free struct failure *failures = judge(group, results);
+    cleanup_free struct failure *failures = collect_failures(group, results);
     for (size_t i = 0; r == 0 && i < group->count; i++) {
         struct get_node *node = &get.nodes[i];
         if (results[i].outcome == NODE_DONE && !results[i].exit.signalled && node->archive >= 0 &&

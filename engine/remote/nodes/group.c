@@ -341,9 +341,9 @@ static void describe_untold(const struct agent_link *link, int64_t lease_ns, str
     double lease_s = (double)lease_ns / (double)EVENT_SECOND;
     bool minutes = lease_ns >= 120 * EVENT_SECOND;
     bool started = agent_link_greeting(link)->version;
-    failure_set(ret, -ETIMEDOUT, "the agent%s could not be told to leave; it is left to its lease of %.3g %s",
-                started ? "" : ", if it was started,", minutes ? lease_s / 60 : lease_s,
-                minutes ? "min" : "s");
+    failure_set(
+        ret, -ETIMEDOUT, "the agent%s could not be told to leave; it ends with its lease, in %.3g %s at most",
+        started ? "" : ", if it was started,", minutes ? lease_s / 60 : lease_s, minutes ? "min" : "s");
 }
 
 /* WERE_THERE: the nodes that were told to leave. TIMEOUT_NS: 0: only of those that could not be told. */

@@ -104,7 +104,7 @@ static int complain(const struct node_result *result, struct failure *ret) {
 }
 
 /* A status of 1 with lines may be told by them; without any, by what the tool said on stderr. */
-static void judge(struct tool_run *run, size_t node, const struct node_result *result) {
+static void check_reply(struct tool_run *run, size_t node, const struct node_result *result) {
     const struct node_tool *tool = run->tool;
     const struct remote_exit *exit = &result->exit;
     struct failure *failure = &run->failures[node];
@@ -144,7 +144,7 @@ int node_group_run_tool(struct node_group *group, const struct node_tool *tool, 
                        &results, failure);
     for (size_t i = 0; i < count; i++) {
         if (r == 0)
-            judge(&run, i, &results[i]);
+            check_reply(&run, i, &results[i]);
         text_clear(&run.lines[i]);
     }
     if (r == 0)

@@ -151,12 +151,12 @@ static void open_lanes(struct measurement *measurement) {
                                                          : ahead;
 }
 
-void measurement_lane_over(struct measurement *measurement, struct lane *lane) {
+void measurement_lane_finish(struct measurement *measurement, struct lane *lane) {
     if (lane->finished)
         return;
     lane->finished = true;
     /* While a spare is brought in, spares_bring_in() looks itself. */
-    if (--measurement->lanes_open == 0 && !measurement->set->newcomer)
+    if (--measurement->lanes_open == 0 && !measurement->set->joining)
         event_loop_stop(measurement->set->loop);
 }
 
@@ -171,7 +171,7 @@ static void end_lanes(struct measurement *measurement) {
     event_loop_resume(loop);
     for (size_t i = 0; i < measurement->lane_count; i++)
         if (is_idle(&measurement->lanes[i]))
-            measurement_lane_over(measurement, &measurement->lanes[i]);
+            measurement_lane_finish(measurement, &measurement->lanes[i]);
         else if (measurement->lanes[i].command && !measurement->lanes[i].finished)
             remote_command_kill(measurement->lanes[i].command, SIGTERM, NULL);
     int64_t deadline = clock_monotonic_ns() + reservation_grace_ns(measurement->set), left;

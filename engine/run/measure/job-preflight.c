@@ -120,7 +120,8 @@ static void record_networks(const struct lane *lane, const char *output) {
 
 /* All is known once the pairs are counted. Ranks that are stuck, and those that never began, are named by
  * their nodes: each has one. */
-static int judge(const struct lane *lane, const struct node_result *result, struct failure *failure) {
+static int check_preflight(const struct lane *lane, const struct node_result *result,
+                           struct failure *failure) {
     const struct remote_exit *exit = &result->exit;
     unsigned a, b;
     char how[128];
@@ -181,7 +182,7 @@ static int run_exchange(struct lane *lane, struct failure *failure) {
     r = node_group_run(set->group, &command, &results, failure);
     if (r < 0)
         return r;
-    r = has_lost_node(lane) ? 0 : judge(lane, &results[lane->at.node->number], failure);
+    r = has_lost_node(lane) ? 0 : check_preflight(lane, &results[lane->at.node->number], failure);
     node_results_free(set->group, results);
     return r;
 }

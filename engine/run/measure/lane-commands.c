@@ -122,7 +122,7 @@ static void end_lane(struct lane *lane, const struct failure *why) {
         return;
     if (why)
         measurement_fail(lane->measurement, why);
-    measurement_lane_over(lane->measurement, lane);
+    measurement_lane_finish(lane->measurement, lane);
 }
 
 /* The next unit, or the end of the lane. */

@@ -134,8 +134,7 @@ static void take_fact(struct lane *lane, const char *line, size_t length) {
     if (cJSON_GetObjectItemCaseSensitive(facts, name))
         return;
     if (cJSON_GetArraySize(facts) >= FACTS_MAX)
-        fail(lane, "printed the fact '%s' after %d others; expected at most so many of a node", name,
-             FACTS_MAX);
+        fail(lane, "printed more than %d facts, the most of a node, at '%s'", FACTS_MAX, name);
     else
         json_add_bytes(facts, name, value, value_length);
 }
@@ -228,7 +227,7 @@ static void take_answer(struct lane *lane, const char *line, size_t length) {
              (int)(length < 200 ? length : 200), line, experiment->response_count,
              experiment->response_count == 1 ? "" : "s");
     else if (lane->next == lane->kernel.sent)
-        fail(lane, "answered unit %llu, and was sent no more than those before", (unsigned long long)unit);
+        fail(lane, "answered unit %llu, which was not sent", (unsigned long long)unit);
     else if (unit != lane_position(lane, lane->next) + 1)
         fail(lane, "answered unit %llu, expected unit %zu", (unsigned long long)unit,
              lane_position(lane, lane->next) + 1);
@@ -337,7 +336,7 @@ static bool end_silent(struct lane *lane, const struct remote_exit *exit) {
         return true;
     }
     if (measurement->ended || lane->next == lane->count)
-        measurement_lane_over(measurement, lane);
+        measurement_lane_finish(measurement, lane);
     else if (lane_start_streamed(lane, &failure) < 0 && !lane_handle_loss(lane, &failure))
         measurement_fail(measurement, &failure);
     return true;
@@ -373,13 +372,13 @@ static void on_exit_kernel(struct remote_command *command, const struct remote_e
              lane->count, lane->errors.length ? ": " : "", lane->errors.bytes);
     if (exit)
         end_last(lane, exit->monotonic_ns);
-    measurement_lane_over(measurement, lane);
+    measurement_lane_finish(measurement, lane);
 }
 
 /* From the first row that has no answer on. */
 int lane_start_streamed(struct lane *lane, struct failure *failure) {
     if (lane_out_of_time(lane, lane->next, answer_delay_ns)) {
-        measurement_lane_over(lane->measurement, lane);
+        measurement_lane_finish(lane->measurement, lane);
         return 0;
     }
     lane_clear_kernel(lane);

@@ -246,11 +246,11 @@ void measurement_lose_node(struct measurement *measurement, struct run_node *nod
         for (size_t k = lane->next; k < lane->count; k++)
             unit_times_plan(measurement->times, design_order_row(set->plan->order, lane_position(lane, k)),
                             -1);
-        measurement_lane_over(measurement, lane);
+        measurement_lane_finish(measurement, lane);
     }
     /* A spare is brought in outside of callbacks, and there the job's unit begins again, with the nodes that
      * are left. */
-    if ((interrupted || spares_are_wanted(set)) && !set->newcomer && !measurement->trying)
+    if ((interrupted || spares_are_wanted(set)) && !set->joining && !measurement->trying)
         event_loop_stop(set->loop);
 }
 

@@ -38,8 +38,8 @@ struct measured_unit {
 };
 
 /* One that waits for the samples that say what state it ran under. */
-struct held_unit {
-    struct held_unit *next;
+struct pending_unit {
+    struct pending_unit *next;
     struct measured_unit unit; /* its responses are those below */
     int64_t since_ns;          /* monotonic, of the engine */
     double responses[];
@@ -83,7 +83,7 @@ struct lane {
     bool finished;       /* every position has its answer, and the command has ended */
     bool refused;        /* there is no time for its next position, so that it ends before it */
 
-    struct held_unit *held, *last_held; /* owned; a queue */
+    struct pending_unit *held, *last_held; /* owned; a queue */
     int64_t turn_ns;   /* monotonic, of the engine: since when the unit after the last that ended runs */
     int64_t since_ns;  /* monotonic: no unit that is not judged began before; INT64_MIN: not known */
     size_t *to_repeat; /* owned; positions that the next pass measures again */
@@ -100,7 +100,7 @@ struct lane {
  * is left out; what a gate wanted again is for the second pass. LANE is overwritten. */
 void lane_open(struct lane *lane, struct measurement *measurement, struct run_node *node, size_t i,
                const struct design_block *block);
-/* Starts it, when it has no command. When it is over it calls measurement_lane_over(). */
+/* Starts it, when it has no command. When it is over it calls measurement_lane_finish(). */
 int lane_start(struct lane *lane, struct failure *failure);
 /* Kills what still runs, and frees all; node, core and failures in a row stay to be read. */
 void lane_close(struct lane *lane);

@@ -82,7 +82,7 @@ void results_drop(struct lane *lane);
 /* ---- block.c */
 
 /* LANE has answers for all its positions, or will get no more; the last such lane ends the block. */
-void measurement_lane_over(struct measurement *measurement, struct lane *lane);
+void measurement_lane_finish(struct measurement *measurement, struct lane *lane);
 
 /* ---- lane.c */
 

@@ -16,7 +16,7 @@
 #include <string.h>
 
 enum { PENDING_MAX = 4 << 20 }; /* bytes of results that wait for the next commit */
-static const int64_t patience_min_ns = 3 * EVENT_SECOND, look_period_ns = 20 * EVENT_MILLISECOND;
+static const int64_t sample_timeout_min_ns = 3 * EVENT_SECOND, look_period_ns = 20 * EVENT_MILLISECOND;
 
 /* ---- Lines -----------------------------------------------------------------------------------------------
  */
@@ -156,8 +156,8 @@ void results_add(struct lane *lane, const struct measured_unit *unit) {
         return;
     }
     size_t bytes = set->experiment->response_count * sizeof *ended.responses;
-    struct held_unit *held = xmalloc(sizeof *held + bytes);
-    *held = (struct held_unit){.unit = ended, .since_ns = now_ns};
+    struct pending_unit *held = xmalloc(sizeof *held + bytes);
+    *held = (struct pending_unit){.unit = ended, .since_ns = now_ns};
     memcpy(held->responses, unit->responses, bytes);
     held->unit.responses = held->responses;
     *(lane->held ? &lane->last_held->next : &lane->held) = held;
@@ -171,7 +171,7 @@ void results_end_last(struct lane *lane, int64_t end_ns) {
 }
 
 static void drop_first(struct lane *lane) {
-    struct held_unit *first = lane->held;
+    struct pending_unit *first = lane->held;
     lane->held = first->next;
     free(first);
 }
@@ -183,8 +183,8 @@ void results_drop(struct lane *lane) {
 
 /* Judges the state of a unit on all its nodes; the slowest and the hottest of them count. False if the state
  * is not known yet; with NOW, it is judged by the samples that there are. */
-static bool judge(const struct lane *lane, const struct measured_unit *unit, bool now,
-                  struct unit_state *ret) {
+static bool decide_state(const struct lane *lane, const struct measured_unit *unit, bool now,
+                         struct unit_state *ret) {
     int64_t end_ns = unit->end_ns >= 0 ? unit->end_ns : unit->begun_ns;
     *ret = (struct unit_state){.frequency_hz = NAN, .temperature = NAN};
     if (!now && unit->end_ns < 0)
@@ -195,7 +195,7 @@ static bool judge(const struct lane *lane, const struct measured_unit *unit, boo
                 to_ns = placement_time_of(&lane->at, i, end_ns);
         if (!now && !unit_state_is_known(lane->measurement->watch, share->node->number, to_ns))
             return false;
-        struct unit_state own = unit_state_judge(lane->measurement->watch, share, from_ns, to_ns);
+        struct unit_state own = unit_state_of_span(lane->measurement->watch, share, from_ns, to_ns);
         if (own.flags && !ret->flags)
             ret->off = share->node;
         ret->flags |= own.flags;
@@ -214,7 +214,7 @@ static const char *dropping_gate(const struct gate_settings *gates, unsigned fla
 }
 
 /* Does what the gates want about a unit that was written. */
-static void act(struct lane *lane, const struct measured_unit *unit, const struct unit_state *state) {
+static void apply_gates(struct lane *lane, const struct measured_unit *unit, const struct unit_state *state) {
     struct measurement *measurement = lane->measurement;
     struct node_set *set = measurement->set;
     const struct gate_settings *gates = &set->campaign->gates;
@@ -238,28 +238,28 @@ static void act(struct lane *lane, const struct measured_unit *unit, const struc
 }
 
 /* How long a unit that has ended waits for a sampler that may have fallen silent. */
-static int64_t find_patience(const struct node_set *set) {
+static int64_t sample_timeout_ns(const struct node_set *set) {
     int64_t longest = 0;
     for (size_t kind = 0; kind < PROBE_KINDS; kind++)
         if (set->campaign->probes.periods_ns[kind] > longest)
             longest = set->campaign->probes.periods_ns[kind];
-    return 3 * longest + patience_min_ns;
+    return 3 * longest + sample_timeout_min_ns;
 }
 
 void results_release_lane(struct lane *lane, bool all) {
     const struct node_set *set = lane->measurement->set;
-    int64_t now_ns = clock_monotonic_ns(), patience_ns = find_patience(set);
+    int64_t now_ns = clock_monotonic_ns(), timeout_ns = sample_timeout_ns(set);
     while (lane->held) {
         struct measured_unit *unit = &lane->held->unit;
         struct unit_state state;
-        bool patient = run_node_is_in(lane->at.node) &&
-                       (unit->end_ns < 0 || now_ns - lane->held->since_ns < patience_ns);
-        if (!judge(lane, unit, all || !patient, &state))
+        bool is_awaited =
+            run_node_is_in(lane->at.node) && (unit->end_ns < 0 || now_ns - lane->held->since_ns < timeout_ns);
+        if (!decide_state(lane, unit, all || !is_awaited, &state))
             return;
         if (unit->end_ns < 0)
             unit->end_ns = unit->begun_ns;
         write_unit(lane->measurement, lane, unit, &state);
-        act(lane, unit, &state);
+        apply_gates(lane, unit, &state);
         lane->since_ns = unit->end_ns;
         drop_first(lane);
     }
@@ -286,7 +286,7 @@ bool results_release(struct measurement *measurement, bool all) {
 
 void results_wait(struct measurement *measurement) {
     struct node_set *set = measurement->set;
-    int64_t looked_ns = clock_monotonic_ns(), deadline_ns = looked_ns + find_patience(set), now_ns;
+    int64_t looked_ns = clock_monotonic_ns(), deadline_ns = looked_ns + sample_timeout_ns(set), now_ns;
     bool held = results_release(measurement, false);
     while (held && !measurement_is_over(measurement) && (now_ns = clock_monotonic_ns()) < deadline_ns &&
            !event_loop_is_stopped(set->loop)) {

@@ -126,10 +126,10 @@ void slow_nodes_score(const struct slow_nodes *slow, const uint32_t *kinds, size
 
 static void name_node(struct node_set *set, struct run_node *node, const struct slow_node_score *score) {
     node->slow =
-        xformat("slower than the others: %.3g %% longer a unit than the median of %zu nodes of its kind, "
-                "over %zu rows (%g of their spreads are %.2g %%)",
-                expm1(score->score) * 100, score->nodes, score->rows, SLOW_NODES_SPREADS,
-                expm1(SLOW_NODES_SPREADS * score->spread) * 100);
+        xformat("%.3g %% slower than the median of %zu equal nodes, over %zu rows (threshold %.2g %%: %g "
+                "times their spread)",
+                expm1(score->score) * 100, score->nodes, score->rows,
+                expm1(SLOW_NODES_SPREADS * score->spread) * 100, SLOW_NODES_SPREADS);
     journal_begin(set->record->journal, "slow-node");
     journal_string(set->record->journal, "node", node->name);
     journal_string(set->record->journal, "sentence", node->slow);

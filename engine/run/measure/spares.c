@@ -24,9 +24,9 @@ bool spares_are_wanted(const struct node_set *set) {
     return find(set, NODE_OUT) && find(set, NODE_SPARE);
 }
 
-/* Phases and the group ask the newcomer alone; or, with NULL, all that are in. */
-static void look_at(struct node_set *set, const struct run_node *newcomer) {
-    set->newcomer = newcomer;
+/* The phases and the group ask JOINING alone, or all nodes that are in if it is NULL. */
+static void select_nodes(struct node_set *set, const struct run_node *joining) {
+    set->joining = joining;
     for (size_t i = 0; i < set->count; i++)
         node_group_leave_out(set->group, i, !node_set_has(set, i));
 }
@@ -36,54 +36,53 @@ static void look_at(struct node_set *set, const struct run_node *newcomer) {
 
 /* Its units stand for those of the node that was lost, so it needs the same cores; those of a node that was
  * never inspected are not known. */
-static int check_cores(const struct run_node *newcomer, const struct run_node *lost,
-                       struct failure *failure) {
+static int check_cores(const struct run_node *joining, const struct run_node *lost, struct failure *failure) {
     if (!lost->facts)
         return 0;
-    bool same = newcomer->core_count == lost->core_count;
+    bool same = joining->core_count == lost->core_count;
     for (size_t i = 0; same && i < lost->core_count; i++)
-        same = newcomer->cores[i]->index == lost->cores[i]->index;
+        same = joining->cores[i]->index == lost->cores[i]->index;
     if (same)
         return 0;
     return failure_set_kind(failure, FAILURE_EXPERIMENT, -EINVAL,
                             "it has %zu physical cores, and node %s has %zu: expected the same ones",
-                            newcomer->core_count, lost->name, lost->core_count);
+                            joining->core_count, lost->name, lost->core_count);
 }
 
-static int run_phases(struct watch *watch, const struct run_node *newcomer, const struct run_node *lost,
+static int run_phases(struct watch *watch, const struct run_node *joining, const struct run_node *lost,
                       struct failure *failure) {
     static int (*const acts[])(struct node_set * set, struct failure * failure) = {
         node_set_connect, node_set_inspect, node_set_check_fit, node_set_prepare, controls_begin};
     int r = 0;
-    for (size_t i = 0; r == 0 && run_node_is_in(newcomer) && i < sizeof acts / sizeof *acts; i++)
+    for (size_t i = 0; r == 0 && run_node_is_in(joining) && i < sizeof acts / sizeof *acts; i++)
         r = acts[i](watch->set, failure);
-    if (r < 0 || !run_node_is_in(newcomer))
+    if (r < 0 || !run_node_is_in(joining))
         return r;
-    r = check_cores(newcomer, lost, failure);
+    r = check_cores(joining, lost, failure);
     return r < 0 ? r : warm_up_begin(watch, failure);
 }
 
-/* Is the run ending, whatever becomes of the newcomer? */
+/* Is the run ending, whatever becomes of the joining node? */
 static bool is_ending(const struct measurement *measurement) {
     return measurement->ended || measurement->set->record->interrupted ||
            event_loop_is_stopped(measurement->set->loop);
 }
 
 /* 0 when it is ready, or out itself; negative when the run cannot continue, or is ending. */
-static int make_ready(struct measurement *measurement, struct run_node *newcomer, const struct run_node *lost,
+static int make_ready(struct measurement *measurement, struct run_node *joining, const struct run_node *lost,
                       struct failure *failure) {
     struct node_set *set = measurement->set;
     struct failure why = {0};
     node_set_report_news(set); /* first that the other is out */
-    record_note(set->record, "node %s: a spare, is made ready to measure what node %s was to", newcomer->name,
+    record_note(set->record, "node %s: a spare, is made ready to measure what node %s was to", joining->name,
                 lost->name);
-    journal_note(set->record->journal, "node", "name", newcomer->name);
-    node_set_enter(set, newcomer, NODE_IN);
-    look_at(set, newcomer);
-    int r = run_phases(measurement->watch, newcomer, lost, &why);
-    look_at(set, NULL);
+    journal_note(set->record->journal, "node", "name", joining->name);
+    node_set_enter(set, joining, NODE_IN);
+    select_nodes(set, joining);
+    int r = run_phases(measurement->watch, joining, lost, &why);
+    select_nodes(set, NULL);
     if (is_ending(measurement)) {
-        node_set_enter(set, newcomer, NODE_SPARE);
+        node_set_enter(set, joining, NODE_SPARE);
         return failure_set_kind(failure, FAILURE_INTERRUPTED, -EINTR, "interrupted");
     }
     if (set->loss.code < 0) {
@@ -91,9 +90,9 @@ static int make_ready(struct measurement *measurement, struct run_node *newcomer
         return set->loss.code;
     }
     if (r < 0)
-        r = node_set_take_out(set, newcomer, NODE_OUT_UNFIT, &why, failure);
-    if (newcomer->state == NODE_OUT)
-        node_set_enter(set, newcomer,
+        r = node_set_take_out(set, joining, NODE_OUT_UNFIT, &why, failure);
+    if (joining->state == NODE_OUT)
+        node_set_enter(set, joining,
                        NODE_REPLACED); /* it never had a share that another would have to measure */
     return r;
 }
@@ -101,14 +100,14 @@ static int make_ready(struct measurement *measurement, struct run_node *newcomer
 /* ---- Bringing in -----------------------------------------------------------------------------------------
  */
 
-static void give_share(struct measurement *measurement, struct run_node *newcomer, struct run_node *lost) {
+static void give_share(struct measurement *measurement, struct run_node *joining, struct run_node *lost) {
     struct node_set *set = measurement->set;
     node_set_enter(set, lost, NODE_REPLACED);
     if (measurement->noted && set->experiment->placement != EXPERIMENT_PLACEMENT_JOB)
-        node_set_enter(set, newcomer, NODE_LATE);
-    node_set_note_replacement(set, lost, newcomer);
+        node_set_enter(set, joining, NODE_LATE);
+    node_set_note_replacement(set, lost, joining);
     record_note(set->record, "node %s takes the place of node %s, and measures its whole share",
-                newcomer->name, lost->name);
+                joining->name, lost->name);
     if (measurement->speeds)
         slow_nodes_forget(measurement->speeds, lost->number);
 }
@@ -117,12 +116,12 @@ int spares_bring_in(struct measurement *measurement, struct failure *failure) {
     struct node_set *set = measurement->set;
     int r = 0;
     while (r == 0 && spares_are_wanted(set)) {
-        struct run_node *lost = find(set, NODE_OUT), *newcomer = find(set, NODE_SPARE);
-        r = make_ready(measurement, newcomer, lost, failure);
-        if (r < 0 || newcomer->out)
+        struct run_node *lost = find(set, NODE_OUT), *joining = find(set, NODE_SPARE);
+        r = make_ready(measurement, joining, lost, failure);
+        if (r < 0 || joining->out)
             continue;
-        give_share(measurement, newcomer, lost);
-        r = block_join(measurement, newcomer, failure);
+        give_share(measurement, joining, lost);
+        r = block_join(measurement, joining, failure);
     }
     return r == -EINTR && failure->kind == FAILURE_INTERRUPTED ? 0 : r;
 }

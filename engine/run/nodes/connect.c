@@ -42,7 +42,7 @@ char *node_set_describe(const struct node_set *set, const size_t *nodes, size_t 
     return xformat("%s %s", count == 1 ? "node" : "nodes", folded);
 }
 
-void node_set_note_kinds(struct node_set *set, const struct node_texts *words) {
+void node_set_note_grouped(struct node_set *set, const struct node_texts *words) {
     cleanup(node_kinds_clear) struct node_kinds kinds = node_kinds_of(words);
     for (size_t k = 0; k < kinds.count; k++) {
         cleanup_free char *who = node_set_describe(set, kinds.items[k].nodes, kinds.items[k].count);
@@ -54,7 +54,7 @@ void node_set_report_news(struct node_set *set) {
     cleanup(node_texts_clear) struct node_texts news = node_texts_new(set->count);
     for (size_t i = 0; i < set->count; i++)
         news.items[i] = take_pointer(set->items[i].news);
-    node_set_note_kinds(set, &news);
+    node_set_note_grouped(set, &news);
 }
 
 /* ---- What the links say ----------------------------------------------------------------------------------
@@ -118,7 +118,7 @@ static void journal_link(struct node_set *set, const char *event, const struct r
 
 void node_set_give_up_broken(struct node_set *set) {
     if (set->record->phase < RUN_COLLECT ||
-        !(set->record->failed || set->record->interrupted || set->given_up))
+        !(set->record->failed || set->record->interrupted || set->unreachable_at_seal))
         return;
     for (size_t i = 0; i < set->count; i++) {
         if (!set->items[i].link || agent_link_state(set->items[i].link) != AGENT_LINK_BROKEN)
@@ -148,15 +148,14 @@ static void on_node(struct node_group *group, size_t number, enum agent_link_sta
         node->broken_ns = 0;
         journal_link(set, "link-resumed", node, NULL);
         if (!node->out)
-            node_set_add_news(set, node, "the link is there again after %s; nothing was lost",
+            node_set_add_news(set, node, "reconnected after %s; no output lost",
                               number_describe_duration(ceil((double)node->outage_ns * 1e-9), outage));
     } else if (state == AGENT_LINK_BROKEN) {
         node->broken_ns = clock_monotonic_ns();
         node->breaks++;
         journal_link(set, "link-broken", node, why);
         if (!node->out)
-            node_set_add_news(set, node,
-                              "the link broke (%s); what runs there continues, and the link is sought",
+            node_set_add_news(set, node, "connection lost (%s); commands keep running; reconnecting",
                               why->text);
         /* A node may have been cut off long before its silence is noticed. Deferred, because the
          * link that reports this cannot be closed while it does. */
@@ -446,7 +445,7 @@ int node_set_release(struct node_set *set, struct failure *failure) {
     if (set->group)
         node_group_close(set->group, leave_timeout(set), &first);
     /* Nodes that were given up are left to their leases: that is said, and is not how the run ended. */
-    if (first.code < 0 && (set->record->interrupted || set->given_up)) {
+    if (first.code < 0 && (set->record->interrupted || set->unreachable_at_seal)) {
         record_note(set->record, "%s", first.text);
         first = (struct failure){0};
     }

@@ -170,7 +170,7 @@ static void note_nodes(struct node_set *set) {
                                             node->core_count, node->core_count == 1 ? "" : "s",
                                             number_describe_bytes((double)node->facts->memory_total, memory));
     }
-    node_set_note_kinds(set, &words);
+    node_set_note_grouped(set, &words);
 }
 
 /* What the agents found and did before they were asked anything: that an earlier run had left controls
@@ -187,15 +187,20 @@ static void tell_notes(struct node_set *set) {
             node_set_note_entry(set, "agent-note", node, "text", node->facts->notes[line]);
             more = true;
         }
-        node_set_note_kinds(set, &words);
+        node_set_note_grouped(set, &words);
     }
+}
+
+uint64_t run_node_available_memory(const struct run_node *node) {
+    const struct node_facts *facts = node->facts;
+    return facts->memory_limit < facts->memory_available ? facts->memory_limit : facts->memory_available;
 }
 
 /* Refused before anything is started: a design that cannot fit would be ended by the kernel halfway. */
 static int check_memory(const struct node_set *set, const struct run_node *node, struct failure *failure) {
     cleanup_free char *where = xformat("node %s", node->name);
-    return plan_check_memory(set->plan, where, (double)node->core_count, (double)run_available_memory(node),
-                             failure);
+    return plan_check_memory(set->plan, where, (double)node->core_count,
+                             (double)run_node_available_memory(node), failure);
 }
 
 static int check_memories(const struct node_set *set, struct failure *failure) {

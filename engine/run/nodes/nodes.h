@@ -90,6 +90,10 @@ struct run_node {
 #define NODE_OUT_FAILING "failing"
 #define NODE_OUT_UNFIT "unfit"
 #define NODE_OUT_REPLACED "replaced"
+/* The note about nodes (%s) whose controls could not be restored by the run. */
+#define NODE_SET_UNREACHABLE_SENTENCE                                                                        \
+    "%s: unreachable; an agent on it restores the controls when its lease expires; check with "              \
+    "'assay nodes restore -w NODE'"
 
 /* Where setup and run commands work, below the agent's folder. */
 #define RUN_WORK_FOLDER "work"
@@ -106,11 +110,11 @@ struct node_set {
     struct node_group *group;
     struct run_node *items; /* in the order of the group's */
     size_t count;
-    const struct run_node *newcomer; /* a spare that is being brought in: it alone is asked; NULL: none */
+    const struct run_node *joining;  /* a spare that is being brought in: it alone is asked; NULL: none */
     struct event_source *news_timer; /* gathers what happens to many nodes at once into one sentence */
     struct event_source *give_up;    /* deferred: node_set_give_up_broken() */
     struct failure loss;             /* why the run cannot continue without a node; .code is 0 while it can */
-    bool given_up;                   /* the run only seals, and the nodes cannot be reached */
+    bool unreachable_at_seal;        /* the run only seals, and the nodes cannot be reached */
     bool old_agents_asked;           /* to leave: those of earlier parts */
 
     struct deadline deadline;            /* reservation.h */
@@ -181,7 +185,7 @@ char *node_set_describe(const struct node_set *set, const size_t *nodes, size_t 
 char *node_set_fold(const struct node_set *set, const size_t *nodes, size_t count);
 /* Notes WORDS (kinds.h), once for all nodes of which the same is to be said: "nodes a-[1-3]: ...". */
 struct node_texts;
-void node_set_note_kinds(struct node_set *set, const struct node_texts *words);
+void node_set_note_grouped(struct node_set *set, const struct node_texts *words);
 /* Notes which links broke, came back or were lost since the last call. */
 void node_set_report_news(struct node_set *set);
 /* What there is to report of NODE, together with that of others; the last counts. */
@@ -213,7 +217,7 @@ void node_set_record_costs(struct node_set *set);
 int node_set_end_old_agents(struct node_set *set, struct failure *failure);
 /* Part of restore: the same where the run ended before all of them had been asked. Nodes that are not
  * connected are not waited for. */
-int node_set_end_old_agents_at_last(struct node_set *set, struct failure *failure);
+int node_set_end_old_agents_before_seal(struct node_set *set, struct failure *failure);
 /* Of a testbed that lends: nodes of earlier parts that it does not give again owe nothing. */
 void node_set_leave_old_nodes(struct node_set *set);
 /* Refuses nodes that it did not have, and nodes that are not the machines that they were. */
@@ -234,7 +238,7 @@ int node_set_check_fit(struct node_set *set, struct failure *failure);
 /* The last of these, for so many lanes. */
 int node_set_check_units(const struct node_set *set, uint64_t lanes, struct failure *failure);
 /* Bytes that the agent and what it starts may still use. */
-uint64_t run_available_memory(const struct run_node *node);
+uint64_t run_node_available_memory(const struct run_node *node);
 /* What differs between the nodes is noted and journalled: their results will be compared. */
 void node_set_note_differences(struct node_set *set);
 /* The same of WHAT alone. */

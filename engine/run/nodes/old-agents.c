@@ -28,8 +28,8 @@ static int specify_end(size_t node, struct remote_command_specification *ret, vo
     return 0;
 }
 
-static void judge(const struct node_set *set, size_t i, const struct run_history_agent *agent,
-                  const struct node_result *result, struct failure *ret) {
+static void note_end(const struct node_set *set, size_t i, const struct run_history_agent *agent,
+                     const struct node_result *result, struct failure *ret) {
     bool gone = result->outcome == NODE_DONE && !result->exit.signalled && result->exit.code == IS_GONE;
     char how[128];
     if (gone || node_result_is_good(result)) {
@@ -64,7 +64,7 @@ static int end_some(struct node_set *set, size_t *first, struct failure *failure
     int r = node_group_run(set->group, &command, &results, failure);
     for (size_t i = 0; r == 0 && i < set->count; i++)
         if (results[i].outcome != NODE_NOT_ASKED)
-            judge(set, i, agents[i], &results[i], &failures[i]);
+            note_end(set, i, agents[i], &results[i], &failures[i]);
     node_results_free(set->group, results);
     return r;
 }
@@ -97,14 +97,10 @@ static void note_unreached(const struct node_set *set) {
     }
     cleanup_free char *who = node_set_describe(set, away, away_count);
     if (away_count > 0)
-        record_note(
-            set->record,
-            "%s: out of reach: where an earlier part left an agent, it puts the controls back when its "
-            "lease is over; 'assay nodes restore -w ...' makes sure",
-            who);
+        record_note(set->record, NODE_SET_UNREACHABLE_SENTENCE, who);
 }
 
-int node_set_end_old_agents_at_last(struct node_set *set, struct failure *failure) {
+int node_set_end_old_agents_before_seal(struct node_set *set, struct failure *failure) {
     if (!set->group || set->old_agents_asked || set->past->agent_count == 0)
         return 0;
     cleanup_free struct failure *failures = xcalloc(set->count, sizeof *failures);

@@ -33,7 +33,7 @@ char *node_set_path(const struct node_set *set, const struct run_node *node, con
 }
 
 bool node_set_has(const struct node_set *set, size_t node) {
-    return run_node_is_in(&set->items[node]) && (!set->newcomer || set->newcomer == &set->items[node]);
+    return run_node_is_in(&set->items[node]) && (!set->joining || set->joining == &set->items[node]);
 }
 
 struct run_node *node_set_next(const struct node_set *set, const struct run_node *node) {
@@ -102,7 +102,7 @@ int node_set_take_out(struct node_set *set, struct run_node *node, const char *w
     struct failure ending = {0};
     if (!run_node_is_in(node))
         return 0;
-    if (node == set->newcomer) /* however it was lost: nobody is to measure in its place */
+    if (node == set->joining) /* however it was lost: nobody is to measure in its place */
         word = NODE_OUT_UNFIT;
     if (check_loss(set, node, word, why, &ending) < 0) {
         if (set->loss.code == 0)

@@ -254,7 +254,7 @@ static const char **make_arguments(const struct software_settings *settings) {
 }
 
 /* What NODE answered becomes its environment. */
-static int judge(struct run_node *node, const struct node_result *result, struct failure *failure) {
+static int check_answer(struct run_node *node, const struct node_result *result, struct failure *failure) {
     if (result->outcome == NODE_SKIPPED)
         return 0;
     if (result->outcome != NODE_DONE) {
@@ -288,7 +288,7 @@ int software_load(struct node_set *set, struct failure *failure) {
     if (r < 0)
         return r;
     for (struct run_node *node = NULL; r == 0 && (node = node_set_next(set, node));)
-        r = judge(node, &results[node->number], failure);
+        r = check_answer(node, &results[node->number], failure);
     node_results_free(set->group, results);
     if (r < 0)
         return r;

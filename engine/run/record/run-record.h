@@ -20,7 +20,7 @@
 
 /* Who ended the measurements although nothing failed. */
 enum run_interruption {
-    RUN_GOES_ON,
+    RUN_NOT_INTERRUPTED,
     RUN_INTERRUPTED, /* the user: SIGINT, SIGHUP */
     RUN_CHECKPOINT,  /* who manages the reservation: SIGUSR2, SIGTERM */
     RUN_DEADLINE,    /* the time is up (deadline.h) */

@@ -88,7 +88,7 @@ static void record_state(struct run_node *node, const struct node_control_state 
     }
 }
 
-static int look_at_controls(struct node_set *set, struct failure *failure) {
+static int read_controls(struct node_set *set, struct failure *failure) {
     struct node_control_state *states = NULL;
     cleanup_free struct failure *failures = NULL;
     int r = node_controls_show(set->group, &states, &failures, failure);
@@ -222,7 +222,7 @@ static int judge_changes(struct node_set *set, struct node_change *changes, stru
         record_change(set, node, &changes[i], block);
         r = append_writes(set, node, &changes[i].writes, failure);
     }
-    node_set_note_kinds(set, &words);
+    node_set_note_grouped(set, &words);
     return r < 0 ? r : node_set_merge_failures(set, failures, "setting the controls", failure);
 }
 
@@ -344,7 +344,7 @@ static int prove_controls(struct node_set *set, size_t block, struct failure *fa
                              proofs[i].count, settings->tolerance * 100);
     }
     node_proofs_free(proofs, set->count);
-    node_set_note_kinds(set, &words);
+    node_set_note_grouped(set, &words);
     return node_set_merge_failures(set, failures, "proving the controls", failure);
 }
 
@@ -369,7 +369,7 @@ int controls_begin(struct node_set *set, struct failure *failure) {
     bool constant = control_settings_any(&set->campaign->controls);
     bool any = constant || controls_vary(set);
     int64_t begun_ns = clock_monotonic_ns(), proof_ns = 0;
-    int r = look_at_controls(set, failure);
+    int r = read_controls(set, failure);
     if (r == 0 && any)
         r = keep_controls(set, failure);
     if (r == 0 && constant)
@@ -432,16 +432,12 @@ static size_t choose_nodes(struct node_set *set, bool *nodes) {
     }
     cleanup_free char *who = node_set_describe(set, away, away_count);
     if (away_count > 0)
-        record_note(
-            set->record,
-            "%s: out of reach: an agent that is there puts the controls back when its lease is over, and "
-            "after a restart nothing is to be put back; 'assay nodes restore -w ...' makes sure",
-            who);
+        record_note(set->record, NODE_SET_UNREACHABLE_SENTENCE, who);
     return count;
 }
 
-static void judge_restored(struct node_set *set, struct run_node *node, const struct node_change *change,
-                           struct failure *ret) {
+static void note_restored(struct node_set *set, struct run_node *node, const struct node_change *change,
+                          struct failure *ret) {
     struct journal *journal = node_set_begin_entry(set, "controls-restored", node);
     journal_integer(journal, "files_written", (int64_t)change->files_written);
     journal_integer(journal, "files_different", (int64_t)change->files_different);
@@ -469,10 +465,7 @@ static void judge_restored(struct node_set *set, struct run_node *node, const st
 static int merge_restored(struct node_set *set, struct failure *failures, struct failure *failure) {
     for (size_t i = 0; i < set->count; i++)
         if (failures[i].code < 0 && set->items[i].out && !node_group_is_there(set->group, i)) {
-            record_note(set->record,
-                        "node %s: lost before its controls were put back: its agent does it when its lease "
-                        "is over; 'assay nodes restore' makes sure",
-                        set->items[i].name);
+            record_note(set->record, "node " NODE_SET_UNREACHABLE_SENTENCE, set->items[i].name);
             failures[i].code = 0;
         }
     return node_failures_merge(set->group, failures, "putting the controls back", failure);
@@ -494,7 +487,7 @@ int controls_restore(struct node_set *set, struct failure *failure) {
     struct failure unwritten = {0};
     for (size_t i = 0; i < set->count; i++) {
         if (r == 0 && nodes[i] && failures[i].code == 0) {
-            judge_restored(set, &set->items[i], &changes[i], &failures[i]);
+            note_restored(set, &set->items[i], &changes[i], &failures[i]);
             if (w == 0)
                 w = append_writes(set, &set->items[i], &changes[i].writes, &unwritten);
         }

@@ -55,7 +55,7 @@ void observed_note(struct node_set *set, const struct node_control_state *states
         words.items[node->number] = xformat(
             "%s: %s", is_only_observed ? "controls are observed, not set" : "controls as found", text.bytes);
     }
-    node_set_note_kinds(set, &words);
+    node_set_note_grouped(set, &words);
     for (size_t i = 0; i < SAID; i++)
         free(asked[i]);
 }

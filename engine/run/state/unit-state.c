@@ -47,7 +47,7 @@ struct view {
 };
 
 /* False when the node does not have the probe, or nothing is known of it yet. */
-static bool look_at(struct view *view, enum probe_kind kind) {
+static bool load_samples(struct view *view, enum probe_kind kind) {
     view->probe = watch_probe(view->watch, view->place->node->number, kind);
     return view->probe && history_span(&view->probe->history, view->start_ns, view->end_ns, &view->span);
 }
@@ -165,7 +165,7 @@ static bool is_watched(struct view *view) {
     size_t looked_at = 0, any = 0;
     for (unsigned i = 0; i < PROBE_KINDS; i++) {
         enum probe_kind kind = (enum probe_kind)i;
-        bool covered = look_at(view, kind) && view->span.before && view->span.after;
+        bool covered = load_samples(view, kind) && view->span.before && view->span.after;
         any += covered;
         if (!view->probe || !is_looked_at(view->watch->set, kind) || kind == PROBE_LOAD)
             continue;
@@ -176,20 +176,20 @@ static bool is_watched(struct view *view) {
     return looked_at > 0 || any > 0;
 }
 
-struct unit_state unit_state_judge(const struct watch *watch, const struct placement_share *place,
-                                   int64_t start_ns, int64_t end_ns) {
+struct unit_state unit_state_of_span(const struct watch *watch, const struct placement_share *place,
+                                     int64_t start_ns, int64_t end_ns) {
     struct unit_state state = {.frequency_hz = NAN, .temperature = NAN};
     const enum gate_action *actions = watch->set->campaign->gates.actions;
     struct view view = {
         .watch = watch, .place = place, .start_ns = start_ns, .end_ns = end_ns, .state = &state};
     if (!watch->nodes)
         return state;
-    if (look_at(&view, PROBE_FREQUENCY))
+    if (load_samples(&view, PROBE_FREQUENCY))
         state.frequency_hz = frequency_within(&view);
-    if (look_at(&view, PROBE_TEMPERATURE))
+    if (load_samples(&view, PROBE_TEMPERATURE))
         state.temperature = temperature_at_end(&view);
     for (unsigned gate = 0; gate < GATE_UNWATCHED; gate++)
-        if (actions[gate] != GATE_NONE && look_at(&view, gate_probe((enum gate_kind)gate)) &&
+        if (actions[gate] != GATE_NONE && load_samples(&view, gate_probe((enum gate_kind)gate)) &&
             gates[gate](&view))
             state.flags |= 1u << gate;
     if (actions[GATE_UNWATCHED] != GATE_NONE && !is_watched(&view))
@@ -246,6 +246,6 @@ const char *unit_state_describe(const struct watch *watch, size_t node, const st
     else if (state->flags & 1u << GATE_LOAD)
         snprintf(buffer, size, "other programs took processor time");
     else
-        snprintf(buffer, size, "%s", state->flags ? "nothing says what it ran under" : "");
+        snprintf(buffer, size, "%s", state->flags ? "the node has no samples for this unit" : "");
     return buffer;
 }

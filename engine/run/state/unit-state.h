@@ -32,8 +32,8 @@ struct unit_state {
 bool unit_state_is_known(const struct watch *watch, size_t node, int64_t end_ns);
 
 /* The state of PLACE, a node and the PUs that its units are pinned to. */
-struct unit_state unit_state_judge(const struct watch *watch, const struct placement_share *place,
-                                   int64_t start_ns, int64_t end_ns);
+struct unit_state unit_state_of_span(const struct watch *watch, const struct placement_share *place,
+                                     int64_t start_ns, int64_t end_ns);
 
 /* "throttle;drift", "" for none; cut at SIZE. Returns BUFFER. */
 const char *unit_state_flags(unsigned flags, char *buffer, size_t size);

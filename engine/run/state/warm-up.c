@@ -142,7 +142,7 @@ static size_t count_steady(struct warming *warming) {
 
 /* Those that are to be warm. */
 static size_t count_wanted(const struct warming *warming) {
-    return warming->set->newcomer ? 1 : node_set_count_in(warming->set);
+    return warming->set->joining ? 1 : node_set_count_in(warming->set);
 }
 
 static void show(const struct warming *warming, size_t steady, double cap) {
@@ -285,7 +285,7 @@ static int report(struct warming *warming, size_t block, struct failure *failure
         node_set_note_entry(set, "warmed-up", node, "sentence", words.items[i]);
         r = record(warming, node, quantities, count, block, failure);
     }
-    node_set_note_kinds(set, &words);
+    node_set_note_grouped(set, &words);
     return r;
 }
 

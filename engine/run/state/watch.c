@@ -123,7 +123,7 @@ static bool is_package(const char *column) {
 }
 
 /* "cpu12" is of PU 12, "package-0" of a whole package. */
-static void look_at_columns(struct watch_probe *probe) {
+static void find_columns(struct watch_probe *probe) {
     size_t count = probe->file->column_count - WATCH_TIME_COLUMNS;
     probe->pus = xrealloc(probe->pus, (count + 1) * sizeof *probe->pus);
     probe->values = xrealloc(probe->values, (count + 1) * sizeof *probe->values);
@@ -162,7 +162,7 @@ static void take_probe(struct watch_node *node, char *at) {
         note_failure(node->watch, &failure);
     } else {
         history_reset(&probe->history, count - WATCH_TIME_COLUMNS);
-        look_at_columns(probe);
+        find_columns(probe);
         probe->there = true;
         node->kinds[index] = (int)kind;
     }
@@ -191,7 +191,7 @@ static void take_begin(struct watch_node *node, char *at) {
     if (node->kind_count == 0)
         node->state = WATCH_ON; /* and there will be nothing to see */
     if (take_times(node, &at, &wall, &monotonic))
-        watch_append_event(node, wall, monotonic, "begin", "what counts since the sampler began is 0");
+        watch_append_event(node, wall, monotonic, "begin", "counters start at 0");
 }
 
 static void take_event(struct watch_node *node, char *at) {
@@ -443,7 +443,7 @@ static void note_missing(struct watch *watch) {
         node_set_note_entry(set, "not-watched", node, "probes", missing);
         words.items[i] = xformat("not watched: %s", missing);
     }
-    node_set_note_kinds(set, &words);
+    node_set_note_grouped(set, &words);
 }
 
 int watch_start(struct watch *watch, struct failure *failure) {
@@ -464,18 +464,18 @@ int watch_start(struct watch *watch, struct failure *failure) {
     for (struct run_node *node = NULL; (node = node_set_next(set, node));)
         if (watch->nodes[node->number].state == WATCH_STARTING)
             record_note(set->record,
-                        "node %s: its sampler has not begun; units there may be flagged as unwatched",
+                        "node %s: its sampler has not started; units there may be flagged as unwatched",
                         node->name);
     for (size_t i = 0; r == 0 && i < set->count; i++)
         r = watch_describe_files(&watch->nodes[i], failure);
-    if (r == 0 && (first || set->newcomer))
+    if (r == 0 && (first || set->joining))
         note_missing(watch);
     return r;
 }
 
 /* While a spare is brought in, the others continue; else all end, also on nodes that were taken out. */
 static bool is_stopped(const struct node_set *set, size_t node) {
-    return !set->newcomer || node_set_has(set, node);
+    return !set->joining || node_set_has(set, node);
 }
 
 int watch_stop(struct watch *watch, struct failure *failure) {

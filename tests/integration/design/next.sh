@@ -168,7 +168,7 @@ refuse "an option of next" 2 "'assay design factorial' has no option '--budget'"
 refuse "weights that are not positive" 2 "--weights x - 10 is 0 here.*expected a number above 0" "$ASSAY" design next plain.json --weights 'x - 10'
 "$ASSAY" fit linear plain.csv --terms '1+x' --weights x -o weighted.json >/dev/null
 sed -i 's/"weights": "x"/"weights": "w"/' weighted.json
-refuse "weights that nobody knows" 2 "fitted with the weights 'w'; say what they are elsewhere" "$ASSAY" design next weighted.json
+refuse "weights that nobody knows" 2 "fitted with the weights 'w'; give those of new rows" "$ASSAY" design next weighted.json
 refuse "a factor that nobody gives" 2 "nb" sh -c '
     printf "name: needs\nfactors: {x: {type: number}, nb: {type: integer}}\nrun: [true]\nresponses: {duration: {pattern: \"(1)\"}}\n" >needs.yaml
     "$ASSAY" design next plain.json --experiment needs.yaml'

@@ -115,12 +115,12 @@ check "... and the other is found, and not delivered again" test "$(grep -c '"ev
 # ---- a link is cut for longer than it may be silent ----------------------------------------------------------------
 start_there cut 150
 bed cut 2
-check "a link that is silent is told to be broken" hurry_beside 'node-1 node-3' told "node node-2: the link broke"
+check "a link that is silent is told to be broken" hurry_beside 'node-1 node-3' told "node node-2: connection lost"
 bed on 2 rm /tmp/doomed
 check "... its node measures all of its share while nobody hears it" eventually bed on 2 sh -c '! pgrep -x tick'
 bed mend 2
 for node in 1 3; do bed on $node rm /tmp/doomed; done
-hurry_beside 'node-1 node-3' told "node node-2: the link is there again after"
+hurry_beside 'node-1 node-3' told "node node-2: reconnected after"
 wait $shell_job
 report $? "... the run outlives that"
 archive=$(sealed)
@@ -152,7 +152,7 @@ check "... sealed with what there is" test "$(cat_of "$(sealed)" results/results
 check "... and nothing is left on the nodes" eventually are_clean 1 2 3
 start_there unreached 3000
 bed cut 2
-hurry_beside 'node-1 node-3' told "node node-2: the link broke"
+hurry_beside 'node-1 node-3' told "node node-2: connection lost"
 bed cut 3
 kill -INT "$engine"
 hurry_beside node-1 ended; wait $shell_job; status=$?

@@ -159,7 +159,7 @@ check "... and is said" grep -q "unit 4 on node n-26: the kernel on core all had
 check "a kernel that answered all its rows and does not end is ended, and nothing has failed" grep -q \
     "node n-25: the kernel on core all answered all its rows, did not end within 60 s, and was ended" hangs.out
 check "a slow node is named" status_is slow "0 completed"
-check "... with by how much" grep -q 'node n-20: slower than the others: 50 % longer' slow.out
+check "... with by how much" grep -q 'node n-20: 50 % slower than the median of' slow.out
 is "... in the journal, and only it" "$(grep -c '"event":"slow-node"' slow.journal) $(grep -c '"event":"slow-node","node":"n-20","sentence":"' slow.journal)" "1 1"
 check "... and in run.json" grep -q '"slow_nodes"' slow.json
 

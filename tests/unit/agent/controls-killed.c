@@ -519,7 +519,7 @@ TEST(who_restores_is_not_waited_for_for_ever) {
     assert_int_equal(machine_open(machine_root, &machine, &failure), 0);
     assert_int_equal(store_open(&machine, STORE_USE, &store, &failure), 0);
     attach_to_machine();
-    assert_non_null(strstr(note_of(&engine), "another process has had '/run/assay'"));
+    assert_non_null(strstr(note_of(&engine), "'/run/assay' has been locked by another process"));
     leave(&engine);
     store_close(&store);
     machine_close(&machine);

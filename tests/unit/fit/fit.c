@@ -168,7 +168,8 @@ TEST(plugins_that_misbehave) {
 TEST(numbers_that_are_none) {
     static const char *const cases[][2] = {
         {"what=estimate", "an estimate is not a number, or beyond the range of a double"},
-        {"what=covariance", "the estimates' covariance is not one, or beyond the range of a double"},
+        {"what=covariance",
+         "the covariance of the estimates is not positive semidefinite, or beyond the range of a double"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct fit_options options = {.response = "y", .settings = &cases[i][0], .setting_count = 1};

@@ -66,18 +66,18 @@ TEST(a_spare_that_is_not_given_any_more) {
     assert_int_equal(nodes[3].state, NODE_SPARE);
 }
 
-TEST(only_the_newcomer_is_asked) {
+TEST(only_the_joining_node_is_asked) {
     node_set_enter(&set, &nodes[0], NODE_OUT);
     assert_false(node_set_has(&set, 0));
     assert_true(node_set_has(&set, 1));
     assert_false(node_set_has(&set, 3));
     node_set_enter(&set, &nodes[3], NODE_IN);
-    set.newcomer = &nodes[3];
+    set.joining = &nodes[3];
     assert_false(node_set_has(&set, 1));
     assert_true(node_set_has(&set, 3));
     assert_ptr_equal(node_set_next(&set, NULL), &nodes[3]);
     assert_null(node_set_next(&set, &nodes[3]));
-    set.newcomer = NULL;
+    set.joining = NULL;
     assert_ptr_equal(node_set_next(&set, &nodes[1]), &nodes[2]);
     assert_ptr_equal(node_set_next(&set, &nodes[2]), &nodes[3]);
     assert_null(node_set_next(&set, &nodes[3]));

@@ -61,7 +61,7 @@ static int tear_down(void **state) {
 static unsigned pus[] = {0, 1};
 
 static struct unit_state judge(int64_t start_ns, int64_t end_ns) {
-    return unit_state_judge(&watch, &(struct placement_share){&node, pus, 2}, start_ns, end_ns);
+    return unit_state_of_span(&watch, &(struct placement_share){&node, pus, 2}, start_ns, end_ns);
 }
 
 TEST(known_when_every_probe_has_told_of_the_end) {
@@ -124,17 +124,17 @@ TEST(frequency_is_of_the_units_pus) {
     sample(PROBE_FREQUENCY, 200 * MS, 2e9, 1e9);
     sample(PROBE_FREQUENCY, 300 * MS, 2e9, 1e9);
     struct unit_state found =
-        unit_state_judge(&watch, &(struct placement_share){&node, pus, 1}, 110 * MS, 290 * MS);
+        unit_state_of_span(&watch, &(struct placement_share){&node, pus, 1}, 110 * MS, 290 * MS);
     assert_float_equal(found.frequency_hz, 2e9, 1);
     assert_int_equal(found.flags, 0);
-    found = unit_state_judge(&watch, &(struct placement_share){&node, pus + 1, 1}, 110 * MS, 290 * MS);
+    found = unit_state_of_span(&watch, &(struct placement_share){&node, pus + 1, 1}, 110 * MS, 290 * MS);
     assert_float_equal(found.frequency_hz, 1e9, 1);
     assert_int_equal(found.flags, 1 << GATE_FREQUENCY);
     found = judge(110 * MS, 290 * MS);
     assert_float_equal(found.frequency_hz, 1.5e9, 1);
     /* A PU that is not sampled tells nothing. */
     found =
-        unit_state_judge(&watch, &(struct placement_share){&node, (unsigned[]){7}, 1}, 110 * MS, 290 * MS);
+        unit_state_of_span(&watch, &(struct placement_share){&node, (unsigned[]){7}, 1}, 110 * MS, 290 * MS);
     assert_true(isnan(found.frequency_hz));
     assert_int_equal(found.flags, 0);
 }
