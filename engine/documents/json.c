@@ -45,7 +45,7 @@ cJSON *json_arena_parse(struct json_arena *in, const char *bytes, size_t length)
 }
 
 void json_arena_delete(struct json_arena *in, cJSON *value) {
-    if (!in->spilled) /* the next line takes its place */
+    if (!value || !in->spilled) /* the next line takes its place; without a value nothing was parsed */
         return;
     arena = in;
     cJSON_Delete(value);
