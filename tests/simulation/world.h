@@ -61,6 +61,7 @@ struct node {
     int64_t start_ns;                                            /* when it is started, from the beginning */
     int64_t ready_ns, broken_ns, closing_ns, closed_ns, left_ns; /* 0: not */
     int64_t heard_from_ns;                                       /* bytes last came to the engine */
+    int64_t answered_ns;                                         /* ... before the link broke */
     bool freed;
     bool keeps_controls; /* it has a snapshot of them, and puts them back */
     bool is_of_run;      /* the engine tells the agent to leave when it likes */

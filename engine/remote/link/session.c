@@ -228,6 +228,7 @@ static void fail_attempt(struct agent_link *link, const struct failure *why) {
     session->seeking = false;
     session->tried = true;
     if (link->state == AGENT_LINK_CLOSING) {
+        session->told = false; /* LEAVE may be lost with this stream, too */
         if (why->code == -ESTALE)
             session->left = false;
         link_set_state(link, AGENT_LINK_CLOSED, NULL);
