@@ -272,15 +272,19 @@ int event_loop_run_once(struct event_loop *loop, int64_t timeout_ns, struct fail
         return 0;
     struct epoll_event reports[REPORTS_A_TURN];
     int count = wait_for_anything(loop, reports, timeout_ns);
+    loop->now = clock_monotonic_ns();
+    /* This process may not have run for a while: what came before a timer was due is served before it. */
+    if (count >= 0 && timer_earliest(loop) <= loop->now)
+        count = wait_for_reports(loop, reports, 0);
     if (count < 0)
         return failure_set(failure, count, "the event loop cannot wait: %s", strerror(-count));
     uint64_t turn = ++loop->turn;
     loop->depth++;
-    loop->now = clock_monotonic_ns();
-    unsigned served = timer_serve(loop);
+    unsigned served = 0;
     for (int i = 0; i < count && !loop->stopped; i++)
         served += serve_report(reports[i].data.ptr, reports[i].events, turn);
     served += deferred_serve(loop);
+    served += timer_serve(loop);
     loop->depth--;
     if (loop->depth == 0)
         free_buried(loop);

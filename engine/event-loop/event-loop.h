@@ -12,10 +12,10 @@
  * for an event that the kernel has already reported. The source's memory stays valid until the callback that
  * removed it has returned. event_loop_free() removes all that is left.
  *
- * Order within one turn: timers that are due (earliest first), then descriptors, signals and children as the
- * kernel reports them, then the deferred calls. A turn never starves anyone: a callback that adds sources or
- * defers calls sees them served in a later turn, or at the end of this one for deferred calls (see
- * event_loop_defer).
+ * Order within one turn: descriptors, signals and children as the kernel reports them, then the deferred
+ * calls, then timers that are due (earliest first). So a time limit never expires while the event that it
+ * waits for has already come, even if this process was stopped or starved. A turn never starves anyone: a
+ * callback that adds sources sees them served in a later turn; for deferred calls see event_source_defer().
  *
  * The add functions return NULL with errno set: ENOMEM, or what the system said. The loop is not thread-safe.
  */
@@ -146,10 +146,10 @@ int event_loop_avoid_pidfd(struct event_loop *loop);
 
 typedef void event_deferred_callback(struct event_source *source, void *context);
 
-/* A call that can be put off: event_source_defer() asks for it at the end of this turn (at once, if no turn
- * is under way, in the next one); asking twice before it is served gives one call. What is deferred while
- * deferred calls are being served waits for the next turn, which then does not sleep. Cannot fail once added.
- */
+/* A call that can be put off: event_source_defer() asks for it after the descriptors, signals and children of
+ * this turn (if no turn is under way, of the next one); asking twice before it is served gives one call. What
+ * a timer or a deferred call defers waits for the next turn, which then does not sleep. Cannot fail once
+ * added. */
 struct event_source *event_loop_add_deferred(struct event_loop *loop, event_deferred_callback *callback,
                                              void *context);
 void event_source_defer(struct event_source *source);

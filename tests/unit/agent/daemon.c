@@ -210,6 +210,46 @@ TEST(the_lease_runs_out_alone) {
     the_lease_runs_out(false);
 }
 
+/* ---- time limits */
+
+static bool has_ended(pid_t pid) { /* and nobody has waited for it */
+    char path[64], line[256] = "";
+    snprintf(path, sizeof path, "/proc/%ld/stat", (long)pid);
+    int file = open(path, O_RDONLY | O_CLOEXEC);
+    (void)!read(file, line, sizeof line - 1);
+    close(file);
+    return strstr(line, ") Z ");
+}
+
+/* The agent does not run, as on a node that is busy, while the command ends and its time limit passes. */
+TEST(a_command_that_ended_in_time_is_not_late_when_the_agent_is) {
+    move_clock();
+    attach(&engine, (const char *const[]){"--directory", below("run"), NULL});
+    const char *script = "echo $$; until [ -e go ]; do sleep 0.01; done; exit 3";
+    struct protocol_run message = {.command = engine.next++,
+                                   .folder = ".",
+                                   .arguments = (const char *[]){"/bin/sh", "-c", script},
+                                   .argument_count = 3,
+                                   .timeout_ms = 3600000};
+    begin(&engine, PROTOCOL_RUN);
+    protocol_put_message(&writer, &message);
+    end(&engine);
+    expect(&engine, PROTOCOL_STARTED);
+    expect(&engine, PROTOCOL_OUTPUT);
+    pid_t command = printed_pid();
+    kill(engine.agent, SIGSTOP);
+    close(open(below("run/go"), O_CREAT | O_WRONLY | O_CLOEXEC, 0600));
+    wait_until(NULL, has_ended(command), "process %ld has not ended", (long)command);
+    moved_clock_advance(3600000);
+    kill(engine.agent, SIGCONT);
+    struct protocol_exited exited;
+    expect(&engine, PROTOCOL_EXITED);
+    assert_int_equal(protocol_get_message(&frame, &exited, &failure), 0);
+    assert_int_equal(exited.code, 3);
+    assert_int_equal(exited.flags & PROTOCOL_EXIT_TIMED_OUT, 0);
+    leave(&engine);
+}
+
 /* ---- who may */
 
 /* A socket with BIND_OR_CONNECT done to the name that root's session NAME has. */

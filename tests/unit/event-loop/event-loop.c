@@ -348,6 +348,43 @@ TEST(a_turn_within_a_deferred_call_serves_those_behind_it) {
     assert_string_equal(record, "(b)");
 }
 
+/* ---- what comes while nobody looks */
+
+static int news = -1; /* a pipe; at the next look at the clock a byte is in it, and an hour is over */
+
+static int64_t late_clock_ns(void *context) {
+    if (news >= 0) {
+        assert_int_equal(write(news, "x", 1), 1);
+        virtual_now_ns += 3600 * EVENT_SECOND;
+        news = -1;
+    }
+    return virtual_now_ns;
+}
+
+static void on_deferring(struct event_source *self, int descriptor, unsigned events, void *context) {
+    char byte;
+    assert_int_equal(read(descriptor, &byte, 1), 1);
+    note('d');
+    event_source_defer(context);
+}
+
+/* Here it is the timer that waits for the byte, and what follows from the byte ends the timer. */
+TEST(what_came_before_a_timer_was_due_is_served_first) {
+    static const struct clock_source late = {
+        .wall_ns = virtual_wall_ns, .monotonic_ns = late_clock_ns, .look_again_ns = EVENT_MILLISECOND};
+    clock_use(&late);
+    struct ends ends = make_pipe();
+    struct named timer = {'t', 0, 0}, end = {'e', 0, 0};
+    timer.source = event_loop_add_timer(loop, 3600 * EVENT_SECOND, 0, on_named_timer, &timer);
+    end.source = event_loop_add_deferred(loop, on_deferred, &end);
+    end.victim = timer.source;
+    event_loop_add_descriptor(loop, ends.read, EVENT_READ, on_deferring, end.source);
+    news = ends.write;
+    assert_int_equal(event_loop_run_once(loop, 0, NULL), 1);
+    assert_string_equal(record, "de");
+    close(ends.read), close(ends.write);
+}
+
 /* ---- stop */
 
 static void on_stop(struct event_source *self, void *context) {
