@@ -45,7 +45,8 @@ bed on 3 sh -c 'mkdir -p /tmp/assay-mine /tmp/assay-other /tmp/outside && echo >
     echo >/tmp/assay-other/.assay-agent && chown -R 1234 /tmp/assay-other'
 check "what a live agent uses is not left over" nodes clean -w 'taurus-3' --dry-run
 check "... and is not said to be" [ "$(grep -c 'that was killed' "$scratch/out")" = 0 ]
-bed on 3 sh -c 'pkill -KILL -f -- "--attach"; pkill -KILL -x sleep'
+# Stopped first: who does not run does not see the other die, and leaves nothing in order.
+bed on 3 sh -c 'pkill -STOP -f -- [-]-attach; pkill -KILL -f -- [-]-attach'
 wait
 eventually has_agents 0
 check "a folder stays when an agent and its guardian are killed" test -n "$(folder_of)"
@@ -70,13 +71,14 @@ sleeps() { # sleeps NODE: how many
 has_sleeps() { [ "$(sleeps "$1")" = "$2" ]; } # has_sleeps NODE COUNT
 engine() { pgrep -o -f "^$ASSAY nodes run .* -- sleep $1\$"; } # not its resolver of names, whose number may be lower
 bed run "$ASSAY" nodes run -w 'taurus-[1-4]' -- sleep 1001 >/dev/null 2>&1 &
+killed=$!
 for node in 1 2 3 4; do eventually has_sleeps $node 1; done
-kill -9 "$(engine 1001)"
-wait $!
 bed run "$ASSAY" nodes run -w 'taurus-[4-5]' -- sleep 1002 >/dev/null 2>&1 &
 used=$!
 eventually has_sleeps 4 2
 eventually has_sleeps 5 1
+kill -9 "$(engine 1001)"
+wait $killed
 
 # An engine whose link broke a moment ago may be back.
 check "what is alone for a moment is not ended" nodes clean -w 'taurus-[1-3]'
