@@ -74,6 +74,7 @@ cd $scratch
 E
 cat >>lease <<'E'
 wrong=$1 answer=$2
+echo >>started
 [ "$wrong" != mute ] || exec cat >/dev/null
 [ "$wrong" != leaves ] || printf 'Loading {modules}\n\n'
 [ "$wrong" = newer ] && echo '{"assay":2}' || echo '{"assay":1}'
@@ -132,9 +133,17 @@ wrong "an answer to another request" another "lease printed '\{\"id\":99\}', exp
 wrong "that there are no such nodes" refuses 'lease: no such nodes'
 is "... where nothing is given back" "$(grep -c release asked)" 0
 wrong "another version" newer "lease speaks version '2' of the protocol, expected 1"
-timeout=1 wrong "no answer" nothing 'lease has not answered reserve within 1 s'
+# late NAME WRONG PATTERN FROM UNTIL: wrong, while time passes quickly once FROM succeeds, until UNTIL does.
+late() {
+    rm -f asked started ended
+    (move_clock; eventually eval "$4"; step=10s hurry eval "$5") &
+    timeout=40 ASSAY=$ASSAY_BUILD/tests/moved/bin/assay ASSAY_TEST_CLOCK=$scratch/clock wrong "$1" "$2" "$3"
+    touch ended
+    wait $!
+}
+late "no answer" nothing 'lease has not answered reserve within 40 s' 'grep -s reserve asked' '[ "$(wc -l <started)" -ge 2 ]'
 check "... and another program is asked to give it back" grep -q '"do":"release"' asked
-timeout=1 wrong "no word at all" mute 'lease has not answered hello within 1 s'
+late "no word at all" mute 'lease has not answered hello within 40 s' 'test -s started' 'test -e ended'
 lease_campaign hostile none '"nodes":["root@-oProxyCommand"]'
 refuse "a host that is an option" 1 "the answer of 'lease'.*begins with '-'" there run hostile.yaml -o hostile
 is "nothing is kept for any of them" "$(cat leases)" ""
