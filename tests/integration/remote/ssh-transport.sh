@@ -157,8 +157,11 @@ end_agents
 # The gateway's end of the connection stops, as when its network is gone: a new connection to it is what helps.
 sshd_start gate
 stop="do:kill -STOP \$(ps -o pid= --ppid $(cat "$scratch/gate.pid"))"
-says "a gateway that is gone is noticed" "^closed ETIMEDOUT node $to: gateway '$me@127.0.0.1:$port_gate': it does not answer any more$" \
-    run --timeout 5 --jump "$me@127.0.0.1:$port_gate" "$to" open "$stop" -renew renew
+noticed() { grep -q "^closed ETIMEDOUT" "$scratch/said"; }
+: >"$scratch/said"
+(move_clock; eventually grep -q ^open "$scratch/said"; hurry noticed) &
+ASSAY_TEST_CLOCK=$scratch/clock says "a gateway that is gone is noticed" "^closed ETIMEDOUT node $to: gateway '$me@127.0.0.1:$port_gate': it does not answer any more$" \
+    run --timeout 60 --jump "$me@127.0.0.1:$port_gate" "$to" open "$stop" -renew renew
 check "and replaced" test "$(cut -d' ' -f1 "$scratch/said" | tr '\n' ' ')" = "open closed open "
 end_agents
 finish
