@@ -52,8 +52,8 @@ bed_for_part() {
 bed_first() { bed_for_part "$@" || plan_skip "nodes of their own need root, and a kernel that lets it make namespaces and mounts"; }
 
 is_reachable() { bed run ssh -F "$BED/ssh_config" "$1" true; }
-# hurry_beside "NODE..." COMMAND...: hurry (tap.sh), but two seconds pass whenever these nodes have let somebody in: they
-# are not silent for long to the program whose time passes.
+# hurry_beside "NODE..." COMMAND...: hurry (tap.sh), but two seconds (or $step) pass whenever these nodes have let somebody
+# in: they are not silent for long to the program whose time passes.
 hurry_beside() { patience=0.05 eventually or_passes_beside "$@"; }
 # while_hurrying "NODE..." COMMAND...: runs it while time passes like that, so that what is tried again after a pause takes
 # a moment.
@@ -67,7 +67,7 @@ or_passes_beside() {
     local nodes=$1 node; shift
     "$@" && return
     for node in $nodes; do is_reachable "$node"; done
-    advance 2s
+    advance "${step:-2s}"
     return 1
 }
 

@@ -117,7 +117,7 @@ is "... none of them is left" "$(ranks_left)" ""
 campaign stuck 'ranks: [3], nodes: [3], what: [pause, sum]' 'timeout: 10h, idle-timeout: 60 s' 'hosts: "n-[1-3]"'
 bed run "$ASSAY" run stuck.yaml -o stuck >stuck.log 2>&1 &
 eventually sh -c "grep -q 'n-1, core all: mpirun' stuck/*/logs/engine.log"
-step=4s hurry grep -q 'unit 1 on node n-1 failed: it printed nothing, and its ranks were idle, for 60 s; it was stopped' stuck.log
+step=6s hurry_beside "n-1 n-2 n-3" grep -q 'unit 1 on node n-1 failed: it printed nothing, and its ranks were idle, for 60 s; it was stopped' stuck.log
 wait $!
 is "ranks that are stuck are stopped" "$(column stuck what)" "sum "
 
