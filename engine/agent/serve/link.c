@@ -6,6 +6,7 @@
  */
 #include "engine/agent/serve/agent.h"
 #include "engine/agent/serve/program.h"
+#include "engine/agent/serve/spawn.h"
 #include "engine/foundation/cleanup.h"
 
 #include <errno.h>
@@ -21,6 +22,9 @@
 enum {
     READS_A_TURN = 8,
     ALONE_WINDOW = 16 << 20, /* unacknowledged bytes at which programs wait, while there is no link */
+    NARROW_PIPE = 4 << 10,   /* bytes that a link's pipe holds, */
+    WIDE_PIPE = 64 << 10,    /* and when so many bytes wait to go out through it: */
+    WIDE_AT = 256 << 10,
 };
 
 /* ---- sending */
@@ -102,8 +106,11 @@ void agent_flush(struct agent *agent) {
         ssize_t written = write(agent->output, bytes, length);
         if (written < 0 && errno == EINTR)
             continue;
-        if (written < 0 && errno == EAGAIN)
+        if (written < 0 && errno == EAGAIN) {
+            if (length >= WIDE_AT)
+                (void)spawn_widen_pipe(agent->output, WIDE_PIPE);
             break;
+        }
         if (written < 0) {
             event_source_set_events(agent->output_source, 0);
             stream_is_over(agent);
@@ -281,6 +288,9 @@ int agent_attach(struct agent *agent, int input, int output, struct failure *fai
         return failure_memory(failure);
     }
     agent_detach(agent);
+    /* sshd makes one packet of what it finds in the pipe, and libssh keeps three buffers as large as the
+     * largest packet that came: 96 KiB for each of a thousand nodes. What is no pipe stays as it is. */
+    (void)fcntl(output, F_SETPIPE_SZ, NARROW_PIPE);
     agent->input = input;
     agent->output = output;
     agent->input_source = reader;

@@ -125,6 +125,21 @@ TEST(a_new_link_replaces_a_stale_one) {
     leave(&engine);
 }
 
+/* ---- what it sends */
+
+/* sshd makes a packet of what it finds in the pipe, and libssh's buffers grow to the largest packet. */
+TEST(its_pipe_is_narrow_until_much_waits) {
+    attach(&engine, (const char *const[]){"--directory", below("run"), NULL});
+    assert_int_equal(fcntl(engine.from, F_GETPIPE_SZ), 4 << 10);
+    run_shell(&engine, "head -c 3000000 /dev/zero");
+    wait_until(NULL, fcntl(engine.from, F_GETPIPE_SZ) == 64 << 10, "the pipe holds %d bytes",
+               fcntl(engine.from, F_GETPIPE_SZ));
+    do
+        assert_true(receive(&engine));
+    while (frame.type != PROTOCOL_EXITED);
+    leave(&engine);
+}
+
 /* ---- at rest */
 
 static long switches_of(const pid_t processes[3]) {
