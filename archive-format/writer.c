@@ -45,6 +45,14 @@ static time_t stamp(const struct seal *seal) {
 
 /* ---- Packing */
 
+/* Deflate gains nothing on fewer bytes, and its state of 256 KiB is made anew for each member. */
+enum { DEFLATED_MIN = 64 };
+
+static int choose_method(const struct seal *seal, uint64_t size) {
+    return seal->stored || size < DEFLATED_MIN ? archive_write_zip_set_compression_store(seal->packer)
+                                               : archive_write_zip_set_compression_deflate(seal->packer);
+}
+
 /* libarchive's sink. It takes everything: after a failed write, libarchive 3.6 forgets the memory of the
  * deflate stream. What failed is kept, and pack_content looks. */
 static la_ssize_t take(struct archive *packer, void *context, const void *bytes, size_t length) {
@@ -81,7 +89,10 @@ static int pack_header(const struct seal *seal, const struct staged_file *file) 
     archive_entry_set_gid(entry, 0);
     archive_entry_set_mtime(entry, stamp(seal), 0);
     archive_entry_set_size(entry, (la_int64_t)file->size);
-    return archive_write_header(seal->packer, entry) == ARCHIVE_OK ? 0 : fail_packing(seal);
+    return choose_method(seal, file->size) == ARCHIVE_OK &&
+                   archive_write_header(seal->packer, entry) == ARCHIVE_OK
+               ? 0
+               : fail_packing(seal);
 }
 
 static int pack_content(const struct seal *seal, const struct staged_file *file, const char *path) {
@@ -151,8 +162,6 @@ static int write_zip(struct seal *seal) {
         memory_exhausted();
     int r = 0;
     if (archive_write_set_format_zip(seal->packer) != ARCHIVE_OK ||
-        (seal->stored ? archive_write_zip_set_compression_store(seal->packer)
-                      : archive_write_zip_set_compression_deflate(seal->packer)) != ARCHIVE_OK ||
         archive_write_set_bytes_in_last_block(seal->packer, 1) != ARCHIVE_OK ||
         archive_write_open(seal->packer, seal, NULL, take, NULL) != ARCHIVE_OK)
         r = fail_packing(seal);
