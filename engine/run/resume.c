@@ -23,7 +23,7 @@
 
 /* Bytes of the file NAME from BEGIN on, which were never reported, go to logs/cut/: nothing is thrown away.
  */
-static int keep_rest(const struct run *run, const char *name, uint64_t begin, struct failure *failure) {
+static int keep_rest(struct run *run, const char *name, uint64_t begin, struct failure *failure) {
     cleanup_free char *path = record_path(&run->record, name);
     cleanup_free char *kept =
         xformat("%s/logs/cut/part-%u-%s", run->record.folder, run->record.part - 1, file_base_name(name));

@@ -146,9 +146,14 @@ char *record_path(const struct run_record *record, const char *name) {
     return name[0] ? xformat("%s/%s", record->folder, name) : xstrdup(record->folder);
 }
 
-int record_make_folder(const struct run_record *record, const char *name, struct failure *failure) {
+int record_make_folder(struct run_record *record, const char *name, struct failure *failure) {
+    if (record->made && strcmp(record->made, name) == 0)
+        return 0;
     cleanup_free char *path = record_path(record, name);
-    return file_make_folders(path, failure);
+    int r = file_make_folders(path, failure);
+    free(record->made);
+    record->made = r < 0 ? NULL : xstrdup(name);
+    return r;
 }
 
 /* ---- Files of nodes --------------------------------------------------------------------------------------
@@ -177,4 +182,5 @@ void record_clear(struct run_record *record) {
     append_file_close(record->log);
     ledger_free(record->ledger);
     free(record->folder);
+    free(record->made);
 }

@@ -36,6 +36,7 @@ struct run_record {
     struct run_observer observer;
     char id[40];   /* UUID */
     char *folder;  /* absolute: the staging area of the archive */
+    char *made;    /* the last folder that record_make_folder() made; NULL: none yet */
     unsigned part; /* which of the run's parts this is, from 1 */
     struct journal *journal;
     struct append_file *results, *log;
@@ -79,8 +80,9 @@ void record_journal_counts(struct run_record *record);
 
 /* The path of NAME below the run's folder; the caller frees. */
 char *record_path(const struct run_record *record, const char *name);
-/* Makes the folder NAME below the run's folder, and those above it. */
-int record_make_folder(const struct run_record *record, const char *name, struct failure *failure);
+/* Makes the folder NAME below the run's folder, and those above it; nothing is done if NAME was the last one
+ * made. */
+int record_make_folder(struct run_record *record, const char *name, struct failure *failure);
 /* "nodes/NODE", where the files of a node are; from part 2 on "nodes/NODE/part-K". The caller frees. */
 char *record_node_folder(const char *node, unsigned part);
 /* run_files_write() of VALUE, pretty, as FILE in the folder of NODE. */

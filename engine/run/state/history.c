@@ -78,6 +78,8 @@ static size_t find(const struct history *history, int64_t time_ns) {
 }
 
 void history_forget(struct history *history, int64_t time_ns) {
+    if (history->count < 2 || history_time(history, 1) > time_ns)
+        return;
     size_t row = find(history, time_ns);
     if (row == history->count || (row > 0 && history_time(history, row) > time_ns))
         row = row > 0 ? row - 1 : 0;
