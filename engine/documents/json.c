@@ -7,6 +7,7 @@
 #include "engine/foundation/number.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -35,11 +36,77 @@ __attribute__((constructor)) static void set_hooks(void) {
     cJSON_InitHooks(&(cJSON_Hooks){allocate, release});
 }
 
+/* The text that begins at *AT with a quote; its last quote becomes a NUL, and *AT is behind that. NULL: none.
+ */
+static char *take_text(char **at, const char *end) {
+    char *begin = *at + 1,
+         *quote = *at < end && **at == '"' ? memchr(begin, '"', (size_t)(end - begin)) : NULL;
+    if (!quote)
+        return NULL;
+    *quote = '\0';
+    *at = quote + 1;
+    return begin;
+}
+
+/* An integer of at most 15 digits: each is exact as a double. */
+static bool take_integer(char **at, const char *end, cJSON *item) {
+    char *first = *at + (*at < end && **at == '-'), *digit = first;
+    int64_t value = 0;
+    for (; digit < end && *digit >= '0' && *digit <= '9' && digit - first < 15; digit++)
+        value = 10 * value + (*digit - '0');
+    if (digit == first || digit == end || (*digit != ',' && *digit != '}'))
+        return false;
+    item->type = cJSON_Number;
+    item->valuedouble = first == *at ? (double)value : -(double)value;
+    item->valueint = item->valuedouble >= INT_MAX   ? INT_MAX
+                     : item->valuedouble <= INT_MIN ? INT_MIN
+                                                    : (int)item->valuedouble;
+    *at = digit;
+    return true;
+}
+
+/* What cJSON_ParseWithLength() makes of an object of texts and integers without an escape or a blank between
+ * them, as a line of a journal is: a third of the time. NULL: the line is another one, or longer than the
+ * arena. */
+static cJSON *parse_flat(struct json_arena *in, const char *bytes, size_t length) {
+    size_t text_size = (length / 16 + 1) * 16;
+    if (length < 2 || text_size > sizeof in->bytes || bytes[0] != '{' || memchr(bytes, '\\', length) ||
+        memchr(bytes, '\0', length))
+        return NULL;
+    cJSON *items = (cJSON *)(void *)(in->bytes + text_size), *previous = NULL;
+    size_t room = (sizeof in->bytes - text_size) / sizeof *items, count = 1;
+    char *at = memcpy(in->bytes, bytes, length), *end = at + length;
+    do {
+        if (count >= room)
+            return NULL;
+        cJSON *member = &items[count++];
+        at++;
+        *member = (cJSON){.prev = previous, .string = take_text(&at, end)};
+        if (!member->string || at == end || *at++ != ':')
+            return NULL;
+        if ((member->valuestring = take_text(&at, end)))
+            member->type = cJSON_String;
+        else if (!take_integer(&at, end, member))
+            return NULL;
+        if (previous)
+            previous->next = member;
+        previous = member;
+    } while (at < end && *at == ',');
+    if (at != end - 1 || *at != '}')
+        return NULL;
+    items[1].prev = previous;
+    items[0] = (cJSON){.type = cJSON_Object, .child = &items[1]};
+    return items;
+}
+
 cJSON *json_arena_parse(struct json_arena *in, const char *bytes, size_t length) {
     in->used = 0;
     in->spilled = false;
+    cJSON *value = parse_flat(in, bytes, length);
+    if (value)
+        return value;
     arena = in;
-    cJSON *value = cJSON_ParseWithLength(bytes, length);
+    value = cJSON_ParseWithLength(bytes, length);
     arena = NULL;
     return value;
 }

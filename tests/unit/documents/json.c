@@ -298,6 +298,58 @@ TEST(from_yaml) {
     cJSON_Delete(tree);
 }
 
+/* The quick way for lines of texts and integers gives what cJSON gives, or leaves the line to it. */
+TEST(an_arena_reads_what_cjson_reads) {
+    static struct json_arena arena;
+    static char many[8000] = "{";
+    char *end = many + 1;
+    for (int i = 0; i < 1000; i++)
+        end = stpcpy(end, i ? ",\"a\":1" : "\"a\":1");
+    stpcpy(end, "}");
+    static const char *const lines[] = {
+        "{\"seq\":1,\"t\":\"12\",\"event\":\"x\",\"order\":-3}",
+        "{\"a\":999999999999999,\"b\":-999999999999999,\"c\":2147483647,\"d\":-2147483648,\"\":0}",
+        "{\"a\":1000000000000000}",
+        "{\"a\":\"\xc3\xa9\",\"a\":\"\"}",
+        "{\"a\":007,\"b\":-0}",
+        "{\"a\":1.5}",
+        "{\"a\":1e3}",
+        "{\"a\":\"\\n\"}",
+        "{\"a\":{\"b\":1},\"c\":[1],\"d\":true,\"e\":null}",
+        "{ \"a\": 1 }",
+        "{}",
+        "{",
+        "{\"a\"",
+        "{\"a\":",
+        "{\"a\":1",
+        "{\"a\":-}",
+        "{\"a\":1,}",
+        "{\"a\":1}}",
+        "{\"a\":1}x",
+        "{\"a\" 1}",
+        "{\"a\":1,\"b\"}",
+        "[1]",
+        "",
+        many,
+    };
+    for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
+        cJSON *value = json_arena_parse(&arena, lines[i], strlen(lines[i])),
+              *expected = cJSON_ParseWithLength(lines[i], strlen(lines[i]));
+        assert_int_equal(value != NULL, expected != NULL);
+        if (expected) {
+            cleanup_free char *text = cJSON_Print(value), *expected_text = cJSON_Print(expected);
+            assert_string_equal(text, expected_text);
+            assert_int_equal(cJSON_GetArraySize(value), cJSON_GetArraySize(expected));
+            for (const cJSON *a = value->child, *b = expected->child; a && b; a = a->next, b = b->next)
+                assert_int_equal(a->valueint, b->valueint);
+            if (value->child)
+                assert_ptr_equal(value->child->prev->next, NULL);
+        }
+        cJSON_Delete(expected);
+        json_arena_delete(&arena, value);
+    }
+}
+
 /* Lines that fit an arena, and longer ones, in turns: what did not fit is given back. */
 TEST(an_arena_keeps_nothing_of_a_long_line) {
     static struct json_arena arena;
