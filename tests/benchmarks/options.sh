@@ -23,3 +23,6 @@ figure() {
     }
     echo "figure $1 $2 $3"
 }
+
+# Nodes and commands in other folders use the build tree, too.
+[ -z "${ASSAY_BUILD-}" ] || ASSAY_BUILD=$(realpath "$ASSAY_BUILD")
