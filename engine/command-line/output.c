@@ -75,16 +75,6 @@ int output_table(const struct report_table *table, const char *output, struct fa
     return r;
 }
 
-bool output_is_unicode(void) {
-    static const char *const names[] = {"LC_ALL", "LC_CTYPE", "LANG"};
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        const char *value = getenv(names[i]);
-        if (value && value[0])
-            return strcasestr(value, "utf-8") || strcasestr(value, "utf8");
-    }
-    return false;
-}
-
 void output_json(const cJSON *value, bool pretty) {
     cleanup(text_clear) struct text text;
     text_init(&text, SIZE_MAX / 2);

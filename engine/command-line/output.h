@@ -26,8 +26,6 @@ void output_bytes(const char *bytes, size_t length);
 /* TABLE as CSV on standard output, or where OUTPUT is a name in that file, with units beside it. */
 int output_table(const struct report_table *table, const char *output, struct failure *failure);
 
-/* Whether the locale of the environment has more characters than ASCII. */
-bool output_is_unicode(void);
 /* VALUE and a newline, on one line or, PRETTY, on many, to standard output. */
 void output_json(const cJSON *value, bool pretty);
 

@@ -1,13 +1,16 @@
+/* The charts of a report as one SVG. */
 #include "engine/report/chart-axis.h"
 
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/file.h"
 #include "engine/foundation/memory.h"
+#include "engine/report/report-tree.h"
 #include "engine/report/shown.h"
 
 #include <math.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum {
     WIDTH = 640,  /* of the inside of a chart, in pixels */
@@ -15,6 +18,7 @@ enum {
     LEFT = 90,
     TOP = 40,
     BELOW = 60,
+    PANEL = TOP + HEIGHT + BELOW,
     TICKS_MAX = 8,
 };
 
@@ -111,26 +115,41 @@ static void append_marks(const struct chart *chart, const struct chart_axes *axe
     }
 }
 
-int chart_write_svg(const struct chart *charts, size_t count, const char *path, struct failure *failure) {
-    cleanup(text_clear) struct text svg;
+static void append_chart(const struct chart *chart, size_t place, struct text *svg) {
+    struct chart_axes axes = chart_axes_of(chart);
+    text_printf(svg, "<g transform=\"translate(0 %zu)\">\n", place * (size_t)PANEL);
+    append_axes(chart, &axes, svg);
+    append_marks(chart, &axes, svg);
+    for (size_t s = 0; s < chart->series_count; s++)
+        if (chart->series[s].is_line)
+            append_line(chart, &axes, &chart->series[s], svg);
+        else
+            append_points(chart, &axes, &chart->series[s], svg);
+    text_append_string(svg, "</g>\n");
+}
+
+/* Appends the charts of SECTION and of the sections in it; COUNT charts are above them. Returns how many
+ * there are then. */
+static size_t append_charts(const struct report_section *section, size_t count, struct text *svg) {
+    for (size_t i = 0; i < section->count; i++)
+        if (section->items[i].kind == ITEM_CHART)
+            append_chart(section->items[i].chart, count++, svg);
+        else if (section->items[i].kind == ITEM_SECTION)
+            count = append_charts(section->items[i].section, count, svg);
+    return count;
+}
+
+int report_write_svg(const struct report *report, const char *path, struct failure *failure) {
+    cleanup(text_clear) struct text svg, charts;
     text_init(&svg, SIZE_MAX / 4);
-    int panel = TOP + HEIGHT + BELOW;
+    text_init(&charts, SIZE_MAX / 4);
+    size_t count = append_charts(report->root, 0, &charts);
     text_printf(&svg,
                 "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %d %zu\">\n%s"
                 "<rect width=\"100%%\" height=\"100%%\" fill=\"#fff\"/>\n",
-                LEFT + WIDTH + 20, count * (size_t)panel, style);
-    for (size_t c = 0; c < count; c++) {
-        struct chart_axes axes = chart_axes_of(&charts[c]);
-        text_printf(&svg, "<g transform=\"translate(0 %zu)\">\n", c * (size_t)panel);
-        append_axes(&charts[c], &axes, &svg);
-        append_marks(&charts[c], &axes, &svg);
-        for (size_t s = 0; s < charts[c].series_count; s++)
-            if (charts[c].series[s].is_line)
-                append_line(&charts[c], &axes, &charts[c].series[s], &svg);
-            else
-                append_points(&charts[c], &axes, &charts[c].series[s], &svg);
-        text_append_string(&svg, "</g>\n");
-    }
-    text_append_string(&svg, "</svg>\n");
-    return file_write_output(path, svg.bytes, svg.length, failure);
+                LEFT + WIDTH + 20, count * (size_t)PANEL, style);
+    text_append(&svg, charts.bytes, charts.length);
+    int r = text_append_string(&svg, "</svg>\n");
+    return r < 0 ? failure_set(failure, r, "cannot draw '%s': %s", path, strerror(-r))
+                 : file_write_output(path, svg.bytes, svg.length, failure);
 }

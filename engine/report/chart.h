@@ -1,11 +1,10 @@
 /*
- * A chart of points and lines over two axes, as text for a terminal and as SVG. An axis over positive numbers
- * of which the greatest is at least 100 times the least is logarithmic.
+ * A chart of points and lines over two axes: data, which a report draws (report.h). An axis over positive
+ * numbers of which the greatest is at least 100 times the least is logarithmic.
  */
 #ifndef ASSAY_REPORT_CHART_H
 #define ASSAY_REPORT_CHART_H
 
-#include "engine/foundation/failure.h"
 #include "engine/foundation/text.h"
 
 #include <stdbool.h>
@@ -17,7 +16,7 @@ struct chart_series {
     bool is_line; /* points in order of x are joined; otherwise they stand alone */
 };
 
-/* Borrowed. */
+/* Texts and numbers are borrowed; those of chart_copy() are its own. */
 struct chart {
     const char *title, *x_name, *y_name; /* names with units */
     const struct chart_series *series;
@@ -27,10 +26,10 @@ struct chart {
     double y_reach; /* y beyond this, above or below 0, is drawn at the edge; 0: nothing is */
 };
 
+struct chart *chart_copy(const struct chart *chart);
+void chart_free(struct chart *copy); /* NULL is fine */
+
 /* Appends its lines; nothing where there is nothing to draw. With UNICODE in braille characters and blocks.
  */
 void chart_append_text(const struct chart *chart, bool unicode, struct text *ret);
-/* Writes PATH with the charts below each other. */
-int chart_write_svg(const struct chart *charts, size_t count, const char *path, struct failure *failure);
-
 #endif

@@ -5,7 +5,6 @@
 #include "engine/foundation/memory.h"
 #include "engine/foundation/text-set.h"
 #include "engine/report/report-tree.h"
-#include "engine/report/shown.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -195,8 +194,7 @@ static void fold_notes(struct report_section *into, const struct report_section 
     for (size_t i = 0; i < folding.values.count; i++) {
         cleanup_free char *who = fold_names(&folding, &folding.groups[i]);
         cleanup_free char *line = xformat("%s: %s", who, folding.groups[i].item->text);
-        cleanup_free char *safe = shown_copy(line), *whole = xformat("%s\n", safe);
-        report_chart(into, whole);
+        report_text(into, NULL, "", line, false);
     }
 }
 

@@ -49,6 +49,28 @@ static void add_table(cJSON *object, const struct report_table *table) {
     }
 }
 
+static void add_numbers(cJSON *object, const char *name, const double *numbers, size_t count) {
+    cJSON *list = json_add_array(object, name);
+    for (size_t i = 0; i < count; i++)
+        json_add_double(list, NULL, numbers[i]);
+}
+
+static void add_chart(cJSON *object, const struct chart *chart) {
+    json_add_string(object, "title", chart->title);
+    json_add_string(object, "x", chart->x_name);
+    json_add_string(object, "y", chart->y_name);
+    add_numbers(object, "x_marks", chart->x_marks, chart->x_mark_count);
+    add_numbers(object, "y_marks", chart->y_marks, chart->y_mark_count);
+    cJSON *list = json_add_array(object, "series");
+    for (size_t i = 0; i < chart->series_count; i++) {
+        const struct chart_series *series = &chart->series[i];
+        cJSON *one = json_add_object(list, NULL);
+        json_add_boolean(one, "is_line", series->is_line);
+        add_numbers(one, "x", series->x, series->count);
+        add_numbers(one, "y", series->y, series->count);
+    }
+}
+
 static void add_section(cJSON *object, const struct report_section *section);
 
 /* A section, or a list of them. */
@@ -78,6 +100,8 @@ static void add_section(cJSON *object, const struct report_section *section) {
             add_sentence(object, item->weight == REPORT_WARNING ? "warnings" : "notes", item->text);
         } else if (item->kind == ITEM_TABLE) {
             add_table(object, item->table);
+        } else if (item->kind == ITEM_CHART) {
+            add_chart(json_add_object(object, item->name), item->chart);
         } else if (item->kind == ITEM_SECTION) {
             add_member(object, item->section);
         }

@@ -5,6 +5,10 @@
 #include "engine/report/report-tree.h"
 #include "engine/report/shown.h"
 
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
 static int width_of(const char *text) { /* characters of UTF-8 */
     int width = 0;
     for (; *text; text++)
@@ -142,6 +146,24 @@ static void print_note(const struct item *item, FILE *stream) {
     fputc('\n', stream);
 }
 
+/* Whether the locale of the environment has more characters than ASCII. */
+static bool is_unicode(void) {
+    static const char *const names[] = {"LC_ALL", "LC_CTYPE", "LANG"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        const char *value = getenv(names[i]);
+        if (value && value[0])
+            return strcasestr(value, "utf-8") || strcasestr(value, "utf8");
+    }
+    return false;
+}
+
+static void print_chart(const struct chart *chart, FILE *stream) {
+    cleanup(text_clear) struct text text;
+    text_init(&text, SIZE_MAX / 4);
+    chart_append_text(chart, is_unicode(), &text);
+    fwrite(text.bytes, 1, text.length, stream);
+}
+
 static void print_section(const struct report_section *section, FILE *stream, bool detail) {
     if (section->title)
         print_title(section->title, stream);
@@ -154,7 +176,7 @@ static void print_section(const struct report_section *section, FILE *stream, bo
         else if (item->kind == ITEM_NOTE)
             print_note(item, stream);
         else if (item->kind == ITEM_CHART)
-            fputs(item->text, stream);
+            print_chart(item->chart, stream);
         else if (item->kind == ITEM_TABLE)
             print_table(item->table, stream, detail);
         else

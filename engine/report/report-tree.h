@@ -2,6 +2,7 @@
 #ifndef ASSAY_REPORT_REPORT_TREE_H
 #define ASSAY_REPORT_REPORT_TREE_H
 
+#include "engine/report/chart.h"
 #include "engine/report/report.h"
 
 #include <stddef.h>
@@ -33,12 +34,13 @@ struct report_table {
 struct item {
     enum item_kind kind;
     bool detail;
-    char *name, *label, *text, *unit; /* of numbers, texts, notes and charts */
+    char *name, *label, *text, *unit; /* of numbers, texts and notes; a chart has a name */
     double number;                    /* of truths 0 or 1 */
     int digits;
     enum report_weight weight;
     struct report_section *section;
     struct report_table *table;
+    struct chart *chart;
 };
 
 bool tree_is_pair(const struct item *item);

@@ -81,8 +81,10 @@ void report_note(struct report_section *in, enum report_weight weight, const cha
     item->weight = weight;
 }
 
-void report_chart(struct report_section *in, const char *lines) {
-    add(in, ITEM_CHART, false)->text = xstrdup(lines);
+void report_chart(struct report_section *in, const char *name, const struct chart *chart) {
+    struct item *item = add(in, ITEM_CHART, false);
+    item->name = xstrdup(name);
+    item->chart = chart_copy(chart);
 }
 
 struct report_table *report_table(struct report_section *in, const char *name, const char *title,
@@ -149,6 +151,7 @@ static void section_free(struct report_section *section) {
             section_free(item->section);
         if (item->table)
             table_free(item->table);
+        chart_free(item->chart);
     }
     free(section->name), free(section->title), free(section->items), free(section);
 }

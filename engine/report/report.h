@@ -1,8 +1,8 @@
 /*
- * A report is data: sections of numbers with units, texts, tables, notes and charts. Commands build it; it is
- * printed as text for people, or as JSON for programs, from the same tree. In JSON a section is an object, a
- * table an array of objects, a number a number; `units` beside them has the UCUM code of each. What steers a
- * terminal is never printed as it is (shown.h).
+ * A report is data: sections of numbers with units, texts, tables, notes and charts. Rooms and commands build
+ * it; it is printed as text for people, or as JSON for programs, from the same tree, and its charts as SVG.
+ * In JSON a section is an object, a table an array of objects, a number a number; `units` beside them has the
+ * UCUM code of each. What steers a terminal is never printed as it is (shown.h).
  *
  *     struct report *report = report_new();
  *     struct report_table *terms = report_table(report->root, "terms", NULL, columns, 3);
@@ -39,6 +39,7 @@ struct report_column {
     enum archive_column_role role;
 };
 
+struct chart; /* chart.h */
 struct report_section;
 struct report_table;
 
@@ -71,8 +72,9 @@ void report_truth(struct report_section *in, const char *name, const char *label
 enum report_weight { REPORT_LINE, REPORT_NOTE, REPORT_WARNING };
 void report_note(struct report_section *in, enum report_weight weight, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
-/* Lines that are printed as they are, and are not in JSON. */
-void report_chart(struct report_section *in, const char *lines);
+/* As text a chart is drawn with the characters that the locale of the environment has; in JSON it is its
+ * numbers, under NAME. The chart is copied. */
+void report_chart(struct report_section *in, const char *name, const struct chart *chart);
 struct report_table *report_table(struct report_section *in, const char *name, const char *title,
                                   const struct report_column *columns, size_t count);
 /* The next cell of a table, row by row. TEXT NULL: "-" and null. */
@@ -97,6 +99,9 @@ char *report_render(const struct report *report, bool detail);
 struct cJSON *report_json(const struct report *report);
 /* Appends one JSON document and a newline; 0, or a negative errno with FAILURE. */
 int report_print_json(const struct report *report, struct text *ret, struct failure *failure);
+
+/* Writes PATH with all charts of REPORT as SVG, one below the other. */
+int report_write_svg(const struct report *report, const char *path, struct failure *failure);
 
 /* The table as CSV, all its columns. */
 int report_table_append_csv(const struct report_table *table, struct text *text, struct failure *failure);

@@ -1,7 +1,6 @@
 #include "engine/command-line/fit/residuals.h"
 
 #include "engine/command-line/model/curve.h"
-#include "engine/command-line/output.h"
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/memory.h"
 #include "engine/foundation/text.h"
@@ -76,19 +75,6 @@ static char *with_unit(const char *name, const char *unit) {
     return xformat("%s%s%s%s", name, unit ? " (" : "", unit ? unit : "", unit ? ")" : "");
 }
 
-static const double sigma_marks[] = {-2, 0, 2};
-
-static struct chart residual_chart(const struct chart_series *points, const char *predicted) {
-    return (struct chart){.title = "residuals",
-                          .x_name = predicted,
-                          .y_name = "residuals in standard deviations of the noise",
-                          .series = points,
-                          .series_count = 1,
-                          .y_marks = sigma_marks,
-                          .y_mark_count = sizeof sigma_marks / sizeof *sigma_marks,
-                          .y_reach = reach};
-}
-
 /* "calls.csv:17"; of archives the line of their table. */
 static char *place_of(const struct table *table, size_t row) {
     const struct table_input *input;
@@ -128,34 +114,45 @@ static void report_worst(const struct fit_residuals *residuals, struct report_se
     }
 }
 
-/* Whether all rows are predicted alike, so that a chart over the prediction is one column of points. */
-static bool is_constant(const struct fit_residuals *residuals) {
-    const double *mean = residuals->fit->mean;
-    for (size_t row = 0; row < residuals->table->rows; row++)
-        if (!isnan(residuals->fit->scaled[row]) && mean[row] != mean[residuals->worst[0]])
-            return false;
-    return true;
+/* Whether rows are predicted differently: otherwise a chart over the prediction is one column of points. */
+static bool is_drawable(const struct fit_residuals *residuals) {
+    const double *mean = residuals->fit->mean, *scaled = residuals->fit->scaled;
+    double first = NAN;
+    for (size_t row = 0; row < residuals->table->rows; row++) {
+        if (!isfinite(scaled[row]) || !isfinite(mean[row]))
+            continue;
+        first = isnan(first) ? mean[row] : first;
+        if (mean[row] != first)
+            return true;
+    }
+    return false;
+}
+
+static void report_residuals(const struct fit_residuals *residuals, struct report_section *section) {
+    static const double sigmas[] = {-2, 0, 2};
+    const struct fit *fit = residuals->fit;
+    cleanup_free char *response = with_unit(fit->model->response, fit->model->response_unit);
+    cleanup_free char *predicted = xformat("predicted %s", response);
+    const struct chart_series points = {fit->mean, fit->scaled, residuals->table->rows, false};
+    const struct chart chart = {.title = "residuals",
+                                .x_name = predicted,
+                                .y_name = "residuals in standard deviations of the noise",
+                                .series = &points,
+                                .series_count = 1,
+                                .y_marks = sigmas,
+                                .y_mark_count = sizeof sigmas / sizeof *sigmas,
+                                .y_reach = reach};
+    report_chart(section, "residuals", &chart);
 }
 
 void fit_residuals_report(const struct fit_residuals *residuals, struct report_section *section, bool worst) {
-    const struct model *model = residuals->fit->model;
-    cleanup(text_clear) struct text text;
-    text_init(&text, SIZE_MAX / 4);
-    cleanup_free char *response = with_unit(model->response, model->response_unit);
-    cleanup_free char *predicted = xformat("predicted %s", response);
-    const struct chart_series points = {residuals->fit->mean, residuals->fit->scaled, residuals->table->rows,
-                                        false};
-    const struct chart chart = residual_chart(&points, predicted);
-    chart_append_text(&chart, output_is_unicode(), &text);
-    if (text.length > 0 && !is_constant(residuals)) {
-        report_chart(section, "\n");
-        report_chart(section, text.bytes);
-    }
+    if (is_drawable(residuals))
+        report_residuals(residuals, report_section(section, "residuals", "", false));
     if (worst && residuals->count > 0)
         report_worst(residuals, section);
 }
 
-/* ---- As SVG */
+/* ---- The plot */
 
 static const struct table_numbers *find_numbers(const struct table *table, const char *name) {
     for (size_t i = 0; i < table->number_count; i++)
@@ -176,54 +173,38 @@ static bool is_of_group(const struct table *table, const struct model *model, co
     return true;
 }
 
-/* A group's data and its curve; owns what the chart borrows. */
-struct curve_panel {
-    struct model_curve curve;
-    struct chart_series series[2];
-    double *y;
-    char *x_name, *y_name;
-};
-
-static bool make_panel(const struct fit_residuals *residuals, const struct model_group *group,
-                       struct curve_panel *panel, struct chart *ret) {
+/* GROUP's data and its curve. Returns whether there is one. */
+static bool report_curve(const struct fit_residuals *residuals, const struct model_group *group,
+                         struct report_section *section) {
     const struct table *table = residuals->table;
     const struct model *model = residuals->fit->model;
-    if (!model_curve(model, group, &panel->curve))
+    struct model_curve curve;
+    if (!model_curve(model, group, &curve))
         return false;
-    const struct table_numbers *x = find_numbers(table, panel->curve.column);
+    const struct table_numbers *x = find_numbers(table, curve.column);
     if (!x)
         return false;
-    panel->y = xmalloc((table->rows + 1) * sizeof *panel->y);
+    cleanup_free double *y = xmalloc((table->rows + 1) * sizeof *y);
     for (size_t row = 0; row < table->rows; row++)
-        panel->y[row] = !isnan(residuals->fit->mean[row]) && is_of_group(table, model, group, row)
-                            ? response_of(residuals, row)
-                            : NAN;
-    panel->x_name = with_unit(x->name, x->unit);
-    panel->y_name = with_unit(model->response, model->response_unit);
-    panel->series[0] = (struct chart_series){x->values, panel->y, table->rows, false};
-    panel->series[1] = (struct chart_series){panel->curve.x, panel->curve.y, MODEL_CURVE_POINTS, true};
-    *ret = (struct chart){.title = group->name,
-                          .x_name = panel->x_name,
-                          .y_name = panel->y_name,
-                          .series = panel->series,
-                          .series_count = 2};
+        y[row] = !isnan(residuals->fit->mean[row]) && is_of_group(table, model, group, row)
+                     ? response_of(residuals, row)
+                     : NAN;
+    cleanup_free char *x_name = with_unit(x->name, x->unit);
+    cleanup_free char *y_name = with_unit(model->response, model->response_unit);
+    const struct chart_series series[] = {{x->values, y, table->rows, false},
+                                          {curve.x, curve.y, MODEL_CURVE_POINTS, true}};
+    const struct chart chart = {
+        .title = group->name, .x_name = x_name, .y_name = y_name, .series = series, .series_count = 2};
+    report_chart(section, "curve", &chart);
     return true;
 }
 
 int fit_residuals_plot(const struct fit_residuals *residuals, const char *path, struct failure *failure) {
     const struct model *model = residuals->fit->model;
-    struct chart charts[CURVES_MAX + 1];
-    cleanup_free struct curve_panel *panels = xcalloc(CURVES_MAX, sizeof *panels);
-    cleanup_free char *response = with_unit(model->response, model->response_unit);
-    cleanup_free char *predicted = xformat("predicted %s", response);
-    const struct chart_series points = {residuals->fit->mean, residuals->fit->scaled, residuals->table->rows,
-                                        false};
-    size_t count = 1;
-    charts[0] = residual_chart(&points, predicted);
-    for (size_t g = 0; g < model->group_count && count <= CURVES_MAX; g++)
-        count += make_panel(residuals, &model->groups[g], &panels[count - 1], &charts[count]);
-    int r = chart_write_svg(charts, count, path, failure);
-    for (size_t i = 0; i < CURVES_MAX; i++)
-        free(panels[i].y), free(panels[i].x_name), free(panels[i].y_name);
-    return r;
+    cleanup(report_cleanup) struct report *report = report_new();
+    size_t curves = 0;
+    report_residuals(residuals, report->root);
+    for (size_t g = 0; g < model->group_count && curves < CURVES_MAX; g++)
+        curves += report_curve(residuals, &model->groups[g], report->root);
+    return report_write_svg(report, path, failure);
 }

@@ -1,6 +1,5 @@
 #include "engine/command-line/model/curve.h"
 
-#include "engine/command-line/output.h"
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/memory.h"
 #include "engine/model/evaluator.h"
@@ -9,7 +8,6 @@
 #include "engine/report/chart.h"
 
 #include <math.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -47,7 +45,6 @@ bool model_curve(const struct model *model, const struct model_group *group, str
 
 void model_report_curve(struct report_section *section, const struct model *model,
                         const struct model_group *group) {
-    cleanup(text_clear) struct text text = {0};
     struct model_curve curve;
     if (!model->over || !model_curve(model, group, &curve))
         return;
@@ -62,8 +59,5 @@ void model_report_curve(struct report_section *section, const struct model *mode
                                 .series_count = 1,
                                 .x_marks = marks,
                                 .x_mark_count = group->part_count - 1};
-    text_init(&text, SIZE_MAX / 4);
-    chart_append_text(&chart, output_is_unicode(), &text);
-    if (text.length > 0)
-        report_chart(section, text.bytes);
+    report_chart(section, "curve", &chart);
 }

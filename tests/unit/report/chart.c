@@ -1,6 +1,7 @@
 /* Charts: where points fall, axes that are logarithmic, numbers at the ends of doubles, SVG that is whole. */
 #include "engine/report/chart.h"
 #include "engine/foundation/file.h"
+#include "engine/report/report.h"
 #include "tests/test.h"
 
 #include <unistd.h>
@@ -49,13 +50,15 @@ TEST(nothing_to_draw_and_too_much) {
         struct chart chart = make(&series);
         char path[] = "/tmp/assay-chart-XXXXXX";
         cleanup(text_clear) struct text text, svg;
+        cleanup(report_cleanup) struct report *report = report_new();
         text_init(&text, 1 << 20);
         text_init(&svg, 1 << 20);
         chart.y_reach = 0;
         chart_append_text(&chart, true, &text);
         assert_true(cases[i].is_drawn == (text.length > 0));
         close(mkstemp(path));
-        assert_ok(chart_write_svg(&chart, 1, path, &test_failure));
+        report_chart(report->root, "chart", &chart);
+        assert_ok(report_write_svg(report, path, &test_failure));
         assert_ok(file_read(path, &svg, &test_failure));
         assert_says(svg.bytes, "a &lt; b");
         assert_true(strstr(svg.bytes, "nan") == NULL && strstr(svg.bytes, "inf") == NULL);

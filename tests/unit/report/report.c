@@ -1,5 +1,6 @@
 /* One tree, printed for people and for programs. */
 #include "engine/report/report.h"
+#include "engine/report/chart.h"
 #include "tests/test.h"
 
 static struct report *make(void) {
@@ -44,6 +45,35 @@ TEST(as_json) {
     assert_says(text.bytes, "\"terms.estimate\": \"s\"");
     assert_says(text.bytes, "null");
     assert_says(text.bytes, "\"warnings\"");
+}
+
+/* The tree has a copy of all that a chart points to. */
+TEST(charts_are_numbers) {
+    cleanup(report_cleanup) struct report *report = report_new();
+    cleanup(text_clear) struct text text;
+    text_init(&text, 1 << 16);
+    {
+        double x[] = {1, 2}, y[] = {3, NAN}, mark = 1.5;
+        char title[] = "curve of a";
+        const struct chart_series series = {x, y, 2, true};
+        const struct chart chart = {.title = title,
+                                    .x_name = "n",
+                                    .y_name = "duration (s)",
+                                    .series = &series,
+                                    .series_count = 1,
+                                    .x_marks = &mark,
+                                    .x_mark_count = 1};
+        report_chart(report->root, "curve", &chart);
+        x[0] = y[0] = mark = 77, title[0] = '-';
+    }
+    assert_ok(report_print_json(report, &text, &test_failure));
+    cleanup_free char *page = report_render(report, false);
+    assert_says(page, "duration (s)\n");
+    const char *words[] = {"\"curve\": {", "\"title\": \"curve of a\"", "\"y\": \"duration (s)\"",
+                           "1.5",          "\"is_line\": true",         "null"};
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        assert_says(text.bytes, words[i]);
+    assert_null(strstr(text.bytes, "77"));
 }
 
 TEST(tables_as_csv_and_without_a_head) {
