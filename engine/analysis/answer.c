@@ -15,10 +15,10 @@ enum { OUTPUT_BYTES_MAX = 64 << 20, NAMES_BYTES_MAX = 4096, DIGITS_LEAST = 4, DI
 /* ---- The report */
 
 static void report_head(struct report_section *section, const struct measurements *m) {
-    cleanup_free char *grade = m->all_flagged
-                                   ? xformat("do not trust: every unit was flagged (%s)", m->flags)
-                                   : xformat("%zu of %zu measurements were flagged (%s) and are left out",
-                                             m->flagged, m->row_count, m->flags);
+    cleanup_free char *verdict = m->all_flagged
+                                     ? xformat("do not trust: every unit was flagged (%s)", m->flags)
+                                     : xformat("%zu of %zu measurements were flagged (%s) and are left out",
+                                               m->flagged, m->row_count, m->flags);
     cleanup_free char *head = xformat(
         "%s by %s, %s is better%s: %zu setting%s, %zu measurement%s; units failed: %llu, not measured: %llu",
         m->table->inputs[0].experiment, m->response, m->most ? "more" : "less",
@@ -26,7 +26,7 @@ static void report_head(struct report_section *section, const struct measurement
         m->settings.count == 1 ? "" : "s", m->row_count, m->row_count == 1 ? "" : "s",
         (unsigned long long)m->failed, (unsigned long long)m->missing);
     if (m->flagged > 0)
-        report_text(section, "grade", "", grade, false);
+        report_verdict(section, "verdict", m->all_flagged ? REPORT_NOT_USABLE : REPORT_USABLE, verdict);
     report_text(section, NULL, "", head, false);
     report_text(section, "response", NULL, m->response, true);
     report_text(section, "best_is", NULL, m->most ? "most" : "least", true);

@@ -39,7 +39,7 @@ struct contender {
     bool is_segmented;                        /* it may have breaks, which it found in the data */
     const char *noise;                        /* "N-1"; of its first part */
     char *formula;                            /* owned */
-    enum model_grade grade;
+    enum report_grade grade;
     char *verdict;               /* owned: model_verdict() */
     struct score_row *predicted; /* owned: of each row; NULL: it is not judged */
     /* Filled by choice_make(), over the rows that all judged ones predict: */

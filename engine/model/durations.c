@@ -83,7 +83,7 @@ int durations_predict(const char *file, const struct design *design, double *ret
     (void)extrapolation_summarise(&tally, ret_warning); /* writes nothing where there is nothing to say */
     size_t length = strlen(ret_warning);
     cleanup_free char *verdict = model_verdict(model);
-    if (model_grade(model) == MODEL_NOT_USABLE) /* what is too long is cut */
+    if (model_grade(model) == REPORT_NOT_USABLE) /* what is too long is cut */
         (void)snprintf(ret_warning + length, EXTRAPOLATION_SENTENCE_SIZE - length, "%s%s", length ? "; " : "",
                        verdict);
     return r;

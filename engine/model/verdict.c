@@ -45,34 +45,28 @@ static bool is_mixture(const struct model *model) {
 }
 
 /* The error of a mixture's mean says nothing of the mixture: its grade is not known. */
-static enum model_grade grade_group(const struct model *model, const struct model_group *group) {
+static enum report_grade grade_group(const struct model *model, const struct model_group *group) {
     double relative = model_group_value(group, "cv_relative");
     if (model_group_value(group, "nonpositive_rows") > 0)
-        return MODEL_NOT_USABLE;
+        return REPORT_NOT_USABLE;
     if (is_mixture(model) || isnan(relative))
-        return MODEL_UNKNOWN;
+        return REPORT_UNKNOWN;
     return relative <= usable_relative && model_group_value(group, "cv_median_relative") <= usable_median
-               ? MODEL_USABLE
-               : MODEL_NOT_USABLE;
+               ? REPORT_USABLE
+               : REPORT_NOT_USABLE;
 }
 
-static size_t count_grade(const struct model *model, enum model_grade grade) {
+static size_t count_grade(const struct model *model, enum report_grade grade) {
     size_t count = 0;
     for (size_t g = 0; g < model->group_count; g++)
         count += grade_group(model, &model->groups[g]) == grade;
     return count;
 }
 
-enum model_grade model_grade(const struct model *model) {
-    if (count_grade(model, MODEL_NOT_USABLE) > 0)
-        return MODEL_NOT_USABLE;
-    return count_grade(model, MODEL_USABLE) > 0 ? MODEL_USABLE : MODEL_UNKNOWN;
-}
-
-const char *model_grade_word(enum model_grade grade) {
-    static const char *const words[] = {
-        [MODEL_UNKNOWN] = "unknown", [MODEL_USABLE] = "usable", [MODEL_NOT_USABLE] = "not usable"};
-    return words[grade];
+enum report_grade model_grade(const struct model *model) {
+    if (count_grade(model, REPORT_NOT_USABLE) > 0)
+        return REPORT_NOT_USABLE;
+    return count_grade(model, REPORT_USABLE) > 0 ? REPORT_USABLE : REPORT_UNKNOWN;
 }
 
 /* ---- The verdict */
@@ -139,10 +133,10 @@ static void append_lack_of_fit(const struct model *model, struct text *text) {
 /* Where the groups differ: how many are usable and which of the others is the worst; of how many nothing is
  * known. */
 static void append_groups(const struct model *model, struct text *text) {
-    size_t usable = count_grade(model, MODEL_USABLE), unknown = count_grade(model, MODEL_UNKNOWN);
+    size_t usable = count_grade(model, REPORT_USABLE), unknown = count_grade(model, REPORT_UNKNOWN);
     const struct model_group *worst = NULL;
     for (size_t g = 0; model->group_count > 1 && g < model->group_count; g++)
-        if (grade_group(model, &model->groups[g]) == MODEL_NOT_USABLE &&
+        if (grade_group(model, &model->groups[g]) == REPORT_NOT_USABLE &&
             (!worst ||
              model_group_value(&model->groups[g], "cv_relative") > model_group_value(worst, "cv_relative")))
             worst = &model->groups[g];
@@ -174,10 +168,10 @@ static void append_refused(const struct model *model, struct text *text) {
 char *model_verdict(const struct model *model) {
     cleanup(text_clear) struct text text;
     double relative = greatest(model, "cv_relative"), nonpositive = total(model, "nonpositive_rows");
-    enum model_grade grade = model_grade(model);
+    enum report_grade grade = model_grade(model);
     text_init(&text, SENTENCE_BYTES_MAX); /* a sentence that is too long is cut */
-    if (grade != MODEL_UNKNOWN)
-        (void)text_append_string(&text, grade == MODEL_USABLE ? "usable: " : "not usable for prediction: ");
+    if (grade != REPORT_UNKNOWN)
+        (void)text_append_string(&text, grade == REPORT_USABLE ? "usable: " : "not usable for prediction: ");
     if (is_mixture(model)) {
         append_log_score(model, &text);
     } else if (isnan(relative)) {
@@ -198,15 +192,14 @@ char *model_verdict(const struct model *model) {
 
 char *model_verdict_warning(const struct model *model, const char *name) {
     cleanup_free char *sentence = model_verdict(model);
-    return model_grade(model) == MODEL_NOT_USABLE ? xformat("'%s' is %s", name, sentence) : NULL;
+    return model_grade(model) == REPORT_NOT_USABLE ? xformat("'%s' is %s", name, sentence) : NULL;
 }
 
 void model_verdict_report(struct report_section *section, const struct model *model, const char *hint) {
     cleanup_free char *sentence = model_verdict(model);
     cleanup_free char *both = xformat("%s%s%s", sentence, hint ? "; " : "", hint ? hint : "");
     double f;
-    report_text(section, "verdict", "", both, false);
-    report_text(section, "grade", NULL, model_grade_word(model_grade(model)), true);
+    report_verdict(section, "verdict", model_grade(model), both);
     report_number(section, "cv_relative", "cross-validated error, of the mean",
                   greatest(model, "cv_relative"), "1", 3, true);
     report_number(section, "cv_median_relative", "median relative error",

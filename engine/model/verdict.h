@@ -10,11 +10,7 @@
  * median, or a time of 0 or less is predicted for a row of its own. UNKNOWN: no group was cross-validated, as
  * in a model that was written by hand or generated, or the model is a mixture, whose mean's error says
  * nothing. */
-enum model_grade { MODEL_UNKNOWN, MODEL_USABLE, MODEL_NOT_USABLE };
-
-enum model_grade model_grade(const struct model *model);
-/* "unknown", "usable", "not usable". */
-const char *model_grade_word(enum model_grade grade);
+enum report_grade model_grade(const struct model *model);
 /* The grade and why, from the model alone: "not usable for prediction: cross-validated error 69 % ...",
  * "usable: ...", "fitted to 9 rows; how well it predicts is not known". It ends with the groups that SimGrid
  * cannot use, those whose value refused_by_simgrid is above 0. The caller frees. */

@@ -351,7 +351,7 @@ static int write_all(struct writing *writing) {
     put_some(writing, ",\n  ", "named_by", model->named_by);
     put_member(writing, ",\n  \"response\": {", "name", model->response);
     put_member(writing, ", ", "unit", model->response_unit);
-    put_member(writing, "},\n  ", "grade", model_grade_word(model_grade(model)));
+    put_member(writing, "},\n  ", "grade", report_grade_word(model_grade(model)));
     put_member(writing, ",\n  ", "weights", model->weights);
     put(writing, ",\n  \"by\": ");
     put_texts(writing, model->by, model->by_count);

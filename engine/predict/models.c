@@ -106,11 +106,11 @@ static int check_time(struct models *models, struct given_model *given, struct f
 static void grade(const struct models *models, struct given_model *given) {
     given->grade = model_grade(given->model);
     given->verdict = model_verdict(given->model);
-    given->source.warning = given->grade == MODEL_NOT_USABLE ? given->verdict : NULL;
+    given->source.warning = given->grade == REPORT_NOT_USABLE ? given->verdict : NULL;
     for (const struct given_model *before = models->items; before < given; before++)
         if (strcmp(before->source.sha256, given->source.sha256) == 0)
             return;
-    if (given->grade != MODEL_USABLE)
+    if (given->grade != REPORT_USABLE)
         given->remark =
             xformat("'%s' %s %s", given->source.file, given->source.warning ? "is" : "was", given->verdict);
 }

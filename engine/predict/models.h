@@ -19,7 +19,7 @@ struct given_model {
     bool is_kept;                 /* `drawn` is one of them */
     const struct model **seen;    /* where the plugin sees one of the two */
     struct predict_source source; /* texts are owned */
-    enum model_grade grade;
+    enum report_grade grade;
     char *verdict; /* model_verdict() */
     /* What the user must know before relying on what is made of the model: that it is NOT_USABLE, or that its
      * grade is UNKNOWN; NULL: nothing, or the same file was given before, for another role. */

@@ -91,7 +91,7 @@ static void join_remarks(const struct prediction *prediction, const struct predi
                           result->remarks[i].sentence);
     for (size_t i = 0; i < prediction->models.count; i++) {
         const struct given_model *given = &prediction->models.items[i];
-        if (given->remark && given->grade == MODEL_NOT_USABLE)
+        if (given->remark && given->grade == REPORT_NOT_USABLE)
             (void)text_printf(text, "%swarning: %s", text->length ? "; " : "", given->remark);
     }
 }
@@ -191,7 +191,7 @@ void prediction_describe(const struct prediction *prediction, struct report_sect
         report_cell_text(models, prediction->plugin->roles[given->role].name);
         report_cell_text(models, given->source.file);
         report_cell_text(models, given->source.sha256);
-        report_cell_text(models, model_grade_word(given->grade));
+        report_cell_text(models, report_grade_word(given->grade));
         report_cell_text(models, given->verdict);
     }
     struct report_section *options = report_section(in, "options", NULL, false);
@@ -284,7 +284,7 @@ void prediction_report(const struct prediction *prediction, struct report_sectio
     for (size_t i = 0; i < prediction->models.count; i++) {
         const struct given_model *given = &prediction->models.items[i];
         if (given->remark)
-            report_note(in, given->grade == MODEL_NOT_USABLE ? REPORT_WARNING : REPORT_NOTE, "%s",
+            report_note(in, given->grade == REPORT_NOT_USABLE ? REPORT_WARNING : REPORT_NOTE, "%s",
                         given->remark);
     }
 }

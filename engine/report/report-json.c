@@ -96,6 +96,9 @@ static void add_section(cJSON *object, const struct report_section *section) {
             add_unit(object, item->name, item->unit);
         } else if (item->kind == ITEM_TEXT) {
             json_add_string(object, item->name, item->text);
+        } else if (item->kind == ITEM_VERDICT) {
+            json_add_string(object, item->name, item->text);
+            json_add_string(object, "grade", report_grade_word(item->grade));
         } else if (item->kind == ITEM_NOTE) {
             add_sentence(object, item->weight == REPORT_WARNING ? "warnings" : "notes", item->text);
         } else if (item->kind == ITEM_TABLE) {

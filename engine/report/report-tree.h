@@ -7,7 +7,16 @@
 
 #include <stddef.h>
 
-enum item_kind { ITEM_SECTION, ITEM_NUMBER, ITEM_TRUTH, ITEM_TEXT, ITEM_NOTE, ITEM_CHART, ITEM_TABLE };
+enum item_kind {
+    ITEM_SECTION,
+    ITEM_NUMBER,
+    ITEM_TRUTH,
+    ITEM_TEXT,
+    ITEM_VERDICT,
+    ITEM_NOTE,
+    ITEM_CHART,
+    ITEM_TABLE
+};
 
 struct report_section {
     char *name, *title;
@@ -38,6 +47,7 @@ struct item {
     double number;                    /* of truths 0 or 1 */
     int digits;
     enum report_weight weight;
+    enum report_grade grade;
     struct report_section *section;
     struct report_table *table;
     struct chart *chart;

@@ -70,6 +70,19 @@ void report_truth(struct report_section *in, const char *name, const char *label
     add_pair(in, ITEM_TRUTH, name, label, detail)->number = value;
 }
 
+void report_verdict(struct report_section *in, const char *name, enum report_grade grade,
+                    const char *sentence) {
+    struct item *item = add_pair(in, ITEM_VERDICT, name, "", false);
+    item->text = xstrdup(sentence);
+    item->grade = grade;
+}
+
+const char *report_grade_word(enum report_grade grade) {
+    static const char *const words[] = {
+        [REPORT_UNKNOWN] = "unknown", [REPORT_USABLE] = "usable", [REPORT_NOT_USABLE] = "not usable"};
+    return words[grade];
+}
+
 void report_note(struct report_section *in, enum report_weight weight, const char *format, ...) {
     char sentence[FAILURE_TEXT_SIZE];
     va_list arguments;
@@ -230,7 +243,8 @@ char *report_format(double value, const char *unit, int digits) {
 /* ---- For people */
 
 bool tree_is_pair(const struct item *item) {
-    return item->kind == ITEM_NUMBER || item->kind == ITEM_TEXT || item->kind == ITEM_TRUTH;
+    return item->kind == ITEM_NUMBER || item->kind == ITEM_TEXT || item->kind == ITEM_TRUTH ||
+           item->kind == ITEM_VERDICT;
 }
 
 char *tree_pair_text(const struct item *item) {

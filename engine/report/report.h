@@ -1,8 +1,8 @@
 /*
- * A report is data: sections of numbers with units, texts, tables, notes and charts. Rooms and commands build
- * it; it is printed as text for people, or as JSON for programs, from the same tree, and its charts as SVG.
- * In JSON a section is an object, a table an array of objects, a number a number; `units` beside them has the
- * UCUM code of each. What steers a terminal is never printed as it is (shown.h).
+ * A report is data: sections of numbers with units, texts, tables, verdicts, notes and charts. Rooms and
+ * commands build it; it is printed as text for people, or as JSON for programs, from the same tree, and its
+ * charts as SVG. In JSON a section is an object, a table an array of objects, a number a number; `units`
+ * beside them has the UCUM code of each. What steers a terminal is never printed as it is (shown.h).
  *
  *     struct report *report = report_new();
  *     struct report_table *terms = report_table(report->root, "terms", NULL, columns, 3);
@@ -68,6 +68,13 @@ void report_number(struct report_section *in, const char *name, const char *labe
 void report_text(struct report_section *in, const char *name, const char *label, const char *value,
                  bool detail);
 void report_truth(struct report_section *in, const char *name, const char *label, bool value, bool detail);
+/* Whether what a report is about can be used: "unknown", "usable", "not usable". */
+enum report_grade { REPORT_UNKNOWN, REPORT_USABLE, REPORT_NOT_USABLE };
+const char *report_grade_word(enum report_grade grade);
+/* A sentence that judges, alone on its line; in JSON it is NAME, and `grade` beside it is the word of GRADE.
+ */
+void report_verdict(struct report_section *in, const char *name, enum report_grade grade,
+                    const char *sentence);
 /* A sentence on a line of its own: in JSON one of `notes`, or of `warnings`. */
 enum report_weight { REPORT_LINE, REPORT_NOTE, REPORT_WARNING };
 void report_note(struct report_section *in, enum report_weight weight, const char *format, ...)

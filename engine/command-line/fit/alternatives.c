@@ -83,7 +83,7 @@ static struct report *make_report(const struct alternatives *alternatives, const
     fit_choice_report(root, columns, labels, LABELS, alternatives->contenders, count, &alternatives->choice,
                       response ? response->unit : NULL);
     size_t sufficient = alternatives->choice.sufficient;
-    if (sufficient != SIZE_MAX && alternatives->contenders[sufficient].grade == MODEL_NOT_USABLE)
+    if (sufficient != SIZE_MAX && alternatives->contenders[sufficient].grade == REPORT_NOT_USABLE)
         report_note(root, REPORT_WARNING, "* is %s", alternatives->contenders[sufficient].verdict);
     for (size_t i = 0; i < count; i++) {
         const struct alternative *item = &alternatives->items[i];

@@ -20,8 +20,8 @@ static void report_scores(struct report_table *table, const struct contender *co
         report_cell(table, is_judged ? numbers[k] : NAN);
 }
 
-static void report_verdict(struct report_section *in, const struct contender *contenders,
-                           const struct choice *choice) {
+static void report_sufficient(struct report_section *in, const struct contender *contenders,
+                              const struct choice *choice) {
     if (choice->sufficient == SIZE_MAX) {
         report_note(in, REPORT_WARNING, "none of them could be judged");
         return;
@@ -33,7 +33,7 @@ static void report_verdict(struct report_section *in, const struct contender *co
         "best (+), it has the fewest parameters of the mean; its noise is the simplest within one "
         "standard error",
         CHOICE_MEAN_ERRORS);
-    if (sufficient->grade != MODEL_NOT_USABLE && sufficient->score.relative > relative_most)
+    if (sufficient->grade != REPORT_NOT_USABLE && sufficient->score.relative > relative_most)
         report_note(in, REPORT_WARNING,
                     "none of them predicts well: the error of this one is %.3g %% of the mean",
                     100 * sufficient->score.relative);
@@ -85,10 +85,10 @@ void fit_choice_report(struct report_section *in, const struct report_column *co
         report_cell(table, (double)contender->groups);
         report_cell_text(table, contender->noise ? contender->noise : "");
         report_cell(table, (double)(contender->of_mean + contender->of_noise));
-        report_cell_text(table, model_grade_word(contender->grade));
+        report_cell_text(table, report_grade_word(contender->grade));
         if (is_judged)
             report_scores(table, contender, choice);
     }
     if (is_judged)
-        report_verdict(in, contenders, choice);
+        report_sufficient(in, contenders, choice);
 }

@@ -149,7 +149,7 @@ static void report_models(struct report_section *in, const struct comparison *co
     fit_choice_report(in, columns, labels, 3, comparison->contenders, comparison->count, &comparison->choice,
                       comparison->models[0]->response_unit);
     for (size_t i = 0; i < comparison->count; i++)
-        if (comparison->contenders[i].grade == MODEL_NOT_USABLE)
+        if (comparison->contenders[i].grade == REPORT_NOT_USABLE)
             report_note(in, REPORT_WARNING, "%s is %s", letter(i), comparison->contenders[i].verdict);
     if (!table)
         report_note(in, REPORT_NOTE,

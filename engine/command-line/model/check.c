@@ -8,6 +8,7 @@
 #include "engine/foundation/memory.h"
 #include "engine/foundation/number.h"
 #include "engine/model/check.h"
+#include "engine/model/verdict.h"
 
 #include <errno.h>
 #include <math.h>
@@ -176,7 +177,7 @@ static int check_file(struct check *check, const char *path, struct report_secti
     cleanup_free char *verdict = refused ? xformat("%s: refused: %s", path, check->verdict)
                                          : xformat("%s: good: %s model of %zu group%s", path, model->kind,
                                                    model->group_count, model->group_count == 1 ? "" : "s");
-    report_text(section, "verdict", "", verdict, false);
+    report_verdict(section, "verdict", refused ? REPORT_NOT_USABLE : model_grade(model), verdict);
     check->refused += refused;
     return 0;
 }

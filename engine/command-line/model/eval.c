@@ -347,7 +347,7 @@ int model_command_eval(const struct verb_arguments *arguments, struct failure *f
     if (r < 0)
         return r;
     eval.tally.is_time = model_response_is_time(eval.model);
-    report_text(eval.report->root, "grade", NULL, model_grade_word(model_grade(eval.model)), true);
+    report_text(eval.report->root, "grade", NULL, report_grade_word(model_grade(eval.model)), true);
     start_table(&eval);
     r = rows ? evaluate_rows(&eval, rows, failure) : evaluate_one(&eval, failure);
     note_intervals(&eval);

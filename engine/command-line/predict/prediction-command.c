@@ -39,7 +39,7 @@ int prediction_command_make(const struct verb_arguments *arguments, struct predi
 void prediction_command_warn(const struct prediction *prediction) {
     for (size_t i = 0; i < prediction->models.count; i++) {
         const struct given_model *given = &prediction->models.items[i];
-        if (given->remark && given->grade == MODEL_NOT_USABLE)
+        if (given->remark && given->grade == REPORT_NOT_USABLE)
             fprintf(stderr, "assay: warning: %s\n", shown(given->remark).text);
     }
 }

@@ -39,64 +39,64 @@ static struct model *make_model(const char *kind, const char *noise, const char 
 TEST(grades) {
     static const struct {
         const char *kind, *noise, *values[4];
-        enum model_grade grade;
+        enum report_grade grade;
         const char *expected;
     } cases[] = {
         {"linear",
          NORMAL,
          {SCORES(0.1, 0.05)},
-         MODEL_USABLE,
+         REPORT_USABLE,
          "usable: cross-validated error 10 % (median 5 %)"},
         {"linear",
          NORMAL,
          {SCORES(0.69, 0.01)},
-         MODEL_NOT_USABLE,
+         REPORT_NOT_USABLE,
          "not usable for prediction: cross-validated error 69 %"},
-        {"linear", NORMAL, {SCORES(0.01, 0.06)}, MODEL_NOT_USABLE, "(median 6 %)"},
+        {"linear", NORMAL, {SCORES(0.01, 0.06)}, REPORT_NOT_USABLE, "(median 6 %)"},
         {"linear",
          NORMAL,
          {SCORES(0.01, 0.01) ", \"nonpositive_rows\": 2"},
-         MODEL_NOT_USABLE,
+         REPORT_NOT_USABLE,
          "0 or less is predicted for 2 of its own 9 rows"},
         /* The worst group counts, and is named; another is bad by its median alone. */
         {"linear",
          NORMAL,
          {SCORES(0.01, 0.01), SCORES(0.3, 0.02), SCORES(0.02, 0.06)},
-         MODEL_NOT_USABLE,
+         REPORT_NOT_USABLE,
          "1 of 3 groups are usable, the worst is 'n1'"},
         {"linear",
          NORMAL,
          {SCORES(0.01, 0.01), SCORES(null, null)},
-         MODEL_USABLE,
+         REPORT_USABLE,
          "how well it predicts is not known for 1 of 2 groups"},
         {"linear",
          NORMAL,
          {SCORES(null, null)},
-         MODEL_UNKNOWN,
+         REPORT_UNKNOWN,
          "fitted to 9 rows; how well it predicts is not known"},
-        {"linear", NORMAL, {""}, MODEL_UNKNOWN, "how well it predicts is not known"},
+        {"linear", NORMAL, {""}, REPORT_UNKNOWN, "how well it predicts is not known"},
         {"linear",
          NORMAL,
          {"\"nonpositive_rows\": 1"},
-         MODEL_NOT_USABLE,
+         REPORT_NOT_USABLE,
          "not usable for prediction: fitted to 9 rows; how well it predicts is not known; 0 or less"},
-        {"linear", NORMAL, {"\"refused_by_simgrid\": 0"}, MODEL_UNKNOWN, "predicts is not known"},
+        {"linear", NORMAL, {"\"refused_by_simgrid\": 0"}, REPORT_UNKNOWN, "predicts is not known"},
         {"linear",
          NORMAL,
          {"\"refused_by_simgrid\": 2"},
-         MODEL_UNKNOWN,
+         REPORT_UNKNOWN,
          "not known; SimGrid cannot use it: see its note"},
         {"linear",
          NORMAL,
          {"\"refused_by_simgrid\": 0", "\"refused_by_simgrid\": 1"},
-         MODEL_UNKNOWN,
+         REPORT_UNKNOWN,
          "; SimGrid cannot use 1 of 2 groups: see the note of group 'n1'"},
-        {"population", NORMAL, {""}, MODEL_UNKNOWN, "how well it predicts is not known"},
+        {"population", NORMAL, {""}, REPORT_UNKNOWN, "how well it predicts is not known"},
         /* The error of a mixture's mean says nothing. */
         {"linear",
          MIXTURE,
          {SCORES(0.69, 0.3) ", \"cv_log_score\": -1.5"},
-         MODEL_UNKNOWN,
+         REPORT_UNKNOWN,
          "mean log density of rows left out: -1.5"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -106,12 +106,12 @@ TEST(grades) {
         text_init(&text, 1 << 20);
         assert_says(sentence, cases[i].expected);
         assert_int_equal(model_grade(model), cases[i].grade);
-        assert_true((warning != NULL) == (cases[i].grade == MODEL_NOT_USABLE));
+        assert_true((warning != NULL) == (cases[i].grade == REPORT_NOT_USABLE));
         if (warning)
             assert_says(warning, "'f' is not usable for prediction: ");
         /* The file has it as a word. */
         cleanup_free char *member = NULL;
-        assert_true(asprintf(&member, "\"grade\": \"%s\"", model_grade_word(cases[i].grade)) > 0);
+        assert_true(asprintf(&member, "\"grade\": \"%s\"", report_grade_word(cases[i].grade)) > 0);
         assert_int_equal(model_file_append(model, &text, NULL), 0);
         assert_says(text.bytes, member);
         model_file_free(model);

@@ -5,7 +5,7 @@
 
 static struct report *make(void) {
     struct report *report = report_new();
-    report_note(report->root, REPORT_LINE, "usable: error %g %%", 1.9);
+    report_verdict(report->root, "verdict", REPORT_NOT_USABLE, "not usable: error 1.9 %");
     report_number(report->root, "peak", "asymptotic speed", 57.12345e9, "flop/s", 3, false);
     report_number(report->root, "aic", "AIC", -12.5, NULL, 6, true);
     report_text(report->root, "group", NULL, "dahu-3/0", false);
@@ -23,7 +23,7 @@ static struct report *make(void) {
 TEST(as_text) {
     cleanup(report_cleanup) struct report *report = make();
     cleanup_free char *brief = report_render(report, false), *all = report_render(report, true);
-    assert_string_equal(brief, "usable: error 1.9 %\n"
+    assert_string_equal(brief, "not usable: error 1.9 %\n"
                                "asymptotic speed  57.1 Gflop/s\n"
                                "group             dahu-3/0\n"
                                "term   estimate (s)\n"
@@ -42,6 +42,8 @@ TEST(as_json) {
     assert_int_equal(report_print_json(report, &text, NULL), 0);
     assert_says(text.bytes, "\"peak\": 57123450000");
     assert_says(text.bytes, "\"aic\": -12.5");
+    assert_says(text.bytes, "\"verdict\": \"not usable: error 1.9 %\"");
+    assert_says(text.bytes, "\"grade\": \"not usable\"");
     assert_says(text.bytes, "\"terms.estimate\": \"s\"");
     assert_says(text.bytes, "null");
     assert_says(text.bytes, "\"warnings\"");
