@@ -1,9 +1,9 @@
 #include "engine/command-line/fit/residuals.h"
 
-#include "engine/command-line/model/curve.h"
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/memory.h"
 #include "engine/foundation/text.h"
+#include "engine/model/curve.h"
 #include "engine/report/chart.h"
 
 #include <inttypes.h>

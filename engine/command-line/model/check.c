@@ -1,7 +1,6 @@
 /* assay model check: whether model files hold together, and whether they hold for new measurements. */
 #include "engine/command-line/model/command.h"
 
-#include "engine/command-line/model/report.h"
 #include "engine/command-line/output.h"
 #include "engine/fit/measured.h"
 #include "engine/foundation/cleanup.h"
@@ -163,7 +162,7 @@ static int check_file(struct check *check, const char *path, struct report_secti
     cleanup_free char *place = NULL;
     int r = read_file(path, &findings, &model, &place, failure);
     if (model)
-        model_report_warning(model);
+        model_command_warn(model);
     if (findings.count > 0)
         report_findings(section, path, place, &findings);
     if (findings.error_count > 0)

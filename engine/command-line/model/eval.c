@@ -1,7 +1,6 @@
 /* assay model eval: what a model says, of one row or of a table of them. */
 #include "engine/command-line/model/command.h"
 
-#include "engine/command-line/model/report.h"
 #include "engine/command-line/output.h"
 #include "engine/documents/unit.h"
 #include "engine/fit/measured.h"
@@ -356,7 +355,7 @@ int model_command_eval(const struct verb_arguments *arguments, struct failure *f
     else if (r == 0)
         output_report(eval.report, json, false);
     if (r == 0)
-        model_report_warning(eval.model);
+        model_command_warn(eval.model);
     char sentence[EXTRAPOLATION_SENTENCE_SIZE];
     if (r == 0 && extrapolation_summarise(&eval.tally, sentence))
         fprintf(stderr, "assay: warning: %s\n", shown(sentence).text);

@@ -1,7 +1,6 @@
 /* assay model table: the coefficients of models as CSV, a row a group, or a part of one. */
 #include "engine/command-line/model/command.h"
 
-#include "engine/command-line/model/report.h"
 #include "engine/command-line/output.h"
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/memory.h"
@@ -65,7 +64,7 @@ static int read_models(struct table_of_models *table, const struct verb_argument
         if (r < 0)
             return r;
         table->model_count++;
-        model_report_warning(table->models[i]);
+        model_command_warn(table->models[i]);
         const char *what = find_difference(table->models[0], table->models[i]);
         if (what)
             return failure_input(failure, files[i], 0, 0,

@@ -1,6 +1,6 @@
 /* The curve of a model over one column. */
-#ifndef ASSAY_COMMAND_LINE_MODEL_CURVE_H
-#define ASSAY_COMMAND_LINE_MODEL_CURVE_H
+#ifndef ASSAY_MODEL_CURVE_H
+#define ASSAY_MODEL_CURVE_H
 
 #include "engine/report/report.h"
 

@@ -1,4 +1,4 @@
-#include "engine/command-line/model/curve.h"
+#include "engine/model/curve.h"
 
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/memory.h"
