@@ -100,6 +100,12 @@ void report_chart(struct report_section *in, const char *name, const struct char
     item->chart = chart_copy(chart);
 }
 
+void report_move(struct report_section *to, struct report_section *from) {
+    for (size_t i = 0; i < from->count; i++)
+        *add(to, from->items[i].kind, false) = from->items[i];
+    from->count = 0;
+}
+
 struct report_table *report_table(struct report_section *in, const char *name, const char *title,
                                   const struct report_column *columns, size_t count) {
     struct report_table *table = xcalloc(1, sizeof *table);

@@ -82,6 +82,8 @@ void report_note(struct report_section *in, enum report_weight weight, const cha
 /* As text a chart is drawn with the characters that the locale of the environment has; in JSON it is its
  * numbers, under NAME. The chart is copied. */
 void report_chart(struct report_section *in, const char *name, const struct chart *chart);
+/* Moves all that is in FROM to the end of TO. */
+void report_move(struct report_section *to, struct report_section *from);
 struct report_table *report_table(struct report_section *in, const char *name, const char *title,
                                   const struct report_column *columns, size_t count);
 /* The next cell of a table, row by row. TEXT NULL: "-" and null. */

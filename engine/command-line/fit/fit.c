@@ -1,15 +1,12 @@
 /* assay fit: tables in, a model out. */
 #include "engine/command-line/fit/arguments.h"
-#include "engine/command-line/fit/residuals.h"
 #include "engine/command-line/fit/verbs.h"
 #include "engine/command-line/output.h"
+#include "engine/fit/report.h"
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/clock.h"
 #include "engine/foundation/memory.h"
 #include "engine/foundation/text.h"
-#include "engine/model/model.h"
-#include "engine/model/report.h"
-#include "engine/model/verdict.h"
 #include "engine/model/write.h"
 #include "engine/plugin/library.h"
 #include "engine/report/shown.h"
@@ -100,38 +97,6 @@ static int refuse_empty(const struct fit *fit, const struct table *table,
                          model->skipped_count, model->skipped[0].name, reason, instead);
 }
 
-static bool has_parameter(const struct library *library, const struct fit_arguments *arguments,
-                          const char *name) {
-    const struct plugin_parameter *parameter = library->fit->parameters;
-    for (size_t i = 0; i < arguments->options.setting_count; i++)
-        if (strncmp(arguments->options.settings[i], name, strlen(name)) == 0)
-            return false; /* it is set already */
-    for (; parameter && parameter->name; parameter++)
-        if (strcmp(parameter->name, name) == 0)
-            return true;
-    return false;
-}
-
-static void report_notes(struct report_section *section, const struct fit *fit, const struct table *table,
-                         const struct fit_arguments *arguments) {
-    if (arguments->is_shadowed)
-        report_note(section, REPORT_NOTE, "'%s' is the method; the file of that name is given as ./%s",
-                    arguments->method, arguments->method);
-    for (size_t i = 0; i < fit->note_count; i++)
-        report_note(section, REPORT_NOTE, "%s", fit->notes[i]);
-    if (table->rows_elsewhere > 0)
-        report_note(section, REPORT_NOTE, "%llu rows do not meet --where and are left out",
-                    (unsigned long long)table->rows_elsewhere);
-    double missing = 0;
-    for (size_t g = 0; g < fit->model->group_count; g++) {
-        double here = model_group_value(&fit->model->groups[g], "rows_left_out");
-        missing += isnan(here) ? 0 : here;
-    }
-    if (missing > 0)
-        report_note(section, REPORT_NOTE, "%.0f rows are left out: a value is missing or not finite",
-                    missing);
-}
-
 static int print_model(const struct model *model, struct failure *failure) {
     cleanup(text_clear) struct text text;
     text_init(&text, SIZE_MAX / 4);
@@ -141,44 +106,29 @@ static int print_model(const struct model *model, struct failure *failure) {
     return r;
 }
 
-static void print_report(const struct fit *fit, const struct table *table, const struct library *library,
-                         const struct fit_arguments *arguments, const struct fit_residuals *residuals) {
-    cleanup(report_cleanup) struct report *report = report_new(), *rest = report_new();
-    cleanup_free char *hint =
-        residuals ? fit_residuals_hint(residuals, has_parameter(library, arguments, "outliers")) : NULL;
-    const char *flags = table->ignores_flags ? "every row was flagged" : NULL;
-    cleanup_free char *both =
-        xformat("%s%s%s", flags ? flags : "", flags && hint ? "; " : "", hint ? hint : "");
-    model_verdict_report(report->root, fit->model, both[0] ? both : NULL);
-    report_notes(report->root, fit, table, arguments);
-    model_verdict_speed(report->root, fit->model);
-    model_report_groups(report->root, fit->model, !arguments->brief);
-    report_print(report, stdout, arguments->verbose);
-    report_print(fit->tables, stdout, arguments->verbose);
-    if (residuals && !arguments->brief)
-        fit_residuals_report(residuals, rest->root, arguments->verbose || hint);
+static void print_report(struct fit *fit, const struct table *table, const struct library *library,
+                         const struct fit_arguments *arguments) {
+    cleanup(report_cleanup) struct report *report = report_new();
+    fit_report(report->root, fit, library, table, &arguments->options, !arguments->brief);
+    if (arguments->is_shadowed)
+        report_note(report->root, REPORT_NOTE, "'%s' is the method; the file of that name is given as ./%s",
+                    arguments->method, arguments->method);
     if (arguments->output)
-        report_note(rest->root, REPORT_LINE, "written to %s", arguments->output);
-    report_print(rest, stdout, arguments->verbose);
+        report_note(report->root, REPORT_LINE, "written to %s", arguments->output);
+    report_print(report, stdout, arguments->verbose);
 }
 
-static int finish(const struct fit *fit, const struct table *table, const struct library *library,
+static int finish(struct fit *fit, const struct table *table, const struct library *library,
                   const struct fit_arguments *arguments, struct failure *failure) {
-    struct fit_residuals residuals = {0};
-    if (fit->mean)
-        fit_residuals_init(&residuals, fit, table);
     int r = arguments->output ? model_file_write(fit->model, arguments->output, failure) : 0;
-    if (r == 0 && arguments->plot && residuals.count == 0)
-        return failure_input(failure, NULL, 0, 0, "--plot: '%s' leaves no residuals that could be drawn",
-                             arguments->method);
-    r = r < 0 || !arguments->plot ? r : fit_residuals_plot(&residuals, arguments->plot, failure);
+    r = r < 0 || !arguments->plot ? r : fit_plot(fit, library, table, arguments->plot, failure);
     if (r == 0 && arguments->json) {
         for (size_t i = 0; i < fit->note_count; i++)
             fprintf(stderr, "assay: note: %s\n", shown(fit->notes[i]).text);
         return print_model(fit->model, failure);
     }
     if (r == 0)
-        print_report(fit, table, library, arguments, residuals.count > 0 ? &residuals : NULL);
+        print_report(fit, table, library, arguments);
     return r;
 }
 

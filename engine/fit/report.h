@@ -1,0 +1,16 @@
+/* What people and programs see of a fit: whether the model can be used, its estimates, and what it leaves
+ * unexplained: the rows that spoil it, residuals as a chart, and the rows furthest off. */
+#ifndef ASSAY_FIT_REPORT_H
+#define ASSAY_FIT_REPORT_H
+
+#include "engine/fit/fit.h"
+
+/* Reports FIT of TABLE by LIBRARY with OPTIONS; moves fit->tables into the report. */
+void fit_report(struct report_section *in, struct fit *fit, const struct library *library,
+                const struct table *table, const struct fit_options *options, bool has_charts);
+/* Writes PATH as SVG: the residuals, and data and curves of a model over one column. FAILURE_INPUT: FIT has
+ * no predictions that could be compared. */
+int fit_plot(const struct fit *fit, const struct library *library, const struct table *table,
+             const char *path, struct failure *failure);
+
+#endif
