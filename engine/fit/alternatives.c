@@ -278,3 +278,56 @@ void alternatives_clear(struct alternatives *alternatives) {
     free(alternatives->items), free(alternatives->contenders), free(alternatives->libraries);
     *alternatives = (struct alternatives){0};
 }
+
+/* ---- The report */
+
+static char *by_label(const struct fit_options *options, size_t count) {
+    char *label = xstrdup(count > 0 ? options->by[0] : "");
+    for (size_t j = 1; j < count; j++) {
+        cleanup_free char *before = label;
+        label = xformat("%s,%s", before, options->by[j]);
+    }
+    return label;
+}
+
+void alternatives_report(struct report_section *root, const struct alternatives *alternatives,
+                         const struct table *table, const struct fit_options *options) {
+    static const char *const units[] = {
+        [FIT_FOLDS_BY_SETTING] = "settings", [FIT_FOLDS_BY_ROW] = "rows", [FIT_FOLDS_BY_COLUMNS] = "columns"};
+    static const struct report_column columns[] = {{.name = "method"}, {.name = "terms"}, {.name = "by"}};
+    enum { LABELS = sizeof columns / sizeof *columns };
+    size_t count = alternatives->count;
+    cleanup_free char **by = xcalloc(count + 1, sizeof *by);
+    cleanup_free const char **labels = xcalloc(count * LABELS + 1, sizeof *labels);
+    const struct table_column *response = table_find(table, options->response);
+    for (size_t i = 0; i < table->note_count; i++)
+        report_note(root, REPORT_NOTE, "%s", table->notes[i]);
+    report_text(root, "response", NULL, options->response, false);
+    report_number(root, "rows", "rows judged", (double)alternatives->choice.rows, NULL, 0, false);
+    report_number(root, "rows_beyond", "rows that some cannot predict",
+                  (double)alternatives->choice.rows_beyond, NULL, 0, alternatives->choice.rows_beyond == 0);
+    report_number(root, "folds", NULL, (double)alternatives->folds, NULL, 0, false);
+    report_text(root, "folds_by", "left out together", units[options->folds_by], false);
+    report_number(root, "settings", NULL, (double)alternatives->settings, NULL, 0, false);
+    for (size_t i = 0; i < count; i++) {
+        const struct alternative *item = &alternatives->items[i];
+        by[i] = item->by_count > 0 ? by_label(options, item->by_count) : xstrdup("(pooled)");
+        labels[i * LABELS] = item->is_repeated ? NULL : item->library->plugin->name;
+        labels[i * LABELS + 1] = item->terms ? item->terms : "";
+        labels[i * LABELS + 2] = by[i];
+    }
+    choice_report(root, columns, labels, LABELS, alternatives->contenders, count, &alternatives->choice,
+                  response ? response->unit : NULL);
+    size_t sufficient = alternatives->choice.sufficient;
+    if (sufficient != SIZE_MAX && alternatives->contenders[sufficient].grade == REPORT_NOT_USABLE)
+        report_note(root, REPORT_WARNING, "* is %s", alternatives->contenders[sufficient].verdict);
+    for (size_t i = 0; i < count; i++) {
+        const struct alternative *item = &alternatives->items[i];
+        bool is_judged = alternatives->contenders[i].is_judged;
+        if (!item->is_repeated && (item->reason || !is_judged))
+            report_note(root, REPORT_NOTE, "%s %s by %s: %s%s", labels[i * LABELS], labels[i * LABELS + 1],
+                        by[i], is_judged ? "" : "not judged: ",
+                        item->reason ? item->reason : "some groups cannot be fitted without a fold");
+        free(by[i]);
+    }
+}

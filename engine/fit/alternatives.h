@@ -51,5 +51,8 @@ int alternatives_make(const struct installation *installation, struct table *tab
                       const struct alternatives_request *request, struct alternatives *ret,
                       struct failure *failure);
 void alternatives_clear(struct alternatives *alternatives);
+/* OPTIONS are those of the request. */
+void alternatives_report(struct report_section *in, const struct alternatives *alternatives,
+                         const struct table *table, const struct fit_options *options);
 
 #endif
