@@ -723,6 +723,9 @@ static void describe_model(struct fitting *fitting) {
     for (size_t t = 0; t < model->term_count; t++)
         model->terms[t].unit = term_unit(request, model, &model->terms[t]);
     describe_columns(fitting);
+    const struct fit_plugin *plugin = request->library->fit;
+    for (size_t i = 0; PLUGIN_HAS(plugin, main_values) && plugin->main_values && plugin->main_values[i]; i++)
+        xappend(&model->main_values, &model->main_value_count, xstrdup(plugin->main_values[i]));
     for (size_t g = 0; g < model->group_count; g++)
         for (size_t p = 0; p < model->groups[g].part_count; p++)
             forget_unused(model, &model->groups[g].parts[p]);

@@ -102,6 +102,7 @@ void model_file_free(struct model *model) {
         free(model->skipped[s].name), free(model->skipped[s].reason);
     }
     free_texts(model->by, model->by_count);
+    free_texts(model->main_values, model->main_value_count);
     model_hull_free(model->hull);
     model_origin_clear(&model->origin);
     free(model->file), free(model->kind), free(model->over), free(model->named_by), free(model->response);

@@ -575,6 +575,7 @@ int model_from_document(const struct document *document, struct model_findings *
     model->response_seconds = model_unit_seconds(model->response_unit);
     model->weights = may_text(&reading, root, "weights");
     reading.units = may(&reading, root, "units", DOCUMENT_MAPPING);
+    model->main_values = texts_of(&reading, root, "main_values", false, &model->main_value_count);
     model->by = texts_of(&reading, root, "by", true, &model->by_count);
     read_terms(&reading, root);
     read_columns(&reading, root);

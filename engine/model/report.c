@@ -77,27 +77,10 @@ static void report_terms(struct report_section *section, const struct model *mod
     }
 }
 
-/* Those that are printed without --verbose. */
-static bool is_shown(const char *name) {
-    static const char *const shown[] = {"r2",
-                                        "bandwidth",
-                                        "latency",
-                                        "half_size",
-                                        "peak_flops",
-                                        "peak_bandwidth",
-                                        "ridge_intensity",
-                                        "lat_factor",
-                                        "bw_factor",
-                                        "charged",
-                                        "weight",
-                                        "heterogeneity",
-                                        "variability",
-                                        "machines",
-                                        "days",
-                                        "slow_share",
-                                        "outliers_deleted"};
-    for (size_t k = 0; k < sizeof shown / sizeof *shown; k++)
-        if (strcmp(name, shown[k]) == 0)
+/* Whether the value NAME is printed without --verbose. */
+static bool is_main(const struct model *model, const char *name) {
+    for (size_t i = 0; i < model->main_value_count; i++)
+        if (strcmp(model->main_values[i], name) == 0)
             return true;
     return false;
 }
@@ -107,7 +90,8 @@ static void report_values(struct report_section *section, const struct model *mo
                           const struct model_value *values, size_t count) {
     for (size_t i = 0; i < count; i++)
         report_number(section, values[i].name, NULL, values[i].value,
-                      values[i].unit ? values[i].unit : model->response_unit, 6, !is_shown(values[i].name));
+                      values[i].unit ? values[i].unit : model->response_unit, 6,
+                      !is_main(model, values[i].name));
 }
 
 static void report_noise(struct report_section *in, const struct model *model,
@@ -192,7 +176,7 @@ static void report_table_of_parts(struct report_section *section, const struct m
             (struct report_column){.name = values[v]->name,
                                    .unit = values[v]->unit ? values[v]->unit : model->response_unit,
                                    .digits = 5,
-                                   .detail = !is_shown(values[v]->name)};
+                                   .detail = !is_main(model, values[v]->name)};
     struct report_table *table = report_table(section, "parts", NULL, columns, count);
     for (size_t p = 0; p < group->part_count; p++) {
         const struct model_part *part = &group->parts[p];
@@ -334,7 +318,7 @@ static void report_spreads(struct report_section *section, const struct model *m
             model_spread_collect(model, first->values[v].name);
         const char *unit = first->values[v].unit ? first->values[v].unit : model->response_unit;
         const char *name = first->values[v].name;
-        bool is_first = is_shown(name) || strcmp(name, "sigma") == 0;
+        bool is_first = is_main(model, name) || strcmp(name, "sigma") == 0;
         report_spread(is_first ? table : more, name, unit, &values, NAN);
     }
 }

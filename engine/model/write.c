@@ -362,7 +362,12 @@ static int write_all(struct writing *writing) {
     put(writing, ",\n  \"units\": {");
     for (size_t i = 0; i < writing->value_count; i++)
         put_member(writing, i ? ", " : "", writing->values[i]->name, writing->values[i]->unit);
-    put(writing, "},\n  \"groups\": [");
+    put(writing, "}");
+    if (model->main_value_count > 0) {
+        put(writing, ",\n  \"main_values\": ");
+        put_texts(writing, model->main_values, model->main_value_count);
+    }
+    put(writing, ",\n  \"groups\": [");
     for (size_t g = 0; g < model->group_count; g++) {
         int r = put_group(writing, &model->groups[g], g ? "," : "");
         if (r < 0)

@@ -203,4 +203,4 @@ static int check_linear(const struct fit_request *request, struct plugin_message
 
 ASSAY_FIT_PLUGIN("linear", "0.2.0", "least squares on sums of products of columns", .fit = fit_linear,
                  .check = check_linear, .parameters = parameters, .takes_terms = true, .terms = "M-2",
-                 .rows_min = 1);
+                 .rows_min = 1, .main_values = (const char *const[]){"r2", "outliers_deleted", NULL});

@@ -148,4 +148,5 @@ static int fit_piecewise(const struct fit_rows *rows, const struct fit_request *
 }
 
 ASSAY_FIT_PLUGIN("piecewise", "0.2.0", "segmented lines over one column, the best breaks found or given",
-                 .fit = fit_piecewise, .check = check_piecewise, .parameters = parameters, .rows_min = 2);
+                 .fit = fit_piecewise, .check = check_piecewise, .parameters = parameters, .rows_min = 2,
+                 .main_values = (const char *const[]){"r2", NULL});

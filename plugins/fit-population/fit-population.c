@@ -167,4 +167,6 @@ static int check_population(const struct fit_request *request, struct plugin_mes
 
 ASSAY_FIT_PLUGIN("population", "0.2.0", "how machines and days differ: means and covariances of coefficients",
                  .fit = fit_population, .check = check_population, .parameters = parameters, .rows_min = 1,
-                 .whole = true);
+                 .whole = true,
+                 .main_values = (const char *const[]){"weight", "heterogeneity", "variability", "machines",
+                                                      "days", "slow_share", NULL});

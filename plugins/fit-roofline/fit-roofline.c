@@ -227,4 +227,6 @@ static int check_roofline(const struct fit_request *request, struct plugin_messa
 
 ASSAY_FIT_PLUGIN("roofline", "0.2.0", "peak flop rate and bandwidth from flops, bytes and durations",
                  .fit = fit_roofline, .check = check_roofline, .parameters = parameters,
-                 .response_units = response_units, .rows_min = 1);
+                 .response_units = response_units, .rows_min = 1,
+                 .main_values = (const char *const[]){"r2", "peak_flops", "peak_bandwidth", "ridge_intensity",
+                                                      NULL});

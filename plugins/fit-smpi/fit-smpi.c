@@ -270,4 +270,6 @@ static int predict_smpi(const struct model *model, const struct model_group *gro
 
 ASSAY_FIT_PLUGIN("smpi", "0.2.0", "SMPI's factor tables from point-to-point calls of MPI", .fit = fit_smpi,
                  .predict = predict_smpi, .check = check_smpi, .parameters = parameters,
-                 .response_units = times, .rows_min = 1, .whole = true);
+                 .response_units = times, .rows_min = 1, .whole = true,
+                 .main_values = (const char *const[]){"r2", "latency", "bandwidth", "lat_factor", "bw_factor",
+                                                      "charged", NULL});

@@ -259,4 +259,5 @@ static int check_transfer(const struct fit_request *request, struct plugin_messa
 
 ASSAY_FIT_PLUGIN("transfer", "0.2.0", "latency and bandwidth of transfers", .fit = fit_transfer,
                  .check = check_transfer, .parameters = parameters, .response_units = response_units,
-                 .rows_min = 1);
+                 .rows_min = 1,
+                 .main_values = (const char *const[]){"r2", "bandwidth", "latency", "half_size", NULL});

@@ -129,7 +129,7 @@ static inline void fit_result_noise_model(struct fit_result *result, const struc
     result->noise(result->context, noise);
 }
 /* A number of the part in hand ("bandwidth") with its unit (UCUM; "1": a plain number; NULL: the response's).
- */
+ * A detail of reports, unless fit_plugin.main_values has its name. */
 static inline void fit_result_value(struct fit_result *result, const char *name, double value,
                                     const char *unit) {
     result->value(result->context, false, name, value, unit);
@@ -187,6 +187,8 @@ struct fit_plugin {
     size_t rows_min;                   /* a group of fewer is skipped by the host */
     bool takes_terms;                  /* --terms is a formula, and fit_rows has its terms */
     bool whole;                        /* its rows mean something only together: no cross-validation */
+    const char *const
+        *main_values; /* the names of values that reports show without --verbose; ended by NULL */
 };
 
 #define ASSAY_FIT_PLUGIN(NAME, VERSION, SUMMARY, ...)                                                        \

@@ -183,6 +183,8 @@ struct model {
     size_t group_count;
     struct model_skipped *skipped;
     size_t skipped_count;
+    char **main_values; /* the names of values that a report shows first; others are details */
+    size_t main_value_count;
 };
 
 #endif

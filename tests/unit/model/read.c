@@ -1,4 +1,5 @@
 #include "engine/model/read.h"
+#include "engine/model/report.h"
 #include "engine/model/write.h"
 #include "engine/numerics/distribution.h"
 #include "tests/test.h"
@@ -46,6 +47,7 @@ static const char rich[] =
     "    ]\n"
     "  },\n"
     "  \"units\": {\"cv_rmse\": \"us\", \"r2\": \"1\", \"odd\": null},\n"
+    "  \"main_values\": [\"r2\"],\n"
     "  \"groups\": [\n"
     "    {\"labels\": {\"node\": \"a\", \"core\": \"3\"}, \"rows\": 9, \"values\": {\"cv_rmse\": 0.1}, "
     "\"parts\": [{\"kind\": \"segment\", \"to\": 4, \"estimates\": [{\"term\": \"1\", \"estimate\": 1e-300, "
@@ -175,6 +177,17 @@ TEST(reads_all) {
     model_file_free(model);
 }
 
+TEST(reports_main_values_first) {
+    struct model *model = parse(rich);
+    cleanup(report_cleanup) struct report *report = report_new();
+    model_report_group(report->root, model, &model->groups[0], false);
+    cleanup_free char *brief = report_render(report, false), *all = report_render(report, true);
+    assert_says(brief, "r2               0.5\n");
+    assert_null(strstr(brief, "cv_rmse"));
+    assert_says(all, "cv_rmse  0.1 us\n");
+    model_file_free(model);
+}
+
 /* What a hand-written file may leave out. */
 TEST(small) {
     struct model *model =
@@ -219,8 +232,8 @@ static const struct {
     {"\"rows\": 20", "\"rows\": 2.5", "", "'rows' is 2.5; expected a whole number from 0"},
     {"\"sha256\": \"01", "\"sha256\": \"", "", "expected 64 hexadecimal digits"},
     {"\"break\": null", "\"break\": 3", "", "'break' is a number; expected text"},
-    {"\"core\": \"3\"", "\"cor\": \"3\"", "x.json:33:16", "'core' is missing; expected text"},
-    {"\"core\": \"3\"", "\"core\": \"3\", \"c\": \"4\"", "x.json:33:16",
+    {"\"core\": \"3\"", "\"cor\": \"3\"", "x.json:34:16", "'core' is missing; expected text"},
+    {"\"core\": \"3\"", "\"core\": \"3\", \"c\": \"4\"", "x.json:34:16",
      "there are 3 labels; expected 2, as in 'by'"},
     {"\"to\": 4", "\"to\": 5", "",
      "the segment begins at 4, and the one before it ends at 5; expected segments in order"},
