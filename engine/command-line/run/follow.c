@@ -1,7 +1,6 @@
 #include "engine/command-line/run/follow.h"
 
 #include "engine/command-line/output.h"
-#include "engine/command-line/status/describe.h"
 #include "engine/event-loop/event-loop.h"
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/clock.h"
@@ -9,6 +8,7 @@
 #include "engine/foundation/memory.h"
 #include "engine/report/shown.h"
 #include "engine/run/record/lock.h"
+#include "engine/run/record/status-report.h"
 #include "engine/run/record/status.h"
 
 #include <errno.h>

@@ -1,7 +1,7 @@
 /* assay reserve: the nodes of a campaign, to be used by hand before it is measured. */
 #include "engine/command-line/output.h"
 #include "engine/command-line/run/execution.h"
-#include "engine/command-line/status/describe.h"
+#include "engine/run/record/status-report.h"
 
 #include "engine/foundation/cleanup.h"
 

@@ -1,8 +1,8 @@
 /* assay status: how one run stands. */
 #include "engine/command-line/output.h"
-#include "engine/command-line/status/describe.h"
 #include "engine/command-line/status/run-list.h"
 #include "engine/command-line/verb.h"
+#include "engine/run/record/status-report.h"
 
 #include "engine/documents/json.h"
 #include "engine/foundation/cleanup.h"

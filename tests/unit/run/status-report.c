@@ -1,6 +1,6 @@
 /* What people and programs get to see of a run's status; real ones are in
  * integration/command-line/list-status.sh. */
-#include "engine/command-line/status/describe.h"
+#include "engine/run/record/status-report.h"
 #include "engine/documents/document.h"
 #include "engine/documents/json.h"
 #include "engine/foundation/cleanup.h"

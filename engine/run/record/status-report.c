@@ -1,4 +1,4 @@
-#include "engine/command-line/status/describe.h"
+#include "engine/run/record/status-report.h"
 
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/host-list.h"

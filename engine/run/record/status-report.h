@@ -1,6 +1,6 @@
 /* How a run stands, for people and for programs: what `assay status` and `assay list` share. */
-#ifndef ASSAY_COMMAND_LINE_STATUS_DESCRIBE_H
-#define ASSAY_COMMAND_LINE_STATUS_DESCRIBE_H
+#ifndef ASSAY_RECORD_STATUS_REPORT_H
+#define ASSAY_RECORD_STATUS_REPORT_H
 
 #include "engine/report/report.h"
 #include "engine/run/record/status.h"
