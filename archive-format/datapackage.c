@@ -12,20 +12,20 @@
 #include <string.h>
 
 static const char *const type_names[] = {
-    [ARCHIVE_INTEGER] = "integer", [ARCHIVE_NUMBER] = "number", [ARCHIVE_STRING] = "string",
-    [ARCHIVE_BOOLEAN] = "boolean", [ARCHIVE_TIME] = "datetime",
+    [COLUMN_INTEGER] = "integer", [COLUMN_NUMBER] = "number", [COLUMN_STRING] = "string",
+    [COLUMN_BOOLEAN] = "boolean", [COLUMN_TIME] = "datetime",
 };
 
 static const char *const role_names[] = {
-    [ARCHIVE_ROLE_NONE] = "",
-    [ARCHIVE_ROLE_FACTOR] = "factor",
-    [ARCHIVE_ROLE_RESPONSE] = "response",
-    [ARCHIVE_ROLE_COVARIATE] = "covariate",
-    [ARCHIVE_ROLE_ID] = "id",
-    [ARCHIVE_ROLE_TIME] = "time",
+    [COLUMN_ROLE_NONE] = "",
+    [COLUMN_ROLE_FACTOR] = "factor",
+    [COLUMN_ROLE_RESPONSE] = "response",
+    [COLUMN_ROLE_COVARIATE] = "covariate",
+    [COLUMN_ROLE_ID] = "id",
+    [COLUMN_ROLE_TIME] = "time",
 };
 
-const char *archive_column_type_name(enum archive_column_type type) {
+const char *column_type_name(enum column_type type) {
     return type_names[type];
 }
 
@@ -47,13 +47,13 @@ static void add_given(cJSON *object, const char *key, const char *text) {
         json_add_string(object, key, text);
 }
 
-static void add_field(cJSON *fields, const struct archive_column *column) {
+static void add_field(cJSON *fields, const struct column *column) {
     cJSON *field = json_add_object(fields, NULL);
     const struct unit *unit = is_given(column->unit) ? unit_find(column->unit) : NULL;
     json_add_string(field, "name", column->name);
     json_add_string(field, "type", type_names[column->type]);
-    add_given(field, "title", column->title);
-    add_given(field, "description", column->description);
+    add_given(field, "title", column->label);
+    add_given(field, "description", column->help);
     add_given(field, "unit", column->unit);
     add_given(field, "unitQudt", unit ? unit->qudt : NULL);
     add_given(field, "role", role_names[column->role]);
@@ -130,14 +130,14 @@ void archive_columns_clear(struct archive_columns *columns) {
     for (size_t i = 0; i < columns->count; i++) {
         free((char *)columns->items[i].name);
         free((char *)columns->items[i].unit);
-        free((char *)columns->items[i].title);
-        free((char *)columns->items[i].description);
+        free((char *)columns->items[i].label);
+        free((char *)columns->items[i].help);
     }
     free(columns->items);
     *columns = (struct archive_columns){0};
 }
 
-const struct archive_column *archive_columns_find(const struct archive_columns *columns, const char *name) {
+const struct column *archive_columns_find(const struct archive_columns *columns, const char *name) {
     for (size_t i = 0; i < columns->count; i++)
         if (strcmp(columns->items[i].name, name) == 0)
             return &columns->items[i];
@@ -150,16 +150,15 @@ static const char *text_of(const struct document_node *node, const char *key) {
 }
 
 /* Types and roles of later versions are taken for what every reader can do with them: text, and no role. */
-static void take_field(const struct document_node *node, struct archive_column *ret) {
-    enum { TYPES = ARCHIVE_TIME, ROLES = sizeof role_names / sizeof *role_names };
-    *ret = (struct archive_column){
+static void take_field(const struct document_node *node, struct column *ret) {
+    enum { TYPES = COLUMN_TIME, ROLES = sizeof role_names / sizeof *role_names };
+    *ret = (struct column){
         .name = xstrdup(text_of(node, "name")),
-        .type = (enum archive_column_type)index_of(text_of(node, "type"), type_names, TYPES, ARCHIVE_STRING),
+        .type = (enum column_type)index_of(text_of(node, "type"), type_names, TYPES, COLUMN_STRING),
         .unit = xstrdup(text_of(node, "unit")),
-        .role =
-            (enum archive_column_role)index_of(text_of(node, "role"), role_names, ROLES, ARCHIVE_ROLE_NONE),
-        .title = xstrdup(text_of(node, "title")),
-        .description = xstrdup(text_of(node, "description")),
+        .role = (enum column_role)index_of(text_of(node, "role"), role_names, ROLES, COLUMN_ROLE_NONE),
+        .label = xstrdup(text_of(node, "title")),
+        .help = xstrdup(text_of(node, "description")),
     };
 }
 

@@ -6,36 +6,15 @@
 #ifndef ASSAY_ARCHIVE_FORMAT_DATAPACKAGE_H
 #define ASSAY_ARCHIVE_FORMAT_DATAPACKAGE_H
 
+#include "engine/documents/column.h"
 #include "engine/foundation/failure.h"
 
 #include <stddef.h>
 
-/* A time is ISO 8601 in UTC; readers take it as a string. */
-enum archive_column_type { ARCHIVE_INTEGER, ARCHIVE_NUMBER, ARCHIVE_STRING, ARCHIVE_BOOLEAN, ARCHIVE_TIME };
-
-enum archive_column_role {
-    ARCHIVE_ROLE_NONE,      /* none given, or one that this version does not know */
-    ARCHIVE_ROLE_FACTOR,    /* set by the design */
-    ARCHIVE_ROLE_RESPONSE,  /* measured */
-    ARCHIVE_ROLE_COVARIATE, /* observed beside it: temperature, frequency */
-    ARCHIVE_ROLE_ID,        /* names the unit: row, repetition, node, core */
-    ARCHIVE_ROLE_TIME,      /* when */
-};
-
-/* Writing: borrowed strings. Reading: owned by the struct archive_columns that holds it. */
-struct archive_column {
-    const char *name;
-    enum archive_column_type type;
-    const char *unit; /* UCUM code; "" when it has none (text, identifiers), "1" for a plain ratio or count */
-    enum archive_column_role role;
-    const char *title;       /* a few words; "" or NULL when there is none */
-    const char *description; /* a sentence; "" or NULL when there is none */
-};
-
 struct archive_table {
     const char *path; /* relative to datapackage.json, such as "results/results.csv" */
     const char *description;
-    const struct archive_column *columns;
+    const struct column *columns;
     size_t column_count;
 };
 
@@ -45,7 +24,7 @@ int archive_write_datapackage(const char *path, const char *name, const struct a
                               size_t count, struct failure *failure);
 
 struct archive_columns {
-    struct archive_column *items; /* in the order of the table's columns */
+    struct column *items; /* texts owned; in the order of the table's columns */
     size_t count;
 };
 
@@ -61,8 +40,8 @@ int archive_parse_columns(const char *name, const char *bytes, size_t length, co
                           struct archive_columns *ret, struct failure *failure);
 void archive_columns_clear(struct archive_columns *columns);
 /* The column called NAME, or NULL. */
-const struct archive_column *archive_columns_find(const struct archive_columns *columns, const char *name);
+const struct column *archive_columns_find(const struct archive_columns *columns, const char *name);
 
-const char *archive_column_type_name(enum archive_column_type type); /* "integer" ... */
+const char *column_type_name(enum column_type type); /* "integer" ... */
 
 #endif

@@ -59,7 +59,7 @@ static void report_settings(struct report_section *section, const struct measure
         {"no value", "", "best", "no difference shown", "", "not compared"};
     const char *unit = measurements->unit;
     int digits = choose_digits(ranking->best);
-    const struct report_column figures[] = {
+    const struct column figures[] = {
         {.name = "replicates", .label = ranking->by_node ? "nodes" : "units"},
         {.name = "mean", .unit = unit, .digits = digits},
         {.name = "deviation", .unit = unit, .digits = 3, .detail = true},
@@ -70,12 +70,12 @@ static void report_settings(struct report_section *section, const struct measure
     };
     enum { FIGURES = sizeof figures / sizeof *figures };
     size_t count = measurements->factor_count;
-    cleanup_free struct report_column *columns = xcalloc(count + FIGURES, sizeof *columns);
+    cleanup_free struct column *columns = xcalloc(count + FIGURES, sizeof *columns);
     for (size_t f = 0; f < count; f++) {
         const struct measured_factor *factor = &measurements->factors[f];
-        columns[f] = (struct report_column){.name = factor->name,
-                                            .unit = factor->unit,
-                                            .detail = !factor->varies && f >= measurements->size_count};
+        columns[f] = (struct column){.name = factor->name,
+                                     .unit = factor->unit,
+                                     .detail = !factor->varies && f >= measurements->size_count};
     }
     memcpy(columns + count, figures, sizeof figures);
     struct report_table *table = report_table(section, "settings", NULL, columns, count + FIGURES);

@@ -40,7 +40,7 @@ static int assume_response(struct measurements *measurements, struct failure *fa
     text_init(&names, FAILURE_TEXT_SIZE / 2);
     size_t count = 0;
     for (size_t i = 0; i < table->column_count; i++) {
-        if (table->columns[i].role != ARCHIVE_ROLE_RESPONSE || is_text(&table->columns[i]))
+        if (table->columns[i].role != COLUMN_ROLE_RESPONSE || is_text(&table->columns[i]))
             continue;
         only = &table->columns[i];
         (void)text_printf(&names, "%s%s", count++ ? ", " : "", only->name); /* too long a list is cut */
@@ -114,7 +114,7 @@ static void find_factors(struct measurements *measurements) {
     measurements->factors = xcalloc(count + 1, sizeof *measurements->factors);
     for (size_t i = 0; i < 2 * count; i++) {
         const struct table_column *column = &table->columns[i % count];
-        if (column->role != ARCHIVE_ROLE_FACTOR || is_size(table, column->name) != (i < count))
+        if (column->role != COLUMN_ROLE_FACTOR || is_size(table, column->name) != (i < count))
             continue;
         measurements->factors[measurements->factor_count++] =
             (struct measured_factor){.name = column->name, .unit = column->unit, .is_text = is_text(column)};

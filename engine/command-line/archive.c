@@ -49,10 +49,10 @@ static void add_head(struct report_section *to, const struct archive_reader *arc
 /* ---- list */
 
 static void add_members(struct report_section *to, const struct archive_reader *archive) {
-    static const struct report_column columns[] = {{.name = "size", .unit = "By"},
-                                                   {.name = "packed", .unit = "By"},
-                                                   {.name = "sha256"},
-                                                   {.name = "name"}};
+    static const struct column columns[] = {{.name = "size", .unit = "By"},
+                                            {.name = "packed", .unit = "By"},
+                                            {.name = "sha256"},
+                                            {.name = "name"}};
     struct report_table *table = report_table(to, "members", "", columns, sizeof columns / sizeof *columns);
     report_print_whole(table);
     for (size_t i = 0; i < archive_member_count(archive); i++) {

@@ -93,6 +93,11 @@ const struct unit *unit_find(const char *code) {
     return NULL;
 }
 
+const char *unit_label(const char *code) {
+    const struct unit *known = code ? unit_find(code) : NULL;
+    return known ? known->label : code && strcmp(code, "1") != 0 ? code : "";
+}
+
 /* How people write a unit, or its end behind a prefix, whose UCUM code is the same prefix and CODE: "MBytes"
  * is "M" and "By". Not here are KB, which may be 1000 or 1024 bytes, and Mb, which may be bits or a slip. */
 static const struct {

@@ -42,6 +42,8 @@ struct unit {
 };
 /* By UCUM code, or NULL. The units of a user's own experiment may be any text: unknown ones have no row. */
 const struct unit *unit_find(const char *code);
+/* How people write the unit CODE, which may be unknown: CODE itself; "" for NULL and "1". */
+const char *unit_label(const char *code);
 /* By UCUM code or as people write it: "MB/s", "MBytes/sec", "usec", "µs" (with U+00B5 or U+03BC), "GFLOPS",
  * "Gbps", "percent". NULL: no unit. Case counts: "Mb" and "MHZ" are no units, nor is "KB", which may be 1000
  * or 1024 bytes. */

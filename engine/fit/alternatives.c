@@ -294,7 +294,7 @@ void alternatives_report(struct report_section *root, const struct alternatives 
                          const struct table *table, const struct fit_options *options) {
     static const char *const units[] = {
         [FIT_FOLDS_BY_SETTING] = "settings", [FIT_FOLDS_BY_ROW] = "rows", [FIT_FOLDS_BY_COLUMNS] = "columns"};
-    static const struct report_column columns[] = {{.name = "method"}, {.name = "terms"}, {.name = "by"}};
+    static const struct column columns[] = {{.name = "method"}, {.name = "terms"}, {.name = "by"}};
     enum { LABELS = sizeof columns / sizeof *columns };
     size_t count = alternatives->count;
     cleanup_free char **by = xcalloc(count + 1, sizeof *by);

@@ -287,11 +287,11 @@ static void report_sufficient(struct report_section *in, const struct contender 
                     100 * sufficient->score.relative);
 }
 
-void choice_report(struct report_section *in, const struct report_column *columns, const char *const *labels,
+void choice_report(struct report_section *in, const struct column *columns, const char *const *labels,
                    size_t label_count, const struct contender *contenders, size_t count,
                    const struct choice *choice, const char *unit) {
     enum { MODEL_COLUMNS = 6, SCORE_COLUMNS = 10 };
-    const struct report_column own[MODEL_COLUMNS + SCORE_COLUMNS] = {
+    const struct column own[MODEL_COLUMNS + SCORE_COLUMNS] = {
         {.name = "formula", .detail = true},
         {.name = "rows"},
         {.name = "groups"},
@@ -309,10 +309,9 @@ void choice_report(struct report_section *in, const struct report_column *column
         {.name = "coverage", .label = "in 95 % interval", .digits = 3, .detail = true},
         {.name = "extrapolated", .label = "rows extrapolated", .detail = true}};
     bool is_judged = choice->rows > 0;
-    cleanup_free struct report_column *all =
-        xcalloc(1 + label_count + MODEL_COLUMNS + SCORE_COLUMNS, sizeof *all);
+    cleanup_free struct column *all = xcalloc(1 + label_count + MODEL_COLUMNS + SCORE_COLUMNS, sizeof *all);
     size_t columns_count = 0;
-    all[columns_count++] = (struct report_column){.name = "mark", .label = ""};
+    all[columns_count++] = (struct column){.name = "mark", .label = ""};
     for (size_t k = 0; k < label_count; k++)
         all[columns_count++] = columns[k];
     for (size_t k = 0; k < MODEL_COLUMNS + (is_judged ? SCORE_COLUMNS : 0); k++)

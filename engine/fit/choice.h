@@ -68,7 +68,7 @@ void choice_make(struct contender *contenders, size_t count, const struct score_
 
 /* A line for each of COUNT contenders, which begins with LABEL_COUNT texts of LABELS (a line without them is
  * left out), and the verdict; where nothing was judged, only what the models are. UNIT is the response's. */
-void choice_report(struct report_section *in, const struct report_column *columns, const char *const *labels,
+void choice_report(struct report_section *in, const struct column *columns, const char *const *labels,
                    size_t label_count, const struct contender *contenders, size_t count,
                    const struct choice *choice, const char *unit);
 

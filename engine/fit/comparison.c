@@ -107,7 +107,7 @@ static bool is_input(const struct model *model, const struct table_input *input)
 }
 
 static void report_models(struct report_section *in, const struct comparison *comparison) {
-    static const struct report_column columns[] = {{.name = "model"}, {.name = "file"}, {.name = "kind"}};
+    static const struct column columns[] = {{.name = "model"}, {.name = "file"}, {.name = "kind"}};
     const char *labels[COMPARISON_MODELS_MAX * 3];
     const struct table *table = comparison->tables[0]; /* all are read from the same inputs */
     for (size_t i = 0; table && i < table->note_count; i++)
@@ -195,14 +195,13 @@ static void report_group(struct report_table *table, const struct comparison *co
 }
 
 static void report_estimates(struct report_section *in, const struct comparison *comparison) {
-    static const struct report_column columns[] = {
-        {.name = "group"},
-        {.name = "term"},
-        {.name = "model"},
-        {.name = "estimate", .digits = 6},
-        {.name = "standard_error", .label = "std error", .digits = 3},
-        {.name = "unit"},
-        {.name = "from_a", .label = "from A (std errors)", .digits = 3}};
+    static const struct column columns[] = {{.name = "group"},
+                                            {.name = "term"},
+                                            {.name = "model"},
+                                            {.name = "estimate", .digits = 6},
+                                            {.name = "standard_error", .label = "std error", .digits = 3},
+                                            {.name = "unit"},
+                                            {.name = "from_a", .label = "from A (std errors)", .digits = 3}};
     const struct model *first = comparison->models[0];
     struct report_section *section = report_section(in, "estimates", "estimates", false);
     struct report_table *table =

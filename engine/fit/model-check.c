@@ -16,7 +16,7 @@ enum { FINDINGS_SHOWN = 100 /* of a file */ };
 
 static void report_findings(struct report_section *section, const char *path, const char *unplaced,
                             const struct model_findings *findings) {
-    static const struct report_column columns[] = {
+    static const struct column columns[] = {
         {.name = "place", .label = ""}, {.name = "weight", .label = ""}, {.name = "finding", .label = ""}};
     struct report_table *table = report_table(section, "findings", NULL, columns, 3);
     for (size_t i = 0; i < findings->count && i < FINDINGS_SHOWN; i++) {
@@ -51,7 +51,7 @@ static void report_scores(struct report_section *section, const struct model *mo
                           const struct measured *measured, const struct score_row *predicted,
                           const struct score *all) {
     const char *unit = model->response_unit;
-    const struct report_column columns[] = {
+    const struct column columns[] = {
         {.name = "group"},
         {.name = "rows"},
         {.name = "rmse", .label = "error", .unit = unit, .digits = 4},

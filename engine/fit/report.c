@@ -91,16 +91,16 @@ static void report_worst(const struct fit *fit, const struct table *table, const
                          size_t worst_count, struct report_section *section) {
     const struct model *model = fit->model;
     size_t numbers = table->number_count, texts = table->category_count, count = numbers + texts + 3, c = 0;
-    cleanup_free struct report_column *columns = xcalloc(count, sizeof *columns);
-    columns[c++] = (struct report_column){.name = "place"};
+    cleanup_free struct column *columns = xcalloc(count, sizeof *columns);
+    columns[c++] = (struct column){.name = "place"};
     for (size_t j = 0; j < texts; j++)
-        columns[c++] = (struct report_column){.name = table->categories[j].name};
+        columns[c++] = (struct column){.name = table->categories[j].name};
     for (size_t i = 1; i < numbers; i++) /* the first is the response */
-        columns[c++] = (struct report_column){
-            .name = table->numbers[i].name, .unit = table->numbers[i].unit, .digits = 6};
-    columns[c++] = (struct report_column){.name = "measured", .unit = model->response_unit, .digits = 5};
-    columns[c++] = (struct report_column){.name = "predicted", .unit = model->response_unit, .digits = 5};
-    columns[c++] = (struct report_column){.name = "scaled", .label = "std deviations", .digits = 3};
+        columns[c++] =
+            (struct column){.name = table->numbers[i].name, .unit = table->numbers[i].unit, .digits = 6};
+    columns[c++] = (struct column){.name = "measured", .unit = model->response_unit, .digits = 5};
+    columns[c++] = (struct column){.name = "predicted", .unit = model->response_unit, .digits = 5};
+    columns[c++] = (struct column){.name = "scaled", .label = "std deviations", .digits = 3};
     struct report_table *rows = report_table(section, "worst", "furthest off", columns, c);
     for (size_t k = 0; k < worst_count; k++) {
         size_t row = worst[k];

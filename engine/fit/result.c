@@ -161,10 +161,10 @@ static void take_table(void *context, const char *title, const char *const *colu
     struct result *result = context;
     if (!result->tables)
         return;
-    struct report_column *all = xcalloc(column_count + 1, sizeof *all);
-    all[0] = (struct report_column){.name = "label", .label = ""};
+    struct column *all = xcalloc(column_count + 1, sizeof *all);
+    all[0] = (struct column){.name = "label", .label = ""};
     for (size_t i = 0; i < column_count; i++)
-        all[i + 1] = (struct report_column){.name = columns[i], .unit = units ? units[i] : NULL, .digits = 6};
+        all[i + 1] = (struct column){.name = columns[i], .unit = units ? units[i] : NULL, .digits = 6};
     result->table = report_table(result->tables, title, title, all, column_count + 1);
     result->table_columns = column_count;
     free(all);

@@ -1,5 +1,6 @@
 #include "engine/model/report.h"
 
+#include "engine/documents/unit.h"
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/memory.h"
 #include "engine/foundation/text.h"
@@ -40,14 +41,14 @@ static char *part_label(const struct model_part *part) {
 static char *part_title(const struct model *model, const struct model_part *part) {
     cleanup_free char *label = part_label(part);
     bool has_range = model->over && !part->name && (isfinite(part->from) || isfinite(part->to));
-    const char *unit = has_range ? report_unit_label(model_column_unit(model, model->over)) : "";
+    const char *unit = has_range ? unit_label(model_column_unit(model, model->over)) : "";
     return xformat("%s%s%s%s%s", has_range ? model->over : "", has_range ? " " : "", label,
                    unit[0] ? " " : "", unit);
 }
 
 static void report_terms(struct report_section *section, const struct model *model,
                          const struct model_part *part) {
-    const struct report_column columns[] = {
+    const struct column columns[] = {
         {.name = "term"},
         {.name = "estimate", .digits = 7},
         {.name = "standard_error", .label = "std error", .digits = 3},
@@ -99,7 +100,7 @@ static void report_noise(struct report_section *in, const struct model *model,
     static const char *const kinds[] = {[MODEL_NOISE_HOMOSCEDASTIC] = "homoscedastic",
                                         [MODEL_NOISE_HETEROSCEDASTIC] = "heteroscedastic",
                                         [MODEL_NOISE_MIXTURE] = "mixture of normals"};
-    static const struct report_column columns[] = {
+    static const struct column columns[] = {
         {.name = "weight", .digits = 4}, {.name = "mean", .digits = 5}, {.name = "sigma", .digits = 5}};
     if (noise->kind == MODEL_NOISE_NONE)
         return;
@@ -124,7 +125,7 @@ static void report_noise(struct report_section *in, const struct model *model,
 
 static void report_domain(struct report_section *section, const struct model *model,
                           const struct model_part *part) {
-    static const struct report_column columns[] = {
+    static const struct column columns[] = {
         {.name = "of"}, {.name = "minimum", .digits = 6}, {.name = "maximum", .digits = 6}, {.name = "unit"}};
     if (part->domain_count == 0)
         return;
@@ -161,22 +162,20 @@ static void report_table_of_parts(struct report_section *section, const struct m
                                   const struct model_group *group) {
     size_t value_count, count = 0;
     cleanup_free const struct model_value **values = collect_values(group, &value_count);
-    cleanup_free struct report_column *columns =
-        xcalloc(2 + model->term_count + value_count, sizeof *columns);
+    cleanup_free struct column *columns = xcalloc(2 + model->term_count + value_count, sizeof *columns);
     const char *unit = model->over ? model_column_unit(model, model->over) : NULL;
     cleanup_free char *by = model->over ? xformat("part by %s", model->over) : NULL;
-    columns[count++] = (struct report_column){.name = "part", .label = by, .unit = unit};
+    columns[count++] = (struct column){.name = "part", .label = by, .unit = unit};
     for (size_t t = 0; t < model->term_count; t++)
         columns[count++] =
-            (struct report_column){.name = model->terms[t].name, .unit = model->terms[t].unit, .digits = 5};
-    columns[count++] = (struct report_column){
+            (struct column){.name = model->terms[t].name, .unit = model->terms[t].unit, .digits = 5};
+    columns[count++] = (struct column){
         .name = "noise", .label = "noise, constant", .unit = model->response_unit, .digits = 3};
     for (size_t v = 0; v < value_count; v++)
-        columns[count++] =
-            (struct report_column){.name = values[v]->name,
-                                   .unit = values[v]->unit ? values[v]->unit : model->response_unit,
-                                   .digits = 5,
-                                   .detail = !is_main(model, values[v]->name)};
+        columns[count++] = (struct column){.name = values[v]->name,
+                                           .unit = values[v]->unit ? values[v]->unit : model->response_unit,
+                                           .digits = 5,
+                                           .detail = !is_main(model, values[v]->name)};
     struct report_table *table = report_table(section, "parts", NULL, columns, count);
     for (size_t p = 0; p < group->part_count; p++) {
         const struct model_part *part = &group->parts[p];
@@ -230,12 +229,11 @@ static char *list_breaks(const struct model *model, const struct model_group *gr
 
 /* A line a group of segments, whose estimates do not fit into a line: rows, error, and where they begin. */
 static void report_table_of_segments(struct report_section *section, const struct model *model) {
-    const struct report_column columns[] = {
-        {.name = "group"},
-        {.name = "rows"},
-        {.name = "cv_relative", .label = "error", .unit = "%", .digits = 3},
-        {.name = "parts"},
-        {.name = "breaks", .unit = model_column_unit(model, model->over)}};
+    const struct column columns[] = {{.name = "group"},
+                                     {.name = "rows"},
+                                     {.name = "cv_relative", .label = "error", .unit = "%", .digits = 3},
+                                     {.name = "parts"},
+                                     {.name = "breaks", .unit = model_column_unit(model, model->over)}};
     struct report_table *table = report_table(section, "groups", "", columns, 5);
     for (size_t g = 0; g < model->group_count; g++) {
         const struct model_group *group = &model->groups[g];
@@ -253,17 +251,16 @@ static void report_table_of_segments(struct report_section *section, const struc
 /* A line a group: rows, error, sigma, and the estimates of its first part. */
 static void report_table_of_groups(struct report_section *section, const struct model *model) {
     size_t count = 5 + model->term_count;
-    cleanup_free struct report_column *columns = xcalloc(count, sizeof *columns);
+    cleanup_free struct column *columns = xcalloc(count, sizeof *columns);
     bool has_speed = !isnan(model_verdict_speed_of(model, &model->groups[0]));
-    columns[0] = (struct report_column){.name = "group"};
-    columns[1] = (struct report_column){.name = "rows"};
-    columns[2] = (struct report_column){.name = "cv_relative", .label = "error", .unit = "%", .digits = 3};
-    columns[3] = (struct report_column){.name = "sigma", .unit = model->response_unit, .digits = 3};
-    columns[4] =
-        (struct report_column){.name = "speed", .unit = "Gflop/s", .digits = 3, .detail = !has_speed};
+    columns[0] = (struct column){.name = "group"};
+    columns[1] = (struct column){.name = "rows"};
+    columns[2] = (struct column){.name = "cv_relative", .label = "error", .unit = "%", .digits = 3};
+    columns[3] = (struct column){.name = "sigma", .unit = model->response_unit, .digits = 3};
+    columns[4] = (struct column){.name = "speed", .unit = "Gflop/s", .digits = 3, .detail = !has_speed};
     for (size_t t = 0; t < model->term_count; t++)
         columns[5 + t] =
-            (struct report_column){.name = model->terms[t].name, .unit = model->terms[t].unit, .digits = 4};
+            (struct column){.name = model->terms[t].name, .unit = model->terms[t].unit, .digits = 4};
     struct report_table *table = report_table(section, "groups", "", columns, count);
     for (size_t g = 0; g < model->group_count; g++) {
         const struct model_group *group = &model->groups[g];
@@ -291,7 +288,7 @@ static void report_spread(struct report_table *table, const char *name, const ch
 /* How the estimates differ between groups, and how sure a single one is; then the values of the first part.
  */
 static void report_spreads(struct report_section *section, const struct model *model) {
-    static const struct report_column columns[] = {
+    static const struct column columns[] = {
         {.name = "name", .label = ""},
         {.name = "minimum", .digits = 6},
         {.name = "median", .digits = 6},
@@ -378,11 +375,11 @@ static void report_pair(struct report_section *section, const char *name, const 
 }
 
 static void report_inputs(struct report_section *section, const struct model_origin *origin) {
-    static const struct report_column columns[] = {{.name = "name", .label = "input"},
-                                                   {.name = "rows"},
-                                                   {.name = "experiment"},
-                                                   {.name = "run_id", .label = "run"},
-                                                   {.name = "sha256"}};
+    static const struct column columns[] = {{.name = "name", .label = "input"},
+                                            {.name = "rows"},
+                                            {.name = "experiment"},
+                                            {.name = "run_id", .label = "run"},
+                                            {.name = "sha256"}};
     if (origin->input_count == 0)
         return;
     struct report_table *table = report_table(section, "inputs", NULL, columns, 5);

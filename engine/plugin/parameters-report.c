@@ -1,3 +1,4 @@
+#include "engine/documents/unit.h"
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/memory.h"
 #include "engine/foundation/text.h"
@@ -41,14 +42,14 @@ static char *describe_default(const struct plugin_parameter *parameter) {
 
 void parameters_report(struct report_section *in, const char *title,
                        const struct plugin_parameter *const *tables, size_t count) {
-    static const struct report_column columns[] = {
+    static const struct column columns[] = {
         {.name = "name"}, {.name = "unit"}, {.name = "values"}, {.name = "default"}, {.name = "help"}};
     struct report_table *table = report_table(in, "parameters", title, columns, 5);
     for (size_t t = 0; t < count; t++)
         for (const struct plugin_parameter *at = tables[t]; at && at->name; at++) {
             cleanup_free char *values = describe_values(at), *fallback = describe_default(at);
             report_cell_text(table, at->name);
-            report_cell_text(table, report_unit_label(at->unit));
+            report_cell_text(table, unit_label(at->unit));
             report_cell_text(table, values);
             report_cell_text(table, fallback);
             report_cell_text(table, at->help);

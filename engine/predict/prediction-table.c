@@ -122,25 +122,26 @@ static struct cell cell_of(const struct prediction *prediction, const struct sha
 
 static struct report_table *add_table(const struct prediction *prediction, const struct shape *shape,
                                       bool is_for_people, size_t first, struct report_section *in) {
-    static const enum archive_column_role roles[] = {
-        [NAME] = ARCHIVE_ROLE_ID,       [PARAMETER] = ARCHIVE_ROLE_FACTOR, [VALUE] = ARCHIVE_ROLE_RESPONSE,
-        [MEAN] = ARCHIVE_ROLE_RESPONSE, [LOW] = ARCHIVE_ROLE_RESPONSE,     [HIGH] = ARCHIVE_ROLE_RESPONSE,
-        [REMARKS] = ARCHIVE_ROLE_NONE};
-    cleanup_free struct report_column *columns = xcalloc(shape->count + 1, sizeof *columns);
+    static const enum column_role roles[] = {
+        [NAME] = COLUMN_ROLE_ID,       [PARAMETER] = COLUMN_ROLE_FACTOR, [VALUE] = COLUMN_ROLE_RESPONSE,
+        [MEAN] = COLUMN_ROLE_RESPONSE, [LOW] = COLUMN_ROLE_RESPONSE,     [HIGH] = COLUMN_ROLE_RESPONSE,
+        [REMARKS] = COLUMN_ROLE_NONE};
+    cleanup_free struct column *columns = xcalloc(shape->count + 1, sizeof *columns);
     size_t count = 0;
     for (size_t c = 0; c < shape->count; c++) {
         const struct shape_column *column = &shape->columns[c];
         bool has_label = is_for_people && column->label, is_parameter = column->source == PARAMETER;
         if (is_for_people && column->minor)
             continue;
-        columns[count++] =
-            (struct report_column){.name = column->name,
-                                   .label = has_label ? column->label : NULL,
-                                   .unit = has_label ? NULL : column->unit,
-                                   .digits = is_parameter ? 0 : DIGITS,
-                                   .title = column->title,
-                                   .whole = is_parameter && prediction->scenarios.table[column->index].whole,
-                                   .role = roles[column->source]};
+        columns[count++] = (struct column){
+            .name = column->name,
+            .label = has_label ? column->label : NULL,
+            .unit = has_label ? NULL : column->unit,
+            .digits = is_parameter ? 0 : DIGITS,
+            .help = column->title,
+            .type = is_parameter && prediction->scenarios.table[column->index].whole ? COLUMN_INTEGER
+                                                                                     : COLUMN_NUMBER,
+            .role = roles[column->source]};
     }
     struct report_table *table = report_table(in, "scenarios", NULL, columns, count);
     cleanup(text_clear) struct text remarks;
@@ -176,7 +177,7 @@ static void report_rest(const struct prediction *prediction, struct report_secti
 }
 
 void prediction_describe(const struct prediction *prediction, struct report_section *in) {
-    static const struct report_column columns[] = {
+    static const struct column columns[] = {
         {.name = "role"}, {.name = "file"}, {.name = "sha256"}, {.name = "grade"}, {.name = "verdict"}};
     const struct scenarios *scenarios = &prediction->scenarios;
     report_text(in, "plugin", NULL, prediction->library->plugin->name, false);
@@ -226,7 +227,7 @@ static char *interval_for_people(const struct prediction *prediction, const stru
 /* One row: a line a column, with its interval. */
 static void add_list(const struct prediction *prediction, const struct shape *shape,
                      struct report_section *in) {
-    static const struct report_column columns[] = {
+    static const struct column columns[] = {
         {.name = "name"}, {.name = "value"}, {.name = "95 % of draws"}, {.name = "help"}};
     struct report_table *table = NULL;
     for (size_t c = 0; c < shape->count; c++) {
@@ -290,8 +291,7 @@ void prediction_report(const struct prediction *prediction, struct report_sectio
 }
 
 void prediction_report_parameters(const struct predict_plugin *plugin, struct report_section *in) {
-    static const struct report_column role_columns[] = {
-        {.name = "role"}, {.name = "kinds"}, {.name = "help"}};
+    static const struct column role_columns[] = {{.name = "role"}, {.name = "kinds"}, {.name = "help"}};
     struct report_table *roles = report_table(in, "roles", NULL, role_columns, 3);
     for (const struct predict_role *role = plugin->roles; role->name; role++) {
         cleanup(text_clear) struct text kinds;

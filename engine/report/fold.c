@@ -152,7 +152,7 @@ static void fold_tables(struct report_section *into, const struct report_section
         }
     }
     sort_groups(&folding);
-    cleanup_free struct report_column *columns = xcalloc(like->column_count, sizeof *columns);
+    cleanup_free struct column *columns = xcalloc(like->column_count, sizeof *columns);
     size_t count = 0;
     for (size_t c = 0; c < like->column_count; c++)
         if (!like->columns[c].detail)

@@ -1,5 +1,6 @@
 #include "engine/report/report.h"
 
+#include "archive-format/datapackage.h"
 #include "engine/documents/csv.h"
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/file.h"
@@ -33,20 +34,16 @@ int report_table_append_csv(const struct report_table *table, struct text *text,
     return append_csv(table, true, text, failure);
 }
 
-/* Units and types of the columns, beside the table. */
+/* Units and types of the columns, beside the table; texts without help are identifiers. */
 static int write_package(const struct report_table *table, const char *path, struct failure *failure) {
-    cleanup_free struct archive_column *columns = xcalloc(table->column_count, sizeof *columns);
+    cleanup_free struct column *columns = xcalloc(table->column_count, sizeof *columns);
     cleanup_free char *beside = xformat("%s.datapackage.json", path);
     for (size_t c = 0; c < table->column_count; c++) {
-        bool is_text = c < table->cell_count && table->cells[c].text;
-        columns[c] = (struct archive_column){
-            .name = table->columns[c].name,
-            .type = is_text                   ? ARCHIVE_STRING
-                    : table->columns[c].whole ? ARCHIVE_INTEGER
-                                              : ARCHIVE_NUMBER,
-            .unit = table->columns[c].unit ? table->columns[c].unit : "",
-            .role = is_text && !table->columns[c].title ? ARCHIVE_ROLE_ID : table->columns[c].role,
-            .title = table->columns[c].title};
+        columns[c] = table->columns[c];
+        if (c >= table->cell_count || !table->cells[c].text)
+            continue;
+        columns[c].type = COLUMN_STRING;
+        columns[c].role = columns[c].help ? columns[c].role : COLUMN_ROLE_ID;
     }
     const struct archive_table described = {
         .path = file_base_name(path), .columns = columns, .column_count = table->column_count};

@@ -23,7 +23,7 @@ static void add_words(cJSON *array, const char *text) {
         json_add_bytes(array, NULL, at, strcspn(at, " "));
 }
 
-static void add_cell(cJSON *row, const struct report_column *column, const struct cell *cell) {
+static void add_cell(cJSON *row, const struct column *column, const struct cell *cell) {
     if (!column->name || cell->none)
         return;
     if (column->words)

@@ -35,11 +35,8 @@ static char *cell_text(const struct report_table *table, size_t row, size_t colu
     return shown_copy(text);
 }
 
-/* "duration (s)" */
-static char *heading(const struct report_column *column) {
-    const char *unit = report_unit_label(column->unit);
-    cleanup_free char *text =
-        xformat("%s%s%s%s", column->label, unit[0] ? " (" : "", unit, unit[0] ? ")" : "");
+static char *heading(const struct column *column) {
+    cleanup_free char *text = column_heading(column);
     return shown_copy(text);
 }
 

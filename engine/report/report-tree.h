@@ -33,7 +33,7 @@ struct cell {
 
 struct report_table {
     char *name, *title;
-    struct report_column *columns; /* texts owned */
+    struct column *columns; /* texts owned */
     size_t column_count;
     struct cell *cells;
     size_t cell_count, capacity;
@@ -56,7 +56,7 @@ struct item {
 bool tree_is_pair(const struct item *item);
 /* As people see it, but not yet made safe for a terminal; the caller frees. */
 char *tree_pair_text(const struct item *item);
-char *tree_cell_text(const struct report_column *column, const struct cell *cell);
+char *tree_cell_text(const struct column *column, const struct cell *cell);
 
 /* Whether UNIT is one that people want to see. */
 bool report_has_unit(const char *unit);

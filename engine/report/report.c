@@ -107,7 +107,7 @@ void report_move(struct report_section *to, struct report_section *from) {
 }
 
 struct report_table *report_table(struct report_section *in, const char *name, const char *title,
-                                  const struct report_column *columns, size_t count) {
+                                  const struct column *columns, size_t count) {
     struct report_table *table = xcalloc(1, sizeof *table);
     table->name = copy(name);
     table->title = copy(title);
@@ -116,9 +116,9 @@ struct report_table *report_table(struct report_section *in, const char *name, c
     for (size_t i = 0; i < count; i++) {
         table->columns[i] = columns[i];
         table->columns[i].name = copy(columns[i].name);
-        table->columns[i].label = xstrdup(columns[i].label ? columns[i].label : columns[i].name);
+        table->columns[i].label = copy(columns[i].label);
         table->columns[i].unit = copy(columns[i].unit);
-        table->columns[i].title = copy(columns[i].title);
+        table->columns[i].help = copy(columns[i].help);
     }
     add(in, ITEM_TABLE, false)->table = table;
     return table;
@@ -155,7 +155,7 @@ static void table_free(struct report_table *table) {
         free((char *)table->columns[i].name);
         free((char *)table->columns[i].label);
         free((char *)table->columns[i].unit);
-        free((char *)table->columns[i].title);
+        free((char *)table->columns[i].help);
     }
     for (size_t i = 0; i < table->cell_count; i++)
         free(table->cells[i].text);
@@ -190,11 +190,6 @@ void report_cleanup(struct report **report) {
 
 bool report_has_unit(const char *unit) {
     return unit && unit[0] && strcmp(unit, "1") != 0;
-}
-
-const char *report_unit_label(const char *unit) {
-    const struct unit *known = report_has_unit(unit) ? unit_find(unit) : NULL;
-    return known ? known->label : report_has_unit(unit) ? unit : "";
 }
 
 char *report_format_plain(double value, int digits) {
@@ -239,7 +234,7 @@ char *report_format(double value, const char *unit, int digits) {
     if (!isfinite(value))
         return report_format_plain(value, digits);
     cleanup_free char *number = report_format_plain(value / scale, digits);
-    const char *label = scale == 1                  ? report_unit_label(unit)
+    const char *label = scale == 1                  ? unit_label(unit)
                         : strcmp(unit, "By") == 0   ? "B"
                         : strcmp(unit, "By/s") == 0 ? "B/s"
                                                     : unit;
@@ -261,6 +256,6 @@ char *tree_pair_text(const struct item *item) {
     return xstrdup(item->text ? item->text : "-");
 }
 
-char *tree_cell_text(const struct report_column *column, const struct cell *cell) {
+char *tree_cell_text(const struct column *column, const struct cell *cell) {
     return cell->text ? xstrdup(cell->text) : report_format_plain(cell->number, column->digits);
 }

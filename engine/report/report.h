@@ -12,7 +12,7 @@
 #ifndef ASSAY_REPORT_REPORT_H
 #define ASSAY_REPORT_REPORT_H
 
-#include "archive-format/datapackage.h"
+#include "engine/documents/column.h"
 #include "engine/foundation/failure.h"
 #include "engine/foundation/file.h"
 #include "engine/foundation/text.h"
@@ -23,20 +23,6 @@
 enum {
     REPORT_ROWS_SHOWN = 40, /* of a long table as text, without `detail`; JSON has all */
     REPORT_WIDTH_MAX = 64,  /* of a column; a longer cell moves the rest of its line to the right */
-};
-
-struct report_column {
-    const char *name;  /* in JSON; NULL: it is not there, and LABEL is given */
-    const char *label; /* for people; NULL: the name; where all are "" the table is printed without a head */
-    const char *unit;  /* UCUM; NULL or "1": none, or a text */
-    int digits;        /* significant ones; 0: a text, or as many as there are */
-    bool detail;       /* printed only when details are asked for; in JSON always */
-    bool words;        /* texts are words separated by blanks; in JSON an array of them */
-    /* In the data package beside a CSV file: what the column is, whether its numbers are whole, and its role;
-     * without a title texts are identifiers, and numbers have no role. */
-    const char *title;
-    bool whole;
-    enum archive_column_role role;
 };
 
 struct chart; /* chart.h */
@@ -84,8 +70,10 @@ void report_note(struct report_section *in, enum report_weight weight, const cha
 void report_chart(struct report_section *in, const char *name, const struct chart *chart);
 /* Moves all that is in FROM to the end of TO. */
 void report_move(struct report_section *to, struct report_section *from);
+/* Columns without a name are not in JSON, and have a label; where all labels are "" the table is printed
+ * without a head. Types are those of numbers: cells say which columns are texts. */
 struct report_table *report_table(struct report_section *in, const char *name, const char *title,
-                                  const struct report_column *columns, size_t count);
+                                  const struct column *columns, size_t count);
 /* The next cell of a table, row by row. TEXT NULL: "-" and null. */
 void report_cell(struct report_table *table, double value);
 void report_cell_text(struct report_table *table, const char *text);
@@ -131,7 +119,5 @@ void report_file_clear(struct report_file *file);
 
 /* VALUE with DIGITS significant digits, a prefix where UNIT takes one, and the unit's name for people. */
 char *report_format(double value, const char *unit, int digits);
-/* How people write UNIT; "" where there is none. */
-const char *report_unit_label(const char *unit);
 
 #endif

@@ -67,11 +67,11 @@ static int open_archive(struct input *input, struct failure *failure) {
 static void describe_columns(struct input *input, const struct archive_columns *known) {
     for (size_t i = 0; i < input->column_count; i++) {
         struct table_column *column = &input->columns[i];
-        const struct archive_column *found = archive_columns_find(known, column->name);
+        const struct column *found = archive_columns_find(known, column->name);
         if (!found)
             continue;
         column->role = found->role;
-        column->type = xstrdup(archive_column_type_name(found->type));
+        column->type = xstrdup(column_type_name(found->type));
         free(column->unit);
         column->unit = found->unit && found->unit[0] ? xstrdup(found->unit) : NULL;
     }

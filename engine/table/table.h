@@ -35,7 +35,7 @@ struct table_column {
     char *name;
     char *unit; /* UCUM; NULL: not known, as in plain CSV */
     char *type; /* "integer", "number", "string", "boolean"; NULL: not known */
-    enum archive_column_role role;
+    enum column_role role;
 };
 
 /* What the experiment of an archive suggests (run.json, "model"); NULL or 0 where it says nothing. */

@@ -140,11 +140,11 @@ static int read_limits(const struct verb_arguments *arguments, struct next_reque
 /* ---- The report */
 
 static void report_domain(struct report_section *in, const struct next *next) {
-    static const struct report_column columns[] = {{.name = "factor"},
-                                                   {.name = "minimum", .digits = 6},
-                                                   {.name = "maximum", .digits = 6},
-                                                   {.name = "unit"},
-                                                   {.name = "spacing"}};
+    static const struct column columns[] = {{.name = "factor"},
+                                            {.name = "minimum", .digits = 6},
+                                            {.name = "maximum", .digits = 6},
+                                            {.name = "unit"},
+                                            {.name = "spacing"}};
     struct report_table *table = report_table(in, "domain", NULL, columns, 5);
     for (size_t i = 0; i < next->evaluator->input_count; i++) {
         const struct candidate_range *range = &next->ranges[i];
@@ -162,24 +162,24 @@ static void report_rows(struct report_section *in, const struct next *next) {
     const struct design *design = next->candidates;
     const struct model *model = next->request->model;
     size_t count = design->column_count;
-    cleanup_free struct report_column *columns = xcalloc(count + 4, sizeof *columns);
+    cleanup_free struct column *columns = xcalloc(count + 4, sizeof *columns);
     double all = 0;
     for (size_t i = 0; i < next->rows.count; i++)
         all += next->rows.gains[i];
     for (size_t j = 0; j < count; j++) {
         const char *name = design->columns[j].name;
-        columns[j] = (struct report_column){
+        columns[j] = (struct column){
             .name = name, .unit = model_column_unit(model, name), .digits = 6, .detail = true};
         for (size_t i = 0; i < next->evaluator->input_count; i++)
             columns[j].detail = columns[j].detail && strcmp(next->evaluator->inputs[i].name, name) != 0;
         for (size_t i = 0; i < model->by_count; i++)
             columns[j].detail = columns[j].detail && strcmp(model->by[i], name) != 0;
     }
-    columns[count] = (struct report_column){.name = "times"};
-    columns[count + 1] = (struct report_column){
+    columns[count] = (struct column){.name = "times"};
+    columns[count + 1] = (struct column){
         .name = next->cost_is_time ? "time" : "cost", .unit = next->cost_is_time ? "s" : NULL, .digits = 4};
-    columns[count + 2] = (struct report_column){.name = "gain", .label = "share of gain", .digits = 3};
-    columns[count + 3] = (struct report_column){.name = "for"};
+    columns[count + 2] = (struct column){.name = "gain", .label = "share of gain", .digits = 3};
+    columns[count + 3] = (struct column){.name = "for"};
     struct report_table *table = report_table(in, "rows", NULL, columns, count + 4);
     for (size_t i = 0; i < next->rows.count; i++) {
         size_t row = next->rows.items[i], times = 0, first = i;

@@ -173,7 +173,7 @@ static const char *default_response(const struct table *table) {
     size_t roles = 0;
     for (size_t i = 0; i < table->column_count; i++) {
         const struct table_column *column = &table->columns[i];
-        if (column->role == ARCHIVE_ROLE_RESPONSE && !(column->type && strcmp(column->type, "string") == 0) &&
+        if (column->role == COLUMN_ROLE_RESPONSE && !(column->type && strcmp(column->type, "string") == 0) &&
             roles++ == 0)
             role = column->name;
     }

@@ -14,7 +14,7 @@ static const char prefix[] = "fit-";
 
 /* One that does not load is listed with the reason. */
 int fit_methods(const struct verb_arguments *arguments, struct failure *failure) {
-    static const struct report_column columns[] = {
+    static const struct column columns[] = {
         {.name = "method"}, {.name = "version"}, {.name = "summary"}, {.name = "failure", .label = ""}};
     cleanup(report_cleanup) struct report *report = report_new();
     struct installation_names names = {0};

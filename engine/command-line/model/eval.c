@@ -56,7 +56,7 @@ static const char *name_at(const struct eval *eval, size_t i) {
 static void start_table(struct eval *eval) {
     const struct model *model = eval->model;
     const char *unit = model->response_unit;
-    const struct report_column results[] = {
+    const struct column results[] = {
         {.name = "group"},
         {.name = "predicted", .label = model->response, .unit = unit, .digits = 8},
         {.name = "standard_error", .label = "std error", .unit = unit, .digits = 4},
@@ -70,11 +70,11 @@ static void start_table(struct eval *eval) {
         {.name = "outside_by", .detail = true},
     };
     size_t names = name_count(eval), own = sizeof results / sizeof *results;
-    struct report_column *columns = xcalloc(names + own, sizeof *columns);
+    struct column *columns = xcalloc(names + own, sizeof *columns);
     for (size_t i = 0; i < names; i++) {
         bool is_text = i >= eval->evaluator->input_count || eval->evaluator->inputs[i].is_text;
         const char *name = name_at(eval, i);
-        columns[i] = (struct report_column){
+        columns[i] = (struct column){
             .name = name, .unit = is_text ? NULL : model_column_unit(model, name), .detail = is_text};
     }
     memcpy(columns + names, results, sizeof results);

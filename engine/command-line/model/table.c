@@ -19,7 +19,7 @@ struct table_of_models {
     char **value_units;
     size_t value_count;
     char **names; /* of the columns, owned */
-    struct report_column *columns;
+    struct column *columns;
     size_t column_count;
 };
 
@@ -117,7 +117,7 @@ static void add_column(struct table_of_models *table, const char *prefix, const 
     table->names = xrealloc(table->names, count * sizeof *table->names);
     table->columns = xrealloc(table->columns, count * sizeof *table->columns);
     table->names[table->column_count] = full;
-    table->columns[table->column_count++] = (struct report_column){.name = full, .unit = unit};
+    table->columns[table->column_count++] = (struct column){.name = full, .unit = unit};
 }
 
 static void add_columns(struct table_of_models *table) {

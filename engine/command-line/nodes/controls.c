@@ -58,7 +58,7 @@ static const char *or_null(const char *text) {
 }
 
 static void report_controls(struct report_section *to, const struct node_control_state *state) {
-    static const struct report_column columns[] = {
+    static const struct column columns[] = {
         {.name = "name", .label = "control"},
         {.name = "status", .detail = true},
         {.name = "value", .label = "present"},
@@ -135,7 +135,7 @@ static bool is_listed(size_t node, int status, void *context) {
 }
 
 static int report_probes(struct nodes *nodes, struct failure *failure) {
-    static const struct report_column columns[] = {
+    static const struct column columns[] = {
         {.name = "name", .label = "probe"},
         {.label = "columns (source)"},
         {.name = "columns", .detail = true, .words = true},

@@ -55,11 +55,11 @@ static int look(struct nodes *nodes, struct failure *failure) {
  * back: turbo: /sys/...: expected '0', found '1' (EPERM); ...". */
 static void report_different(struct report_section *to, const struct node_change *change,
                              struct failure *ret) {
-    static const struct report_column columns[] = {{.name = "control", .detail = true},
-                                                   {.name = "path", .detail = true},
-                                                   {.name = "wanted", .detail = true},
-                                                   {.name = "found", .detail = true},
-                                                   {.name = "error", .detail = true}};
+    static const struct column columns[] = {{.name = "control", .detail = true},
+                                            {.name = "path", .detail = true},
+                                            {.name = "wanted", .detail = true},
+                                            {.name = "found", .detail = true},
+                                            {.name = "error", .detail = true}};
     struct report_table *table = report_table(to, "different", NULL, columns, 5);
     cleanup_free char *lines = xstrdup(change->different.bytes);
     cleanup(text_clear) struct text text;

@@ -103,8 +103,8 @@ static void report_topology(struct report_section *to, const struct node_facts *
 }
 
 static void report_memory(struct report_section *to, const struct node_facts *facts) {
-    static const struct report_column columns[] = {{.name = "number", .detail = true},
-                                                   {.name = "memory_bytes", .unit = "By", .detail = true}};
+    static const struct column columns[] = {{.name = "number", .detail = true},
+                                            {.name = "memory_bytes", .unit = "By", .detail = true}};
     char bytes[NUMBER_TEXT_SIZE];
     report_text(to, NULL, "memory", number_describe_bytes((double)facts->memory_total, bytes), false);
     report_number(to, "memory_bytes", NULL, (double)facts->memory_total, "By", 0, true);

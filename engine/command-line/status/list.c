@@ -104,7 +104,7 @@ static void add_line(struct report_table *to, const struct row *row) {
 }
 
 static void print_table(const struct table *table) {
-    static const struct report_column columns[] = {
+    static const struct column columns[] = {
         {.label = "run"},   {.label = "started (UTC)"}, {.label = "status"},         {.label = "units"},
         {.label = "nodes"}, {.label = "when"},          {.label = "what to do next"}};
     cleanup(report_cleanup) struct report *report = report_new();
@@ -138,9 +138,9 @@ static void print_json(const struct table *table) {
 /* ---- Reservations ------------------------------------------------------------------------------ */
 
 static void print_reservations(const struct table *table) {
-    static const struct report_column columns[] = {{.label = "run"},         {.label = "testbed"},
-                                                   {.label = "id"},          {.label = "since (UTC)"},
-                                                   {.label = "until (UTC)"}, {.label = "status"}};
+    static const struct column columns[] = {{.label = "run"},         {.label = "testbed"},
+                                            {.label = "id"},          {.label = "since (UTC)"},
+                                            {.label = "until (UTC)"}, {.label = "status"}};
     cleanup(report_cleanup) struct report *report = report_new();
     struct report_table *lines =
         report_table(report->root, NULL, NULL, columns, sizeof columns / sizeof *columns);

@@ -10,51 +10,53 @@
 #include <string.h>
 
 /* Those of results.csv before the factors. */
-static const struct archive_column unit_columns[RESULTS_FACTORS] = {
-    [RESULTS_ROW] = {"row", ARCHIVE_INTEGER, "", ARCHIVE_ROLE_ID, "row", "line of design.csv, from 1"},
-    [RESULTS_REPETITION] = {"repetition", ARCHIVE_INTEGER, "", ARCHIVE_ROLE_ID, "repetition",
-                            "of the row, from 1"},
-    [RESULTS_ORDER] = {"order", ARCHIVE_INTEGER, "", ARCHIVE_ROLE_ID, "order",
-                       "position in the order of measurement, from 1"},
-    [RESULTS_BLOCK] = {"block", ARCHIVE_INTEGER, "", ARCHIVE_ROLE_ID, "block",
-                       "of units that were measured one after the other in one state of the controls, from "
-                       "1"},
-    [RESULTS_ATTEMPT] = {"attempt", ARCHIVE_INTEGER, "", ARCHIVE_ROLE_ID, "attempt",
-                         "1, or higher where a gate had the unit measured again; all attempts have a line"},
-    [RESULTS_NODE] = {"node", ARCHIVE_STRING, "", ARCHIVE_ROLE_ID, "node",
-                      "host name, or names of all nodes of the unit, folded"},
-    [RESULTS_CORE] = {"core", ARCHIVE_STRING, "", ARCHIVE_ROLE_ID, "core",
-                      "number of the logical CPU, or all"},
-    [RESULTS_START] = {"start", ARCHIVE_TIME, "", ARCHIVE_ROLE_TIME, "start",
-                       "when the unit began, by the node's clock, in UTC"},
-    [RESULTS_START_MONOTONIC] = {"start_monotonic", ARCHIVE_INTEGER, "ns", ARCHIVE_ROLE_TIME,
-                                 "start, monotonic",
-                                 "the same by the node's monotonic clock, to be compared on that node only; "
-                                 "empty where the experiment's kernel does not report it"},
+static const struct column unit_columns[RESULTS_FACTORS] = {
+    [RESULTS_ROW] = {"row", COLUMN_INTEGER, "", COLUMN_ROLE_ID, "row", .help = "line of design.csv, from 1"},
+    [RESULTS_REPETITION] = {"repetition", COLUMN_INTEGER, "", COLUMN_ROLE_ID, "repetition",
+                            .help = "of the row, from 1"},
+    [RESULTS_ORDER] = {"order", COLUMN_INTEGER, "", COLUMN_ROLE_ID, "order",
+                       .help = "position in the order of measurement, from 1"},
+    [RESULTS_BLOCK] =
+        {"block", COLUMN_INTEGER, "", COLUMN_ROLE_ID, "block",
+         .help = "of units that were measured one after the other in one state of the controls, from "
+                 "1"},
+    [RESULTS_ATTEMPT] =
+        {"attempt", COLUMN_INTEGER, "", COLUMN_ROLE_ID, "attempt",
+         .help = "1, or higher where a gate had the unit measured again; all attempts have a line"},
+    [RESULTS_NODE] = {"node", COLUMN_STRING, "", COLUMN_ROLE_ID, "node",
+                      .help = "host name, or names of all nodes of the unit, folded"},
+    [RESULTS_CORE] = {"core", COLUMN_STRING, "", COLUMN_ROLE_ID, "core",
+                      .help = "number of the logical CPU, or all"},
+    [RESULTS_START] = {"start", COLUMN_TIME, "", COLUMN_ROLE_TIME, "start",
+                       .help = "when the unit began, by the node's clock, in UTC"},
+    [RESULTS_START_MONOTONIC] =
+        {"start_monotonic", COLUMN_INTEGER, "ns", COLUMN_ROLE_TIME, "start, monotonic",
+         .help = "the same by the node's monotonic clock, to be compared on that node only; "
+                 "empty where the experiment's kernel does not report it"},
 };
-static const struct archive_column state_columns[] = {
-    {"state.frequency", ARCHIVE_NUMBER, "Hz", ARCHIVE_ROLE_COVARIATE, "frequency",
-     "mean of the unit's PUs while it ran; empty where it is not known"},
-    {"state.temperature", ARCHIVE_NUMBER, "Cel", ARCHIVE_ROLE_COVARIATE, "temperature",
-     "of the hottest package at the unit's end; empty where it is not known"},
-    {"state.flags", ARCHIVE_STRING, "", ARCHIVE_ROLE_COVARIATE, "flags",
-     "gates that the unit did not pass, separated by semicolons"},
+static const struct column state_columns[] = {
+    {"state.frequency", COLUMN_NUMBER, "Hz", COLUMN_ROLE_COVARIATE, "frequency",
+     .help = "mean of the unit's PUs while it ran; empty where it is not known"},
+    {"state.temperature", COLUMN_NUMBER, "Cel", COLUMN_ROLE_COVARIATE, "temperature",
+     .help = "of the hottest package at the unit's end; empty where it is not known"},
+    {"state.flags", COLUMN_STRING, "", COLUMN_ROLE_COVARIATE, "flags",
+     .help = "gates that the unit did not pass, separated by semicolons"},
 };
 enum { STATE_COLUMNS = sizeof state_columns / sizeof *state_columns };
 
-static struct archive_column factor_column(const struct design_factor *factor) {
-    static const enum archive_column_type types[] = {
-        [DESIGN_INTEGER] = ARCHIVE_INTEGER, [DESIGN_NUMBER] = ARCHIVE_NUMBER, [DESIGN_TEXT] = ARCHIVE_STRING};
-    return (struct archive_column){
-        factor->name,        types[factor->type], factor->type == DESIGN_TEXT ? "" : factor->unit,
-        ARCHIVE_ROLE_FACTOR, factor->name,        factor->description};
+static struct column factor_column(const struct design_factor *factor) {
+    static const enum column_type types[] = {
+        [DESIGN_INTEGER] = COLUMN_INTEGER, [DESIGN_NUMBER] = COLUMN_NUMBER, [DESIGN_TEXT] = COLUMN_STRING};
+    return (struct column){
+        factor->name,       types[factor->type], factor->type == DESIGN_TEXT ? "" : factor->unit,
+        COLUMN_ROLE_FACTOR, factor->name,        .help = factor->description};
 }
 
-static struct archive_column response_column(const struct experiment_response *response) {
+static struct column response_column(const struct experiment_response *response) {
     bool text = response->type == EXPERIMENT_RESPONSE_TEXT;
-    return (struct archive_column){response->name, text ? ARCHIVE_STRING : ARCHIVE_NUMBER,
-                                   response->unit, ARCHIVE_ROLE_RESPONSE,
-                                   response->name, response->description};
+    return (struct column){response->name, text ? COLUMN_STRING : COLUMN_NUMBER,
+                           response->unit, COLUMN_ROLE_RESPONSE,
+                           response->name, .help = response->description};
 }
 
 static size_t count_columns(const struct plan *plan) {
@@ -63,7 +65,7 @@ static size_t count_columns(const struct plan *plan) {
 }
 
 /* Puts the columns of results.csv into COLUMNS, which has room for them. */
-static void find_columns(const struct plan *plan, struct archive_column *columns) {
+static void find_columns(const struct plan *plan, struct column *columns) {
     const struct experiment *experiment = plan->campaign->experiment;
     const struct design *design = plan->design;
     memcpy(columns, unit_columns, sizeof unit_columns);
@@ -79,7 +81,7 @@ static void find_columns(const struct plan *plan, struct archive_column *columns
 
 int tables_append_header(const struct plan *plan, struct text *text) {
     size_t count = count_columns(plan);
-    cleanup_free struct archive_column *columns = xcalloc(count, sizeof *columns);
+    cleanup_free struct column *columns = xcalloc(count, sizeof *columns);
     struct text_mark mark = text_mark(text);
     find_columns(plan, columns);
     for (size_t i = 0; i < count; i++)
@@ -93,22 +95,23 @@ bool tables_have(const struct plan *plan, size_t column) {
            column != RESULTS_START && column != RESULTS_START_MONOTONIC;
 }
 
-void tables_repeat_columns(const struct plan *plan,
-                           struct archive_column columns[static TABLES_REPEAT_COLUMNS]) {
+void tables_repeat_columns(const struct plan *plan, struct column columns[static TABLES_REPEAT_COLUMNS]) {
     const char *unit = plan->campaign->experiment->responses[plan->repeat_response].unit;
-    const struct archive_column all[TABLES_REPEAT_COLUMNS] = {
-        {"row", ARCHIVE_INTEGER, "", ARCHIVE_ROLE_ID, "row", "line of design.csv, from 1"},
-        {"repetitions", ARCHIVE_INTEGER, "", ARCHIVE_ROLE_COVARIATE, "repetitions", "that were measured"},
-        {"groups", ARCHIVE_INTEGER, "", ARCHIVE_ROLE_COVARIATE, "groups",
-         "means of measurements on one node, in one repetition, or both, over which the mean is taken"},
-        {"mean", ARCHIVE_NUMBER, unit, ARCHIVE_ROLE_COVARIATE, "mean",
-         "of the response, over the groups; empty where there is none"},
-        {"half_width", ARCHIVE_NUMBER, unit, ARCHIVE_ROLE_COVARIATE, "half width",
-         "of the mean's confidence interval; empty for fewer than two groups"},
-        {"relative_half_width", ARCHIVE_NUMBER, "1", ARCHIVE_ROLE_COVARIATE, "relative half width",
-         "to the size of the mean; empty where it is not known or not finite"},
-        {"settled", ARCHIVE_STRING, "", ARCHIVE_ROLE_COVARIATE, "settled",
-         "yes: the mean is known as well as was wanted; or no"},
+    const struct column all[TABLES_REPEAT_COLUMNS] = {
+        {"row", COLUMN_INTEGER, "", COLUMN_ROLE_ID, "row", .help = "line of design.csv, from 1"},
+        {"repetitions", COLUMN_INTEGER, "", COLUMN_ROLE_COVARIATE, "repetitions",
+         .help = "that were measured"},
+        {"groups", COLUMN_INTEGER, "", COLUMN_ROLE_COVARIATE, "groups",
+         .help =
+             "means of measurements on one node, in one repetition, or both, over which the mean is taken"},
+        {"mean", COLUMN_NUMBER, unit, COLUMN_ROLE_COVARIATE, "mean",
+         .help = "of the response, over the groups; empty where there is none"},
+        {"half_width", COLUMN_NUMBER, unit, COLUMN_ROLE_COVARIATE, "half width",
+         .help = "of the mean's confidence interval; empty for fewer than two groups"},
+        {"relative_half_width", COLUMN_NUMBER, "1", COLUMN_ROLE_COVARIATE, "relative half width",
+         .help = "to the size of the mean; empty where it is not known or not finite"},
+        {"settled", COLUMN_STRING, "", COLUMN_ROLE_COVARIATE, "settled",
+         .help = "yes: the mean is known as well as was wanted; or no"},
     };
     memcpy(columns, all, sizeof all);
 }
@@ -123,19 +126,20 @@ int tables_write_package(const struct plan *plan, const char *folder, struct fai
     size_t of_design = plan->design->column_count, count = count_columns(plan), further = 0;
     for (size_t i = 0; i < experiment->table_count; i++)
         further += RESULTS_FACTORS + of_design + experiment->tables[i].column_count;
-    cleanup_free struct archive_column *columns = xcalloc(count + further, sizeof *columns);
-    struct archive_column *at = columns + count;
+    cleanup_free struct column *columns = xcalloc(count + further, sizeof *columns);
+    struct column *at = columns + count;
     find_columns(plan, columns);
-    const struct archive_column missing[] = {
+    const struct column missing[] = {
         unit_columns[RESULTS_ROW],
         unit_columns[RESULTS_REPETITION],
         unit_columns[RESULTS_ORDER],
         unit_columns[RESULTS_NODE],
         unit_columns[RESULTS_CORE],
-        {"why", ARCHIVE_STRING, "", ARCHIVE_ROLE_COVARIATE, "why",
-         "failed (it was tried), lost (its node was), deadline, checkpoint, interrupted, revoked (its "
-         "nodes were), or stopped (the run failed)"}};
-    struct archive_column repeat[TABLES_REPEAT_COLUMNS];
+        {"why", COLUMN_STRING, "", COLUMN_ROLE_COVARIATE, "why",
+         .help =
+             "failed (it was tried), lost (its node was), deadline, checkpoint, interrupted, revoked (its "
+             "nodes were), or stopped (the run failed)"}};
+    struct column repeat[TABLES_REPEAT_COLUMNS];
     tables_repeat_columns(plan, repeat);
     struct archive_table tables[4 + EXPERIMENT_TABLES_MAX] = {
         {"results/results.csv", "one line a unit that was measured, in the order of the answers", columns,

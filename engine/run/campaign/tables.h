@@ -19,8 +19,7 @@ int tables_append_header(const struct plan *plan, struct text *text);
 bool tables_have(const struct plan *plan, size_t column);
 /* The columns of results/repeat.csv. */
 enum { TABLES_REPEAT_COLUMNS = 7 };
-void tables_repeat_columns(const struct plan *plan,
-                           struct archive_column columns[static TABLES_REPEAT_COLUMNS]);
+void tables_repeat_columns(const struct plan *plan, struct column columns[static TABLES_REPEAT_COLUMNS]);
 /* Writes datapackage.json of the run in FOLDER, with those further tables and lists that are there. */
 int tables_write_package(const struct plan *plan, const char *folder, struct failure *failure);
 

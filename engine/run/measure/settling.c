@@ -189,7 +189,7 @@ int settling_record(struct settling *settling, struct failure *failure) {
     cleanup_free char *path = record_path(settling->record, "results/repeat.csv");
     cleanup(text_clear) struct text text;
     text_init(&text, 1 << 30);
-    struct archive_column columns[TABLES_REPEAT_COLUMNS];
+    struct column columns[TABLES_REPEAT_COLUMNS];
     tables_repeat_columns(settling->plan, columns);
     stopping_rule_close(rule, SIZE_MAX);
     struct text_mark mark = text_mark(&text);

@@ -23,33 +23,32 @@ enum {
 
 /* When something was seen, which all tables begin with. */
 #define TIME_COLUMNS                                                                                         \
-    {"time", ARCHIVE_INTEGER,                                                                                \
-     "ns",   ARCHIVE_ROLE_TIME,                                                                              \
-     "time", "by the node's clock, since 1970-01-01T00:00:00Z"},                                             \
+    {"time",           COLUMN_INTEGER, "ns",                                                                 \
+     COLUMN_ROLE_TIME, "time",         .help = "by the node's clock, since 1970-01-01T00:00:00Z"},           \
     {                                                                                                        \
-        "monotonic", ARCHIVE_INTEGER, "ns", ARCHIVE_ROLE_TIME, "time, monotonic",                            \
-            "the same by the node's monotonic clock"                                                         \
+        "monotonic", COLUMN_INTEGER, "ns", COLUMN_ROLE_TIME, "time, monotonic",                              \
+            .help = "the same by the node's monotonic clock"                                                 \
     }
-static const struct archive_column time_columns[WATCH_TIME_COLUMNS] = {
+static const struct column time_columns[WATCH_TIME_COLUMNS] = {
     TIME_COLUMNS,
-    {"late", ARCHIVE_INTEGER, "ns", ARCHIVE_ROLE_NONE, "lateness", "after the sample was due"},
-    {"missed", ARCHIVE_INTEGER, "1", ARCHIVE_ROLE_NONE, "missed samples",
-     "that were due between this line and the one before: a gap"},
+    {"late", COLUMN_INTEGER, "ns", COLUMN_ROLE_NONE, "lateness", .help = "after the sample was due"},
+    {"missed", COLUMN_INTEGER, "1", COLUMN_ROLE_NONE, "missed samples",
+     .help = "that were due between this line and the one before: a gap"},
 };
-static const struct archive_column event_columns[] = {
+static const struct column event_columns[] = {
     TIME_COLUMNS,
-    {"kind", ARCHIVE_STRING, "", ARCHIVE_ROLE_NONE, "kind",
-     "begin, gone, back, kernel-error, drift, drift-over"},
-    {"text", ARCHIVE_STRING, "", ARCHIVE_ROLE_NONE, "text", "what happened"},
+    {"kind", COLUMN_STRING, "", COLUMN_ROLE_NONE, "kind",
+     .help = "begin, gone, back, kernel-error, drift, drift-over"},
+    {"text", COLUMN_STRING, "", COLUMN_ROLE_NONE, "text", .help = "what happened"},
 };
 
-struct archive_column *watch_columns_new(size_t count) {
-    struct archive_column *columns = xcalloc(WATCH_TIME_COLUMNS + count, sizeof *columns);
+struct column *watch_columns_new(size_t count) {
+    struct column *columns = xcalloc(WATCH_TIME_COLUMNS + count, sizeof *columns);
     memcpy(columns, time_columns, sizeof time_columns);
     return columns;
 }
 
-void watch_columns_free(struct archive_column *columns, size_t count) {
+void watch_columns_free(struct column *columns, size_t count) {
     for (size_t i = WATCH_TIME_COLUMNS; i < count; i++) {
         free((void *)columns[i].name);
         free((void *)columns[i].unit);
@@ -57,7 +56,7 @@ void watch_columns_free(struct archive_column *columns, size_t count) {
     free(columns);
 }
 
-static bool has_columns(const struct watch_file *file, const struct archive_column *columns, size_t count) {
+static bool has_columns(const struct watch_file *file, const struct column *columns, size_t count) {
     bool same = file->column_count == count;
     for (size_t i = 0; same && i < count; i++)
         same = strcmp(file->columns[i].name, columns[i].name) == 0 &&
@@ -88,9 +87,8 @@ void watch_probe_clear(struct watch_probe *probe) {
 }
 
 /* nodes/NODE/probes/BASE.csv, with its header. COLUMNS are not taken over. */
-static struct watch_file *new_file(struct watch_node *node, const char *base,
-                                   const struct archive_column *columns, size_t count,
-                                   struct failure *failure) {
+static struct watch_file *new_file(struct watch_node *node, const char *base, const struct column *columns,
+                                   size_t count, struct failure *failure) {
     struct node_set *set = node->watch->set;
     cleanup_free char *home = record_node_folder(node->node->name, set->record->part);
     cleanup_free char *folder = xformat("%s/probes", home);
@@ -108,8 +106,8 @@ static struct watch_file *new_file(struct watch_node *node, const char *base,
 
 /* Columns that were there before, such as those of PUs that come and go with the blocks of a design, continue
  * in their file. */
-int watch_open_probe(struct watch_node *node, enum probe_kind kind, struct archive_column *columns,
-                     size_t count, struct failure *failure) {
+int watch_open_probe(struct watch_node *node, enum probe_kind kind, struct column *columns, size_t count,
+                     struct failure *failure) {
     struct watch_probe *probe = &node->probes[kind];
     size_t number = 1;
     struct watch_file *file = probe->files;

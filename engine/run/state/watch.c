@@ -92,13 +92,13 @@ static void malformed(struct watch_node *node) {
 
 /* The columns after those of the time: "cpu0:Hz", the unit comes after the last colon. NULL when one is
  * malformed. */
-static struct archive_column *parse_columns(char *at, size_t *ret_count) {
+static struct column *parse_columns(char *at, size_t *ret_count) {
     size_t most = at != NULL, count = WATCH_TIME_COLUMNS;
     for (const char *tab = at; tab && (tab = strchr(tab, '\t')); tab++)
         most++;
     if (most > WATCH_COLUMNS_MAX)
         return NULL;
-    struct archive_column *columns = watch_columns_new(most);
+    struct column *columns = watch_columns_new(most);
     while (at) {
         const char *field = tool_field_next(&at), *colon = strrchr(field, ':');
         size_t length = colon ? (size_t)(colon - field) : 0;
@@ -106,13 +106,13 @@ static struct archive_column *parse_columns(char *at, size_t *ret_count) {
             watch_columns_free(columns, count);
             return NULL;
         }
-        struct archive_column *column = &columns[count++];
-        *column = (struct archive_column){.name = xstrndup(field, length),
-                                          .type = ARCHIVE_NUMBER,
-                                          .unit = xstrdup(colon + 1),
-                                          .role = ARCHIVE_ROLE_COVARIATE,
-                                          .description = "empty: not known"};
-        column->title = column->name;
+        struct column *column = &columns[count++];
+        *column = (struct column){.name = xstrndup(field, length),
+                                  .type = COLUMN_NUMBER,
+                                  .unit = xstrdup(colon + 1),
+                                  .role = COLUMN_ROLE_COVARIATE,
+                                  .help = "empty: not known"};
+        column->label = column->name;
     }
     *ret_count = count;
     return columns;
@@ -154,7 +154,7 @@ static void take_probe(struct watch_node *node, char *at) {
     }
     node->kinds[node->kind_count++] = -1;
     struct watch_probe *probe = kind < PROBE_KINDS ? &node->probes[kind] : NULL;
-    struct archive_column *columns = probe && !probe->there ? parse_columns(at, &count) : NULL;
+    struct column *columns = probe && !probe->there ? parse_columns(at, &count) : NULL;
     struct failure failure = {0};
     if (!columns) {
         malformed(node);

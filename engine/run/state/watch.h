@@ -40,9 +40,9 @@ enum {
 
 /* A file that is appended to in pieces, and is open only while that is done: there are thousands of them. */
 struct watch_file {
-    struct watch_file *next;        /* of the same probe, with other columns; owned */
-    char *name;                     /* below the run's folder; owned */
-    struct archive_column *columns; /* owned, and so are names and units from WATCH_TIME_COLUMNS on */
+    struct watch_file *next; /* of the same probe, with other columns; owned */
+    char *name;              /* below the run's folder; owned */
+    struct column *columns;  /* owned, and so are names and units from WATCH_TIME_COLUMNS on */
     size_t column_count;
     struct text pending;
 };
@@ -108,13 +108,13 @@ void watch_forget(struct watch *watch, size_t node, int64_t time_ns);
 
 /* PROBE of NODE has these COLUMNS from now on, COUNT of them with WATCH_TIME_COLUMNS; they are taken over.
  * Other columns than before go to another file. */
-int watch_open_probe(struct watch_node *node, enum probe_kind kind, struct archive_column *columns,
-                     size_t count, struct failure *failure);
+int watch_open_probe(struct watch_node *node, enum probe_kind kind, struct column *columns, size_t count,
+                     struct failure *failure);
 void watch_probe_clear(struct watch_probe *probe);
-void watch_columns_free(struct archive_column *columns, size_t count); /* as above; NULL is fine */
-void watch_file_free(struct watch_file *file);                         /* and those behind it; NULL is fine */
+void watch_columns_free(struct column *columns, size_t count); /* as above; NULL is fine */
+void watch_file_free(struct watch_file *file);                 /* and those behind it; NULL is fine */
 /* Columns that begin with those of the time, and have room for COUNT others. */
-struct archive_column *watch_columns_new(size_t count);
+struct column *watch_columns_new(size_t count);
 void watch_append_event(struct watch_node *node, int64_t wall_ns, int64_t monotonic_ns, const char *kind,
                         const char *text);
 /* What waits goes to the files; with ALL, also what is little, and durably. */

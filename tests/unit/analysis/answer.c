@@ -4,31 +4,31 @@
 #include "archive-format/datapackage.h"
 #include "tests/test.h"
 
-static const struct archive_column results_columns[] = {
-    {"row", ARCHIVE_INTEGER, "", ARCHIVE_ROLE_ID, NULL, NULL},
-    {"order", ARCHIVE_INTEGER, "", ARCHIVE_ROLE_ID, NULL, NULL},
-    {"attempt", ARCHIVE_INTEGER, "", ARCHIVE_ROLE_ID, NULL, NULL},
-    {"node", ARCHIVE_STRING, "", ARCHIVE_ROLE_ID, NULL, NULL},
-    {"core", ARCHIVE_STRING, "", ARCHIVE_ROLE_ID, NULL, NULL},
-    {"N", ARCHIVE_INTEGER, "1", ARCHIVE_ROLE_FACTOR, NULL, NULL},
-    {"NB", ARCHIVE_INTEGER, "1", ARCHIVE_ROLE_FACTOR, NULL, NULL},
-    {"swap", ARCHIVE_STRING, "", ARCHIVE_ROLE_FACTOR, NULL, NULL},
-    {"time", ARCHIVE_NUMBER, "s", ARCHIVE_ROLE_RESPONSE, NULL, NULL},
-    {"note", ARCHIVE_STRING, "", ARCHIVE_ROLE_RESPONSE, NULL, NULL},
-    {"state.flags", ARCHIVE_STRING, "", ARCHIVE_ROLE_COVARIATE, NULL, NULL},
+static const struct column results_columns[] = {
+    {"row", COLUMN_INTEGER, "", COLUMN_ROLE_ID, .label = NULL},
+    {"order", COLUMN_INTEGER, "", COLUMN_ROLE_ID, .label = NULL},
+    {"attempt", COLUMN_INTEGER, "", COLUMN_ROLE_ID, .label = NULL},
+    {"node", COLUMN_STRING, "", COLUMN_ROLE_ID, .label = NULL},
+    {"core", COLUMN_STRING, "", COLUMN_ROLE_ID, .label = NULL},
+    {"N", COLUMN_INTEGER, "1", COLUMN_ROLE_FACTOR, .label = NULL},
+    {"NB", COLUMN_INTEGER, "1", COLUMN_ROLE_FACTOR, .label = NULL},
+    {"swap", COLUMN_STRING, "", COLUMN_ROLE_FACTOR, .label = NULL},
+    {"time", COLUMN_NUMBER, "s", COLUMN_ROLE_RESPONSE, .label = NULL},
+    {"note", COLUMN_STRING, "", COLUMN_ROLE_RESPONSE, .label = NULL},
+    {"state.flags", COLUMN_STRING, "", COLUMN_ROLE_COVARIATE, .label = NULL},
 };
 #define HEAD "row,order,attempt,node,core,N,NB,swap,time,note,state.flags\n"
 
 /* The folder NAME of a run with these results, and ANSWER behind what run.json has. */
 static void make_run(const char *name, const char *answer, const char *results) {
-    static const struct archive_column factors[] = {
-        {"N", ARCHIVE_INTEGER, "1", ARCHIVE_ROLE_FACTOR, NULL, NULL},
-        {"NB", ARCHIVE_INTEGER, "1", ARCHIVE_ROLE_FACTOR, NULL, NULL},
-        {"swap", ARCHIVE_STRING, "", ARCHIVE_ROLE_FACTOR, NULL, NULL},
+    static const struct column factors[] = {
+        {"N", COLUMN_INTEGER, "1", COLUMN_ROLE_FACTOR, .label = NULL},
+        {"NB", COLUMN_INTEGER, "1", COLUMN_ROLE_FACTOR, .label = NULL},
+        {"swap", COLUMN_STRING, "", COLUMN_ROLE_FACTOR, .label = NULL},
     };
-    static const struct archive_column missing[] = {
-        {"row", ARCHIVE_INTEGER, "", ARCHIVE_ROLE_ID, NULL, NULL},
-        {"why", ARCHIVE_STRING, "", ARCHIVE_ROLE_COVARIATE, NULL, NULL},
+    static const struct column missing[] = {
+        {"row", COLUMN_INTEGER, "", COLUMN_ROLE_ID, .label = NULL},
+        {"why", COLUMN_STRING, "", COLUMN_ROLE_COVARIATE, .label = NULL},
     };
     const struct archive_table tables[] = {
         {"results/results.csv", "", results_columns, sizeof results_columns / sizeof *results_columns},

@@ -9,14 +9,14 @@ static int parse(const char *text, const char *table, struct archive_columns *re
 }
 
 TEST(round_trip) {
-    static const struct archive_column columns[] = {
-        {"row", ARCHIVE_INTEGER, "", ARCHIVE_ROLE_ID, NULL, "row of the \"design\""},
-        {"m", ARCHIVE_INTEGER, "1", ARCHIVE_ROLE_FACTOR, "", ""},
-        {"start", ARCHIVE_INTEGER, "ns", ARCHIVE_ROLE_TIME, "Start", "since 1970"},
-        {"duration", ARCHIVE_NUMBER, "s", ARCHIVE_ROLE_RESPONSE, "Time", NULL},
-        {"speed", ARCHIVE_NUMBER, "furlong/fortnight", ARCHIVE_ROLE_COVARIATE, NULL, NULL},
-        {"ok", ARCHIVE_BOOLEAN, NULL, ARCHIVE_ROLE_NONE, NULL, NULL},
-        {"node", ARCHIVE_STRING, "", ARCHIVE_ROLE_ID, NULL, NULL},
+    static const struct column columns[] = {
+        {"row", COLUMN_INTEGER, "", COLUMN_ROLE_ID, NULL, .help = "row of the \"design\""},
+        {"m", COLUMN_INTEGER, "1", COLUMN_ROLE_FACTOR, "", .help = ""},
+        {"start", COLUMN_INTEGER, "ns", COLUMN_ROLE_TIME, "Start", .help = "since 1970"},
+        {"duration", COLUMN_NUMBER, "s", COLUMN_ROLE_RESPONSE, "Time", .help = NULL},
+        {"speed", COLUMN_NUMBER, "furlong/fortnight", COLUMN_ROLE_COVARIATE, .label = NULL},
+        {"ok", COLUMN_BOOLEAN, NULL, COLUMN_ROLE_NONE, .label = NULL},
+        {"node", COLUMN_STRING, "", COLUMN_ROLE_ID, .label = NULL},
     };
     enum { COUNT = sizeof columns / sizeof *columns };
     const struct archive_table tables[] = {{"design.csv", "The design", columns, 2},
@@ -34,8 +34,8 @@ TEST(round_trip) {
         assert_int_equal(found.items[i].type, columns[i].type);
         assert_int_equal(found.items[i].role, columns[i].role);
         assert_string_equal(found.items[i].unit, columns[i].unit ? columns[i].unit : "");
-        assert_string_equal(found.items[i].title, columns[i].title ? columns[i].title : "");
-        assert_string_equal(found.items[i].description, columns[i].description ? columns[i].description : "");
+        assert_string_equal(found.items[i].label, columns[i].label ? columns[i].label : "");
+        assert_string_equal(found.items[i].help, columns[i].help ? columns[i].help : "");
     }
     assert_null(archive_columns_find(&found, "Duration"));
     assert_non_null(strstr(text.bytes, "\"http://qudt.org/vocab/unit/SEC\""));
@@ -44,8 +44,8 @@ TEST(round_trip) {
 }
 
 TEST(refused_tables) {
-    const struct archive_column twice[] = {{.name = "a"}, {.name = "b"}, {.name = "a"}};
-    const struct archive_column unnamed[] = {{.name = "a"}, {.name = ""}};
+    const struct column twice[] = {{.name = "a"}, {.name = "b"}, {.name = "a"}};
+    const struct column unnamed[] = {{.name = "a"}, {.name = ""}};
     const struct archive_table tables[] = {{"a.csv", "", twice, 3}, {"b.csv", "", unnamed, 2}};
     const char *other = test_path("other.json");
     assert_int_equal(archive_write_datapackage(other, "x", &tables[0], 1, &test_failure), -EINVAL);
@@ -62,8 +62,8 @@ TEST(later_versions) {
     cleanup(archive_columns_clear) struct archive_columns found = {0};
     assert_ok(parse(text, "r.csv", &found));
     assert_int_equal(found.count, 2);
-    assert_int_equal(found.items[0].type, ARCHIVE_STRING);
-    assert_int_equal(found.items[0].role, ARCHIVE_ROLE_NONE);
+    assert_int_equal(found.items[0].type, COLUMN_STRING);
+    assert_int_equal(found.items[0].role, COLUMN_ROLE_NONE);
     assert_string_equal(found.items[0].unit, "");
 }
 

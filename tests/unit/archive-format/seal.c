@@ -62,22 +62,22 @@ static const char *put(const char *name, const char *file, const char *text) {
 static const char *stage(const char *name) {
     for (size_t i = 0; i < sizeof staged / sizeof *staged; i++)
         put(name, staged[i].name, staged[i].content);
-    struct archive_column columns[] = {
-        {.name = "row", .type = ARCHIVE_INTEGER, .role = ARCHIVE_ROLE_ID, .description = "row of design.csv"},
-        {.name = "m", .type = ARCHIVE_INTEGER, .unit = "1", .role = ARCHIVE_ROLE_FACTOR},
-        {.name = "n", .type = ARCHIVE_INTEGER, .unit = "1", .role = ARCHIVE_ROLE_FACTOR},
-        {.name = "k", .type = ARCHIVE_INTEGER, .unit = "1", .role = ARCHIVE_ROLE_FACTOR},
-        {.name = "node", .type = ARCHIVE_STRING, .role = ARCHIVE_ROLE_ID},
+    struct column columns[] = {
+        {.name = "row", .type = COLUMN_INTEGER, .role = COLUMN_ROLE_ID, .help = "row of design.csv"},
+        {.name = "m", .type = COLUMN_INTEGER, .unit = "1", .role = COLUMN_ROLE_FACTOR},
+        {.name = "n", .type = COLUMN_INTEGER, .unit = "1", .role = COLUMN_ROLE_FACTOR},
+        {.name = "k", .type = COLUMN_INTEGER, .unit = "1", .role = COLUMN_ROLE_FACTOR},
+        {.name = "node", .type = COLUMN_STRING, .role = COLUMN_ROLE_ID},
         {.name = "start",
-         .type = ARCHIVE_INTEGER,
+         .type = COLUMN_INTEGER,
          .unit = "ns",
-         .role = ARCHIVE_ROLE_TIME,
-         .description = "since 1970"},
+         .role = COLUMN_ROLE_TIME,
+         .help = "since 1970"},
         {.name = "duration",
-         .type = ARCHIVE_NUMBER,
+         .type = COLUMN_NUMBER,
          .unit = "s",
-         .role = ARCHIVE_ROLE_RESPONSE,
-         .title = "Time"},
+         .role = COLUMN_ROLE_RESPONSE,
+         .label = "Time"},
     };
     struct archive_table table = {"results/results.csv", "Results", columns,
                                   sizeof columns / sizeof *columns};
@@ -213,7 +213,7 @@ TEST(stream_a_table) {
     assert_ok(archive_table_columns(archive, "results/results.csv", &columns, &test_failure));
     assert_int_equal(columns.count, 7);
     assert_string_equal(archive_columns_find(&columns, "duration")->unit, "s");
-    assert_int_equal(archive_columns_find(&columns, "duration")->role, ARCHIVE_ROLE_RESPONSE);
+    assert_int_equal(archive_columns_find(&columns, "duration")->role, COLUMN_ROLE_RESPONSE);
     assert_ok(archive_member_open(archive, "results/results.csv", &member, &test_failure));
     assert_ok(csv_open_function("results.csv", archive_member_read, member, &csv, &test_failure));
     assert_ok(csv_find_column(csv, "duration", &duration, &test_failure));

@@ -9,9 +9,9 @@ static struct report *make(void) {
     report_number(report->root, "peak", "asymptotic speed", 57.12345e9, "flop/s", 3, false);
     report_number(report->root, "aic", "AIC", -12.5, NULL, 6, true);
     report_text(report->root, "group", NULL, "dahu-3/0", false);
-    static const struct report_column columns[] = {{.name = "term"},
-                                                   {.name = "estimate", .unit = "s", .digits = 3},
-                                                   {.name = "p", .digits = 2, .detail = true}};
+    static const struct column columns[] = {{.name = "term"},
+                                            {.name = "estimate", .unit = "s", .digits = 3},
+                                            {.name = "p", .digits = 2, .detail = true}};
     struct report_table *table = report_table(report->root, "terms", NULL, columns, 3);
     report_cell_text(table, "1"), report_cell(table, 1.23456e-6), report_cell(table, 0.001);
     report_cell_text(table, "m*n*k"), report_cell(table, NAN), report_cell(table, 1);
@@ -79,9 +79,9 @@ TEST(charts_are_numbers) {
 }
 
 TEST(tables_as_csv_and_without_a_head) {
-    static const struct report_column columns[] = {{.name = "place", .label = ""},
-                                                   {.name = "nothing", .label = ""},
-                                                   {.name = "n", .label = "", .unit = "s", .detail = true}};
+    static const struct column columns[] = {{.name = "place", .label = ""},
+                                            {.name = "nothing", .label = ""},
+                                            {.name = "n", .label = "", .unit = "s", .detail = true}};
     cleanup(report_cleanup) struct report *report = report_new();
     struct report_table *table = report_table(report->root, "rows", NULL, columns, 3);
     report_cell_text(table, "a,\033b"), report_cell_text(table, ""), report_cell(table, 0.1);

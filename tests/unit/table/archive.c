@@ -61,16 +61,16 @@ static void make_archive(const char *name, const struct measures *measures, bool
         0);
     test_put("staging/run.json", run.bytes);
     test_put("staging/clock.json", "{\"offset\": 12345}\n");
-    const struct archive_column columns[] = {
-        {"row", ARCHIVE_INTEGER, "1", ARCHIVE_ROLE_ID, NULL, NULL},
-        {"node", ARCHIVE_STRING, "", ARCHIVE_ROLE_ID, NULL, NULL},
-        {"core", ARCHIVE_INTEGER, "1", ARCHIVE_ROLE_ID, NULL, NULL},
-        {"m", ARCHIVE_INTEGER, "1", ARCHIVE_ROLE_FACTOR, NULL, NULL},
-        {"n", ARCHIVE_INTEGER, "1", ARCHIVE_ROLE_FACTOR, NULL, NULL},
-        {"k", ARCHIVE_INTEGER, "1", ARCHIVE_ROLE_FACTOR, NULL, NULL},
-        {"bytes", ARCHIVE_NUMBER, measures->bytes, ARCHIVE_ROLE_COVARIATE, NULL, NULL},
-        {"duration", ARCHIVE_NUMBER, measures->duration, ARCHIVE_ROLE_RESPONSE, NULL, NULL},
-        {"state.flags", ARCHIVE_STRING, "", ARCHIVE_ROLE_NONE, NULL, NULL},
+    const struct column columns[] = {
+        {"row", COLUMN_INTEGER, "1", COLUMN_ROLE_ID, .label = NULL},
+        {"node", COLUMN_STRING, "", COLUMN_ROLE_ID, .label = NULL},
+        {"core", COLUMN_INTEGER, "1", COLUMN_ROLE_ID, .label = NULL},
+        {"m", COLUMN_INTEGER, "1", COLUMN_ROLE_FACTOR, .label = NULL},
+        {"n", COLUMN_INTEGER, "1", COLUMN_ROLE_FACTOR, .label = NULL},
+        {"k", COLUMN_INTEGER, "1", COLUMN_ROLE_FACTOR, .label = NULL},
+        {"bytes", COLUMN_NUMBER, measures->bytes, COLUMN_ROLE_COVARIATE, .label = NULL},
+        {"duration", COLUMN_NUMBER, measures->duration, COLUMN_ROLE_RESPONSE, .label = NULL},
+        {"state.flags", COLUMN_STRING, "", COLUMN_ROLE_NONE, .label = NULL},
     };
     const struct archive_table table = {TABLE_ARCHIVE_MEMBER, "calls", columns,
                                         sizeof columns / sizeof *columns - !measures->flagged};
@@ -130,9 +130,9 @@ TEST(what_an_archive_says) {
     assert_int_equal(suggestion->by_count, 2);
     assert_string_equal(suggestion->by[0], "node");
     assert_string_equal(suggestion->set[0], "noise=homoscedastic");
-    assert_int_equal(table_find(table, "duration")->role, ARCHIVE_ROLE_RESPONSE);
+    assert_int_equal(table_find(table, "duration")->role, COLUMN_ROLE_RESPONSE);
     assert_string_equal(table_find(table, "duration")->unit, "s");
-    assert_int_equal(table_find(table, "m")->role, ARCHIVE_ROLE_FACTOR);
+    assert_int_equal(table_find(table, "m")->role, COLUMN_ROLE_FACTOR);
     assert_null(table_find(table, "node")->unit);
     assert_ok(open_names((const char *const[]){"plain.zip", NULL}, &plain_table));
     assert_null(plain_table->suggestion);
