@@ -24,21 +24,18 @@ static int read_models(const char *const *files, size_t count, struct comparison
     if (count < 2 || count > COMPARISON_MODELS_MAX)
         return failure_input(failure, NULL, 0, 0, "'compare' is given %zu model%s; expected 2 to %d", count,
                              count == 1 ? "" : "s", (int)COMPARISON_MODELS_MAX);
-    for (int r = 0; ret->count < count; ret->count++) {
-        struct model **model = &ret->models[ret->count];
-        r = model_file_read(files[ret->count], model, failure);
+    for (; ret->count < count; ret->count++) {
+        int r = model_file_read(files[ret->count], &ret->models[ret->count], failure);
         if (r < 0)
             return r;
-        if (strcmp((*model)->response, ret->models[0]->response) != 0)
-            r = failure_input(failure, (*model)->file, 0, 0,
-                              "the model is of '%s'; expected '%s', as in '%s'", (*model)->response,
-                              ret->models[0]->response, ret->models[0]->file);
-        contender_describe(&ret->contenders[ret->count], *model);
-        if (r < 0) {
-            ret->count++;
-            return r;
-        }
+        contender_describe(&ret->contenders[ret->count], ret->models[ret->count]);
     }
+    const struct model *first = ret->models[0];
+    for (size_t i = 1; i < count; i++)
+        if (strcmp(ret->models[i]->response, first->response) != 0)
+            return failure_input(failure, ret->models[i]->file, 0, 0,
+                                 "the model is of '%s'; expected '%s', as in '%s'", ret->models[i]->response,
+                                 first->response, first->file);
     return 0;
 }
 

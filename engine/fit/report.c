@@ -118,10 +118,6 @@ static void report_worst(const struct fit *fit, const struct table *table, const
 
 /* ---- Charts */
 
-static char *with_unit(const char *name, const char *unit) {
-    return xformat("%s%s%s%s", name, unit ? " (" : "", unit ? unit : "", unit ? ")" : "");
-}
-
 /* Whether rows are predicted differently: otherwise a chart over the prediction is one column of points. */
 static bool is_drawable(const struct fit *fit, const struct table *table, size_t known) {
     for (size_t row = 0; row < table->rows; row++)
@@ -133,8 +129,8 @@ static bool is_drawable(const struct fit *fit, const struct table *table, size_t
 static void report_residuals(const struct fit *fit, const struct table *table,
                              struct report_section *section) {
     static const double sigmas[] = {-2, 0, 2};
-    cleanup_free char *response = with_unit(fit->model->response, fit->model->response_unit);
-    cleanup_free char *predicted = xformat("predicted %s", response);
+    const struct column response = {.name = fit->model->response, .unit = fit->model->response_unit};
+    cleanup_free char *heading = column_heading(&response), *predicted = xformat("predicted %s", heading);
     const struct chart_series points = {fit->mean, fit->scaled, table->rows, false};
     const struct chart chart = {.title = "residuals",
                                 .x_name = predicted,
@@ -181,8 +177,9 @@ static bool report_curve(const struct fit *fit, const struct table *table, const
         y[row] = !isnan(fit->mean[row]) && is_of_group(table, model, group, row)
                      ? response_of(fit, table, row)
                      : NAN;
-    cleanup_free char *x_name = with_unit(x->name, x->unit);
-    cleanup_free char *y_name = with_unit(model->response, model->response_unit);
+    const struct column columns[] = {{.name = x->name, .unit = x->unit},
+                                     {.name = model->response, .unit = model->response_unit}};
+    cleanup_free char *x_name = column_heading(&columns[0]), *y_name = column_heading(&columns[1]);
     const struct chart_series series[] = {{x->values, y, table->rows, false},
                                           {curve.x, curve.y, MODEL_CURVE_POINTS, true}};
     const struct chart chart = {

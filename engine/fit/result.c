@@ -9,10 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static char *copy(const char *text) {
-    return text ? xstrdup(text) : NULL;
-}
-
 /* ---- Names of terms */
 
 size_t formula_names_add(struct formula_names *names, const char *name) {
@@ -37,7 +33,8 @@ static struct result_part *add_part(struct result *result, const char *kind, con
                                     double to) {
     result->parts = xrealloc(result->parts, (result->part_count + 1) * sizeof *result->parts);
     struct result_part *part = &result->parts[result->part_count++];
-    *part = (struct result_part){.part = {.kind = xstrdup(kind), .name = copy(name), .from = from, .to = to}};
+    *part = (struct result_part){
+        .part = {.kind = xstrdup(kind), .name = xstrdup_or_null(name), .from = from, .to = to}};
     return part;
 }
 
@@ -52,8 +49,8 @@ static void take_kind(void *context, const char *kind, const char *over, const c
     struct formula_names *names = result->names;
     if (!names->kind_is_set) {
         names->kind = xstrdup(kind);
-        names->over = copy(over);
-        names->named_by = copy(named_by);
+        names->over = xstrdup_or_null(over);
+        names->named_by = xstrdup_or_null(named_by);
         names->kind_is_set = true;
     } else if (strcmp(names->kind, kind) != 0) {
         result->problem = "it gives groups of different kinds";
@@ -116,7 +113,7 @@ static void take_noise(void *context, const struct model_noise *noise) {
         result->problem = "it gives the noise of a part before its terms";
     model_noise_clear(&part->part.noise);
     part->part.noise = *noise;
-    part->part.noise.method = copy(noise->method);
+    part->part.noise.method = xstrdup_or_null(noise->method);
     part->part.noise.coefficients = NULL;
     part->part.noise.components = NULL;
     part->part.noise.floor.covariance = copy_square(noise->floor.covariance, part->count);
@@ -137,7 +134,7 @@ static void take_value(void *context, bool of_group, const char *name, double va
     struct model_value **values = of_group ? &result->values : &part->part.values;
     size_t *count = of_group ? &result->value_count : &part->part.value_count;
     *values = xrealloc(*values, (*count + 1) * sizeof **values);
-    (*values)[(*count)++] = (struct model_value){xstrdup(name), value, copy(unit)};
+    (*values)[(*count)++] = (struct model_value){xstrdup(name), value, xstrdup_or_null(unit)};
 }
 
 static void take_rows(void *context, uint64_t rows) {

@@ -36,6 +36,10 @@ char *xstrdup(const char *string) {
     return there(strdup(string));
 }
 
+char *xstrdup_or_null(const char *string) {
+    return string ? xstrdup(string) : NULL;
+}
+
 char *xstrndup(const char *string, size_t length) {
     return there(strndup(string, length));
 }

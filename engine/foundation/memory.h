@@ -15,6 +15,7 @@ void *xmalloc(size_t size) __attribute__((malloc, alloc_size(1), returns_nonnull
 void *xcalloc(size_t count, size_t size) __attribute__((malloc, alloc_size(1, 2), returns_nonnull));
 void *xrealloc(void *memory, size_t size) __attribute__((alloc_size(2), returns_nonnull));
 char *xstrdup(const char *string) __attribute__((malloc, returns_nonnull));
+char *xstrdup_or_null(const char *string) __attribute__((malloc)); /* NULL of NULL */
 char *xstrndup(const char *string, size_t length) __attribute__((malloc, returns_nonnull));
 /* printf into fresh memory; never NULL. The caller frees. */
 char *xformat(const char *format, ...) __attribute__((format(printf, 1, 2), malloc, returns_nonnull));

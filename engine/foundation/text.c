@@ -340,6 +340,10 @@ void text_append_command(struct text *text, const char *const *arguments) {
     }
 }
 
+bool text_is_same(const char *one, const char *other) {
+    return one && other ? strcmp(one, other) == 0 : one == other;
+}
+
 bool text_ends_in(const char *text, const char *end) {
     size_t length = strlen(text), tail = strlen(end);
     return length > tail && strcmp(text + length - tail, end) == 0;

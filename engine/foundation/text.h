@@ -92,6 +92,8 @@ const char *text_reason(const char *output, int *ret);
 /* printf into fresh memory; NULL when out of memory. The caller frees. */
 char *text_format(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
+/* Whether both are the same text, or both NULL. */
+bool text_is_same(const char *one, const char *other);
 /* Whether TEXT is longer than END and ends in it. */
 bool text_ends_in(const char *text, const char *end);
 

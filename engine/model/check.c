@@ -360,10 +360,6 @@ static const struct document_node *item_of(const struct document_node *node, con
     return list && list->kind == DOCUMENT_SEQUENCE && i < list->count ? list->items[i] : node;
 }
 
-static bool is_same(const char *a, const char *b) {
-    return a && b ? strcmp(a, b) == 0 : a == b;
-}
-
 static void check_group(struct check *check, const struct document_node *node,
                         const struct model_group *group) {
     if (group->rows == 0)
@@ -380,7 +376,7 @@ static void check_group(struct check *check, const struct document_node *node,
         check_domain(check, part);
         check_corners(check, part);
         check_mixture(check, &part->noise);
-        if (check->evaluator && check->model->over && p > 0 && is_same(part->name, part[-1].name) &&
+        if (check->evaluator && check->model->over && p > 0 && text_is_same(part->name, part[-1].name) &&
             part->from > part[-1].to)
             complain(check, check->node,
                      "the segment begins at %.9g, and the one before it ends at %.9g; expected no gap",

@@ -115,20 +115,16 @@ void model_file_cleanup(struct model **model) {
     model_file_free(*model);
 }
 
-static char *copy_text(const char *text) {
-    return text ? xstrdup(text) : NULL;
-}
-
 struct model_term model_term_copy(const struct model_term *term) {
-    struct model_term copy = {.name = copy_text(term->name),
-                              .unit = copy_text(term->unit),
+    struct model_term copy = {.name = xstrdup_or_null(term->name),
+                              .unit = xstrdup_or_null(term->unit),
                               .factors = xcalloc(term->factor_count + 1, sizeof *copy.factors),
                               .factor_count = term->factor_count};
     for (size_t f = 0; f < term->factor_count; f++)
-        copy.factors[f] = (struct model_factor){.column = copy_text(term->factors[f].column),
+        copy.factors[f] = (struct model_factor){.column = xstrdup_or_null(term->factors[f].column),
                                                 .power = term->factors[f].power,
-                                                .level = copy_text(term->factors[f].level),
-                                                .function = copy_text(term->factors[f].function)};
+                                                .level = xstrdup_or_null(term->factors[f].level),
+                                                .function = xstrdup_or_null(term->factors[f].function)};
     return copy;
 }
 
@@ -193,6 +189,15 @@ const struct model_range *model_range_find(const struct model_part *part, const 
         if (strcmp(part->domain[i].name, name) == 0)
             return &part->domain[i];
     return NULL;
+}
+
+const struct model_value *model_values_add(const struct model_value ***list, size_t *count,
+                                           const struct model_value *value) {
+    for (size_t i = 0; i < *count; i++)
+        if (strcmp((*list)[i]->name, value->name) == 0)
+            return (*list)[i];
+    *list = xrealloc(*list, (*count + 1) * sizeof **list);
+    return (*list)[(*count)++] = value;
 }
 
 const struct model_value *model_value_find(const struct model_value *values, size_t count, const char *name) {

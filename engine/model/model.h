@@ -52,6 +52,10 @@ int model_group_find(const struct model *model, const char *name, size_t *ret, s
 /* The column, the range, the value called NAME, or NULL. */
 const struct model_column *model_column_find(const struct model *model, const char *name);
 const struct model_range *model_range_find(const struct model_part *part, const char *name);
+/* Adds VALUE to LIST of COUNT values, unless it has one of that name. Returns the one that LIST has. The
+ * caller frees the list. */
+const struct model_value *model_values_add(const struct model_value ***list, size_t *count,
+                                           const struct model_value *value);
 const struct model_value *model_value_find(const struct model_value *values, size_t count, const char *name);
 /* The value of the group, or of its first part; NaN: there is none. */
 double model_group_value(const struct model_group *group, const char *name);

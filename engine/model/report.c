@@ -87,11 +87,14 @@ static bool is_main(const struct model *model, const char *name) {
 }
 
 /* A value without a unit of its own is in the response's. */
+static const char *unit_of(const struct model *model, const struct model_value *value) {
+    return value->unit ? value->unit : model->response_unit;
+}
+
 static void report_values(struct report_section *section, const struct model *model,
                           const struct model_value *values, size_t count) {
     for (size_t i = 0; i < count; i++)
-        report_number(section, values[i].name, NULL, values[i].value,
-                      values[i].unit ? values[i].unit : model->response_unit, 6,
+        report_number(section, values[i].name, NULL, values[i].value, unit_of(model, &values[i]), 6,
                       !is_main(model, values[i].name));
 }
 
@@ -145,15 +148,8 @@ static const struct model_value **collect_values(const struct model_group *group
     const struct model_value **values = NULL;
     *ret_count = 0;
     for (size_t p = 0; p < group->part_count; p++)
-        for (size_t v = 0; v < group->parts[p].value_count; v++) {
-            size_t known = 0;
-            while (known < *ret_count && strcmp(values[known]->name, group->parts[p].values[v].name) != 0)
-                known++;
-            if (known < *ret_count)
-                continue;
-            values = xrealloc(values, (known + 1) * sizeof *values);
-            values[(*ret_count)++] = &group->parts[p].values[v];
-        }
+        for (size_t v = 0; v < group->parts[p].value_count; v++)
+            model_values_add(&values, ret_count, &group->parts[p].values[v]);
     return values;
 }
 
@@ -173,7 +169,7 @@ static void report_table_of_parts(struct report_section *section, const struct m
         .name = "noise", .label = "noise, constant", .unit = model->response_unit, .digits = 3};
     for (size_t v = 0; v < value_count; v++)
         columns[count++] = (struct column){.name = values[v]->name,
-                                           .unit = values[v]->unit ? values[v]->unit : model->response_unit,
+                                           .unit = unit_of(model, values[v]),
                                            .digits = 5,
                                            .detail = !is_main(model, values[v]->name)};
     struct report_table *table = report_table(section, "parts", NULL, columns, count);
@@ -313,10 +309,9 @@ static void report_spreads(struct report_section *section, const struct model *m
     for (size_t v = 0; v < first->value_count; v++) {
         cleanup(model_spread_clear) struct model_spread values =
             model_spread_collect(model, first->values[v].name);
-        const char *unit = first->values[v].unit ? first->values[v].unit : model->response_unit;
         const char *name = first->values[v].name;
         bool is_first = is_main(model, name) || strcmp(name, "sigma") == 0;
-        report_spread(is_first ? table : more, name, unit, &values, NAN);
+        report_spread(is_first ? table : more, name, unit_of(model, &first->values[v]), &values, NAN);
     }
 }
 
@@ -340,33 +335,28 @@ void model_report_groups(struct report_section *section, const struct model *mod
 
 /* ---- The whole model */
 
-/* Of a kind that is not evaluated row by row: "intercept, mnk". */
-static void report_coefficients(struct report_section *section, const struct model *model) {
-    cleanup(text_clear) struct text text;
-    text_init(&text, SIZE_MAX / 4);
-    for (size_t t = 0; t < model->term_count; t++)
-        text_printf(&text, "%s%s", t ? ", " : "", model->terms[t].name);
-    for (size_t j = 0; j < model->by_count; j++)
-        text_printf(&text, "%s%s", j ? ", " : "; by ", model->by[j]);
-    report_text(section, "coefficients", NULL, text.bytes, false);
-}
-
-/* "duration (s) = c1 + c2 m*n*k" */
+/* "duration (s) = c1 + c2 m*n*k; by host"; of a kind that is not evaluated row by row its coefficients:
+ * "intercept, mnk; by host". */
 static void report_formula(struct report_section *section, const struct model *model) {
+    bool is_formula = evaluator_knows(model->kind);
+    size_t shown = is_formula && model->term_count > TERMS_WRITTEN ? TERMS_WRITTEN : model->term_count;
     cleanup(text_clear) struct text text;
     text_init(&text, SIZE_MAX / 4);
-    text_printf(&text, "%s%s%s%s =", model->response, model->response_unit ? " (" : "",
-                model->response_unit ? model->response_unit : "", model->response_unit ? ")" : "");
-    for (size_t t = 0; t < model->term_count && t < TERMS_WRITTEN; t++) {
-        const char *name = model->terms[t].name;
-        text_printf(&text, "%s c%zu%s%s", t ? " +" : "", t + 1, strcmp(name, "1") == 0 ? "" : " ",
-                    strcmp(name, "1") == 0 ? "" : name);
+    if (is_formula)
+        text_printf(&text, "%s%s%s%s =", model->response, model->response_unit ? " (" : "",
+                    model->response_unit ? model->response_unit : "", model->response_unit ? ")" : "");
+    for (size_t t = 0; t < shown; t++) {
+        const char *name = model->terms[t].name, *factor = strcmp(name, "1") == 0 ? "" : name;
+        if (is_formula)
+            text_printf(&text, "%s c%zu%s%s", t ? " +" : "", t + 1, factor[0] ? " " : "", factor);
+        else
+            text_printf(&text, "%s%s", t ? ", " : "", name);
     }
-    if (model->term_count > TERMS_WRITTEN)
+    if (shown < model->term_count)
         text_printf(&text, " + ... (%zu terms)", model->term_count);
     for (size_t j = 0; j < model->by_count; j++)
         text_printf(&text, "%s%s", j ? ", " : "; by ", model->by[j]);
-    report_text(section, "formula", NULL, text.bytes, false);
+    report_text(section, is_formula ? "formula" : "coefficients", NULL, text.bytes, false);
 }
 
 static void report_pair(struct report_section *section, const char *name, const char *text, bool detail) {
@@ -427,10 +417,7 @@ void model_report(struct report_section *in, const struct model *model, const st
     report_number(in, "group_count", "groups", (double)model->group_count, NULL, 0, true);
     if (!group)
         model_verdict_speed(in, model);
-    if (evaluator_knows(model->kind))
-        report_formula(in, model);
-    else
-        report_coefficients(in, model);
+    report_formula(in, model);
     report_origin(in, model);
     if (group)
         model_report_group(report_section(in, "groups", NULL, false), model, group, true);

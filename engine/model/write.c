@@ -5,6 +5,7 @@
 #include "engine/foundation/file.h"
 #include "engine/foundation/memory.h"
 #include "engine/foundation/number.h"
+#include "engine/foundation/text.h"
 #include "engine/model/verdict.h"
 
 #include <errno.h>
@@ -176,25 +177,16 @@ static void put_origin(struct writing *writing) {
 
 /* ---- Values and their units */
 
-static bool is_same(const char *a, const char *b) {
-    return a && b ? strcmp(a, b) == 0 : a == b;
-}
-
 static int note_units(struct writing *writing, const struct model_value *values, size_t count) {
     for (size_t i = 0; i < count; i++) {
-        size_t k = 0;
-        while (k < writing->value_count && strcmp(writing->values[k]->name, values[i].name) != 0)
-            k++;
-        if (k < writing->value_count && !is_same(writing->values[k]->unit, values[i].unit))
+        const struct model_value *first =
+            model_values_add(&writing->values, &writing->value_count, &values[i]);
+        if (!text_is_same(first->unit, values[i].unit))
             return failure_set(writing->failure, -EINVAL,
                                "the value '%.64s' has the unit %.32s in one part of the model and %.32s in "
                                "another; expected one",
-                               values[i].name, writing->values[k]->unit ? writing->values[k]->unit : "none",
+                               values[i].name, first->unit ? first->unit : "none",
                                values[i].unit ? values[i].unit : "none");
-        if (k < writing->value_count)
-            continue;
-        writing->values = xrealloc(writing->values, (k + 1) * sizeof *writing->values);
-        writing->values[writing->value_count++] = &values[i];
     }
     return 0;
 }

@@ -13,10 +13,6 @@
 
 /* ---- Building */
 
-static char *copy(const char *text) {
-    return text ? xstrdup(text) : NULL;
-}
-
 static struct item *add(struct report_section *in, enum item_kind kind, bool detail) {
     in->items = xrealloc(in->items, (in->count + 1) * sizeof *in->items);
     struct item *item = &in->items[in->count++];
@@ -34,7 +30,7 @@ struct report_section *report_section(struct report_section *in, const char *nam
                                       bool detail) {
     struct report_section *section = xcalloc(1, sizeof *section);
     section->name = xstrdup(name);
-    section->title = copy(title);
+    section->title = xstrdup_or_null(title);
     add(in, ITEM_SECTION, detail)->section = section;
     return section;
 }
@@ -48,7 +44,7 @@ struct report_section *report_list(struct report_section *in, const char *name) 
 static struct item *add_pair(struct report_section *in, enum item_kind kind, const char *name,
                              const char *label, bool detail) {
     struct item *item = add(in, kind, detail);
-    item->name = copy(name);
+    item->name = xstrdup_or_null(name);
     item->label = xstrdup(label ? label : name);
     return item;
 }
@@ -56,14 +52,14 @@ static struct item *add_pair(struct report_section *in, enum item_kind kind, con
 void report_number(struct report_section *in, const char *name, const char *label, double value,
                    const char *unit, int digits, bool detail) {
     struct item *item = add_pair(in, ITEM_NUMBER, name, label, detail);
-    item->unit = copy(unit);
+    item->unit = xstrdup_or_null(unit);
     item->number = value;
     item->digits = digits;
 }
 
 void report_text(struct report_section *in, const char *name, const char *label, const char *value,
                  bool detail) {
-    add_pair(in, ITEM_TEXT, name, label, detail)->text = copy(value);
+    add_pair(in, ITEM_TEXT, name, label, detail)->text = xstrdup_or_null(value);
 }
 
 void report_truth(struct report_section *in, const char *name, const char *label, bool value, bool detail) {
@@ -109,16 +105,16 @@ void report_move(struct report_section *to, struct report_section *from) {
 struct report_table *report_table(struct report_section *in, const char *name, const char *title,
                                   const struct column *columns, size_t count) {
     struct report_table *table = xcalloc(1, sizeof *table);
-    table->name = copy(name);
-    table->title = copy(title);
+    table->name = xstrdup_or_null(name);
+    table->title = xstrdup_or_null(title);
     table->columns = xcalloc(count, sizeof *table->columns);
     table->column_count = count;
     for (size_t i = 0; i < count; i++) {
         table->columns[i] = columns[i];
-        table->columns[i].name = copy(columns[i].name);
-        table->columns[i].label = copy(columns[i].label);
-        table->columns[i].unit = copy(columns[i].unit);
-        table->columns[i].help = copy(columns[i].help);
+        table->columns[i].name = xstrdup_or_null(columns[i].name);
+        table->columns[i].label = xstrdup_or_null(columns[i].label);
+        table->columns[i].unit = xstrdup_or_null(columns[i].unit);
+        table->columns[i].help = xstrdup_or_null(columns[i].help);
     }
     add(in, ITEM_TABLE, false)->table = table;
     return table;
@@ -137,7 +133,7 @@ void report_cell(struct report_table *table, double value) {
 }
 
 void report_cell_text(struct report_table *table, const char *text) {
-    *next_cell(table) = (struct cell){.text = copy(text), .number = NAN};
+    *next_cell(table) = (struct cell){.text = xstrdup_or_null(text), .number = NAN};
 }
 
 void report_cell_none(struct report_table *table) {

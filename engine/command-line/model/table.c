@@ -4,6 +4,7 @@
 #include "engine/command-line/output.h"
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/memory.h"
+#include "engine/foundation/text.h"
 #include "engine/model/read.h"
 
 #include <math.h>
@@ -14,9 +15,8 @@ struct table_of_models {
     struct model **models;
     size_t model_count;
     bool has_parts;
-    bool *has_noise; /* of each term: sigma has a coefficient of it */
-    char **values;   /* names of what parts have besides, owned by the models */
-    char **value_units;
+    bool *has_noise;                   /* of each term: sigma has a coefficient of it */
+    const struct model_value **values; /* of what parts have besides: the first of each name */
     size_t value_count;
     char **names; /* of the columns, owned */
     struct column *columns;
@@ -28,15 +28,11 @@ static void table_of_models_clear(struct table_of_models *table) {
         model_file_free(table->models[i]);
     for (size_t c = 0; c < table->column_count; c++)
         free(table->names[c]);
-    free(table->models), free(table->has_noise), free(table->values), free(table->value_units);
+    free(table->models), free(table->has_noise), free(table->values);
     free(table->names), free(table->columns);
 }
 
 /* ---- Models */
-
-static bool is_same(const char *a, const char *b) {
-    return a && b ? strcmp(a, b) == 0 : !a && !b;
-}
 
 static const char *find_difference(const struct model *first, const struct model *model) {
     bool terms = first->term_count == model->term_count, by = first->by_count == model->by_count;
@@ -45,13 +41,13 @@ static const char *find_difference(const struct model *first, const struct model
     for (size_t j = 0; by && j < model->by_count; j++)
         by = strcmp(first->by[j], model->by[j]) == 0;
     for (size_t t = 0; terms && t < model->term_count; t++)
-        if (!is_same(first->terms[t].unit, model->terms[t].unit))
+        if (!text_is_same(first->terms[t].unit, model->terms[t].unit))
             return "coefficients in other units";
-    return !terms                                                 ? "other terms"
-           : !by                                                  ? "groups by other columns"
-           : !is_same(first->over, model->over)                   ? "segments over another column"
-           : !is_same(first->response_unit, model->response_unit) ? "a response in another unit"
-                                                                  : NULL;
+    return !terms                                                      ? "other terms"
+           : !by                                                       ? "groups by other columns"
+           : !text_is_same(first->over, model->over)                   ? "segments over another column"
+           : !text_is_same(first->response_unit, model->response_unit) ? "a response in another unit"
+                                                                       : NULL;
 }
 
 static int read_models(struct table_of_models *table, const struct verb_arguments *arguments,
@@ -78,17 +74,9 @@ static void look_at_part(struct table_of_models *table, const struct model *mode
                          const struct model_part *part) {
     for (size_t t = 0; part->noise.coefficients && t < model->term_count; t++)
         table->has_noise[t] |= part->noise.coefficients[t] != 0;
-    for (size_t v = 0; v < part->value_count; v++) {
-        size_t known = 0;
-        while (known < table->value_count && strcmp(table->values[known], part->values[v].name) != 0)
-            known++;
-        if (known < table->value_count || strcmp(part->values[v].name, "sigma") == 0)
-            continue;
-        table->values = xrealloc(table->values, (known + 1) * sizeof *table->values);
-        table->value_units = xrealloc(table->value_units, (known + 1) * sizeof *table->value_units);
-        table->values[table->value_count] = part->values[v].name;
-        table->value_units[table->value_count++] = part->values[v].unit;
-    }
+    for (size_t v = 0; v < part->value_count; v++)
+        if (strcmp(part->values[v].name, "sigma") != 0)
+            model_values_add(&table->values, &table->value_count, &part->values[v]);
 }
 
 static void look_at_parts(struct table_of_models *table) {
@@ -140,8 +128,8 @@ static void add_columns(struct table_of_models *table) {
         if (table->has_noise[t])
             add_column(table, "sigma.", first->terms[t].name, first->terms[t].unit);
     for (size_t v = 0; v < table->value_count; v++)
-        add_column(table, "", table->values[v],
-                   table->value_units[v] ? table->value_units[v] : first->response_unit);
+        add_column(table, "", table->values[v]->name,
+                   table->values[v]->unit ? table->values[v]->unit : first->response_unit);
 }
 
 static double value_of(const struct model_part *part, const char *name) {
@@ -173,7 +161,7 @@ static void add_part(struct table_of_models *of, struct report_table *table, con
         if (of->has_noise[t])
             report_cell(table, noise->coefficients ? noise->coefficients[t] : NAN);
     for (size_t v = 0; v < of->value_count; v++)
-        report_cell(table, value_of(part, of->values[v]));
+        report_cell(table, value_of(part, of->values[v]->name));
 }
 
 int model_command_table(const struct verb_arguments *arguments, struct failure *failure) {
