@@ -168,6 +168,34 @@ struct report_table *prediction_report_table(const struct prediction *prediction
     return add_table(prediction, &shape, false, first, in);
 }
 
+struct report_table *prediction_report_rows(const struct prediction *prediction, size_t table,
+                                            struct report_section *in) {
+    const struct prediction_table *of = &prediction->tables[table];
+    cleanup_free struct report_column *columns = xcalloc(of->column_count + 1, sizeof *columns);
+    columns[0] = (struct report_column){
+        .name = "scenario", .title = "its number", .whole = true, .role = ARCHIVE_ROLE_ID};
+    for (size_t c = 0; c < of->column_count; c++)
+        columns[c + 1] = (struct report_column){.name = of->columns[c].name,
+                                                .unit = of->columns[c].unit,
+                                                .title = of->columns[c].help,
+                                                .role = ARCHIVE_ROLE_RESPONSE};
+    struct report_table *into = report_table(in, of->table->name, NULL, columns, of->column_count + 1);
+    for (size_t i = 0; i < prediction->scenarios.count; i++) {
+        const struct prediction_rows *rows = &prediction->results[i].tables[table];
+        for (size_t k = 0; k < rows->count * (of->column_count + 1); k++) {
+            const struct prediction_row *row = &rows->items[k / (of->column_count + 1)];
+            size_t c = k % (of->column_count + 1);
+            if (c == 0)
+                report_cell(into, (double)prediction->scenarios.items[i].number);
+            else if (of->columns[c - 1].unit)
+                report_cell(into, row->values[c - 1]);
+            else
+                report_cell_text(into, row->texts ? row->texts[c - 1] : "");
+        }
+    }
+    return into;
+}
+
 static void report_rest(const struct prediction *prediction, struct report_section *in) {
     if (prediction->scenario_count > prediction->scenarios.count)
         report_note(in, REPORT_NOTE,
@@ -300,6 +328,18 @@ void prediction_report_parameters(const struct predict_plugin *plugin, struct re
         report_cell_text(roles, role->name);
         report_cell_text(roles, role->kinds ? kinds.bytes : "any");
         report_cell_text(roles, role->help);
+    }
+    if (PLUGIN_HAS(plugin, tables) && plugin->tables) {
+        static const struct report_column table_columns[] = {
+            {.name = "table"}, {.name = "shape"}, {.name = "help"}};
+        static const char *const shapes[] = {
+            [PREDICT_ROWS] = "rows", [PREDICT_CURVE] = "curve", [PREDICT_INTERVALS] = "intervals"};
+        struct report_table *list = report_table(in, "tables", NULL, table_columns, 3);
+        for (const struct predict_table *table = plugin->tables; table->name; table++) {
+            report_cell_text(list, table->name);
+            report_cell_text(list, shapes[table->shape]);
+            report_cell_text(list, table->help);
+        }
     }
     const struct plugin_parameter *tables[] = {plugin->options, plugin->parameters};
     parameters_report(in, "", tables, 2);

@@ -34,6 +34,10 @@ struct prediction_request {
     const char *scenarios; /* a CSV table; or NULL */
     uint64_t seed;
     size_t draws; /* 0: no intervals */
+    /* What picture_draw() will be asked for (picture.h), NAME or NAME=FILE: checked before anything is
+     * predicted. Their tables are kept of all scenarios, of which there may be PREDICTION_KEPT_MAX then. */
+    const char *const *pictures;
+    size_t picture_count;
     /* Called after some scenarios, of which those from FIRST on are new; NULL: all are kept. */
     int (*sink)(void *context, const struct prediction *prediction, size_t first, struct failure *failure);
     void *context;
@@ -53,12 +57,26 @@ struct prediction_row {
     double (*intervals)[PREDICTION_INTERVAL]; /* likewise, NaN: not known; NULL: without draws */
 };
 
+struct prediction_rows {
+    struct prediction_row *items;
+    size_t count;
+};
+
 /* What came of a scenario, which is item I of prediction->scenarios. */
 struct prediction_result {
     struct prediction_row *rows;
-    size_t row_count; /* 1, or as many as the plugin gave */
+    size_t row_count;               /* 1, or as many as the plugin gave */
+    struct prediction_rows *tables; /* one a table of the plugin; none have rows but those that are wanted */
     struct prediction_remark *remarks;
     size_t remark_count;
+};
+
+/* A table that the plugin declares. */
+struct prediction_table {
+    const struct predict_table *table;
+    const struct predict_column *columns; /* of intervals: lane, from, to, word */
+    size_t column_count;
+    bool is_wanted;
 };
 
 struct prediction {
@@ -69,8 +87,11 @@ struct prediction {
     struct scenarios scenarios;
     struct prediction_result *results;
     size_t result_count;
-    size_t scenario_count; /* of which the first ones are in memory */
-    size_t column_count;   /* of the plugin */
+    size_t scenario_count;           /* of which the first ones are in memory */
+    size_t column_count;             /* of the plugin */
+    struct prediction_table *tables; /* that the plugin declares */
+    size_t table_count;
+    bool has_wanted; /* any of them */
     size_t draws;
     struct text text; /* of plugins whose result is a text */
     void *state;      /* the plugin's */
@@ -90,6 +111,9 @@ struct report_table *prediction_report_table(const struct prediction *prediction
                                              struct report_section *in);
 /* The same, and of what it was made. */
 void prediction_describe(const struct prediction *prediction, struct report_section *in);
+/* Table TABLE of the plugin: the number of the scenario (from 1), then the table's columns. */
+struct report_table *prediction_report_rows(const struct prediction *prediction, size_t table,
+                                            struct report_section *in);
 /* For people: a list of one scenario, a table of many. */
 void prediction_report(const struct prediction *prediction, struct report_section *in);
 /* What the user may set: a table of options and parameters with units, defaults and ranges; and the roles of

@@ -32,7 +32,7 @@ struct reading {
     struct bound_column *columns;
     const struct csv_field *fields; /* of the row in hand; NULL: there is no table */
     size_t combinations, next;      /* of the sweeps: how many, and which is next for this row */
-    size_t rows;
+    size_t rows, scenarios_made;
 };
 
 static void reading_free(struct reading *reading) {
@@ -190,7 +190,8 @@ static int add_scenario(struct reading *reading, const struct csv_field *fields,
         scenarios->items = xrealloc(scenarios->items, scenarios->room * sizeof *scenarios->items);
     }
     struct scenario *scenario = &scenarios->items[scenarios->count++];
-    *scenario = (struct scenario){.line = fields ? csv_line(reading->csv) : 0};
+    *scenario =
+        (struct scenario){.number = ++reading->scenarios_made, .line = fields ? csv_line(reading->csv) : 0};
     int r = parameters_init(&scenario->parameters, scenarios->table, failure);
     for (size_t i = reading->sweep_count; r == 0 && i-- > 0;) {
         const struct sweep *sweep = &reading->sweeps[i];

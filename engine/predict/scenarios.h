@@ -17,6 +17,7 @@ enum {
 
 struct scenario {
     char *name;                   /* NULL: the table has no such column */
+    size_t number;                /* from 1 */
     size_t line;                  /* of the table; 0: there is none */
     struct parameters parameters; /* of the plugin, options first */
 };

@@ -22,7 +22,7 @@ static const char style[] = "<style>text{font:13px sans-serif}.t{font-size:15px}
                             ".p{fill:#1f5fa8;fill-opacity:.5}.l{fill:none;stroke:#c03020;stroke-width:1.5}"
                             ".m{stroke:#888;stroke-dasharray:4 3}</style>\n";
 
-static void append_escaped(struct text *svg, const char *text) {
+void chart_append_escaped(struct text *svg, const char *text) {
     cleanup_free char *shown = shown_copy(text);
     for (const char *at = shown; *at; at++)
         if (*at == '<' || *at == '&')
@@ -31,10 +31,10 @@ static void append_escaped(struct text *svg, const char *text) {
             text_append_character(svg, *at);
 }
 
-static void append_words(struct text *svg, double x, double y, const char *attributes, const char *words,
-                         bool is_logarithmic) {
+void chart_append_words(struct text *svg, double x, double y, const char *attributes, const char *words,
+                        bool is_logarithmic) {
     text_printf(svg, "<text x=\"%g\" y=\"%g\" %s>", x, y, attributes);
-    append_escaped(svg, words);
+    chart_append_escaped(svg, words);
     text_printf(svg, "%s</text>\n", is_logarithmic ? ", logarithmic" : "");
 }
 
@@ -85,17 +85,19 @@ static void append_axes(const struct chart *chart, const struct chart_axes *axes
     size_t count = chart_axis_ticks(&axes->x, TICKS_MAX, ticks);
     for (size_t i = 0; i < count; i++) {
         snprintf(label, sizeof label, "%.4g", ticks[i]);
-        append_words(svg, across(axes, ticks[i]), TOP + HEIGHT + 18, "text-anchor=\"middle\"", label, false);
+        chart_append_words(svg, across(axes, ticks[i]), TOP + HEIGHT + 18, "text-anchor=\"middle\"", label,
+                           false);
     }
     count = chart_axis_ticks(&axes->y, TICKS_MAX, ticks);
     for (size_t i = 0; i < count; i++) {
         snprintf(label, sizeof label, "%.4g", ticks[i]);
-        append_words(svg, LEFT - 6, down(chart, axes, ticks[i]) + 4, "text-anchor=\"end\"", label, false);
+        chart_append_words(svg, LEFT - 6, down(chart, axes, ticks[i]) + 4, "text-anchor=\"end\"", label,
+                           false);
     }
-    append_words(svg, LEFT, TOP - 22, "class=\"t\"", chart->title, false);
-    append_words(svg, LEFT, TOP - 6, "", chart->y_name, axes->y.is_logarithmic);
-    append_words(svg, LEFT + WIDTH / 2, TOP + HEIGHT + 40, "text-anchor=\"middle\"", chart->x_name,
-                 axes->x.is_logarithmic);
+    chart_append_words(svg, LEFT, TOP - 22, "class=\"t\"", chart->title, false);
+    chart_append_words(svg, LEFT, TOP - 6, "", chart->y_name, axes->y.is_logarithmic);
+    chart_append_words(svg, LEFT + WIDTH / 2, TOP + HEIGHT + 40, "text-anchor=\"middle\"", chart->x_name,
+                       axes->x.is_logarithmic);
 }
 
 static void append_marks(const struct chart *chart, const struct chart_axes *axes, struct text *svg) {
@@ -111,26 +113,34 @@ static void append_marks(const struct chart *chart, const struct chart_axes *axe
     }
 }
 
+void chart_append_head(struct text *svg, size_t width, size_t height) {
+    text_printf(svg,
+                "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %zu %zu\">\n%s"
+                "<rect width=\"100%%\" height=\"100%%\" fill=\"#fff\"/>\n",
+                width, height, style);
+}
+
+void chart_append_svg(const struct chart *charts, size_t count, struct text *ret) {
+    int panel = TOP + HEIGHT + BELOW;
+    chart_append_head(ret, LEFT + WIDTH + 20, count * (size_t)panel);
+    for (size_t c = 0; c < count; c++) {
+        struct chart_axes axes = chart_axes_of(&charts[c]);
+        text_printf(ret, "<g transform=\"translate(0 %zu)\">\n", c * (size_t)panel);
+        append_axes(&charts[c], &axes, ret);
+        append_marks(&charts[c], &axes, ret);
+        for (size_t s = 0; s < charts[c].series_count; s++)
+            if (charts[c].series[s].is_line)
+                append_line(&charts[c], &axes, &charts[c].series[s], ret);
+            else
+                append_points(&charts[c], &axes, &charts[c].series[s], ret);
+        text_append_string(ret, "</g>\n");
+    }
+    text_append_string(ret, "</svg>\n");
+}
+
 int chart_write_svg(const struct chart *charts, size_t count, const char *path, struct failure *failure) {
     cleanup(text_clear) struct text svg;
     text_init(&svg, SIZE_MAX / 4);
-    int panel = TOP + HEIGHT + BELOW;
-    text_printf(&svg,
-                "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %d %zu\">\n%s"
-                "<rect width=\"100%%\" height=\"100%%\" fill=\"#fff\"/>\n",
-                LEFT + WIDTH + 20, count * (size_t)panel, style);
-    for (size_t c = 0; c < count; c++) {
-        struct chart_axes axes = chart_axes_of(&charts[c]);
-        text_printf(&svg, "<g transform=\"translate(0 %zu)\">\n", c * (size_t)panel);
-        append_axes(&charts[c], &axes, &svg);
-        append_marks(&charts[c], &axes, &svg);
-        for (size_t s = 0; s < charts[c].series_count; s++)
-            if (charts[c].series[s].is_line)
-                append_line(&charts[c], &axes, &charts[c].series[s], &svg);
-            else
-                append_points(&charts[c], &axes, &charts[c].series[s], &svg);
-        text_append_string(&svg, "</g>\n");
-    }
-    text_append_string(&svg, "</svg>\n");
+    chart_append_svg(charts, count, &svg);
     return file_write_output(path, svg.bytes, svg.length, failure);
 }

@@ -52,11 +52,34 @@ static const struct predict_column columns[] = {
     {0},
 };
 
+static const struct predict_column over_size[] = {
+    {"to", "By", "byte", .help = "size"}, {"way", "s", "s", .help = "time of that size"}, {0}};
+static const struct predict_table tables[] = {
+    {"halves", "the time of smaller messages", PREDICT_CURVE, over_size},
+    {"way", "where the message is", PREDICT_INTERVALS},
+    {0},
+};
+
+/* Row by row, whether it is asked for or not. */
+static int travel_tables(const struct predict_call *call, struct predict_output *output, double size,
+                         double time) {
+    int r = 0;
+    for (double part = size / 4; r == 0 && part <= size; part *= 2)
+        r = output->table_row(output->context, 0, (double[]){part, call->mean(call, &part)}, NULL);
+    for (int hop = 0; r == 0 && output->wants(output->context, 1) && hop < 2; hop++)
+        r = output->table_row(output->context, 1, (double[]){0, hop * time / 2, (hop + 1) * time / 2, 0},
+                              (const char *const[]){hop ? "b" : "a", NULL, NULL, "<hop>"});
+    return r;
+}
+
 static int travel_run(void *state, const struct predict_inputs *inputs, const struct plugin_value *values,
                       double *ret, struct predict_output *output, struct plugin_message *message) {
     int r = travel_time(state, inputs, values, &ret[0], message);
+    r = r < 0 ? r : travel_tables(state, output, values[SIZE].number, ret[0]);
     if (r < 0)
         return r;
+    if (inputs->is_draw && output->wants(output->context, 0))
+        return plugin_refuse(message, -EINVAL, "a draw wants a table");
     if (values[SIZE].number == 13)
         return plugin_refuse(message, -EDOM, "13 has no answer");
     ret[1] = inputs->standard_error(inputs->context, state, &values[SIZE].number);
@@ -72,7 +95,8 @@ static int travel_run(void *state, const struct predict_inputs *inputs, const st
     return 0;
 }
 ASSAY_PREDICT_PLUGIN("travel", "1.0", "how long messages travel", .roles = roles, .options = options,
-                     .parameters = parameters, .columns = columns, .open = travel_open, .run = travel_run);
+                     .parameters = parameters, .columns = columns, .open = travel_open, .run = travel_run,
+                     .tables = tables);
 #else
 static int travel_run(void *state, const struct predict_inputs *inputs, const struct plugin_value *values,
                       double *ret, struct predict_output *output, struct plugin_message *message) {

@@ -3,8 +3,12 @@
 #include "engine/command-line/plugin-describe.h"
 #include "engine/command-line/predict/prediction-command.h"
 #include "engine/foundation/cleanup.h"
+#include "engine/foundation/memory.h"
+#include "engine/predict/picture.h"
 
 #include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 /* What is done goes to the file. */
@@ -22,6 +26,22 @@ static int finish_file(struct report_file *file, const struct prediction *predic
     return report_file_finish(file, prediction_report_table(prediction, last, report->root), failure);
 }
 
+/* Refuses files that are inputs, and one file for two outputs. */
+static int check_files(const struct verb_arguments *arguments, const struct prediction_request *request,
+                       struct failure *failure) {
+    cleanup_free const char **paths = xcalloc(request->picture_count + 1, sizeof *paths);
+    paths[request->picture_count] = verb_value(arguments, "--output");
+    int r = 0;
+    for (size_t i = 0; r == 0 && i <= request->picture_count; i++) {
+        const char *sign = i < request->picture_count ? strchr(request->pictures[i], '=') : NULL;
+        paths[i] = sign ? sign + 1 : paths[i];
+        r = prediction_command_check(arguments, paths[i], failure);
+        for (size_t k = 0; r == 0 && k < i; k++)
+            r = output_check_apart(paths[i], paths[k], failure);
+    }
+    return r;
+}
+
 int command_predict(const struct verb_arguments *arguments, struct failure *failure) {
     cleanup(prediction_cleanup) struct prediction *prediction = NULL;
     cleanup(report_file_clear) struct report_file file = {.output = FILE_OUTPUT_NONE};
@@ -30,7 +50,9 @@ int command_predict(const struct verb_arguments *arguments, struct failure *fail
     if (verb_switch(arguments, "--parameters"))
         return plugin_describe(arguments->installation, arguments->verb->name, arguments->operands[0],
                                verb_switch(arguments, "--json"), failure);
-    int r = prediction_command_check(arguments, failure);
+    cleanup_free const char **pictures = verb_values(arguments, "--plot", &request.picture_count);
+    request.pictures = pictures;
+    int r = check_files(arguments, &request, failure);
     r = r < 0 || !output ? r : report_file_open(&file, output, failure);
     r = r < 0 ? r : prediction_command_make(arguments, &request, &prediction, failure);
     r = r < 0 || !output ? r : finish_file(&file, prediction, failure);
@@ -41,6 +63,10 @@ int command_predict(const struct verb_arguments *arguments, struct failure *fail
     if (json || !isatty(STDOUT_FILENO)) /* else the report on the terminal has the warnings */
         prediction_command_warn(prediction);
     (json ? prediction_describe : prediction_report)(prediction, report->root);
+    for (size_t i = 0; r == 0 && i < request.picture_count; i++)
+        r = picture_draw(prediction, pictures[i], output_is_unicode(), report->root, failure);
+    if (r < 0)
+        return r;
     output_report(report, json, false);
     return 0;
 }

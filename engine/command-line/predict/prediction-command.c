@@ -8,13 +8,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-int prediction_command_check(const struct verb_arguments *arguments, struct failure *failure) {
+int prediction_command_check(const struct verb_arguments *arguments, const char *output,
+                             struct failure *failure) {
     size_t models = arguments->operand_count - 1;
     cleanup_free const char **paths = xcalloc(models + 1, sizeof *paths);
     for (size_t i = 0; i < models; i++)
         paths[i] = models_path(arguments->operands[1 + i]);
     paths[models] = verb_value(arguments, "--scenario");
-    int r = output_check(verb_value(arguments, "--output"), paths, models + 1, failure);
+    int r = output_check(output, paths, models + 1, failure);
     return r < 0 ? r : verb_check_settings(arguments, "--set", failure);
 }
 

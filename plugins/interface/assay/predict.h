@@ -2,7 +2,10 @@
  * A predict plugin turns models and a scenario into numbers, or into a text: predictors, exporters and
  * generators are one interface. The host reads the models and gives each to its role, checks every parameter
  * with its unit, makes tables of scenarios, writes CSV, JSON and files, and finds how uncertain a prediction
- * is by running the plugin again with models drawn from their covariances and noise (--draws).
+ * is by running the plugin again with models drawn from their covariances and noise (--draws). Besides its
+ * result a plugin may declare tables: lists, curves and intervals of time. The host writes them as CSV and
+ * draws them (text, SVG, HTML, trace events); the plugin gives rows, and only of tables that the user asked
+ * for.
  *
  *     open(models and options; binds calls) -> state ;  run(state, scenario) -> values or text ... ;
  * close(state)
@@ -113,6 +116,12 @@ struct predict_output {
     /* A row more of the result, where a scenario has several; VALUES one a column, TEXTS likewise (NULL: no
      * column is a text). 0 or negative errno. */
     int (*row)(void *context, const double *values, const char *const *texts);
+    /* Whether the user asked for rows of table TABLE (an index of predict_plugin.tables). False in draws. A
+     * plugin asks before it computes what only the table needs. */
+    bool (*wants)(void *context, size_t table);
+    /* A row more of table TABLE, for this scenario; copied, or ignored if the table is not wanted. VALUES has
+     * one number a column, TEXTS likewise (NULL: no column is a text). 0 or negative errno. */
+    int (*table_row)(void *context, size_t table, const double *values, const char *const *texts);
     /* Appends MODEL to the text as a model file, once. What it was made of is the host's to say: `origin` is
      * not looked at. 0 or negative errno. */
     int (*model)(void *context, const struct model *model);
@@ -179,6 +188,21 @@ struct predict_column {
     bool no_draws; /* exact: no interval is given for it */
 };
 
+/* What the rows of a table are, so that the host can draw them. */
+enum predict_shape {
+    PREDICT_ROWS,      /* a list: any columns; it is not drawn */
+    PREDICT_CURVE,     /* numbers: the first column is x, the others are curves over it; rows in order of x */
+    PREDICT_INTERVALS, /* of time: the columns are lane (a text), from and to (numbers, s), word (a text) */
+};
+
+/* A table that a plugin may fill besides its result, for each scenario. */
+struct predict_table {
+    const char *name; /* the user writes it: `assay predict hpl ... --plot panels=panels.csv` */
+    const char *help;
+    enum predict_shape shape;
+    const struct predict_column *columns; /* ended by one without a name; NULL for PREDICT_INTERVALS */
+};
+
 struct predict_plugin {
     uint32_t size;
     const struct predict_role *roles;          /* ended by one without a name */
@@ -193,7 +217,8 @@ struct predict_plugin {
      * still run; other errors end all. */
     int (*run)(void *state, const struct predict_inputs *inputs, const struct plugin_value *parameters,
                double *ret_values, struct predict_output *output, struct plugin_message *message);
-    void (*close)(void *state); /* NULL is fine */
+    void (*close)(void *state);         /* NULL is fine */
+    const struct predict_table *tables; /* ended by one without a name; NULL: none */
 };
 
 #define ASSAY_PREDICT_PLUGIN(NAME, VERSION, SUMMARY, ...)                                                    \

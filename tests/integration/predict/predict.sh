@@ -44,6 +44,8 @@ two='1 6.25e-11 0 6.25e-13
 2 12.5e-11 0 0'
 model null 5000 'm*n*k' <<<"$two" >model.json
 
+# time = 2 + 3 size, s
+model '"s"' 100 '1 size' <<<'1 2 3 0 0 0' >size.json
 # The limit in which only gamma3 counts: 2/3 N^3 gamma3, for the mean of 6.25e-11 and 12.5e-11.
 set -- predict hpl dgemm=model.json --set N=4096 --set NB=64 --set P=1 --set Q=1
 check "one scenario" "$ASSAY" "$@" --set speed=mean
@@ -94,6 +96,37 @@ report $(output '"name": "large, \\"far\\""' && output '"scenarios.time": "s"'; 
 check "several values" sh -c "printf 'N,NB,P\\n8000,128,2\\n' | '$ASSAY' predict hpl model.json --scenario - \
     --set Q=2,4 --set latency=1us,2us,3us --set bandwidth=1GB/s"
 report $([ "$(grep -c '^8000\|^ *8000' "$scratch/.out")" -eq 6 ]; echo $?) "are all combined with the table on standard input"
+
+# Tables that the plugin declares: the host writes them, and only those that are asked for.
+set -- predict hpl model.json --set N=4096 --set NB=64,256 --set P=1 --set Q=1
+check "the table of panels" "$ASSAY" "$@" --plot panels=panels.csv -o sweep.csv
+is "has a row a panel, with its scenario" "$(awk -F, 'NR > 1 { n[$1]++ } END { print n[1], n[2] }' panels.csv)" "64 16"
+is "and a line of names" "$(head -1 panels.csv)" "scenario,panel,panel_time,panel_factorisation,panel_broadcast,panel_update,panel_swap"
+report $(awk -F, 'FNR == 1 { file++; for (i = 1; i <= NF; i++) at[file, $i] = i; next }
+    file == 1 { sum[$1] += $at[1, "panel_time"] } file == 2 { t = $at[2, "time"]; bad += !(sum[FNR - 1] / t > 1 - 1e-12 && sum[FNR - 1] / t < 1 + 1e-12) }
+    END { exit bad > 0 || file != 2 }' panels.csv sweep.csv; echo $?) "their times are the time"
+report $(tr -d '\n' <panels.csv.datapackage.json | grep -q '"panel_time",[^}]*"s"'; echo $?) "its units are beside it"
+check "help names the tables" "$ASSAY" predict hpl --help
+report $(output '^panels +curve +the time of each panel'; echo $?) "and their shape"
+refuse "a table that is not there" 2 "predict-hpl has no table or column of numbers 'panel'; .predict hpl --help. lists both" "$ASSAY" "$@" --plot panel=p.csv
+refuse "two outputs in one file" 2 "p.csv" "$ASSAY" "$@" --plot panels=p.csv -o ./p.csv
+check "a table of intervals" "$ASSAY" predict travel size.json --set size=8 --plot way=way.csv
+is "has lanes and words" "$(tail -1 way.csv)" "1,b,13,26,<hop>"
+
+# Pictures: of a table, of a column over what varies, of intervals.
+check "a curve as text, SVG and HTML" "$ASSAY" "$@" --plot panels --plot panels=panels.svg --plot time=time.html
+report $(output '^ +panel_update, s' && output '^ +panel$'; echo $?) "has its axes on the terminal"
+is "a chart for each curve" "$(grep -c '<g transform' panels.svg)" 5
+is "and in it a line for each scenario" "$(grep -c 'class="l"' panels.svg)" 10
+report $(head -1 time.html | grep -q '^<!DOCTYPE html>' && contains time.html '>NB</text>' && contains time.html '>time, s</text>'; echo $?) "a column over what varies"
+check "intervals" "$ASSAY" predict travel size.json --set size=8 --plot way --plot way=way.svg --plot way=way.json
+report $(output '^ +a \|A{32,33} +\|$' && output '^ +b \| +A{32,33}\|$' && output '^ +A <hop>$'; echo $?) "are lanes of characters"
+is "bars in an SVG" "$(grep -c '&lt;hop>: 13 s to 26 s</title></rect>' way.svg)" 1
+report $(tr -d '\n' <way.json | grep -q '{"ph": "X", "pid": 1, "tid": 1, "ts": 13000000.000, "dur": 13000000.000, "name": "<hop>"}\]}$'; echo $?) "and trace events"
+refuse "what cannot be drawn" 2 "no table or column of numbers 'where'" "$ASSAY" predict travel size.json --set size=8 --plot where
+refuse "another kind of file" 2 "'panels' cannot be written into 'p.json'; expected a name that ends in one of .csv .svg .html" "$ASSAY" "$@" --plot panels=p.json
+refuse "a column over nothing" 2 "no number varies over the scenarios" "$ASSAY" predict travel size.json --set size=8 --plot time
+refuse "intervals of two scenarios" 2 "cannot draw 'way' of 2 scenarios" "$ASSAY" predict travel size.json --set size=8,9 --plot way
 
 # The verdict on a model is said by whatever uses it, once a file, and is data.
 graded() { sed 's/"rows": 9, "values": {}/"rows": 9, "values": {"cv_relative": '"$1"', "cv_median_relative": 0.015, "settings": 9}/' "$2"; }

@@ -180,6 +180,31 @@ TEST(determinism) {
     }
 }
 
+/* Tables that nobody asked for have no rows, and draws do not want any. */
+TEST(tables) {
+    for (size_t count = 0; count <= 2; count++) {
+        const char *const names[] = {"way", "halves"};
+        struct prediction_request request = {.models = WORDS("time.json"),
+                                             .model_count = 1,
+                                             .settings = WORDS("size=8,40"),
+                                             .setting_count = 1,
+                                             .draws = 2,
+                                             .pictures = names,
+                                             .picture_count = count};
+        cleanup(prediction_cleanup) struct prediction *prediction = NULL;
+        assert_int_equal(
+            prediction_make(&installation, "predict", "travel", &request, &prediction, &test_failure), 0);
+        const struct prediction_rows *rows = prediction->results[1].tables;
+        assert_int_equal(rows[0].count, count == 2 ? 3 : 0);
+        assert_int_equal(rows[1].count, count >= 1 ? 2 : 0);
+        if (count < 2)
+            continue;
+        assert_close(rows[0].items[1].values[1], 2 + 3 * 20, 1e-15, "time of half the size");
+        assert_string_equal(rows[1].items[1].texts[0], "b");
+        assert_close(rows[1].items[1].values[1], 61, 1e-15, "half of the time");
+    }
+}
+
 TEST(texts) {
     cleanup(prediction_cleanup) struct prediction *prediction =
         predict_as("export", WORDS("time.json"), WORDS("size=1"), NULL, 0, 1, false);
