@@ -326,7 +326,7 @@ void prediction_report_parameters(const struct predict_plugin *plugin, struct re
         text_init(&kinds, 1 << 16);
         text_append_words(&kinds, role->kinds);
         report_cell_text(roles, role->name);
-        report_cell_text(roles, role->kinds ? kinds.bytes : "any");
+        report_cell_text(roles, role->is_file ? "a file" : role->kinds ? kinds.bytes : "any");
         report_cell_text(roles, role->help);
     }
     if (PLUGIN_HAS(plugin, tables) && plugin->tables) {

@@ -20,6 +20,7 @@ enum { BATCH_MAX = 256 }; /* scenarios between two writes */
 struct collector {
     struct prediction *prediction;
     struct prediction_result *result;
+    size_t number;                  /* of the scenario */
     struct prediction_rows rows;    /* of this run */
     struct prediction_rows *tables; /* one a table of the plugin; of a draw NULL */
     bool is_draw;
@@ -122,6 +123,12 @@ static int hear_table_row(void *context, size_t table, const double *values, con
                    texts);
 }
 
+static int hear_progress(void *context, double share) {
+    const struct collector *collector = context;
+    const struct prediction_request *request = collector->prediction->request;
+    return request->progress ? request->progress(request->context, collector->number, share) : 0;
+}
+
 static void free_rows(struct prediction_row *rows, size_t count, size_t columns) {
     for (size_t i = 0; i < count; i++) {
         for (size_t c = 0; rows[i].texts && c < columns; c++)
@@ -143,15 +150,22 @@ static int run_scenario(struct prediction *prediction, size_t index, struct coll
                                     .row = hear_row,
                                     .wants = hear_wants,
                                     .table_row = hear_table_row,
+                                    .progress = hear_progress,
                                     .model = hear_model};
     struct plugin_message message = {""};
     cleanup_free double *values = xcalloc(prediction->column_count + 1, sizeof *values);
     for (size_t c = 0; c < prediction->column_count; c++)
         values[c] = NAN;
     models_begin(&prediction->models);
-    int r = prediction->plugin->run(prediction->state, &prediction->models.view,
+    collector->number = scenario->number;
+    int r = hear_progress(collector, 0);
+    if (r == 0)
+        r = prediction->plugin->run(prediction->state, &prediction->models.view,
                                     scenario->parameters.values + prediction->scenarios.option_count, values,
                                     &output, &message);
+    if (r == -ECANCELED)
+        return failure_set_kind(failure, FAILURE_INTERRUPTED, r,
+                                "interrupted in scenario %zu; no file was written", scenario->number);
     if (r < 0 && (r != -EDOM || !prediction->plugin->columns)) {
         library_failure(prediction->library, r, &message, failure);
         return scenario->line ? failure_prefix(failure, "the scenario in line %zu", scenario->line) : r;
@@ -290,6 +304,8 @@ static int check_request(const struct prediction *prediction, const struct predi
 
 static int open_plugin(struct prediction *prediction, struct failure *failure) {
     struct plugin_message message = {""};
+    if (prediction->request->threads > 0)
+        prediction->models.view.threads = prediction->request->threads;
     prediction->models.view.options = prediction->scenarios.options.values;
     if (!prediction->plugin->open)
         return 0;
@@ -327,7 +343,7 @@ static void drop_results(struct prediction *prediction, size_t first) {
         for (size_t k = 0; k < result->remark_count; k++)
             free(result->remarks[k].sentence);
         free(result->remarks);
-        for (size_t t = 0; t < prediction->table_count; t++)
+        for (size_t t = 0; result->tables && t < prediction->table_count; t++)
             free_rows(result->tables[t].items, result->tables[t].count, prediction->tables[t].column_count);
         free(result->tables);
     }
@@ -419,6 +435,7 @@ int prediction_make(const struct installation *installation, const char *prefix,
     cleanup(prediction_cleanup) struct prediction *prediction = xcalloc(1, sizeof *prediction);
     text_init(&prediction->text, PREDICTION_TEXT_MAX);
     prediction->draws = request->draws;
+    prediction->request = request;
     prediction->prefix = prefix;
     int r = library_open(installation, prefix, name, &prediction->library, failure);
     if (r < 0)
@@ -437,6 +454,7 @@ int prediction_make(const struct installation *installation, const char *prefix,
     r = r < 0 ? r : run_all(prediction, request, failure);
     if (r < 0)
         return r;
+    prediction->request = NULL;
     *ret = take_pointer(prediction);
     return 0;
 }

@@ -40,7 +40,11 @@ struct prediction_request {
     size_t picture_count;
     /* Called after some scenarios, of which those from FIRST on are new; NULL: all are kept. */
     int (*sink)(void *context, const struct prediction *prediction, size_t first, struct failure *failure);
+    /* Called now and then, with the number of the scenario and how much of it is done, 0 to 1; NULL: it is
+     * not. -ECANCELED ends the prediction with FAILURE_INTERRUPTED. */
+    int (*progress)(void *context, size_t scenario, double share);
     void *context;
+    size_t threads; /* that the plugin may use; 0: as many as there are processors for this program */
 };
 
 struct prediction_remark {
@@ -93,8 +97,9 @@ struct prediction {
     size_t table_count;
     bool has_wanted; /* any of them */
     size_t draws;
-    struct text text; /* of plugins whose result is a text */
-    void *state;      /* the plugin's */
+    const struct prediction_request *request; /* of prediction_make(), while that runs */
+    struct text text;                         /* of plugins whose result is a text */
+    void *state;                              /* the plugin's */
 };
 
 /* PREFIX: "predict", "export" or "generate". Does all of it. */

@@ -6,6 +6,7 @@ static const char *const linear[] = {"linear", "piecewise", NULL}, *const smpi[]
 static const struct predict_role roles[] = {
     {"time", linear, .is_time = true, .help = "of a message over its size"},
     {"network", smpi, .optional = true, .many = true, .help = "ignored"},
+    {"platform", .is_file = true, .optional = true, .help = "a file that is named in a note"},
     {0},
 };
 static const struct plugin_parameter options[] = {
@@ -19,9 +20,10 @@ static const struct plugin_parameter parameters[] = {
     {"wait", PLUGIN_NUMBER, "s", .fallback = "0", .maximum = 1e9, .help = "before it"},
     {"noise", PLUGIN_WORD, .words = noises, .fallback = "none", .help = "of one message"},
     {"hops", PLUGIN_NUMBER, "1", .fallback = "0", .maximum = 10, .whole = true, .help = "0: one row"},
+    {"stop", PLUGIN_TEXT, .help = "a file that is made before run() waits to be stopped"},
     {0},
 };
-enum { SIZE, WAIT, NOISE, HOPS };
+enum { SIZE, WAIT, NOISE, HOPS, STOP };
 
 static int travel_open(const struct predict_inputs *inputs, void **ret_state,
                        struct plugin_message *message) {
@@ -86,6 +88,18 @@ static int travel_run(void *state, const struct predict_inputs *inputs, const st
     ret[2] = inputs->models[0][0]->groups[0].parts[0].estimates[1].estimate;
     ret[3] = inputs->uniform(inputs->context, "travel", 7);
     predict_remark(output, false, "a note");
+    if (inputs->model_counts[2] > 0) {
+        const struct predict_source *platform = inputs->sources[2];
+        predict_remark(output, false, "%s has %zu bytes, '%.3s...', and the hash %.8s; %zu threads",
+                       platform->file, platform->length, platform->bytes, platform->sha256, inputs->threads);
+    }
+    FILE *file = values[STOP].text ? fopen(values[STOP].text, "w") : NULL;
+    if (file) {
+        fclose(file);
+        while ((r = output->progress(output->context, 0.5)) == 0)
+            ;
+        return r;
+    }
     for (int hop = 1; hop <= (int)values[HOPS].number; hop++) {
         const char *const texts[] = {NULL, NULL, NULL, NULL, hop == 1 ? "first" : "later"};
         ret[0] *= hop;

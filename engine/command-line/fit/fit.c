@@ -23,32 +23,11 @@
 #include <time.h>
 #include <unistd.h>
 
-/* ---- How far it is: a line on a terminal, once the command has taken 2 s */
-
-static const int64_t quiet_ns = 2000000000, period_ns = 100000000;
-
-struct progress_line {
-    int64_t began_ns, shown_ns;
-    bool is_drawn;
-};
-
 static void progress_hear(void *context, const char *of, uint64_t done, uint64_t total) {
-    struct progress_line *line = context;
-    int64_t now_ns = clock_monotonic_ns();
-    if (!isatty(STDERR_FILENO) || now_ns - line->began_ns < quiet_ns || now_ns - line->shown_ns < period_ns)
-        return;
     if (total > 0)
-        fprintf(stderr, "\r\033[K  %llu of %llu %s", (unsigned long long)done, (unsigned long long)total, of);
+        output_line_draw(context, "%llu of %llu %s", (unsigned long long)done, (unsigned long long)total, of);
     else
-        fprintf(stderr, "\r\033[K  %llu %s", (unsigned long long)done, of);
-    line->is_drawn = true;
-    line->shown_ns = now_ns;
-}
-
-static void progress_end(struct progress_line *line) {
-    if (line->is_drawn)
-        fputs("\r\033[K", stderr);
-    line->is_drawn = false;
+        output_line_draw(context, "%llu %s", (unsigned long long)done, of);
 }
 
 /* ---- The result */
@@ -189,7 +168,7 @@ static int fit(const struct verb_arguments *words, struct failure *failure) {
     cleanup(table_cleanup) struct table *table = NULL;
     cleanup(fit_arguments_clear) struct fit_arguments arguments = {0};
     cleanup(fit_cleanup) struct fit *result = NULL;
-    cleanup(progress_end) struct progress_line progress = {.began_ns = clock_monotonic_ns()};
+    cleanup(output_line_end) struct output_line progress = {.began_ns = clock_monotonic_ns()};
     int r = fit_arguments_read(words, words->operands, words->operand_count, &arguments, failure);
     r = r < 0 ? r : table_open(arguments.inputs, arguments.input_count, &arguments.table, &table, failure);
     r = r < 0 ? r : fit_arguments_complete(&arguments, table, failure);
@@ -200,7 +179,7 @@ static int fit(const struct verb_arguments *words, struct failure *failure) {
     arguments.options.progress = progress_hear;
     arguments.options.progress_context = &progress;
     r = fit_run(library, table, &arguments.options, &result, failure);
-    progress_end(&progress);
+    output_line_end(&progress);
     if (r < 0)
         return r;
     if (result->model->group_count == 0)

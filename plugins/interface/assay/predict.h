@@ -32,6 +32,9 @@ struct predict_role {
     bool many;                /* several models may have this role */
     bool optional;
     const char *help;
+    /* It takes any file, such as a platform, by ROLE=FILE: its bytes and hash are in predict_source, and the
+     * model is an empty one of the kind "file". */
+    bool is_file;
 };
 
 /* What a model says of a row. */
@@ -69,6 +72,8 @@ struct predict_source {
     /* "not usable for prediction: ...", for a comment in what is written; NULL: it is usable, or nothing is
      * known of that. The host warns the user by itself. */
     const char *warning;
+    const char *bytes; /* of a role that is a file; a NUL follows them; else NULL */
+    size_t length;
 };
 
 /* The models of a plugin, and what the host does for it. The host's memory, valid until close. */
@@ -102,6 +107,7 @@ struct predict_inputs {
     bool is_draw; /* one of many whose values are summarised: remarks are not looked at */
     const struct predict_source *const *sources; /* by role, one a model */
     const char *engine;                          /* "assay 1.0", for what is written */
+    size_t threads; /* that run() may use at once, its own included: at least 1 */
 };
 
 /* Takes what run() found. */
@@ -122,6 +128,9 @@ struct predict_output {
     /* A row more of table TABLE, for this scenario; copied, or ignored if the table is not wanted. VALUES has
      * one number a column, TEXTS likewise (NULL: no column is a text). 0 or negative errno. */
     int (*table_row)(void *context, size_t table, const double *values, const char *const *texts);
+    /* For a run() that takes long: SHARE of it, 0 to 1, is done. From the thread that run() was called in,
+     * some times a second or more often. -ECANCELED: the user has stopped it; run() returns that at once. */
+    int (*progress)(void *context, double share);
     /* Appends MODEL to the text as a model file, once. What it was made of is the host's to say: `origin` is
      * not looked at. 0 or negative errno. */
     int (*model)(void *context, const struct model *model);
@@ -178,6 +187,9 @@ static inline size_t predict_product_term(const struct model *model) {
     return model->term_count;
 }
 
+/* Which of two values of a column is better: for a search. */
+enum predict_goal { PREDICT_NO_GOAL, PREDICT_LESS, PREDICT_MORE };
+
 /* A column of the result. */
 struct predict_column {
     const char *name;
@@ -186,6 +198,7 @@ struct predict_column {
     const char *help;
     bool minor;    /* left out of a printed table of many scenarios */
     bool no_draws; /* exact: no interval is given for it */
+    enum predict_goal goal;
 };
 
 /* What the rows of a table are, so that the host can draw them. */

@@ -128,6 +128,19 @@ refuse "another kind of file" 2 "'panels' cannot be written into 'p.json'; expec
 refuse "a column over nothing" 2 "no number varies over the scenarios" "$ASSAY" predict travel size.json --set size=8 --plot time
 refuse "intervals of two scenarios" 2 "cannot draw 'way' of 2 scenarios" "$ASSAY" predict travel size.json --set size=8,9 --plot way
 
+# A role that is a file, threads, and a prediction that is stopped.
+printf '<platform/>' >platform.xml
+check "a role that is a file" "$ASSAY" predict travel size.json platform=platform.xml --set size=8 --threads 3 --json
+hash=$(sha256sum <platform.xml)
+report $(output "platform.xml has 11 bytes, '<pl...', and the hash ${hash:0:8}; 3 threads" && output '"sha256": "'"${hash%% *}"; echo $?) "gives bytes and hash to the plugin, and the hash to the result"
+refuse "a model for it" 2 "size.json.*the role 'time'|2 models have the role" "$ASSAY" predict travel time=size.json time=size.json platform=size.json --set size=8
+"$ASSAY" predict travel size.json --set size=8 --set stop=begun -o stopped.csv >.out 2>.err & predicting=$!
+eventually test -e begun
+kill -TERM $predicting
+wait $predicting
+is "a prediction that is stopped" "$?: $(cat .err)" "4: assay: interrupted in scenario 1; no file was written"
+report $(! test -e stopped.csv; echo $?) "leaves no file"
+
 # The verdict on a model is said by whatever uses it, once a file, and is data.
 graded() { sed 's/"rows": 9, "values": {}/"rows": 9, "values": {"cv_relative": '"$1"', "cv_median_relative": 0.015, "settings": 9}/' "$2"; }
 graded 0.69 model.json >bad.json
