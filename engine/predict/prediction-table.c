@@ -317,6 +317,35 @@ void prediction_report(const struct prediction *prediction, struct report_sectio
     }
 }
 
+static void add_columns(struct report_table *list, const char *table, const struct predict_column *column) {
+    static const char *const goals[] = {
+        [PREDICT_NO_GOAL] = "", [PREDICT_LESS] = "less", [PREDICT_MORE] = "more"};
+    for (; column && column->name; column++) {
+        report_cell_text(list, table);
+        report_cell_text(list, column->name);
+        report_cell_text(list, column->label ? column->label : "");
+        report_cell_text(list, goals[column->goal]);
+        report_cell_text(list, column->help);
+    }
+}
+
+/* The columns of the result, and the tables. */
+static void report_columns(const struct predict_plugin *plugin, struct report_section *in) {
+    static const struct report_column heads[] = {
+        {.name = "table"}, {.name = "column"}, {.name = "unit"}, {.name = "better"}, {.name = "help"}};
+    static const char *const shapes[] = {
+        [PREDICT_ROWS] = "rows", [PREDICT_CURVE] = "curve", [PREDICT_INTERVALS] = "intervals"};
+    const struct predict_table *table = PLUGIN_HAS(plugin, tables) ? plugin->tables : NULL;
+    struct report_table *list = report_table(in, "columns", "", heads, 5);
+    add_columns(list, "result", plugin->columns);
+    for (; table && table->name; table++) {
+        const struct predict_column whole[] = {{.name = shapes[table->shape], .help = table->help}, {0}};
+        add_columns(list, table->name, whole);
+        add_columns(list, table->name, table->columns);
+    }
+    report_print_whole(list);
+}
+
 void prediction_report_parameters(const struct predict_plugin *plugin, struct report_section *in) {
     static const struct report_column role_columns[] = {
         {.name = "role"}, {.name = "kinds"}, {.name = "help"}};
@@ -329,18 +358,7 @@ void prediction_report_parameters(const struct predict_plugin *plugin, struct re
         report_cell_text(roles, role->is_file ? "a file" : role->kinds ? kinds.bytes : "any");
         report_cell_text(roles, role->help);
     }
-    if (PLUGIN_HAS(plugin, tables) && plugin->tables) {
-        static const struct report_column table_columns[] = {
-            {.name = "table"}, {.name = "shape"}, {.name = "help"}};
-        static const char *const shapes[] = {
-            [PREDICT_ROWS] = "rows", [PREDICT_CURVE] = "curve", [PREDICT_INTERVALS] = "intervals"};
-        struct report_table *list = report_table(in, "tables", NULL, table_columns, 3);
-        for (const struct predict_table *table = plugin->tables; table->name; table++) {
-            report_cell_text(list, table->name);
-            report_cell_text(list, shapes[table->shape]);
-            report_cell_text(list, table->help);
-        }
-    }
-    const struct plugin_parameter *tables[] = {plugin->options, plugin->parameters};
-    parameters_report(in, "", tables, 2);
+    parameters_report(in, "", (const struct plugin_parameter *const[]){plugin->options, plugin->parameters},
+                      2);
+    report_columns(plugin, in);
 }

@@ -4,6 +4,7 @@
 #include "engine/command-line/fit/verbs.h"
 #include "engine/command-line/model/report.h"
 #include "engine/command-line/output.h"
+#include "engine/command-line/plugin-describe.h"
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/clock.h"
 #include "engine/foundation/memory.h"
@@ -188,6 +189,14 @@ static int fit(const struct verb_arguments *words, struct failure *failure) {
     return finish(result, table, library, &arguments, failure);
 }
 
+static int fit_parameters(const struct verb_arguments *arguments, struct failure *failure) {
+    if (arguments->operand_count != 1)
+        return failure_input(failure, NULL, 0, 0,
+                             "--parameters is of one method; expected 'assay fit METHOD --parameters'");
+    return plugin_describe(arguments->installation, "fit", arguments->operands[0],
+                           verb_switch(arguments, "--json"), failure);
+}
+
 /* ---- The actions */
 
 #define DATA_OPTIONS "--where --with-flagged "
@@ -198,7 +207,6 @@ static int fit(const struct verb_arguments *words, struct failure *failure) {
 static const struct verb_action actions[] = {
     {"alternatives", 0, SIZE_MAX, NULL, FIT_OPTIONS, fit_alternatives},
     {"compare", 0, SIZE_MAX, NULL, DATA_OPTIONS "--data --verbose", fit_compare},
-    {"--methods", 0, SIZE_MAX, NULL, "--methods", fit_methods},
     {"--parameters", 0, SIZE_MAX, NULL, "--parameters", fit_parameters},
     {"INPUT", 0, SIZE_MAX, NULL, FIT_OPTIONS "--output --plot --brief", fit},
     {0},
@@ -207,16 +215,9 @@ static const struct verb_action actions[] = {
 /* What is done is chosen by the first word or a switch; a file of such a name is ./compare. */
 int command_fit(const struct verb_arguments *arguments, struct failure *failure) {
     const struct verb_action *action = actions;
-    bool is_empty = arguments->operand_count == 0;
-    const char *first = is_empty ? "" : arguments->operands[0];
-    while (action->run != fit && !(action->name[0] == '-' ? verb_switch(arguments, action->name)
-                                                          : strcmp(first, action->name) == 0))
+    while (action->run != fit &&
+           !(action->name[0] == '-' ? verb_switch(arguments, action->name)
+                                    : strcmp(arguments->operands[0], action->name) == 0))
         action++;
-    if (is_empty && action->run != fit_methods)
-        return failure_input(failure, arguments->verb->name, 0, 0, "too few operands; usage: %s",
-                             arguments->verb->synopsis);
-    if (!is_empty && action->run == fit_methods)
-        return failure_input(failure, arguments->verb->name, 0, 0,
-                             "unexpected operand '%s'; usage: assay fit --methods", first);
     return verb_act(arguments, actions, action->name, failure);
 }

@@ -7,8 +7,4 @@
 int fit_alternatives(const struct verb_arguments *arguments, struct failure *failure);
 int fit_compare(const struct verb_arguments *arguments, struct failure *failure);
 
-/* What is installed (--methods), and what a method's parameters are (METHOD --parameters). */
-int fit_methods(const struct verb_arguments *arguments, struct failure *failure);
-int fit_parameters(const struct verb_arguments *arguments, struct failure *failure);
-
 #endif

@@ -14,7 +14,7 @@ is "... in about 25 lines" "$([ "$(grep -c . "$ASSAY_SOURCE/examples/fit-mean/fi
 printf 'host,duration\nb,1\nb,2\nb,6\na,4\na,5\na,7\n' >calls.csv
 export ASSAY_PATH=$scratch/own
 check "ASSAY_PATH finds it" "$ASSAY" fit mean calls.csv --by host --folds 3 --folds-by row -o model.json
-check "... lists it" sh -c "'$ASSAY' fit --methods | grep -q 'mean .*the mean of each group'"
+check "... lists it" sh -c "'$ASSAY' plugins | grep -q '^fit *mean .*the mean of each group'"
 check "... and says what can be set" sh -c "'$ASSAY' fit mean --parameters | grep -q 'the mean of each group'"
 check "... which is nothing" sh -c "'$ASSAY' fit mean --parameters | grep -qx 'it has no parameters'"
 json() { python3 -c "import json; m = json.load(open('model.json')); print($1)"; }

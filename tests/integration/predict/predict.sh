@@ -107,7 +107,16 @@ report $(awk -F, 'FNR == 1 { file++; for (i = 1; i <= NF; i++) at[file, $i] = i;
     END { exit bad > 0 || file != 2 }' panels.csv sweep.csv; echo $?) "their times are the time"
 report $(tr -d '\n' <panels.csv.datapackage.json | grep -q '"panel_time",[^}]*"s"'; echo $?) "its units are beside it"
 check "help names the tables" "$ASSAY" predict hpl --help
-report $(output '^panels +curve +the time of each panel'; echo $?) "and their shape"
+report $(output '^panels +curve +the time of each panel' && output '^panels +panel_swap +s +of rows'; echo $?) "their shape and columns"
+check "plugins are listed" "$ASSAY" plugins
+report $(output "^predict +hpl +[0-9.]+ +HPL's time" && output '^generate +cluster' && output '^fit +other-abi .*it has ABI 7'; echo $?) "by kind, with a line each"
+check "and shown" "$ASSAY" plugins show hpl
+report $(output '^dgemm +linear +the time of dgemm' && output '^bandwidth +B/s' && output '^result +gflops +Gflop/s +more +' && output '^file +/.*/predict-hpl.so$'; echo $?) \
+    "with inputs, parameters, columns and file"
+check "and as JSON" "$ASSAY" plugins show predict-travel --json
+report $(output '"better": *""' && output '"table": *"way"'; echo $?) "for programs"
+refuse "a name of two plugins" 2 "'travel' may be one of predict-travel, export-travel" "$ASSAY" plugins show travel
+refuse "a name of none" 2 "there is no plugin 'hlp'; 'assay plugins' lists all" "$ASSAY" plugins show hlp
 refuse "a table that is not there" 2 "predict-hpl has no table or column of numbers 'panel'; .predict hpl --help. lists both" "$ASSAY" "$@" --plot panel=p.csv
 refuse "two outputs in one file" 2 "p.csv" "$ASSAY" "$@" --plot panels=p.csv -o ./p.csv
 check "a table of intervals" "$ASSAY" predict travel size.json --set size=8 --plot way=way.csv
