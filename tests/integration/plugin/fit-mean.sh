@@ -29,6 +29,9 @@ check "... evaluated" sh -c "'$ASSAY' model eval model.json host=a | grep -q 5.3
 # shellcheck disable=SC2046
 check "a predictor likewise" cc -std=c11 -Wall -Wextra -Werror -shared -fPIC $(pkg-config --cflags assay) \
     -o own/plugins/predict-stencil.so "$ASSAY_SOURCE/examples/predict-stencil/predict-stencil.c"
+# shellcheck disable=SC2046
+refuse "... with members left out, which only the engine is warned of" 1 "missing initializer" cc -std=c11 -Wextra -Werror -fsyntax-only -DASSAY_ENGINE \
+    $(pkg-config --cflags assay) "$ASSAY_SOURCE/examples/predict-stencil/predict-stencil.c"
 is "... in about 50 lines" "$([ "$(grep -c . "$ASSAY_SOURCE/examples/predict-stencil/predict-stencil.c")" -le 56 ] && echo yes)" yes
 awk 'BEGIN { print "host,rows,columns,duration (ms)"
     for (r = 1; r <= 4; r++) for (c = 1; c <= 4; c++) { print "a," r "," c "," r * c; print "b," r "," c "," 2 * r * c } }' >sweeps.csv
