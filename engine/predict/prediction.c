@@ -126,7 +126,7 @@ static int hear_table_row(void *context, size_t table, const double *values, con
 static int hear_progress(void *context, double share) {
     const struct collector *collector = context;
     const struct prediction_request *request = collector->prediction->request;
-    return request->progress ? request->progress(request->context, collector->number, share) : 0;
+    return request && request->progress ? request->progress(request->context, collector->number, share) : 0;
 }
 
 static void free_rows(struct prediction_row *rows, size_t count, size_t columns) {
@@ -177,6 +177,14 @@ static int run_scenario(struct prediction *prediction, size_t index, struct coll
         predict_remark(&output, true, "no answer: %s", message.text);
     models_warn(&prediction->models, &output);
     return collector->rows.count == 0 ? hear_row(collector, r < 0 ? NULL : values, NULL) : 0;
+}
+
+int prediction_run_again(struct prediction *prediction, size_t column, double *ret, struct failure *failure) {
+    struct collector collector = {.prediction = prediction, .is_draw = true};
+    int r = run_scenario(prediction, 0, &collector, failure);
+    *ret = r < 0 ? NAN : collector.rows.items[0].values[column];
+    free_rows(collector.rows.items, collector.rows.count, prediction->column_count);
+    return r;
 }
 
 /* ---- Draws

@@ -109,6 +109,9 @@ int prediction_make(const struct installation *installation, const char *prefix,
 void prediction_free(struct prediction *prediction); /* NULL is fine */
 void prediction_cleanup(struct prediction **prediction);
 
+/* Runs the plugin on the first scenario again, in silence: RET is what it gives COLUMN of its first row. */
+int prediction_run_again(struct prediction *prediction, size_t column, double *ret, struct failure *failure);
+
 /* ---- The result as a table: name, parameters, columns, intervals, remarks */
 
 /* For files and programs: of the scenarios from FIRST on. */

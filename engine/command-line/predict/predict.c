@@ -5,6 +5,7 @@
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/clock.h"
 #include "engine/foundation/memory.h"
+#include "engine/predict/explain.h"
 #include "engine/predict/picture.h"
 
 #include <errno.h>
@@ -101,6 +102,8 @@ int command_predict(const struct verb_arguments *arguments, struct failure *fail
     if (json || !isatty(STDOUT_FILENO)) /* else the report on the terminal has the warnings */
         prediction_command_warn(prediction);
     (json ? prediction_describe : prediction_report)(prediction, report->root);
+    if (verb_switch(arguments, "--explain"))
+        r = prediction_explain(prediction, report->root, failure);
     for (size_t i = 0; r == 0 && i < request.picture_count; i++)
         r = picture_draw(prediction, pictures[i], output_is_unicode(), report->root, failure);
     if (r < 0)

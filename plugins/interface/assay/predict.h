@@ -199,6 +199,7 @@ struct predict_column {
     bool minor;    /* left out of a printed table of many scenarios */
     bool no_draws; /* exact: no interval is given for it */
     enum predict_goal goal;
+    const char *part_of; /* the column of which it is a part, such as "time": shares are shown by --explain */
 };
 
 /* What the rows of a table are, so that the host can draw them. */

@@ -137,6 +137,16 @@ refuse "another kind of file" 2 "'panels' cannot be written into 'p.json'; expec
 refuse "a column over nothing" 2 "no number varies over the scenarios" "$ASSAY" predict travel size.json --set size=8 --plot time
 refuse "intervals of two scenarios" 2 "cannot draw 'way' of 2 scenarios" "$ASSAY" predict travel size.json --set size=8,9 --plot way
 
+# What makes the number: 2/3 N^3 gamma3, which is the term m*n*k alone; or 2 + 3 size + wait.
+check "an explanation" "$ASSAY" predict hpl model.json --set N=4096 --set NB=64 --set P=2 --set Q=2 --set latency=1us --set bandwidth=1GB/s --explain --json
+is "has shares and effects that add up to all of it" "$(python3 -c 'import json, sys; d = json.load(sys.stdin)
+print([p["part"] for p in d["parts"]], round(sum(p["share"] for p in d["parts"]), 9), round(sum(abs(e["effect"]) for e in d["effects"]), 3))' <.out)" \
+    "['factorisation', 'broadcast', 'update', 'swap'] 100.0 100.0"
+check "of two terms and a parameter" "$ASSAY" predict travel size.json --set size=8 --set wait=24 --explain --json
+is "each is its share" "$(python3 -c 'import json, sys; print(*[(e["name"], round(e["effect"], 4)) for e in json.load(sys.stdin)["effects"]])' <.out)" \
+    "('1', 4.0) ('size', 48.0) ('size', 48.0) ('wait', 48.0)"
+refuse "of two scenarios" 2 "only one scenario with one row of numbers can be explained; found 2" "$ASSAY" predict travel size.json --set size=8,9 --explain
+
 # A role that is a file, threads, and a prediction that is stopped.
 printf '<platform/>' >platform.xml
 check "a role that is a file" "$ASSAY" predict travel size.json platform=platform.xml --set size=8 --threads 3 --json
