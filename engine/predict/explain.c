@@ -10,16 +10,6 @@
 enum { DIGITS = 3 };
 static const double step = 1e-3; /* relative: errors of rounding and of curvature are both below 1e-5 */
 
-static size_t main_column(const struct prediction *prediction) {
-    const struct predict_column *columns = prediction->plugin->columns;
-    size_t c = 0;
-    while (c < prediction->column_count && columns[c].goal == PREDICT_NO_GOAL)
-        c++;
-    for (size_t i = 0; c == prediction->column_count && i < prediction->column_count; i++)
-        c = columns[i].unit ? i : c;
-    return c;
-}
-
 /* A number that is varied: a parameter, or the estimates of a term in all groups and parts of a model. */
 struct varied {
     double **numbers;
@@ -85,7 +75,7 @@ int prediction_explain(struct prediction *prediction, struct report_section *sec
     static const struct report_column effect_columns[] = {
         {.name = "of"}, {.name = "name"}, {.name = "effect", .unit = "%", .digits = DIGITS}};
     const struct predict_column *columns = prediction->plugin->columns;
-    size_t column = main_column(prediction);
+    size_t column = prediction_main_column(prediction);
     const struct prediction_row *row = &prediction->results[0].rows[0];
     if (prediction->scenarios.count != 1 || prediction->results[0].row_count != 1 ||
         column == prediction->column_count || !isfinite(row->values[column]))

@@ -197,6 +197,10 @@ struct report_table *prediction_report_rows(const struct prediction *prediction,
 }
 
 static void report_rest(const struct prediction *prediction, struct report_section *in) {
+    if (prediction->searched > 0)
+        report_note(in, REPORT_NOTE,
+                    "the best of %zu scenarios that were run, of %zu combinations; best first",
+                    prediction->searched, scenarios_combinations(&prediction->scenarios));
     if (prediction->scenario_count > prediction->scenarios.count)
         report_note(in, REPORT_NOTE,
                     "the first %zu of %zu scenarios are shown; the output file has all of them",

@@ -8,6 +8,7 @@
 #include "engine/model/write.h"
 #include "engine/numerics/quantile.h"
 #include "engine/predict/picture.h"
+#include "engine/predict/search.h"
 
 #include <errno.h>
 #include <math.h>
@@ -185,6 +186,16 @@ int prediction_run_again(struct prediction *prediction, size_t column, double *r
     *ret = r < 0 ? NAN : collector.rows.items[0].values[column];
     free_rows(collector.rows.items, collector.rows.count, prediction->column_count);
     return r;
+}
+
+size_t prediction_main_column(const struct prediction *prediction) {
+    const struct predict_column *columns = prediction->plugin->columns;
+    size_t c = 0;
+    while (c < prediction->column_count && columns[c].goal == PREDICT_NO_GOAL)
+        c++;
+    for (size_t i = 0; c == prediction->column_count && i < prediction->column_count; i++)
+        c = columns[i].unit ? i : c;
+    return c;
 }
 
 /* ---- Draws
@@ -459,7 +470,13 @@ int prediction_make(const struct installation *installation, const char *prefix,
               : models_open(&prediction->models, prediction->library, request->models, request->model_count,
                             request->seed, failure);
     r = r < 0 ? r : open_plugin(prediction, failure);
-    r = r < 0 ? r : run_all(prediction, request, failure);
+    if (r == 0 && request->search > 0) {
+        r = search_best(prediction, request->search, failure);
+        r = r < 0 ? r : run_from(prediction, 0, failure);
+        r = r < 0 || !request->sink ? r : request->sink(request->context, prediction, 0, failure);
+        prediction->scenario_count = prediction->scenarios.count;
+    } else if (r == 0)
+        r = run_all(prediction, request, failure);
     if (r < 0)
         return r;
     prediction->request = NULL;

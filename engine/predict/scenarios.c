@@ -230,6 +230,27 @@ int scenarios_more(struct scenarios *scenarios, size_t max, struct failure *fail
     return r < 0 ? r : (int)(scenarios->count - begin);
 }
 
+size_t scenarios_combinations(const struct scenarios *scenarios) {
+    return scenarios->reading->csv ? 0 : scenarios->reading->combinations;
+}
+
+int scenarios_add(struct scenarios *scenarios, size_t number, struct failure *failure) {
+    scenarios->reading->scenarios_made = scenarios->count;
+    return add_scenario(scenarios->reading, NULL, number, failure);
+}
+
+size_t scenarios_sweep_count(const struct scenarios *scenarios) {
+    return scenarios->reading->sweep_count;
+}
+
+size_t scenarios_sweep(const struct scenarios *scenarios, size_t i, size_t *ret_stride) {
+    const struct reading *reading = scenarios->reading;
+    *ret_stride = 1;
+    for (size_t k = i + 1; k < reading->sweep_count; k++) /* the last is the fastest */
+        *ret_stride *= reading->sweeps[k].count;
+    return reading->sweeps[i].count;
+}
+
 void scenarios_drop(struct scenarios *scenarios, size_t first) {
     for (size_t i = first; i < scenarios->count; i++) {
         parameters_clear(&scenarios->items[i].parameters);

@@ -3,6 +3,7 @@
 #include "engine/command-line/output.h"
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/memory.h"
+#include "engine/predict/search.h"
 #include "engine/report/shown.h"
 
 #include <stdio.h>
@@ -22,7 +23,7 @@ int prediction_command_check(const struct verb_arguments *arguments, const char 
 int prediction_command_make(const struct verb_arguments *arguments, struct prediction_request *request,
                             struct prediction **ret, struct failure *failure) {
     cleanup_free const char **settings = verb_values(arguments, "--set", &request->setting_count);
-    uint64_t draws = 0, threads = 0;
+    uint64_t draws = 0, threads = 0, search = 0;
     request->models = arguments->operands + 1;
     request->model_count = arguments->operand_count - 1;
     request->seed = 1;
@@ -31,10 +32,12 @@ int prediction_command_make(const struct verb_arguments *arguments, struct predi
     int r = verb_count(arguments, "--seed", 0, UINT64_MAX, &request->seed, failure);
     r = r < 0 ? r : verb_count(arguments, "--draws", 0, UINT64_MAX, &draws, failure);
     r = r < 0 ? r : verb_count(arguments, "--threads", 1, 4096, &threads, failure);
+    r = r < 0 ? r : verb_count(arguments, "--search", 1, SEARCH_BUDGET_MAX, &search, failure);
     if (r < 0)
         return r;
     request->draws = (size_t)draws;
     request->threads = (size_t)threads;
+    request->search = (size_t)search;
     return prediction_make(arguments->installation, arguments->verb->name, arguments->operands[0], request,
                            ret, failure);
 }

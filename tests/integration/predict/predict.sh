@@ -147,6 +147,20 @@ is "each is its share" "$(python3 -c 'import json, sys; print(*[(e["name"], roun
     "('1', 4.0) ('size', 48.0) ('size', 48.0) ('wait', 48.0)"
 refuse "of two scenarios" 2 "only one scenario with one row of numbers can be explained; found 2" "$ASSAY" predict travel size.json --set size=8,9 --explain
 
+# The best of many: all are run where the budget suffices, few where not.
+set -- predict hpl model.json --set N=20000 --set NB=16..512:16 --set P=1..16 --set Q=1,2,4,8 --set latency=1us --set bandwidth=1GB/s
+check "all combinations" "$ASSAY" "$@" -o all.csv
+best=$(sort -t, -k11,11g all.csv | sed -n 2p | cut -d, -f2-5)
+check "a search in all of them" "$ASSAY" "$@" --search 10000 -o best.csv
+is "finds the best" "$(sed -n 2p best.csv | cut -d, -f2-5)" "$best"
+is "and nine more" "$(wc -l <best.csv)" 11
+report $(output '^note: the best of 2048 scenarios that were run, of 2048 combinations; best first$'; echo $?) "says of how many"
+check "a search under a budget" "$ASSAY" "$@" --search 150 -o few.csv
+is "finds it in a tenth of the runs" "$(sed -n 2p few.csv | cut -d, -f2-5)" "$best"
+report $(output '^note: the best of 150 scenarios that were run, of 2048 combinations'; echo $?) "and says so"
+refuse "a search without a goal" 2 "travel cannot be searched: none of its columns has a goal" "$ASSAY" predict travel size.json --set size=8,9 --search 9
+refuse "a search in a table" 2 "hpl cannot be searched: a table of scenarios is given" "$ASSAY" predict hpl model.json --scenario scenarios.csv --search 9
+
 # A role that is a file, threads, and a prediction that is stopped.
 printf '<platform/>' >platform.xml
 check "a role that is a file" "$ASSAY" predict travel size.json platform=platform.xml --set size=8 --threads 3 --json
