@@ -130,14 +130,14 @@ static void grade(const struct models *models, struct given_model *given) {
             xformat("'%s' %s %s", given->source.file, given->source.warning ? "is" : "was", given->verdict);
 }
 
-static int read_given(struct models *models, const char *word, struct failure *failure) {
+static int read_given(struct models *models, const char *word, const char *content, struct failure *failure) {
     struct given_model *given = &models->items[models->count++];
     const char *path = models_path(word);
     char *sha256 = xcalloc(1, HASH_HEX_SIZE);
     given->source = (struct predict_source){.file = xstrdup(file_base_name(path)), .sha256 = sha256};
     cleanup(text_clear) struct text bytes; /* read once: a pipe cannot be opened again to be hashed */
     text_init(&bytes, DOCUMENT_JSON_BYTES_MAX);
-    int r = file_read_or_pipe(path, &bytes, failure);
+    int r = content ? text_append_string(&bytes, content) : file_read_or_pipe(path, &bytes, failure);
     size_t role = find_role(models, word);
     bool is_file = role < models->role_count && models->library->predict->roles[role].is_file;
     if (r == 0 && is_file) {
@@ -282,8 +282,8 @@ static size_t cpu_count(void) {
     return sched_getaffinity(0, sizeof allowed, &allowed) == 0 ? (size_t)CPU_COUNT(&allowed) : 1;
 }
 
-int models_open(struct models *models, const struct library *library, const char *const *words, size_t count,
-                uint64_t seed, struct failure *failure) {
+int models_open(struct models *models, const struct library *library, const char *const *words,
+                const char *const *texts, size_t count, uint64_t seed, struct failure *failure) {
     *models = (struct models){.library = library, .seed = seed};
     models->view = (struct predict_inputs){.size = sizeof models->view,
                                            .context = models,
@@ -302,7 +302,7 @@ int models_open(struct models *models, const struct library *library, const char
                              (int)MODELS_MAX);
     models->items = xcalloc(count + 1, sizeof *models->items);
     for (size_t i = 0; i < count; i++) {
-        int r = read_given(models, words[i], failure);
+        int r = read_given(models, words[i], texts ? texts[i] : NULL, failure);
         if (r < 0)
             return r;
     }

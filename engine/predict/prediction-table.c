@@ -226,6 +226,18 @@ void prediction_describe(const struct prediction *prediction, struct report_sect
         report_cell_text(models, model_grade_word(given->grade));
         report_cell_text(models, given->verdict);
     }
+    static const struct report_column input_columns[] = {
+        {.name = "role"}, {.name = "input"}, {.name = "experiment"}, {.name = "sha256"}};
+    struct report_table *inputs = report_table(in, "inputs", NULL, input_columns, 4);
+    for (size_t i = 0; i < prediction->models.count; i++) {
+        const struct given_model *given = &prediction->models.items[i];
+        for (size_t k = 0; k < given->model->origin.input_count; k++) {
+            report_cell_text(inputs, prediction->plugin->roles[given->role].name);
+            report_cell_text(inputs, given->model->origin.inputs[k].name);
+            report_cell_text(inputs, given->model->origin.inputs[k].experiment);
+            report_cell_text(inputs, given->model->origin.inputs[k].sha256);
+        }
+    }
     struct report_section *options = report_section(in, "options", NULL, false);
     for (size_t i = 0; i < scenarios->option_count; i++)
         if (scenarios->options.values[i].text)

@@ -467,8 +467,8 @@ int prediction_make(const struct installation *installation, const char *prefix,
                                request->setting_count, request->scenarios, failure);
     r = r < 0 ? r : check_request(prediction, request, failure);
     r = r < 0 ? r
-              : models_open(&prediction->models, prediction->library, request->models, request->model_count,
-                            request->seed, failure);
+              : models_open(&prediction->models, prediction->library, request->models, request->texts,
+                            request->model_count, request->seed, failure);
     r = r < 0 ? r : open_plugin(prediction, failure);
     if (r == 0 && request->search > 0) {
         r = search_best(prediction, request->search, failure);

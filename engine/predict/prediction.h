@@ -29,6 +29,7 @@ struct prediction;
 
 struct prediction_request {
     const char *const *models;   /* "ROLE=FILE", or "FILE" where one role takes its kind (models.h) */
+    const char *const *texts;    /* of each the content, if that is not of FILE (models.h); or NULL */
     const char *const *settings; /* "NAME=VALUE": options, and parameters for all scenarios (scenarios.h) */
     size_t model_count, setting_count;
     const char *scenarios; /* a CSV table; or NULL */

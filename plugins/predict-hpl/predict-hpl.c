@@ -9,7 +9,11 @@
 
 static const char *const kinds[] = {"linear", NULL};
 static const struct predict_role roles[] = {
-    {.name = "dgemm", .kinds = kinds, .is_time = true, .help = "the time of dgemm over m, n, k, such as M-2"},
+    {.name = "dgemm",
+     .kinds = kinds,
+     .is_time = true,
+     .help = "the time of dgemm over m, n, k, such as M-2",
+     .experiment = "dgemm"},
     {0},
 };
 

@@ -164,29 +164,60 @@ static int finish(const struct fit *fit, const struct table *table, const struct
 
 /* ---- The fit */
 
-static int fit(const struct verb_arguments *words, struct failure *failure) {
-    cleanup(library_cleanup) struct library *library = NULL;
-    cleanup(table_cleanup) struct table *table = NULL;
-    cleanup(fit_arguments_clear) struct fit_arguments arguments = {0};
-    cleanup(fit_cleanup) struct fit *result = NULL;
+/* A fit, and what it was made from and with. */
+struct work {
+    struct fit_arguments arguments;
+    struct table *table;
+    struct library *library;
+    struct fit *fit;
+};
+
+static void work_clear(struct work *work) {
+    fit_free(work->fit);
+    library_close(work->library);
+    table_free(work->table);
+    fit_arguments_clear(&work->arguments);
+}
+
+/* By the arguments that were read. */
+static int run_fit(struct work *work, struct failure *failure) {
+    struct fit_arguments *arguments = &work->arguments;
     cleanup(output_line_end) struct output_line progress = {.began_ns = clock_monotonic_ns()};
-    int r = fit_arguments_read(words, words->operands, words->operand_count, &arguments, failure);
-    r = r < 0 ? r : table_open(arguments.inputs, arguments.input_count, &arguments.table, &table, failure);
-    r = r < 0 ? r : fit_arguments_complete(&arguments, table, failure);
-    r = r < 0 ? r : library_open(words->installation, "fit", arguments.method, &library, failure);
+    int r = table_open(arguments->inputs, arguments->input_count, &arguments->table, &work->table, failure);
+    r = r < 0 ? r : fit_arguments_complete(arguments, work->table, failure);
+    r = r < 0
+            ? r
+            : library_open(arguments->given->installation, "fit", arguments->method, &work->library, failure);
+    arguments->options.progress = progress_hear;
+    arguments->options.progress_context = &progress;
+    r = r < 0 ? r : fit_run(work->library, work->table, &arguments->options, &work->fit, failure);
     if (r < 0)
         return r;
-    arguments.options.keep_predictions = !arguments.json || arguments.plot;
-    arguments.options.progress = progress_hear;
-    arguments.options.progress_context = &progress;
-    r = fit_run(library, table, &arguments.options, &result, failure);
-    output_line_end(&progress);
-    if (r < 0)
-        return r;
-    if (result->model->group_count == 0)
-        return refuse_empty(result, table, &arguments, failure);
-    stamp(result->model);
-    return finish(result, table, library, &arguments, failure);
+    if (work->fit->model->group_count == 0)
+        return refuse_empty(work->fit, work->table, arguments, failure);
+    stamp(work->fit->model);
+    return 0;
+}
+
+static int fit(const struct verb_arguments *words, struct failure *failure) {
+    cleanup(work_clear) struct work work = {0};
+    int r = fit_arguments_read(words, words->operands, words->operand_count, &work.arguments, failure);
+    work.arguments.options.keep_predictions = !work.arguments.json || work.arguments.plot;
+    r = r < 0 ? r : run_fit(&work, failure);
+    return r < 0 ? r : finish(work.fit, work.table, work.library, &work.arguments, failure);
+}
+
+int fit_archive(const struct installation *installation, const char *path, struct text *ret_model,
+                char **ret_experiment, struct failure *failure) {
+    cleanup(work_clear) struct work work = {0};
+    const struct verb_arguments words = {.installation = installation};
+    int r = fit_arguments_read(&words, &path, 1, &work.arguments, failure);
+    work.arguments.table.hash = true;
+    r = r < 0 ? r : run_fit(&work, failure);
+    r = r < 0 ? r : model_file_append(work.fit->model, ret_model, failure);
+    const char *experiment = r < 0 ? NULL : work.fit->model->origin.inputs[0].experiment;
+    *ret_experiment = experiment ? xstrdup(experiment) : NULL;
+    return r;
 }
 
 static int fit_parameters(const struct verb_arguments *arguments, struct failure *failure) {

@@ -35,6 +35,8 @@ struct predict_role {
     /* It takes any file, such as a platform, by ROLE=FILE: its bytes and hash are in predict_source, and the
      * model is an empty one of the kind "file". */
     bool is_file;
+    const char
+        *experiment; /* whose archives a model for it is fitted from (--from), such as "dgemm"; or NULL */
 };
 
 /* What a model says of a row. */

@@ -161,6 +161,35 @@ report $(output '^note: the best of 150 scenarios that were run, of 2048 combina
 refuse "a search without a goal" 2 "travel cannot be searched: none of its columns has a goal" "$ASSAY" predict travel size.json --set size=8,9 --search 9
 refuse "a search in a table" 2 "hpl cannot be searched: a table of scenarios is given" "$ASSAY" predict hpl model.json --scenario scenarios.csv --search 9
 
+# From an archive: the role says which experiment's; the model is the one that a fit of the archive gives.
+cat >calls.yaml <<'YAML'
+name: calls
+testbed: local
+probes: none
+experiment:
+  name: dgemm
+  factors: {m: {type: integer}, n: {type: integer}, k: {type: integer}}
+  responses: {duration: {pattern: 'took ([0-9.e-]+)', unit: s}}
+  run: "awk -v m=$m -v n=$n -v k=$k 'BEGIN { printf \"took %.12f\\n\", 1e-6 + 1e-10 * m * n * k * (1 + (m + n + k) % 7 / 1000) }'"
+  model: {method: linear, response: duration, terms: '1+m*n*k', sizes: [m, n, k]}
+design: calls.csv
+YAML
+printf 'm,n,k\n' >calls.csv
+for m in 20 400; do for n in 30 500; do for k in 10 60 200; do echo "$m,$n,$k"; done; done; done >>calls.csv
+sed 's/name: dgemm/name: other/' calls.yaml >others.yaml
+calls=$("$ASSAY" run calls.yaml -q -o runs 2>.err) others=$("$ASSAY" run others.yaml -q -o runs 2>>.err) || sed 's/^/# /' .err
+set -- --set N=4096 --set NB=64 --set P=1 --set Q=1
+"$ASSAY" fit "$calls" -o by-hand.json >/dev/null
+"$ASSAY" predict hpl by-hand.json "$@" -o by-hand.csv >/dev/null
+check "a model from an archive" "$ASSAY" predict hpl --from "$calls" "$@" -o from.csv --json
+is "is that of a fit" "$(cut -d, -f-12 from.csv)" "$(cut -d, -f-12 by-hand.csv)"
+report $(contains .err "note: '$calls' is fitted for the role 'dgemm'"; echo $?) "is said"
+hash=$(sha256sum <"$calls")
+report $(output '"experiment": *"dgemm"' && output '"sha256": *"'"${hash%% *}"; echo $?) "and the archive's hash is kept"
+check "a model that is given" "$ASSAY" predict hpl dgemm=model.json --from "$calls" "$@"
+report $(contains .err "'$calls' is not used: the role 'dgemm' has a model"; echo $?) "is preferred"
+refuse "an archive that fills no role" 2 "it is of the experiment 'other'; expected an archive of: dgemm" "$ASSAY" predict hpl --from "$others" "$@"
+
 # A role that is a file, threads, and a prediction that is stopped.
 printf '<platform/>' >platform.xml
 check "a role that is a file" "$ASSAY" predict travel size.json platform=platform.xml --set size=8 --threads 3 --json
