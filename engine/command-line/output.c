@@ -1,11 +1,13 @@
 #include "engine/command-line/output.h"
 
 #include "engine/foundation/cleanup.h"
+#include "engine/foundation/clock.h"
 #include "engine/foundation/file.h"
 #include "engine/report/shown.h"
 
 #include <errno.h>
 #include <poll.h>
+#include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -101,4 +103,24 @@ void output_failure(const struct failure *failure) {
     fputs("assay: ", stderr);
     shown_print(stderr, sentence, true);
     fputc('\n', stderr);
+}
+
+void output_line_draw(struct output_line *line, const char *format, ...) {
+    static const int64_t quiet_ns = 2000000000, period_ns = 100000000;
+    int64_t now_ns = clock_monotonic_ns();
+    if (!isatty(STDERR_FILENO) || now_ns - line->began_ns < quiet_ns || now_ns - line->shown_ns < period_ns)
+        return;
+    va_list arguments;
+    va_start(arguments, format);
+    fputs("\r\033[K  ", stderr);
+    vfprintf(stderr, format, arguments);
+    va_end(arguments);
+    line->is_drawn = true;
+    line->shown_ns = now_ns;
+}
+
+void output_line_end(struct output_line *line) {
+    if (line->is_drawn)
+        fputs("\r\033[K", stderr);
+    line->is_drawn = false;
 }

@@ -8,6 +8,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 /* Refuses an OUTPUT that is one of the COUNT INPUTS, by whatever name or link: it would be overwritten. "-"
  * is standard input; NULL, for either, is nothing. */
@@ -28,6 +29,16 @@ int output_table(const struct report_table *table, const char *output, struct fa
 
 /* VALUE and a newline, on one line or, PRETTY, on many, to standard output. */
 void output_json(const cJSON *value, bool pretty);
+
+/* How far a command is: a line on standard error, if that is a terminal, once it has taken 2 s. */
+struct output_line {
+    int64_t began_ns; /* clock_monotonic_ns() */
+    int64_t shown_ns;
+    bool is_drawn;
+};
+void output_line_draw(struct output_line *line, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+void output_line_end(struct output_line *line);
 
 /* FAILURE's sentence on standard error: "assay: ...". */
 void output_failure(const struct failure *failure);

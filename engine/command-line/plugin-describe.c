@@ -25,6 +25,7 @@ int plugin_describe(const struct installation *installation, const char *kind, c
     report_text(report->root, "method", NULL, library->plugin->name, false);
     report_text(report->root, "version", NULL, library->plugin->version, false);
     report_text(report->root, "summary", NULL, library->plugin->summary, false);
+    report_text(report->root, "file", NULL, library->path, false);
     if (library->fit)
         describe_fit(report->root, library->fit);
     else

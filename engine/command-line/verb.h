@@ -80,8 +80,8 @@ int verb_check_settings(const struct verb_arguments *arguments, const char *opti
 /* The commands, a file each; export.c has two. */
 verb_function command_run, command_reserve, command_resume, command_attach, command_stop, command_release,
     command_fetch, command_list, command_status, command_report, command_experiments, command_design,
-    command_fit, command_model, command_predict, command_generate, command_export, command_archive,
-    command_nodes, command_help;
+    command_fit, command_model, command_predict, command_generate, command_plugins, command_export,
+    command_archive, command_nodes, command_help;
 
 /* All of them, in the order in which help lists them, ended by NULL; and the page of the program itself. */
 extern const struct verb *const verb_table[];

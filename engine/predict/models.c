@@ -13,6 +13,7 @@
 
 #include <errno.h>
 #include <math.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -24,7 +25,11 @@ static const double noteworthy = 0.01;
 /* ---- Roles
  * ---------------------------------------------------------------------------------------------------- */
 
+static const char file_kind[] = "file"; /* of the model that stands for a file */
+
 static bool takes(const struct predict_role *role, const char *kind) {
+    if (role->is_file || strcmp(kind, file_kind) == 0)
+        return role->is_file && strcmp(kind, file_kind) == 0;
     for (size_t i = 0; role->kinds && role->kinds[i]; i++)
         if (strcmp(role->kinds[i], kind) == 0)
             return true;
@@ -48,11 +53,24 @@ static int refuse_role(const struct predict_role *roles, const char *file, const
     cleanup(text_clear) struct text list;
     text_init(&list, FAILURE_TEXT_SIZE / 2);
     for (size_t i = 0; roles[i].name; i++) { /* what is too long is cut */
-        (void)text_printf(&list, "%s%s (%s", i ? ", " : "", roles[i].name, roles[i].kinds ? "" : "any kind");
+        (void)text_printf(&list, "%s%s (%s", i ? ", " : "", roles[i].name,
+                          roles[i].is_file ? "a file"
+                          : roles[i].kinds ? ""
+                                           : "any kind");
         text_append_words(&list, roles[i].kinds);
         (void)text_append_character(&list, ')');
     }
     return failure_input(failure, file, 0, 0, "%s; expected the role %s", reason, list.bytes);
+}
+
+/* The number of the role that WORD names; role_count: it names none. */
+static size_t find_role(const struct models *models, const char *word) {
+    const struct predict_role *roles = models->library->predict->roles;
+    size_t length = name_length(word), i = 0;
+    while (i < models->role_count &&
+           (length == 0 || strlen(roles[i].name) != length || strncmp(roles[i].name, word, length) != 0))
+        i++;
+    return i;
 }
 
 /* The role that WORD names, or, where it names none, the only one that takes models of this kind. */
@@ -60,15 +78,12 @@ static int choose_role(const struct models *models, const char *word, struct giv
                        struct failure *failure) {
     const struct predict_role *roles = models->library->predict->roles;
     const char *kind = given->model->kind, *file = given->source.file;
-    size_t length = name_length(word), called = models->role_count, fitting = 0;
-    for (size_t i = 0; i < models->role_count; i++) {
-        if (length > 0 && strlen(roles[i].name) == length && strncmp(roles[i].name, word, length) == 0)
-            called = i;
+    size_t length = name_length(word), called = find_role(models, word), fitting = 0;
+    for (size_t i = 0; i < models->role_count; i++)
         if (takes(&roles[i], kind) && (length == 0 || roles[i].many)) {
             given->role = i;
             fitting++;
         }
-    }
     bool is_called = called < models->role_count;
     if (is_called)
         given->role = called;
@@ -115,17 +130,26 @@ static void grade(const struct models *models, struct given_model *given) {
             xformat("'%s' %s %s", given->source.file, given->source.warning ? "is" : "was", given->verdict);
 }
 
-static int read_given(struct models *models, const char *word, struct failure *failure) {
+static int read_given(struct models *models, const char *word, const char *content, struct failure *failure) {
     struct given_model *given = &models->items[models->count++];
     const char *path = models_path(word);
     char *sha256 = xcalloc(1, HASH_HEX_SIZE);
     given->source = (struct predict_source){.file = xstrdup(file_base_name(path)), .sha256 = sha256};
     cleanup(text_clear) struct text bytes; /* read once: a pipe cannot be opened again to be hashed */
     text_init(&bytes, DOCUMENT_JSON_BYTES_MAX);
-    int r = file_read_or_pipe(path, &bytes, failure);
-    r = r < 0 ? r : model_file_parse(path, bytes.bytes, bytes.length, &given->model, failure);
+    int r = content ? text_append_string(&bytes, content) : file_read_or_pipe(path, &bytes, failure);
+    size_t role = find_role(models, word);
+    bool is_file = role < models->role_count && models->library->predict->roles[role].is_file;
+    if (r == 0 && is_file) {
+        given->model = model_new(path);
+        given->model->kind = xstrdup(file_kind);
+    } else if (r == 0)
+        r = model_file_parse(path, bytes.bytes, bytes.length, &given->model, failure);
     r = r < 0 ? r : hash_bytes(bytes.bytes, bytes.length, sha256);
-    if (r == 0)
+    if (r == 0 && is_file) {
+        given->source.length = bytes.length;
+        given->source.bytes = text_take(&bytes);
+    } else if (r == 0)
         grade(models, given);
     r = r < 0 ? r : choose_role(models, word, given, failure);
     r = r < 0 ? r : check_time(models, given, failure);
@@ -138,9 +162,9 @@ static int check_counts(const struct models *models, const size_t *counts, struc
     const struct predict_role *roles = models->library->predict->roles;
     for (size_t i = 0; i < models->role_count; i++) {
         if (counts[i] == 0 && !roles[i].optional)
-            return failure_input(failure, NULL, 0, 0,
-                                 "there is no model for the role '%s' (%s); give %s=FILE", roles[i].name,
-                                 roles[i].help, roles[i].name);
+            return failure_input(failure, NULL, 0, 0, "there is no %s for the role '%s' (%s); give %s=FILE",
+                                 roles[i].is_file ? "file" : "model", roles[i].name, roles[i].help,
+                                 roles[i].name);
         if (counts[i] > 1 && !roles[i].many)
             return failure_input(failure, NULL, 0, 0, "%zu models have the role '%s'; expected one",
                                  counts[i], roles[i].name);
@@ -253,8 +277,13 @@ static double normal(void *context, const char *name, uint64_t index) {
     return normal_of_seed(&((struct models *)context)->view.seed, name, index);
 }
 
-int models_open(struct models *models, const struct library *library, const char *const *words, size_t count,
-                uint64_t seed, struct failure *failure) {
+static size_t cpu_count(void) {
+    cpu_set_t allowed;
+    return sched_getaffinity(0, sizeof allowed, &allowed) == 0 ? (size_t)CPU_COUNT(&allowed) : 1;
+}
+
+int models_open(struct models *models, const struct library *library, const char *const *words,
+                const char *const *texts, size_t count, uint64_t seed, struct failure *failure) {
     *models = (struct models){.library = library, .seed = seed};
     models->view = (struct predict_inputs){.size = sizeof models->view,
                                            .context = models,
@@ -264,7 +293,8 @@ int models_open(struct models *models, const struct library *library, const char
                                            .standard_error = standard_error,
                                            .uniform = uniform,
                                            .normal = normal,
-                                           .engine = "assay " ASSAY_VERSION};
+                                           .engine = "assay " ASSAY_VERSION,
+                                           .threads = cpu_count()};
     while (library->predict->roles[models->role_count].name)
         models->role_count++;
     if (count > MODELS_MAX)
@@ -272,7 +302,7 @@ int models_open(struct models *models, const struct library *library, const char
                              (int)MODELS_MAX);
     models->items = xcalloc(count + 1, sizeof *models->items);
     for (size_t i = 0; i < count; i++) {
-        int r = read_given(models, words[i], failure);
+        int r = read_given(models, words[i], texts ? texts[i] : NULL, failure);
         if (r < 0)
             return r;
     }
@@ -291,7 +321,7 @@ void models_clear(struct models *models) {
         model_file_free(given->model);
         free(given->verdict), free(given->remark);
         free((char *)given->source.file), free((char *)given->source.sha256),
-            free((char *)given->source.name);
+            free((char *)given->source.name), free((char *)given->source.bytes);
     }
     for (size_t i = 0; i < models->note_count; i++)
         free(models->notes[i]);

@@ -51,9 +51,9 @@ struct models {
 
 /* WORDS are "ROLE=FILE", "FILE" where one role alone takes a model of that kind, or "NAME=FILE" for a role
  * that takes many. FAILURE_INPUT: a model of a kind that no role takes, a role without a model, ... MODELS is
- * to be cleared after failures too. */
-int models_open(struct models *models, const struct library *library, const char *const *words, size_t count,
-                uint64_t seed, struct failure *failure);
+ * to be cleared after failures too. TEXTS: of each the content, if that is not of FILE, or NULL; or NULL. */
+int models_open(struct models *models, const struct library *library, const char *const *words,
+                const char *const *texts, size_t count, uint64_t seed, struct failure *failure);
 void models_clear(struct models *models);
 
 /* The path in such a word. */

@@ -169,7 +169,39 @@ struct report_table *prediction_report_table(const struct prediction *prediction
     return add_table(prediction, &shape, false, first, in);
 }
 
+struct report_table *prediction_report_rows(const struct prediction *prediction, size_t table,
+                                            struct report_section *in) {
+    const struct prediction_table *of = &prediction->tables[table];
+    cleanup_free struct column *columns = xcalloc(of->column_count + 1, sizeof *columns);
+    columns[0] = (struct column){
+        .name = "scenario", .help = "its number", .type = COLUMN_INTEGER, .role = COLUMN_ROLE_ID};
+    for (size_t c = 0; c < of->column_count; c++)
+        columns[c + 1] = (struct column){.name = of->columns[c].name,
+                                         .unit = of->columns[c].unit,
+                                         .help = of->columns[c].help,
+                                         .role = COLUMN_ROLE_RESPONSE};
+    struct report_table *into = report_table(in, of->table->name, NULL, columns, of->column_count + 1);
+    for (size_t i = 0; i < prediction->scenarios.count; i++) {
+        const struct prediction_rows *rows = &prediction->results[i].tables[table];
+        for (size_t k = 0; k < rows->count * (of->column_count + 1); k++) {
+            const struct prediction_row *row = &rows->items[k / (of->column_count + 1)];
+            size_t c = k % (of->column_count + 1);
+            if (c == 0)
+                report_cell(into, (double)prediction->scenarios.items[i].number);
+            else if (of->columns[c - 1].unit)
+                report_cell(into, row->values[c - 1]);
+            else
+                report_cell_text(into, row->texts ? row->texts[c - 1] : "");
+        }
+    }
+    return into;
+}
+
 static void report_rest(const struct prediction *prediction, struct report_section *in) {
+    if (prediction->searched > 0)
+        report_note(in, REPORT_NOTE,
+                    "the best of %zu scenarios that were run, of %zu combinations; best first",
+                    prediction->searched, scenarios_combinations(&prediction->scenarios));
     if (prediction->scenario_count > prediction->scenarios.count)
         report_note(in, REPORT_NOTE,
                     "the first %zu of %zu scenarios are shown; the output file has all of them",
@@ -194,6 +226,18 @@ void prediction_describe(const struct prediction *prediction, struct report_sect
         report_cell_text(models, given->source.sha256);
         report_cell_text(models, report_grade_word(given->grade));
         report_cell_text(models, given->verdict);
+    }
+    static const struct column input_columns[] = {
+        {.name = "role"}, {.name = "input"}, {.name = "experiment"}, {.name = "sha256"}};
+    struct report_table *inputs = report_table(in, "inputs", NULL, input_columns, 4);
+    for (size_t i = 0; i < prediction->models.count; i++) {
+        const struct given_model *given = &prediction->models.items[i];
+        for (size_t k = 0; k < given->model->origin.input_count; k++) {
+            report_cell_text(inputs, prediction->plugin->roles[given->role].name);
+            report_cell_text(inputs, given->model->origin.inputs[k].name);
+            report_cell_text(inputs, given->model->origin.inputs[k].experiment);
+            report_cell_text(inputs, given->model->origin.inputs[k].sha256);
+        }
     }
     struct report_section *options = report_section(in, "options", NULL, false);
     for (size_t i = 0; i < scenarios->option_count; i++)
@@ -290,6 +334,35 @@ void prediction_report(const struct prediction *prediction, struct report_sectio
     }
 }
 
+static void add_columns(struct report_table *list, const char *table, const struct predict_column *column) {
+    static const char *const goals[] = {
+        [PREDICT_NO_GOAL] = "", [PREDICT_LESS] = "less", [PREDICT_MORE] = "more"};
+    for (; column && column->name; column++) {
+        report_cell_text(list, table);
+        report_cell_text(list, column->name);
+        report_cell_text(list, column->label ? column->label : "");
+        report_cell_text(list, goals[column->goal]);
+        report_cell_text(list, column->help);
+    }
+}
+
+/* The columns of the result, and the tables. */
+static void report_columns(const struct predict_plugin *plugin, struct report_section *in) {
+    static const struct column heads[] = {
+        {.name = "table"}, {.name = "column"}, {.name = "unit"}, {.name = "better"}, {.name = "help"}};
+    static const char *const shapes[] = {
+        [PREDICT_ROWS] = "rows", [PREDICT_CURVE] = "curve", [PREDICT_INTERVALS] = "intervals"};
+    const struct predict_table *table = PLUGIN_HAS(plugin, tables) ? plugin->tables : NULL;
+    struct report_table *list = report_table(in, "columns", "", heads, 5);
+    add_columns(list, "result", plugin->columns);
+    for (; table && table->name; table++) {
+        const struct predict_column whole[] = {{.name = shapes[table->shape], .help = table->help}, {0}};
+        add_columns(list, table->name, whole);
+        add_columns(list, table->name, table->columns);
+    }
+    report_print_whole(list);
+}
+
 void prediction_report_parameters(const struct predict_plugin *plugin, struct report_section *in) {
     static const struct column role_columns[] = {{.name = "role"}, {.name = "kinds"}, {.name = "help"}};
     struct report_table *roles = report_table(in, "roles", NULL, role_columns, 3);
@@ -298,9 +371,10 @@ void prediction_report_parameters(const struct predict_plugin *plugin, struct re
         text_init(&kinds, 1 << 16);
         text_append_words(&kinds, role->kinds);
         report_cell_text(roles, role->name);
-        report_cell_text(roles, role->kinds ? kinds.bytes : "any");
+        report_cell_text(roles, role->is_file ? "a file" : role->kinds ? kinds.bytes : "any");
         report_cell_text(roles, role->help);
     }
-    const struct plugin_parameter *tables[] = {plugin->options, plugin->parameters};
-    parameters_report(in, "", tables, 2);
+    parameters_report(in, "", (const struct plugin_parameter *const[]){plugin->options, plugin->parameters},
+                      2);
+    report_columns(plugin, in);
 }

@@ -7,6 +7,8 @@
 #include "engine/model/model.h"
 #include "engine/model/write.h"
 #include "engine/numerics/quantile.h"
+#include "engine/predict/picture.h"
+#include "engine/predict/search.h"
 
 #include <errno.h>
 #include <math.h>
@@ -19,8 +21,9 @@ enum { BATCH_MAX = 256 }; /* scenarios between two writes */
 struct collector {
     struct prediction *prediction;
     struct prediction_result *result;
-    struct prediction_row *rows; /* of this run */
-    size_t row_count;
+    size_t number;                  /* of the scenario */
+    struct prediction_rows rows;    /* of this run */
+    struct prediction_rows *tables; /* one a table of the plugin; of a draw NULL */
     bool is_draw;
 };
 
@@ -85,14 +88,14 @@ static int hear_model(void *context, const struct model *model) {
     return r;
 }
 
-static int hear_row(void *context, const double *values, const char *const *texts) {
-    struct collector *collector = context;
-    size_t count = collector->prediction->column_count, rows = collector->row_count;
-    if (rows >= PREDICTION_ROWS_MAX)
+/* COUNT: of columns. */
+static int add_row(struct prediction_rows *rows, size_t count, const double *values,
+                   const char *const *texts) {
+    if (rows->count >= PREDICTION_ROWS_MAX)
         return -EFBIG;
-    if ((rows & (rows - 1)) == 0) /* 0, or a power of two: it is full */
-        collector->rows = xrealloc(collector->rows, (rows ? 2 * rows : 1) * sizeof *collector->rows);
-    struct prediction_row *row = &collector->rows[collector->row_count++];
+    if ((rows->count & (rows->count - 1)) == 0) /* 0, or a power of two: it is full */
+        rows->items = xrealloc(rows->items, (rows->count ? 2 * rows->count : 1) * sizeof *rows->items);
+    struct prediction_row *row = &rows->items[rows->count++];
     *row = (struct prediction_row){.values = xcalloc(count + 1, sizeof *row->values)};
     for (size_t c = 0; c < count; c++)
         row->values[c] = values ? values[c] : NAN;
@@ -100,6 +103,31 @@ static int hear_row(void *context, const double *values, const char *const *text
     for (size_t c = 0; texts && c < count; c++)
         row->texts[c] = texts[c] ? xstrdup(texts[c]) : NULL;
     return 0;
+}
+
+static int hear_row(void *context, const double *values, const char *const *texts) {
+    struct collector *collector = context;
+    return add_row(&collector->rows, collector->prediction->column_count, values, texts);
+}
+
+static bool hear_wants(void *context, size_t table) {
+    const struct collector *collector = context;
+    const struct prediction *prediction = collector->prediction;
+    return collector->tables && table < prediction->table_count && prediction->tables[table].is_wanted;
+}
+
+static int hear_table_row(void *context, size_t table, const double *values, const char *const *texts) {
+    struct collector *collector = context;
+    if (!hear_wants(context, table))
+        return 0;
+    return add_row(&collector->tables[table], collector->prediction->tables[table].column_count, values,
+                   texts);
+}
+
+static int hear_progress(void *context, double share) {
+    const struct collector *collector = context;
+    const struct prediction_request *request = collector->prediction->request;
+    return request && request->progress ? request->progress(request->context, collector->number, share) : 0;
 }
 
 static void free_rows(struct prediction_row *rows, size_t count, size_t columns) {
@@ -121,15 +149,24 @@ static int run_scenario(struct prediction *prediction, size_t index, struct coll
                                     .remark = hear_remark,
                                     .text = hear_text,
                                     .row = hear_row,
+                                    .wants = hear_wants,
+                                    .table_row = hear_table_row,
+                                    .progress = hear_progress,
                                     .model = hear_model};
     struct plugin_message message = {""};
     cleanup_free double *values = xcalloc(prediction->column_count + 1, sizeof *values);
     for (size_t c = 0; c < prediction->column_count; c++)
         values[c] = NAN;
     models_begin(&prediction->models);
-    int r = prediction->plugin->run(prediction->state, &prediction->models.view,
+    collector->number = scenario->number;
+    int r = hear_progress(collector, 0);
+    if (r == 0)
+        r = prediction->plugin->run(prediction->state, &prediction->models.view,
                                     scenario->parameters.values + prediction->scenarios.option_count, values,
                                     &output, &message);
+    if (r == -ECANCELED)
+        return failure_set_kind(failure, FAILURE_INTERRUPTED, r,
+                                "interrupted in scenario %zu; no file was written", scenario->number);
     if (r < 0 && (r != -EDOM || !prediction->plugin->columns)) {
         library_failure(prediction->library, r, &message, failure);
         return scenario->line ? failure_prefix(failure, "the scenario in line %zu", scenario->line) : r;
@@ -140,7 +177,25 @@ static int run_scenario(struct prediction *prediction, size_t index, struct coll
     if (r < 0)
         predict_remark(&output, true, "no answer: %s", message.text);
     models_warn(&prediction->models, &output);
-    return collector->row_count == 0 ? hear_row(collector, r < 0 ? NULL : values, NULL) : 0;
+    return collector->rows.count == 0 ? hear_row(collector, r < 0 ? NULL : values, NULL) : 0;
+}
+
+int prediction_run_again(struct prediction *prediction, size_t column, double *ret, struct failure *failure) {
+    struct collector collector = {.prediction = prediction, .is_draw = true};
+    int r = run_scenario(prediction, 0, &collector, failure);
+    *ret = r < 0 ? NAN : collector.rows.items[0].values[column];
+    free_rows(collector.rows.items, collector.rows.count, prediction->column_count);
+    return r;
+}
+
+size_t prediction_main_column(const struct prediction *prediction) {
+    const struct predict_column *columns = prediction->plugin->columns;
+    size_t c = 0;
+    while (c < prediction->column_count && columns[c].goal == PREDICT_NO_GOAL)
+        c++;
+    for (size_t i = 0; c == prediction->column_count && i < prediction->column_count; i++)
+        c = columns[i].unit ? i : c;
+    return c;
 }
 
 /* ---- Draws
@@ -161,11 +216,11 @@ static int draw_all(struct prediction *prediction, size_t first, double **values
         for (size_t i = first; r == 0 && i < prediction->scenarios.count; i++) {
             struct collector collector = {.prediction = prediction, .is_draw = true};
             r = run_scenario(prediction, i, &collector, failure);
-            bool is_alike = collector.row_count == prediction->results[i].row_count;
+            bool is_alike = collector.rows.count == prediction->results[i].row_count;
             for (size_t k = 0; k < prediction->results[i].row_count * columns; k++)
                 values[i - first][k * draws + d] =
-                    is_alike ? collector.rows[k / columns].values[k % columns] : NAN;
-            free_rows(collector.rows, collector.row_count, columns);
+                    is_alike ? collector.rows.items[k / columns].values[k % columns] : NAN;
+            free_rows(collector.rows.items, collector.rows.count, columns);
         }
     }
     models_draw(&prediction->models, 0);
@@ -268,6 +323,8 @@ static int check_request(const struct prediction *prediction, const struct predi
 
 static int open_plugin(struct prediction *prediction, struct failure *failure) {
     struct plugin_message message = {""};
+    if (prediction->request->threads > 0)
+        prediction->models.view.threads = prediction->request->threads;
     prediction->models.view.options = prediction->scenarios.options.values;
     if (!prediction->plugin->open)
         return 0;
@@ -285,14 +342,15 @@ static int run_from(struct prediction *prediction, size_t first, struct failure 
     for (size_t i = first; r == 0 && i < count; i++) {
         struct prediction_result *result = &prediction->results[i];
         const struct parameters *parameters = &prediction->scenarios.items[i].parameters;
-        struct collector collector = {.prediction = prediction, .result = result};
+        result->tables = xcalloc(prediction->table_count + 1, sizeof *result->tables);
+        struct collector collector = {.prediction = prediction, .result = result, .tables = result->tables};
         warn_of_values(&prediction->scenarios.options, 0, prediction->scenarios.option_count, result);
         warn_of_values(parameters, prediction->scenarios.option_count, parameters->count, result);
         for (size_t k = 0; k < prediction->models.note_count; k++)
             add_remark(result, false, prediction->models.notes[k]);
         r = run_scenario(prediction, i, &collector, failure);
-        result->rows = collector.rows;
-        result->row_count = collector.row_count;
+        result->rows = collector.rows.items;
+        result->row_count = collector.rows.count;
     }
     return r < 0 || prediction->draws == 0 ? r : find_intervals(prediction, first, failure);
 }
@@ -304,6 +362,9 @@ static void drop_results(struct prediction *prediction, size_t first) {
         for (size_t k = 0; k < result->remark_count; k++)
             free(result->remarks[k].sentence);
         free(result->remarks);
+        for (size_t t = 0; result->tables && t < prediction->table_count; t++)
+            free_rows(result->tables[t].items, result->tables[t].count, prediction->tables[t].column_count);
+        free(result->tables);
     }
     prediction->result_count = first < prediction->result_count ? first : prediction->result_count;
     scenarios_drop(&prediction->scenarios, first);
@@ -321,7 +382,7 @@ static size_t batch_size(const struct prediction *prediction) {
 static int run_all(struct prediction *prediction, const struct prediction_request *request,
                    struct failure *failure) {
     struct scenarios *scenarios = &prediction->scenarios;
-    bool is_text = !prediction->plugin->columns;
+    bool is_text = !prediction->plugin->columns, is_kept = !request->sink || prediction->has_wanted;
     for (;;) {
         size_t first = scenarios->count;
         int r = scenarios_more(scenarios, request->sink ? batch_size(prediction) : PREDICTION_KEPT_MAX + 1,
@@ -333,7 +394,7 @@ static int run_all(struct prediction *prediction, const struct prediction_reques
                 failure, NULL, 0, 0,
                 "%s writes one text for one scenario; found %zu scenarios, set one value for each parameter",
                 prediction->library->plugin->name, scenarios->count);
-        if (scenarios->count > PREDICTION_KEPT_MAX && !request->sink)
+        if (scenarios->count > PREDICTION_KEPT_MAX && is_kept)
             return failure_input(
                 failure, NULL, 0, 0,
                 "more than %d scenarios, the most that are kept in memory; write the predictions "
@@ -344,9 +405,47 @@ static int run_all(struct prediction *prediction, const struct prediction_reques
         if (r < 0)
             return r;
         prediction->scenario_count += scenarios->count - first;
-        if (request->sink && first > 0 && scenarios->count > PREDICTION_SHOWN_MAX)
+        if (!is_kept && first > 0 && scenarios->count > PREDICTION_SHOWN_MAX)
             drop_results(prediction, first);
     }
+}
+
+/* ---- Tables */
+
+static size_t count_columns(const struct predict_column *columns) {
+    size_t count = 0;
+    while (columns && columns[count].name)
+        count++;
+    return count;
+}
+
+static int open_tables(struct prediction *prediction, const struct prediction_request *request,
+                       struct failure *failure) {
+    static const struct predict_column intervals[] = {
+        {.name = "lane", .help = "where it was"},
+        {.name = "from", .unit = "s", .label = "s", .help = "when it began"},
+        {.name = "to", .unit = "s", .label = "s", .help = "when it ended"},
+        {.name = "word", .help = "what it was"},
+        {.name = NULL}};
+    const struct predict_plugin *plugin = prediction->plugin;
+    const struct predict_table *tables = PLUGIN_HAS(plugin, tables) ? plugin->tables : NULL;
+    int r = 0;
+    while (tables && tables[prediction->table_count].name)
+        prediction->table_count++;
+    prediction->tables = xcalloc(prediction->table_count + 1, sizeof *prediction->tables);
+    for (size_t t = 0; t < prediction->table_count; t++) {
+        const struct predict_column *columns =
+            tables[t].shape == PREDICT_INTERVALS ? intervals : tables[t].columns;
+        prediction->tables[t] = (struct prediction_table){
+            .table = &tables[t], .columns = columns, .column_count = count_columns(columns)};
+    }
+    for (size_t i = 0; r == 0 && i < request->picture_count; i++) {
+        cleanup(picture_clear) struct picture picture = {0};
+        r = picture_read(prediction, request->pictures[i], &picture, failure);
+        if (r == 0 && picture.table < SIZE_MAX)
+            prediction->tables[picture.table].is_wanted = prediction->has_wanted = true;
+    }
+    return r;
 }
 
 int prediction_make(const struct installation *installation, const char *prefix, const char *name,
@@ -355,23 +454,32 @@ int prediction_make(const struct installation *installation, const char *prefix,
     cleanup(prediction_cleanup) struct prediction *prediction = xcalloc(1, sizeof *prediction);
     text_init(&prediction->text, PREDICTION_TEXT_MAX);
     prediction->draws = request->draws;
+    prediction->request = request;
     prediction->prefix = prefix;
     int r = library_open(installation, prefix, name, &prediction->library, failure);
     if (r < 0)
         return r;
     prediction->plugin = prediction->library->predict;
-    while (prediction->plugin->columns && prediction->plugin->columns[prediction->column_count].name)
-        prediction->column_count++;
-    r = scenarios_open(&prediction->scenarios, prediction->plugin, request->settings, request->setting_count,
-                       request->scenarios, failure);
+    prediction->column_count = count_columns(prediction->plugin->columns);
+    r = open_tables(prediction, request, failure);
+    r = r < 0 ? r
+              : scenarios_open(&prediction->scenarios, prediction->plugin, request->settings,
+                               request->setting_count, request->scenarios, failure);
     r = r < 0 ? r : check_request(prediction, request, failure);
     r = r < 0 ? r
-              : models_open(&prediction->models, prediction->library, request->models, request->model_count,
-                            request->seed, failure);
+              : models_open(&prediction->models, prediction->library, request->models, request->texts,
+                            request->model_count, request->seed, failure);
     r = r < 0 ? r : open_plugin(prediction, failure);
-    r = r < 0 ? r : run_all(prediction, request, failure);
+    if (r == 0 && request->search > 0) {
+        r = search_best(prediction, request->search, failure);
+        r = r < 0 ? r : run_from(prediction, 0, failure);
+        r = r < 0 || !request->sink ? r : request->sink(request->context, prediction, 0, failure);
+        prediction->scenario_count = prediction->scenarios.count;
+    } else if (r == 0)
+        r = run_all(prediction, request, failure);
     if (r < 0)
         return r;
+    prediction->request = NULL;
     *ret = take_pointer(prediction);
     return 0;
 }
@@ -382,7 +490,7 @@ void prediction_free(struct prediction *prediction) {
     if (prediction->plugin && prediction->plugin->close)
         prediction->plugin->close(prediction->state);
     drop_results(prediction, 0);
-    free(prediction->results);
+    free(prediction->results), free(prediction->tables);
     models_clear(&prediction->models);
     scenarios_clear(&prediction->scenarios);
     text_clear(&prediction->text);

@@ -29,14 +29,24 @@ struct prediction;
 
 struct prediction_request {
     const char *const *models;   /* "ROLE=FILE", or "FILE" where one role takes its kind (models.h) */
+    const char *const *texts;    /* of each the content, if that is not of FILE (models.h); or NULL */
     const char *const *settings; /* "NAME=VALUE": options, and parameters for all scenarios (scenarios.h) */
     size_t model_count, setting_count;
     const char *scenarios; /* a CSV table; or NULL */
     uint64_t seed;
-    size_t draws; /* 0: no intervals */
+    size_t draws;  /* 0: no intervals */
+    size_t search; /* keep the best scenarios only, found in so many runs (search.h); 0: keep all */
+    /* What picture_draw() will be asked for (picture.h), NAME or NAME=FILE: checked before anything is
+     * predicted. Their tables are kept of all scenarios, of which there may be PREDICTION_KEPT_MAX then. */
+    const char *const *pictures;
+    size_t picture_count;
     /* Called after some scenarios, of which those from FIRST on are new; NULL: all are kept. */
     int (*sink)(void *context, const struct prediction *prediction, size_t first, struct failure *failure);
+    /* Called now and then, with the number of the scenario and how much of it is done, 0 to 1; NULL: it is
+     * not. -ECANCELED ends the prediction with FAILURE_INTERRUPTED. */
+    int (*progress)(void *context, size_t scenario, double share);
     void *context;
+    size_t threads; /* that the plugin may use; 0: as many as there are processors for this program */
 };
 
 struct prediction_remark {
@@ -53,12 +63,26 @@ struct prediction_row {
     double (*intervals)[PREDICTION_INTERVAL]; /* likewise, NaN: not known; NULL: without draws */
 };
 
+struct prediction_rows {
+    struct prediction_row *items;
+    size_t count;
+};
+
 /* What came of a scenario, which is item I of prediction->scenarios. */
 struct prediction_result {
     struct prediction_row *rows;
-    size_t row_count; /* 1, or as many as the plugin gave */
+    size_t row_count;               /* 1, or as many as the plugin gave */
+    struct prediction_rows *tables; /* one a table of the plugin; none have rows but those that are wanted */
     struct prediction_remark *remarks;
     size_t remark_count;
+};
+
+/* A table that the plugin declares. */
+struct prediction_table {
+    const struct predict_table *table;
+    const struct predict_column *columns; /* of intervals: lane, from, to, word */
+    size_t column_count;
+    bool is_wanted;
 };
 
 struct prediction {
@@ -69,11 +93,16 @@ struct prediction {
     struct scenarios scenarios;
     struct prediction_result *results;
     size_t result_count;
-    size_t scenario_count; /* of which the first ones are in memory */
-    size_t column_count;   /* of the plugin */
+    size_t searched;                 /* scenarios that a search has run; 0: there was none */
+    size_t scenario_count;           /* of which the first ones are in memory */
+    size_t column_count;             /* of the plugin */
+    struct prediction_table *tables; /* that the plugin declares */
+    size_t table_count;
+    bool has_wanted; /* any of them */
     size_t draws;
-    struct text text; /* of plugins whose result is a text */
-    void *state;      /* the plugin's */
+    const struct prediction_request *request; /* of prediction_make(), while that runs */
+    struct text text;                         /* of plugins whose result is a text */
+    void *state;                              /* the plugin's */
 };
 
 /* PREFIX: "predict", "export" or "generate". Does all of it. */
@@ -83,6 +112,12 @@ int prediction_make(const struct installation *installation, const char *prefix,
 void prediction_free(struct prediction *prediction); /* NULL is fine */
 void prediction_cleanup(struct prediction **prediction);
 
+/* The column that says how good a scenario is: the first with a goal, or else the first number; column_count:
+ * there is none. */
+size_t prediction_main_column(const struct prediction *prediction);
+/* Runs the plugin on the first scenario again, in silence: RET is what it gives COLUMN of its first row. */
+int prediction_run_again(struct prediction *prediction, size_t column, double *ret, struct failure *failure);
+
 /* ---- The result as a table: name, parameters, columns, intervals, remarks */
 
 /* For files and programs: of the scenarios from FIRST on. */
@@ -90,6 +125,9 @@ struct report_table *prediction_report_table(const struct prediction *prediction
                                              struct report_section *in);
 /* The same, and of what it was made. */
 void prediction_describe(const struct prediction *prediction, struct report_section *in);
+/* Table TABLE of the plugin: the number of the scenario (from 1), then the table's columns. */
+struct report_table *prediction_report_rows(const struct prediction *prediction, size_t table,
+                                            struct report_section *in);
 /* For people: a list of one scenario, a table of many. */
 void prediction_report(const struct prediction *prediction, struct report_section *in);
 /* What the user may set: a table of options and parameters with units, defaults and ranges; and the roles of

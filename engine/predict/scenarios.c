@@ -32,7 +32,7 @@ struct reading {
     struct bound_column *columns;
     const struct csv_field *fields; /* of the row in hand; NULL: there is no table */
     size_t combinations, next;      /* of the sweeps: how many, and which is next for this row */
-    size_t rows;
+    size_t rows, scenarios_made;
 };
 
 static void reading_free(struct reading *reading) {
@@ -190,7 +190,8 @@ static int add_scenario(struct reading *reading, const struct csv_field *fields,
         scenarios->items = xrealloc(scenarios->items, scenarios->room * sizeof *scenarios->items);
     }
     struct scenario *scenario = &scenarios->items[scenarios->count++];
-    *scenario = (struct scenario){.line = fields ? csv_line(reading->csv) : 0};
+    *scenario =
+        (struct scenario){.number = ++reading->scenarios_made, .line = fields ? csv_line(reading->csv) : 0};
     int r = parameters_init(&scenario->parameters, scenarios->table, failure);
     for (size_t i = reading->sweep_count; r == 0 && i-- > 0;) {
         const struct sweep *sweep = &reading->sweeps[i];
@@ -227,6 +228,27 @@ int scenarios_more(struct scenarios *scenarios, size_t max, struct failure *fail
         r = add_scenario(reading, reading->fields, reading->next++, failure);
     }
     return r < 0 ? r : (int)(scenarios->count - begin);
+}
+
+size_t scenarios_combinations(const struct scenarios *scenarios) {
+    return scenarios->reading->csv ? 0 : scenarios->reading->combinations;
+}
+
+int scenarios_add(struct scenarios *scenarios, size_t number, struct failure *failure) {
+    scenarios->reading->scenarios_made = scenarios->count;
+    return add_scenario(scenarios->reading, NULL, number, failure);
+}
+
+size_t scenarios_sweep_count(const struct scenarios *scenarios) {
+    return scenarios->reading->sweep_count;
+}
+
+size_t scenarios_sweep(const struct scenarios *scenarios, size_t i, size_t *ret_stride) {
+    const struct reading *reading = scenarios->reading;
+    *ret_stride = 1;
+    for (size_t k = i + 1; k < reading->sweep_count; k++) /* the last is the fastest */
+        *ret_stride *= reading->sweeps[k].count;
+    return reading->sweeps[i].count;
 }
 
 void scenarios_drop(struct scenarios *scenarios, size_t first) {

@@ -17,6 +17,7 @@ enum {
 
 struct scenario {
     char *name;                   /* NULL: the table has no such column */
+    size_t number;                /* from 1 */
     size_t line;                  /* of the table; 0: there is none */
     struct parameters parameters; /* of the plugin, options first */
 };
@@ -38,6 +39,14 @@ int scenarios_open(struct scenarios *scenarios, const struct predict_plugin *plu
 /* Appends the next MAX items at most. How many; 0: there are no more; a failure, also where there are none at
  * all. */
 int scenarios_more(struct scenarios *scenarios, size_t max, struct failure *failure);
+/* How many combinations NAME=VALUE gives; 0: there is a table besides. */
+size_t scenarios_combinations(const struct scenarios *scenarios);
+/* Appends combination NUMBER, below that. */
+int scenarios_add(struct scenarios *scenarios, size_t number, struct failure *failure);
+/* The parameters of NAME=VALUE: how many; how many values number I has, and the distance in combinations from
+ * one value to the next. */
+size_t scenarios_sweep_count(const struct scenarios *scenarios);
+size_t scenarios_sweep(const struct scenarios *scenarios, size_t i, size_t *ret_stride);
 /* Forgets the items from FIRST on. */
 void scenarios_drop(struct scenarios *scenarios, size_t first);
 void scenarios_clear(struct scenarios *scenarios);

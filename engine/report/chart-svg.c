@@ -26,7 +26,7 @@ static const char style[] = "<style>text{font:13px sans-serif}.t{font-size:15px}
                             ".p{fill:#1f5fa8;fill-opacity:.5}.l{fill:none;stroke:#c03020;stroke-width:1.5}"
                             ".m{stroke:#888;stroke-dasharray:4 3}</style>\n";
 
-static void append_escaped(struct text *svg, const char *text) {
+void chart_append_escaped(struct text *svg, const char *text) {
     cleanup_free char *shown = shown_copy(text);
     for (const char *at = shown; *at; at++)
         if (*at == '<' || *at == '&')
@@ -35,10 +35,10 @@ static void append_escaped(struct text *svg, const char *text) {
             text_append_character(svg, *at);
 }
 
-static void append_words(struct text *svg, double x, double y, const char *attributes, const char *words,
-                         bool is_logarithmic) {
+void chart_append_words(struct text *svg, double x, double y, const char *attributes, const char *words,
+                        bool is_logarithmic) {
     text_printf(svg, "<text x=\"%g\" y=\"%g\" %s>", x, y, attributes);
-    append_escaped(svg, words);
+    chart_append_escaped(svg, words);
     text_printf(svg, "%s</text>\n", is_logarithmic ? ", logarithmic" : "");
 }
 
@@ -89,17 +89,19 @@ static void append_axes(const struct chart *chart, const struct chart_axes *axes
     size_t count = chart_axis_ticks(&axes->x, TICKS_MAX, ticks);
     for (size_t i = 0; i < count; i++) {
         snprintf(label, sizeof label, "%.4g", ticks[i]);
-        append_words(svg, across(axes, ticks[i]), TOP + HEIGHT + 18, "text-anchor=\"middle\"", label, false);
+        chart_append_words(svg, across(axes, ticks[i]), TOP + HEIGHT + 18, "text-anchor=\"middle\"", label,
+                           false);
     }
     count = chart_axis_ticks(&axes->y, TICKS_MAX, ticks);
     for (size_t i = 0; i < count; i++) {
         snprintf(label, sizeof label, "%.4g", ticks[i]);
-        append_words(svg, LEFT - 6, down(chart, axes, ticks[i]) + 4, "text-anchor=\"end\"", label, false);
+        chart_append_words(svg, LEFT - 6, down(chart, axes, ticks[i]) + 4, "text-anchor=\"end\"", label,
+                           false);
     }
-    append_words(svg, LEFT, TOP - 22, "class=\"t\"", chart->title, false);
-    append_words(svg, LEFT, TOP - 6, "", chart->y_name, axes->y.is_logarithmic);
-    append_words(svg, LEFT + WIDTH / 2, TOP + HEIGHT + 40, "text-anchor=\"middle\"", chart->x_name,
-                 axes->x.is_logarithmic);
+    chart_append_words(svg, LEFT, TOP - 22, "class=\"t\"", chart->title, false);
+    chart_append_words(svg, LEFT, TOP - 6, "", chart->y_name, axes->y.is_logarithmic);
+    chart_append_words(svg, LEFT + WIDTH / 2, TOP + HEIGHT + 40, "text-anchor=\"middle\"", chart->x_name,
+                       axes->x.is_logarithmic);
 }
 
 static void append_marks(const struct chart *chart, const struct chart_axes *axes, struct text *svg) {
@@ -128,6 +130,20 @@ static void append_chart(const struct chart *chart, size_t place, struct text *s
     text_append_string(svg, "</g>\n");
 }
 
+void chart_append_head(struct text *svg, size_t width, size_t height) {
+    text_printf(svg,
+                "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %zu %zu\">\n%s"
+                "<rect width=\"100%%\" height=\"100%%\" fill=\"#fff\"/>\n",
+                width, height, style);
+}
+
+void chart_append_svg(const struct chart *charts, size_t count, struct text *ret) {
+    chart_append_head(ret, LEFT + WIDTH + 20, count * (size_t)PANEL);
+    for (size_t c = 0; c < count; c++)
+        append_chart(&charts[c], c, ret);
+    text_append_string(ret, "</svg>\n");
+}
+
 /* Appends the charts of SECTION and of the sections in it; COUNT charts are above them. Returns how many
  * there are then. */
 static size_t append_charts(const struct report_section *section, size_t count, struct text *svg) {
@@ -144,10 +160,7 @@ int report_write_svg(const struct report *report, const char *path, struct failu
     text_init(&svg, SIZE_MAX / 4);
     text_init(&charts, SIZE_MAX / 4);
     size_t count = append_charts(report->root, 0, &charts);
-    text_printf(&svg,
-                "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %d %zu\">\n%s"
-                "<rect width=\"100%%\" height=\"100%%\" fill=\"#fff\"/>\n",
-                LEFT + WIDTH + 20, count * (size_t)PANEL, style);
+    chart_append_head(&svg, LEFT + WIDTH + 20, count * (size_t)PANEL);
     text_append(&svg, charts.bytes, charts.length);
     int r = text_append_string(&svg, "</svg>\n");
     return r < 0 ? failure_set(failure, r, "cannot draw '%s': %s", path, strerror(-r))

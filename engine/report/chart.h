@@ -32,4 +32,13 @@ void chart_free(struct chart *copy); /* NULL is fine */
 /* Appends its lines; nothing where there is nothing to draw. With UNICODE in braille characters and blocks.
  */
 void chart_append_text(const struct chart *chart, bool unicode, struct text *ret);
+/* Appends an element <svg> with the charts below each other. */
+void chart_append_svg(const struct chart *charts, size_t count, struct text *ret);
+/* For other pictures: how an <svg> begins, in pixels; an element <text> at X, Y; and TEXT within an element.
+ */
+void chart_append_head(struct text *svg, size_t width, size_t height);
+void chart_append_words(struct text *svg, double x, double y, const char *attributes, const char *words,
+                        bool is_logarithmic);
+void chart_append_escaped(struct text *svg, const char *text);
+
 #endif

@@ -5,6 +5,7 @@
 struct sum {
     const struct hpl_scenario *scenario;
     hpl_dgemm dgemm;
+    hpl_panel_done panel_done;
     void *context;
     struct hpl_time time;
 };
@@ -57,15 +58,22 @@ static void add_panel(struct sum *sum, double count, double done, double width) 
         s->word * (2 * columns + ranks); /* of the three words of a swap: 2 of them, and the roll */
     double work =
         s->recursive ? recursive_work(sum, count, rows, width) : published_work(sum, count, rows, width);
-    time->panels += count;
-    time->factorisation += count * (work + width * rounds * (s->latency + along * 2 * width));
+    struct hpl_panel panel = {.column = done,
+                              .factorisation = work + width * rounds * (s->latency + along * 2 * width)};
     if (s->q > 1)
-        time->broadcast += count * (s->latency + along * width * rows / s->p);
+        panel.broadcast = s->latency + along * width * rows / s->p;
     if (s->p > 1)
-        time->swap += count * (s->latency * (rounds + s->p - 1) + across * rest * width / s->q);
+        panel.swap = s->latency * (rounds + s->p - 1) + across * rest * width / s->q;
     if (rest > 0)
-        time->update += count * (sum->dgemm(sum->context, count, true, rest / s->p, rest / s->q, width) +
-                                 s->gamma * rest * width * width / s->q);
+        panel.update = sum->dgemm(sum->context, count, true, rest / s->p, rest / s->q, width) +
+                       s->gamma * rest * width * width / s->q;
+    time->panels += count;
+    time->factorisation += count * panel.factorisation;
+    time->broadcast += count * panel.broadcast;
+    time->swap += count * panel.swap;
+    time->update += count * panel.update;
+    if (sum->panel_done)
+        sum->panel_done(sum->context, &panel);
 }
 
 /* The sum of a function of the panel over COUNT neighbouring panels about number CENTRE is COUNT/2 times its
@@ -76,8 +84,13 @@ static void add_block(struct sum *sum, double count, double centre) {
     add_panel(sum, count / 2, (centre + off) * nb, nb);
 }
 
-struct hpl_time hpl_predict(const struct hpl_scenario *s, hpl_dgemm dgemm, void *context) {
-    struct sum sum = {.scenario = s, .dgemm = dgemm, .context = context, .time = {.closed = closed_form(s)}};
+struct hpl_time hpl_predict(const struct hpl_scenario *s, hpl_dgemm dgemm, hpl_panel_done panel_done,
+                            void *context) {
+    struct sum sum = {.scenario = s,
+                      .dgemm = dgemm,
+                      .panel_done = panel_done,
+                      .context = context,
+                      .time = {.closed = closed_form(s)}};
     double whole = ceil(s->n / s->nb) - 1, blocks = (double)(s->nodes_max / 2);
     if (whole <= (double)s->nodes_max) {
         for (double i = 0; i < whole; i++)

@@ -35,11 +35,21 @@ struct hpl_time {
     double clamped; /* for how many the work of the factorisation was negative and is taken as 0 */
 };
 
+/* What one panel that begins at column COLUMN takes, s. */
+struct hpl_panel {
+    double column, factorisation, broadcast, update, swap;
+};
+
 /* The seconds of one dgemm C(m x n) += A(m x k) B(k x n), of which there are COUNT; all processes do an
  * IS_UPDATE at the same time. */
 typedef double (*hpl_dgemm)(void *context, double count, bool is_update, double m, double n, double k);
 
-struct hpl_time hpl_predict(const struct hpl_scenario *scenario, hpl_dgemm dgemm, void *context);
+/* Takes each panel that is summed, in order; neither before nor after dgemm of another panel. */
+typedef void (*hpl_panel_done)(void *context, const struct hpl_panel *panel);
+
+/* PANEL_DONE may be NULL. */
+struct hpl_time hpl_predict(const struct hpl_scenario *scenario, hpl_dgemm dgemm, hpl_panel_done panel_done,
+                            void *context);
 /* What HPL counts when it prints Gflop/s: 2/3 N^3 + 3/2 N^2. */
 double hpl_flops(double n);
 

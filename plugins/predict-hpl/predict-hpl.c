@@ -9,7 +9,11 @@
 
 static const char *const kinds[] = {"linear", NULL};
 static const struct predict_role roles[] = {
-    {.name = "dgemm", .kinds = kinds, .is_time = true, .help = "the time of dgemm over m, n, k, such as M-2"},
+    {.name = "dgemm",
+     .kinds = kinds,
+     .is_time = true,
+     .help = "the time of dgemm over m, n, k, such as M-2",
+     .experiment = "dgemm"},
     {0},
 };
 
@@ -48,20 +52,39 @@ static const struct plugin_parameter parameters[PARAMETER_COUNT + 1] = {
 enum { TIME, GFLOPS, FACTORISATION, BROADCAST, UPDATE, SWAP, TIME_CLOSED, GAMMA, MEMORY, OUTSIDE };
 
 static const struct predict_column columns[] = {
-    [TIME] = {"time", "s", "s", "sum over the panels: factorisation + broadcast + update + swap"},
-    [GFLOPS] = {"gflops", "10*9/s", "Gflop/s", "(2/3 N^3 + 3/2 N^2) / time, as HPL counts"},
-    [FACTORISATION] = {"factorisation", "s", "s", "time of the panel factorisations"},
+    [TIME] = {"time", "s", "s", "sum over the panels: factorisation + broadcast + update + swap",
+              .goal = PREDICT_LESS},
+    [GFLOPS] = {"gflops", "10*9/s", "Gflop/s", "(2/3 N^3 + 3/2 N^2) / time, as HPL counts",
+                .goal = PREDICT_MORE},
+    [FACTORISATION] = {"factorisation", "s", "s", "time of the panel factorisations", .part_of = "time"},
     [BROADCAST] = {"broadcast", "s", "s", "time to broadcast the panels along the rows of the grid",
-                   .no_draws = true},
-    [UPDATE] = {"update", "s", "s", "time to update the trailing matrix: dgemm, by the model, and dtrsm"},
+                   .no_draws = true, .part_of = "time"},
+    [UPDATE] = {"update", "s", "s", "time to update the trailing matrix: dgemm, by the model, and dtrsm",
+                .part_of = "time"},
     [SWAP] = {"swap", "s", "s", "time to swap rows and to broadcast U along the columns of the grid",
-              .no_draws = true},
+              .no_draws = true, .part_of = "time"},
     [TIME_CLOSED] = {"time_closed", "s", "s",
                      "time by the closed formula, which uses gamma3 for all computation", .minor = true},
     [GAMMA] = {"gamma3", "s/{flop}", "s/flop", "half the model's coefficient of m*n*k", .minor = true},
     [MEMORY] = {"memory", "By", "byte", "memory of the matrix in one process: 8 N (N + 1) / (P Q)",
                 .minor = true, .no_draws = true},
     [OUTSIDE] = {"outside", "1", "", "share of the dgemm time that is extrapolated", .no_draws = true},
+    {.name = NULL},
+};
+
+/* Of one panel; `panel` is its first column. */
+static const struct predict_column panel_columns[] = {
+    {"panel", "1", "", "first column of the panel"},
+    {"panel_time", "s", "s", "of the panel: factorisation + broadcast + update + swap"},
+    {"panel_factorisation", "s", "s", "of the panel"},
+    {"panel_broadcast", "s", "s", "of the panel along the rows of the grid"},
+    {"panel_update", "s", "s", "of the trailing matrix"},
+    {"panel_swap", "s", "s", "of rows, and broadcast of U"},
+    {.name = NULL},
+};
+static const struct predict_table tables[] = {
+    {"panels", "the time of each panel; of a matrix of more than 1024 panels at 1025 of them", PREDICT_CURVE,
+     panel_columns},
     {.name = NULL},
 };
 
@@ -80,6 +103,7 @@ struct machine {
     const struct predict_inputs *inputs;
     const struct model *model;
     const struct predict_call *const *calls; /* of each group */
+    struct predict_output *output;
     struct plugin_message *message;
     int error;
     double seconds;      /* one unit of the response */
@@ -159,6 +183,16 @@ static double dgemm(void *context, double count, bool is_update, double m, doubl
     return is_update && machine->wait > 0 && machine->error == 0 ? slowest_call(machine) : mean;
 }
 
+static void add_panel(void *context, const struct hpl_panel *panel) {
+    struct machine *machine = context;
+    double values[] = {
+        panel->column,        panel->factorisation + panel->broadcast + panel->update + panel->swap,
+        panel->factorisation, panel->broadcast,
+        panel->update,        panel->swap};
+    if (machine->error == 0)
+        machine->error = machine->output->table_row(machine->output->context, 0, values, NULL);
+}
+
 /* ---- A scenario */
 
 static int read_scenario(const struct plugin_value *values, struct hpl_scenario *ret,
@@ -209,7 +243,7 @@ static size_t find_slowest(const struct machine *machine, const struct hpl_scena
         struct machine one = *machine;
         one.first = g;
         one.count = 1;
-        double seconds = find_gamma(&one) == 0 ? hpl_predict(&rough, dgemm, &one).update : NAN;
+        double seconds = find_gamma(&one) == 0 ? hpl_predict(&rough, dgemm, NULL, &one).update : NAN;
         if (seconds > longest) {
             longest = seconds;
             slowest = g;
@@ -306,8 +340,11 @@ static int hpl_open(const struct predict_inputs *inputs, void **ret_state, struc
 static int hpl_run(void *state, const struct predict_inputs *inputs, const struct plugin_value *values,
                    double *ret_values, struct predict_output *output, struct plugin_message *message) {
     struct hpl_scenario scenario;
-    struct machine machine = {
-        .inputs = inputs, .model = inputs->models[0][0], .calls = state, .message = message};
+    struct machine machine = {.inputs = inputs,
+                              .model = inputs->models[0][0],
+                              .calls = state,
+                              .output = output,
+                              .message = message};
     int r = read_scenario(values, &scenario, message);
     if (r < 0)
         return r;
@@ -319,7 +356,8 @@ static int hpl_run(void *state, const struct predict_inputs *inputs, const struc
     r = choose_groups(&machine, &scenario, (int)values[SPEED].number, output);
     if (r == 0) {
         scenario.nodes_max = inputs->is_draw ? NODES_DRAW : NODES;
-        struct hpl_time time = hpl_predict(&scenario, dgemm, &machine);
+        bool has_panels = output->wants(output->context, 0);
+        struct hpl_time time = hpl_predict(&scenario, dgemm, has_panels ? add_panel : NULL, &machine);
         if (inputs->is_draw && machine.wait == 0) /* a sum of many is normal, whatever each of them is */
             time.update += sqrt(machine.variance) * inputs->normal(inputs->context, "noise", 0);
         if (!values[RANKS_PER_CARD].is_set && scenario.p * scenario.q >= PROCESSES_MANY)
@@ -338,4 +376,4 @@ static int hpl_run(void *state, const struct predict_inputs *inputs, const struc
 
 ASSAY_PREDICT_PLUGIN("hpl", ASSAY_VERSION, "HPL's time by its authors' analytic model and a model of dgemm",
                      .roles = roles, .parameters = parameters, .columns = columns, .open = hpl_open,
-                     .run = hpl_run, .close = free);
+                     .run = hpl_run, .close = free, .tables = tables);

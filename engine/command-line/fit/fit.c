@@ -2,6 +2,7 @@
 #include "engine/command-line/fit/arguments.h"
 #include "engine/command-line/fit/verbs.h"
 #include "engine/command-line/output.h"
+#include "engine/command-line/plugin-describe.h"
 #include "engine/fit/report.h"
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/clock.h"
@@ -20,32 +21,11 @@
 #include <time.h>
 #include <unistd.h>
 
-/* ---- How far it is: a line on a terminal, once the command has taken 2 s */
-
-static const int64_t quiet_ns = 2000000000, period_ns = 100000000;
-
-struct progress_line {
-    int64_t began_ns, shown_ns;
-    bool is_drawn;
-};
-
 static void progress_hear(void *context, const char *of, uint64_t done, uint64_t total) {
-    struct progress_line *line = context;
-    int64_t now_ns = clock_monotonic_ns();
-    if (!isatty(STDERR_FILENO) || now_ns - line->began_ns < quiet_ns || now_ns - line->shown_ns < period_ns)
-        return;
     if (total > 0)
-        fprintf(stderr, "\r\033[K  %llu of %llu %s", (unsigned long long)done, (unsigned long long)total, of);
+        output_line_draw(context, "%llu of %llu %s", (unsigned long long)done, (unsigned long long)total, of);
     else
-        fprintf(stderr, "\r\033[K  %llu %s", (unsigned long long)done, of);
-    line->is_drawn = true;
-    line->shown_ns = now_ns;
-}
-
-static void progress_end(struct progress_line *line) {
-    if (line->is_drawn)
-        fputs("\r\033[K", stderr);
-    line->is_drawn = false;
+        output_line_draw(context, "%llu %s", (unsigned long long)done, of);
 }
 
 /* ---- The result */
@@ -134,29 +114,68 @@ static int finish(struct fit *fit, const struct table *table, const struct libra
 
 /* ---- The fit */
 
+/* A fit, and what it was made from and with. */
+struct work {
+    struct fit_arguments arguments;
+    struct table *table;
+    struct library *library;
+    struct fit *fit;
+};
+
+static void work_clear(struct work *work) {
+    fit_free(work->fit);
+    library_close(work->library);
+    table_free(work->table);
+    fit_arguments_clear(&work->arguments);
+}
+
+/* By the arguments that were read. */
+static int run_fit(struct work *work, struct failure *failure) {
+    struct fit_arguments *arguments = &work->arguments;
+    cleanup(output_line_end) struct output_line progress = {.began_ns = clock_monotonic_ns()};
+    int r = table_open(arguments->inputs, arguments->input_count, &arguments->table, &work->table, failure);
+    r = r < 0 ? r : fit_arguments_complete(arguments, work->table, failure);
+    r = r < 0
+            ? r
+            : library_open(arguments->given->installation, "fit", arguments->method, &work->library, failure);
+    arguments->options.progress = progress_hear;
+    arguments->options.progress_context = &progress;
+    r = r < 0 ? r : fit_run(work->library, work->table, &arguments->options, &work->fit, failure);
+    if (r < 0)
+        return r;
+    if (work->fit->model->group_count == 0)
+        return refuse_empty(work->fit, work->table, arguments, failure);
+    stamp(work->fit->model);
+    return 0;
+}
+
 static int fit(const struct verb_arguments *words, struct failure *failure) {
-    cleanup(library_cleanup) struct library *library = NULL;
-    cleanup(table_cleanup) struct table *table = NULL;
-    cleanup(fit_arguments_clear) struct fit_arguments arguments = {0};
-    cleanup(fit_cleanup) struct fit *result = NULL;
-    cleanup(progress_end) struct progress_line progress = {.began_ns = clock_monotonic_ns()};
-    int r = fit_arguments_read(words, words->operands, words->operand_count, &arguments, failure);
-    r = r < 0 ? r : table_open(arguments.inputs, arguments.input_count, &arguments.table, &table, failure);
-    r = r < 0 ? r : fit_arguments_complete(&arguments, table, failure);
-    r = r < 0 ? r : library_open(words->installation, "fit", arguments.method, &library, failure);
-    if (r < 0)
-        return r;
-    arguments.options.keep_predictions = !arguments.json || arguments.plot;
-    arguments.options.progress = progress_hear;
-    arguments.options.progress_context = &progress;
-    r = fit_run(library, table, &arguments.options, &result, failure);
-    progress_end(&progress);
-    if (r < 0)
-        return r;
-    if (result->model->group_count == 0)
-        return refuse_empty(result, table, &arguments, failure);
-    stamp(result->model);
-    return finish(result, table, library, &arguments, failure);
+    cleanup(work_clear) struct work work = {0};
+    int r = fit_arguments_read(words, words->operands, words->operand_count, &work.arguments, failure);
+    work.arguments.options.keep_predictions = !work.arguments.json || work.arguments.plot;
+    r = r < 0 ? r : run_fit(&work, failure);
+    return r < 0 ? r : finish(work.fit, work.table, work.library, &work.arguments, failure);
+}
+
+int fit_archive(const struct installation *installation, const char *path, struct text *ret_model,
+                char **ret_experiment, struct failure *failure) {
+    cleanup(work_clear) struct work work = {0};
+    const struct verb_arguments words = {.installation = installation};
+    int r = fit_arguments_read(&words, &path, 1, &work.arguments, failure);
+    work.arguments.table.hash = true;
+    r = r < 0 ? r : run_fit(&work, failure);
+    r = r < 0 ? r : model_file_append(work.fit->model, ret_model, failure);
+    const char *experiment = r < 0 ? NULL : work.fit->model->origin.inputs[0].experiment;
+    *ret_experiment = experiment ? xstrdup(experiment) : NULL;
+    return r;
+}
+
+static int fit_parameters(const struct verb_arguments *arguments, struct failure *failure) {
+    if (arguments->operand_count != 1)
+        return failure_input(failure, NULL, 0, 0,
+                             "--parameters is of one method; expected 'assay fit METHOD --parameters'");
+    return plugin_describe(arguments->installation, "fit", arguments->operands[0],
+                           verb_switch(arguments, "--json"), failure);
 }
 
 /* ---- The actions */
@@ -169,7 +188,6 @@ static int fit(const struct verb_arguments *words, struct failure *failure) {
 static const struct verb_action actions[] = {
     {"alternatives", 0, SIZE_MAX, NULL, FIT_OPTIONS, fit_alternatives},
     {"compare", 0, SIZE_MAX, NULL, DATA_OPTIONS "--data --verbose", fit_compare},
-    {"--methods", 0, SIZE_MAX, NULL, "--methods", fit_methods},
     {"--parameters", 0, SIZE_MAX, NULL, "--parameters", fit_parameters},
     {"INPUT", 0, SIZE_MAX, NULL, FIT_OPTIONS "--output --plot --brief", fit},
     {0},
@@ -178,16 +196,9 @@ static const struct verb_action actions[] = {
 /* What is done is chosen by the first word or a switch; a file of such a name is ./compare. */
 int command_fit(const struct verb_arguments *arguments, struct failure *failure) {
     const struct verb_action *action = actions;
-    bool is_empty = arguments->operand_count == 0;
-    const char *first = is_empty ? "" : arguments->operands[0];
-    while (action->run != fit && !(action->name[0] == '-' ? verb_switch(arguments, action->name)
-                                                          : strcmp(first, action->name) == 0))
+    while (action->run != fit &&
+           !(action->name[0] == '-' ? verb_switch(arguments, action->name)
+                                    : strcmp(arguments->operands[0], action->name) == 0))
         action++;
-    if (is_empty && action->run != fit_methods)
-        return failure_input(failure, arguments->verb->name, 0, 0, "too few operands; usage: %s",
-                             arguments->verb->synopsis);
-    if (!is_empty && action->run == fit_methods)
-        return failure_input(failure, arguments->verb->name, 0, 0,
-                             "unexpected operand '%s'; usage: assay fit --methods", first);
     return verb_act(arguments, actions, action->name, failure);
 }

@@ -17,7 +17,7 @@ static int run(const struct verb_arguments *arguments, struct failure *failure) 
         return plugin_describe(arguments->installation, arguments->verb->name, arguments->operands[0],
                                verb_switch(arguments, "--json"), failure);
     struct prediction_request request = {0};
-    int r = prediction_command_check(arguments, failure);
+    int r = prediction_command_check(arguments, output, failure);
     r = r < 0 ? r : prediction_command_make(arguments, &request, &prediction, failure);
     if (r < 0)
         return r;

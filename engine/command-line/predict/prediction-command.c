@@ -1,37 +1,116 @@
 #include "engine/command-line/predict/prediction-command.h"
 
+#include "engine/command-line/fit/verbs.h"
 #include "engine/command-line/output.h"
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/memory.h"
+#include "engine/predict/search.h"
 #include "engine/report/shown.h"
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
-int prediction_command_check(const struct verb_arguments *arguments, struct failure *failure) {
+int prediction_command_check(const struct verb_arguments *arguments, const char *output,
+                             struct failure *failure) {
     size_t models = arguments->operand_count - 1;
     cleanup_free const char **paths = xcalloc(models + 1, sizeof *paths);
     for (size_t i = 0; i < models; i++)
         paths[i] = models_path(arguments->operands[1 + i]);
     paths[models] = verb_value(arguments, "--scenario");
-    int r = output_check(verb_value(arguments, "--output"), paths, models + 1, failure);
+    int r = output_check(output, paths, models + 1, failure);
     return r < 0 ? r : verb_check_settings(arguments, "--set", failure);
+}
+
+/* Words for models_open(), and the content of those that were fitted here. */
+struct given {
+    char **words, **texts;
+    size_t count;
+};
+
+static void given_clear(struct given *given) {
+    for (size_t i = 0; i < given->count; i++)
+        free(given->words[i]), free(given->texts[i]);
+    free(given->words), free(given->texts);
+}
+
+static bool has_role(const struct given *given, const char *role) {
+    size_t length = strlen(role);
+    for (size_t i = 0; i < given->count; i++)
+        if (strncmp(given->words[i], role, length) == 0 && given->words[i][length] == '=')
+            return true;
+    return false;
+}
+
+/* A model from the archive FILE for the role that takes its experiment, if no model was given for that. */
+static int add_archive(const struct verb_arguments *arguments, const struct library *library,
+                       const char *file, struct given *given, struct failure *failure) {
+    const struct predict_role *role = library->predict->roles;
+    cleanup(text_clear) struct text model, list;
+    cleanup_free char *experiment = NULL;
+    text_init(&model, SIZE_MAX / 4);
+    text_init(&list, FAILURE_TEXT_SIZE / 2);
+    int r = fit_archive(arguments->installation, file, &model, &experiment, failure);
+    if (r < 0)
+        return failure_prefix(failure, "--from %s", file);
+    for (; role->name && !(role->experiment && experiment && strcmp(role->experiment, experiment) == 0);
+         role++)
+        if (role->experiment)
+            (void)text_printf(&list, "%s%s", list.length ? ", " : "", role->experiment);
+    if (!role->name)
+        return failure_input(failure, file, 0, 0,
+                             "it is of the experiment '%.64s'; expected an archive of: %s",
+                             experiment ? experiment : "(none)",
+                             list.length ? list.bytes : "none, as no role names an experiment");
+    bool is_given = has_role(given, role->name);
+    fprintf(stderr,
+            is_given ? "assay: note: '%s' is not used: the role '%s' has a model\n"
+                     : "assay: note: '%s' is fitted for the role '%s'\n",
+            shown(file).text, role->name);
+    if (is_given)
+        return 0;
+    given->words[given->count] = xformat("%s=%s", role->name, file);
+    given->texts[given->count++] = text_take(&model);
+    return 0;
+}
+
+/* The models of the operands, then those of --from. */
+static int read_given(const struct verb_arguments *arguments, struct given *given, struct failure *failure) {
+    cleanup(library_cleanup) struct library *library = NULL;
+    size_t room = arguments->operand_count + arguments->option_count;
+    given->words = xcalloc(room, sizeof *given->words);
+    given->texts = xcalloc(room, sizeof *given->texts);
+    for (size_t i = 1; i < arguments->operand_count; i++)
+        given->words[given->count++] = xstrdup(arguments->operands[i]);
+    int r = verb_value(arguments, "--from") ? library_open(arguments->installation, arguments->verb->name,
+                                                           arguments->operands[0], &library, failure)
+                                            : 0;
+    for (size_t i = 0; r == 0 && verb_value_at(arguments, "--from", i); i++)
+        r = add_archive(arguments, library, verb_value_at(arguments, "--from", i), given, failure);
+    return r;
 }
 
 int prediction_command_make(const struct verb_arguments *arguments, struct prediction_request *request,
                             struct prediction **ret, struct failure *failure) {
     cleanup_free const char **settings = verb_values(arguments, "--set", &request->setting_count);
-    uint64_t draws = 0;
-    request->models = arguments->operands + 1;
-    request->model_count = arguments->operand_count - 1;
+    uint64_t draws = 0, threads = 0, search = 0;
+    cleanup(given_clear) struct given given = {0};
     request->seed = 1;
     request->scenarios = verb_value(arguments, "--scenario");
     request->settings = settings;
     int r = verb_count(arguments, "--seed", 0, UINT64_MAX, &request->seed, failure);
     r = r < 0 ? r : verb_count(arguments, "--draws", 0, UINT64_MAX, &draws, failure);
+    r = r < 0 ? r : verb_count(arguments, "--threads", 1, 4096, &threads, failure);
+    r = r < 0 ? r : verb_count(arguments, "--search", 1, SEARCH_BUDGET_MAX, &search, failure);
+    r = r < 0 ? r : read_given(arguments, &given, failure);
     if (r < 0)
         return r;
+    request->models = (const char *const *)given.words;
+    request->texts = (const char *const *)given.texts;
+    request->model_count = given.count;
     request->draws = (size_t)draws;
+    request->threads = (size_t)threads;
+    request->search = (size_t)search;
     return prediction_make(arguments->installation, arguments->verb->name, arguments->operands[0], request,
                            ret, failure);
 }

@@ -2,7 +2,10 @@
  * A predict plugin turns models and a scenario into numbers, or into a text: predictors, exporters and
  * generators are one interface. The host reads the models and gives each to its role, checks every parameter
  * with its unit, makes tables of scenarios, writes CSV, JSON and files, and finds how uncertain a prediction
- * is by running the plugin again with models drawn from their covariances and noise (--draws).
+ * is by running the plugin again with models drawn from their covariances and noise (--draws). Besides its
+ * result a plugin may declare tables: lists, curves and intervals of time. The host writes them as CSV and
+ * draws them (text, SVG, HTML, trace events); the plugin gives rows, and only of tables that the user asked
+ * for.
  *
  *     open(models and options; binds calls) -> state ;  run(state, scenario) -> values or text ... ;
  * close(state)
@@ -29,6 +32,11 @@ struct predict_role {
     bool many;                /* several models may have this role */
     bool optional;
     const char *help;
+    /* It takes any file, such as a platform, by ROLE=FILE: its bytes and hash are in predict_source, and the
+     * model is an empty one of the kind "file". */
+    bool is_file;
+    const char
+        *experiment; /* whose archives a model for it is fitted from (--from), such as "dgemm"; or NULL */
 };
 
 /* What a model says of a row. */
@@ -66,6 +74,8 @@ struct predict_source {
     /* "not usable for prediction: ...", for a comment in what is written; NULL: it is usable, or nothing is
      * known of that. The host warns the user by itself. */
     const char *warning;
+    const char *bytes; /* of a role that is a file; a NUL follows them; else NULL */
+    size_t length;
 };
 
 /* The models of a plugin, and what the host does for it. The host's memory, valid until close. */
@@ -99,6 +109,7 @@ struct predict_inputs {
     bool is_draw; /* one of many whose values are summarised: remarks are not looked at */
     const struct predict_source *const *sources; /* by role, one a model */
     const char *engine;                          /* "assay 1.0", for what is written */
+    size_t threads; /* that run() may use at once, its own included: at least 1 */
 };
 
 /* Takes what run() found. */
@@ -113,6 +124,15 @@ struct predict_output {
     /* A row more of the result, where a scenario has several; VALUES one a column, TEXTS likewise (NULL: no
      * column is a text). 0 or negative errno. */
     int (*row)(void *context, const double *values, const char *const *texts);
+    /* Whether the user asked for rows of table TABLE (an index of predict_plugin.tables). False in draws. A
+     * plugin asks before it computes what only the table needs. */
+    bool (*wants)(void *context, size_t table);
+    /* A row more of table TABLE, for this scenario; copied, or ignored if the table is not wanted. VALUES has
+     * one number a column, TEXTS likewise (NULL: no column is a text). 0 or negative errno. */
+    int (*table_row)(void *context, size_t table, const double *values, const char *const *texts);
+    /* For a run() that takes long: SHARE of it, 0 to 1, is done. From the thread that run() was called in,
+     * some times a second or more often. -ECANCELED: the user has stopped it; run() returns that at once. */
+    int (*progress)(void *context, double share);
     /* Appends MODEL to the text as a model file, once. What it was made of is the host's to say: `origin` is
      * not looked at. 0 or negative errno. */
     int (*model)(void *context, const struct model *model);
@@ -169,6 +189,9 @@ static inline size_t predict_product_term(const struct model *model) {
     return model->term_count;
 }
 
+/* Which of two values of a column is better: for a search. */
+enum predict_goal { PREDICT_NO_GOAL, PREDICT_LESS, PREDICT_MORE };
+
 /* A column of the result. */
 struct predict_column {
     const char *name;
@@ -177,6 +200,23 @@ struct predict_column {
     const char *help;
     bool minor;    /* left out of a printed table of many scenarios */
     bool no_draws; /* exact: no interval is given for it */
+    enum predict_goal goal;
+    const char *part_of; /* the column of which it is a part, such as "time": shares are shown by --explain */
+};
+
+/* What the rows of a table are, so that the host can draw them. */
+enum predict_shape {
+    PREDICT_ROWS,      /* a list: any columns; it is not drawn */
+    PREDICT_CURVE,     /* numbers: the first column is x, the others are curves over it; rows in order of x */
+    PREDICT_INTERVALS, /* of time: the columns are lane (a text), from and to (numbers, s), word (a text) */
+};
+
+/* A table that a plugin may fill besides its result, for each scenario. */
+struct predict_table {
+    const char *name; /* the user writes it: `assay predict hpl ... --plot panels=panels.csv` */
+    const char *help;
+    enum predict_shape shape;
+    const struct predict_column *columns; /* ended by one without a name; NULL for PREDICT_INTERVALS */
 };
 
 struct predict_plugin {
@@ -193,7 +233,8 @@ struct predict_plugin {
      * still run; other errors end all. */
     int (*run)(void *state, const struct predict_inputs *inputs, const struct plugin_value *parameters,
                double *ret_values, struct predict_output *output, struct plugin_message *message);
-    void (*close)(void *state); /* NULL is fine */
+    void (*close)(void *state);         /* NULL is fine */
+    const struct predict_table *tables; /* ended by one without a name; NULL: none */
 };
 
 #define ASSAY_PREDICT_PLUGIN(NAME, VERSION, SUMMARY, ...)                                                    \

@@ -6,7 +6,7 @@
 # shellcheck disable=SC2046 # $(...; echo $?) is one number
 . "$(dirname "$0")/../tap.sh"
 cd "$scratch" || exit 1
-methods=$("$ASSAY" fit --methods | awk 'NR > 1 && NF && !/cannot use the plugin|lists what/ {print $1}')
+methods=$("$ASSAY" plugins | awk '$1 == "fit" && !/cannot use the plugin/ {print $2}')
 
 # options_of METHOD [OPTION...]: what a method must be told beside its input.
 options_of() {

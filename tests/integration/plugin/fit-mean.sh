@@ -14,7 +14,7 @@ is "... in about 25 lines" "$([ "$(grep -c . "$ASSAY_SOURCE/examples/fit-mean/fi
 printf 'host,duration\nb,1\nb,2\nb,6\na,4\na,5\na,7\n' >calls.csv
 export ASSAY_PATH=$scratch/own
 check "ASSAY_PATH finds it" "$ASSAY" fit mean calls.csv --by host --folds 3 --folds-by row -o model.json
-check "... lists it" sh -c "'$ASSAY' fit --methods | grep -q 'mean .*the mean of each group'"
+check "... lists it" sh -c "'$ASSAY' plugins | grep -q '^fit *mean .*the mean of each group'"
 check "... and says what can be set" sh -c "'$ASSAY' fit mean --parameters | grep -q 'the mean of each group'"
 check "... which is nothing" sh -c "'$ASSAY' fit mean --parameters | grep -qx 'it has no parameters'"
 json() { python3 -c "import json; m = json.load(open('model.json')); print($1)"; }
@@ -29,6 +29,9 @@ check "... evaluated" sh -c "'$ASSAY' model eval model.json host=a | grep -q 5.3
 # shellcheck disable=SC2046
 check "a predictor likewise" cc -std=c11 -Wall -Wextra -Werror -shared -fPIC $(pkg-config --cflags assay) \
     -o own/plugins/predict-stencil.so "$ASSAY_SOURCE/examples/predict-stencil/predict-stencil.c"
+# shellcheck disable=SC2046
+refuse "... with members left out, which only the engine is warned of" 1 "missing initializer" cc -std=c11 -Wextra -Werror -fsyntax-only -DASSAY_ENGINE \
+    $(pkg-config --cflags assay) "$ASSAY_SOURCE/examples/predict-stencil/predict-stencil.c"
 is "... in about 50 lines" "$([ "$(grep -c . "$ASSAY_SOURCE/examples/predict-stencil/predict-stencil.c")" -le 56 ] && echo yes)" yes
 awk 'BEGIN { print "host,rows,columns,duration (ms)"
     for (r = 1; r <= 4; r++) for (c = 1; c <= 4; c++) { print "a," r "," c "," r * c; print "b," r "," c "," 2 * r * c } }' >sweeps.csv

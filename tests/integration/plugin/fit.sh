@@ -223,8 +223,8 @@ check "the curve" fit curve.csv --response y --terms 1+x+x^2
 report $(! head -1 .out | grep -q lack; echo $?) "does not"
 
 # Methods.
-check "methods" fit --methods
-report $(output '^linear +[0-9.]+ +least squares' && output 'other-abi.*it has ABI 7'; echo $?) "are listed, with why one cannot be used"
+check "methods" "$ASSAY" plugins
+report $(output '^fit +linear +[0-9.]+ +least squares' && output 'other-abi.*it has ABI 7'; echo $?) "are listed, with why one cannot be used"
 check "parameters" fit linear --parameters
 report $(output '^threshold +number from 0 to 1 +0.05 ' && output '^select +none, elimination +none '; echo $?) "words, ranges, defaults"
 check "as JSON" fit linear --parameters --json

@@ -44,6 +44,8 @@ two='1 6.25e-11 0 6.25e-13
 2 12.5e-11 0 0'
 model null 5000 'm*n*k' <<<"$two" >model.json
 
+# time = 2 + 3 size, s
+model '"s"' 100 '1 size' <<<'1 2 3 0 0 0' >size.json
 # The limit in which only gamma3 counts: 2/3 N^3 gamma3, for the mean of 6.25e-11 and 12.5e-11.
 set -- predict hpl dgemm=model.json --set N=4096 --set NB=64 --set P=1 --set Q=1
 check "one scenario" "$ASSAY" "$@" --set speed=mean
@@ -94,6 +96,112 @@ report $(output '"name": "large, \\"far\\""' && output '"scenarios.time": "s"'; 
 check "several values" sh -c "printf 'N,NB,P\\n8000,128,2\\n' | '$ASSAY' predict hpl model.json --scenario - \
     --set Q=2,4 --set latency=1us,2us,3us --set bandwidth=1GB/s"
 report $([ "$(grep -c '^8000\|^ *8000' "$scratch/.out")" -eq 6 ]; echo $?) "are all combined with the table on standard input"
+
+# Tables that the plugin declares: the host writes them, and only those that are asked for.
+set -- predict hpl model.json --set N=4096 --set NB=64,256 --set P=1 --set Q=1
+check "the table of panels" "$ASSAY" "$@" --plot panels=panels.csv -o sweep.csv
+is "has a row a panel, with its scenario" "$(awk -F, 'NR > 1 { n[$1]++ } END { print n[1], n[2] }' panels.csv)" "64 16"
+is "and a line of names" "$(head -1 panels.csv)" "scenario,panel,panel_time,panel_factorisation,panel_broadcast,panel_update,panel_swap"
+report $(awk -F, 'FNR == 1 { file++; for (i = 1; i <= NF; i++) at[file, $i] = i; next }
+    file == 1 { sum[$1] += $at[1, "panel_time"] } file == 2 { t = $at[2, "time"]; bad += !(sum[FNR - 1] / t > 1 - 1e-12 && sum[FNR - 1] / t < 1 + 1e-12) }
+    END { exit bad > 0 || file != 2 }' panels.csv sweep.csv; echo $?) "their times are the time"
+report $(tr -d '\n' <panels.csv.datapackage.json | grep -q '"panel_time",[^}]*"s"'; echo $?) "its units are beside it"
+check "help names the tables" "$ASSAY" predict hpl --help
+report $(output '^panels +curve +the time of each panel' && output '^panels +panel_swap +s +of rows'; echo $?) "their shape and columns"
+check "plugins are listed" "$ASSAY" plugins
+report $(output "^predict +hpl +[0-9.]+ +HPL's time" && output '^generate +cluster' && output '^fit +other-abi .*it has ABI 7'; echo $?) "by kind, with a line each"
+check "and shown" "$ASSAY" plugins show hpl
+report $(output '^dgemm +linear +the time of dgemm' && output '^bandwidth +B/s' && output '^result +gflops +Gflop/s +more +' && output '^file +/.*/predict-hpl.so$'; echo $?) \
+    "with inputs, parameters, columns and file"
+check "and as JSON" "$ASSAY" plugins show predict-travel --json
+report $(output '"better": *""' && output '"table": *"way"'; echo $?) "for programs"
+refuse "a name of two plugins" 2 "'travel' may be one of predict-travel, export-travel" "$ASSAY" plugins show travel
+refuse "a name of none" 2 "there is no plugin 'hlp'; 'assay plugins' lists all" "$ASSAY" plugins show hlp
+refuse "a table that is not there" 2 "predict-hpl has no table or column of numbers 'panel'; .predict hpl --help. lists both" "$ASSAY" "$@" --plot panel=p.csv
+refuse "two outputs in one file" 2 "p.csv" "$ASSAY" "$@" --plot panels=p.csv -o ./p.csv
+check "a table of intervals" "$ASSAY" predict travel size.json --set size=8 --plot way=way.csv
+is "has lanes and words" "$(tail -1 way.csv)" "1,b,13,26,<hop>"
+
+# Pictures: of a table, of a column over what varies, of intervals.
+check "a curve as text, SVG and HTML" "$ASSAY" "$@" --plot panels --plot panels=panels.svg --plot time=time.html
+report $(output '^ +panel_update, s' && output '^ +panel$'; echo $?) "has its axes on the terminal"
+is "a chart for each curve" "$(grep -c '<g transform' panels.svg)" 5
+is "and in it a line for each scenario" "$(grep -c 'class="l"' panels.svg)" 10
+report $(head -1 time.html | grep -q '^<!DOCTYPE html>' && contains time.html '>NB</text>' && contains time.html '>time, s</text>'; echo $?) "a column over what varies"
+check "intervals" "$ASSAY" predict travel size.json --set size=8 --plot way --plot way=way.svg --plot way=way.json
+report $(output '^a +\|A{32,33} +\|$' && output '^b +\| +A{32,33}\|$' && output '^ +A <hop>$'; echo $?) "are lanes of characters"
+is "bars in an SVG" "$(grep -c '&lt;hop>: 13 s to 26 s</title></rect>' way.svg)" 1
+report $(tr -d '\n' <way.json | grep -q '{"ph": "X", "pid": 1, "tid": 1, "ts": 13000000.000, "dur": 13000000.000, "name": "<hop>"}\]}$'; echo $?) "and trace events"
+refuse "what cannot be drawn" 2 "no table or column of numbers 'where'" "$ASSAY" predict travel size.json --set size=8 --plot where
+refuse "another kind of file" 2 "'panels' cannot be written into 'p.json'; expected a name that ends in one of .csv .svg .html" "$ASSAY" "$@" --plot panels=p.json
+refuse "a column over nothing" 2 "no number varies over the scenarios" "$ASSAY" predict travel size.json --set size=8 --plot time
+refuse "intervals of two scenarios" 2 "cannot draw 'way' of 2 scenarios" "$ASSAY" predict travel size.json --set size=8,9 --plot way
+
+# What makes the number: 2/3 N^3 gamma3, which is the term m*n*k alone; or 2 + 3 size + wait.
+check "an explanation" "$ASSAY" predict hpl model.json --set N=4096 --set NB=64 --set P=2 --set Q=2 --set latency=1us --set bandwidth=1GB/s --explain --json
+is "has shares and effects that add up to all of it" "$(python3 -c 'import json, sys; d = json.load(sys.stdin)
+print([p["part"] for p in d["parts"]], round(sum(p["share"] for p in d["parts"]), 9), round(sum(abs(e["effect"]) for e in d["effects"]), 3))' <.out)" \
+    "['factorisation', 'broadcast', 'update', 'swap'] 100.0 100.0"
+check "of two terms and a parameter" "$ASSAY" predict travel size.json --set size=8 --set wait=24 --explain --json
+is "each is its share" "$(python3 -c 'import json, sys; print(*[(e["name"], round(e["effect"], 4)) for e in json.load(sys.stdin)["effects"]])' <.out)" \
+    "('1', 4.0) ('size', 48.0) ('size', 48.0) ('wait', 48.0)"
+refuse "of two scenarios" 2 "only one scenario with one row of numbers can be explained; found 2" "$ASSAY" predict travel size.json --set size=8,9 --explain
+
+# The best of many: all are run where the budget suffices, few where not.
+set -- predict hpl model.json --set N=20000 --set NB=16..512:16 --set P=1..16 --set Q=1,2,4,8 --set latency=1us --set bandwidth=1GB/s
+check "all combinations" "$ASSAY" "$@" -o all.csv
+best=$(sort -t, -k11,11g all.csv | sed -n 2p | cut -d, -f2-5)
+check "a search in all of them" "$ASSAY" "$@" --search 10000 -o best.csv
+is "finds the best" "$(sed -n 2p best.csv | cut -d, -f2-5)" "$best"
+is "and nine more" "$(wc -l <best.csv)" 11
+report $(output '^note: the best of 2048 scenarios that were run, of 2048 combinations; best first$'; echo $?) "says of how many"
+check "a search under a budget" "$ASSAY" "$@" --search 150 -o few.csv
+is "finds it in a tenth of the runs" "$(sed -n 2p few.csv | cut -d, -f2-5)" "$best"
+report $(output '^note: the best of 150 scenarios that were run, of 2048 combinations'; echo $?) "and says so"
+refuse "a search without a goal" 2 "travel cannot be searched: none of its columns has a goal" "$ASSAY" predict travel size.json --set size=8,9 --search 9
+refuse "a search in a table" 2 "hpl cannot be searched: a table of scenarios is given" "$ASSAY" predict hpl model.json --scenario scenarios.csv --search 9
+
+# From an archive: the role says which experiment's; the model is the one that a fit of the archive gives.
+cat >calls.yaml <<'YAML'
+name: calls
+testbed: local
+probes: none
+experiment:
+  name: dgemm
+  factors: {m: {type: integer}, n: {type: integer}, k: {type: integer}}
+  responses: {duration: {pattern: 'took ([0-9.e-]+)', unit: s}}
+  run: "awk -v m=$m -v n=$n -v k=$k 'BEGIN { printf \"took %.12f\\n\", 1e-6 + 1e-10 * m * n * k * (1 + (m + n + k) % 7 / 1000) }'"
+  model: {method: linear, response: duration, terms: '1+m*n*k', sizes: [m, n, k]}
+design: calls.csv
+YAML
+printf 'm,n,k\n' >calls.csv
+for m in 20 400; do for n in 30 500; do for k in 10 60 200; do echo "$m,$n,$k"; done; done; done >>calls.csv
+sed 's/name: dgemm/name: other/' calls.yaml >others.yaml
+calls=$("$ASSAY" run calls.yaml -q -o runs 2>.err) others=$("$ASSAY" run others.yaml -q -o runs 2>>.err) || sed 's/^/# /' .err
+set -- --set N=4096 --set NB=64 --set P=1 --set Q=1
+"$ASSAY" fit "$calls" -o by-hand.json >/dev/null
+"$ASSAY" predict hpl by-hand.json "$@" -o by-hand.csv >/dev/null
+check "a model from an archive" "$ASSAY" predict hpl --from "$calls" "$@" -o from.csv --json
+is "is that of a fit" "$(cut -d, -f-12 from.csv)" "$(cut -d, -f-12 by-hand.csv)"
+report $(contains .err "note: '$calls' is fitted for the role 'dgemm'"; echo $?) "is said"
+hash=$(sha256sum <"$calls")
+report $(output '"experiment": *"dgemm"' && output '"sha256": *"'"${hash%% *}"; echo $?) "and the archive's hash is kept"
+check "a model that is given" "$ASSAY" predict hpl dgemm=model.json --from "$calls" "$@"
+report $(contains .err "'$calls' is not used: the role 'dgemm' has a model"; echo $?) "is preferred"
+refuse "an archive that fills no role" 2 "it is of the experiment 'other'; expected an archive of: dgemm" "$ASSAY" predict hpl --from "$others" "$@"
+
+# A role that is a file, threads, and a prediction that is stopped.
+printf '<platform/>' >platform.xml
+check "a role that is a file" "$ASSAY" predict travel size.json platform=platform.xml --set size=8 --threads 3 --json
+hash=$(sha256sum <platform.xml)
+report $(output "platform.xml has 11 bytes, '<pl...', and the hash ${hash:0:8}; 3 threads" && output '"sha256": "'"${hash%% *}"; echo $?) "gives bytes and hash to the plugin, and the hash to the result"
+refuse "a model for it" 2 "size.json.*the role 'time'|2 models have the role" "$ASSAY" predict travel time=size.json time=size.json platform=size.json --set size=8
+"$ASSAY" predict travel size.json --set size=8 --set stop=begun -o stopped.csv >.out 2>.err & predicting=$!
+eventually test -e begun
+kill -TERM $predicting
+wait $predicting
+is "a prediction that is stopped" "$?: $(cat .err)" "4: assay: interrupted in scenario 1; no file was written"
+report $(! test -e stopped.csv; echo $?) "leaves no file"
 
 # The verdict on a model is said by whatever uses it, once a file, and is data.
 graded() { sed 's/"rows": 9, "values": {}/"rows": 9, "values": {"cv_relative": '"$1"', "cv_median_relative": 0.015, "settings": 9}/' "$2"; }

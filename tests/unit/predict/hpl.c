@@ -18,7 +18,7 @@ static struct hpl_time predict(struct hpl_scenario scenario, const double *coeff
     scenario.gamma = 6.25e-11 / 2;
     if (scenario.nodes_max == 0)
         scenario.nodes_max = 1000;
-    return hpl_predict(&scenario, dgemm, (void *)coefficients);
+    return hpl_predict(&scenario, dgemm, NULL, (void *)coefficients);
 }
 
 TEST(published_formulas) {

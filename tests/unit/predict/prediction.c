@@ -180,6 +180,57 @@ TEST(determinism) {
     }
 }
 
+/* Tables that nobody asked for have no rows, and draws do not want any. */
+TEST(tables) {
+    for (size_t count = 0; count <= 2; count++) {
+        const char *const names[] = {"way", "halves"};
+        struct prediction_request request = {.models = WORDS("time.json"),
+                                             .model_count = 1,
+                                             .settings = WORDS("size=8,40"),
+                                             .setting_count = 1,
+                                             .draws = 2,
+                                             .pictures = names,
+                                             .picture_count = count};
+        cleanup(prediction_cleanup) struct prediction *prediction = NULL;
+        assert_int_equal(
+            prediction_make(&installation, "predict", "travel", &request, &prediction, &test_failure), 0);
+        const struct prediction_rows *rows = prediction->results[1].tables;
+        assert_int_equal(rows[0].count, count == 2 ? 3 : 0);
+        assert_int_equal(rows[1].count, count >= 1 ? 2 : 0);
+        if (count < 2)
+            continue;
+        assert_close(rows[0].items[1].values[1], 2 + 3 * 20, 1e-15, "time of half the size");
+        assert_string_equal(rows[1].items[1].texts[0], "b");
+        assert_close(rows[1].items[1].values[1], 61, 1e-15, "half of the time");
+    }
+}
+
+static int stop_at_5(void *context, size_t scenario, double share) {
+    size_t *calls = context;
+    assert_int_equal(scenario, 1);
+    assert_true(share == (*calls == 0 ? 0 : 0.5));
+    return ++*calls == 5 ? -ECANCELED : 0;
+}
+
+/* The host asks before each run, the plugin within. */
+TEST(progress) {
+    size_t calls = 0;
+    struct prediction_request request = {.models = WORDS("time.json"),
+                                         .model_count = 1,
+                                         .settings = WORDS("stop=begun"),
+                                         .setting_count = 1,
+                                         .scenarios = "table.csv",
+                                         .progress = stop_at_5,
+                                         .context = &calls};
+    cleanup(prediction_cleanup) struct prediction *prediction = NULL;
+    test_put("table.csv", "size\n8\n9\n");
+    assert_int_equal(
+        prediction_make(&installation, "predict", "travel", &request, &prediction, &test_failure),
+        -ECANCELED);
+    assert_int_equal(calls, 5);
+    assert_int_equal(test_failure.kind, FAILURE_INTERRUPTED);
+}
+
 TEST(texts) {
     cleanup(prediction_cleanup) struct prediction *prediction =
         predict_as("export", WORDS("time.json"), WORDS("size=1"), NULL, 0, 1, false);
@@ -236,8 +287,9 @@ TEST(files_and_reports) {
     text_init(&text, 1 << 20);
     struct report_table *table = prediction_report_table(prediction, 0, report->root);
     assert_int_equal(report_table_append_csv(table, &text, NULL), 0);
-    assert_says(text.bytes, "name,size,wait,noise,hops,time,time_mean,time_low,time_high,error,slope,slope_"
-                            "mean,slope_low,slope_high,stream,where,remarks\nx,2,0,none,0,8,");
+    assert_says(text.bytes,
+                "name,size,wait,noise,hops,stop,time,time_mean,time_low,time_high,error,slope,slope_"
+                "mean,slope_low,slope_high,stream,where,remarks\nx,2,0,none,0,,8,");
     assert_int_equal(report_table_write(table, "out.csv", NULL), 0);
     text_reset(&text);
     prediction_describe(prediction, report->root);

@@ -1,0 +1,107 @@
+#include "engine/predict/explain.h"
+
+#include "engine/foundation/cleanup.h"
+#include "engine/foundation/memory.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { DIGITS = 3 };
+static const double step = 1e-3; /* relative: errors of rounding and of curvature are both below 1e-5 */
+
+/* A number that is varied: a parameter, or the estimates of a term in all groups and parts of a model. */
+struct varied {
+    double **numbers;
+    size_t count;
+};
+
+/* RET: d log(column) / d log(number). */
+static int vary(struct prediction *prediction, size_t column, const struct varied *varied, double *ret,
+                struct failure *failure) {
+    cleanup_free double *before = xcalloc(varied->count + 1, sizeof *before);
+    double found[2] = {NAN, NAN}, middle = prediction->results[0].rows[0].values[column];
+    int r = 0;
+    for (size_t i = 0; i < varied->count; i++)
+        before[i] = *varied->numbers[i];
+    for (int side = 0; r == 0 && side < 2; side++) {
+        for (size_t i = 0; i < varied->count; i++)
+            *varied->numbers[i] = before[i] * (side ? 1 + step : 1 - step);
+        models_draw(&prediction->models, 0);
+        r = prediction_run_again(prediction, column, &found[side], failure);
+    }
+    for (size_t i = 0; i < varied->count; i++)
+        *varied->numbers[i] = before[i];
+    models_draw(&prediction->models, 0);
+    *ret = (found[1] - found[0]) / (2 * step * middle);
+    return r;
+}
+
+static int add_effect(struct prediction *prediction, size_t column, const struct varied *varied,
+                      const char *of, const char *name, struct report_table *table, struct failure *failure) {
+    double effect;
+    int r = vary(prediction, column, varied, &effect, failure);
+    if (r == 0 && effect != 0) {
+        report_cell_text(table, of);
+        report_cell_text(table, name);
+        report_cell(table, 100 * effect);
+    }
+    return r;
+}
+
+/* Of each term of a model. */
+static int add_terms(struct prediction *prediction, size_t column, const struct given_model *given,
+                     struct report_table *table, struct failure *failure) {
+    struct model *model = given->model;
+    size_t parts = 0;
+    int r = 0;
+    for (size_t g = 0; g < model->group_count; g++)
+        parts += model->groups[g].part_count;
+    cleanup_free double **numbers = xcalloc(parts + 1, sizeof *numbers);
+    for (size_t t = 0; r == 0 && given->evaluator && t < model->term_count; t++) {
+        struct varied varied = {.numbers = numbers};
+        for (size_t g = 0; g < model->group_count; g++)
+            for (size_t p = 0; p < model->groups[g].part_count; p++)
+                numbers[varied.count++] = &model->groups[g].parts[p].estimates[t].estimate;
+        r = add_effect(prediction, column, &varied, given->source.file, model->terms[t].name, table, failure);
+    }
+    return r;
+}
+
+int prediction_explain(struct prediction *prediction, struct report_section *section,
+                       struct failure *failure) {
+    static const struct column part_columns[] = {
+        {.name = "part"}, {.name = "share", .unit = "%", .digits = DIGITS}, {.name = "help"}};
+    static const struct column effect_columns[] = {
+        {.name = "of"}, {.name = "name"}, {.name = "effect", .unit = "%", .digits = DIGITS}};
+    const struct predict_column *columns = prediction->plugin->columns;
+    size_t column = prediction_main_column(prediction);
+    const struct prediction_row *row = &prediction->results[0].rows[0];
+    if (prediction->scenarios.count != 1 || prediction->results[0].row_count != 1 ||
+        column == prediction->column_count || !isfinite(row->values[column]))
+        return failure_input(failure, NULL, 0, 0,
+                             "only one scenario with one row of numbers can be explained; found %zu "
+                             "scenarios",
+                             prediction->scenarios.count);
+    struct report_table *parts = report_table(section, "parts", "", part_columns, 3);
+    for (size_t c = 0; c < prediction->column_count; c++)
+        if (columns[c].part_of && strcmp(columns[c].part_of, columns[column].name) == 0) {
+            report_cell_text(parts, columns[c].name);
+            report_cell(parts, 100 * row->values[c] / row->values[column]);
+            report_cell_text(parts, columns[c].help);
+        }
+    cleanup_free char *title = xformat("change of %s by 1 %% more of", columns[column].name);
+    struct report_table *effects = report_table(section, "effects", title, effect_columns, 3);
+    int r = 0;
+    for (size_t i = 0; r == 0 && i < prediction->models.count; i++)
+        r = add_terms(prediction, column, &prediction->models.items[i], effects, failure);
+    const struct parameters *parameters = &prediction->scenarios.items[0].parameters;
+    for (size_t p = prediction->scenarios.option_count; r == 0 && p < parameters->count; p++) {
+        const struct plugin_parameter *parameter = &parameters->table[p];
+        double *number = &parameters->values[p].number;
+        if (parameter->type == PLUGIN_NUMBER && !parameter->whole && isfinite(*number))
+            r = add_effect(prediction, column, &(struct varied){&number, 1}, "parameter", parameter->name,
+                           effects, failure);
+    }
+    return r;
+}

@@ -1,0 +1,233 @@
+#include "engine/predict/picture.h"
+
+#include "engine/documents/unit.h"
+#include "engine/foundation/cleanup.h"
+#include "engine/foundation/file.h"
+#include "engine/foundation/memory.h"
+#include "engine/predict/gantt.h"
+#include "engine/report/chart.h"
+
+#include <math.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { SERIES_MAX = 64 }; /* of a chart */
+
+static enum picture_form form_of(const char *file) {
+    static const char *const endings[] = {
+        [PICTURE_CSV] = ".csv", [PICTURE_SVG] = ".svg", [PICTURE_HTML] = ".html", [PICTURE_TRACE] = ".json"};
+    const char *ending = strrchr(file, '.');
+    for (enum picture_form form = PICTURE_CSV; ending && form <= PICTURE_TRACE; form++)
+        if (strcmp(ending, endings[form]) == 0)
+            return form;
+    return PICTURE_LINES;
+}
+
+int picture_read(const struct prediction *prediction, const char *word, struct picture *ret,
+                 struct failure *failure) {
+    const struct predict_column *columns = prediction->plugin->columns;
+    cleanup(picture_clear) struct picture picture = {.table = SIZE_MAX, .column = SIZE_MAX};
+    picture.name = xstrndup(word, strcspn(word, "="));
+    picture.file = strchr(word, '=') ? strchr(word, '=') + 1 : NULL;
+    picture.form = picture.file ? form_of(picture.file) : PICTURE_LINES;
+    for (size_t t = 0; t < prediction->table_count; t++)
+        if (strcmp(prediction->tables[t].table->name, picture.name) == 0)
+            picture.table = t;
+    for (size_t c = 0; picture.table == SIZE_MAX && c < prediction->column_count; c++)
+        if (columns[c].unit && strcmp(columns[c].name, picture.name) == 0)
+            picture.column = c;
+    if (picture.table == SIZE_MAX && picture.column == SIZE_MAX)
+        return failure_input(failure, NULL, 0, 0,
+                             "%s-%s has no table or column of numbers '%.64s'; '%s %s --help' lists both",
+                             prediction->prefix, prediction->library->plugin->name, picture.name,
+                             prediction->prefix, prediction->library->plugin->name);
+    static const char *const forms[] = {[PREDICT_ROWS] = ".csv",
+                                        [PREDICT_CURVE] = ".csv .svg .html",
+                                        [PREDICT_INTERVALS] = ".csv .svg .html .json"};
+    const char *allowed =
+        picture.table < SIZE_MAX ? forms[prediction->tables[picture.table].table->shape] : ".svg .html";
+    const char *ending = picture.file ? strrchr(picture.file, '.') : NULL;
+    if (picture.file && (picture.form == PICTURE_LINES || !strstr(allowed, ending)))
+        return failure_input(
+            failure, NULL, 0, 0,
+            "'%.64s' cannot be written into '%.200s'; expected a name that ends in one of %s", picture.name,
+            picture.file, allowed);
+    *ret = picture;
+    picture.name = NULL;
+    return 0;
+}
+
+void picture_clear(struct picture *picture) {
+    free(picture->name);
+}
+
+/* ---- Curves */
+
+/* Charts of as many series each, and their memory. */
+struct drawing {
+    const struct predict_column *columns; /* one a chart */
+    struct chart *charts;
+    size_t count;
+    struct chart_series *series;
+    double *numbers;
+    char **names;
+};
+
+static void drawing_clear(struct drawing *drawing) {
+    for (size_t i = 0; drawing->names && i <= drawing->count; i++)
+        free(drawing->names[i]);
+    free(drawing->charts), free(drawing->series), free(drawing->numbers), free(drawing->names);
+}
+
+static char *axis_name(const char *name, const char *label) {
+    return label && label[0] ? xformat("%s, %s", name, label) : xstrdup(name);
+}
+
+/* X_NAME is taken over. COLUMNS: one a chart. */
+static void drawing_init(struct drawing *drawing, const char *title, char *x_name,
+                         const struct predict_column *columns, size_t count, size_t series, size_t numbers) {
+    *drawing = (struct drawing){.columns = columns,
+                                .charts = xcalloc(count + 1, sizeof *drawing->charts),
+                                .count = count,
+                                .series = xcalloc(count * series + 1, sizeof *drawing->series),
+                                .numbers = xcalloc(numbers + 1, sizeof *drawing->numbers),
+                                .names = xcalloc(count + 1, sizeof *drawing->names)};
+    drawing->names[count] = x_name;
+    for (size_t i = 0; i < count; i++) {
+        drawing->names[i] = axis_name(columns[i].name, columns[i].label);
+        drawing->charts[i] = (struct chart){.title = title,
+                                            .x_name = x_name,
+                                            .y_name = drawing->names[i],
+                                            .series = drawing->series + i * series,
+                                            .series_count = series};
+    }
+}
+
+/* A chart for each y of table T; in each a line for each scenario. */
+static void draw_curves(const struct prediction *prediction, size_t t, struct drawing *drawing) {
+    const struct prediction_table *table = &prediction->tables[t];
+    size_t scenarios = prediction->scenarios.count, columns = table->column_count, numbers = 0;
+    for (size_t i = 0; i < scenarios; i++)
+        numbers += prediction->results[i].tables[t].count * columns;
+    drawing_init(drawing, table->table->help, axis_name(table->columns[0].name, table->columns[0].label),
+                 table->columns + 1, columns - 1, scenarios, numbers);
+    double *at = drawing->numbers;
+    for (size_t i = 0; i < scenarios; i++) {
+        const struct prediction_rows *rows = &prediction->results[i].tables[t];
+        for (size_t k = 0; k < rows->count * columns; k++)
+            at[k % columns * rows->count + k / columns] = rows->items[k / columns].values[k % columns];
+        for (size_t c = 1; c < columns; c++)
+            drawing->series[(c - 1) * scenarios + i] =
+                (struct chart_series){at, at + c * rows->count, rows->count, true};
+        at += rows->count * columns;
+    }
+}
+
+/* How many parameters vary over the scenarios; RET has the first of these that is a number, or SIZE_MAX. */
+static size_t find_varying(const struct prediction *prediction, size_t *ret) {
+    const struct scenario *items = prediction->scenarios.items;
+    size_t varying = 0;
+    *ret = SIZE_MAX;
+    for (size_t p = prediction->scenarios.option_count; p < items[0].parameters.count; p++) {
+        size_t i = 1;
+        while (i < prediction->scenarios.count &&
+               !(items[i].parameters.values[p].number != items[0].parameters.values[p].number))
+            i++;
+        bool is_equal = i >= prediction->scenarios.count;
+        if (!is_equal && prediction->scenarios.table[p].type == PLUGIN_NUMBER && *ret == SIZE_MAX)
+            *ret = p;
+        varying += !is_equal;
+    }
+    return varying;
+}
+
+/* One chart: the column, and the ends of its intervals. Points are joined if nothing else varies. */
+static int draw_column(const struct prediction *prediction, size_t column, struct drawing *drawing,
+                       struct failure *failure) {
+    const struct predict_column *of = &prediction->plugin->columns[column];
+    size_t parameter, rows = 0, at = 0, lines = prediction->draws > 0 && !of->no_draws ? 3 : 1;
+    bool is_line = find_varying(prediction, &parameter) == 1;
+    if (parameter == SIZE_MAX)
+        return failure_input(
+            failure, NULL, 0, 0,
+            "cannot draw '%s': no number varies over the scenarios; give a parameter several "
+            "values, such as --set NAME=LOW..HIGH:STEP",
+            of->name);
+    for (size_t i = 0; i < prediction->scenarios.count; i++)
+        rows += prediction->results[i].row_count;
+    const struct plugin_parameter *over = &prediction->scenarios.table[parameter];
+    drawing_init(drawing, of->help, axis_name(over->name, unit_label(over->unit)), of, 1, lines,
+                 rows * (lines + 1));
+    double *x = drawing->numbers;
+    for (size_t i = 0; i < prediction->scenarios.count; i++)
+        for (size_t k = 0; k < prediction->results[i].row_count; k++, at++) {
+            const struct prediction_row *row = &prediction->results[i].rows[k];
+            x[at] = prediction->scenarios.items[i].parameters.values[parameter].number;
+            is_line = is_line && (at == 0 || x[at] > x[at - 1]);
+            x[rows + at] = row->values[column];
+            for (size_t l = 1; l < lines; l++)
+                x[(l + 1) * rows + at] = row->intervals[column][PREDICTION_MEAN + l];
+        }
+    for (size_t l = 0; l < lines; l++)
+        drawing->series[l] = (struct chart_series){x, x + (l + 1) * rows, rows, is_line};
+    return 0;
+}
+
+/* ---- All of them */
+
+/* Adds charts to SECTION; or, of a file, appends an element <svg> or trace events to RET. */
+static int append(const struct prediction *prediction, const struct picture *picture,
+                  struct report_section *section, struct text *ret, struct failure *failure) {
+    cleanup(drawing_clear) struct drawing drawing = {0};
+    const struct prediction_table *table =
+        picture->table < SIZE_MAX ? &prediction->tables[picture->table] : NULL;
+    bool is_curve = !table || table->table->shape == PREDICT_CURVE;
+    size_t scenarios = prediction->scenarios.count, most = is_curve ? SERIES_MAX : 1;
+    if (picture->form == PICTURE_TRACE) {
+        gantt_append_trace(prediction, picture->table, ret);
+        return 0;
+    }
+    if (table && scenarios > most)
+        return failure_input(failure, NULL, 0, 0,
+                             "cannot draw '%s' of %zu scenarios; expected at most %zu, or %s=FILE%s",
+                             picture->name, scenarios, most, picture->name, is_curve ? ".csv" : ".json");
+    if (!is_curve) {
+        const struct prediction_rows *rows = &prediction->results[0].tables[picture->table];
+        if (picture->form != PICTURE_LINES)
+            return gantt_append_svg(rows, table->table->help, ret, failure);
+        gantt_report(rows, section);
+        return 0;
+    }
+    if (table)
+        draw_curves(prediction, picture->table, &drawing);
+    int r = table ? 0 : draw_column(prediction, picture->column, &drawing, failure);
+    for (size_t i = 0; r == 0 && picture->form == PICTURE_LINES && i < drawing.count; i++)
+        report_chart(section, drawing.columns[i].name, &drawing.charts[i]);
+    if (r == 0 && picture->form != PICTURE_LINES)
+        chart_append_svg(drawing.charts, drawing.count, ret);
+    return r;
+}
+
+int picture_draw(const struct prediction *prediction, const char *word, struct report_section *section,
+                 struct failure *failure) {
+    cleanup(picture_clear) struct picture picture = {0};
+    cleanup(report_cleanup) struct report *report = report_new(); /* of what is not shown */
+    cleanup(text_clear) struct text bytes;
+    text_init(&bytes, SIZE_MAX / 4);
+    int r = picture_read(prediction, word, &picture, failure);
+    bool is_list =
+        r == 0 && picture.table < SIZE_MAX && prediction->tables[picture.table].table->shape == PREDICT_ROWS;
+    if (r == 0 && (picture.form == PICTURE_CSV || is_list)) {
+        struct report_table *table =
+            prediction_report_rows(prediction, picture.table, picture.file ? report->root : section);
+        return picture.file ? report_table_write(table, picture.file, failure) : 0;
+    }
+    struct report_section *in =
+        r == 0 && picture.form == PICTURE_LINES ? report_section(section, picture.name, "", false) : NULL;
+    if (picture.form == PICTURE_HTML)
+        text_append_string(&bytes,
+                           "<!DOCTYPE html>\n<meta charset=\"utf-8\">\n<title>assay predict</title>\n");
+    r = r < 0 ? r : append(prediction, &picture, in, &bytes, failure);
+    return r < 0 || !picture.file ? r : file_write_output(picture.file, bytes.bytes, bytes.length, failure);
+}

@@ -1,0 +1,105 @@
+#include "engine/predict/search.h"
+
+#include "engine/foundation/cleanup.h"
+#include "engine/foundation/memory.h"
+#include "engine/numerics/random.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+struct evaluation {
+    size_t number; /* of the combination */
+    double value;  /* less is better; infinite: no answer */
+};
+
+struct search {
+    struct prediction *prediction;
+    size_t column, budget;
+    struct evaluation *done;
+    size_t count;
+    struct failure *failure;
+    int error;
+};
+
+/* The value of a combination, which is run unless it was before; infinite when the budget is used up. */
+static double evaluate(struct search *search, size_t number) {
+    struct scenarios *scenarios = &search->prediction->scenarios;
+    double value;
+    for (size_t i = 0; i < search->count; i++)
+        if (search->done[i].number == number)
+            return search->done[i].value;
+    if (search->error < 0 || search->count == search->budget)
+        return INFINITY;
+    scenarios_drop(scenarios, 0);
+    search->error = scenarios_add(scenarios, number, search->failure);
+    if (search->error == 0)
+        search->error = prediction_run_again(search->prediction, search->column, &value, search->failure);
+    if (search->error < 0)
+        return INFINITY;
+    if (search->prediction->plugin->columns[search->column].goal == PREDICT_MORE)
+        value = -value;
+    search->done[search->count++] = (struct evaluation){number, isfinite(value) ? value : INFINITY};
+    return search->done[search->count - 1].value;
+}
+
+/* From NUMBER to a combination that no step of one value makes better, or until the budget is used up. */
+static void descend(struct search *search, size_t number) {
+    const struct scenarios *scenarios = &search->prediction->scenarios;
+    double best = evaluate(search, number);
+    for (size_t part = 4; part > 0;) {
+        bool is_better = false, is_least = true;
+        for (size_t s = 0; s < scenarios_sweep_count(scenarios); s++) {
+            size_t stride, count = scenarios_sweep(scenarios, s, &stride), at = number / stride % count;
+            size_t step = count / part > 1 ? count / part : 1;
+            is_least = is_least && step == 1;
+            for (int side = 0; side < 2; side++) {
+                size_t next = side ? number + step * stride : number - step * stride;
+                if (count == 1 || (side ? at + step >= count : at < step) || !(evaluate(search, next) < best))
+                    continue;
+                best = evaluate(search, next);
+                number = next;
+                at = number / stride % count;
+                is_better = true;
+            }
+        }
+        if (!is_better)
+            part = is_least ? 0 : 2 * part;
+    }
+}
+
+static int compare(const void *a, const void *b) {
+    const struct evaluation *one = a, *other = b;
+    if (one->value != other->value)
+        return one->value < other->value ? -1 : 1;
+    return one->number < other->number ? -1 : one->number > other->number;
+}
+
+int search_best(struct prediction *prediction, size_t budget, struct failure *failure) {
+    struct search search = {
+        .prediction = prediction, .column = prediction_main_column(prediction), .failure = failure};
+    size_t all = scenarios_combinations(&prediction->scenarios);
+    struct random_stream stream;
+    random_stream_init(&stream, prediction->models.seed, "search", 0);
+    if (all == 0 || search.column == prediction->column_count ||
+        prediction->plugin->columns[search.column].goal == PREDICT_NO_GOAL)
+        return failure_input(failure, NULL, 0, 0, "%s cannot be searched: %s",
+                             prediction->library->plugin->name,
+                             all ? "none of its columns has a goal"
+                                 : "a table of scenarios is given; set the values by --set NAME=VALUE,...");
+    cleanup_free struct evaluation *done = xcalloc(budget + 1, sizeof *done);
+    search.done = done;
+    search.budget = budget < all ? budget : all;
+    for (size_t i = 0; budget >= all && i < all; i++)
+        evaluate(&search, i);
+    while (search.error == 0 && search.count < search.budget)
+        descend(&search, random_stream_below(&stream, all));
+    qsort(done, search.count, sizeof *done, compare);
+    scenarios_drop(&prediction->scenarios, 0);
+    for (size_t i = 0; search.error == 0 && i < search.count && i < SEARCH_SHOWN_MAX; i++)
+        if (isfinite(done[i].value))
+            search.error = scenarios_add(&prediction->scenarios, done[i].number, failure);
+    if (search.error == 0 && prediction->scenarios.count == 0)
+        return failure_input(failure, NULL, 0, 0, "none of %zu scenarios has an answer", search.count);
+    prediction->searched = search.count;
+    return search.error;
+}
