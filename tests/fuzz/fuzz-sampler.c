@@ -55,5 +55,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length) {
     fuzz_passed += count_samples(&watch) > 0;
     watch_close(&watch);
     text_clear(&log.pending);
+    free(record.made);
     return 0;
 }

@@ -65,15 +65,14 @@ plan() { # plan NAME HOSTS MICROSECONDS ROWS [LINE...]
     { printf 'name: %s\nexperiment: beat\ndesign: {file: %s.csv, order: as-written}\ntestbed: {%s, lease: 1h, timeout: 1min}\nprobes: %s\n' "$name" "$name" "$hosts" "${probes:-none}"
       [ $# -eq 0 ] || printf '%s\n' "$@"; } >"$name.yaml"
 }
-declare -A pids statuses
-start() { # start NAME: in the background
-    bed run "$ASSAY" run "$1.yaml" --json -o "$1" >"$1.out" 2>"$1.err" &
-    pids[$1]=$!
+declare -A statuses
+start() { # start NAME: in the background; its status in NAME.status, since bash forgets it when the process number is used again
+    { bed run "$ASSAY" run "$1.yaml" --json -o "$1" >"$1.out" 2>"$1.err"; echo $? >"$1.status.new"; mv "$1.status.new" "$1.status"; } &
 }
 start_with_clock() { ASSAY_TEST_CLOCK=$scratch/$1.clock start "$1"; }
 told() { grep -q "$2" "$1.out"; } # told NAME WHAT
 done_on() { cut -d, -f6 "$1"/*/results/results.csv 2>/dev/null | grep -qx "$2"; } # done_on NAME NODE
-end() { wait "${pids[$1]}"; statuses[$1]=$?; cat_of "$1" results/results.csv >"$1.results"; cat_of "$1" journal.jsonl >"$1.journal"; cat_of "$1" run.json >"$1.json"; }
+end() { eventually test -e "$1.status"; statuses[$1]=$(cat "$1.status"); cat_of "$1" results/results.csv >"$1.results"; cat_of "$1" journal.jsonl >"$1.journal"; cat_of "$1" run.json >"$1.json"; }
 cat_of() { "$ASSAY" archive cat "$1"/*.zip "$2"; }
 units_of() { awk -F, -v node="$2" 'NR > 1 && $6 == node' "$1.results" | wc -l; }
 status_is() { equal "${statuses[$1]} $(sed -n 's/^ *"status": *"\([a-z]*\)",$/\1/p' "$1.json" | head -1)" "$2" || { tail -3 "$1.err" >&2; return 1; }; }
@@ -121,8 +120,8 @@ advance 3601s
 export ASSAY_TEST_CLOCK=$scratch/hangs.clock
 eventually told hangs '"units_done":23,'
 advance 61s
-hurry told hangs 'unit 4 on node n-26'
-hurry told hangs 'node n-25: the kernel'
+step=1s hurry_beside 'n-25 n-26' told hangs 'unit 4 on node n-26'
+step=1s hurry_beside 'n-25 n-26' told hangs 'node n-25: the kernel'
 eventually told spared 'node n-30 takes the place of node n-28'
 bed on 27 rm /tmp/slowly
 for name in lost aborts reboot prepare few all slow absent hangs spared no-spare; do end $name; done
