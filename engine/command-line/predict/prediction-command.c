@@ -13,12 +13,14 @@
 
 int prediction_command_check(const struct verb_arguments *arguments, const char *output,
                              struct failure *failure) {
-    size_t models = arguments->operand_count - 1;
+    size_t models = arguments->operand_count - 1, archives;
     cleanup_free const char **paths = xcalloc(models + 1, sizeof *paths);
+    cleanup_free const char **from = verb_values(arguments, "--from", &archives);
     for (size_t i = 0; i < models; i++)
         paths[i] = models_path(arguments->operands[1 + i]);
     paths[models] = verb_value(arguments, "--scenario");
     int r = output_check(output, paths, models + 1, failure);
+    r = r < 0 ? r : output_check(output, from, archives, failure);
     return r < 0 ? r : verb_check_settings(arguments, "--set", failure);
 }
 

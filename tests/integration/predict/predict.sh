@@ -188,6 +188,10 @@ hash=$(sha256sum <"$calls")
 report $(output '"experiment": *"dgemm"' && output '"sha256": *"'"${hash%% *}"; echo $?) "and the archive's hash is kept"
 check "a model that is given" "$ASSAY" predict hpl dgemm=model.json --from "$calls" "$@"
 report $(contains .err "'$calls' is not used: the role 'dgemm' has a model"; echo $?) "is preferred"
+cp "$calls" copy.csv
+refuse "an output that is an archive" 2 "the output './copy.csv' is also an input" "$ASSAY" predict hpl --from copy.csv "$@" -o ./copy.csv
+refuse "a picture that is an archive" 2 "the output 'copy.csv' is also an input" "$ASSAY" predict hpl --from copy.csv "$@" --plot panels=copy.csv
+report $(cmp -s "$calls" copy.csv; echo $?) "leave the archive as it was"
 refuse "an archive that fills no role" 2 "it is of the experiment 'other'; expected an archive of: dgemm" "$ASSAY" predict hpl --from "$others" "$@"
 
 # A role that is a file, threads, and a prediction that is stopped.
