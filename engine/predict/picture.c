@@ -124,6 +124,14 @@ static void draw_curves(const struct prediction *prediction, size_t t, struct dr
     }
 }
 
+/* Whether two scenarios set a parameter to the same value; neither number is known of texts and of what is
+ * not set. */
+static bool is_same(const struct plugin_value *one, const struct plugin_value *other) {
+    if (isnan(one->number) && isnan(other->number))
+        return strcmp(one->text ? one->text : "", other->text ? other->text : "") == 0;
+    return one->number == other->number;
+}
+
 /* How many parameters vary over the scenarios; RET has the first of these that is a number, or SIZE_MAX. */
 static size_t find_varying(const struct prediction *prediction, size_t *ret) {
     const struct scenario *items = prediction->scenarios.items;
@@ -132,7 +140,7 @@ static size_t find_varying(const struct prediction *prediction, size_t *ret) {
     for (size_t p = prediction->scenarios.option_count; p < items[0].parameters.count; p++) {
         size_t i = 1;
         while (i < prediction->scenarios.count &&
-               !(items[i].parameters.values[p].number != items[0].parameters.values[p].number))
+               is_same(&items[i].parameters.values[p], &items[0].parameters.values[p]))
             i++;
         bool is_equal = i >= prediction->scenarios.count;
         if (!is_equal && prediction->scenarios.table[p].type == PLUGIN_NUMBER && *ret == SIZE_MAX)

@@ -382,7 +382,7 @@ static size_t batch_size(const struct prediction *prediction) {
 static int run_all(struct prediction *prediction, const struct prediction_request *request,
                    struct failure *failure) {
     struct scenarios *scenarios = &prediction->scenarios;
-    bool is_text = !prediction->plugin->columns, is_kept = !request->sink || prediction->has_wanted;
+    bool is_text = !prediction->plugin->columns, is_kept = !request->sink || prediction->has_pictures;
     for (;;) {
         size_t first = scenarios->count;
         int r = scenarios_more(scenarios, request->sink ? batch_size(prediction) : PREDICTION_KEPT_MAX + 1,
@@ -398,8 +398,8 @@ static int run_all(struct prediction *prediction, const struct prediction_reques
             return failure_input(
                 failure, NULL, 0, 0,
                 "more than %d scenarios, the most that are kept in memory; write the predictions "
-                "of any number of scenarios to a file: --output FILE",
-                (int)PREDICTION_KEPT_MAX);
+                "of any number of scenarios to a file: --output FILE%s",
+                (int)PREDICTION_KEPT_MAX, prediction->has_pictures ? ", without --plot" : "");
         r = run_from(prediction, first, failure);
         r = r < 0 || !request->sink ? r : request->sink(request->context, prediction, first, failure);
         if (r < 0)
@@ -442,8 +442,9 @@ static int open_tables(struct prediction *prediction, const struct prediction_re
     for (size_t i = 0; r == 0 && i < request->picture_count; i++) {
         cleanup(picture_clear) struct picture picture = {0};
         r = picture_read(prediction, request->pictures[i], &picture, failure);
+        prediction->has_pictures = true;
         if (r == 0 && picture.table < SIZE_MAX)
-            prediction->tables[picture.table].is_wanted = prediction->has_wanted = true;
+            prediction->tables[picture.table].is_wanted = true;
     }
     return r;
 }

@@ -98,7 +98,7 @@ struct prediction {
     size_t column_count;             /* of the plugin */
     struct prediction_table *tables; /* that the plugin declares */
     size_t table_count;
-    bool has_wanted; /* any of them */
+    bool has_pictures; /* tables or columns are drawn: all results are kept in memory */
     size_t draws;
     const struct prediction_request *request; /* of prediction_make(), while that runs */
     struct text text;                         /* of plugins whose result is a text */

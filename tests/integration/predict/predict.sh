@@ -134,6 +134,12 @@ is "bars in an SVG" "$(grep -c '&lt;hop>: 13 s to 26 s</title></rect>' way.svg)"
 report $(tr -d '\n' <way.json | grep -q '{"ph": "X", "pid": 1, "tid": 1, "ts": 13000000.000, "dur": 13000000.000, "name": "<hop>"}\]}$'; echo $?) "and trace events"
 refuse "what cannot be drawn" 2 "no table or column of numbers 'where'" "$ASSAY" predict travel size.json --set size=8 --plot where
 refuse "another kind of file" 2 "'panels' cannot be written into 'p.json'; expected a name that ends in one of .csv .svg .html" "$ASSAY" "$@" --plot panels=p.json
+set -- predict hpl model.json --set NB=64 --set P=1 --set Q=1
+check "a column over one of two that vary" "$ASSAY" "$@" --set N=1000,2000 --plot time=joined.svg
+is "is a line: what is not set does not vary" "$(grep -c 'class="l"' joined.svg)" 1
+refuse "a column over words" 2 "cannot draw 'time': no number varies over the scenarios" "$ASSAY" "$@" --set N=1000 --set speed=mean,slowest --plot time
+check "a column of many scenarios that are written, too" "$ASSAY" "$@" --set N=64..11000:1 -o many.csv --plot gflops=many.svg
+is "has all of them" "$(awk -F M '/class="l"/ { n += gsub(/[ML]/, "") } END { print n }' many.svg) $(wc -l <many.csv)" "10937 10938"
 refuse "a column over nothing" 2 "no number varies over the scenarios" "$ASSAY" predict travel size.json --set size=8 --plot time
 refuse "intervals of two scenarios" 2 "cannot draw 'way' of 2 scenarios" "$ASSAY" predict travel size.json --set size=8,9 --plot way
 
