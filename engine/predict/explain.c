@@ -77,21 +77,33 @@ int prediction_explain(struct prediction *prediction, struct report_section *sec
     const struct predict_column *columns = prediction->plugin->columns;
     size_t column = prediction_main_column(prediction);
     const struct prediction_row *row = &prediction->results[0].rows[0];
-    if (prediction->scenarios.count != 1 || prediction->results[0].row_count != 1 ||
-        column == prediction->column_count || !isfinite(row->values[column]))
+    size_t scenarios = prediction->scenarios.count, rows = prediction->results[0].row_count;
+    if (scenarios != 1 || rows != 1)
         return failure_input(failure, NULL, 0, 0,
-                             "only one scenario with one row of numbers can be explained; found %zu "
-                             "scenarios",
-                             prediction->scenarios.count);
-    struct report_table *parts = report_table(section, "parts", "", part_columns, 3);
+                             "cannot explain %zu %s; set one value for each parameter, so that the result "
+                             "has one row",
+                             scenarios != 1 ? scenarios : rows, scenarios != 1 ? "scenarios" : "rows");
+    if (column == prediction->column_count)
+        return failure_input(failure, NULL, 0, 0, "cannot explain the result of %s: it has no numbers",
+                             prediction->library->plugin->name);
+    if (!isfinite(row->values[column]) || row->values[column] == 0)
+        return failure_input(
+            failure, NULL, 0, 0,
+            "cannot explain %s, which is %g here; run the scenario without --explain and see "
+            "its warnings",
+            columns[column].name, row->values[column]);
+    cleanup_free char *title = xformat("parts of %s", columns[column].name);
+    report_text(section, "explained", NULL, columns[column].name, true);
+    struct report_table *parts = report_table(section, "parts", title, part_columns, 3);
     for (size_t c = 0; c < prediction->column_count; c++)
         if (columns[c].part_of && strcmp(columns[c].part_of, columns[column].name) == 0) {
             report_cell_text(parts, columns[c].name);
             report_cell(parts, 100 * row->values[c] / row->values[column]);
             report_cell_text(parts, columns[c].help);
         }
-    cleanup_free char *title = xformat("change of %s by 1 %% more of", columns[column].name);
-    struct report_table *effects = report_table(section, "effects", title, effect_columns, 3);
+    cleanup_free char *change =
+        xformat("change of %s if a term or parameter is 1 %% greater", columns[column].name);
+    struct report_table *effects = report_table(section, "effects", change, effect_columns, 3);
     int r = 0;
     for (size_t i = 0; r == 0 && i < prediction->models.count; i++)
         r = add_terms(prediction, column, &prediction->models.items[i], effects, failure);

@@ -94,7 +94,6 @@ int command_predict(const struct verb_arguments *arguments, struct failure *fail
     catch_signals();
     r = r < 0 ? r : prediction_command_make(arguments, &request, &prediction, failure);
     output_line_end(&work.line);
-    r = r < 0 || !output ? r : finish_file(&work.file, prediction, failure);
     if (r < 0)
         return r;
     cleanup(report_cleanup) struct report *report = report_new();
@@ -106,6 +105,7 @@ int command_predict(const struct verb_arguments *arguments, struct failure *fail
         r = prediction_explain(prediction, report->root, failure);
     for (size_t i = 0; r == 0 && i < request.picture_count; i++)
         r = picture_draw(prediction, pictures[i], report->root, failure);
+    r = r < 0 || !output ? r : finish_file(&work.file, prediction, failure);
     if (r < 0)
         return r;
     output_report(report, json, false);

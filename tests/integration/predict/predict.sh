@@ -151,7 +151,11 @@ print([p["part"] for p in d["parts"]], round(sum(p["share"] for p in d["parts"])
 check "of two terms and a parameter" "$ASSAY" predict travel size.json --set size=8 --set wait=24 --explain --json
 is "each is its share" "$(python3 -c 'import json, sys; print(*[(e["name"], round(e["effect"], 4)) for e in json.load(sys.stdin)["effects"]])' <.out)" \
     "('1', 4.0) ('size', 48.0) ('size', 48.0) ('wait', 48.0)"
-refuse "of two scenarios" 2 "only one scenario with one row of numbers can be explained; found 2" "$ASSAY" predict travel size.json --set size=8,9 --explain
+report $(output '"explained": *"time"'; echo $?) "of which column is said"
+refuse "of two scenarios" 2 "cannot explain 2 scenarios; set one value for each" "$ASSAY" predict travel size.json --set size=8,9 --explain -o explained.csv
+report $(! test -e explained.csv; echo $?) "writes no prediction"
+refuse "of two rows" 2 "cannot explain 2 rows" "$ASSAY" predict travel size.json --set size=8 --set hops=2 --explain
+refuse "of no answer" 2 "cannot explain time, which is nan here" "$ASSAY" predict travel size.json --set size=13 --explain
 
 # The best of many: all are run where the budget suffices, few where not.
 set -- predict hpl model.json --set N=20000 --set NB=16..512:16 --set P=1..16 --set Q=1,2,4,8 --set latency=1us --set bandwidth=1GB/s
