@@ -130,6 +130,19 @@ static void grade(const struct models *models, struct given_model *given) {
             xformat("'%s' %s %s", given->source.file, given->source.warning ? "is" : "was", given->verdict);
 }
 
+/* Says in a note whether the model of an archive is used: only if no model before it has its role. */
+static bool is_needed(struct models *models, const char *word) {
+    size_t role = find_role(models, word);
+    bool is_needed = true;
+    for (size_t i = 0; i < models->count; i++)
+        is_needed = is_needed && models->items[i].role != role;
+    xappend(&models->notes, &models->note_count,
+            xformat(is_needed ? "'%s' is fitted for the role '%s'"
+                              : "'%s' is not used: the role '%s' has a model",
+                    models_path(word), models->library->predict->roles[role].name));
+    return is_needed;
+}
+
 static int read_given(struct models *models, const char *word, const char *content, struct failure *failure) {
     struct given_model *given = &models->items[models->count++];
     const char *path = models_path(word);
@@ -302,7 +315,8 @@ int models_open(struct models *models, const struct library *library, const char
                              (int)MODELS_MAX);
     models->items = xcalloc(count + 1, sizeof *models->items);
     for (size_t i = 0; i < count; i++) {
-        int r = read_given(models, words[i], texts ? texts[i] : NULL, failure);
+        const char *content = texts ? texts[i] : NULL;
+        int r = content && !is_needed(models, words[i]) ? 0 : read_given(models, words[i], content, failure);
         if (r < 0)
             return r;
     }

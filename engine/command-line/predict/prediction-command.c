@@ -36,15 +36,7 @@ static void given_clear(struct given *given) {
     free(given->words), free(given->texts);
 }
 
-static bool has_role(const struct given *given, const char *role) {
-    size_t length = strlen(role);
-    for (size_t i = 0; i < given->count; i++)
-        if (strncmp(given->words[i], role, length) == 0 && given->words[i][length] == '=')
-            return true;
-    return false;
-}
-
-/* A model from the archive FILE for the role that takes its experiment, if no model was given for that. */
+/* A model from the archive FILE for the role that takes its experiment. */
 static int add_archive(const struct verb_arguments *arguments, const struct library *library,
                        const char *file, struct given *given, struct failure *failure) {
     const struct predict_role *role = library->predict->roles;
@@ -64,13 +56,6 @@ static int add_archive(const struct verb_arguments *arguments, const struct libr
                              "it is of the experiment '%.64s'; expected an archive of: %s",
                              experiment ? experiment : "(none)",
                              list.length ? list.bytes : "none, as no role names an experiment");
-    bool is_given = has_role(given, role->name);
-    fprintf(stderr,
-            is_given ? "assay: note: '%s' is not used: the role '%s' has a model\n"
-                     : "assay: note: '%s' is fitted for the role '%s'\n",
-            shown(file).text, role->name);
-    if (is_given)
-        return 0;
     given->words[given->count] = xformat("%s=%s", role->name, file);
     given->texts[given->count++] = text_take(&model);
     return 0;
