@@ -58,8 +58,26 @@ static void add_value(struct sweep *sweep, char *value) {
     sweep->values[sweep->count++] = value;
 }
 
-/* The numbers of "LOW..HIGH" or "LOW..HIGH:STEP", as in designs; LENGTH bytes at TEXT, whose dots are at
- * DOTS. */
+/* The unit of the numbers of a range, which is cut off them; "": none, or they have several, and are as they
+ * were. The caller frees it. */
+static char *cut_unit(char *numbers[3]) {
+    char *ends[3], *unit = NULL;
+    for (size_t i = 0; i < 3; i++) {
+        ends[i] = numbers[i];
+        (void)(numbers[i] ? strtod(numbers[i], &ends[i]) : 0);
+        if (numbers[i] && (ends[i] == numbers[i] || (unit && *ends[i] && strcmp(unit, ends[i]) != 0)))
+            return xstrdup("");
+        unit = numbers[i] && *ends[i] ? ends[i] : unit;
+    }
+    unit = xstrdup(unit ? unit : "");
+    for (size_t i = 0; i < 3; i++)
+        if (numbers[i])
+            *ends[i] = '\0';
+    return unit;
+}
+
+/* The numbers of "LOW..HIGH" or "LOW..HIGH:STEP", as in designs, with one unit; LENGTH
+ * bytes at TEXT, whose dots are at DOTS. */
 static int add_range(struct sweep *sweep, const char *name, const char *text, size_t length, const char *dots,
                      struct failure *failure) {
     cleanup(levels_clear) struct levels levels = {0};
@@ -68,14 +86,20 @@ static int add_range(struct sweep *sweep, const char *name, const char *text, si
     char *step = strchr(high, ':');
     if (step)
         *step++ = '\0';
-    int r = levels_from_range(name, low, high, step, (struct levels_place){0}, &levels, failure);
+    struct failure own = {0};
+    cleanup_free char *unit = NULL;
+    int r = levels_from_range(name, low, high, step, (struct levels_place){0}, &levels, &own);
+    if (r < 0) { /* sizes such as 64MiB are numbers to it, other units are not */
+        unit = cut_unit((char *[]){low, high, step});
+        r = levels_from_range(name, low, high, step, (struct levels_place){0}, &levels, failure);
+    }
     uint64_t count = r < 0 ? 0 : levels_count(&levels);
     if (r == 0 && (count == 0 || count > LEVELS_MAX))
         return failure_input(failure, NULL, 0, 0,
                              "the range of '%s' has %s values; expected LOW..HIGH:STEP with at most %d", name,
                              count ? "too many" : "no step between its", LEVELS_MAX);
     for (uint64_t i = 0; i < count; i++)
-        add_value(sweep, xformat("%.17g", levels_number(&levels, i)));
+        add_value(sweep, xformat("%.17g%s", levels_number(&levels, i), unit ? unit : ""));
     return r;
 }
 

@@ -97,6 +97,12 @@ check "several values" sh -c "printf 'N,NB,P\\n8000,128,2\\n' | '$ASSAY' predict
     --set Q=2,4 --set latency=1us,2us,3us --set bandwidth=1GB/s"
 report $([ "$(grep -c '^8000\|^ *8000' "$scratch/.out")" -eq 6 ]; echo $?) "are all combined with the table on standard input"
 
+for range in 1us..3us:1us 1..3us:1 1us,2us..3us:1us 1e-6..3e-6:1e-6; do
+    check "the range $range" "$ASSAY" predict travel size.json --set size=8 --set wait=$range -o range.csv
+    is "has its unit" "$(tail -n +2 range.csv | cut -d, -f3 | paste -sd' ')" "1e-06 2e-06 3e-06"
+done
+refuse "two units in a range" 2 "'1us' in the range of 'wait' is not a number" "$ASSAY" predict travel size.json --set size=8 --set wait=1us..1ms:1us
+
 # Tables that the plugin declares: the host writes them, and only those that are asked for.
 set -- predict hpl model.json --set N=4096 --set NB=64,256 --set P=1 --set Q=1
 check "the table of panels" "$ASSAY" "$@" --plot panels=panels.csv -o sweep.csv
