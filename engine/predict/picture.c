@@ -38,10 +38,11 @@ int picture_read(const struct prediction *prediction, const char *word, struct p
         if (columns[c].unit && strcmp(columns[c].name, picture.name) == 0)
             picture.column = c;
     if (picture.table == SIZE_MAX && picture.column == SIZE_MAX)
-        return failure_input(failure, NULL, 0, 0,
-                             "%s-%s has no table or column of numbers '%.64s'; '%s %s --help' lists both",
-                             prediction->prefix, prediction->library->plugin->name, picture.name,
-                             prediction->prefix, prediction->library->plugin->name);
+        return failure_input(
+            failure, NULL, 0, 0,
+            "%s-%s has no table or column of numbers '%.64s'; 'assay %s %s --help' lists both",
+            prediction->prefix, prediction->library->plugin->name, picture.name, prediction->prefix,
+            prediction->library->plugin->name);
     static const char *const forms[] = {[PREDICT_ROWS] = ".csv",
                                         [PREDICT_CURVE] = ".csv .svg .html",
                                         [PREDICT_INTERVALS] = ".csv .svg .html .json"};

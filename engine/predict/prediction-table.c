@@ -198,10 +198,14 @@ struct report_table *prediction_report_rows(const struct prediction *prediction,
 }
 
 static void report_rest(const struct prediction *prediction, struct report_section *in) {
-    if (prediction->searched > 0)
+    if (prediction->searched > 0) {
+        const struct predict_column *column =
+            &prediction->plugin->columns[prediction_main_column(prediction)];
         report_note(in, REPORT_NOTE,
-                    "the best of %zu scenarios that were run, of %zu combinations; best first",
-                    prediction->searched, scenarios_combinations(&prediction->scenarios));
+                    "the best of %zu scenarios that were run, of %zu combinations, by the %s %s; best first",
+                    prediction->searched, scenarios_combinations(&prediction->scenarios),
+                    column->goal == PREDICT_LESS ? "least" : "greatest", column->name);
+    }
     if (prediction->scenario_count > prediction->scenarios.count)
         report_note(in, REPORT_NOTE,
                     "the first %zu of %zu scenarios are shown; the output file has all of them",

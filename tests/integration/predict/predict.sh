@@ -123,7 +123,7 @@ check "and as JSON" "$ASSAY" plugins show predict-travel --json
 report $(output '"better": *""' && output '"table": *"way"'; echo $?) "for programs"
 refuse "a name of two plugins" 2 "'travel' may be one of predict-travel, export-travel" "$ASSAY" plugins show travel
 refuse "a name of none" 2 "there is no plugin 'hlp'; 'assay plugins' lists all" "$ASSAY" plugins show hlp
-refuse "a table that is not there" 2 "predict-hpl has no table or column of numbers 'panel'; .predict hpl --help. lists both" "$ASSAY" "$@" --plot panel=p.csv
+refuse "a table that is not there" 2 "predict-hpl has no table or column of numbers 'panel'; 'assay predict hpl --help' lists both" "$ASSAY" "$@" --plot panel=p.csv
 refuse "two outputs in one file" 2 "p.csv" "$ASSAY" "$@" --plot panels=p.csv -o ./p.csv
 check "a table of intervals" "$ASSAY" predict travel size.json --set size=8 --plot way=way.csv
 is "has lanes and words" "$(tail -1 way.csv)" "1,b,13,26,<hop>"
@@ -170,7 +170,7 @@ best=$(sort -t, -k11,11g all.csv | sed -n 2p | cut -d, -f2-5)
 check "a search in all of them" "$ASSAY" "$@" --search 10000 -o best.csv
 is "finds the best" "$(sed -n 2p best.csv | cut -d, -f2-5)" "$best"
 is "and nine more" "$(wc -l <best.csv)" 11
-report $(output '^note: the best of 2048 scenarios that were run, of 2048 combinations; best first$'; echo $?) "says of how many"
+report $(output '^note: the best of 2048 scenarios that were run, of 2048 combinations, by the least time; best first$'; echo $?) "says of how many"
 check "a search under a budget" "$ASSAY" "$@" --search 150 -o few.csv
 is "finds it in a tenth of the runs" "$(sed -n 2p few.csv | cut -d, -f2-5)" "$best"
 report $(output '^note: the best of 150 scenarios that were run, of 2048 combinations'; echo $?) "and says so"
