@@ -22,6 +22,8 @@ enum {
     LANE_HEIGHT = 18,
 };
 
+static const double time_max = 1e300; /* s: differences of times are finite */
+
 struct bar {
     uint32_t lane, word;
     double from, to;
@@ -48,7 +50,7 @@ static struct gantt gantt_of(const struct prediction_rows *rows) {
         const char *const *texts = (const char *const *)rows->items[i].texts;
         const char *lane = texts && texts[0] ? texts[0] : "", *word = texts && texts[3] ? texts[3] : "";
         double from = rows->items[i].values[1], to = rows->items[i].values[2];
-        if (!isfinite(from) || !isfinite(to) || to < from)
+        if (!(fabs(from) < time_max && fabs(to) < time_max && from <= to))
             continue;
         gantt.bars[gantt.count++] = (struct bar){text_set_add(&gantt.lanes, lane, strlen(lane)),
                                                  text_set_add(&gantt.words, word, strlen(word)), from, to};
@@ -86,6 +88,18 @@ void gantt_report(const struct prediction_rows *rows, struct report_section *in)
         report_cell_text(table, "");
         report_cell_text(table, meaning);
     }
+    if (gantt.words.count > LETTERS)
+        report_note(in, REPORT_NOTE, "'*' stands for %zu more words", gantt.words.count - LETTERS);
+    if (gantt.lanes.count > TEXT_LANES_MAX)
+        report_note(
+            in, REPORT_NOTE,
+            "the first %d of %zu lanes are shown; a picture in a file, such as NAME=FILE.svg, has more",
+            (int)TEXT_LANES_MAX, gantt.lanes.count);
+    if (gantt.count < rows->count)
+        report_note(in, REPORT_WARNING,
+                    "%zu of %zu intervals are not drawn: they end before they begin, or "
+                    "a time is not a number",
+                    rows->count - gantt.count, rows->count);
 }
 
 int gantt_append_svg(const struct prediction_rows *rows, const char *title, struct text *ret,

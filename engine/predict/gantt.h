@@ -13,7 +13,7 @@ enum {
 };
 
 /* ROWS are those of a table of the shape PREDICT_INTERVALS; what is not finite is left out. Adds
- * lines for a terminal, which are not in JSON. */
+ * lines for a terminal, which are not in JSON, and notes of what they do not show. */
 void gantt_report(const struct prediction_rows *rows, struct report_section *in);
 /* Appends an element <svg>. FAILURE_INPUT: there are too many lanes or intervals. */
 int gantt_append_svg(const struct prediction_rows *rows, const char *title, struct text *ret,
