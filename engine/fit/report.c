@@ -131,7 +131,7 @@ static void report_residuals(const struct fit *fit, const struct table *table,
     static const double sigmas[] = {-2, 0, 2};
     const struct column response = {.name = fit->model->response, .unit = fit->model->response_unit};
     cleanup_free char *heading = column_heading(&response), *predicted = xformat("predicted %s", heading);
-    const struct chart_series points = {fit->mean, fit->scaled, table->rows, false};
+    const struct chart_series points = {fit->mean, fit->scaled, table->rows, false, NULL};
     const struct chart chart = {.title = "residuals",
                                 .x_name = predicted,
                                 .y_name = "residuals in standard deviations of the noise",
@@ -180,8 +180,8 @@ static bool report_curve(const struct fit *fit, const struct table *table, const
     const struct column columns[] = {{.name = x->name, .unit = x->unit},
                                      {.name = model->response, .unit = model->response_unit}};
     cleanup_free char *x_name = column_heading(&columns[0]), *y_name = column_heading(&columns[1]);
-    const struct chart_series series[] = {{x->values, y, table->rows, false},
-                                          {curve.x, curve.y, MODEL_CURVE_POINTS, true}};
+    const struct chart_series series[] = {{x->values, y, table->rows, false, NULL},
+                                          {curve.x, curve.y, MODEL_CURVE_POINTS, true, NULL}};
     const struct chart chart = {
         .title = group->name, .x_name = x_name, .y_name = y_name, .series = series, .series_count = 2};
     report_chart(section, "curve", &chart);

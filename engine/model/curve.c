@@ -51,7 +51,7 @@ void model_report_curve(struct report_section *section, const struct model *mode
     cleanup_free double *marks = xcalloc(group->part_count + 1, sizeof *marks);
     for (size_t p = 1; p < group->part_count; p++)
         marks[p - 1] = group->parts[p].from;
-    const struct chart_series line = {curve.x, curve.y, MODEL_CURVE_POINTS, true};
+    const struct chart_series line = {curve.x, curve.y, MODEL_CURVE_POINTS, true, NULL};
     const struct chart chart = {.title = group->name,
                                 .x_name = curve.column,
                                 .y_name = model->response,

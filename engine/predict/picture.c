@@ -70,6 +70,8 @@ struct drawing {
     const struct predict_column *columns; /* one a chart */
     struct chart *charts;
     size_t count;
+    size_t series_count; /* of each chart */
+    char **series_names;
     struct chart_series *series;
     double *numbers;
     char **names;
@@ -78,7 +80,10 @@ struct drawing {
 static void drawing_clear(struct drawing *drawing) {
     for (size_t i = 0; drawing->names && i <= drawing->count; i++)
         free(drawing->names[i]);
-    free(drawing->charts), free(drawing->series), free(drawing->numbers), free(drawing->names);
+    for (size_t i = 0; drawing->series_names && i < drawing->series_count; i++)
+        free(drawing->series_names[i]);
+    free(drawing->series_names), free(drawing->charts), free(drawing->series), free(drawing->numbers),
+        free(drawing->names);
 }
 
 static char *axis_name(const char *name, const char *label) {
@@ -91,6 +96,8 @@ static void drawing_init(struct drawing *drawing, const char *title, char *x_nam
     *drawing = (struct drawing){.columns = columns,
                                 .charts = xcalloc(count + 1, sizeof *drawing->charts),
                                 .count = count,
+                                .series_count = series,
+                                .series_names = xcalloc(series + 1, sizeof *drawing->series_names),
                                 .series = xcalloc(count * series + 1, sizeof *drawing->series),
                                 .numbers = xcalloc(numbers + 1, sizeof *drawing->numbers),
                                 .names = xcalloc(count + 1, sizeof *drawing->names)};
@@ -105,6 +112,32 @@ static void drawing_init(struct drawing *drawing, const char *title, char *x_nam
     }
 }
 
+/* Whether two scenarios set a parameter to the same value; neither number is known of texts and of what is
+ * not set. */
+static bool is_same(const struct plugin_value *one, const struct plugin_value *other) {
+    if (isnan(one->number) && isnan(other->number))
+        return strcmp(one->text ? one->text : "", other->text ? other->text : "") == 0;
+    return one->number == other->number;
+}
+
+/* "scenario 2: NB = 128, P = 4": the parameters that are not those of the first scenario or, of the first, of
+ * the second. The caller frees it. */
+static char *name_scenario(const struct prediction *prediction, size_t scenario) {
+    const struct scenario *items = prediction->scenarios.items, *of = &items[scenario];
+    size_t other = scenario > 0 ? 0 : prediction->scenarios.count > 1;
+    cleanup(text_clear) struct text text;
+    text_init(&text, SIZE_MAX / 4);
+    (void)text_printf(&text, "scenario %zu%s%s", of->number, of->name ? ", " : "", of->name ? of->name : "");
+    const char *before = ": ";
+    for (size_t p = prediction->scenarios.option_count; p < of->parameters.count; p++)
+        if (!is_same(&of->parameters.values[p], &items[other].parameters.values[p])) {
+            const char *value = of->parameters.values[p].text;
+            (void)text_printf(&text, "%s%s = %s", before, of->parameters.table[p].name, value ? value : "");
+            before = ", ";
+        }
+    return text_take(&text);
+}
+
 /* A chart for each y of table T; in each a line for each scenario. */
 static void draw_curves(const struct prediction *prediction, size_t t, struct drawing *drawing) {
     const struct prediction_table *table = &prediction->tables[t];
@@ -116,21 +149,14 @@ static void draw_curves(const struct prediction *prediction, size_t t, struct dr
     double *at = drawing->numbers;
     for (size_t i = 0; i < scenarios; i++) {
         const struct prediction_rows *rows = &prediction->results[i].tables[t];
+        drawing->series_names[i] = name_scenario(prediction, i);
         for (size_t k = 0; k < rows->count * columns; k++)
             at[k % columns * rows->count + k / columns] = rows->items[k / columns].values[k % columns];
         for (size_t c = 1; c < columns; c++)
             drawing->series[(c - 1) * scenarios + i] =
-                (struct chart_series){at, at + c * rows->count, rows->count, true};
+                (struct chart_series){at, at + c * rows->count, rows->count, true, drawing->series_names[i]};
         at += rows->count * columns;
     }
-}
-
-/* Whether two scenarios set a parameter to the same value; neither number is known of texts and of what is
- * not set. */
-static bool is_same(const struct plugin_value *one, const struct plugin_value *other) {
-    if (isnan(one->number) && isnan(other->number))
-        return strcmp(one->text ? one->text : "", other->text ? other->text : "") == 0;
-    return one->number == other->number;
 }
 
 /* How many parameters vary over the scenarios; RET has the first of these that is a number, or SIZE_MAX. */
@@ -178,8 +204,10 @@ static int draw_column(const struct prediction *prediction, size_t column, struc
             for (size_t l = 1; l < lines; l++)
                 x[(l + 1) * rows + at] = row->intervals[column][PREDICTION_MEAN + l];
         }
+    static const char *const names[] = {"predicted", "2.5 % of the draws are below",
+                                        "2.5 % of the draws are above"};
     for (size_t l = 0; l < lines; l++)
-        drawing->series[l] = (struct chart_series){x, x + (l + 1) * rows, rows, is_line};
+        drawing->series[l] = (struct chart_series){x, x + (l + 1) * rows, rows, is_line, names[l]};
     return 0;
 }
 

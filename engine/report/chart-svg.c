@@ -23,7 +23,8 @@ enum {
 };
 
 static const char style[] = "<style>text{font:13px sans-serif}.t{font-size:15px}.f{fill:none;stroke:#888}"
-                            ".p{fill:#1f5fa8;fill-opacity:.5}.l{fill:none;stroke:#c03020;stroke-width:1.5}"
+                            ".p{fill:#1f5fa8;fill-opacity:.5}.l{fill:none;stroke:#c03020;stroke-width:1.5;"
+                            "stroke-linecap:round}"
                             ".m{stroke:#888;stroke-dasharray:4 3}</style>\n";
 
 void chart_append_escaped(struct text *svg, const char *text) {
@@ -75,10 +76,14 @@ static void append_line(const struct chart *chart, const struct chart_axes *axes
         double x = across(axes, series->x[i]), y = down(chart, axes, series->y[i]);
         bool is_drawn = !isnan(x) && !isnan(y);
         if (is_drawn)
-            text_printf(svg, "%s%.1f %.1f ", is_down ? "L" : "M", x, y);
+            text_printf(svg, is_down ? "L%.1f %.1f " : "M%.1f %.1fh0", x, y); /* h0: a point alone is seen */
         is_down = is_drawn;
     }
-    text_append_string(svg, "\"/>\n");
+    text_append_string(svg, series->name ? "\"><title>" : "\"/>\n");
+    if (!series->name)
+        return;
+    chart_append_escaped(svg, series->name);
+    text_append_string(svg, "</title></path>\n");
 }
 
 static void append_axes(const struct chart *chart, const struct chart_axes *axes, struct text *svg) {

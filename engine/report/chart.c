@@ -24,6 +24,7 @@ struct chart *chart_copy(const struct chart *chart) {
         series[i] = chart->series[i];
         series[i].x = copy_numbers(series[i].x, series[i].count);
         series[i].y = copy_numbers(series[i].y, series[i].count);
+        series[i].name = xstrdup_or_null(series[i].name);
     }
     return copy;
 }
@@ -32,7 +33,8 @@ void chart_free(struct chart *chart) {
     if (!chart)
         return;
     for (size_t i = 0; i < chart->series_count; i++)
-        free((double *)chart->series[i].x), free((double *)chart->series[i].y);
+        free((double *)chart->series[i].x), free((double *)chart->series[i].y),
+            free((char *)chart->series[i].name);
     free((char *)chart->title), free((char *)chart->x_name), free((char *)chart->y_name);
     free((double *)chart->x_marks), free((double *)chart->y_marks),
         free((struct chart_series *)chart->series);

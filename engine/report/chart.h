@@ -13,7 +13,8 @@
 struct chart_series {
     const double *x, *y; /* what is not finite is not drawn */
     size_t count;
-    bool is_line; /* points in order of x are joined; otherwise they stand alone */
+    bool is_line;     /* points in order of x are joined; otherwise they stand alone */
+    const char *name; /* in an SVG it is shown at the pointer; or NULL */
 };
 
 /* Texts and numbers are borrowed; those of chart_copy() are its own. */

@@ -133,6 +133,8 @@ check "a curve as text, SVG and HTML" "$ASSAY" "$@" --plot panels --plot panels=
 report $(output '^ +panel_update, s' && output '^ +panel$'; echo $?) "has its axes on the terminal"
 is "a chart for each curve" "$(grep -c '<g transform' panels.svg)" 5
 is "and in it a line for each scenario" "$(grep -c 'class="l"' panels.svg)" 10
+is "which says the scenario" "$(grep -o '<title>[^<]*NB[^<]*' panels.svg | sort | uniq -c | sed 's/^ *//' | paste -sd' ')" \
+    "5 <title>scenario 1: NB = 64 5 <title>scenario 2: NB = 256"
 report $(head -1 time.html | grep -q '^<!DOCTYPE html>' && contains time.html '>NB</text>' && contains time.html '>time, s</text>'; echo $?) "a column over what varies"
 check "intervals" "$ASSAY" predict travel size.json --set size=8 --plot way --plot way=way.svg --plot way=way.json
 report $(output '^a +\|A{32,33} +\|$' && output '^b +\| +A{32,33}\|$' && output '^ +A <hop>$'; echo $?) "are lanes of characters"

@@ -21,7 +21,7 @@ static struct chart make(const struct chart_series *series) {
 
 TEST(as_text) {
     const double x[] = {1, 10, 1000, NAN, 100}, y[] = {-1, 0, 1, 5, 1e9};
-    const struct chart_series series = {x, y, 5, false};
+    const struct chart_series series = {x, y, 5, false, NULL};
     const struct chart chart = make(&series);
     cleanup(text_clear) struct text ascii, braille;
     text_init(&ascii, 1 << 20);
@@ -46,7 +46,7 @@ TEST(nothing_to_draw_and_too_much) {
                  {{-1.7e308, 1.7e308}, {-1.7e308, 1.7e308}, true},
                  {{5e-324, 1.7e308}, {0, 0}, true}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        const struct chart_series series = {cases[i].x, cases[i].y, 2, i % 2};
+        const struct chart_series series = {cases[i].x, cases[i].y, 2, i % 2, NULL};
         struct chart chart = make(&series);
         char path[] = "/tmp/assay-chart-XXXXXX";
         cleanup(text_clear) struct text text, svg;

@@ -57,7 +57,7 @@ TEST(charts_are_numbers) {
     {
         double x[] = {1, 2}, y[] = {3, NAN}, mark = 1.5;
         char title[] = "curve of a";
-        const struct chart_series series = {x, y, 2, true};
+        const struct chart_series series = {x, y, 2, true, NULL};
         const struct chart chart = {.title = title,
                                     .x_name = "n",
                                     .y_name = "duration (s)",
