@@ -38,6 +38,8 @@ awk 'BEGIN { print "host,rows,columns,duration (ms)"
 check "... by a model of sweeps" "$ASSAY" fit linear sweeps.csv --by host --response duration --terms rows*columns --folds 0 -o sweep.json
 check "... predicts the slowest group" "$ASSAY" predict stencil sweep.json --set size=4 --set processes=2 --set sweeps=10 -o times.csv
 check "... in seconds" grep -q '^,4,2,10,0\.1[56][0-9]*,b,' times.csv
+check "... is searched by its time" "$ASSAY" predict stencil sweep.json --set size=4,2,8 --search 3
+report $(output 'by the least time; best first$'; echo $?) "... which has a goal"
 printf 'm,duration\n1,1\n2,2\n3,3.1\n4,4\n' >m.csv
 "$ASSAY" fit linear m.csv --response duration --terms m --folds 0 -o m.json >/dev/null 2>&1
 refuse "... and refuses a model of other columns when it is opened" 2 "needs the column 'm'" "$ASSAY" predict stencil m.json --set size=4
