@@ -52,10 +52,12 @@ static int add_archive(const struct verb_arguments *arguments, const struct libr
         if (role->experiment)
             (void)text_printf(&list, "%s%s", list.length ? ", " : "", role->experiment);
     if (!role->name)
-        return failure_input(failure, file, 0, 0,
-                             "it is of the experiment '%.64s'; expected an archive of: %s",
-                             experiment ? experiment : "(none)",
-                             list.length ? list.bytes : "none, as no role names an experiment");
+        return failure_input(failure, file, 0, 0, "no role takes a model of %s%.64s%s; %s%s",
+                             experiment ? "the experiment '" : "a file that names no experiment",
+                             experiment ? experiment : "", experiment ? "'" : "",
+                             list.length ? "expected an archive of: "
+                                         : "fit it by 'assay fit' and give ROLE=MODEL instead of --from",
+                             list.length ? list.bytes : "");
     given->words[given->count] = xformat("%s=%s", role->name, file);
     given->texts[given->count++] = text_take(&model);
     return 0;

@@ -212,7 +212,10 @@ cp "$calls" copy.csv
 refuse "an output that is an archive" 2 "the output './copy.csv' is also an input" "$ASSAY" predict hpl --from copy.csv "$@" -o ./copy.csv
 refuse "a picture that is an archive" 2 "the output 'copy.csv' is also an input" "$ASSAY" predict hpl --from copy.csv "$@" --plot panels=copy.csv
 report $(cmp -s "$calls" copy.csv; echo $?) "leave the archive as it was"
-refuse "an archive that fills no role" 2 "it is of the experiment 'other'; expected an archive of: dgemm" "$ASSAY" predict hpl --from "$others" "$@"
+refuse "an archive that fills no role" 2 "no role takes a model of the experiment 'other'; expected an archive of: dgemm" "$ASSAY" predict hpl --from "$others" "$@"
+awk -F, 'NR == 1 { print $0 ",duration" } NR > 1 { print $0 "," 1e-6 + 1e-10 * $1 * $2 * $3 }' calls.csv >plain.csv
+refuse "a table" 2 "plain.csv: no role takes a model of a file that names no experiment; expected an archive of: dgemm" "$ASSAY" predict hpl --from plain.csv "$@"
+refuse "a method whose roles name no experiment" 2 "; fit it by 'assay fit' and give ROLE=MODEL instead of --from" "$ASSAY" predict travel --from "$calls" --set size=8
 
 # A role that is a file, threads, and a prediction that is stopped.
 printf '<platform/>' >platform.xml
