@@ -2,16 +2,9 @@
 #ifndef ASSAY_ARCHIVE_FORMAT_READER_PRIVATE_H
 #define ASSAY_ARCHIVE_FORMAT_READER_PRIVATE_H
 
+#include "archive-format/layout.h"
 #include "archive-format/reader.h"
 #include "archive-format/zip-directory.h"
-
-#define ARCHIVE_CRATE "ro-crate-metadata.json"
-#define ARCHIVE_MANIFEST "manifest-sha256.txt"
-#define ARCHIVE_SIGNATURE                                                                                    \
-    "manifest-sha256.txt.sig" /* kept for a signature of the manifest; not in the manifest */
-#define ARCHIVE_RUN "run.json"
-#define ARCHIVE_README "README.md"
-#define ARCHIVE_DATAPACKAGE "datapackage.json"
 
 struct archive_reader {
     int descriptor;

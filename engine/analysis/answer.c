@@ -1,5 +1,6 @@
 #include "engine/analysis/answer.h"
 
+#include "archive-format/layout.h"
 #include "archive-format/reader.h"
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/file.h"
@@ -164,7 +165,7 @@ static int read_output(const struct measurements *measurements, uint32_t row, st
             "cannot find the output of the best unit: the runs have too many rows together; name one run");
     int r = -ENOENT;
     for (size_t i = 0; i < 2 && r < 0; i++) {
-        cleanup_free char *name = xformat("results/raw/%.0f-%s-%s%s.out", table->numbers[1].values[row],
+        cleanup_free char *name = xformat(ARCHIVE_RAW "/%.0f-%s-%s%s.out", table->numbers[1].values[row],
                                           places[i], cores->levels[cores->codes[row]], again);
         r = read_member(input, name, ret, failure);
     }

@@ -1,5 +1,6 @@
 #include "engine/analysis/measurements.h"
 
+#include "archive-format/layout.h"
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/memory.h"
 #include "engine/foundation/text.h"
@@ -187,7 +188,7 @@ static void find_settings(struct measurements *measurements) {
 
 int measurements_read(const char *const *paths, size_t count, const char *response, bool most,
                       struct measurements *ret, struct failure *failure) {
-    const struct table_options options = {.member = TABLE_ARCHIVE_MEMBER};
+    const struct table_options options = {.member = ARCHIVE_RESULTS};
     cleanup(measurements_clear) struct measurements measurements = {0};
     int r = table_open(paths, count, &options, &measurements.table, failure);
     r = r < 0 ? r : check_inputs(measurements.table, failure);

@@ -1,5 +1,6 @@
 /* results/missing.csv: the units that were planned and are not done, and why. Written as the run is sealed.
  */
+#include "archive-format/layout.h"
 #include "engine/run/run-state.h"
 
 #include "engine/documents/csv.h"
@@ -118,7 +119,7 @@ static int write_table(struct missing *missing, const char *path, struct failure
 
 int run_record_missing(struct run *run, uint64_t *ret, struct failure *failure) {
     cleanup(clear) struct missing missing = {.run = run};
-    cleanup_free char *path = record_path(&run->record, "results/missing.csv");
+    cleanup_free char *path = record_path(&run->record, ARCHIVE_MISSING);
     if (unlink(path) < 0 && errno != ENOENT) /* of an earlier part, or try */
         return failure_set(failure, -errno, "cannot remove '%s': %s", path, strerror(errno));
     int r = write_table(&missing, path, failure);

@@ -1,4 +1,5 @@
 /* What a run writes about itself: its inputs, before a node is touched, run.json, and its archive. */
+#include "archive-format/layout.h"
 #include "engine/run/nodes/software.h"
 #include "engine/run/run-state.h"
 
@@ -23,8 +24,8 @@
 int run_record_design(struct run *run, struct failure *failure) {
     cleanup(json_cleanup) cJSON *resolved = plan_resolve(run->set.plan);
     cleanup(text_clear) struct text table;
-    cleanup_free char *campaign = record_path(&run->record, CAMPAIGN_RESOLVED),
-                      *design = record_path(&run->record, CAMPAIGN_DESIGN_COPY);
+    cleanup_free char *campaign = record_path(&run->record, ARCHIVE_CAMPAIGN_RESOLVED),
+                      *design = record_path(&run->record, ARCHIVE_DESIGN);
     text_init(&table, 1 << 30);
     /* The resolved campaign names the table, so it is replaced last: until then it has what makes the table.
      */
@@ -57,7 +58,7 @@ int run_record_plan(struct run *run, struct failure *failure) {
 }
 
 int run_record_inputs(struct run *run, struct failure *failure) {
-    cleanup_free char *path = record_path(&run->record, "campaign.yaml");
+    cleanup_free char *path = record_path(&run->record, ARCHIVE_CAMPAIGN);
     const struct text *campaign = &run->set.campaign->bytes;
     int r = file_replace(path, campaign->bytes, campaign->length, 0666, failure);
     if (r == 0)
@@ -81,7 +82,7 @@ int run_record_run(struct run *run, struct failure *failure) {
     char sha256[HASH_HEX_SIZE];
     cleanup(run_history_clear) struct run_history history = {0};
     cleanup(json_cleanup) cJSON *object = cJSON_CreateObject();
-    cleanup_free char *path = record_path(&run->record, "run.json");
+    cleanup_free char *path = record_path(&run->record, ARCHIVE_RUN);
     int r = run_history_read(run->record.folder, NULL, &history, failure);
     if (r < 0)
         return r;

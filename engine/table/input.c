@@ -1,5 +1,6 @@
 #include "engine/table/input.h"
 
+#include "archive-format/layout.h"
 #include "engine/documents/document.h"
 #include "engine/documents/unit.h"
 #include "engine/foundation/cleanup.h"
@@ -36,7 +37,7 @@ static int open_plain(struct input *input, const struct table_options *options, 
 /* The table that the suggested model is of. */
 static char *suggested_member(const struct archive_reader *archive) {
     const char *table = archive_run_text(archive, "model", "table", NULL);
-    return table ? xformat("results/tables/%s.csv", table) : xstrdup(TABLE_ARCHIVE_MEMBER);
+    return table ? xformat(ARCHIVE_TABLES "/%s.csv", table) : xstrdup(ARCHIVE_RESULTS);
 }
 
 /* A run begins its table with a header, when it knows what it will measure. */
@@ -107,7 +108,7 @@ static void describe_run(struct input *input, const struct document_node *run) {
     input->ranks_nothing = answer && answer->text && strcmp(answer->text, "none") == 0;
     cleanup_free char *table = text_of(model, "table");
     cleanup_free char *suggested =
-        table ? xformat("results/tables/%s.csv", table) : xstrdup(TABLE_ARCHIVE_MEMBER);
+        table ? xformat(ARCHIVE_TABLES "/%s.csv", table) : xstrdup(ARCHIVE_RESULTS);
     if (!model || model->kind != DOCUMENT_MAPPING || strcmp(input->about.member, suggested) != 0)
         return;
     struct table_suggestion *suggestion = &input->suggestion;
@@ -149,7 +150,7 @@ static int describe_archive(struct input *input, struct failure *failure) {
     describe_run(input, archive_run(input->archive)->root);
     look_at_records(input);
     size_t journal;
-    if (archive_find(input->archive, "journal.jsonl", &journal)) {
+    if (archive_find(input->archive, ARCHIVE_JOURNAL, &journal)) {
         input->journal_bytes = archive_member_size(input->archive, journal);
         snprintf(input->journal_sha256, sizeof input->journal_sha256, "%s",
                  archive_member_sha256(input->archive, journal));
@@ -179,7 +180,7 @@ static int read_record(const struct input *input, const char *name, struct docum
 }
 
 static int describe_folder(struct input *input, struct failure *failure) {
-    cleanup_free char *package = file_join(input->about.path, "datapackage.json");
+    cleanup_free char *package = file_join(input->about.path, ARCHIVE_DATAPACKAGE);
     cleanup(text_clear) struct text bytes;
     text_init(&bytes, ARCHIVE_RECORD_BYTES_MAX);
     struct archive_columns columns = {0};
@@ -192,23 +193,23 @@ static int describe_folder(struct input *input, struct failure *failure) {
     describe_columns(input, &columns);
     archive_columns_clear(&columns);
     cleanup(document_cleanup) struct document *run = NULL;
-    r = read_record(input, "run.json", &run, failure);
+    r = read_record(input, ARCHIVE_RUN, &run, failure);
     if (r < 0)
         return r;
     describe_run(input, run->root);
-    cleanup_free char *journal = file_join(input->about.path, "journal.jsonl");
+    cleanup_free char *journal = file_join(input->about.path, ARCHIVE_JOURNAL);
     return file_exists(journal) ? hash_file(journal, input->journal_sha256, &input->journal_bytes, failure)
                                 : 0;
 }
 
 static int find_folder_member(struct input *input, struct failure *failure) {
     cleanup(document_cleanup) struct document *run = NULL;
-    int r = read_record(input, "run.json", &run, failure);
+    int r = read_record(input, ARCHIVE_RUN, &run, failure);
     if (r < 0)
         return failure_prefix(failure, "'%s' is a folder, but not that of a run", input->about.path);
     cleanup_free char *table = text_of(document_get(run->root, "model"), "table");
     if (!input->about.member)
-        input->about.member = table ? xformat("results/tables/%s.csv", table) : xstrdup(TABLE_ARCHIVE_MEMBER);
+        input->about.member = table ? xformat(ARCHIVE_TABLES "/%s.csv", table) : xstrdup(ARCHIVE_RESULTS);
     return 0;
 }
 

@@ -1,5 +1,6 @@
 #include "engine/table/repeats.h"
 
+#include "archive-format/layout.h"
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/file.h"
 #include "engine/foundation/memory.h"
@@ -46,7 +47,7 @@ static int64_t read_file(void *context, char *buffer, size_t size) {
 
 static int hash_journal_of_folder(const char *folder, uint64_t length, char hex[static HASH_HEX_SIZE],
                                   struct failure *failure) {
-    cleanup_free char *path = file_join(folder, "journal.jsonl");
+    cleanup_free char *path = file_join(folder, ARCHIVE_JOURNAL);
     cleanup_close int file = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
     int64_t r = file < 0 ? -errno : hash_start(read_file, &file, length, hex);
     return r < 0 ? failure_set(failure, (int)r, "cannot read '%s': %s", path, strerror((int)-r)) : 0;
@@ -57,7 +58,7 @@ static int hash_journal_of_archive(const char *path, uint64_t length, char hex[s
     cleanup(archive_close_reader) struct archive_reader *archive = NULL;
     cleanup(archive_close_member) struct archive_member *journal = NULL;
     int r = archive_open(path, &archive, failure);
-    r = r < 0 ? r : archive_member_open(archive, "journal.jsonl", &journal, failure);
+    r = r < 0 ? r : archive_member_open(archive, ARCHIVE_JOURNAL, &journal, failure);
     if (r == 0 && hash_start(archive_member_read, journal, length, hex) < 0)
         r = archive_member_status(journal, failure);
     return r;

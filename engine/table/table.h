@@ -14,6 +14,7 @@
 #define ASSAY_TABLE_TABLE_H
 
 #include "archive-format/datapackage.h"
+#include "archive-format/layout.h"
 #include "engine/foundation/failure.h"
 #include "engine/foundation/hash.h"
 
@@ -26,7 +27,6 @@ enum {
     TABLE_LEVELS_MAX = 1 << 24, /* different texts of one column */
 };
 #define TABLE_ROWS_MAX ((size_t)1 << 31)
-#define TABLE_ARCHIVE_MEMBER "results/results.csv"
 /* The column that a table of several inputs has besides: the base name of each row's file. */
 #define TABLE_FILE_COLUMN "file"
 

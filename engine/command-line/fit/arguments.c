@@ -1,5 +1,6 @@
 #include "engine/command-line/fit/arguments.h"
 
+#include "archive-format/layout.h"
 #include "engine/command-line/output.h"
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/file.h"
@@ -96,7 +97,7 @@ static int read_options(struct fit_arguments *ret, struct failure *failure) {
     ret->json = verb_switch(given, "--json");
     ret->verbose = verb_switch(given, "--verbose");
     ret->brief = verb_switch(given, "--brief");
-    ret->member = member ? xformat("results/tables/%s.csv", member) : NULL;
+    ret->member = member ? archive_table_path(member) : NULL;
     ret->table.member = ret->member;
     ret->table.hash = ret->output || ret->json;
     options->seed = 1;

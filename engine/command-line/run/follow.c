@@ -1,5 +1,6 @@
 #include "engine/command-line/run/follow.h"
 
+#include "archive-format/layout.h"
 #include "engine/command-line/output.h"
 #include "engine/event-loop/event-loop.h"
 #include "engine/foundation/cleanup.h"
@@ -68,7 +69,7 @@ static void show_line(const struct following *following, const char *line) {
 
 /* The whole lines that the log has got since it was looked at last; at first none, but where it stands. */
 static void show_log(const struct following *following, struct followed *run, bool is_first) {
-    cleanup_free char *path = xformat("%s/logs/engine.log", run->folder), *line = NULL;
+    cleanup_free char *path = xformat("%s/" ARCHIVE_LOG, run->folder), *line = NULL;
     /* O_NONBLOCK: in a stranger's folder it may be a FIFO. */
     int file = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
     FILE *log = file < 0 ? NULL : fdopen(file, "r");

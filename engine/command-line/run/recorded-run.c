@@ -1,5 +1,6 @@
 #include "engine/command-line/run/recorded-run.h"
 
+#include "archive-format/layout.h"
 #include "archive-format/reader.h"
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/file.h"
@@ -10,17 +11,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char campaign_file[] = "campaign.yaml", resolved_file[] = CAMPAIGN_RESOLVED;
+static const char campaign_file[] = ARCHIVE_CAMPAIGN, resolved_file[] = ARCHIVE_CAMPAIGN_RESOLVED;
 
 /* Those that there are of what a run is made from, into FOLDER. */
 static int extract(const char *path, const char *folder, struct failure *failure) {
-    static const char *const files[] = {campaign_file,
-                                        resolved_file,
-                                        "inputs.json",
-                                        "design.csv",
-                                        "source.tar",
-                                        "software/source-sha256.txt",
-                                        "software/source-commit.txt"};
+    static const char *const files[] = {campaign_file,        resolved_file,  ARCHIVE_INPUTS,
+                                        ARCHIVE_DESIGN,       ARCHIVE_SOURCE, ARCHIVE_SOURCE_MANIFEST,
+                                        ARCHIVE_SOURCE_COMMIT};
     static const char inputs[] = "inputs/";
     enum { FILES = sizeof files / sizeof *files };
     cleanup(archive_close_reader) struct archive_reader *archive = NULL;
@@ -40,9 +37,9 @@ static int extract(const char *path, const char *folder, struct failure *failure
     const char *experiment = archive_run_text(archive, "experiment", "folder", NULL);
     if (experiment)
         names[count++] = experiment;
-    if (!archive_find(archive, resolved_file, NULL) || !archive_find(archive, "inputs.json", NULL))
+    if (!archive_find(archive, resolved_file, NULL) || !archive_find(archive, ARCHIVE_INPUTS, NULL))
         return failure_input(failure, path, 0, 0,
-                             "this archive cannot be run again: it has no " CAMPAIGN_RESOLVED
+                             "this archive cannot be run again: it has no " ARCHIVE_CAMPAIGN_RESOLVED
                              " and inputs.json");
     return archive_extract(archive, folder, names, count, failure);
 }
@@ -66,7 +63,7 @@ static char *find_folder(const char *path) {
         return NULL;
     cleanup_free char *folder =
         slash ? xstrndup(path, slash == path ? 1 : (size_t)(slash - path)) : xstrdup(".");
-    cleanup_free char *inputs = file_join(folder, "inputs.json");
+    cleanup_free char *inputs = file_join(folder, ARCHIVE_INPUTS);
     return file_exists(inputs) && run_status_is_run(folder) ? take_pointer(folder) : NULL;
 }
 

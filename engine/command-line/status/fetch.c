@@ -1,4 +1,5 @@
 /* assay fetch: brings the archive of a run that was carried out elsewhere, over ssh. */
+#include "archive-format/layout.h"
 #include "engine/command-line/nodes/nodes.h"
 #include "engine/command-line/verb.h"
 
@@ -134,7 +135,7 @@ static int fetch(struct fetching *fetching, const char *run, bool partial, struc
     fetching->staging = take_pointer(staging);
     int r = find_run(fetching, run, failure);
     if (r == 0)
-        r = get(fetching, fetching->run, "journal.jsonl", &journal, failure);
+        r = get(fetching, fetching->run, ARCHIVE_JOURNAL, &journal, failure);
     if (r < 0)
         return r;
     *strrchr(journal, '/') = '\0';

@@ -1,3 +1,4 @@
+#include "archive-format/layout.h"
 #include "engine/run/campaign/experiment-columns.h"
 
 #include "engine/foundation/cleanup.h"
@@ -411,13 +412,13 @@ int experiment_find(const char *name, const char *base_folder, const struct inst
         return r;
     cleanup_free char *absolute = realpath(folder, NULL);
     cleanup_free char *path = xformat("%s/%s", absolute ? absolute : folder, description_file);
-    cleanup_free char *archived = xformat("%s/" RUN_EXPERIMENT_FOLDER "/%s", base_folder, description_file);
+    cleanup_free char *archived = xformat("%s/" ARCHIVE_EXPERIMENT "/%s", base_folder, description_file);
     if (!absolute || !file_exists(path))
         return failure_input(failure, place_file, place_line, place_column,
                              "there is no '%s' in '%s', expected the folder of an experiment%s",
                              description_file, folder,
                              file_exists(archived) ? ": in an archive that was extracted, it is "
-                                                     "'experiment: ./" RUN_EXPERIMENT_FOLDER "'"
+                                                     "'experiment: ./" ARCHIVE_EXPERIMENT "'"
                                                    : "");
     cleanup(document_cleanup) struct document *document = NULL;
     r = document_read_yaml(path, &document, failure);

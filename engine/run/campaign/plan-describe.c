@@ -1,5 +1,6 @@
 #include "engine/run/campaign/plan-describe.h"
 
+#include "archive-format/layout.h"
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/file.h"
 #include "engine/foundation/hash.h"
@@ -401,7 +402,7 @@ static void add_design(const struct plan *plan, cJSON *object) {
     cJSON_DeleteItemFromObjectCaseSensitive(item, "seed");
     cJSON_DeleteItemFromObjectCaseSensitive(item, "file");
     if (is_known && plan->design->column_count > 0)
-        json_add_string(item, "file", CAMPAIGN_DESIGN_COPY);
+        json_add_string(item, "file", ARCHIVE_DESIGN);
     else if (!is_known && design->file)
         json_add_string(item, "file", design->file);
     json_add_uint64_text(item, "seed", design_specification_seed(design));
@@ -425,7 +426,7 @@ cJSON *plan_resolve(const struct plan *plan) {
     const struct experiment *experiment = campaign->experiment;
     cJSON *object = cJSON_CreateObject();
     if (experiment->folder)
-        json_add_string(object, "experiment", CAMPAIGN_EXPERIMENT_COPY);
+        json_add_string(object, "experiment", "./" ARCHIVE_EXPERIMENT);
     else
         cJSON_AddItemToObject(object, "experiment",
                               json_from_node(document_get(campaign->document->root, "experiment")));
@@ -485,7 +486,7 @@ void plan_summarize(const struct plan *plan, cJSON *object) {
     json_add_string(object, "testbed", plan->campaign->testbed.backend->name);
     cJSON *item = json_add_object(object, "experiment");
     json_add_string(item, "name", experiment->name);
-    json_add_string(item, "folder", experiment->folder ? RUN_EXPERIMENT_FOLDER : NULL);
+    json_add_string(item, "folder", experiment->folder ? ARCHIVE_EXPERIMENT : NULL);
     add_options(plan, object);
     add_model(plan, object);
     if (experiment->ranks_nothing)

@@ -1,5 +1,6 @@
 #include "engine/run/campaign/tables.h"
 
+#include "archive-format/layout.h"
 #include "engine/documents/csv.h"
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/file.h"
@@ -142,20 +143,19 @@ int tables_write_package(const struct plan *plan, const char *folder, struct fai
     struct column repeat[TABLES_REPEAT_COLUMNS];
     tables_repeat_columns(plan, repeat);
     struct archive_table tables[4 + EXPERIMENT_TABLES_MAX] = {
-        {"results/results.csv", "one line a unit that was measured, in the order of the answers", columns,
-         count},
+        {ARCHIVE_RESULTS, "one line a unit that was measured, in the order of the answers", columns, count},
     };
     size_t table_count = 1;
     if (of_design > 0)
-        tables[table_count++] = (struct archive_table){"design.csv", "one line a row of the design",
+        tables[table_count++] = (struct archive_table){ARCHIVE_DESIGN, "one line a row of the design",
                                                        columns + RESULTS_FACTORS, of_design};
-    if (is_there(folder, "results/missing.csv"))
+    if (is_there(folder, ARCHIVE_MISSING))
         tables[table_count++] =
-            (struct archive_table){"results/missing.csv", "one line a unit that was planned and is not done",
+            (struct archive_table){ARCHIVE_MISSING, "one line a unit that was planned and is not done",
                                    missing, sizeof missing / sizeof *missing};
-    if (is_there(folder, "results/repeat.csv"))
+    if (is_there(folder, ARCHIVE_REPEAT))
         tables[table_count++] = (struct archive_table){
-            "results/repeat.csv", "how well each row of the design is known", repeat, TABLES_REPEAT_COLUMNS};
+            ARCHIVE_REPEAT, "how well each row of the design is known", repeat, TABLES_REPEAT_COLUMNS};
     for (size_t t = 0; t < experiment->table_count; t++) {
         const struct experiment_table *table = &experiment->tables[t];
         if (!is_there(folder, table->file))
@@ -169,6 +169,6 @@ int tables_write_package(const struct plan *plan, const char *folder, struct fai
             *at++ = response_column(&table->columns[i]);
         described->column_count = (size_t)(at - described->columns);
     }
-    cleanup_free char *path = xformat("%s/datapackage.json", folder);
+    cleanup_free char *path = xformat("%s/" ARCHIVE_DATAPACKAGE, folder);
     return archive_write_datapackage(path, plan->campaign->name, tables, table_count, failure);
 }

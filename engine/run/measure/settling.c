@@ -1,5 +1,6 @@
 #include "engine/run/measure/settling.h"
 
+#include "archive-format/layout.h"
 #include "engine/documents/csv.h"
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/file.h"
@@ -186,7 +187,7 @@ int settling_record(struct settling *settling, struct failure *failure) {
     if (!settling->rule)
         return 0;
     struct stopping_rule *rule = settling->rule;
-    cleanup_free char *path = record_path(settling->record, "results/repeat.csv");
+    cleanup_free char *path = record_path(settling->record, ARCHIVE_REPEAT);
     cleanup(text_clear) struct text text;
     text_init(&text, 1 << 30);
     struct column columns[TABLES_REPEAT_COLUMNS];

@@ -1,5 +1,6 @@
 #include "engine/run/record/history.h"
 
+#include "archive-format/layout.h"
 #include "engine/foundation/checksum.h"
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/file.h"
@@ -308,7 +309,7 @@ static void take_command(struct run_history *history, const struct journal_entry
     unsigned number;
     for (size_t i = 0; i < 2; i++)
         if (journal_entry_text(entry, members[i], name, sizeof name) &&
-            sscanf(name, "logs/commands/%u", &number) == 1 && number > history->commands_kept &&
+            sscanf(name, ARCHIVE_COMMANDS "/%u", &number) == 1 && number > history->commands_kept &&
             number < NUMBER_MAX)
             history->commands_kept = number;
 }
@@ -460,7 +461,7 @@ static int take_entry(const struct journal_entry *entry, void *context, struct f
 
 int run_history_read(const char *folder, const struct run_history_units *units, struct run_history *ret,
                      struct failure *failure) {
-    cleanup_free char *path = xformat("%s/journal.jsonl", folder);
+    cleanup_free char *path = xformat("%s/" ARCHIVE_JOURNAL, folder);
     int r = journal_replay(path, take_entry, &(struct fold){ret, units}, &ret->journal, failure);
     return r < 0 ? failure_prefix(failure, "'%s' is no journal of a run", path) : 0;
 }
@@ -593,7 +594,7 @@ static int read_lines(FILE *file, const struct run_history_units *units, struct 
 
 int run_history_read_units(const char *folder, const struct run_history_units *units,
                            struct run_history *history, struct failure *failure) {
-    cleanup_free char *path = xformat("%s/results/results.csv", folder);
+    cleanup_free char *path = xformat("%s/" ARCHIVE_RESULTS, folder);
     int descriptor = file_open(path, FILE_REGULAR, failure);
     if (descriptor < 0 && descriptor != -ENOENT)
         return descriptor;

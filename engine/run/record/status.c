@@ -1,5 +1,6 @@
 #include "engine/run/record/status.h"
 
+#include "archive-format/layout.h"
 #include "archive-format/reader.h"
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/file.h"
@@ -72,7 +73,7 @@ static struct run_status *new_status(const char *path) {
 /* ---- Where things are -------------------------------------------------------------------------- */
 
 bool run_status_is_run(const char *folder) {
-    cleanup_free char *journal = xformat("%s/journal.jsonl", folder);
+    cleanup_free char *journal = xformat("%s/" ARCHIVE_JOURNAL, folder);
     return file_exists(journal);
 }
 
@@ -109,7 +110,7 @@ static int take_first(const struct journal_entry *entry, void *context, struct f
 }
 
 int64_t run_status_begun_ns(const char *folder) {
-    cleanup_free char *journal = xformat("%s/journal.jsonl", folder);
+    cleanup_free char *journal = xformat("%s/" ARCHIVE_JOURNAL, folder);
     struct journal_end end;
     int64_t wall_ns = 0;
     journal_replay(journal, take_first, &wall_ns, &end, NULL);
@@ -139,7 +140,7 @@ static char *command_of(const char *verb, const char *path) {
 }
 
 static bool can_resume(const struct run_status *status) {
-    cleanup_free char *inputs = xformat("%s/inputs.json", status->folder);
+    cleanup_free char *inputs = xformat("%s/" ARCHIVE_INPUTS, status->folder);
     return file_exists(inputs) && status->journal_bytes > 0;
 }
 
@@ -303,7 +304,7 @@ static int name_by_folder(struct run_status *status, struct failure *failure) {
 /* What was read is shown, so it must survive a power cut: an engine has written its last entries before it
  * syncs them. Where this fails (a read-only file system, say) there is nothing that could be done better. */
 static void sync_journal(const char *folder) {
-    cleanup_free char *path = xformat("%s/journal.jsonl", folder);
+    cleanup_free char *path = xformat("%s/" ARCHIVE_JOURNAL, folder);
     cleanup_close int file = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
     if (file >= 0)
         (void)fdatasync(file);
@@ -382,12 +383,12 @@ static void take_nodes(struct run_status *status, const struct archive_reader *a
 /* What the journal in it has beyond run.json. */
 static int take_journal(struct run_status *status, struct archive_reader *archive, struct failure *failure) {
     cleanup(archive_close_member) struct archive_member *member = NULL;
-    if (!archive_find(archive, "journal.jsonl", NULL))
+    if (!archive_find(archive, ARCHIVE_JOURNAL, NULL))
         return 0;
-    int r = archive_member_open(archive, "journal.jsonl", &member, failure);
+    int r = archive_member_open(archive, ARCHIVE_JOURNAL, &member, failure);
     if (r < 0)
         return r;
-    struct journal_source source = {"journal.jsonl", archive_member_read, member};
+    struct journal_source source = {ARCHIVE_JOURNAL, archive_member_read, member};
     r = run_history_read_from(&source, &status->history, failure);
     if (r < 0)
         return archive_member_status(member, failure) < 0 ? failure->code : r;

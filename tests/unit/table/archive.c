@@ -1,6 +1,7 @@
 /* Tables of archives: roles, units and the suggested model come from inside. With --make FOLDER it only
  * writes the archives that the integration tests use. */
 #include "archive-format/datapackage.h"
+#include "archive-format/layout.h"
 #include "archive-format/writer.h"
 #include "engine/foundation/file.h"
 #include "engine/table/table.h"
@@ -43,7 +44,7 @@ static void make_archive(const char *name, const struct measures *measures, bool
     text_init(&results, 1 << 20);
     text_init(&run, 1 << 16);
     make_results(measures, &results);
-    test_put("staging/" TABLE_ARCHIVE_MEMBER, results.bytes);
+    test_put("staging/" ARCHIVE_RESULTS, results.bytes);
     assert_int_equal(
         text_printf(&run,
                     "{\"archive_version\":\"1.0\",\"run_id\":\"3f0e6d2c-8f5b-4b58-9a54-2f1f2f9e8b%02x\","
@@ -72,7 +73,7 @@ static void make_archive(const char *name, const struct measures *measures, bool
         {"duration", COLUMN_NUMBER, measures->duration, COLUMN_ROLE_RESPONSE, .label = NULL},
         {"state.flags", COLUMN_STRING, "", COLUMN_ROLE_NONE, .label = NULL},
     };
-    const struct archive_table table = {TABLE_ARCHIVE_MEMBER, "calls", columns,
+    const struct archive_table table = {ARCHIVE_RESULTS, "calls", columns,
                                         sizeof columns / sizeof *columns - !measures->flagged};
     assert_ok(
         archive_write_datapackage(test_path("staging/datapackage.json"), "x", &table, 1, &test_failure));
@@ -209,7 +210,7 @@ static int load_damaged(const char *member, size_t offset, struct table **ret) {
 /* A flipped byte of the results must not become a model; one of a record beside them is noted. */
 TEST(damage_is_found) {
     cleanup(table_cleanup) struct table *table = NULL, *other = NULL;
-    assert_true(load_damaged(TABLE_ARCHIVE_MEMBER, 150, &table) < 0);
+    assert_true(load_damaged(ARCHIVE_RESULTS, 150, &table) < 0);
     assert_int_equal(test_failure.kind, FAILURE_VERIFICATION);
     assert_ok(load_damaged("clock.json", 5, &other));
     assert_int_equal(other->note_count, 1);
