@@ -68,12 +68,12 @@ static int assume_response(struct measurements *measurements, struct failure *fa
 static int choose_response(struct measurements *measurements, const char *response, bool most,
                            struct failure *failure) {
     const struct table *table = measurements->table;
-    const struct table_answer *answer = table->answer;
+    const struct archive_answer *answer = table->answer;
     measurements->lines = answer ? answer->lines : NULL;
     if (!response && !answer)
         return assume_response(measurements, failure);
     measurements->response = response ? response : answer->response;
-    measurements->most = response ? most : answer->most;
+    measurements->most = response ? most : answer->best == ARCHIVE_BEST_MOST;
     const struct table_column *column = table_find(table, measurements->response);
     measurements->unit = column ? column->unit : response ? NULL : answer->unit;
     return 0;
@@ -98,14 +98,9 @@ static int check_inputs(const struct table *table, struct failure *failure) {
 }
 
 static bool is_size(const struct table *table, const char *name) {
-    const struct table_suggestion *suggestion = table->suggestion;
-    bool has_own = table->answer && table->answer->size_count > 0;
-    char *const *sizes = has_own ? table->answer->sizes : suggestion ? suggestion->sizes : NULL;
-    size_t count = has_own ? table->answer->size_count : suggestion ? suggestion->size_count : 0;
-    for (size_t i = 0; i < count; i++)
-        if (strcmp(sizes[i], name) == 0)
-            return true;
-    return false;
+    bool has_own = table->answer && table->answer->sizes.count > 0;
+    return has_own ? bind_texts_have(&table->answer->sizes, name)
+                   : table->suggestion && bind_texts_have(&table->suggestion->sizes, name);
 }
 
 /* The sizes first. */

@@ -81,24 +81,21 @@ int run_record_inputs(struct run *run, struct failure *failure) {
 int run_record_run(struct run *run, struct failure *failure) {
     char sha256[HASH_HEX_SIZE];
     cleanup(run_history_clear) struct run_history history = {0};
-    cleanup(json_cleanup) cJSON *object = cJSON_CreateObject();
+    cleanup(archive_run_clear) struct archive_run summary = {.kind = ARCHIVE_OF_RUN};
     cleanup_free char *path = record_path(&run->record, ARCHIVE_RUN);
     int r = run_history_read(run->record.folder, NULL, &history, failure);
     if (r < 0)
         return r;
-    json_add_string(object, "archive_version", "1.3");
-    cJSON *engine = json_add_object(object, "engine");
-    json_add_string(engine, "name", "assay");
-    json_add_string(engine, "version", ASSAY_VERSION);
-    json_add_string(engine, "commit", ASSAY_COMMIT[0] ? ASSAY_COMMIT : NULL);
     bool is_hashed = hash_file("/proc/self/exe", sha256, NULL, NULL) == 0;
-    json_add_string(engine, "sha256", is_hashed ? sha256 : NULL);
-    run_history_summarize(&history, object);
-    plan_summarize(run->set.plan, object);
-    cJSON *command = json_add_array(object, "command");
+    summary.engine = (struct archive_engine){.name = xstrdup("assay"),
+                                             .version = xstrdup(ASSAY_VERSION),
+                                             .commit = ASSAY_COMMIT[0] ? xstrdup(ASSAY_COMMIT) : NULL,
+                                             .sha256 = is_hashed ? xstrdup(sha256) : NULL};
+    run_history_summarize(&history, &summary);
+    plan_summarize(run->set.plan, &summary);
     for (size_t i = 0; run->request->command && run->request->command[i]; i++)
-        json_add_string(command, NULL, run->request->command[i]);
-    return json_write_file(path, object, failure);
+        bind_texts_add(&summary.command, run->request->command[i]);
+    return archive_run_write(path, &summary, failure);
 }
 
 /* ---- seal ------------------------------------------------------------------------------------------------

@@ -91,7 +91,7 @@ static void find_origin(struct found_experiment *found, const struct model *mode
         struct failure why = {0};
         if (input->run_id && !strchr(input->name, '/') && file_exists(path) &&
             archive_open(path, &archive, &why) == 0) {
-            const char *run_id = archive_run_text(archive, "run_id", NULL);
+            const char *run_id = archive_run(archive)->run_id;
             if (run_id && strcmp(run_id, input->run_id) == 0 && read_archive(found, path, archive, &why) == 0)
                 found->from = xstrdup(path);
         }

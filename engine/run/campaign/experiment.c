@@ -47,24 +47,25 @@ static const struct bind_field source_fields[] = {
 };
 
 static const struct bind_field model_fields[] = {
-    {BIND_ROW("method", BIND_TEXT, experiment_model, method), .required = true},
-    {BIND_ROW("response", BIND_TEXT, experiment_model, response), .required = true},
-    {BIND_ROW("terms", BIND_TEXT, experiment_model, terms)},
-    {BIND_ROW("table", BIND_TEXT, experiment_model, table)},
-    {BIND_ROW("sizes", BIND_TEXTS, experiment_model, sizes)},
-    {BIND_ROW("by", BIND_TEXTS, experiment_model, by)},
-    {BIND_ROW("set", BIND_TEXTS, experiment_model, set)},
+    {BIND_ROW("method", BIND_TEXT, archive_model, method), .required = true},
+    {BIND_ROW("response", BIND_TEXT, archive_model, response), .required = true},
+    {BIND_ROW("terms", BIND_TEXT, archive_model, terms)},
+    {BIND_ROW("table", BIND_TEXT, archive_model, table)},
+    {BIND_ROW("sizes", BIND_TEXTS, archive_model, sizes)},
+    {BIND_ROW("by", BIND_TEXTS, archive_model, by)},
+    {BIND_ROW("set", BIND_TEXTS, archive_model, set)},
 };
 enum { MODEL_FIELD_COUNT = sizeof model_fields / sizeof *model_fields };
 
 static const char *const best_names[] = {"most", "least", NULL};
-const struct bind_field experiment_answer_fields[EXPERIMENT_ANSWER_FIELDS] = {
-    {BIND_ROW("response", BIND_TEXT, experiment_answer, response), .required = true},
-    {BIND_ROW("unit", BIND_TEXT, experiment_answer, unit), .expect = experiment_expect_unit},
-    {BIND_ROW("best", BIND_CHOICE, experiment_answer, best), .required = true, .choices = best_names},
-    {BIND_ROW("lines", BIND_TEXT, experiment_answer, lines)},
-    {BIND_ROW("sizes", BIND_TEXTS, experiment_answer, sizes)},
+static const struct bind_field answer_fields[] = {
+    {BIND_ROW("response", BIND_TEXT, archive_answer, response), .required = true},
+    {BIND_ROW("unit", BIND_TEXT, archive_answer, unit), .expect = experiment_expect_unit},
+    {BIND_ROW("best", BIND_CHOICE, archive_answer, best), .required = true, .choices = best_names},
+    {BIND_ROW("lines", BIND_TEXT, archive_answer, lines)},
+    {BIND_ROW("sizes", BIND_TEXTS, archive_answer, sizes)},
 };
+enum { ANSWER_FIELD_COUNT = sizeof answer_fields / sizeof *answer_fields };
 
 static const struct bind_word none[] = {{"none", 0}, {NULL, 0}};
 static const struct bind_field run_fields[] = {
@@ -283,7 +284,7 @@ static int bind_model(const struct experiment_binding *binding, const struct doc
 /* Names in a response are those of responses, then of factors. */
 static int check_answer(const struct experiment_binding *binding, const struct document_node *node) {
     struct experiment *experiment = binding->experiment;
-    struct experiment_answer *answer = experiment->answer;
+    struct archive_answer *answer = experiment->answer;
     size_t count = experiment->response_count, all = count + experiment->factor_count;
     cleanup_free const char **names = xcalloc(all + 1, sizeof *names);
     struct expression *expression = NULL;
@@ -318,8 +319,8 @@ static int bind_answer(const struct experiment_binding *binding, const struct do
     if (!node || experiment->ranks_nothing)
         return 0;
     experiment->answer = xcalloc(1, sizeof *experiment->answer);
-    int r = bind_mapping(binding->document, node, "answer", experiment_answer_fields,
-                         EXPERIMENT_ANSWER_FIELDS, experiment->answer, binding->failure);
+    int r = bind_mapping(binding->document, node, "answer", answer_fields, ANSWER_FIELD_COUNT,
+                         experiment->answer, binding->failure);
     for (size_t i = 0; r == 0 && i < experiment->answer->sizes.count; i++)
         if (!has_factor(experiment, experiment->answer->sizes.items[i]))
             r = experiment_refuse(binding, document_get(node, "sizes"), "'%s' is no factor, expected one",
@@ -493,7 +494,7 @@ void experiment_free(struct experiment *experiment) {
         bind_clear(model_fields, MODEL_FIELD_COUNT, experiment->model);
     free(experiment->model);
     if (experiment->answer)
-        bind_clear(experiment_answer_fields, EXPERIMENT_ANSWER_FIELDS, experiment->answer);
+        bind_clear(answer_fields, ANSWER_FIELD_COUNT, experiment->answer);
     free(experiment->answer);
     free(experiment->placement_text);
     bind_texts_clear(&experiment->input_paths);

@@ -5,7 +5,6 @@
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/file.h"
 #include "engine/foundation/memory.h"
-#include "engine/foundation/number.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -341,43 +340,34 @@ static int read_folder(const char *path, enum run_archive_check check, struct ru
 
 /* ---- From an archive --------------------------------------------------------------------------- */
 
-static void copy_text(const struct archive_reader *archive, const char *key, char *buffer, size_t size) {
-    const char *text = archive_run_text(archive, key, NULL);
+static void copy_text(const char *text, char *buffer, size_t size) {
     snprintf(buffer, size, "%s", text ? text : "");
 }
 
-static uint64_t count_called(const struct archive_reader *archive, const char *key) {
-    const char *text = archive_run_text(archive, "counts", key, NULL);
-    uint64_t count = 0;
-    return text && number_parse_uint64(text, strlen(text), &count) ? count : 0;
-}
-
-static void take_record(struct run_status *status, const struct archive_reader *archive) {
-    copy_text(archive, "name", status->name, sizeof status->name);
-    copy_text(archive, "run_id", status->run_id, sizeof status->run_id);
-    copy_text(archive, "started", status->started, sizeof status->started);
-    copy_text(archive, "ended", status->ended, sizeof status->ended);
-    copy_text(archive, "error", status->last_error, sizeof status->last_error);
-    status->condition = condition_called(archive_run_text(archive, "status", NULL));
-    status->planned = count_called(archive, "units_planned");
-    status->done = count_called(archive, "units_done");
-    status->failed = count_called(archive, "units_failed");
-    status->flagged = count_called(archive, "units_flagged");
-    status->repeated = count_called(archive, "units_repeated");
+static void take_record(struct run_status *status, const struct archive_run *run) {
+    copy_text(run->name, status->name, sizeof status->name);
+    copy_text(run->run_id, status->run_id, sizeof status->run_id);
+    copy_text(run->error, status->last_error, sizeof status->last_error);
+    if (run->started_ns)
+        clock_format(run->started_ns, status->started);
+    if (run->ended_ns)
+        clock_format(run->ended_ns, status->ended);
+    status->condition = condition_called(run->status);
+    status->planned = (uint64_t)run->counts.planned;
+    status->done = (uint64_t)run->counts.done;
+    status->failed = (uint64_t)run->counts.failed;
+    status->flagged = (uint64_t)run->counts.flagged;
+    status->repeated = (uint64_t)run->counts.repeated;
     count_left(status);
     /* A run that failed before it knew says 0. */
     status->is_planned = status->planned > 0 || status->condition == RUN_IS_COMPLETED;
 }
 
-static void take_nodes(struct run_status *status, const struct archive_reader *archive) {
-    const struct document_node *nodes = document_get(archive_run(archive)->root, "nodes");
-    if (!nodes || nodes->kind != DOCUMENT_SEQUENCE)
-        return;
+static void take_nodes(struct run_status *status, const struct bind_texts *nodes) {
     free(status->nodes);
     status->nodes = xcalloc(nodes->count + 1, sizeof *status->nodes);
     for (size_t i = 0; i < nodes->count; i++)
-        add_node(status, run_history_find_node(&status->history,
-                                               nodes->items[i]->text ? nodes->items[i]->text : "?"));
+        add_node(status, run_history_find_node(&status->history, nodes->items[i]));
 }
 
 /* What the journal in it has beyond run.json. */
@@ -400,16 +390,16 @@ static int read_archive(const char *path, bool with_journal, struct run_status *
                         struct failure *failure) {
     cleanup(archive_close_reader) struct archive_reader *archive = NULL;
     cleanup(run_status_cleanup) struct run_status *status = new_status(path);
-    int r = archive_open(path, &archive, failure);
+    int r = archive_open_zip(path, &archive, failure);
     if (r < 0)
         return r;
     status->archive = xstrdup(path);
-    take_record(status, archive);
+    take_record(status, archive_run(archive));
     r = with_journal ? take_journal(status, archive, failure) : 0;
     if (r < 0)
         return r;
     if (status->node_count == 0)
-        take_nodes(status, archive);
+        take_nodes(status, &archive_run(archive)->nodes);
     advise(status);
     *ret = take_pointer(status);
     return 0;

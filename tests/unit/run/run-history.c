@@ -26,7 +26,7 @@ static struct {
     size_t lines;
 } read_back;
 
-static cJSON *summary;
+static struct archive_run summary;
 
 static void end_journal(void) {
     journal_close(made.journal);
@@ -50,8 +50,7 @@ static void begin(void) {
 }
 
 static void clear(void) {
-    cJSON_Delete(summary);
-    summary = NULL;
+    archive_run_clear(&summary);
     run_history_clear(&read_back.history);
     ledger_free(read_back.ledger);
     read_back.ledger = NULL;
@@ -249,22 +248,24 @@ static void read_journal(void) {
 
 static void summarize(void) {
     read_journal();
-    summary = cJSON_CreateObject();
-    run_history_summarize(&read_back.history, summary);
+    run_history_summarize(&read_back.history, &summary);
 }
 
-static const char *text_of(const char *list, int item, const char *key) {
-    const cJSON *owner = list ? cJSON_GetArrayItem(cJSON_GetObjectItem(summary, list), item) : summary;
-    return cJSON_GetStringValue(cJSON_GetObjectItem(owner, key));
+static const char *phase_status(enum run_phase phase) {
+    return ((const struct archive_phase *)summary.phases.items)[phase].status;
+}
+
+static const char *part_status(void) {
+    return ((const struct archive_part *)summary.parts.items)->status;
 }
 
 /* Of a run that failed as it was prepared, whose archive could not be made either. */
 TEST(a_summary_is_the_journals) {
     begin_journal();
     summarize();
-    assert_string_equal(text_of(NULL, 0, "status"), "running");
-    assert_string_equal(text_of("phases", RUN_RESERVE, "status"), "not reached");
-    assert_string_equal(text_of("parts", 0, "status"), "running");
+    assert_string_equal(summary.status, "running");
+    assert_string_equal(phase_status(RUN_RESERVE), "not reached");
+    assert_string_equal(part_status(), "running");
     phase("reserve", "done");
     journal_note(made.journal, "node", "name", "n-1");
     journal_note(made.journal, "node", "name", "n-2");
@@ -280,22 +281,21 @@ TEST(a_summary_is_the_journals) {
     journal_integer(made.journal, "units_missing", 4);
     journal_end(made.journal);
     summarize();
-    assert_string_equal(text_of(NULL, 0, "status"), "interrupted");
-    assert_string_equal(text_of(NULL, 0, "error"), "interrupted after 0 units");
-    assert_string_equal(text_of("phases", RUN_RESERVE, "status"), "done");
-    assert_string_equal(text_of("phases", RUN_CONNECT, "status"), "skipped");
-    assert_string_equal(text_of("phases", RUN_PREPARE, "status"), "failed");
-    assert_string_equal(text_of("phases", RUN_MEASURE, "status"), "not reached");
-    assert_int_equal(cJSON_GetArraySize(cJSON_GetObjectItem(summary, "nodes")), 2);
-    assert_string_equal(text_of("nodes_out", 0, "sentence"), "it hangs");
-    const cJSON *counts = cJSON_GetObjectItem(summary, "counts");
-    assert_string_equal(cJSON_GetObjectItem(counts, "units_planned")->valuestring, "4");
+    assert_string_equal(summary.status, "interrupted");
+    assert_string_equal(summary.error, "interrupted after 0 units");
+    assert_string_equal(phase_status(RUN_RESERVE), "done");
+    assert_string_equal(phase_status(RUN_CONNECT), "skipped");
+    assert_string_equal(phase_status(RUN_PREPARE), "failed");
+    assert_string_equal(phase_status(RUN_MEASURE), "not reached");
+    assert_int_equal((int)summary.nodes.count, 2);
+    assert_string_equal(((const struct archive_node_out *)summary.nodes_out.items)->sentence, "it hangs");
+    assert_int_equal(summary.counts.planned, 4);
     journal_note(made.journal, "error", "sentence", "no space left");
     phase("seal", "failed");
     summarize();
-    assert_string_equal(text_of(NULL, 0, "status"), "failed");
-    assert_string_equal(text_of(NULL, 0, "error"), "no space left");
-    assert_string_equal(text_of("parts", 0, "status"), "failed");
+    assert_string_equal(summary.status, "failed");
+    assert_string_equal(summary.error, "no space left");
+    assert_string_equal(part_status(), "failed");
     assert_int_equal(read_back.history.exit_code, FAILURE_SYSTEM);
 }
 
