@@ -438,6 +438,22 @@ static void take_members(struct run_history *history, const struct journal_entry
     }
 }
 
+/* What somebody who follows the run is told. */
+static void report_entry(const struct run_observer *observer, const struct journal_entry *entry) {
+    static const struct {
+        const char *event, *key;
+        enum run_event_kind kind;
+    } reported[] = {{"phase-started", "phase", RUN_EVENT_PHASE},
+                    {"note", "sentence", RUN_EVENT_NOTE},
+                    {"error", "sentence", RUN_EVENT_FAILED}};
+    char text[FAILURE_PLACE_SIZE + FAILURE_TEXT_SIZE];
+    for (size_t i = 0; i < sizeof reported / sizeof *reported; i++)
+        if (journal_entry_is(entry, reported[i].event) &&
+            journal_entry_text(entry, reported[i].key, text, sizeof text))
+            observer->event(observer->context,
+                            &(struct run_event){.kind = reported[i].kind, .text = text, .seconds_left = -1});
+}
+
 struct fold {
     struct run_history *history;
     const struct run_history_units *units; /* NULL: not wanted */
@@ -454,15 +470,17 @@ static int take_entry(const struct journal_entry *entry, void *context, struct f
             events[i].take(history, entry);
     if (!journal_entry_is(entry, "reservation-released")) /* perhaps long after it has ended */
         last_part(history)->ended_ns = entry->wall_ns;
+    if (history->observer)
+        report_entry(history->observer, entry);
     return fold->units && journal_entry_is(entry, "unit-failed")
                ? take_failed_unit(fold->units, entry, failure)
                : 0;
 }
 
-int run_history_read(const char *folder, const struct run_history_units *units, struct run_history *ret,
+int run_history_read(const char *folder, const struct run_history_units *units, struct run_history *history,
                      struct failure *failure) {
     cleanup_free char *path = xformat("%s/" ARCHIVE_JOURNAL, folder);
-    int r = journal_replay(path, take_entry, &(struct fold){ret, units}, &ret->journal, failure);
+    int r = journal_replay(path, take_entry, &(struct fold){history, units}, &history->journal, failure);
     return r < 0 ? failure_prefix(failure, "'%s' is no journal of a run", path) : 0;
 }
 

@@ -1,7 +1,7 @@
 /*
  * The history of a run: its journal, folded. All that must be known of what has
- * happened to a run is read here: by `assay resume` to continue it, by `assay status` and `assay list` to
- * show it.
+ * happened to a run is read here: by `assay resume` to continue it, by `assay status`, `list` and `attach` to
+ * show it, by `assay report` to count units. A history goes on from where the journal ended when it was read.
  *
  * The journal is the truth. An entry `results` says that results.csv stands up to a byte, has the checksum of
  * what was added to it since the entry before, and counts the units; units that failed have entries of their
@@ -19,6 +19,7 @@
 #include "engine/foundation/text-set.h"
 #include "engine/run/record/journal-read.h"
 #include "engine/run/record/ledger.h"
+#include "engine/run/record/observer.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -118,7 +119,8 @@ struct run_history_reservation {
 
 /* Zeroed, it is that of a run that has not begun. */
 struct run_history {
-    char run_id[64], campaign[256]; /* "": not known */
+    const struct run_observer *observer; /* is told of phases, notes and failures as they are read; or NULL */
+    char run_id[64], campaign[256];      /* "": not known */
     struct run_history_part *parts;
     size_t part_count;
     struct run_history_node **nodes; /* of all parts */
@@ -178,9 +180,9 @@ struct run_history_units {
     void *context;
 };
 
-/* Folds the journal of the run in FOLDER into RET, which is zeroed. UNITS, unless NULL, gets those that
- * failed. */
-int run_history_read(const char *folder, const struct run_history_units *units, struct run_history *ret,
+/* Folds the journal of the run in FOLDER into HISTORY: all of it if that is zeroed, else what was added since
+ * it was read. UNITS, unless NULL, gets those that failed. After a failure HISTORY can only be cleared. */
+int run_history_read(const char *folder, const struct run_history_units *units, struct run_history *history,
                      struct failure *failure);
 /* The same of a journal from anywhere. */
 int run_history_read_from(const struct journal_source *source, struct run_history *ret,

@@ -43,6 +43,7 @@ void record_note(struct run_record *record, const char *format, ...) {
     va_start(arguments, format);
     cleanup_free char *sentence = add_sentence(record, format, arguments);
     va_end(arguments);
+    journal_note(record->journal, "note", "sentence", sentence);
     record_tell(record, RUN_EVENT_NOTE, sentence);
 }
 

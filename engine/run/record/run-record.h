@@ -61,7 +61,8 @@ void record_clear(struct run_record *record);
 
 /* A line in logs/engine.log, with its time. Kept until the next commit; failures to write surface there. */
 void record_log(struct run_record *record, const char *format, ...) __attribute__((format(printf, 2, 3)));
-/* The same, and reported to the observer. */
+/* The same, in the journal too, and reported to the observer. Not between journal_begin() and journal_end().
+ */
 void record_note(struct run_record *record, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* Reports EVENT to the observer, if there is one; an event of KIND that has nothing but TEXT. */
 void record_send(const struct run_record *record, const struct run_event *event);

@@ -110,7 +110,7 @@ static int take_first(const struct journal_entry *entry, void *context, struct f
 
 int64_t run_status_begun_ns(const char *folder) {
     cleanup_free char *journal = xformat("%s/" ARCHIVE_JOURNAL, folder);
-    struct journal_end end;
+    struct journal_end end = {0};
     int64_t wall_ns = 0;
     journal_replay(journal, take_first, &wall_ns, &end, NULL);
     return wall_ns;
@@ -309,9 +309,14 @@ static void sync_journal(const char *folder) {
         (void)fdatasync(file);
 }
 
-static int read_folder(const char *path, enum run_archive_check check, struct run_status **ret,
-                       struct failure *failure) {
+/* Goes on from the journal of HISTORY, which it takes over; NULL: reads it from its beginning. */
+static int read_folder(const char *path, enum run_archive_check check, struct run_history *history,
+                       struct run_status **ret, struct failure *failure) {
     cleanup(run_status_cleanup) struct run_status *status = new_status(path);
+    if (history) {
+        status->history = *history;
+        *history = (struct run_history){0};
+    }
     status->folder = xstrdup(status->path);
     status->condition = RUN_IS_STOPPED;
     /* The lock first: a run that ends meanwhile is then seen as running, and not as one that died. */
@@ -416,7 +421,8 @@ static int read_beside(const char *path, enum run_archive_check check, struct ru
     cleanup_free char *folder = run_status_folder_of(path);
     struct failure unread = {0};
     int r = read_archive(path, true, &status, failure);
-    if (r == 0 && folder && run_status_is_run(folder) && read_folder(folder, check, &beside, &unread) == 0 &&
+    if (r == 0 && folder && run_status_is_run(folder) &&
+        read_folder(folder, check, NULL, &beside, &unread) == 0 &&
         strcmp(beside->run_id, status->run_id) == 0)
         *ret = take_pointer(beside);
     else if (r == 0)
@@ -433,11 +439,16 @@ static int read_run(const char *path, enum run_archive_check check, struct run_s
         return read_beside(path, check, ret, failure);
     if (!run_status_is_run(path))
         return failure_input(failure, NULL, 0, 0, "'%s' is no run: there is no journal.jsonl in it", path);
-    return read_folder(path, check, ret, failure);
+    return read_folder(path, check, NULL, ret, failure);
 }
 
 int run_status_read(const char *path, struct run_status **ret, struct failure *failure) {
     return read_run(path, RUN_ARCHIVE_SIZE, ret, failure);
+}
+
+int run_status_read_on(struct run_status **status, struct failure *failure) {
+    cleanup(run_status_cleanup) struct run_status *before = take_pointer(*status);
+    return read_folder(before->path, RUN_ARCHIVE_SIZE, &before->history, status, failure);
 }
 
 int run_status_read_whole(const char *path, struct run_status **ret, struct failure *failure) {

@@ -12,7 +12,7 @@ static void close_journal(struct journal **journal) {
 int submission_journal(const char *folder, const char *event, const char *sentence, struct failure *failure) {
     cleanup(close_journal) struct journal *journal = NULL;
     cleanup_free char *path = xformat("%s/" ARCHIVE_JOURNAL, folder);
-    struct journal_end end;
+    struct journal_end end = {0};
     int r = journal_replay(path, NULL, NULL, &end, failure);
     if (r < 0 || end.bytes != end.file_bytes)
         return r;

@@ -230,6 +230,46 @@ TEST(what_the_run_cannot_have_is_refused) {
     refuse("does not belong to this run");
 }
 
+/* ---- Going on ---------------------------------------------------------------------------------- */
+
+static char told[512];
+
+static void tell(void *context, const struct run_event *event) {
+    size_t length = strlen(told);
+    snprintf(told + length, sizeof told - length, "%d %s;", event->kind, event->text);
+}
+
+/* A journal that grows, read after every byte, is the same history as when it is read at once, and whoever
+ * follows it is told of each entry once. */
+TEST(a_history_goes_on_from_a_byte) {
+    static const struct run_observer observer = {.event = tell};
+    struct run_history history = {.observer = &observer};
+    cleanup(text_clear) struct text whole;
+    fail_unit(1, 1, "a");
+    commit();
+    journal_note(made.journal, "note", "sentence", "all is well");
+    journal_note(made.journal, "error", "sentence", "it broke");
+    save();
+    end_journal();
+    text_init(&whole, 1 << 20);
+    assert_ok(file_read(journal_path, &whole, &test_failure));
+    told[0] = '\0';
+    for (size_t length = 0; length <= whole.length; length++) {
+        assert_ok(file_replace(journal_path, whole.bytes, length, 0600, &test_failure));
+        assert_ok(run_history_read(test_folder(), NULL, &history, &test_failure));
+        assert_int_equal(history.journal.file_bytes, length);
+    }
+    assert_int_equal(history.journal.bytes, whole.length);
+    assert_int_equal(history.journal.entries, 6);
+    assert_int_equal(history.commit_count, 2); /* of `measure` and `results` */
+    assert_string_equal(history.error, "it broke");
+    assert_string_equal(told, "1 measure;2 all is well;6 it broke;");
+    assert_ok(file_replace(journal_path, whole.bytes, 9, 0600, &test_failure));
+    assert_true(run_history_read(test_folder(), NULL, &history, &test_failure) < 0);
+    assert_says(test_failure.text, "has become shorter");
+    run_history_clear(&history);
+}
+
 /* ---- run.json ---------------------------------------------------------------------------------- */
 
 static void phase(const char *name, const char *status) {
