@@ -185,7 +185,9 @@ static int read_past(struct run *run, struct failure *failure) {
         .header = header.bytes,
         .node = run->set.experiment->placement == EXPERIMENT_PLACEMENT_JOB ? PLACEMENT_JOB_NODE : NULL,
         .parse_flags = unit_state_parse_flags,
-        .take_line = run->progress.settling.rule ? settling_take_line : NULL,
+        .columns = tables_plan_columns(run->set.plan),
+        .picked = run->set.plan->design->column_count + run->set.plan->repeat_response,
+        .take_row = run->progress.settling.rule ? settling_take_row : NULL,
         .context = &run->progress.settling,
     };
     int r = run_history_read(run->record.folder, &units, past, failure);

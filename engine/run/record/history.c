@@ -5,7 +5,6 @@
 #include "engine/foundation/cleanup.h"
 #include "engine/foundation/file.h"
 #include "engine/foundation/memory.h"
-#include "engine/foundation/number.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -519,58 +518,33 @@ void run_history_find_archive(const struct run_history *history, const char *fol
 
 /* ---- Lines of the results ---------------------------------------------------------------------- */
 
-enum { LAST = RESULTS_CORE + 1, FIELDS };
-
-struct field {
-    const char *bytes;
-    size_t length;
-};
-
-/* Splits the line at AT into its first fields and its last, which has the flags, without the quotes around
- * them. Returns its newline; NULL: it has none. */
-static const char *split_line(const char *at, const char *end, struct field fields[static FIELDS]) {
-    const char *begin = at;
-    bool quoted = false;
-    memset(fields, 0, FIELDS * sizeof *fields);
-    for (size_t i = 0; at < end; at++) {
-        if (*at == '"')
-            quoted = !quoted;
-        if (quoted || (*at != ',' && *at != '\n'))
-            continue;
-        size_t quote = *begin == '"';
-        fields[i < LAST ? i : LAST] = (struct field){begin + quote, (size_t)(at - begin) - 2 * quote};
-        if (*at == '\n')
-            return at;
-        i++;
-        begin = at + 1;
-    }
-    return NULL;
+static void copy_text(const struct results_text *text, char buffer[static NAME_SIZE]) {
+    size_t length = text->length < NAME_SIZE ? text->length : NAME_SIZE - 1;
+    memcpy(buffer, text->bytes, length);
+    buffer[length] = '\0';
 }
 
-static void copy_field(const struct field *field, char buffer[static NAME_SIZE]) {
-    size_t length = field->length < NAME_SIZE ? field->length : NAME_SIZE - 1;
-    memcpy(buffer, field->bytes ? field->bytes : "", length);
-    buffer[length] = '\0';
+static int take_row(const struct run_history_units *units, const struct results_row *row,
+                    struct failure *failure) {
+    struct attempt attempt = {.order = row->order, .number = row->attempt, .done = true};
+    copy_text(&row->node, attempt.node);
+    copy_text(&row->core, attempt.core);
+    copy_text(&row->flags, attempt.flags);
+    if (!take_attempt(units, &attempt))
+        return -EBADMSG;
+    return units->take_row ? units->take_row(row, units->context, failure) : 0;
 }
 
 static int take_lines(const struct run_history_units *units, const char *at, const char *end,
                       struct failure *failure) {
-    struct field fields[FIELDS];
     for (const char *newline; at < end; at = newline + 1) {
-        struct attempt attempt = {.done = true};
-        newline = split_line(at, end, fields);
-        copy_field(&fields[RESULTS_NODE], attempt.node);
-        copy_field(&fields[RESULTS_CORE], attempt.core);
-        copy_field(&fields[LAST], attempt.flags);
-        if (!newline ||
-            !number_parse_int64(fields[RESULTS_ORDER].bytes, fields[RESULTS_ORDER].length, &attempt.order) ||
-            !number_parse_int64(fields[RESULTS_ATTEMPT].bytes, fields[RESULTS_ATTEMPT].length,
-                                &attempt.number) ||
-            !take_attempt(units, &attempt))
-            return failure_set_kind(failure, FAILURE_VERIFICATION, -EBADMSG,
+        struct results_row row;
+        newline = results_row_read(at, end, units->columns, units->picked, &row);
+        int r = newline ? take_row(units, &row, failure) : -EBADMSG;
+        if (r == -EBADMSG)
+            return failure_set_kind(failure, FAILURE_VERIFICATION, r,
                                     "results.csv has the line '%.*s', which does not belong to this run",
                                     end - at < 128 ? (int)(end - at) : 128, at);
-        int r = units->take_line ? units->take_line(at, (size_t)(newline - at), units->context, failure) : 0;
         if (r < 0)
             return r;
     }

@@ -20,6 +20,7 @@
 #include "engine/run/record/journal-read.h"
 #include "engine/run/record/ledger.h"
 #include "engine/run/record/observer.h"
+#include "engine/run/record/results-row.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -42,20 +43,6 @@ enum run_phase {
     RUN_PHASES,
 };
 extern const char *const run_phase_names[RUN_PHASES];
-
-/* The columns of results.csv before the factors. */
-enum results_column {
-    RESULTS_ROW,
-    RESULTS_REPETITION,
-    RESULTS_ORDER,
-    RESULTS_BLOCK,
-    RESULTS_ATTEMPT,
-    RESULTS_NODE,
-    RESULTS_CORE,
-    RESULTS_START,
-    RESULTS_START_MONOTONIC,
-    RESULTS_FACTORS,
-};
 
 struct run_history_phase {
     int64_t started_ns, ended_ns; /* wall; 0: it did not */
@@ -166,17 +153,19 @@ struct run_history {
     uint64_t lost;                       /* units that were done, and whose lines do not stand */
 };
 
-/* A line of the results that stands, in their order, without its newline. */
-typedef int run_history_line_taker(const char *line, size_t length, void *context, struct failure *failure);
+/* A line of the results that stands, in their order. -EBADMSG: the run cannot have it. */
+typedef int run_history_row_taker(const struct results_row *row, void *context, struct failure *failure);
 
 /* What to make of the units. */
 struct run_history_units {
     struct ledger *ledger;
     size_t positions;   /* of the plan's order, as the ledger has them */
     const char *header; /* the first line of the results, with its newline */
+    size_t columns;     /* of the plan, in the results */
+    size_t picked;      /* the one of them that take_row looks at */
     const char *node; /* whatever the results say, the ledger has the units in this one; NULL: as they say */
     unsigned (*parse_flags)(const char *text);
-    run_history_line_taker *take_line; /* NULL: not wanted */
+    run_history_row_taker *take_row; /* NULL: not wanted */
     void *context;
 };
 
