@@ -42,8 +42,8 @@ const struct bind_field archive_repeat_fields[ARCHIVE_REPEAT_FIELDS] = {
     TEXT(archive_repeat, response),
 };
 const struct bind_field archive_model_fields[ARCHIVE_MODEL_FIELDS] = {
-    TEXT(archive_model, method),
-    TEXT(archive_model, response),
+    {BIND_ROW("method", BIND_TEXT, archive_model, method), .required = true},
+    {BIND_ROW("response", BIND_TEXT, archive_model, response), .required = true},
     TEXT(archive_model, terms),
     TEXT(archive_model, table),
     {BIND_ROW("sizes", BIND_TEXTS, archive_model, sizes)},

@@ -46,17 +46,6 @@ static const struct bind_field source_fields[] = {
     {BIND_ROW("ignore", BIND_TEXTS, experiment_source, ignore)},
 };
 
-static const struct bind_field model_fields[] = {
-    {BIND_ROW("method", BIND_TEXT, archive_model, method), .required = true},
-    {BIND_ROW("response", BIND_TEXT, archive_model, response), .required = true},
-    {BIND_ROW("terms", BIND_TEXT, archive_model, terms)},
-    {BIND_ROW("table", BIND_TEXT, archive_model, table)},
-    {BIND_ROW("sizes", BIND_TEXTS, archive_model, sizes)},
-    {BIND_ROW("by", BIND_TEXTS, archive_model, by)},
-    {BIND_ROW("set", BIND_TEXTS, archive_model, set)},
-};
-enum { MODEL_FIELD_COUNT = sizeof model_fields / sizeof *model_fields };
-
 static const char *const best_names[] = {"most", "least", NULL};
 static const struct bind_field answer_fields[] = {
     {BIND_ROW("response", BIND_TEXT, archive_answer, response), .required = true},
@@ -256,8 +245,8 @@ static int bind_model(const struct experiment_binding *binding, const struct doc
     if (!node)
         return 0;
     experiment->model = xcalloc(1, sizeof *experiment->model);
-    int r = bind_mapping(binding->document, node, "model", model_fields, MODEL_FIELD_COUNT, experiment->model,
-                         binding->failure);
+    int r = bind_mapping(binding->document, node, "model", archive_model_fields, ARCHIVE_MODEL_FIELDS,
+                         experiment->model, binding->failure);
     if (r < 0)
         return r;
     const char *table = experiment->model->table;
@@ -491,7 +480,7 @@ void experiment_free(struct experiment *experiment) {
     experiment_command_clear(&experiment->run);
     experiment_job_clear(&experiment->job);
     if (experiment->model)
-        bind_clear(model_fields, MODEL_FIELD_COUNT, experiment->model);
+        bind_clear(archive_model_fields, ARCHIVE_MODEL_FIELDS, experiment->model);
     free(experiment->model);
     if (experiment->answer)
         bind_clear(answer_fields, ANSWER_FIELD_COUNT, experiment->answer);
