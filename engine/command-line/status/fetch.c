@@ -47,7 +47,7 @@ static int get(struct fetching *fetching, const char *path, const char *name, ch
 static int find_run(struct fetching *fetching, const char *run, struct failure *failure) {
     size_t length = strlen(run) - (text_ends_in(run, ".zip") ? strlen(".zip") : 0);
     cleanup_free char *folder = xstrndup(run, length);
-    const char *const words[] = {"sh", "-c",   "cd && cd -- \"$1\" && test -f journal.jsonl && pwd -P",
+    const char *const words[] = {"sh", "-c",   "cd && cd -- \"$1\" && test -f " ARCHIVE_JOURNAL " && pwd -P",
                                  "sh", folder, NULL};
     const struct remote_command_specification specification = {
         .arguments = words, .output_limit = NODE_OUTPUT_KEPT, .error_limit = FAILURE_TEXT_SIZE};

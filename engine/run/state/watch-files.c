@@ -209,7 +209,7 @@ int watch_describe_files(struct watch_node *node, struct failure *failure) {
                                    .columns = event_columns,
                                    .column_count = sizeof event_columns / sizeof *event_columns};
     cleanup_free char *home = archive_node_folder(node->node->name, set->record->part);
-    cleanup_free char *path = xformat("%s/%s/probes/datapackage.json", set->record->folder, home);
+    cleanup_free char *path = xformat("%s/%s/probes/" ARCHIVE_DATAPACKAGE, set->record->folder, home);
     cleanup_free char *title = xformat("probes-%s", node->node->name);
     int r = count ? archive_write_datapackage(path, title, tables, count, failure) : 0;
     if (r < 0)
